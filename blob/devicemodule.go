@@ -1,0 +1,151 @@
+package blob
+
+import "encoding/binary"
+
+// DeviceModule is the payload that cuda, opencl and their relatives share.
+type DeviceModule struct {
+	Format    string // "ptx", "cubin", "cuda", "cl", …
+	Functions []Function
+	Data      []byte // image or source, a view of the payload
+}
+
+// Function finds a function by its key.
+func (m *DeviceModule) Function(key string) (FunctionInfo, bool) {
+	return findFunction(m.Functions, key)
+}
+
+func findFunction(list []Function, key string) (FunctionInfo, bool) {
+	for i := range list {
+		if list[i].Key == key {
+			return list[i].FunctionInfo, true
+		}
+	}
+	return FunctionInfo{}, false
+}
+
+// ParseDeviceModule reads the payload of an entry of a blob of this layout.
+func ParseDeviceModule(payload []byte, layout Layout) (*DeviceModule, error) {
+	r := NewReader(payload)
+	m := &DeviceModule{Format: r.Str("format"), Functions: r.Functions(layout), Data: r.Bytes("device code")}
+	if err := r.Finish("end of the device module"); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// VulkanModule is the payload of a vulkan module.
+type VulkanModule struct {
+	Format    string // "vulkan"
+	Functions []Function
+	Shaders   []Shader
+}
+
+// Function finds a function by its key.
+func (m *VulkanModule) Function(key string) (FunctionInfo, bool) {
+	return findFunction(m.Functions, key)
+}
+
+// Shader finds a shader by its key.
+func (m *VulkanModule) Shader(key string) (Shader, bool) {
+	for _, s := range m.Shaders {
+		if s.Key == key {
+			return s, true
+		}
+	}
+	return Shader{}, false
+}
+
+// Shader is the SPIR-V code of one function.
+type Shader struct {
+	Key  string
+	Flag uint32 // [ShaderUniformScalars]
+	Code []byte // little-endian 32-bit words, a view of the payload
+}
+
+// ShaderUniformScalars in a shader's flag says that scalar arguments come in a uniform buffer, not as push constants.
+const ShaderUniformScalars uint32 = 1
+
+// Words returns the code as SPIR-V words, copied.
+func (s Shader) Words() []uint32 {
+	words := make([]uint32, len(s.Code)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(s.Code[4*i:])
+	}
+	return words
+}
+
+// ParseVulkanModule reads the payload of a vulkan entry. Since v0.24 each shader has a length before it; nothing says which
+// of the two it is, so a modern payload is read in the newer form if it fits that exactly, else in the older.
+func ParseVulkanModule(payload []byte, layout Layout) (*VulkanModule, error) {
+	if layout != Modern {
+		return parseVulkan(payload, layout, false)
+	}
+	m, err := parseVulkan(payload, layout, true)
+	if err == nil {
+		return m, nil
+	}
+	if older, olderErr := parseVulkan(payload, layout, false); olderErr == nil {
+		return older, nil
+	}
+	return nil, err
+}
+
+func parseVulkan(payload []byte, layout Layout, framed bool) (*VulkanModule, error) {
+	r := NewReader(payload)
+	m := &VulkanModule{Format: r.Str("format"), Functions: r.Functions(layout), Shaders: r.shaders(framed)}
+	if err := r.Finish("end of the vulkan module"); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// vulkanFileMagic opens a `.vulkan` file.
+const vulkanFileMagic = 0x02700027
+
+// ParseVulkanFile reads a `.vulkan` file of TVM v0.23 or older: the shaders; the functions are in the meta file beside it.
+func ParseVulkanFile(data []byte) ([]Shader, error) {
+	r := NewReader(data)
+	if magic := r.U32("magic number"); r.Err() == nil && magic != vulkanFileMagic {
+		r.failAt(0, "magic number", "%#x is not %#x", magic, uint32(vulkanFileMagic))
+	}
+	shaders := r.shaders(false)
+	if err := r.Finish("end of the file"); err != nil {
+		return nil, err
+	}
+	return shaders, nil
+}
+
+// shaders reads a table of shaders: a count, then keys and shaders, each of them framed by its length or not.
+func (r *Reader) shaders(framed bool) []Shader {
+	least := 8 + 4 + 8
+	if framed {
+		least += 8
+	}
+	list := make([]Shader, 0, r.Count(least, "shader table"))
+	seen := make(map[string]bool, cap(list))
+	for range cap(list) {
+		at := r.Offset()
+		s := Shader{Key: r.Str("shader key")}
+		from := r
+		if framed {
+			from = r.Sub(r.U64("shader length"), "shader")
+		}
+		s.Flag = from.U32("shader flag")
+		s.Code = from.Take(4*uint64(from.Count(4, "shader words")), "shader words")
+		if framed {
+			from.Finish("end of the shader")
+		}
+		if r.err == nil {
+			r.err = from.err
+		}
+		if seen[s.Key] {
+			r.failAt(at, "shader table", "%q comes twice", s.Key)
+		}
+		if r.err != nil {
+			return nil
+		}
+		seen[s.Key] = true
+		list = append(list, s)
+	}
+	return list
+}

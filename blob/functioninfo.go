@@ -1,0 +1,97 @@
+package blob
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+)
+
+// FunctionInfo describes one kernel of a device module.
+type FunctionInfo struct {
+	Name            string
+	ArgTypes        []dlpack.DataType
+	LaunchParamTags []string // "blockIdx.x", …: what the arguments after ArgTypes set
+	ArgExtraTags    []int32  // per argument: [ExtraTagNone], …; empty before v0.21
+}
+
+// Values of FunctionInfo.ArgExtraTags.
+const (
+	ExtraTagNone      int32 = 0
+	ExtraTagTensorMap int32 = 1 // the argument is the address of a 128-byte tensor map
+)
+
+// Function is an entry of a function table: the key is what callers look up. Where the description has no name of its own (so in
+// blobs of v0.17), FunctionInfo.Name is the key.
+type Function struct {
+	Key string
+	FunctionInfo
+}
+
+// FunctionInfo reads the binary form; the layout decides whether it has three fields or four.
+func (r *Reader) FunctionInfo(layout Layout) FunctionInfo {
+	at := r.Offset()
+	info := FunctionInfo{
+		Name:            r.Str("function name"),
+		ArgTypes:        r.DTypes("argument types"),
+		LaunchParamTags: r.Strs("launch parameter tags"),
+	}
+	if layout.hasExtraTags() {
+		info.ArgExtraTags = r.I32s("extra argument tags")
+	}
+	if r.err == nil {
+		if err := info.check(); err != nil {
+			r.failAt(at, "function info", "%v", err)
+		}
+	}
+	if r.err != nil {
+		return FunctionInfo{}
+	}
+	return info
+}
+
+func (info *FunctionInfo) check() error {
+	if tags, args := len(info.ArgExtraTags), len(info.ArgTypes); tags != 0 && tags != args {
+		return fmt.Errorf("%d extra tags for %d arguments", tags, args)
+	}
+	return nil
+}
+
+// Functions reads a function table in file order: a count, then keys and descriptions. A key that comes twice is an error.
+func (r *Reader) Functions(layout Layout) []Function {
+	least := 4 * 8 // key, name, argument types, tags
+	if layout.hasExtraTags() {
+		least += 8
+	}
+	list := make([]Function, 0, r.Count(least, "function table"))
+	seen := make(map[string]bool, cap(list))
+	for range cap(list) {
+		at := r.Offset()
+		f := Function{Key: r.Str("function key"), FunctionInfo: r.FunctionInfo(layout)}
+		if seen[f.Key] {
+			r.failAt(at, "function table", "%q comes twice", f.Key)
+		}
+		if r.err != nil {
+			return nil
+		}
+		seen[f.Key] = true
+		f.nameByKey()
+		list = append(list, f)
+	}
+	return list
+}
+
+func (f *Function) nameByKey() {
+	if f.Name == "" {
+		f.Name = f.Key
+	}
+}
+
+// ParseFunctionInfo reads one binary description that fills data.
+func ParseFunctionInfo(data []byte, layout Layout) (FunctionInfo, error) {
+	r := NewReader(data)
+	info := r.FunctionInfo(layout)
+	if err := r.Finish("end of the function info"); err != nil {
+		return FunctionInfo{}, err
+	}
+	return info, nil
+}

@@ -1,0 +1,167 @@
+package blob
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"tvmgo/dlpack"
+)
+
+// Meta is a `.tvm_meta.json`, which lies beside a device file and describes its functions.
+type Meta struct {
+	TVMVersion string // of the file format, "" where it is absent; newer readers ignore it
+	Functions  []Function
+}
+
+// ParseMetaJSON reads a `.tvm_meta.json`: an object with func_info, and optionally tvm_version.
+func ParseMetaJSON(data []byte) (*Meta, error) {
+	meta, hasFunctions := &Meta{}, false
+	err := eachMember(data, func(key string, value json.RawMessage) error {
+		switch key {
+		case "tvm_version":
+			return json.Unmarshal(value, &meta.TVMVersion)
+		case "func_info":
+			hasFunctions = true
+			var err error
+			meta.Functions, err = ParseFunctionsJSON(value)
+			return err
+		}
+		return fmt.Errorf("unknown key: the known ones are tvm_version and func_info")
+	})
+	if err == nil && !hasFunctions {
+		err = errors.New(`the key "func_info" is missing`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read function metadata: %w", err)
+	}
+	return meta, nil
+}
+
+// ParseFunctionsJSON reads a function table, an object from keys to descriptions, in file order.
+func ParseFunctionsJSON(data []byte) ([]Function, error) {
+	var list []Function
+	err := eachMember(data, func(key string, value json.RawMessage) error {
+		info, err := ParseFunctionInfoJSON(value)
+		if err != nil {
+			return err
+		}
+		f := Function{Key: key, FunctionInfo: info}
+		f.nameByKey()
+		list = append(list, f)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// ParseFunctionInfoJSON reads one description: name, arg_types (data type strings, modern or classic), and optionally
+// launch_param_tags (in old files thread_axis_tags) and arg_extra_tags. Unknown keys are errors: a field that is not understood may
+// change how the kernel has to be launched.
+func ParseFunctionInfoJSON(data []byte) (FunctionInfo, error) {
+	var info FunctionInfo
+	seen := map[string]bool{}
+	err := eachMember(data, func(key string, value json.RawMessage) error {
+		seen[key] = true
+		switch key {
+		case "name":
+			return json.Unmarshal(value, &info.Name)
+		case "arg_types":
+			var names []string
+			if err := json.Unmarshal(value, &names); err != nil {
+				return err
+			}
+			var err error
+			info.ArgTypes, err = parseArgTypes(names)
+			return err
+		case "launch_param_tags", "thread_axis_tags":
+			return json.Unmarshal(value, &info.LaunchParamTags)
+		case "arg_extra_tags":
+			return json.Unmarshal(value, &info.ArgExtraTags)
+		}
+		return fmt.Errorf("unknown key: the known ones are name, arg_types, launch_param_tags and arg_extra_tags")
+	})
+	switch {
+	case err != nil:
+	case !seen["arg_types"]:
+		err = errors.New(`the key "arg_types" is missing`)
+	case seen["launch_param_tags"] && seen["thread_axis_tags"]:
+		err = errors.New("launch_param_tags and thread_axis_tags are two names of one field")
+	default:
+		err = info.check()
+	}
+	if err != nil {
+		return FunctionInfo{}, err
+	}
+	return info, nil
+}
+
+// parseArgTypes accepts both grammars: the file does not say which generation wrote it, and no text means two things that
+// a kernel's argument could be.
+func parseArgTypes(names []string) ([]dlpack.DataType, error) {
+	types := make([]dlpack.DataType, len(names))
+	for i, name := range names {
+		t, err := dlpack.ParseDataType(name)
+		if err != nil {
+			var classicErr error
+			if t, classicErr = dlpack.ParseDataTypeClassic(name); classicErr != nil {
+				return nil, fmt.Errorf("argument %d: %w", i, err)
+			}
+		}
+		types[i] = t
+	}
+	return types, nil
+}
+
+// eachMember walks one JSON object in order. Keys are exact, and one that comes twice is an error, as is text behind the object.
+func eachMember(data []byte, visit func(key string, value json.RawMessage) error) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	token, err := d.Token()
+	if err != nil {
+		return jsonError(err)
+	}
+	if token != json.Delim('{') {
+		return fmt.Errorf("an object is expected, not %v", token)
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return jsonError(err)
+		}
+		key := token.(string) // inside an object the decoder gives nothing else
+		if seen[key] {
+			return fmt.Errorf("key %q comes twice", key)
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return fmt.Errorf("key %q: %w", key, jsonError(err))
+		}
+		if string(value) == "null" {
+			return fmt.Errorf("key %q: null is no value", key)
+		}
+		if err := visit(key, value); err != nil {
+			return fmt.Errorf("key %q: %w", key, err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return jsonError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is text behind the object")
+	}
+	return nil
+}
+
+// jsonError gives the end of the text its proper name.
+func jsonError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package blob
+
+import (
+	"debug/elf"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+)
+
+// section returns the blob of a library as a loader sees it: from the symbol to the end of the file-backed part of its segment.
+func section(t *testing.T, path string) ([]byte, Layout) {
+	t.Helper()
+	f, err := elf.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, s := range symbols {
+		layout, ok := LayoutOf(s.Name)
+		if !ok {
+			continue
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+				data, err := io.ReadAll(io.NewSectionReader(p, int64(s.Value-p.Vaddr), int64(p.Filesz-(s.Value-p.Vaddr))))
+				require.NoError(t, err)
+				return data, layout
+			}
+		}
+	}
+	t.Fatalf("%s has no blob", path)
+	return nil, 0
+}
+
+// exported returns the blob of a library that TVM itself exported (v0.17 for classic, v0.27 for modern).
+func exported(t *testing.T, name string) ([]byte, Layout) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if filepath.Ext(name) == ".elf" {
+		return section(t, path)
+	}
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if strings.HasPrefix(name, "classic_") {
+		return data, Legacy
+	}
+	return data, Modern
+}
+
+func TestParse_RealLibraries(t *testing.T) {
+	kernels := []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}
+	for _, c := range []struct {
+		file    string
+		kinds   []string
+		format  string
+		tags    int
+		begins  string
+		library int
+	}{
+		{"classic_gpu_opencl.elf", []string{"_lib", "opencl"}, "cl", 0, "// Function: ", 0},
+		{"classic_gpu_cuda.blob", []string{"_lib", "cuda"}, "ptx", 0, "//", 0},
+		{"modern_gpu_opencl.elf", []string{"_lib", "opencl"}, "cl", 3, "// Function: ", 0},
+		{"modern_gpu_cuda.blob", []string{"_lib", "cuda"}, "cubin", 3, "\x7fELF", 0},
+		{"modern_gpu_cuda_src.blob", []string{"_lib", "cuda"}, "cuda", 3, "", 0},
+		{"classic_graph_mlp.blob", []string{"GraphExecutorFactory", "_lib"}, "", 0, "", 1},
+		{"modern_relax_mlp.blob", []string{"relax.VMExecutable", "_lib"}, "", 0, "", 1},
+	} {
+		data, layout := exported(t, c.file)
+		b, err := Parse(data, layout, nil)
+		require.NoError(t, err, c.file)
+		requireSound(t, data, b)
+		var kinds []string
+		for _, e := range b.Entries {
+			kinds = append(kinds, e.Kind)
+		}
+		require.Equal(t, c.kinds, kinds, c.file)
+		require.Equal(t, []int{1}, b.Imports(0))
+		require.Equal(t, c.library, b.Library())
+		if filepath.Ext(c.file) == ".blob" {
+			require.EqualValues(t, len(data), b.Size)
+		}
+		if c.format == "" {
+			continue
+		}
+		m, err := ParseDeviceModule(b.Entries[1].Payload, layout)
+		require.NoError(t, err, c.file)
+		require.Equal(t, c.format, m.Format)
+		require.True(t, strings.Contains(string(m.Data), "matmul_kernel") && strings.HasPrefix(string(m.Data), c.begins), c.file)
+		var names []string
+		for _, f := range m.Functions {
+			names = append(names, f.Name)
+			require.Equal(t, f.Key, f.Name)
+		}
+		slices.Sort(names)
+		require.Equal(t, kernels, names)
+		matmul, ok := m.Function("matmul_kernel")
+		require.True(t, ok)
+		require.Equal(t, []dlpack.DataType{dlpack.Handle, dlpack.Handle, dlpack.Handle}, matmul.ArgTypes)
+		require.ElementsMatch(t, []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, matmul.LaunchParamTags)
+		require.Len(t, matmul.ArgExtraTags, c.tags)
+	}
+}
+
+// The blob and the .tvm_meta.json were written by the same export: both say the same.
+func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
+	text, err := os.ReadFile("testdata/classic_gpu_opencl.tvm_meta.json")
+	require.NoError(t, err)
+	meta, err := ParseMetaJSON(text)
+	require.NoError(t, err)
+	require.Equal(t, "0.1.0", meta.TVMVersion)
+
+	data, layout := exported(t, "classic_gpu_opencl.elf")
+	b, err := Parse(data, layout, nil)
+	require.NoError(t, err)
+	m, err := ParseDeviceModule(b.Entries[1].Payload, layout)
+	require.NoError(t, err)
+	require.Len(t, meta.Functions, len(m.Functions))
+	for _, f := range meta.Functions {
+		info, ok := m.Function(f.Key)
+		require.True(t, ok, f.Key)
+		info.ArgExtraTags = nil
+		require.Equal(t, f.FunctionInfo, info)
+	}
+}
+
+func TestReader_RealGraphFactory(t *testing.T) {
+	data, layout := exported(t, "classic_graph_mlp.blob")
+	b, err := Parse(data, layout, nil)
+	require.NoError(t, err)
+	r := NewReader(b.Entries[0].Payload)
+	require.Contains(t, r.Str("graph"), `"nodes"`)
+	r.U64("parameters")
+	names := r.Strs("names")
+	var params []Tensor
+	for range names {
+		params = append(params, r.Tensor("parameter"))
+	}
+	require.Equal(t, "default", r.Str("module name"))
+	require.NoError(t, r.Finish("end"))
+	for _, p := range params {
+		require.Equal(t, dlpack.Float32, p.DType)
+		size, err := dlpack.DataSize(p.Shape, p.DType)
+		require.NoError(t, err)
+		require.Len(t, p.Data, int(size))
+	}
+}
+
+func TestParse_RealLibrariesDamaged(t *testing.T) {
+	for _, name := range []string{"classic_gpu_opencl.elf", "classic_gpu_cuda.blob", "classic_graph_mlp.blob", "modern_gpu_opencl.elf", "modern_relax_mlp.blob"} {
+		data, layout := exported(t, name)
+		whole, err := Parse(data, layout, nil)
+		require.NoError(t, err)
+		data = slices.Clone(data[:whole.Size])
+		for n := range data {
+			if _, err := Parse(data[:n], layout, nil); err == nil {
+				t.Fatalf("%s cut to %d was accepted", name, n)
+			}
+		}
+		for i := range data {
+			old := data[i]
+			for _, v := range []byte{0, 1, old + 1, old ^ 0x80, 0xff} {
+				data[i] = v
+				if b, err := Parse(data, layout, nil); err == nil {
+					requireSound(t, data, b)
+				}
+			}
+			data[i] = old
+		}
+	}
+}

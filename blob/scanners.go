@@ -1,0 +1,126 @@
+package blob
+
+import "strings"
+
+// builtinScanners covers the kinds that TVM up to v0.21 could write into a legacy blob. Each function below writes down one
+// payload format and nothing else.
+var builtinScanners = map[string]Scanner{
+	"cuda":                 scanDeviceModule,
+	"opencl":               scanDeviceModule,
+	"hip":                  scanDeviceModule,
+	"rocm":                 scanDeviceModule,
+	"hsaco":                scanDeviceModule,
+	"vulkan":               scanVulkan,
+	"metal":                scanMetal,
+	"c":                    scanCSource,
+	"static_library":       scanStaticLibrary,
+	"const_loader":         scanConstLoader,
+	"metadata":             scanConstLoader,
+	"GraphExecutorFactory": scanGraphFactory,
+	"GraphRuntimeFactory":  scanGraphFactory,
+	"relax.Executable":     scanExecutable,
+	"relax.VMExecutable":   scanExecutable,
+	"tensorrt":             scanJSONRuntime,
+}
+
+// format, functions, one image
+func scanDeviceModule(r *Reader, layout Layout) error {
+	r.Bytes("format")
+	r.Functions(layout)
+	r.Bytes("device code")
+	return r.Err()
+}
+
+// format, functions, one shader per function
+func scanVulkan(r *Reader, layout Layout) error {
+	r.Bytes("format")
+	r.Functions(layout)
+	r.shaders(false)
+	return r.Err()
+}
+
+// Since v0.12 a version number, one source per function, functions, format; before, the fields of the other device modules.
+func scanMetal(r *Reader, layout Layout) error {
+	first := r.Str("version or format")
+	if !strings.HasPrefix(first, "0.") {
+		r.Functions(layout)
+		r.Bytes("device code")
+		return r.Err()
+	}
+	for range r.Count(16, "shader sources") {
+		r.Bytes("shader name")
+		r.Bytes("shader source")
+	}
+	r.Functions(layout)
+	r.Bytes("format")
+	return r.Err()
+}
+
+func scanCSource(r *Reader, _ Layout) error {
+	r.Bytes("source code")
+	r.Bytes("format")
+	r.skipStrs("function names")
+	r.skipStrs("constant names")
+	return r.Err()
+}
+
+func scanStaticLibrary(r *Reader, _ Layout) error {
+	r.Bytes("object file")
+	r.skipStrs("function names")
+	return r.Err()
+}
+
+// names, tensors, then per symbol the names that its initialisation needs
+func scanConstLoader(r *Reader, _ Layout) error {
+	r.tensors(r.skipStrs("constant names"), "constants")
+	symbols := r.skipStrs("symbols")
+	at := r.Offset()
+	if n := r.Count(8, "constants by symbol"); r.Err() == nil && n != symbols {
+		r.failAt(at, "constants by symbol", "%d lists for %d symbols", n, symbols)
+	}
+	for range symbols {
+		r.skipStrs("constants of a symbol")
+	}
+	return r.Err()
+}
+
+// graph, number of parameters, their names, the tensors, name under which the factory creates executors
+func scanGraphFactory(r *Reader, _ Layout) error {
+	r.Bytes("graph")
+	at := r.Offset()
+	n := r.U64("number of parameters")
+	names := r.skipStrs("parameter names")
+	if r.Err() == nil && n != uint64(names) {
+		r.failAt(at, "parameters", "%d parameters and %d names", n, names)
+	}
+	for range names {
+		r.Tensor("parameter")
+	}
+	r.Bytes("module name")
+	return r.Err()
+}
+
+// the executable as one string
+func scanExecutable(r *Reader, _ Layout) error {
+	r.Bytes("executable")
+	return r.Err()
+}
+
+func scanJSONRuntime(r *Reader, _ Layout) error {
+	r.Bytes("symbol")
+	r.Bytes("graph")
+	r.skipStrs("constant names")
+	return r.Err()
+}
+
+// skipStrs passes over a vector of strings and returns their number, 0 after a failure.
+func (r *Reader) skipStrs(what string) int {
+	n := r.Count(8, what)
+	for range n {
+		r.Bytes(what)
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}

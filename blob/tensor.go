@@ -1,0 +1,82 @@
+package blob
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+)
+
+// tensorMagic opens a serialised tensor.
+const tensorMagic = 0xDD5E40F096B4A13F
+
+// minTensorSize is what a serialised tensor without dimensions and data takes.
+const minTensorSize = 8 + 8 + 8 + 4 + 4 + 8
+
+// Tensor is a serialised tensor. Data is a view, with no alignment to speak of: generated code needs a copy.
+type Tensor struct {
+	DType dlpack.DataType
+	Shape []int64
+	Data  []byte
+}
+
+// Tensor reads a tensor as parameter files, constants and executables hold it: magic, reserved word, device (always the CPU),
+// rank, type, shape, size in bytes, data. The size must be that of [dlpack.SerializedDataSize].
+func (r *Reader) Tensor(what string) Tensor {
+	start := r.Offset()
+	magic := r.U64(what)
+	r.U64(what) // reserved
+	device := r.Device(what)
+	rank := r.I32(what)
+	t := Tensor{DType: r.DType(what)}
+	switch {
+	case r.err != nil:
+		return Tensor{}
+	case magic != tensorMagic:
+		r.failAt(start, what, "a tensor begins with %#x, not %#x", uint64(tensorMagic), magic)
+	case device.Type != dlpack.CPU:
+		r.failAt(start, what, "a saved tensor is on the CPU, not on %s", device)
+	case rank < 0 || int(rank) > r.Len()/8:
+		r.failAt(start, what, "a rank of %d, and %d bytes are left", rank, r.Len())
+	}
+	if r.err != nil {
+		return Tensor{}
+	}
+	t.Shape = make([]int64, rank)
+	for i := range t.Shape {
+		t.Shape[i] = r.I64(what)
+	}
+	size := r.I64(what)
+	want, err := dlpack.SerializedDataSize(t.Shape, t.DType)
+	if r.err == nil && (err != nil || size != want) {
+		r.failAt(start, what, "%s", sizeProblem(t, size, want, err))
+	}
+	t.Data = r.Take(uint64(size), what)
+	if r.err != nil {
+		return Tensor{}
+	}
+	return t
+}
+
+func sizeProblem(t Tensor, size, want int64, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("shape %v of %s takes %d bytes, not %d", t.Shape, t.DType, want, size)
+}
+
+// tensors reads a u64 count, which must be as told, and the tensors.
+func (r *Reader) tensors(count int, what string) []Tensor {
+	at := r.Offset()
+	n := r.Count(minTensorSize, what)
+	if r.err == nil && n != count {
+		r.failAt(at, what, "%d tensors for %d names", n, count)
+	}
+	list := make([]Tensor, 0, n)
+	for range n {
+		if r.err != nil {
+			return nil
+		}
+		list = append(list, r.Tensor(what))
+	}
+	return list
+}

@@ -1,0 +1,120 @@
+package dlpack
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DeviceType is a DLPack device number. Numbers of [RPCSessionMask] and above stand for a device of an RPC session.
+type DeviceType int32
+
+// Device numbers of dlpack.h. 5, 6 and 19…31 have no meaning of their own; 19…31 can be registered.
+const (
+	CPU         DeviceType = 1
+	CUDA        DeviceType = 2
+	CUDAHost    DeviceType = 3 // pinned host memory, served by the CUDA driver
+	OpenCL      DeviceType = 4
+	Vulkan      DeviceType = 7
+	Metal       DeviceType = 8
+	VPI         DeviceType = 9
+	ROCM        DeviceType = 10
+	ROCMHost    DeviceType = 11
+	ExtDev      DeviceType = 12
+	CUDAManaged DeviceType = 13
+	OneAPI      DeviceType = 14
+	WebGPU      DeviceType = 15
+	Hexagon     DeviceType = 16
+	MAIA        DeviceType = 17
+	Trn         DeviceType = 18
+)
+
+// Device numbers that only the classic generation names.
+const (
+	AOCL     DeviceType = 32
+	SDAccel  DeviceType = 33
+	OpenGL   DeviceType = 34
+	MicroDev DeviceType = 35
+)
+
+const (
+	// MaxDeviceAPI is one past the largest number that a device API can have (kMaxDeviceAPI).
+	MaxDeviceAPI DeviceType = 36
+	// RPCSessionMask separates the sessions in a remote device number: base | RPCSessionMask*(session+1).
+	RPCSessionMask DeviceType = 128
+	// MaxRPCSession is the largest session index whose device numbers fit 31 bits.
+	MaxRPCSession = (1<<31-1)/int(RPCSessionMask) - 1
+)
+
+// rpcName is the API behind every remote number, therefore no local type may be called so.
+const rpcName = "rpc"
+
+// Remote returns the number of device type t on RPC session number session.
+func (t DeviceType) Remote(session int) (DeviceType, error) {
+	if t <= 0 || t >= RPCSessionMask {
+		return 0, fmt.Errorf("remote device type: %s is not a local device type", t)
+	}
+	if session < 0 || session > MaxRPCSession {
+		return 0, fmt.Errorf("remote device type: session %d is outside 0…%d", session, MaxRPCSession)
+	}
+	return t | RPCSessionMask*DeviceType(session+1), nil
+}
+
+// IsRemote says whether t belongs to an RPC session.
+func (t DeviceType) IsRemote() bool { return t >= RPCSessionMask }
+
+// SplitRemote undoes [DeviceType.Remote]. For a local type it returns the type itself and session -1.
+func (t DeviceType) SplitRemote() (base DeviceType, session int) {
+	if !t.IsRemote() {
+		return t, -1
+	}
+	return t % RPCSessionMask, int(t/RPCSessionMask) - 1
+}
+
+// String returns the canonical name ("cuda"), "remote[0]-cuda" for a remote type and "device_type(N)" for an unknown number.
+func (t DeviceType) String() string {
+	base, session := t.SplitRemote()
+	name := fmt.Sprintf("device_type(%d)", int32(base))
+	if info := deviceTypes.Load().byNumber[base]; info != nil {
+		name = info.Name
+	}
+	if session >= 0 {
+		return fmt.Sprintf("remote[%d]-%s", session, name)
+	}
+	return name
+}
+
+// APIName is what follows "device_api." in the registry: the canonical name, or "rpc" for every remote type.
+func (t DeviceType) APIName() string {
+	if t.IsRemote() {
+		return rpcName
+	}
+	return t.String()
+}
+
+// Known says whether t, or its local base, is in the table.
+func (t DeviceType) Known() bool {
+	base, _ := t.SplitRemote()
+	return deviceTypes.Load().byNumber[base] != nil
+}
+
+// ParseDeviceType finds a device type by its name or by an alias of either generation. As in the classic `device("…")`,
+// text after a space is ignored, so that a target string ("llvm -mcpu=native") names its device. A name that nobody
+// registered is an error that offers the nearest one.
+func ParseDeviceType(name string) (DeviceType, error) {
+	first, _, _ := strings.Cut(name, " ")
+	return lookUpDeviceType(first)
+}
+
+func lookUpDeviceType(name string) (DeviceType, error) {
+	table := deviceTypes.Load()
+	if t, ok := table.bySpelling[name]; ok {
+		return t, nil
+	}
+	if name == "gpu" {
+		return 0, fmt.Errorf("parse device type: %q does not say which API: use cuda, opencl, vulkan, metal or rocm", name)
+	}
+	if near := table.nearest(name); near != "" {
+		return 0, fmt.Errorf("parse device type: unknown name %q: did you mean %q?", name, near)
+	}
+	return 0, fmt.Errorf("parse device type: unknown name %q: the known ones are %s", name, strings.Join(table.names(), ", "))
+}

@@ -1,0 +1,157 @@
+package dlpack
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// AllocAlignment is the alignment in bytes that generated code takes for granted (kAllocAlignment).
+const AllocAlignment = 64
+
+// NumElements multiplies the dimensions; a scalar (no dimension) has one element. A negative dimension or a product above
+// MaxInt64 is an error, also when another dimension is 0: the product of the rest is what strides are made of.
+func NumElements(shape []int64) (int64, error) {
+	product, empty := int64(1), false
+	for i, dim := range shape {
+		if dim < 0 {
+			return 0, fmt.Errorf("shape %v: dimension %d is negative", shape, i)
+		}
+		if dim == 0 {
+			empty = true
+			continue
+		}
+		var ok bool
+		if product, ok = multiply(product, dim); !ok {
+			return 0, fmt.Errorf("shape %v: the number of elements exceeds 64 bits", shape)
+		}
+	}
+	if empty {
+		return 0, nil
+	}
+	return product, nil
+}
+
+// multiply is for non-negative numbers.
+func multiply(a, b int64) (int64, bool) {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	return int64(low), high == 0 && low <= math.MaxInt64
+}
+
+// Bytes is the memory that so many elements take in the modern ABI: bits × lanes of all elements packed, rounded up to bytes.
+// [ClassicBool] is the exception: one byte per element in both generations. A type without size (void, scalable) is an error.
+func (t DataType) Bytes(elements int64) (int64, error) {
+	if t == ClassicBool {
+		return t.wholeBytes(elements, 1)
+	}
+	if err := t.checkSize(elements); err != nil {
+		return 0, err
+	}
+	high, low := bits.Mul64(uint64(elements), uint64(t.Bits)*uint64(t.Lanes))
+	low, carry := bits.Add64(low, 7, 0)
+	high += carry
+	if high >= 4 { // bytes would need bit 63
+		return 0, fmt.Errorf("%d elements of %s: the size exceeds 64 bits", elements, t)
+	}
+	return int64(high<<61 | low>>3), nil
+}
+
+// ClassicBytes is the classic rule: every element is rounded up to whole bytes.
+func (t DataType) ClassicBytes(elements int64) (int64, error) {
+	return t.wholeBytes(elements, (int64(t.Bits)*int64(t.Lanes)+7)/8)
+}
+
+// SerializedBytes is the size field of a tensor in a parameter file or a blob: the width of one lane in whole bytes times
+// the elements. Lanes are not counted there (a quirk of the format that readers verify), so vectors don't survive a save.
+func (t DataType) SerializedBytes(elements int64) (int64, error) {
+	return t.wholeBytes(elements, (int64(t.Bits)+7)/8)
+}
+
+func (t DataType) wholeBytes(elements, each int64) (int64, error) {
+	if err := t.checkSize(elements); err != nil {
+		return 0, err
+	}
+	n, ok := multiply(elements, each)
+	if !ok {
+		return 0, fmt.Errorf("%d elements of %s: the size exceeds 64 bits", elements, t)
+	}
+	return n, nil
+}
+
+func (t DataType) checkSize(elements int64) error {
+	if elements < 0 {
+		return fmt.Errorf("%d elements of %s: the number is negative", elements, t)
+	}
+	return t.Check()
+}
+
+// DataSize is the size in bytes of a compact tensor in the modern ABI, see [DataType.Bytes].
+func DataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.Bytes) }
+
+// ClassicDataSize is the size in bytes of a compact tensor in the classic ABI, see [DataType.ClassicBytes]. It differs from
+// [DataSize] for elements that are not whole bytes.
+func ClassicDataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.ClassicBytes) }
+
+// SerializedDataSize is the size in bytes of a saved tensor's data, see [DataType.SerializedBytes].
+func SerializedDataSize(shape []int64, t DataType) (int64, error) {
+	return sizeBy(shape, t.SerializedBytes)
+}
+
+func sizeBy(shape []int64, rule func(int64) (int64, error)) (int64, error) {
+	n, err := NumElements(shape)
+	if err != nil {
+		return 0, err
+	}
+	return rule(n)
+}
+
+// Alignment is what the data of a tensor of t must be aligned to: 64 bytes, or the size of one element where that is more.
+// Sizes that are no power of two (72 bytes for float64x9) are rounded up to one, since no allocator takes anything else.
+func (t DataType) Alignment() int64 {
+	size := uint64(t.Bits/8) * uint64(t.Lanes)
+	if size <= AllocAlignment || t.IsScalable() {
+		return AllocAlignment
+	}
+	return 1 << bits.Len64(size-1)
+}
+
+// RowMajorStrides returns the strides, in elements, of a compact tensor. The shape must have passed [NumElements].
+func RowMajorStrides(shape []int64) []int64 {
+	strides := make([]int64, len(shape))
+	next := int64(1)
+	for i := len(shape) - 1; i >= 0; i-- {
+		strides[i] = next
+		next *= max(shape[i], 1)
+	}
+	return strides
+}
+
+// IsContiguous says whether the elements lie compactly in row-major order: no strides, or the row-major ones, where
+// dimensions of size 1 may have any. A tensor without elements is contiguous.
+func IsContiguous(shape, strides []int64) bool {
+	if strides == nil {
+		return true
+	}
+	if len(strides) != len(shape) {
+		return false
+	}
+	for _, dim := range shape {
+		if dim == 0 {
+			return true
+		}
+	}
+	expected := int64(1)
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] == 1 {
+			continue
+		}
+		if strides[i] != expected || shape[i] < 0 {
+			return false
+		}
+		var ok bool
+		if expected, ok = multiply(expected, shape[i]); !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,38 @@
+/* Argument checks that built-in functions share. */
+#include "core.h"
+
+int tvmgo_check_count(const char* fname, int32_t n, int32_t min, int32_t max) {
+  if (n >= min && (max < 0 || n <= max)) return 0;
+  if (min == max)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected %d argument%s, got %d", fname, (int)min,
+                       min == 1 ? "" : "s", (int)n);
+  if (max < 0)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected at least %d argument%s, got %d", fname,
+                       (int)min, min == 1 ? "" : "s", (int)n);
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected %d to %d arguments, got %d", fname, (int)min,
+                     (int)max, (int)n);
+}
+
+static int wrong_type(const char* fname, const TVMFFIAny* args, int32_t i, const char* want) {
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be %s, got %s", fname, (int)i, want,
+                     tvmgo_type_name(args[i].type_index));
+}
+
+int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out) {
+  if (args[i].type_index != kTVMFFIInt && args[i].type_index != kTVMFFIBool)
+    return wrong_type(fname, args, i, "int");
+  *out = args[i].v_int64;
+  return 0;
+}
+
+int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out) {
+  if (!tvmgo_any_text(&args[i], out)) return wrong_type(fname, args, i, "str");
+  return 0;
+}
+
+int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
+                     void** out) {
+  if (args[i].type_index != type_index) return wrong_type(fname, args, i, tvmgo_type_name(type_index));
+  *out = args[i].v_obj;
+  return 0;
+}

@@ -1,0 +1,373 @@
+/* ffi.Module* and runtime.Module*: modules through the table of global functions, both generations. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUILTIN(id) \
+  static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
+#define UNUSED (void)self, (void)args, (void)n, (void)result
+
+static int arg_module(const char* f, const TVMFFIAny* args, int32_t i, tvmgo_module** out) {
+  return tvmgo_arg_object(f, args, i, kTVMFFIModule, (void**)out);
+}
+
+/* NUL-terminated copy of a text argument; the caller frees it. */
+static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out) {
+  TVMFFIByteArray t;
+  if (tvmgo_arg_text(f, args, i, &t) != 0) return -1;
+  if (memchr(t.data, 0, t.size) != NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument %d has a NUL inside", f, (int)i);
+  *out = strndup(t.data, t.size);
+  return *out == NULL ? tvmgo_raise_oom() : 0;
+}
+
+/* Tells files apart by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other
+ * suffix is the business of a registered loader. */
+int tvmgo_load_from_file(const char* path, const char* format, tvmgo_module** out) {
+  const char* dot = strrchr(path, '.');
+  const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;
+  if (fmt == dot + 1 && strchr(fmt, '/') != NULL) fmt = "";
+  if (fmt[0] == 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "load %s: the file has no suffix: give the format, for example \"so\"", path);
+  if (strcmp(fmt, "so") == 0 || strcmp(fmt, "dll") == 0 || strcmp(fmt, "dylib") == 0 ||
+      strcmp(fmt, "dso") == 0)
+    return tvmgo_module_load(path, NULL, 0, 0, out);
+  static const char* const tables[] = {"ffi.Module.load_from_file.", "runtime.module.loadfile_"};
+  for (int i = 0; i < 2; i++) {
+    char name[128];
+    if (strlen(tables[i]) + strlen(fmt) >= sizeof name) continue;
+    strcpy(name, tables[i]);
+    strcat(name, fmt);
+    TVMFFIObject* loader = tvmgo_global_get(name, strlen(name));
+    if (loader == NULL) continue;
+    TVMFFIAny args[2] = {{0}}, result = tvmgo_any_none();
+    args[0].type_index = args[1].type_index = kTVMFFIRawStr;
+    args[0].v_c_str = path;
+    args[1].v_c_str = fmt;
+    int rc = tvmgo_function_call(loader, args, 2, &result);
+    tvmgo_object_release(loader);
+    if (rc != 0) return rc;
+    if (result.type_index != kTVMFFIModule) {
+      tvmgo_any_clear(&result);
+      return tvmgo_raise(TVMGO_TYPE_ERROR, "load %s: %s returned no module", path, name);
+    }
+    *out = (tvmgo_module*)result.v_obj;
+    return 0;
+  }
+  return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
+                     "load %s: no loader for files of format \"%s\": register "
+                     "\"ffi.Module.load_from_file.%s\", or link the device that brings it",
+                     path, fmt, fmt);
+}
+
+BUILTIN(load_file) {
+  static const char f[] = "ffi.ModuleLoadFromFile";
+  UNUSED;
+  char *path = NULL, *fmt = NULL;
+  tvmgo_module* m = NULL;
+  int rc = tvmgo_check_count(f, n, 1, 2);
+  if (rc == 0) rc = arg_cstr(f, args, 0, &path);
+  if (rc == 0 && n == 2) rc = arg_cstr(f, args, 1, &fmt);
+  if (rc == 0) rc = tvmgo_load_from_file(path, fmt, &m);
+  if (rc == 0) *result = tvmgo_any_object(m);
+  free(path);
+  free(fmt);
+  return rc;
+}
+
+BUILTIN(load_so) {
+  static const char f[] = "ffi.Module.load_from_file.so";
+  UNUSED;
+  char* path = NULL;
+  tvmgo_module* m = NULL;
+  int rc = tvmgo_check_count(f, n, 1, 2);
+  if (rc == 0) rc = arg_cstr(f, args, 0, &path);
+  if (rc == 0) rc = tvmgo_module_load(path, NULL, 0, 0, &m);
+  if (rc == 0) *result = tvmgo_any_object(m);
+  free(path);
+  return rc;
+}
+
+/* (module, name[, query_imports]) */
+static int module_and_name(const char* f, const TVMFFIAny* args, int32_t n, tvmgo_module** m,
+                           TVMFFIByteArray* name, int64_t* query) {
+  *query = 0;
+  if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_module(f, args, 0, m) != 0 ||
+      tvmgo_arg_text(f, args, 1, name) != 0)
+    return -1;
+  return n == 3 ? tvmgo_arg_int(f, args, 2, query) : 0;
+}
+
+BUILTIN(get_function) {
+  tvmgo_module* m;
+  TVMFFIByteArray name;
+  int64_t query;
+  TVMFFIObject* found;
+  UNUSED;
+  if (module_and_name("ffi.ModuleGetFunction", args, n, &m, &name, &query) != 0 ||
+      tvmgo_module_get_function(m, name.data, name.size, query != 0, &found) != 0)
+    return -1;
+  *result = tvmgo_any_object(found);
+  return 0;
+}
+
+static int implements_in(void* ctx, tvmgo_module* m) {
+  const TVMFFIByteArray* name = ctx;
+  if (m->cls->implements != NULL) return m->cls->implements(m, name->data, name->size);
+  TVMFFIObject* f = NULL;
+  if (tvmgo_module_get_function(m, name->data, name->size, 0, &f) != 0)
+    tvmgo_object_release(tvmgo_error_take());
+  tvmgo_object_release(f);
+  return f != NULL;
+}
+
+BUILTIN(implements_function) {
+  tvmgo_module* m;
+  int64_t query;
+  TVMFFIByteArray name;
+  UNUSED;
+  if (module_and_name("ffi.ModuleImplementsFunction", args, n, &m, &name, &query) != 0) return -1;
+  int found = query ? tvmgo_module_walk(m, implements_in, &name) : implements_in(&name, m);
+  if (found < 0) return -1;
+  *result = tvmgo_any_bool(found);
+  return 0;
+}
+
+typedef struct {
+  TVMFFIByteArray name;
+  int doc;
+  TVMFFIAny* out;
+} metadata_query;
+
+static int metadata_in(void* ctx, tvmgo_module* m) {
+  metadata_query* q = ctx;
+  if (m->cls->metadata == NULL) return 0;
+  if (m->cls->metadata(m, q->name.data, q->name.size, q->doc, q->out) != 0) return -1;
+  return q->out->type_index != kTVMFFINone;
+}
+
+BUILTIN(function_metadata) {
+  tvmgo_module* m;
+  int64_t query;
+  metadata_query q = {{NULL, 0}, self != NULL, result};
+  if (module_and_name(q.doc ? "ffi.ModuleGetFunctionDoc" : "ffi.ModuleGetFunctionMetadata", args, n,
+                      &m, &q.name, &query) != 0)
+    return -1;
+  return (query ? tvmgo_module_walk(m, metadata_in, &q) : metadata_in(&q, m)) < 0 ? -1 : 0;
+}
+
+BUILTIN(get_kind) {
+  static const char f[] = "ffi.ModuleGetKind";
+  tvmgo_module* m;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  return tvmgo_string_make(m->kind, strlen(m->kind), result);
+}
+
+BUILTIN(property_mask) {
+  static const char f[] = "ffi.ModuleGetPropertyMask";
+  tvmgo_module* m;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  *result = tvmgo_any_int(m->property_mask);
+  return 0;
+}
+
+static int not_supported(const tvmgo_module* m, const char* what) {
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "a module of kind \"%s\" cannot %s", m->kind, what);
+}
+
+BUILTIN(inspect_source) {
+  static const char f[] = "ffi.ModuleInspectSource";
+  tvmgo_module* m;
+  char* format = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
+      (n == 2 && arg_cstr(f, args, 1, &format) != 0))
+    return -1;
+  int rc = m->cls->source != NULL ? m->cls->source(m, format == NULL ? "" : format, result)
+                                  : not_supported(m, "show its source");
+  free(format);
+  return rc;
+}
+
+BUILTIN(write_formats) {
+  static const char f[] = "ffi.ModuleGetWriteFormats";
+  tvmgo_module* m;
+  TVMFFIObject* formats = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  if (m->cls->write_formats != NULL) {
+    if (m->cls->write_formats(m, &formats) != 0) return -1;
+  } else if ((formats = tvmgo_array_new(NULL, 0)) == NULL) {
+    return -1;
+  }
+  *result = tvmgo_any_object(formats);
+  return 0;
+}
+
+/* runtime.ModuleGetFormat: the first of the formats, "" when there is none. */
+BUILTIN(get_format) {
+  if (write_formats(self, args, n, result) != 0) return -1;
+  TVMFFIObject* formats = result->v_obj;
+  TVMFFISeqCell* seq = tvmgo_seq_cell(formats);
+  *result = tvmgo_any_none();
+  int rc = seq->size > 0 ? TVMFFIAnyViewToOwnedAny(seq->data, result)
+                         : tvmgo_string_make("", 0, result);
+  tvmgo_object_release(formats);
+  return rc;
+}
+
+BUILTIN(write_file) {
+  static const char f[] = "ffi.ModuleWriteToFile";
+  tvmgo_module* m;
+  char *path = NULL, *format = NULL;
+  UNUSED;
+  int rc = tvmgo_check_count(f, n, 2, 3);
+  if (rc == 0) rc = arg_module(f, args, 0, &m);
+  if (rc == 0) rc = arg_cstr(f, args, 1, &path);
+  if (rc == 0 && n == 3) rc = arg_cstr(f, args, 2, &format);
+  if (rc == 0)
+    rc = m->cls->write_file != NULL ? m->cls->write_file(m, path, format == NULL ? "" : format)
+                                    : not_supported(m, "be saved to a file");
+  free(path);
+  free(format);
+  return rc;
+}
+
+BUILTIN(import_module) {
+  static const char f[] = "ffi.ModuleImportModule";
+  tvmgo_module *m, *dep;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
+      arg_module(f, args, 1, &dep) != 0)
+    return -1;
+  return tvmgo_module_import(m, dep);
+}
+
+BUILTIN(clear_imports) {
+  static const char f[] = "ffi.ModuleClearImports";
+  tvmgo_module* m;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  return tvmgo_module_clear_imports(m);
+}
+
+BUILTIN(imports_size) {
+  static const char f[] = "runtime.ModuleImportsSize";
+  tvmgo_module* m;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  TVMFFIObject* imports = tvmgo_module_imports(m);
+  *result = tvmgo_any_int(tvmgo_seq_cell(imports)->size);
+  tvmgo_object_release(imports);
+  return 0;
+}
+
+BUILTIN(get_import) {
+  static const char f[] = "runtime.ModuleGetImport";
+  tvmgo_module* m;
+  int64_t i;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
+      tvmgo_arg_int(f, args, 1, &i) != 0)
+    return -1;
+  TVMFFIObject* imports = tvmgo_module_imports(m);
+  TVMFFISeqCell* seq = tvmgo_seq_cell(imports);
+  int rc = i >= 0 && i < seq->size
+               ? TVMFFIAnyViewToOwnedAny((TVMFFIAny*)seq->data + i, result)
+               : tvmgo_raise(TVMGO_INDEX_ERROR, "%s: index %lld, but the module has %lld imports", f,
+                             (long long)i, (long long)seq->size);
+  tvmgo_object_release(imports);
+  return rc;
+}
+
+/* Kept alive by the process until removed: modules whose functions outlive their handles. */
+static TVMFFIObject* kept; /* Map from the module to itself, under kept_lock */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+BUILTIN(globals_change) {
+  int add = self != NULL;
+  const char* f = add ? "ffi.ModuleGlobalsAdd" : "ffi.ModuleGlobalsRemove";
+  tvmgo_module* m;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
+  (void)result;
+  TVMFFIObject* fresh = tvmgo_map_new(kTVMFFIMap);
+  if (fresh == NULL) return -1;
+  int rc = 0;
+  pthread_mutex_lock(&kept_lock);
+  TVMFFIObject* old = kept;
+  void* cursor = NULL;
+  const TVMFFIAny *key, *value;
+  while (old != NULL && rc == 0 && tvmgo_map_next(old, &cursor, &key, &value))
+    if (key->v_obj != &m->header) rc = tvmgo_map_set(&fresh, key, value);
+  TVMFFIAny item = tvmgo_any_object(m);
+  if (rc == 0 && add) rc = tvmgo_map_set(&fresh, &item, &item);
+  if (rc == 0) kept = fresh, fresh = old;
+  pthread_mutex_unlock(&kept_lock);
+  tvmgo_object_release(fresh); /* the map that is not needed, outside of the lock */
+  return rc;
+}
+
+BUILTIN(system_lib) {
+  static const char f[] = "ffi.SystemLib";
+  TVMFFIByteArray prefix = {"", 0};
+  tvmgo_module* m;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 0, 1) != 0 || (n == 1 && tvmgo_arg_text(f, args, 0, &prefix) != 0) ||
+      tvmgo_module_system_lib(prefix.data, prefix.size, &m) != 0)
+    return -1;
+  *result = tvmgo_any_object(m);
+  return 0;
+}
+
+static void with_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+  TVMFFIObjectHandle f = NULL;
+  if (TVMFFIFunctionCreate((void*)(intptr_t)flag, entry, NULL, &f) != 0 ||
+      tvmgo_global_set(name, strlen(name), f, 0) != 0)
+    abort();
+  tvmgo_object_release(f);
+}
+
+__attribute__((constructor(110))) static void register_builtins(void) {
+  static const struct {
+    const char* name;
+    TVMFFISafeCallType entry;
+  } table[] = {
+      {"ffi.ModuleLoadFromFile", load_file},
+      {"ffi.Module.load_from_file.so", load_so},
+      {"ffi.ModuleGetFunction", get_function},
+      {"ffi.ModuleImplementsFunction", implements_function},
+      {"ffi.ModuleGetKind", get_kind},
+      {"ffi.ModuleGetPropertyMask", property_mask},
+      {"ffi.ModuleInspectSource", inspect_source},
+      {"ffi.ModuleGetWriteFormats", write_formats},
+      {"ffi.ModuleWriteToFile", write_file},
+      {"ffi.ModuleImportModule", import_module},
+      {"ffi.ModuleClearImports", clear_imports},
+      {"ffi.SystemLib", system_lib},
+      {"runtime.ModuleLoadFromFile", load_file},
+      {"runtime.module.loadfile_so", load_so},
+      {"runtime.ModuleGetFunction", get_function},
+      {"runtime.ModuleImplementsFunction", implements_function},
+      {"runtime.ModuleGetTypeKey", get_kind},
+      {"runtime.ModuleGetPropertyMask", property_mask},
+      {"runtime.ModuleGetSource", inspect_source},
+      {"runtime.ModuleGetFormat", get_format},
+      {"runtime.ModuleSaveToFile", write_file},
+      {"runtime.ModuleImport", import_module},
+      {"runtime.ModuleClearImports", clear_imports},
+      {"runtime.ModuleImportsSize", imports_size},
+      {"runtime.ModuleGetImport", get_import},
+      {"runtime.SystemLib", system_lib},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    tvmgo_global_builtin(table[i].name, table[i].entry);
+  with_flag("ffi.ModuleGetFunctionMetadata", function_metadata, 0);
+  with_flag("ffi.ModuleGetFunctionDoc", function_metadata, 1);
+  with_flag("ffi.ModuleGlobalsAdd", globals_change, 1);
+  with_flag("ffi.ModuleGlobalsRemove", globals_change, 0);
+}

@@ -1,0 +1,368 @@
+/* Functions about functions, devices, streams and tensors in the table of global functions. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUILTIN(id) \
+  static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
+#define UNUSED (void)self, (void)args, (void)n, (void)result
+
+/* ---- functions ---- */
+
+static void drop(void* obj) { tvmgo_object_release(obj); }
+
+/* f(-1) = how many, f(i) = name i, of the moment when the functor was made. */
+BUILTIN(name_at) {
+  static const char f[] = "ffi.FunctionListGlobalNamesFunctor()";
+  int64_t i;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &i) != 0) return -1;
+  TVMFFISeqCell* names = tvmgo_seq_cell(self);
+  if (i == -1) {
+    *result = tvmgo_any_int(names->size);
+    return 0;
+  }
+  if (i < 0 || i >= names->size)
+    return tvmgo_raise(TVMGO_INDEX_ERROR, "%s: index %lld, but there are %lld names", f,
+                       (long long)i, (long long)names->size);
+  return TVMFFIAnyViewToOwnedAny((TVMFFIAny*)names->data + i, result);
+}
+
+BUILTIN(list_names) {
+  UNUSED;
+  TVMFFIObject* names = tvmgo_global_names();
+  TVMFFIObjectHandle f = NULL;
+  if (names == NULL) return -1;
+  if (TVMFFIFunctionCreate(names, name_at, drop, &f) != 0) {
+    tvmgo_object_release(names);
+    return -1;
+  }
+  *result = tvmgo_any_object(f);
+  return 0;
+}
+
+BUILTIN(remove_global) {
+  static const char f[] = "ffi.FunctionRemoveGlobal";
+  TVMFFIByteArray name;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
+  *result = tvmgo_any_bool(tvmgo_global_remove(name.data, name.size));
+  return 0;
+}
+
+BUILTIN(global_metadata) {
+  static const char f[] = "ffi.GetGlobalFuncMetadata";
+  TVMFFIByteArray name;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
+  TVMFFIObject* found = tvmgo_global_get(name.data, name.size);
+  if (found == NULL)
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s: there is no global function %.*s", f,
+                       (int)name.size, name.data);
+  tvmgo_object_release(found);
+  return tvmgo_string_make("", 0, result); /* ours carry none */
+}
+
+BUILTIN(from_extern_c) {
+  static const char f[] = "ffi.FunctionFromExternC";
+  TVMFFIObjectHandle made = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 3, 3) != 0) return -1;
+  for (int i = 0; i < 3; i++)
+    if (args[i].type_index != kTVMFFIOpaquePtr && args[i].type_index != kTVMFFINone)
+      return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be void*, got %s", f, i,
+                         tvmgo_type_name(args[i].type_index));
+  if (TVMFFIFunctionCreate(args[0].v_ptr, (TVMFFISafeCallType)args[1].v_ptr,
+                           (void (*)(void*))args[2].v_ptr, &made) != 0)
+    return -1;
+  *result = tvmgo_any_object(made);
+  return 0;
+}
+
+/* ---- devices ---- */
+
+/* A device given as Device, or as two integers. Returns the arguments it took, 0 on error. */
+static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* out) {
+  int64_t type, id;
+  if (n >= 1 && args[0].type_index == kTVMFFIDevice) {
+    *out = args[0].v_device;
+    return 1;
+  }
+  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int(f, args, 1, &id) != 0)
+    return 0;
+  *out = (DLDevice){(DLDeviceType)type, (int32_t)id};
+  return 2;
+}
+
+BUILTIN(set_device) {
+  DLDevice dev;
+  UNUSED;
+  int32_t took = arg_device("__tvm_set_device", args, n, &dev);
+  if (took == 0 || tvmgo_check_count("__tvm_set_device", n, took, took) != 0) return -1;
+  return tvmgo_device_set(dev.device_type, dev.device_id);
+}
+
+BUILTIN(device_attr) {
+  static const char f[] = "runtime.GetDeviceAttr";
+  int64_t type, id, kind;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int(f, args, 1, &id) != 0 || tvmgo_arg_int(f, args, 2, &kind) != 0)
+    return -1;
+  return tvmgo_device_attr((int32_t)type, (int32_t)id, (int32_t)kind, result);
+}
+
+/* Which global shows that a name of RuntimeEnabled is there (ABI.md A.6). */
+static const struct {
+  const char *name, *global;
+  int prefix;
+} enabled_by[] = {
+    {"cuda", "device_api.cuda", 0},   {"gpu", "device_api.cuda", 0},
+    {"nvptx", "device_api.cuda", 1},  {"cl", "device_api.opencl", 0},
+    {"opencl", "device_api.opencl", 0}, {"sdaccel", "device_api.opencl", 0},
+    {"mtl", "device_api.metal", 0},   {"metal", "device_api.metal", 0},
+    {"vulkan", "device_api.vulkan", 0}, {"rocm", "device_api.rocm", 1},
+    {"hexagon", "device_api.hexagon", 0}, {"rpc", "device_api.rpc", 0},
+    {"tflite", "target.runtime.tflite", 0}, {"stackvm", "target.build.stackvm", 0},
+    {"llvm", "codegen.llvm_target_enabled", 1},
+};
+
+BUILTIN(runtime_enabled) {
+  static const char f[] = "runtime.RuntimeEnabled";
+  TVMFFIByteArray t;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &t) != 0) return -1;
+  if (t.size == 3 && memcmp(t.data, "cpu", 3) == 0) {
+    *result = tvmgo_any_bool(1);
+    return 0;
+  }
+  for (size_t i = 0; i < sizeof enabled_by / sizeof *enabled_by; i++) {
+    size_t len = strlen(enabled_by[i].name);
+    if (t.size < len || memcmp(t.data, enabled_by[i].name, len) != 0 ||
+        (t.size > len && !enabled_by[i].prefix))
+      continue;
+    TVMFFIObject* found = tvmgo_global_get(enabled_by[i].global, strlen(enabled_by[i].global));
+    *result = tvmgo_any_bool(found != NULL);
+    int rc = 0;
+    if (found != NULL && strcmp(enabled_by[i].name, "llvm") == 0) {
+      *result = tvmgo_any_none();
+      rc = tvmgo_function_call(found, args, 1, result);
+    }
+    tvmgo_object_release(found);
+    return rc;
+  }
+  char name[64];
+  int len = (int)(t.size < 40 ? t.size : 40);
+  memcpy(name, "device_api.", 11);
+  memcpy(name + 11, t.data, (size_t)len);
+  if (tvmgo_device_type_number(t.data, t.size) >= 0) { /* a registered device of another name */
+    TVMFFIObject* found = tvmgo_global_get(name, 11 + (size_t)len);
+    *result = tvmgo_any_bool(found != NULL);
+    tvmgo_object_release(found);
+    return 0;
+  }
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: \"%.*s\" is not a runtime that can be asked for", f,
+                     (int)t.size, t.data);
+}
+
+/* ---- streams: handles travel as integers or pointers ---- */
+
+static TVMFFIStreamHandle arg_stream(const TVMFFIAny* a) {
+  return a->type_index == kTVMFFINone ? NULL : a->v_ptr;
+}
+
+BUILTIN(stream_create) {
+  static const char f[] = "runtime.Device_StreamCreate";
+  DLDevice dev;
+  TVMFFIStreamHandle s = NULL;
+  UNUSED;
+  if (arg_device(f, args, n, &dev) == 0) return -1;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (TVMGODeviceAPIHas(api, create_stream) && api->create_stream(api, dev, &s) != 0) return -1;
+  *result = tvmgo_any_int((int64_t)(intptr_t)s);
+  return 0;
+}
+
+BUILTIN(stream_free) {
+  static const char f[] = "runtime.Device_StreamFree";
+  DLDevice dev;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0) return -1;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  TVMFFIStreamHandle s = arg_stream(&args[took]);
+  if (api == NULL) return -1;
+  return s != NULL && TVMGODeviceAPIHas(api, free_stream) ? api->free_stream(api, dev, s) : 0;
+}
+
+BUILTIN(stream_set) {
+  static const char f[] = "runtime.Device_SetStream";
+  DLDevice dev;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0) return -1;
+  return tvmgo_stream_set(dev.device_type, dev.device_id, arg_stream(&args[took]), NULL);
+}
+
+BUILTIN(stream_sync) {
+  static const char f[] = "runtime.Device_StreamSync";
+  DLDevice dev;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0) return -1;
+  return tvmgo_device_sync(dev, n > took ? arg_stream(&args[took]) : NULL);
+}
+
+BUILTIN(stream_sync_from_to) {
+  static const char f[] = "runtime.Device_StreamSyncFromTo";
+  DLDevice dev;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0) return -1;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
+  return api->sync_stream_from_to(api, dev, arg_stream(&args[took]), arg_stream(&args[took + 1]));
+}
+
+/* ---- threads ---- */
+
+BUILTIN(num_threads) {
+  UNUSED;
+  *result = tvmgo_any_int(tvmgo_parallel_threads());
+  return 0;
+}
+
+BUILTIN(config_threadpool) {
+  static const char f[] = "runtime.config_threadpool";
+  int64_t mode, threads;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int(f, args, 0, &mode) != 0 ||
+      tvmgo_arg_int(f, args, 1, &threads) != 0)
+    return -1;
+  return tvmgo_parallel_configure((int)threads); /* threads are not pinned, so the mode is moot */
+}
+
+/* ---- tensors ---- */
+
+BUILTIN(tensor_alloc) {
+  static const char f[] = "runtime.TVMTensorAllocWithScope";
+  TVMFFIByteArray scope = {"", 0};
+  char name[64] = "";
+  UNUSED;
+  if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
+  if (args[0].type_index != kTVMFFIShape || args[1].type_index != kTVMFFIDataType ||
+      args[2].type_index != kTVMFFIDevice)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected (Shape, DataType, Device[, scope]), got (%s, "
+                       "%s, %s)", f, tvmgo_type_name(args[0].type_index),
+                       tvmgo_type_name(args[1].type_index), tvmgo_type_name(args[2].type_index));
+  if (n == 4 && args[3].type_index != kTVMFFINone && tvmgo_arg_text(f, args, 3, &scope) != 0)
+    return -1;
+  if (scope.size >= sizeof name)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the scope is longer than %zu bytes", f,
+                       sizeof name - 1);
+  memcpy(name, scope.data, scope.size);
+  const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[0].v_obj + 1);
+  tvmgo_tensor* t = tvmgo_tensor_new(shape->data, (int32_t)shape->size, args[1].v_dtype,
+                                     args[2].v_device, name);
+  if (t == NULL) return -1;
+  *result = tvmgo_any_object(t);
+  return 0;
+}
+
+static int arg_dl(const char* f, const TVMFFIAny* args, int32_t i, DLTensor** out) {
+  if (args[i].type_index == kTVMFFITensor)
+    *out = tvmgo_tensor_dl(args[i].v_obj);
+  else if (args[i].type_index == kTVMFFIDLTensorPtr)
+    *out = args[i].v_ptr;
+  else
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a Tensor, got %s", f, (int)i,
+                       tvmgo_type_name(args[i].type_index));
+  return 0;
+}
+
+/* (tensor, void* bytes, size); the direction is self. */
+BUILTIN(tensor_copy_bytes) {
+  int to_tensor = self != NULL;
+  const char* f = to_tensor ? "runtime.TVMTensorCopyFromBytes" : "runtime.TVMTensorCopyToBytes";
+  DLTensor* t = NULL;
+  int64_t size;
+  (void)result;
+  if (tvmgo_check_count(f, n, 3, 3) != 0 || arg_dl(f, args, 0, &t) != 0 ||
+      tvmgo_arg_int(f, args, 2, &size) != 0)
+    return -1;
+  if (args[1].type_index != kTVMFFIOpaquePtr)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument 1 must be void*, got %s", f,
+                       tvmgo_type_name(args[1].type_index));
+  return tvmgo_dl_copy_bytes(t, args[1].v_ptr, (size_t)size, to_tensor);
+}
+
+BUILTIN(tensor_copy) {
+  static const char f[] = "runtime.TVMTensorCopyFromTo";
+  DLTensor *from = NULL, *to = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_dl(f, args, 0, &from) != 0 ||
+      arg_dl(f, args, 1, &to) != 0)
+    return -1;
+  return tvmgo_dl_copy(from, to, n == 3 ? arg_stream(&args[2]) : NULL);
+}
+
+BUILTIN(tensor_view) {
+  static const char f[] = "runtime.TVMTensorCreateView";
+  int64_t offset = 0;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
+  if (args[0].type_index != kTVMFFITensor || args[1].type_index != kTVMFFIShape ||
+      args[2].type_index != kTVMFFIDataType)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected (Tensor, Shape, DataType[, byte offset])", f);
+  if (n == 4 && tvmgo_arg_int(f, args, 3, &offset) != 0) return -1;
+  if (offset < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the offset is negative", f);
+  const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[1].v_obj + 1);
+  tvmgo_tensor* t = tvmgo_tensor_view((tvmgo_tensor*)args[0].v_obj, shape->data,
+                                      (int32_t)shape->size, args[2].v_dtype, NULL, (uint64_t)offset);
+  if (t == NULL) return -1;
+  *result = tvmgo_any_object(t);
+  return 0;
+}
+
+__attribute__((constructor(111))) static void register_builtins(void) {
+  static const struct {
+    const char* name;
+    TVMFFISafeCallType entry;
+  } table[] = {
+      {"ffi.FunctionListGlobalNamesFunctor", list_names},
+      {"ffi.FunctionRemoveGlobal", remove_global},
+      {"ffi.GetGlobalFuncMetadata", global_metadata},
+      {"ffi.FunctionFromExternC", from_extern_c},
+      {"__tvm_set_device", set_device},
+      {"runtime.GetDeviceAttr", device_attr},
+      {"runtime.RuntimeEnabled", runtime_enabled},
+      {"runtime.Device_StreamCreate", stream_create},
+      {"runtime.Device_StreamFree", stream_free},
+      {"runtime.Device_SetStream", stream_set},
+      {"runtime.TVMSetStream", stream_set},
+      {"runtime.Device_StreamSync", stream_sync},
+      {"runtime.Device_StreamSyncFromTo", stream_sync_from_to},
+      {"runtime.NumThreads", num_threads},
+      {"runtime.config_threadpool", config_threadpool},
+      {"runtime.TVMTensorAllocWithScope", tensor_alloc},
+      {"runtime.TVMArrayAllocWithScope", tensor_alloc},
+      {"runtime.TVMTensorCopyFromTo", tensor_copy},
+      {"runtime.TVMTensorCreateView", tensor_view},
+      {"runtime.TVMArrayCreateView", tensor_view},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    tvmgo_global_builtin(table[i].name, table[i].entry);
+  for (int from = 0; from < 2; from++) {
+    const char* name = from ? "runtime.TVMTensorCopyFromBytes" : "runtime.TVMTensorCopyToBytes";
+    TVMFFIObjectHandle f = NULL;
+    if (TVMFFIFunctionCreate((void*)(intptr_t)from, tensor_copy_bytes, NULL, &f) != 0 ||
+        tvmgo_global_set(name, strlen(name), f, 0) != 0)
+      abort();
+    tvmgo_object_release(f);
+  }
+  if (tvmgo_register_container_builtins() != 0) abort();
+}

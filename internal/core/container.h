@@ -1,0 +1,61 @@
+/* Strings, bytes, shapes, arrays and maps in the layouts that C++ users of tvm-ffi inline
+ * (ABI.md B.1, B.2, B.10, B.11), and dtype strings (A.2, B.9). */
+#ifndef TVMGO_CONTAINER_H_
+#define TVMGO_CONTAINER_H_
+
+#include "object.h"
+
+/* string.c: small form up to 7 bytes, else a heap object with a NUL behind the text.
+ * out is overwritten, not released. */
+int tvmgo_string_make(const char* data, size_t size, TVMFFIAny* out);
+int tvmgo_bytes_make(const char* data, size_t size, TVMFFIAny* out);
+/* A Bytes object that shows memory of owner (retained) without copying it. */
+int tvmgo_bytes_view(const void* data, size_t size, void* owner, TVMFFIAny* out);
+/* Text of a Str, SmallStr, RawStr, or the content of Bytes, SmallBytes, ByteArrayPtr value: a view
+ * that lives as long as *v. 0 when v is none of these. */
+int tvmgo_any_text(const TVMFFIAny* v, TVMFFIByteArray* out);
+/* As tvmgo_any_text for strings only; raises TypeError naming `what` otherwise. */
+int tvmgo_any_string(const TVMFFIAny* v, const char* what, TVMFFIByteArray* out);
+
+/* shape.c */
+TVMFFIObject* tvmgo_shape_new(const int64_t* dims, size_t n);
+
+/* array.c: elements are views that get converted to owned values. NULL with an error raised. */
+TVMFFIObject* tvmgo_array_new(const TVMFFIAny* items, int64_t n);
+/* A new array with one more element. */
+TVMFFIObject* tvmgo_array_append(TVMFFIObject* array, const TVMFFIAny* item);
+static inline TVMFFISeqCell* tvmgo_seq_cell(void* obj) {
+  return (TVMFFISeqCell*)((TVMFFIObject*)obj + 1);
+}
+
+/* map.c: insertion-ordered hash map (type index kTVMFFIMap, or kTVMFFIDict). */
+TVMFFIObject* tvmgo_map_new(int32_t type_index);
+/* Sets key to value (views, converted to owned). *map may be replaced when it has to grow; the
+ * caller's reference moves with it. */
+int tvmgo_map_set(TVMFFIObject** map, const TVMFFIAny* key, const TVMFFIAny* value);
+/* The stored value, borrowed, or NULL. */
+const TVMFFIAny* tvmgo_map_get(TVMFFIObject* map, const TVMFFIAny* key);
+int64_t tvmgo_map_size(TVMFFIObject* map);
+/* Iterates in insertion order: *cursor starts at NULL; returns 0 at the end. */
+int tvmgo_map_next(TVMFFIObject* map, void** cursor, const TVMFFIAny** key,
+                   const TVMFFIAny** value);
+
+uint64_t tvmgo_any_hash(const TVMFFIAny* v);
+int tvmgo_any_equal(const TVMFFIAny* a, const TVMFFIAny* b);
+
+/* dtype.c: both string grammars; -1 with ValueError raised on bad text or code. */
+int tvmgo_dtype_parse(const char* s, size_t n, DLDataType* out);
+int tvmgo_dtype_parse_classic(const char* s, size_t n, DLDataType* out);
+/* Writes NUL-terminated text into buf (64 bytes are always enough). */
+int tvmgo_dtype_print(DLDataType t, char* buf, size_t cap);
+int tvmgo_dtype_print_classic(DLDataType t, char* buf, size_t cap);
+/* Bytes of n elements: packed, except {1,1,1} (one byte each). -1 on overflow (ValueError). */
+int tvmgo_dtype_bytes(DLDataType t, int64_t n, size_t* out);
+
+/* type.c: the type table. */
+int tvmgo_type_derived_from(int32_t child, int32_t parent);
+
+/* builtins_container.c: registers the ffi.* functions about containers. */
+int tvmgo_register_container_builtins(void);
+
+#endif

@@ -1,0 +1,246 @@
+#include "check.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static int64_t in_use(void) { return check_live(TVMGO_LIVE_WORKSPACE_BYTES); }
+static int64_t cached(void) { return check_live(TVMGO_LIVE_WORKSPACE_CACHED); }
+
+static void* alloc(uint64_t nbytes) { return TVMBackendAllocWorkspace(kDLCPU, 0, nbytes, kDLFloat, 32); }
+static int give_back(void* p) { return TVMBackendFreeWorkspace(kDLCPU, 0, p); }
+
+static void test_sizes(void) {
+  static const size_t sizes[] = {0,    1,     63,    64,      4095,    4096,    4097,   5120,
+                                 5121, 8192,  8193,  65536,   100000,  1000000, 1 << 20, (1 << 20) + 1,
+                                 3 << 20, 16 << 20};
+  int64_t before = in_use();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    char* p = alloc(sizes[i]);
+    REQUIRE(p != NULL);
+    CHECK_EQ_INT((uintptr_t)p % 64, 0);
+    memset(p, 0x5a, sizes[i]);
+    int64_t got = in_use() - before;
+    CHECK(got >= (int64_t)sizes[i]);
+    CHECK(got <= 4096 || got <= (int64_t)sizes[i] * 5 / 4 + 1);
+    CHECK_OK(give_back(p));
+    CHECK_EQ_INT(in_use(), before);
+  }
+  tvmgo_workspace_trim();
+}
+
+static void test_blocks_are_apart(void) {
+  enum { BLOCKS = 300 };
+  unsigned char* blocks[BLOCKS];
+  for (int i = 0; i < BLOCKS; i++) {
+    blocks[i] = alloc((uint64_t)i * 37);
+    REQUIRE(blocks[i] != NULL);
+    memset(blocks[i], i & 0xff, (size_t)i * 37);
+  }
+  int wrong = 0;
+  for (int i = 0; i < BLOCKS; i++)
+    for (int k = 0; k < i * 37; k++) wrong += blocks[i][k] != (i & 0xff);
+  CHECK_EQ_INT(wrong, 0);
+  for (int i = 0; i < BLOCKS; i++) CHECK_OK(give_back(blocks[(i * 7) % BLOCKS])); /* any order */
+  CHECK_EQ_INT(in_use(), 0);
+}
+
+static void test_reuse(void) {
+  void* a = alloc(100000);
+  CHECK_OK(give_back(a));
+  void* b = alloc(99000); /* of the same class */
+  CHECK_EQ_PTR(b, a);
+  CHECK_OK(give_back(b));
+  CHECK(cached() > 0);
+  CHECK_EQ_INT((int64_t)tvmgo_workspace_trim(), (int64_t)(114688));
+  CHECK_EQ_INT(cached(), 0);
+  CHECK_EQ_INT((int64_t)tvmgo_workspace_trim(), 0);
+}
+
+static void test_bad_addresses(void) {
+  static _Alignas(4096) char foreign[8192];
+  char* p = alloc(1000);
+  CHECK_FAILS(give_back(NULL), TVMGO_VALUE_ERROR, "NULL");
+  CHECK_FAILS(give_back(p + 4), TVMGO_VALUE_ERROR, "not the start of a workspace");
+  CHECK_FAILS(give_back(p + 128), TVMGO_VALUE_ERROR, "not the start of a workspace");
+  for (int at = 0; at < 4096; at += 64)
+    CHECK_FAILS(give_back(foreign + at), TVMGO_VALUE_ERROR, "not the start of a workspace");
+  CHECK_OK(give_back(p));
+  CHECK_FAILS(give_back(p), TVMGO_VALUE_ERROR, "given back before");
+  void* q = alloc(1000);
+  CHECK_EQ_PTR(q, p); /* the second free changed nothing */
+  void* r = alloc(1000);
+  CHECK(r != q);
+  CHECK_OK(give_back(q));
+  CHECK_OK(give_back(r));
+  CHECK_EQ_INT(in_use(), 0);
+}
+
+static void test_too_large(void) {
+  static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX / 2, UINT64_C(1) << 63,
+                                   (UINT64_C(1) << 46) + 1, UINT64_C(1) << 46};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    CHECK_EQ_PTR(alloc(sizes[i]), NULL);
+    CHECK_ERROR(TVMGO_MEMORY_ERROR, "allocate workspace of");
+  }
+  void* p = alloc(10);
+  CHECK_OK(give_back(p));
+}
+
+static void test_unknown_device(void) {
+  CHECK_EQ_PTR(TVMBackendAllocWorkspace(35, 0, 64, 2, 32), NULL);
+  CHECK_ERROR(TVMGO_UNAVAILABLE_ERROR, "");
+  CHECK_FAILS(TVMBackendFreeWorkspace(35, 0, NULL), TVMGO_VALUE_ERROR, "NULL");
+}
+
+/* What is kept follows the most in use lately; a size that is never asked for again goes away. */
+static void test_cache_is_bounded(void) {
+  if (CHECK_TSAN) SKIP("ThreadSanitizer keeps a shadow of four times as much memory");
+  tvmgo_workspace_trim();
+  const int64_t slack = 64 << 20;
+  void* big = alloc(100 << 20);
+  REQUIRE(big != NULL);
+  CHECK_OK(give_back(big));
+  CHECK(cached() >= 100 << 20); /* just used: kept */
+  CHECK_EQ_PTR(alloc(100 << 20), big);
+  CHECK_OK(give_back(big));
+  for (int i = 0; i < 3 * 4096; i++) CHECK_OK(give_back(alloc(1000)));
+  CHECK(cached() <= slack);
+  /* Growing requests don't pile up. */
+  tvmgo_workspace_trim();
+  int64_t most = 0;
+  for (int64_t n = 1 << 20; n <= 100 << 20; n += 1 << 20) {
+    CHECK_OK(give_back(alloc((uint64_t)n)));
+    if (cached() - n * 5 / 4 > most) most = cached() - n * 5 / 4;
+  }
+  CHECK(most <= slack);
+  tvmgo_workspace_trim();
+  CHECK_EQ_INT(cached(), 0);
+}
+
+/* ---- threads ---- */
+
+static void on_thread(void* (*body)(void*), void* arg) {
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, body, arg) == 0);
+  pthread_join(thread, NULL);
+}
+
+static void* free_of_another(void* p) {
+  CHECK_FAILS(give_back(p), TVMGO_RUNTIME_ERROR, "free it on the thread that allocated it");
+  return NULL;
+}
+
+static void test_free_on_another_thread(void) {
+  void* p = alloc(5000);
+  on_thread(free_of_another, p);
+  memset(p, 1, 5000);
+  CHECK_OK(give_back(p)); /* still ours */
+  CHECK_EQ_INT(in_use(), 0);
+}
+
+static void* leave_behind(void* out) {
+  void** blocks = out;
+  for (int i = 0; i < 3; i++) blocks[i] = alloc(10000);
+  CHECK_OK(give_back(alloc(200000)));
+  return NULL;
+}
+static void* free_all(void* blocks) {
+  CHECK_OK(give_back(((void**)blocks)[2]));
+  return NULL;
+}
+
+/* Blocks outlive their thread: whoever gives them back returns them to the system. */
+static void test_blocks_of_an_ended_thread(void) {
+  void* blocks[3];
+  tvmgo_workspace_trim();
+  on_thread(leave_behind, blocks);
+  CHECK_EQ_INT(cached(), 0);
+  CHECK(in_use() >= 30000);
+  CHECK_OK(give_back(blocks[1]));
+  memset(blocks[0], 1, 10000);
+  CHECK_OK(give_back(blocks[0]));
+  on_thread(free_all, blocks);
+  CHECK_EQ_INT(in_use(), 0);
+  CHECK_EQ_INT(cached(), 0);
+}
+
+/* Resident pages of the process. */
+static long resident(void) {
+  long total = 0, pages = 0;
+  FILE* f = fopen("/proc/self/statm", "r");
+  if (f == NULL) return 0;
+  if (fscanf(f, "%ld %ld", &total, &pages) != 2) pages = 0;
+  fclose(f);
+  return pages;
+}
+
+static void* short_life(void* arg) {
+  void* blocks[4];
+  for (int i = 0; i < 4; i++) {
+    blocks[i] = alloc((uint64_t)5000 << i);
+    memset(blocks[i], 1, (size_t)5000 << i);
+  }
+  for (int i = 3; i >= 0; i--) CHECK_OK(give_back(blocks[i]));
+  return arg;
+}
+
+static void test_many_short_threads(void) {
+  enum { WARM = 200 };
+  int threads = CHECK_TSAN || CHECK_ASAN ? 2000 : 10000;
+  for (int i = 0; i < WARM; i++) on_thread(short_life, NULL);
+  long pages = resident();
+  size_t heap = mallinfo2().uordblks;
+  for (int i = 0; i < threads; i++) on_thread(short_life, NULL);
+  CHECK_EQ_INT(in_use(), 0);
+  CHECK_EQ_INT(cached(), 0);
+  if (CHECK_TSAN || CHECK_ASAN) return; /* they keep books on every thread and freed block */
+  CHECK(mallinfo2().uordblks < heap + (1 << 20));
+  CHECK((resident() - pages) * sysconf(_SC_PAGESIZE) < 16 << 20);
+}
+
+static void* churn(void* arg) {
+  unsigned seed = (unsigned)(uintptr_t)arg;
+  unsigned char* held[16] = {0};
+  for (int i = 0; i < 20000; i++) {
+    seed = seed * 1103515245 + 12345;
+    int k = seed >> 16 & 15;
+    if (held[k] == NULL) {
+      held[k] = alloc(seed >> 8 & 0xffff);
+      if (held[k] == NULL) break;
+      *held[k] = (unsigned char)k;
+    } else {
+      CHECK_EQ_INT(*held[k], k);
+      CHECK_OK(give_back(held[k]));
+      held[k] = NULL;
+    }
+  }
+  for (int k = 0; k < 16; k++)
+    if (held[k] != NULL) CHECK_OK(give_back(held[k]));
+  return NULL;
+}
+
+static void test_churn_on_threads(void) {
+  pthread_t threads[8];
+  for (int i = 0; i < 8; i++)
+    REQUIRE(pthread_create(&threads[i], NULL, churn, (void*)(uintptr_t)(i + 1)) == 0);
+  for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+  CHECK_EQ_INT(in_use(), 0);
+  CHECK_EQ_INT(cached(), 0);
+}
+
+int main(int argc, char** argv) {
+  check_begin(argc, argv);
+  RUN(test_sizes);
+  RUN(test_blocks_are_apart);
+  RUN(test_reuse);
+  RUN(test_bad_addresses);
+  RUN(test_too_large);
+  RUN(test_unknown_device);
+  RUN(test_free_on_another_thread);
+  RUN(test_blocks_of_an_ended_thread);
+  RUN(test_cache_is_bounded);
+  RUN(test_many_short_threads);
+  RUN(test_churn_on_threads);
+  return check_end();
+}

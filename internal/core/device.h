@@ -1,0 +1,33 @@
+/* The table of devices, names of device types, and the current stream of a thread. */
+#ifndef TVMGO_DEVICE_H_
+#define TVMGO_DEVICE_H_
+
+#include "thread.h"
+#include <tvmgo/device_api.h>
+
+/* "cuda" for 2; NULL when the number has no name. RPC numbers (>= 128) give "rpc". */
+const char* tvmgo_device_type_name(int32_t device_type);
+/* Number of a name or alias; -1 when unknown. */
+int32_t tvmgo_device_type_number(const char* name, size_t len);
+
+/* The device's table, created on first use; raises an error that says what is enabled. */
+const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
+
+/* Makes (type, id) the active device of the calling thread. */
+int tvmgo_device_set(int32_t device_type, int32_t device_id);
+
+/* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
+int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
+
+/* "cpu, cuda": what is registered, for messages. buf is always terminated. */
+void tvmgo_device_list(char* buf, size_t cap);
+
+/* Waits for a stream of a device. */
+int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
+
+/* Current stream of the calling thread; NULL = default. */
+TVMFFIStreamHandle tvmgo_stream_get(int32_t device_type, int32_t device_id);
+int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,
+                     TVMFFIStreamHandle* old);
+
+#endif

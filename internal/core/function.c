@@ -1,0 +1,262 @@
+#include "core.h"
+
+#include <alloca.h>
+#include <stdlib.h>
+
+/* ---- the four trampolines: what cell.safe_call of our functions points at ---- */
+
+/* A safe call made by TVMFFIFunctionCreate: gets its own self. */
+static int call_with_self(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  tvmgo_function* f = handle;
+  return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
+}
+
+/* An exported symbol: the ABI promises it a NULL handle. */
+static int call_symbol(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  return ((TVMFFISafeCallType)((tvmgo_function*)handle)->entry)(NULL, args, n, result);
+}
+
+/* Arguments that fit the stack; more are taken from the heap. */
+enum { STACK_ARGS = 64 };
+
+typedef struct {
+  TVMValue* values;
+  int* codes;
+  void* heap;
+} classic_args;
+
+static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, classic_args* out) {
+  for (int32_t i = 0; i < n; i++) {
+    if (tvmgo_classic_from_view(&args[i], bool_code, &out->values[i], &out->codes[i]) != 0)
+      return tvmgo_raise_context("argument %d", (int)i);
+  }
+  return 0;
+}
+
+#define WITH_CLASSIC_ARGS(var, n)                                                       \
+  classic_args var = {NULL, NULL, NULL};                                                \
+  if ((n) <= STACK_ARGS) {                                                              \
+    var.values = alloca((size_t)(n) * sizeof(TVMValue) + 1);                            \
+    var.codes = alloca((size_t)(n) * sizeof(int) + 1);                                  \
+  } else {                                                                              \
+    var.heap = malloc((size_t)(n) * (sizeof(TVMValue) + sizeof(int)));                  \
+    if (var.heap == NULL) return tvmgo_raise_oom();                                     \
+    var.values = var.heap;                                                              \
+    var.codes = (int*)(var.values + (n));                                               \
+  }
+
+/* A classic function failed: make sure that there is an error to read. */
+static int classic_failed(int rc) {
+  tvmgo_thread* t = tvmgo_thread_get();
+  if (rc == -2 && t->python_error != NULL) return -2;
+  if (t->error == NULL)
+    tvmgo_raise(TVMGO_RUNTIME_ERROR, "the function returned %d without setting an error", rc);
+  return -1;
+}
+
+/* A generated 6-argument function. */
+static int call_packed(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  tvmgo_function* f = handle;
+  WITH_CLASSIC_ARGS(a, n);
+  TVMValue ret = {0};
+  int ret_code = kTVMNullptr;
+  int rc = classic_args_from(args, n, kTVMArgInt, &a);
+  if (rc == 0) {
+    rc = ((TVMBackendPackedCFunc)f->entry)(a.values, a.codes, n, &ret, &ret_code, NULL);
+    if (rc != 0)
+      rc = classic_failed(rc);
+    else if (ret_code != kTVMNullptr)
+      rc = tvmgo_any_from_classic_result(&ret, ret_code, result);
+  }
+  free(a.heap);
+  return rc;
+}
+
+/* A classic C callback; ret handle = the result itself, filled by TVMCFuncSetReturn. */
+static int call_callback(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  tvmgo_function* f = handle;
+  WITH_CLASSIC_ARGS(a, n);
+  int rc = classic_args_from(args, n, kTVMArgBool, &a);
+  if (rc == 0) {
+    rc = ((TVMPackedCFunc)f->entry)(a.values, a.codes, n, result, f->self);
+    if (rc != 0) {
+      tvmgo_any_clear(result);
+      rc = classic_failed(rc);
+    }
+  }
+  free(a.heap);
+  return rc;
+}
+
+/* ---- objects ---- */
+
+static void function_delete(void* self, int flags) {
+  tvmgo_function* f = self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    if (f->deleter != NULL) f->deleter(f->self);
+    tvmgo_object_release(f->owner);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
+}
+
+static tvmgo_function* function_new(TVMFFISafeCallType trampoline, void* entry, void* self,
+                                    void (*deleter)(void*), TVMFFIObject* owner) {
+  tvmgo_function* f = tvmgo_object_new_uninit(sizeof *f, kTVMFFIFunction, function_delete);
+  if (f == NULL) return NULL;
+  f->cell.safe_call = trampoline;
+  f->cell.cpp_call = NULL;
+  f->entry = entry;
+  f->self = self;
+  f->deleter = deleter;
+  f->owner = owner;
+  if (owner != NULL) tvmgo_object_retain(owner);
+  return f;
+}
+
+tvmgo_function* tvmgo_function_of_safe_call(TVMFFISafeCallType entry, TVMFFIObject* owner) {
+  return function_new(call_symbol, (void*)entry, NULL, NULL, owner);
+}
+
+tvmgo_function* tvmgo_function_of_packed(TVMBackendPackedCFunc entry, TVMFFIObject* owner) {
+  return function_new(call_packed, (void*)entry, NULL, NULL, owner);
+}
+
+tvmgo_function* tvmgo_function_of_callback(TVMPackedCFunc entry, void* self,
+                                           TVMPackedCFuncFinalizer fin) {
+  return function_new(call_callback, (void*)entry, self, fin, NULL);
+}
+
+TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner) {
+  tvmgo_function* own = (tvmgo_function*)f;
+  if ((own->cell.safe_call != call_symbol && own->cell.safe_call != call_packed) ||
+      own->owner != owner)
+    return f;
+  tvmgo_function* twin = function_new(own->cell.safe_call, own->entry, NULL, NULL, NULL);
+  tvmgo_object_release(f);
+  return (TVMFFIObject*)twin;
+}
+
+int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*deleter)(void* self),
+                         TVMFFIObjectHandle* out) {
+  if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: out is NULL");
+  if (safe_call == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: safe_call is NULL");
+  *out = function_new(call_with_self, (void*)safe_call, self, deleter, NULL);
+  return *out == NULL ? -1 : 0;
+}
+
+static int not_a_function(void* func) {
+  if (func == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "call function: the handle is NULL (was the lookup's result checked?)");
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "call function: the handle is of type %s, not Function",
+                     tvmgo_type_name(((TVMFFIObject*)func)->type_index));
+}
+
+int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args, int32_t num_args,
+                       TVMFFIAny* result) {
+  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction))
+    return not_a_function(func);
+  return tvmgo_function_cell(func)->safe_call(func, args, num_args, result);
+}
+
+/* ---- the classic call path, which loaded files import too ---- */
+
+static int views_from(const TVMValue* values, const int* codes, int n, TVMFFIAny* out) {
+  for (int i = 0; i < n; i++) {
+    if (tvmgo_view_from_classic(&values[i], codes[i], &out[i]) != 0)
+      return tvmgo_raise_context("call function: argument %d", i);
+  }
+  return 0;
+}
+
+/* A generated classic function called with classic values: nothing is converted. Objects and
+ * plain values come back as they are; text is not allowed in this convention. */
+static int call_packed_directly(tvmgo_function* f, TVMValue* args, int* codes, int n, TVMValue* ret,
+                                int* ret_code) {
+  ret->v_handle = NULL;
+  *ret_code = kTVMNullptr;
+  int rc = ((TVMBackendPackedCFunc)f->entry)(args, codes, n, ret, ret_code, NULL);
+  if (TVMGO_LIKELY(rc == 0)) {
+    if (TVMGO_LIKELY(*ret_code <= kTVMNullptr)) return 0;
+    TVMFFIAny owned;
+    if (tvmgo_any_from_classic_result(ret, *ret_code, &owned) != 0) return -1;
+    return tvmgo_classic_result_from_any(&owned, ret, ret_code);
+  }
+  return classic_failed(rc);
+}
+
+static int call_converted(void* func, const TVMValue* args, const int* codes, int n, TVMFFIAny* views,
+                          TVMValue* ret, int* ret_code) {
+  TVMFFIAny result = tvmgo_any_none();
+  if (views_from(args, codes, n, views) != 0) return -1;
+  int rc = tvmgo_function_call(func, views, n, &result);
+  if (rc != 0) return rc;
+  return tvmgo_classic_result_from_any(&result, ret, ret_code);
+}
+
+/* Generated files of v0.17 and older refuse code 15, so bools take the converting path. */
+static int any_bool(const int* codes, int n) {
+  for (int i = 0; i < n; i++)
+    if (codes[i] == kTVMArgBool) return 1;
+  return 0;
+}
+
+int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args,
+                TVMValue* ret_val, int* ret_type_code) {
+  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction))
+    return not_a_function(func);
+  if (TVMGO_UNLIKELY(num_args < 0 || (num_args > 0 && (arg_values == NULL || type_codes == NULL))))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but the arrays are %s",
+                       num_args, num_args < 0 ? "of a negative length" : "NULL");
+  TVMValue no_value;
+  int no_code;
+  if (ret_val == NULL) ret_val = &no_value;
+  if (ret_type_code == NULL) ret_type_code = &no_code;
+  tvmgo_function* f = func;
+  if (f->cell.safe_call == call_packed && !any_bool(type_codes, num_args))
+    return call_packed_directly(f, arg_values, type_codes, num_args, ret_val, ret_type_code);
+  if (num_args <= STACK_ARGS) {
+    TVMFFIAny* views = alloca((size_t)num_args * sizeof(TVMFFIAny) + 1);
+    return call_converted(func, arg_values, type_codes, num_args, views, ret_val, ret_type_code);
+  }
+  TVMFFIAny* views = malloc((size_t)num_args * sizeof *views);
+  if (views == NULL) return tvmgo_raise_oom();
+  int rc = call_converted(func, arg_values, type_codes, num_args, views, ret_val, ret_type_code);
+  free(views);
+  return rc;
+}
+
+int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, int num_ret) {
+  if (ret == NULL || value == NULL || type_code == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "set return value: a pointer is NULL");
+  if (num_ret != 1)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "set return value: num_ret is %d, only 1 is possible",
+                       num_ret);
+  TVMFFIAny view, owned;
+  if (tvmgo_view_from_classic(value, type_code[0], &view) != 0 ||
+      TVMFFIAnyViewToOwnedAny(&view, &owned) != 0)
+    return -1;
+  TVMFFIAny* result = ret;
+  tvmgo_any_clear(result); /* a second call replaces the first one's value */
+  *result = owned;
+  return 0;
+}
+
+void TVMAPISetLastError(const char* msg) {
+  /* Generated code gives "Kind: message"; other text has the kind RuntimeError. */
+  size_t n = 0;
+  if (msg == NULL) msg = "";
+  while ((msg[n] >= 'A' && msg[n] <= 'Z') || (msg[n] >= 'a' && msg[n] <= 'z')) n++;
+  if (n > 5 && msg[n] == ':' && msg[n + 1] == ' ' && msg[n - 5] == 'E' && msg[n - 4] == 'r' &&
+      msg[n - 3] == 'r' && msg[n - 2] == 'o' && msg[n - 1] == 'r') {
+    char kind[64];
+    if (n < sizeof kind) {
+      __builtin_memcpy(kind, msg, n);
+      kind[n] = 0;
+      TVMFFIErrorSetRaisedFromCStr(kind, msg + n + 2);
+      return;
+    }
+  }
+  TVMFFIErrorSetRaisedFromCStr(TVMGO_RUNTIME_ERROR, msg);
+}

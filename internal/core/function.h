@@ -1,0 +1,56 @@
+/* Functions and the table of global functions. */
+#ifndef TVMGO_FUNCTION_H_
+#define TVMGO_FUNCTION_H_
+
+#include "object.h"
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/c_runtime_api.h>
+
+/* Object behind every function that we make. cell.safe_call is a trampoline that reads the rest. */
+typedef struct {
+  TVMFFIObject header;
+  TVMFFIFunctionCell cell;
+  void* entry;   /* TVMFFISafeCallType, TVMBackendPackedCFunc or TVMPackedCFunc */
+  void* self;    /* first argument of a safe call; resource handle of a classic callback */
+  void (*deleter)(void* self);
+  TVMFFIObject* owner; /* kept alive by this function: its module; may be NULL */
+} tvmgo_function;
+
+/* A function of a loaded library: keeps owner alive. entry is a safe call (self = NULL). */
+tvmgo_function* tvmgo_function_of_safe_call(TVMFFISafeCallType entry, TVMFFIObject* owner);
+/* The same for a classic 6-argument function. */
+tvmgo_function* tvmgo_function_of_packed(TVMBackendPackedCFunc entry, TVMFFIObject* owner);
+/* Wraps a classic C callback; fin(self) runs when the last reference goes. */
+tvmgo_function* tvmgo_function_of_callback(TVMPackedCFunc entry, void* self,
+                                           TVMPackedCFuncFinalizer fin);
+
+static inline TVMFFIFunctionCell* tvmgo_function_cell(void* f) {
+  return (TVMFFIFunctionCell*)((TVMFFIObject*)f + 1);
+}
+
+/* f (consumed), or, when f is a library function kept alive by owner, one that does not keep it:
+ * what owner itself may hold without holding itself. NULL with an error raised. */
+TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner);
+
+/* Calls f; result must be None beforehand. */
+static inline int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  return tvmgo_function_cell(f)->safe_call(f, args, n, result);
+}
+
+/* The table of global functions. Names are any bytes; get is owned or NULL. */
+int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override);
+TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
+int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
+/* Array of Str with every name, sorted; owned. */
+TVMFFIObject* tvmgo_global_names(void);
+/* Registers a built-in written in C; called by constructors, so it aborts on failure. */
+void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry);
+
+/* Checks of arguments for built-ins: raise TypeError naming the function and return -1. */
+int tvmgo_check_count(const char* fname, int32_t n, int32_t min, int32_t max);
+int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out);
+int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out);
+int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
+                     void** out);
+
+#endif

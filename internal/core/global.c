@@ -1,0 +1,226 @@
+/* The table of global functions: a hash table under a spin lock, because a look-up is a few
+ * nanoseconds and must also retain the function it found. */
+#include "core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry {
+  struct entry* next;
+  uint64_t hash;
+  TVMFFIObject* function;
+  size_t len;
+  char name[];
+} entry;
+
+static tvmgo_spin lock;
+static entry** buckets; /* count is a power of two */
+static size_t num_buckets, num_entries;
+
+static uint64_t hash_name(const char* s, size_t n) {
+  uint64_t h = n * UINT64_C(0x9e3779b97f4a7c15);
+  while (n >= 8) {
+    uint64_t w;
+    memcpy(&w, s, 8);
+    h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 32;
+    s += 8, n -= 8;
+  }
+  if (n > 0) {
+    uint64_t w = 0;
+    memcpy(&w, s, n);
+    h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+/* The link that points at the entry, or at the NULL where it would stand. Under the lock. */
+static entry** find(const char* name, size_t len, uint64_t hash) {
+  entry** at = &buckets[hash & (num_buckets - 1)];
+  while (*at != NULL &&
+         !((*at)->hash == hash && (*at)->len == len && memcmp((*at)->name, name, len) == 0))
+    at = &(*at)->next;
+  return at;
+}
+
+static int grow(void) {
+  size_t n = num_buckets == 0 ? 256 : num_buckets * 2;
+  entry** fresh = calloc(n, sizeof *fresh);
+  if (fresh == NULL) return num_buckets == 0 ? -1 : 0;
+  for (size_t i = 0; i < num_buckets; i++) {
+    for (entry *e = buckets[i], *next; e != NULL; e = next) {
+      next = e->next;
+      e->next = fresh[e->hash & (n - 1)];
+      fresh[e->hash & (n - 1)] = e;
+    }
+  }
+  free(buckets);
+  buckets = fresh;
+  num_buckets = n;
+  return 0;
+}
+
+int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override) {
+  entry* fresh = malloc(sizeof *fresh + len + 1);
+  if (fresh == NULL) return tvmgo_raise_oom();
+  uint64_t hash = hash_name(name, len);
+  *fresh = (entry){.hash = hash, .function = f, .len = len};
+  memcpy(fresh->name, name, len);
+  fresh->name[len] = 0;
+  tvmgo_object_retain(f);
+
+  TVMFFIObject* unwanted = f; /* what this call must release once the lock is free */
+  enum { ADDED, REPLACED, REFUSED, NO_MEMORY } outcome;
+  tvmgo_spin_lock(&lock);
+  if (num_entries >= num_buckets && grow() != 0) {
+    outcome = NO_MEMORY;
+  } else {
+    entry** at = find(name, len, hash);
+    if (*at == NULL) {
+      *at = fresh;
+      num_entries++;
+      outcome = ADDED;
+    } else if (allow_override) {
+      unwanted = (*at)->function;
+      (*at)->function = f;
+      outcome = REPLACED;
+    } else {
+      outcome = REFUSED;
+    }
+  }
+  tvmgo_spin_unlock(&lock);
+
+  if (outcome == ADDED) return 0;
+  free(fresh);
+  tvmgo_object_release(unwanted);
+  if (outcome == NO_MEMORY) return tvmgo_raise_oom();
+  if (outcome == REFUSED)
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                       "register global function %.*s: the name is taken already, remove it or "
+                       "register with override",
+                       (int)len, name);
+  return 0;
+}
+
+TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
+  uint64_t hash = hash_name(name, len);
+  TVMFFIObject* f = NULL;
+  tvmgo_spin_lock(&lock);
+  if (num_buckets > 0) {
+    entry* e = *find(name, len, hash);
+    if (e != NULL) {
+      f = e->function;
+      tvmgo_object_retain(f);
+    }
+  }
+  tvmgo_spin_unlock(&lock);
+  return f;
+}
+
+int tvmgo_global_remove(const char* name, size_t len) {
+  uint64_t hash = hash_name(name, len);
+  entry* gone = NULL;
+  tvmgo_spin_lock(&lock);
+  if (num_buckets > 0) {
+    entry** at = find(name, len, hash);
+    gone = *at;
+    if (gone != NULL) {
+      *at = gone->next;
+      num_entries--;
+    }
+  }
+  tvmgo_spin_unlock(&lock);
+  if (gone == NULL) return 0;
+  tvmgo_object_release(gone->function);
+  free(gone);
+  return 1;
+}
+
+static int by_name(const void* a, const void* b) {
+  return strcmp(*(char* const*)a, *(char* const*)b);
+}
+
+TVMFFIObject* tvmgo_global_names(void) {
+  char** names = NULL;
+  size_t cap = 0, n;
+  for (;;) { /* copies are made under the lock, the memory for them outside of it */
+    size_t bytes = 0;
+    char* text = NULL;
+    tvmgo_spin_lock(&lock);
+    n = num_entries;
+    for (size_t i = 0; i < num_buckets; i++)
+      for (entry* e = buckets[i]; e != NULL; e = e->next) bytes += e->len + 1;
+    size_t need = n * sizeof *names + bytes;
+    if (need <= cap) {
+      text = (char*)(names + n);
+      size_t k = 0;
+      for (size_t i = 0; i < num_buckets; i++)
+        for (entry* e = buckets[i]; e != NULL; e = e->next) {
+          memcpy(text, e->name, e->len + 1);
+          names[k++] = text;
+          text += e->len + 1;
+        }
+    }
+    tvmgo_spin_unlock(&lock);
+    if (need <= cap) break;
+    free(names);
+    cap = need + need / 8 + 256;
+    names = malloc(cap);
+    if (names == NULL) {
+      tvmgo_raise_oom();
+      return NULL;
+    }
+  }
+  if (n > 0) qsort(names, n, sizeof *names, by_name);
+  TVMFFIAny* views = calloc(n + 1, sizeof *views);
+  TVMFFIObject* array = NULL;
+  if (views == NULL) {
+    tvmgo_raise_oom();
+  } else {
+    for (size_t i = 0; i < n; i++) {
+      views[i].type_index = kTVMFFIRawStr;
+      views[i].v_c_str = names[i];
+    }
+    array = tvmgo_array_new(views, (int64_t)n);
+  }
+  free(views);
+  free(names);
+  return array;
+}
+
+void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
+  TVMFFIObjectHandle f = NULL;
+  if (TVMFFIFunctionCreate(NULL, entry, NULL, &f) != 0 ||
+      tvmgo_global_set(name, strlen(name), f, 0) != 0) {
+    fprintf(stderr, "tvmgo: cannot register the built-in %s\n", name);
+    abort();
+  }
+  tvmgo_object_release(f);
+}
+
+static int check_name(const TVMFFIByteArray* name, const char* op) {
+  if (name == NULL || name->data == NULL || name->size == 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the name is %s", op,
+                       name == NULL || name->data == NULL ? "NULL" : "empty");
+  return 0;
+}
+
+int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, int allow_override) {
+  if (check_name(name, "register global function") != 0) return -1;
+  if (f == NULL || ((TVMFFIObject*)f)->type_index != kTVMFFIFunction)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "register global function %.*s: the handle is %s, not a "
+                       "Function",
+                       (int)name->size, name->data,
+                       f == NULL ? "NULL" : tvmgo_type_name(((TVMFFIObject*)f)->type_index));
+  return tvmgo_global_set(name->data, name->size, f, allow_override);
+}
+
+int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out) {
+  if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "get global function: out is NULL");
+  *out = NULL;
+  if (check_name(name, "get global function") != 0) return -1;
+  *out = tvmgo_global_get(name->data, name->size);
+  return 0;
+}

@@ -1,0 +1,64 @@
+/* A shared library opened for its functions: checked before it is opened, bound to this runtime by
+ * writing its own relocation slots (ABI.md I), looked up without its dependencies.
+ *
+ * An image is a counted object (the Mapping of DESIGN.md 5): modules, functions and every view of
+ * its data retain it; dlclose runs when the last reference goes. */
+#ifndef TVMGO_IMAGE_H_
+#define TVMGO_IMAGE_H_
+
+#include "object.h"
+
+typedef enum {
+  TVMGO_GENERATION_PLAIN,   /* no marker: functions are looked up as modern, then as classic */
+  TVMGO_GENERATION_CLASSIC, /* 6-argument functions: up to v0.20 */
+  TVMGO_GENERATION_V21,     /* v0.21: safe calls under plain names, 16-byte object header */
+  TVMGO_GENERATION_MODERN   /* __tvm_ffi_<name>: from v0.22 */
+} tvmgo_generation;
+
+enum {
+  TVMGO_IMAGE_PRIVATE = 1 /* open a private copy of the file whatever the situation */
+};
+
+typedef struct tvmgo_image {
+  TVMFFIObject header;
+  char* name;                  /* path as given, or the name of in-memory bytes */
+  tvmgo_generation generation;
+  int is_private;              /* a copy was opened */
+  /* the rest belongs to image.c */
+  void* priv;
+} tvmgo_image;
+
+/* Opens path, or nbytes bytes when bytes != NULL (name is then for messages). Owned. */
+int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
+                     tvmgo_image** out);
+
+/* Address of a symbol that this very file defines; NULL when it does not. type: STT_FUNC=2,
+ * STT_OBJECT=1, STT_NOTYPE=0 of elf.h; may be NULL. */
+void* tvmgo_image_symbol(const tvmgo_image* image, const char* name, size_t len, int* type);
+
+/* Calls each(ctx, name, type, address) for every defined, exported symbol until it returns non-zero. */
+int tvmgo_image_each(const tvmgo_image* image,
+                     int (*each)(void* ctx, const char* name, int type, void* address), void* ctx);
+
+/* Bytes from p to the end of the file-backed part of the segment that holds it; 0 when p lies
+ * outside the image. */
+size_t tvmgo_image_extent(const tvmgo_image* image, const void* p);
+
+/* A name that loaded files import, and the address it is bound to. classic differs from modern only
+ * for names that have two signatures (TVMBackendAnyList*). The table ends with name == NULL. */
+typedef struct {
+  const char* name;
+  void* modern;
+  void* classic;
+  const char* slot; /* "__" + name where files may define a pointer to be filled, else NULL */
+} tvmgo_binding;
+extern const tvmgo_binding tvmgo_bindings[];
+
+/* Fills the pointer slots that the file defines: those of the table, and the names given to
+ * TVMFFIEnvModRegisterContextSymbol. env.c */
+void tvmgo_context_symbols_fill(tvmgo_image* image);
+
+/* Policy set by the program: 1 = every load is a private copy (environment TVMGO_PRIVATE_LOAD=1). */
+void tvmgo_image_set_private_default(int on);
+
+#endif

@@ -1,0 +1,137 @@
+/* Lifetime of mappings, and the table of open files. */
+#include "core.h"
+#include "mapping.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Held for a few instructions only, never across a call of ld.so: a constructor may load a file, and
+ * it runs under ld.so's own lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tvmgo_mapping* all;
+
+tvmgo_mapping* tvmgo_mapping_new(const tvmgo_elf* elf, const struct stat* file) {
+  size_t n = 0;
+  for (size_t i = 0; i < elf->phnum; i++) n += elf->phdr[i].p_type == PT_LOAD;
+  tvmgo_mapping* m = calloc(1, sizeof *m + n * sizeof *m->ranges);
+  if (m == NULL) {
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  m->refs = 1;
+  m->file = *file;
+  m->generation = elf->generation;
+  m->copy.fd = -1;
+  m->num_ranges = n;
+  return m;
+}
+
+static int same_file(const struct stat* a, const struct stat* b) {
+  return a->st_ino != 0 && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* A file that was overwritten in place keeps its number. */
+static int same_content(const struct stat* a, const struct stat* b) {
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+         a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int tvmgo_mapping_enter(tvmgo_mapping** m) {
+  tvmgo_mapping *mine = *m, *shared = NULL;
+  pthread_mutex_lock(&lock);
+  for (tvmgo_mapping* o = all; o != NULL && shared == NULL; o = o->next) {
+    if (!same_file(&o->file, &mine->file)) continue;
+    if (o->is_direct) mine->is_direct = 0;
+    if (mine->is_shareable && o->is_shareable && o->is_open && same_content(&o->file, &mine->file))
+      shared = o;
+  }
+  if (shared != NULL) {
+    shared->refs++;
+  } else {
+    mine->next = all;
+    if (all != NULL) all->prev = mine;
+    all = mine;
+  }
+  pthread_mutex_unlock(&lock);
+  if (shared == NULL) return 0;
+  free(mine);
+  *m = shared;
+  return 1;
+}
+
+void tvmgo_mapping_leave_file(tvmgo_mapping* m) {
+  pthread_mutex_lock(&lock);
+  m->is_direct = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+void tvmgo_mapping_settle(tvmgo_mapping* m) {
+  tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
+  pthread_mutex_lock(&lock);
+  m->is_open = 1;
+  pthread_mutex_unlock(&lock);
+}
+
+void tvmgo_mapping_release(tvmgo_mapping* m) {
+  pthread_mutex_lock(&lock);
+  int last = --m->refs == 0;
+  if (last) {
+    if (m->prev != NULL) m->prev->next = m->next;
+    else all = m->next;
+    if (m->next != NULL) m->next->prev = m->prev;
+  }
+  pthread_mutex_unlock(&lock);
+  if (!last) return;
+  if (m->handle != NULL) dlclose(m->handle);
+  tvmgo_elf_copy_close(&m->copy);
+  while (m->num_origin > 0) dlclose(m->origin[--m->num_origin]);
+  if (m->is_open) tvmgo_live_add(TVMGO_LIVE_MAPPINGS, -1);
+  free(m->origin);
+  free(m);
+}
+
+static int is_checked_file(const tvmgo_elf* elf, const struct link_map* map, const tvmgo_mapping* m) {
+  if ((uintptr_t)map->l_ld - map->l_addr != elf->dynamic.vaddr) return 0;
+  /* The program headers, if they are loaded: in the first segment, as a rule. */
+  const Elf64_Ehdr* h = (const Elf64_Ehdr*)elf->head;
+  uint64_t size = elf->phnum * sizeof *elf->phdr, k = 0;
+  for (size_t i = 0; i < elf->phnum; i++) {
+    const Elf64_Phdr* p = &elf->phdr[i];
+    if (p->p_type != PT_LOAD) continue;
+    const tvmgo_range* r = &m->ranges[k++];
+    if (!(p->p_flags & PF_R) || p->p_offset > h->e_phoff ||
+        h->e_phoff - p->p_offset > p->p_filesz || size > p->p_filesz - (h->e_phoff - p->p_offset))
+      continue;
+    return memcmp((const char*)r->start + (h->e_phoff - p->p_offset), elf->phdr, size) == 0;
+  }
+  return 1;
+}
+
+int tvmgo_mapping_attach(tvmgo_mapping* m, const tvmgo_elf* elf, void* handle) {
+  struct link_map* map = NULL;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) {
+    const char* why = dlerror();
+    return tvmgo_raise(TVMGO_INTERNAL_ERROR, "load %s: dlinfo: %s", elf->name,
+                       why == NULL ? "no link map" : why);
+  }
+  size_t k = 0;
+  m->base = (char*)map->l_addr;
+  for (size_t i = 0; i < elf->phnum; i++) {
+    const Elf64_Phdr* p = &elf->phdr[i];
+    if (p->p_type != PT_LOAD) continue;
+    uintptr_t start = (uintptr_t)m->base + p->p_vaddr;
+    m->ranges[k++] = (tvmgo_range){start, start + p->p_filesz, start + p->p_memsz};
+  }
+  if (!is_checked_file(elf, map, m)) return 1;
+  tvmgo_elf_symbols_init(&m->symbols, elf, m->base);
+  return 0;
+}
+
+const tvmgo_range* tvmgo_mapping_range(const tvmgo_mapping* m, uintptr_t p) {
+  for (size_t i = 0; i < m->num_ranges; i++)
+    if (p - m->ranges[i].start < m->ranges[i].end - m->ranges[i].start) return &m->ranges[i];
+  return NULL;
+}

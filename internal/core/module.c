@@ -1,0 +1,217 @@
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A function handed to generated code, which keeps the bare pointer as long as the module lives. */
+struct tvmgo_env_entry {
+  struct tvmgo_env_entry* next;
+  TVMFFIObject* function;
+  char name[];
+};
+
+static void module_delete(void* self, int flags) {
+  tvmgo_module* m = self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    if (m->cls->destroy != NULL) m->cls->destroy(m->self);
+    for (struct tvmgo_env_entry *e = m->env, *next; e != NULL; e = next) {
+      next = e->next;
+      tvmgo_object_release(e->function);
+      free(e);
+    }
+    tvmgo_object_release(m->imports);
+    tvmgo_object_release(m->lookup_cache);
+    tvmgo_library_forget(m);
+    tvmgo_object_release(m->image);
+    free(m->kind);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
+}
+
+static void discard(void* self) { (void)self; }
+static const tvmgo_module_class unfinished = {.destroy = discard};
+
+tvmgo_module* tvmgo_module_new(const tvmgo_module_class* cls, const char* kind, int property_mask,
+                               void* self) {
+  tvmgo_module* m = tvmgo_object_new(sizeof *m, kTVMFFIModule, module_delete);
+  if (m == NULL) return NULL;
+  m->cls = &unfinished;
+  m->imports = tvmgo_array_new(NULL, 0);
+  m->lookup_cache = tvmgo_map_new(kTVMFFIMap);
+  m->kind = strdup(kind);
+  if (m->imports == NULL || m->lookup_cache == NULL || m->kind == NULL) {
+    tvmgo_object_release(m);
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  m->cls = cls;
+  m->property_mask = property_mask;
+  m->self = self;
+  return m;
+}
+
+TVMFFIObject* tvmgo_module_imports(tvmgo_module* m) {
+  tvmgo_spin_lock(&m->lock);
+  TVMFFIObject* imports = m->imports;
+  tvmgo_object_retain(imports);
+  tvmgo_spin_unlock(&m->lock);
+  return imports;
+}
+
+void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* owned) {
+  tvmgo_spin_lock(&m->lock);
+  TVMFFIObject* old = m->imports;
+  m->imports = owned;
+  tvmgo_spin_unlock(&m->lock);
+  tvmgo_object_release(old);
+}
+
+static int is_target(void* target, tvmgo_module* m) { return m == target; }
+
+static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
+  if (m == dep)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "import module: Cyclic dependency detected during import: module \"%s\" "
+                       "imports itself",
+                       m->kind);
+  TVMFFIAny item = tvmgo_any_object(dep);
+  pthread_mutex_lock(&import_lock); /* the check and the change belong together */
+  int found = tvmgo_module_walk(dep, is_target, m), rc = 0;
+  if (found < 0) {
+    rc = -1;
+  } else if (found) {
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "import module: Cyclic dependency detected during import: module \"%s\" "
+                     "already imports \"%s\", directly or through others",
+                     dep->kind, m->kind);
+  } else {
+    TVMFFIObject* longer = tvmgo_array_append(m->imports, &item);
+    if (longer == NULL)
+      rc = -1;
+    else
+      tvmgo_module_set_imports(m, longer);
+  }
+  pthread_mutex_unlock(&import_lock);
+  return rc;
+}
+
+int tvmgo_module_clear_imports(tvmgo_module* m) {
+  TVMFFIObject* none = tvmgo_array_new(NULL, 0);
+  if (none == NULL) return -1;
+  pthread_mutex_lock(&import_lock);
+  tvmgo_module_set_imports(m, none);
+  pthread_mutex_unlock(&import_lock);
+  return 0;
+}
+
+typedef struct {
+  tvmgo_module* skip; /* asked already */
+  const char* name;
+  size_t len;
+  TVMFFIObject* found;
+} lookup;
+
+/* 1 when found, -1 on an error. */
+static int lookup_in(void* ctx, tvmgo_module* m) {
+  lookup* l = ctx;
+  if (m == l->skip || m->cls->get_function == NULL) return 0;
+  if (m->cls->get_function(m, l->name, l->len, &l->found) != 0) return -1;
+  return l->found != NULL;
+}
+
+int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int query_imports,
+                              TVMFFIObject** out) {
+  *out = NULL;
+  if (m->cls->get_function != NULL && m->cls->get_function(m, name, len, out) != 0) return -1;
+  if (*out != NULL || !query_imports) return 0;
+  lookup l = {m, name, len, NULL};
+  if (tvmgo_module_walk(m, lookup_in, &l) < 0) return -1;
+  *out = l.found;
+  return 0;
+}
+
+int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
+  if (m->cls->function_names != NULL) return m->cls->function_names(m, out);
+  *out = tvmgo_array_new(NULL, 0);
+  return *out == NULL ? -1 : 0;
+}
+
+/* ---- look-ups of generated code ---- */
+
+static TVMFFIObject* env_cached(tvmgo_module* m, const char* name) {
+  for (struct tvmgo_env_entry* e = m->env; e != NULL; e = e->next)
+    if (strcmp(e->name, name) == 0) return e->function;
+  return NULL;
+}
+
+/* Takes over f; another thread may have been first, then its function is the answer. */
+static TVMFFIObject* env_keep(tvmgo_module* m, const char* name, TVMFFIObject* f) {
+  struct tvmgo_env_entry* e = malloc(sizeof *e + strlen(name) + 1);
+  if (e == NULL) {
+    tvmgo_object_release(f);
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  strcpy(e->name, name);
+  e->function = f;
+  tvmgo_spin_lock(&m->lock);
+  TVMFFIObject* first = env_cached(m, name);
+  if (first == NULL) {
+    e->next = m->env;
+    m->env = e;
+  }
+  tvmgo_spin_unlock(&m->lock);
+  if (first == NULL) return f;
+  tvmgo_object_release(f);
+  free(e);
+  return first;
+}
+
+int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out) {
+  tvmgo_spin_lock(&m->lock);
+  *out = env_cached(m, name);
+  tvmgo_spin_unlock(&m->lock);
+  if (*out != NULL) return 0;
+  lookup l = {m, name, strlen(name), NULL}; /* imports only: not m's own functions */
+  if (tvmgo_module_walk(m, lookup_in, &l) < 0) return -1;
+  TVMFFIObject* f = l.found;
+  if (f == NULL) f = tvmgo_global_get(name, l.len);
+  if (f == NULL)
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                       "Cannot find function %s in the imported modules or global registry. Import "
+                       "the module that has it, or register it as a global function",
+                       name);
+  f = tvmgo_function_without_owner(f, &m->header); /* else m would keep itself alive */
+  if (f == NULL) return -1;
+  *out = env_keep(m, name, f);
+  return *out == NULL ? -1 : 0;
+}
+
+static int env_lookup(void* ctx, const char* name, TVMFFIObjectHandle* out) {
+  if (out == NULL || name == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "look up function: %s is NULL",
+                       name == NULL ? "the name" : "out");
+  *out = NULL;
+  if (ctx == NULL) { /* no module: the globals are all there is */
+    TVMFFIObject* f = tvmgo_global_get(name, strlen(name));
+    if (f == NULL)
+      return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                         "Cannot find function %s in the imported modules or global registry.", name);
+    *out = f;
+    tvmgo_object_release(f); /* borrowed from the table, as this convention wants it */
+    return 0;
+  }
+  return tvmgo_module_env_lookup(ctx, name, (TVMFFIObject**)out);
+}
+
+int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx, const char* func_name,
+                                  TVMFFIObjectHandle* out) {
+  return env_lookup(library_ctx, func_name, out);
+}
+
+int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionHandle* out) {
+  return env_lookup(mod_node, func_name, out);
+}

@@ -1,0 +1,132 @@
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which counters an object of a type belongs to, beside TVMGO_LIVE_OBJECTS. */
+static int live_kind(int32_t type_index) {
+  switch (type_index) {
+    case kTVMFFIFunction: return TVMGO_LIVE_FUNCTIONS;
+    case kTVMFFIModule: return TVMGO_LIVE_MODULES;
+    case kTVMFFITensor: return TVMGO_LIVE_TENSORS;
+    default: return -1;
+  }
+}
+
+static void count(int32_t type_index, int64_t delta) {
+  tvmgo_thread* t = tvmgo_thread_get();
+  tvmgo_thread_live(t, TVMGO_LIVE_OBJECTS, delta);
+  int kind = live_kind(type_index);
+  if (kind >= 0) tvmgo_thread_live(t, (tvmgo_live_kind)kind, delta);
+}
+
+void* tvmgo_object_new_uninit(size_t size, int32_t type_index, tvmgo_deleter deleter) {
+  TVMFFIObject* obj = malloc(size);
+  if (obj == NULL) {
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  obj->combined_ref_count = TVMGO_REF_UNIQUE;
+  obj->type_index = type_index;
+  obj->__padding = 0;
+  obj->deleter = deleter;
+  count(type_index, 1);
+  return obj;
+}
+
+void* tvmgo_object_new(size_t size, int32_t type_index, tvmgo_deleter deleter) {
+  TVMFFIObject* obj = tvmgo_object_new_uninit(size, type_index, deleter);
+  if (obj != NULL) memset(obj + 1, 0, size - sizeof(TVMFFIObject));
+  return obj;
+}
+
+void tvmgo_object_free(void* self) {
+  count(((TVMFFIObject*)self)->type_index, -1);
+  free(self);
+}
+
+void tvmgo_object_plain_deleter(void* self, int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
+}
+
+void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#ifdef __SANITIZE_THREAD__
+  (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE); /* TSan knows no fences */
+#endif
+  if (old == TVMGO_REF_UNIQUE) {
+    if (obj->deleter != NULL) obj->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskBoth);
+    return;
+  }
+  if (obj->deleter != NULL) obj->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskStrong);
+  tvmgo_object_release_weak(obj);
+}
+
+void tvmgo_object_release_weak(void* obj) {
+  TVMFFIObject* o = obj;
+  uint64_t old =
+      __atomic_fetch_sub(&o->combined_ref_count, TVMGO_REF_WEAK_ONE, __ATOMIC_ACQ_REL);
+  if (old == TVMGO_REF_WEAK_ONE && o->deleter != NULL)
+    o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskWeak);
+}
+
+int tvmgo_object_promote(void* obj) {
+  TVMFFIObject* o = obj;
+  uint64_t old = __atomic_load_n(&o->combined_ref_count, __ATOMIC_RELAXED);
+  while ((uint32_t)old != 0) {
+    if (__atomic_compare_exchange_n(&o->combined_ref_count, &old, old + 1, 1, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+      return 1;
+  }
+  return 0;
+}
+
+int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
+  if (obj == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "retain object: the handle is NULL");
+  tvmgo_object_retain(obj);
+  return 0;
+}
+
+int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
+  if (obj == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "release object: the handle is NULL");
+  tvmgo_object_release(obj);
+  return 0;
+}
+
+typedef struct {
+  TVMFFIObject header;
+  TVMFFIOpaqueObjectCell cell;
+  void (*release)(void* handle);
+} opaque_object;
+
+static void opaque_delete(void* self, int flags) {
+  opaque_object* o = self;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && o->release != NULL)
+    o->release(o->cell.handle);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
+}
+
+int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(void* handle),
+                             TVMFFIObjectHandle* out) {
+  if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "create opaque object: out is NULL");
+  if (type_index != kTVMFFIOpaquePyObject)
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                       "create opaque object: type index %d is not allowed, use "
+                       "kTVMFFIOpaquePyObject (%d)",
+                       (int)type_index, (int)kTVMFFIOpaquePyObject);
+  opaque_object* o = tvmgo_object_new(sizeof *o, type_index, opaque_delete);
+  if (o == NULL) return -1;
+  o->cell.handle = handle;
+  o->release = deleter;
+  *out = o;
+  return 0;
+}
+
+void TVMFFIGetVersion(TVMFFIVersion* out_version) {
+  if (out_version == NULL) return;
+  out_version->major = TVM_FFI_VERSION_MAJOR;
+  out_version->minor = TVM_FFI_VERSION_MINOR;
+  out_version->patch = TVM_FFI_VERSION_PATCH;
+}

@@ -1,0 +1,160 @@
+/* The system library: functions linked into the program, which register themselves by name before
+ * main, and modules over them. */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sys_symbol {
+  struct sys_symbol* next;
+  void* address;
+  char name[];
+} sys_symbol;
+
+typedef struct sys_module {
+  struct sys_module* next;
+  tvmgo_module* module;
+  char prefix[];
+} sys_module;
+
+/* Static initialisers run on one thread, but libraries opened later may register from any. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sys_symbol* symbols;
+static sys_module* modules; /* live as long as the process */
+
+static void* find(const char* prefix, const char* name, size_t len) {
+  size_t plen = strlen(prefix);
+  void* found = NULL;
+  pthread_mutex_lock(&lock);
+  for (sys_symbol* s = symbols; s != NULL && found == NULL; s = s->next)
+    if (strncmp(s->name, prefix, plen) == 0 && strncmp(s->name + plen, name, len) == 0 &&
+        s->name[plen + len] == 0)
+      found = s->address;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+static int add_symbol(const char* name, void* address) {
+  if (name == NULL || name[0] == 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "register system library symbol: the name is %s",
+                       name == NULL ? "NULL" : "empty");
+  sys_symbol* fresh = malloc(sizeof *fresh + strlen(name) + 1);
+  if (fresh == NULL) return tvmgo_raise_oom();
+  fresh->address = address;
+  strcpy(fresh->name, name);
+  pthread_mutex_lock(&lock);
+  fresh->next = symbols; /* found before an older one of the name: the last wins */
+  symbols = fresh;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+int TVMFFIEnvModRegisterSystemLibSymbol(const char* name, void* symbol) {
+  return add_symbol(name, symbol);
+}
+
+int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr) { return add_symbol(name, ptr); }
+
+/* Address under the modern spelling, with and without the library's prefix, then the classic one. */
+static void* find_function(const char* prefix, const char* name, size_t len, int* is_packed) {
+  char buf[512];
+  size_t plen = strlen(prefix);
+  *is_packed = 0;
+  if (plen + len >= sizeof buf) return NULL;
+  memcpy(buf, prefix, plen);
+  memcpy(buf + plen, name, len);
+  void* p = find("__tvm_ffi_", buf, plen + len);
+  if (p == NULL) p = find("__tvm_ffi_", name, len);
+  if (p != NULL) return p;
+  *is_packed = 1;
+  p = find("", buf, plen + len);
+  return p != NULL ? p : find("", name, len);
+}
+
+static int get_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
+  int is_packed;
+  void* p = find_function(m->self, name, len, &is_packed);
+  if (p == NULL) return 0;
+  *out = is_packed ? (TVMFFIObject*)tvmgo_function_of_packed((TVMBackendPackedCFunc)p, NULL)
+                   : (TVMFFIObject*)tvmgo_function_of_safe_call((TVMFFISafeCallType)p, NULL);
+  return *out == NULL ? -1 : 0;
+}
+
+static const tvmgo_module_class system_class = {
+    .kind = "library",
+    .property_mask = TVMGO_MODULE_SERIALIZABLE | TVMGO_MODULE_RUNNABLE,
+    .get_function = get_function,
+};
+
+static sys_module* find_module(const char* prefix, size_t len) {
+  for (sys_module* s = modules; s != NULL; s = s->next)
+    if (strlen(s->prefix) == len && memcmp(s->prefix, prefix, len) == 0) return s;
+  return NULL;
+}
+
+/* The context slot is a registered symbol too: generated code finds its imports through it. */
+static void bind_context(const char* prefix, tvmgo_module* m) {
+  static const char* const names[] = {"__tvm_ffi__library_ctx", "__tvm_module_ctx"};
+  for (int i = 0; i < 2; i++) {
+    void** slot = find(prefix, names[i], strlen(names[i]));
+    if (slot == NULL) slot = find("", names[i], strlen(names[i]));
+    if (slot != NULL) __atomic_store_n(slot, (void*)m, __ATOMIC_RELEASE);
+  }
+}
+
+/* The library itself, or the root of the tree that its blob describes. */
+static int load_root(const char* prefix, tvmgo_module* library, tvmgo_module** root) {
+  int legacy = 0;
+  void* blob = find(prefix, "__tvm_ffi__library_bin", strlen("__tvm_ffi__library_bin"));
+  if (blob == NULL) {
+    legacy = 1;
+    blob = find(prefix, "__tvm_dev_mblob", strlen("__tvm_dev_mblob"));
+  }
+  if (blob == NULL) {
+    tvmgo_object_retain(library);
+    *root = library;
+    return 0;
+  }
+  return tvmgo_blob_load(library, blob, tvmgo_address_extent(blob), legacy, root);
+}
+
+int tvmgo_module_system_lib(const char* prefix, size_t len, tvmgo_module** out) {
+  *out = NULL;
+  pthread_mutex_lock(&lock);
+  sys_module* known = find_module(prefix, len);
+  pthread_mutex_unlock(&lock);
+  if (known == NULL) {
+    sys_module* fresh = malloc(sizeof *fresh + len + 1);
+    if (fresh == NULL) return tvmgo_raise_oom();
+    memcpy(fresh->prefix, prefix, len);
+    fresh->prefix[len] = 0;
+    tvmgo_module* library = tvmgo_module_new(&system_class, system_class.kind,
+                                             system_class.property_mask, fresh->prefix);
+    tvmgo_module* root = NULL;
+    if (library == NULL || load_root(fresh->prefix, library, &root) != 0) {
+      tvmgo_object_release(library);
+      free(fresh);
+      return -1;
+    }
+    tvmgo_object_release(library);
+    fresh->module = root;
+    pthread_mutex_lock(&lock);
+    known = find_module(prefix, len);
+    if (known == NULL) {
+      fresh->next = modules;
+      modules = known = fresh;
+      fresh = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    if (fresh != NULL) {
+      tvmgo_object_release(root);
+      free(fresh);
+    } else {
+      bind_context(known->prefix, library);
+    }
+  }
+  tvmgo_object_retain(known->module);
+  *out = known->module;
+  return 0;
+}

@@ -1,0 +1,41 @@
+/* Tensors: a DLTensor behind an object header, with the owner of its memory. */
+#ifndef TVMGO_TENSOR_H_
+#define TVMGO_TENSOR_H_
+
+#include "object.h"
+#include <tvmgo/device_api.h>
+
+typedef struct {
+  TVMFFIObject header;
+  DLTensor dl;                  /* shape and strides point into this object */
+  const TVMGODeviceAPI* api;    /* whose data space it is; NULL when memory belongs elsewhere */
+  size_t nbytes;                /* bytes of data space owned */
+  void* owner;                  /* DLManagedTensor*, DLManagedTensorVersioned* or object kept alive */
+  void (*release)(void* owner); /* called once with owner; NULL = nothing to do */
+  int64_t dims[];               /* shape, then strides */
+} tvmgo_tensor;
+
+static inline DLTensor* tvmgo_tensor_dl(void* obj) { return (DLTensor*)((TVMFFIObject*)obj + 1); }
+
+/* Data space of its own, uninitialised, compact. scope NULL, "" or "global" is flat memory. */
+tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                               const char* scope);
+/* A view of foreign memory: shape (and strides, when not NULL) are copied; release(owner) is
+ * called when the last reference goes, also when this fails is it left to the caller. */
+tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)(void*));
+/* A view of part of a tensor, which it keeps alive. byte_offset is relative to source. */
+tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int32_t ndim,
+                                DLDataType dtype, const int64_t* strides, uint64_t byte_offset);
+
+/* Elements and bytes of a DLTensor, checked for negative sizes and overflow. */
+int tvmgo_dl_elements(const DLTensor* t, int64_t* out);
+int tvmgo_dl_bytes(const DLTensor* t, size_t* out);
+int tvmgo_dl_contiguous(const DLTensor* t);
+/* Checks ndim, pointers, sizes; raises an error that names `what`. */
+int tvmgo_dl_check(const DLTensor* t, const char* what);
+/* Copies between tensors of equal byte count; picks the device (ABI.md E.4). */
+int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
+/* Copies nbytes of plain host memory into a contiguous tensor, or out of it, and waits. */
+int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_tensor);
+
+#endif

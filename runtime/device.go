@@ -1,0 +1,143 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+)
+
+// AttrKind is an attribute that a device may have. The numbers are those of runtime.GetDeviceAttr.
+type AttrKind int
+
+// Attributes of devices. Sizes are in bytes, clock rates in kHz.
+const (
+	AttrExist                   AttrKind = iota // int64: 1 when the device is there
+	AttrMaxThreadsPerBlock                      // int64
+	AttrWarpSize                                // int64
+	AttrMaxSharedMemoryPerBlock                 // int64
+	AttrComputeVersion                          // string, "9.0"
+	AttrDeviceName                              // string
+	AttrMaxClockRate                            // int64
+	AttrMultiProcessorCount                     // int64
+	AttrMaxThreadDimensions                     // string, "[1024, 1024, 64]"
+	AttrMaxRegistersPerBlock                    // int64
+	AttrGcnArch                                 // string
+	AttrAPIVersion                              // int64
+	AttrDriverVersion                           // string
+	AttrL2CacheSizeBytes                        // int64
+	AttrTotalGlobalMemory                       // int64
+	AttrAvailableGlobalMemory                   // int64
+	AttrImagePitchAlignment                     // int64
+)
+
+var attrNames = [...]string{"Exist", "MaxThreadsPerBlock", "WarpSize", "MaxSharedMemoryPerBlock",
+	"ComputeVersion", "DeviceName", "MaxClockRate", "MultiProcessorCount", "MaxThreadDimensions",
+	"MaxRegistersPerBlock", "GcnArch", "APIVersion", "DriverVersion", "L2CacheSizeBytes",
+	"TotalGlobalMemory", "AvailableGlobalMemory", "ImagePitchAlignment"}
+
+// String returns the attribute's name.
+func (k AttrKind) String() string {
+	if k < 0 || int(k) >= len(attrNames) {
+		return fmt.Sprintf("attribute(%d)", int(k))
+	}
+	return attrNames[k]
+}
+
+// DeviceAttr returns an attribute of a device as int64 or string; nil, without an error, where the
+// device has no such thing. AttrExist of a device that is not there is 0, of one that is 1.
+func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
+	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID), C.int32_t(kind)))
+	if err != nil {
+		return nil, err
+	}
+	return v.take()
+}
+
+// DeviceExists says whether a device is there and usable.
+func DeviceExists(dev dlpack.Device) bool {
+	v, err := DeviceAttr(dev, AttrExist)
+	n, _ := v.(int64)
+	return err == nil && n != 0
+}
+
+// DeviceStatus is one row of Devices.
+type DeviceStatus struct {
+	Device dlpack.Device
+	Name   string // of the hardware; "" when the device has none
+	Err    error  // why the type is registered and yet has no device; nil for a device
+}
+
+// Devices lists the devices of every registered type: those that are there, and for a type without
+// any one row that says why.
+func Devices() []DeviceStatus {
+	var all []DeviceStatus
+	for _, info := range dlpack.DeviceTypes() {
+		if !deviceRegistered(info.Type) {
+			continue
+		}
+		found := false
+		for id := int32(0); id < 64; id++ {
+			dev := dlpack.Device{Type: info.Type, ID: id}
+			if (info.Type == dlpack.CPU && id > 0) || !DeviceExists(dev) {
+				break
+			}
+			v, _ := DeviceAttr(dev, AttrDeviceName)
+			name, _ := v.(string)
+			all = append(all, DeviceStatus{Device: dev, Name: name})
+			found = true
+		}
+		if !found {
+			all = append(all, DeviceStatus{Device: dlpack.Device{Type: info.Type}, Err: deviceError(info.Type)})
+		}
+	}
+	return all
+}
+
+func deviceRegistered(t dlpack.DeviceType) bool {
+	f, err := Global("device_api." + t.APIName())
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// deviceError asks a device for its table, to hear why it has none.
+func deviceError(t dlpack.DeviceType) error {
+	f, err := Global("device_api." + t.APIName())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Call(); err != nil {
+		return err
+	}
+	return fail("open device", ErrDeviceUnavailable, "there is no %v device on this machine", t)
+}
+
+// MemoryStats is what a device reports of its memory, in bytes; what it cannot tell is 0.
+type MemoryStats struct {
+	Total, Free               int64 // of the device, for all processes
+	Data, DataPeak, DataCount int64 // data space of this process: now, at most, allocations
+	Workspace, WorkspaceInUse int64 // held for workspaces; handed out of that
+	Pinned                    int64 // page-locked host memory
+}
+
+// DeviceMemory reports the memory of a device; ErrNotSupported where it keeps no statistics.
+func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
+	c := C.TVMGOMemoryStats{struct_size: C.sizeof_TVMGOMemoryStats}
+	if _, err := result("memory statistics", C.tvmgo_bridge_memory_stats(cDevice(dev), &c)); err != nil {
+		return MemoryStats{}, err
+	}
+	return MemoryStats{
+		Total: int64(c.total_bytes), Free: int64(c.free_bytes),
+		Data: int64(c.data_bytes), DataPeak: int64(c.data_peak_bytes), DataCount: int64(c.data_count),
+		Workspace: int64(c.workspace_bytes), WorkspaceInUse: int64(c.workspace_in_use_bytes),
+		Pinned: int64(c.pinned_bytes),
+	}, nil
+}

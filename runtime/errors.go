@@ -1,0 +1,165 @@
+package runtime
+
+/*
+#include "bridge.h"
+
+void tvmgoReleaseHandle(void* handle);
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"strings"
+	"unsafe"
+)
+
+// Kinds of errors, for errors.Is.
+var (
+	ErrNotFound          = errors.New("not found")          // a file, function, device or loader
+	ErrNotSupported      = errors.New("not supported")      // possible, but not by this kind or device
+	ErrDeviceUnavailable = errors.New("device unavailable") // no driver, or no such device
+	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can mend it
+	ErrCorruptModule     = errors.New("corrupt module")     // a file that isn't what it says
+	ErrOutOfMemory       = errors.New("out of memory")      // of the host or the device
+	ErrClosed            = errors.New("closed")             // used after Close
+	ErrFailed            = errors.New("operation failed")   // what a called function reported itself
+)
+
+// Error is what every function of this package fails with. errors.Is finds its kind (one of the
+// Err… values) and, through Err, the Go error of a packed function that failed.
+type Error struct {
+	Op        string // what was being done, for example "load module"; may be empty
+	Kind      error  // one of the Err… values
+	Code      string // the kind's spelling in the C ABI, for example "ValueError"
+	Message   string // what went wrong and what to do
+	Backtrace string // of the failing function, when it gave one
+	Err       error  // the Go error behind it, when there is one
+}
+
+// Error returns the operation and the message.
+func (e *Error) Error() string {
+	msg := e.Message
+	if msg == "" && e.Kind != nil {
+		msg = e.Kind.Error()
+	}
+	if e.Op == "" || strings.HasPrefix(msg, e.Op) {
+		return msg
+	}
+	return e.Op + ": " + msg
+}
+
+// Is says whether target is the kind.
+func (e *Error) Is(target error) bool { return target == e.Kind }
+
+// Unwrap returns the Go error behind it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// kinds pairs the error kinds of the C ABI with ours. The first spelling of a kind is the one given
+// to C.
+var kinds = []struct {
+	code string
+	kind error
+}{
+	{"NotFoundError", ErrNotFound},
+	{"CorruptModuleError", ErrCorruptModule},
+	{"NotSupportedError", ErrNotSupported},
+	{"DeviceUnavailableError", ErrDeviceUnavailable},
+	{"MemoryError", ErrOutOfMemory},
+	{"ClosedError", ErrClosed},
+	{"ValueError", ErrInvalidArgument},
+	{"TypeError", ErrInvalidArgument},
+	{"IndexError", ErrInvalidArgument},
+	{"KeyError", ErrInvalidArgument},
+	{"AttributeError", ErrInvalidArgument},
+	{"RuntimeError", ErrFailed},
+	{"InternalError", ErrFailed},
+}
+
+func kindOf(code string) error {
+	for _, k := range kinds {
+		if k.code == code {
+			return k.kind
+		}
+	}
+	return ErrFailed
+}
+
+func codeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Code != "" {
+		return e.Code
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.kind) {
+			return k.code
+		}
+	}
+	return "RuntimeError"
+}
+
+// fail makes an error of ours.
+func fail(op string, kind error, format string, args ...any) *Error {
+	e := &Error{Op: op, Kind: kind, Message: fmt.Sprintf(format, args...)}
+	e.Code = codeOf(kind)
+	return e
+}
+
+func closedError(op, what string) error {
+	return fail(op, ErrClosed, "the %s is closed", what)
+}
+
+// takeError turns an owned error object into a Go error.
+func takeError(op string, o object) error {
+	cell := (*C.TVMFFIErrorCell)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
+	e := &Error{Op: op, Code: goText(cell.kind), Message: goText(cell.message),
+		Backtrace: goText(cell.backtrace)}
+	e.Kind = kindOf(e.Code)
+	if h := C.tvmgo_bridge_error_context(C.uintptr_t(o), (*[0]byte)(C.tvmgoReleaseHandle)); h != 0 {
+		e.Err, _ = cgo.Handle(h).Value().(error)
+	}
+	o.release()
+	return e
+}
+
+// giveError makes an owned error object of a Go error, which travels along inside it.
+func giveError(err error) object {
+	var backtrace *panicError
+	text := err.Error()
+	if errors.As(err, &backtrace) {
+		text += "\n" + backtrace.stack
+	}
+	code := codeOf(err)
+	kind, kindLen := cText(code)
+	msg, msgLen := cText(text)
+	h := cgo.NewHandle(err)
+	return object(C.tvmgo_bridge_error(kind, kindLen, msg, msgLen, C.uintptr_t(h),
+		(*[0]byte)(C.tvmgoReleaseHandle)))
+}
+
+func goText(b C.TVMFFIByteArray) string {
+	if b.data == nil || b.size == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)))
+}
+
+// panicError is a panic of a Go function that C called.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// Unwrap returns the panic's value when it is an error.
+func (p *panicError) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
+//export tvmgoReleaseHandle
+func tvmgoReleaseHandle(h unsafe.Pointer) {
+	cgo.Handle(uintptr(h)).Delete()
+}

@@ -1,0 +1,120 @@
+package runtime
+
+/*
+#include "bridge.h"
+
+int tvmgoCallGo(void* self, TVMFFIAny* args, int32_t n, TVMFFIAny* result);
+void tvmgoReleaseHandle(void* handle);
+
+static inline int tvmgo_go_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+	return tvmgoCallGo(self, (TVMFFIAny*)args, n, result);
+}
+
+static inline tvmgo_ret tvmgo_go_function(uintptr_t handle) {
+	tvmgo_ret r = {0, 0};
+	TVMFFIObjectHandle f = NULL;
+	if (TVMFFIFunctionCreate((void*)handle, tvmgo_go_call, tvmgoReleaseHandle, &f) != 0)
+		r.err = (uintptr_t)tvmgo_error_take();
+	r.value = (uintptr_t)f;
+	return r;
+}
+*/
+import "C"
+
+import (
+	"runtime/cgo"
+	"runtime/debug"
+	"unsafe"
+)
+
+// PackedFunc is a Go function that C and generated code can call.
+//
+// Arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy
+// it. The result is of the types that Function.Call takes; what it refers to is retained by the
+// caller, so a function that returns a new tensor closes its own reference afterwards, or lets the
+// collector do it. An error or a panic becomes an error of the caller.
+type PackedFunc func(args ...any) (any, error)
+
+// NewFunction makes a function that C can call from a Go function. It may be called from any
+// thread, by many at once.
+func NewFunction(f PackedFunc) (*Function, error) {
+	if f == nil {
+		return nil, fail("make function", ErrInvalidArgument, "the Go function is nil")
+	}
+	return newRawFunction(func(args []anyValue, out *anyValue) error {
+		return callPacked(f, args, out)
+	})
+}
+
+// rawFunc works on the values of the C ABI: args are borrowed, *out becomes an owned value.
+type rawFunc func(args []anyValue, out *anyValue) error
+
+func newRawFunction(f rawFunc) (*Function, error) {
+	h := cgo.NewHandle(f)
+	o, err := result("make function", C.tvmgo_go_function(C.uintptr_t(h)))
+	if err != nil {
+		h.Delete()
+		return nil, err
+	}
+	return newFunction(o), nil
+}
+
+func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
+	args := make([]any, 0, len(vals))
+	defer func() { closeAll(args) }()
+	for _, v := range vals {
+		g, err := v.borrowed()
+		if err != nil {
+			return err
+		}
+		args = append(args, g)
+	}
+	r, err := f(args...)
+	if err != nil {
+		return err
+	}
+	return giveValue(r, out)
+}
+
+// borrowed turns a borrowed value of any kind into a Go value with a reference of its own.
+func (v anyValue) borrowed() (any, error) {
+	if v.index >= indexObject {
+		object(v.bits).retain()
+	}
+	return v.take()
+}
+
+// giveValue makes an owned value of a Go value.
+func giveValue(g any, out *anyValue) error {
+	var p packer
+	defer p.release()
+	if err := p.add(g); err != nil {
+		return fail("return value", ErrInvalidArgument, "%v", err)
+	}
+	*out = p.vals[0]
+	if out.index >= indexObject {
+		object(out.bits).retain()
+	}
+	return nil
+}
+
+// guard runs f and turns its error or panic into a raised error of the C ABI.
+func guard(f func() error) (rc C.int) {
+	defer func() {
+		if v := recover(); v != nil {
+			rc = C.tvmgo_bridge_raise(C.uintptr_t(giveError(&panicError{v, string(debug.Stack())})))
+		}
+	}()
+	if err := f(); err != nil {
+		return C.tvmgo_bridge_raise(C.uintptr_t(giveError(err)))
+	}
+	return 0
+}
+
+//export tvmgoCallGo
+func tvmgoCallGo(self unsafe.Pointer, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
+	return guard(func() error {
+		f := cgo.Handle(uintptr(self)).Value().(rawFunc)
+		return f(unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)), (*anyValue)(unsafe.Pointer(out)))
+	})
+}

@@ -1,0 +1,137 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"unsafe"
+)
+
+// LoadOption changes how a module is loaded.
+type LoadOption func(*loadConfig)
+
+type loadConfig struct {
+	flags C.uint
+	name  string
+}
+
+// PrivateCopy loads a private copy of the file instead of the file itself. It is what a program
+// needs whose process will later load the same path with another TVM runtime; one that is there
+// already is noticed without it. SetPrivateCopies does this for every load.
+func PrivateCopy() LoadOption {
+	return func(c *loadConfig) { c.flags |= C.TVMGO_IMAGE_PRIVATE }
+}
+
+// Name is how messages call a module loaded from bytes.
+func Name(name string) LoadOption {
+	return func(c *loadConfig) { c.name = name }
+}
+
+// SetPrivateCopies makes every later load, from Go and from C, a private copy (see PrivateCopy); the
+// environment variable TVMGO_PRIVATE_LOAD=1 does the same.
+func SetPrivateCopies(on bool) { C.tvmgo_image_set_private_default(cBool(on)) }
+
+func configure(opts []LoadOption) loadConfig {
+	c := loadConfig{name: "module"}
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
+}
+
+// Load loads a module file: a shared library exported by Apache TVM of either generation or by this
+// module, or a file of another format whose loader is registered (by suffix). Loading a shared
+// library runs its code; load files that you trust.
+//
+// When ctx ends first, Load returns its error and the module is closed once it is there.
+func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
+	c := configure(opts)
+	return load(ctx, func() C.tvmgo_ret {
+		cpath := C.CString(path)
+		defer C.free(unsafe.Pointer(cpath))
+		if c.flags == 0 {
+			return C.tvmgo_bridge_load_file(cpath, nil)
+		}
+		return C.tvmgo_bridge_load(cpath, nil, 0, c.flags)
+	})
+}
+
+// LoadBytes loads a shared library from memory, for example from go:embed. The bytes are not needed
+// afterwards.
+func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
+	c := configure(opts)
+	if len(data) == 0 {
+		return nil, fail("load "+c.name, ErrInvalidArgument, "there are no bytes")
+	}
+	return load(ctx, func() C.tvmgo_ret {
+		cname := C.CString(c.name)
+		defer C.free(unsafe.Pointer(cname))
+		return C.tvmgo_bridge_load(cname, cBytes(data), C.size_t(len(data)), c.flags)
+	})
+}
+
+// LoadFS loads a shared library from a file system.
+func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*Module, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		kind := ErrFailed
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = ErrNotFound
+		}
+		return nil, &Error{Op: "load " + name, Kind: kind, Code: codeOf(kind), Message: err.Error(), Err: err}
+	}
+	return LoadBytes(ctx, data, append([]LoadOption{Name(name)}, opts...)...)
+}
+
+// SystemLib returns the module of the functions that are linked into the program and registered
+// themselves under a prefix, which may be empty.
+func SystemLib(prefix string) (*Module, error) {
+	ptr, n := cText(prefix)
+	o, err := result("system library", C.tvmgo_bridge_system_lib(ptr, n))
+	if err != nil {
+		return nil, err
+	}
+	return newModule(o), nil
+}
+
+func load(ctx context.Context, start func() C.tvmgo_ret) (*Module, error) {
+	finish := func(r C.tvmgo_ret) (*Module, error) {
+		o, err := result("", r)
+		if err != nil {
+			return nil, err
+		}
+		return newModule(o), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load module: %w", err)
+	}
+	if ctx.Done() == nil {
+		return finish(start())
+	}
+	type outcome struct {
+		m   *Module
+		err error
+	}
+	ready := make(chan outcome)
+	go func() {
+		m, err := finish(start())
+		select {
+		case ready <- outcome{m, err}:
+		case <-ctx.Done():
+			m.Close()
+		}
+	}()
+	select {
+	case o := <-ready:
+		return o.m, o.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("load module: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,205 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+)
+
+// Module is a loaded module: functions by name, and the modules it imports. It is immutable but for
+// Import, and safe for use by many goroutines at once.
+type Module struct{ ref *ref }
+
+func newModule(o object) *Module {
+	m := &Module{ref: &ref{obj: o}}
+	watch(m, m.ref)
+	return m
+}
+
+// Close gives the module up. Its library stays mapped as long as a function of it is open. Closing
+// twice is fine.
+func (m *Module) Close() error {
+	if m != nil {
+		m.ref.close()
+	}
+	return nil
+}
+
+func (m *Module) use(op string) error {
+	if m == nil || !m.ref.acquire() {
+		return closedError(op, "module")
+	}
+	return nil
+}
+
+func (m *Module) c() *C.tvmgo_module { return (*C.tvmgo_module)(m.ref.obj.pointer()) }
+
+// Kind is the module's kind: "library" for a shared library, "cuda", "opencl"…; "" when closed.
+func (m *Module) Kind() string {
+	if m.use("") != nil {
+		return ""
+	}
+	defer m.ref.release()
+	return C.GoString(m.c().kind)
+}
+
+// Properties of a module, as bits.
+const (
+	Serializable = 1 << iota // can be saved as bytes
+	Runnable                 // has functions to call
+	Exportable               // can be linked into a shared library
+)
+
+// Properties is the set of Serializable, Runnable and Exportable.
+func (m *Module) Properties() int {
+	if m.use("") != nil {
+		return 0
+	}
+	defer m.ref.release()
+	return int(m.c().property_mask)
+}
+
+// Function returns a function by name, of the module itself or else of its imports, depth first.
+// "main" is the default entry. A missing one is ErrNotFound and names those that exist.
+func (m *Module) Function(name string) (*Function, error) {
+	const op = "get function"
+	if err := m.use(op); err != nil {
+		return nil, err
+	}
+	defer m.ref.release()
+	ptr, n := cText(name)
+	o, err := result(op, C.tvmgo_bridge_get_function(C.uintptr_t(m.ref.obj), ptr, n, 1))
+	if err != nil {
+		return nil, err
+	}
+	if o == 0 {
+		names := m.functions()
+		if len(names) == 0 {
+			return nil, fail(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
+		}
+		return nil, fail(op, ErrNotFound, "module has no function %q%s; it has: %s", name,
+			suggest(name, names), listed(names))
+	}
+	return newFunction(o), nil
+}
+
+// Functions lists the names of the module's own functions, sorted. Kinds that cannot tell list none.
+func (m *Module) Functions() []string {
+	if m.use("") != nil {
+		return nil
+	}
+	defer m.ref.release()
+	return m.functions()
+}
+
+func (m *Module) functions() []string {
+	o, err := result("", C.tvmgo_bridge_function_names(C.uintptr_t(m.ref.obj)))
+	if err != nil || o == 0 {
+		return nil
+	}
+	return o.takeStrings()
+}
+
+// Imports returns the modules that this one imports. They are the caller's to close.
+func (m *Module) Imports() ([]*Module, error) {
+	if err := m.use("list imports"); err != nil {
+		return nil, err
+	}
+	defer m.ref.release()
+	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m.c())))))
+	if err != nil {
+		return nil, err
+	}
+	var mods []*Module
+	for _, i := range v.([]any) {
+		if dep, ok := i.(*Module); ok {
+			mods = append(mods, dep)
+		}
+	}
+	return mods, nil
+}
+
+// Import makes m import dep, which it then keeps alive. A cycle is an error.
+func (m *Module) Import(dep *Module) error {
+	const op = "import module"
+	if err := m.use(op); err != nil {
+		return err
+	}
+	defer m.ref.release()
+	if err := dep.use(op); err != nil {
+		return err
+	}
+	defer dep.ref.release()
+	_, err := result(op, C.tvmgo_bridge_import(C.uintptr_t(m.ref.obj), C.uintptr_t(dep.ref.obj)))
+	return err
+}
+
+// What tvmgo_bridge_module_text reads.
+const (
+	moduleSource = iota
+	moduleBytes
+	moduleMetadata
+	moduleDoc
+)
+
+func (m *Module) text(op string, what int, arg string) (any, error) {
+	if err := m.use(op); err != nil {
+		return nil, err
+	}
+	defer m.ref.release()
+	c := C.CString(arg)
+	defer C.free(unsafe.Pointer(c))
+	v, err := anyResult(op, C.tvmgo_bridge_module_text(C.uintptr_t(m.ref.obj), C.int(what), c, C.size_t(len(arg))))
+	if err != nil {
+		return nil, err
+	}
+	return v.take()
+}
+
+// GetSource returns the module's source in a format, "" being the kind's default; ErrNotSupported
+// where there is none.
+func (m *Module) GetSource(format string) (string, error) {
+	v, err := m.text("get source", moduleSource, format)
+	s, _ := v.(string)
+	return s, err
+}
+
+// SaveToBinary returns what a loader of the module's kind would read; ErrNotSupported for kinds
+// that are not saved this way.
+func (m *Module) SaveToBinary() ([]byte, error) {
+	v, err := m.text("save module", moduleBytes, "")
+	b, _ := v.([]byte)
+	return b, err
+}
+
+// SaveToFile writes the module to a file in a format, "" being the path's suffix.
+func (m *Module) SaveToFile(path, format string) error {
+	const op = "save module"
+	if err := m.use(op); err != nil {
+		return err
+	}
+	defer m.ref.release()
+	cpath, cformat := C.CString(path), C.CString(format)
+	defer C.free(unsafe.Pointer(cpath))
+	defer C.free(unsafe.Pointer(cformat))
+	_, err := result(op, C.tvmgo_bridge_write_file(C.uintptr_t(m.ref.obj), cpath, cformat))
+	return err
+}
+
+// Metadata returns the JSON that the exporter attached to a function, "" when there is none.
+func (m *Module) Metadata(function string) (string, error) {
+	v, err := m.text("get metadata", moduleMetadata, function)
+	s, _ := v.(string)
+	return s, err
+}
+
+// Doc returns the documentation that the exporter attached to a function, "" when there is none.
+func (m *Module) Doc(function string) (string, error) {
+	v, err := m.text("get documentation", moduleDoc, function)
+	s, _ := v.(string)
+	return s, err
+}

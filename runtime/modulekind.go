@@ -1,0 +1,274 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+
+int tvmgoModuleFunction(void* self, char* name, size_t len, TVMFFIObject** out);
+int tvmgoModuleNames(void* self, TVMFFIObject** out);
+int tvmgoModuleSource(void* self, char* format, TVMFFIAny* out);
+int tvmgoModuleSave(void* self, TVMFFIAny* out);
+int tvmgoModuleWrite(void* self, char* path, char* format);
+void tvmgoModuleDestroy(void* self);
+
+static inline int kind_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
+	return tvmgoModuleFunction(m->self, (char*)name, len, out);
+}
+static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) { return tvmgoModuleNames(m->self, out); }
+static inline int kind_source(tvmgo_module* m, const char* format, TVMFFIAny* out) {
+	return tvmgoModuleSource(m->self, (char*)format, out);
+}
+static inline int kind_save(tvmgo_module* m, TVMFFIAny* out) { return tvmgoModuleSave(m->self, out); }
+static inline int kind_write(tvmgo_module* m, const char* path, const char* format) {
+	return tvmgoModuleWrite(m->self, (char*)path, (char*)format);
+}
+
+static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t self) {
+	static const tvmgo_module_class cls = {
+		.get_function = kind_function, .function_names = kind_names, .source = kind_source,
+		.save_bytes = kind_save, .write_file = kind_write, .destroy = tvmgoModuleDestroy,
+	};
+	tvmgo_ret r = {(uintptr_t)tvmgo_module_new(&cls, kind, mask, (void*)self), 0};
+	if (r.value == 0) r.err = (uintptr_t)tvmgo_error_take();
+	return r;
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// ModuleImpl is what a module kind written in Go implements. Its methods may be called by many
+// goroutines at once. Embed ModuleBase and override what the kind can do.
+type ModuleImpl interface {
+	// Function returns a function by name, which the caller closes; ErrNotFound when there is none.
+	Function(name string) (*Function, error)
+	// Functions lists the names; nil when the kind cannot tell.
+	Functions() []string
+	SaveToFile(path, format string) error
+	SaveToBinary() ([]byte, error)
+	GetSource(format string) (string, error)
+	// Close is called once, when the last reference to the module is gone.
+	Close() error
+}
+
+// ModuleBase answers SaveToFile, SaveToBinary and GetSource with ErrNotSupported, and has nothing to
+// list or close.
+type ModuleBase struct{}
+
+// Functions lists no names.
+func (ModuleBase) Functions() []string { return nil }
+
+// SaveToFile fails with ErrNotSupported.
+func (ModuleBase) SaveToFile(path, format string) error {
+	return fail("save module", ErrNotSupported, "modules of this kind are not saved to files")
+}
+
+// SaveToBinary fails with ErrNotSupported.
+func (ModuleBase) SaveToBinary() ([]byte, error) {
+	return nil, fail("save module", ErrNotSupported, "modules of this kind are not saved as bytes")
+}
+
+// GetSource fails with ErrNotSupported.
+func (ModuleBase) GetSource(format string) (string, error) {
+	return "", fail("get source", ErrNotSupported, "modules of this kind have no source")
+}
+
+// Close does nothing.
+func (ModuleBase) Close() error { return nil }
+
+// NewModule makes a module of a kind from a Go implementation. properties is a set of Serializable,
+// Runnable and Exportable.
+func NewModule(kind string, properties int, impl ModuleImpl) (*Module, error) {
+	o, err := newGoModule(kind, properties, impl, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newModule(o), nil
+}
+
+// goModule is what the core holds of a module written in Go.
+type goModule struct {
+	impl    ModuleImpl
+	payload object // keeps the bytes alive that the module was made from; may be 0
+}
+
+func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (object, error) {
+	const op = "make module"
+	if impl == nil || kind == "" {
+		return 0, fail(op, ErrInvalidArgument, "the kind is %q and the implementation %v: both are needed", kind, impl)
+	}
+	ckind := C.CString(kind)
+	defer C.free(unsafe.Pointer(ckind))
+	h := cgo.NewHandle(&goModule{impl, payload})
+	o, err := result(op, C.tvmgo_go_module(ckind, C.int(properties), C.uintptr_t(h)))
+	if err != nil {
+		h.Delete()
+		return 0, err
+	}
+	if payload != 0 {
+		payload.retain()
+	}
+	return o, nil
+}
+
+// Payload is a saved module as it stands in a file.
+type Payload struct {
+	Kind   string
+	Data   []byte // a view of the file: read-only, valid as long as the module made from it lives
+	Legacy bool   // from a file of TVM v0.20 or older
+}
+
+// ModuleKind is a kind of modules that files carry.
+type ModuleKind struct {
+	Name       string
+	Properties int // of its modules: Serializable, Runnable, Exportable
+	Load       func(p Payload) (ModuleImpl, error)
+}
+
+// RegisterModuleKind makes files that carry modules of this kind loadable, from Go and from C: its
+// loaders are the global functions "ffi.Module.load_from_bytes.<kind>" and
+// "runtime.module.loadbinary_<kind>". A kind that is taken is an error.
+func RegisterModuleKind(k ModuleKind) error {
+	if k.Name == "" || k.Load == nil {
+		return fail("register module kind", ErrInvalidArgument, "Name and Load are needed")
+	}
+	for _, prefix := range []string{modernLoader, legacyLoader} {
+		f, err := newRawFunction(kindLoader(k, prefix == legacyLoader))
+		if err != nil {
+			return err
+		}
+		err = RegisterGlobal(prefix+k.Name, f, false)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kindLoader(k ModuleKind, legacy bool) rawFunc {
+	return func(args []anyValue, out *anyValue) error {
+		if len(args) != 1 {
+			return fail("load "+k.Name, ErrInvalidArgument, "expected the bytes of a module, got %d arguments", len(args))
+		}
+		data, payload, err := args[0].payload()
+		if err != nil {
+			return err
+		}
+		impl, err := k.Load(Payload{Kind: k.Name, Data: data, Legacy: legacy})
+		if err != nil {
+			return err
+		}
+		o, err := newGoModule(k.Name, k.Properties, impl, payload)
+		if err != nil {
+			return errors.Join(err, impl.Close())
+		}
+		*out = anyValue{index: indexModule, bits: uint64(o)}
+		return nil
+	}
+}
+
+// payload shows the bytes of a value without copying where an object holds them.
+func (v anyValue) payload() ([]byte, object, error) {
+	if v.index == indexBytes || v.index == indexStr {
+		b := (*C.TVMFFIByteArray)(unsafe.Add(object(v.bits).pointer(), C.sizeof_TVMFFIObject))
+		return unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)), object(v.bits), nil
+	}
+	g, err := v.borrowed()
+	if err != nil {
+		return nil, 0, err
+	}
+	switch g := g.(type) {
+	case []byte:
+		return g, 0, nil
+	case string:
+		return []byte(g), 0, nil
+	}
+	closeAll([]any{g})
+	return nil, 0, fail("load module", ErrInvalidArgument, "expected bytes, got %T", g)
+}
+
+func moduleOf(self unsafe.Pointer) ModuleImpl {
+	return cgo.Handle(uintptr(self)).Value().(*goModule).impl
+}
+
+//export tvmgoModuleFunction
+func tvmgoModuleFunction(self unsafe.Pointer, name *C.char, n C.size_t, out **C.TVMFFIObject) C.int {
+	return guard(func() error {
+		f, err := moduleOf(self).Function(string(unsafe.Slice((*byte)(unsafe.Pointer(name)), int(n))))
+		if err != nil {
+			if errors.Is(err, ErrNotFound) {
+				return nil // absent is no error here
+			}
+			return err
+		}
+		if f == nil {
+			return nil
+		}
+		defer f.Close()
+		if !f.ref.acquire() {
+			return closedError("get function", "function")
+		}
+		defer f.ref.release()
+		f.ref.obj.retain()
+		*out = (*C.TVMFFIObject)(f.ref.obj.pointer())
+		return nil
+	})
+}
+
+//export tvmgoModuleNames
+func tvmgoModuleNames(self unsafe.Pointer, out **C.TVMFFIObject) C.int {
+	return guard(func() error {
+		names := moduleOf(self).Functions()
+		items := make([]any, len(names))
+		for i, s := range names {
+			items[i] = s
+		}
+		o, err := makeArray(items)
+		*out = (*C.TVMFFIObject)(o.pointer())
+		return err
+	})
+}
+
+//export tvmgoModuleSource
+func tvmgoModuleSource(self unsafe.Pointer, format *C.char, out *C.TVMFFIAny) C.int {
+	return guard(func() error {
+		s, err := moduleOf(self).GetSource(C.GoString(format))
+		if err != nil {
+			return err
+		}
+		return giveValue(s, (*anyValue)(unsafe.Pointer(out)))
+	})
+}
+
+//export tvmgoModuleSave
+func tvmgoModuleSave(self unsafe.Pointer, out *C.TVMFFIAny) C.int {
+	return guard(func() error {
+		b, err := moduleOf(self).SaveToBinary()
+		if err != nil {
+			return err
+		}
+		return giveValue(b, (*anyValue)(unsafe.Pointer(out)))
+	})
+}
+
+//export tvmgoModuleWrite
+func tvmgoModuleWrite(self unsafe.Pointer, path, format *C.char) C.int {
+	return guard(func() error {
+		return moduleOf(self).SaveToFile(C.GoString(path), C.GoString(format))
+	})
+}
+
+//export tvmgoModuleDestroy
+func tvmgoModuleDestroy(self unsafe.Pointer) {
+	h := cgo.Handle(uintptr(self))
+	m := h.Value().(*goModule)
+	h.Delete()
+	defer func() { _ = recover() }() // a destructor has nobody to tell
+	m.impl.Close()
+	m.payload.release()
+}

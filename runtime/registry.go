@@ -1,0 +1,47 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+// Global returns the global function of a name; ErrNotFound when there is none. Global functions
+// are shared with C and with loaded modules.
+func Global(name string) (*Function, error) {
+	ptr, n := cText(name)
+	o := object(uintptr(cPointer(C.tvmgo_global_get(ptr, n))))
+	if o == 0 {
+		return nil, fail("get global function", ErrNotFound, "there is no global function %q%s",
+			name, suggest(name, GlobalNames()))
+	}
+	return newFunction(o), nil
+}
+
+// RegisterGlobal makes f a global function, which C and loaded modules find by name. A name that is
+// taken is an error unless override is set. The registry keeps its own reference to f.
+func RegisterGlobal(name string, f *Function, override bool) error {
+	const op = "register global function"
+	if f == nil || !f.ref.acquire() {
+		return closedError(op, "function")
+	}
+	defer f.ref.release()
+	ptr, n := cText(name)
+	_, err := result(op, C.tvmgo_bridge_global_set(ptr, n, C.uintptr_t(f.ref.obj), cBool(override)))
+	return err
+}
+
+// RemoveGlobal takes a global function away; false when there was none of this name. Functions
+// that were looked up before keep working.
+func RemoveGlobal(name string) bool {
+	ptr, n := cText(name)
+	return C.tvmgo_global_remove(ptr, n) != 0
+}
+
+// GlobalNames lists the names of all global functions, sorted.
+func GlobalNames() []string {
+	o := object(uintptr(cPointer(C.tvmgo_global_names())))
+	if o == 0 {
+		return nil
+	}
+	return o.takeStrings()
+}

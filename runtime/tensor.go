@@ -1,0 +1,228 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"unsafe"
+
+	"tvmgo/dlpack"
+)
+
+// Tensor is an array of elements on a device. Its shape never changes; its elements do, and guarding
+// them is the caller's business. The methods are safe for concurrent use.
+//
+// Close gives it up; what was given to calls or views keeps the memory alive.
+type Tensor struct{ ref *ref }
+
+func newTensor(o object) *Tensor {
+	t := &Tensor{ref: &ref{obj: o}}
+	watch(t, t.ref)
+	return t
+}
+
+// Close gives the tensor up. Closing twice is fine.
+func (t *Tensor) Close() error {
+	if t != nil {
+		t.ref.close()
+	}
+	return nil
+}
+
+func (t *Tensor) use(op string) error {
+	if t == nil || !t.ref.acquire() {
+		return closedError(op, "tensor")
+	}
+	return nil
+}
+
+func (t *Tensor) dl() *C.DLTensor {
+	return (*C.DLTensor)(unsafe.Add(t.ref.obj.pointer(), C.sizeof_TVMFFIObject))
+}
+
+// CPU is the device that always works.
+var CPU = dlpack.Device{Type: dlpack.CPU}
+
+// NewTensor allocates a tensor: compact, aligned for generated code, with undefined elements.
+func NewTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
+	return NewTensorInScope(dtype, shape, dev, "")
+}
+
+// NewTensorInScope allocates in a storage scope of the device, for example "global.texture"; "" and
+// "global" are ordinary memory.
+func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, scope string) (*Tensor, error) {
+	cscope := C.CString(scope)
+	defer C.free(unsafe.Pointer(cscope))
+	o, err := result("allocate tensor", C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)),
+		cType(dtype), cDevice(dev), cscope))
+	if err != nil {
+		return nil, err
+	}
+	return newTensor(o), nil
+}
+
+// FromSlice allocates a CPU tensor and copies data into it. With no shape it is a vector.
+func FromSlice[T dlpack.Scalar](data []T, shape ...int64) (*Tensor, error) {
+	if len(shape) == 0 {
+		shape = []int64{int64(len(data))}
+	}
+	t, err := NewTensor(dlpack.DataTypeOf[T](), shape, CPU)
+	if err != nil {
+		return nil, err
+	}
+	if err := CopyFrom(t, data); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func cDims(dims []int64) *C.int64_t { return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(dims))) }
+
+func cType(t dlpack.DataType) C.DLDataType {
+	return C.DLDataType{code: C.uint8_t(t.Code), bits: C.uint8_t(t.Bits), lanes: C.uint16_t(t.Lanes)}
+}
+
+func cDevice(d dlpack.Device) C.DLDevice {
+	return C.DLDevice{device_type: C.DLDeviceType(d.Type), device_id: C.int32_t(d.ID)}
+}
+
+// Shape returns the dimensions; nil when closed.
+func (t *Tensor) Shape() []int64 {
+	if t.use("") != nil {
+		return nil
+	}
+	defer t.ref.release()
+	dl := t.dl()
+	return append([]int64{}, unsafe.Slice((*int64)(unsafe.Pointer(dl.shape)), int(dl.ndim))...)
+}
+
+// Strides returns the distance between neighbours along each dimension, in elements.
+func (t *Tensor) Strides() []int64 {
+	if t.use("") != nil {
+		return nil
+	}
+	defer t.ref.release()
+	dl := t.dl()
+	if dl.strides == nil {
+		return dlpack.RowMajorStrides(unsafe.Slice((*int64)(unsafe.Pointer(dl.shape)), int(dl.ndim)))
+	}
+	return append([]int64{}, unsafe.Slice((*int64)(unsafe.Pointer(dl.strides)), int(dl.ndim))...)
+}
+
+// DType returns the type of the elements.
+func (t *Tensor) DType() dlpack.DataType {
+	if t.use("") != nil {
+		return dlpack.DataType{}
+	}
+	defer t.ref.release()
+	d := t.dl().dtype
+	return dlpack.DataType{Code: uint8(d.code), Bits: uint8(d.bits), Lanes: uint16(d.lanes)}
+}
+
+// Device returns where the elements are.
+func (t *Tensor) Device() dlpack.Device {
+	if t.use("") != nil {
+		return dlpack.Device{}
+	}
+	defer t.ref.release()
+	d := t.dl().device
+	return dlpack.Device{Type: dlpack.DeviceType(d.device_type), ID: int32(d.device_id)}
+}
+
+// Len is the number of elements.
+func (t *Tensor) Len() int64 {
+	n, err := dlpack.NumElements(t.Shape())
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Size is the number of bytes of the elements, without gaps that strides leave.
+func (t *Tensor) Size() int64 {
+	n, err := dlpack.DataSize(t.Shape(), t.DType())
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// IsContiguous says whether the elements lie side by side in row-major order.
+func (t *Tensor) IsContiguous() bool {
+	return dlpack.IsContiguous(t.Shape(), t.Strides())
+}
+
+// String describes the tensor, not its elements.
+func (t *Tensor) String() string {
+	if t.use("") != nil {
+		return "closed tensor"
+	}
+	defer t.ref.release()
+	return fmt.Sprintf("%v%v on %v", t.DType(), t.Shape(), t.Device())
+}
+
+// View returns a tensor of another shape, type or start over the same memory, which it keeps alive.
+// strides are in elements; nil means compact. byteOffset counts from the start of t. A view that
+// reaches beyond t is an error.
+func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset int64) (*Tensor, error) {
+	const op = "view tensor"
+	if err := t.use(op); err != nil {
+		return nil, err
+	}
+	defer t.ref.release()
+	if strides != nil && len(strides) != len(shape) {
+		return nil, fail(op, ErrInvalidArgument, "%d strides for %d dimensions", len(strides), len(shape))
+	}
+	if byteOffset < 0 {
+		return nil, fail(op, ErrInvalidArgument, "the offset %d is negative", byteOffset)
+	}
+	o, err := result(op, C.tvmgo_bridge_tensor_view(C.uintptr_t(t.ref.obj), cDims(shape), C.int32_t(len(shape)),
+		cType(dtype), cDims(strides), C.uint64_t(byteOffset)))
+	goruntime.KeepAlive(t)
+	if err != nil {
+		return nil, err
+	}
+	return newTensor(o), nil
+}
+
+// Reshape is View with the same elements in another shape.
+func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
+	const op = "reshape tensor"
+	n, err := dlpack.NumElements(shape)
+	if err != nil {
+		return nil, fail(op, ErrInvalidArgument, "%v", err)
+	}
+	if err := t.use(op); err != nil {
+		return nil, err
+	}
+	defer t.ref.release()
+	if n != t.Len() {
+		return nil, fail(op, ErrInvalidArgument, "%d elements do not make the shape %v", t.Len(), shape)
+	}
+	return t.View(t.DType(), shape, nil, 0)
+}
+
+// Data is the address that the device gave the memory, without the offset of a view. For a CPU
+// tensor it may be read and written while the tensor is open.
+func (t *Tensor) Data() uintptr {
+	if t.use("") != nil {
+		return 0
+	}
+	defer t.ref.release()
+	return uintptr(t.dl().data)
+}
+
+// ByteOffset is where the first element lies behind Data.
+func (t *Tensor) ByteOffset() uint64 {
+	if t.use("") != nil {
+		return 0
+	}
+	defer t.ref.release()
+	return uint64(t.dl().byte_offset)
+}

@@ -1,0 +1,132 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	goruntime "runtime"
+	"unsafe"
+
+	"tvmgo/dlpack"
+)
+
+// checkSlice compares the elements of a slice with those of a tensor. The truth types of both
+// generations match a Go bool.
+func checkSlice[T dlpack.Scalar](op string, t *Tensor, n int) error {
+	have, want := dlpack.DataTypeOf[T](), t.DType()
+	if have != want && !(have.IsBool() && want.IsBool()) {
+		return fail(op, ErrInvalidArgument, "the tensor's elements are %v, the slice's %v", want, have)
+	}
+	if int64(n) != t.Len() {
+		return fail(op, ErrInvalidArgument, "the tensor has %d elements (shape %v), the slice %d", t.Len(), t.Shape(), n)
+	}
+	return nil
+}
+
+// CopyFrom copies a slice into a tensor on any device, in row-major order, and waits for it. A
+// tensor with strides must be on the CPU.
+func CopyFrom[T dlpack.Scalar](t *Tensor, data []T) error {
+	const op = "copy slice to tensor"
+	if err := t.use(op); err != nil {
+		return err
+	}
+	defer t.ref.release()
+	if err := checkSlice[T](op, t, len(data)); err != nil {
+		return err
+	}
+	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), true)
+}
+
+// CopyTo copies a tensor on any device into a slice, in row-major order, and waits for it. A tensor
+// with strides must be on the CPU.
+func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
+	const op = "copy tensor to slice"
+	if err := t.use(op); err != nil {
+		return err
+	}
+	defer t.ref.release()
+	if err := checkSlice[T](op, t, len(data)); err != nil {
+		return err
+	}
+	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), false)
+}
+
+// ToSlice returns a copy of a tensor's elements in row-major order.
+func ToSlice[T dlpack.Scalar](t *Tensor) ([]T, error) {
+	data := make([]T, t.Len())
+	if err := CopyTo(t, data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// CopyFromBytes copies raw elements into the tensor; the length must be Size.
+func (t *Tensor) CopyFromBytes(data []byte) error {
+	return t.rawBytes("copy bytes to tensor", data, true)
+}
+
+// CopyToBytes copies the raw elements out of the tensor; the length must be Size.
+func (t *Tensor) CopyToBytes(data []byte) error {
+	return t.rawBytes("copy tensor to bytes", data, false)
+}
+
+func (t *Tensor) rawBytes(op string, data []byte, toTensor bool) error {
+	if err := t.use(op); err != nil {
+		return err
+	}
+	defer t.ref.release()
+	if int64(len(data)) != t.Size() {
+		return fail(op, ErrInvalidArgument, "the tensor has %d bytes, the slice %d", t.Size(), len(data))
+	}
+	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), toTensor)
+}
+
+// copyBytes moves Size bytes between host memory and the tensor, through a compact one when the
+// tensor has strides.
+func (t *Tensor) copyBytes(op string, data unsafe.Pointer, toTensor bool) error {
+	compact := t
+	if !t.IsContiguous() {
+		tmp, err := NewTensor(t.DType(), t.Shape(), CPU)
+		if err != nil {
+			return err
+		}
+		defer tmp.Close()
+		compact = tmp
+		if !toTensor {
+			if err := tmp.CopyFromTensor(t, nil); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := result(op, C.tvmgo_bridge_tensor_bytes(C.uintptr_t(compact.ref.obj), data, C.size_t(t.Size()), cBool(toTensor)))
+	if err == nil && toTensor && compact != t {
+		err = t.CopyFromTensor(compact, nil)
+	}
+	goruntime.KeepAlive(compact)
+	return err
+}
+
+// CopyFromTensor copies src, of the same number of bytes, into t. Between devices of one type, or
+// with the host, it is queued on the stream (nil: the default one): call Sync before reading on the
+// host, unless one side is plain host memory, which is not used after the call returns. Tensors with
+// strides copy on the CPU, to the same shape and type.
+func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
+	const op = "copy tensor"
+	if err := t.use(op); err != nil {
+		return err
+	}
+	defer t.ref.release()
+	if err := src.use(op); err != nil {
+		return err
+	}
+	defer src.ref.release()
+	place, err := s.enter(op)
+	if err != nil {
+		return err
+	}
+	defer s.leave()
+	_, err = result(op, C.tvmgo_bridge_tensor_copy(C.uintptr_t(src.ref.obj), C.uintptr_t(t.ref.obj), place.stream))
+	return err
+}

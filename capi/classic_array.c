@@ -33,6 +33,7 @@ int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_
   DLDevice dev = {(DLDeviceType)device_type, device_id};
   tvmgo_tensor* t = tvmgo_tensor_new(shape, ndim, dtype, dev, NULL);
   if (t == NULL) return -1;
+  t->dl.strides = NULL; /* compact, and shown so in this ABI */
   *out = &t->dl;
   return 0;
 }

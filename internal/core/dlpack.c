@@ -70,6 +70,13 @@ static tvmgo_tensor* need_tensor(TVMFFIObjectHandle obj, const char* op) {
   return NULL;
 }
 
+/* What a consumer sees: DLPack wants strides, which arrays of the classic ABI show as NULL. */
+static DLTensor shown(TVMFFIObjectHandle obj) {
+  DLTensor dl = *tvmgo_tensor_dl(obj);
+  if (dl.strides == NULL) dl.strides = ((tvmgo_tensor*)obj)->dims + dl.ndim;
+  return dl;
+}
+
 static void delete_legacy(DLManagedTensor* m) {
   tvmgo_object_release(m->manager_ctx);
   free(m);
@@ -86,7 +93,7 @@ int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor** out) {
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: out is NULL", op);
   DLManagedTensor* m = calloc(1, sizeof *m);
   if (m == NULL) return tvmgo_raise_oom();
-  m->dl_tensor = *tvmgo_tensor_dl(from);
+  m->dl_tensor = shown(from);
   m->manager_ctx = from;
   m->deleter = delete_legacy;
   tvmgo_object_retain(from);
@@ -101,7 +108,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersio
   DLManagedTensorVersioned* m = calloc(1, sizeof *m);
   if (m == NULL) return tvmgo_raise_oom();
   m->version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  m->dl_tensor = *tvmgo_tensor_dl(from);
+  m->dl_tensor = shown(from);
   m->manager_ctx = from;
   m->deleter = delete_versioned;
   tvmgo_object_retain(from);

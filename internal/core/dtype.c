@@ -27,10 +27,10 @@ static const struct {
     {"bool", kDLBool, 8, MODERN},
     {"e4m3_float", CLASSIC_E4M3, 8, CLASSIC},
     {"e5m2_float", CLASSIC_E5M2, 8, CLASSIC},
-    {"i", kDLInt, 0, MODERN | NEEDS_BITS},
-    {"u", kDLUInt, 0, MODERN | NEEDS_BITS},
-    {"f", kDLFloat, 0, MODERN | NEEDS_BITS},
-    {"bf", kDLBfloat, 0, MODERN | NEEDS_BITS},
+    {"i", kDLInt, 32, MODERN | NEEDS_BITS},
+    {"u", kDLUInt, 32, MODERN | NEEDS_BITS},
+    {"f", kDLFloat, 32, MODERN | NEEDS_BITS},
+    {"bf", kDLBfloat, 16, MODERN | NEEDS_BITS},
 };
 
 /* Small floats: the name holds the bits. */
@@ -114,7 +114,7 @@ static int mini(reader* r, DLDataType* t) {
       if (minis[i].bits != bits || strlen(minis[i].name) != n || memcmp(minis[i].name, name, n) != 0)
         continue;
       *t = (DLDataType){minis[i].code, bits, 1};
-      if (bits == 4) skip(r, "_"); /* float4_e2m1fn_x2 is a spelling of float4_e2m1fnx2 */
+      if (bits == 4 && skip(r, "_x")) r->at--; /* float4_e2m1fn_x2 is float4_e2m1fnx2 */
       return lanes(r, t) == 0 ? 1 : -1;
     }
     return bad(r, "there is no such small float");
@@ -158,7 +158,7 @@ static int bits_and_lanes(reader* r, DLDataType* t, int need) {
   uint32_t bits = 0;
   int digits = number(r, 255, &bits);
   if (digits < 0) return bad(r, "bits must be at most 255");
-  if (need && bits == 0) return bad(r, "unknown type");
+  if (need && digits == 0) return bad(r, "unknown type");
   if (bits != 0) t->bits = (uint8_t)bits;
   return lanes(r, t);
 }

@@ -58,18 +58,18 @@ int tvmgo_elf_sees_us(const tvmgo_elf* elf) {
   return 1;
 }
 
+int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol) {
+  const char* cure = strncmp(symbol, "TVM", 3) == 0
+                         ? "this runtime does not have: export it for a version that it supports"
+                         : "no loaded library defines: link it with the library that does";
+  return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "load %s: it needs \"%s\", which %s", elf->name, symbol,
+                     cure);
+}
+
 int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle) {
-  for (size_t i = 0; i < elf->num_lazy; i++) {
-    const char* name = elf->lazy[i];
-    if (dlsym(handle, name) != NULL || find_global(name) != NULL) continue;
-    return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
-                       strncmp(name, "TVM", 3) == 0
-                           ? "load %s: it calls \"%s\", which this runtime does not have: export "
-                             "it for a version that this runtime supports"
-                           : "load %s: it calls \"%s\", which no loaded library defines: link it "
-                             "with the library that does",
-                       elf->name, name);
-  }
+  for (size_t i = 0; i < elf->num_lazy; i++)
+    if (dlsym(handle, elf->lazy[i]) == NULL && find_global(elf->lazy[i]) == NULL)
+      return tvmgo_elf_raise_missing(elf, elf->lazy[i]);
   return 0;
 }
 

@@ -19,6 +19,9 @@ int tvmgo_elf_sees_us(const tvmgo_elf* elf);
  * and while no other thread knows the mapping. */
 int tvmgo_elf_bind(const tvmgo_elf* elf, char* base);
 
+/* Raises the error of a file that imports what nobody defines; returns -1. */
+int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol);
+
 /* Raises an error naming the first imported function that neither this runtime nor a library that
  * handle can see defines: calling it would end the process. */
 int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle);

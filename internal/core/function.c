@@ -48,8 +48,8 @@ static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, cl
 /* A classic function failed: make sure that there is an error to read. */
 static int classic_failed(int rc) {
   tvmgo_thread* t = tvmgo_thread_get();
-  if (rc == -2 && t->python_error != NULL) return -2;
-  if (t->error == NULL)
+  if (rc == -2) return -2; /* a front end holds its own exception */
+  if (t->error == NULL && t->python_error == NULL)
     tvmgo_raise(TVMGO_RUNTIME_ERROR, "the function returned %d without setting an error", rc);
   return -1;
 }

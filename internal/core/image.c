@@ -57,10 +57,7 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
     char name[256];
     missing += strlen("undefined symbol: ");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(missing, ", \t("), missing);
-    tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
-                "load %s: it needs \"%s\", which no loaded library defines: link it with the "
-                "library that does",
-                elf->name, name);
+    tvmgo_elf_raise_missing(elf, name);
     return tvmgo_binding_find(name) == NULL ? FAILED : UNRESOLVED;
   }
   int is_absent = strstr(why, "cannot open shared object file") != NULL;

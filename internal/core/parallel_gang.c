@@ -94,15 +94,10 @@ static void pool_init(void) {
 
 /* Publishes a job, or QUIT, and wakes who sleeps. Either a worker that goes to sleep sees the new
  * word, or this sees the worker in sleeping: both sides write before they read, in one total order.
- * The fence is apart from the store so that its line and that of the job travel at the same time;
- * TSan knows no fences. */
+ * The fence is apart from the store so that its line and that of the job travel at the same time. */
 static void publish(tvmgo_gang* g, uint64_t word) {
-#ifdef __SANITIZE_THREAD__
-  atomic_store_explicit(&g->word, word, memory_order_seq_cst);
-#else
   atomic_store_explicit(&g->word, word, memory_order_release);
   atomic_thread_fence(memory_order_seq_cst);
-#endif
   if (atomic_load_explicit(&g->sleeping, memory_order_seq_cst) != 0) {
     atomic_fetch_add_explicit(&g->wake, 1, memory_order_release);
     futex_wake(&g->wake, INT_MAX);

@@ -323,6 +323,7 @@ int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_te
   host.byte_offset = 0;
   host.strides = NULL;
   host.device = (DLDevice){kDLCPU, 0};
-  if (tvmgo_dl_copy(to_tensor ? &host : t, to_tensor ? t : &host, NULL) != 0) return -1;
-  return tvmgo_device_sync(t->device, NULL);
+  TVMFFIStreamHandle stream = tvmgo_stream_get(t->device.device_type, t->device.device_id);
+  if (tvmgo_dl_copy(to_tensor ? &host : t, to_tensor ? t : &host, stream) != 0) return -1;
+  return tvmgo_device_sync(t->device, stream);
 }

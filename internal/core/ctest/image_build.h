@@ -59,7 +59,7 @@ static inline unsigned char* build_read(const char* path, size_t* size) {
 
 /* Compiles source with the options and returns the path of name, or NULL. */
 static inline const char* build(const char* name, const char* options, const char* source) {
-  char file[512], command[2048];
+  char file[512], command[3072];
   const char *cc = getenv("CC"), *out = build_path(name);
   snprintf(file, sizeof file, "%s.c", out);
   if (build_write(file, source, strlen(source)) != 0) return NULL;
@@ -75,7 +75,7 @@ static inline const char* build(const char* name, const char* options, const cha
 
 /* A library: options for cc -shared. */
 static inline const char* build_so(const char* name, const char* options, const char* source) {
-  char all[1024];
+  char all[1536];
   snprintf(all, sizeof all, "-shared -fPIC %s", options);
   return build(name, all, source);
 }

@@ -46,6 +46,7 @@ static void test_blocks_are_apart(void) {
 }
 
 static void test_reuse(void) {
+  tvmgo_workspace_trim();
   void* a = alloc(100000);
   CHECK_OK(give_back(a));
   void* b = alloc(99000); /* of the same class */
@@ -89,8 +90,104 @@ static void test_too_large(void) {
 
 static void test_unknown_device(void) {
   CHECK_EQ_PTR(TVMBackendAllocWorkspace(35, 0, 64, 2, 32), NULL);
-  CHECK_ERROR(TVMGO_UNAVAILABLE_ERROR, "");
+  CHECK_ERROR(TVMGO_VALUE_ERROR, "device type 35");
+  CHECK_FAILS(TVMBackendFreeWorkspace(35, 0, &(int){0}), TVMGO_VALUE_ERROR, "device type 35");
   CHECK_FAILS(TVMBackendFreeWorkspace(35, 0, NULL), TVMGO_VALUE_ERROR, "NULL");
+}
+
+/* ---- devices that are not the CPU ---- */
+
+/* Counts what it is asked for and remembers the last request. */
+static struct {
+  int workspaces, data_spaces;
+  DLDevice dev;
+  size_t nbytes, alignment;
+  DLDataType hint;
+  TVMFFIStreamHandle stream;
+} asked;
+
+static int fake_set_device(const TVMGODeviceAPI* api, int32_t id) { return (void)api, (void)id, 0; }
+static int fake_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
+  (void)api, (void)id, (void)kind;
+  *out = tvmgo_any_none();
+  return 0;
+}
+static int fake_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment,
+                      DLDataType hint, void** out) {
+  (void)api;
+  if (dev.device_id != 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "no device %d", dev.device_id);
+  asked.data_spaces++;
+  asked.dev = dev, asked.nbytes = nbytes, asked.alignment = alignment, asked.hint = hint;
+  return posix_memalign(out, alignment, nbytes);
+}
+static int fake_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
+  (void)api, (void)dev;
+  asked.data_spaces--;
+  free(p);
+  return 0;
+}
+static int fake_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
+                     TVMFFIStreamHandle stream) {
+  return (void)api, (void)from, (void)to, (void)stream, 0;
+}
+static int fake_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  return (void)api, (void)dev, (void)stream, 0;
+}
+static int fake_alloc_workspace(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes,
+                                DLDataType hint, TVMFFIStreamHandle stream, void** out) {
+  (void)api;
+  asked.workspaces++;
+  asked.dev = dev, asked.nbytes = nbytes, asked.hint = hint, asked.stream = stream;
+  return posix_memalign(out, 64, nbytes);
+}
+static int fake_free_workspace(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
+  (void)api, (void)dev;
+  asked.workspaces--;
+  free(p);
+  return 0;
+}
+
+#define FAKE_MANDATORY                                                                \
+  .set_device = fake_set_device, .get_attr = fake_get_attr, .alloc_data_space = fake_alloc, \
+  .free_data_space = fake_free, .copy_data_from_to = fake_copy, .stream_sync = fake_sync
+
+static void register_fake(int32_t type, const char* name, const TVMGODeviceAPI* api) {
+  TVMGODeviceSpec spec = {.struct_size = sizeof spec, .device_type = type, .name = name, .api = api};
+  CHECK_OK(TVMGODeviceAPIRegister(&spec));
+}
+
+/* Beside the workspaces of the device itself: its data space, aligned for any element. */
+static void test_device_without_workspaces(void) {
+  static const TVMGODeviceAPI api = {.struct_size = sizeof api, FAKE_MANDATORY};
+  register_fake(30, "plainfake", &api);
+  void* p = TVMBackendAllocWorkspace(30, 0, 1000, kDLFloat, 16);
+  REQUIRE(p != NULL);
+  CHECK_EQ_INT(asked.data_spaces, 1);
+  CHECK_EQ_INT(asked.nbytes, 1000);
+  CHECK_EQ_INT(asked.alignment, 64);
+  CHECK(asked.hint.code == kDLFloat && asked.hint.bits == 16 && asked.hint.lanes == 1);
+  CHECK(asked.dev.device_type == 30 && asked.dev.device_id == 0);
+  CHECK_OK(TVMBackendFreeWorkspace(30, 0, p));
+  CHECK_EQ_INT(asked.data_spaces, 0);
+  CHECK_EQ_PTR(TVMBackendAllocWorkspace(30, 1, 1000, kDLFloat, 16), NULL);
+  CHECK_ERROR(TVMGO_VALUE_ERROR, "no device 1");
+}
+
+static void test_device_with_workspaces(void) {
+  static const TVMGODeviceAPI api = {.struct_size = sizeof api, FAKE_MANDATORY,
+                                     .alloc_workspace = fake_alloc_workspace,
+                                     .free_workspace = fake_free_workspace};
+  register_fake(31, "poolfake", &api);
+  int stream;
+  CHECK_OK(TVMFFIEnvSetStream(31, 2, &stream, NULL));
+  void* p = TVMBackendAllocWorkspace(31, 2, 512, kDLInt, 8);
+  REQUIRE(p != NULL);
+  CHECK_EQ_INT(asked.workspaces, 1);
+  CHECK_EQ_INT(asked.data_spaces, 0);
+  CHECK_EQ_PTR(asked.stream, &stream);
+  CHECK_OK(TVMBackendFreeWorkspace(31, 2, p));
+  CHECK_EQ_INT(asked.workspaces, 0);
+  CHECK_OK(TVMFFIEnvSetStream(31, 2, NULL, NULL));
 }
 
 /* What is kept follows the most in use lately; a size that is never asked for again goes away. */
@@ -237,6 +334,8 @@ int main(int argc, char** argv) {
   RUN(test_bad_addresses);
   RUN(test_too_large);
   RUN(test_unknown_device);
+  RUN(test_device_without_workspaces);
+  RUN(test_device_with_workspaces);
   RUN(test_free_on_another_thread);
   RUN(test_blocks_of_an_ended_thread);
   RUN(test_cache_is_bounded);

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: Python with the pinned
+# wheels of Apache TVM, in a virtual environment under build/.cache. Prints nothing when all is there.
+#
+# As root on Debian and its relatives the system packages are installed; otherwise this says which
+# are missing and fails.
+set -eu
+cd "$(dirname "$0")/.."
+venv=build/.cache/venv
+wanted=build/requirements.txt
+
+say() { printf 'deps: %s\n' "$*" >&2; }
+
+packages() {
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    say "installing $*"
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
+      { apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+  else
+    say "missing: install these packages and try again: $*"
+    exit 1
+  fi
+}
+
+command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
+command -v g++ >/dev/null 2>&1 || packages g++
+python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
+
+if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
+  say "making $venv with the wheels of $wanted"
+  rm -rf "$venv"
+  mkdir -p build/.cache
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
+  cp "$wanted" "$venv/requirements.txt"
+fi

@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"unsafe"
+
+	"tvmgo/dlpack"
+)
+
+// StreamHandle is a stream in the device's own terms; 0 is the default stream.
+type StreamHandle uintptr
+
+// DeviceAPI is what a kind of device implements: the mandatory part. What else it can do, it says by
+// implementing the optional interfaces below. All methods may be called by many goroutines at once.
+// Devices whose calls are hot fill a C table instead (include/tvmgo/device_api.h) and register that.
+type DeviceAPI interface {
+	// SetDevice makes a device the thread's current one where the API has such a thing, and fails
+	// when it is not there.
+	SetDevice(id int) error
+	// Attr returns an attribute as int64 or string, nil without an error where there is no such
+	// thing. AttrExist never fails.
+	Attr(id int, kind AttrKind) (any, error)
+	// AllocDataSpace returns nbytes of memory (0 is allowed), aligned to a power of two. hint is
+	// the type of the elements.
+	AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.DataType) (unsafe.Pointer, error)
+	// FreeDataSpace frees it, after work that is queued already.
+	FreeDataSpace(id int, p unsafe.Pointer) error
+	// CopyDataFromTo queues a copy on a stream. One side is this device, the other this type of
+	// device or host memory, which may be gone when it returns. Both are contiguous and of one size.
+	CopyDataFromTo(from, to dlpack.Tensor, stream StreamHandle) error
+	// StreamSync waits for a stream and reports its work's error.
+	StreamSync(id int, stream StreamHandle) error
+}
+
+// StreamAPI is implemented by devices with more than one queue, or with a current stream.
+type StreamAPI interface {
+	CreateStream(id int) (StreamHandle, error) // 0 where there is a single queue
+	FreeStream(id int, s StreamHandle) error
+	SetStream(id int, s StreamHandle) error // the thread's current stream is another one now
+	SyncStreamFromTo(id int, src, dst StreamHandle) error
+}
+
+// WorkspaceAPI is implemented by devices with a pool of their own for temporary memory.
+type WorkspaceAPI interface {
+	AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s StreamHandle) (unsafe.Pointer, error)
+	FreeWorkspace(id int, p unsafe.Pointer) error
+}
+
+// ScopedAllocator is implemented by devices with storage scopes beside "global".
+type ScopedAllocator interface {
+	AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error)
+}
+
+// TimerAPI is implemented by devices that can time their own work.
+type TimerAPI interface {
+	CreateTimer(id int) (DeviceTimer, error)
+}
+
+// DeviceTimer is a timer of a device; one goroutine at a time uses it.
+type DeviceTimer interface {
+	Start(s StreamHandle) error
+	Stop(s StreamHandle) error
+	ElapsedNanos() (int64, error) // waits for the second mark
+	Close() error
+}
+
+// EventAPI is implemented by devices with events.
+type EventAPI interface {
+	CreateEvent(id int) (DeviceEvent, error)
+}
+
+// DeviceEvent is a mark in a stream.
+type DeviceEvent interface {
+	Record(s StreamHandle) error
+	Wait(s StreamHandle) error // lets the stream wait; an event never recorded holds nobody up
+	Sync() error
+	Query() (bool, error)
+	Close() error
+}
+
+// PinnedAllocator is implemented by devices that copy faster from page-locked host memory.
+type PinnedAllocator interface {
+	PinnedAlloc(id int, nbytes uintptr) (unsafe.Pointer, error)
+	PinnedFree(id int, p unsafe.Pointer) error
+}
+
+// MemoryReporter is implemented by devices that keep memory statistics.
+type MemoryReporter interface {
+	MemoryStats(id int) (MemoryStats, error)
+}
+
+// TargetProperties is implemented by devices that describe themselves to compilers.
+type TargetProperties interface {
+	// TargetProperty returns a limit or feature under the name of the target's option, nil when
+	// there is none of that name.
+	TargetProperty(id int, name string) (any, error)
+}
+
+// DeviceSpec registers a kind of device in one place: its number, its names and what makes it.
+type DeviceSpec struct {
+	Type    dlpack.DeviceType // a known number, or a free n with ExtDev < n < MaxDeviceAPI
+	Name    string            // "cuda": a-z, 0-9 and _
+	Aliases []string
+
+	// New makes the device when it is first asked for. An error is reported to that caller and tried
+	// again by the next. It must not be called for programs that never use the device.
+	New func() (DeviceAPI, error)
+
+	// Table is a C table (TVMGODeviceAPI*) that lives as long as the process, instead of New.
+	Table unsafe.Pointer
+}

@@ -38,3 +38,20 @@ install: dist
 
 clean:
 	rm -rf $(DIST) build/.cache
+
+# What tests need beyond Go, a C compiler and make; silent when all is there.
+deps:
+	@sh build/deps.sh
+
+test: deps dist
+	@sh build/test.sh
+
+bench: deps dist
+
+demo: dist
+
+gpu-bundle: dist
+	@sh build/gpu-bundle.sh build/.cache/gpu-bundle
+
+-include bench/bench.mk
+-include examples/demo.mk

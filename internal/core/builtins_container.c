@@ -88,7 +88,7 @@ static int shape_elem(const char* fname, const TVMFFIAny* args, int32_t n, TVMFF
   return 0;
 }
 
-/* ---- Strings, bytes, bool, types, markers ----------------------------------------------------------- */
+/* ---- Strings, bytes, bool, types, markers -------------------------------------------------- */
 
 static int string_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIByteArray text;

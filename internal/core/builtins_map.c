@@ -10,8 +10,8 @@ static int map_make_of(const char* fname, int32_t type_index, const TVMFFIAny* a
                        TVMFFIAny* result) {
   if (n % 2 != 0)
     return tvmgo_raise(TVMGO_TYPE_ERROR,
-                       "%s: expected keys and values in turn, got %d arguments: the last key has no "
-                       "value",
+                       "%s: expected keys and values in turn, got %d arguments: the last key has "
+                       "no value",
                        fname, (int)n);
   TVMFFIObject* map = tvmgo_map_new(type_index);
   if (map == NULL) return -1;
@@ -156,12 +156,13 @@ static int walk_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* re
   const char* fname = "map iterator";
   walk* w = self;
   int64_t what;
-  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int(fname, args, 0, &what) != 0) return -1;
+  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int(fname, args, 0, &what) != 0)
+    return -1;
   uint64_t place = atomic_load_explicit(&w->place, memory_order_relaxed);
   const tvmgo_map_entry* entry = tvmgo_map_entry_at(w->map, place);
   if (entry == NULL)
-    return tvmgo_raise(TVMGO_INDEX_ERROR, "%s: there is no entry here: the map ended or was changed",
-                       fname);
+    return tvmgo_raise(TVMGO_INDEX_ERROR,
+                       "%s: there is no entry here: the map ended or was changed", fname);
   switch (what) {
     case 0: return tvmgo_give(&entry->key, result);
     case 1: return tvmgo_give(&entry->value, result);

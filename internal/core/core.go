@@ -8,4 +8,6 @@ package core
 */
 import "C"
 
+//go:generate go run ./devicenames
+
 import _ "tvmgo/include" // the headers, so that vendoring takes them along

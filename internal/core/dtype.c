@@ -62,7 +62,7 @@ static int bad(const reader* r, const char* why) {
                      "optional bits (1 to 255) and lanes (int8, float32x4, int8xvscalex4), bool, "
                      "%s, custom[name] and void",
                      (int)(r->end - r->all), r->all, why,
-                     r->grammar == CLASSIC ? "e4m3_float8, e5m2_float8" : "float8_e4m3fn and its kin");
+                     r->grammar == CLASSIC ? "e4m3_float8, e5m2_float8" : "float8_e4m3fn and kin");
 }
 
 /* Steps over text when it comes next. */
@@ -99,7 +99,7 @@ static int lanes(reader* r, DLDataType* t) {
   return 0;
 }
 
-/* float8_e4m3fn, fp8_e4m3fn, f8_e4m3fn: 1 when the text is of this kind, 0 when not, -1 when broken. */
+/* float8_e4m3fn, fp8_e4m3fn, f8_e4m3fn: 1 when the text is one, 0 when not, -1 when broken. */
 static int mini(reader* r, DLDataType* t) {
   static const char* const prefixes[] = {"float", "fp", "f"};
   const char* start = r->at;
@@ -111,8 +111,8 @@ static int mini(reader* r, DLDataType* t) {
     while (r->at < r->end && *r->at != 'x' && *r->at != '_') r->at++;
     size_t n = (size_t)(r->at - name);
     for (size_t i = 0; i < sizeof minis / sizeof *minis; i++) {
-      if (minis[i].bits != bits || strlen(minis[i].name) != n || memcmp(minis[i].name, name, n) != 0)
-        continue;
+      const char* known = minis[i].name;
+      if (minis[i].bits != bits || strlen(known) != n || memcmp(known, name, n) != 0) continue;
       *t = (DLDataType){minis[i].code, bits, 1};
       if (bits == 4 && skip(r, "_x")) r->at--; /* float4_e2m1fn_x2 is float4_e2m1fnx2 */
       return lanes(r, t) == 0 ? 1 : -1;

@@ -61,8 +61,8 @@ static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const c
   } else if (f->type_index == kTVMFFIFunction) {
     if (tvmgo_function_call(f->v_obj, args, n, &result) != 0) return -1;
   } else {
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s of type %s: expected a Function or void*, got %s", what,
-                       key_of(args[0].type_index), tvmgo_type_name(f->type_index));
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s of type %s: expected a Function or void*, got %s",
+                       what, key_of(args[0].type_index), tvmgo_type_name(f->type_index));
   }
   if (result.type_index == kTVMFFIInt || result.type_index == kTVMFFIBool) {
     *out = result.v_int64;

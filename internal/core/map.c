@@ -1,6 +1,6 @@
-/* Maps and dicts: the same insertion-ordered hash map (ABI.md B.10), once copied before it is changed
- * when it is shared (Map), once changed in place for everyone (Dict). Up to four entries lie in a
- * plain row; more go to the dense form.
+/* Maps and dicts: the same insertion-ordered hash map (ABI.md B.10), once copied before it is
+ * changed when it is shared (Map), once changed in place for everyone (Dict). Up to four entries
+ * lie in a plain row; more go to the dense form. Growth keeps the object and changes its table.
  *
  * Values are released last, when the map is whole again: a release may run foreign code. */
 #include "map_internal.h"
@@ -61,8 +61,8 @@ TVMFFIObject* tvmgo_map_new(int32_t type_index) {
 /* A map of its own with the same entries in the same slots. */
 static tvmgo_map* copy(const tvmgo_map* m) {
   uint64_t capacity = tvmgo_map_capacity(m);
-  tvmgo_map* c = small_new(m->header.type_index,
-                           tvmgo_map_is_small(m) && capacity > SMALL_FIRST ? capacity : SMALL_FIRST);
+  if (!tvmgo_map_is_small(m) || capacity < SMALL_FIRST) capacity = SMALL_FIRST;
+  tvmgo_map* c = small_new(m->header.type_index, capacity);
   if (c == NULL || m->size == 0) return c;
   if (tvmgo_map_is_small(m)) {
     memcpy(c->data, m->data, m->size * sizeof(tvmgo_map_entry));
@@ -152,8 +152,8 @@ static void swap_value(tvmgo_map_entry* stored, tvmgo_map_entry* entry) {
   entry->value = old;
 }
 
-/* 1 when the row has taken the entry over, or changed it into what is to be released; 0 when the map
- * must become dense; -1 with an error. */
+/* 1 when the row has taken the entry over, or changed it into what is to be released; 0 when the
+ * map must become dense; -1 with an error. */
 static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   if (m->size >= SMALL_MAX) return 0; /* even when the key is there: as C++ code does */
   int64_t i = row_find(m, &entry->key);

@@ -140,8 +140,8 @@ static int is_full(const tvmgo_map* m) {
 }
 
 /* Frees a slot that holds a later part of another chain: that part and all after it move to free
- * slots. The new parts are linked up first, which needs no memory but the table's own free slots, and
- * can be undone. 1; 0 when there are not enough reachable free slots; -1 with an error. */
+ * slots. The new parts are linked up first, which needs no memory but the table's own free slots,
+ * and can be undone. 1; 0 when there are not enough reachable free slots; -1 with an error. */
 static int evict(tvmgo_map* m, uint64_t slot) {
   uint64_t hash;
   if (tvmgo_any_try_hash(&tvmgo_map_item_at(m, slot)->entry.key, &hash) != 0) return -1;

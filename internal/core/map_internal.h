@@ -27,7 +27,7 @@ typedef struct {
 #define TVMGO_MAP_BODY 0x80                  /* meta bit: not the head of its chain */
 #define TVMGO_MAP_JUMP 0x7F                  /* meta bits: jump to the next of the chain */
 
-/* Object of a Map or a Dict. In the small form the fields from fib_shift on are room for entries. */
+/* Object of a Map or a Dict. In the small form entries lie where the dense one has fib_shift. */
 typedef struct {
   TVMFFIObject header;
   void* data;
@@ -89,12 +89,12 @@ void tvmgo_dense_touch(tvmgo_map* m, uint64_t slot);
 
 /* 1 with the stored value (borrowed), 0 when absent, -1 with an error raised. */
 int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** value);
-/* Removes a key: 1, 0 when it was absent, -1 with an error. Copies a shared Map, as tvmgo_map_set. */
+/* Removes a key: 1, 0 when it was absent, -1 with an error. *map is as in tvmgo_map_set. */
 int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key);
 /* Empties a Dict in place. */
 int tvmgo_map_clear(TVMFFIObject* map);
 
-/* Places in insertion order: 0 is the end. entry is NULL when the place is not (or no longer) one. */
+/* Places in insertion order; 0 is the end. The entry is NULL when the place is none any more. */
 uint64_t tvmgo_map_first(const TVMFFIObject* map);
 uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place);
 const tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint64_t place);

@@ -133,7 +133,8 @@ static int own_null(const TVMFFIAny* view) {
 
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
   if (any_view == NULL || out == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL", out == NULL ? "out" : "the view");
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL",
+                       out == NULL ? "out" : "the view");
   TVMFFIAny view = *any_view; /* out may be the same place */
   if (view.type_index >= kTVMFFIStaticObjectBegin) {
     if (view.v_obj == NULL) return own_null(&view);

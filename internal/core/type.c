@@ -1,7 +1,7 @@
 /* The type table: keys, indices and ancestors (ABI.md B.2, B.5).
  *
- * Look-ups take no lock: both ways into the table, by index and by key, only ever grow, and an entry
- * is complete before it can be reached. */
+ * Look-ups take no lock: both ways into the table, by index and by key, only ever grow, and an
+ * entry is complete before it can be reached. */
 #include "type_internal.h"
 
 #include <stdlib.h>
@@ -154,8 +154,8 @@ static tvmgo_type* type_new(const TVMFFIByteArray* key, uint64_t hash, int32_t d
   return t;
 }
 
-/* The index for a new type of `need` consecutive indices: -1 when the parent takes no more children,
- * -2 when the table is full. Under the lock. */
+/* The index for a new type of `need` consecutive indices: -1 when the parent takes no more
+ * children, -2 when the table is full. Under the lock. */
 static int32_t pick_index(tvmgo_type* parent, int32_t need) {
   if (parent != NULL) {
     if (need <= parent->slots - parent->used) {

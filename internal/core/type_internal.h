@@ -47,7 +47,9 @@ static inline int tvmgo_type_attr_get(const tvmgo_type_column* c, int32_t type_i
   const TVMFFIAny* at = __atomic_load_n(&c->column.data, __ATOMIC_ACQUIRE) + type_index;
   int32_t kind = __atomic_load_n(&at->type_index, __ATOMIC_ACQUIRE);
   if (kind == kTVMFFINone) return 0;
-  *out = (TVMFFIAny){.type_index = kind, .zero_padding = at->zero_padding, .v_uint64 = at->v_uint64};
+  out->type_index = kind;
+  out->zero_padding = at->zero_padding;
+  out->v_uint64 = at->v_uint64;
   return 1;
 }
 

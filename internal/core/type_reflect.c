@@ -1,8 +1,8 @@
 /* What types carry beside their index: fields, methods, metadata, and columns of attributes
  * (ABI.md B.1, B.5, B.11).
  *
- * C++ code reads these arrays without asking, while another thread may add to them: an array that is
- * too small is replaced by a larger copy, the old one stays, and counts grow after contents. */
+ * C++ code reads these arrays without asking, while another thread may add to them: an array that
+ * is too small is replaced by a larger copy, the old one stays, and counts grow after contents. */
 #include "type_internal.h"
 #include "map_internal.h"
 
@@ -88,7 +88,8 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo* info) {
                        (int)info->name.size, info->name.data);
   TVMFFIFieldInfo field = *info;
   field.default_value_or_factory = tvmgo_any_none();
-  if (TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory, &field.default_value_or_factory) != 0)
+  if (TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory,
+                              &field.default_value_or_factory) != 0)
     return -1;
   char* texts = malloc(info->name.size + info->doc.size + info->metadata.size + 3);
   if (texts == NULL) {
@@ -99,8 +100,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo* info) {
   field.name = copy_text(&at, &info->name);
   field.doc = copy_text(&at, &info->doc);
   field.metadata = copy_text(&at, &info->metadata);
-  void* setter =
-      field.flags & kTVMFFIFieldFlagBitSetterIsFunctionObj ? field.setter : NULL;
+  void* setter = field.flags & kTVMFFIFieldFlagBitSetterIsFunctionObj ? field.setter : NULL;
   if (setter != NULL) tvmgo_object_retain(setter);
 
   pthread_mutex_lock(&tvmgo_type_lock);
@@ -251,7 +251,8 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray* attr_name,
   const char* op = "register type attribute";
   if (attr_name == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the name is NULL", op);
   int creates_only = attr_value != NULL && attr_value->type_index == kTVMFFINone;
-  tvmgo_type* t = check(op, creates_only ? (int32_t)kTVMFFINone : type_index, attr_value, attr_name);
+  tvmgo_type* t =
+      check(op, creates_only ? (int32_t)kTVMFFINone : type_index, attr_value, attr_name);
   if (t == NULL) return -1;
   TVMFFIAny owned;
   if (TVMFFIAnyViewToOwnedAny(attr_value, &owned) != 0) return -1;

@@ -82,8 +82,8 @@ static const char* const bad_modern[] = {
     "float8_e2m1fn", "float8_e4m3fn8", "float8_e4m3fn_x4", "e4m3", "e4m3_float", "complex",
     "complex64", "b8", "void8", "voidx2", "int256", "int999999999999999999999", "int8x", "int8x0",
     "int8x65536", "int8x-4", "int8xx4", "int8x4x4", "int8x4_", "int8_x4", "int8xvscale",
-    "int8xvscale4", "int8xvscalex0", "int8xvscalex32769", "int-8", "int+8", " int8", "int8 ", "Int8",
-    "INT32", "short", "custom", "custom[", "custom[a]", "int8,", "float4_e2m1fn_",
+    "int8xvscale4", "int8xvscalex0", "int8xvscalex32769", "int-8", "int+8", " int8", "int8 ",
+    "Int8", "INT32", "short", "custom", "custom[", "custom[a]", "int8,", "float4_e2m1fn_",
 };
 
 static const char* const bad_classic[] = {"boolx4", "i8", "f32", "bool8", "complex64", "int8x0",
@@ -120,7 +120,7 @@ static void test_modern(void) {
   check_good(modern, COUNT(modern), tvmgo_dtype_parse, tvmgo_dtype_print);
   check_bad(bad_modern, COUNT(bad_modern), tvmgo_dtype_parse);
   DLDataType t;
-  CHECK_FAILS(tvmgo_dtype_parse("int32", 6, &t), "ValueError", ""); /* the NUL belongs to the text */
+  CHECK_FAILS(tvmgo_dtype_parse("int32", 6, &t), "ValueError", ""); /* the NUL is part of it */
   CHECK_FAILS(tvmgo_dtype_parse("int1", 5, &t), "ValueError", "accepted are");
   CHECK_FAILS(tvmgo_dtype_parse(NULL, 3, &t), "ValueError", "NULL");
   CHECK_OK(tvmgo_dtype_parse("int32x", 5, &t)); /* and what follows does not */

@@ -493,6 +493,27 @@ static void test_workers_inherit_nothing(void) {
   CHECK_EQ_INT(atomic_load(&wrong), 0);
 }
 
+/* No thread can be made: what leaves the number of tasks open runs as one, the rest is an error. */
+static void test_no_threads(void) {
+  pthread_attr_t before, huge;
+  REQUIRE(pthread_getattr_default_np(&before) == 0 && pthread_attr_init(&huge) == 0);
+  REQUIRE(pthread_attr_setstacksize(&huge, (size_t)1 << 46) == 0); /* more than can be mapped */
+  tvmgo_gang_retire_idle();
+  REQUIRE(pthread_setattr_default_np(&huge) == 0);
+  record r = {0}, after = {0};
+  int all = TVMBackendParallelLaunch(note, &r, 0);
+  int some = TVMBackendParallelLaunch(note, &after, 2);
+  pthread_setattr_default_np(&before);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
+  CHECK_EQ_INT(some, -1);
+  CHECK_ERROR(TVMGO_RUNTIME_ERROR, "parallel launch of 2 tasks: no worker threads: ");
+  CHECK_EQ_INT(all, 0);
+  check_ran(&r, 1);
+  CHECK_OK(TVMBackendParallelLaunch(note, &after, 0)); /* and it heals */
+  check_ran(&after, THREADS);
+}
+
 /* Sleeping workers are woken: the gap is longer than any spinning. */
 static void test_sleepers_wake(void) {
   for (int i = 0; i < 50; i++) {
@@ -549,6 +570,7 @@ int main(int argc, char** argv) {
   RUN(test_thread_limit);
   RUN(test_idle_gangs_retire);
   RUN(test_workers_inherit_nothing);
+  RUN(test_no_threads);
   RUN(test_sleepers_wake);
   RUN(test_forked_child);
   return check_end();

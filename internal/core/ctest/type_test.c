@@ -57,7 +57,7 @@ static void test_unknown_key(void) {
   CHECK_FAILS(TVMFFITypeKeyToIndex(&k, &index), "NotFoundError", "test.Nowhere");
 }
 
-/* The numbers that the reference implementation gives out for the same calls, from its counter on. */
+/* The numbers that the reference implementation gives out for the same calls. */
 static void test_slots(void) {
   int32_t a = object_type("test.First");
   CHECK(a >= kTVMFFIDynObjectBegin);

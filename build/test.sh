@@ -11,6 +11,16 @@ export TVMGO_DIST
 
 step() { printf '\n== %s\n' "$*"; }
 
+# Runs a command with its output in a log; on failure shows the end of it without what passed.
+logged() {
+  file=$1
+  shift
+  if "$@" >"$file" 2>&1; then return 0; fi
+  grep -vE '^(=== |--- PASS|    --- PASS|PASS$|ok )' "$file" | tail -n 200
+  printf '%s failed; all of its output: %s\n' "$*" "$file"
+  exit 1
+}
+
 step "format and vet"
 bad=$(git ls-files '*.go' 2>/dev/null | xargs -r gofmt -l)
 if [ -n "$bad" ]; then
@@ -21,23 +31,22 @@ fi
 "$go" vet ./...
 
 step "Go tests"
-status=0
-"$go" test -v -count=1 ./... >"$log" 2>&1 || status=$?
-if [ "$status" -ne 0 ]; then
-  grep -vE '^(=== |--- PASS|    --- PASS|PASS$|ok )' "$log" | tail -n 200
-  exit "$status"
-fi
+logged "$log" "$go" test -v -count=1 ./...
 grep -E '^ok ' "$log"
 
 step "Go tests with the race detector"
-"$go" test -race -count=1 ./runtime/... ./dlpack/... ./blob/... ./examples/... ./internal/inspect/... ./cmd/... 2>&1 | grep -v 'no test files'
+race=build/.cache/race-test.log
+logged "$race" "$go" test -race -count=1 ./runtime/... ./dlpack/... ./blob/... ./examples/... ./internal/inspect/... ./cmd/...
+grep -E '^ok ' "$race"
 
 step "benchmarks, once each"
-"$go" test -run '^$' -bench . -benchtime 1x ./... 2>&1 | grep -E '^(ok|FAIL|---|panic|Benchmark)' | grep -v 'no test files'
+once=build/.cache/bench-once.log
+logged "$once" "$go" test -run '^$' -bench . -benchtime 1x ./...
+printf '%s benchmarks ran\n' "$(grep -cE '^Benchmark' "$once")"
 
 step "C core under sanitizers"
 core=build/.cache/core-test.log
-"${MAKE:-make}" --no-print-directory core-test >"$core" 2>&1 || { tail -n 100 "$core"; exit 1; }
+logged "$core" "${MAKE:-make}" --no-print-directory core-test
 tail -n 1 "$core"
 
 step "summary"

@@ -23,7 +23,8 @@ CORE_CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undef
 # an atomic load for TSan beside it.
 CORE_CFLAGS_tsan := -O1 -fsanitize=thread -Wno-tsan
 CORE_CFLAGS_plain := -O2
-CORE_LDLIBS := -pthread -ldl
+# The sanitizers bring libm along; so do plain programs.
+CORE_LDLIBS := -pthread -ldl -Wl,--no-as-needed -lm
 
 CORE_SRC := $(wildcard internal/core/*.c runtime/cpu/*.c)
 CORE_TEST_SRC := $(wildcard internal/core/ctest/*_test.c)

@@ -1,0 +1,102 @@
+/* Calls: a C function with two integers, and a generated function with three tensors. */
+#include "side.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef BENCH_CLASSIC
+#include <tvm/runtime/c_runtime_api.h>
+#endif
+
+static int add(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  (void)handle, (void)n;
+  *result = bench_int(args[0].v_int64 + args[1].v_int64);
+  return 0;
+}
+
+static TVMFFIObjectHandle add_function;
+static TVMFFISafeCallType volatile add_address = add;
+
+static void prepare_add(void) {
+  if (add_function == NULL) bench_check(TVMFFIFunctionCreate(NULL, add, NULL, &add_function), "create");
+}
+
+static void call_two_ints(int64_t n) {
+  TVMFFIAny args[2] = {bench_int(1), bench_int(2)}, result;
+  for (int64_t i = 0; i < n; i++) {
+    args[0].v_int64 = i;
+    result = (TVMFFIAny){0};
+    bench_check(TVMFFIFunctionCall(add_function, args, 2, &result), "call");
+  }
+}
+
+static void call_two_ints_directly(int64_t n) {
+  TVMFFIAny args[2] = {bench_int(1), bench_int(2)}, result;
+  for (int64_t i = 0; i < n; i++) {
+    args[0].v_int64 = i;
+    result = (TVMFFIAny){0};
+    bench_check(add_address(NULL, args, 2, &result), "call");
+  }
+}
+
+static TVMFFIAny vadd, vadd_args[3];
+
+static void prepare_vadd(void) {
+  TVMFFIAny module = bench_load(bench_small_so);
+  vadd = bench_module_function(module, "vadd");
+  bench_release(module);
+  for (int i = 0; i < 3; i++) {
+    vadd_args[i] = bench_tensor(1);
+    *(float*)TVMFFITensorGetDLTensorPtr(vadd_args[i].v_obj)->data = (float)(i + 1);
+  }
+  bench_call(vadd.v_obj, vadd_args, 3);
+  if (*(float*)TVMFFITensorGetDLTensorPtr(vadd_args[2].v_obj)->data != 3.0f) {
+    fprintf(stderr, "side: vadd computes something else\n");
+    exit(1);
+  }
+}
+
+static void call_vadd(int64_t n) {
+  TVMFFIAny result;
+  for (int64_t i = 0; i < n; i++) {
+    result = (TVMFFIAny){0};
+    bench_check(TVMFFIFunctionCall(vadd.v_obj, vadd_args, 3, &result), "call vadd");
+  }
+}
+
+#ifdef BENCH_CLASSIC
+static int classic_add(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
+  (void)codes, (void)n, (void)resource;
+  TVMValue sum = {.v_int64 = args[0].v_int64 + args[1].v_int64};
+  int code = kTVMArgInt;
+  return TVMCFuncSetReturn(ret, &sum, &code, 1);
+}
+
+static TVMFunctionHandle classic_function;
+
+static void prepare_classic_callback(void) {
+  bench_check(TVMFuncCreateFromCFunc(classic_add, NULL, NULL, &classic_function), "create");
+}
+
+static void classic_call(TVMFunctionHandle f, int64_t n) {
+  TVMValue args[2] = {{.v_int64 = 1}, {.v_int64 = 2}}, result;
+  int codes[2] = {kTVMArgInt, kTVMArgInt}, code;
+  for (int64_t i = 0; i < n; i++) {
+    args[0].v_int64 = i;
+    bench_check(TVMFuncCall(f, args, codes, 2, &result, &code), "call");
+  }
+}
+
+static void classic_two_ints(int64_t n) { classic_call(add_function, n); }
+static void classic_callback(int64_t n) { classic_call(classic_function, n); }
+#endif
+
+const bench_row bench_call_rows[] = {
+    {"call", prepare_add, call_two_ints},
+    {"call-direct", NULL, call_two_ints_directly},
+    {"call-vadd", prepare_vadd, call_vadd},
+#ifdef BENCH_CLASSIC
+    {"call-classic", prepare_add, classic_two_ints},
+    {"call-classic-callback", prepare_classic_callback, classic_callback},
+#endif
+    {0},
+};

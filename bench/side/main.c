@@ -1,0 +1,111 @@
+/* Reads names of rows, one a line, and answers each with nanoseconds per operation.
+ *
+ *   side SAMPLE_NS SMALL.so BLOB_1K.so BLOB_64M.so */
+#include "side.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *bench_small_so, *bench_blob_1k_so, *bench_blob_64m_so;
+
+void bench_fail(const char* what) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  const TVMFFIErrorCell* cell = error == NULL ? NULL : TVMFFIErrorGetCellPtr(error);
+  fprintf(stderr, "side: %s: %.*s\n", what, cell == NULL ? 0 : (int)cell->message.size,
+          cell == NULL ? "" : cell->message.data);
+  exit(1);
+}
+
+TVMFFIObjectHandle bench_global(const char* name) {
+  TVMFFIByteArray n = {name, strlen(name)};
+  TVMFFIObjectHandle f = NULL;
+  if (TVMFFIFunctionGetGlobal(&n, &f) != 0 || f == NULL) bench_fail(name);
+  return f;
+}
+
+static TVMFFIAny call_global(const char* name, TVMFFIAny* args, int32_t n) {
+  TVMFFIObjectHandle f = bench_global(name);
+  TVMFFIAny result = bench_call(f, args, n);
+  TVMFFIObjectDecRef(f);
+  return result;
+}
+
+TVMFFIAny bench_load(const char* path) {
+  TVMFFIAny args[1] = {bench_text(path)};
+  return call_global("ffi.ModuleLoadFromFile", args, 1);
+}
+
+TVMFFIAny bench_module_function(TVMFFIAny module, const char* name) {
+  TVMFFIAny args[3] = {module, bench_text(name), {.type_index = kTVMFFIBool}};
+  TVMFFIAny f = call_global("ffi.ModuleGetFunction", args, 3);
+  if (f.type_index != kTVMFFIFunction) bench_fail(name);
+  return f;
+}
+
+TVMFFIAny bench_tensor(int64_t length) {
+  TVMFFIAny dim = bench_int(length);
+  TVMFFIAny shape = call_global("ffi.Shape", &dim, 1);
+  TVMFFIAny args[4] = {shape, {.type_index = kTVMFFIDataType}, {.type_index = kTVMFFIDevice}, {0}};
+  args[1].v_dtype = (DLDataType){kDLFloat, 32, 1};
+  args[2].v_device = (DLDevice){kDLCPU, 0};
+  TVMFFIAny t = call_global("runtime.TVMTensorAllocWithScope", args, 4);
+  bench_release(shape);
+  return t;
+}
+
+static const bench_row* find(const char* name) {
+  const bench_row* tables[] = {bench_call_rows, bench_lookup_rows, bench_load_rows,
+                               bench_runtime_rows};
+  for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+    for (const bench_row* r = tables[t]; r->name != NULL; r++)
+      if (strcmp(r->name, name) == 0) return r;
+  fprintf(stderr, "side: there is no row %s\n", name);
+  exit(1);
+}
+
+static int64_t time_of(const bench_row* r, int64_t n) {
+  struct timespec from, to;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  r->run(n);
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  return (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec;
+}
+
+/* Rows that were prepared, with the number of operations that fills a sample. */
+static struct {
+  const bench_row* row;
+  int64_t n;
+} known[32];
+static int num_known;
+
+static int64_t repetitions(const bench_row* r, int64_t sample_ns) {
+  for (int i = 0; i < num_known; i++)
+    if (known[i].row == r) return known[i].n;
+  if (num_known == sizeof known / sizeof *known) bench_fail("too many rows");
+  if (r->prepare != NULL) r->prepare();
+  int64_t n = 1, took;
+  while ((took = time_of(r, n)) < sample_ns && n < INT64_C(1) << 40) n *= 2;
+  known[num_known].row = r;
+  known[num_known++].n = n;
+  return n;
+}
+
+int main(int argc, char** argv) {
+  char line[64];
+  if (argc != 5) {
+    fprintf(stderr, "usage: side SAMPLE_NS SMALL.so BLOB_1K.so BLOB_64M.so\n");
+    return 2;
+  }
+  bench_small_so = argv[2], bench_blob_1k_so = argv[3], bench_blob_64m_so = argv[4];
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    const bench_row* r = find(line);
+    int64_t n = repetitions(r, atoll(argv[1]));
+    printf("%.4f\n", (double)time_of(r, n) / (double)n);
+    fflush(stdout);
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+/* One side of the comparison: a program linked with one TVM runtime that measures rows on request.
+ *
+ * It is compiled twice from the same source, once against each library. BENCH_CLASSIC adds the rows
+ * of the classic C ABI, which the peer no longer has. */
+#ifndef BENCH_SIDE_H_
+#define BENCH_SIDE_H_
+
+#include <stdint.h>
+#include <tvm/ffi/c_api.h>
+
+/* prepare runs once, before the first measurement; run does the operation n times. */
+typedef struct {
+  const char* name;
+  void (*prepare)(void);
+  void (*run)(int64_t n);
+} bench_row;
+
+/* Tables that end with a row without a name. */
+extern const bench_row bench_call_rows[];
+extern const bench_row bench_lookup_rows[];
+extern const bench_row bench_load_rows[];
+extern const bench_row bench_runtime_rows[];
+
+/* Files that the rows use, as given on the command line. */
+extern const char *bench_small_so, *bench_blob_1k_so, *bench_blob_64m_so;
+
+/* Ends the program with `what` and the error of this thread. */
+_Noreturn void bench_fail(const char* what);
+
+/* Ends the program when rc is not 0. */
+static inline void bench_check(int rc, const char* what) {
+  if (__builtin_expect(rc != 0, 0)) bench_fail(what);
+}
+
+/* A global function; ends the program when there is none. Owned. */
+TVMFFIObjectHandle bench_global(const char* name);
+
+/* Calls f; the result is the caller's. */
+static inline TVMFFIAny bench_call(TVMFFIObjectHandle f, TVMFFIAny* args, int32_t n) {
+  TVMFFIAny result = {0};
+  bench_check(TVMFFIFunctionCall(f, args, n, &result), "call");
+  return result;
+}
+
+static inline void bench_release(TVMFFIAny v) {
+  if (v.type_index >= kTVMFFIStaticObjectBegin) TVMFFIObjectDecRef(v.v_obj);
+}
+
+static inline TVMFFIAny bench_int(int64_t i) {
+  TVMFFIAny v = {.type_index = kTVMFFIInt};
+  v.v_int64 = i;
+  return v;
+}
+static inline TVMFFIAny bench_text(const char* s) {
+  TVMFFIAny v = {.type_index = kTVMFFIRawStr};
+  v.v_c_str = s;
+  return v;
+}
+static inline TVMFFIAny bench_object(TVMFFIObjectHandle obj) {
+  TVMFFIAny v = {.type_index = TVMFFIObjectGetTypeIndex(obj)};
+  v.v_obj = obj;
+  return v;
+}
+
+/* ffi.ModuleLoadFromFile, ffi.ModuleGetFunction and a float32 tensor of one dimension. Owned. */
+TVMFFIAny bench_load(const char* path);
+TVMFFIAny bench_module_function(TVMFFIAny module, const char* name);
+TVMFFIAny bench_tensor(int64_t length);
+
+#endif

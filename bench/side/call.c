@@ -38,30 +38,41 @@ static void call_two_ints_directly(int64_t n) {
   }
 }
 
-static TVMFFIAny vadd, vadd_args[3];
+/* vadd with tensors of one element. */
+typedef struct {
+  TVMFFIAny function, args[3];
+} vadd_call;
 
-static void prepare_vadd(void) {
-  TVMFFIAny module = bench_load(bench_small_so);
-  vadd = bench_module_function(module, "vadd");
+static vadd_call vadd_parallel, vadd_serial;
+
+static void prepare_vadd(const char* file, vadd_call* v) {
+  TVMFFIAny module = bench_load(file);
+  v->function = bench_module_function(module, "vadd");
   bench_release(module);
   for (int i = 0; i < 3; i++) {
-    vadd_args[i] = bench_tensor(1);
-    *(float*)TVMFFITensorGetDLTensorPtr(vadd_args[i].v_obj)->data = (float)(i + 1);
+    v->args[i] = bench_tensor(1);
+    *(float*)TVMFFITensorGetDLTensorPtr(v->args[i].v_obj)->data = (float)(i + 1);
   }
-  bench_call(vadd.v_obj, vadd_args, 3);
-  if (*(float*)TVMFFITensorGetDLTensorPtr(vadd_args[2].v_obj)->data != 3.0f) {
-    fprintf(stderr, "side: vadd computes something else\n");
+  bench_call(v->function.v_obj, v->args, 3);
+  if (*(float*)TVMFFITensorGetDLTensorPtr(v->args[2].v_obj)->data != 3.0f) {
+    fprintf(stderr, "side: vadd of %s computes something else\n", file);
     exit(1);
   }
 }
 
-static void call_vadd(int64_t n) {
+static void prepare_vadd_parallel(void) { prepare_vadd(bench_multi_llvm_so, &vadd_parallel); }
+static void prepare_vadd_serial(void) { prepare_vadd(bench_multi_c_so, &vadd_serial); }
+
+static void call_vadd(vadd_call* v, int64_t n) {
   TVMFFIAny result;
   for (int64_t i = 0; i < n; i++) {
     result = (TVMFFIAny){0};
-    bench_check(TVMFFIFunctionCall(vadd.v_obj, vadd_args, 3, &result), "call vadd");
+    bench_check(TVMFFIFunctionCall(v->function.v_obj, v->args, 3, &result), "call vadd");
   }
 }
+
+static void call_vadd_parallel(int64_t n) { call_vadd(&vadd_parallel, n); }
+static void call_vadd_serial(int64_t n) { call_vadd(&vadd_serial, n); }
 
 #ifdef BENCH_CLASSIC
 static int classic_add(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
@@ -93,7 +104,8 @@ static void classic_callback(int64_t n) { classic_call(classic_function, n); }
 const bench_row bench_call_rows[] = {
     {"call", prepare_add, call_two_ints},
     {"call-direct", NULL, call_two_ints_directly},
-    {"call-vadd", prepare_vadd, call_vadd},
+    {"vadd-parallel", prepare_vadd_parallel, call_vadd_parallel},
+    {"vadd-serial", prepare_vadd_serial, call_vadd_serial},
 #ifdef BENCH_CLASSIC
     {"call-classic", prepare_add, classic_two_ints},
     {"call-classic-callback", prepare_classic_callback, classic_callback},

@@ -14,25 +14,28 @@ static void prepare(void) {
   get_function = bench_global("ffi.ModuleGetFunction");
 }
 
-static void load_small(int64_t n) {
+static void load_and_look_up(const char* file, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    TVMFFIAny path = bench_text(bench_small_so);
-    TVMFFIAny args[3] = {bench_call(load_file, &path, 1), bench_text("vadd"),
+    TVMFFIAny path = bench_text(file);
+    TVMFFIAny args[3] = {bench_call(load_file, &path, 1), bench_text("addone"),
                          {.type_index = kTVMFFIBool}};
     TVMFFIAny f = bench_call(get_function, args, 3);
-    bench_check(f.type_index != kTVMFFIFunction, "look up vadd");
+    bench_check(f.type_index != kTVMFFIFunction, "look up addone");
     bench_release(f);
     bench_release(args[0]);
   }
 }
+
+static void load_small(int64_t n) { load_and_look_up(bench_addone_so, n); }
+static void load_with_libm(int64_t n) { load_and_look_up(bench_multi_llvm_so, n); }
 
 #ifdef BENCH_CLASSIC
 static void load_small_classic(int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     TVMModuleHandle m = NULL;
     TVMFunctionHandle f = NULL;
-    bench_check(TVMModLoadFromFile(bench_small_so, "so", &m), "load");
-    bench_check(TVMModGetFunction(m, "vadd", 0, &f) != 0 || f == NULL, "look up vadd");
+    bench_check(TVMModLoadFromFile(bench_addone_so, "so", &m), "load");
+    bench_check(TVMModGetFunction(m, "addone", 0, &f) != 0 || f == NULL, "look up addone");
     TVMFuncFree(f);
     TVMModFree(m);
   }
@@ -80,6 +83,7 @@ static void load_blob_64m(int64_t n) { load_blob(bench_blob_64m_so, n); }
 
 const bench_row bench_load_rows[] = {
     {"load", prepare, load_small},
+    {"load-libm", prepare, load_with_libm},
 #ifdef BENCH_CLASSIC
     {"load-classic", prepare, load_small_classic},
 #endif

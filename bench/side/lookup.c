@@ -35,7 +35,7 @@ static TVMFFIObjectHandle get_function;
 
 static void prepare_module(void) {
   if (get_function != NULL) return;
-  module = bench_load(bench_small_so);
+  module = bench_load(bench_multi_llvm_so);
   get_function = bench_global("ffi.ModuleGetFunction");
 }
 

@@ -1,6 +1,6 @@
 /* Reads names of rows, one a line, and answers each with nanoseconds per operation.
  *
- *   side SAMPLE_NS SMALL.so BLOB_1K.so BLOB_64M.so */
+ *   side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so */
 #include "side.h"
 
 #include <stdio.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-const char *bench_small_so, *bench_blob_1k_so, *bench_blob_64m_so;
+const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
+const char *bench_blob_1k_so, *bench_blob_64m_so;
 
 void bench_fail(const char* what) {
   TVMFFIObjectHandle error = NULL;
@@ -95,11 +96,13 @@ static int64_t repetitions(const bench_row* r, int64_t sample_ns) {
 
 int main(int argc, char** argv) {
   char line[64];
-  if (argc != 5) {
-    fprintf(stderr, "usage: side SAMPLE_NS SMALL.so BLOB_1K.so BLOB_64M.so\n");
+  if (argc != 7) {
+    fprintf(stderr, "usage: side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
+                    "BLOB_64M.so\n");
     return 2;
   }
-  bench_small_so = argv[2], bench_blob_1k_so = argv[3], bench_blob_64m_so = argv[4];
+  bench_addone_so = argv[2], bench_multi_llvm_so = argv[3], bench_multi_c_so = argv[4];
+  bench_blob_1k_so = argv[5], bench_blob_64m_so = argv[6];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
     const bench_row* r = find(line);

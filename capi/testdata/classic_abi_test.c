@@ -215,6 +215,6 @@ int main(void) {
   test_globals();
   test_data();
   test_modules();
-  printf(failures == 0 ? "ok\n" : "%d checks failed\n", failures);
-  return failures != 0;
+  test_backend();
+  return report();
 }

@@ -66,7 +66,7 @@ core-test:
 	  TVMGO_TESTDATA="$${TVMGO_TESTDATA:-$(CURDIR)/testdata}" \
 	  ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=1:$$ASAN_OPTIONS" \
 	  UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
-	  TSAN_OPTIONS="allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS" \
+	  TSAN_OPTIONS="suppressions=internal/core/ctest/tsan.supp:allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS" \
 	  timeout $(CORE_TEST_TIMEOUT) $$run $$program >$$log 2>&1; status=$$?; \
 	  cat $$log; \
 	  p=$$(grep -c '^ok ' $$log); f=$$(grep -c '^FAIL ' $$log); s=$$(grep -c '^skip ' $$log); \

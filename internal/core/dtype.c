@@ -1,5 +1,6 @@
 /* Element types as text. Two generations share one parser: the modern grammar (ABI.md B.9) says
- * "bool" for {6,8,1}, the classic one (A.2) for {1,1,1}, and numbers 6 and 7 differ. */
+ * "bool" for {6,8,1}, the classic one (A.2) for {1,1,1}, whose small floats are the modern codes
+ * here (classic memory held 6 and 7 for them). */
 #include "core.h"
 
 #include <stdio.h>
@@ -8,8 +9,8 @@
 #define CUSTOM_BEGIN 129
 #define VOID ((DLDataType){kDLOpaqueHandle, 0, 0})
 #define BOOL_CLASSIC ((DLDataType){kDLUInt, 1, 1})
-#define CLASSIC_E4M3 6
-#define CLASSIC_E5M2 7
+#define CLASSIC_E4M3 kDLFloat8_e4m3fn
+#define CLASSIC_E5M2 kDLFloat8_e5m2
 
 typedef enum { MODERN = 1, CLASSIC = 2, NEEDS_BITS = 4 } grammar;
 

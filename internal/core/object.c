@@ -50,9 +50,10 @@ void tvmgo_object_plain_deleter(void* self, int flags) {
 }
 
 void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
+#ifdef __SANITIZE_THREAD__ /* which knows no fences */
+  (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE);
+#else
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-#ifdef __SANITIZE_THREAD__
-  (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE); /* TSan knows no fences */
 #endif
   if (old == TVMGO_REF_UNIQUE) {
     if (obj->deleter != NULL) obj->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskBoth);

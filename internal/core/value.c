@@ -254,7 +254,9 @@ int tvmgo_classic_result_from_any(TVMFFIAny* in, TVMValue* v, int* code) {
     }
     case kTVMFFIDataType: {
       char buf[64];
-      if (tvmgo_dtype_print_classic(in->v_dtype, buf, sizeof buf) != 0) return -1;
+      DLDataType t = in->v_dtype;
+      if (t.code == kDLBool && t.bits == 8) t.code = kDLUInt, t.bits = 1; /* "bool" in both */
+      if (tvmgo_dtype_print_classic(t, buf, sizeof buf) != 0) return -1;
       text = (TVMFFIByteArray){buf, strlen(buf)};
       if (keep_text(&text) != 0) return -1;
       v->v_str = tvmgo_thread_get()->return_text;

@@ -453,12 +453,12 @@ TVM_FFI_DLL const TVMFFIByteArray* TVMFFIBacktrace(const char* filename, int lin
                                                    int cross_ffi_boundary);
 
 /* The index of a type, which is registered if it is new. static_type_index -1: pick one; parent_type_index -1: a root,
- * -2: only look, and answer -2 when unknown. There is no way to report an error: a clash ends the process with a message. */
+ * -2: only look, and answer -2 when unknown. A clash, an unknown parent or exhausted slots answer -1, with an error raised on the thread. */
 TVM_FFI_DLL int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                               int32_t type_depth, int32_t num_child_slots,
                                               int32_t child_slots_can_overflow, int32_t parent_type_index);
 
-/* What is known of a registered type; good for ever. An index that was never given out ends the process with a message. */
+/* What is known of a registered type; good for ever. NULL for an index that was never given out. */
 TVM_FFI_DLL TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo* TVMFFIGetTypeInfo(int32_t type_index);
 
 /* Sets *handle_addr once: of all threads that come, one runs init_func, the others wait for it.

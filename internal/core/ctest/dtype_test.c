@@ -70,11 +70,11 @@ static const good classic[] = {
     {"float32x4", {2, 32, 4}, NULL},
     {"handle", {3, 64, 1}, NULL},
     {"bfloat16", {4, 16, 1}, NULL},
-    {"e4m3_float8", {6, 8, 1}, NULL},
-    {"e4m3_float", {6, 8, 1}, "e4m3_float8"},
-    {"e5m2_float8x2", {7, 8, 2}, NULL},
+    {"e4m3_float8", {10, 8, 1}, NULL},
+    {"e4m3_float", {10, 8, 1}, "e4m3_float8"},
+    {"e5m2_float8x2", {12, 8, 2}, NULL},
     {"int8xvscalex4", {0, 8, 65532}, NULL},
-    {"float8_e4m3fn", {10, 8, 1}, NULL},
+    {"float8_e4m3fn", {10, 8, 1}, "e4m3_float8"},
 };
 
 static const char* const bad_modern[] = {

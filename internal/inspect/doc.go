@@ -1,0 +1,15 @@
+// Package inspect says what is in a shared library that TVM exported, without loading it: nothing of the file runs, no runtime and
+// no driver is needed, and the file may be for another machine.
+//
+//	report, err := inspect.File("add.so")
+//	report.WriteText(os.Stdout)
+//
+// What is read is what a dynamic linker reads: program headers, the dynamic segment and the symbols it names. The section table,
+// which loaders ignore, is not trusted; that it is complete is the only thing asked of it.
+//
+// # Bad input
+//
+// A file that can't be a library at all is an error that says what it looks like and what to do. A library with damage inside gives
+// a report with what could be read, and [Report.Problems]. Whatever the bytes, there is no panic, and memory stays within a small
+// multiple of the file's size.
+package inspect

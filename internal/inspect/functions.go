@@ -1,0 +1,161 @@
+package inspect
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+)
+
+const (
+	modernPrefix   = "__tvm_ffi_"
+	metadataPrefix = "__tvm_ffi__metadata_"
+	docPrefix      = "__tvm_ffi__doc_"
+	classicEntry   = "__tvm_main__"
+)
+
+// marks are what the presence of a symbol tells about the generation.
+type marks uint
+
+const (
+	markV21 marks = 1 << iota
+	markModern
+	markClassic     // also in files of v0.21, whose look-up slot kept its name
+	markClassicOnly // never in those
+	markFFISlot
+)
+
+var definedMarks = map[string]marks{
+	"__tvm_ffi_library_ctx":      markV21,
+	"__tvm_ffi_library_bin":      markV21,
+	"__tvm_ffi__library_ctx":     markModern,
+	"__tvm_module_ctx":           markClassic | markClassicOnly,
+	"__tvm_dev_mblob":            markClassic | markClassicOnly,
+	"__TVMFuncCall":              markClassic | markClassicOnly,
+	"__TVMAPISetLastError":       markClassic | markClassicOnly,
+	"__TVMBackendGetFuncFromEnv": markClassic,
+}
+
+var importedMarks = map[string]marks{
+	"TVMFuncCall":              markClassic | markClassicOnly,
+	"TVMAPISetLastError":       markClassic | markClassicOnly,
+	"TVMBackendGetFuncFromEnv": markClassic,
+}
+
+// generationOf follows the rules by which the loader decides (internal/core/elf_imports.c).
+func generationOf(symbols []symbol) Generation {
+	seen := marks(0)
+	for i := range symbols {
+		name := symbols[i].name
+		if symbols[i].undefined() {
+			seen |= importedMarks[name]
+			continue
+		}
+		m := definedMarks[name]
+		switch {
+		case m == 0 && strings.HasPrefix(name, modernPrefix):
+			m = markModern
+		case m == 0 && strings.HasPrefix(name, "__TVMFFI"):
+			m = markFFISlot
+		}
+		seen |= m
+	}
+	switch {
+	case seen&markV21 != 0:
+		return V21
+	case seen&markModern != 0:
+		return Modern
+	case seen&markFFISlot != 0 && seen&markClassicOnly == 0: // slots of the new calls over plain names
+		return V21
+	case seen&markClassic != 0:
+		return Classic
+	}
+	return Plain
+}
+
+// addSymbols sorts the symbols into functions, slots and imports.
+func (r *Report) addSymbols(m *image, symbols []symbol) {
+	r.Functions = []Function{}
+	described := map[string]bool{}
+	var slots, runtime, others []string
+	for i := range symbols {
+		s := &symbols[i]
+		switch {
+		case s.name == "":
+		case s.undefined() && strings.HasPrefix(s.name, "TVM"):
+			runtime = append(runtime, s.name)
+		case s.undefined():
+			if s.bind != elf.STB_WEAK { // a weak one may stay undefined
+				others = append(others, s.name)
+			}
+		case !s.exported() || !m.mapped(s.value):
+		case isSlot(s.name):
+			slots = append(slots, s.name)
+		case s.name == classicEntry:
+			r.Entry = m.entry(s)
+		case strings.HasPrefix(s.name, metadataPrefix), strings.HasPrefix(s.name, docPrefix):
+			described[s.name] = true
+		default:
+			r.addFunction(s)
+		}
+	}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		f.Metadata, f.Doc = described[metadataPrefix+f.Name], described[docPrefix+f.Name]
+	}
+	slices.SortFunc(r.Functions, func(a, b Function) int { return strings.Compare(a.Symbol, b.Symbol) })
+	r.Functions = slices.Compact(r.Functions)
+	r.ContextSlots, r.RuntimeImports, r.OtherImports = sorted(slots), sorted(runtime), sorted(others)
+	if r.Generation == Modern && slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Name == "main" }) {
+		r.Entry = "main"
+	}
+}
+
+// addFunction adds a symbol if the runtime lets it be called.
+func (r *Report) addFunction(s *symbol) {
+	if !s.function() {
+		return
+	}
+	f := Function{Name: s.name, Symbol: s.name, Convention: Packed}
+	switch {
+	case r.Generation == Modern:
+		name, ok := strings.CutPrefix(s.name, modernPrefix)
+		if !ok || name == "" || name[0] == '_' {
+			return
+		}
+		f.Name, f.Convention = name, SafeCall
+	case strings.HasPrefix(s.name, "__") || s.name == "_init" || s.name == "_fini":
+		return
+	case r.Generation == V21:
+		f.Convention = SafeCallV21
+	}
+	r.Functions = append(r.Functions, f)
+}
+
+// isSlot says whether the runtime fills the variable at load: its own functions, and the module's context.
+func isSlot(name string) bool {
+	return strings.HasPrefix(name, "__TVM") || name == "__tvm_module_ctx" || name == "__tvm_ffi__library_ctx" ||
+		name == "__tvm_ffi_library_ctx"
+}
+
+// entry is the name of the default function: LLVM's files hold it as text, those of C code have a function.
+func (m *image) entry(s *symbol) string {
+	if s.function() {
+		return classicEntry
+	}
+	_, room := m.room(s.value)
+	text, err := m.read(s.value, min(room, 4096), "entry")
+	if err != nil {
+		return ""
+	}
+	name, _, found := strings.Cut(string(text), "\x00")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// sorted returns the names in order, each once, never nil.
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return append([]string{}, slices.Compact(names)...)
+}

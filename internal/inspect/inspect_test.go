@@ -1,0 +1,172 @@
+package inspect
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const artifacts = "../../testdata/artifacts"
+
+// libraries lists the artifacts, as "modern/addone_llvm.so".
+func libraries(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for i, p := range paths {
+		paths[i], err = filepath.Rel(artifacts, p)
+		require.NoError(t, err)
+	}
+	return paths
+}
+
+func load(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(artifacts, name))
+	require.NoError(t, err)
+	return data
+}
+
+func inspectBytes(name string, data []byte) (*Report, error) {
+	return Read(name, bytes.NewReader(data), int64(len(data)))
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "run the test with -update if this is meant")
+}
+
+func TestRead_Artifacts(t *testing.T) {
+	for _, name := range libraries(t) {
+		report, err := inspectBytes(name, load(t, name))
+		require.NoError(t, err, name)
+		require.Empty(t, report.Problems, name)
+		require.Equal(t, filepath.Dir(name), string(report.Generation), name)
+
+		var text bytes.Buffer
+		require.NoError(t, report.WriteText(&text))
+		golden(t, strings.TrimSuffix(name, ".so")+".txt", text.Bytes())
+		encoded, err := json.MarshalIndent(report, "", "  ")
+		require.NoError(t, err)
+		golden(t, strings.TrimSuffix(name, ".so")+".json", append(encoded, '\n'))
+	}
+}
+
+func TestFile_WhatCannotBeInspected(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	whole := load(t, "modern/addone_llvm.so")
+	changed := func(offset int, value byte) string {
+		data := bytes.Clone(whole)
+		data[offset] = value
+		return string(data)
+	}
+	for _, c := range []struct{ path, want string }{
+		{filepath.Join(dir, "none.so"), "no such file: check the path"},
+		{dir, "a directory: give the library in it"},
+		{os.DevNull, "not a regular file"},
+		{write("empty.so", ""), "an empty file: copy or export it again"},
+		{write("zeros.so", strings.Repeat("\x00", 100)), "only zeros, perhaps an unfinished copy"},
+		{write("text.so", "hello\n"), "text: give the shared library (.so)"},
+		{write("data.so", "\x01\x02"), "unknown data"},
+		{write("lib.a", "!<arch>\nx"), "a static library: link it first, with cc -shared"},
+		{write("x.npy", "\x93NUMPY\x01\x00"), "an array in NumPy's format"},
+		{write("magic.so", "\x7fELF"), "truncated: the file ends after 4 bytes, inside its header"},
+		{write("half.so", string(whole[:len(whole)/2])), "truncated: a segment needs "},
+		{write("class.so", changed(elf.EI_CLASS, 9)), "damaged file: unknown ELF class"},
+		{write("object.o", changed(16, byte(elf.ET_REL))), "an object file: link it first, with cc -shared"},
+		{write("program", changed(16, byte(elf.ET_EXEC))), "an executable: give a shared library (.so)"},
+		{write("core", changed(16, byte(elf.ET_CORE))), "a core dump"},
+	} {
+		_, err := File(c.path)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, "inspect "+c.path)
+	}
+}
+
+// A file for another machine is reported like any other.
+func TestRead_OtherArchitecture(t *testing.T) {
+	data := load(t, "modern/gpu_opencl.so")
+	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_AARCH64))
+	report, err := inspectBytes("arm.so", data)
+	require.NoError(t, err)
+	require.Equal(t, "aarch64", report.Architecture)
+	require.Len(t, report.Functions, 3)
+	require.Empty(t, report.Problems)
+}
+
+// The section table is for tools; a file without it loads, and is inspected.
+func TestRead_WithoutSections(t *testing.T) {
+	data := load(t, "classic/gpu_cuda.so")
+	want, err := inspectBytes("x.so", data)
+	require.NoError(t, err)
+	clear(data[40:48])
+	clear(data[60:64])
+	got, err := inspectBytes("x.so", data)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+func TestRead_DamagedBlobIsAProblem(t *testing.T) {
+	data := load(t, "modern/gpu_opencl.so")
+	at := bytes.Index(data, []byte("opencl"))
+	require.Positive(t, at)
+	binary.LittleEndian.PutUint64(data[at-8:], 1<<60) // the length of the kind
+	report, err := inspectBytes("x.so", data)
+	require.NoError(t, err)
+	require.Len(t, report.Functions, 3)
+	require.Empty(t, report.Blob.Modules)
+	require.Len(t, report.Problems, 1)
+	require.Contains(t, report.Problems[0], "kind of a module")
+	require.Contains(t, report.Problems[0], "copy or export it again")
+}
+
+func TestRead_UnknownKindOfALegacyBlob(t *testing.T) {
+	data := bytes.ReplaceAll(load(t, "classic/gpu_opencl.so"), []byte("opencl"), []byte("opencx"))
+	report, err := inspectBytes("x.so", data)
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Contains(t, report.Problems[0], "opencx")
+}
+
+func TestRead_V21IsRefusedByName(t *testing.T) {
+	data := bytes.ReplaceAll(load(t, "modern/multi_c.so"), []byte("__tvm_ffi__library_ctx"), []byte("__tvm_ffi_library_ctx\x00"))
+	report, err := inspectBytes("x.so", data)
+	require.NoError(t, err)
+	require.Equal(t, V21, report.Generation)
+	require.Contains(t, report.Problems[0], "TVM v0.21")
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.Contains(t, text.String(), "PROBLEM          exported by TVM v0.21")
+}
+
+func TestWriteText_NamesAreSafeOnATerminal(t *testing.T) {
+	report := &Report{File: "a\x1b[31m.so", OtherImports: []string{"b\nc"}}
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.NotContains(t, text.String(), "\x1b")
+	require.Contains(t, text.String(), `"a\x1b[31m.so"`)
+	require.Contains(t, text.String(), `"b\nc"`)
+}

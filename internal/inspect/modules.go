@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"tvmgo/blob"
+)
+
+// addBlob reads the modules that the file carries. Damage is a problem of the report.
+func (r *Report) addBlob(m *image, symbols []symbol) {
+	layout := blob.Modern
+	switch r.Generation {
+	case Classic:
+		layout = blob.Legacy
+	case V21:
+		layout = blob.LegacyFFI
+	}
+	for i := range symbols {
+		if s := &symbols[i]; s.name == layout.Symbol() && s.exported() && m.mapped(s.value) {
+			r.Blob = &Blob{Symbol: s.name, Layout: layout.String(), Modules: []Module{}}
+			r.readBlob(m, s.value, layout)
+			return
+		}
+	}
+}
+
+func (r *Report) readBlob(m *image, at uint64, layout blob.Layout) {
+	_, room := m.room(at)
+	head, err := m.read(at, min(room, 8), "blob")
+	if err != nil {
+		r.problem(err.Error())
+		return
+	}
+	want := room // a blob that is cut off inside its length
+	if len(head) == 8 {
+		if n := binary.LittleEndian.Uint64(head); n < room-8 {
+			want = n + 8
+		}
+	}
+	data, err := m.read(at, want, "blob")
+	if err != nil {
+		r.problem(err.Error())
+		return
+	}
+	b, err := blob.Parse(data, layout, nil)
+	if err != nil {
+		r.problem(err.Error(), cure(err))
+		return
+	}
+	r.Blob.Size = b.Size
+	r.addModules(b)
+}
+
+func cure(err error) string {
+	if errors.Is(err, blob.ErrCorrupt) {
+		return ": " + exportAgain
+	}
+	return "" // an unknown kind brings its own
+}
+
+// addModules lists the entries. Without a tree the library is the root and imports all of them.
+func (r *Report) addModules(b *blob.Blob) {
+	shift := 0
+	if b.ImplicitRoot {
+		root := Module{Kind: "library", Imports: []int{}}
+		for i := range b.Entries {
+			root.Imports = append(root.Imports, i+1)
+		}
+		r.Blob.Modules = append(r.Blob.Modules, root)
+		shift = 1
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		node := Module{Index: i + shift, Kind: e.Kind, PayloadSize: int64(len(e.Payload)), Imports: append([]int{}, b.Imports(i)...),
+			Loader: blob.LoaderImport(e.Kind)}
+		if e.IsLibrary() {
+			node.Kind = "library"
+		}
+		device, err := deviceOf(e, b.Layout)
+		if err != nil {
+			r.problem("module ", e.Kind, ": ", err.Error(), cure(err))
+		}
+		node.Device = device
+		r.Blob.Modules = append(r.Blob.Modules, node)
+	}
+}
+
+// deviceOf looks into modules of device code; nil for others.
+func deviceOf(e *blob.Entry, layout blob.Layout) (*Device, error) {
+	switch e.Kind {
+	case "cuda", "opencl", "rocm", "hip", "hsaco":
+		d, err := blob.ParseDeviceModule(e.Payload, layout)
+		if err != nil {
+			return nil, err
+		}
+		return &Device{Format: d.Format, CodeSize: int64(len(d.Data)), Functions: deviceFunctions(d.Functions)}, nil
+	case "vulkan":
+		v, err := blob.ParseVulkanModule(e.Payload, layout)
+		if err != nil {
+			return nil, err
+		}
+		device := &Device{Format: v.Format, Functions: deviceFunctions(v.Functions)}
+		for _, s := range v.Shaders {
+			device.CodeSize += int64(len(s.Code))
+		}
+		return device, nil
+	}
+	return nil, nil
+}
+
+func deviceFunctions(list []blob.Function) []DeviceFunction {
+	all := make([]DeviceFunction, 0, len(list))
+	for _, f := range list {
+		d := DeviceFunction{Name: f.Key, Args: []string{}, LaunchTags: append([]string{}, f.LaunchParamTags...)}
+		for _, t := range f.ArgTypes {
+			d.Args = append(d.Args, t.String())
+		}
+		for _, tag := range f.ArgExtraTags {
+			if tag != blob.ExtraTagNone {
+				d.ExtraTags = f.ArgExtraTags
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package inspect
+
+import "strings"
+
+// Generation is how the file's functions are called and how its symbols are named.
+type Generation string
+
+// The generations. A plain file has no mark of any; its functions are looked up as classic ones.
+const (
+	Modern  Generation = "modern"  // v0.22 and newer: safe calls, __tvm_ffi_<name>
+	V21     Generation = "v0.21"   // safe calls under plain names; no other version shares it
+	Classic Generation = "classic" // v0.20 and older: 6-argument packed functions
+	Plain   Generation = "plain"
+)
+
+// Describe says in a few words who wrote files of this generation.
+func (g Generation) Describe() string {
+	switch g {
+	case Modern:
+		return "modern: tvm-ffi calls, as TVM v0.22 and newer export"
+	case V21:
+		return "v0.21: tvm-ffi calls under plain names, as only TVM v0.21 exports"
+	case Classic:
+		return "classic: packed functions, as TVM v0.20 and older export"
+	}
+	return "plain: no mark of TVM, functions count as packed"
+}
+
+// Convention is how one function is called.
+type Convention string
+
+// The conventions: int(void*, const TVMFFIAny*, int32_t, TVMFFIAny*), the same over the objects of v0.21, and
+// int(TVMValue*, int*, int, TVMValue*, int*, void*).
+const (
+	SafeCall    Convention = "safe_call"
+	SafeCallV21 Convention = "safe_call_v0.21"
+	Packed      Convention = "packed"
+)
+
+// Report is what Inspect finds. Lists are sorted but for modules, which keep the file's numbers. The JSON keys are stable: keys are
+// added, none changes its meaning.
+type Report struct {
+	File           string     `json:"file"`
+	Size           int64      `json:"size"` // bytes
+	Architecture   string     `json:"architecture"`
+	Bits           int        `json:"bits"` // 64 or 32
+	ByteOrder      string     `json:"byte_order"`
+	Generation     Generation `json:"generation"`
+	Entry          string     `json:"entry,omitempty"` // the function that is meant by default
+	Functions      []Function `json:"functions"`
+	ContextSlots   []string   `json:"context_slots"`   // variables that the runtime fills at load
+	RuntimeImports []string   `json:"runtime_imports"` // undefined symbols that the runtime answers
+	OtherImports   []string   `json:"other_imports"`   // undefined symbols that others have to
+	Libraries      []string   `json:"needed_libraries"`
+	Blob           *Blob      `json:"blob"`
+	Problems       []string   `json:"problems"`
+}
+
+// Function is one function that can be called by name.
+type Function struct {
+	Name       string     `json:"name"`
+	Symbol     string     `json:"symbol"`
+	Convention Convention `json:"convention"`
+	Metadata   bool       `json:"metadata"` // the file has a schema of it, which only a call would show
+	Doc        bool       `json:"doc"`
+}
+
+// Blob is what the file carries beside its own code.
+type Blob struct {
+	Symbol  string   `json:"symbol"`
+	Layout  string   `json:"layout"`
+	Size    int64    `json:"size"` // bytes, the length prefix included
+	Modules []Module `json:"modules"`
+}
+
+// Module is a node of the import tree. Number 0 is the root.
+type Module struct {
+	Index       int     `json:"index"`
+	Kind        string  `json:"kind"` // "library" is the file itself
+	PayloadSize int64   `json:"payload_size"`
+	Imports     []int   `json:"imports"`
+	Loader      string  `json:"loader,omitempty"` // the package whose import brings the loader
+	Device      *Device `json:"device,omitempty"`
+}
+
+// Device is the inside of a module of device code.
+type Device struct {
+	Format    string           `json:"format"` // "ptx", "cubin", "cl", …
+	CodeSize  int64            `json:"code_size"`
+	Functions []DeviceFunction `json:"functions"`
+}
+
+// DeviceFunction is a kernel: the arguments come first in a call, then one integer per launch tag.
+type DeviceFunction struct {
+	Name       string   `json:"name"`
+	Args       []string `json:"args"`
+	LaunchTags []string `json:"launch_tags"`
+	ExtraTags  []int32  `json:"arg_extra_tags,omitempty"`
+}
+
+func (r *Report) problem(parts ...string) { r.Problems = append(r.Problems, strings.Join(parts, "")) }

@@ -1,0 +1,118 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	p := &printer{}
+	p.line("%s: %d bytes, %s, %d-bit", shown(r.File), r.Size, r.Architecture, r.Bits)
+	p.line("generation       %s", r.Generation.Describe())
+	if r.Entry != "" {
+		p.line("entry            %s", shown(r.Entry))
+	}
+	p.functions(r.Functions)
+	p.list("context slots", r.ContextSlots)
+	p.list("runtime imports", r.RuntimeImports)
+	p.list("other imports", r.OtherImports)
+	p.list("needs", r.Libraries)
+	p.blob(r.Blob)
+	for _, problem := range r.Problems {
+		p.line("PROBLEM          %s", shown(problem))
+	}
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+type printer struct{ text strings.Builder }
+
+func (p *printer) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+
+func (p *printer) list(title string, names []string) {
+	for _, n := range names {
+		p.line("%-16s %s", title, shown(n))
+		title = ""
+	}
+}
+
+func (p *printer) functions(list []Function) {
+	if len(list) == 0 {
+		p.line("functions        none")
+	}
+	title := "functions"
+	for _, f := range list {
+		note := ""
+		if f.Metadata {
+			note += ", metadata"
+		}
+		if f.Doc {
+			note += ", doc"
+		}
+		p.line("%-16s %s (%s%s)", title, shown(f.Name), f.Convention, note)
+		title = ""
+	}
+}
+
+func (p *printer) blob(b *Blob) {
+	if b == nil {
+		return
+	}
+	p.line("blob             %s, %s layout, %d bytes", b.Symbol, b.Layout, b.Size)
+	if len(b.Modules) > 0 {
+		p.module(b, 0, 0, make([]bool, len(b.Modules)))
+	}
+}
+
+// module prints a node and what it imports; a shared one in full once. Depth is bounded by blob.MaxImportDepth.
+func (p *printer) module(b *Blob, i, depth int, seen []bool) {
+	m, indent := &b.Modules[i], strings.Repeat("  ", min(depth, 24))
+	text := fmt.Sprintf("%s[%d] %s", indent, m.Index, shown(m.Kind))
+	if seen[i] {
+		p.line("  %s, see above", text)
+		return
+	}
+	seen[i] = true
+	if m.Kind != "library" {
+		text += fmt.Sprintf(", %d bytes", m.PayloadSize)
+	}
+	if m.Device != nil {
+		text += fmt.Sprintf(", %s, code %d bytes", shown(m.Device.Format), m.Device.CodeSize)
+	}
+	if m.Loader != "" {
+		text += ", loaded by " + m.Loader
+	}
+	p.line("  %s", text)
+	if m.Device != nil {
+		for _, f := range m.Device.Functions {
+			p.line("  %s    %s(%s)%s", indent, shown(f.Name), strings.Join(f.Args, ", "), tags(f))
+		}
+	}
+	for _, child := range m.Imports {
+		p.module(b, child, depth+1, seen)
+	}
+}
+
+func tags(f DeviceFunction) string {
+	text := ""
+	for _, t := range f.LaunchTags {
+		text += " " + shown(t)
+	}
+	if len(f.ExtraTags) > 0 {
+		text += fmt.Sprintf(" extra%v", f.ExtraTags)
+	}
+	return text
+}
+
+// shown is a name that is safe on a terminal: quoted if it has anything but printable characters.
+func shown(name string) string {
+	for _, c := range name {
+		if c == 0xfffd || !strconv.IsPrint(c) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}

@@ -71,5 +71,11 @@ const tvmgo_binding tvmgo_bindings[] = {
     SAME(TVMFFITypeRegisterField),
     SAME(TVMFFITypeRegisterMetadata),
     SAME(TVMFFITypeRegisterMethod),
+    SAME(TVMFFIBacktrace),
+    SAME(TVMFFIBigIntFromByteArray),
+    SAME(TVMFFIBigIntGetContentByteArray),
+    SAME(TVMFFIFunctionSetGlobalFromMethodInfo),
+    SAME(TVMFFIGetCustomAllocator),
+    SAME(TVMFFISetCustomAllocator),
     {NULL, NULL, NULL, NULL},
 };

@@ -56,12 +56,11 @@ BUILTIN(global_metadata) {
   TVMFFIByteArray name;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
-  TVMFFIObject* found = tvmgo_global_get(name.data, name.size);
-  if (found == NULL)
+  int found = tvmgo_global_metadata(name.data, name.size, result);
+  if (found == 0)
     return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s: there is no global function %.*s", f,
                        (int)name.size, name.data);
-  tvmgo_object_release(found);
-  return tvmgo_string_make("", 0, result); /* ours carry none */
+  return found < 0 ? -1 : 0;
 }
 
 BUILTIN(from_extern_c) {

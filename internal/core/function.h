@@ -41,6 +41,8 @@ static inline int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n,
 int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override);
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
 int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
+/* JSON that came with a function, "" when none did: 1 with *out owned, 0 without such a function. */
+int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out);
 /* Array of Str with every name, sorted; owned. */
 TVMFFIObject* tvmgo_global_names(void);
 /* Registers a built-in written in C; called by constructors, so it aborts on failure. */

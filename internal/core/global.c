@@ -10,6 +10,7 @@ typedef struct entry {
   struct entry* next;
   uint64_t hash;
   TVMFFIObject* function;
+  TVMFFIObject* metadata; /* Str, or NULL */
   size_t len;
   char name[];
 } entry;
@@ -62,11 +63,16 @@ static int grow(void) {
   return 0;
 }
 
-int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override) {
+/* As tvmgo_global_set, with metadata (an owned Str object or NULL; consumed). */
+static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject* metadata,
+                     int allow_override) {
   entry* fresh = malloc(sizeof *fresh + len + 1);
-  if (fresh == NULL) return tvmgo_raise_oom();
+  if (fresh == NULL) {
+    tvmgo_object_release(metadata);
+    return tvmgo_raise_oom();
+  }
   uint64_t hash = hash_name(name, len);
-  *fresh = (entry){.hash = hash, .function = f, .len = len};
+  *fresh = (entry){.hash = hash, .function = f, .metadata = metadata, .len = len};
   memcpy(fresh->name, name, len);
   fresh->name[len] = 0;
   tvmgo_object_retain(f);
@@ -85,6 +91,8 @@ int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_ov
     } else if (allow_override) {
       unwanted = (*at)->function;
       (*at)->function = f;
+      fresh->metadata = (*at)->metadata; /* the old one goes with the entry that is not needed */
+      (*at)->metadata = metadata;
       outcome = REPLACED;
     } else {
       outcome = REFUSED;
@@ -93,6 +101,7 @@ int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_ov
   tvmgo_spin_unlock(&lock);
 
   if (outcome == ADDED) return 0;
+  tvmgo_object_release(fresh->metadata);
   free(fresh);
   tvmgo_object_release(unwanted);
   if (outcome == NO_MEMORY) return tvmgo_raise_oom();
@@ -102,6 +111,27 @@ int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_ov
                        "register with override",
                        (int)len, name);
   return 0;
+}
+
+int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override) {
+  return set_entry(name, len, f, NULL, allow_override);
+}
+
+int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
+  uint64_t hash = hash_name(name, len);
+  int known = 0;
+  TVMFFIObject* text = NULL;
+  tvmgo_spin_lock(&lock);
+  if (num_buckets > 0) {
+    entry* e = *find(name, len, hash);
+    known = e != NULL;
+    if (known && e->metadata != NULL) tvmgo_object_retain(text = e->metadata);
+  }
+  tvmgo_spin_unlock(&lock);
+  if (!known) return 0;
+  if (text == NULL) return tvmgo_string_make("", 0, out) == 0 ? 1 : -1;
+  *out = tvmgo_any_object(text);
+  return 1;
 }
 
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
@@ -134,6 +164,7 @@ int tvmgo_global_remove(const char* name, size_t len) {
   tvmgo_spin_unlock(&lock);
   if (gone == NULL) return 0;
   tvmgo_object_release(gone->function);
+  tvmgo_object_release(gone->metadata);
   free(gone);
   return 1;
 }
@@ -215,6 +246,30 @@ int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, i
                        (int)name->size, name->data,
                        f == NULL ? "NULL" : tvmgo_type_name(((TVMFFIObject*)f)->type_index));
   return tvmgo_global_set(name->data, name->size, f, allow_override);
+}
+
+/* The JSON as a Str object; NULL when there is none. */
+static int metadata_of(const TVMFFIByteArray* text, TVMFFIObject** out) {
+  TVMFFIAny v;
+  *out = NULL;
+  if (text->data == NULL || text->size <= 7) return 0; /* too short to say anything */
+  if (tvmgo_string_make(text->data, text->size, &v) != 0) return -1;
+  *out = v.v_obj;
+  return 0;
+}
+
+int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, int allow_override) {
+  static const char op[] = "register global function";
+  TVMFFIObject* metadata;
+  if (method_info == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the method is NULL", op);
+  if (check_name(&method_info->name, op) != 0) return -1;
+  if (method_info->method.type_index != kTVMFFIFunction)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s %.*s: the method is %s, not a Function", op,
+                       (int)method_info->name.size, method_info->name.data,
+                       tvmgo_type_name(method_info->method.type_index));
+  if (metadata_of(&method_info->metadata, &metadata) != 0) return -1;
+  return set_entry(method_info->name.data, method_info->name.size, method_info->method.v_obj,
+                   metadata, allow_override);
 }
 
 int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out) {

@@ -125,6 +125,28 @@ int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(v
   return 0;
 }
 
+/* Kept for those who ask; our own objects come from malloc, as those of the C++ headers do. */
+static _Atomic(TVMFFICustomAllocator*) custom_allocator;
+
+static void* allocate_plain(size_t size, size_t alignment, int32_t type_index, void* context) {
+  (void)type_index, (void)context;
+  void* p = NULL;
+  return posix_memalign(&p, alignment < sizeof p ? sizeof p : alignment, size) == 0 ? p : NULL;
+}
+
+TVMFFICustomAllocator* TVMFFIGetCustomAllocator(void) {
+  static TVMFFICustomAllocator plain = {allocate_plain, NULL};
+  TVMFFICustomAllocator* a = atomic_load(&custom_allocator);
+  return a != NULL ? a : &plain;
+}
+
+int TVMFFISetCustomAllocator(TVMFFICustomAllocator* allocator) {
+  if (allocator != NULL && allocator->allocate == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "set allocator: allocate is NULL");
+  atomic_store(&custom_allocator, allocator);
+  return 0;
+}
+
 void TVMFFIGetVersion(TVMFFIVersion* out_version) {
   if (out_version == NULL) return;
   out_version->major = TVM_FFI_VERSION_MAJOR;

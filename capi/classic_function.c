@@ -54,17 +54,18 @@ int TVMCbArgToReturn(TVMValue* value, int* code) {
   return 0;
 }
 
-static TVMFFIByteArray name_of(const char* name) {
-  return (TVMFFIByteArray){name, name == NULL ? 0 : strlen(name)};
-}
-
 int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override) {
-  TVMFFIByteArray text = name_of(name);
+  if (classic_need(name, "register global function", "the name") != 0) return -1;
+  TVMFFIByteArray text = {name, strlen(name)};
   return TVMFFIFunctionSetGlobal(&text, f, override);
 }
 
 int TVMFuncGetGlobal(const char* name, TVMFunctionHandle* out) {
-  TVMFFIByteArray text = name_of(name);
+  static const char op[] = "get global function";
+  if (classic_need(out, op, "out") != 0) return -1;
+  *out = NULL;
+  if (classic_need(name, op, "the name") != 0) return -1;
+  TVMFFIByteArray text = {name, strlen(name)};
   return TVMFFIFunctionGetGlobal(&text, out);
 }
 

@@ -20,7 +20,7 @@ int TVMModLoadFromFile(const char* file_name, const char* format, TVMModuleHandl
   *out = NULL;
   if (classic_need(file_name, op, "the file name") != 0) return -1;
   tvmgo_module* m = NULL;
-  int rc = tvmgo_load_from_file(file_name, format, &m);
+  int rc = tvmgo_load_from_file(file_name, format, 0, &m);
   if (rc == 0) *out = m;
   return rc;
 }

@@ -75,6 +75,7 @@ func (t *tree) build(b *blob.Blob) error {
 	if b.ImplicitRoot {
 		C.tvmgo_module_bind_context(t.library)
 	}
+	seen := map[object]bool{t.libraryObject(): true}
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		if e.IsLibrary() {
@@ -88,6 +89,10 @@ func (t *tree) build(b *blob.Blob) error {
 			return err
 		}
 		t.modules[i] = m
+		if seen[m] {
+			return fail("", ErrFailed, "the loader of module kind %q returned a module that is in the tree already", e.Kind)
+		}
+		seen[m] = true
 	}
 	return nil
 }

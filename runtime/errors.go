@@ -125,10 +125,10 @@ func takeError(op string, o object) error {
 
 // giveError makes an owned error object of a Go error, which travels along inside it.
 func giveError(err error) object {
-	var backtrace *panicError
 	text := err.Error()
-	if errors.As(err, &backtrace) {
-		text += "\n" + backtrace.stack
+	var p *panicError
+	if errors.As(err, &p) && !strings.Contains(text, p.stack) {
+		text += "\n" + p.stack
 	}
 	code := codeOf(err)
 	kind, kindLen := cText(code)

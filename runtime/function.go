@@ -31,8 +31,8 @@ func (f *Function) Close() error {
 }
 
 // Call calls the function on the default stream of its devices and returns its result: nil, bool,
-// int64, float64, string, []byte, dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, *Tensor,
-// *Function, *Module or *Object. Arguments are of the same types, and of Go's other numbers.
+// int64, float64, string, []byte, dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, error,
+// *Tensor, *Function, *Module or *Object. Arguments are of the same types, and of Go's other numbers.
 // Generated kernels take their outputs as last arguments.
 //
 // Results that refer to objects are the caller's to close. The error of the function itself is an
@@ -124,7 +124,7 @@ func (r *boundRef) free() {
 
 // Call runs the bound call.
 func (b *Bound) Call() error {
-	if b.handle == 0 {
+	if b == nil || b.handle == 0 {
 		return closedError("call function", "bound call")
 	}
 	if C.tvmgo_bound_call(b.handle) != 0 {
@@ -141,19 +141,22 @@ func (b *Bound) takeError() error {
 
 // Result is what the last successful Call returned, of the types that Function.Call returns.
 func (b *Bound) Result() (any, error) {
-	if b.handle == 0 {
+	if b == nil || b.handle == 0 {
 		return nil, closedError("read result", "bound call")
 	}
 	v := *(*anyValue)(unsafe.Pointer(&b.c.result))
 	if v.index >= indexObject {
 		object(v.bits).retain()
 	}
+	goruntime.KeepAlive(b)
 	return v.take()
 }
 
 // Close gives the arguments up. Closing twice is fine.
 func (b *Bound) Close() error {
-	b.handle = 0
-	b.ref.free()
+	if b != nil {
+		b.handle = 0
+		b.ref.free()
+	}
 	return nil
 }

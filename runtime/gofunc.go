@@ -30,9 +30,9 @@ import (
 // PackedFunc is a Go function that C and generated code can call.
 //
 // Arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy
-// it. The result is of the types that Function.Call takes; what it refers to is retained by the
-// caller, so a function that returns a new tensor closes its own reference afterwards, or lets the
-// collector do it. An error or a panic becomes an error of the caller.
+// it. The result is of the types that Function.Call takes and must be open; the caller gets a
+// reference of its own, so that of a tensor made for the result is left to the collector. An error or
+// a panic becomes an error of the caller.
 type PackedFunc func(args ...any) (any, error)
 
 // NewFunction makes a function that C can call from a Go function. It may be called from any

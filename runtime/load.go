@@ -7,10 +7,12 @@ package runtime
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"unsafe"
 )
 
@@ -46,6 +48,14 @@ func configure(opts []LoadOption) loadConfig {
 	return c
 }
 
+// hasNUL refuses a text that C would cut short.
+func hasNUL(op, what, text string) error {
+	if strings.IndexByte(text, 0) < 0 {
+		return nil
+	}
+	return fail(op, ErrInvalidArgument, "%s %q has a zero byte inside", what, text)
+}
+
 // Load loads a module file: a shared library exported by Apache TVM of either generation or by this
 // module, or a file of another format whose loader is registered (by suffix). Loading a shared
 // library runs its code; load files that you trust.
@@ -53,13 +63,13 @@ func configure(opts []LoadOption) loadConfig {
 // When ctx ends first, Load returns its error and the module is closed once it is there.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
+	if err := hasNUL("load module", "the path", path); err != nil {
+		return nil, err
+	}
 	return load(ctx, func() C.tvmgo_ret {
 		cpath := C.CString(path)
 		defer C.free(unsafe.Pointer(cpath))
-		if c.flags == 0 {
-			return C.tvmgo_bridge_load_file(cpath, nil)
-		}
-		return C.tvmgo_bridge_load(cpath, nil, 0, c.flags)
+		return C.tvmgo_bridge_load_file(cpath, nil, c.flags)
 	})
 }
 
@@ -68,7 +78,13 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if len(data) == 0 {
-		return nil, fail("load "+c.name, ErrInvalidArgument, "there are no bytes")
+		return nil, fail("load "+c.name, ErrCorruptModule, "there are no bytes")
+	}
+	if err := hasNUL("load module", "the name", c.name); err != nil {
+		return nil, err
+	}
+	if ctx.Done() != nil {
+		data = bytes.Clone(data) // the load may outlast this call
 	}
 	return load(ctx, func() C.tvmgo_ret {
 		cname := C.CString(c.name)

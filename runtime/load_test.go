@@ -2,41 +2,405 @@ package runtime_test
 
 import (
 	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
 
-func TestQuick(t *testing.T) {
-	for _, f := range []string{"modern/addone_llvm.so", "modern/multi_llvm.so", "modern/multi_c.so", "classic/addone_llvm.so", "classic/multi_llvm.so"} {
-		m, err := runtime.Load(context.Background(), "../testdata/artifacts/"+f)
-		require.NoError(t, err, f)
-		t.Log(f, m.Kind(), m.Functions())
-		fn, err := m.Function("addone")
-		require.NoError(t, err)
-		a, err := runtime.FromSlice([]float32{1, 2, 3, 4})
-		require.NoError(t, err)
-		b, err := runtime.NewTensor(dlpack.Float32, []int64{4}, runtime.CPU)
-		require.NoError(t, err)
-		_, err = fn.Call(a, b)
-		require.NoError(t, err)
-		s, err := runtime.ToSlice[float32](b)
-		require.NoError(t, err)
-		require.Equal(t, []float32{2, 3, 4, 5}, s)
-		_, err = fn.Call(a)
-		t.Log(err)
-		bb, err := fn.Bind(a, b)
-		require.NoError(t, err)
-		require.NoError(t, bb.Call())
-		bb.Close()
-		_, err = m.Function("expf")
-		t.Log(err)
+//go:embed testdata
+var embedded embed.FS
+
+const multiC = artifacts + "modern/multi_c.so"
+
+// requireAddone calls the module's addone.
+func requireAddone(t *testing.T, m *runtime.Module) {
+	t.Helper()
+	in, out := tensor(t, []float32{1, 2, 3}), tensor(t, make([]float32, 3))
+	call(t, function(t, m, "addone"), in, out)
+	require.Equal(t, []float32{2, 3, 4}, slice[float32](t, out))
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return b
+}
+
+func TestLoad_Sources(t *testing.T) {
+	raw := readFile(t, multiC)
+	cancellable, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for name, load := range map[string]func() (*runtime.Module, error){
+		"file":                    func() (*runtime.Module, error) { return runtime.Load(ctx, multiC) },
+		"file, can be cancelled":  func() (*runtime.Module, error) { return runtime.Load(cancellable, multiC) },
+		"private copy":            func() (*runtime.Module, error) { return runtime.Load(ctx, multiC, runtime.PrivateCopy()) },
+		"bytes":                   func() (*runtime.Module, error) { return runtime.LoadBytes(ctx, raw) },
+		"bytes, can be cancelled": func() (*runtime.Module, error) { return runtime.LoadBytes(cancellable, raw) },
+		"bytes with a name":       func() (*runtime.Module, error) { return runtime.LoadBytes(ctx, raw, runtime.Name("model")) },
+		"file system":             func() (*runtime.Module, error) { return runtime.LoadFS(ctx, os.DirFS(artifacts), "modern/multi_c.so") },
+		"file system in memory":   func() (*runtime.Module, error) { return runtime.LoadFS(ctx, fstest.MapFS{"m.so": {Data: raw}}, "m.so") },
+		"every load a private copy": func() (*runtime.Module, error) {
+			runtime.SetPrivateCopies(true)
+			defer runtime.SetPrivateCopies(false)
+			return runtime.Load(ctx, multiC)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			m, err := load()
+			require.NoError(t, err)
+			defer m.Close()
+			requireAddone(t, m)
+		})
 	}
-	_, err := runtime.Load(context.Background(), "../testdata/artifacts/modern/gpu_opencl.so")
-	t.Log(err)
-	_, err = runtime.Load(context.Background(), "../testdata/artifacts/classic/gpu_cuda.so")
-	t.Log(err)
+}
+
+// The bytes may be changed once LoadBytes is back, whether it waited for the end or not.
+func TestLoad_BytesAreNotNeededAfterwards(t *testing.T) {
+	noLeaks(t)
+	raw := readFile(t, multiC)
+	m := loadBytes(t, raw)
+	clear(raw)
+	requireAddone(t, m)
+}
+
+// The path names one of two files of one name, or a file that was replaced.
+func TestLoad_FileReplacedOnDisk(t *testing.T) {
+	noLeaks(t)
+	path := filepath.Join(t.TempDir(), "m.so")
+	write := func(from string) {
+		require.NoError(t, os.WriteFile(path+".new", readFile(t, from), 0o644))
+		require.NoError(t, os.Rename(path+".new", path))
+	}
+	write(artifacts + "modern/addone_llvm.so")
+	first := load(t, path)
+	write(multiC)
+	second := load(t, path)
+	require.NotContains(t, first.Functions(), "vadd")
+	require.Contains(t, second.Functions(), "vadd")
+	requireAddone(t, first)
+	requireAddone(t, second)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, first.Close())
+	requireAddone(t, second)
+}
+
+func TestLoad_RelativePathWithoutSlash(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "libc.so"), readFile(t, multiC), 0o644))
+	t.Chdir(dir)
+	requireAddone(t, load(t, "libc.so"))
+}
+
+func TestLoad_BadFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir.so"), 0o755))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "loop.so"), filepath.Join(dir, "loop.so")))
+	for _, c := range []struct {
+		name, path string
+		kind       error
+		says       []string
+	}{
+		{"empty path", "", runtime.ErrInvalidArgument, []string{"load"}},
+		{"missing file", filepath.Join(dir, "missing.so"), runtime.ErrNotFound, []string{"missing.so", "no such file"}},
+		{"missing directory", "no/such/folder/m.so", runtime.ErrNotFound, []string{"no/such/folder/m.so"}},
+		{"directory", filepath.Join(dir, "dir.so"), runtime.ErrCorruptModule, []string{"directory"}},
+		{"loop of links", filepath.Join(dir, "loop.so"), runtime.ErrFailed, []string{"loop.so"}},
+		{"device file", "/dev/null", nil, []string{"/dev/null"}},
+		{"empty file", file("empty.so", ""), runtime.ErrCorruptModule, []string{"empty.so"}},
+		{"text file", file("text.so", strings.Repeat("this is no library\n", 1000)), runtime.ErrCorruptModule, []string{"text.so"}},
+		{"linker script", file("script.so", "INPUT(libc.so.6)\n"), runtime.ErrCorruptModule, []string{"script.so"}},
+		{"no suffix", file("model", "\x7fELF"), runtime.ErrInvalidArgument, []string{"model", "suffix"}},
+		{"suffix of a folder", filepath.Join(dir, "v1.so", "model"), runtime.ErrInvalidArgument, []string{"suffix"}},
+		{"unknown suffix", file("model.onnx", "x"), runtime.ErrNotFound, []string{"model.onnx", `"onnx"`}},
+		{"long suffix", file("model."+strings.Repeat("x", 200), "x"), runtime.ErrNotFound, nil},
+		{"zero byte in path", multiC + "\x00.so", runtime.ErrInvalidArgument, []string{"zero byte"}},
+	} {
+		for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
+			t.Run(fmt.Sprintf("%s/%d options", c.name, len(opts)), func(t *testing.T) {
+				noLeaks(t)
+				_, err := runtime.Load(ctx, c.path, opts...)
+				if c.kind == nil {
+					require.Error(t, err)
+				} else {
+					requireError(t, err, c.kind, c.says...)
+				}
+				require.LessOrEqual(t, len(err.Error()), 800)
+			})
+		}
+	}
+}
+
+func TestLoad_BadBytes(t *testing.T) {
+	noLeaks(t)
+	for name, data := range map[string][]byte{"nil": nil, "empty": {}, "one byte": {0x7f}, "magic": []byte("\x7fELF"),
+		"text": []byte(strings.Repeat("text", 100))} {
+		_, err := runtime.LoadBytes(ctx, data, runtime.Name("model "+name))
+		requireError(t, err, runtime.ErrCorruptModule, "model "+name)
+	}
+	_, err := runtime.LoadBytes(ctx, readFile(t, multiC), runtime.Name("a\x00b"))
+	requireError(t, err, runtime.ErrInvalidArgument, "zero byte")
+}
+
+func TestLoad_FileSystemErrorsAreKept(t *testing.T) {
+	noLeaks(t)
+	_, err := runtime.LoadFS(ctx, embedded, "testdata/missing.so")
+	requireError(t, err, runtime.ErrNotFound, "testdata/missing.so")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = runtime.LoadFS(ctx, embedded, "testdata")
+	requireError(t, err, runtime.ErrFailed, "testdata")
+	_, err = runtime.LoadFS(ctx, embedded, "testdata/probe.c")
+	requireError(t, err, runtime.ErrCorruptModule, "testdata/probe.c")
+}
+
+func TestLoad_Truncated(t *testing.T) {
+	for _, file := range []string{"modern/multi_c.so", "modern/addone_llvm.so", "classic/multi_llvm.so", "classic/gpu_opencl.so"} {
+		t.Run(file, func(t *testing.T) {
+			noLeaks(t)
+			raw := readFile(t, artifacts+file)
+			// The section headers at the end are not needed to run it.
+			step := max(1, len(raw)/150)
+			loaded := 0
+			for n := 0; n < len(raw); n += step {
+				m, err := runtime.LoadBytes(ctx, raw[:n])
+				if err == nil {
+					loaded++
+					requireAddone(t, m)
+					m.Close()
+					continue
+				}
+				require.True(t, isKind(err, runtime.ErrCorruptModule, runtime.ErrNotFound), "%d bytes: %v", n, err)
+			}
+			require.Less(t, loaded, 60, "the segments fill more than half of the file")
+		})
+	}
+}
+
+func isKind(err error, kinds ...error) bool {
+	for _, k := range kinds {
+		if e, ok := err.(*runtime.Error); ok && e.Is(k) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLoad_CancelledContext(t *testing.T) {
+	noLeaks(t)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := runtime.Load(cancelled, multiC)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = runtime.LoadBytes(cancelled, readFile(t, multiC))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = runtime.LoadFS(cancelled, os.DirFS(artifacts), "modern/multi_c.so")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A load that nobody waits for any more is closed once it is there.
+func TestLoad_CancelledWhileLoading(t *testing.T) {
+	noLeaks(t)
+	started, proceed := make(chan struct{}), make(chan struct{})
+	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_slow", Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+		close(started)
+		<-proceed
+		return &goModule{}, nil
+	}})
+	lib := withBlob(t, probeSource, modernTree([]entry{{"_lib", nil}, {kind, []byte("x")}}, [][]int{{1}, nil}))
+	cancellable, cancel := context.WithCancelCause(ctx)
+	failed := make(chan error)
+	go func() {
+		_, err := runtime.LoadBytes(cancellable, lib)
+		failed <- err
+	}()
+	<-started
+	cancel(fmt.Errorf("not needed"))
+	require.ErrorIs(t, <-failed, context.Canceled)
+	clear(lib) // the load uses bytes of its own
+	close(proceed)
+}
+
+func TestLoad_PrivateCopiesShareNothing(t *testing.T) {
+	noLeaks(t)
+	path := buildC(t, probeSource)
+	count := func(m *runtime.Module) any { return call(t, function(t, m, "count")) }
+	a, b := load(t, path, runtime.PrivateCopy()), load(t, path, runtime.PrivateCopy())
+	first := count(a)
+	require.Equal(t, int64(1), first)
+	require.Equal(t, int64(2), count(a))
+	require.Equal(t, int64(1), count(b))
+}
+
+func TestLoad_ManyGoroutinesLoadOneFile(t *testing.T) {
+	noLeaks(t)
+	var wg sync.WaitGroup
+	errs := make(chan error, 16)
+	for g := range cap(errs) {
+		wg.Go(func() {
+			var opts []runtime.LoadOption
+			if g%4 == 0 {
+				opts = append(opts, runtime.PrivateCopy())
+			}
+			m, err := runtime.Load(ctx, cpuFile(g), opts...)
+			if err == nil {
+				var f *runtime.Function
+				if f, err = m.Function("addone"); err == nil {
+					err = f.Close()
+				}
+				m.Close()
+			}
+			errs <- err
+		})
+	}
+	wg.Wait()
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+	}
+}
+
+func cpuFile(i int) string { return artifacts + cpuArtifacts[i%len(cpuArtifacts)].file }
+
+func TestLoad_FunctionKeepsLibrary(t *testing.T) {
+	noLeaks(t)
+	before := runtime.Live().Mappings
+	m, err := runtime.Load(ctx, multiC)
+	require.NoError(t, err)
+	f, err := m.Function("addone")
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
+	call(t, f, in, out)
+	require.Equal(t, []float32{2}, slice[float32](t, out))
+	b, err := f.Bind(in, out)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, b.Call())
+	require.Equal(t, before+1, runtime.Live().Mappings)
+	require.NoError(t, b.Close())
+	require.Equal(t, before, runtime.Live().Mappings)
+}
+
+func TestLoad_FilesWithoutMarkerHaveTheirFunctions(t *testing.T) {
+	noLeaks(t)
+	m := load(t, buildC(t, `int answer(void* args, int* codes, int n, long* ret, int* code, void* r) { *ret = 42; *code = 0; return 0; }`))
+	require.Equal(t, int64(42), call(t, function(t, m, "answer")))
+}
+
+func TestModule_MissingFunction(t *testing.T) {
+	noLeaks(t)
+	for _, a := range cpuArtifacts {
+		m := load(t, artifacts+a.file)
+		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init", "addone\x00", "", " ",
+			"__tvm_module_ctx", "_ctx", "__tvm_ffi_", strings.Repeat("x", 10000)} {
+			f, err := m.Function(name)
+			require.Nil(t, f)
+			requireError(t, err, runtime.ErrNotFound)
+		}
+		_, err := m.Function("addon")
+		requireError(t, err, runtime.ErrNotFound, `did you mean "addone"?`, "it has: addone")
+	}
+}
+
+func TestModule_Entry(t *testing.T) {
+	noLeaks(t)
+	require.Equal(t, int64(0), call(t, function(t, load(t, buildC(t, classicSource)), "__tvm_main__")))
+	m := load(t, artifacts+"modern/addone_llvm.so")
+	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
+	call(t, function(t, m, "main"), in, out)
+	require.Equal(t, []float32{2}, slice[float32](t, out))
+}
+
+func TestModule_UsedAfterClose(t *testing.T) {
+	noLeaks(t)
+	other := load(t, multiC)
+	m, err := runtime.Load(ctx, multiC)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	require.NoError(t, m.Close())
+	for _, m := range []*runtime.Module{m, nil} {
+		for range 3 { // the count of those who come too late must not make it look open
+			_, err = m.Function("addone")
+			requireError(t, err, runtime.ErrClosed)
+		}
+		_, err = m.Imports()
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.GetSource("")
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.SaveToBinary()
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.Metadata("addone")
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.Doc("addone")
+		requireError(t, err, runtime.ErrClosed)
+		requireError(t, m.SaveToFile("x", ""), runtime.ErrClosed)
+		requireError(t, m.Import(other), runtime.ErrClosed)
+		requireError(t, other.Import(m), runtime.ErrClosed)
+		require.Empty(t, m.Kind())
+		require.Zero(t, m.Properties())
+		require.Nil(t, m.Functions())
+		require.NoError(t, m.Close())
+	}
+}
+
+func TestModule_LibraryCannotBeSaved(t *testing.T) {
+	noLeaks(t)
+	m := load(t, multiC)
+	_, err := m.GetSource("")
+	requireError(t, err, runtime.ErrNotSupported, "library")
+	_, err = m.SaveToBinary()
+	requireError(t, err, runtime.ErrNotSupported, "library")
+	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")
+	s, err := m.Metadata("no such function")
+	require.NoError(t, err)
+	require.Empty(t, s)
+}
+
+func TestModule_MetadataOfFunctions(t *testing.T) {
+	noLeaks(t)
+	m := load(t, buildC(t, `
+#include <tvm/ffi/c_api.h>
+#define TEXT(name, text) int name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) { \
+  static const char t[] = text; TVMFFIByteArray b = {t, sizeof t - 1}; return TVMFFIStringFromByteArray(&b, r); }
+TEXT(__tvm_ffi_add, "the function")
+TEXT(__tvm_ffi__metadata_add, "{\"type_schema\": \"what it takes\"}")
+TEXT(__tvm_ffi__doc_add, "Adds.")`))
+	require.Equal(t, []string{"add"}, m.Functions())
+	meta, err := m.Metadata("add")
+	require.NoError(t, err)
+	require.Equal(t, `{"type_schema": "what it takes"}`, meta)
+	doc, err := m.Doc("add")
+	require.NoError(t, err)
+	require.Equal(t, "Adds.", doc)
+}
+
+func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {
+	for _, prefix := range []string{"", "tvmgo_test_"} {
+		m, err := runtime.SystemLib(prefix)
+		require.NoError(t, err)
+		n := runtime.Live().Modules
+		again, err := runtime.SystemLib(prefix)
+		require.NoError(t, err)
+		require.Equal(t, n, runtime.Live().Modules)
+		_, err = m.Function("nothing")
+		requireError(t, err, runtime.ErrNotFound)
+		require.NoError(t, m.Close())
+		require.NoError(t, again.Close())
+	}
 }

@@ -7,6 +7,7 @@ package runtime
 import "C"
 
 import (
+	"errors"
 	"unsafe"
 )
 
@@ -110,7 +111,7 @@ func (m *Module) Imports() ([]*Module, error) {
 		return nil, err
 	}
 	defer m.ref.release()
-	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m.c())))))
+	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m.c())))), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +152,9 @@ func (m *Module) text(op string, what int, arg string) (any, error) {
 		return nil, err
 	}
 	defer m.ref.release()
+	if err := hasNUL(op, "the text", arg); err != nil {
+		return nil, err
+	}
 	c := C.CString(arg)
 	defer C.free(unsafe.Pointer(c))
 	v, err := anyResult(op, C.tvmgo_bridge_module_text(C.uintptr_t(m.ref.obj), C.int(what), c, C.size_t(len(arg))))
@@ -183,6 +187,9 @@ func (m *Module) SaveToFile(path, format string) error {
 		return err
 	}
 	defer m.ref.release()
+	if err := errors.Join(hasNUL(op, "the path", path), hasNUL(op, "the format", format)); err != nil {
+		return err
+	}
 	cpath, cformat := C.CString(path), C.CString(format)
 	defer C.free(unsafe.Pointer(cpath))
 	defer C.free(unsafe.Pointer(cformat))

@@ -101,6 +101,9 @@ func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (
 	if impl == nil || kind == "" {
 		return 0, fail(op, ErrInvalidArgument, "the kind is %q and the implementation %v: both are needed", kind, impl)
 	}
+	if err := hasNUL(op, "the kind", kind); err != nil {
+		return 0, err
+	}
 	ckind := C.CString(kind)
 	defer C.free(unsafe.Pointer(ckind))
 	h := cgo.NewHandle(&goModule{impl, payload})
@@ -133,21 +136,30 @@ type ModuleKind struct {
 // loaders are the global functions "ffi.Module.load_from_bytes.<kind>" and
 // "runtime.module.loadbinary_<kind>". A kind that is taken is an error.
 func RegisterModuleKind(k ModuleKind) error {
+	const op = "register module kind"
 	if k.Name == "" || k.Load == nil {
-		return fail("register module kind", ErrInvalidArgument, "Name and Load are needed")
+		return fail(op, ErrInvalidArgument, "Name and Load are needed")
 	}
-	for _, prefix := range []string{modernLoader, legacyLoader} {
-		f, err := newRawFunction(kindLoader(k, prefix == legacyLoader))
-		if err != nil {
-			return err
-		}
-		err = RegisterGlobal(prefix+k.Name, f, false)
-		f.Close()
-		if err != nil {
-			return err
-		}
+	if err := hasNUL(op, "the name", k.Name); err != nil {
+		return err
 	}
-	return nil
+	if err := registerLoader(k, modernLoader); err != nil {
+		return err
+	}
+	err := registerLoader(k, legacyLoader)
+	if err != nil {
+		RemoveGlobal(modernLoader + k.Name) // a kind is there for both generations, or not at all
+	}
+	return err
+}
+
+func registerLoader(k ModuleKind, prefix string) error {
+	f, err := newRawFunction(kindLoader(k, prefix == legacyLoader))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return RegisterGlobal(prefix+k.Name, f, false)
 }
 
 func kindLoader(k ModuleKind, legacy bool) rawFunc {
@@ -162,6 +174,9 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 		impl, err := k.Load(Payload{Kind: k.Name, Data: data, Legacy: legacy})
 		if err != nil {
 			return err
+		}
+		if impl == nil {
+			return fail("load "+k.Name, ErrFailed, "the loader of this kind gave no module")
 		}
 		o, err := newGoModule(k.Name, k.Properties, impl, payload)
 		if err != nil {
@@ -228,7 +243,7 @@ func tvmgoModuleNames(self unsafe.Pointer, out **C.TVMFFIObject) C.int {
 		for i, s := range names {
 			items[i] = s
 		}
-		o, err := makeArray(items)
+		o, err := makeArray(items, 1)
 		*out = (*C.TVMFFIObject)(o.pointer())
 		return err
 	})
@@ -268,7 +283,9 @@ func tvmgoModuleDestroy(self unsafe.Pointer) {
 	h := cgo.Handle(uintptr(self))
 	m := h.Value().(*goModule)
 	h.Delete()
-	defer func() { _ = recover() }() // a destructor has nobody to tell
+	defer func() {
+		_ = recover() // a destructor has nobody to tell
+		m.payload.release()
+	}()
 	m.impl.Close()
-	m.payload.release()
 }

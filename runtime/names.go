@@ -15,7 +15,7 @@ func cPointer(o *C.TVMFFIObject) unsafe.Pointer { return unsafe.Pointer(o) }
 
 // takeStrings turns an owned Array of Str into a slice.
 func (o object) takeStrings() []string {
-	v, err := takeObject(o)
+	v, err := takeObject(o, 0)
 	if err != nil {
 		return nil
 	}

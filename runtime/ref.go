@@ -12,7 +12,12 @@ type ref struct {
 	state atomic.Int64 // users in progress; refClosed is added by close
 }
 
-const refClosed = 1 << 62
+// States beyond the counts of users. A closed reference still counts those who come too late, for a
+// moment, so there is room above both.
+const (
+	refClosed  = 1 << 61
+	refDropped = 1 << 62
+)
 
 // acquire lets a call use the object until release; false when it is closed.
 func (r *ref) acquire() bool {
@@ -50,7 +55,7 @@ func (r *ref) close() bool {
 
 // drop releases the object once, whoever comes first of those that see no users left.
 func (r *ref) drop() {
-	if r.state.CompareAndSwap(refClosed, refClosed*2-1) {
+	if r.state.CompareAndSwap(refClosed, refDropped) {
 		r.obj.release()
 	}
 }

@@ -42,6 +42,9 @@ func NumThreads() int { return int(C.tvmgo_parallel_threads()) }
 
 // SetNumThreads changes NumThreads for later launches; 0 restores the default.
 func SetNumThreads(n int) error {
+	if n < 0 {
+		return fail("set threads", ErrInvalidArgument, "%d is negative: 0 restores the default", n)
+	}
 	_, err := result("set threads", C.tvmgo_bridge_configure_threads(C.int(n)))
 	return err
 }

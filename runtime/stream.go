@@ -32,11 +32,23 @@ func NewStream(dev dlpack.Device) (*Stream, error) {
 	return &Stream{dev: dev, handle: C.uintptr_t(o)}, nil
 }
 
+func (s *Stream) isClosed() bool { return s == nil || s.state.Load() >= refClosed }
+
 // Device is where the stream is.
-func (s *Stream) Device() dlpack.Device { return s.dev }
+func (s *Stream) Device() dlpack.Device {
+	if s.isClosed() {
+		return dlpack.Device{}
+	}
+	return s.dev
+}
 
 // Handle is the stream of the device's own API (a CUstream, for example); 0 for the only queue.
-func (s *Stream) Handle() uintptr { return uintptr(s.handle) }
+func (s *Stream) Handle() uintptr {
+	if s.isClosed() {
+		return 0
+	}
+	return uintptr(s.handle)
+}
 
 // Close waits for no work: it frees the stream once what is queued is done. Bound calls on it must
 // be closed first. Closing twice is fine.
@@ -83,6 +95,9 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if s == nil {
 		return fail("synchronize", ErrInvalidArgument, "the stream is nil: use SyncDevice")
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("synchronize: %w", err)
+	}
 	place, err := s.enter("synchronize")
 	if err != nil {
 		return err
@@ -96,6 +111,9 @@ func (s *Stream) Sync(ctx context.Context) error {
 
 // SyncDevice waits for the default stream of a device, as Stream.Sync does.
 func SyncDevice(ctx context.Context, dev dlpack.Device) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("synchronize: %w", err)
+	}
 	return wait(ctx, func() error {
 		_, err := result("synchronize", C.tvmgo_bridge_sync(cDevice(dev), 0))
 		return err
@@ -152,7 +170,7 @@ func NewTimer(dev dlpack.Device) (*Timer, error) {
 }
 
 func (t *Timer) mark(op string, s *Stream, stop bool) error {
-	if t.handle == 0 {
+	if t == nil || t.handle == 0 {
 		return closedError(op, "timer")
 	}
 	place, err := s.enter(op)
@@ -160,6 +178,9 @@ func (t *Timer) mark(op string, s *Stream, stop bool) error {
 		return err
 	}
 	defer s.leave()
+	if s != nil && s.dev != t.dev {
+		return fail(op, ErrInvalidArgument, "the stream is one of %v, the timer of %v", s.dev, t.dev)
+	}
 	_, err = result(op, C.tvmgo_bridge_timer_mark(cDevice(t.dev), t.handle, place.stream, cBool(stop)))
 	return err
 }
@@ -172,7 +193,7 @@ func (t *Timer) Stop(s *Stream) error { return t.mark("stop timer", s, true) }
 
 // Elapsed waits for the second mark and returns the time between both.
 func (t *Timer) Elapsed() (time.Duration, error) {
-	if t.handle == 0 {
+	if t == nil || t.handle == 0 {
 		return 0, closedError("read timer", "timer")
 	}
 	r := C.tvmgo_bridge_timer_read(cDevice(t.dev), t.handle)
@@ -182,7 +203,7 @@ func (t *Timer) Elapsed() (time.Duration, error) {
 
 // Close frees the timer. Closing twice is fine.
 func (t *Timer) Close() error {
-	if t.handle != 0 {
+	if t != nil && t.handle != 0 {
 		C.tvmgo_bridge_timer_free(cDevice(t.dev), t.handle)
 		t.handle = 0
 	}

@@ -8,7 +8,6 @@ import "C"
 
 import (
 	"fmt"
-	goruntime "runtime"
 	"unsafe"
 
 	"tvmgo/dlpack"
@@ -56,9 +55,13 @@ func NewTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor
 // NewTensorInScope allocates in a storage scope of the device, for example "global.texture"; "" and
 // "global" are ordinary memory.
 func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, scope string) (*Tensor, error) {
+	const op = "allocate tensor"
+	if err := hasNUL(op, "the scope", scope); err != nil {
+		return nil, err
+	}
 	cscope := C.CString(scope)
 	defer C.free(unsafe.Pointer(cscope))
-	o, err := result("allocate tensor", C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)),
+	o, err := result(op, C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)),
 		cType(dtype), cDevice(dev), cscope))
 	if err != nil {
 		return nil, err
@@ -88,6 +91,10 @@ func cType(t dlpack.DataType) C.DLDataType {
 	return C.DLDataType{code: C.uint8_t(t.Code), bits: C.uint8_t(t.Bits), lanes: C.uint16_t(t.Lanes)}
 }
 
+func goDevice(d C.DLDevice) dlpack.Device {
+	return dlpack.Device{Type: dlpack.DeviceType(d.device_type), ID: int32(d.device_id)}
+}
+
 func cDevice(d dlpack.Device) C.DLDevice {
 	return C.DLDevice{device_type: C.DLDeviceType(d.Type), device_id: C.int32_t(d.ID)}
 }
@@ -98,9 +105,39 @@ func (t *Tensor) Shape() []int64 {
 		return nil
 	}
 	defer t.ref.release()
-	dl := t.dl()
-	return append([]int64{}, unsafe.Slice((*int64)(unsafe.Pointer(dl.shape)), int(dl.ndim))...)
+	return append([]int64{}, t.dims()...)
 }
+
+// What follows reads a tensor in use; the slices are views of its memory.
+
+func (t *Tensor) dims() []int64 {
+	dl := t.dl()
+	return unsafe.Slice((*int64)(unsafe.Pointer(dl.shape)), int(dl.ndim))
+}
+
+func (t *Tensor) strides() []int64 {
+	dl := t.dl()
+	if dl.strides == nil {
+		return dlpack.RowMajorStrides(t.dims())
+	}
+	return unsafe.Slice((*int64)(unsafe.Pointer(dl.strides)), int(dl.ndim))
+}
+
+func (t *Tensor) dtype() dlpack.DataType { return goType(t.dl().dtype) }
+
+func (t *Tensor) device() dlpack.Device { return goDevice(t.dl().device) }
+
+func (t *Tensor) elements() int64 {
+	n, _ := dlpack.NumElements(t.dims()) // was checked when it was made
+	return n
+}
+
+func (t *Tensor) nbytes() int64 {
+	n, _ := dlpack.DataSize(t.dims(), t.dtype())
+	return n
+}
+
+func (t *Tensor) isCompact() bool { return dlpack.IsContiguous(t.dims(), t.strides()) }
 
 // Strides returns the distance between neighbours along each dimension, in elements.
 func (t *Tensor) Strides() []int64 {
@@ -108,11 +145,7 @@ func (t *Tensor) Strides() []int64 {
 		return nil
 	}
 	defer t.ref.release()
-	dl := t.dl()
-	if dl.strides == nil {
-		return dlpack.RowMajorStrides(unsafe.Slice((*int64)(unsafe.Pointer(dl.shape)), int(dl.ndim)))
-	}
-	return append([]int64{}, unsafe.Slice((*int64)(unsafe.Pointer(dl.strides)), int(dl.ndim))...)
+	return append([]int64{}, t.strides()...)
 }
 
 // DType returns the type of the elements.
@@ -121,8 +154,7 @@ func (t *Tensor) DType() dlpack.DataType {
 		return dlpack.DataType{}
 	}
 	defer t.ref.release()
-	d := t.dl().dtype
-	return dlpack.DataType{Code: uint8(d.code), Bits: uint8(d.bits), Lanes: uint16(d.lanes)}
+	return t.dtype()
 }
 
 // Device returns where the elements are.
@@ -131,31 +163,34 @@ func (t *Tensor) Device() dlpack.Device {
 		return dlpack.Device{}
 	}
 	defer t.ref.release()
-	d := t.dl().device
-	return dlpack.Device{Type: dlpack.DeviceType(d.device_type), ID: int32(d.device_id)}
+	return t.device()
 }
 
 // Len is the number of elements.
 func (t *Tensor) Len() int64 {
-	n, err := dlpack.NumElements(t.Shape())
-	if err != nil {
+	if t.use("") != nil {
 		return 0
 	}
-	return n
+	defer t.ref.release()
+	return t.elements()
 }
 
 // Size is the number of bytes of the elements, without gaps that strides leave.
 func (t *Tensor) Size() int64 {
-	n, err := dlpack.DataSize(t.Shape(), t.DType())
-	if err != nil {
+	if t.use("") != nil {
 		return 0
 	}
-	return n
+	defer t.ref.release()
+	return t.nbytes()
 }
 
 // IsContiguous says whether the elements lie side by side in row-major order.
 func (t *Tensor) IsContiguous() bool {
-	return dlpack.IsContiguous(t.Shape(), t.Strides())
+	if t.use("") != nil {
+		return false
+	}
+	defer t.ref.release()
+	return t.isCompact()
 }
 
 // String describes the tensor, not its elements.
@@ -164,7 +199,7 @@ func (t *Tensor) String() string {
 		return "closed tensor"
 	}
 	defer t.ref.release()
-	return fmt.Sprintf("%v%v on %v", t.DType(), t.Shape(), t.Device())
+	return fmt.Sprintf("%v%v on %v", t.dtype(), t.dims(), t.device())
 }
 
 // View returns a tensor of another shape, type or start over the same memory, which it keeps alive.
@@ -176,6 +211,10 @@ func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset 
 		return nil, err
 	}
 	defer t.ref.release()
+	return t.view(op, dtype, shape, strides, byteOffset)
+}
+
+func (t *Tensor) view(op string, dtype dlpack.DataType, shape, strides []int64, byteOffset int64) (*Tensor, error) {
 	if strides != nil && len(strides) != len(shape) {
 		return nil, fail(op, ErrInvalidArgument, "%d strides for %d dimensions", len(strides), len(shape))
 	}
@@ -184,7 +223,6 @@ func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset 
 	}
 	o, err := result(op, C.tvmgo_bridge_tensor_view(C.uintptr_t(t.ref.obj), cDims(shape), C.int32_t(len(shape)),
 		cType(dtype), cDims(strides), C.uint64_t(byteOffset)))
-	goruntime.KeepAlive(t)
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +240,10 @@ func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 		return nil, err
 	}
 	defer t.ref.release()
-	if n != t.Len() {
-		return nil, fail(op, ErrInvalidArgument, "%d elements do not make the shape %v", t.Len(), shape)
+	if have := t.elements(); n != have {
+		return nil, fail(op, ErrInvalidArgument, "%d elements do not make the shape %v", have, shape)
 	}
-	return t.View(t.DType(), shape, nil, 0)
+	return t.view(op, t.dtype(), shape, nil, 0)
 }
 
 // Data is the address that the device gave the memory, without the offset of a view. For a CPU

@@ -6,7 +6,6 @@ package runtime
 import "C"
 
 import (
-	goruntime "runtime"
 	"unsafe"
 
 	"tvmgo/dlpack"
@@ -15,12 +14,12 @@ import (
 // checkSlice compares the elements of a slice with those of a tensor. The truth types of both
 // generations match a Go bool.
 func checkSlice[T dlpack.Scalar](op string, t *Tensor, n int) error {
-	have, want := dlpack.DataTypeOf[T](), t.DType()
+	have, want := dlpack.DataTypeOf[T](), t.dtype()
 	if have != want && !(have.IsBool() && want.IsBool()) {
 		return fail(op, ErrInvalidArgument, "the tensor's elements are %v, the slice's %v", want, have)
 	}
-	if int64(n) != t.Len() {
-		return fail(op, ErrInvalidArgument, "the tensor has %d elements (shape %v), the slice %d", t.Len(), t.Shape(), n)
+	if want := t.elements(); int64(n) != want {
+		return fail(op, ErrInvalidArgument, "the tensor has %d elements (shape %v), the slice %d", want, t.dims(), n)
 	}
 	return nil
 }
@@ -50,12 +49,32 @@ func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
 	if err := checkSlice[T](op, t, len(data)); err != nil {
 		return err
 	}
-	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), false)
+	if err := t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), false); err != nil {
+		return err
+	}
+	if t.dtype().IsBool() { // C's truth is any byte but 0, Go's is 1
+		raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
+		for i, b := range raw {
+			if b > 1 {
+				raw[i] = 1
+			}
+		}
+	}
+	return nil
 }
 
 // ToSlice returns a copy of a tensor's elements in row-major order.
 func ToSlice[T dlpack.Scalar](t *Tensor) ([]T, error) {
-	data := make([]T, t.Len())
+	const op = "copy tensor to slice"
+	if err := t.use(op); err != nil {
+		return nil, err
+	}
+	defer t.ref.release()
+	n := t.elements()
+	if err := checkSlice[T](op, t, int(n)); err != nil { // before memory is made for it
+		return nil, err
+	}
+	data := make([]T, n)
 	if err := CopyTo(t, data); err != nil {
 		return nil, err
 	}
@@ -77,34 +96,39 @@ func (t *Tensor) rawBytes(op string, data []byte, toTensor bool) error {
 		return err
 	}
 	defer t.ref.release()
-	if int64(len(data)) != t.Size() {
-		return fail(op, ErrInvalidArgument, "the tensor has %d bytes, the slice %d", t.Size(), len(data))
+	if want := t.nbytes(); int64(len(data)) != want {
+		return fail(op, ErrInvalidArgument, "the tensor has %d bytes, the slice %d", want, len(data))
 	}
 	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), toTensor)
 }
 
-// copyBytes moves Size bytes between host memory and the tensor, through a compact one when the
-// tensor has strides.
+// copyBytes moves all bytes of a tensor in use between host memory and it, through a compact one when
+// it has strides.
 func (t *Tensor) copyBytes(op string, data unsafe.Pointer, toTensor bool) error {
 	compact := t
-	if !t.IsContiguous() {
-		tmp, err := NewTensor(t.DType(), t.Shape(), CPU)
+	if !t.isCompact() {
+		tmp, err := NewTensor(t.dtype(), t.dims(), CPU)
 		if err != nil {
 			return err
 		}
 		defer tmp.Close()
 		compact = tmp
 		if !toTensor {
-			if err := tmp.CopyFromTensor(t, nil); err != nil {
+			if err := tmp.copyFrom(op, t, 0); err != nil {
 				return err
 			}
 		}
 	}
-	_, err := result(op, C.tvmgo_bridge_tensor_bytes(C.uintptr_t(compact.ref.obj), data, C.size_t(t.Size()), cBool(toTensor)))
+	_, err := result(op, C.tvmgo_bridge_tensor_bytes(C.uintptr_t(compact.ref.obj), data, C.size_t(t.nbytes()), cBool(toTensor)))
 	if err == nil && toTensor && compact != t {
-		err = t.CopyFromTensor(compact, nil)
+		err = t.copyFrom(op, compact, 0)
 	}
-	goruntime.KeepAlive(compact)
+	return err
+}
+
+// copyFrom copies between tensors in use.
+func (t *Tensor) copyFrom(op string, src *Tensor, stream C.uintptr_t) error {
+	_, err := result(op, C.tvmgo_bridge_tensor_copy(C.uintptr_t(src.ref.obj), C.uintptr_t(t.ref.obj), stream))
 	return err
 }
 
@@ -127,6 +151,8 @@ func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
 		return err
 	}
 	defer s.leave()
-	_, err = result(op, C.tvmgo_bridge_tensor_copy(C.uintptr_t(src.ref.obj), C.uintptr_t(t.ref.obj), place.stream))
-	return err
+	if s != nil && s.dev.Type != t.device().Type && s.dev.Type != src.device().Type {
+		return fail(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev, src.device(), t.device())
+	}
+	return t.copyFrom(op, src, place.stream)
 }

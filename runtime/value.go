@@ -66,7 +66,7 @@ type Object struct{ ref *ref }
 
 // TypeIndex is the object's type in the C ABI.
 func (o *Object) TypeIndex() int {
-	if !o.ref.acquire() {
+	if o == nil || !o.ref.acquire() {
 		return indexNone
 	}
 	defer o.ref.release()
@@ -75,7 +75,9 @@ func (o *Object) TypeIndex() int {
 
 // Close gives the object up.
 func (o *Object) Close() error {
-	o.ref.close()
+	if o != nil {
+		o.ref.close()
+	}
 	return nil
 }
 
@@ -84,6 +86,15 @@ type packer struct {
 	vals  []anyValue
 	used  []*ref   // borrowed: calls in progress
 	owned []object // made for this call
+	depth int      // of containers around the values
+}
+
+// maxDepth bounds how deep containers nest: freeing them recurses in C, and one that contains itself
+// has no end.
+const maxDepth = 256
+
+func tooDeep(op string) error {
+	return fail(op, ErrInvalidArgument, "containers are nested deeper than %d: does one contain itself?", maxDepth)
 }
 
 func (p *packer) release() {
@@ -191,9 +202,9 @@ func (p *packer) add(arg any) error {
 	case Shape:
 		return p.own(makeShape(v))
 	case []any:
-		return p.own(makeArray(v))
+		return p.own(makeArray(v, p.depth+1))
 	case Map:
-		return p.own(makeMap(v))
+		return p.own(makeMap(v, p.depth+1))
 	case *Tensor:
 		if v == nil {
 			p.push(indexNone, 0)
@@ -218,9 +229,11 @@ func (p *packer) add(arg any) error {
 			return nil
 		}
 		return p.borrow(v.ref, "object")
+	case error:
+		return p.own(giveError(v), nil)
 	default:
 		return fail("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
-			"*Tensor, *Function, *Module, Shape, []any, Map, Ptr, dlpack.DataType or dlpack.Device", arg)
+			"*Tensor, *Function, *Module, Shape, []any, Map, Ptr, error, dlpack.DataType or dlpack.Device", arg)
 	}
 	return nil
 }
@@ -245,8 +258,11 @@ func makeShape(s Shape) (object, error) {
 	return result("", C.tvmgo_bridge_shape((*C.int64_t)(unsafe.Pointer(unsafe.SliceData(s))), C.size_t(len(s))))
 }
 
-func makeArray(items []any) (object, error) {
-	var p packer
+func makeArray(items []any, depth int) (object, error) {
+	if depth > maxDepth {
+		return 0, tooDeep("")
+	}
+	p := packer{depth: depth}
 	defer p.release()
 	if err := p.addAll("array", items); err != nil {
 		return 0, err
@@ -254,8 +270,11 @@ func makeArray(items []any) (object, error) {
 	return result("", C.tvmgo_bridge_array(p.views(), C.int64_t(len(items))))
 }
 
-func makeMap(m Map) (object, error) {
-	var p packer
+func makeMap(m Map, depth int) (object, error) {
+	if depth > maxDepth {
+		return 0, tooDeep("")
+	}
+	p := packer{depth: depth}
 	defer p.release()
 	for _, e := range m {
 		if err := p.addAll("map", []any{e.Key, e.Value}); err != nil {
@@ -266,9 +285,12 @@ func makeMap(m Map) (object, error) {
 }
 
 // take turns an owned value into a Go value, which then owns what it refers to.
-func (v anyValue) take() (any, error) {
+func (v anyValue) take() (any, error) { return v.takeAt(0) }
+
+// takeAt takes a value that so many containers surround.
+func (v anyValue) takeAt(depth int) (any, error) {
 	if v.index >= indexObject {
-		return takeObject(object(v.bits))
+		return takeObject(object(v.bits), depth)
 	}
 	return v.view()
 }
@@ -313,7 +335,7 @@ func (v anyValue) view() (any, error) {
 }
 
 // takeObject turns an owned object into a Go value.
-func takeObject(o object) (any, error) {
+func takeObject(o object, depth int) (any, error) {
 	switch o.typeIndex() {
 	case indexStr:
 		defer o.release()
@@ -328,10 +350,10 @@ func takeObject(o object) (any, error) {
 	case indexArray, indexList:
 		defer o.release()
 		cell := (*C.TVMFFISeqCell)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
-		return takeCopies(unsafe.Slice((*anyValue)(cell.data), int(cell.size)))
+		return takeCopies(unsafe.Slice((*anyValue)(cell.data), int(cell.size)), depth+1)
 	case indexMap, indexDict:
 		defer o.release()
-		return o.entries()
+		return o.entries(depth + 1)
 	case indexError:
 		return takeError("", o), nil
 	case indexTensor:
@@ -352,13 +374,16 @@ func (o object) text() string {
 }
 
 // takeCopies turns borrowed values into Go values that own what they refer to.
-func takeCopies(vals []anyValue) ([]any, error) {
+func takeCopies(vals []anyValue, depth int) ([]any, error) {
+	if depth > maxDepth {
+		return nil, tooDeep("read value")
+	}
 	out := make([]any, 0, len(vals))
 	for _, v := range vals {
 		if v.index >= indexObject {
 			object(v.bits).retain()
 		}
-		g, err := v.take()
+		g, err := v.takeAt(depth)
 		if err != nil {
 			closeAll(out)
 			return nil, err
@@ -368,11 +393,11 @@ func takeCopies(vals []anyValue) ([]any, error) {
 	return out, nil
 }
 
-func (o object) entries() (any, error) {
+func (o object) entries(depth int) (any, error) {
 	n := int64(C.tvmgo_bridge_map_items(C.uintptr_t(o), nil, 0))
 	vals := make([]anyValue, 2*n)
 	C.tvmgo_bridge_map_items(C.uintptr_t(o), (*C.TVMFFIAny)(unsafe.Pointer(unsafe.SliceData(vals))), C.int64_t(n))
-	items, err := takeCopies(vals)
+	items, err := takeCopies(vals, depth)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 /* Calls: a C function with two integers, and a generated function with three tensors. */
 #include "side.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifdef BENCH_CLASSIC
@@ -13,21 +14,27 @@ static int add(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   return 0;
 }
 
-static TVMFFIObjectHandle add_function;
+static TVMFFIObjectHandle add_function, add_without_self;
 static TVMFFISafeCallType volatile add_address = add;
 
 static void prepare_add(void) {
-  if (add_function == NULL) bench_check(TVMFFIFunctionCreate(NULL, add, NULL, &add_function), "create");
+  static int self;
+  if (add_function != NULL) return;
+  bench_check(TVMFFIFunctionCreate(&self, add, NULL, &add_function), "create");
+  bench_check(TVMFFIFunctionCreate(NULL, add, NULL, &add_without_self), "create");
 }
 
-static void call_two_ints(int64_t n) {
+static void call_add(TVMFFIObjectHandle f, int64_t n) {
   TVMFFIAny args[2] = {bench_int(1), bench_int(2)}, result;
   for (int64_t i = 0; i < n; i++) {
     args[0].v_int64 = i;
     result = (TVMFFIAny){0};
-    bench_check(TVMFFIFunctionCall(add_function, args, 2, &result), "call");
+    bench_check(TVMFFIFunctionCall(f, args, 2, &result), "call");
   }
 }
+
+static void call_two_ints(int64_t n) { call_add(add_function, n); }
+static void call_without_self(int64_t n) { call_add(add_without_self, n); }
 
 static void call_two_ints_directly(int64_t n) {
   TVMFFIAny args[2] = {bench_int(1), bench_int(2)}, result;
@@ -35,6 +42,43 @@ static void call_two_ints_directly(int64_t n) {
     args[0].v_int64 = i;
     result = (TVMFFIAny){0};
     bench_check(add_address(NULL, args, 2, &result), "call");
+  }
+}
+
+/* addone of a library, with tensors of one element; also by its address. */
+static TVMFFIAny addone, addone_args[2];
+static TVMFFISafeCallType volatile addone_address;
+
+static void prepare_addone(void) {
+  if (addone_address != NULL) return;
+  TVMFFIAny module = bench_load(bench_addone_so);
+  addone = bench_module_function(module, "addone");
+  bench_release(module);
+  for (int i = 0; i < 2; i++) addone_args[i] = bench_tensor(1);
+  *(float*)TVMFFITensorGetDLTensorPtr(addone_args[0].v_obj)->data = 1;
+  bench_call(addone.v_obj, addone_args, 2);
+  if (*(float*)TVMFFITensorGetDLTensorPtr(addone_args[1].v_obj)->data != 2.0f) {
+    fprintf(stderr, "side: addone computes something else\n");
+    exit(1);
+  }
+  void* file = dlopen(bench_addone_so, RTLD_LAZY);
+  addone_address = file == NULL ? NULL : (TVMFFISafeCallType)dlsym(file, "__tvm_ffi_addone");
+  bench_check(addone_address == NULL, "find addone");
+}
+
+static void call_addone(int64_t n) {
+  TVMFFIAny result;
+  for (int64_t i = 0; i < n; i++) {
+    result = (TVMFFIAny){0};
+    bench_check(TVMFFIFunctionCall(addone.v_obj, addone_args, 2, &result), "call addone");
+  }
+}
+
+static void call_addone_directly(int64_t n) {
+  TVMFFIAny result;
+  for (int64_t i = 0; i < n; i++) {
+    result = (TVMFFIAny){0};
+    bench_check(addone_address(NULL, addone_args, 2, &result), "call addone");
   }
 }
 
@@ -103,7 +147,10 @@ static void classic_callback(int64_t n) { classic_call(classic_function, n); }
 
 const bench_row bench_call_rows[] = {
     {"call", prepare_add, call_two_ints},
+    {"call-null", prepare_add, call_without_self},
     {"call-direct", NULL, call_two_ints_directly},
+    {"addone", prepare_addone, call_addone},
+    {"addone-direct", prepare_addone, call_addone_directly},
     {"vadd-parallel", prepare_vadd_parallel, call_vadd_parallel},
     {"vadd-serial", prepare_vadd_serial, call_vadd_serial},
 #ifdef BENCH_CLASSIC

@@ -1,6 +1,9 @@
 /* Memory and threads: tensors, workspaces, parallel launches. */
 #include "side.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <tvm/runtime/c_backend_api.h>
 #ifdef BENCH_CLASSIC
 #include <tvm/runtime/c_runtime_api.h>
@@ -63,6 +66,40 @@ static void launches(int64_t n) {
     bench_check(TVMBackendParallelLaunch(empty_task, NULL, 2), "launch");
 }
 
+/* What a launch cannot be faster than: another thread sees a word change and changes one back. */
+static _Alignas(128) _Atomic uint64_t word_there;
+static _Alignas(128) _Atomic uint64_t word_back;
+
+static uint64_t await(_Atomic uint64_t* word, uint64_t seen) {
+  uint64_t now;
+  for (int turn = 1; (now = atomic_load_explicit(word, memory_order_acquire)) == seen; turn++)
+    if (turn % 65536 == 0) sched_yield(); /* both are on one core */
+  return now;
+}
+
+static void* echo(void* unused) {
+  (void)unused;
+  for (uint64_t word = 0;;) {
+    word = await(&word_there, word);
+    atomic_store_explicit(&word_back, word, memory_order_release);
+    if (word % 2 == 1) return NULL; /* the last one */
+  }
+}
+
+static void handovers(int64_t n) {
+  static uint64_t word;
+  pthread_t other;
+  word_there = word_back = word = 0;
+  bench_check(pthread_create(&other, NULL, echo, NULL), "start a thread");
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t before = word;
+    word += i + 1 < n ? 2 : 1;
+    atomic_store_explicit(&word_there, word, memory_order_release);
+    await(&word_back, before);
+  }
+  pthread_join(other, NULL);
+}
+
 const bench_row bench_runtime_rows[] = {
     {"tensor", prepare_tensor, tensor_alloc_free},
 #ifdef BENCH_CLASSIC
@@ -70,5 +107,6 @@ const bench_row bench_runtime_rows[] = {
 #endif
     {"workspaces", NULL, workspaces},
     {"launch", NULL, launches},
+    {"handover", NULL, handovers},
     {0},
 };

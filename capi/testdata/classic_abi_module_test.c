@@ -1,8 +1,7 @@
 /* The classic C ABI: modules. Compiles two small libraries as TVM 0.20 would have exported them ($CC, else cc) and loads them. */
 #define _GNU_SOURCE
 #include "classic_abi_test.h"
-
-#include <unistd.h>
+#include "scratch.h"
 
 static const char scale_source[] =
     "#include <tvm/runtime/c_backend_api.h>\n"
@@ -26,31 +25,6 @@ static const char caller_source[] =
     "  if (TVMFuncCall(scale, args, codes, n, ret, ret_code) != 0) return -1;\n"
     "  return TVMFuncCall(scale, args, codes, n, ret, ret_code);\n"
     "}\n";
-
-static char dir[] = "/tmp/classic_abi_XXXXXX";
-
-static const char* in_dir(const char* name) {
-  static char path[4][256];
-  static int next;
-  char* p = path[next++ % 4];
-  snprintf(p, sizeof path[0], "%s/%s", dir, name);
-  return p;
-}
-
-static int write_file(const char* path, const char* text) {
-  FILE* f = fopen(path, "w");
-  return f != NULL && fputs(text, f) >= 0 && fclose(f) == 0;
-}
-
-/* TVMGO_INCLUDE is the include directory, in case the compiler does not find it by itself. */
-static int compile(const char* source, const char* library) {
-  char command[1024];
-  const char *cc = getenv("CC"), *include = getenv("TVMGO_INCLUDE");
-  if (!write_file(in_dir("source.c"), source)) return 0;
-  snprintf(command, sizeof command, "%s -shared -fPIC -O1 %s%s -o %s %s", cc ? cc : "cc", include ? "-I" : "",
-           include ? include : "", library, in_dir("source.c"));
-  return system(command) == 0;
-}
 
 static TVMArrayHandle three(void) {
   const tvm_index_t shape[1] = {3};
@@ -205,23 +179,13 @@ static void test_run_once(void) {
   CHECK(run_result == 0 && handle != NULL);
 }
 
-static void test_system_library(void) {
-  static int symbol;
-  OK(TVMBackendRegisterSystemLibSymbol("classic_abi_test_symbol", &symbol));
-  FAILS(TVMBackendRegisterSystemLibSymbol(NULL, &symbol), "NULL");
-}
-
 void test_modules(void) {
-  NEED(mkdtemp(dir) != NULL);
-  NEED(compile(scale_source, in_dir("scale.so")) && compile(caller_source, in_dir("caller.dso")));
+  NEED(scratch_make() && compile(scale_source, "scale.so", "") && compile(caller_source, "caller.dso", ""));
   test_load_and_call();
   test_module_type_index();
   test_bad_files();
   test_bad_handles();
   test_own_loader();
   test_run_once();
-  test_system_library();
-  static const char* const made[] = {"scale.so", "caller.dso", "text.so", "empty.so", "source.c"};
-  for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) unlink(in_dir(made[i]));
-  rmdir(dir);
+  scratch_remove();
 }

@@ -25,26 +25,46 @@ static tvmgo_ret done(int rc) {
 
 /* ---- calls ---- */
 
-/* Makes a place current; *old is what leave puts back. */
-static int enter(const tvmgo_place* p, TVMFFIStreamHandle* old) {
-  if (tvmgo_device_set(p->device_type, p->device_id) != 0) return -1;
-  return tvmgo_stream_set(p->device_type, p->device_id, (TVMFFIStreamHandle)p->stream, old);
+/* What a thread had current before a call. */
+typedef struct {
+  int32_t device_id;
+  TVMFFIStreamHandle stream;
+} was_current;
+
+static void restore_device(const tvmgo_place* p, int32_t id) {
+  if (tvmgo_thread_get()->active_device[p->device_type] != id &&
+      tvmgo_device_set(p->device_type, id) != 0)
+    tvmgo_object_release(tvmgo_error_take()); /* the call's own error matters more */
 }
 
-static void leave(const tvmgo_place* p, TVMFFIStreamHandle old) {
+/* Makes a place current; *old is what leave puts back. */
+static int enter(const tvmgo_place* p, was_current* old) {
+  if (tvmgo_device_api(p->device_type) == NULL) return -1; /* the number is a good index from here */
+  old->device_id = tvmgo_thread_get()->active_device[p->device_type];
+  if (tvmgo_device_set(p->device_type, p->device_id) != 0) return -1;
+  if (tvmgo_stream_set(p->device_type, p->device_id, (TVMFFIStreamHandle)p->stream, &old->stream) == 0)
+    return 0;
   TVMFFIObject* error = tvmgo_error_take();
-  if (tvmgo_stream_set(p->device_type, p->device_id, old, NULL) != 0)
-    tvmgo_object_release(tvmgo_error_take()); /* the call's own error matters more */
+  restore_device(p, old->device_id);
+  tvmgo_thread_get()->error = error;
+  return -1;
+}
+
+static void leave(const tvmgo_place* p, const was_current* old) {
+  TVMFFIObject* error = tvmgo_error_take();
+  if (tvmgo_stream_set(p->device_type, p->device_id, old->stream, NULL) != 0)
+    tvmgo_object_release(tvmgo_error_take());
+  restore_device(p, old->device_id);
   if (error != NULL) tvmgo_thread_get()->error = error;
 }
 
 static int call_at(void* f, const TVMFFIAny* args, int32_t n, const tvmgo_place* place,
                    TVMFFIAny* result) {
   if (TVMGO_LIKELY(place->device_type == 0)) return tvmgo_function_call(f, args, n, result);
-  TVMFFIStreamHandle old;
+  was_current old;
   if (enter(place, &old) != 0) return -1;
   int rc = tvmgo_function_call(f, args, n, result);
-  leave(place, old);
+  leave(place, &old);
   return rc;
 }
 
@@ -96,9 +116,9 @@ tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsig
   return r;
 }
 
-tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format) {
+tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format, unsigned flags) {
   tvmgo_module* m = NULL;
-  int rc = tvmgo_load_from_file(path, format, &m);
+  int rc = tvmgo_load_from_file(path, format, flags, &m);
   tvmgo_ret r = {(uintptr_t)m, taken(rc)};
   return r;
 }

@@ -43,7 +43,7 @@ int tvmgo_bound_call(uintptr_t bound);
 void tvmgo_bound_free(uintptr_t bound);
 
 tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsigned flags);
-tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format);
+tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format, unsigned flags);
 tvmgo_ret tvmgo_bridge_get_function(uintptr_t m, const char* name, size_t len, int query_imports);
 tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len);

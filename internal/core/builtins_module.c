@@ -25,7 +25,7 @@ static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out)
 
 /* Tells files apart by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other
  * suffix is the business of a registered loader. */
-int tvmgo_load_from_file(const char* path, const char* format, tvmgo_module** out) {
+int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out) {
   const char* dot = strrchr(path, '.');
   const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;
   if (fmt == dot + 1 && strchr(fmt, '/') != NULL) fmt = "";
@@ -34,7 +34,7 @@ int tvmgo_load_from_file(const char* path, const char* format, tvmgo_module** ou
                        "load %s: the file has no suffix: give the format, for example \"so\"", path);
   if (strcmp(fmt, "so") == 0 || strcmp(fmt, "dll") == 0 || strcmp(fmt, "dylib") == 0 ||
       strcmp(fmt, "dso") == 0)
-    return tvmgo_module_load(path, NULL, 0, 0, out);
+    return tvmgo_module_load(path, NULL, 0, flags, out);
   static const char* const tables[] = {"ffi.Module.load_from_file.", "runtime.module.loadfile_"};
   for (int i = 0; i < 2; i++) {
     char name[128];
@@ -71,7 +71,7 @@ BUILTIN(load_file) {
   int rc = tvmgo_check_count(f, n, 1, 2);
   if (rc == 0) rc = arg_cstr(f, args, 0, &path);
   if (rc == 0 && n == 2) rc = arg_cstr(f, args, 1, &fmt);
-  if (rc == 0) rc = tvmgo_load_from_file(path, fmt, &m);
+  if (rc == 0) rc = tvmgo_load_from_file(path, fmt, 0, &m);
   if (rc == 0) *result = tvmgo_any_object(m);
   free(path);
   free(fmt);

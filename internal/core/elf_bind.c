@@ -113,6 +113,7 @@ static opened_pages pages_of(const tvmgo_elf* elf, char* base, uint64_t offset, 
   return p;
 }
 
+TVMGO_BEHIND_LD_SO
 int tvmgo_elf_bind(const tvmgo_elf* elf, char* base) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   opened_pages open = {NULL, NULL, 0};

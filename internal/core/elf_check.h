@@ -29,6 +29,22 @@
 #error "relocation numbers of this machine are missing"
 #endif
 
+/* Functions that look at memory of ld.so or of libraries: the thread sanitizer knows neither ld.so's
+ * locks nor that an address is another library's by now. */
+#if defined(__SANITIZE_THREAD__)
+#define TVMGO_BEHIND_LD_SO __attribute__((no_sanitize_thread))
+#else
+#define TVMGO_BEHIND_LD_SO
+#endif
+
+/* memcmp, for those functions: the sanitizer watches the library's one. */
+TVMGO_BEHIND_LD_SO static inline int tvmgo_same_bytes(const void* a, const void* b, size_t n) {
+  const char *p = a, *q = b;
+  size_t i = 0;
+  while (i < n && p[i] == q[i]) i++;
+  return i == n;
+}
+
 /* Most files have all their tables in here: one read. */
 enum { TVMGO_ELF_HEAD = 8192, TVMGO_ELF_BUFFERS = 16, TVMGO_ELF_ROOM = 24 };
 
@@ -56,6 +72,7 @@ typedef struct tvmgo_elf {
   const Elf64_Phdr* phdr;
   size_t phnum;
   uint64_t relro_vaddr, relro_size;
+  tvmgo_elf_table init_array, fini_array;
   tvmgo_elf_table dynamic, strtab, symtab, hash, gnu_hash, rela, jmprel;
   size_t num_hashed;          /* symbols that a look-up can find lie below */
   size_t num_symbols;         /* entries of symtab that have been checked */
@@ -63,7 +80,7 @@ typedef struct tvmgo_elf {
   uint64_t versym;            /* address of the symbols' version numbers; 0 = none */
   unsigned max_version;
   size_t num_relative;        /* leading entries of rela without a symbol */
-  int bind_now, text_relocations, has_constructors;
+  int bind_now, text_relocations, has_constructors, has_relr;
   int needs_runtime;          /* a DT_NEEDED names a TVM runtime library */
   int runtime_versioned;      /* and symbol versions of it are asked for */
   int uses_origin;            /* DT_RPATH or DT_RUNPATH speaks of $ORIGIN */

@@ -63,7 +63,7 @@ static int place(const tvmgo_elf* elf, const char* what, uint64_t vaddr, uint64_
 static int place_relocations(tvmgo_elf* elf, const tags* t) {
   tvmgo_elf_table relr;
   if (has(t, DT_RELA)) {
-    if (!has(t, DT_RELASZ) || t->low[DT_RELAENT] != sizeof(Elf64_Rela) ||
+    if (t->low[DT_RELAENT] != sizeof(Elf64_Rela) ||
         t->low[DT_RELASZ] % sizeof(Elf64_Rela) != 0 ||
         t->rela_count > t->low[DT_RELASZ] / sizeof(Elf64_Rela))
       return tvmgo_elf_corrupt(elf, "relocations of unknown size");
@@ -72,8 +72,7 @@ static int place_relocations(tvmgo_elf* elf, const tags* t) {
     elf->num_relative = t->rela_count;
   }
   if (has(t, DT_JMPREL)) {
-    if (!has(t, DT_PLTRELSZ) || t->low[DT_PLTREL] != DT_RELA ||
-        t->low[DT_PLTRELSZ] % sizeof(Elf64_Rela) != 0)
+    if (t->low[DT_PLTREL] != DT_RELA || t->low[DT_PLTRELSZ] % sizeof(Elf64_Rela) != 0)
       return tvmgo_elf_corrupt(elf, "PLT relocations of unknown kind");
     if (place(elf, "the PLT relocation table", t->low[DT_JMPREL], t->low[DT_PLTRELSZ], 8,
               &elf->jmprel) != 0)
@@ -92,23 +91,35 @@ static int place_relocations(tvmgo_elf* elf, const tags* t) {
   return 0;
 }
 
-static int check_array(const tvmgo_elf* elf, const tags* t, int tag, int size_tag) {
-  tvmgo_elf_table unused;
+static int check_array(const tvmgo_elf* elf, const tags* t, int tag, int size_tag,
+                       tvmgo_elf_table* out) {
   if (!has(t, tag)) return 0;
   if (t->low[size_tag] % 8 != 0)
     return tvmgo_elf_corrupt(elf, "a list of constructors of odd size");
-  return place(elf, "a list of constructors", t->low[tag], t->low[size_tag], 8, &unused);
+  return place(elf, "a list of constructors", t->low[tag], t->low[size_tag], 8, out);
 }
 
-static int check_code(const tvmgo_elf* elf, const tags* t) {
+static int check_code(tvmgo_elf* elf, const tags* t) {
   for (int tag = DT_INIT; tag <= DT_FINI; tag++) {
     const Elf64_Phdr* p = has(t, tag) ? tvmgo_elf_load_at(elf, t->low[tag], 1, 1) : NULL;
     if (has(t, tag) && (p == NULL || !(p->p_flags & PF_X)))
       return tvmgo_elf_corrupt(elf, "its constructor is no code");
   }
-  if (check_array(elf, t, DT_INIT_ARRAY, DT_INIT_ARRAYSZ) != 0 ||
-      check_array(elf, t, DT_FINI_ARRAY, DT_FINI_ARRAYSZ) != 0)
-    return -1;
+  if (check_array(elf, t, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, &elf->init_array) != 0) return -1;
+  return check_array(elf, t, DT_FINI_ARRAY, DT_FINI_ARRAYSZ, &elf->fini_array);
+}
+
+/* Tags that come together. */
+static int check_pairs(const tvmgo_elf* elf, const tags* t) {
+  static const unsigned char pairs[][2] = {
+      {DT_RELA, DT_RELASZ},   {DT_RELA, DT_RELAENT},           {DT_JMPREL, DT_PLTRELSZ},
+      {DT_JMPREL, DT_PLTREL}, {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ},
+      {DT_RELR, DT_RELRSZ},   {DT_RELR, DT_RELRENT},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    if (has(t, pairs[i][0]) != has(t, pairs[i][1]))
+      return tvmgo_elf_corrupt(elf, "half of a pair of dynamic tags (%u, %u) is missing",
+                               pairs[i][0], pairs[i][1]);
   return 0;
 }
 
@@ -182,7 +193,8 @@ int tvmgo_elf_check_dynamic(tvmgo_elf* elf) {
     return -1;
   if (has(&t, DT_HASH) && place(elf, "the hash table", t.low[DT_HASH], 8, 4, &elf->hash) != 0)
     return -1;
-  if (place_relocations(elf, &t) != 0 || check_code(elf, &t) != 0 || check_names(elf) != 0)
+  elf->has_relr = has(&t, DT_RELR);
+  if (check_pairs(elf, &t) != 0 || place_relocations(elf, &t) != 0 || check_code(elf, &t) != 0 || check_names(elf) != 0)
     return -1;
   elf->versym = t.versym;
   return tvmgo_elf_check_versions(elf, t.verneed, t.verdef);

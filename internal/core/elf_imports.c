@@ -9,9 +9,11 @@
 
 #if defined(__x86_64__)
 #define R_COPY R_X86_64_COPY
+#define R_RELATIVE R_X86_64_RELATIVE
 enum { ADDEND_COUNTS = 0 }; /* GLOB_DAT and JUMP_SLOT ignore it */
 #else
 #define R_COPY R_AARCH64_COPY
+#define R_RELATIVE R_AARCH64_RELATIVE
 enum { ADDEND_COUNTS = 1 };
 #endif
 
@@ -108,6 +110,8 @@ static int read_relocations(tvmgo_elf* elf, tvmgo_elf_table* t) {
   const Elf64_Phdr* p = NULL;
   for (size_t i = 0; i < t->size / sizeof *r; i++) {
     size_t symbol = ELF64_R_SYM(r[i].r_info);
+    if (t == &elf->rela && i < elf->num_relative && ELF64_R_TYPE(r[i].r_info) != R_RELATIVE)
+      return tvmgo_elf_corrupt(elf, "relocation %zu is not relative", i); /* ld.so asserts it */
     if (ELF64_R_TYPE(r[i].r_info) == 0) continue;
     if (p == NULL || r[i].r_offset < p->p_vaddr || r[i].r_offset - p->p_vaddr > p->p_memsz ||
         width > p->p_memsz - (r[i].r_offset - p->p_vaddr))
@@ -188,9 +192,24 @@ static int plan_table(tvmgo_elf* elf, const tvmgo_elf_table* t, size_t first, in
   return 0;
 }
 
+/* ld.so calls each entry of such a list: all must have been made the address of code. */
+static int check_calls(const tvmgo_elf* elf, const tvmgo_elf_table* list) {
+  const Elf64_Rela* r = elf->rela.data;
+  uint64_t made = 0;
+  if (elf->has_relr) return 0; /* their values are in the data itself */
+  for (size_t i = 0; i < elf->rela.size / sizeof *r; i++) {
+    if (r[i].r_offset - list->vaddr >= list->size || r[i].r_offset % 8 != 0) continue;
+    const Elf64_Phdr* p = tvmgo_elf_load_at(elf, (uint64_t)r[i].r_addend, 1, 1);
+    made += ELF64_R_TYPE(r[i].r_info) == R_RELATIVE ? p != NULL && (p->p_flags & PF_X) != 0
+                                                     : ELF64_R_SYM(r[i].r_info) != 0;
+  }
+  return made >= list->size / 8 ? 0 : tvmgo_elf_corrupt(elf, "a constructor that is no code");
+}
+
 int tvmgo_elf_check_imports(tvmgo_elf* elf) {
   elf->num_symbols = elf->num_hashed > 0 ? elf->num_hashed : 1;
   if (read_relocations(elf, &elf->rela) != 0 || read_relocations(elf, &elf->jmprel) != 0 ||
+      check_calls(elf, &elf->init_array) != 0 || check_calls(elf, &elf->fini_array) != 0 ||
       read_symbols(elf) != 0 || tvmgo_elf_check_symbol_versions(elf) != 0)
     return -1;
   if (plan_table(elf, &elf->rela, elf->num_relative, 0) != 0) return -1;

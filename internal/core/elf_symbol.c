@@ -14,6 +14,7 @@ void tvmgo_elf_symbols_init(tvmgo_elf_symbols* t, const tvmgo_elf* elf, const ch
   t->sysv = elf->hash.vaddr == 0 ? NULL : (const uint32_t*)(const void*)(base + elf->hash.vaddr);
 }
 
+TVMGO_BEHIND_LD_SO
 const Elf64_Sym* tvmgo_elf_symbols_at(const tvmgo_elf_symbols* t, size_t i) {
   if (i >= t->num_symbols) return NULL;
   const Elf64_Sym* s = &t->symbols[i];
@@ -26,13 +27,15 @@ const Elf64_Sym* tvmgo_elf_symbols_at(const tvmgo_elf_symbols* t, size_t i) {
              : NULL;
 }
 
+TVMGO_BEHIND_LD_SO
 static const Elf64_Sym* match(const tvmgo_elf_symbols* t, size_t i, const char* name, size_t len) {
   const Elf64_Sym* s = tvmgo_elf_symbols_at(t, i);
   if (s == NULL || len >= t->strings_size - s->st_name) return NULL;
   const char* own = tvmgo_elf_symbols_name(t, s);
-  return memcmp(own, name, len) == 0 && own[len] == 0 ? s : NULL;
+  return tvmgo_same_bytes(own, name, len) && own[len] == 0 ? s : NULL;
 }
 
+TVMGO_BEHIND_LD_SO
 static const Elf64_Sym* find_gnu(const tvmgo_elf_symbols* t, const char* name, size_t len) {
   uint32_t h = 5381, num_buckets = t->gnu[0], first = t->gnu[1], words = t->gnu[2];
   for (size_t i = 0; i < len; i++) h = h * 33 + (unsigned char)name[i];
@@ -52,6 +55,7 @@ static const Elf64_Sym* find_gnu(const tvmgo_elf_symbols* t, const char* name, s
   return NULL;
 }
 
+TVMGO_BEHIND_LD_SO
 static const Elf64_Sym* find_sysv(const tvmgo_elf_symbols* t, const char* name, size_t len) {
   uint32_t h = 0, num_buckets = t->sysv[0];
   for (size_t i = 0; i < len; i++) {

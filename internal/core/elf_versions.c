@@ -17,6 +17,15 @@ static int broken(const tvmgo_elf* elf, int rc) {
   return rc < 0 ? -1 : tvmgo_elf_corrupt(elf, "its list of symbol versions is broken");
 }
 
+static uint32_t hash_of(const char* s) {
+  uint32_t h = 0;
+  for (; *s != 0; s++) {
+    h = (h << 4) + (unsigned char)*s;
+    h = (h ^ (h >> 24 & 0xf0)) & 0x0fffffff;
+  }
+  return h;
+}
+
 /* ld.so asserts that the library of each version is one it depends on. */
 static int is_needed(const tvmgo_elf* elf, const char* file) {
   for (const Elf64_Dyn* d = elf->dynamic.data; d->d_tag != DT_NULL; d++)
@@ -39,6 +48,7 @@ static int walk_needed(tvmgo_elf* elf, uint64_t at, unsigned* highest) {
       rc = fetch(elf, a, 4, &aux, sizeof aux);
       if (rc != 0 || aux.vna_name >= elf->strtab.size || ++steps > MAX_VERSIONS)
         return broken(elf, rc);
+      if (aux.vna_hash != hash_of(tvmgo_elf_string(elf, aux.vna_name))) return broken(elf, 1);
       unsigned number = aux.vna_other & 0x7fff;
       if (number > *highest) *highest = number;
       if (aux.vna_next == 0) break;
@@ -63,11 +73,8 @@ static int walk_defined(tvmgo_elf* elf, uint64_t at, unsigned* highest) {
 
 int tvmgo_elf_check_versions(tvmgo_elf* elf, uint64_t verneed, uint64_t verdef) {
   unsigned highest = 1; /* 0 and 1 are local and global */
-  if (verneed == 0 && verdef == 0) {
-    elf->versym = 0; /* ld.so does not look at it */
-    return 0;
-  }
-  if (elf->versym == 0) return broken(elf, 1);
+  int listed = verneed != 0 || verdef != 0;
+  if (listed != (elf->versym != 0)) return broken(elf, 1);
   if (verneed != 0 && walk_needed(elf, verneed, &highest) != 0) return -1;
   if (verdef != 0 && walk_defined(elf, verdef, &highest) != 0) return -1;
   elf->max_version = highest;

@@ -23,10 +23,26 @@ typedef struct {
   TVMValue* values;
   int* codes;
   void* heap;
+  TVMByteArray* bytes; /* of arguments that are short bytes: those have no array of their own */
 } classic_args;
+
+static int short_bytes(const TVMFFIAny* args, int32_t i, int32_t n, classic_args* out) {
+  if (out->bytes == NULL) {
+    out->bytes = malloc((size_t)n * sizeof *out->bytes);
+    if (out->bytes == NULL) return tvmgo_raise_oom();
+  }
+  out->bytes[i] = (TVMByteArray){args[i].v_bytes, args[i].small_str_len};
+  out->values[i].v_handle = &out->bytes[i];
+  out->codes[i] = kTVMBytes;
+  return 0;
+}
 
 static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, classic_args* out) {
   for (int32_t i = 0; i < n; i++) {
+    if (args[i].type_index == kTVMFFISmallBytes) {
+      if (short_bytes(args, i, n, out) != 0) return -1;
+      continue;
+    }
     if (tvmgo_classic_from_view(&args[i], bool_code, &out->values[i], &out->codes[i]) != 0)
       return tvmgo_raise_context("argument %d", (int)i);
   }
@@ -34,7 +50,7 @@ static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, cl
 }
 
 #define WITH_CLASSIC_ARGS(var, n)                                                       \
-  classic_args var = {NULL, NULL, NULL};                                                \
+  classic_args var = {NULL, NULL, NULL, NULL};                                          \
   if ((n) <= STACK_ARGS) {                                                              \
     var.values = alloca((size_t)(n) * sizeof(TVMValue) + 1);                            \
     var.codes = alloca((size_t)(n) * sizeof(int) + 1);                                  \
@@ -68,6 +84,7 @@ static int call_packed(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny
     else if (ret_code != kTVMNullptr)
       rc = tvmgo_any_from_classic_result(&ret, ret_code, result);
   }
+  free(a.bytes);
   free(a.heap);
   return rc;
 }
@@ -84,6 +101,7 @@ static int call_callback(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIA
       rc = classic_failed(rc);
     }
   }
+  free(a.bytes);
   free(a.heap);
   return rc;
 }

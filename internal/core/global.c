@@ -232,9 +232,9 @@ void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
 }
 
 static int check_name(const TVMFFIByteArray* name, const char* op) {
-  if (name == NULL || name->data == NULL || name->size == 0)
+  if (name == NULL || name->size == 0 || name->data == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the name is %s", op,
-                       name == NULL || name->data == NULL ? "NULL" : "empty");
+                       name != NULL && name->size == 0 ? "empty" : "NULL");
   return 0;
 }
 
@@ -245,6 +245,10 @@ int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, i
                        "Function",
                        (int)name->size, name->data,
                        f == NULL ? "NULL" : tvmgo_type_name(((TVMFFIObject*)f)->type_index));
+  if (memchr(name->data, 0, name->size) != NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "register global function %.*s: the name has a zero byte "
+                       "inside, so that generated code cannot ask for it",
+                       (int)name->size, name->data);
   return tvmgo_global_set(name->data, name->size, f, allow_override);
 }
 

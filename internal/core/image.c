@@ -60,6 +60,9 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
     tvmgo_elf_raise_missing(elf, name);
     return tvmgo_binding_find(name) == NULL ? FAILED : UNRESOLVED;
   }
+  if (strstr(why, strerror(ENOMEM)) != NULL || strstr(why, "cannot create") != NULL ||
+      strcmp(why, "cannot open shared object file") == 0) /* it says why in all other cases */
+    return tvmgo_raise_oom();
   int is_absent = strstr(why, "cannot open shared object file") != NULL;
   if (is_absent && !about_path)
     return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
@@ -292,6 +295,7 @@ int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigne
 /* ---- looking into one ---- */
 
 /* Address of a symbol of m, or NULL where it points out of the file. */
+TVMGO_BEHIND_LD_SO
 static void* address_of(const tvmgo_mapping* m, const Elf64_Sym* s, int* type) {
   *type = ELF64_ST_TYPE(s->st_info);
   char* p = m->base + s->st_value;
@@ -310,6 +314,7 @@ void* tvmgo_image_symbol(const tvmgo_image* image, const char* name, size_t len,
   return p;
 }
 
+TVMGO_BEHIND_LD_SO
 int tvmgo_image_each(const tvmgo_image* image,
                      int (*each)(void* ctx, const char* name, int type, void* address), void* ctx) {
   const tvmgo_mapping* m = mapping_of(image);

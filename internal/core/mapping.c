@@ -93,6 +93,7 @@ void tvmgo_mapping_release(tvmgo_mapping* m) {
   free(m);
 }
 
+TVMGO_BEHIND_LD_SO
 static int is_checked_file(const tvmgo_elf* elf, const struct link_map* map, const tvmgo_mapping* m) {
   if ((uintptr_t)map->l_ld - map->l_addr != elf->dynamic.vaddr) return 0;
   /* The program headers, if they are loaded: in the first segment, as a rule. */
@@ -105,11 +106,12 @@ static int is_checked_file(const tvmgo_elf* elf, const struct link_map* map, con
     if (!(p->p_flags & PF_R) || p->p_offset > h->e_phoff ||
         h->e_phoff - p->p_offset > p->p_filesz || size > p->p_filesz - (h->e_phoff - p->p_offset))
       continue;
-    return memcmp((const char*)r->start + (h->e_phoff - p->p_offset), elf->phdr, size) == 0;
+    return tvmgo_same_bytes((const char*)r->start + (h->e_phoff - p->p_offset), elf->phdr, size);
   }
   return 1;
 }
 
+TVMGO_BEHIND_LD_SO
 int tvmgo_mapping_attach(tvmgo_mapping* m, const tvmgo_elf* elf, void* handle) {
   struct link_map* map = NULL;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) {

@@ -204,6 +204,9 @@ static int env_lookup(void* ctx, const char* name, TVMFFIObjectHandle* out) {
     tvmgo_object_release(f); /* borrowed from the table, as this convention wants it */
     return 0;
   }
+  if (((TVMFFIObject*)ctx)->type_index != kTVMFFIModule)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "look up function %s: the context is of type %s, not Module",
+                       name, tvmgo_type_name(((TVMFFIObject*)ctx)->type_index));
   return tvmgo_module_env_lookup(ctx, name, (TVMFFIObject**)out);
 }
 

@@ -50,8 +50,9 @@ tvmgo_module* tvmgo_module_new(const tvmgo_module_class* cls, const char* kind, 
 int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
                       tvmgo_module** out);
 
-/* Loads a file of any registered format; "" or NULL takes the suffix. Owned. builtins_module.c */
-int tvmgo_load_from_file(const char* path, const char* format, tvmgo_module** out);
+/* Loads a file of any registered format; "" or NULL takes the suffix. flags are TVMGO_IMAGE_*, for
+ * shared libraries. Owned. builtins_module.c */
+int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out);
 
 /* Calls visit(ctx, m) for root and everything it imports, each module once, depth first, until it
  * returns non-zero, which is the result; -1 also when memory is out. module_walk.c */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_us(const struct dl_phdr_info* info) {
+TVMGO_BEHIND_LD_SO static int is_us(const struct dl_phdr_info* info) {
   static const char here;
   uintptr_t p = (uintptr_t)&here;
   for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -18,7 +18,7 @@ static int is_us(const struct dl_phdr_info* info) {
 }
 
 /* Runs under the dynamic linker's lock: calls nothing of it. */
-static int note(struct dl_phdr_info* info, size_t size, void* ctx) {
+TVMGO_BEHIND_LD_SO static int note(struct dl_phdr_info* info, size_t size, void* ctx) {
   tvmgo_loaded* l = ctx;
   (void)size;
   if (l->count == l->cap) {
@@ -29,10 +29,11 @@ static int note(struct dl_phdr_info* info, size_t size, void* ctx) {
     l->cap *= 2;
   }
   l->bases[l->count++] = info->dlpi_addr;
-  const char* slash = strrchr(info->dlpi_name, '/');
-  const char* name = slash == NULL ? info->dlpi_name : slash + 1;
-  if (!l->has_peer && strncmp(name, "libtvm", 6) == 0 && tvmgo_elf_is_runtime_library(name) &&
-      !is_us(info))
+  const char* name = info->dlpi_name;
+  for (const char* p = name; *p != 0; p++)
+    if (*p == '/') name = p + 1;
+  if (name[0] == 'l' && name[1] == 'i' && name[2] == 'b' && name[3] == 't' &&
+      tvmgo_elf_is_runtime_library(name) && !is_us(info))
     l->has_peer = 1;
   return 0;
 }

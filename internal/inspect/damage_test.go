@@ -99,6 +99,9 @@ func TestRead_EndlessChain(t *testing.T) {
 }
 
 func FuzzInspect(f *testing.F) {
+	for _, name := range smallest {
+		f.Add(loadSmall(f, name))
+	}
 	for _, name := range libraries(f) {
 		f.Add(load(f, name))
 	}

@@ -11,12 +11,7 @@ import (
 
 // File inspects the library at a path.
 func File(path string) (*Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, openError(path, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path) // opening a pipe would wait
 	if err != nil {
 		return nil, openError(path, err)
 	}
@@ -26,6 +21,11 @@ func File(path string) (*Report, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("inspect %s: not a regular file: copy it to one", path)
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	defer f.Close()
 	return Read(path, f, info.Size())
 }
 

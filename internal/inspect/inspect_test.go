@@ -131,9 +131,9 @@ func TestRead_WithoutSections(t *testing.T) {
 
 func TestRead_DamagedBlobIsAProblem(t *testing.T) {
 	data := load(t, "modern/gpu_opencl.so")
-	at := bytes.Index(data, []byte("opencl"))
+	at := bytes.Index(data, []byte("\x06\x00\x00\x00\x00\x00\x00\x00opencl"))
 	require.Positive(t, at)
-	binary.LittleEndian.PutUint64(data[at-8:], 1<<60) // the length of the kind
+	binary.LittleEndian.PutUint64(data[at:], 1<<60) // the length of the kind
 	report, err := inspectBytes("x.so", data)
 	require.NoError(t, err)
 	require.Len(t, report.Functions, 3)

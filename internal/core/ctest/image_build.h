@@ -7,6 +7,12 @@
 
 #include <unistd.h>
 
+#if CHECK_TSAN
+/* The dynamic linker's own locks are invisible to the sanitizer. */
+const char* __tsan_default_suppressions(void);
+const char* __tsan_default_suppressions(void) { return "called_from_lib:ld-linux\n"; }
+#endif
+
 static char build_dir[256];
 
 static inline void build_remove(void) {

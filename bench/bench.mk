@@ -1,0 +1,12 @@
+# make bench       libtvmgo.so against Apache TVM's libraries, in one run (bench/README.md)
+# make bench-once  every Go benchmark of the repository once, so that none of them rots
+
+BENCH_ROUNDS ?= 21
+
+.PHONY: bench bench-once
+bench: dist
+	build/deps.sh
+	$(GO) run ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
+
+bench-once:
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...

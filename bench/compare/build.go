@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// programs are the C programs of a comparison, built for both libraries.
+type programs struct {
+	ours, peer           string // bench/side
+	oursStart, peerStart string // bench/side/start.c
+	open                 string // bench/side/open.c
+	blob1K, blob64M      string // libraries that carry a blob
+	oursLib              string
+	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
+}
+
+const (
+	blobKind = "benchblob" // the loader is registered by bench/side/load.c
+	small    = 1 << 10
+	large    = 64 << 20
+)
+
+func run(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// peerLibraries finds the libraries of Apache TVM's wheels in a virtual environment.
+func peerLibraries(venv string) ([]string, error) {
+	var libs []string
+	for _, name := range []string{"tvm_ffi/lib/libtvm_ffi.so", "tvm/lib/libtvm_runtime.so"} {
+		found, _ := filepath.Glob(filepath.Join(venv, "lib/python*/site-packages", name))
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no %s below %s: run build/deps.sh", name, venv)
+		}
+		path, err := filepath.Abs(found[0])
+		if err != nil {
+			return nil, err
+		}
+		libs = append(libs, path)
+	}
+	return libs, nil
+}
+
+// build compiles everything into dir. It is run from the root of the repository.
+func build(dir, lib, venv string) (*programs, error) {
+	lib, err := filepath.Abs(lib)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(lib); err != nil {
+		return nil, fmt.Errorf("%w: run make dist", err)
+	}
+	peer, err := peerLibraries(venv)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	p := &programs{
+		ours: in("side-ours"), peer: in("side-peer"),
+		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
+		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"),
+		oursLib: lib, peerLibs: peer,
+	}
+	var sideSources []string
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime"} {
+		sideSources = append(sideSources, "bench/side/"+name+".c")
+	}
+	compile := func(out string, sources []string, extra ...string) error {
+		// The same alignment on both sides: a loop of three nanoseconds feels where it lies.
+		args := append([]string{"-std=gnu11", "-O2", "-falign-functions=64", "-falign-loops=64", "-Wall", "-Wextra",
+			"-Iinclude", "-o", out}, sources...)
+		return run("cc", append(args, extra...)...)
+	}
+	withOurs := append([]string{"-DBENCH_CLASSIC"}, linkWith(lib)...)
+	withPeer := linkWith(peer[1], peer[0])
+	for _, step := range []func() error{
+		func() error { return compile(p.ours, sideSources, withOurs...) },
+		func() error { return compile(p.peer, sideSources, withPeer...) },
+		func() error { return compile(p.oursStart, []string{"bench/side/start.c"}, linkWith(lib)...) },
+		func() error { return compile(p.peerStart, []string{"bench/side/start.c"}, withPeer...) },
+		func() error { return compile(p.open, []string{"bench/side/open.c"}, "-ldl") },
+		func() error { return buildBlob(p.blob1K, small) },
+		func() error { return buildBlob(p.blob64M, large) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// linkWith are the flags that link a program with libraries by path, each needed even if unused.
+func linkWith(libs ...string) []string {
+	flags := []string{"-Wl,--no-as-needed"}
+	for _, l := range libs {
+		flags = append(flags, l, "-Wl,-rpath,"+filepath.Dir(l))
+	}
+	return flags
+}
+
+// buildBlob links a library with a function, a context slot and a blob that lists the library itself
+// and one module of blobKind with a payload of size bytes.
+func buildBlob(out string, size int) error {
+	u64 := binary.LittleEndian.AppendUint64
+	text := func(b []byte, s string) []byte { return append(u64(b, uint64(len(s))), s...) }
+	var b []byte
+	for _, v := range []uint64{3, 0, 1, 1, 1, 1} { // import tree: rows 0,1,1; child 1
+		b = u64(b, v)
+	}
+	b = text(text(b, "_lib"), blobKind)
+	b = u64(b, uint64(size))
+	blob := u64(nil, uint64(len(b)+size))
+	blob = append(blob, b...)
+	for i := range size {
+		blob = append(blob, byte(i*2654435761>>13))
+	}
+	base := strings.TrimSuffix(out, ".so")
+	if err := os.WriteFile(base+".bin", blob, 0o666); err != nil {
+		return err
+	}
+	source := fmt.Sprintf(`	.section .note.GNU-stack,"",@progbits
+	.section .rodata
+	.balign 64
+	.globl __tvm_ffi__library_bin
+	.type __tvm_ffi__library_bin, @object
+__tvm_ffi__library_bin:
+	.incbin %q
+	.size __tvm_ffi__library_bin, .-__tvm_ffi__library_bin
+	.bss
+	.balign 8
+	.globl __tvm_ffi__library_ctx
+	.type __tvm_ffi__library_ctx, @object
+	.size __tvm_ffi__library_ctx, 8
+__tvm_ffi__library_ctx:
+	.zero 8
+`, base+".bin")
+	if err := os.WriteFile(base+".S", []byte(source), 0o666); err != nil {
+		return err
+	}
+	code := "int __tvm_ffi_nothing(void* f, const void* args, int n, void* result) { return 0; }\n"
+	if err := os.WriteFile(base+".c", []byte(code), 0o666); err != nil {
+		return err
+	}
+	if err := run("cc", "-O2", "-fPIC", "-shared", "-o", out, base+".c", base+".S"); err != nil {
+		return err
+	}
+	return os.Remove(base + ".bin")
+}

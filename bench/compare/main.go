@@ -1,0 +1,197 @@
+// Command compare measures libtvmgo.so against the libraries of Apache TVM's wheels, in alternating
+// rounds of one run, and prints a table of medians beside the targets. Run it from the root of the
+// repository, after make dist and build/deps.sh; make bench does all three.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+type config struct {
+	lib, venv, dir, out string
+	rounds              int
+	sample              time.Duration
+	only                string
+}
+
+func main() {
+	var c config
+	flag.StringVar(&c.lib, "lib", "dist/lib/libtvmgo.so", "our library")
+	flag.StringVar(&c.venv, "venv", "build/.cache/venv", "virtual environment with Apache TVM's wheels")
+	flag.StringVar(&c.dir, "dir", "build/.cache/bench", "folder for the programs")
+	flag.StringVar(&c.out, "out", "bench/results", `folder for the result file; "" writes none`)
+	flag.StringVar(&c.only, "only", "", "measure only rows whose name matches this expression; writes no file")
+	flag.IntVar(&c.rounds, "rounds", 21, "alternating rounds")
+	flag.DurationVar(&c.sample, "sample", 5*time.Millisecond, "least length of a sample")
+	flag.Parse()
+	if err := compare(c); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func compare(c config) error {
+	only, err := regexp.Compile(c.only)
+	if err != nil {
+		return err
+	}
+	p, err := build(c.dir, c.lib, c.venv)
+	if err != nil {
+		return err
+	}
+	m := describe(c.venv)
+	s, err := newSampler(p, c)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	needed := map[string]bool{}
+	for _, r := range table {
+		if only.MatchString(r.ID) {
+			rows = append(rows, r)
+			needed[r.Ours], needed[r.Base] = true, true
+		}
+	}
+	results, err := s.measure(needed, c.rounds)
+	if err != nil {
+		return err
+	}
+	r := newReport(m, c, rows, results, s.goAPI.allocs)
+	r.print(os.Stdout)
+	if c.out == "" || c.only != "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.out, 0o777); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.out, r.Date+"-cpu.json")
+	fmt.Println("\nwritten to", path)
+	return os.WriteFile(path, append(b, '\n'), 0o666)
+}
+
+// sampler takes samples of any measure.
+type sampler struct {
+	p          *programs
+	dir        string
+	sideArgs   []string
+	ours, peer *side // of the group that is being measured
+	goAPI      *goAPI
+}
+
+func newSampler(p *programs, c config) (*sampler, error) {
+	const artifacts = "testdata/artifacts/modern/"
+	g, err := newGoAPI(artifacts+"addone_llvm.so", c.sample)
+	if err != nil {
+		return nil, err
+	}
+	return &sampler{p: p, dir: c.dir, goAPI: g, sideArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
+		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
+}
+
+// start begins a group with a fresh process for each library, so that no row meets what another one
+// left behind: open files, spinning threads.
+func (s *sampler) start() (err error) {
+	if s.ours, err = startSide(s.p.ours, s.sideArgs...); err != nil {
+		return err
+	}
+	s.peer, err = startSide(s.p.peer, s.sideArgs...)
+	return err
+}
+
+func (s *sampler) stop() error {
+	return errors.Join(s.ours.close(), s.peer.close())
+}
+
+func (s *sampler) sample(measure string) (float64, error) {
+	const small = "testdata/artifacts/modern/multi_llvm.so"
+	switch measure {
+	case "go.bound":
+		return s.goAPI.boundCall()
+	case "go.empty":
+		return s.goAPI.emptyCall()
+	case "ours.start":
+		return wallTime(s.p.oursStart, small)
+	case "peer.start":
+		return wallTime(s.p.peerStart, small)
+	case "ours.open":
+		return openTime(s.p.open, s.p.oursLib)
+	case "peer.open":
+		return openTime(s.p.open, s.p.peerLibs...)
+	case "peer.open-ffi":
+		return openTime(s.p.open, s.p.peerLibs[0])
+	case "ours.size":
+		return strippedSize(s.dir, s.p.oursLib)
+	case "peer.size":
+		return strippedSize(s.dir, s.p.peerLibs...)
+	}
+	who, row, _ := strings.Cut(measure, ".")
+	if who == "ours" {
+		return s.ours.sample(row)
+	}
+	return s.peer.sample(row)
+}
+
+// measure takes the medians of alternating rounds of every group.
+func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summary, error) {
+	results := map[string]summary{}
+	for i, g := range groups {
+		fmt.Fprintf(os.Stderr, "\r%d/%d ", i+1, len(groups))
+		if err := s.start(); err != nil {
+			return nil, err
+		}
+		samples, err := s.alternate(g, needed, rounds)
+		if err := errors.Join(err, s.stop()); err != nil {
+			return nil, err
+		}
+		for m, v := range samples {
+			results[m] = summarize(v)
+		}
+	}
+	fmt.Fprint(os.Stderr, "\r")
+	for m := range needed {
+		if strings.HasSuffix(m, ".size") {
+			v, err := s.sample(m)
+			if err != nil {
+				return nil, err
+			}
+			results[m] = summarize([]float64{v})
+		}
+	}
+	return results, nil
+}
+
+// alternate measures a group round by round. The first round, in which every measure also finds out
+// how often to repeat, does not count.
+func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[string][]float64, error) {
+	samples := map[string][]float64{}
+	for round := range rounds + 1 {
+		for _, m := range g.measures {
+			if !needed[m] {
+				continue
+			}
+			if g.quiet {
+				time.Sleep(5 * time.Millisecond)
+			}
+			v, err := s.sample(m)
+			if err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				samples[m] = append(samples[m], v)
+			}
+		}
+	}
+	return samples, nil
+}

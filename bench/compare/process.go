@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const processesPerSample = 7
+
+// wallTime starts a program and waits for its end: nanoseconds, the median of a few.
+func wallTime(argv ...string) (float64, error) {
+	files := []uintptr{0, 1, 2}
+	env := os.Environ()
+	var took []float64
+	for range processesPerSample {
+		var status syscall.WaitStatus
+		from := time.Now()
+		pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: env, Files: files})
+		if err != nil {
+			return 0, err
+		}
+		for {
+			_, err = syscall.Wait4(pid, &status, 0, nil)
+			if err != syscall.EINTR {
+				break
+			}
+		}
+		took = append(took, float64(time.Since(from)))
+		if err != nil {
+			return 0, err
+		}
+		if status.ExitStatus() != 0 {
+			return 0, fmt.Errorf("%s: exit status %d", argv[0], status.ExitStatus())
+		}
+	}
+	return summarize(took).Median, nil
+}
+
+// openTime is how long a fresh process takes to dlopen libraries: nanoseconds, the median of a few.
+func openTime(program string, libs ...string) (float64, error) {
+	var took []float64
+	for range processesPerSample {
+		out, err := exec.Command(program, libs...).Output()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", program, err)
+		}
+		ns, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			return 0, err
+		}
+		took = append(took, ns)
+	}
+	return summarize(took).Median, nil
+}
+
+// strippedSize is the size of copies of libraries without symbols that nobody needs, in bytes.
+func strippedSize(dir string, libs ...string) (float64, error) {
+	var total int64
+	for _, lib := range libs {
+		out := filepath.Join(dir, "stripped-"+filepath.Base(lib))
+		if err := run("strip", "--strip-unneeded", "-o", out, lib); err != nil {
+			return 0, err
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			return 0, err
+		}
+		total += info.Size()
+	}
+	return float64(total), nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// report is one run as it is written to a file. Times are nanoseconds, sizes bytes.
+type report struct {
+	Date     string             `json:"date"`
+	Machine  machine            `json:"machine"`
+	Rounds   int                `json:"rounds"`
+	SampleNS int64              `json:"sample_ns"`
+	Rows     []reportRow        `json:"rows"`
+	Measures map[string]summary `json:"measures"`
+}
+
+type reportRow struct {
+	ID     string  `json:"id"`
+	What   string  `json:"what"`
+	Ours   float64 `json:"ours"`
+	Base   float64 `json:"base"`
+	Value  float64 `json:"value"`
+	Target string  `json:"target,omitempty"`
+	Met    bool    `json:"met"`
+	Note   string  `json:"note,omitempty"`
+
+	text string
+}
+
+func newReport(m machine, c config, rows []row, results map[string]summary, allocs float64) *report {
+	r := &report{
+		Date: time.Now().Format(time.DateOnly), Machine: m, Rounds: c.rounds,
+		SampleNS: c.sample.Nanoseconds(), Measures: results,
+	}
+	for _, w := range rows {
+		ours, base := results[w.Ours].Median, results[w.Base].Median
+		out := reportRow{ID: w.ID, What: w.What, Ours: ours, Base: base}
+		out.Value, out.text, out.Target, out.Met = w.verdict(ours, base)
+		if w.ID == "go-bound" {
+			// The runtime itself allocates now and then: less than one per thousand calls is none.
+			out.Note = fmt.Sprintf("%.0f allocations", allocs)
+			out.Met = out.Met && allocs < 1e-3
+		}
+		r.Rows = append(r.Rows, out)
+	}
+	return r
+}
+
+func (r *report) print(w io.Writer) {
+	m := r.Machine
+	fmt.Fprintf(w, "%s, commit %s\n%s, %d cores, governor %s, load %s, Linux %s\n%s, %s\npeer: %s\nmedians of %d alternating rounds\n\n",
+		r.Date, m.Commit, m.CPU, m.Cores, m.Governor, m.Load, m.Kernel, m.Go, m.CC, m.Peer, r.Rounds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "what\tours\tbase\tresult\ttarget\t")
+	for _, row := range r.Rows {
+		show := duration
+		if row.ID == "size" {
+			show = func(bytes float64) string { return fmt.Sprintf("%.2f MB", bytes/1e6) }
+		}
+		verdict := strings.TrimSpace(row.Note)
+		switch {
+		case row.Target == "":
+		case row.Met:
+			verdict = strings.TrimSpace("met " + verdict)
+		default:
+			verdict = strings.TrimSpace("MISSED " + verdict)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.What, show(row.Ours), show(row.Base), row.text, row.Target, verdict)
+	}
+	t.Flush()
+}

@@ -1,0 +1,104 @@
+package main
+
+import "fmt"
+
+// A row of the table: two measures and what their relation should be.
+type row struct {
+	ID    string
+	What  string
+	Ours  string // measure
+	Base  string // measure that Ours is compared with
+	Limit float64
+	// Limit bounds Ours/Base, or Ours-Base, or is absent: the row is there for the record.
+	Relation relation
+}
+
+type relation int
+
+const (
+	ratio relation = iota
+	difference
+	record
+)
+
+// The table of targets. Measures are "side.row", see bench/side for what each does.
+var table = []row{
+	{"call", "TVMFFIFunctionCall, C function, 2 ints", "ours.call", "peer.call", 0.9, ratio},
+	{"call-direct", "  the same called directly", "ours.call-direct", "peer.call-direct", 0, record},
+	{"call-classic", "classic TVMFuncCall of the same", "ours.call-classic", "peer.call", 1.7, ratio},
+	{"call-classic-callback", "  TVMFuncCall of a classic callback", "ours.call-classic-callback", "peer.call", 0, record},
+	{"call-null", "TVMFFIFunctionCall of the same, made without self", "ours.call-null", "peer.call-null", 0.9, ratio},
+	{"addone", "addone of addone_llvm.so, n=1, 2 tensors", "ours.addone", "peer.addone", 0.8, ratio},
+	{"addone-direct", "  the same called directly", "ours.addone-direct", "peer.addone-direct", 0, record},
+	{"vadd-serial", "vadd of multi_c.so, n=1, 3 tensors", "ours.vadd-serial", "peer.vadd-serial", 0.8, ratio},
+	{"vadd-parallel", "vadd of multi_llvm.so, n=1, 3 tensors", "ours.vadd-parallel", "peer.vadd-parallel", 0.8, ratio},
+	{"go-bound", "Go bound call of addone (base: empty cgo call)", "go.bound", "go.empty", 10, difference},
+	{"lookup-global", "global lookup, hit", "ours.lookup-global", "peer.lookup-global", 0.3, ratio},
+	{"lookup-module", "module function lookup, hit", "ours.lookup-module", "peer.lookup-module", 0.5, ratio},
+	{"lookup-module-classic", "  TVMModGetFunction", "ours.lookup-module-classic", "peer.lookup-module", 0.5, ratio},
+	{"load", "load addone_llvm.so + function + free", "ours.load", "peer.load", 1.25, ratio},
+	{"load-libm", "load multi_llvm.so (needs libm) + function + free", "ours.load-libm", "peer.load-libm", 1.25, ratio},
+	{"load-classic", "  TVMModLoadFromFile of addone_llvm.so", "ours.load-classic", "peer.load", 1.25, ratio},
+	{"load-blob", "load with a 64 MiB blob (base: ours with 1 KiB)", "ours.load-blob-64m", "ours.load-blob-1k", 100e3, difference},
+	{"load-blob-peer", "  against the peer", "ours.load-blob-64m", "peer.load-blob-64m", 0, record},
+	{"tensor", "tensor alloc + free, 1 KiB", "ours.tensor", "peer.tensor", 0.75, ratio},
+	{"tensor-classic", "  TVMArrayAlloc + TVMArrayFree", "ours.tensor-classic", "peer.tensor", 0.75, ratio},
+	{"workspaces", "4 nested workspaces, alloc + free", "ours.workspaces", "peer.workspaces", 0.35, ratio},
+	{"launch", "ParallelLaunch, empty, 2 workers", "ours.launch", "peer.launch", 0.2, ratio},
+	{"launch-floor", "  two threads that hand a word to and fro", "ours.handover", "peer.launch", 0, record},
+	{"start", "C process: start, load, call, exit", "ours.start", "peer.start", 0.8, ratio},
+	{"open", "dlopen of the library", "ours.open", "peer.open", 0.5, ratio},
+	{"open-ffi", "  against libtvm_ffi.so alone", "ours.open", "peer.open-ffi", 0, record},
+	{"size", "library to ship, stripped", "ours.size", "peer.size", 0.6, ratio},
+}
+
+// A group is measures that alternate with one another, in this order, round by round.
+type group struct {
+	measures []string
+	quiet    bool // pauses between samples: worker threads spin for a while after a launch
+}
+
+var groups = []group{
+	{measures: []string{"ours.call", "peer.call", "ours.call-direct", "peer.call-direct", "ours.call-null", "peer.call-null", "ours.call-classic", "ours.call-classic-callback"}},
+	{measures: []string{"ours.addone", "peer.addone", "ours.addone-direct", "peer.addone-direct"}},
+	{measures: []string{"ours.vadd-serial", "peer.vadd-serial"}},
+	{measures: []string{"go.bound", "go.empty"}},
+	{measures: []string{"ours.lookup-global", "peer.lookup-global"}},
+	{measures: []string{"ours.lookup-module", "peer.lookup-module", "ours.lookup-module-classic"}},
+	{measures: []string{"ours.load", "peer.load", "ours.load-classic"}},
+	{measures: []string{"ours.load-libm", "peer.load-libm"}},
+	{measures: []string{"ours.load-blob-64m", "ours.load-blob-1k", "peer.load-blob-64m", "peer.load-blob-1k"}},
+	{measures: []string{"ours.tensor", "peer.tensor", "ours.tensor-classic"}},
+	{measures: []string{"ours.workspaces", "peer.workspaces"}},
+	{measures: []string{"ours.start", "peer.start"}},
+	{measures: []string{"ours.open", "peer.open", "peer.open-ffi"}},
+	{measures: []string{"ours.vadd-parallel", "peer.vadd-parallel"}, quiet: true},
+	{measures: []string{"ours.launch", "peer.launch", "ours.handover"}, quiet: true},
+}
+
+// verdict compares the medians of a row. met is true for rows without a limit.
+func (r row) verdict(ours, base float64) (value float64, text, target string, met bool) {
+	switch r.Relation {
+	case difference:
+		value = ours - base
+		return value, "+" + duration(value), "≤ +" + duration(r.Limit), value <= r.Limit
+	case record:
+		value = ours / base
+		return value, fmt.Sprintf("%.2f ×", value), "", true
+	default:
+		value = ours / base
+		return value, fmt.Sprintf("%.2f ×", value), fmt.Sprintf("≤ %.2f ×", r.Limit), value <= r.Limit
+	}
+}
+
+// duration prints nanoseconds with three digits.
+func duration(ns float64) string {
+	switch {
+	case ns < 1e3:
+		return fmt.Sprintf("%.3g ns", ns)
+	case ns < 1e6:
+		return fmt.Sprintf("%.3g µs", ns/1e3)
+	default:
+		return fmt.Sprintf("%.3g ms", ns/1e6)
+	}
+}

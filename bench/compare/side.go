@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// side is a running C program that measures rows of one library on request (bench/side).
+type side struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startSide(path string, args ...string) (*side, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "TVM_NUM_THREADS=2")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &side{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
+}
+
+// sample measures a row: nanoseconds of one operation.
+func (s *side) sample(row string) (float64, error) {
+	if _, err := fmt.Fprintln(s.in, row); err != nil {
+		return 0, fmt.Errorf("%s: row %s: %w", s.cmd.Path, row, err)
+	}
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("%s: row %s: %w", s.cmd.Path, row, err)
+	}
+	return strconv.ParseFloat(strings.TrimSpace(line), 64)
+}
+
+func (s *side) close() error {
+	s.in.Close()
+	return s.cmd.Wait()
+}

@@ -1,0 +1,128 @@
+package main_test
+
+import (
+	"debug/elf"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the lists in testdata anew")
+
+// golden compares lines with a list in testdata.
+func golden(t *testing.T, file string, got []string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, strings.Fields(string(want)), got, "if this is meant: go test ./capi -update")
+}
+
+func openLibrary(t *testing.T) *elf.File {
+	t.Helper()
+	f, err := elf.Open(newLab(t).library())
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// What nm -D --defined-only shows.
+func exported(t *testing.T) []string {
+	t.Helper()
+	symbols, err := openLibrary(t).DynamicSymbols()
+	require.NoError(t, err)
+	var names []string
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestLibrary_ExportsTheABIAndNothingElse(t *testing.T) {
+	golden(t, "exports.txt", exported(t))
+}
+
+// A program that compiles against the headers also links, and nothing is exported that no header declares.
+func TestLibrary_ExportsWhatTheHeadersDeclare(t *testing.T) {
+	declaration := regexp.MustCompile(`(?:TVM_DLL|TVM_FFI_DLL)\s[^;{(]*?\b(TVM\w+)\(`)
+	var declared []string
+	include := newLab(t).path("include")
+	require.NoError(t, filepath.WalkDir(include, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			declared = append(declared, m[1])
+		}
+		return err
+	}))
+	slices.Sort(declared)
+	require.Equal(t, slices.Compact(declared), exported(t))
+}
+
+func TestLibrary_IsInstallable(t *testing.T) {
+	f := openLibrary(t)
+	soname, err := f.DynString(elf.DT_SONAME)
+	require.NoError(t, err)
+	require.Equal(t, []string{"libtvmgo.so.0"}, soname)
+	l := newLab(t)
+	for _, name := range []string{"libtvmgo.so", "libtvmgo.so.0"} {
+		target, err := os.Readlink(l.path("lib", name))
+		require.NoError(t, err)
+		require.False(t, filepath.IsAbs(target))
+	}
+	headers, err := filepath.Glob(l.path("lib", "*.h"))
+	require.NoError(t, err)
+	require.Empty(t, headers, "cgo's header is nobody's interface")
+}
+
+// The library asks nothing of a machine but the C library.
+func TestLibrary_StartsAnywhere(t *testing.T) {
+	f := openLibrary(t)
+	needed, err := f.ImportedLibraries()
+	require.NoError(t, err)
+	for _, name := range needed {
+		require.Contains(t, []string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, name)
+	}
+	for _, tag := range []elf.DynTag{elf.DT_TEXTREL, elf.DT_RPATH, elf.DT_RUNPATH} {
+		values, err := f.DynValue(tag)
+		require.NoError(t, err)
+		require.Empty(t, values, tag)
+	}
+	flags, err := f.DynValue(elf.DT_FLAGS)
+	require.NoError(t, err)
+	for _, v := range flags {
+		require.Zero(t, elf.DynFlag(v)&elf.DF_TEXTREL)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_GNU_STACK {
+			require.Zero(t, p.Flags&elf.PF_X, "executable stack")
+		}
+		if p.Type == elf.PT_LOAD {
+			require.NotEqual(t, elf.PF_W|elf.PF_X, p.Flags&(elf.PF_W|elf.PF_X), "writable code")
+		}
+	}
+
+	// Alone in a folder, without an environment, from another one.
+	l := newLab(t)
+	host := dlopenHost(t)
+	away := filepath.Join(t.TempDir(), "an odd 'place'")
+	require.NoError(t, os.Mkdir(away, 0o755))
+	data, err := os.ReadFile(l.library())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(away, "renamed.so"), data, 0o644))
+	l.runOK(t, nil, "env", "-i", "-C", "/", host, filepath.Join(away, "renamed.so"), "lookup", "ffi.Array", "runtime.NumThreads")
+}

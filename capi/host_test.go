@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var hostOnce sync.Once
+
+// dlopenHost is the program dlopen_test.c, which isn't linked with the library.
+func dlopenHost(t *testing.T) string {
+	t.Helper()
+	l := newLab(t)
+	hostOnce.Do(func() { l.compile(t, "dlopen_test", "dlopen_test.c", "-ldl") })
+	return l.path("bin", "dlopen_test")
+}
+
+// C's first call must not depend on how far Go's own initialisation has come, so each process asks once.
+func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
+	const processes = 20 // of each kind
+	l, host := newLab(t), dlopenHost(t)
+	var want []string
+	for range processes {
+		r := l.run(t, nil, host, l.library(), "globals")
+		require.True(t, r.ok, r.out)
+		names := strings.Fields(r.out)
+		if want == nil {
+			golden(t, "globals.txt", names)
+			want = names
+		}
+		require.Equal(t, want, names)
+	}
+	for range processes {
+		l.runOK(t, nil, append([]string{host, l.library(), "lookup"}, want...)...)
+	}
+}
+
+func TestHost_OpensLibraryLocally(t *testing.T) {
+	t.Parallel()
+	l, host := newLab(t), dlopenHost(t)
+	for _, file := range []string{l.modern("multi_c"), l.modern("multi_llvm"), l.classic("multi_llvm"), l.modern("multi_c_now")} {
+		for _, env := range [][]string{nil, {"LD_BIND_NOW=1"}, {"TVMGO_PRIVATE_LOAD=1"}} {
+			l.runOK(t, env, host, l.library(), "vadd", file)
+		}
+	}
+}
+
+// Go's runtime takes some signals; the host's handlers and defaults stay in force.
+func TestHost_SignalHandlersStay(t *testing.T) {
+	t.Parallel()
+	l, host := newLab(t), dlopenHost(t)
+	file := l.modern("gpu_opencl")
+	for _, when := range []string{"before", "after", "ignored"} {
+		l.runOK(t, nil, host, l.library(), "signals", file, when)
+	}
+	require.Equal(t, syscall.SIGINT, l.run(t, nil, host, l.library(), "signals", file, "none").signal)
+}
+
+func TestHost_LeavesWhileThreadsWork(t *testing.T) {
+	t.Parallel()
+	l, host := newLab(t), dlopenHost(t)
+	for range 10 {
+		for _, file := range []string{l.modern("multi_c"), l.classic("addone_llvm")} {
+			r := l.run(t, nil, host, l.library(), "exit", file)
+			require.True(t, r.ok, r.out)
+		}
+	}
+}
+
+func TestHammer(t *testing.T) {
+	l := newLab(t)
+	program := l.compile(t, "hammer_test", "hammer_test.c", l.linked()...)
+	files := []string{l.modern("addone_llvm"), l.modern("multi_llvm"), l.modern("multi_c"), l.classic("addone_llvm"),
+		l.classic("multi_llvm"), l.modern("multi_c_now")}
+	for _, c := range []struct {
+		name  string
+		files []string
+		env   []string
+	}{
+		{"threads", files, nil},
+		{"threads", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
+		{"short", files[1:2], nil},
+		{"cycles", files, nil},
+		{"cycles", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
+	} {
+		t.Run(strings.Join(append([]string{c.name}, c.env...), "/"), func(t *testing.T) {
+			l.runOK(t, c.env, append([]string{program, c.name}, c.files...)...)
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lab is where the built library is tested: a folder far from the source tree with copies of all that
+// a test may touch. Programs run in it with a clean environment and, where this process may do so, with
+// an empty file system mounted over the source tree.
+type lab struct {
+	dir  string
+	root string   // of the source tree
+	hide []string // what goes before every command
+}
+
+// path joins names to the lab's folder: lib, include (of dist), src, artifacts, bin.
+func (l *lab) path(names ...string) string {
+	return filepath.Join(append([]string{l.dir}, names...)...)
+}
+
+func (l *lab) library() string { return l.path("lib", "libtvmgo.so") }
+
+// modern and classic name a module exported by Apache TVM. multi_c_now is multi_c linked with `-z now`.
+func (l *lab) modern(name string) string  { return l.path("artifacts", "modern", name+".so") }
+func (l *lab) classic(name string) string { return l.path("artifacts", "classic", name+".so") }
+
+var shared struct {
+	once sync.Once
+	lab  *lab
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.lab != nil {
+		os.RemoveAll(shared.lab.dir)
+	}
+	os.Exit(code)
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	shared.once.Do(func() { shared.lab, shared.err = makeLab() })
+	require.NoError(t, shared.err)
+	return shared.lab
+}
+
+func makeLab() (*lab, error) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tvmgo capi ") // paths may have spaces
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{dir: dir, root: root}
+	dist, err := l.dist()
+	if err != nil {
+		return l, err
+	}
+	for to, from := range map[string]string{
+		"lib":       filepath.Join(dist, "lib"),
+		"include":   filepath.Join(dist, "include"),
+		"src":       "testdata",
+		"artifacts": filepath.Join(root, "testdata", "artifacts"),
+	} {
+		if err := copyTree(l.path(to), from); err != nil {
+			return l, err
+		}
+	}
+	for _, empty := range []string{"bin", "home", "venv"} {
+		if err := os.Mkdir(l.path(empty), 0o755); err != nil {
+			return l, err
+		}
+	}
+	if err := copyBindNow(l.modern("multi_c_now"), l.modern("multi_c")); err != nil {
+		return l, err
+	}
+	l.hide = hideCommand(l)
+	return l, nil
+}
+
+// dist is the folder that `make` builds: $TVMGO_DIST, or made now.
+func (l *lab) dist() (string, error) {
+	if dist := os.Getenv("TVMGO_DIST"); dist != "" {
+		if !filepath.IsAbs(dist) {
+			dist = filepath.Join(l.root, dist)
+		}
+		return dist, nil
+	}
+	dist := l.path("dist")
+	cmd := exec.Command("make", "-s", "-C", l.root, "dist", "DIST="+dist)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make dist: %w\n%s", err, out)
+	}
+	return dist, nil
+}
+
+// copyTree copies files, and symbolic links as links.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		dst := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(dst, 0o755)
+		case d.Type()&os.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, dst)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dst, data, 0o755)
+	})
+}
+
+// hideCommand is what goes before a command to run it without the source tree: nothing where the
+// system forbids it. The folder that VENV names is seen in the lab all the same.
+func hideCommand(l *lab) []string {
+	script := `if [ -n "$VENV" ]; then mount --bind "$VENV" '` + l.path("venv") + `' || exit 125; fi
+mount -t tmpfs none '` + l.root + `' || exit 125
+exec "$@"`
+	for _, flags := range []string{"-m", "-rm"} {
+		hide := []string{"unshare", flags, "sh", "-c", script, "sh"}
+		probe := append(hide[:len(hide):len(hide)], "sh", "-c", `! test -e "$1" && test -r "$2"`, "sh",
+			filepath.Join(l.root, "go.mod"), l.library())
+		if exec.Command(probe[0], probe[1:]...).Run() == nil {
+			return hide
+		}
+	}
+	return nil
+}
+
+// compile builds bin/<program> of the C sources that match, against the copy of dist.
+func (l *lab) compile(t *testing.T, program, sources string, flags ...string) string {
+	t.Helper()
+	src, err := filepath.Glob(l.path("src", sources))
+	require.NoError(t, err)
+	require.NotEmpty(t, src)
+	out := l.path("bin", program)
+	args := append([]string{"cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I" + l.path("include"), "-o", out}, src...)
+	r := l.run(t, nil, append(append(args, flags...), "-pthread")...)
+	require.True(t, r.ok, r.out)
+	return out
+}
+
+// linked are the flags that link a program with the library.
+func (l *lab) linked() []string {
+	return []string{"-L" + l.path("lib"), "-ltvmgo", "-Wl,-rpath," + l.path("lib")}
+}
+
+type result struct {
+	ok     bool
+	out    string
+	signal syscall.Signal // that ended the program, or 0
+}
+
+// run runs a command in the lab.
+func (l *lab) run(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	args = append(l.hide[:len(l.hide):len(l.hide)], args...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = l.path("home")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LANG=C.UTF-8", "TVM_NUM_THREADS=2",
+		"TVMGO_INCLUDE=" + l.path("include")}, env...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, ctx.Err(), "%q does not end:\n%s", args, out)
+	r := result{ok: err == nil, out: string(out)}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			r.signal = status.Signal()
+		}
+		r.out += "\n" + err.Error()
+	} else if err != nil {
+		require.NoError(t, err)
+	}
+	return r
+}
+
+// runOK runs a test program, which prints what failed, and last "ok".
+func (l *lab) runOK(t *testing.T, env []string, args ...string) {
+	t.Helper()
+	r := l.run(t, env, args...)
+	require.True(t, r.ok && strings.HasSuffix("\n"+r.out, "\nok\n"), "%q:\n%s", args, r.out)
+}
+
+// Where this machine allows it, what runs in the lab cannot lean on the source tree.
+func TestLab_SourceTreeIsOutOfReach(t *testing.T) {
+	l := newLab(t)
+	if l.hide == nil {
+		t.Skip("this process may not mount anything: the tests of the built library ran with the source tree in place")
+	}
+	require.False(t, l.run(t, nil, "test", "-e", filepath.Join(l.root, "go.mod")).ok)
+	require.True(t, l.run(t, nil, "test", "-e", l.library()).ok)
+}

@@ -1,0 +1,62 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// withPython gives the interpreter that has Apache TVM's wheels, and the environment that it needs in
+// the lab.
+func withPython(t *testing.T, l *lab) (python string, env []string) {
+	t.Helper()
+	if out, err := exec.Command("sh", filepath.Join(l.root, "build", "deps.sh")).CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
+		}
+		t.Fatalf("build/deps.sh: %v\n%s", err, out)
+	}
+	venv := filepath.Join(l.root, "build", ".cache", "venv")
+	if l.hide == nil {
+		return filepath.Join(venv, "bin", "python"), nil
+	}
+	return l.path("venv", "bin", "python"), []string{"VENV=" + venv}
+}
+
+// Two runtimes in one process, in every order: each file belongs to both, each error to one.
+func TestPeer(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	files := []string{l.modern("multi_c"), l.modern("multi_llvm"), l.modern("multi_c_now")}
+	const private = "TVMGO_PRIVATE_LOAD=1"
+	for order, environments := range map[string][]string{
+		"peer-then-ours":      {"", "LD_BIND_NOW=1", private},
+		"peer-then-ours-load": {"", "LD_BIND_NOW=1", private},
+		"ours-then-peer":      {"", "LD_BIND_NOW=1", private},
+		"ours-load-then-peer": {private, private + " LD_BIND_NOW=1"}, // what we hold before a peer comes is safe only as a copy
+		"churn":               {"", "LD_BIND_NOW=1", private},
+	} {
+		for _, extra := range environments {
+			t.Run(strings.TrimSpace(order+" "+extra), func(t *testing.T) {
+				env := append(strings.Fields(extra), env...)
+				args := append([]string{python, "-B", l.path("src", "peer_test.py"), order, l.library()}, files...)
+				l.runOK(t, env, args...)
+			})
+		}
+	}
+}
+
+// The tests above would see it if the runtimes were mixed up: this is the one way to do so, and why
+// TVMGO_PRIVATE_LOAD exists.
+func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	r := l.run(t, env, python, "-B", l.path("src", "peer_test.py"), "ours-load-then-peer", l.library(), l.modern("multi_c"))
+	require.False(t, r.ok, "a file that we mapped before Apache TVM came is now safe without a copy: say so in README")
+}

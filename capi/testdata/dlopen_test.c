@@ -1,0 +1,190 @@
+/* A host that is not linked with the library but opens it RTLD_LOCAL, as plugins and language bindings do.
+ *   dlopen_test LIBRARY globals          prints the global functions that the very first call finds
+ *   dlopen_test LIBRARY lookup NAME...   the very first calls look these up
+ *   dlopen_test LIBRARY vadd FILE        loads a module and calls its vadd, well and badly
+ *   dlopen_test LIBRARY signals FILE before|after|none|ignored    whose signal handlers run; FILE is a module that carries others
+ *   dlopen_test LIBRARY exit FILE        leaves main while threads work */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <tvm/runtime/c_runtime_api.h>
+#include <unistd.h>
+
+#include "check.h"
+
+int failures;
+
+static struct {
+  __typeof__(&TVMFuncListGlobalNames) list_names;
+  __typeof__(&TVMFuncGetGlobal) get_global;
+  __typeof__(&TVMModLoadFromFile) load;
+  __typeof__(&TVMModGetFunction) get_function;
+  __typeof__(&TVMModFree) free_module;
+  __typeof__(&TVMFuncCall) call;
+  __typeof__(&TVMFuncFree) free_function;
+  __typeof__(&TVMGetLastError) last_error;
+} api;
+
+static void open_library(const char* path) {
+  void* lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (lib == NULL) puts(dlerror()), exit(2);
+  static const char* const names[] = {"TVMFuncListGlobalNames", "TVMFuncGetGlobal", "TVMModLoadFromFile", "TVMModGetFunction",
+                                      "TVMModFree", "TVMFuncCall", "TVMFuncFree", "TVMGetLastError"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    void* p = dlsym(lib, names[i]);
+    if (p == NULL) puts(dlerror()), exit(2);
+    ((void**)&api)[i] = p;
+  }
+}
+
+static int globals(void) {
+  int n = 0;
+  const char** names = NULL;
+  if (api.list_names(&n, &names) != 0) return puts(api.last_error()), 1;
+  for (int i = 0; i < n; i++) puts(names[i]);
+  return 0;
+}
+
+static int lookup(int n, char** names) {
+  for (int i = 0; i < n; i++) {
+    TVMFunctionHandle f = NULL;
+    if (api.get_global(names[i], &f) != 0 || f == NULL) FAIL("%s is not there", names[i]);
+    api.free_function(f);
+  }
+  return report();
+}
+
+/* ---- a module ---- */
+
+static int vadd(const char* file) {
+  enum { N = 7 };
+  static _Alignas(64) float a[N] = {1, 2, 3, 4, 5, 6, 7}, b[N] = {10, 10, 10, 10, 10, 10, 10}, c[N];
+  int64_t shape = N;
+  DLTensor t[3];
+  TVMModuleHandle module = NULL;
+  TVMFunctionHandle f = NULL;
+  TVMValue args[3], ret;
+  int codes[3], ret_code;
+  for (int i = 0; i < 3; i++) {
+    t[i] = (DLTensor){.data = i == 0 ? a : i == 1 ? b : c, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    args[i].v_handle = &t[i], codes[i] = kTVMDLTensorHandle;
+  }
+  if (api.load(file, "", &module) != 0 || api.get_function(module, "vadd", 0, &f) != 0 || f == NULL) return puts(api.last_error()), 1;
+  if (api.call(f, args, codes, 3, &ret, &ret_code) != 0) FAIL("%s", api.last_error());
+  for (int i = 0; i < N; i++) CHECK(c[i] == a[i] + b[i]);
+  t[1].dtype.code = kDLInt;
+  CHECK(api.call(f, args, codes, 3, &ret, &ret_code) == -1);
+  CHECK(strstr(api.last_error(), "dtype") != NULL && strstr(api.last_error(), "vadd") != NULL);
+  api.free_module(module);
+  api.free_function(f);
+  return report();
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t seen[65];
+static sigjmp_buf back;
+static void handler(int sig) {
+  seen[sig]++;
+  if (sig == SIGSEGV) siglongjmp(back, 1);
+}
+
+static void install(void) {
+  struct sigaction sa;
+  memset(&sa, 0, sizeof sa);
+  sa.sa_handler = handler;
+  static const int sigs[] = {SIGSEGV, SIGINT, SIGPIPE};
+  for (int i = 0; i < 3; i++) CHECK(sigaction(sigs[i], &sa, NULL) == 0);
+}
+
+static void break_pipe(void) {
+  int p[2];
+  if (pipe(p) != 0) return;
+  close(p[0]);
+  CHECK(write(p[1], "x", 1) == -1 && errno == EPIPE);
+  close(p[1]);
+}
+
+static void* provoke(void* arg) {
+  volatile int* volatile nowhere = NULL;
+  (void)arg;
+  raise(SIGINT);
+  break_pipe();
+  if (sigsetjmp(back, 1) == 0) *nowhere = 1;
+  return NULL;
+}
+
+/* Enters everything that the library has: a file with other modules is read by Go. */
+static void use(const char* file) {
+  TVMModuleHandle module = NULL;
+  CHECK(api.load(file, "", &module) == -1);
+  CHECK(strstr(api.last_error(), "has no loader") != NULL);
+}
+
+static int signals(const char* library, const char* file, const char* when) {
+  if (strcmp(when, "before") == 0) install();
+  if (strcmp(when, "ignored") == 0) signal(SIGPIPE, SIG_IGN);
+  open_library(library);
+  use(file);
+  if (strcmp(when, "none") == 0) { /* the default: this ends the process */
+    raise(SIGINT);
+    return 3;
+  }
+  if (strcmp(when, "ignored") == 0) {
+    break_pipe();
+    return report();
+  }
+  if (strcmp(when, "after") == 0) install();
+  pthread_t thread;
+  provoke(NULL);
+  if (pthread_create(&thread, NULL, provoke, NULL) == 0) pthread_join(thread, NULL);
+  use(file);
+  provoke(NULL);
+  CHECK(seen[SIGINT] == 3 && seen[SIGPIPE] == 3 && seen[SIGSEGV] == 3);
+  return report();
+}
+
+/* ---- leaving while threads work ---- */
+
+static _Atomic int rounds[4];
+static const char* exit_file;
+static void* work(void* arg) {
+  for (;;) {
+    TVMModuleHandle module = NULL;
+    TVMFunctionHandle f = NULL;
+    if (api.load(exit_file, "", &module) != 0) return NULL;
+    api.get_function(module, "addone", 0, &f);
+    api.free_module(module);
+    api.free_function(f);
+    api.load("missing.so", "", &module);
+    atomic_fetch_add((_Atomic int*)arg, 1);
+  }
+}
+
+static int leave(const char* file) {
+  exit_file = file;
+  for (int i = 0; i < 4; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, &rounds[i]) != 0) return 2;
+  }
+  for (int i = 0; i < 4; i++)
+    while (atomic_load(&rounds[i]) < 5) sched_yield();
+  return 0; /* runs exit handlers and destructors under their feet */
+}
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc < 3) return 2;
+  const char *library = argv[1], *what = argv[2];
+  if (strcmp(what, "signals") == 0 && argc == 5) return signals(library, argv[3], argv[4]);
+  open_library(library);
+  if (strcmp(what, "globals") == 0) return globals();
+  if (strcmp(what, "lookup") == 0) return lookup(argc - 3, argv + 3);
+  if (strcmp(what, "vadd") == 0 && argc == 4) return vadd(argv[3]);
+  if (strcmp(what, "exit") == 0 && argc == 4) return leave(argv[3]);
+  return 2;
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tvmgo/dlpack"
+)
+
+// parseArg reads the value of an --in: an int64, a float64, a string or an *array.
+func parseArg(text string) (any, error) {
+	kind, value, found := strings.Cut(text, ":")
+	if !found {
+		kind = ""
+	}
+	switch kind {
+	case "i":
+		n, err := strconv.ParseInt(value, 0, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--in %s: %q is not an integer of 64 bits", text, value)
+		}
+		return n, nil
+	case "f":
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--in %s: %q is not a number", text, value)
+		}
+		return n, nil
+	case "s":
+		return value, nil
+	}
+	return readNPY(text)
+}
+
+// parseLike reads the type and shape of an output, "float32[8,8]"; "float32[]" is a scalar.
+func parseLike(text string) (*array, error) {
+	fail := func(format string, args ...any) (*array, error) {
+		return nil, fmt.Errorf("--like %s: %s", text, fmt.Sprintf(format, args...))
+	}
+	name, rest, found := strings.Cut(text, "[")
+	dims, closed := strings.CutSuffix(rest, "]")
+	if !found || !closed || name == "" {
+		return fail("write a type and a shape, for example float32[8,8]")
+	}
+	dtype, err := dlpack.ParseDataType(name)
+	if err != nil {
+		return fail("%v", err)
+	}
+	if npyDescr(dtype) == "" {
+		return fail("a .npy file cannot hold %v: choose one of %s", dtype, npyTypeNames)
+	}
+	a := &array{dtype: dtype, shape: []int64{}}
+	for _, d := range strings.Split(dims, ",") {
+		if strings.TrimSpace(dims) == "" {
+			break
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(d), 10, 64)
+		if err != nil || n < 0 {
+			return fail("%q is not a dimension: write numbers from 0, with commas between", d)
+		}
+		a.shape = append(a.shape, n)
+	}
+	if _, err := dlpack.DataSize(a.shape, dtype); err != nil {
+		return fail("%v", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+func TestParseArg(t *testing.T) {
+	for text, want := range map[string]any{
+		"i:3": int64(3), "i:-0x10": int64(-16), "i:-9223372036854775808": int64(math.MinInt64), "f:0.5": 0.5, "f:1e3": 1000.0, "f:inf": math.Inf(1),
+		"s:": "", "s:a:b": "a:b",
+	} {
+		got, err := parseArg(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+}
+
+func TestParseLike(t *testing.T) {
+	for text, want := range map[string]*array{
+		"float32[8,8]":  {dtype: dlpack.Float32, shape: []int64{8, 8}},
+		"int8[ 2 , 3 ]": {dtype: dlpack.Int8, shape: []int64{2, 3}},
+		"bool[0]":       {dtype: dlpack.Bool, shape: []int64{0}},
+		"float16[]":     {dtype: dlpack.Float16, shape: []int64{}},
+	} {
+		got, err := parseLike(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+}
+
+// Every kind of argument arrives as what it is, in order, outputs last; what the function writes and returns comes back.
+func TestCall_ArgumentsAndResult(t *testing.T) {
+	fn, err := runtime.NewFunction(func(args ...any) (any, error) {
+		if len(args) != 5 {
+			return nil, runtime.ErrInvalidArgument
+		}
+		out := args[4].(*runtime.Tensor)
+		return out.DType().String() + " " + args[2].(string), runtime.CopyFrom(out, []float64{float64(args[0].(int64)) + args[1].(float64)})
+	})
+	require.NoError(t, err)
+	defer fn.Close()
+	c := &call{fn: fn, dev: runtime.CPU}
+	defer c.close()
+	in := &array{dtype: dlpack.Float32, shape: []int64{1}, data: []byte{0, 0, 0, 0}}
+	out := &array{dtype: dlpack.Float64, shape: []int64{1}}
+	require.NoError(t, c.addArguments([]any{int64(3), 0.5, "text", in}, []*array{out}))
+	result, err := c.once(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, `"float64 text"`, result)
+	require.NoError(t, c.fetch([]*array{out}))
+	require.Equal(t, 3.5, math.Float64frombits(uint64(out.data[7])<<56|uint64(out.data[6])<<48))
+}
+
+// Files of the classic generation know truth values by another type.
+func TestCall_ClassicBool(t *testing.T) {
+	for classic, want := range map[bool]dlpack.DataType{true: dlpack.ClassicBool, false: dlpack.Bool} {
+		c := &call{dev: runtime.CPU, classic: func() bool { return classic }}
+		require.NoError(t, c.addArguments([]any{&array{dtype: dlpack.Bool, shape: []int64{2}, data: []byte{1, 0}}}, nil))
+		require.Equal(t, want, c.tensors[0].DType())
+		c.close()
+	}
+}
+
+func TestTimes(t *testing.T) {
+	s := &times{seconds: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 100}}
+	require.Equal(t, 5.5, s.percentile(50))
+	require.Equal(t, 9.0, s.percentile(90))
+	require.Equal(t, 100.0, s.percentile(99))
+	require.Equal(t, 14.5, s.mean())
+	one := &times{seconds: []float64{2}}
+	require.Equal(t, 2.0, one.percentile(50))
+	require.Equal(t, 2.0, one.percentile(99))
+	for seconds, want := range map[float64]string{1.5: "1.50 s", 0.0123: "12.3 ms", 123e-6: "123 µs", 0.812e-6: "812 ns", 3.8e-9: "3.80 ns"} {
+		require.Equal(t, want, duration(seconds))
+	}
+}

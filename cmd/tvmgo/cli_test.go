@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/inspect"
+	"tvmgo/runtime"
+)
+
+const artifacts = "../../testdata/artifacts"
+
+// cli runs a command line in this process.
+func cli(args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = execute(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// buildDir is where buildOnce put the binary; "" until then.
+var buildDir string
+
+var buildOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tvmgo-test")
+	if err != nil {
+		return "", err
+	}
+	buildDir = dir
+	path := filepath.Join(dir, "tvmgo")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		os.Stderr.Write(out)
+	}
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if buildDir != "" {
+		os.RemoveAll(buildDir)
+	}
+	os.Exit(status)
+}
+
+// built runs a command line in a process of its own, in a folder.
+func built(t *testing.T, dir string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	path, err := buildOnce()
+	require.NoError(t, err)
+	var out, errs bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	err = cmd.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		require.NoError(t, err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// cases are the functions of the CPU artifacts with their files.
+func cases() (list []struct{ file, function, like string }) {
+	likes := map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]", "softmax": "float32[8,1000]"}
+	for _, file := range []string{"modern/addone_llvm.so", "modern/multi_llvm.so", "modern/multi_c.so", "classic/addone_llvm.so", "classic/multi_llvm.so"} {
+		for _, function := range []string{"addone", "vadd", "matmul", "softmax"} {
+			if function == "addone" || strings.Contains(file, "multi") {
+				list = append(list, struct{ file, function, like string }{file, function, likes[function]})
+			}
+		}
+	}
+	return list
+}
+
+func inputsOf(t *testing.T, function string) (args []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(artifacts, function+"_in*.npy"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, p := range paths {
+		args = append(args, "--in", p)
+	}
+	return args
+}
+
+func floats(t *testing.T, path string) []float32 {
+	t.Helper()
+	a, err := readNPY(path)
+	require.NoError(t, err)
+	require.Equal(t, dlpack.Float32, a.dtype)
+	values := make([]float32, len(a.data)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.data[4*i:]))
+	}
+	return values
+}
+
+func requireClose(t *testing.T, want, got []float32, what string) {
+	t.Helper()
+	require.Len(t, got, len(want), what)
+	for i := range want {
+		if math.Abs(float64(want[i]-got[i])) > 1e-5*(1+math.Abs(float64(want[i]))) {
+			t.Fatalf("%s: element %d is %v, not %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func TestRun_Artifacts(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range cases() {
+		out := filepath.Join(dir, "out.npy")
+		args := append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out, "--like", c.like}, inputsOf(t, c.function)...)
+		want := floats(t, filepath.Join(artifacts, c.function+"_out.npy"))
+
+		status, stdout, stderr := cli(args...)
+		require.Zero(t, status, stderr)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, "wrote "+out+": "+c.like)
+		requireClose(t, want, floats(t, out), c.file+" "+c.function)
+
+		require.NoError(t, os.Remove(out))
+		status, _, stderr = built(t, ".", args...)
+		require.Zero(t, status, stderr)
+		requireClose(t, want, floats(t, out), c.file+" "+c.function)
+	}
+}
+
+// What the module itself says of its arguments reaches the user, and no file appears.
+func TestRun_ModuleRefusesArguments(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npy")
+	for _, c := range cases() {
+		dims := strings.TrimPrefix(c.like, "float32")
+		for _, bad := range []struct{ like, modern, classic string }{
+			{"float64" + dims, "dtype", "dtype"},
+			{"float32[2,2,2]", "ndim", "ndim"},
+		} {
+			status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out, "--like", bad.like}, inputsOf(t, c.function)...)...)
+			require.Equal(t, 1, status)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, bad.modern, "%s %s", c.file, c.function)
+			require.NoFileExists(t, out)
+		}
+		status, _, stderr := cli("run", filepath.Join(artifacts, c.file), c.function)
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, c.function+" of ")
+	}
+}
+
+func TestRun_Repeat(t *testing.T) {
+	dir := t.TempDir()
+	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd", "--repeat", "20",
+		"--out", filepath.Join(dir, "c.npy"), "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `time of a call: median [0-9.]+ .s, min .*, mean .*, p90 .*, p99 .*, max`, stdout)
+	require.Contains(t, stdout, "20 samples of ")
+}
+
+func TestRun_BadInput(t *testing.T) {
+	dir := t.TempDir()
+	lib, in := filepath.Join(artifacts, "modern/multi_llvm.so"), filepath.Join(artifacts, "vadd_in0.npy")
+	text := filepath.Join(dir, "text.npy")
+	require.NoError(t, os.WriteFile(text, []byte("hello, I am no array"), 0o644))
+	vadd := func(args ...string) []string { return append([]string{"run", lib, "vadd"}, args...) }
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, f:0.5, s:text)"},
+		{vadd("--in", dir), "not a regular file"},
+		{vadd("--in", text), "not a .npy file: save it with numpy.save"},
+		{vadd("--in", "i:three"), `--in i:three: "three" is not an integer`},
+		{vadd("--in", "i:9223372036854775808"), "not an integer of 64 bits"},
+		{vadd("--in", "f:x"), "not a number"},
+		{vadd("--out", "c.npy"), "1 --out and 0 --like: each output needs both"},
+		{vadd("--like", "float32[8]"), "0 --out and 1 --like"},
+		{vadd("--out", "c.npy", "--like", "float32"), "write a type and a shape, for example float32[8,8]"},
+		{vadd("--out", "c.npy", "--like", "[8]"), "write a type and a shape"},
+		{vadd("--out", "c.npy", "--like", "flaot32[8]"), "--like flaot32[8]: "},
+		{vadd("--out", "c.npy", "--like", "bfloat16[8]"), "a .npy file cannot hold bfloat16"},
+		{vadd("--out", "c.npy", "--like", "float32x4[8]"), "a .npy file cannot hold float32x4"},
+		{vadd("--out", "c.npy", "--like", "float32[8,]"), "is not a dimension"},
+		{vadd("--out", "c.npy", "--like", "float32[-1]"), "is not a dimension"},
+		{vadd("--out", "c.npy", "--like", "float32[8] "), "write a type and a shape"},
+		{vadd("--out", "c.npy", "--like", "float32[4294967296,4294967296]"), "--like float32[4294967296,4294967296]: "},
+		{vadd("--device", "gpuu"), "--device gpuu: "},
+		{vadd("--device", "cpu:1"), "--device cpu:1: there is no such device here; there is: cpu:0"},
+		{vadd("--device", "metal"), "--device metal: "},
+		{vadd("--repeat", "-1"), "--repeat -1: give a number up to 1000000"},
+		{vadd("--out", dir, "--like", "float32[8]"), "it is a directory: name a file in it"},
+		{vadd("--out", os.DevNull, "--like", "float32[8]"), "not a regular file"},
+		{vadd("--out", filepath.Join(dir, "no", "c.npy"), "--like", "float32[8]"), "there is no such folder: create it"},
+		{vadd("--out", filepath.Join(text, "c.npy"), "--like", "float32[8]"), "not a directory"},
+		{vadd("--out", filepath.Join(dir, "c.npy"), "--like", "float32[8]", "--out", filepath.Join(dir, ".", "c.npy"), "--like", "float32[8]"), "it is named twice"},
+		{[]string{"run", lib, "vad", "--in", in}, `has no function "vad"; did you mean "vadd"?; it has: addone, matmul, softmax, vadd, wsfunc`},
+		{[]string{"run", lib, "expf"}, `has no function "expf"`},
+		{[]string{"run", filepath.Join(dir, "none.so"), "f"}, "no such file"},
+		{[]string{"run", text, "f"}, "no"},
+	} {
+		status, stdout, stderr := cli(c.args...)
+		require.Equal(t, 1, status, "%v", c.args)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, c.want, "%v", c.args)
+		require.True(t, strings.HasPrefix(stderr, "tvmgo: "))
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "only the file that the test made")
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"inspct", `there is no command "inspct"; did you mean "inspect"?`},
+		{"--what", "unknown flag: --what"},
+		{"inspect", "inspect: 0 arguments instead of 1"},
+		{"inspect a b", "inspect: 2 arguments instead of 1"},
+		{"run a", "run: 1 arguments instead of 2"},
+		{"run a b --repeat x", `invalid argument "x"`},
+		{"run a b --out", "flag needs an argument"},
+		{"devices x", "devices: 1 arguments instead of 0"},
+		{"version x", "version: 1 arguments instead of 0"},
+	} {
+		status, _, stderr := cli(strings.Fields(c.args)...)
+		require.Equal(t, 2, status, c.args)
+		require.Contains(t, stderr, c.want)
+		require.Contains(t, stderr, "usage: tvmgo")
+	}
+	status, _, _ := built(t, ".", "nonsense")
+	require.Equal(t, 2, status)
+}
+
+func TestDevices(t *testing.T) {
+	status, stdout, stderr := built(t, ".", "devices")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^cpu:0 +present$`, stdout)
+
+	status, stdout, stderr = cli("devices", "--json")
+	require.Zero(t, status, stderr)
+	var report struct{ Devices []deviceRow }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	require.Equal(t, "cpu:0", report.Devices[0].Device)
+	require.True(t, report.Devices[0].Present)
+	require.Positive(t, report.Devices[0].Threads)
+}
+
+func TestSnakeCase(t *testing.T) {
+	for name, want := range map[string]string{
+		"Exist": "exist", "MaxThreadsPerBlock": "max_threads_per_block", "APIVersion": "api_version", "L2CacheSizeBytes": "l2_cache_size_bytes",
+	} {
+		require.Equal(t, want, snakeCase(name))
+	}
+}
+
+func TestInspect(t *testing.T) {
+	file := filepath.Join(artifacts, "modern/gpu_opencl.so")
+	status, stdout, stderr := cli("inspect", file)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "matmul_kernel(handle, handle, handle) blockIdx.y")
+
+	status, stdout, stderr = built(t, ".", "inspect", "--json", file)
+	require.Zero(t, status, stderr)
+	var report map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	require.Equal(t, "modern", report["generation"])
+
+	status, _, stderr = cli("inspect", "none.so")
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: inspect none.so: no such file: check the path\n", stderr)
+}
+
+// A damaged file is shown as far as it can be read, and is a failure.
+func TestInspect_Problem(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so"))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "x.so")
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
+	status, stdout, stderr := cli("inspect", path)
+	require.Equal(t, 1, status)
+	require.Contains(t, stdout, "matmul")
+	require.Contains(t, stderr, "opencx")
+}
+
+func TestVersion(t *testing.T) {
+	status, stdout, _ := built(t, ".", "version")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "classic ABI 0.18.0, tvm-ffi ABI 0.1.16, DLPack 1.")
+	status, stdout, _ = cli("version", "--json")
+	require.Zero(t, status)
+	var v versionInfo
+	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
+	require.Equal(t, "0.1.16", v.ABI.TVMFFI)
+	require.NotEmpty(t, v.Go)
+}
+
+// What inspect reads from the file is what the runtime finds in it.
+func TestInspect_AgreesWithTheRuntime(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cases() {
+		if seen[c.file] {
+			continue
+		}
+		seen[c.file] = true
+		path := filepath.Join(artifacts, c.file)
+		report, err := inspect.File(path)
+		require.NoError(t, err)
+		m, err := runtime.Load(t.Context(), path)
+		require.NoError(t, err)
+		var names []string
+		for _, f := range report.Functions {
+			names = append(names, f.Name)
+		}
+		require.ElementsMatch(t, m.Functions(), names, c.file)
+		require.NoError(t, m.Close())
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+func newDevicesCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "devices",
+		Short: "List the devices of this machine, and why others are absent",
+		Args:  exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list := listDevices()
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"devices": list})
+			}
+			return writeDevices(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// deviceRow is a device, or a type that has none and why.
+type deviceRow struct {
+	Device     string         `json:"device"` // as --device takes it
+	Type       string         `json:"type"`
+	TypeNumber int32          `json:"type_number"`
+	Index      int32          `json:"index"`
+	Present    bool           `json:"present"`
+	Name       string         `json:"name,omitempty"`
+	Reason     string         `json:"reason,omitempty"` // why it is absent
+	Threads    int            `json:"threads,omitempty"`
+	Attributes map[string]any `json:"attributes"`
+	attrs      []attribute    // the same in the order of their numbers
+}
+
+type attribute struct {
+	kind  runtime.AttrKind
+	value any
+}
+
+func listDevices() []*deviceRow {
+	var list []*deviceRow
+	for _, s := range runtime.Devices() {
+		row := &deviceRow{Device: s.Device.String(), Type: s.Device.Type.String(), TypeNumber: int32(s.Device.Type),
+			Index: s.Device.ID, Present: s.Err == nil, Name: s.Name, Attributes: map[string]any{}}
+		if s.Err != nil {
+			row.Device, row.Reason = row.Type, reason(s.Err)
+		} else {
+			row.readAttributes(s.Device)
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// reason is an error's message without what was being done, which is plain here.
+func reason(err error) string {
+	var e *runtime.Error
+	if errors.As(err, &e) && e.Message != "" {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// readAttributes asks for everything that a device may say of itself. One attribute that fails hides no other.
+func (row *deviceRow) readAttributes(dev dlpack.Device) {
+	for kind := runtime.AttrMaxThreadsPerBlock; kind <= runtime.AttrImagePitchAlignment; kind++ {
+		value, err := runtime.DeviceAttr(dev, kind)
+		if err != nil {
+			value = "error: " + reason(err)
+		}
+		if value == nil || kind == runtime.AttrDeviceName {
+			continue
+		}
+		row.attrs = append(row.attrs, attribute{kind, value})
+		row.Attributes[snakeCase(kind.String())] = value
+	}
+	if dev.Type == dlpack.CPU {
+		row.Threads = runtime.NumThreads()
+	}
+}
+
+func writeDevices(w io.Writer, list []*deviceRow) error {
+	var text strings.Builder
+	for _, row := range list {
+		fmt.Fprintf(&text, "%-12s ", row.Device)
+		switch {
+		case !row.Present:
+			fmt.Fprintf(&text, "absent: %s\n", row.Reason)
+			continue
+		case row.Name != "":
+			fmt.Fprintf(&text, "%s\n", row.Name)
+		default:
+			fmt.Fprintf(&text, "present\n")
+		}
+		if row.Threads > 0 {
+			fmt.Fprintf(&text, "  %-24s %d\n", "threads", row.Threads)
+		}
+		for _, a := range row.attrs {
+			fmt.Fprintf(&text, "  %-24s %v\n", snakeCase(a.kind.String()), a.value)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// snakeCase turns MaxThreadsPerBlock into max_threads_per_block, and APIVersion into api_version.
+func snakeCase(name string) string {
+	var out strings.Builder
+	runes := []rune(name)
+	for i, c := range runes {
+		if i > 0 && unicode.IsUpper(c) {
+			startsWord := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			if startsWord || !unicode.IsUpper(runes[i-1]) {
+				out.WriteByte('_')
+			}
+		}
+		out.WriteRune(unicode.ToLower(c))
+	}
+	return out.String()
+}

@@ -1,0 +1,31 @@
+// Command tvmgo looks at devices and module files, and runs functions of modules.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+func execute(args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "tvmgo: %v\n", err)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "usage: %s\n", usage.usage)
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sbinet/npyio/npy"
+
+	"tvmgo/dlpack"
+)
+
+// array is what a .npy file holds: elements in row-major order and little-endian.
+type array struct {
+	dtype dlpack.DataType
+	shape []int64
+	data  []byte
+}
+
+// npyTypes pairs element types with their codes in .npy files, without the byte order.
+var npyTypes = []struct {
+	code  string
+	dtype dlpack.DataType
+}{
+	{"b1", dlpack.Bool}, {"i1", dlpack.Int8}, {"i2", dlpack.Int16}, {"i4", dlpack.Int32}, {"i8", dlpack.Int64},
+	{"u1", dlpack.UInt8}, {"u2", dlpack.UInt16}, {"u4", dlpack.UInt32}, {"u8", dlpack.UInt64},
+	{"f2", dlpack.Float16}, {"f4", dlpack.Float32}, {"f8", dlpack.Float64},
+	{"c8", dlpack.DataType{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}},
+	{"c16", dlpack.DataType{Code: dlpack.CodeComplex, Bits: 128, Lanes: 1}},
+}
+
+const npyTypeNames = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, and in inputs complex"
+
+// npyDescr is the type as a .npy header says it; "" for types that NumPy has not.
+func npyDescr(t dlpack.DataType) string {
+	if t == dlpack.ClassicBool {
+		t = dlpack.Bool
+	}
+	for _, n := range npyTypes {
+		if n.dtype == t && t.Bits == 8 {
+			return "|" + n.code
+		} else if n.dtype == t {
+			return "<" + n.code
+		}
+	}
+	return ""
+}
+
+// parseDescr reads a header's type. swap is the size of the units whose bytes have to be reversed, 0 for none.
+func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
+	order, code := byte('|'), descr
+	if code != "" && strings.IndexByte("<>|=", code[0]) >= 0 {
+		order, code = code[0], code[1:]
+	}
+	i := slices.IndexFunc(npyTypes, func(n struct {
+		code  string
+		dtype dlpack.DataType
+	}) bool {
+		return n.code == code
+	})
+	if i < 0 {
+		return t, 0, fmt.Errorf("elements of NumPy's type %q are not supported: save it as one of %s", descr, npyTypeNames)
+	}
+	t = npyTypes[i].dtype
+	if order == '>' {
+		swap = int(t.Bits) / 8
+		if t.Code == dlpack.CodeComplex {
+			swap /= 2
+		}
+	}
+	return t, swap, nil
+}
+
+// readNPY reads a whole file. Big-endian and column-major arrays are converted.
+func readNPY(path string) (*array, error) {
+	a, err := readArray(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, s:text)", path)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return a, nil
+}
+
+func readArray(path string) (*array, error) {
+	info, err := os.Stat(path) // opening a pipe would wait
+	if err != nil {
+		return nil, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file: give a .npy file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	header, err := readHeader(f)
+	if err != nil {
+		return nil, err
+	}
+	dtype, swap, err := parseDescr(header.Descr.Type)
+	if err != nil {
+		return nil, err
+	}
+	a := &array{dtype: dtype, shape: []int64{}}
+	for _, d := range header.Descr.Shape {
+		a.shape = append(a.shape, int64(d))
+	}
+	size, err := dlpack.DataSize(a.shape, dtype)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if have := info.Size() - at; have != size {
+		return nil, fmt.Errorf("%s takes %d bytes, the file has %d: save it again", typeText(dtype, a.shape), size, have)
+	}
+	a.data = make([]byte, size)
+	if _, err := io.ReadFull(f, a.data); err != nil {
+		return nil, bare(err)
+	}
+	reverse(a.data, swap)
+	if header.Descr.Fortran {
+		a.data = rowMajor(a.data, a.shape, int(dtype.Bits)/8)
+	}
+	return a, nil
+}
+
+// bare is the cause of a file error, whose path the caller has said.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// readHeader leaves f at the first element. The reader of headers takes lengths on trust and slices without looking, so both are
+// seen to here.
+func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
+	var begin [12]byte // magic, version, length of the header in 2 or 4 bytes
+	if n, _ := io.ReadFull(f, begin[:]); n < len(begin) || string(begin[:6]) != string(npy.Magic[:]) {
+		return h, errors.New("not a .npy file: save it with numpy.save")
+	}
+	length := uint32(binary.LittleEndian.Uint16(begin[8:]))
+	if begin[6] > 1 {
+		length = binary.LittleEndian.Uint32(begin[8:])
+	}
+	if length > 1<<16 {
+		return h, fmt.Errorf("a header of %d bytes: not the plain array that is expected", length)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return h, bare(err)
+	}
+	defer func() {
+		if recover() != nil {
+			err = errors.New("a header that makes no sense: save it again")
+		}
+	}()
+	r, err := npy.NewReader(f)
+	if err != nil {
+		return h, fmt.Errorf("%w: save it again", err)
+	}
+	return r.Header, nil
+}
+
+// reverse turns the bytes of each unit around.
+func reverse(data []byte, unit int) {
+	for ; unit > 1 && len(data) >= unit; data = data[unit:] {
+		slices.Reverse(data[:unit])
+	}
+}
+
+// rowMajor copies elements of each bytes out of column-major order.
+func rowMajor(data []byte, shape []int64, each int) []byte {
+	out := make([]byte, 0, len(data))
+	index := make([]int64, len(shape))
+	steps := make([]int64, len(shape)) // from an element to the next along each dimension, in bytes
+	step := int64(each)
+	for i, d := range shape {
+		steps[i] = step
+		step *= d
+	}
+	for at := int64(0); len(out) < len(data); {
+		out = append(out, data[at:at+int64(each)]...)
+		for i := len(shape) - 1; i >= 0; i-- {
+			index[i]++
+			at += steps[i]
+			if index[i] < shape[i] {
+				break
+			}
+			at -= steps[i] * shape[i]
+			index[i] = 0
+		}
+	}
+	return out
+}
+
+// write writes the array in version 1.0 of the format, elements 64-byte aligned in the file as NumPy does.
+func (a *array) write(w io.Writer) error {
+	dims := strings.TrimSuffix(strings.ReplaceAll(strings.Trim(fmt.Sprint(a.shape), "[]"), " ", ", "), ", ")
+	if len(a.shape) == 1 {
+		dims += ","
+	}
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", npyDescr(a.dtype), dims)
+	pad := 63 - (10+len(header))%64
+	header += strings.Repeat(" ", pad) + "\n"
+	begin := append(npy.Magic[:], 1, 0)
+	begin = binary.LittleEndian.AppendUint16(begin, uint16(len(header)))
+	if _, err := w.Write(append(begin, header...)); err != nil {
+		return err
+	}
+	_, err := w.Write(a.data)
+	return err
+}
+
+// typeText is "float32[8,8]", as --like takes it.
+func typeText(t dlpack.DataType, shape []int64) string {
+	return fmt.Sprintf("%v[%s]", t, strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ","))
+}

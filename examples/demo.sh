@@ -1,0 +1,54 @@
+#!/bin/sh
+# Compiles a kernel and runs it from a C program, a Go service and the command line, against what `make` put into dist/ (or into
+# the folder that is given). Ends with an error as soon as anything fails or a result is wrong.
+set -eu
+
+dist=$(cd "${1:-dist}" && pwd) || { echo "demo: there is no ${1:-dist}: run make first" >&2; exit 1; }
+cd "$(dirname "$0")/.."
+out=build/.cache/demo
+cc=${CC:-cc}
+go=${GO:-go}
+rm -rf "$out"
+mkdir -p "$out"
+
+say() { printf '\n%s\n' "$*"; }
+fail() { echo "demo: $*" >&2; exit 1; }
+
+# npy FILE BYTES writes 1024 float32 as NumPy would: the 8 of BYTES (octal, low byte first) over and over.
+npy() {
+  printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1024,), }" >"$1"
+  block=$2$2$2$2$2$2$2$2
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf "$block"; done >>"$1"
+}
+
+say "1. A kernel written in C, examples/kernel/add.c, becomes a module: $out/add.so"
+"$cc" -O3 -Wall -Wextra -Werror -shared -fPIC -I"$dist/include" examples/kernel/add.c -o "$out/add.so"
+"$dist/bin/tvmgo" inspect "$out/add.so"
+
+say "2. A C program, examples/deploy_c, links with libtvmgo.so, loads the module and calls it."
+make -s -C examples/deploy_c TVMGO="$dist" OUT="$PWD/$out" CC="$cc"
+"$out/deploy_c" "$out/add.so" add 1024
+"$out/deploy_c" "$out/add.so" add 1048576
+
+say "3. A Go service, examples/deploy_go, loads the same file and answers a request over HTTP."
+"$go" build -trimpath -o "$out/deploy_go" ./examples/deploy_go
+"$out/deploy_go" -module "$out/add.so" -function add -selftest
+
+say "4. The command line calls it on two arrays in NumPy's format, and writes a third."
+#      1 2 3 4 5 6 7 8,  10 20 30 40 50 60 70 80,  and their sums
+npy "$out/a.npy" '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100\000\000\240\100\000\000\300\100\000\000\340\100\000\000\000\101'
+npy "$out/b.npy" '\000\000\040\101\000\000\240\101\000\000\360\101\000\000\040\102\000\000\110\102\000\000\160\102\000\000\214\102\000\000\240\102'
+npy "$out/sum.npy" '\000\000\060\101\000\000\260\101\000\000\004\102\000\000\060\102\000\000\134\102\000\000\204\102\000\000\232\102\000\000\260\102'
+"$dist/bin/tvmgo" run "$out/add.so" add --in "$out/a.npy" --in "$out/b.npy" --out "$out/c.npy" --like 'float32[1024]' --repeat 100
+cmp "$out/c.npy" "$out/sum.npy" || fail "wrong result: $out/c.npy is not the sum of a.npy and b.npy"
+echo "the first elements: $(od -An -j128 -N32 -tf4 -w32 "$out/c.npy" | tr -s ' '), and all 1024 are right"
+
+say "5. A wrong argument is an error that says what is wrong:"
+if "$dist/bin/tvmgo" run "$out/add.so" add --in "$out/a.npy" --in "$out/b.npy" --out "$out/d.npy" --like 'float32[1000]' 2>"$out/error"; then
+  fail "an output of the wrong length was accepted"
+fi
+cat "$out/error"
+grep -q 'add: C has 1000 elements, A has 1024' "$out/error" || fail "that is not what the kernel says"
+[ ! -e "$out/d.npy" ] || fail "a failed call left $out/d.npy behind"
+
+say "All results are right."

@@ -1,0 +1,145 @@
+/* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures a call.
+ *
+ *   deploy_c MODULE [FUNCTION] [LENGTH]
+ *
+ * This is all that an application needs: one header, one library (-ltvmgo). Every call gives 0, or -1 with the reason in
+ * TVMGetLastError. */
+#include <tvm/runtime/c_runtime_api.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SAMPLES = 101, SAMPLE_NS = 200000 };
+
+/* Everything that has to be given back. */
+typedef struct {
+  TVMModuleHandle module;
+  TVMFunctionHandle function;
+  TVMArrayHandle a, b, c;
+  float* host; /* room for a, b and c */
+} program;
+
+static int failed(const char* what) {
+  fprintf(stderr, "%s: %s\n", what, TVMGetLastError());
+  return -1;
+}
+
+static int load(program* p, const char* path, const char* name) {
+  if (TVMModLoadFromFile(path, "so", &p->module) != 0) return failed("cannot load the module");
+  if (TVMModGetFunction(p->module, name, 0, &p->function) != 0) return failed("cannot look the function up");
+  if (p->function == NULL) { /* absent, which is no error of the look-up */
+    fprintf(stderr, "%s has no function \"%s\": see `tvmgo inspect %s`\n", path, name, path);
+    return -1;
+  }
+  return 0;
+}
+
+static int make_arrays(program* p, int64_t n) {
+  size_t bytes = (size_t)n * sizeof(float);
+  TVMArrayHandle* arrays[] = {&p->a, &p->b, &p->c};
+  for (int i = 0; i < 3; i++)
+    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, kDLCPU, 0, arrays[i]) != 0) return failed("cannot allocate an array");
+  p->host = malloc(3 * bytes + 1);
+  if (p->host == NULL) {
+    fprintf(stderr, "no memory for %zu bytes\n", 3 * bytes);
+    return -1;
+  }
+  float *a = p->host, *b = a + n;
+  for (int64_t i = 0; i < n; i++) {
+    a[i] = (float)(i % 1000);
+    b[i] = 0.5f * (float)(i % 100);
+  }
+  if (TVMArrayCopyFromBytes(p->a, a, bytes) != 0 || TVMArrayCopyFromBytes(p->b, b, bytes) != 0)
+    return failed("cannot fill an array");
+  return 0;
+}
+
+static int call(program* p) {
+  TVMValue args[3], result;
+  int codes[3] = {kTVMNDArrayHandle, kTVMNDArrayHandle, kTVMNDArrayHandle}, result_code;
+  args[0].v_handle = p->a;
+  args[1].v_handle = p->b;
+  args[2].v_handle = p->c;
+  if (TVMFuncCall(p->function, args, codes, 3, &result, &result_code) != 0) return failed("the call failed");
+  return 0;
+}
+
+static int check(program* p, int64_t n) {
+  const float *a = p->host, *b = a + n;
+  float* c = p->host + 2 * n;
+  if (TVMArrayCopyToBytes(p->c, c, (size_t)n * sizeof(float)) != 0) return failed("cannot read the result");
+  for (int64_t i = 0; i < n; i++)
+    if (!(fabsf(c[i] - (a[i] + b[i])) <= 1e-5f)) {
+      fprintf(stderr, "wrong result: element %lld is %g, not %g\n", (long long)i, c[i], a[i] + b[i]);
+      return -1;
+    }
+  return 0;
+}
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int ascending(const void* x, const void* y) {
+  double a = *(const double*)x, b = *(const double*)y;
+  return (a > b) - (a < b);
+}
+
+/* Median time of a call. A sample holds so many calls that reading the clock does not count. */
+static int measure(program* p, double* median_ns, int* calls) {
+  double samples[SAMPLES], begin = now_ns();
+  if (call(p) != 0) return -1;
+  double once = now_ns() - begin;
+  *calls = once >= SAMPLE_NS ? 1 : once < 20 ? 10000 : (int)(SAMPLE_NS / once);
+  for (int i = 0; i < SAMPLES; i++) {
+    begin = now_ns();
+    for (int k = 0; k < *calls; k++)
+      if (call(p) != 0) return -1;
+    samples[i] = (now_ns() - begin) / *calls;
+  }
+  qsort(samples, SAMPLES, sizeof *samples, ascending);
+  *median_ns = samples[SAMPLES / 2];
+  return 0;
+}
+
+static int run(program* p, const char* path, const char* name, int64_t n) {
+  double ns;
+  int calls;
+  if (load(p, path, name) != 0 || make_arrays(p, n) != 0 || call(p) != 0 || check(p, n) != 0 || measure(p, &ns, &calls) != 0)
+    return -1;
+  printf("%s of %s added %lld elements, and all are right\n", name, path, (long long)n);
+  printf("time of a call: %.3f us (median of %d samples of %d calls)\n", ns / 1e3, SAMPLES, calls);
+  return 0;
+}
+
+/* Handles that are still NULL are fine to free. */
+static int close_all(program* p) {
+  int rc = 0;
+  TVMArrayHandle arrays[] = {p->a, p->b, p->c};
+  for (int i = 0; i < 3; i++)
+    if (TVMArrayFree(arrays[i]) != 0) rc = failed("cannot free an array");
+  if (TVMFuncFree(p->function) != 0) rc = failed("cannot free the function");
+  if (TVMModFree(p->module) != 0) rc = failed("cannot free the module");
+  free(p->host);
+  return rc;
+}
+
+int main(int argc, char** argv) {
+  program p = {0};
+  const char* name = argc > 2 ? argv[2] : "add";
+  char* end = "";
+  errno = 0;
+  long long n = argc > 3 ? strtoll(argv[3], &end, 10) : 1024;
+  if (argc < 2 || argc > 4 || errno != 0 || *end != 0 || n < 1 || n > 1 << 28) {
+    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d]\n", argv[0], 1 << 28);
+    return 2;
+  }
+  int rc = run(&p, argv[1], name, n);
+  if (close_all(&p) != 0) rc = -1;
+  return rc == 0 ? 0 : 1;
+}

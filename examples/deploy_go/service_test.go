@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+)
+
+const artifact = "../../testdata/artifacts/modern/multi_c.so"
+
+// serve starts the handler over a function of a module.
+func serve(t *testing.T, module, function string) *httptest.Server {
+	t.Helper()
+	m, err := runtime.Load(context.Background(), module)
+	require.NoError(t, err)
+	f, err := m.Function(function)
+	require.NoError(t, err)
+	s := httptest.NewServer(newHandler(f))
+	t.Cleanup(func() {
+		s.Close()
+		f.Close()
+		m.Close()
+	})
+	return s
+}
+
+func send(t *testing.T, method, url, contentType, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, strings.TrimSpace(string(text))
+}
+
+// The kernel in C that comes with the examples, and a module exported by TVM.
+func modules(t *testing.T) map[string]string {
+	t.Helper()
+	lib := filepath.Join(t.TempDir(), "add.so")
+	out, err := exec.Command("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I../../include", "../kernel/add.c", "-o", lib).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return map[string]string{lib: "add", artifact: "vadd"}
+}
+
+func TestPredict(t *testing.T) {
+	for module, function := range modules(t) {
+		s := serve(t, module, function)
+		status, text := send(t, "POST", s.URL+"/predict", "application/json; charset=utf-8", ` { "a" : [ 1 , 2.5e0 ], "b" : [3,-4] } `)
+		require.Equal(t, 200, status, text)
+		require.Equal(t, `{"c":[4,-1.5]}`, text)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	s := serve(t, artifact, "vadd")
+	status, text := send(t, "GET", s.URL+"/healthz", "", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, `{"status":"ok"}`, text)
+}
+
+func TestBadRequests(t *testing.T) {
+	s := serve(t, artifact, "vadd")
+	long := "[" + strings.Repeat("0,", maxLength) + "0]"
+	for _, c := range []struct {
+		method, path, contentType, body string
+		status                          int
+		want                            string
+	}{
+		{"GET", "/predict", "", "", 405, "/predict takes POST, not GET"},
+		{"POST", "/healthz", "", "", 405, "takes GET"},
+		{"GET", "/other", "", "", 404, "there is no /other: use POST /predict"},
+		{"POST", "/predict", "text/plain", "{}", 415, "send application/json"},
+		{"POST", "/predict", ";", "{}", 415, "send application/json"},
+		{"POST", "/predict", "", "", 400, "the body is not"},
+		{"POST", "/predict", "", "{", 400, "the body is not"},
+		{"POST", "/predict", "", "[]", 400, "the body is not"},
+		{"POST", "/predict", "", "{}", 400, "a has 0 elements and b 0: send as many, at least one"},
+		{"POST", "/predict", "", `{"a":[],"b":[]}`, 400, "at least one"},
+		{"POST", "/predict", "", `{"a":[1],"b":[1,2]}`, 400, "a has 1 elements and b 2"},
+		{"POST", "/predict", "", `{"a":[1],"b":[2],"d":[3]}`, 400, "unknown field"},
+		{"POST", "/predict", "", `{"a":[1],"b":[2]} x`, 400, "there is more after the object"},
+		{"POST", "/predict", "", `{"a":[1],"b":[2]}{}`, 400, "there is more after the object"},
+		{"POST", "/predict", "", `{"a":1,"b":[2]}`, 400, "is not an array of numbers"},
+		{"POST", "/predict", "", `{"a":"x","b":[2]}`, 400, "is not an array of numbers"},
+		{"POST", "/predict", "", `{"a":[null],"b":[2]}`, 400, "element 0 is"},
+		{"POST", "/predict", "", `{"a":[1,"2"],"b":[2,3]}`, 400, "element 1 is"},
+		{"POST", "/predict", "", `{"a":[[1]],"b":[2]}`, 400, "element 0 is"},
+		{"POST", "/predict", "", `{"a":[1e39],"b":[2]}`, 400, "not a number that fits a float32"},
+		{"POST", "/predict", "", `{"a":[NaN],"b":[2]}`, 400, "the body is not"},
+		{"POST", "/predict", "", `{"a":` + long + `,"b":[2]}`, 413, "an array of 1048577 elements: send at most 1048576"},
+		{"POST", "/predict", "", `{"a":[` + strings.Repeat(" ", maxBody) + `1],"b":[2]}`, 413, "the body is larger than 16777216 bytes"},
+		{"POST", "/predict", "", `{"a":[3e38],"b":[3e38]}`, 422, "element 0 of the result is +Inf, which JSON cannot say"},
+	} {
+		status, text := send(t, c.method, s.URL+c.path, c.contentType, c.body)
+		require.Equal(t, c.status, status, text)
+		var answer map[string]string
+		require.NoError(t, json.Unmarshal([]byte(text), &answer), text)
+		require.Contains(t, answer["error"], c.want)
+	}
+}
+
+// A function of another shape refuses, and the client hears what it says.
+func TestPredict_ModuleRefuses(t *testing.T) {
+	s := serve(t, artifact, "matmul")
+	status, text := send(t, "POST", s.URL+"/predict", "", `{"a":[1],"b":[2]}`)
+	require.Equal(t, 422, status)
+	require.Contains(t, text, "ndim")
+}
+
+// Many clients at once get their own answers, and nothing stays behind.
+func TestPredict_ManyClients(t *testing.T) {
+	s := serve(t, artifact, "vadd")
+	before := runtime.Live()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	var group sync.WaitGroup
+	for id := range 64 {
+		group.Go(func() {
+			for k := range 10 {
+				a, b := make(vector, id+1), make(vector, id+1)
+				for i := range a {
+					a[i], b[i] = float32(id*1000+i), float32(k)
+				}
+				body, err := json.Marshal(request{a, b})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				answer, err := client.Post(s.URL+"/predict", "application/json", bytes.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var out response
+				err = json.NewDecoder(answer.Body).Decode(&out)
+				answer.Body.Close()
+				if err != nil || len(out.C) != len(a) {
+					t.Errorf("client %d: %v, %d elements", id, err, len(out.C))
+					return
+				}
+				for i, v := range out.C {
+					if v != a[i]+b[i] {
+						t.Errorf("client %d: element %d is %v, not %v", id, i, v, a[i]+b[i])
+						return
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	after := runtime.Live()
+	require.Equal(t, before.Tensors, after.Tensors)
+	require.Equal(t, before.TensorBytes, after.TensorBytes)
+}
+
+func TestRun_Selftest(t *testing.T) {
+	var out bytes.Buffer
+	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", grace: time.Second, selftest: true}
+	require.NoError(t, run(context.Background(), c, &out))
+	require.Contains(t, out.String(), "one request added 1000 elements, and all are right")
+
+	c.function = "addone" // takes two arguments
+	require.ErrorContains(t, run(context.Background(), c, io.Discard), "self-test: 422")
+}
+
+func TestRun_CannotStart(t *testing.T) {
+	c := config{module: "none.so", function: "add", addr: "127.0.0.1:0"}
+	require.ErrorContains(t, run(context.Background(), c, io.Discard), "no such file")
+	c.module = artifact
+	require.ErrorContains(t, run(context.Background(), c, io.Discard), `has no function "add"`)
+	c.function, c.addr = "vadd", "127.0.0.1:x"
+	require.Error(t, run(context.Background(), c, io.Discard))
+}
+
+// SIGTERM ends the process with status 0, after the request in progress.
+func TestSignal_Graceful(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deploy_go")
+	text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	require.NoError(t, err, string(text))
+	cmd := exec.Command(path, "-module", artifact, "-function", "vadd")
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var url string
+	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" on %s\n", &url)
+	require.NoError(t, err)
+
+	// A request whose body is still on its way when the signal comes.
+	body, feed := io.Pipe()
+	answered := make(chan string, 1)
+	go func() {
+		answer, err := http.Post(url+"/predict", "application/json", body)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		answered <- strings.TrimSpace(string(text))
+	}()
+	_, err = io.WriteString(feed, `{"a":[1],`)
+	require.NoError(t, err)
+	require.NoError(t, waitUntilBusy(url))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { // it takes no new ones
+		_, err := http.Get(url + "/healthz")
+		return err != nil
+	}, 5*time.Second, 10*time.Millisecond)
+	_, err = io.WriteString(feed, `"b":[2]}`)
+	require.NoError(t, err)
+	require.NoError(t, feed.Close())
+	require.Equal(t, `{"c":[3]}`, <-answered)
+	require.NoError(t, cmd.Wait())
+}
+
+// waitUntilBusy returns once the service answers, by when it has taken the connection that came before.
+func waitUntilBusy(url string) error {
+	answer, err := http.Get(url + "/healthz")
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

@@ -1,0 +1,273 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	goruntime "runtime"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+const artifacts = "../testdata/artifacts/"
+
+// work is where the tests of this process build libraries.
+var work string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tvmgo-runtime-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	work = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var ctx = context.Background()
+
+// ---- libraries ----
+
+var built sync.Map // command line and source -> path
+
+// buildC compiles a C source to a shared library. Equal calls share one file.
+func buildC(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	if os.IsNotExist(err) {
+		text = []byte(source)
+	} else {
+		require.NoError(t, err)
+	}
+	sum := sha256.Sum256(append(text, strings.Join(flags, "\x00")...))
+	key := hex.EncodeToString(sum[:8])
+	if path, ok := built.Load(key); ok {
+		return path.(string)
+	}
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	if _, err := exec.LookPath(cc); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no C compiler: %v", err)
+		}
+		t.Skipf("no C compiler: %v", err)
+	}
+	path := filepath.Join(work, key+".so")
+	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o", path}, flags...)
+	cmd := exec.Command(cc, args...)
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	built.Store(key, path)
+	return path
+}
+
+const blobRoom = 1 << 16
+
+// withBlob returns a library of the probe functions that carries a blob.
+func withBlob(t testing.TB, source string, blob []byte) []byte {
+	t.Helper()
+	require.LessOrEqual(t, len(blob), blobRoom)
+	lib, err := os.ReadFile(buildC(t, source, fmt.Sprintf("-DBLOB_ROOM=%d", blobRoom)))
+	require.NoError(t, err)
+	mark := []byte("blob of the test\x00")
+	at := bytes.Index(lib, mark)
+	require.GreaterOrEqual(t, at, 0)
+	require.Equal(t, at, bytes.LastIndex(lib, mark))
+	copy(lib[at:at+blobRoom], make([]byte, blobRoom))
+	copy(lib[at:], blob)
+	return lib
+}
+
+const (
+	probeSource   = "testdata/probe.c"
+	classicSource = "testdata/probe_classic.c"
+)
+
+func load(t testing.TB, path string, opts ...runtime.LoadOption) *runtime.Module {
+	t.Helper()
+	m, err := runtime.Load(ctx, path, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func loadBytes(t testing.TB, lib []byte, opts ...runtime.LoadOption) *runtime.Module {
+	t.Helper()
+	m, err := runtime.LoadBytes(ctx, lib, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func probe(t testing.TB) *runtime.Module { t.Helper(); return load(t, buildC(t, probeSource)) }
+
+func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
+	t.Helper()
+	f, err := m.Function(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func goFunction(t testing.TB, f runtime.PackedFunc) *runtime.Function {
+	t.Helper()
+	fn, err := runtime.NewFunction(f)
+	require.NoError(t, err)
+	t.Cleanup(func() { fn.Close() })
+	return fn
+}
+
+func global(t testing.TB, name string) *runtime.Function {
+	t.Helper()
+	f, err := runtime.Global(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// call calls a function that must succeed.
+func call(t testing.TB, f *runtime.Function, args ...any) any {
+	t.Helper()
+	v, err := f.Call(args...)
+	require.NoError(t, err)
+	return v
+}
+
+// ---- tensors ----
+
+func tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.FromSlice(data, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dtype, shape, dev)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
+	t.Helper()
+	s, err := runtime.ToSlice[T](x)
+	require.NoError(t, err)
+	return s
+}
+
+// npy reads a float32 array as numpy.save writes it.
+func npy(t testing.TB, path string) ([]float32, []int64) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "\x93NUMPY\x01\x00", string(raw[:8]))
+	header, data := raw[10:10+binary.LittleEndian.Uint16(raw[8:])], raw[10+binary.LittleEndian.Uint16(raw[8:]):]
+	require.Contains(t, string(header), "'descr': '<f4', 'fortran_order': False")
+	_, dims, _ := strings.Cut(string(header), "'shape': (")
+	dims, _, _ = strings.Cut(dims, ")")
+	var shape []int64
+	for _, d := range strings.Split(dims, ",") {
+		if d = strings.TrimSpace(d); d != "" {
+			var n int64
+			_, err := fmt.Sscan(d, &n)
+			require.NoError(t, err)
+			shape = append(shape, n)
+		}
+	}
+	vals := make([]float32, len(data)/4)
+	for i := range vals {
+		vals[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return vals, shape
+}
+
+func requireClose(t testing.TB, want, got []float32) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i := range want {
+		if math.Abs(float64(want[i]-got[i])) > 1e-4*max(1, math.Abs(float64(want[i]))) {
+			require.Equal(t, want[i], got[i], "element %d", i)
+		}
+	}
+}
+
+// ---- errors ----
+
+// requireError checks the kind of an error of this package and that its text says all of it.
+func requireError(t testing.TB, err, kind error, says ...string) *runtime.Error {
+	t.Helper()
+	require.Error(t, err)
+	var e *runtime.Error
+	require.ErrorAs(t, err, &e, "%v", err)
+	require.ErrorIs(t, err, kind, "%v", err)
+	for _, s := range says {
+		require.Contains(t, err.Error(), s)
+	}
+	return e
+}
+
+// ---- leaks ----
+
+// stays lists what must be as before once a test is over. Idle workspaces belong to threads.
+func stays() runtime.LiveCounts {
+	n := runtime.Live()
+	n.WorkspaceCached = 0
+	return n
+}
+
+// leakTries bounds the wait for the collector and for goroutines that finish.
+const leakTries = 200
+
+// noLeaks fails the test when something that it made is alive after its end. It comes first in a
+// test, so that it looks last.
+func noLeaks(t testing.TB) {
+	t.Helper()
+	fakeDevice(t) // stays as long as the process
+	before := settled()
+	t.Cleanup(func() {
+		now := stays()
+		for try := 0; try < leakTries && now != before; try++ {
+			goruntime.GC()
+			goruntime.Gosched()
+			now = stays()
+		}
+		require.Equal(t, before, now, "something is alive that was not before")
+	})
+}
+
+// settled waits until what earlier tests left to the collector is gone.
+func settled() runtime.LiveCounts {
+	last := stays()
+	for try := 0; try < leakTries; try++ {
+		goruntime.GC()
+		goruntime.Gosched()
+		now := stays()
+		if now == last {
+			break
+		}
+		last = now
+	}
+	return last
+}

@@ -1,0 +1,546 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+)
+
+func TestFunction_CallOfGo(t *testing.T) {
+	noLeaks(t)
+	add := goFunction(t, func(args ...any) (any, error) { return args[0].(int64) + args[1].(int64), nil })
+	require.Equal(t, int64(5), call(t, add, 2, 3))
+	_, err := runtime.NewFunction(nil)
+	requireError(t, err, runtime.ErrInvalidArgument, "nil")
+}
+
+func TestFunction_ErrorsOfC(t *testing.T) {
+	noLeaks(t)
+	raise := function(t, probe(t), "raise")
+	for code, kind := range map[string]error{
+		"ValueError": runtime.ErrInvalidArgument, "TypeError": runtime.ErrInvalidArgument,
+		"IndexError": runtime.ErrInvalidArgument, "KeyError": runtime.ErrInvalidArgument,
+		"AttributeError": runtime.ErrInvalidArgument, "RuntimeError": runtime.ErrFailed,
+		"InternalError": runtime.ErrFailed, "MemoryError": runtime.ErrOutOfMemory,
+		"NotFoundError": runtime.ErrNotFound, "CorruptModuleError": runtime.ErrCorruptModule,
+		"NotSupportedError": runtime.ErrNotSupported, "DeviceUnavailableError": runtime.ErrDeviceUnavailable,
+		"ClosedError": runtime.ErrClosed, "SomethingElse": runtime.ErrFailed, "": runtime.ErrFailed,
+	} {
+		for _, message := range []string{"", "short", "what went wrong, and what to do about it"} {
+			_, err := raise.Call(code, message)
+			e := requireError(t, err, kind)
+			require.Equal(t, code, e.Code)
+			require.Equal(t, message, e.Message)
+			require.Equal(t, "probe.c:1\n", e.Backtrace)
+			require.Equal(t, "call function", e.Op)
+			require.NoError(t, e.Unwrap())
+			if message != "" {
+				require.Equal(t, "call function: "+message, err.Error())
+			} else {
+				require.Equal(t, "call function: "+kind.Error(), err.Error())
+			}
+		}
+	}
+}
+
+func TestFunction_FailsWithoutAnError(t *testing.T) {
+	noLeaks(t)
+	f := function(t, probe(t), "fail_without_error")
+	for _, rc := range []int{-1, -2, 1, 77} {
+		_, err := f.Call(rc)
+		requireError(t, err, runtime.ErrFailed)
+		b, err := f.Bind(rc)
+		require.NoError(t, err)
+		requireError(t, b.Call(), runtime.ErrFailed)
+		require.NoError(t, b.Close())
+	}
+	require.Nil(t, call(t, f, 0))
+	classic := load(t, buildC(t, classicSource))
+	_, err := function(t, classic, "fail_without_error").Call()
+	requireError(t, err, runtime.ErrFailed, "without setting an error")
+	_, err = function(t, classic, "fail").Call()
+	e := requireError(t, err, runtime.ErrInvalidArgument)
+	require.Equal(t, "TypeError", e.Code)
+	require.Equal(t, "not what was asked for", e.Message)
+}
+
+type customError struct{ code int }
+
+func (e *customError) Error() string { return fmt.Sprintf("custom %d", e.code) }
+
+func TestFunction_GoErrorsPassThroughC(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	for _, c := range []struct {
+		err  error
+		kind error
+		code string
+	}{
+		{io.EOF, runtime.ErrFailed, "RuntimeError"},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), runtime.ErrFailed, "RuntimeError"},
+		{&customError{7}, runtime.ErrFailed, "RuntimeError"},
+		{context.Canceled, runtime.ErrFailed, "RuntimeError"},
+		{runtime.ErrNotFound, runtime.ErrNotFound, "NotFoundError"},
+		{fmt.Errorf("bind: %w", runtime.ErrInvalidArgument), runtime.ErrInvalidArgument, "ValueError"},
+		{&runtime.Error{Kind: runtime.ErrOutOfMemory, Message: "full"}, runtime.ErrOutOfMemory, "MemoryError"},
+		{&runtime.Error{Kind: runtime.ErrFailed, Code: "OwnError", Message: "own"}, runtime.ErrFailed, "OwnError"},
+		{errors.Join(io.EOF, runtime.ErrClosed), runtime.ErrClosed, "ClosedError"},
+		{errors.New(strings.Repeat("long ", 10000)), runtime.ErrFailed, "RuntimeError"},
+		{errors.New(""), runtime.ErrFailed, "RuntimeError"},
+	} {
+		f := goFunction(t, func(...any) (any, error) { return "ignored", c.err })
+		nested := goFunction(t, func(args ...any) (any, error) {
+			_, err := f.Call()
+			return nil, fmt.Errorf("outer: %w", err)
+		})
+		for _, g := range []*runtime.Function{f, nested} {
+			for _, err := range []error{
+				func() error { _, err := g.Call(); return err }(),
+				func() error { _, err := function(t, p, "call").Call(g, 1, "x"); return err }(),
+				func() error { b, _ := g.Bind(); defer b.Close(); return b.Call() }(),
+			} {
+				e := requireError(t, err, c.kind, c.err.Error())
+				require.ErrorIs(t, err, c.err)
+				require.Equal(t, c.code, e.Code)
+				if want, ok := c.err.(*customError); ok {
+					var got *customError
+					require.ErrorAs(t, err, &got)
+					require.Same(t, want, got)
+				}
+			}
+		}
+	}
+}
+
+func TestFunction_TypedNilErrorIsAPanic(t *testing.T) {
+	noLeaks(t)
+	f := goFunction(t, func(...any) (any, error) { return nil, (*customError)(nil) })
+	_, err := f.Call()
+	requireError(t, err, runtime.ErrFailed, "panic", "nil pointer")
+}
+
+var stackStart = regexp.MustCompile(`(?m)^goroutine \d+ .*\[`)
+
+func TestFunction_PanicsBecomeErrors(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	for _, c := range []struct {
+		value any
+		says  string
+	}{
+		{"boom", "panic: boom"},
+		{io.EOF, "panic: EOF"},
+		{42, "panic: 42"},
+		{nil, "panic called with nil argument"},
+		{fmt.Errorf("wrapped: %w", runtime.ErrNotFound), "panic: wrapped"},
+	} {
+		f := goFunction(t, func(...any) (any, error) { panic(c.value) })
+		nested := goFunction(t, func(...any) (any, error) { return function(t, p, "call").Call(f) })
+		for _, g := range []*runtime.Function{f, nested} {
+			_, err := function(t, p, "call").Call(g)
+			require.ErrorContains(t, err, c.says)
+			require.Contains(t, err.Error(), "function_test.go", "the stack")
+			require.Len(t, stackStart.FindAllString(err.Error(), -1), 1, "one stack, from where it happened")
+			if v, ok := c.value.(error); ok {
+				require.ErrorIs(t, err, v)
+			}
+		}
+	}
+	index := goFunction(t, func(args ...any) (any, error) { return args[3], nil })
+	_, err := index.Call()
+	requireError(t, err, runtime.ErrFailed, "index out of range")
+	require.Equal(t, int64(2), call(t, index, 0, 0, 0, 2), "the function lives on")
+}
+
+func TestFunction_CalleeForgetsTheError(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	bad := goFunction(t, func(...any) (any, error) { return nil, io.EOF })
+	require.Equal(t, int64(1), call(t, function(t, p, "call_and_forget"), bad))
+	require.Equal(t, int64(0), call(t, function(t, p, "call_and_forget"), goFunction(t, func(...any) (any, error) { return "a result that is dropped", nil })))
+}
+
+func TestFunction_BadResultOfGo(t *testing.T) {
+	noLeaks(t)
+	x := tensor(t, []int8{1})
+	for _, v := range []any{struct{}{}, []any{x, []string{"x"}}, uint64(1 << 63)} {
+		_, err := goFunction(t, func(...any) (any, error) { return v, nil }).Call()
+		requireError(t, err, runtime.ErrInvalidArgument, "return value")
+	}
+	closed := tensor(t, []int8{1})
+	require.NoError(t, closed.Close())
+	_, err := goFunction(t, func(...any) (any, error) { return closed, nil }).Call()
+	require.ErrorContains(t, err, "closed")
+}
+
+func TestFunction_ReturnsANewTensor(t *testing.T) {
+	noLeaks(t)
+	make := func(close bool) *runtime.Function {
+		return goFunction(t, func(...any) (any, error) {
+			x, err := runtime.FromSlice([]int32{1, 2, 3})
+			if err == nil && close {
+				x.Close()
+			}
+			return x, err
+		})
+	}
+	x := call(t, make(false)).(*runtime.Tensor)
+	require.Equal(t, []int32{1, 2, 3}, slice[int32](t, x))
+	require.NoError(t, x.Close())
+	// Closed by its own function before it is given: an error, not a dead tensor.
+	_, err := make(true).Call()
+	require.ErrorContains(t, err, "closed")
+}
+
+func TestFunction_ReturnsItsArgumentsTwice(t *testing.T) {
+	noLeaks(t)
+	g := goFunction(t, func(args ...any) (any, error) { return []any{args[0], args[0]}, nil })
+	list := call(t, g, tensor(t, []int32{1, 2, 3})).([]any)
+	for _, x := range list {
+		require.Equal(t, []int32{1, 2, 3}, slice[int32](t, x.(*runtime.Tensor)))
+		x.(*runtime.Tensor).Close()
+	}
+}
+
+func TestFunction_Recursion(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	through := function(t, p, "call")
+	var f *runtime.Function
+	f = goFunction(t, func(args ...any) (any, error) {
+		n := args[0].(int64)
+		if n == 0 {
+			return int64(0), nil
+		}
+		v, err := through.Call(f, n-1)
+		if err != nil {
+			return nil, err
+		}
+		return v.(int64) + n, nil
+	})
+	require.Equal(t, int64(5050), call(t, f, 100))
+}
+
+// The values of a call stay where C sees them, however much the goroutine's stack grows in between.
+func TestFunction_StackGrowsDuringACall(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	grow := goFunction(t, func(args ...any) (any, error) { return int64(useStack(64)), nil })
+	done := make(chan any)
+	go func() {
+		v, err := function(t, p, "call").Call(grow, "a long text as argument", 1, 2, 3)
+		if err != nil {
+			v = err
+		}
+		done <- v
+	}()
+	require.Equal(t, int64(64), <-done)
+}
+
+//go:noinline
+func useStack(n int) int {
+	var room [16 << 10]byte
+	room[n] = 1
+	if n == 0 {
+		return 0
+	}
+	return useStack(n-1) + int(room[n])
+}
+
+func TestFunction_HeldByC(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	f, err := runtime.NewFunction(func(args ...any) (any, error) { return args[0].(int64) * 2, nil })
+	require.NoError(t, err)
+	call(t, function(t, p, "hold"), f)
+	require.NoError(t, f.Close())
+	require.Equal(t, int64(8), call(t, function(t, p, "call_held"), 4))
+	call(t, function(t, p, "hold"))
+}
+
+func TestFunction_UsedAfterClose(t *testing.T) {
+	noLeaks(t)
+	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
+	require.NoError(t, err)
+	echo := function(t, probe(t), "echo")
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	for _, f := range []*runtime.Function{f, nil} {
+		for range 3 {
+			_, err = f.Call()
+			requireError(t, err, runtime.ErrClosed, "function is closed")
+			_, err = f.Bind()
+			requireError(t, err, runtime.ErrClosed)
+			_, err = f.CallOn(nil)
+			requireError(t, err, runtime.ErrClosed)
+			requireError(t, runtime.RegisterGlobal("tvmgo_test.closed", f, true), runtime.ErrClosed)
+		}
+		require.NoError(t, f.Close())
+	}
+	_, err = echo.Call(f)
+	requireError(t, err, runtime.ErrClosed, "argument 0")
+	_, err = echo.Call([]any{f})
+	requireError(t, err, runtime.ErrClosed)
+}
+
+// Closing while calls are in progress: they end normally.
+func TestFunction_ClosedDuringACall(t *testing.T) {
+	noLeaks(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	f, err := runtime.NewFunction(func(args ...any) (any, error) {
+		entered <- struct{}{}
+		<-leave
+		return slice[int32](t, args[0].(*runtime.Tensor))[1] == 2, nil
+	})
+	require.NoError(t, err)
+	x := tensor(t, []int32{1, 2})
+	results := make(chan error, 4)
+	for range cap(results) {
+		go func() {
+			v, err := f.Call(x)
+			if err == nil && v != true {
+				err = fmt.Errorf("got %v", v)
+			}
+			results <- err
+		}()
+	}
+	for range cap(results) {
+		<-entered
+	}
+	require.NoError(t, f.Close())
+	require.NoError(t, x.Close())
+	_, err = f.Call(x)
+	requireError(t, err, runtime.ErrClosed)
+	close(leave)
+	for range cap(results) {
+		require.NoError(t, <-results)
+	}
+}
+
+// ---- bound calls ----
+
+func TestBound_KeepsItsArguments(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	x := tensor(t, []float32{1, 2})
+	f := goFunction(t, func(args ...any) (any, error) {
+		return []any{args[0].(*runtime.Tensor).Len(), args[1], args[2]}, nil
+	})
+	b, err := f.Bind(x, "a text that needs an object", []any{1})
+	require.NoError(t, err)
+	require.NoError(t, x.Close())
+	require.NoError(t, f.Close())
+	for range 3 {
+		require.NoError(t, b.Call())
+		v, err := b.Result()
+		require.NoError(t, err)
+		require.Equal(t, []any{int64(2), "a text that needs an object", []any{int64(1)}}, v)
+	}
+	require.NoError(t, b.Close())
+	require.NoError(t, b.Close())
+	for _, b := range []*runtime.Bound{b, nil} {
+		requireError(t, b.Call(), runtime.ErrClosed)
+		_, err = b.Result()
+		requireError(t, err, runtime.ErrClosed)
+		require.NoError(t, b.Close())
+	}
+	_ = p
+}
+
+func TestBound_ResultOfTheLastSuccess(t *testing.T) {
+	noLeaks(t)
+	n := 0
+	f := goFunction(t, func(...any) (any, error) {
+		if n++; n == 2 {
+			return nil, io.EOF
+		}
+		return tensor(t, []int32{int32(n)}), nil
+	})
+	b, err := f.Bind()
+	require.NoError(t, err)
+	defer b.Close()
+	v, err := b.Result()
+	require.NoError(t, err)
+	require.Nil(t, v)
+	require.NoError(t, b.Call())
+	first, err := b.Result()
+	require.NoError(t, err)
+	defer first.(*runtime.Tensor).Close()
+	require.ErrorIs(t, b.Call(), io.EOF)
+	require.NoError(t, b.Call())
+	last, err := b.Result()
+	require.NoError(t, err)
+	defer last.(*runtime.Tensor).Close()
+	require.Equal(t, []int32{1}, slice[int32](t, first.(*runtime.Tensor)))
+	require.Equal(t, []int32{3}, slice[int32](t, last.(*runtime.Tensor)))
+}
+
+func TestBound_CallsAllocateNothing(t *testing.T) {
+	m := load(t, multiC)
+	b, err := function(t, m, "addone").Bind(tensor(t, []float32{1}), tensor(t, []float32{0}))
+	require.NoError(t, err)
+	defer b.Close()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := b.Call(); err != nil {
+			panic(err)
+		}
+	}))
+}
+
+func TestBound_ForgottenIsCollected(t *testing.T) {
+	noLeaks(t)
+	f := goFunction(t, func(...any) (any, error) { return "a result that is an object", nil })
+	for range 10 {
+		b, err := f.Bind(tensor(t, []int8{1}), "an argument that is an object")
+		require.NoError(t, err)
+		require.NoError(t, b.Call())
+	}
+}
+
+func TestForgottenObjectsAreCollected(t *testing.T) {
+	noLeaks(t)
+	for range 10 {
+		_, err := runtime.FromSlice([]int8{1})
+		require.NoError(t, err)
+		_, err = runtime.NewFunction(func(...any) (any, error) { return nil, nil })
+		require.NoError(t, err)
+		m, err := runtime.Load(ctx, multiC)
+		require.NoError(t, err)
+		_, err = m.Function("addone")
+		require.NoError(t, err)
+	}
+}
+
+// ---- global functions ----
+
+func TestGlobal_RegisterOverrideRemove(t *testing.T) {
+	noLeaks(t)
+	const name = "tvmgo_test.global"
+	one := goFunction(t, func(...any) (any, error) { return 1, nil })
+	two := goFunction(t, func(...any) (any, error) { return 2, nil })
+	require.NotContains(t, runtime.GlobalNames(), name)
+	require.False(t, runtime.RemoveGlobal(name))
+	require.NoError(t, runtime.RegisterGlobal(name, one, false))
+	require.Contains(t, runtime.GlobalNames(), name)
+	require.True(t, slices.IsSorted(runtime.GlobalNames()))
+
+	requireError(t, runtime.RegisterGlobal(name, two, false), runtime.ErrFailed, name, "taken")
+	first := global(t, name)
+	require.Equal(t, int64(1), call(t, first))
+	require.NoError(t, runtime.RegisterGlobal(name, two, true))
+	require.Equal(t, int64(2), call(t, global(t, name)))
+	require.True(t, runtime.RemoveGlobal(name))
+	require.False(t, runtime.RemoveGlobal(name))
+	require.Equal(t, int64(1), call(t, first), "what was looked up keeps working")
+	_, err := runtime.Global(name)
+	requireError(t, err, runtime.ErrNotFound, name)
+}
+
+func TestGlobal_TableKeepsItsOwnReference(t *testing.T) {
+	noLeaks(t)
+	const name = "tvmgo_test.kept"
+	f, err := runtime.NewFunction(func(...any) (any, error) { return "kept", nil })
+	require.NoError(t, err)
+	require.NoError(t, runtime.RegisterGlobal(name, f, false))
+	require.NoError(t, f.Close())
+	require.Equal(t, "kept", call(t, global(t, name)))
+	require.True(t, runtime.RemoveGlobal(name))
+}
+
+func TestGlobal_Names(t *testing.T) {
+	noLeaks(t)
+	f := goFunction(t, func(...any) (any, error) { return nil, nil })
+	requireError(t, runtime.RegisterGlobal("", f, true), runtime.ErrInvalidArgument, "empty")
+	requireError(t, runtime.RegisterGlobal("zero\x00byte", f, true), runtime.ErrInvalidArgument, "zero byte")
+	for _, name := range []string{"ä", "with space", strings.Repeat("long", 1000), "new\nline", "null"} {
+		require.NoError(t, runtime.RegisterGlobal(name, f, false))
+		require.Contains(t, runtime.GlobalNames(), name)
+		require.True(t, runtime.RemoveGlobal(name))
+	}
+}
+
+func TestGlobal_SuggestsTheNearestName(t *testing.T) {
+	noLeaks(t)
+	for name, near := range map[string]string{
+		"runtime.NumThread":  "runtime.NumThreads",
+		"runtime.numThreads": "runtime.NumThreads",
+		"ffi.SystemLibb":     "ffi.SystemLib",
+	} {
+		_, err := runtime.Global(name)
+		requireError(t, err, runtime.ErrNotFound, fmt.Sprintf("did you mean %q?", near))
+	}
+	for _, name := range []string{"", "completely.different.name"} {
+		_, err := runtime.Global(name)
+		requireError(t, err, runtime.ErrNotFound)
+		require.NotContains(t, err.Error(), "did you mean")
+	}
+}
+
+func TestGlobal_FromManyGoroutines(t *testing.T) {
+	noLeaks(t)
+	const goroutines, rounds = 8, 50
+	var wg sync.WaitGroup
+	errs := make(chan error, goroutines)
+	for g := range goroutines {
+		wg.Go(func() {
+			errs <- func() error {
+				shared, own := "tvmgo_test.shared", fmt.Sprint("tvmgo_test.own", g)
+				for i := range rounds {
+					f, err := runtime.NewFunction(func(...any) (any, error) { return g*rounds + i, nil })
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(runtime.RegisterGlobal(shared, f, true), runtime.RegisterGlobal(own, f, false)); err != nil {
+						return err
+					}
+					f.Close()
+					if s, err := runtime.Global(shared); err == nil { // another goroutine may have removed it
+						if _, err := s.Call(); err != nil {
+							return err
+						}
+						s.Close()
+					}
+					mine, err := runtime.Global(own)
+					if err != nil {
+						return err
+					}
+					v, err := mine.Call()
+					mine.Close()
+					if err != nil || v != int64(g*rounds+i) {
+						return fmt.Errorf("own function gave %v, %v", v, err)
+					}
+					if !runtime.RemoveGlobal(own) {
+						return errors.New("own function was not there")
+					}
+					runtime.RemoveGlobal(shared)
+				}
+				return nil
+			}()
+		})
+	}
+	wg.Wait()
+	for range goroutines {
+		require.NoError(t, <-errs)
+	}
+}
+
+func TestNumThreads(t *testing.T) {
+	n := runtime.NumThreads()
+	require.Positive(t, n)
+	require.NoError(t, runtime.SetNumThreads(3))
+	require.Equal(t, 3, runtime.NumThreads())
+	require.NoError(t, runtime.SetNumThreads(0))
+	require.Equal(t, n, runtime.NumThreads())
+	require.Error(t, runtime.SetNumThreads(-1))
+	require.Equal(t, n, runtime.NumThreads())
+}

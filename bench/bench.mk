@@ -4,8 +4,7 @@
 BENCH_ROUNDS ?= 21
 
 .PHONY: bench bench-once
-bench: dist
-	build/deps.sh
+bench: deps dist
 	$(GO) run ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
 
 bench-once:

@@ -19,7 +19,7 @@ for pkg in dlpack blob runtime internal/inspect; do
   "$go" test -c -trimpath -ldflags='-s -w' -o "$out/tree/$pkg/suite.test" "./$pkg"
   if [ -d "$pkg/testdata" ]; then cp -r "$pkg/testdata" "$out/tree/$pkg/"; fi
 done
-cp -r testdata "$out/tree/"
+cp -r testdata include "$out/tree/"  # tests that compile their own modules use the headers
 cp -P "$dist"/lib/libtvmgo.so* "$out/lib/"
 cp "$dist/bin/tvmgo" "$out/bin/"
 cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' -o "$out/bin/deploy_c"

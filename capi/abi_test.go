@@ -1,20 +1,45 @@
 package main_test
 
 import (
+	"debug/elf"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
-// Programs in C that use every function of an ABI with good and with bad input.
+// Programs in C that use the functions of an ABI, all of them, with good and with bad input.
 func TestABI(t *testing.T) {
+	l := newLab(t)
+	var used []string
 	for _, name := range []string{"classic_abi", "ffi_abi"} {
+		program := l.compile(t, name, name+"_*.c", l.linked()...)
+		used = append(used, imported(t, program)...)
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newLab(t)
-			program := l.compile(t, name, name+"_*.c", l.linked()...)
 			l.runOK(t, nil, program)
 			l.runOK(t, []string{"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}, program)
 		})
 	}
+	slices.Sort(used)
+	require.Equal(t, exported(t), slices.Compact(used), "functions that no program uses")
+}
+
+// The names of ours that a program refers to.
+func imported(t *testing.T, program string) []string {
+	t.Helper()
+	f, err := elf.Open(program)
+	require.NoError(t, err)
+	defer f.Close()
+	symbols, err := f.ImportedSymbols()
+	require.NoError(t, err)
+	var names []string
+	for _, s := range symbols {
+		if strings.HasPrefix(s.Name, "TVM") {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // Every module for the CPU gives Apache TVM's output through both C ABIs, and its own errors.

@@ -25,7 +25,7 @@ func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 	l, host := newLab(t), dlopenHost(t)
 	var want []string
 	for range processes {
-		r := l.run(t, nil, host, l.library(), "globals")
+		r := l.run(t, nil, host, l.library(), "globals", l.modern("gpu_opencl"))
 		require.True(t, r.ok, r.out)
 		names := strings.Fields(r.out)
 		if want == nil {
@@ -63,7 +63,7 @@ func TestHost_SignalHandlersStay(t *testing.T) {
 func TestHost_LeavesWhileThreadsWork(t *testing.T) {
 	t.Parallel()
 	l, host := newLab(t), dlopenHost(t)
-	for range 10 {
+	for range 6 {
 		for _, file := range []string{l.modern("multi_c"), l.classic("addone_llvm")} {
 			r := l.run(t, nil, host, l.library(), "exit", file)
 			require.True(t, r.ok, r.out)

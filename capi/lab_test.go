@@ -67,10 +67,11 @@ func makeLab() (*lab, error) {
 		return nil, err
 	}
 	l := &lab{dir: dir, root: root}
-	dist, err := l.dist()
+	dist, remove, err := l.dist()
 	if err != nil {
 		return l, err
 	}
+	defer remove()
 	for to, from := range map[string]string{
 		"lib":       filepath.Join(dist, "lib"),
 		"include":   filepath.Join(dist, "include"),
@@ -93,15 +94,18 @@ func makeLab() (*lab, error) {
 	return l, nil
 }
 
-// dist is the folder that `make` builds: $TVMGO_DIST, or made now.
-func (l *lab) dist() (string, error) {
+// dist is the folder that `make` builds: $TVMGO_DIST, or made now, to be removed by the caller.
+func (l *lab) dist() (dist string, remove func(), err error) {
 	if dist := os.Getenv("TVMGO_DIST"); dist != "" {
 		if !filepath.IsAbs(dist) {
 			dist = filepath.Join(l.root, dist)
 		}
-		return dist, nil
+		return dist, func() {}, nil
 	}
-	dist := l.path("dist")
+	if dist, err = os.MkdirTemp("", "tvmgo-dist-"); err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.RemoveAll(dist) }
 	cmd := exec.Command("make", "-s", "-C", l.root, "dist", "DIST="+dist)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS=") {
@@ -109,9 +113,10 @@ func (l *lab) dist() (string, error) {
 		}
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make dist: %w\n%s", err, out)
+		remove()
+		return "", nil, fmt.Errorf("make dist: %w\n%s", err, out)
 	}
-	return dist, nil
+	return dist, remove, nil
 }
 
 // copyTree copies files, and symbolic links as links.
@@ -146,11 +151,12 @@ func copyTree(to, from string) error {
 // hideCommand is what goes before a command to run it without the source tree: nothing where the
 // system forbids it. The folder that VENV names is seen in the lab all the same.
 func hideCommand(l *lab) []string {
-	script := `if [ -n "$VENV" ]; then mount --bind "$VENV" '` + l.path("venv") + `' || exit 125; fi
-mount -t tmpfs none '` + l.root + `' || exit 125
+	const script = `if [ -n "$VENV" ]; then mount --bind "$VENV" "$1" || exit 125; fi
+mount -t tmpfs none "$2" || exit 125
+shift 2
 exec "$@"`
 	for _, flags := range []string{"-m", "-rm"} {
-		hide := []string{"unshare", flags, "sh", "-c", script, "sh"}
+		hide := []string{"unshare", flags, "sh", "-c", script, "sh", l.path("venv"), l.root}
 		probe := append(hide[:len(hide):len(hide)], "sh", "-c", `! test -e "$1" && test -r "$2"`, "sh",
 			filepath.Join(l.root, "go.mod"), l.library())
 		if exec.Command(probe[0], probe[1:]...).Run() == nil {

@@ -241,7 +241,7 @@ func TestArtifacts_UnderBindNow(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self, "-test.run=^(TestArtifacts_(Call|Bound|Bad)|TestLoad_|TestEnv_|TestLink_|TestImportTree_Of)", "-test.count=1")
-	cmd.Env = append(os.Environ(), "LD_BIND_NOW=1")
+	cmd.Env = append(os.Environ(), "LD_BIND_NOW=1", workVariable+"="+work)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "PASS")

@@ -12,8 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	goruntime "runtime"
 
@@ -25,10 +25,15 @@ import (
 
 const artifacts = "../testdata/artifacts/"
 
-// work is where the tests of this process build libraries.
-var work string
+// work is where the tests of this process build libraries. Processes that they start share it.
+var work = os.Getenv(workVariable)
+
+const workVariable = "TVMGO_RUNTIME_TEST_WORK"
 
 func TestMain(m *testing.M) {
+	if work != "" {
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "tvmgo-runtime-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,8 +49,6 @@ var ctx = context.Background()
 
 // ---- libraries ----
 
-var built sync.Map // command line and source -> path
-
 // buildC compiles a C source to a shared library. Equal calls share one file.
 func buildC(t testing.TB, source string, flags ...string) string {
 	t.Helper()
@@ -56,9 +59,9 @@ func buildC(t testing.TB, source string, flags ...string) string {
 		require.NoError(t, err)
 	}
 	sum := sha256.Sum256(append(text, strings.Join(flags, "\x00")...))
-	key := hex.EncodeToString(sum[:8])
-	if path, ok := built.Load(key); ok {
-		return path.(string)
+	path := filepath.Join(work, hex.EncodeToString(sum[:8])+".so")
+	if _, err := os.Stat(path); err == nil {
+		return path
 	}
 	cc := os.Getenv("CC")
 	if cc == "" {
@@ -70,13 +73,12 @@ func buildC(t testing.TB, source string, flags ...string) string {
 		}
 		t.Skipf("no C compiler: %v", err)
 	}
-	path := filepath.Join(work, key+".so")
-	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o", path}, flags...)
+	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o", path + ".new"}, flags...)
 	cmd := exec.Command(cc, args...)
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	built.Store(key, path)
+	require.NoError(t, os.Rename(path+".new", path))
 	return path
 }
 
@@ -150,6 +152,18 @@ func call(t testing.TB, f *runtime.Function, args ...any) any {
 	v, err := f.Call(args...)
 	require.NoError(t, err)
 	return v
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return b
+}
+
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, data, 0o644))
 }
 
 // ---- tensors ----
@@ -236,6 +250,12 @@ func stays() runtime.LiveCounts {
 	n.WorkspaceCached = 0
 	return n
 }
+
+// waitLimit and waitStep bound the waits for other goroutines.
+const (
+	waitLimit = 10 * time.Second
+	waitStep  = time.Millisecond
+)
 
 // leakTries bounds the wait for the collector and for goroutines that finish.
 const leakTries = 200

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -268,6 +266,27 @@ func TestFunction_HeldByC(t *testing.T) {
 	call(t, function(t, p, "hold"))
 }
 
+func TestFunction_CalledOnThreadsOfC(t *testing.T) {
+	noLeaks(t)
+	p := probe(t)
+	add := goFunction(t, func(args ...any) (any, error) { return args[0].(int64) + args[1].(int64), nil })
+	on := function(t, p, "on_threads")
+	for range 20 { // threads come and go
+		require.Equal(t, int64(0), call(t, on, add, 16, 10))
+	}
+	bad := goFunction(t, func(args ...any) (any, error) {
+		if args[1] == int64(3) {
+			return nil, io.EOF
+		}
+		return args[0].(int64) + args[1].(int64), nil
+	})
+	_, err := on.Call(bad, 4, 10)
+	require.ErrorIs(t, err, io.EOF, "an error moves from thread to thread")
+	boom := goFunction(t, func(...any) (any, error) { panic("boom") })
+	_, err = on.Call(boom, 2, 2)
+	requireError(t, err, runtime.ErrFailed, "panic: boom")
+}
+
 func TestFunction_UsedAfterClose(t *testing.T) {
 	noLeaks(t)
 	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
@@ -325,222 +344,4 @@ func TestFunction_ClosedDuringACall(t *testing.T) {
 	for range cap(results) {
 		require.NoError(t, <-results)
 	}
-}
-
-// ---- bound calls ----
-
-func TestBound_KeepsItsArguments(t *testing.T) {
-	noLeaks(t)
-	p := probe(t)
-	x := tensor(t, []float32{1, 2})
-	f := goFunction(t, func(args ...any) (any, error) {
-		return []any{args[0].(*runtime.Tensor).Len(), args[1], args[2]}, nil
-	})
-	b, err := f.Bind(x, "a text that needs an object", []any{1})
-	require.NoError(t, err)
-	require.NoError(t, x.Close())
-	require.NoError(t, f.Close())
-	for range 3 {
-		require.NoError(t, b.Call())
-		v, err := b.Result()
-		require.NoError(t, err)
-		require.Equal(t, []any{int64(2), "a text that needs an object", []any{int64(1)}}, v)
-	}
-	require.NoError(t, b.Close())
-	require.NoError(t, b.Close())
-	for _, b := range []*runtime.Bound{b, nil} {
-		requireError(t, b.Call(), runtime.ErrClosed)
-		_, err = b.Result()
-		requireError(t, err, runtime.ErrClosed)
-		require.NoError(t, b.Close())
-	}
-	_ = p
-}
-
-func TestBound_ResultOfTheLastSuccess(t *testing.T) {
-	noLeaks(t)
-	n := 0
-	f := goFunction(t, func(...any) (any, error) {
-		if n++; n == 2 {
-			return nil, io.EOF
-		}
-		return tensor(t, []int32{int32(n)}), nil
-	})
-	b, err := f.Bind()
-	require.NoError(t, err)
-	defer b.Close()
-	v, err := b.Result()
-	require.NoError(t, err)
-	require.Nil(t, v)
-	require.NoError(t, b.Call())
-	first, err := b.Result()
-	require.NoError(t, err)
-	defer first.(*runtime.Tensor).Close()
-	require.ErrorIs(t, b.Call(), io.EOF)
-	require.NoError(t, b.Call())
-	last, err := b.Result()
-	require.NoError(t, err)
-	defer last.(*runtime.Tensor).Close()
-	require.Equal(t, []int32{1}, slice[int32](t, first.(*runtime.Tensor)))
-	require.Equal(t, []int32{3}, slice[int32](t, last.(*runtime.Tensor)))
-}
-
-func TestBound_CallsAllocateNothing(t *testing.T) {
-	m := load(t, multiC)
-	b, err := function(t, m, "addone").Bind(tensor(t, []float32{1}), tensor(t, []float32{0}))
-	require.NoError(t, err)
-	defer b.Close()
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if err := b.Call(); err != nil {
-			panic(err)
-		}
-	}))
-}
-
-func TestBound_ForgottenIsCollected(t *testing.T) {
-	noLeaks(t)
-	f := goFunction(t, func(...any) (any, error) { return "a result that is an object", nil })
-	for range 10 {
-		b, err := f.Bind(tensor(t, []int8{1}), "an argument that is an object")
-		require.NoError(t, err)
-		require.NoError(t, b.Call())
-	}
-}
-
-func TestForgottenObjectsAreCollected(t *testing.T) {
-	noLeaks(t)
-	for range 10 {
-		_, err := runtime.FromSlice([]int8{1})
-		require.NoError(t, err)
-		_, err = runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-		require.NoError(t, err)
-		m, err := runtime.Load(ctx, multiC)
-		require.NoError(t, err)
-		_, err = m.Function("addone")
-		require.NoError(t, err)
-	}
-}
-
-// ---- global functions ----
-
-func TestGlobal_RegisterOverrideRemove(t *testing.T) {
-	noLeaks(t)
-	const name = "tvmgo_test.global"
-	one := goFunction(t, func(...any) (any, error) { return 1, nil })
-	two := goFunction(t, func(...any) (any, error) { return 2, nil })
-	require.NotContains(t, runtime.GlobalNames(), name)
-	require.False(t, runtime.RemoveGlobal(name))
-	require.NoError(t, runtime.RegisterGlobal(name, one, false))
-	require.Contains(t, runtime.GlobalNames(), name)
-	require.True(t, slices.IsSorted(runtime.GlobalNames()))
-
-	requireError(t, runtime.RegisterGlobal(name, two, false), runtime.ErrFailed, name, "taken")
-	first := global(t, name)
-	require.Equal(t, int64(1), call(t, first))
-	require.NoError(t, runtime.RegisterGlobal(name, two, true))
-	require.Equal(t, int64(2), call(t, global(t, name)))
-	require.True(t, runtime.RemoveGlobal(name))
-	require.False(t, runtime.RemoveGlobal(name))
-	require.Equal(t, int64(1), call(t, first), "what was looked up keeps working")
-	_, err := runtime.Global(name)
-	requireError(t, err, runtime.ErrNotFound, name)
-}
-
-func TestGlobal_TableKeepsItsOwnReference(t *testing.T) {
-	noLeaks(t)
-	const name = "tvmgo_test.kept"
-	f, err := runtime.NewFunction(func(...any) (any, error) { return "kept", nil })
-	require.NoError(t, err)
-	require.NoError(t, runtime.RegisterGlobal(name, f, false))
-	require.NoError(t, f.Close())
-	require.Equal(t, "kept", call(t, global(t, name)))
-	require.True(t, runtime.RemoveGlobal(name))
-}
-
-func TestGlobal_Names(t *testing.T) {
-	noLeaks(t)
-	f := goFunction(t, func(...any) (any, error) { return nil, nil })
-	requireError(t, runtime.RegisterGlobal("", f, true), runtime.ErrInvalidArgument, "empty")
-	requireError(t, runtime.RegisterGlobal("zero\x00byte", f, true), runtime.ErrInvalidArgument, "zero byte")
-	for _, name := range []string{"ä", "with space", strings.Repeat("long", 1000), "new\nline", "null"} {
-		require.NoError(t, runtime.RegisterGlobal(name, f, false))
-		require.Contains(t, runtime.GlobalNames(), name)
-		require.True(t, runtime.RemoveGlobal(name))
-	}
-}
-
-func TestGlobal_SuggestsTheNearestName(t *testing.T) {
-	noLeaks(t)
-	for name, near := range map[string]string{
-		"runtime.NumThread":  "runtime.NumThreads",
-		"runtime.numThreads": "runtime.NumThreads",
-		"ffi.SystemLibb":     "ffi.SystemLib",
-	} {
-		_, err := runtime.Global(name)
-		requireError(t, err, runtime.ErrNotFound, fmt.Sprintf("did you mean %q?", near))
-	}
-	for _, name := range []string{"", "completely.different.name"} {
-		_, err := runtime.Global(name)
-		requireError(t, err, runtime.ErrNotFound)
-		require.NotContains(t, err.Error(), "did you mean")
-	}
-}
-
-func TestGlobal_FromManyGoroutines(t *testing.T) {
-	noLeaks(t)
-	const goroutines, rounds = 8, 50
-	var wg sync.WaitGroup
-	errs := make(chan error, goroutines)
-	for g := range goroutines {
-		wg.Go(func() {
-			errs <- func() error {
-				shared, own := "tvmgo_test.shared", fmt.Sprint("tvmgo_test.own", g)
-				for i := range rounds {
-					f, err := runtime.NewFunction(func(...any) (any, error) { return g*rounds + i, nil })
-					if err != nil {
-						return err
-					}
-					if err := errors.Join(runtime.RegisterGlobal(shared, f, true), runtime.RegisterGlobal(own, f, false)); err != nil {
-						return err
-					}
-					f.Close()
-					if s, err := runtime.Global(shared); err == nil { // another goroutine may have removed it
-						if _, err := s.Call(); err != nil {
-							return err
-						}
-						s.Close()
-					}
-					mine, err := runtime.Global(own)
-					if err != nil {
-						return err
-					}
-					v, err := mine.Call()
-					mine.Close()
-					if err != nil || v != int64(g*rounds+i) {
-						return fmt.Errorf("own function gave %v, %v", v, err)
-					}
-					if !runtime.RemoveGlobal(own) {
-						return errors.New("own function was not there")
-					}
-					runtime.RemoveGlobal(shared)
-				}
-				return nil
-			}()
-		})
-	}
-	wg.Wait()
-	for range goroutines {
-		require.NoError(t, <-errs)
-	}
-}
-
-func TestNumThreads(t *testing.T) {
-	n := runtime.NumThreads()
-	require.Positive(t, n)
-	require.NoError(t, runtime.SetNumThreads(3))
-	require.Equal(t, 3, runtime.NumThreads())
-	require.NoError(t, runtime.SetNumThreads(0))
-	require.Equal(t, n, runtime.NumThreads())
-	require.Error(t, runtime.SetNumThreads(-1))
-	require.Equal(t, n, runtime.NumThreads())
 }

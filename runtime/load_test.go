@@ -30,13 +30,6 @@ func requireAddone(t *testing.T, m *runtime.Module) {
 	require.Equal(t, []float32{2, 3, 4}, slice[float32](t, out))
 }
 
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return b
-}
-
 func TestLoad_Sources(t *testing.T) {
 	raw := readFile(t, multiC)
 	cancellable, cancel := context.WithCancel(ctx)
@@ -303,104 +296,50 @@ func TestLoad_FilesWithoutMarkerHaveTheirFunctions(t *testing.T) {
 	require.Equal(t, int64(42), call(t, function(t, m, "answer")))
 }
 
-func TestModule_MissingFunction(t *testing.T) {
+func TestLoad_FilesThatCannotBeHere(t *testing.T) {
 	noLeaks(t)
-	for _, a := range cpuArtifacts {
-		m := load(t, artifacts+a.file)
-		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init", "addone\x00", "", " ",
-			"__tvm_module_ctx", "_ctx", "__tvm_ffi_", strings.Repeat("x", 10000)} {
-			f, err := m.Function(name)
-			require.Nil(t, f)
-			requireError(t, err, runtime.ErrNotFound)
-		}
-		_, err := m.Function("addon")
-		requireError(t, err, runtime.ErrNotFound, `did you mean "addone"?`, "it has: addone")
+	for _, c := range []struct{ name, source, says string }{
+		{"v0.21", `void* __tvm_ffi_library_ctx; int f(void) { return 0; }`, "v0.21"},
+		{"v0.21 by its slots", `void* __TVMFFIErrorSetRaisedFromCStr; int f(void) { return 0; }`, "v0.21"},
+		{"system library, classic", `extern int TVMBackendRegisterSystemLibSymbol(const char*, void*);
+int f(void) { return 0; }
+__attribute__((constructor)) static void start(void) { TVMBackendRegisterSystemLibSymbol("f", f); }`, "system library"},
+		{"system library, modern", `extern int TVMFFIEnvModRegisterSystemLibSymbol(const char*, void*);
+int f(void) { return 0; }
+__attribute__((constructor)) static void start(void) { TVMFFIEnvModRegisterSystemLibSymbol("f", f); }`, "system library"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := runtime.Load(ctx, buildC(t, c.source))
+			requireError(t, err, runtime.ErrNotSupported, c.says)
+		})
 	}
 }
 
-func TestModule_Entry(t *testing.T) {
+// TVMBackendAnyList* have one name and two signatures: each file gets those of its generation.
+func TestLoad_RegisterAccessOfBothGenerations(t *testing.T) {
 	noLeaks(t)
-	require.Equal(t, int64(0), call(t, function(t, load(t, buildC(t, classicSource)), "__tvm_main__")))
-	m := load(t, artifacts+"modern/addone_llvm.so")
-	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
-	call(t, function(t, m, "main"), in, out)
-	require.Equal(t, []float32{2}, slice[float32](t, out))
-}
-
-func TestModule_UsedAfterClose(t *testing.T) {
-	noLeaks(t)
-	other := load(t, multiC)
-	m, err := runtime.Load(ctx, multiC)
-	require.NoError(t, err)
-	require.NoError(t, m.Close())
-	require.NoError(t, m.Close())
-	for _, m := range []*runtime.Module{m, nil} {
-		for range 3 { // the count of those who come too late must not make it look open
-			_, err = m.Function("addone")
-			requireError(t, err, runtime.ErrClosed)
-		}
-		_, err = m.Imports()
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.GetSource("")
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.SaveToBinary()
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.Metadata("addone")
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.Doc("addone")
-		requireError(t, err, runtime.ErrClosed)
-		requireError(t, m.SaveToFile("x", ""), runtime.ErrClosed)
-		requireError(t, m.Import(other), runtime.ErrClosed)
-		requireError(t, other.Import(m), runtime.ErrClosed)
-		require.Empty(t, m.Kind())
-		require.Zero(t, m.Properties())
-		require.Nil(t, m.Functions())
-		require.NoError(t, m.Close())
-	}
-}
-
-func TestModule_LibraryCannotBeSaved(t *testing.T) {
-	noLeaks(t)
-	m := load(t, multiC)
-	_, err := m.GetSource("")
-	requireError(t, err, runtime.ErrNotSupported, "library")
-	_, err = m.SaveToBinary()
-	requireError(t, err, runtime.ErrNotSupported, "library")
-	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")
-	s, err := m.Metadata("no such function")
-	require.NoError(t, err)
-	require.Empty(t, s)
-}
-
-func TestModule_MetadataOfFunctions(t *testing.T) {
-	noLeaks(t)
-	m := load(t, buildC(t, `
+	modern := load(t, buildC(t, `
 #include <tvm/ffi/c_api.h>
-#define TEXT(name, text) int name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) { \
-  static const char t[] = text; TVMFFIByteArray b = {t, sizeof t - 1}; return TVMFFIStringFromByteArray(&b, r); }
-TEXT(__tvm_ffi_add, "the function")
-TEXT(__tvm_ffi__metadata_add, "{\"type_schema\": \"what it takes\"}")
-TEXT(__tvm_ffi__doc_add, "Adds.")`))
-	require.Equal(t, []string{"add"}, m.Functions())
-	meta, err := m.Metadata("add")
-	require.NoError(t, err)
-	require.Equal(t, `{"type_schema": "what it takes"}`, meta)
-	doc, err := m.Doc("add")
-	require.NoError(t, err)
-	require.Equal(t, "Adds.", doc)
-}
-
-func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {
-	for _, prefix := range []string{"", "tvmgo_test_"} {
-		m, err := runtime.SystemLib(prefix)
-		require.NoError(t, err)
-		n := runtime.Live().Modules
-		again, err := runtime.SystemLib(prefix)
-		require.NoError(t, err)
-		require.Equal(t, n, runtime.Live().Modules)
-		_, err = m.Function("nothing")
-		requireError(t, err, runtime.ErrNotFound)
-		require.NoError(t, m.Close())
-		require.NoError(t, again.Close())
-	}
+extern int TVMBackendAnyListSetPackedArg(void* list, int index, TVMFFIAny* args, int offset);
+extern int TVMBackendAnyListMoveFromPackedReturn(void* list, int index, TVMFFIAny* args, int offset);
+int __tvm_ffi_second(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) {
+  TVMFFIAny out[2] = {{0}};
+  if (TVMBackendAnyListSetPackedArg((void*)a, 1, out, 1) != 0) return -1;
+  return TVMBackendAnyListMoveFromPackedReturn(r, 0, out, 1);
+}`))
+	require.Equal(t, int64(7), call(t, function(t, modern, "second"), 5, 7))
+	classic := load(t, buildC(t, `
+#include <tvm/runtime/c_runtime_api.h>
+void* __tvm_module_ctx;
+extern int TVMBackendAnyListSetPackedArg(void* list, int index, TVMValue* values, int* codes, int offset);
+int second(TVMValue* a, int* codes, int n, TVMValue* ret, int* code, void* resource) {
+  TVMValue v[2];
+  int c[2];
+  if (TVMBackendAnyListSetPackedArg(a[0].v_handle, 1, v, c, 1) != 0) return -1;
+  *ret = v[1];
+  *code = c[1];
+  return 0;
+}`))
+	registers := [4]int64{1, 5, 1, 7} // two values of the C ABI: type index, payload
+	require.Equal(t, int64(7), call(t, function(t, classic, "second"), runtime.Ptr(&registers[0])))
 }

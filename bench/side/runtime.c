@@ -1,4 +1,5 @@
 /* Memory and threads: tensors, workspaces, parallel launches. */
+#define _GNU_SOURCE
 #include "side.h"
 
 #include <pthread.h>
@@ -66,38 +67,49 @@ static void launches(int64_t n) {
     bench_check(TVMBackendParallelLaunch(empty_task, NULL, 2), "launch");
 }
 
-/* What a launch cannot be faster than: another thread sees a word change and changes one back. */
+/* What a launch cannot be faster than: a thread on another core sees a word change and changes one
+ * back. */
 static _Alignas(128) _Atomic uint64_t word_there;
 static _Alignas(128) _Atomic uint64_t word_back;
 
-static uint64_t await(_Atomic uint64_t* word, uint64_t seen) {
-  uint64_t now;
-  for (int turn = 1; (now = atomic_load_explicit(word, memory_order_acquire)) == seen; turn++)
-    if (turn % 65536 == 0) sched_yield(); /* both are on one core */
-  return now;
-}
-
-static void* echo(void* unused) {
-  (void)unused;
-  for (uint64_t word = 0;;) {
-    word = await(&word_there, word);
+static void* echo(void* last) {
+  uint64_t word = 0;
+  while (word != (uintptr_t)last) {
+    uint64_t now;
+    while ((now = atomic_load_explicit(&word_there, memory_order_acquire)) == word) continue;
+    word = now;
     atomic_store_explicit(&word_back, word, memory_order_release);
-    if (word % 2 == 1) return NULL; /* the last one */
   }
+  return NULL;
 }
 
-static void handovers(int64_t n) {
-  static uint64_t word;
-  pthread_t other;
-  word_there = word_back = word = 0;
-  bench_check(pthread_create(&other, NULL, echo, NULL), "start a thread");
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t before = word;
-    word += i + 1 < n ? 2 : 1;
+static void* call_out(void* last) {
+  for (uint64_t word = 1; word <= (uintptr_t)last; word++) {
     atomic_store_explicit(&word_there, word, memory_order_release);
-    await(&word_back, before);
+    while (atomic_load_explicit(&word_back, memory_order_acquire) != word) continue;
   }
-  pthread_join(other, NULL);
+  return NULL;
+}
+
+/* Two threads, on two cores if this process may use two. */
+static void handovers(int64_t n) {
+  pthread_t threads[2];
+  cpu_set_t allowed;
+  word_there = word_back = 0;
+  bench_check(sched_getaffinity(0, sizeof allowed, &allowed), "read the affinity");
+  for (int t = 0, cpu = 0; t < 2; t++, cpu++) {
+    pthread_attr_t attr;
+    cpu_set_t one;
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &allowed)) cpu++;
+    CPU_ZERO(&one);
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
+    pthread_attr_init(&attr);
+    pthread_attr_setaffinity_np(&attr, sizeof one, cpu < CPU_SETSIZE ? &one : &allowed);
+    bench_check(pthread_create(&threads[t], &attr, t == 0 ? echo : call_out, (void*)(uintptr_t)n),
+                "start a thread");
+    pthread_attr_destroy(&attr);
+  }
+  for (int t = 0; t < 2; t++) pthread_join(threads[t], NULL);
 }
 
 const bench_row bench_runtime_rows[] = {

@@ -1,9 +1,10 @@
 /* A host that is not linked with the library but opens it RTLD_LOCAL, as plugins and language bindings do.
- *   dlopen_test LIBRARY globals          prints the global functions that the very first call finds
+ *   dlopen_test LIBRARY globals FILE     prints the global functions that the very first call finds; later there must be no more
  *   dlopen_test LIBRARY lookup NAME...   the very first calls look these up
  *   dlopen_test LIBRARY vadd FILE        loads a module and calls its vadd, well and badly
- *   dlopen_test LIBRARY signals FILE before|after|none|ignored    whose signal handlers run; FILE is a module that carries others
- *   dlopen_test LIBRARY exit FILE        leaves main while threads work */
+ *   dlopen_test LIBRARY signals FILE before|after|none|ignored    whose signal handlers run
+ *   dlopen_test LIBRARY exit FILE        leaves main while threads work
+ * For globals and signals FILE is a module that carries others, of a kind without a loader. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,12 +42,21 @@ static void open_library(const char* path) {
   }
 }
 
-static int globals(void) {
-  int n = 0;
+/* Enters everything that the library has: a file with other modules is read by Go. */
+static void enter_go(const char* file) {
+  TVMModuleHandle module = NULL;
+  CHECK(api.load(file, "", &module) == -1);
+  CHECK(strstr(api.last_error(), "has no loader") != NULL);
+}
+
+static int globals(const char* file) {
+  int n = 0, later = 0;
   const char** names = NULL;
   if (api.list_names(&n, &names) != 0) return puts(api.last_error()), 1;
   for (int i = 0; i < n; i++) puts(names[i]);
-  return 0;
+  enter_go(file);
+  if (api.list_names(&later, &names) != 0 || later != n) FAIL("%d names at first, then %d", n, later);
+  return failures != 0;
 }
 
 static int lookup(int n, char** names) {
@@ -69,11 +79,13 @@ static int vadd(const char* file) {
   TVMFunctionHandle f = NULL;
   TVMValue args[3], ret;
   int codes[3], ret_code;
+  float* data[] = {a, b, c};
   for (int i = 0; i < 3; i++) {
-    t[i] = (DLTensor){.data = i == 0 ? a : i == 1 ? b : c, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    t[i] = (DLTensor){.data = data[i], .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
     args[i].v_handle = &t[i], codes[i] = kTVMDLTensorHandle;
   }
-  if (api.load(file, "", &module) != 0 || api.get_function(module, "vadd", 0, &f) != 0 || f == NULL) return puts(api.last_error()), 1;
+  if (api.load(file, "", &module) != 0) return puts(api.last_error()), 1;
+  if (api.get_function(module, "vadd", 0, &f) != 0 || f == NULL) return puts("no vadd"), 1;
   if (api.call(f, args, codes, 3, &ret, &ret_code) != 0) FAIL("%s", api.last_error());
   for (int i = 0; i < N; i++) CHECK(c[i] == a[i] + b[i]);
   t[1].dtype.code = kDLInt;
@@ -118,18 +130,11 @@ static void* provoke(void* arg) {
   return NULL;
 }
 
-/* Enters everything that the library has: a file with other modules is read by Go. */
-static void use(const char* file) {
-  TVMModuleHandle module = NULL;
-  CHECK(api.load(file, "", &module) == -1);
-  CHECK(strstr(api.last_error(), "has no loader") != NULL);
-}
-
 static int signals(const char* library, const char* file, const char* when) {
   if (strcmp(when, "before") == 0) install();
   if (strcmp(when, "ignored") == 0) signal(SIGPIPE, SIG_IGN);
   open_library(library);
-  use(file);
+  enter_go(file);
   if (strcmp(when, "none") == 0) { /* the default: this ends the process */
     raise(SIGINT);
     return 3;
@@ -142,7 +147,7 @@ static int signals(const char* library, const char* file, const char* when) {
   pthread_t thread;
   provoke(NULL);
   if (pthread_create(&thread, NULL, provoke, NULL) == 0) pthread_join(thread, NULL);
-  use(file);
+  enter_go(file);
   provoke(NULL);
   CHECK(seen[SIGINT] == 3 && seen[SIGPIPE] == 3 && seen[SIGSEGV] == 3);
   return report();
@@ -150,39 +155,62 @@ static int signals(const char* library, const char* file, const char* when) {
 
 /* ---- leaving while threads work ---- */
 
-static _Atomic int rounds[4];
+enum { WORKERS = 4 };
+static _Atomic int rounds[WORKERS];
 static const char* exit_file;
+
 static void* work(void* arg) {
   for (;;) {
     TVMModuleHandle module = NULL;
-    TVMFunctionHandle f = NULL;
-    if (api.load(exit_file, "", &module) != 0) return NULL;
-    api.get_function(module, "addone", 0, &f);
+    TVMFunctionHandle f = NULL, global = NULL;
+    TVMValue ret;
+    int code = -1;
+    CHECK(api.load(exit_file, "", &module) == 0 && api.get_function(module, "addone", 0, &f) == 0 && f != NULL);
     api.free_module(module);
     api.free_function(f);
-    api.load("missing.so", "", &module);
+    CHECK(api.load("missing.so", "", &module) == -1 && strstr(api.last_error(), "missing.so") != NULL);
+    CHECK(api.get_global("runtime.NumThreads", &global) == 0 && global != NULL);
+    CHECK(api.call(global, NULL, NULL, 0, &ret, &code) == 0 && code == kTVMArgInt);
+    api.free_function(global);
+    if (failures != 0) _exit(1);
     atomic_fetch_add((_Atomic int*)arg, 1);
   }
+  return NULL;
+}
+
+static void wait_for_work(void) {
+  int start[WORKERS];
+  for (int i = 0; i < WORKERS; i++) start[i] = atomic_load(&rounds[i]);
+  for (int i = 0; i < WORKERS; i++)
+    while (atomic_load(&rounds[i]) - start[i] < 5) sched_yield();
+}
+
+/* What the C library does last when a process ends, after all destructors, is to write what is buffered. */
+static ssize_t write_last(void* cookie, const char* text, size_t size) {
+  (void)cookie, (void)text;
+  wait_for_work();
+  return (ssize_t)size;
 }
 
 static int leave(const char* file) {
   exit_file = file;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < WORKERS; i++) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, &rounds[i]) != 0) return 2;
   }
-  for (int i = 0; i < 4; i++)
-    while (atomic_load(&rounds[i]) < 5) sched_yield();
-  return 0; /* runs exit handlers and destructors under their feet */
+  FILE* last = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_last});
+  if (last == NULL || fputs("unwritten", last) < 0) return 2;
+  wait_for_work();
+  return 0;
 }
 
 int main(int argc, char** argv) {
-  setvbuf(stdout, NULL, _IOLBF, 0);
+  setvbuf(stdout, NULL, _IONBF, 0);
   if (argc < 3) return 2;
   const char *library = argv[1], *what = argv[2];
   if (strcmp(what, "signals") == 0 && argc == 5) return signals(library, argv[3], argv[4]);
   open_library(library);
-  if (strcmp(what, "globals") == 0) return globals();
+  if (strcmp(what, "globals") == 0 && argc == 4) return globals(argv[3]);
   if (strcmp(what, "lookup") == 0) return lookup(argc - 3, argv + 3);
   if (strcmp(what, "vadd") == 0 && argc == 4) return vadd(argv[3]);
   if (strcmp(what, "exit") == 0 && argc == 4) return leave(argv[3]);

@@ -182,6 +182,7 @@ static void test_devices(void) {
   FAILS(CALL("runtime.GetDeviceAttr", &out, int_view(100), int_view(0), int_view(1)), "ValueError", "100");
   OK(CALL("__tvm_set_device", &out, int_view(kDLCPU), int_view(0)));
   FAILS(CALL("__tvm_set_device", &out, int_view(100), int_view(0)), "ValueError", "100");
+  FAILS(CALL("__tvm_set_device", &out, int_view(kDLCPU), int_view((int64_t)1 << 32)), "ValueError", "4294967296");
   FAILS(CALL("__tvm_set_device", &out, text_view("cpu"), int_view(0)), "TypeError", "int");
   OK(call_global("device_api.cpu", NULL, 0, &out));
   CHECK(out.type_index == kTVMFFIOpaquePtr && out.v_ptr != NULL);
@@ -193,6 +194,7 @@ static void test_devices(void) {
   OK(CALL("runtime.Device_StreamFree", &out, cpu, int_view(0)));
   OK(CALL("runtime.TVMSetStream", &out, int_view(kDLCPU), int_view(0), none));
   FAILS(CALL("runtime.Device_StreamSync", &out, text_view("cpu")), "TypeError", "runtime.Device_StreamSync");
+  FAILS(CALL("runtime.Device_SetStream", &out, cpu, text_view("stream")), "TypeError", "must be a stream");
   OK(call_global("runtime.NumThreads", NULL, 0, &out));
   CHECK(out.v_int64 >= 1);
   int64_t before = out.v_int64;
@@ -201,6 +203,7 @@ static void test_devices(void) {
   CHECK(out.v_int64 == 3);
   OK(CALL("runtime.config_threadpool", &out, int_view(1), int_view(before)));
   FAILS(CALL("runtime.config_threadpool", &out, int_view(1), int_view(1 << 30)), "ValueError", "1073741824");
+  FAILS(CALL("runtime.config_threadpool", &out, int_view(1), int_view((int64_t)1 << 40)), "ValueError", "1099511627776");
   FAILS(CALL("runtime.config_threadpool", &out, int_view(1)), "TypeError", "2 arguments");
 }
 

@@ -4,7 +4,11 @@
 #include "ffi_abi_test.h"
 #include "scratch.h"
 
-#define PROLOGUE "#include <string.h>\n#include <tvm/ffi/extra/c_env_api.h>\n#define FUNCTION(name) TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)\n"
+#define PROLOGUE                                                                                       \
+  "#include <string.h>\n"                                                                               \
+  "#include <tvm/ffi/extra/c_env_api.h>\n"                                                              \
+  "#define FUNCTION(name) TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(void* self, const TVMFFIAny* args, " \
+  "int32_t n, TVMFFIAny* result)\n"
 
 static const char scale_source[] = PROLOGUE
     "TVM_FFI_DLL_EXPORT void* __tvm_ffi__library_ctx;\n"

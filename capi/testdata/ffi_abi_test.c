@@ -233,6 +233,8 @@ int main(void) {
   test_containers();
   test_tensors();
   test_environment();
+  test_own_device();
   test_modules();
+  test_wrong_arguments();
   return report();
 }

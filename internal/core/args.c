@@ -25,6 +25,17 @@ int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* 
   return 0;
 }
 
+/* For numbers that are 32 bits wide further on: a larger one must not come out as another. */
+int tvmgo_arg_int32(const char* fname, const TVMFFIAny* args, int32_t i, int32_t* out) {
+  int64_t v = 0;
+  if (tvmgo_arg_int(fname, args, i, &v) != 0) return -1;
+  if (v < INT32_MIN || v > INT32_MAX)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument %d is out of range: %lld", fname, (int)i,
+                       (long long)v);
+  *out = (int32_t)v;
+  return 0;
+}
+
 int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out) {
   if (!tvmgo_any_text(&args[i], out)) return wrong_type(fname, args, i, "str");
   return 0;
@@ -33,6 +44,9 @@ int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIBy
 int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
                      void** out) {
   if (args[i].type_index != type_index) return wrong_type(fname, args, i, tvmgo_type_name(type_index));
+  if (args[i].v_obj == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument %d is a NULL %s", fname, (int)i,
+                       tvmgo_type_name(type_index));
   *out = args[i].v_obj;
   return 0;
 }

@@ -83,15 +83,15 @@ BUILTIN(from_extern_c) {
 
 /* A device given as Device, or as two integers. Returns the arguments it took, 0 on error. */
 static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* out) {
-  int64_t type, id;
+  int32_t type, id;
   if (n >= 1 && args[0].type_index == kTVMFFIDevice) {
     *out = args[0].v_device;
     return 1;
   }
-  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int(f, args, 0, &type) != 0 ||
-      tvmgo_arg_int(f, args, 1, &id) != 0)
+  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int32(f, args, 1, &id) != 0)
     return 0;
-  *out = (DLDevice){(DLDeviceType)type, (int32_t)id};
+  *out = (DLDevice){(DLDeviceType)type, id};
   return 2;
 }
 
@@ -105,12 +105,12 @@ BUILTIN(set_device) {
 
 BUILTIN(device_attr) {
   static const char f[] = "runtime.GetDeviceAttr";
-  int64_t type, id, kind;
+  int32_t type, id, kind;
   UNUSED;
-  if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int(f, args, 0, &type) != 0 ||
-      tvmgo_arg_int(f, args, 1, &id) != 0 || tvmgo_arg_int(f, args, 2, &kind) != 0)
+  if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int32(f, args, 1, &id) != 0 || tvmgo_arg_int32(f, args, 2, &kind) != 0)
     return -1;
-  return tvmgo_device_attr((int32_t)type, (int32_t)id, (int32_t)kind, result);
+  return tvmgo_device_attr(type, id, kind, result);
 }
 
 /* Which global shows that a name of RuntimeEnabled is there (ABI.md A.6). */
@@ -168,8 +168,13 @@ BUILTIN(runtime_enabled) {
 
 /* ---- streams: handles travel as integers or pointers ---- */
 
-static TVMFFIStreamHandle arg_stream(const TVMFFIAny* a) {
-  return a->type_index == kTVMFFINone ? NULL : a->v_ptr;
+static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStreamHandle* out) {
+  int32_t type = args[i].type_index;
+  if (type != kTVMFFINone && type != kTVMFFIInt && type != kTVMFFIOpaquePtr)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a stream (int or void*), got %s", f,
+                       (int)i, tvmgo_type_name(type));
+  *out = type == kTVMFFINone ? NULL : args[i].v_ptr;
+  return 0;
 }
 
 BUILTIN(stream_create) {
@@ -189,10 +194,12 @@ BUILTIN(stream_free) {
   static const char f[] = "runtime.Device_StreamFree";
   DLDevice dev;
   UNUSED;
+  TVMFFIStreamHandle s;
   int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0) return -1;
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
+      arg_stream(f, args, took, &s) != 0)
+    return -1;
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  TVMFFIStreamHandle s = arg_stream(&args[took]);
   if (api == NULL) return -1;
   return s != NULL && TVMGODeviceAPIHas(api, free_stream) ? api->free_stream(api, dev, s) : 0;
 }
@@ -201,30 +208,39 @@ BUILTIN(stream_set) {
   static const char f[] = "runtime.Device_SetStream";
   DLDevice dev;
   UNUSED;
+  TVMFFIStreamHandle s;
   int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0) return -1;
-  return tvmgo_stream_set(dev.device_type, dev.device_id, arg_stream(&args[took]), NULL);
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
+      arg_stream(f, args, took, &s) != 0)
+    return -1;
+  return tvmgo_stream_set(dev.device_type, dev.device_id, s, NULL);
 }
 
 BUILTIN(stream_sync) {
   static const char f[] = "runtime.Device_StreamSync";
   DLDevice dev;
   UNUSED;
+  TVMFFIStreamHandle s = NULL;
   int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0) return -1;
-  return tvmgo_device_sync(dev, n > took ? arg_stream(&args[took]) : NULL);
+  if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0 ||
+      (n > took && arg_stream(f, args, took, &s) != 0))
+    return -1;
+  return tvmgo_device_sync(dev, s);
 }
 
 BUILTIN(stream_sync_from_to) {
   static const char f[] = "runtime.Device_StreamSyncFromTo";
   DLDevice dev;
   UNUSED;
+  TVMFFIStreamHandle from, to;
   int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0) return -1;
+  if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0 ||
+      arg_stream(f, args, took, &from) != 0 || arg_stream(f, args, took + 1, &to) != 0)
+    return -1;
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
   if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
-  return api->sync_stream_from_to(api, dev, arg_stream(&args[took]), arg_stream(&args[took + 1]));
+  return api->sync_stream_from_to(api, dev, from, to);
 }
 
 /* ---- threads ---- */
@@ -237,12 +253,12 @@ BUILTIN(num_threads) {
 
 BUILTIN(config_threadpool) {
   static const char f[] = "runtime.config_threadpool";
-  int64_t mode, threads;
+  int32_t mode, threads;
   UNUSED;
-  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int(f, args, 0, &mode) != 0 ||
-      tvmgo_arg_int(f, args, 1, &threads) != 0)
+  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &mode) != 0 ||
+      tvmgo_arg_int32(f, args, 1, &threads) != 0)
     return -1;
-  return tvmgo_parallel_configure((int)threads); /* threads are not pinned, so the mode is moot */
+  return tvmgo_parallel_configure(threads); /* threads are not pinned, so the mode is moot */
 }
 
 /* ---- tensors ---- */
@@ -302,11 +318,12 @@ BUILTIN(tensor_copy_bytes) {
 BUILTIN(tensor_copy) {
   static const char f[] = "runtime.TVMTensorCopyFromTo";
   DLTensor *from = NULL, *to = NULL;
+  TVMFFIStreamHandle s = NULL;
   UNUSED;
   if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_dl(f, args, 0, &from) != 0 ||
-      arg_dl(f, args, 1, &to) != 0)
+      arg_dl(f, args, 1, &to) != 0 || (n == 3 && arg_stream(f, args, 2, &s) != 0))
     return -1;
-  return tvmgo_dl_copy(from, to, n == 3 ? arg_stream(&args[2]) : NULL);
+  return tvmgo_dl_copy(from, to, s);
 }
 
 BUILTIN(tensor_view) {

@@ -13,7 +13,6 @@
 
 enum { NUM_SLOTS = 512 };
 static uint16_t slots[NUM_SLOTS]; /* index into tvmgo_bindings, plus one */
-static void* global_scope;        /* what dlopen(NULL) gives */
 
 static uint32_t hash_of(const char* s) {
   uint32_t h = 2166136261u;
@@ -27,7 +26,6 @@ static void prepare(void) {
     while (slots[h] != 0) h = (h + 1) % NUM_SLOTS;
     slots[h] = (uint16_t)(i + 1);
   }
-  global_scope = dlopen(NULL, RTLD_LAZY);
 }
 
 static void prepare_once(void) {
@@ -45,9 +43,16 @@ const tvmgo_binding* tvmgo_binding_find(const char* name) {
   return NULL;
 }
 
+/* The handle of global scope is made without a lock of ours: dlopen takes ld.so's, under which a
+ * constructor may be waiting for us. */
 static void* find_global(const char* name) {
-  prepare_once();
-  return global_scope == NULL ? NULL : dlsym(global_scope, name);
+  static _Atomic(void*) global_scope;
+  void* scope = atomic_load_explicit(&global_scope, memory_order_acquire);
+  if (scope == NULL) {
+    scope = dlopen(NULL, RTLD_LAZY);
+    atomic_store_explicit(&global_scope, scope, memory_order_release);
+  }
+  return scope == NULL ? NULL : dlsym(scope, name);
 }
 
 int tvmgo_elf_sees_us(const tvmgo_elf* elf) {

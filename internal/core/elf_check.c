@@ -52,7 +52,8 @@ void* tvmgo_elf_read(tvmgo_elf* elf, uint64_t offset, uint64_t size) {
   return tvmgo_elf_peek(elf, offset, p, size) == 0 ? p : NULL;
 }
 
-const Elf64_Phdr* tvmgo_elf_load_at(const tvmgo_elf* elf, uint64_t vaddr, uint64_t size, int in_file) {
+const Elf64_Phdr* tvmgo_elf_load_at(const tvmgo_elf* elf, uint64_t vaddr, uint64_t size,
+                                    int in_file) {
   for (size_t i = 0; i < elf->phnum; i++) {
     const Elf64_Phdr* p = &elf->phdr[i];
     uint64_t room = in_file ? p->p_filesz : p->p_memsz;
@@ -208,7 +209,8 @@ static int check_segments(tvmgo_elf* elf) {
   if (h->e_phnum == 0 || h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff % 8 != 0)
     return tvmgo_elf_corrupt(elf, "no usable program headers");
   if (table > elf->size || h->e_phoff > elf->size - table)
-    return tvmgo_elf_corrupt(elf, "truncated: program headers lie beyond the end, file has %llu bytes",
+    return tvmgo_elf_corrupt(elf, "truncated: program headers need %llu bytes, file has %llu",
+                             (unsigned long long)(h->e_phoff + table),
                              (unsigned long long)elf->size);
   elf->phdr = tvmgo_elf_read(elf, h->e_phoff, table);
   if (elf->phdr == NULL) return -1;

@@ -83,6 +83,7 @@ typedef struct tvmgo_elf {
   int bind_now, text_relocations, has_constructors, has_relr;
   int needs_runtime;          /* a DT_NEEDED names a TVM runtime library */
   int runtime_versioned;      /* and symbol versions of it are asked for */
+  int needs_libm;             /* a DT_NEEDED names the C library's mathematics */
   int uses_origin;            /* DT_RPATH or DT_RUNPATH speaks of $ORIGIN */
 
   tvmgo_generation generation;
@@ -94,7 +95,7 @@ typedef struct tvmgo_elf {
 
   tvmgo_elf_site* sites;
   size_t num_sites, cap_sites;
-  const char** lazy; /* other names that ld.so looks up at their first call, ending the process if absent */
+  const char** lazy; /* other names, looked up at their first call: if absent the process ends */
   size_t num_lazy, cap_lazy;
 
   void* buffers[TVMGO_ELF_BUFFERS];
@@ -110,7 +111,7 @@ typedef struct tvmgo_elf {
 int tvmgo_elf_check(tvmgo_elf* elf, const char* name, int fd, const void* bytes, uint64_t size);
 void tvmgo_elf_release(tvmgo_elf* elf);
 
-/* The same, for what cannot be a file of ours at first sight: opens nothing, keeps nothing. */
+/* The check alone: whether tvmgo_image_open would hand this file to the dynamic linker. */
 int tvmgo_elf_check_fd(int fd, const char* name);
 
 /* ---- between elf_check.c, elf_dynamic.c, elf_versions.c and elf_imports.c ---- */

@@ -152,6 +152,7 @@ static int check_names(tvmgo_elf* elf) {
       return tvmgo_elf_corrupt(elf, "a name of the dynamic section lies outside its string table");
     const char* s = tvmgo_elf_string(elf, d->d_un.d_val);
     if (d->d_tag == DT_NEEDED && tvmgo_elf_is_runtime_library(s)) elf->needs_runtime = 1;
+    if (d->d_tag == DT_NEEDED && strcmp(s, "libm.so.6") == 0) elf->needs_libm = 1;
     if ((d->d_tag == DT_RPATH || d->d_tag == DT_RUNPATH) &&
         (strstr(s, "$ORIGIN") != NULL || strstr(s, "${ORIGIN}") != NULL))
       elf->uses_origin = 1;
@@ -194,7 +195,8 @@ int tvmgo_elf_check_dynamic(tvmgo_elf* elf) {
   if (has(&t, DT_HASH) && place(elf, "the hash table", t.low[DT_HASH], 8, 4, &elf->hash) != 0)
     return -1;
   elf->has_relr = has(&t, DT_RELR);
-  if (check_pairs(elf, &t) != 0 || place_relocations(elf, &t) != 0 || check_code(elf, &t) != 0 || check_names(elf) != 0)
+  if (check_pairs(elf, &t) != 0 || place_relocations(elf, &t) != 0 || check_code(elf, &t) != 0 ||
+      check_names(elf) != 0)
     return -1;
   elf->versym = t.versym;
   return tvmgo_elf_check_versions(elf, t.verneed, t.verdef);

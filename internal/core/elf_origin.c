@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One directory of a run path, up to ':' or the end, with $ORIGIN replaced. Bytes used of path; *origin
- * says whether it was named. An empty result means that it does not fit. */
+/* One directory of a run path, up to ':' or the end, with $ORIGIN replaced. Returns the bytes used of
+ * path; *has_origin says whether it was named. An empty result means that it does not fit. */
 static size_t expand(const char* path, const char* origin, char* to, size_t cap, int* has_origin) {
   size_t used = strcspn(path, ":"), n = 0;
   *has_origin = 0;

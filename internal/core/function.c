@@ -3,21 +3,23 @@
 #include <alloca.h>
 #include <stdlib.h>
 
-/* ---- the four trampolines: what cell.safe_call of our functions points at ---- */
+/* ---- the three trampolines: what cell.safe_call of our functions points at ---- */
 
-/* A safe call made by TVMFFIFunctionCreate: gets its own self. */
-static int call_with_self(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+/* A safe call gets its own self; an exported symbol has none, and the ABI promises it NULL. */
+static int call_entry(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   tvmgo_function* f = handle;
   return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
 }
 
-/* An exported symbol: the ABI promises it a NULL handle. */
-static int call_symbol(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  return ((TVMFFISafeCallType)((tvmgo_function*)handle)->entry)(NULL, args, n, result);
+/* Calls any function; ours without the detour over its trampoline. */
+static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  if (TVMGO_LIKELY(f->cell.safe_call == call_entry))
+    return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
+  return f->cell.safe_call(f, args, n, result);
 }
 
 /* Arguments that fit the stack; more are taken from the heap. */
-enum { STACK_ARGS = 64 };
+enum { FEW_ARGS = 8, STACK_ARGS = 64 };
 
 typedef struct {
   TVMValue* values;
@@ -132,7 +134,7 @@ static tvmgo_function* function_new(TVMFFISafeCallType trampoline, void* entry, 
 }
 
 tvmgo_function* tvmgo_function_of_safe_call(TVMFFISafeCallType entry, TVMFFIObject* owner) {
-  return function_new(call_symbol, (void*)entry, NULL, NULL, owner);
+  return function_new(call_entry, (void*)entry, NULL, NULL, owner);
 }
 
 tvmgo_function* tvmgo_function_of_packed(TVMBackendPackedCFunc entry, TVMFFIObject* owner) {
@@ -146,8 +148,8 @@ tvmgo_function* tvmgo_function_of_callback(TVMPackedCFunc entry, void* self,
 
 TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner) {
   tvmgo_function* own = (tvmgo_function*)f;
-  if ((own->cell.safe_call != call_symbol && own->cell.safe_call != call_packed) ||
-      own->owner != owner)
+  if ((own->cell.safe_call != call_entry && own->cell.safe_call != call_packed) ||
+      own->owner != owner || owner == NULL)
     return f;
   tvmgo_function* twin = function_new(own->cell.safe_call, own->entry, NULL, NULL, NULL);
   tvmgo_object_release(f);
@@ -159,7 +161,7 @@ int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*delete
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: out is NULL");
   if (safe_call == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: safe_call is NULL");
-  *out = function_new(call_with_self, (void*)safe_call, self, deleter, NULL);
+  *out = function_new(call_entry, (void*)safe_call, self, deleter, NULL);
   return *out == NULL ? -1 : 0;
 }
 
@@ -171,14 +173,47 @@ static int not_a_function(void* func) {
                      tvmgo_type_name(((TVMFFIObject*)func)->type_index));
 }
 
-int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args, int32_t num_args,
-                       TVMFFIAny* result) {
+__attribute__((aligned(64))) int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args,
+                                                    int32_t num_args, TVMFFIAny* result) {
   if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction))
     return not_a_function(func);
-  return tvmgo_function_cell(func)->safe_call(func, args, num_args, result);
+  return dispatch(func, args, num_args, result);
 }
 
 /* ---- the classic call path, which loaded files import too ---- */
+
+/* The codes that calls are made of; 0 for any other, which tvmgo_view_from_classic knows. */
+static inline int plain_view(const TVMValue* v, int code, TVMFFIAny* out) {
+  if (code == kTVMArgInt) {
+    *out = tvmgo_any_int(v->v_int64);
+    return 1;
+  }
+  if (code == kTVMDLTensorHandle && v->v_handle != NULL) {
+    *out = (TVMFFIAny){.type_index = kTVMFFIDLTensorPtr, .v_ptr = v->v_handle};
+    return 1;
+  }
+  if (code == kTVMNDArrayHandle && v->v_handle != NULL) {
+    *out = tvmgo_any_object(tvmgo_tensor_of_array(v->v_handle));
+    return 1;
+  }
+  if (code == kTVMArgFloat) {
+    *out = (TVMFFIAny){.type_index = kTVMFFIFloat, .v_float64 = v->v_float64};
+    return 1;
+  }
+  return 0;
+}
+
+static inline int result_of(TVMFFIAny* result, TVMValue* ret, int* ret_code) {
+  int32_t type = result->type_index;
+  ret->v_int64 = result->v_int64;
+  if (type == kTVMFFINone)
+    *ret_code = kTVMNullptr;
+  else if (type == kTVMFFIInt)
+    *ret_code = kTVMArgInt;
+  else
+    return tvmgo_classic_result_from_any(result, ret, ret_code);
+  return 0;
+}
 
 static int views_from(const TVMValue* values, const int* codes, int n, TVMFFIAny* out) {
   for (int i = 0; i < n; i++) {
@@ -204,13 +239,26 @@ static int call_packed_directly(tvmgo_function* f, TVMValue* args, int* codes, i
   return classic_failed(rc);
 }
 
-static int call_converted(void* func, const TVMValue* args, const int* codes, int n, TVMFFIAny* views,
-                          TVMValue* ret, int* ret_code) {
+/* A classic callback called with classic values: only its result is converted. */
+static int call_callback_directly(tvmgo_function* f, TVMValue* args, int* codes, int n,
+                                  TVMValue* ret, int* ret_code) {
   TVMFFIAny result = tvmgo_any_none();
-  if (views_from(args, codes, n, views) != 0) return -1;
-  int rc = tvmgo_function_call(func, views, n, &result);
-  if (rc != 0) return rc;
-  return tvmgo_classic_result_from_any(&result, ret, ret_code);
+  int rc = ((TVMPackedCFunc)f->entry)(args, codes, n, &result, f->self);
+  if (TVMGO_LIKELY(rc == 0)) return result_of(&result, ret, ret_code);
+  tvmgo_any_clear(&result);
+  return classic_failed(rc);
+}
+
+static int call_converted(tvmgo_function* f, const TVMValue* args, const int* codes, int n,
+                          TVMValue* ret, int* ret_code) {
+  TVMFFIAny space[STACK_ARGS], *views = space, result = tvmgo_any_none();
+  if (n > STACK_ARGS) views = malloc((size_t)n * sizeof *views);
+  if (views == NULL) return tvmgo_raise_oom();
+  int rc = views_from(args, codes, n, views);
+  if (rc == 0) rc = dispatch(f, views, n, &result);
+  if (rc == 0) rc = result_of(&result, ret, ret_code);
+  if (views != space) free(views);
+  return rc;
 }
 
 /* Generated files of v0.17 and older refuse code 15, so bools take the converting path. */
@@ -220,11 +268,13 @@ static int any_bool(const int* codes, int n) {
   return 0;
 }
 
-int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args,
-                TVMValue* ret_val, int* ret_type_code) {
-  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction))
+/* Any call; TVMFuncCall itself knows the most frequent ones. */
+static __attribute__((noinline)) int call_classic(TVMFunctionHandle func, TVMValue* arg_values,
+                                                  int* type_codes, int num_args, TVMValue* ret_val,
+                                                  int* ret_type_code) {
+  if (func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction)
     return not_a_function(func);
-  if (TVMGO_UNLIKELY(num_args < 0 || (num_args > 0 && (arg_values == NULL || type_codes == NULL))))
+  if (num_args < 0 || (num_args > 0 && (arg_values == NULL || type_codes == NULL)))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but the arrays are %s",
                        num_args, num_args < 0 ? "of a negative length" : "NULL");
   TVMValue no_value;
@@ -234,15 +284,31 @@ int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, i
   tvmgo_function* f = func;
   if (f->cell.safe_call == call_packed && !any_bool(type_codes, num_args))
     return call_packed_directly(f, arg_values, type_codes, num_args, ret_val, ret_type_code);
-  if (num_args <= STACK_ARGS) {
-    TVMFFIAny* views = alloca((size_t)num_args * sizeof(TVMFFIAny) + 1);
-    return call_converted(func, arg_values, type_codes, num_args, views, ret_val, ret_type_code);
-  }
-  TVMFFIAny* views = malloc((size_t)num_args * sizeof *views);
-  if (views == NULL) return tvmgo_raise_oom();
-  int rc = call_converted(func, arg_values, type_codes, num_args, views, ret_val, ret_type_code);
-  free(views);
-  return rc;
+  if (f->cell.safe_call == call_callback)
+    return call_callback_directly(f, arg_values, type_codes, num_args, ret_val, ret_type_code);
+  return call_converted(f, arg_values, type_codes, num_args, ret_val, ret_type_code);
+}
+
+__attribute__((aligned(64))) int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values,
+                                             int* type_codes, int num_args, TVMValue* ret_val,
+                                             int* ret_type_code) {
+  tvmgo_function* f = func;
+  TVMFFIAny views[FEW_ARGS], result;
+  if (f == NULL || f->header.type_index != kTVMFFIFunction || f->cell.safe_call != call_entry ||
+      (unsigned)num_args > FEW_ARGS || arg_values == NULL || type_codes == NULL ||
+      ret_val == NULL || ret_type_code == NULL)
+    return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
+  for (unsigned i = 0; i < (unsigned)num_args; i++)
+    if (TVMGO_UNLIKELY(!plain_view(&arg_values[i], type_codes[i], &views[i])))
+      return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
+  result = tvmgo_any_none();
+  int rc = ((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result);
+  if (TVMGO_UNLIKELY(rc != 0)) return rc;
+  if (TVMGO_UNLIKELY((uint32_t)result.type_index > kTVMFFIInt))
+    return tvmgo_classic_result_from_any(&result, ret_val, ret_type_code);
+  ret_val->v_int64 = result.v_int64;
+  *ret_type_code = result.type_index == kTVMFFIInt ? kTVMArgInt : kTVMNullptr;
+  return 0;
 }
 
 int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, int num_ret) {
@@ -252,10 +318,14 @@ int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, in
     return tvmgo_raise(TVMGO_VALUE_ERROR, "set return value: num_ret is %d, only 1 is possible",
                        num_ret);
   TVMFFIAny view, owned;
+  TVMFFIAny* result = ret;
+  if (type_code[0] == kTVMArgInt && result->type_index == kTVMFFINone) {
+    *result = tvmgo_any_int(value->v_int64);
+    return 0;
+  }
   if (tvmgo_view_from_classic(value, type_code[0], &view) != 0 ||
       TVMFFIAnyViewToOwnedAny(&view, &owned) != 0)
     return -1;
-  TVMFFIAny* result = ret;
   tvmgo_any_clear(result); /* a second call replaces the first one's value */
   *result = owned;
   return 0;

@@ -48,9 +48,10 @@ TVMFFIObject* tvmgo_global_names(void);
 /* Registers a built-in written in C; called by constructors, so it aborts on failure. */
 void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry);
 
-/* Checks of arguments for built-ins: raise TypeError naming the function and return -1. */
+/* Checks of arguments for built-ins: raise an error that names the function and return -1. */
 int tvmgo_check_count(const char* fname, int32_t n, int32_t min, int32_t max);
 int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out);
+int tvmgo_arg_int32(const char* fname, const TVMFFIAny* args, int32_t i, int32_t* out);
 int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out);
 int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
                      void** out);

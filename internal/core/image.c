@@ -76,6 +76,14 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
   return is_absent || strstr(why, "failed to map segment") != NULL ? UNMAPPED : FAILED;
 }
 
+/* Most exported files need libm, and the program itself often does not: it stays from the first of
+ * them on, because mapping it anew for each costs more than all the rest of loading. */
+static void keep_libm(const tvmgo_elf* elf) {
+  static _Atomic int kept;
+  if (!elf->needs_libm || atomic_load_explicit(&kept, memory_order_relaxed)) return;
+  if (dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL) atomic_store(&kept, 1);
+}
+
 /* Opens path, which must be new to ld.so, and binds it. Nothing is open unless OPENED. */
 static outcome open_new(tvmgo_mapping* m, const tvmgo_elf* elf, const char* path,
                         const tvmgo_loaded* before) {
@@ -88,10 +96,12 @@ static outcome open_new(tvmgo_mapping* m, const tvmgo_elf* elf, const char* path
   if (rc == OPENED &&
       (tvmgo_elf_bind(elf, m->base) != 0 || tvmgo_elf_check_lazy(elf, handle) != 0))
     rc = FAILED;
-  if (rc == OPENED)
+  if (rc == OPENED) {
     m->handle = handle;
-  else
+    keep_libm(elf);
+  } else {
     dlclose(handle);
+  }
   return rc;
 }
 
@@ -126,10 +136,11 @@ static outcome open_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path, int
     tvmgo_loaded_release(&before);
     if (rc != TAKEN) break;
     /* A library that could not be unloaded keeps the path of its memory file, which is closed. */
-    if (i == MAX_PATHS || tvmgo_elf_copy_rename(&m->copy) != 0)
-      rc = tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: no unused path for a private copy", elf->name);
-    else
-      rc = OPENED;
+    rc = OPENED;
+    if (i == MAX_PATHS || tvmgo_elf_copy_rename(&m->copy) != 0) {
+      tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: no unused path for a private copy", elf->name);
+      rc = in_memory ? UNMAPPED : FAILED;
+    }
   }
   tvmgo_elf_copy_opened(&m->copy);
   if (rc != OPENED) tvmgo_elf_copy_close(&m->copy);
@@ -145,7 +156,7 @@ static int open_mapping(tvmgo_mapping* m, tvmgo_elf* elf, const char* path) {
   if (rc == TAKEN) {
     tvmgo_mapping_leave_file(m);
     rc = open_copy(m, elf, path, 1);
-    if (rc == UNMAPPED) { /* no /proc, or a system that forbids to run memory files */
+    if (rc == UNMAPPED) { /* no /proc, no path left, or a system that forbids to run memory files */
       forget_error();
       rc = open_copy(m, elf, path, 0);
     }
@@ -312,6 +323,17 @@ void* tvmgo_image_symbol(const tvmgo_image* image, const char* name, size_t len,
   void* p = s == NULL ? NULL : address_of(m, s, &t);
   if (type != NULL) *type = t;
   return p;
+}
+
+void** tvmgo_image_slot(const tvmgo_image* image, const char* name, size_t len) {
+  const tvmgo_mapping* m = mapping_of(image);
+  int type;
+  uintptr_t p = (uintptr_t)tvmgo_image_symbol(image, name, len, &type);
+  const tvmgo_range* r = p == 0 || p % sizeof(void*) != 0 ? NULL : tvmgo_mapping_range(m, p);
+  if (r == NULL || type == STT_FUNC || !r->is_writable || r->end - p < sizeof(void*) ||
+      (p >= m->relro && p < m->relro_end))
+    return NULL;
+  return (void**)p;
 }
 
 TVMGO_BEHIND_LD_SO

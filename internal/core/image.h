@@ -28,7 +28,15 @@ typedef struct tvmgo_image {
   void* priv;
 } tvmgo_image;
 
-/* Opens path, or nbytes bytes when bytes != NULL (name is then for messages). Owned. */
+/* Opens path, or nbytes bytes when bytes != NULL (name is then for messages; the bytes are copied).
+ * Owned. A path without a slash is a file of the current directory. Any thread, also constructors of
+ * libraries. Raises NotFoundError (file, library it depends on, function it needs),
+ * CorruptModuleError, NotSupportedError (another machine, not a shared library), MemoryError,
+ * RuntimeError (the system's refusal).
+ *
+ * A private copy is opened where the file itself would not do: its linking lets ld.so bind it only to
+ * what it sees, its constructors call us, another TVM runtime or another owner of the file is in the
+ * process, or we have it open already and it keeps the context of a module. */
 int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
                      tvmgo_image** out);
 
@@ -36,7 +44,12 @@ int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigne
  * STT_OBJECT=1, STT_NOTYPE=0 of elf.h; may be NULL. */
 void* tvmgo_image_symbol(const tvmgo_image* image, const char* name, size_t len, int* type);
 
-/* Calls each(ctx, name, type, address) for every defined, exported symbol until it returns non-zero. */
+/* Address of a pointer that the file defines for us to fill: aligned and writable; NULL if there is
+ * none, or the symbol is something else. */
+void** tvmgo_image_slot(const tvmgo_image* image, const char* name, size_t len);
+
+/* Calls each(ctx, name, type, address) for every defined, exported symbol until it returns non-zero,
+ * which is then the result. */
 int tvmgo_image_each(const tvmgo_image* image,
                      int (*each)(void* ctx, const char* name, int type, void* address), void* ctx);
 

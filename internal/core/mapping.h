@@ -13,6 +13,7 @@
 
 typedef struct {
   uintptr_t start, file_end, end;
+  int is_writable;
 } tvmgo_range;
 
 typedef struct tvmgo_mapping {
@@ -28,6 +29,7 @@ typedef struct tvmgo_mapping {
   void** origin;              /* dependencies opened for a copy */
   size_t num_origin;
   char* base;
+  uintptr_t relro, relro_end; /* read-only since it was opened */
   tvmgo_generation generation;
   tvmgo_elf_symbols symbols;
   size_t num_ranges;

@@ -102,8 +102,10 @@ int tvmgo_module_clear_imports(tvmgo_module* m) {
   TVMFFIObject* none = tvmgo_array_new(NULL, 0);
   if (none == NULL) return -1;
   pthread_mutex_lock(&import_lock);
+  TVMFFIObject* old = tvmgo_module_imports(m);
   tvmgo_module_set_imports(m, none);
   pthread_mutex_unlock(&import_lock);
+  tvmgo_object_release(old); /* outside of the lock: modules may die, and a dying one may import */
   return 0;
 }
 

@@ -149,14 +149,55 @@ static int retire_if_spare(tvmgo_gang* g) {
   return !watch;
 }
 
+/* Notes where this thread runs; the line stays as it is when that has not changed. */
+static inline void note_cpu(_Atomic int* cpu) {
+  int now = sched_getcpu();
+  if (atomic_load_explicit(cpu, memory_order_relaxed) != now)
+    atomic_store_explicit(cpu, now, memory_order_relaxed);
+}
+
+/* Whether a thread that was last seen on `cpu` is queued behind this one: then spinning keeps away
+ * what it waits for. With few cores the kernel leaves two threads on one of them for long. */
+static inline int is_here(const _Atomic int* cpu) {
+  return atomic_load_explicit(cpu, memory_order_relaxed) == sched_getcpu();
+}
+
+static int a_worker_is_here(const tvmgo_gang* g, int num_task) {
+  for (int i = 0; i < num_task - 1; i++)
+    if (is_here(&g->workers[i].cpu)) return 1;
+  return 0;
+}
+
+/* Moves this thread off the core that it shares with the caller, and leaves it free to run anywhere:
+ * the kernel wakes a thread where its waker runs, and then both stay there. Where the other cores are
+ * busy this costs more than it gains, so the pauses between two attempts grow. 1 when it moved. */
+static int step_aside(tvmgo_worker* w) {
+  enum { FIRST_PAUSE_NS = 1000000, LONGEST_PAUSE_NS = 128000000 };
+  cpu_set_t all, others;
+  int64_t now = now_ns();
+  if (now < w->aside_after) return 0;
+  int is_rare = now - w->aside_after > 16 * w->aside_pause;
+  w->aside_pause = is_rare ? FIRST_PAUSE_NS : w->aside_pause * 2;
+  if (w->aside_pause > LONGEST_PAUSE_NS) w->aside_pause = LONGEST_PAUSE_NS;
+  w->aside_after = now + w->aside_pause;
+  if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return 0;
+  others = all;
+  CPU_CLR(sched_getcpu(), &others);
+  if (CPU_COUNT(&others) == 0 || pthread_setaffinity_np(pthread_self(), sizeof others, &others) != 0)
+    return 0;
+  pthread_setaffinity_np(pthread_self(), sizeof all, &all);
+  return 1;
+}
+
 /* Waits for a job word other than the last one. */
-static uint64_t await_job(const tvmgo_worker* w, uint64_t seen, int spin_count) {
+static uint64_t await_job(tvmgo_worker* w, uint64_t seen, int spin_count) {
   static const struct timespec second = {1, 0};
   tvmgo_gang* g = w->gang;
   uint64_t word;
-  for (int i = spin_count; i > 0; i--) {
+  for (int i = 0; i < spin_count; i++) {
     word = atomic_load_explicit(&g->word, memory_order_acquire);
     if (word != seen) return word;
+    if (i == 0 && is_here(&g->caller_cpu) && !step_aside(w)) break;
     tvmgo_cpu_pause();
   }
   int watch = w->task_id == 1;
@@ -185,6 +226,7 @@ static void run_task(tvmgo_worker* w, tvmgo_thread* t, uint64_t word) {
   } else if (TVMGO_UNLIKELY(t->error != NULL)) { /* raised on the way, and handled */
     tvmgo_object_release(tvmgo_error_take());
   }
+  note_cpu(&w->cpu);
   uint32_t done = atomic_fetch_add_explicit(&g->done, 1, memory_order_seq_cst) + 1;
   if (done == (uint32_t)WORD_TARGET(word) &&
       atomic_load_explicit(&g->waiting, memory_order_seq_cst) != 0)
@@ -220,7 +262,7 @@ static int make_workers(tvmgo_gang* g) {
   pthread_sigmask(SIG_SETMASK, &block, &before);
   while (g->count < g->size - 1) {
     tvmgo_worker* w = &g->workers[g->count];
-    *w = (tvmgo_worker){.gang = g, .task_id = g->count + 1,
+    *w = (tvmgo_worker){.gang = g, .task_id = g->count + 1, .cpu = -1,
                         .start = atomic_load_explicit(&g->word, memory_order_relaxed)};
     pthread_t thread;
     atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);
@@ -328,6 +370,7 @@ void tvmgo_gang_start(tvmgo_gang* g, FTVMParallelLambda task, void* cdata, int n
     if (atomic_load_explicit(counter, memory_order_relaxed) != 0)
       atomic_store_explicit(counter, 0, memory_order_relaxed);
   }
+  note_cpu(&g->caller_cpu);
   if (g->task != task) g->task = task;
   if (g->cdata != cdata) g->cdata = cdata;
   if (g->env.num_task != num_task) g->env.num_task = num_task;
@@ -337,8 +380,9 @@ void tvmgo_gang_start(tvmgo_gang* g, FTVMParallelLambda task, void* cdata, int n
 
 int tvmgo_gang_join(tvmgo_gang* g) {
   uint32_t target = (uint32_t)WORD_TARGET(atomic_load_explicit(&g->word, memory_order_relaxed));
-  for (int i = g->spin_count; i > 0; i--) {
+  for (int i = 0; i < g->spin_count; i++) {
     if (atomic_load_explicit(&g->done, memory_order_acquire) == target) return 1;
+    if (i == 0 && a_worker_is_here(g, g->env.num_task)) break;
     tvmgo_cpu_pause();
   }
   atomic_store_explicit(&g->waiting, 1, memory_order_seq_cst);

@@ -25,6 +25,9 @@ typedef struct {
   int32_t task_id;     /* 1 and up; the caller runs task 0 */
   int32_t rc;          /* of the last launch when it failed, else 0 */
   TVMFFIObject* error; /* raised by the task, owned; NULL with rc != 0 when it raised none */
+  _Atomic int cpu;     /* where its last task ran */
+  int64_t aside_after; /* when it may step aside again (ns), and how long it waits then */
+  int64_t aside_pause;
   uint64_t start;      /* job word at its birth: what comes after is for it */
 } tvmgo_worker;
 
@@ -38,6 +41,7 @@ struct tvmgo_gang {
   void* cdata;
   TVMParallelGroupEnv env;
   _Atomic uint32_t waiting; /* the caller sleeps on done */
+  _Atomic int caller_cpu;   /* where it made the launch */
 
   _Alignas(64) _Atomic uint32_t done; /* tasks finished since the gang was made; a futex */
   _Atomic uint32_t failed;            /* some task of this launch returned non-zero */

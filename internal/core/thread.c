@@ -40,8 +40,13 @@ static void thread_end(void* arg) {
   free(t);
 }
 
+/* A fork while another thread holds the lock must not leave it locked in the child. */
+static void before_fork(void) { pthread_mutex_lock(&threads_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&threads_lock); }
+
 static void make_key(void) {
   if (pthread_key_create(&thread_key, thread_end) != 0) abort();
+  pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 tvmgo_thread* tvmgo_thread_init(void) {

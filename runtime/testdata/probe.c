@@ -2,6 +2,7 @@
  *
  * With -DBLOB_ROOM=n the file also carries a library blob that the test writes into it. */
 #include <dlpack/dlpack.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tvm/ffi/c_api.h>
@@ -196,6 +197,55 @@ PROBE(workspace) {
   memset(p, 1, (size_t)args[2].v_int64);
   if (TVMBackendFreeWorkspace(type, id, p) != 0) return -1;
   return give_int(misaligned, result);
+}
+
+/* on_threads(f, threads, calls): so many threads of C's call f(thread, call) so often; how many calls
+ * did not give thread + call. The error of a failing one is raised here. */
+typedef struct {
+  pthread_t thread;
+  TVMFFIObjectHandle f, error;
+  int64_t index, calls, wrong;
+} thread_work;
+
+static void* work_on_thread(void* arg) {
+  thread_work* w = arg;
+  for (int64_t i = 0; i < w->calls; i++) {
+    TVMFFIAny args[2] = {{0}}, r = {0};
+    args[0].type_index = args[1].type_index = kTVMFFIInt;
+    args[0].v_int64 = w->index;
+    args[1].v_int64 = i;
+    void* scratch = TVMBackendAllocWorkspace(kDLCPU, 0, 1000, kDLInt, 8);
+    int rc = TVMFFIFunctionCall(w->f, args, 2, &r);
+    if (TVMBackendFreeWorkspace(kDLCPU, 0, scratch) != 0) w->wrong++;
+    if (rc == 0) {
+      if (r.type_index != kTVMFFIInt || r.v_int64 != w->index + i) w->wrong++;
+    } else {
+      w->wrong++;
+      if (w->error == NULL) TVMFFIErrorMoveFromRaised(&w->error);
+    }
+  }
+  return NULL;
+}
+
+PROBE(on_threads) {
+  UNUSED;
+  enum { MAX_THREADS = 64 };
+  thread_work work[MAX_THREADS];
+  int64_t threads = args[1].v_int64, wrong = 0;
+  int rc = 0;
+  for (int64_t i = 0; i < threads; i++) {
+    work[i] = (thread_work){.f = args[0].v_obj, .index = i, .calls = args[2].v_int64};
+    if (pthread_create(&work[i].thread, NULL, work_on_thread, &work[i]) != 0) abort();
+  }
+  for (int64_t i = 0; i < threads; i++) {
+    pthread_join(work[i].thread, NULL);
+    wrong += work[i].wrong;
+    if (work[i].error == NULL) continue;
+    if (rc == 0) TVMFFIErrorSetRaised(work[i].error);
+    TVMFFIObjectDecRef(work[i].error);
+    rc = -1;
+  }
+  return rc != 0 ? rc : give_int(wrong, result);
 }
 
 #ifdef BLOB_ROOM

@@ -73,7 +73,8 @@ static void test_other_formats(void) {
 }
 
 /* The library with one field of its ELF header changed. */
-static void expect_header(size_t at, const void* value, size_t n, const char* kind, const char* text) {
+static void expect_header(size_t at, const void* value, size_t n, const char* kind,
+                          const char* text) {
   unsigned char* copy = malloc(whole_size);
   REQUIRE(copy != NULL);
   memcpy(copy, whole, whole_size);
@@ -83,7 +84,8 @@ static void expect_header(size_t at, const void* value, size_t n, const char* ki
 }
 
 static void test_other_machines(void) {
-  uint16_t other = TVMGO_ELF_MACHINE == EM_X86_64 ? EM_AARCH64 : EM_X86_64, odd = 0xfe01, i386 = EM_386;
+  uint16_t other = TVMGO_ELF_MACHINE == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
+  uint16_t odd = 0xfe01, i386 = EM_386;
   const size_t machine = offsetof(Elf64_Ehdr, e_machine), type = offsetof(Elf64_Ehdr, e_type);
   expect_header(machine, &other, 2, TVMGO_NOT_SUPPORTED_ERROR,
                 TVMGO_ELF_MACHINE == EM_X86_64
@@ -222,10 +224,11 @@ int main(int argc, char** argv) {
   check_begin(argc, argv);
   build_begin();
   int64_t before = check_live(TVMGO_LIVE_MAPPINGS);
-  const char* path = build_so("whole.so", "-s -Wl,--hash-style=both,--no-as-needed -lm",
-                              CALLS_VERSION "float expf(float); float use(float x) { return expf(x); }\n"
-                                            "void* __tvm_ffi__library_ctx; int data = 5;\n"
-                                            "void* taken(void) { return TVMFFIGetVersion; }\n");
+  const char* path = build_so(
+      "whole.so", "-s -Wl,--hash-style=both,--no-as-needed -lm",
+      CALLS_VERSION "float expf(float); float use(float x) { return expf(x); }\n"
+                    "void* __tvm_ffi__library_ctx; int data = 5;\n"
+                    "void* taken(void) { return TVMFFIGetVersion; }\n");
   whole = path == NULL ? NULL : build_read(path, &whole_size);
   if (whole == NULL) return 1;
   RUN(test_no_library);

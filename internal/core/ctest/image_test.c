@@ -20,7 +20,8 @@ static const char* const all_imports =
     "int absent(void) { return TVMNobodyHasThis != 0; }\n"
     "int libm(void) { volatile float x = 0; return (int)expf(x); }\n";
 
-static void check_binding(const char* name, const char* options, const char* source, int want_private) {
+static void check_binding(const char* name, const char* options, const char* source,
+                          int want_private) {
   char file[64];
   snprintf(file, sizeof file, "%s.so", name);
   tvmgo_image* image = build_open(build_so(file, options, source), 0);
@@ -44,7 +45,9 @@ static void test_bind_lazy(void) {
 }
 static void test_bind_now(void) { check_binding("now", "-Wl,-z,now", CALLS_VERSION, 1); }
 static void test_bind_no_plt(void) { check_binding("noplt", "-fno-plt", CALLS_VERSION, 1); }
-static void test_bind_addresses(void) { check_binding("all", "-Wl,--no-as-needed -lm", all_imports, 1); }
+static void test_bind_addresses(void) {
+  check_binding("all", "-Wl,--no-as-needed -lm", all_imports, 1);
+}
 static void test_bind_addresses_now(void) {
   check_binding("allnow", "-Wl,--no-as-needed,-z,relro,-z,now -lm", all_imports, 1);
 }
@@ -99,11 +102,11 @@ static void test_bind_own_slot(void) {
 }
 
 static void test_bind_constructor_calls_us(void) {
-  tvmgo_image* image =
-      build_open(build_so("ctor.so", "",
-                          CALLS_VERSION "static int seen; int ctor(void) { return seen; }\n"
-                                        "__attribute__((constructor)) void c(void) { seen = version(); }\n"),
-                 0);
+  tvmgo_image* image = build_open(
+      build_so("ctor.so", "",
+               CALLS_VERSION "static int seen; int ctor(void) { return seen; }\n"
+                             "__attribute__((constructor)) void c(void) { seen = version(); }\n"),
+      0);
   REQUIRE(image != NULL);
   CHECK_EQ_INT(build_call(image, "ctor"), OUR_VERSION);
   CHECK_EQ_INT(image->is_private, 1);
@@ -147,17 +150,16 @@ static void test_default_is_private(void) {
 /* ---- what cannot be bound ---- */
 
 static void test_missing_function(void) {
+  const char* source = "int zork(void); int f(void) { return zork(); }";
   tvmgo_image* image;
-  CHECK_FAILS(tvmgo_image_open(build_so("undef.so", "", "int zork(void); int f(void) { return zork(); }"),
-                               NULL, 0, 0, &image),
+  CHECK_FAILS(tvmgo_image_open(build_so("undef.so", "", source), NULL, 0, 0, &image),
               TVMGO_NOT_FOUND_ERROR, "\"zork\"");
   CHECK_FAILS(tvmgo_image_open(build_so("undefnow.so", "-Wl,-z,now",
                                         CALLS_VERSION "int zork(void); int f(void) { return zork(); }"),
                                NULL, 0, 0, &image),
               TVMGO_NOT_FOUND_ERROR, "\"zork\"");
-  CHECK_FAILS(tvmgo_image_open(build_so("undeftvm.so", "",
-                                        "int TVMFromTheFuture(void); int f(void) { return TVMFromTheFuture(); }"),
-                               NULL, 0, 0, &image),
+  source = "int TVMFromTheFuture(void); int f(void) { return TVMFromTheFuture(); }";
+  CHECK_FAILS(tvmgo_image_open(build_so("undeftvm.so", "", source), NULL, 0, 0, &image),
               TVMGO_NOT_FOUND_ERROR, "\"TVMFromTheFuture\", which this runtime does not have");
 }
 
@@ -174,13 +176,14 @@ static void test_missing_library(void) {
 
 static void test_system_library_object(void) {
   tvmgo_image* image;
-  CHECK_FAILS(
-      tvmgo_image_open(
-          build_so("system.so", "",
-                   "int TVMFFIEnvModRegisterSystemLibSymbol(const char*, void*); int f(void) { return 0; }\n"
-                   "__attribute__((constructor)) void c(void) { TVMFFIEnvModRegisterSystemLibSymbol(\"f\", f); }\n"),
-          NULL, 0, 0, &image),
-      TVMGO_NOT_SUPPORTED_ERROR, "link it into the program");
+  const char* path =
+      build_so("system.so", "",
+               "int TVMFFIEnvModRegisterSystemLibSymbol(const char*, void*);\n"
+               "int f(void) { return 0; }\n"
+               "__attribute__((constructor)) void c(void) {\n"
+               "  TVMFFIEnvModRegisterSystemLibSymbol(\"f\", f); }\n");
+  CHECK_FAILS(tvmgo_image_open(path, NULL, 0, 0, &image), TVMGO_NOT_SUPPORTED_ERROR,
+              "link it into the program");
 }
 
 /* ---- look-up ---- */
@@ -224,19 +227,18 @@ static void check_lookup(const char* name, const char* options) {
   tvmgo_object_release(image);
 }
 
-static void test_lookup_gnu(void) { check_lookup("gnu.so", "-Wl,--no-as-needed,--hash-style=gnu -lm"); }
-static void test_lookup_sysv(void) { check_lookup("sysv.so", "-Wl,--no-as-needed,--hash-style=sysv -lm"); }
-static void test_lookup_both(void) { check_lookup("both.so", "-Wl,--no-as-needed,--hash-style=both -lm"); }
-static void test_lookup_relr(void) {
-  check_lookup("relr.so", "-Wl,--no-as-needed,-z,pack-relative-relocs -lm");
-}
+static void test_lookup_gnu(void) { check_lookup("gnu.so", "-lm -Wl,--hash-style=gnu"); }
+static void test_lookup_sysv(void) { check_lookup("sysv.so", "-lm -Wl,--hash-style=sysv"); }
+static void test_lookup_both(void) { check_lookup("both.so", "-lm -Wl,--hash-style=both"); }
+static void test_lookup_relr(void) { check_lookup("relr.so", "-lm -Wl,-z,pack-relative-relocs"); }
 
 static void test_lookup_many(void) {
   enum { N = 3000 };
   char* source = malloc(N * 48);
   REQUIRE(source != NULL);
   size_t n = 0;
-  for (int i = 0; i < N; i++) n += (size_t)sprintf(source + n, "int f_%d(void) { return %d; }\n", i, i);
+  for (int i = 0; i < N; i++)
+    n += (size_t)sprintf(source + n, "int f_%d(void) { return %d; }\n", i, i);
   tvmgo_image* image = build_open(build_so("many.so", "-O0", source), 0);
   free(source);
   REQUIRE(image != NULL);
@@ -262,7 +264,7 @@ static void test_lookup_ifunc(void) {
 
 static void test_no_exports(void) {
   tvmgo_image* image = build_open(
-      build_so("none.so", "-Wl,--version-script=/dev/stdin <<'E'\n{ local: *; };\nE\n", exports), 0);
+      build_so("none.so", "-lm -Wl,--version-script=/dev/stdin <<'E'\n{ local: *; };\nE\n", exports), 0);
   REQUIRE(image != NULL);
   int seen = 0;
   CHECK(symbol(image, "one") == NULL);
@@ -272,7 +274,7 @@ static void test_no_exports(void) {
 }
 
 static void test_extent(void) {
-  tvmgo_image* image = build_open(build_so("extent.so", "", exports), 0);
+  tvmgo_image* image = build_open(build_so("extent.so", "-lm", exports), 0);
   REQUIRE(image != NULL);
   int *counter = symbol(image, "counter"), *zeros = symbol(image, "zeros");
   size_t room = tvmgo_image_extent(image, counter);
@@ -283,6 +285,23 @@ static void test_extent(void) {
   CHECK(tvmgo_image_extent(image, symbol(image, "one")) > 0);
   CHECK_EQ_INT(tvmgo_image_extent(image, &room), 0);
   CHECK_EQ_INT(tvmgo_image_extent(image, NULL), 0);
+  tvmgo_object_release(image);
+}
+
+static void test_slot(void) {
+  tvmgo_image* image = build_open(
+      build_so("slots.so", "-Wl,-z,relro",
+               "void* __TVMFuncCall; void* filled = &filled; void* const fixed = (void*)1;\n"
+               "void* const late = (void*)&filled; char text[9]; int f(void) { return text[1]; }\n"),
+      0);
+  REQUIRE(image != NULL);
+  CHECK(tvmgo_image_slot(image, "__TVMFuncCall", 13) == symbol(image, "__TVMFuncCall"));
+  CHECK(tvmgo_image_slot(image, "filled", 6) != NULL);
+  CHECK(symbol(image, "fixed") != NULL && tvmgo_image_slot(image, "fixed", 5) == NULL);
+  CHECK(symbol(image, "late") != NULL && tvmgo_image_slot(image, "late", 4) == NULL);
+  CHECK(tvmgo_image_slot(image, "f", 1) == NULL);
+  CHECK(tvmgo_image_slot(image, "absent", 6) == NULL);
+  *tvmgo_image_slot(image, "__TVMFuncCall", 13) = NULL;
   tvmgo_object_release(image);
 }
 
@@ -329,7 +348,8 @@ static void test_exported_modules(void) {
     int modern = names[i][0] == 'm';
     snprintf(name, sizeof name, "artifacts/%s.so", names[i]);
     if (access(check_testdata(name), R_OK) != 0) SKIP("TVMGO_TESTDATA names no folder with modules");
-    tvmgo_image *plain = build_open(check_testdata(name), 0), *copy = build_open(check_testdata(name), 1);
+    tvmgo_image* plain = build_open(check_testdata(name), 0);
+    tvmgo_image* copy = build_open(check_testdata(name), TVMGO_IMAGE_PRIVATE);
     REQUIRE(plain != NULL && copy != NULL);
     CHECK_EQ_INT(plain->generation, modern ? TVMGO_GENERATION_MODERN : TVMGO_GENERATION_CLASSIC);
     const char* f = modern ? "__tvm_ffi_addone" : "addone";
@@ -368,6 +388,7 @@ int main(int argc, char** argv) {
   RUN(test_lookup_ifunc);
   RUN(test_no_exports);
   RUN(test_extent);
+  RUN(test_slot);
   RUN(test_generations);
   RUN(test_exported_modules);
   return check_end() || check_live(TVMGO_LIVE_MAPPINGS) != before;

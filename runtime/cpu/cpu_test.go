@@ -1,4 +1,4 @@
-package devicetest_test
+package cpu_test
 
 import (
 	"testing"
@@ -7,6 +7,6 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-func TestCPU(t *testing.T) {
+func TestDevice_Conforms(t *testing.T) {
 	devicetest.Run(t, runtime.CPU, devicetest.Options{DataIsAddress: true})
 }

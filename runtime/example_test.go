@@ -1,0 +1,118 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// A module exported by TVM, one of its functions, and tensors to call it with.
+func Example() {
+	ctx := context.Background()
+	m, err := runtime.Load(ctx, "../testdata/artifacts/modern/multi_c.so")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	add, err := m.Function("vadd")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer add.Close()
+
+	a, err := runtime.FromSlice([]float32{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	b, err := runtime.FromSlice([]float32{10, 20, 30})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	c, err := runtime.NewTensor(dlpack.Float32, []int64{3}, runtime.CPU)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	if _, err := add.Call(a, b, c); err != nil { // outputs come last
+		log.Fatal(err)
+	}
+	sum, err := runtime.ToSlice[float32](c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum)
+	// Output: [11 22 33]
+}
+
+// A call that is made often is bound once: then it costs one passage into C and allocates nothing.
+func ExampleFunction_Bind() {
+	m, err := runtime.Load(context.Background(), "../testdata/artifacts/modern/addone_llvm.so")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	f, err := m.Function("addone")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	x, err := runtime.FromSlice([]float32{1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	step, err := f.Bind(x, x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer step.Close()
+	for range 10 {
+		if err := step.Call(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	v, err := runtime.ToSlice[float32](x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(v)
+	// Output: [11]
+}
+
+// A Go function under a name that C and loaded modules can look up.
+func ExampleRegisterGlobal() {
+	f, err := runtime.NewFunction(func(args ...any) (any, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("%w: greet takes a name", runtime.ErrInvalidArgument)
+		}
+		return fmt.Sprintf("hello, %v", args[0]), nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	if err := runtime.RegisterGlobal("example.greet", f, false); err != nil {
+		log.Fatal(err)
+	}
+	defer runtime.RemoveGlobal("example.greet")
+
+	greet, err := runtime.Global("example.greet")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer greet.Close()
+	fmt.Println(greet.Call("world"))
+	_, err = greet.Call()
+	fmt.Println(errors.Is(err, runtime.ErrInvalidArgument), err)
+	// Output:
+	// hello, world <nil>
+	// true call function: invalid argument: greet takes a name
+}

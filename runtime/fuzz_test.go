@@ -1,0 +1,162 @@
+package runtime_test
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"testing"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// treeReader makes a value of any bytes, with what comes back when it passes through C.
+type treeReader struct {
+	data  []byte
+	depth int
+}
+
+func (r *treeReader) byte() byte {
+	if len(r.data) == 0 {
+		return 0
+	}
+	b := r.data[0]
+	r.data = r.data[1:]
+	return b
+}
+
+func (r *treeReader) word() uint64 {
+	var w [8]byte
+	n := copy(w[:], r.data)
+	r.data = r.data[n:]
+	return binary.LittleEndian.Uint64(w[:])
+}
+
+func (r *treeReader) text() []byte {
+	n := min(int(r.byte()), len(r.data))
+	s := r.data[:n]
+	r.data = r.data[n:]
+	return s
+}
+
+func (r *treeReader) value() (in, out any) {
+	same := func(v any) (any, any) { return v, v }
+	kind := r.byte() % 12
+	if kind >= 9 {
+		r.depth++
+		defer func() { r.depth-- }()
+		if r.depth > 20 {
+			kind = 0
+		}
+	}
+	switch kind {
+	case 1:
+		return same(int64(r.word()))
+	case 2:
+		f := math.Float64frombits(r.word())
+		if math.IsNaN(f) {
+			f = 0
+		}
+		return same(f)
+	case 3:
+		return same(r.byte()&1 == 1)
+	case 4, 5:
+		return same(string(r.text()))
+	case 6:
+		return same(append([]byte{}, r.text()...))
+	case 7:
+		w := r.word()
+		return same(dlpack.DataType{Code: uint8(w), Bits: uint8(w >> 8), Lanes: uint16(w >> 16)})
+	case 8:
+		w := r.word()
+		return same(dlpack.Device{Type: dlpack.DeviceType(int32(w)), ID: int32(w >> 32)})
+	case 9:
+		shape := runtime.Shape{}
+		for range r.byte() % 8 {
+			shape = append(shape, int64(r.word()))
+		}
+		return same(shape)
+	case 10:
+		list, back := []any{}, []any{}
+		for range r.byte() % 8 {
+			i, o := r.value()
+			list, back = append(list, i), append(back, o)
+		}
+		return list, back
+	case 11:
+		return r.dict()
+	}
+	return nil, nil
+}
+
+// dict makes a map of unique texts and numbers as keys.
+func (r *treeReader) dict() (in, out any) {
+	m, back := runtime.Map{}, runtime.Map{}
+	seen := map[any]bool{}
+	for range r.byte() % 32 {
+		var key any = string(r.text())
+		if r.byte()&1 == 0 {
+			key = int64(r.word())
+		}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		i, o := r.value()
+		m, back = append(m, runtime.Entry{Key: key, Value: i}), append(back, runtime.Entry{Key: key, Value: o})
+	}
+	return m, back
+}
+
+func FuzzCall_ValueTrees(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{10, 3, 1, 1, 2, 3, 4, 5, 6, 7, 8, 4, 3, 'a', 'b', 'c', 11, 2, 1, 'k', 1, 3, 1, 0, 0, 1, 2})
+	f.Add([]byte{11, 31, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10, 1, 10, 1, 10, 1, 4, 20, 'l', 'o', 'n', 'g', 'e', 'r', ' ', 't', 'h', 'a', 'n'})
+	f.Add([]byte{9, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	echo := function(f, probe(f), "echo")
+	goEcho := goFunction(f, func(args ...any) (any, error) { return args[0], nil })
+	callIt := function(f, probe(f), "call")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := treeReader{data: data}
+		in, want := r.value()
+		before := runtime.Live().Objects
+		for _, got := range []any{call(t, echo, in), call(t, callIt, goEcho, in)} {
+			if !reflect.DeepEqual(want, got) {
+				t.Fatalf("%#v came back as %#v", want, got)
+			}
+		}
+		if now := runtime.Live().Objects; now != before {
+			t.Fatalf("%d objects are alive, %d were", now, before)
+		}
+	})
+}
+
+// FuzzLoad_Blob writes any bytes as the blob of a library: it loads or is refused.
+func FuzzLoad_Blob(f *testing.F) {
+	f.Add(modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{1}, {2}, nil}), true)
+	f.Add(modernTree([]entry{of("r"), lib()}, [][]int{{1}, nil}), true)
+	f.Add(legacyTree([]entry{lib(), oldOf("a")}, [][]int{{1}, nil}), false)
+	f.Add(legacyTree([]entry{oldOf("a"), oldOf("b")}, nil), false)
+	namedKind(f, nil)
+	f.Fuzz(func(t *testing.T, blob []byte, modern bool) {
+		source := classicSource
+		if modern {
+			source = probeSource
+		}
+		if len(blob) > blobRoom {
+			return
+		}
+		before := stays()
+		m, err := runtime.LoadBytes(ctx, withBlob(t, source, blob))
+		if err == nil {
+			m.Functions()
+			if f, err := m.Function("who"); err == nil {
+				f.Close()
+			}
+			m.Close()
+		}
+		if now := stays(); now != before {
+			t.Fatalf("%+v is alive, %+v was", now, before)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package runtime_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+)
+
+func TestModule_MissingFunction(t *testing.T) {
+	noLeaks(t)
+	for _, a := range cpuArtifacts {
+		m := load(t, artifacts+a.file)
+		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init", "addone\x00", "", " ",
+			"__tvm_module_ctx", "_ctx", "__tvm_ffi_", strings.Repeat("x", 10000)} {
+			f, err := m.Function(name)
+			require.Nil(t, f)
+			requireError(t, err, runtime.ErrNotFound)
+		}
+		_, err := m.Function("addon")
+		requireError(t, err, runtime.ErrNotFound, `did you mean "addone"?`, "it has: addone")
+	}
+}
+
+func TestModule_Entry(t *testing.T) {
+	noLeaks(t)
+	require.Equal(t, int64(0), call(t, function(t, load(t, buildC(t, classicSource)), "__tvm_main__")))
+	m := load(t, artifacts+"modern/addone_llvm.so")
+	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
+	call(t, function(t, m, "main"), in, out)
+	require.Equal(t, []float32{2}, slice[float32](t, out))
+}
+
+func TestModule_UsedAfterClose(t *testing.T) {
+	noLeaks(t)
+	other := load(t, multiC)
+	m, err := runtime.Load(ctx, multiC)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	require.NoError(t, m.Close())
+	for _, m := range []*runtime.Module{m, nil} {
+		for range 3 { // the count of those who come too late must not make it look open
+			_, err = m.Function("addone")
+			requireError(t, err, runtime.ErrClosed)
+		}
+		_, err = m.Imports()
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.GetSource("")
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.SaveToBinary()
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.Metadata("addone")
+		requireError(t, err, runtime.ErrClosed)
+		_, err = m.Doc("addone")
+		requireError(t, err, runtime.ErrClosed)
+		requireError(t, m.SaveToFile("x", ""), runtime.ErrClosed)
+		requireError(t, m.Import(other), runtime.ErrClosed)
+		requireError(t, other.Import(m), runtime.ErrClosed)
+		require.Empty(t, m.Kind())
+		require.Zero(t, m.Properties())
+		require.Nil(t, m.Functions())
+		require.NoError(t, m.Close())
+	}
+}
+
+func TestModule_LibraryCannotBeSaved(t *testing.T) {
+	noLeaks(t)
+	m := load(t, multiC)
+	_, err := m.GetSource("")
+	requireError(t, err, runtime.ErrNotSupported, "library")
+	_, err = m.SaveToBinary()
+	requireError(t, err, runtime.ErrNotSupported, "library")
+	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")
+	s, err := m.Metadata("no such function")
+	require.NoError(t, err)
+	require.Empty(t, s)
+}
+
+func TestModule_MetadataOfFunctions(t *testing.T) {
+	noLeaks(t)
+	m := load(t, buildC(t, `
+#include <tvm/ffi/c_api.h>
+#define TEXT(name, text) int name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) { \
+  static const char t[] = text; TVMFFIByteArray b = {t, sizeof t - 1}; return TVMFFIStringFromByteArray(&b, r); }
+TEXT(__tvm_ffi_add, "the function")
+TEXT(__tvm_ffi__metadata_add, "{\"type_schema\": \"what it takes\"}")
+TEXT(__tvm_ffi__doc_add, "Adds.")`))
+	require.Equal(t, []string{"add"}, m.Functions())
+	meta, err := m.Metadata("add")
+	require.NoError(t, err)
+	require.Equal(t, `{"type_schema": "what it takes"}`, meta)
+	doc, err := m.Doc("add")
+	require.NoError(t, err)
+	require.Equal(t, "Adds.", doc)
+}
+
+func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {
+	for _, prefix := range []string{"", "tvmgo_test_"} {
+		m, err := runtime.SystemLib(prefix)
+		require.NoError(t, err)
+		n := runtime.Live().Modules
+		again, err := runtime.SystemLib(prefix)
+		require.NoError(t, err)
+		require.Equal(t, n, runtime.Live().Modules)
+		_, err = m.Function("nothing")
+		requireError(t, err, runtime.ErrNotFound)
+		require.NoError(t, m.Close())
+		require.NoError(t, again.Close())
+	}
+}

@@ -1,0 +1,240 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// streamSeenBy is what a function sees as current stream of a device: C's view.
+func streamSeenBy(t *testing.T, dev dlpack.Device) func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
+	see := function(t, probe(t), "current_stream")
+	return func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
+		v, err := via(see, int(dev.Type), int(dev.ID))
+		require.NoError(t, err)
+		return v.(int64)
+	}
+}
+
+func TestStream_IsCurrentForOneCall(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer s.Close()
+	see := streamSeenBy(t, dev)
+	plain := func(f *runtime.Function, args ...any) (any, error) { return f.Call(args...) }
+	on := func(s *runtime.Stream) func(f *runtime.Function, args ...any) (any, error) {
+		return func(f *runtime.Function, args ...any) (any, error) { return f.CallOn(s, args...) }
+	}
+	for range 100 { // on whatever thread the goroutine is
+		require.Equal(t, int64(0), see(plain))
+		require.Equal(t, int64(s.Handle()), see(on(s)))
+		require.Equal(t, int64(0), see(on(nil)))
+	}
+	require.Zero(t, theFake.current[0], "the device was told, too")
+	require.NotZero(t, theFake.setStreams)
+
+	// Another device's current stream is another one.
+	other := dev
+	other.ID = 1
+	require.Equal(t, int64(0), streamSeenBy(t, other)(on(s)))
+}
+
+func TestStream_OfNestedCalls(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	a, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer b.Close()
+	see := function(t, probe(t), "current_stream")
+	seen := func() int64 { return call(t, see, int(dev.Type), int(dev.ID)).(int64) }
+	inner := goFunction(t, func(args ...any) (any, error) {
+		if args[0] == true {
+			return nil, errors.New("inner failed")
+		}
+		return seen(), nil
+	})
+	outer := goFunction(t, func(args ...any) (any, error) {
+		before := seen()
+		in, err := inner.CallOn(b, args[0])
+		if args[0] == true {
+			require.ErrorContains(t, err, "inner failed")
+			in = int64(-1)
+		}
+		return []any{before, in, seen()}, nil
+	})
+	v, err := outer.CallOn(a, false)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(a.Handle()), int64(b.Handle()), int64(a.Handle())}, v)
+	v, err = outer.CallOn(a, true)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(a.Handle()), int64(-1), int64(a.Handle())}, v, "restored after an error")
+	require.Equal(t, int64(0), seen())
+}
+
+func TestStream_ActiveDeviceIsRestored(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dlpack.Device{Type: fakeType, ID: 1})
+	require.NoError(t, err)
+	defer s.Close()
+	_ = dev
+	active := func() int { theFake.mu.Lock(); defer theFake.mu.Unlock(); return theFake.device }
+	outer := goFunction(t, func(...any) (any, error) {
+		if _, err := global(t, "__tvm_set_device").Call(int(fakeType), 0); err != nil {
+			return nil, err
+		}
+		inner := goFunction(t, func(...any) (any, error) { return active(), nil })
+		in, err := inner.CallOn(s)
+		return []any{in, active()}, err
+	})
+	require.Equal(t, []any{int64(1), int64(0)}, call(t, outer))
+}
+
+func TestStream_BoundCalls(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	b, err := function(t, probe(t), "current_stream").BindOn(s, int(dev.Type), int(dev.ID))
+	require.NoError(t, err)
+	requireError(t, s.Close(), runtime.ErrInvalidArgument, "still use it")
+	require.NoError(t, b.Call())
+	v, err := b.Result()
+	require.NoError(t, err)
+	require.Equal(t, int64(s.Handle()), v)
+	require.NoError(t, b.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+}
+
+func TestStream_ClosedWhileInUse(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	f := goFunction(t, func(...any) (any, error) { close(entered); <-leave; return nil, nil })
+	done := make(chan error)
+	go func() { _, err := f.CallOn(s); done <- err }()
+	<-entered
+	requireError(t, s.Close(), runtime.ErrInvalidArgument, "1 calls still use it")
+	close(leave)
+	require.NoError(t, <-done)
+	require.NoError(t, s.Close())
+}
+
+func TestStream_UsedAfterClose(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	f := goFunction(t, func(...any) (any, error) { return nil, nil })
+	x := empty(t, dlpack.Float32, []int64{1}, dev)
+	open, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer open.Close()
+	timer, err := runtime.NewTimer(dev)
+	require.NoError(t, err)
+	defer timer.Close()
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Zero(t, s.Handle())
+	require.Zero(t, s.Device())
+	for range 3 {
+		_, err = f.CallOn(s)
+		requireError(t, err, runtime.ErrClosed, "stream")
+		_, err = f.BindOn(s)
+		requireError(t, err, runtime.ErrClosed)
+		requireError(t, s.Sync(ctx), runtime.ErrClosed)
+		requireError(t, s.WaitFor(open), runtime.ErrClosed)
+		requireError(t, open.WaitFor(s), runtime.ErrClosed)
+		requireError(t, x.CopyFromTensor(x, s), runtime.ErrClosed)
+		requireError(t, timer.Start(s), runtime.ErrClosed)
+	}
+	var none *runtime.Stream
+	require.NoError(t, none.Close())
+	require.Zero(t, none.Handle())
+	require.Zero(t, none.Device())
+	requireError(t, none.Sync(ctx), runtime.ErrInvalidArgument, "SyncDevice")
+	requireError(t, none.WaitFor(open), runtime.ErrInvalidArgument)
+	requireError(t, open.WaitFor(none), runtime.ErrInvalidArgument)
+	require.NoError(t, open.Sync(ctx))
+}
+
+// A stream means nothing to another device: its handle must not reach it.
+func TestStream_OfAnotherDevice(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer s.Close()
+	cpu, err := runtime.NewStream(runtime.CPU)
+	require.NoError(t, err)
+	defer cpu.Close()
+	x := tensor(t, []float32{1})
+	requireError(t, x.CopyFromTensor(tensor(t, []float32{2}), s), runtime.ErrInvalidArgument, "fakedev:0", "cpu:0")
+	requireError(t, s.WaitFor(cpu), runtime.ErrInvalidArgument, "one type of device")
+	timer, err := runtime.NewTimer(runtime.CPU)
+	require.NoError(t, err)
+	defer timer.Close()
+	requireError(t, timer.Start(s), runtime.ErrInvalidArgument, "fakedev:0")
+	y := empty(t, dlpack.Float32, []int64{1}, dev)
+	require.NoError(t, y.CopyFromTensor(x, s))
+	require.NoError(t, x.CopyFromTensor(y, s))
+}
+
+func TestStream_SyncStopsWaitingWhenCancelled(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	blocked := make(chan struct{})
+	queue, err := theFake.stream(runtime.StreamHandle(s.Handle()))
+	require.NoError(t, err)
+	queue.queue(func() { <-blocked })
+	cancellable, cancel := context.WithCancel(ctx)
+	waiting := make(chan error)
+	syncing := make(chan struct{})
+	theFake.failWith(t, func(op string) error {
+		if op == "sync" {
+			close(syncing)
+		}
+		return nil
+	})
+	go func() { waiting <- s.Sync(cancellable) }()
+	<-syncing
+	cancel()
+	require.ErrorIs(t, <-waiting, context.Canceled)
+	requireError(t, s.Close(), runtime.ErrInvalidArgument, "still use it")
+	theFake.fail.Store(nil)
+	close(blocked)
+	require.NoError(t, s.Sync(ctx))
+	require.Eventually(t, func() bool { return s.Close() == nil }, waitLimit, waitStep, "the wait that was given up ends")
+}
+
+func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
+	noLeaks(t)
+	a, err := runtime.NewStream(runtime.CPU)
+	require.NoError(t, err)
+	b, err := runtime.NewStream(runtime.CPU)
+	require.NoError(t, err)
+	require.Zero(t, a.Handle())
+	require.NoError(t, a.WaitFor(b))
+	require.NoError(t, a.Sync(ctx))
+	m := load(t, multiC)
+	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
+	_, err = function(t, m, "addone").CallOn(a, in, out)
+	require.NoError(t, err)
+	require.Equal(t, []float32{2}, slice[float32](t, out))
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+}

@@ -170,16 +170,18 @@ int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol) {
   return 0;
 }
 
+/* A mapping may be shared with a module that is in use: what is right already is left alone. */
+static void fill(tvmgo_image* image, const char* name, void* address) {
+  void** at = tvmgo_image_slot(image, name, strlen(name));
+  if (at != NULL && __atomic_load_n(at, __ATOMIC_RELAXED) != address)
+    __atomic_store_n(at, address, __ATOMIC_RELEASE);
+}
+
 void tvmgo_context_symbols_fill(tvmgo_image* image) {
-  for (const tvmgo_binding* b = tvmgo_bindings; b->name != NULL; b++) {
-    if (b->slot == NULL) continue;
-    void** at = tvmgo_image_symbol(image, b->slot, strlen(b->slot), NULL);
-    if (at != NULL)
-      *at = image->generation == TVMGO_GENERATION_CLASSIC ? b->classic : b->modern;
-  }
+  int classic = image->generation == TVMGO_GENERATION_CLASSIC;
+  for (const tvmgo_binding* b = tvmgo_bindings; b->name != NULL; b++)
+    if (b->slot != NULL) fill(image, b->slot, classic ? b->classic : b->modern);
   /* Those of the program come later, in their order: the last registration of a name wins. */
-  for (context_symbol* s = atomic_load(&context_symbols); s != NULL; s = atomic_load(&s->next)) {
-    void** at = tvmgo_image_symbol(image, s->name, strlen(s->name), NULL);
-    if (at != NULL) *at = s->address;
-  }
+  for (context_symbol* s = atomic_load(&context_symbols); s != NULL; s = atomic_load(&s->next))
+    fill(image, s->name, s->address);
 }

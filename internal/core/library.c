@@ -213,7 +213,7 @@ static const tvmgo_module_class library_class = {
 static void** context_slot(const tvmgo_image* image) {
   const char* name = image->generation == TVMGO_GENERATION_CLASSIC ? "__tvm_module_ctx"
                                                                    : "__tvm_ffi__library_ctx";
-  return tvmgo_image_symbol(image, name, strlen(name), NULL);
+  return tvmgo_image_slot(image, name, strlen(name));
 }
 
 void tvmgo_module_bind_context(tvmgo_module* m) {

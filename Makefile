@@ -13,18 +13,20 @@ GO ?= go
 CC ?= cc
 
 LIB := $(DIST)/lib/libtvmgo.so.$(VERSION)
-LIB_LDFLAGS := -Wl,--version-script=$(CURDIR)/capi/exports.map -Wl,-soname,libtvmgo.so.$(SOVERSION) -Wl,-Bsymbolic -Wl,-z,nodelete
+LIB_LDFLAGS := -Wl,--version-script=$(CURDIR)/capi/exports.map -Wl,-soname,libtvmgo.so.$(SOVERSION) -Wl,-Bsymbolic
+
+ifneq ($(words $(CURDIR) $(DIST)),2)
+$(error the folders of the source tree and of DIST must have no spaces in their names: $(CURDIR), $(DIST))
+endif
 
 .PHONY: all dist demo test go-test core-test abi-test bench gpu-bundle deps clean install fuzz
 all: dist
-
-include internal/core/core.mk
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
 dist:
 	@mkdir -p $(DIST)/lib $(DIST)/bin $(DIST)/include
 	$(GO) build -trimpath -buildmode=c-shared -ldflags='-s -w "-extldflags=$(LIB_LDFLAGS)"' -o $(LIB) ./capi
-	@rm -f $(DIST)/lib/libtvmgo.so.$(VERSION).h $(DIST)/lib/libtvmgo.so.h $(DIST)/lib/libtvmgo.so.0.1.h $(DIST)/lib/*.h
+	@rm -f $(DIST)/lib/*.h
 	@ln -sf libtvmgo.so.$(VERSION) $(DIST)/lib/libtvmgo.so.$(SOVERSION)
 	@ln -sf libtvmgo.so.$(SOVERSION) $(DIST)/lib/libtvmgo.so
 	@rm -rf $(DIST)/include && mkdir -p $(DIST)/include && cp -r include/dlpack include/tvm include/tvmgo $(DIST)/include/
@@ -46,12 +48,11 @@ deps:
 test: deps dist
 	@sh build/test.sh
 
-bench: deps dist
-
 demo: dist
 
 gpu-bundle: dist
 	@sh build/gpu-bundle.sh build/.cache/gpu-bundle
 
--include bench/bench.mk
--include examples/demo.mk
+include internal/core/core.mk
+include bench/bench.mk
+include examples/demo.mk

@@ -8,6 +8,9 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=build/.cache/venv
 wanted=build/requirements.txt
+mkdir -p build/.cache
+exec 9>build/.cache/deps.lock # two test programs may come at once
+if command -v flock >/dev/null 2>&1; then flock 9; fi
 
 say() { printf 'deps: %s\n' "$*" >&2; }
 
@@ -29,7 +32,6 @@ python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
   say "making $venv with the wheels of $wanted"
   rm -rf "$venv"
-  mkdir -p build/.cache
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
   cp "$wanted" "$venv/requirements.txt"

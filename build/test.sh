@@ -41,7 +41,7 @@ grep -E '^ok ' "$race"
 
 step "benchmarks, once each"
 once=build/.cache/bench-once.log
-logged "$once" "$go" test -run '^$' -bench . -benchtime 1x ./...
+logged "$once" "${MAKE:-make}" --no-print-directory bench-once
 printf '%s benchmarks ran\n' "$(grep -cE '^Benchmark' "$once")"
 
 step "C core under sanitizers"

@@ -88,7 +88,7 @@ func TestHammer(t *testing.T) {
 		{"cycles", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
 	} {
 		t.Run(strings.Join(append([]string{c.name}, c.env...), "/"), func(t *testing.T) {
-			l.runOK(t, c.env, append([]string{program, c.name}, c.files...)...)
+			l.runOK(t, c.env, append([]string{program, c.name, l.modern("gpu_opencl")}, c.files...)...)
 		})
 	}
 }

@@ -91,7 +91,6 @@ func legacyTree(entries []entry, children [][]int) []byte {
 type goModule struct {
 	runtime.ModuleBase
 	payload   []byte
-	legacy    bool
 	functions map[string]runtime.PackedFunc
 	closed    func()
 }

@@ -11,7 +11,6 @@ import (
 
 func TestBound_KeepsItsArguments(t *testing.T) {
 	noLeaks(t)
-	p := probe(t)
 	x := tensor(t, []float32{1, 2})
 	f := goFunction(t, func(args ...any) (any, error) {
 		return []any{args[0].(*runtime.Tensor).Len(), args[1], args[2]}, nil
@@ -34,7 +33,6 @@ func TestBound_KeepsItsArguments(t *testing.T) {
 		requireError(t, err, runtime.ErrClosed)
 		require.NoError(t, b.Close())
 	}
-	_ = p
 }
 
 func TestBound_ResultOfTheLastSuccess(t *testing.T) {

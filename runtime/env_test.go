@@ -103,7 +103,6 @@ func TestContextSlot(t *testing.T) {
 			t.Run(l.name+"/"+c.name, func(t *testing.T) {
 				noLeaks(t)
 				namedKind(t, nil)
-				// The library's functions are reached through a second module kind: the registry.
 				m := loadBytes(t, withBlob(t, l.source, l.tree(c.entries, c.children)))
 				if c.sees == "none" {
 					_, err := m.Function("context")

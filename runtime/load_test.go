@@ -59,7 +59,6 @@ func TestLoad_Sources(t *testing.T) {
 	}
 }
 
-// The bytes may be changed once LoadBytes is back, whether it waited for the end or not.
 func TestLoad_BytesAreNotNeededAfterwards(t *testing.T) {
 	noLeaks(t)
 	raw := readFile(t, multiC)
@@ -68,7 +67,7 @@ func TestLoad_BytesAreNotNeededAfterwards(t *testing.T) {
 	requireAddone(t, m)
 }
 
-// The path names one of two files of one name, or a file that was replaced.
+// A path that names another file by now is another module; the one loaded before stays.
 func TestLoad_FileReplacedOnDisk(t *testing.T) {
 	noLeaks(t)
 	path := filepath.Join(t.TempDir(), "m.so")

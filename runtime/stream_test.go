@@ -83,11 +83,9 @@ func TestStream_OfNestedCalls(t *testing.T) {
 
 func TestStream_ActiveDeviceIsRestored(t *testing.T) {
 	noLeaks(t)
-	dev := fakeDevice(t)
 	s, err := runtime.NewStream(dlpack.Device{Type: fakeType, ID: 1})
 	require.NoError(t, err)
 	defer s.Close()
-	_ = dev
 	active := func() int { theFake.mu.Lock(); defer theFake.mu.Unlock(); return theFake.device }
 	outer := goFunction(t, func(...any) (any, error) {
 		if _, err := global(t, "__tvm_set_device").Call(int(fakeType), 0); err != nil {

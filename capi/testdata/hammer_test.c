@@ -1,8 +1,9 @@
 /* Many threads at the library's C API at once; afterwards nothing is left: memory in use, mappings and descriptors are what they
  * were. Go's own memory is not malloc's, so what malloc has lent out counts C objects to the byte.
- *   hammer_test threads FILE...   16 threads load, look up, call, register, free
- *   hammer_test short FILE        10 000 threads that use workspaces, each for a moment
- *   hammer_test cycles FILE...    1000 times load and free each file */
+ *   hammer_test threads CARRIER FILE...   16 threads load, look up, call, register, free
+ *   hammer_test short CARRIER FILE        10 000 threads that use workspaces, each for a moment
+ *   hammer_test cycles CARRIER FILE...    1000 times load and free each file
+ * CARRIER is a module that carries others, of a kind without a loader: reading it waits until Go has started. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <malloc.h>
@@ -258,8 +259,10 @@ static void test_cycles(void) {
 
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (argc < 3) return 2;
-  files = argv + 2, num_files = argc - 2;
+  if (argc < 4) return 2;
+  TVMModuleHandle none = NULL;
+  CHECK(TVMModLoadFromFile(argv[2], "", &none) == -1 && strstr(TVMGetLastError(), "has no loader") != NULL);
+  files = argv + 3, num_files = argc - 3;
   if (strcmp(argv[1], "threads") == 0) test_threads();
   else if (strcmp(argv[1], "short") == 0) test_short();
   else if (strcmp(argv[1], "cycles") == 0) test_cycles();

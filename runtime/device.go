@@ -75,6 +75,7 @@ type DeviceStatus struct {
 // Devices lists the devices of every registered type: those that are there, and for a type without
 // any one row that says why.
 func Devices() []DeviceStatus {
+	learnDeviceTypes()
 	var all []DeviceStatus
 	for _, info := range dlpack.DeviceTypes() {
 		if !deviceRegistered(info.Type) {
@@ -96,6 +97,16 @@ func Devices() []DeviceStatus {
 		}
 	}
 	return all
+}
+
+// learnDeviceTypes gives package dlpack the names of devices that C registered.
+func learnDeviceTypes() {
+	for n := dlpack.DeviceType(1); n < dlpack.MaxDeviceAPI; n++ {
+		if name := C.tvmgo_device_type_name(C.int32_t(n)); name != nil && !n.Known() {
+			// A clash of names leaves the number as it is: the core knows the device all the same.
+			_ = dlpack.RegisterDeviceType(n, C.GoString(name))
+		}
+	}
 }
 
 func deviceRegistered(t dlpack.DeviceType) bool {

@@ -252,42 +252,25 @@ tvmgo_ret tvmgo_bridge_stream_order(DLDevice dev, uintptr_t src, uintptr_t dst) 
   return done(api->sync_stream_from_to(api, dev, (TVMFFIStreamHandle)src, (TVMFFIStreamHandle)dst));
 }
 
-static const TVMGODeviceAPI* with_timer(DLDevice dev) {
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL || TVMGODeviceAPIHas(api, timer_create)) return api;
-  tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "device %s has no timer",
-              tvmgo_device_type_name(dev.device_type));
-  return NULL;
-}
-
 tvmgo_ret tvmgo_bridge_timer_new(DLDevice dev) {
-  const TVMGODeviceAPI* api = with_timer(dev);
   void* t = NULL;
-  int rc = api == NULL ? -1 : api->timer_create(api, dev, &t);
+  int rc = tvmgo_timer_new(dev, &t);
   tvmgo_ret r = {(uintptr_t)t, taken(rc)};
   return r;
 }
 
 tvmgo_ret tvmgo_bridge_timer_mark(DLDevice dev, uintptr_t timer, uintptr_t stream, int stop) {
-  const TVMGODeviceAPI* api = with_timer(dev);
-  if (api == NULL) return done(-1);
-  return done((stop ? api->timer_stop : api->timer_start)(api, (void*)timer,
-                                                          (TVMFFIStreamHandle)stream));
+  return done(tvmgo_timer_mark(dev, (void*)timer, (TVMFFIStreamHandle)stream, stop));
 }
 
 tvmgo_ret tvmgo_bridge_timer_read(DLDevice dev, uintptr_t timer) {
-  const TVMGODeviceAPI* api = with_timer(dev);
   int64_t ns = 0;
-  int rc = api == NULL ? -1 : api->timer_elapsed_ns(api, (void*)timer, &ns);
+  int rc = tvmgo_timer_read(dev, (void*)timer, &ns);
   tvmgo_ret r = {(uintptr_t)ns, taken(rc)};
   return r;
 }
 
-void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer) {
-  const TVMGODeviceAPI* api = with_timer(dev);
-  if (api == NULL || api->timer_free(api, (void*)timer) != 0)
-    tvmgo_object_release(tvmgo_error_take()); /* a destructor has nobody to tell */
-}
+void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer) { tvmgo_timer_free(dev, (void*)timer); }
 
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);

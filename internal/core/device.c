@@ -103,7 +103,11 @@ const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type) {
     raise_missing(device_type);
     return NULL;
   }
-  pthread_mutex_lock(&slot->create_lock);
+  if (pthread_mutex_lock(&slot->create_lock) != 0) { /* EDEADLK: this thread is in create */
+    tvmgo_raise(TVMGO_INTERNAL_ERROR, "open device %s: its constructor asks for the device itself",
+                slot->name);
+    return NULL;
+  }
   api = atomic_load_explicit(&slot->api, memory_order_acquire);
   int rc = 0;
   if (api == NULL) {
@@ -206,7 +210,11 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   slot->aliases = aliases;
   slot->create = spec->create;
   slot->ctx = spec->ctx;
-  pthread_mutex_init(&slot->create_lock, NULL);
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init(&attr);
+  pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_init(&slot->create_lock, &attr);
+  pthread_mutexattr_destroy(&attr);
   atomic_store_explicit(&slot->api, spec->api, memory_order_release);
   slot->name = name;
   return 0;

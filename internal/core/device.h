@@ -25,6 +25,13 @@ void tvmgo_device_list(char* buf, size_t cap);
 /* Waits for a stream of a device. */
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 
+/* Timers: the device's own, or, where it has none, the host's clock read when the stream is done.
+ * stop 0 sets the first mark, 1 the second. timer.c */
+int tvmgo_timer_new(DLDevice dev, void** timer);
+int tvmgo_timer_mark(DLDevice dev, void* timer, TVMFFIStreamHandle stream, int stop);
+int tvmgo_timer_read(DLDevice dev, void* timer, int64_t* ns);
+void tvmgo_timer_free(DLDevice dev, void* timer);
+
 /* Current stream of the calling thread; NULL = default. */
 TVMFFIStreamHandle tvmgo_stream_get(int32_t device_type, int32_t device_id);
 int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,

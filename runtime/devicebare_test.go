@@ -1,0 +1,50 @@
+package runtime_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// bare is a device with nothing but the mandatory part.
+type bare struct{ runtime.DeviceAPI }
+
+func TestTimer_OfADeviceWithoutOne(t *testing.T) {
+	fakeDevice(t)
+	const number dlpack.DeviceType = 28
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "baredev",
+		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
+	timer, err := runtime.NewTimer(dlpack.Device{Type: number})
+	require.NoError(t, err)
+	defer timer.Close()
+	_, err = timer.Elapsed()
+	require.ErrorContains(t, err, "not stopped")
+	require.ErrorContains(t, timer.Stop(nil), "not started")
+	require.NoError(t, timer.Start(nil))
+	require.NoError(t, timer.Stop(nil))
+	d, err := timer.Elapsed()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, d, time.Duration(0))
+	require.NoError(t, timer.Start(nil))
+	_, err = timer.Elapsed()
+	require.ErrorContains(t, err, "not stopped", "a new start forgets the old stop")
+	_, err = runtime.NewTimer(dlpack.Device{Type: number, ID: 9})
+	require.Error(t, err, "there is no such device")
+}
+
+func TestDevice_ConstructorAsksForItself(t *testing.T) {
+	dev := dlpack.Device{Type: 29}
+	var inner error
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: dev.Type, Name: "selfdev",
+		New: func() (runtime.DeviceAPI, error) {
+			_, inner = runtime.NewTensor(dlpack.Float32, []int64{1}, dev)
+			return nil, inner
+		}}))
+	_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, dev)
+	require.ErrorContains(t, err, "asks for the device itself")
+	require.ErrorContains(t, inner, "asks for the device itself")
+}

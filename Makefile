@@ -1,5 +1,5 @@
 # make            builds dist/: lib/libtvmgo.so, include/, bin/tvmgo
-# make demo       compiles a kernel and runs it from C, Go and the command line
+# make demo       compiles a kernel and runs it from C, C++, Go and the command line
 # make test       every test (installs what the tests need)
 # make bench      benchmarks against Apache TVM's own libraries, in the same run
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder

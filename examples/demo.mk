@@ -1,3 +1,3 @@
-# make demo: compiles a kernel and runs it from C, Go and the command line. Needs what `make` built.
+# make demo: compiles a kernel and runs it from C, C++, Go and the command line. Needs what `make` built.
 demo:
-	@CC="$(CC)" GO="$(GO)" sh examples/demo.sh "$(DIST)"
+	@CC="$(CC)" CXX="$(CXX)" GO="$(GO)" sh examples/demo.sh "$(DIST)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles a kernel and runs it from a C program, a Go service and the command line, against what `make` put into dist/ (or into
+# Compiles a kernel and runs it from a C program, a C++ program, a Go service and the command line, against what `make` put into dist/ (or into
 # the folder that is given). Ends with an error as soon as anything fails or a result is wrong.
 set -eu
 
@@ -7,6 +7,7 @@ dist=$(cd "${1:-dist}" && pwd) || { echo "demo: there is no ${1:-dist}: run make
 cd "$(dirname "$0")/.."
 out=build/.cache/demo
 cc=${CC:-cc}
+cxx=${CXX:-c++}
 go=${GO:-go}
 rm -rf "$out"
 mkdir -p "$out"
@@ -30,11 +31,18 @@ make -s -C examples/deploy_c TVMGO="$dist" OUT="$PWD/$out" CC="$cc"
 "$out/deploy_c" "$out/add.so" add 1024
 "$out/deploy_c" "$out/add.so" add 1048576
 
-say "3. A Go service, examples/deploy_go, loads the same file and answers a request over HTTP."
+say "3. The same in C++, examples/deploy_cpp, over the classes of tvmgo/tvmgo.hpp."
+make -s -C examples/deploy_cpp TVMGO="$dist" OUT="$PWD/$out" CXX="$cxx"
+"$out/deploy_cpp" "$out/add.so" add 1024
+"$out/deploy_cpp" "$out/add.so" add 1048576
+if "$out/deploy_cpp" "$out/add.so" absent 2>"$out/error"; then fail "a function that is not there was found"; fi
+grep -q 'NotFoundError: .*"absent"' "$out/error" || fail "that is no error for a function that is not there: $(cat "$out/error")"
+
+say "4. A Go service, examples/deploy_go, loads the same file and answers a request over HTTP."
 "$go" build -trimpath -o "$out/deploy_go" ./examples/deploy_go
 "$out/deploy_go" -module "$out/add.so" -function add -selftest
 
-say "4. The command line calls it on two arrays in NumPy's format, and writes a third."
+say "5. The command line calls it on two arrays in NumPy's format, and writes a third."
 #      1 2 3 4 5 6 7 8,  10 20 30 40 50 60 70 80,  and their sums
 npy "$out/a.npy" '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100\000\000\240\100\000\000\300\100\000\000\340\100\000\000\000\101'
 npy "$out/b.npy" '\000\000\040\101\000\000\240\101\000\000\360\101\000\000\040\102\000\000\110\102\000\000\160\102\000\000\214\102\000\000\240\102'
@@ -43,7 +51,7 @@ npy "$out/sum.npy" '\000\000\060\101\000\000\260\101\000\000\004\102\000\000\060
 cmp "$out/c.npy" "$out/sum.npy" || fail "wrong result: $out/c.npy is not the sum of a.npy and b.npy"
 echo "the first elements: $(od -An -j128 -N32 -tf4 -w32 "$out/c.npy" | tr -s ' '), and all 1024 are right"
 
-say "5. A wrong argument is an error that says what is wrong:"
+say "6. A wrong argument is an error that says what is wrong:"
 if "$dist/bin/tvmgo" run "$out/add.so" add --in "$out/a.npy" --in "$out/b.npy" --out "$out/d.npy" --like 'float32[1000]' 2>"$out/error"; then
   fail "an output of the wrong length was accepted"
 fi

@@ -33,7 +33,20 @@ func TestHeaders_FilesHasEveryHeader(t *testing.T) {
 		}
 		return err
 	}))
-	require.ElementsMatch(t, allHeaders, got)
+	require.ElementsMatch(t, append([]string{"tvmgo/tvmgo.hpp"}, allHeaders...), got)
+}
+
+func TestHeaders_CPlusPlusClasses(t *testing.T) {
+	for _, std := range []string{"c++17", "c++20"} {
+		for _, program := range []string{
+			includes("tvmgo/tvmgo.hpp", "tvmgo/tvmgo.hpp"),
+			includes(append([]string{"tvmgo/tvmgo.hpp"}, allHeaders...)...),
+			includes(append(slices.Clone(allHeaders), "tvmgo/tvmgo.hpp")...),
+			"#define TVM_NO_HISTORIC_TYPE_CODES\n" + includes("tvmgo/tvmgo.hpp"),
+		} {
+			compile(t, "c++", "c++", std, program, ".", true, "-Wshadow", "-Wconversion")
+		}
+	}
 }
 
 func TestHeaders_AnyOrder(t *testing.T) {

@@ -17,7 +17,7 @@ typedef struct {
 static inline int npy_alloc(npy* out, const npy* like) {
   *out = *like;
   size_t bytes = ((size_t)like->count * sizeof(float) + 63) / 64 * 64;
-  out->data = aligned_alloc(64, bytes == 0 ? 64 : bytes);
+  out->data = (float*)aligned_alloc(64, bytes == 0 ? 64 : bytes);
   return out->data != NULL;
 }
 

@@ -1,0 +1,106 @@
+package main_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// compileCPP builds bin/<program> of hpp_test.cc with every warning that a user may have on.
+func (l *lab) compileCPP(t *testing.T, program string, flags ...string) string {
+	t.Helper()
+	out := l.path("bin", program)
+	args := append([]string{"c++", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + l.path("include"),
+		"-o", out, l.path("src", "hpp_test.cc")}, flags...)
+	r := l.run(t, nil, append(append(args, l.linked()...), "-pthread")...)
+	require.True(t, r.ok, r.out)
+	return out
+}
+
+// cppRuns is what each build of hpp_test.cc has to pass: the classes by themselves, and every module for the CPU.
+func cppRuns(t *testing.T, l *lab, program string, env ...string) {
+	t.Helper()
+	l.runOK(t, env, program)
+	all := []string{"addone", "vadd", "matmul", "softmax"}
+	for file, functions := range map[string][]string{
+		l.modern("addone_llvm"):  {"addone"},
+		l.modern("multi_llvm"):   all,
+		l.modern("multi_c"):      all,
+		l.modern("multi_c_now"):  all,
+		l.classic("addone_llvm"): {"addone"},
+		l.classic("multi_llvm"):  all,
+	} {
+		l.runOK(t, env, append([]string{program, file, l.path("artifacts")}, functions...)...)
+	}
+}
+
+func TestHpp(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for _, std := range []string{"c++17", "c++20"} {
+		t.Run(std, func(t *testing.T) { cppRuns(t, l, l.compileCPP(t, "hpp_"+std, "-std="+std)) })
+	}
+	t.Run("optimised", func(t *testing.T) {
+		cppRuns(t, l, l.compileCPP(t, "hpp_O3", "-std=c++17", "-O3"), "TVMGO_PRIVATE_LOAD=1")
+	})
+	t.Run("sanitized", func(t *testing.T) {
+		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+		cppRuns(t, l, program, "ASAN_OPTIONS=detect_stack_use_after_return=1")
+	})
+	t.Run("clang", func(t *testing.T) {
+		if _, err := exec.LookPath("clang++"); err != nil {
+			t.Skip("no clang++ here")
+		}
+		program := l.path("bin", "hpp_clang")
+		r := l.run(t, nil, append([]string{"clang++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+			"-I" + l.path("include"), "-o", program, l.path("src", "hpp_test.cc"), "-pthread"}, l.linked()...)...)
+		require.True(t, r.ok, r.out)
+		cppRuns(t, l, program)
+	})
+}
+
+// What has no meaning as an argument or a result does not compile, and the message says why.
+func TestHpp_DoesNotCompile(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for statement, want := range map[string]string{
+		"int x = 0; f(&x);":                                   "a pointer has to be a void* or a DLTensor*",
+		"f(1).as<std::string_view>();":                        "a result is owned",
+		"f(1).as<DLTensor*>();":                               "a result is owned",
+		"f(1).as<std::vector<float>>();":                      "no value is converted to this type",
+		"tvmgo::Tensor::empty<std::string>({1});":             "tensors hold integers, float, double or bool",
+		"tvmgo::Tensor::empty<float>({1}).to_vector<bool>();": "std::vector<bool> has no elements",
+	} {
+		source := "#include <tvmgo/tvmgo.hpp>\nvoid use(tvmgo::Function f) { (void)f; " + statement + " }\n"
+		r := l.run(t, []string{"SOURCE=" + source}, "sh", "-c", `printf %s "$SOURCE" | c++ -std=c++17 -fsyntax-only "-I$TVMGO_INCLUDE" -xc++ -`)
+		require.False(t, r.ok, statement)
+		require.Contains(t, r.out, want, statement)
+	}
+}
+
+// The header defines no macro but its guard.
+func TestHpp_Macros(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	macros := func(include string) map[string]bool {
+		r := l.run(t, []string{"SOURCE=" + include}, "sh", "-c", `printf '%s\n' "$SOURCE" | c++ -std=c++17 -dM -E "-I$TVMGO_INCLUDE" -xc++ -`)
+		require.True(t, r.ok, r.out)
+		names := map[string]bool{}
+		for line := range strings.Lines(r.out) {
+			if fields := strings.Fields(line); len(fields) > 1 {
+				names[fields[1]] = true
+			}
+		}
+		return names
+	}
+	before := macros("#include <tvm/runtime/c_runtime_api.h>")
+	var ours []string
+	for name := range macros("#include <tvmgo/tvmgo.hpp>") {
+		if !before[name] && strings.Contains(name, "TVM") {
+			ours = append(ours, name)
+		}
+	}
+	require.Equal(t, []string{"TVMGO_TVMGO_HPP_"}, ours)
+}

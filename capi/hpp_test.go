@@ -39,9 +39,8 @@ func cppRuns(t *testing.T, l *lab, program string, env ...string) {
 func TestHpp(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	for _, std := range []string{"c++17", "c++20"} {
-		t.Run(std, func(t *testing.T) { cppRuns(t, l, l.compileCPP(t, "hpp_"+std, "-std="+std)) })
-	}
+	t.Run("c++17", func(t *testing.T) { cppRuns(t, l, l.compileCPP(t, "hpp_17", "-std=c++17")) })
+	t.Run("c++20", func(t *testing.T) { l.runOK(t, nil, l.compileCPP(t, "hpp_20", "-std=c++20")) })
 	t.Run("optimised", func(t *testing.T) {
 		cppRuns(t, l, l.compileCPP(t, "hpp_O3", "-std=c++17", "-O3"), "TVMGO_PRIVATE_LOAD=1")
 	})

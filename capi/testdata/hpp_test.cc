@@ -1,6 +1,7 @@
 /* Every class of tvmgo.hpp, with good and with bad input, against the built library.
  *   hpp_test FILE DIRECTORY FUNCTION...   a module of the CPU, and the samples of artifact_test.c
  *   hpp_test                              everything that needs no file */
+#include <tvmgo/device_api.h>
 #include <tvmgo/tvmgo.hpp>
 
 #include <atomic>
@@ -381,6 +382,113 @@ static void test_streams() {
   fails(__LINE__, "DeviceUnavailableError", "", [] { Stream none(Device::of(35, 0)); });
 }
 
+/* A device that has streams, and memory that the host must not touch through data(). */
+namespace other {
+
+constexpr int kType = 30;
+static int streams, synced, blocks, waits;
+
+static int set_device(const TVMGODeviceAPI*, std::int32_t) { return 0; }
+static int get_attr(const TVMGODeviceAPI*, std::int32_t id, std::int32_t kind, TVMFFIAny* out) {
+  *out = TVMFFIAny();
+  if (kind != kTVMGODeviceAttrExist) return 0;
+  out->type_index = kTVMFFIInt;
+  out->v_int64 = id == 0;
+  return 0;
+}
+static int alloc(const TVMGODeviceAPI*, DLDevice, std::size_t nbytes, std::size_t alignment, DLDataType, void** out) {
+  *out = std::aligned_alloc(alignment, (nbytes + alignment) / alignment * alignment);
+  blocks++;
+  return 0;
+}
+static int release(const TVMGODeviceAPI*, DLDevice, void* p) {
+  std::free(p);
+  blocks--;
+  return 0;
+}
+static int copy(const TVMGODeviceAPI*, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle) {
+  std::size_t bytes = from->dtype.bits / 8u * from->dtype.lanes;
+  for (int i = 0; i < from->ndim; i++) bytes *= static_cast<std::size_t>(from->shape[i]);
+  std::memcpy(static_cast<char*>(to->data) + to->byte_offset, static_cast<char*>(from->data) + from->byte_offset, bytes);
+  return 0;
+}
+static int sync(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle) { return synced++, 0; }
+static int create_stream(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle* out) {
+  *out = new int(streams++);
+  return 0;
+}
+static int free_stream(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle stream) {
+  delete static_cast<int*>(stream);
+  return streams--, 0;
+}
+static int set_stream(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle) { return 0; }
+static int order(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle, TVMFFIStreamHandle) { return waits++, 0; }
+
+static TVMGODeviceAPI table;
+
+}  // namespace other
+
+static void test_other_device() {
+  other::table.struct_size = sizeof other::table;
+  other::table.set_device = other::set_device;
+  other::table.get_attr = other::get_attr;
+  other::table.alloc_data_space = other::alloc;
+  other::table.free_data_space = other::release;
+  other::table.copy_data_from_to = other::copy;
+  other::table.stream_sync = other::sync;
+  other::table.create_stream = other::create_stream;
+  other::table.free_stream = other::free_stream;
+  other::table.set_stream = other::set_stream;
+  other::table.sync_stream_from_to = other::order;
+  TVMGODeviceSpec spec{};
+  spec.struct_size = sizeof spec;
+  spec.device_type = other::kType;
+  spec.name = "other";
+  spec.api = &other::table;
+  CHECK(TVMGODeviceAPIRegister(&spec) == 0);
+
+  Device device = Device::of(other::kType, 0);
+  CHECK(device.exists() && !Device::of(other::kType, 1).exists() && device.attr(kTVMGODeviceAttrWarpSize).is_none());
+  {
+    Tensor there = Tensor::from({1.f, 2.f, 3.f}, device);
+    CHECK(there.device() == device && (there.to_vector<float>() == std::vector<float>{1, 2, 3}));
+    CHECK(there.to(Device::cpu()).data<float>()[2] == 3 && there.to(device).to_vector<float>()[1] == 2 && other::blocks > 0);
+    fails(__LINE__, "ValueError", "copy it to the host", [&] { there.data<float>(); });
+    int before = other::synced;
+    there.copy_from(Tensor::from({4.f, 5.f, 6.f}));
+    CHECK(other::synced > before && there.reshape({3, 1}).to_vector<float>()[0] == 4);
+  }
+  CHECK(other::blocks == 0);
+
+  auto current = [] { return TVMFFIEnvGetStream(other::kType, 0); };
+  {
+    Stream a(device), b(device), host(Device::cpu());
+    CHECK(a.handle() != nullptr && a.handle() != b.handle() && other::streams == 2);
+    {
+      Stream::Scope outer(a);
+      CHECK(current() == a.handle());
+      {
+        Stream::Scope unrelated(host);
+        Stream::Scope inner(b);
+        CHECK(current() == b.handle());
+        std::thread([&] { CHECK(current() == nullptr); }).join(); /* another thread has its own */
+      }
+      CHECK(current() == a.handle());
+    }
+    CHECK(current() == nullptr);
+    a.wait_for(b);
+    CHECK(other::waits == 1);
+    fails(__LINE__, "ValueError", "cannot wait", [&] { a.wait_for(host); });
+    Tensor t = Tensor::empty<float>({2}, device);
+    t.copy_from(Tensor::from({1.f, 2.f}), a);
+    a.sync();
+    Stream moved = std::move(a);
+    CHECK(a.handle() == nullptr && moved.handle() != nullptr);
+    b = std::move(moved);
+  }
+  CHECK(other::streams == 0);
+}
+
 /* ---- modules ---- */
 
 struct Sample {
@@ -523,6 +631,7 @@ int main(int argc, char** argv) {
     test_exceptions();
     test_globals();
     test_streams();
+    test_other_device();
     test_bad_modules();
     test_threads();
   } catch (const std::exception& e) {

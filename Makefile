@@ -1,14 +1,17 @@
-# make            builds dist/: lib/libtvmgo.so, include/, bin/tvmgo
+# make            builds dist/: lib/libtvmgo.so and libtvmgo.a, include/, bin/tvmgo
+# make dist       the same without the static library
 # make demo       compiles a kernel and runs it from C, C++, Go and the command line
 # make test       every test (installs what the tests need)
 # make bench      benchmarks against Apache TVM's own libraries, in the same run
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder
-# make install    PREFIX=/usr/local
+# make install    PREFIX=/usr/local, under DESTDIR if that is given
+# make uninstall  with the same PREFIX and DESTDIR
 
 VERSION := 0.1.0
 SOVERSION := 0
 DIST ?= dist
 PREFIX ?= /usr/local
+DESTDIR ?=
 GO ?= go
 CC ?= cc
 
@@ -19,24 +22,46 @@ ifneq ($(words $(CURDIR) $(DIST)),2)
 $(error the folders of the source tree and of DIST must have no spaces in their names: $(CURDIR), $(DIST))
 endif
 
-.PHONY: all dist demo test go-test core-test abi-test bench gpu-bundle deps clean install fuzz
-all: dist
+# What an installation has, under PREFIX.
+HEADERS := $(addprefix include/,$(shell cd include && find dlpack tvm tvmgo -name '*.h' -o -name '*.hpp'))
+PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tvmgo/tvmgoConfigVersion.cmake
+LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
+INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
+
+.PHONY: all dist static demo test go-test core-test abi-test bench gpu-bundle deps clean install uninstall fuzz
+all: dist static
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
 dist:
 	@mkdir -p $(DIST)/lib $(DIST)/bin $(DIST)/include
+	@cmp -s capi/exports.map $(DIST)/.exports.map || rm -f $(LIB) # whether this changed Go doesn't ask
 	$(GO) build -trimpath -buildmode=c-shared -ldflags='-s -w "-extldflags=$(LIB_LDFLAGS)"' -o $(LIB) ./capi
+	@cp capi/exports.map $(DIST)/.exports.map
 	@rm -f $(DIST)/lib/*.h
 	@ln -sf libtvmgo.so.$(VERSION) $(DIST)/lib/libtvmgo.so.$(SOVERSION)
 	@ln -sf libtvmgo.so.$(SOVERSION) $(DIST)/lib/libtvmgo.so
 	@rm -rf $(DIST)/include && mkdir -p $(DIST)/include && cp -r include/dlpack include/tvm include/tvmgo $(DIST)/include/
 	$(GO) build -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
 
-install: dist
-	install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include
-	cp -P $(DIST)/lib/libtvmgo.so* $(DESTDIR)$(PREFIX)/lib/
-	cp -r $(DIST)/include/. $(DESTDIR)$(PREFIX)/include/
-	install $(DIST)/bin/tvmgo $(DESTDIR)$(PREFIX)/bin/
+	@for f in $(PACKAGE); do mkdir -p $(DIST)/$${f%/*} && \
+	  sed 's/@VERSION@/$(VERSION)/; s/@SOVERSION@/$(SOVERSION)/' build/package/$${f##*/}.in >$(DIST)/$$f || exit 1; done
+
+static:
+	@mkdir -p $(DIST)/lib
+	GO='$(GO)' sh build/static.sh $(DIST)/lib/libtvmgo.a
+
+install: dist static
+	@for f in $(INSTALLED); do \
+	  case $$f in *.so.*|bin/*) mode=755 ;; *) mode=644 ;; esac; \
+	  install -D -m $$mode $(DIST)/$$f "$(DESTDIR)$(PREFIX)/$$f" || exit 1; done
+	@for f in $(LINKS); do cp -Pf $(DIST)/$$f "$(DESTDIR)$(PREFIX)/$$f" || exit 1; done
+	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+# Leaves folders that others use too.
+uninstall:
+	@for f in $(INSTALLED) $(LINKS); do rm -f "$(DESTDIR)$(PREFIX)/$$f" || exit 1; done
+	@for d in include/tvm/ffi/extra include/tvm/ffi include/tvm/runtime include/tvm include/tvmgo include/dlpack lib/cmake/tvmgo; do \
+	  rmdir "$(DESTDIR)$(PREFIX)/$$d" 2>/dev/null || true; done
 
 clean:
 	rm -rf $(DIST) build/.cache

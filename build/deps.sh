@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what tests and benchmarks need beyond Go, a C compiler and make: Python with the pinned
-# wheels of Apache TVM, in a virtual environment under build/.cache. Prints nothing when all is there.
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, CMake, pkg-config, and
+# Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing when all is there.
 #
 # As root on Debian and its relatives the system packages are installed; otherwise this says which
 # are missing and fails.
@@ -27,6 +27,8 @@ packages() {
 
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
+command -v cmake >/dev/null 2>&1 || packages cmake
+command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then

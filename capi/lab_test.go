@@ -22,6 +22,7 @@ import (
 type lab struct {
 	dir  string
 	root string   // of the source tree
+	dist string   // what make built; this lab's own
 	hide []string // what goes before every command
 }
 
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if shared.lab != nil {
 		os.RemoveAll(shared.lab.dir)
+		os.RemoveAll(shared.lab.dist)
 	}
 	os.Exit(code)
 }
@@ -67,14 +69,12 @@ func makeLab() (*lab, error) {
 		return nil, err
 	}
 	l := &lab{dir: dir, root: root}
-	dist, remove, err := l.dist()
-	if err != nil {
+	if err := l.findDist(); err != nil {
 		return l, err
 	}
-	defer remove()
 	for to, from := range map[string]string{
-		"lib":       filepath.Join(dist, "lib"),
-		"include":   filepath.Join(dist, "include"),
+		"lib":       filepath.Join(l.dist, "lib"),
+		"include":   filepath.Join(l.dist, "include"),
 		"src":       "testdata",
 		"artifacts": filepath.Join(root, "testdata", "artifacts"),
 	} {
@@ -94,29 +94,32 @@ func makeLab() (*lab, error) {
 	return l, nil
 }
 
-// dist is the folder that `make` builds: $TVMGO_DIST, or made now, to be removed by the caller.
-func (l *lab) dist() (dist string, remove func(), err error) {
+// findDist gets the folder that `make` builds: a copy of $TVMGO_DIST, which other tests use meanwhile, or made now.
+func (l *lab) findDist() (err error) {
+	if l.dist, err = os.MkdirTemp("", "tvmgo-dist-"); err != nil {
+		return err
+	}
 	if dist := os.Getenv("TVMGO_DIST"); dist != "" {
 		if !filepath.IsAbs(dist) {
 			dist = filepath.Join(l.root, dist)
 		}
-		return dist, func() {}, nil
+		return copyTree(l.dist, dist)
 	}
-	if dist, err = os.MkdirTemp("", "tvmgo-dist-"); err != nil {
-		return "", nil, err
+	if out, err := l.make("dist"); err != nil {
+		return fmt.Errorf("make dist: %w\n%s", err, out)
 	}
-	remove = func() { os.RemoveAll(dist) }
-	cmd := exec.Command("make", "-s", "-C", l.root, "dist", "DIST="+dist)
+	return nil
+}
+
+// make runs make in the source tree, for this dist.
+func (l *lab) make(args ...string) ([]byte, error) {
+	cmd := exec.Command("make", append([]string{"-s", "-C", l.root, "DIST=" + l.dist}, args...)...)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS=") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		remove()
-		return "", nil, fmt.Errorf("make dist: %w\n%s", err, out)
-	}
-	return dist, remove, nil
+	return cmd.CombinedOutput()
 }
 
 // copyTree copies files, and symbolic links as links.

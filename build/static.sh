@@ -1,0 +1,21 @@
+#!/bin/sh
+# Builds the static library: one object in which only the ABI of capi/exports.map is global. Everything
+# else (the Go runtime, the core, bindings of drivers) is made local, so that an application may have
+# functions of the same names.
+#
+#   build/static.sh LIBRARY
+set -eu
+out=$(realpath -m "${1:?usage: static.sh LIBRARY}")
+cd "$(dirname "$0")/.."
+tmp=$(mktemp -d "$(dirname "$out")/.static.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+
+"${GO:-go}" build -trimpath -buildmode=c-archive -ldflags='-s -w' -o "$tmp/go.a" ./capi
+sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' capi/exports.map >"$tmp/abi"
+[ -s "$tmp/abi" ] || { echo "static.sh: no symbols in capi/exports.map" >&2; exit 1; }
+
+# -d: common symbols get a place now, and can be made local.
+"${LD:-ld}" -r -d --whole-archive "$tmp/go.a" -o "$tmp/all.o"
+"${OBJCOPY:-objcopy}" --strip-unneeded --keep-global-symbols="$tmp/abi" "$tmp/all.o" "$tmp/tvmgo.o"
+"${AR:-ar}" rcsD "$tmp/libtvmgo.a" "$tmp/tvmgo.o"
+mv "$tmp/libtvmgo.a" "$out"

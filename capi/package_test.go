@@ -1,0 +1,241 @@
+package main_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var installed struct {
+	once sync.Once
+	tree string
+	err  error
+	out  []byte
+}
+
+// install gives an installation that was made for another prefix and then moved, as a package manager may do.
+func install(t *testing.T) string {
+	t.Helper()
+	l := newLab(t)
+	i := &installed
+	i.once.Do(func() {
+		stage := l.path("stage")
+		if i.out, i.err = l.make("install", "DESTDIR="+stage, "PREFIX=/opt/a place"); i.err != nil {
+			return
+		}
+		i.tree = l.path("installed")
+		i.err = os.Rename(filepath.Join(stage, "opt", "a place"), i.tree)
+	})
+	require.NoError(t, i.err, "%s", i.out)
+	return i.tree
+}
+
+// tool skips where a program is missing, but not on CI: build/deps.sh installs it.
+func tool(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		require.Empty(t, os.Getenv("CI"), err)
+		t.Skipf("no %s: run make deps", name)
+	}
+}
+
+// project copies testdata/package and the installation into a folder without spaces, which flags of pkg-config need.
+func project(t *testing.T) (src, prefix string) {
+	t.Helper()
+	dir := t.TempDir()
+	src, prefix = filepath.Join(dir, "src"), filepath.Join(dir, "prefix")
+	require.NoError(t, copyTree(src, newLab(t).path("src", "package")))
+	require.NoError(t, copyTree(prefix, install(t)))
+	return src, prefix
+}
+
+// shell runs a script in a project: $1 is its folder, $2 the prefix.
+func shell(t *testing.T, src, prefix, script string) {
+	t.Helper()
+	r := newLab(t).run(t, []string{"PKG_CONFIG_PATH=" + filepath.Join(prefix, "lib", "pkgconfig")},
+		"sh", "-euc", `cd "$1"; `+script, "sh", src, prefix)
+	require.True(t, r.ok, "%s\n%s", script, r.out)
+}
+
+// works runs a program of testdata/package, and looks whether it needs the shared library, by version.
+func works(t *testing.T, program, prefix string, static bool) {
+	t.Helper()
+	l := newLab(t)
+	env := []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib")}
+	if static {
+		env = nil
+	}
+	for _, file := range []string{l.modern("multi_c"), l.modern("multi_c_now"), l.modern("multi_llvm"), l.classic("multi_llvm")} {
+		l.runOK(t, env, program, file, "vadd", l.modern("gpu_opencl"))
+	}
+	l.runOK(t, append(env, "LD_BIND_NOW=1"), program, l.modern("multi_c"), "vadd", l.modern("gpu_opencl"))
+
+	f, err := elf.Open(program)
+	require.NoError(t, err)
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	require.NoError(t, err)
+	require.Equal(t, !static, slices.Contains(libraries, "libtvmgo.so.0"), libraries)
+	symbols, err := f.ImportedSymbols()
+	require.NoError(t, err)
+	calls := 0
+	for _, s := range symbols {
+		if strings.HasPrefix(s.Name, "TVM") {
+			calls++
+			require.Equal(t, "TVMGO_1", s.Version, s.Name)
+			require.Equal(t, "libtvmgo.so.0", s.Library, s.Name)
+		}
+	}
+	require.Equal(t, static, calls == 0)
+}
+
+func TestPackage_InstallAndUninstall(t *testing.T) {
+	l := newLab(t)
+	tree := install(t)
+	var got []string
+	require.NoError(t, filepath.WalkDir(tree, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(tree, path)
+			got = append(got, rel)
+			info, err := d.Info()
+			require.NoError(t, err)
+			if d.Type()&os.ModeSymlink == 0 {
+				want := os.FileMode(0o644)
+				if strings.HasPrefix(rel, "bin/") || strings.Contains(rel, ".so.") {
+					want = 0o755
+				}
+				require.Equal(t, want, info.Mode().Perm(), rel)
+			}
+		}
+		return err
+	}))
+	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0", "lib/libtvmgo.so.0.1.0",
+		"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"}
+	for _, header := range slices.Concat(publicHeaders(t, ".h"), publicHeaders(t, ".hpp")) {
+		want = append(want, filepath.Join("include", header))
+	}
+	require.ElementsMatch(t, want, got)
+	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"} {
+		data, err := os.ReadFile(filepath.Join(tree, text))
+		require.NoError(t, err)
+		require.False(t, bytes.Contains(data, []byte("/opt")) || bytes.Contains(data, []byte("VERSION@")), "%s", data)
+	}
+	r := l.run(t, nil, filepath.Join(tree, "bin", "tvmgo"), "version")
+	require.True(t, r.ok, r.out)
+
+	// What isn't ours stays.
+	prefix := filepath.Join(t.TempDir(), "usr")
+	require.NoError(t, copyTree(prefix, tree))
+	theirs := filepath.Join(prefix, "include", "dlpack", "another.h")
+	require.NoError(t, os.WriteFile(theirs, nil, 0o644))
+	out, err := l.make("uninstall", "PREFIX="+prefix)
+	require.NoError(t, err, "%s", out)
+	var left []string
+	require.NoError(t, filepath.WalkDir(prefix, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			left = append(left, path)
+		}
+		return err
+	}))
+	require.Equal(t, []string{theirs}, left)
+	require.NoDirExists(t, filepath.Join(prefix, "include", "tvm"))
+}
+
+// Only the ABI is global in the static library, and it has all of it.
+func TestPackage_StaticLibraryHasOnlyTheABI(t *testing.T) {
+	r := newLab(t).run(t, nil, "nm", "-g", "--defined-only", "-f", "posix", filepath.Join(install(t), "lib", "libtvmgo.a"))
+	require.True(t, r.ok, r.out)
+	var names []string
+	for line := range strings.Lines(r.out) {
+		if words := strings.Fields(line); len(words) > 2 && len(words[1]) == 1 {
+			names = append(names, words[0])
+		}
+	}
+	slices.Sort(names)
+	require.Equal(t, exported(t), names)
+}
+
+func TestPackage_OwnNamesDoNotCollide(t *testing.T) {
+	src, prefix := project(t)
+	for _, flags := range []string{"-pie -fPIE", "-no-pie", "-rdynamic"} {
+		shell(t, src, prefix, `cc -Wall -Werror `+flags+` -I"$2/include" own_names.c "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o own_names`)
+		works(t, filepath.Join(src, "own_names"), prefix, true)
+	}
+	shell(t, src, prefix, `cc -Wall -Werror -rdynamic -I"$2/include" own_names.c -L"$2/lib" -ltvmgo -o own_names`)
+	works(t, filepath.Join(src, "own_names"), prefix, false)
+}
+
+func TestPackage_PlainCompiler(t *testing.T) {
+	tree := install(t) // which has spaces in its name
+	l := newLab(t)
+	for _, c := range []struct{ compiler, source string }{{"cc -std=c99", "app.c"}, {"c++ -std=c++17", "app.cpp"}} {
+		src := t.TempDir()
+		require.NoError(t, copyTree(src, l.path("src", "package")))
+		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -I"$2/include" `+c.source+` -L"$2/lib" -ltvmgo -o shared`)
+		works(t, filepath.Join(src, "shared"), tree, false)
+		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -Wl,--gc-sections -I"$2/include" `+c.source+` "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o static`)
+		works(t, filepath.Join(src, "static"), tree, true)
+	}
+}
+
+func TestPackage_PkgConfig(t *testing.T) {
+	tool(t, "pkg-config")
+	src, prefix := project(t)
+	shell(t, src, prefix, `pkg-config --exists "tvmgo >= 0.1 tvmgo < 1"; test "$(pkg-config --modversion tvmgo)" = 0.1.0`)
+	for _, c := range []struct{ compiler, source string }{{"cc", "app.c"}, {"c++", "app.cpp"}} {
+		shell(t, src, prefix, c.compiler+` `+c.source+` $(pkg-config --cflags --libs tvmgo) -o shared`)
+		works(t, filepath.Join(src, "shared"), prefix, false)
+		shell(t, src, prefix, c.compiler+` $(pkg-config --cflags tvmgo) `+c.source+
+			` -Wl,-Bstatic $(pkg-config --libs tvmgo) -Wl,-Bdynamic $(pkg-config --static --libs-only-l tvmgo | sed s/-ltvmgo//) -o static`)
+		works(t, filepath.Join(src, "static"), prefix, true)
+	}
+	shell(t, src, prefix, `cc app.c $(pkg-config --cflags tvmgo) $(pkg-config --variable=libdir tvmgo)/libtvmgo.a -lpthread -ldl -lm -o readme`)
+	works(t, filepath.Join(src, "readme"), prefix, true)
+	// Where the static library is alone.
+	shell(t, src, prefix, `rm "$2"/lib/*.so*; cc $(pkg-config --cflags tvmgo) app.c $(pkg-config --static --libs tvmgo) -o alone`)
+	works(t, filepath.Join(src, "alone"), prefix, true)
+}
+
+func TestPackage_CMake(t *testing.T) {
+	tool(t, "cmake")
+	l := newLab(t)
+	tree := install(t)
+	src := filepath.Join(t.TempDir(), "a project")
+	require.NoError(t, copyTree(src, l.path("src", "package")))
+	const configure = `cmake -S . -B "$3" -DCMAKE_BUILD_TYPE=Release -DWANT="$4" -DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF`
+	cmake := func(build, want, script string) result {
+		return l.run(t, nil, "sh", "-euc", `cd "$1"; `+script, "sh", src, tree, build, want)
+	}
+	r := cmake("build", "0.1", configure+`; cmake --build "$3"`)
+	require.True(t, r.ok, r.out)
+	for _, program := range []string{"c_shared", "c_static", "cpp_shared", "cpp_static"} {
+		works(t, filepath.Join(src, "build", program), tree, strings.HasSuffix(program, "static"))
+	}
+	for want, fits := range map[string]bool{"0": true, "0.1.0": true, "0.1.0;EXACT": true, "0.1...0.9": true, "0.0.1...<1": true,
+		"0.2": false, "1": false, "0.1.1": false, "0.0.9;EXACT": false, "0.2...0.3": false} {
+		r := cmake("asks "+strings.NewReplacer(";", " ", "<", " ").Replace(want), want, configure)
+		require.Equal(t, fits, r.ok, "%s\n%s", want, r.out)
+	}
+}
+
+// A module may name the library that it was linked with, and the version of each symbol with it.
+func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
+	src, prefix := project(t)
+	kernel, err := os.ReadFile(filepath.Join(newLab(t).root, "examples", "kernel", "add.c"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(src, "add.c"), kernel, 0o644))
+	shell(t, src, prefix, `cc -O2 -shared -fPIC -I"$2/include" add.c -L"$2/lib" -ltvmgo -o add.so; cc -I"$2/include" app.c -L"$2/lib" -ltvmgo -o app`)
+	l := newLab(t)
+	for _, env := range []string{"LD_BIND_NOW=", "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"} {
+		l.runOK(t, []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib"), env},
+			filepath.Join(src, "app"), filepath.Join(src, "add.so"), "add", l.modern("gpu_opencl"))
+	}
+}

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"debug/elf"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,4 +82,27 @@ func TestCpp(t *testing.T) {
 	t.Run("all of them in one process", func(t *testing.T) {
 		l.runOK(t, []string{"LD_BIND_NOW=1"}, program)
 	})
+}
+
+// Threads that share one library, watched by the sanitizers of the C++ compiler. ThreadSanitizer can't
+// see how the library itself synchronises, so what is called from inside it isn't judged; the headers'
+// fences, which it can't model either, stand beside atomic counters that it can.
+func TestCpp_StressUnderSanitizers(t *testing.T) {
+	l := newLab(t)
+	suppressions := l.path("home", "tsan.txt")
+	require.NoError(t, os.WriteFile(suppressions, []byte("called_from_lib:libtvmgo.so\n"), 0o644))
+	for _, c := range []struct {
+		name  string
+		flags []string
+		env   []string
+	}{
+		{"address", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}, nil},
+		{"thread", []string{"-fsanitize=thread", "-Wno-tsan"},
+			[]string{"TSAN_OPTIONS=suppressions='" + suppressions + "'"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			program := l.cppCompile(t, "cpp_stress_"+c.name, []string{"stress"}, c.flags...)
+			l.runOK(t, c.env, program, "50")
+		})
+	}
 }

@@ -189,8 +189,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeMetadata* met
 /* ---- Attributes ---------------------------------------------------------------------------- */
 
 /* Columns that exist before anybody registers an attribute: C++ code caches the answer of
- * TVMFFIGetTypeAttrColumn, even NULL. The two with
- * values of their own can be filled without memory. */
+ * TVMFFIGetTypeAttrColumn, even NULL. The two with values of their own can be filled without memory. */
 #define COLUMN(text, after) {.name = {text, sizeof text - 1}, .next = (after)}
 static tvmgo_type_column empty_columns[] = {
     COLUMN("__ffi_new__", &empty_columns[1]),

@@ -27,7 +27,7 @@ func cppHeaders(t *testing.T, l *lab) (include string, env []string) {
 func (l *lab) cppCompile(t *testing.T, program string, files []string, flags ...string) string {
 	t.Helper()
 	include, env := cppHeaders(t, l)
-	flags = append([]string{"g++", "-std=c++17", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare",
+	flags = append([]string{"g++", "-std=c++17", "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare",
 		"-isystem", include, "-pthread"}, flags...)
 	objects := make([]string, len(files))
 	outputs := make([]result, len(files))
@@ -101,6 +101,7 @@ func TestCpp_StressUnderSanitizers(t *testing.T) {
 			[]string{"TSAN_OPTIONS=suppressions='" + suppressions + "'"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			program := l.cppCompile(t, "cpp_stress_"+c.name, []string{"stress"}, c.flags...)
 			l.runOK(t, c.env, program, "50")
 		})

@@ -189,15 +189,30 @@ int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeMetadata* met
 /* ---- Attributes ---------------------------------------------------------------------------- */
 
 /* Columns that exist before anybody registers an attribute: C++ code caches the answer of
- * TVMFFIGetTypeAttrColumn, even NULL. The first two can be filled without memory. */
+ * TVMFFIGetTypeAttrColumn, even NULL. The two with values of their own can be filled without memory. */
 #define COLUMN(text, after) {.name = {text, sizeof text - 1}, .next = (after)}
-static tvmgo_type_column column_shallow_copy = COLUMN("__ffi_shallow_copy__", NULL);
-static tvmgo_type_column column_convert = COLUMN("__ffi_convert__", &column_shallow_copy);
-static tvmgo_type_column column_init = COLUMN("__ffi_init__", &column_convert);
-static tvmgo_type_column column_new = COLUMN("__ffi_new__", &column_init);
+static tvmgo_type_column empty_columns[] = {
+    COLUMN("__ffi_new__", &empty_columns[1]),
+    COLUMN("__ffi_init__", &empty_columns[2]),
+    COLUMN("__ffi_convert__", &empty_columns[3]),
+    COLUMN("__ffi_shallow_copy__", &empty_columns[4]),
+    COLUMN("__ffi_type_final__", &empty_columns[5]),
+    COLUMN("__ffi_repr__", &empty_columns[6]),
+    COLUMN("__ffi_hash__", &empty_columns[7]),
+    COLUMN("__ffi_eq__", &empty_columns[8]),
+    COLUMN("__ffi_compare__", &empty_columns[9]),
+    COLUMN("__ffi_enum__", &empty_columns[10]),
+    COLUMN("__s_equal__", &empty_columns[11]),
+    COLUMN("__s_hash__", &empty_columns[12]),
+    COLUMN("__s_visit__", &empty_columns[13]),
+    COLUMN("__s_mutate__", &empty_columns[14]),
+    COLUMN("__s_maybe_inplace_mutate__", &empty_columns[15]),
+    COLUMN("__data_to_json__", &empty_columns[16]),
+    COLUMN("__data_from_json__", NULL),
+};
 static TVMFFIAny hash_values[kTVMFFIDynObjectBegin], equal_values[kTVMFFIDynObjectBegin];
 tvmgo_type_column tvmgo_column_any_equal = {.name = {"__any_equal__", 13},
-                                            .next = &column_new,
+                                            .next = empty_columns,
                                             .column = {.data = equal_values},
                                             .capacity = kTVMFFIDynObjectBegin};
 tvmgo_type_column tvmgo_column_any_hash = {.name = {"__any_hash__", 12},

@@ -1,0 +1,109 @@
+package main_test
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cppHeaders is the folder of tvm-ffi's public C++ headers, with the environment in which programs of
+// the lab see it.
+func cppHeaders(t *testing.T, l *lab) (include string, env []string) {
+	t.Helper()
+	python, env := withPython(t, l)
+	r := l.run(t, env, python, "-c", `import sysconfig; print(sysconfig.get_path("purelib"))`)
+	require.True(t, r.ok, r.out)
+	return filepath.Join(strings.TrimSpace(r.out), "tvm_ffi", "include"), env
+}
+
+// cppCompile makes bin/<program> of the named files of testdata/cpp, as many at a time as there are
+// processors.
+func (l *lab) cppCompile(t *testing.T, program string, files []string, flags ...string) string {
+	t.Helper()
+	include, env := cppHeaders(t, l)
+	flags = append([]string{"g++", "-std=c++17", "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare",
+		"-isystem", include, "-pthread"}, flags...)
+	objects := make([]string, len(files))
+	outputs := make([]result, len(files))
+	var tasks sync.WaitGroup
+	limit := make(chan struct{}, 2)
+	for i, file := range files {
+		objects[i] = l.path("bin", program+"-"+file+".o")
+		tasks.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			outputs[i] = l.run(t, env, append(slices.Clone(flags), "-c", "-o", objects[i], l.path("src", "cpp", file+".cc"))...)
+		})
+	}
+	tasks.Wait()
+	for i, r := range outputs {
+		require.True(t, r.ok, "%s:\n%s", files[i], r.out)
+	}
+	out := l.path("bin", program)
+	r := l.run(t, env, slices.Concat(flags, []string{"-o", out}, objects, l.linked())...)
+	require.True(t, r.ok, r.out)
+	return out
+}
+
+// C++ written against tvm-ffi's public headers needs nothing but our library.
+func TestCpp(t *testing.T) {
+	l := newLab(t)
+	sources, err := filepath.Glob(l.path("src", "cpp", "*.cc"))
+	require.NoError(t, err)
+	var files []string
+	for _, source := range sources {
+		if name := strings.TrimSuffix(filepath.Base(source), ".cc"); name != "stress" {
+			files = append(files, name)
+		}
+	}
+	program := l.cppCompile(t, "cpp_areas", files)
+	f, err := elf.Open(program)
+	require.NoError(t, err)
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	require.NoError(t, err)
+	require.Contains(t, libraries, "libtvmgo.so.0")
+	require.NotContains(t, libraries, "libtvm_ffi.so")
+	r := l.run(t, nil, program, "areas")
+	require.True(t, r.ok, r.out)
+	areas := strings.Fields(r.out)
+	slices.Sort(areas)
+	areas = slices.Compact(areas)
+	require.NotEmpty(t, areas)
+	for _, area := range areas {
+		t.Run(area, func(t *testing.T) { l.runOK(t, nil, program, area) })
+	}
+	t.Run("all of them in one process", func(t *testing.T) {
+		l.runOK(t, []string{"LD_BIND_NOW=1"}, program)
+	})
+}
+
+// Threads that share one library, watched by the sanitizers of the C++ compiler. ThreadSanitizer can't
+// see how the library itself synchronises, so what is called from inside it isn't judged; the headers'
+// fences, which it can't model either, stand beside atomic counters that it can.
+func TestCpp_StressUnderSanitizers(t *testing.T) {
+	l := newLab(t)
+	suppressions := l.path("home", "tsan.txt")
+	require.NoError(t, os.WriteFile(suppressions, []byte("called_from_lib:libtvmgo.so\n"), 0o644))
+	for _, c := range []struct {
+		name  string
+		flags []string
+		env   []string
+	}{
+		{"address", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}, nil},
+		{"thread", []string{"-fsanitize=thread", "-Wno-tsan"},
+			[]string{"TSAN_OPTIONS=suppressions='" + suppressions + "'"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			program := l.cppCompile(t, "cpp_stress_"+c.name, []string{"stress"}, c.flags...)
+			l.runOK(t, c.env, program, "50")
+		})
+	}
+}

@@ -34,35 +34,36 @@ int tvmgoDeviceProperty(uintptr_t dev, int32_t id, char* name, TVMFFIAny* out);
 
 #define DEV ((uintptr_t)api->self)
 #define API const TVMGODeviceAPI* api
+#define IN_GO(call) (tvmgo_enter_go("a device written in Go") != 0 ? -1 : (call))
 
-static inline int shim_set(API, int32_t id) { return tvmgoDeviceSet(DEV, id); }
-static inline int shim_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) { return tvmgoDeviceAttr(DEV, id, kind, out); }
-static inline int shim_alloc(API, DLDevice d, size_t n, size_t a, DLDataType t, void** out) { return tvmgoDeviceAlloc(DEV, d.device_id, n, a, t, out); }
-static inline int shim_free(API, DLDevice d, void* p) { return tvmgoDeviceFree(DEV, d.device_id, p); }
-static inline int shim_copy(API, const DLTensor* f, const DLTensor* t, void* s) { return tvmgoDeviceCopy(DEV, (DLTensor*)f, (DLTensor*)t, s); }
-static inline int shim_sync(API, DLDevice d, void* s) { return tvmgoDeviceSync(DEV, d.device_id, s); }
-static inline int shim_stream_create(API, DLDevice d, void** out) { return tvmgoDeviceStreamCreate(DEV, d.device_id, out); }
-static inline int shim_stream_free(API, DLDevice d, void* s) { return tvmgoDeviceStreamFree(DEV, d.device_id, s); }
-static inline int shim_stream_set(API, DLDevice d, void* s) { return tvmgoDeviceStreamSet(DEV, d.device_id, s); }
-static inline int shim_stream_order(API, DLDevice d, void* a, void* b) { return tvmgoDeviceStreamOrder(DEV, d.device_id, a, b); }
-static inline int shim_workspace(API, DLDevice d, size_t n, DLDataType t, void* s, void** out) { return tvmgoDeviceWorkspace(DEV, d.device_id, n, t, s, out); }
-static inline int shim_workspace_free(API, DLDevice d, void* p) { return tvmgoDeviceWorkspaceFree(DEV, d.device_id, p); }
-static inline int shim_scoped(API, DLDevice d, int32_t n, const int64_t* shape, DLDataType t, const char* scope, void** out) { return tvmgoDeviceScoped(DEV, d.device_id, n, (int64_t*)shape, t, (char*)scope, out); }
-static inline int shim_timer(API, DLDevice d, void** out) { return tvmgoDeviceTimer(DEV, d.device_id, (uintptr_t*)out); }
-static inline int shim_timer_start(API, void* t, void* s) { (void)api; return tvmgoTimerMark((uintptr_t)t, s, 0); }
-static inline int shim_timer_stop(API, void* t, void* s) { (void)api; return tvmgoTimerMark((uintptr_t)t, s, 1); }
-static inline int shim_timer_read(API, void* t, int64_t* ns) { (void)api; return tvmgoTimerRead((uintptr_t)t, ns); }
-static inline int shim_timer_free(API, void* t) { (void)api; return tvmgoTimerFree((uintptr_t)t); }
-static inline int shim_stats(API, DLDevice d, TVMGOMemoryStats* out) { return tvmgoDeviceStats(DEV, d.device_id, out); }
-static inline int shim_pinned(API, DLDevice d, size_t n, void** out) { return tvmgoDevicePinned(DEV, d.device_id, n, out); }
-static inline int shim_pinned_free(API, DLDevice d, void* p) { return tvmgoDevicePinnedFree(DEV, d.device_id, p); }
-static inline int shim_event(API, DLDevice d, void** out) { return tvmgoDeviceEvent(DEV, d.device_id, (uintptr_t*)out); }
-static inline int shim_event_record(API, void* e, void* s) { (void)api; return tvmgoEventMark((uintptr_t)e, s, 0); }
-static inline int shim_event_wait(API, void* e, void* s) { (void)api; return tvmgoEventMark((uintptr_t)e, s, 1); }
-static inline int shim_event_sync(API, void* e) { (void)api; return tvmgoEventSync((uintptr_t)e); }
-static inline int shim_event_query(API, void* e, int32_t* done) { (void)api; return tvmgoEventQuery((uintptr_t)e, done); }
-static inline int shim_event_free(API, void* e) { (void)api; return tvmgoEventFree((uintptr_t)e); }
-static inline int shim_property(API, int32_t id, const char* name, TVMFFIAny* out) { return tvmgoDeviceProperty(DEV, id, (char*)name, out); }
+static inline int shim_set(API, int32_t id) { return IN_GO(tvmgoDeviceSet(DEV, id)); }
+static inline int shim_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) { return IN_GO(tvmgoDeviceAttr(DEV, id, kind, out)); }
+static inline int shim_alloc(API, DLDevice d, size_t n, size_t a, DLDataType t, void** out) { return IN_GO(tvmgoDeviceAlloc(DEV, d.device_id, n, a, t, out)); }
+static inline int shim_free(API, DLDevice d, void* p) { return IN_GO(tvmgoDeviceFree(DEV, d.device_id, p)); }
+static inline int shim_copy(API, const DLTensor* f, const DLTensor* t, void* s) { return IN_GO(tvmgoDeviceCopy(DEV, (DLTensor*)f, (DLTensor*)t, s)); }
+static inline int shim_sync(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceSync(DEV, d.device_id, s)); }
+static inline int shim_stream_create(API, DLDevice d, void** out) { return IN_GO(tvmgoDeviceStreamCreate(DEV, d.device_id, out)); }
+static inline int shim_stream_free(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceStreamFree(DEV, d.device_id, s)); }
+static inline int shim_stream_set(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceStreamSet(DEV, d.device_id, s)); }
+static inline int shim_stream_order(API, DLDevice d, void* a, void* b) { return IN_GO(tvmgoDeviceStreamOrder(DEV, d.device_id, a, b)); }
+static inline int shim_workspace(API, DLDevice d, size_t n, DLDataType t, void* s, void** out) { return IN_GO(tvmgoDeviceWorkspace(DEV, d.device_id, n, t, s, out)); }
+static inline int shim_workspace_free(API, DLDevice d, void* p) { return IN_GO(tvmgoDeviceWorkspaceFree(DEV, d.device_id, p)); }
+static inline int shim_scoped(API, DLDevice d, int32_t n, const int64_t* shape, DLDataType t, const char* scope, void** out) { return IN_GO(tvmgoDeviceScoped(DEV, d.device_id, n, (int64_t*)shape, t, (char*)scope, out)); }
+static inline int shim_timer(API, DLDevice d, void** out) { return IN_GO(tvmgoDeviceTimer(DEV, d.device_id, (uintptr_t*)out)); }
+static inline int shim_timer_start(API, void* t, void* s) { (void)api; return IN_GO(tvmgoTimerMark((uintptr_t)t, s, 0)); }
+static inline int shim_timer_stop(API, void* t, void* s) { (void)api; return IN_GO(tvmgoTimerMark((uintptr_t)t, s, 1)); }
+static inline int shim_timer_read(API, void* t, int64_t* ns) { (void)api; return IN_GO(tvmgoTimerRead((uintptr_t)t, ns)); }
+static inline int shim_timer_free(API, void* t) { (void)api; return IN_GO(tvmgoTimerFree((uintptr_t)t)); }
+static inline int shim_stats(API, DLDevice d, TVMGOMemoryStats* out) { return IN_GO(tvmgoDeviceStats(DEV, d.device_id, out)); }
+static inline int shim_pinned(API, DLDevice d, size_t n, void** out) { return IN_GO(tvmgoDevicePinned(DEV, d.device_id, n, out)); }
+static inline int shim_pinned_free(API, DLDevice d, void* p) { return IN_GO(tvmgoDevicePinnedFree(DEV, d.device_id, p)); }
+static inline int shim_event(API, DLDevice d, void** out) { return IN_GO(tvmgoDeviceEvent(DEV, d.device_id, (uintptr_t*)out)); }
+static inline int shim_event_record(API, void* e, void* s) { (void)api; return IN_GO(tvmgoEventMark((uintptr_t)e, s, 0)); }
+static inline int shim_event_wait(API, void* e, void* s) { (void)api; return IN_GO(tvmgoEventMark((uintptr_t)e, s, 1)); }
+static inline int shim_event_sync(API, void* e) { (void)api; return IN_GO(tvmgoEventSync((uintptr_t)e)); }
+static inline int shim_event_query(API, void* e, int32_t* done) { (void)api; return IN_GO(tvmgoEventQuery((uintptr_t)e, done)); }
+static inline int shim_event_free(API, void* e) { (void)api; return IN_GO(tvmgoEventFree((uintptr_t)e)); }
+static inline int shim_property(API, int32_t id, const char* name, TVMFFIAny* out) { return IN_GO(tvmgoDeviceProperty(DEV, id, (char*)name, out)); }
 
 // What the device can do beyond the mandatory part.
 enum { CAN_STREAMS = 1, CAN_WORKSPACE = 2, CAN_SCOPES = 4, CAN_TIME = 8, CAN_EVENTS = 16, CAN_PIN = 32, CAN_REPORT = 64, CAN_DESCRIBE = 128 };
@@ -113,7 +114,7 @@ static inline TVMGODeviceAPI* shim_table(uintptr_t self, int can) {
 	return t;
 }
 
-static inline int shim_create(void* ctx, const TVMGODeviceAPI** out) { return tvmgoDeviceCreate(ctx, (TVMGODeviceAPI**)out); }
+static inline int shim_create(void* ctx, const TVMGODeviceAPI** out) { return IN_GO(tvmgoDeviceCreate(ctx, (TVMGODeviceAPI**)out)); }
 
 static inline tvmgo_ret shim_register(int32_t type, const char* name, char** aliases, void* table, uintptr_t ctx) {
 	TVMGODeviceSpec spec = {sizeof spec, type, name, (const char* const*)aliases, table, table == NULL ? shim_create : NULL, (void*)ctx};

@@ -7,13 +7,18 @@ int tvmgoCallGo(void* self, TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 void tvmgoReleaseHandle(void* handle);
 
 static inline int tvmgo_go_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+	if (tvmgo_enter_go("a function written in Go") != 0) return -1;
 	return tvmgoCallGo(self, (TVMFFIAny*)args, n, result);
+}
+
+static inline void tvmgo_go_release(void* handle) {
+	if (tvmgo_can_enter_go()) tvmgoReleaseHandle(handle);
 }
 
 static inline tvmgo_ret tvmgo_go_function(uintptr_t handle) {
 	tvmgo_ret r = {0, 0};
 	TVMFFIObjectHandle f = NULL;
-	if (TVMFFIFunctionCreate((void*)handle, tvmgo_go_call, tvmgoReleaseHandle, &f) != 0)
+	if (TVMFFIFunctionCreate((void*)handle, tvmgo_go_call, tvmgo_go_release, &f) != 0)
 		r.err = (uintptr_t)tvmgo_error_take();
 	r.value = (uintptr_t)f;
 	return r;

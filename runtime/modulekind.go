@@ -11,22 +11,28 @@ int tvmgoModuleSave(void* self, TVMFFIAny* out);
 int tvmgoModuleWrite(void* self, char* path, char* format);
 void tvmgoModuleDestroy(void* self);
 
+#define IN_GO_MODULE(call) (tvmgo_enter_go("a module written in Go") != 0 ? -1 : (call))
+
 static inline int kind_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
-	return tvmgoModuleFunction(m->self, (char*)name, len, out);
+	return IN_GO_MODULE(tvmgoModuleFunction(m->self, (char*)name, len, out));
 }
-static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) { return tvmgoModuleNames(m->self, out); }
+static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleNames(m->self, out)); }
 static inline int kind_source(tvmgo_module* m, const char* format, TVMFFIAny* out) {
-	return tvmgoModuleSource(m->self, (char*)format, out);
+	return IN_GO_MODULE(tvmgoModuleSource(m->self, (char*)format, out));
 }
-static inline int kind_save(tvmgo_module* m, TVMFFIAny* out) { return tvmgoModuleSave(m->self, out); }
+static inline int kind_save(tvmgo_module* m, TVMFFIAny* out) { return IN_GO_MODULE(tvmgoModuleSave(m->self, out)); }
 static inline int kind_write(tvmgo_module* m, const char* path, const char* format) {
-	return tvmgoModuleWrite(m->self, (char*)path, (char*)format);
+	return IN_GO_MODULE(tvmgoModuleWrite(m->self, (char*)path, (char*)format));
+}
+
+static inline void kind_destroy(void* self) {
+	if (tvmgo_can_enter_go()) tvmgoModuleDestroy(self);
 }
 
 static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t self) {
 	static const tvmgo_module_class cls = {
 		.get_function = kind_function, .function_names = kind_names, .source = kind_source,
-		.save_bytes = kind_save, .write_file = kind_write, .destroy = tvmgoModuleDestroy,
+		.save_bytes = kind_save, .write_file = kind_write, .destroy = kind_destroy,
 	};
 	tvmgo_ret r = {(uintptr_t)tvmgo_module_new(&cls, kind, mask, (void*)self), 0};
 	if (r.value == 0) r.err = (uintptr_t)tvmgo_error_take();

@@ -336,7 +336,8 @@ typedef struct {
 
 static void go_context_delete(void* self, int flags) {
   go_context* c = self;
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) c->release(c->cell.handle);
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && tvmgo_can_enter_go())
+    c->release(c->cell.handle);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 

@@ -1,5 +1,6 @@
 /* ffi.Module* and runtime.Module*: modules through the table of global functions, both generations. */
 #include "core.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -286,8 +287,8 @@ BUILTIN(get_import) {
 }
 
 /* Kept alive by the process until removed: modules whose functions outlive their handles. */
-static TVMFFIObject* kept; /* Map from the module to itself, under kept_lock */
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static TVMFFIObject* kept; /* Map from the module to itself, under tvmgo_kept_lock */
+pthread_mutex_t tvmgo_kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 BUILTIN(globals_change) {
   int add = self != NULL;
@@ -298,7 +299,7 @@ BUILTIN(globals_change) {
   TVMFFIObject* fresh = tvmgo_map_new(kTVMFFIMap);
   if (fresh == NULL) return -1;
   int rc = 0;
-  pthread_mutex_lock(&kept_lock);
+  pthread_mutex_lock(&tvmgo_kept_lock);
   TVMFFIObject* old = kept;
   void* cursor = NULL;
   const TVMFFIAny *key, *value;
@@ -307,7 +308,7 @@ BUILTIN(globals_change) {
   TVMFFIAny item = tvmgo_any_object(m);
   if (rc == 0 && add) rc = tvmgo_map_set(&fresh, &item, &item);
   if (rc == 0) kept = fresh, fresh = old;
-  pthread_mutex_unlock(&kept_lock);
+  pthread_mutex_unlock(&tvmgo_kept_lock);
   tvmgo_object_release(fresh); /* the map that is not needed, outside of the lock */
   return rc;
 }

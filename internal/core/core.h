@@ -26,6 +26,7 @@
 #include <tvmgo/device_api.h>
 
 #include "object.h"
+#include "fork.h"
 #include "thread.h"
 #include "error.h"
 #include "container.h"

@@ -2,6 +2,7 @@
  * that needs a device asks here. */
 #include "core.h"
 #include "device_names_gen.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ typedef struct {
   pthread_mutex_t create_lock; /* one thread constructs, others wait */
 } device_slot;
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_device_lock = PTHREAD_MUTEX_INITIALIZER;
 static device_slot table[TVMGO_MAX_DEVICE_TYPE];
 
 const char* tvmgo_device_type_name(int32_t device_type) {
@@ -25,10 +26,23 @@ const char* tvmgo_device_type_name(int32_t device_type) {
   if (device_type < 0 || device_type >= TVMGO_MAX_DEVICE_TYPE) return NULL;
   for (const device_name* d = device_names; d->name != NULL; d++)
     if (d->number == device_type) return d->name;
-  pthread_mutex_lock(&table_lock);
+  pthread_mutex_lock(&tvmgo_device_lock);
   const char* name = table[device_type].name; /* never freed once set */
-  pthread_mutex_unlock(&table_lock);
+  pthread_mutex_unlock(&tvmgo_device_lock);
   return name;
+}
+
+static void make_create_lock(device_slot* slot) {
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init(&attr);
+  pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_init(&slot->create_lock, &attr);
+  pthread_mutexattr_destroy(&attr);
+}
+
+void tvmgo_device_locks_renew(void) {
+  for (int n = 0; n < TVMGO_MAX_DEVICE_TYPE; n++)
+    if (table[n].name != NULL) make_create_lock(&table[n]);
 }
 
 static int text_is(const char* s, const char* name, size_t len) {
@@ -52,23 +66,23 @@ static int32_t find_name(const char* name, size_t len) {
 }
 
 int32_t tvmgo_device_type_number(const char* name, size_t len) {
-  pthread_mutex_lock(&table_lock);
+  pthread_mutex_lock(&tvmgo_device_lock);
   int32_t n = find_name(name, len);
-  pthread_mutex_unlock(&table_lock);
+  pthread_mutex_unlock(&tvmgo_device_lock);
   return n;
 }
 
 void tvmgo_device_list(char* buf, size_t cap) {
   size_t at = 0;
   buf[0] = 0;
-  pthread_mutex_lock(&table_lock);
+  pthread_mutex_lock(&tvmgo_device_lock);
   for (int n = 0; n < TVMGO_MAX_DEVICE_TYPE && at < cap; n++) {
     if (table[n].name == NULL) continue;
     int w = snprintf(buf + at, cap - at, "%s%s", at == 0 ? "" : ", ", table[n].name);
     if (w < 0) break;
     at += (size_t)w;
   }
-  pthread_mutex_unlock(&table_lock);
+  pthread_mutex_unlock(&tvmgo_device_lock);
 }
 
 static int raise_missing(int32_t device_type) {
@@ -96,9 +110,9 @@ const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type) {
   device_slot* slot = &table[device_type];
   const TVMGODeviceAPI* api = atomic_load_explicit(&slot->api, memory_order_acquire);
   if (TVMGO_LIKELY(api != NULL)) return api;
-  pthread_mutex_lock(&table_lock);
+  pthread_mutex_lock(&tvmgo_device_lock);
   int registered = slot->name != NULL;
-  pthread_mutex_unlock(&table_lock);
+  pthread_mutex_unlock(&tvmgo_device_lock);
   if (!registered) {
     raise_missing(device_type);
     return NULL;
@@ -210,11 +224,7 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   slot->aliases = aliases;
   slot->create = spec->create;
   slot->ctx = spec->ctx;
-  pthread_mutexattr_t attr;
-  pthread_mutexattr_init(&attr);
-  pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
-  pthread_mutex_init(&slot->create_lock, &attr);
-  pthread_mutexattr_destroy(&attr);
+  make_create_lock(slot);
   atomic_store_explicit(&slot->api, spec->api, memory_order_release);
   slot->name = name;
   return 0;
@@ -250,9 +260,9 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
     free(name);
     return -1;
   }
-  pthread_mutex_lock(&table_lock);
+  pthread_mutex_lock(&tvmgo_device_lock);
   int rc = install(spec, name, aliases);
-  pthread_mutex_unlock(&table_lock);
+  pthread_mutex_unlock(&tvmgo_device_lock);
   if (rc != 0) {
     free(name);
     free_aliases(aliases);

@@ -1,6 +1,7 @@
 /* What front ends and loaded modules share: tensor allocator, signal check, names that later
  * libraries get, handles made once. */
 #include "core.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,6 +19,11 @@ static void make_once_lock(void) {
   pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
   pthread_mutex_init(&once_lock, &attr);
   pthread_mutexattr_destroy(&attr);
+}
+
+void tvmgo_once_lock_renew(void) {
+  pthread_once(&once_lock_made, make_once_lock);
+  make_once_lock();
 }
 
 int TVMFFIHandleInitOnce(void** handle_addr, int (*init_func)(void** result)) {
@@ -152,7 +158,7 @@ typedef struct context_symbol {
 
 /* Appended to, never shortened: readers need no lock. */
 static _Atomic(context_symbol*) context_symbols;
-static pthread_mutex_t context_symbols_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_context_symbols_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol) {
   if (name == NULL || name[0] == 0)
@@ -162,11 +168,11 @@ int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol) {
   if (s == NULL) return tvmgo_raise_oom();
   s->address = symbol;
   strcpy(s->name, name);
-  pthread_mutex_lock(&context_symbols_lock);
+  pthread_mutex_lock(&tvmgo_context_symbols_lock);
   _Atomic(context_symbol*)* at = &context_symbols;
   while (atomic_load(at) != NULL) at = &atomic_load(at)->next;
   atomic_store(at, s);
-  pthread_mutex_unlock(&context_symbols_lock);
+  pthread_mutex_unlock(&tvmgo_context_symbols_lock);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 /* The table of global functions: a hash table under a spin lock, because a look-up is a few
  * nanoseconds and must also retain the function it found. */
 #include "core.h"
+#include "fork_locks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ typedef struct entry {
   char name[];
 } entry;
 
-static tvmgo_spin lock;
+tvmgo_spin tvmgo_global_lock;
 static entry** buckets; /* count is a power of two */
 static size_t num_buckets, num_entries;
 
@@ -79,7 +80,7 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
 
   TVMFFIObject* unwanted = f; /* what this call must release once the lock is free */
   enum { ADDED, REPLACED, REFUSED, NO_MEMORY } outcome;
-  tvmgo_spin_lock(&lock);
+  tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_entries >= num_buckets && grow() != 0) {
     outcome = NO_MEMORY;
   } else {
@@ -98,7 +99,7 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
       outcome = REFUSED;
     }
   }
-  tvmgo_spin_unlock(&lock);
+  tvmgo_spin_unlock(&tvmgo_global_lock);
 
   if (outcome == ADDED) return 0;
   tvmgo_object_release(fresh->metadata);
@@ -121,13 +122,13 @@ int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
   uint64_t hash = hash_name(name, len);
   int known = 0;
   TVMFFIObject* text = NULL;
-  tvmgo_spin_lock(&lock);
+  tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry* e = *find(name, len, hash);
     known = e != NULL;
     if (known && e->metadata != NULL) tvmgo_object_retain(text = e->metadata);
   }
-  tvmgo_spin_unlock(&lock);
+  tvmgo_spin_unlock(&tvmgo_global_lock);
   if (!known) return 0;
   if (text == NULL) return tvmgo_string_make("", 0, out) == 0 ? 1 : -1;
   *out = tvmgo_any_object(text);
@@ -137,7 +138,7 @@ int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
   uint64_t hash = hash_name(name, len);
   TVMFFIObject* f = NULL;
-  tvmgo_spin_lock(&lock);
+  tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry* e = *find(name, len, hash);
     if (e != NULL) {
@@ -145,14 +146,14 @@ TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
       tvmgo_object_retain(f);
     }
   }
-  tvmgo_spin_unlock(&lock);
+  tvmgo_spin_unlock(&tvmgo_global_lock);
   return f;
 }
 
 int tvmgo_global_remove(const char* name, size_t len) {
   uint64_t hash = hash_name(name, len);
   entry* gone = NULL;
-  tvmgo_spin_lock(&lock);
+  tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry** at = find(name, len, hash);
     gone = *at;
@@ -161,7 +162,7 @@ int tvmgo_global_remove(const char* name, size_t len) {
       num_entries--;
     }
   }
-  tvmgo_spin_unlock(&lock);
+  tvmgo_spin_unlock(&tvmgo_global_lock);
   if (gone == NULL) return 0;
   tvmgo_object_release(gone->function);
   tvmgo_object_release(gone->metadata);
@@ -179,7 +180,7 @@ TVMFFIObject* tvmgo_global_names(void) {
   for (;;) { /* copies are made under the lock, the memory for them outside of it */
     size_t bytes = 0;
     char* text = NULL;
-    tvmgo_spin_lock(&lock);
+    tvmgo_spin_lock(&tvmgo_global_lock);
     n = num_entries;
     for (size_t i = 0; i < num_buckets; i++)
       for (entry* e = buckets[i]; e != NULL; e = e->next) bytes += e->len + 1;
@@ -194,7 +195,7 @@ TVMFFIObject* tvmgo_global_names(void) {
           text += e->len + 1;
         }
     }
-    tvmgo_spin_unlock(&lock);
+    tvmgo_spin_unlock(&tvmgo_global_lock);
     if (need <= cap) break;
     free(names);
     cap = need + need / 8 + 256;

@@ -251,6 +251,7 @@ int tvmgo_blob_load(tvmgo_module* library, void* blob, size_t extent, int legacy
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                        "the file carries other modules in a blob, which this build of the core "
                        "cannot read: link the whole library");
+  if (tvmgo_enter_go("reading the modules that the file carries") != 0) return -1;
   return tvmgoLoadBlob(library, blob, extent, legacy, root);
 }
 

@@ -1,6 +1,7 @@
 /* Lifetime of mappings, and the table of open files. */
 #include "core.h"
 #include "mapping.h"
+#include "fork_locks.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -10,7 +11,7 @@
 
 /* Held for a few instructions only, never across a call of ld.so: a constructor may load a file, and
  * it runs under ld.so's own lock. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_mapping* all;
 
 tvmgo_mapping* tvmgo_mapping_new(const tvmgo_elf* elf, const struct stat* file) {
@@ -41,7 +42,7 @@ static int same_content(const struct stat* a, const struct stat* b) {
 
 int tvmgo_mapping_enter(tvmgo_mapping** m) {
   tvmgo_mapping *mine = *m, *shared = NULL;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_mapping_lock);
   for (tvmgo_mapping* o = all; o != NULL && shared == NULL; o = o->next) {
     if (!same_file(&o->file, &mine->file)) continue;
     if (o->is_direct) mine->is_direct = 0;
@@ -55,7 +56,7 @@ int tvmgo_mapping_enter(tvmgo_mapping** m) {
     if (all != NULL) all->prev = mine;
     all = mine;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_mapping_lock);
   if (shared == NULL) return 0;
   free(mine);
   *m = shared;
@@ -63,27 +64,27 @@ int tvmgo_mapping_enter(tvmgo_mapping** m) {
 }
 
 void tvmgo_mapping_leave_file(tvmgo_mapping* m) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_mapping_lock);
   m->is_direct = 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_mapping_lock);
 }
 
 void tvmgo_mapping_settle(tvmgo_mapping* m) {
   tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_mapping_lock);
   m->is_open = 1;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_mapping_lock);
 }
 
 void tvmgo_mapping_release(tvmgo_mapping* m) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_mapping_lock);
   int last = --m->refs == 0;
   if (last) {
     if (m->prev != NULL) m->prev->next = m->next;
     else all = m->next;
     if (m->next != NULL) m->next->prev = m->prev;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_mapping_lock);
   if (!last) return;
   if (m->handle != NULL) dlclose(m->handle);
   tvmgo_elf_copy_close(&m->copy);

@@ -1,4 +1,5 @@
 #include "core.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* owned) {
 
 static int is_target(void* target, tvmgo_module* m) { return m == target; }
 
-static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_import_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
   if (m == dep)
@@ -78,7 +79,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                        "imports itself",
                        m->kind);
   TVMFFIAny item = tvmgo_any_object(dep);
-  pthread_mutex_lock(&import_lock); /* the check and the change belong together */
+  pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
   int found = tvmgo_module_walk(dep, is_target, m), rc = 0;
   if (found < 0) {
     rc = -1;
@@ -94,17 +95,17 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
     else
       tvmgo_module_set_imports(m, longer);
   }
-  pthread_mutex_unlock(&import_lock);
+  pthread_mutex_unlock(&tvmgo_import_lock);
   return rc;
 }
 
 int tvmgo_module_clear_imports(tvmgo_module* m) {
   TVMFFIObject* none = tvmgo_array_new(NULL, 0);
   if (none == NULL) return -1;
-  pthread_mutex_lock(&import_lock);
+  pthread_mutex_lock(&tvmgo_import_lock);
   TVMFFIObject* old = tvmgo_module_imports(m);
   tvmgo_module_set_imports(m, none);
-  pthread_mutex_unlock(&import_lock);
+  pthread_mutex_unlock(&tvmgo_import_lock);
   tvmgo_object_release(old); /* outside of the lock: modules may die, and a dying one may import */
   return 0;
 }

@@ -28,7 +28,6 @@ static struct {
   int waiters;      /* launches that wait for a gang */
   tvmgo_gang* lost; /* gangs of the parent process: unusable, but not leaked */
   _Atomic uint32_t released; /* a futex: changes when a waiter may find a gang */
-  _Atomic uint32_t forks;    /* times that this process is a forked child */
   int spin_count, crowded_spin_count;
   int cores;
   int has_affinity;
@@ -69,7 +68,6 @@ static int default_spin_count(void) {
 /* The child has the memory of all gangs and none of their threads. It starts afresh: its launches
  * make new gangs. */
 static void forked_child(void) {
-  atomic_fetch_add(&pool.forks, 1);
   pool.lost = pool.idle;
   pool.idle = NULL;
   pool.num_idle = pool.workers = pool.waiters = 0;
@@ -288,7 +286,7 @@ static tvmgo_gang* make_gang(int size, int* reason) {
     atomic_init(&g->refs, 1);
     g->size = size;
     g->spin_count = size > pool.cores ? pool.crowded_spin_count : pool.spin_count;
-    g->forks = atomic_load_explicit(&pool.forks, memory_order_relaxed);
+    g->forks = tvmgo_forks();
     g->counters = (_Atomic int32_t*)((char*)g + bytes - (size_t)size * 64);
     g->env.sync_handle = (void*)g->counters;
     *reason = make_workers(g);
@@ -388,7 +386,7 @@ int tvmgo_gang_join(tvmgo_gang* g) {
   atomic_store_explicit(&g->waiting, 1, memory_order_seq_cst);
   uint32_t done;
   while ((done = atomic_load_explicit(&g->done, memory_order_seq_cst)) != target) {
-    if (g->forks != atomic_load_explicit(&pool.forks, memory_order_relaxed)) return 0;
+    if (g->forks != tvmgo_forks()) return 0;
     futex_wait(&g->done, done, NULL);
   }
   atomic_store_explicit(&g->waiting, 0, memory_order_relaxed);

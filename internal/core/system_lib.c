@@ -1,6 +1,7 @@
 /* The system library: functions linked into the program, which register themselves by name before
  * main, and modules over them. */
 #include "core.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,19 +20,19 @@ typedef struct sys_module {
 } sys_module;
 
 /* Static initialisers run on one thread, but libraries opened later may register from any. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_system_lib_lock = PTHREAD_MUTEX_INITIALIZER;
 static sys_symbol* symbols;
 static sys_module* modules; /* live as long as the process */
 
 static void* find(const char* prefix, const char* name, size_t len) {
   size_t plen = strlen(prefix);
   void* found = NULL;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_system_lib_lock);
   for (sys_symbol* s = symbols; s != NULL && found == NULL; s = s->next)
     if (strncmp(s->name, prefix, plen) == 0 && strncmp(s->name + plen, name, len) == 0 &&
         s->name[plen + len] == 0)
       found = s->address;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_system_lib_lock);
   return found;
 }
 
@@ -43,10 +44,10 @@ static int add_symbol(const char* name, void* address) {
   if (fresh == NULL) return tvmgo_raise_oom();
   fresh->address = address;
   strcpy(fresh->name, name);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_system_lib_lock);
   fresh->next = symbols; /* found before an older one of the name: the last wins */
   symbols = fresh;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_system_lib_lock);
   return 0;
 }
 
@@ -121,9 +122,9 @@ static int load_root(const char* prefix, tvmgo_module* library, tvmgo_module** r
 
 int tvmgo_module_system_lib(const char* prefix, size_t len, tvmgo_module** out) {
   *out = NULL;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tvmgo_system_lib_lock);
   sys_module* known = find_module(prefix, len);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tvmgo_system_lib_lock);
   if (known == NULL) {
     sys_module* fresh = malloc(sizeof *fresh + len + 1);
     if (fresh == NULL) return tvmgo_raise_oom();
@@ -139,14 +140,14 @@ int tvmgo_module_system_lib(const char* prefix, size_t len, tvmgo_module** out) 
     }
     tvmgo_object_release(library);
     fresh->module = root;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&tvmgo_system_lib_lock);
     known = find_module(prefix, len);
     if (known == NULL) {
       fresh->next = modules;
       modules = known = fresh;
       fresh = NULL;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&tvmgo_system_lib_lock);
     if (fresh != NULL) {
       tvmgo_object_release(root);
       free(fresh);

@@ -1,4 +1,5 @@
 #include "core.h"
+#include "fork_locks.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -7,9 +8,9 @@
 
 __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")));
 
-static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tvmgo_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_thread threads_head = {.prev = &threads_head, .next = &threads_head};
-static int64_t live_of_ended[TVMGO_LIVE_KINDS]; /* under threads_lock */
+static int64_t live_of_ended[TVMGO_LIVE_KINDS]; /* under tvmgo_threads_lock */
 
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
@@ -25,12 +26,12 @@ static void thread_end(void* arg) {
   if (t->error != NULL) tvmgo_object_release(t->error);
   tvmgo_tls = NULL;
 
-  pthread_mutex_lock(&threads_lock);
+  pthread_mutex_lock(&tvmgo_threads_lock);
   for (int k = 0; k < TVMGO_LIVE_KINDS; k++)
     live_of_ended[k] += atomic_load_explicit(&t->live[k], memory_order_relaxed);
   t->prev->next = t->next;
   t->next->prev = t->prev;
-  pthread_mutex_unlock(&threads_lock);
+  pthread_mutex_unlock(&tvmgo_threads_lock);
 
   free(t->error_text);
   free(t->return_text);
@@ -40,13 +41,8 @@ static void thread_end(void* arg) {
   free(t);
 }
 
-/* A fork while another thread holds the lock must not leave it locked in the child. */
-static void before_fork(void) { pthread_mutex_lock(&threads_lock); }
-static void after_fork(void) { pthread_mutex_unlock(&threads_lock); }
-
 static void make_key(void) {
   if (pthread_key_create(&thread_key, thread_end) != 0) abort();
-  pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 tvmgo_thread* tvmgo_thread_init(void) {
@@ -56,12 +52,12 @@ tvmgo_thread* tvmgo_thread_init(void) {
     fputs("tvmgo: out of memory while starting a thread\n", stderr);
     abort();
   }
-  pthread_mutex_lock(&threads_lock);
+  pthread_mutex_lock(&tvmgo_threads_lock);
   t->next = &threads_head;
   t->prev = threads_head.prev;
   t->prev->next = t;
   threads_head.prev = t;
-  pthread_mutex_unlock(&threads_lock);
+  pthread_mutex_unlock(&tvmgo_threads_lock);
   pthread_setspecific(thread_key, t);
   tvmgo_tls = t;
   return t;
@@ -72,18 +68,19 @@ void tvmgo_live_add(tvmgo_live_kind kind, int64_t delta) {
 }
 
 void tvmgo_live_snapshot(int64_t out[TVMGO_LIVE_KINDS]) {
-  pthread_mutex_lock(&threads_lock);
+  pthread_mutex_lock(&tvmgo_threads_lock);
   for (int k = 0; k < TVMGO_LIVE_KINDS; k++) out[k] = live_of_ended[k];
   for (tvmgo_thread* t = threads_head.next; t != &threads_head; t = t->next)
     for (int k = 0; k < TVMGO_LIVE_KINDS; k++)
       out[k] += atomic_load_explicit(&t->live[k], memory_order_relaxed);
-  pthread_mutex_unlock(&threads_lock);
+  pthread_mutex_unlock(&tvmgo_threads_lock);
 }
 
 void tvmgo_spin_lock_slow(tvmgo_spin* s) {
+  uint32_t mine = tvmgo_forks() + 1;
   for (int spins = 0;; spins++) {
-    if (atomic_load_explicit(&s->word, memory_order_relaxed) == 0 &&
-        atomic_exchange_explicit(&s->word, 1, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&s->word, memory_order_relaxed) != mine &&
+        atomic_exchange_explicit(&s->word, mine, memory_order_acquire) != mine)
       return;
     if (spins < 64) {
 #if defined(__x86_64__)

@@ -5,6 +5,7 @@
 #ifndef TVMGO_THREAD_H_
 #define TVMGO_THREAD_H_
 
+#include "fork.h"
 #include "object.h"
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/runtime/c_runtime_api.h>
@@ -56,7 +57,9 @@ static inline void tvmgo_thread_live(tvmgo_thread* t, tvmgo_live_kind k, int64_t
                         memory_order_relaxed);
 }
 
-/* A lock for short critical sections: spins a little, then yields. Zero-initialised = free. */
+/* A lock for short critical sections: spins a little, then yields. Zero-initialised = free. Who holds
+ * it leaves the number of its process there, so that a child of fork takes a lock whose holder stayed
+ * in the parent instead of waiting for it. */
 typedef struct {
   _Atomic uint32_t word;
 } tvmgo_spin;
@@ -64,7 +67,8 @@ typedef struct {
 void tvmgo_spin_lock_slow(tvmgo_spin* s);
 
 static inline void tvmgo_spin_lock(tvmgo_spin* s) {
-  if (TVMGO_UNLIKELY(atomic_exchange_explicit(&s->word, 1, memory_order_acquire)))
+  uint32_t mine = tvmgo_forks() + 1;
+  if (TVMGO_UNLIKELY(atomic_exchange_explicit(&s->word, mine, memory_order_acquire) == mine))
     tvmgo_spin_lock_slow(s);
 }
 static inline void tvmgo_spin_unlock(tvmgo_spin* s) {

@@ -1,0 +1,205 @@
+/* Children made by fork: what is C goes on, what needs Go is an error at once, nothing hangs.
+ *   fork_test once FILE CARRIER     forks before and after Go was entered, and a child forks again
+ *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch; none loads,
+ *                                   because glibc leaves a lock of its own loader held in the child then
+ *   fork_test exec FILE CARRIER     a child execs this program, which may do everything
+ * CARRIER is a module that carries others, of a kind without a loader: Go reads it. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <tvm/ffi/c_api.h>
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/c_runtime_api.h>
+#include <unistd.h>
+
+#include "check.h"
+
+int failures;
+
+#define OK(call)                                               \
+  do {                                                         \
+    if ((call) != 0) FAIL("%s: %s", #call, TVMGetLastError()); \
+  } while (0)
+
+static const char *file, *carrier;
+
+/* ---- what a process can do ---- */
+
+static int parallel(int id, TVMParallelGroupEnv* env, void* cdata) {
+  atomic_fetch_add((_Atomic int*)cdata, 1);
+  return TVMBackendParallelBarrier(id, env);
+}
+
+static void call(TVMFunctionHandle f) {
+  static const int n = 40;
+  _Alignas(64) float in[40], out[40];
+  int64_t shape = n;
+  DLTensor t[2];
+  TVMValue args[2], ret;
+  int codes[2] = {kTVMDLTensorHandle, kTVMDLTensorHandle}, ret_code;
+  for (int i = 0; i < n; i++) in[i] = (float)i;
+  for (int i = 0; i < 2; i++) {
+    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    args[i].v_handle = &t[i];
+  }
+  OK(TVMFuncCall(f, args, codes, 2, &ret, &ret_code));
+  for (int i = 0; i < n; i++) CHECK(out[i] == in[i] + 1);
+}
+
+static void use(TVMModuleHandle module) {
+  TVMFunctionHandle f = NULL, global = NULL;
+  OK(TVMModGetFunction(module, "addone", 0, &f));
+  NEED(f != NULL);
+  call(f);
+  OK(TVMFuncFree(f));
+  OK(TVMFuncGetGlobal("runtime.NumThreads", &global));
+  OK(TVMFuncFree(global));
+}
+
+static void load_and_use(void) {
+  TVMModuleHandle module = NULL;
+  OK(TVMModLoadFromFile(file, "", &module));
+  NEED(module != NULL);
+  use(module);
+  OK(TVMModFree(module));
+}
+
+static void allocate(void) {
+  tvm_index_t shape[2] = {3, 100};
+  TVMArrayHandle a = NULL;
+  OK(TVMArrayAlloc(shape, 2, kDLFloat, 32, 1, kDLCPU, 0, &a));
+  OK(TVMArrayFree(a));
+  void* p = TVMBackendAllocWorkspace(kDLCPU, 0, 70000, kDLFloat, 32);
+  CHECK(p != NULL);
+  OK(TVMBackendFreeWorkspace(kDLCPU, 0, p));
+}
+
+static int nothing(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* self) {
+  (void)args, (void)codes, (void)n, (void)ret, (void)self;
+  return 0;
+}
+
+static void register_global(void) {
+  TVMFunctionHandle f = NULL;
+  OK(TVMFuncCreateFromCFunc(nothing, NULL, NULL, &f));
+  OK(TVMFuncRegisterGlobal("fork_test.global", f, 1));
+  OK(TVMFuncFree(f));
+}
+
+static void launch(void) {
+  _Atomic int tasks = 0;
+  OK(TVMBackendParallelLaunch(parallel, &tasks, 2));
+  CHECK(tasks == 2);
+}
+
+static void enter_go(const char* text) {
+  TVMModuleHandle module = NULL;
+  CHECK(TVMModLoadFromFile(carrier, "", &module) == -1);
+  const char* e = TVMGetLastError();
+  if (strstr(e, text) == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\" instead of \"%s\"", e, text);
+}
+
+/* ---- processes ---- */
+
+/* Everything that a child may do, a module of the parent included. A child that hangs dies of the alarm. */
+static void be_child(TVMModuleHandle of_parent) {
+  alarm(20);
+  for (int i = 0; i < 2; i++) {
+    if (of_parent != NULL) use(of_parent);
+    enter_go("after fork only exec is safe");
+    load_and_use();
+    allocate();
+    register_global();
+    launch();
+  }
+}
+
+static void wait_for(pid_t child) {
+  int status = 0;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  if (status != 0) FAIL("the child ended with %#x%s", status, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+}
+
+static void fork_once(TVMModuleHandle module, int again) {
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    be_child(module);
+    if (again) fork_once(module, 0);
+    exit(failures != 0); /* with what the library does at the end */
+  }
+  wait_for(child);
+}
+
+static void once(void) {
+  TVMModuleHandle module = NULL;
+  fork_once(NULL, 1); /* Go may still be starting */
+  OK(TVMModLoadFromFile(file, "", &module));
+  enter_go("has no loader");
+  launch();
+  register_global();
+  fork_once(module, 1);
+  enter_go("has no loader"); /* the parent is as it was */
+  use(module);
+  launch();
+  OK(TVMModFree(module));
+}
+
+static _Atomic int stop;
+static TVMModuleHandle busy_module;
+static void* work(void* arg) {
+  unsigned kind = (unsigned)(intptr_t)arg;
+  while (!atomic_load(&stop)) {
+    if (kind % 3 == 0) use(busy_module);
+    if (kind % 3 == 1) register_global();
+    if (kind % 3 == 2) allocate(), launch();
+  }
+  return NULL;
+}
+
+static void busy(void) {
+  enum { THREADS = 6, FORKS = 60 };
+  pthread_t threads[THREADS];
+  TVMModuleHandle module = NULL;
+  OK(TVMModLoadFromFile(file, "", &module));
+  busy_module = module;
+  for (int i = 0; i < THREADS; i++)
+    if (pthread_create(&threads[i], NULL, work, (void*)(intptr_t)i) != 0) exit(2);
+  for (int i = 0; i < FORKS && failures == 0; i++) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      be_child(module);
+      _exit(failures != 0);
+    }
+    wait_for(child);
+  }
+  atomic_store(&stop, 1);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  OK(TVMModFree(module));
+}
+
+static void exec_child(char** argv) {
+  pid_t child = fork();
+  if (child == 0) {
+    enter_go("after fork only exec is safe");
+    argv[1] = "once";
+    execv(argv[0], argv);
+    _exit(3);
+  }
+  wait_for(child);
+}
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc != 4) return 2;
+  file = argv[2], carrier = argv[3];
+  if (strcmp(argv[1], "once") == 0) once();
+  if (strcmp(argv[1], "busy") == 0) busy();
+  if (strcmp(argv[1], "exec") == 0) {
+    enter_go("has no loader");
+    exec_child(argv);
+  }
+  return report();
+}

@@ -1,6 +1,6 @@
 /* Global functions about arrays, shapes, strings and types (ABI.md B.13), with their classic names
  * (A.6). */
-#include "builtin.h"
+#include "builtins_value.h"
 #include "map_internal.h"
 #include "type_internal.h"
 
@@ -183,5 +183,8 @@ BUILTINS(TVMGO_BUILTIN_DEFINE)
 int tvmgo_register_container_builtins(void) {
   BUILTINS(TVMGO_BUILTIN_REGISTER)
   tvmgo_register_map_builtins();
+  tvmgo_register_list_builtins();
+  tvmgo_register_recursive_builtins();
+  tvmgo_register_json_builtins();
   return 0;
 }

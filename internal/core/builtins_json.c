@@ -1,0 +1,30 @@
+/* Global functions about JSON (ABI.md B.13). */
+#include "builtins_value.h"
+#include "json.h"
+
+static int json_parse(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  TVMFFIByteArray text;
+  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_any_string(&args[0], fname, &text) != 0)
+    return -1;
+  return tvmgo_json_parse(text, result);
+}
+
+static int json_stringify(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  int32_t indent = 0;
+  TVMFFIAny v;
+  if (tvmgo_check_count(fname, n, 1, 2) != 0) return -1;
+  if (n == 2 && args[1].type_index != kTVMFFINone && tvmgo_arg_int32(fname, args, 1, &indent) != 0)
+    return -1;
+  if (TVMFFIAnyViewToOwnedAny(&args[0], &v) != 0) return -1;
+  int rc = tvmgo_json_write(&v, indent, result);
+  tvmgo_any_clear(&v);
+  return rc;
+}
+
+#define BUILTINS(X)                                  \
+  X(ffi_json_parse, "ffi.json.Parse", json_parse)    \
+  X(ffi_json_stringify, "ffi.json.Stringify", json_stringify)
+
+BUILTINS(TVMGO_BUILTIN_DEFINE)
+
+void tvmgo_register_json_builtins(void) { BUILTINS(TVMGO_BUILTIN_REGISTER) }

@@ -9,7 +9,8 @@
 /* One value and nothing else; the last of equal keys wins. Raises ValueError with line, column and
  * byte. text is followed by a NUL. */
 int tvmgo_json_parse(TVMFFIByteArray text, TVMFFIAny* result);
-/* On one line when indent is 0, else each element on its own line behind indent more spaces. */
+/* On one line when indent is 0, else each element on its own line, behind indent more spaces if that
+ * is positive. Raises ValueError for what JSON has no form for, and for an indent above 1000. */
 int tvmgo_json_write(const TVMFFIAny* v, int32_t indent, TVMFFIAny* result);
 
 #endif

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#define INDENT_MAX 1000
+
 static const char op[] = "write JSON";
 
 typedef struct {
@@ -33,14 +35,15 @@ static void write_string(tvmgo_text* t, TVMFFIByteArray s) {
   tvmgo_text_put(t, "\"");
 }
 
-/* A fraction or an exponent shows that it is no Int; 17 digits bring back the same double. */
+/* A fraction or an exponent shows that it is no Int; 17 digits bring back the same double. Below 1e17,
+ * %.17g would write a whole number without either. */
 static void write_float(tvmgo_text* t, double v) {
   if (isnan(v))
     tvmgo_text_put(t, "NaN");
   else if (isinf(v))
     tvmgo_text_put(t, v < 0 ? "-Infinity" : "Infinity");
   else
-    tvmgo_text_double(t, fabs(v) < 0x1p53 && v == trunc(v) ? "%.1f" : "%.17g", v);
+    tvmgo_text_double(t, fabs(v) < 1e17 && v == trunc(v) ? "%.1f" : "%.17g", v);
 }
 
 static void new_line(writer* w) {
@@ -126,6 +129,9 @@ static int write_value(writer* w, const TVMFFIAny* v) {
 }
 
 int tvmgo_json_write(const TVMFFIAny* v, int32_t indent, TVMFFIAny* result) {
+  if (indent > INDENT_MAX)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: indent must be at most %d, got %" PRId32, op,
+                       INDENT_MAX, indent);
   writer w = {.indent = indent};
   int rc = write_value(&w, v);
   if (rc == 0) rc = tvmgo_text_string(&w.text, 0, result);

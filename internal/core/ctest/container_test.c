@@ -1,24 +1,10 @@
 /* Strings, bytes, shapes, arrays, and the global functions about containers. */
-#include "check.h"
-
-static TVMFFIAny raw(const char* s) {
-  return (TVMFFIAny){.type_index = kTVMFFIRawStr, .v_c_str = s};
-}
+#include "call.h"
 
 static TVMFFIByteArray text_of(const TVMFFIAny* v) {
   TVMFFIByteArray t = {"(no text)", 9};
   tvmgo_any_text(v, &t);
   return t;
-}
-
-/* Calls a global function; *result is owned by the caller. */
-static int call(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  *result = tvmgo_any_none();
-  TVMFFIObject* f = tvmgo_global_get(name, strlen(name));
-  if (f == NULL) return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "no global function %s", name);
-  int rc = tvmgo_function_call(f, args, n, result);
-  tvmgo_object_release(f);
-  return rc;
 }
 
 /* ---- Strings and bytes --------------------------------------------------------------------- */

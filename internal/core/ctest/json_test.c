@@ -1,0 +1,221 @@
+/* ffi.json.Parse and ffi.json.Stringify. */
+#include "call.h"
+#include "recursive.h"
+
+#include <locale.h>
+#include <math.h>
+
+static void test_json_reads(void) {
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  static const struct {
+    const char *text, *want;
+  } good[] = {
+      {"null", "None"},
+      {" true ", "True"},
+      {"\r\n\t false", "False"},
+      {"0", "0"},
+      {"-0", "0"},
+      {"-17", "-17"},
+      {"9223372036854775807", "9223372036854775807"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"9223372036854775808", "9.22337e+18"},
+      {"1.5", "1.5"},
+      {"-2.5e-3", "-0.0025"},
+      {"1E2", "100"},
+      {"Infinity", "inf"},
+      {"-Infinity", "-inf"},
+      {"NaN", "nan"},
+      {"\"\"", "\"\""},
+      {"\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"a\\\"\\\\/\\x08\\x0c\\n\\r\\t\""},
+      {"\"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\"", "\"A\\u00e9\\u20ac\\U0001f600\""},
+      {"[]", "()"},
+      {"[ 1 , [2] , {} ]", "(1, (2,), {})"},
+      {"{\"k\": {\"a long enough key\": [1]}, \"l\" : 2}", "{\"k\": {\"a long enough key\": (1,)}, \"l\": 2}"},
+      {"{\"k\": 1, \"l\": 2, \"k\": 3}", "{\"k\": 3, \"l\": 2}"},
+  };
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    TVMFFIAny v = json(good[i].text);
+    CHECK_STR(repr(v), good[i].want);
+    tvmgo_any_clear(&v);
+  }
+  TVMFFIAny v = json("\"\\u0000x\"");
+  TVMFFIByteArray t;
+  CHECK(tvmgo_any_text(&v, &t) && t.size == 2 && memcmp(t.data, "\0x", 2) == 0);
+  tvmgo_any_clear(&v);
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+static void test_json_refuses(void) {
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  static const struct {
+    const char *text, *want;
+  } bad[] = {
+      {"", "expecting value: line 1 column 1 (char 0)"},
+      {"  ", "expecting value"},
+      {"nul", "expecting value"},
+      {"[1,\n 2,]", "line 2 column 4 (char 7)"},
+      {"[1 2]", "expecting ',' delimiter"},
+      {"[\"a long enough text\", 1", "expecting ',' delimiter"},
+      {"{\"a\" 1}", "expecting ':' delimiter"},
+      {"{\"a\": [1, \"a long enough text\", ?]}", "expecting value"},
+      {"{a: 1}", "enclosed in double quotes"},
+      {"{\"a\": 1,}", "enclosed in double quotes"},
+      {"01", "unexpected text behind the value"},
+      {"1.", "expecting value"},
+      {"-", "expecting value"},
+      {"+1", "expecting value"},
+      {".5", "expecting value"},
+      {"1e", "expecting value"},
+      {"1e999", "too large"},
+      {"\"abc", "the string has no end"},
+      {"\"a\nb\"", "control character"},
+      {"\"\\x41\"", "unknown escape"},
+      {"\"\\u12g4\"", "four hexadecimal digits"},
+      {"\"\\ud83d\"", "surrogate"},
+      {"\"\\ud83dx\"", "surrogate"},
+      {"\"\\ud83d\\u0041\"", "surrogate"},
+      {"\"\\ude00\"", "surrogate"},
+      {"\"\\", "unknown escape"},
+      {"null null", "unexpected text"},
+      {"'a'", "expecting value"},
+  };
+  TVMFFIAny r;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    CHECK_FAILS(CALL("ffi.json.Parse", &r, raw(bad[i].text)), "ValueError", bad[i].want);
+    CHECK_EQ_INT(r.type_index, kTVMFFINone);
+  }
+  CHECK_FAILS(CALL("ffi.json.Parse", &r, tvmgo_any_int(1)), "TypeError", "ffi.json.Parse");
+  CHECK_FAILS(call("ffi.json.Parse", NULL, 0, &r), "TypeError", "ffi.json.Parse");
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+/* Every beginning of a text, and every change of one byte, is read or refused, and nothing leaks. */
+static void test_json_damaged(void) {
+  static const char text[] =
+      "{\"name\": [1, -2.5e+3, true, null, \"a long enough text \\u20ac\\n\"], \"n\": {\"x\": [[]]}}";
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  char copy[sizeof text];
+  TVMFFIAny r;
+  int refused = 0;
+  for (size_t n = 0; n < sizeof text - 1; n++) {
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    CHECK_FAILS(CALL("ffi.json.Parse", &r, raw(copy)), "ValueError", "parse JSON");
+    for (int c = 1; c < 256; c++) {
+      memcpy(copy, text, sizeof text);
+      copy[n] = (char)c;
+      if (CALL("ffi.json.Parse", &r, raw(copy)) != 0) {
+        refused++;
+        tvmgo_object_release(tvmgo_error_take());
+      }
+      tvmgo_any_clear(&r);
+    }
+  }
+  CHECK(refused > 1000);
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+static void test_json_depth(void) {
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  for (int n = TVMGO_RECURSION_LIMIT; n <= 100000; n = n == TVMGO_RECURSION_LIMIT ? n + 1 : 100000) {
+    char* text = malloc(2 * (size_t)n + 1);
+    memset(text, '[', (size_t)n);
+    memset(text + n, ']', (size_t)n);
+    text[2 * n] = 0;
+    TVMFFIAny v, r;
+    if (n == TVMGO_RECURSION_LIMIT) {
+      v = json(text);
+      CHECK_OK(CALL("ffi.json.Stringify", &r, v));
+      TVMFFIByteArray t;
+      CHECK(tvmgo_any_text(&r, &t) && t.size == 2 * (size_t)n && memcmp(t.data, text, t.size) == 0);
+      tvmgo_any_clear(&r);
+      tvmgo_any_clear(&v);
+    } else {
+      CHECK_FAILS(CALL("ffi.json.Parse", &r, raw(text)), "ValueError", "nested more than 1000");
+    }
+    free(text);
+    if (n == 100000) break;
+  }
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+static void test_json_writes(void) {
+  static const char* same[] = {
+      "null", "true", "false", "0", "-9223372036854775808", "[]", "{}", "[1,[2.5],{\"a\":\"b\"}]",
+      "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u0001\\u001f\\u007f\"", "1.0", "-0.0", "NaN", "Infinity",
+      "-Infinity", "0.10000000000000001", "1e+22", "9007199254740992.0",
+      "99999999999999984.0", "1e+17",
+      "{\"z\":1,\"a\":2,\"a key that is long\":3}", "\"\xc3\xa9\xe2\x82\xac\"",
+  };
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    TVMFFIAny v = json(same[i]);
+    CHECK_STR(stringify(v), same[i]);
+    tvmgo_any_clear(&v);
+  }
+  TVMFFIAny list = LIST(tvmgo_any_int(1), raw("x"), tvmgo_any_bool(0)), r;
+  CHECK_STR(stringify(list), "[1,\"x\",false]");
+  CHECK_OK(CALL("ffi.json.Stringify", &r, list, tvmgo_any_int(2)));
+  CHECK_STR(text_from(0, &r), "[\n  1,\n  \"x\",\n  false\n]");
+  CHECK_OK(CALL("ffi.json.Stringify", &r, list, tvmgo_any_int(-1)));
+  CHECK_STR(text_from(0, &r), "[\n1,\n\"x\",\nfalse\n]");
+  TVMFFIAny dict, key = raw("k"), nested = json("{\"a\": [1]}");
+  CHECK_OK(CALL("ffi.Dict", &dict, key, nested));
+  CHECK_OK(CALL("ffi.json.Stringify", &r, dict, tvmgo_any_int(1)));
+  CHECK_STR(text_from(0, &r), "{\n \"k\": {\n  \"a\": [\n   1\n  ]\n }\n}");
+  CHECK_OK(CALL("ffi.json.Stringify", &r, dict, tvmgo_any_none()));
+  CHECK_STR(text_from(0, &r), "{\"k\":{\"a\":[1]}}");
+  tvmgo_any_clear(&nested);
+  tvmgo_any_clear(&dict);
+  tvmgo_any_clear(&list);
+}
+
+/* A double comes back as it was, also where the decimal point is a comma (if such a locale is installed). */
+static void test_json_floats_round_trip(void) {
+  const char* where = setlocale(LC_NUMERIC, "de_DE.UTF-8");
+  uint64_t bits = 0x9E3779B97F4A7C15u;
+  for (int i = 0; i < 20000; i++) {
+    bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    if (isnan(v) || isinf(v)) continue;
+    TVMFFIAny any = real(v), back = json(stringify(any));
+    CHECK(back.type_index == kTVMFFIFloat && memcmp(&back.v_float64, &v, sizeof v) == 0);
+  }
+  if (where != NULL) setlocale(LC_NUMERIC, "C");
+}
+
+static void test_json_refuses_to_write(void) {
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  TVMFFIAny r, list = LIST(tvmgo_any_int(1)), dict, map;
+  TVMFFIAny device = {.type_index = kTVMFFIDevice};
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, device), "ValueError", "has no form in JSON");
+  CHECK_OK(CALL("ffi.Map", &map, tvmgo_any_int(1), tvmgo_any_int(2)));
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, map), "ValueError", "keys must be str, got int");
+  CHECK_OK(CALL("ffi.Dict", &dict, raw("me"), list));
+  CHECK_OK(CALL("ffi.ListAppend", &r, list, dict));
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, list), "ValueError", "contains itself");
+  CHECK_OK(CALL("ffi.ListClear", &r, list));
+  CHECK_OK(CALL("ffi.ListAppend", &r, list, map)); /* the same twice is no cycle */
+  CHECK_OK(CALL("ffi.ListAppend", &r, list, map));
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, list), "ValueError", "keys must be str");
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, list, raw("2")), "TypeError", "ffi.json.Stringify");
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, list, tvmgo_any_int(INT64_MAX)), "ValueError",
+              "ffi.json.Stringify");
+  CHECK_FAILS(CALL("ffi.json.Stringify", &r, list, tvmgo_any_int(1001)), "ValueError", "indent");
+  tvmgo_any_clear(&list);
+  tvmgo_any_clear(&dict);
+  tvmgo_any_clear(&map);
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+int main(int argc, char** argv) {
+  check_begin(argc, argv);
+  RUN(test_json_reads);
+  RUN(test_json_refuses);
+  RUN(test_json_damaged);
+  RUN(test_json_depth);
+  RUN(test_json_writes);
+  RUN(test_json_floats_round_trip);
+  RUN(test_json_refuses_to_write);
+  return check_end();
+}

@@ -46,9 +46,9 @@ func (b *builder) shareContext() error {
 // register adds an object that registers all functions and the blob with the system library, after their symbols got the prefix.
 func (b *builder) register() error {
 	var modern, classic []registered
+	var renames []string
 	for k, i := range b.tree.linked() {
-		object := filepath.Join(b.dir, b.objects[k])
-		defined, undefined, err := objectSymbols(object)
+		defined, undefined, err := objectSymbols(filepath.Join(b.dir, b.objects[k]))
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,6 @@ func (b *builder) register() error {
 		for _, f := range b.tree.nodes[i].module.Functions() {
 			names[f] = true
 		}
-		var renames []string
 		for _, s := range defined {
 			to, isModern, registers := systemName(s, b.config.prefix, names)
 			if !registers {
@@ -74,15 +73,9 @@ func (b *builder) register() error {
 				classic = append(classic, registered{to, to})
 			}
 		}
-		if len(renames) > 0 {
-			objcopy, err := b.tool("objcopy")
-			if err != nil {
-				return err
-			}
-			if _, err := b.run("", append(append([]string{objcopy}, renames...), object)...); err != nil {
-				return err
-			}
-		}
+	}
+	if err := b.rename(renames); err != nil {
+		return err
 	}
 	if b.blobSize > 0 {
 		s := blobSymbol(b.config.layout, b.config.prefix)
@@ -93,6 +86,25 @@ func (b *builder) register() error {
 		}
 	}
 	return b.compileRegistration(unique(modern), unique(classic))
+}
+
+// rename changes symbols in all linked objects, also where they are used.
+func (b *builder) rename(renames []string) error {
+	if len(renames) == 0 {
+		return nil
+	}
+	slices.Sort(renames)
+	renames = slices.Compact(renames)
+	objcopy, err := b.tool("objcopy")
+	if err != nil {
+		return err
+	}
+	for k := range b.sources {
+		if _, err := b.run("", append(append([]string{objcopy}, renames...), filepath.Join(b.dir, b.objects[k]))...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unique leaves out names that were met before: a weak context variable is in several objects.

@@ -155,7 +155,7 @@ func (t *tree) blob(layout blob.Layout) (*blob.Blob, error) {
 			return nil, fail(runtime.ErrNotSupported, "%s can be neither linked nor saved as bytes: leave it out, and import it again "+
 				"where the library is loaded", t.place(members[0]))
 		}
-		payload, err := saveBinary(n.module, layout)
+		payload, err := n.module.SaveToBinaryFor(layout)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.place(members[0]), err)
 		}
@@ -163,5 +163,3 @@ func (t *tree) blob(layout blob.Layout) (*blob.Blob, error) {
 	}
 	return b, nil
 }
-
-func saveBinary(m *runtime.Module, layout blob.Layout) ([]byte, error) { return m.SaveToBinary() }

@@ -256,6 +256,9 @@ func (b *builder) compileSource(source, object string) error {
 		args = append(args, "-I"+dir)
 	}
 	args = append(args, b.config.flags...)
+	if filepath.Ext(source) == ".c" && !b.nvcc {
+		args = append(args, "-x", "c") // a C++ compiler would take it for C++
+	}
 	return b.compiler("", append(args, filepath.Join(b.dir, source), "-o", filepath.Join(b.dir, object))...)
 }
 
@@ -273,12 +276,16 @@ func (b *builder) compileBlob(object string) error {
 		_, err = b.run(b.dir, append(command, "-c", "-fPIC", source, "-o", object)...)
 		return err
 	}
-	args := []string{"-c", source, "-o", object}
+	args := []string{"-c"}
 	if b.nvcc {
 		args = append(args, "-Xcompiler=-fPIC")
 	} else {
 		args = append(args, "-fPIC")
+		if b.config.packing == PackC {
+			args = append(args, "-x", "c")
+		}
 	}
+	args = append(args, source, "-o", object)
 	for _, flag := range b.config.flags {
 		if strings.HasPrefix(flag, "-m") || strings.HasPrefix(flag, "--target=") { // what machine the object is for
 			args = append(args, flag)

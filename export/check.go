@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/blob"
 	"tvmgo/internal/inspect"
 	"tvmgo/runtime"
 )
@@ -59,6 +60,10 @@ func (b *builder) checkFile() ([]string, error) {
 		return expected, err
 	}
 	name := blobSymbol(b.config.layout, b.config.prefix)
+	if report.Generation != inspect.Plain && (report.Generation == inspect.Modern) != (b.config.layout == blob.Modern) {
+		return nil, invalid("the imported modules were laid out as %v, but the functions are %s: choose the other Layout",
+			b.config.layout, report.Generation.Describe())
+	}
 	s, found := defined[name]
 	if !found {
 		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?", name)

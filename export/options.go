@@ -11,8 +11,8 @@ type Option func(*config)
 
 type config struct {
 	layout    blob.Layout
+	layoutIs  bool // was set
 	packing   Packing
-	packingIs bool // was set
 	compiler  []string
 	sysroot   string
 	flags     []string
@@ -28,7 +28,7 @@ type config struct {
 
 // Layout says for whom the block of serialised modules is laid out: blob.Modern (the default) is read by TVM v0.22 and newer,
 // blob.Legacy by v0.20 and older.
-func Layout(l blob.Layout) Option { return func(c *config) { c.layout = l } }
+func Layout(l blob.Layout) Option { return func(c *config) { c.layout, c.layoutIs = l, true } }
 
 // Compiler names the C compiler (or C++ or CUDA compiler, if the modules need one) that compiles and links, and arguments that it
 // always gets. A cross compiler gives a library for its machine. The default is searched for: see the package's comment.
@@ -78,7 +78,7 @@ const (
 
 // Pack chooses how the block of serialised modules is compiled. The default is PackAssembler.
 func Pack(p Packing) Option {
-	return func(c *config) { c.packing, c.packingIs = p, true }
+	return func(c *config) { c.packing = p }
 }
 
 // CompileFunc builds output out of files, which are sources and objects: lib0.c, lib1.o, devc.s, then those of [Objects]. When ctx

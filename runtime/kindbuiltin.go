@@ -7,11 +7,7 @@ package runtime
 import "C"
 
 import (
-	"errors"
-	"fmt"
 	"unsafe"
-
-	"tvmgo/blob"
 )
 
 // builtinKind is a module kind of this package. It needs no device.
@@ -25,12 +21,30 @@ type builtinKind struct {
 var builtinKinds = map[string]builtinKind{
 	cSourceKind:       {Serializable | Exportable, loadCSource, createCSource},
 	staticLibraryKind: {Serializable | Exportable, loadStaticLibrary, createStaticLibrary},
+	constantsKind:     {Serializable, loadConstants, createConstants},
+	vulkanKind:        {Serializable, loadVulkanSource, nil},
 }
 
 // fileLoaders read a module from a file of a format, which may also be given by the suffix.
 var fileLoaders = map[string]func(path, format string) (*Module, error){
-	"c": loadCSourceFile, "cc": loadCSourceFile, "cpp": loadCSourceFile, "cu": loadCSourceFile,
-	"o": loadObjectFile,
+	"c": loadCSourceFile, "cc": loadCSourceFile, "cpp": loadCSourceFile, "cu": loadCUFile,
+	"o":      loadObjectFile,
+	"vulkan": loadVulkanFile,
+}
+
+func init() {
+	for _, kind := range deviceKinds {
+		builtinKinds[kind] = builtinKind{Serializable, loadDeviceSource, nil}
+	}
+	for _, kind := range opaqueKinds {
+		builtinKinds[kind] = builtinKind{Serializable, loadOpaque, nil}
+	}
+	for kind, formats := range map[string][]string{
+		"cuda": {"ptx", "cubin"}, "opencl": {"cl", "clbin", "xclbin", "awsxclbin", "aocx"}, "hip": {"hsaco", "hip"}} {
+		for _, f := range formats {
+			fileLoaders[f] = loadDeviceFile(kind)
+		}
+	}
 }
 
 func newBuiltin(kind string, impl ModuleImpl) (*Module, error) {
@@ -63,6 +77,9 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 		switch action {
 		case C.TVMGO_KIND_LOAD_MODERN, C.TVMGO_KIND_LOAD_LEGACY:
 			k := builtinKinds[name]
+			if name == metadataKind {
+				name, k = constantsKind, builtinKinds[constantsKind]
+			}
 			load := kindLoader(ModuleKind{Name: name, Properties: k.properties, Load: k.load}, action == C.TVMGO_KIND_LOAD_LEGACY)
 			return load(vals, result)
 		case C.TVMGO_KIND_LOAD_FILE:
@@ -106,8 +123,13 @@ func create(kind string, args []any) (*Module, error) {
 
 // corrupt makes an error of a payload or file that is not what it says.
 func corrupt(op string, err error) error {
-	if errors.Is(err, blob.ErrCorrupt) {
-		return &Error{Op: op, Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+	return &Error{Op: op, Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+}
+
+// invalid makes an error of what the caller gave; nil stays nil.
+func invalid(op string, err error) error {
+	if err == nil {
+		return nil
 	}
 	return &Error{Op: op, Kind: ErrInvalidArgument, Code: codeOf(ErrInvalidArgument), Message: err.Error(), Err: err}
 }
@@ -185,12 +207,4 @@ func checkNames(op, what string, names []string) error {
 func notLinked(kind, name, what string) error {
 	return fail("get function", ErrNotSupported, "%q is in a module of kind %q, which is %s: "+
 		"export it into a shared library and load that", name, kind, what)
-}
-
-func missingFunction(kind, name string, names []string) error {
-	has := ""
-	if len(names) > 0 {
-		has = fmt.Sprintf("%s; it has: %s", suggest(name, names), listed(names))
-	}
-	return fail("get function", ErrNotFound, "module of kind %q has no function %q%s", kind, name, has)
 }

@@ -101,7 +101,7 @@ func (m *cSource) Function(name string) (*Function, error) {
 	if slices.Contains(m.CSource.Functions, name) {
 		return nil, notLinked(cSourceKind, name, "source code")
 	}
-	return nil, missingFunction(cSourceKind, name, m.CSource.Functions)
+	return nil, ErrNotFound
 }
 
 func (m *cSource) language() string {

@@ -77,7 +77,7 @@ func (m *staticLibrary) Function(name string) (*Function, error) {
 	if slices.Contains(m.StaticLibrary.Functions, name) {
 		return nil, notLinked(staticLibraryKind, name, "an object file")
 	}
-	return nil, missingFunction(staticLibraryKind, name, m.StaticLibrary.Functions)
+	return nil, ErrNotFound
 }
 
 func (m *staticLibrary) SaveToBinary() ([]byte, error) { return m.Encode(), nil }

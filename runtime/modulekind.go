@@ -145,6 +145,9 @@ func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (
 	if payload != 0 {
 		payload.retain()
 	}
+	if i, ok := impl.(interface{ setModule(self object) }); ok {
+		i.setModule(o)
+	}
 	return o, nil
 }
 

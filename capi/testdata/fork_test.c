@@ -93,11 +93,21 @@ static void launch(void) {
   CHECK(tasks == 2);
 }
 
-static void enter_go(const char* text) {
+/* A file with other modules is read by Go, and its kernels need a device that is not there. */
+static void enter_go(void) {
+  TVMModuleHandle module = NULL;
+  TVMFunctionHandle f = NULL;
+  OK(TVMModLoadFromFile(carrier, "", &module));
+  CHECK(TVMModGetFunction(module, "vadd_kernel", 1, &f) == -1);
+  if (strstr(TVMGetLastError(), "nothing here can run modules of kind") == NULL) FAIL("\"%s\"", TVMGetLastError());
+  OK(TVMModFree(module));
+}
+
+static void enter_go_forked(void) {
   TVMModuleHandle module = NULL;
   CHECK(TVMModLoadFromFile(carrier, "", &module) == -1);
   const char* e = TVMGetLastError();
-  if (strstr(e, text) == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\" instead of \"%s\"", e, text);
+  if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\"", e);
 }
 
 /* ---- processes ---- */
@@ -107,7 +117,7 @@ static void be_child(TVMModuleHandle of_parent) {
   alarm(20);
   for (int i = 0; i < 2; i++) {
     if (of_parent != NULL) use(of_parent);
-    enter_go("after fork only exec is safe");
+    enter_go_forked();
     load_and_use();
     allocate();
     register_global();
@@ -136,11 +146,11 @@ static void once(void) {
   TVMModuleHandle module = NULL;
   fork_once(NULL, 1); /* Go may still be starting */
   OK(TVMModLoadFromFile(file, "", &module));
-  enter_go("has no loader");
+  enter_go();
   launch();
   register_global();
   fork_once(module, 1);
-  enter_go("has no loader"); /* the parent is as it was */
+  enter_go(); /* the parent is as it was */
   use(module);
   launch();
   OK(TVMModFree(module));
@@ -183,7 +193,7 @@ static void busy(void) {
 static void exec_child(char** argv) {
   pid_t child = fork();
   if (child == 0) {
-    enter_go("after fork only exec is safe");
+    enter_go_forked();
     argv[1] = "once";
     execv(argv[0], argv);
     _exit(3);
@@ -198,7 +208,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "once") == 0) once();
   if (strcmp(argv[1], "busy") == 0) busy();
   if (strcmp(argv[1], "exec") == 0) {
-    enter_go("has no loader");
+    enter_go();
     exec_child(argv);
   }
   return report();

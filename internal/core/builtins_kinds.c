@@ -25,6 +25,8 @@ static const kind_builtin table[] = {
   {TVMGO_KIND_LOAD_FILE, format, "runtime.module.loadfile_" format},
     TVMGO_KINDS(KIND)
     TVMGO_KIND_FORMATS(FORMAT)
+    {TVMGO_KIND_LOAD_LEGACY, "metadata", "runtime.module.loadbinary_metadata"},
+    {TVMGO_KIND_CREATE, "const_loader", "ffi.Module.create.const_loader"},
     {TVMGO_KIND_CREATE, "c", "runtime.CSourceModuleCreate"},
     {TVMGO_KIND_CREATE, "static_library", "runtime.ModuleLoadStaticLibrary"},
 };

@@ -13,8 +13,13 @@ enum {
 };
 
 /* Kinds that have loaders, and suffixes of files that have. */
-#define TVMGO_KINDS(X) X("c") X("static_library")
-#define TVMGO_KIND_FORMATS(X) X("c") X("cc") X("cpp") X("cu") X("o")
+#define TVMGO_KINDS(X)                                                                      \
+  X("c") X("static_library") X("const_loader")                                              \
+  X("cuda") X("opencl") X("vulkan") X("hip") X("rocm") X("hsaco") /* data without a device */ \
+  X("metal") X("webgpu") X("hexagon")                             /* passed on untouched */
+#define TVMGO_KIND_FORMATS(X)                                                    \
+  X("c") X("cc") X("cpp") X("cu") X("o") X("ptx") X("cubin") X("cl") X("clbin") \
+  X("xclbin") X("awsxclbin") X("aocx") X("hsaco") X("hip") X("vulkan")
 
 /* Whether the global function of this name is one of ours, not one that was registered since. */
 int tvmgo_kind_is_builtin(const char* name, size_t len);

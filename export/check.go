@@ -60,9 +60,9 @@ func (b *builder) checkFile() ([]string, error) {
 		return expected, err
 	}
 	name := blobSymbol(b.config.layout, b.config.prefix)
-	if report.Generation != inspect.Plain && (report.Generation == inspect.Modern) != (b.config.layout == blob.Modern) {
-		return nil, invalid("the imported modules were laid out as %v, but the functions are %s: choose the other Layout",
-			b.config.layout, report.Generation.Describe())
+	if other := otherGeneration(b.config.layout, name, defined); other != "" {
+		return nil, invalid("the imported modules were laid out as %v, but %s belongs to functions of the other generation: choose the other Layout",
+			b.config.layout, other)
 	}
 	s, found := defined[name]
 	if !found {
@@ -72,6 +72,21 @@ func (b *builder) checkFile() ([]string, error) {
 		return nil, fmt.Errorf("the block of imported modules at %s cannot be read back", name)
 	}
 	return append(expected, name), b.compareBlob(f, s.Value)
+}
+
+// otherGeneration finds a symbol that no library of a layout has, beside that of its blob.
+func otherGeneration(layout blob.Layout, blobName string, defined map[string]elf.Symbol) string {
+	var found []string
+	for name := range defined {
+		isModern := strings.HasPrefix(name, functionPrefix)
+		if name != blobName && (isModern && layout != blob.Modern || name == "__tvm_module_ctx" && layout == blob.Modern) {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.Min(found)
 }
 
 // checkFunctions finds the functions that the linked modules list.

@@ -218,7 +218,7 @@ func randomTree(t testing.TB, r *rand.Rand, most int, constant func(testing.TB, 
 	modules := make([]*runtime.Module, n)
 	imports, linked = make([][]int, n), make([]bool, n)
 	for i := n - 1; i >= 0; i-- {
-		if linked[i] = r.Intn(3) == 0; linked[i] {
+		if linked[i] = r.Intn(2) == 0; linked[i] {
 			modules[i] = constant(t, fmt.Sprintf("f%d", i), i)
 		} else {
 			content := make([]byte, 4+r.Intn(300))

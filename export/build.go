@@ -46,8 +46,10 @@ func (b *builder) build() error {
 	if err != nil {
 		return err
 	}
-	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir,
-		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
+	if err := b.useCompiler(command); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.tempDir)
 	if b.config.sysroot != "" {
 		b.command = append(b.command, "--sysroot="+b.config.sysroot)
 	}
@@ -79,6 +81,12 @@ func (b *builder) build() error {
 		}
 	}
 	return b.out.publish(mode)
+}
+
+func (b *builder) useCompiler(command []string) error {
+	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, tempDir: filepath.Join(b.dir, "tmp"),
+		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
+	return os.MkdirAll(b.tempDir, 0o777)
 }
 
 // writeSources saves the modules into the folder: linked ones as a file each, the others as the blob.
@@ -369,7 +377,10 @@ func (b *builder) buildCustom() error {
 	var child *checker
 	if !c.static {
 		if command, err := findCompiler(&config{}, langC); err == nil {
-			b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir}
+			if err := b.useCompiler(command); err != nil {
+				return err
+			}
+			defer os.RemoveAll(b.tempDir)
 			child = startChecker(b.toolchain, b.dir)
 			defer child.stop()
 		}

@@ -42,6 +42,7 @@ type toolchain struct {
 	command []string // the driver and the arguments that it always gets
 	nvcc    bool
 	keepDir string // named in errors
+	tempDir string // where compilers put what they would leave behind when they are stopped; "" is the system's
 }
 
 // findCompiler finds the driver that compiles and links files of a language.
@@ -82,6 +83,9 @@ func absoluteTool(name string) (string, error) {
 func (t *toolchain) run(dir string, command ...string) (string, error) {
 	cmd := groupCommand(t.ctx, command...)
 	cmd.Dir = dir
+	if t.tempDir != "" {
+		cmd.Env = append(cmd.Env, "TMPDIR="+t.tempDir)
+	}
 	var stdout, all bytes.Buffer
 	cmd.Stdout = &stdout
 	cmd.Stderr = &all
@@ -123,7 +127,7 @@ func groupCommand(ctx context.Context, command ...string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	// messages are read by people and by tests; the order of names must not depend on the user's language
+	// nothing that is written may depend on the user's language or the time
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
 	return cmd
 }

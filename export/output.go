@@ -59,7 +59,7 @@ func reserve(path string) (*output, error) {
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(dir, "."+base+".*"+filepath.Ext(base))
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, err)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -266,9 +267,11 @@ func TestLibrary_ContextStopsCompilers(t *testing.T) {
 		}
 		cancel()
 	}()
-	err := export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"), export.Compiler(compiler))
-	require.ErrorIs(t, err, context.Canceled)
-	require.FileExists(t, started)
+	require.ErrorIs(t, export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"), export.Compiler(compiler)), context.Canceled)
+	group, err := strconv.Atoi(strings.TrimSpace(string(readFile(t, started))))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }, 10*time.Second, 5*time.Millisecond,
+		"what the compiler had started still runs")
 	require.Empty(t, names(t, out))
 	require.Empty(t, names(t, tmp))
 

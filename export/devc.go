@@ -40,8 +40,8 @@ func assemblerSource(symbol, file string, size int64) string {
 func writeC(out io.Writer, symbol string, r io.Reader, size int64, register string) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	fmt.Fprintf(w, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"+
-		"extern const unsigned char %[1]s[];\n"+
-		"__attribute__((visibility(\"default\"), aligned(%[2]d))) const unsigned char %[1]s[%[3]d] = {\n", symbol, blobAlignment, size)
+		"extern __attribute__((visibility(\"default\"))) const unsigned char %[1]s[];\n"+
+		"__attribute__((aligned(%[2]d))) const unsigned char %[1]s[%[3]d] = {\n", symbol, blobAlignment, size)
 	const perLine = 24
 	at := 0
 	err := eachByte(r, func(b byte) {

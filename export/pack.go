@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -215,7 +214,12 @@ func (m *llvmModule) compile(path string) error {
 	source := out.temp + ".ll"
 	defer os.Remove(source)
 	t := &toolchain{ctx: context.Background(), command: []string{clang}}
-	err = errors.Join(os.WriteFile(source, []byte(m.text), 0o600), t.compiler("", "-c", "-fPIC", "-Wno-override-module", source, "-o", out.temp))
+	args := []string{"-c", "-fPIC", "-Wno-override-module", source, "-o", out.temp}
+	if err = os.WriteFile(source, []byte(m.text), 0o600); err == nil {
+		if err = t.compiler("", args...); err != nil && t.compiler("", append(args, "-mllvm", "-opaque-pointers")...) == nil {
+			err = nil // LLVM 14 and 15 need to be told about ptr, later ones don't know the option
+		}
+	}
 	if err == nil {
 		err = out.publish(0o666)
 	}

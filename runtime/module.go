@@ -198,6 +198,9 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	case LayoutSaver:
 		return impl.SaveToBinaryFor(layout)
 	case nil:
+		if layout != blob.Modern && C.GoString(m.c().kind) == libraryKind {
+			return nil, fail(op, ErrNotSupported, "files of the %v layout carry no library inside of another: use the modern layout", layout)
+		}
 		return m.SaveToBinary()
 	default:
 		return impl.SaveToBinary()

@@ -25,8 +25,11 @@ var ctx = context.Background()
 const dataKind = "test.data"
 
 func init() {
-	err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: dataKind, Properties: runtime.Serializable,
-		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) { return &data{payload: p.Data}, nil }})
+	var err error
+	for _, kind := range []string{dataKind, "relax.VMExecutable", "GraphExecutorFactory"} { // the others are in artifacts
+		err = errors.Join(err, runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Properties: runtime.Serializable,
+			Load: func(p runtime.Payload) (runtime.ModuleImpl, error) { return &data{payload: p.Data}, nil }}))
+	}
 	err = errors.Join(err, blob.Register(dataKind, func(r *blob.Reader, _ blob.Layout) error {
 		r.Bytes("data")
 		return r.Err()

@@ -77,7 +77,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error"} {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {

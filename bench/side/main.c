@@ -60,7 +60,8 @@ TVMFFIAny bench_tensor(int64_t length) {
 
 static const bench_row* find(const char* name) {
   const bench_row* tables[] = {bench_call_rows, bench_lookup_rows, bench_load_rows,
-                               bench_runtime_rows};
+                               bench_runtime_rows, bench_map_rows, bench_text_rows,
+                               bench_error_rows};
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const bench_row* r = tables[t]; r->name != NULL; r++)
       if (strcmp(r->name, name) == 0) return r;

@@ -20,6 +20,9 @@ extern const bench_row bench_call_rows[];
 extern const bench_row bench_lookup_rows[];
 extern const bench_row bench_load_rows[];
 extern const bench_row bench_runtime_rows[];
+extern const bench_row bench_map_rows[];
+extern const bench_row bench_text_rows[];
+extern const bench_row bench_error_rows[];
 
 /* Files that the rows use, as given on the command line: libraries exported by Apache TVM, of which
  * the first has no dependencies, the second needs libm and has parallel loops, the third neither. */

@@ -137,9 +137,9 @@ static int make_dense(tvmgo_map* m) {
 /* ---- Setting ------------------------------------------------------------------------------- */
 
 /* Index of a key in the row; -1 when absent, -2 with an error. */
-static int64_t row_find(const tvmgo_map* m, const TVMFFIAny* key) {
+static int64_t row_find(const tvmgo_map* m, const tvmgo_map_key* key) {
   for (uint64_t i = 0; i < m->size; i++) {
-    int equal = tvmgo_any_try_equal(key, &row(m)[i].key);
+    int equal = tvmgo_map_key_equal(key, &row(m)[i].key);
     if (equal != 0) return equal > 0 ? (int64_t)i : -2;
   }
   return -1;
@@ -156,7 +156,8 @@ static void swap_value(tvmgo_map_entry* stored, tvmgo_map_entry* entry) {
  * map must become dense; -1 with an error. */
 static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   if (m->size >= SMALL_MAX) return 0; /* even when the key is there: as C++ code does */
-  int64_t i = row_find(m, &entry->key);
+  tvmgo_map_key key = tvmgo_map_key_of(&entry->key);
+  int64_t i = row_find(m, &key);
   if (i == -2) return -1;
   if (i >= 0) {
     swap_value(&row(m)[i], entry);
@@ -170,8 +171,9 @@ static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
 
 static int dense_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   uint64_t hash, slot, before;
-  if (tvmgo_any_try_hash(&entry->key, &hash) != 0) return -1;
-  int found = tvmgo_dense_find(m, &entry->key, hash, &slot, &before);
+  tvmgo_map_key key = tvmgo_map_key_of(&entry->key);
+  if (tvmgo_map_key_hash(&key, &hash) != 0) return -1;
+  int found = tvmgo_dense_find(m, &key, hash, &slot, &before);
   if (found < 0) return -1;
   if (found) {
     swap_value(&tvmgo_map_item_at(m, slot)->entry, entry);
@@ -218,7 +220,8 @@ static TVMFFIAny key_view(const TVMFFIAny* key) {
 
 int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** value) {
   const tvmgo_map* m = (const tvmgo_map*)map;
-  TVMFFIAny k = key_view(key);
+  TVMFFIAny view = key_view(key);
+  tvmgo_map_key k = tvmgo_map_key_of(&view);
   if (tvmgo_map_is_small(m)) {
     int64_t i = row_find(m, &k);
     if (i >= 0) *value = &row(m)[i].value;
@@ -226,7 +229,7 @@ int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** va
   }
   uint64_t hash, slot, before;
   if (m->size == 0) return 0;
-  if (tvmgo_any_try_hash(&k, &hash) != 0) return -1;
+  if (tvmgo_map_key_hash(&k, &hash) != 0) return -1;
   int found = tvmgo_dense_find(m, &k, hash, &slot, &before);
   if (found == 1) *value = &tvmgo_map_item_at(m, slot)->entry.value;
   return found;
@@ -244,9 +247,10 @@ int64_t tvmgo_map_size(TVMFFIObject* map) { return (int64_t)((const tvmgo_map*)m
 /* ---- Removing ------------------------------------------------------------------------------ */
 
 /* Takes the entry of a key out of the map: 1, 0 when absent, -1 with an error. */
-static int take(tvmgo_map* m, const TVMFFIAny* key, tvmgo_map_entry* taken) {
+static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
+  tvmgo_map_key key = tvmgo_map_key_of(any);
   if (tvmgo_map_is_small(m)) {
-    int64_t i = row_find(m, key);
+    int64_t i = row_find(m, &key);
     if (i < 0) return i == -1 ? 0 : -1;
     *taken = row(m)[i];
     m->size--;
@@ -255,8 +259,8 @@ static int take(tvmgo_map* m, const TVMFFIAny* key, tvmgo_map_entry* taken) {
   }
   uint64_t hash, slot, before;
   if (m->size == 0) return 0;
-  if (tvmgo_any_try_hash(key, &hash) != 0) return -1;
-  int found = tvmgo_dense_find(m, key, hash, &slot, &before);
+  if (tvmgo_map_key_hash(&key, &hash) != 0) return -1;
+  int found = tvmgo_dense_find(m, &key, hash, &slot, &before);
   if (found != 1) return found;
   *taken = tvmgo_map_item_at(m, slot)->entry;
   tvmgo_dense_take(m, slot, before);

@@ -117,14 +117,14 @@ static void move_item(tvmgo_map* m, uint64_t from, uint64_t to) {
 
 /* ---- Chains -------------------------------------------------------------------------------- */
 
-int tvmgo_dense_find(const tvmgo_map* m, const TVMFFIAny* key, uint64_t hash, uint64_t* slot,
+int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash, uint64_t* slot,
                      uint64_t* before) {
   if (m->size == 0) return 0;
   uint64_t at = home_slot(m, hash);
   *before = TVMGO_MAP_NONE;
   if ((*tvmgo_map_meta(m, at) & TVMGO_MAP_BODY) != 0) return 0;
   while (at != TVMGO_MAP_NONE) {
-    int equal = tvmgo_any_try_equal(key, &tvmgo_map_item_at(m, at)->entry.key);
+    int equal = tvmgo_map_key_equal(key, &tvmgo_map_item_at(m, at)->entry.key);
     if (equal != 0) {
       *slot = at;
       return equal;

@@ -3,6 +3,7 @@
 #define TVMGO_MAP_INTERNAL_H_
 
 #include "core.h"
+#include "map_key.h"
 
 typedef struct {
   TVMFFIAny key, value; /* owned */
@@ -76,7 +77,7 @@ int tvmgo_dense_init(tvmgo_map* m, uint64_t slots);
  * slots is a lower bound. */
 int tvmgo_dense_rebuild(const tvmgo_map* m, uint64_t slots, tvmgo_map* table);
 /* 1 with the slot, and the one before it in its chain; 0 when absent; -1 with an error. */
-int tvmgo_dense_find(const tvmgo_map* m, const TVMFFIAny* key, uint64_t hash, uint64_t* slot,
+int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash, uint64_t* slot,
                      uint64_t* before);
 /* Adds an entry whose key is absent: 1; 0 when the table must grow first; -1 with an error. */
 int tvmgo_dense_add(tvmgo_map* m, const tvmgo_map_entry* entry, uint64_t hash);

@@ -3,46 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which counters an object of a type belongs to, beside TVMGO_LIVE_OBJECTS. */
-static int live_kind(int32_t type_index) {
-  switch (type_index) {
-    case kTVMFFIFunction: return TVMGO_LIVE_FUNCTIONS;
-    case kTVMFFIModule: return TVMGO_LIVE_MODULES;
-    case kTVMFFITensor: return TVMGO_LIVE_TENSORS;
-    default: return -1;
-  }
-}
-
-static void count(int32_t type_index, int64_t delta) {
-  tvmgo_thread* t = tvmgo_thread_get();
-  tvmgo_thread_live(t, TVMGO_LIVE_OBJECTS, delta);
-  int kind = live_kind(type_index);
-  if (kind >= 0) tvmgo_thread_live(t, (tvmgo_live_kind)kind, delta);
-}
-
-void* tvmgo_object_new_uninit(size_t size, int32_t type_index, tvmgo_deleter deleter) {
-  TVMFFIObject* obj = malloc(size);
-  if (obj == NULL) {
-    tvmgo_raise_oom();
-    return NULL;
-  }
-  obj->combined_ref_count = TVMGO_REF_UNIQUE;
-  obj->type_index = type_index;
-  obj->__padding = 0;
-  obj->deleter = deleter;
-  count(type_index, 1);
-  return obj;
-}
-
 void* tvmgo_object_new(size_t size, int32_t type_index, tvmgo_deleter deleter) {
   TVMFFIObject* obj = tvmgo_object_new_uninit(size, type_index, deleter);
   if (obj != NULL) memset(obj + 1, 0, size - sizeof(TVMFFIObject));
   return obj;
-}
-
-void tvmgo_object_free(void* self) {
-  count(((TVMFFIObject*)self)->type_index, -1);
-  free(self);
 }
 
 void tvmgo_object_plain_deleter(void* self, int flags) {

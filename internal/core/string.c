@@ -1,6 +1,7 @@
 /* Strings and bytes: up to seven bytes live in the value itself, longer text in a counted object
  * (ABI.md B.1, B.2). Also the one place where a borrowed view becomes an owned value. */
 #include "core.h"
+#include "short_bytes.h"
 
 #include <string.h>
 
@@ -18,30 +19,34 @@ typedef struct {
   TVMFFIObject* owner; /* whose memory content shows */
 } view_object;
 
-static int make(const char* op, int32_t small_index, int32_t heap_index, const char* data,
-                size_t size, TVMFFIAny* out) {
-  if (data == NULL && size > 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the data pointer is NULL but the size is %zu", op,
-                       size);
-  TVMFFIAny made = {0};
+static int null_data(const char* op, size_t size) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the data pointer is NULL but the size is %zu", op,
+                     size);
+}
+
+/* Inline, so that the type is a constant and the allocation has nothing to decide. */
+static inline __attribute__((always_inline)) int make(const char* op, int32_t small_index,
+                                                      int32_t heap_index, const char* data,
+                                                      size_t size, TVMFFIAny* out) {
+  if (TVMGO_UNLIKELY(data == NULL && size > 0)) return null_data(op, size);
   if (size <= SMALL_MAX) {
-    made.type_index = small_index;
-    made.small_str_len = (uint32_t)size;
-    if (size > 0) memcpy(made.v_bytes, data, size);
-    *out = made;
+    uint64_t word = tvmgo_bytes_word(data, size);
+    out->type_index = small_index;
+    out->small_str_len = (uint32_t)size;
+    out->v_uint64 = word;
     return 0;
   }
-  if (size > PTRDIFF_MAX - sizeof(text_object) - 1) return tvmgo_raise_oom();
+  if (TVMGO_UNLIKELY(size > PTRDIFF_MAX - sizeof(text_object) - 1)) return tvmgo_raise_oom();
   text_object* t = tvmgo_object_new_uninit(sizeof *t + size + 1, heap_index,
                                            tvmgo_object_plain_deleter);
-  if (t == NULL) return -1;
+  if (TVMGO_UNLIKELY(t == NULL)) return -1;
   t->content.data = t->text;
   t->content.size = size;
-  memcpy(t->text, data, size);
+  tvmgo_bytes_copy(t->text, data, size);
   t->text[size] = 0;
-  made.type_index = heap_index;
-  made.v_obj = &t->header;
-  *out = made;
+  out->type_index = heap_index;
+  out->zero_padding = 0;
+  out->v_obj = &t->header;
   return 0;
 }
 

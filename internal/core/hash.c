@@ -77,12 +77,14 @@ int tvmgo_custom_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
 }
 
 int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
-  tvmgo_map_key key = tvmgo_map_key_of(v);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, v);
   return tvmgo_map_key_hash(&key, out);
 }
 
 int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
-  tvmgo_map_key key = tvmgo_map_key_of(a);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, a);
   return tvmgo_map_key_equal(&key, b);
 }
 

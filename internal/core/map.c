@@ -156,7 +156,8 @@ static void swap_value(tvmgo_map_entry* stored, tvmgo_map_entry* entry) {
  * map must become dense; -1 with an error. */
 static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   if (m->size >= SMALL_MAX) return 0; /* even when the key is there: as C++ code does */
-  tvmgo_map_key key = tvmgo_map_key_of(&entry->key);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, &entry->key);
   int64_t i = row_find(m, &key);
   if (i == -2) return -1;
   if (i >= 0) {
@@ -171,7 +172,8 @@ static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
 
 static int dense_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   uint64_t hash, slot, before;
-  tvmgo_map_key key = tvmgo_map_key_of(&entry->key);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, &entry->key);
   if (tvmgo_map_key_hash(&key, &hash) != 0) return -1;
   int found = tvmgo_dense_find(m, &key, hash, &slot, &before);
   if (found < 0) return -1;
@@ -213,15 +215,17 @@ int tvmgo_map_set(TVMFFIObject** map, const TVMFFIAny* key, const TVMFFIAny* val
 /* ---- Looking up ---------------------------------------------------------------------------- */
 
 /* A key given as an rvalue reference is looked up as the object behind it. */
-static TVMFFIAny key_view(const TVMFFIAny* key) {
-  if (key->type_index != kTVMFFIObjectRValueRef) return *key;
-  return tvmgo_any_object(key->v_ptr == NULL ? NULL : *(TVMFFIObject**)key->v_ptr);
+static const TVMFFIAny* key_view(const TVMFFIAny* key, TVMFFIAny* behind) {
+  if (TVMGO_LIKELY(key->type_index != kTVMFFIObjectRValueRef)) return key;
+  *behind = tvmgo_any_object(key->v_ptr == NULL ? NULL : *(TVMFFIObject**)key->v_ptr);
+  return behind;
 }
 
 int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** value) {
   const tvmgo_map* m = (const tvmgo_map*)map;
-  TVMFFIAny view = key_view(key);
-  tvmgo_map_key k = tvmgo_map_key_of(&view);
+  TVMFFIAny behind;
+  tvmgo_map_key k;
+  tvmgo_map_key_init(&k, key_view(key, &behind));
   if (tvmgo_map_is_small(m)) {
     int64_t i = row_find(m, &k);
     if (i >= 0) *value = &row(m)[i].value;
@@ -248,7 +252,8 @@ int64_t tvmgo_map_size(TVMFFIObject* map) { return (int64_t)((const tvmgo_map*)m
 
 /* Takes the entry of a key out of the map: 1, 0 when absent, -1 with an error. */
 static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
-  tvmgo_map_key key = tvmgo_map_key_of(any);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, any);
   if (tvmgo_map_is_small(m)) {
     int64_t i = row_find(m, &key);
     if (i < 0) return i == -1 ? 0 : -1;
@@ -269,7 +274,7 @@ static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
 
 int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key) {
   const TVMFFIAny* value;
-  TVMFFIAny k = key_view(key);
+  TVMFFIAny behind, k = *key_view(key, &behind);
   int found = tvmgo_map_find(*map, &k, &value); /* before a shared map is copied for nothing */
   if (found != 1) return found;
   if (tvmgo_any_is_object(&k)) tvmgo_object_retain(k.v_obj); /* the map may own the only one */

@@ -40,17 +40,20 @@ static inline int32_t tvmgo_text_kind(int32_t type_index) {
 /* The text of v, of the given kind; 0 when it has none. */
 static inline int tvmgo_text_of(const TVMFFIAny* v, int32_t kind, TVMFFIByteArray* out) {
   if (TVMGO_LIKELY(v->type_index == kind && v->v_obj != NULL)) {
-    *out = *TVMFFIBytesGetByteArrayPtr(v->v_obj);
+    const TVMFFIByteArray* bytes = TVMFFIBytesGetByteArrayPtr(v->v_obj);
+    out->data = bytes->data;
+    out->size = bytes->size;
     return 1;
   }
   return tvmgo_any_text(v, out);
 }
 
-static inline tvmgo_map_key tvmgo_map_key_of(const TVMFFIAny* v) {
-  tvmgo_map_key key = {.any = v};
+/* Not a result: a processor waits when words just written are read back as a wider one, which is how
+ * a compiler copies a struct. v must outlive the key. */
+static inline void tvmgo_map_key_init(tvmgo_map_key* key, const TVMFFIAny* v) {
   int32_t kind = tvmgo_text_kind(v->type_index);
-  if (kind != 0 && tvmgo_text_of(v, kind, &key.bytes)) key.text = kind;
-  return key;
+  key->any = v;
+  key->text = kind != 0 && tvmgo_text_of(v, kind, &key->bytes) ? kind : 0;
 }
 
 /* 0, or -1 with an error when the hash that the type registered fails. */

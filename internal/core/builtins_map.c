@@ -158,32 +158,40 @@ static void walk_free(void* self) {
   free(self);
 }
 
-static int walk_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const char* fname = "map iterator";
-  walk* w = self;
-  int64_t what;
-  if (TVMGO_LIKELY(n == 1 && args[0].type_index == kTVMFFIInt))
-    what = args[0].v_int64;
-  else if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int(fname, args, 0, &what) != 0)
-    return -1;
+static const char walk_name[] = "map iterator";
+
+static int walk_step(walk* w, int64_t what, TVMFFIAny* result) {
   uint64_t place = atomic_load_explicit(&w->place, memory_order_relaxed);
   const tvmgo_map_entry* entry = tvmgo_map_entry_at(w->map, place);
-  if (entry == NULL)
+  if (TVMGO_UNLIKELY(entry == NULL))
     return tvmgo_raise(TVMGO_INDEX_ERROR,
-                       "%s: there is no entry here: the map ended or was changed", fname);
+                       "%s: there is no entry here: the map ended or was changed", walk_name);
   switch (what) {
     case 0: return tvmgo_give(&entry->key, result);
     case 1: return tvmgo_give(&entry->value, result);
     case 2:
-      place = tvmgo_map_after(w->map, place);
+      place = tvmgo_map_after_entry(w->map, place, entry);
       atomic_store_explicit(&w->place, place, memory_order_relaxed);
       *result = tvmgo_any_bool(place != 0);
       return 0;
     default:
       return tvmgo_raise(TVMGO_VALUE_ERROR,
                          "%s: argument 0 must be 0 (key), 1 (value) or 2 (advance), got %" PRId64,
-                         fname, what);
+                         walk_name, what);
   }
+}
+
+static int walk_checked(walk* w, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  int64_t what;
+  if (tvmgo_check_count(walk_name, n, 1, 1) != 0 || tvmgo_arg_int(walk_name, args, 0, &what) != 0)
+    return -1;
+  return walk_step(w, what, result);
+}
+
+static int walk_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  if (TVMGO_LIKELY(n == 1 && args[0].type_index == kTVMFFIInt))
+    return walk_step(self, args[0].v_int64, result);
+  return walk_checked(self, args, n, result);
 }
 
 static int map_walk(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {

@@ -310,27 +310,6 @@ int tvmgo_map_clear(TVMFFIObject* map) {
 
 /* ---- Iterating ----------------------------------------------------------------------------- */
 
-uint64_t tvmgo_map_first(const TVMFFIObject* map) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (m->size == 0) return 0;
-  return tvmgo_map_is_small(m) ? 1 : m->head + 1;
-}
-
-const tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint64_t place) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (place == 0) return NULL;
-  if (tvmgo_map_is_small(m)) return place <= m->size ? &row(m)[place - 1] : NULL;
-  return place <= m->slots && tvmgo_map_live(m, place - 1) ? &tvmgo_map_item_at(m, place - 1)->entry
-                                                           : NULL;
-}
-
-uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (tvmgo_map_entry_at(map, place) == NULL) return 0;
-  if (tvmgo_map_is_small(m)) return place < m->size ? place + 1 : 0;
-  return tvmgo_map_item_at(m, place - 1)->next + 1;
-}
-
 int tvmgo_map_next(TVMFFIObject* map, void** cursor, const TVMFFIAny** key,
                    const TVMFFIAny** value) {
   uint64_t place = *cursor == NULL ? tvmgo_map_first(map)

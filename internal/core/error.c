@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kind and message stand behind the cell in the same allocation; the backtrace has its own, for it
- * may be replaced. */
+/* Kind, message and the first backtrace stand behind the cell in the same allocation; a backtrace that
+ * replaces it has its own. */
 typedef struct {
   TVMFFIObject header;
   TVMFFIErrorCell cell;
-  char* backtrace;
+  char* backtrace; /* that of update_backtrace */
   char text[];
 } error_object;
 
@@ -56,29 +56,29 @@ static void update_backtrace(TVMFFIObjectHandle self, const TVMFFIByteArray* tex
   e->cell.backtrace = (TVMFFIByteArray){b, keep + text->size};
 }
 
+/* Copies a text and a NUL to *at, which moves on. */
+static TVMFFIByteArray put(char** at, const char* text, size_t size) {
+  char* p = *at;
+  if (size > 0) memcpy(p, text, size);
+  p[size] = 0;
+  *at = p + size + 1;
+  return (TVMFFIByteArray){p, size};
+}
+
 TVMFFIObject* tvmgo_error_new(const char* kind, size_t kind_len, const char* message,
                               size_t message_len, const char* backtrace, size_t backtrace_len) {
-  error_object* e = malloc(sizeof *e + kind_len + 1 + message_len + 1);
+  error_object* e = malloc(sizeof *e + kind_len + 1 + message_len + 1 + backtrace_len + 1);
   if (e == NULL) return NULL;
   memset(e, 0, sizeof *e);
   e->header.combined_ref_count = TVMGO_REF_UNIQUE;
   e->header.type_index = kTVMFFIError;
   e->header.deleter = error_delete;
-  tvmgo_live_add(TVMGO_LIVE_OBJECTS, 1);
+  tvmgo_object_count(kTVMFFIError, 1);
   char* p = e->text;
-  if (kind_len > 0) memcpy(p, kind, kind_len);
-  p[kind_len] = 0;
-  e->cell.kind = (TVMFFIByteArray){p, kind_len};
-  p += kind_len + 1;
-  if (message_len > 0) memcpy(p, message, message_len);
-  p[message_len] = 0;
-  e->cell.message = (TVMFFIByteArray){p, message_len};
-  e->cell.backtrace = (TVMFFIByteArray){"", 0};
+  e->cell.kind = put(&p, kind, kind_len);
+  e->cell.message = put(&p, message, message_len);
+  e->cell.backtrace = put(&p, backtrace, backtrace_len);
   e->cell.update_backtrace = update_backtrace;
-  if (backtrace_len > 0) {
-    TVMFFIByteArray text = {backtrace, backtrace_len};
-    update_backtrace(e, &text, kTVMFFIBacktraceUpdateModeReplace);
-  }
   return &e->header;
 }
 

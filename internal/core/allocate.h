@@ -20,10 +20,9 @@ static inline void tvmgo_object_count(int32_t type_index, int64_t delta) {
   }
 }
 
-/* As tvmgo_object_new, without zeroing what follows the header. */
-static inline void* tvmgo_object_new_uninit(size_t size, int32_t type_index,
-                                            tvmgo_deleter deleter) {
-  TVMFFIObject* obj = malloc(size);
+/* As tvmgo_object_new, in storage of malloc (NULL: memory is out); what follows the header stays. */
+static inline void* tvmgo_object_init(void* storage, int32_t type_index, tvmgo_deleter deleter) {
+  TVMFFIObject* obj = storage;
   if (TVMGO_UNLIKELY(obj == NULL)) {
     tvmgo_raise_oom();
     return NULL;
@@ -34,6 +33,12 @@ static inline void* tvmgo_object_new_uninit(size_t size, int32_t type_index,
   obj->deleter = deleter;
   tvmgo_object_count(type_index, 1);
   return obj;
+}
+
+/* As tvmgo_object_new, without zeroing what follows the header. */
+static inline void* tvmgo_object_new_uninit(size_t size, int32_t type_index,
+                                            tvmgo_deleter deleter) {
+  return tvmgo_object_init(malloc(size), type_index, deleter);
 }
 
 /* Allocates an object of size bytes (header included; rest zeroed) with one strong and one weak

@@ -3,6 +3,7 @@
 #include "core.h"
 #include "short_bytes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SMALL_MAX 7
@@ -18,6 +19,35 @@ typedef struct {
   TVMFFIByteArray content;
   TVMFFIObject* owner; /* whose memory content shows */
 } view_object;
+
+/* Blocks beyond 1 KiB malloc hands out under a lock as soon as a process has threads, which with this
+ * library it has. A thread keeps one of those that it freed, if it is not huge. */
+enum { SPARE_MIN = 1024, SPARE_MAX = 16 * 1024 };
+
+static void* text_storage(size_t size) {
+  if (size < SPARE_MIN || size > SPARE_MAX) return malloc(size);
+  tvmgo_thread* t = tvmgo_thread_get();
+  void* spare = t->spare_text;
+  /* One of more than twice the size would be a waste for a string that stays. */
+  if (spare == NULL || t->spare_size < size || t->spare_size / 2 > size) return malloc(size);
+  t->spare_text = NULL;
+  return spare;
+}
+
+static void text_delete(void* self, int flags) {
+  if (!(flags & kTVMFFIObjectDeleterFlagBitMaskWeak)) return;
+  /* The block may be larger: it may have been a spare one. */
+  size_t size = sizeof(text_object) + ((text_object*)self)->content.size + 1;
+  if (TVMGO_LIKELY(size < SPARE_MIN || size > SPARE_MAX)) {
+    tvmgo_object_free(self);
+    return;
+  }
+  tvmgo_object_count(((TVMFFIObject*)self)->type_index, -1);
+  tvmgo_thread* t = tvmgo_thread_get();
+  free(t->spare_text);
+  t->spare_text = self;
+  t->spare_size = size;
+}
 
 static int null_data(const char* op, size_t size) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the data pointer is NULL but the size is %zu", op,
@@ -37,8 +67,7 @@ static inline __attribute__((always_inline)) int make(const char* op, int32_t sm
     return 0;
   }
   if (TVMGO_UNLIKELY(size > PTRDIFF_MAX - sizeof(text_object) - 1)) return tvmgo_raise_oom();
-  text_object* t = tvmgo_object_new_uninit(sizeof *t + size + 1, heap_index,
-                                           tvmgo_object_plain_deleter);
+  text_object* t = tvmgo_object_init(text_storage(sizeof *t + size + 1), heap_index, text_delete);
   if (TVMGO_UNLIKELY(t == NULL)) return -1;
   t->content.data = t->text;
   t->content.size = size;

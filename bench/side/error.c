@@ -1,7 +1,7 @@
 /* Errors: raised and caught on the spot, made as objects, and through a call. */
 #include "side.h"
 
-#include <string.h>
+#include <dlfcn.h>
 
 static const char kind[] = "ValueError", message[] = "the length must be positive, got -1";
 
@@ -74,11 +74,26 @@ static void call_and_catch(TVMFFIObjectHandle f, int64_t n) {
 static void through_call(int64_t n) { call_and_catch(fails_with_text, n); }
 static void object_through_call(int64_t n) { call_and_catch(fails_with_object, n); }
 
+/* The same in C++ (side/throw.cc). */
+static int64_t (*throw_through_call)(int64_t n);
+
+static void prepare_throw(void) {
+  void* library = dlopen(bench_throw_so, RTLD_NOW);
+  void* symbol = library == NULL ? NULL : dlsym(library, "bench_throw_through_call");
+  if (symbol == NULL) bench_fail(dlerror());
+  throw_through_call = (int64_t (*)(int64_t))symbol;
+}
+
+static void thrown_through_call(int64_t n) {
+  if (throw_through_call(n) != n) bench_fail("another error was caught");
+}
+
 const bench_row bench_error_rows[] = {
     {"error", NULL, raise_and_take},
     {"error-make", NULL, make_plain},
     {"error-make-backtrace", NULL, make_with_backtrace},
     {"error-call", prepare_calls, through_call},
     {"error-call-object", prepare_calls, object_through_call},
+    {"error-throw", prepare_throw, thrown_through_call},
     {0},
 };

@@ -237,17 +237,3 @@ int TVMFFIErrorCreate(const TVMFFIByteArray* kind, const TVMFFIByteArray* messag
                       const TVMFFIByteArray* backtrace, TVMFFIObjectHandle* out) {
   return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace, NULL, NULL, out);
 }
-
-const TVMFFIByteArray* TVMFFIBacktrace(const char* filename, int lineno, const char* func,
-                                       int cross_ffi_boundary) {
-  tvmgo_thread* t = tvmgo_thread_get();
-  char* text = NULL;
-  (void)cross_ffi_boundary; /* one frame, the caller's own, is all that is told */
-  int n = filename == NULL ? asprintf(&text, "%s", "")
-                           : asprintf(&text, "  File \"%s\", line %d, in %s\n", filename, lineno,
-                                      func == NULL ? "?" : func);
-  free(t->backtrace_text);
-  t->backtrace_text = n < 0 ? NULL : text;
-  t->backtrace = (TVMFFIByteArray){n < 0 ? "" : text, n < 0 ? 0 : (size_t)n};
-  return &t->backtrace;
-}

@@ -230,14 +230,20 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   return 0;
 }
 
+enum { MAX_DEVICE_NAME = 40 }; /* "device_api." and it have room in a message, and in RuntimeEnabled */
+
 int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   if (spec == NULL || spec->struct_size < sizeof *spec)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "register device: %s",
                        spec == NULL ? "spec is NULL" : "set spec.struct_size to its size");
   if (!name_is_wellformed(spec->name))
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "register device: the name \"%s\" must be of a-z, 0-9 and _",
+                       "register device: the name \"%.99s\" must be of a-z, 0-9 and _",
                        spec->name == NULL ? "" : spec->name);
+  if (strlen(spec->name) > MAX_DEVICE_NAME)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "register device %.40s…: the name has %zu bytes, at most %d are allowed",
+                       spec->name, strlen(spec->name), MAX_DEVICE_NAME);
   if (spec->device_type < 1 || spec->device_type >= TVMGO_MAX_DEVICE_TYPE)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "register device %s: number %d is out of range: take a known one or a free "

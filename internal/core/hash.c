@@ -80,7 +80,8 @@ static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const c
 int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
   int32_t text = text_kind(v->type_index);
   TVMFFIByteArray bytes;
-  if (text != 0 && tvmgo_any_text(v, &bytes)) {
+  if (text != 0) {
+    if (!tvmgo_any_text(v, &bytes)) return tvmgo_check_value(v);
     *out = combine((uint64_t)text, hash_bytes(bytes.data, bytes.size));
     return 0;
   }
@@ -97,10 +98,8 @@ int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
 }
 
 int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
-  if (a->type_index == b->type_index && a->zero_padding == b->zero_padding &&
-      a->v_uint64 == b->v_uint64)
-    return 1;
   int32_t text = text_kind(a->type_index);
+  if (text == 0 && a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
   if (text != 0) {
     TVMFFIByteArray x, y;
     return text == text_kind(b->type_index) && tvmgo_any_text(a, &x) && tvmgo_any_text(b, &y) &&

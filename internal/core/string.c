@@ -84,6 +84,7 @@ int tvmgo_any_text(const TVMFFIAny* v, TVMFFIByteArray* out) {
     case kTVMFFIBytes:
       if (v->v_obj == NULL) return 0;
       *out = *TVMFFIBytesGetByteArrayPtr(v->v_obj);
+      if (out->data == NULL) *out = (TVMFFIByteArray){"", 0};
       return 1;
     case kTVMFFIRawStr:
       if (v->v_c_str == NULL) return 0;
@@ -93,7 +94,7 @@ int tvmgo_any_text(const TVMFFIAny* v, TVMFFIByteArray* out) {
     case kTVMFFIByteArrayPtr: {
       const TVMFFIByteArray* bytes = v->v_ptr;
       if (bytes == NULL || (bytes->data == NULL && bytes->size > 0)) return 0;
-      *out = *bytes;
+      *out = bytes->data == NULL ? (TVMFFIByteArray){"", 0} : *bytes;
       return 1;
     }
     default:
@@ -126,54 +127,60 @@ int TVMFFIBytesFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out) {
   return tvmgo_bytes_make(input->data, input->size, out);
 }
 
-static int own_null(const TVMFFIAny* view) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: a view of type %s holds a NULL pointer",
-                     tvmgo_type_name(view->type_index));
+/* Owned values have 0 in the bytes that their type does not use: hashes and comparisons read them. */
+static TVMFFIAny without_garbage(const TVMFFIAny* v) {
+  TVMFFIAny clean = {0};
+  clean.type_index = v->type_index;
+  switch (v->type_index) {
+    case kTVMFFINone:
+    case kTVMFFIUnchanged:
+      return clean;
+    case kTVMFFIBool:
+      clean.v_int64 = v->v_int64 != 0;
+      return clean;
+    case kTVMFFIDataType:
+      clean.v_dtype = v->v_dtype;
+      return clean;
+    case kTVMFFISmallStr:
+    case kTVMFFISmallBytes:
+      clean.small_str_len = v->small_str_len;
+      memcpy(clean.v_bytes, v->v_bytes, v->small_str_len);
+      return clean;
+    default:
+      clean.v_uint64 = v->v_uint64;
+      return clean;
+  }
 }
+
+static int malformed(void) { return tvmgo_raise_context("own value"); }
 
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
   if (any_view == NULL || out == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL",
                        out == NULL ? "out" : "the view");
   TVMFFIAny view = *any_view; /* out may be the same place */
+  if (tvmgo_check_value(&view) != 0) return malformed();
   if (view.type_index >= kTVMFFIStaticObjectBegin) {
-    if (view.v_obj == NULL) return own_null(&view);
     tvmgo_object_retain(view.v_obj);
-    *out = view;
+    *out = without_garbage(&view);
     return 0;
   }
   switch (view.type_index) {
-    case kTVMFFINone:
-    case kTVMFFIInt:
-    case kTVMFFIBool:
-    case kTVMFFIFloat:
-    case kTVMFFIOpaquePtr:
-    case kTVMFFIDataType:
-    case kTVMFFIDevice:
-    case kTVMFFIDLTensorPtr: /* nobody owns a bare DLTensor: it stays a view */
-    case kTVMFFISmallStr:
-    case kTVMFFISmallBytes:
-    case kTVMFFIUnchanged:
-      *out = view;
-      return 0;
     case kTVMFFIRawStr:
-      if (view.v_c_str == NULL) return own_null(&view);
       return tvmgo_string_make(view.v_c_str, strlen(view.v_c_str), out);
     case kTVMFFIByteArrayPtr: {
       const TVMFFIByteArray* bytes = view.v_ptr;
-      if (bytes == NULL) return own_null(&view);
       return tvmgo_bytes_make(bytes->data, bytes->size, out);
     }
     case kTVMFFIObjectRValueRef: {
       TVMFFIObject** slot = view.v_ptr;
-      if (slot == NULL) return own_null(&view);
       TVMFFIObject* taken = *slot;
       *slot = NULL;
       *out = tvmgo_any_object(taken);
       return 0;
     }
-    default:
-      return tvmgo_raise(TVMGO_TYPE_ERROR, "own value: no value has the type index %d",
-                         (int)view.type_index);
+    default: /* a bare DLTensor stays a view: nobody owns it */
+      *out = without_garbage(&view);
+      return 0;
   }
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_ALIGNMENT = 64 };
+enum { DATA_ALIGNMENT = 64, MAX_NDIM = 1024 };
 
 int tvmgo_dl_elements(const DLTensor* t, int64_t* out) {
   int64_t n = 1;
@@ -41,6 +41,8 @@ int tvmgo_dl_contiguous(const DLTensor* t) {
 
 static int check_dims(int32_t ndim, const int64_t* shape, const char* what) {
   if (ndim < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is negative: %d", what, (int)ndim);
+  if (ndim > MAX_NDIM)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d, more than %d", what, (int)ndim, MAX_NDIM);
   if (ndim > 0 && shape == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d, but shape is NULL", what, (int)ndim);
   return 0;
@@ -71,6 +73,18 @@ static int check_dtype(DLDataType t) {
   }
   return tvmgo_raise(TVMGO_VALUE_ERROR, "no memory can hold elements of dtype \"%s\" (%d bits, %d "
                      "lanes)", name, (int)t.bits, (int)t.lanes);
+}
+
+int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
+  if (check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
+  if (t->byte_offset > PTRDIFF_MAX || t->byte_offset > UINTPTR_MAX - (uintptr_t)t->data)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: byte_offset is %llu, which leads out of memory", what,
+                       (unsigned long long)t->byte_offset);
+  if (t->device.device_type <= 0 || t->device.device_id < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: there is no device of type %d and id %d: the CPU is type %d, id 0", what,
+                       (int)t->device.device_type, (int)t->device.device_id, (int)kDLCPU);
+  return 0;
 }
 
 static void compact_strides(const int64_t* shape, int32_t ndim, int64_t* strides) {

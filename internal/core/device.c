@@ -147,9 +147,10 @@ int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODev
 
 /* device_api.<name>(): the address of the device's table. */
 static int get_table(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_builtin* b = self;
   (void)args;
-  if (tvmgo_check_count("device_api", n, 0, 1) != 0) return -1; /* TVM passes allow_missing */
-  const TVMGODeviceAPI* api = tvmgo_device_api((int32_t)(intptr_t)self);
+  if (tvmgo_check_count(b->name, n, 0, 1) != 0) return -1; /* TVM passes allow_missing */
+  const TVMGODeviceAPI* api = tvmgo_device_api(b->flag);
   if (api == NULL) return -1;
   *result = tvmgo_any_ptr((void*)api);
   return 0;
@@ -276,9 +277,9 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   }
   char global[64];
   int len = snprintf(global, sizeof global, "device_api.%s", name);
-  TVMFFIObjectHandle f = NULL;
-  if (TVMFFIFunctionCreate((void*)(intptr_t)spec->device_type, get_table, NULL, &f) != 0) return -1;
-  rc = tvmgo_global_set(global, (size_t)len < sizeof global ? (size_t)len : sizeof global - 1, f, 1);
+  TVMFFIObject* f = tvmgo_builtin_new(global, get_table, spec->device_type);
+  if (f == NULL) return -1;
+  rc = tvmgo_global_set(global, (size_t)len, f, 1);
   tvmgo_object_release(f);
   return rc;
 }

@@ -57,6 +57,9 @@ typedef struct {
   int flag;
 } tvmgo_builtin;
 
+/* A function of ours under a name (copied) for its errors; owned, NULL with an error raised. */
+TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag);
+
 /* Names of things that others ask for: not NULL, empty or over-long, no zero byte inside. Raise an
  * error "op: what is ...". */
 enum { TVMGO_MAX_NAME = 65535 };

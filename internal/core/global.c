@@ -233,12 +233,21 @@ static int builtin_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny*
   return b->entry(self, args, n, result);
 }
 
-void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag) {
   TVMFFIObjectHandle f = NULL;
-  tvmgo_builtin* b = malloc(sizeof *b);
-  if (b != NULL) *b = (tvmgo_builtin){name, entry, flag};
-  if (b == NULL || TVMFFIFunctionCreate(b, builtin_call, free, &f) != 0 ||
-      tvmgo_global_set(name, strlen(name), f, 0) != 0) {
+  tvmgo_builtin* b = malloc(sizeof *b + strlen(name) + 1);
+  if (b == NULL) {
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  *b = (tvmgo_builtin){strcpy((char*)(b + 1), name), entry, flag};
+  if (TVMFFIFunctionCreate(b, builtin_call, free, &f) != 0) free(b);
+  return f;
+}
+
+void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+  TVMFFIObject* f = tvmgo_builtin_new(name, entry, flag);
+  if (f == NULL || tvmgo_global_set(name, strlen(name), f, 0) != 0) {
     fprintf(stderr, "tvmgo: cannot register the built-in %s\n", name);
     abort();
   }

@@ -108,8 +108,21 @@ static void test_names(TVMFunctionHandle f) {
   FAILS(TVMObjectTypeKey2Index(name, &index), "at most 65535");
   FAILS(TVMModLoadFromFile("x", name, &mod), "no loader");
   CHECK(strlen(TVMGetLastError()) < 1000);
+  FAILS(TVMModLoadFromFile(name, "so", &mod), "the path has 1048576 bytes, at most 4095");
+  FAILS(TVMModLoadFromFile(name, "bin", &mod), "the path has 1048576 bytes, at most 4095");
   OK(TVMFuncRemoveGlobal(name)); /* absent */
   free(name);
+}
+
+static void test_memory(void) {
+  static const int64_t shape[1] = {4};
+  DLDevice cpu = {kDLCPU, 0};
+  DLDataType none = {kDLFloat, 32, 0}, f32 = {kDLFloat, 32, 1};
+  void* out = &out;
+  FAILS(TVMDeviceAllocDataSpaceWithScope(cpu, 1, shape, none, NULL, &out), "0 lanes");
+  FAILS(TVMDeviceAllocDataSpaceWithScope(cpu, INT32_MAX, shape, f32, NULL, &out), "ndim is 2147483647, more than 1024");
+  FAILS(TVMDeviceAllocDataSpace(cpu, 64, (size_t)1 << 63, f32, &out), "alignment 9223372036854775808 is more than");
+  CHECK(out == NULL);
 }
 
 void test_bad_input(void) {
@@ -121,6 +134,7 @@ void test_bad_input(void) {
   test_results(of_library, object);
   test_arguments(object);
   test_names(object);
+  test_memory();
   OK(TVMFuncFree(of_library));
   OK(TVMFuncFree(of_callback));
   OK(TVMFuncFree(object));

@@ -100,6 +100,15 @@ static void test_zero_bytes(TVMFFIObjectHandle f) {
   CHECK(strong_count(f) == 1);
 }
 
+static void test_texts_of_elements(void) {
+  TVMFFIByteArray text = {longest, LONG}, huge = {longest, SIZE_MAX};
+  DLDataType t;
+  TVMFFIAny out = any_of(kTVMFFINone);
+  FAILS(TVMFFIDataTypeFromString(&text, &t), "ValueError", "nnnn\": unknown type"); /* not all of it is shown */
+  FAILS(TVMFFIStringFromByteArray(&huge, &out), "ValueError", "make string: 18446744073709551615 bytes");
+  FAILS(TVMFFIBytesFromByteArray(&huge, &out), "ValueError", "make bytes: 18446744073709551615 bytes");
+}
+
 static void test_addresses_and_devices(void) {
   FAILS(TVMFFIEnvModRegisterSystemLibSymbol("bad_name.null", NULL), "ValueError", "address is NULL");
   FAILS(TVMFFIEnvModRegisterSystemLibSymbol("", nothing), "ValueError", "empty");
@@ -123,6 +132,7 @@ void test_bad_names(void) {
   test_long(f);
   test_longest(f);
   test_zero_bytes(f);
+  test_texts_of_elements();
   test_addresses_and_devices();
   CHECK(strong_count(f) == 1);
   TVMFFIObjectDecRef(f);

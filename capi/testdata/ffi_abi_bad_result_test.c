@@ -1,4 +1,6 @@
 /* The tvm-ffi C ABI: callbacks that answer what the ABI does not allow, and calls that cannot be made. */
+#include <tvm/ffi/extra/c_env_api.h>
+
 #include "ffi_abi_test.h"
 
 static TVMFFIAny answer;
@@ -104,9 +106,23 @@ static void test_once(void) {
   FAILS(TVMFFIHandleDeinitOnce(&handle, deinit_fails), "RuntimeError", "without raising an error");
 }
 
+/* The kernel of a library is called the same way. */
+static void test_library_function(void) {
+  TVMFFIAny lib, f;
+  OK(TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_bad_result_respond", respond));
+  OK(call_global("ffi.SystemLib", NULL, 0, &lib));
+  OK(CALL("ffi.ModuleGetFunction", &f, lib, text_view("bad_result_respond"), int_view(0)));
+  NEED(f.type_index == kTVMFFIFunction);
+  test_answers(f.v_obj, 0);
+  test_codes(f.v_obj, 0);
+  drop(&f);
+  drop(&lib);
+}
+
 void test_bad_results(void) {
   TVMFFIObjectHandle f = NULL;
   OK(TVMFFIFunctionCreate(NULL, respond, NULL, &f));
+  test_library_function();
   for (int inlined = 0; inlined < 2; inlined++) {
     test_answers(f, inlined);
     test_codes(f, inlined);

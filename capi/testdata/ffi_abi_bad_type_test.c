@@ -109,7 +109,7 @@ static void test_errors_and_numbers(void) {
   CHECK(TVMFFIBigIntGetContentByteArray(&big).data == NULL);
   big = ptr_view(kTVMFFIBigInt, array.v_obj);
   CHECK(TVMFFIBigIntGetContentByteArray(&big).data == NULL);
-  FAILS(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, NULL, &out), "ValueError", "the handle is NULL");
+  FAILS(TVMFFIObjectCreateOpaque(&value, kTVMFFIArray, NULL, &out), "RuntimeError", "type index 71 is not allowed");
   FAILS(TVMFFIEnvSetStream(-1, 0, &out, NULL), "ValueError", "type -1");
   FAILS(TVMFFIEnvSetStream(kDLCUDA, -1, &out, NULL), "ValueError", "id -1");
   drop(&array);

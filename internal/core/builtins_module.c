@@ -31,6 +31,7 @@ static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out)
 /* Tells files apart by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other
  * suffix is the business of a registered loader. */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out) {
+  if (strlen(path) > 0 && tvmgo_check_path("load module", path) != 0) return -1;
   const char* dot = strrchr(path, '.');
   if (dot != NULL && strchr(dot, '/') != NULL) dot = NULL; /* a folder's, not the file's */
   const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;

@@ -64,6 +64,7 @@ TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int 
  * error "op: what is ...". */
 enum { TVMGO_MAX_NAME = 65535 };
 int tvmgo_check_name(const char* op, const char* what, const TVMFFIByteArray* name);
+int tvmgo_check_path(const char* op, const char* path);
 int tvmgo_check_cname(const char* op, const char* what, const char* name);
 
 /* Checks of arguments for built-ins: raise an error that names the function and return -1. */

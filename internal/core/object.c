@@ -125,8 +125,6 @@ int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(v
                        "create opaque object: type index %d is not allowed, use "
                        "kTVMFFIOpaquePyObject (%d)",
                        (int)type_index, (int)kTVMFFIOpaquePyObject);
-  if (handle == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "create opaque object: the handle is NULL");
   opaque_object* o = tvmgo_object_new(sizeof *o, type_index, opaque_delete);
   if (o == NULL) return -1;
   o->cell.handle = handle;

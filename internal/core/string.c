@@ -31,7 +31,8 @@ static int make(const char* op, int32_t small_index, int32_t heap_index, const c
     *out = made;
     return 0;
   }
-  if (size > PTRDIFF_MAX - sizeof(text_object) - 1) return tvmgo_raise_oom();
+  if (size > PTRDIFF_MAX - sizeof(text_object) - 1)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes are more than memory can hold", op, size);
   text_object* t = tvmgo_object_new_uninit(sizeof *t + size + 1, heap_index,
                                            tvmgo_object_plain_deleter);
   if (t == NULL) return -1;

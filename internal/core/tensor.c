@@ -39,7 +39,7 @@ int tvmgo_dl_contiguous(const DLTensor* t) {
   return 1;
 }
 
-static int check_dims(int32_t ndim, const int64_t* shape, const char* what) {
+int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what) {
   if (ndim < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is negative: %d", what, (int)ndim);
   if (ndim > MAX_NDIM)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d, more than %d", what, (int)ndim, MAX_NDIM);
@@ -50,7 +50,7 @@ static int check_dims(int32_t ndim, const int64_t* shape, const char* what) {
 
 int tvmgo_dl_check(const DLTensor* t, const char* what) {
   if (t == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is NULL", what);
-  if (check_dims(t->ndim, t->shape, what) != 0) return -1;
+  if (tvmgo_dl_check_dims(t->ndim, t->shape, what) != 0) return -1;
   size_t bytes;
   if (tvmgo_dl_bytes(t, &bytes) != 0) return tvmgo_raise_context("%s", what);
   if (t->data == NULL && bytes > 0)
@@ -133,7 +133,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   static const char op[] = "allocate tensor";
   size_t nbytes;
   DLTensor dl = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
-  if (check_dims(ndim, shape, op) != 0) return NULL;
+  if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
   if (check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
     tvmgo_raise_context(op);
     return NULL;
@@ -188,7 +188,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
 }
 
 tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)(void*)) {
-  if (check_dims(dl->ndim, dl->shape, "wrap tensor") != 0) return NULL;
+  if (tvmgo_dl_check_dims(dl->ndim, dl->shape, "wrap tensor") != 0) return NULL;
   tvmgo_tensor* t = tensor_alloc(dl, 0);
   if (t == NULL) return NULL;
   t->owner = owner;
@@ -226,7 +226,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
   dl.shape = (int64_t*)shape;
   dl.strides = (int64_t*)strides;
   size_t need, have;
-  if (check_dims(ndim, shape, op) != 0) return NULL;
+  if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
   if (check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
       span_bytes(&source->dl, &have) != 0) {
     tvmgo_raise_context(op);

@@ -105,8 +105,8 @@ static void test_texts_of_elements(void) {
   DLDataType t;
   TVMFFIAny out = any_of(kTVMFFINone);
   FAILS(TVMFFIDataTypeFromString(&text, &t), "ValueError", "nnnn\": unknown type"); /* not all of it is shown */
-  FAILS(TVMFFIStringFromByteArray(&huge, &out), "ValueError", "make string: 18446744073709551615 bytes");
-  FAILS(TVMFFIBytesFromByteArray(&huge, &out), "ValueError", "make bytes: 18446744073709551615 bytes");
+  FAILS(TVMFFIStringFromByteArray(&huge, &out), "MemoryError", "make string: 18446744073709551615 bytes");
+  FAILS(TVMFFIBytesFromByteArray(&huge, &out), "MemoryError", "make bytes: 18446744073709551615 bytes");
 }
 
 static void test_addresses_and_devices(void) {

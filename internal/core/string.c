@@ -32,7 +32,7 @@ static int make(const char* op, int32_t small_index, int32_t heap_index, const c
     return 0;
   }
   if (size > PTRDIFF_MAX - sizeof(text_object) - 1)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes are more than memory can hold", op, size);
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than memory can hold", op, size);
   text_object* t = tvmgo_object_new_uninit(sizeof *t + size + 1, heap_index,
                                            tvmgo_object_plain_deleter);
   if (t == NULL) return -1;
@@ -153,19 +153,12 @@ static TVMFFIAny without_garbage(const TVMFFIAny* v) {
   }
 }
 
-static int malformed(void) { return tvmgo_raise_context("own value"); }
-
-int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
+static __attribute__((noinline)) int own(const TVMFFIAny* any_view, TVMFFIAny* out) {
   if (any_view == NULL || out == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL",
                        out == NULL ? "out" : "the view");
   TVMFFIAny view = *any_view; /* out may be the same place */
-  if (tvmgo_check_value(&view) != 0) return malformed();
-  if (view.type_index >= kTVMFFIStaticObjectBegin) {
-    tvmgo_object_retain(view.v_obj);
-    *out = without_garbage(&view);
-    return 0;
-  }
+  if (tvmgo_check_value(&view) != 0) return tvmgo_raise_context("own value");
   switch (view.type_index) {
     case kTVMFFIRawStr:
       return tvmgo_string_make(view.v_c_str, strlen(view.v_c_str), out);
@@ -181,7 +174,26 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
       return 0;
     }
     default: /* a bare DLTensor stays a view: nobody owns it */
+      if (tvmgo_any_is_object(&view)) tvmgo_object_retain(view.v_obj);
       *out = without_garbage(&view);
       return 0;
   }
+}
+
+/* Objects and numbers go the short way, members one by one: that is how callers wrote them. */
+int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
+  if (TVMGO_UNLIKELY(any_view == NULL || out == NULL)) return own(any_view, out);
+  int32_t type = any_view->type_index;
+  TVMFFIObject* obj = any_view->v_obj;
+  if (type >= kTVMFFIStaticObjectBegin) {
+    if (TVMGO_UNLIKELY(!tvmgo_may_be_object(obj) || obj->type_index != type))
+      return own(any_view, out);
+    tvmgo_object_retain(obj);
+  } else if (type != kTVMFFIInt && type != kTVMFFIFloat) {
+    return own(any_view, out);
+  }
+  out->type_index = type;
+  out->zero_padding = 0;
+  out->v_obj = obj;
+  return 0;
 }

@@ -10,8 +10,7 @@ static int null(const TVMFFIAny* v) {
 
 int tvmgo_check_object(const TVMFFIAny* v) {
   if (v->v_obj == NULL) return null(v);
-  uintptr_t address = (uintptr_t)v->v_obj;
-  if (address < 4096 || address % _Alignof(TVMFFIObject) != 0)
+  if (!tvmgo_may_be_object(v->v_obj))
     return tvmgo_raise(TVMGO_TYPE_ERROR, "a value of type %s holds %p, where no object can be",
                        tvmgo_type_name(v->type_index), (void*)v->v_obj);
   int32_t is = v->v_obj->type_index;

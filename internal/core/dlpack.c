@@ -17,18 +17,22 @@ static void release_versioned(void* owner) {
 static int from_dlpack(const DLTensor* dl, void* owner, void (*release)(void*), int32_t alignment,
                        int32_t contiguous, TVMFFIObjectHandle* out) {
   static const char op[] = "take DLPack tensor";
-  if (tvmgo_dl_check(dl, op) != 0) return -1;
+  if (tvmgo_dl_check(dl, op) != 0 || tvmgo_dl_check_place(dl, op) != 0) return -1;
   if (alignment < 0 || (alignment & (alignment - 1)) != 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: alignment %d is not a power of two", op,
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: require_alignment is %d, which is not a power of two", op,
                        (int)alignment);
   uintptr_t address = (uintptr_t)dl->data;
   if (dl->device.device_type == kDLCPU) address += dl->byte_offset;
   if (alignment > 0 && address % (uintptr_t)alignment != 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: data at %p is not aligned to %d bytes: copy it to aligned memory", op,
-                       (void*)address, (int)alignment);
+                       "%s: data at %p is aligned to %llu bytes, not aligned to %d bytes as "
+                       "require_alignment demands: copy it to aligned memory",
+                       op, (void*)address, (unsigned long long)(address & -address), (int)alignment);
   if (contiguous && !tvmgo_dl_contiguous(dl))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is not contiguous: copy it first", op);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: the tensor is not contiguous, as require_contiguous demands: copy it first",
+                       op);
   tvmgo_tensor* t = tvmgo_tensor_wrap(dl, owner, release);
   if (t == NULL) return -1;
   *out = t;
@@ -124,6 +128,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DLTensor* prot
   if (prototype == NULL || (prototype->ndim > 0 && prototype->strides == NULL))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is NULL", op,
                        prototype == NULL ? "the prototype" : "the prototype's strides");
+  if (tvmgo_dl_check(prototype, op) != 0) return -1;
   tvmgo_tensor* t = tvmgo_tensor_wrap(prototype, source, tvmgo_object_release);
   if (t == NULL) return -1;
   tvmgo_object_retain(source);

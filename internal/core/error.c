@@ -44,6 +44,7 @@ static struct {
 
 static void update_backtrace(TVMFFIObjectHandle self, const TVMFFIByteArray* text, int32_t mode) {
   if (self == NULL || text == NULL || self == (void*)&oom_error) return;
+  if ((text->data == NULL && text->size > 0) || text->size > PTRDIFF_MAX / 4) return;
   error_object* e = self;
   size_t keep = mode == kTVMFFIBacktraceUpdateModeAppend ? e->cell.backtrace.size : 0;
   char* b = malloc(keep + text->size + 1);
@@ -67,6 +68,8 @@ static TVMFFIByteArray put(char** at, const char* text, size_t size) {
 
 TVMFFIObject* tvmgo_error_new(const char* kind, size_t kind_len, const char* message,
                               size_t message_len, const char* backtrace, size_t backtrace_len) {
+  if (kind_len > PTRDIFF_MAX / 4 || message_len > PTRDIFF_MAX / 4 || backtrace_len > PTRDIFF_MAX / 4)
+    return NULL;
   error_object* e = malloc(sizeof *e + kind_len + 1 + message_len + 1 + backtrace_len + 1);
   if (e == NULL) return NULL;
   memset(e, 0, sizeof *e);
@@ -218,7 +221,8 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray* kind,
                                               TVMFFIObjectHandle extra_context,
                                               TVMFFIObjectHandle* out) {
   if (out == NULL || bad_text(kind) || bad_text(message) ||
-      (backtrace != NULL && bad_text(backtrace)))
+      (backtrace != NULL && bad_text(backtrace)) ||
+      (cause_chain != NULL && ((TVMFFIObject*)cause_chain)->type_index != kTVMFFIError))
     return -1;
   TVMFFIObject* e = tvmgo_error_new(kind->data, kind->size, message->data, message->size,
                                     backtrace == NULL ? NULL : backtrace->data,

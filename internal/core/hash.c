@@ -55,8 +55,10 @@ static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const c
   return -1;
 }
 
-/* The hash that the type of an object registered; else that of its address. */
+/* The hash that the type of an object registered; else that of its address. What should be a text and is
+ * none is an error. */
 int tvmgo_custom_hash(const TVMFFIAny* v, uint64_t* out) {
+  if (tvmgo_text_kind(v->type_index) != 0 && tvmgo_check_value(v) != 0) return -1;
   TVMFFIAny custom;
   int64_t h = v->v_int64;
   if (tvmgo_type_attr_get(&tvmgo_column_any_hash, v->type_index, &custom) &&

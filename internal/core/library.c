@@ -272,9 +272,7 @@ static int load_blob(tvmgo_module* library, tvmgo_module** out) {
 int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
                       tvmgo_module** out) {
   *out = NULL;
-  if (path == NULL || path[0] == 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "load module: the path is %s",
-                       path == NULL ? "NULL" : "empty");
+  if (tvmgo_check_path("load module", path) != 0) return -1;
   tvmgo_image* image = NULL;
   if (tvmgo_image_open(path, bytes, nbytes, flags, &image) != 0) return -1;
   if (image->generation == TVMGO_GENERATION_V21) {

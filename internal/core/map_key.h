@@ -64,7 +64,7 @@ static inline int tvmgo_map_key_hash(const tvmgo_map_key* key, uint64_t* out) {
                               tvmgo_hash_bytes(key->bytes.data, key->bytes.size));
     return 0;
   }
-  if (v->type_index >= kTVMFFIStaticObjectBegin) return tvmgo_custom_hash(v, out);
+  if (v->type_index >= kTVMFFIRawStr) return tvmgo_custom_hash(v, out);
   *out = tvmgo_hash_combine((uint64_t)v->type_index, v->v_uint64);
   return 0;
 }
@@ -72,8 +72,8 @@ static inline int tvmgo_map_key_hash(const tvmgo_map_key* key, uint64_t* out) {
 /* 1, 0, or -1 with an error when the equality that the type registered fails. */
 static inline int tvmgo_map_key_equal(const tvmgo_map_key* key, const TVMFFIAny* other) {
   const TVMFFIAny* v = key->any;
-  if (v->type_index == other->type_index && v->zero_padding == other->zero_padding &&
-      v->v_uint64 == other->v_uint64)
+  if (v->type_index == other->type_index && v->v_uint64 == other->v_uint64 &&
+      (key->text == 0 || v->small_str_len == other->small_str_len))
     return 1;
   if (key->text != 0) {
     TVMFFIByteArray bytes;

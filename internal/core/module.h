@@ -61,6 +61,11 @@ int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* 
 /* Replaces the imports by an Array of Module (consumed) that is known to hold no cycle. */
 void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* imports);
 
+/* Whether an object of type Module was made by tvmgo_module_new: others have their own layout. */
+int tvmgo_module_is_ours(const void* object);
+/* A handle that must be a module of ours; raises an error "op: what must be ...". */
+int tvmgo_module_need(const void* handle, const char* op, const char* what);
+
 /* Own functions first, then imports depth first when query_imports. *out = NULL when absent. */
 int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int query_imports,
                               TVMFFIObject** out);

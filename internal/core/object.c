@@ -46,16 +46,24 @@ int tvmgo_object_promote(void* obj) {
   return 0;
 }
 
+/* An object that only weak references keep can still be told from a live one. */
+static int is_live(const char* op, TVMFFIObjectHandle obj) {
+  if (obj == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the handle is NULL", op);
+  if ((uint32_t)__atomic_load_n(&((TVMFFIObject*)obj)->combined_ref_count, __ATOMIC_RELAXED) != 0)
+    return 0;
+  return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                     "%s: the object at %p is dead: it was released more often than retained", op,
+                     obj);
+}
+
 int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
-  if (obj == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "retain object: the handle is NULL");
+  if (is_live("retain object", obj) != 0) return -1;
   tvmgo_object_retain(obj);
   return 0;
 }
 
 int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
-  if (obj == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "release object: the handle is NULL");
+  if (is_live("release object", obj) != 0) return -1;
   tvmgo_object_release(obj);
   return 0;
 }

@@ -124,12 +124,7 @@ BUILTIN(get_function) {
 
 static int implements_in(void* ctx, tvmgo_module* m) {
   const TVMFFIByteArray* name = ctx;
-  if (m->cls->implements != NULL) return m->cls->implements(m, name->data, name->size);
-  TVMFFIObject* f = NULL;
-  if (tvmgo_module_get_function(m, name->data, name->size, 0, &f) != 0)
-    tvmgo_object_release(tvmgo_error_take());
-  tvmgo_object_release(f);
-  return f != NULL;
+  return tvmgo_module_implements(m, name->data, name->size);
 }
 
 BUILTIN(implements_function) {

@@ -219,7 +219,8 @@ static int open_checked(tvmgo_elf* elf, const struct stat* file, const char* pat
   tvmgo_mapping* m = tvmgo_mapping_new(elf, file);
   if (m == NULL) return -1;
   m->is_direct = !private;
-  m->is_shareable = !private && !elf->is_stateful;
+  m->is_kept = elf->registers_globals;
+  m->is_shareable = m->is_kept || (!private && !elf->is_stateful);
   if (tvmgo_mapping_enter(&m) == 0) {
     if (open_mapping(m, elf, path) != 0) {
       tvmgo_mapping_release(m);

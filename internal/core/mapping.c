@@ -70,9 +70,10 @@ void tvmgo_mapping_leave_file(tvmgo_mapping* m) {
 }
 
 void tvmgo_mapping_settle(tvmgo_mapping* m) {
-  tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
+  if (!m->is_kept) tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
   pthread_mutex_lock(&tvmgo_mapping_lock);
   m->is_open = 1;
+  m->refs += (size_t)m->is_kept; /* that of the process */
   pthread_mutex_unlock(&tvmgo_mapping_lock);
 }
 

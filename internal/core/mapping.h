@@ -23,6 +23,8 @@ typedef struct tvmgo_mapping {
   int is_open;                /* open and bound: may be shared */
   int is_direct;              /* the file itself, not a copy */
   int is_shareable;           /* keeps no state of a module */
+  int is_kept;                /* never closed: what it registered points into it, and its constructors
+                               * must not run twice; so every load shares it */
 
   void* handle;               /* of dlopen */
   tvmgo_elf_copy copy;        /* fd -1 unless a memory file is kept */

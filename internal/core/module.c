@@ -154,6 +154,36 @@ int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int
   return 0;
 }
 
+int tvmgo_module_implements(tvmgo_module* m, const char* name, size_t len) {
+  if (m->cls->implements != NULL) return m->cls->implements(m, name, len);
+  TVMFFIObject* f = NULL;
+  if (tvmgo_module_get_function(m, name, len, 0, &f) != 0)
+    tvmgo_object_release(tvmgo_error_take());
+  tvmgo_object_release(f);
+  return f != NULL;
+}
+
+typedef struct {
+  const char* name;
+  size_t len;
+  int doc;
+  TVMFFIAny* out;
+} description;
+
+/* Stops at the module that a look-up of the function would stop at. */
+static int describe_in(void* ctx, tvmgo_module* m) {
+  const description* d = ctx;
+  if (m->cls->metadata != NULL && m->cls->metadata(m, d->name, d->len, d->doc, d->out) != 0)
+    return -1;
+  return d->out->type_index != kTVMFFINone || tvmgo_module_implements(m, d->name, d->len);
+}
+
+int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
+  description d = {name, len, doc, out};
+  *out = tvmgo_any_none();
+  return tvmgo_module_walk(m, describe_in, &d) < 0 ? -1 : 0;
+}
+
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
   if (m->cls->function_names != NULL) return m->cls->function_names(m, out);
   *out = tvmgo_array_new(NULL, 0);

@@ -18,6 +18,7 @@ typedef struct {
   /* Owned function, or *out = NULL when there is none of this name (no error). */
   int (*get_function)(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out);
   int (*implements)(tvmgo_module* m, const char* name, size_t len); /* NULL: asks get_function */
+  /* Owned text, or None when there is none. */
   int (*metadata)(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out);
   int (*function_names)(tvmgo_module* m, TVMFFIObject** out); /* Array of Str, owned */
   int (*write_formats)(tvmgo_module* m, TVMFFIObject** out);  /* Array of Str, owned */
@@ -69,6 +70,11 @@ int tvmgo_module_need(const void* handle, const char* op, const char* what);
 /* Own functions first, then imports depth first when query_imports. *out = NULL when absent. */
 int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int query_imports,
                               TVMFFIObject** out);
+/* Whether m itself has a function of this name. */
+int tvmgo_module_implements(tvmgo_module* m, const char* name, size_t len);
+/* Metadata (or doc) of the function that a look-up through the imports finds: an owned text, or None
+ * when there is none. */
+int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out);
 int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep);
 int tvmgo_module_clear_imports(tvmgo_module* m);
 /* Array of Module, owned: a snapshot. */

@@ -128,7 +128,7 @@ def computes(versioned):
     """A function of a loaded module reads and writes numpy's own memory."""
     f = lib.get_function(lib.load(path), "addone")
     a, out = abi.aligned(np.arange(1024, dtype=np.float32)), abi.aligned(np.zeros(1024, np.float32))
-    x, y = wrap(lend(a, versioned), versioned), wrap(lend(out, versioned), versioned)
+    x, y = (wrap(lend(n, versioned), versioned, alignment=64, contiguous=1) for n in (a, out))
     for offset in (0, 5):
         a[...] = np.arange(1024) + offset
         f(x, y)

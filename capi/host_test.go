@@ -3,7 +3,6 @@ package main_test
 import (
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,17 +46,6 @@ func TestHost_OpensLibraryLocally(t *testing.T) {
 			l.runOK(t, env, host, l.library(), "vadd", file)
 		}
 	}
-}
-
-// Go's runtime takes some signals; the host's handlers and defaults stay in force.
-func TestHost_SignalHandlersStay(t *testing.T) {
-	t.Parallel()
-	l, host := newLab(t), dlopenHost(t)
-	file := l.modern("gpu_opencl")
-	for _, when := range []string{"before", "after", "ignored"} {
-		l.runOK(t, nil, host, l.library(), "signals", file, when)
-	}
-	require.Equal(t, syscall.SIGINT, l.run(t, nil, host, l.library(), "signals", file, "none").signal)
 }
 
 func TestHost_LeavesWhileThreadsWork(t *testing.T) {

@@ -62,21 +62,7 @@ func TestHost_LeavesWhileThreadsWork(t *testing.T) {
 func TestHammer(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "hammer_test", "hammer_test.c", l.linked()...)
-	files := []string{l.modern("addone_llvm"), l.modern("multi_llvm"), l.modern("multi_c"), l.classic("addone_llvm"),
-		l.classic("multi_llvm"), l.modern("multi_c_now")}
-	for _, c := range []struct {
-		name  string
-		files []string
-		env   []string
-	}{
-		{"threads", files, nil},
-		{"threads", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
-		{"short", files[1:2], nil},
-		{"cycles", files, nil},
-		{"cycles", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
-	} {
-		t.Run(strings.Join(append([]string{c.name}, c.env...), "/"), func(t *testing.T) {
-			l.runOK(t, c.env, append([]string{program, c.name, l.modern("gpu_opencl")}, c.files...)...)
-		})
+	for _, env := range [][]string{nil, {"TVMGO_PRIVATE_LOAD=1"}} {
+		l.runOK(t, env, append([]string{program, l.modern("gpu_opencl")}, l.computing()...)...)
 	}
 }

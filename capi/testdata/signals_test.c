@@ -297,6 +297,7 @@ static void on_thread(void* (*body)(void*)) {
 
 static void send_all(void) {
   raise_all("the main thread");
+  if (failures != 0) return; /* what follows waits for handlers */
   kill_all();
   timers_and_children();
   on_thread(stay_out);

@@ -5,6 +5,7 @@ Each function of each file is run on numpy arrays and must give what Apache TVM 
 
 import os
 import sys
+import traceback
 
 import numpy as np
 
@@ -67,9 +68,27 @@ def classic(path):
     lib.check_classic(lib.TVMFuncFree(f))
 
 
+def forked(path):
+    """As multiprocessing does it: the child computes with what its parent loaded, and loads nothing."""
+    f = lib.get_function(lib.load(path), "addone")
+    child = os.fork()
+    if child == 0:
+        try:
+            check("addone", f)
+            e = abi.fails(abi.FFIError, "after fork only exec is safe", lib.load, path)
+            assert path in e.message and e.kind == "RuntimeError", e
+            abi.fails(abi.ClassicError, "after fork only exec is safe", lib.load_classic, path)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 for path in files:
     modern(path)
     classic(path)
+    forked(path)
 e = abi.fails(abi.FFIError, "missing.so", lib.load, "missing.so")
 assert e.message.startswith("load missing.so: "), e
 abi.fails(abi.ClassicError, "missing.so", lib.load_classic, "missing.so")

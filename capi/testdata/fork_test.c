@@ -220,7 +220,7 @@ static void be_child_of_loaders(TVMModuleHandle module) {
 }
 
 static void loads(void) {
-  enum { THREADS = 4, FORKS = 200 };
+  enum { THREADS = 3, FORKS = 200 };
   pthread_t threads[THREADS];
   TVMModuleHandle module = NULL;
   OK(TVMModLoadFromFile(file, "", &module));

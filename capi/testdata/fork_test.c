@@ -194,6 +194,43 @@ static void busy(void) {
   OK(TVMModFree(module));
 }
 
+/* ---- the system library ---- */
+
+/* What a linked-in module carries is read by Go, when it is first asked for; this is cut short. */
+static void ask_system_lib(const char* prefix, const char* text) {
+  TVMFunctionHandle f = NULL;
+  TVMValue arg = {.v_str = prefix}, ret;
+  int code = kTVMStr, ret_code;
+  OK(TVMFuncGetGlobal("runtime.SystemLib", &f));
+  CHECK(TVMFuncCall(f, &arg, &code, 1, &ret, &ret_code) == -1);
+  if (strstr(TVMGetLastError(), text) == NULL) FAIL("\"%s\" instead of \"%s\"", TVMGetLastError(), text);
+  OK(TVMFuncFree(f));
+}
+
+static const char forked[] = "after fork only exec is safe: this process was made by fork, and reading";
+
+static void register_system_lib(void) {
+  static const char blob[16] = {100}; /* 100 bytes that are not there */
+  CHECK(TVMBackendRegisterSystemLibSymbol("a___tvm_ffi__library_bin", (void*)blob) == 0);
+}
+
+static void system_lib(void) {
+  register_system_lib();
+  for (int i = 0; i < 2; i++) { /* before and after Go was entered */
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      ask_system_lib("a_", forked);
+      ask_system_lib("a_", forked);
+      fflush(stdout);
+      _exit(failures != 0);
+    }
+    wait_for(child);
+    ask_system_lib("a_", "blob");
+  }
+}
+
 /* ---- loading meanwhile ---- */
 
 static void* load(void* arg) {
@@ -213,6 +250,7 @@ static void* load(void* arg) {
 static void be_child_of_loaders(TVMModuleHandle module) {
   alarm(20);
   refuse_load();
+  ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
   use(module);
   OK(TVMModFree(module));
   enter_go("after fork only exec is safe");
@@ -223,6 +261,7 @@ static void loads(void) {
   enum { THREADS = 3, FORKS = 200 };
   pthread_t threads[THREADS];
   TVMModuleHandle module = NULL;
+  register_system_lib();
   OK(TVMModLoadFromFile(file, "", &module));
   for (int i = 0; i < THREADS; i++)
     if (pthread_create(&threads[i], NULL, load, i == 0 ? (void*)carrier : NULL) != 0) exit(2);
@@ -240,38 +279,6 @@ static void loads(void) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   use(module);
   OK(TVMModFree(module));
-}
-
-/* ---- the system library ---- */
-
-/* What a linked-in module carries is read by Go, when it is first asked for; this is cut short. */
-static void ask_system_lib(const char* prefix, const char* text) {
-  TVMFunctionHandle f = NULL;
-  TVMValue arg = {.v_str = prefix}, ret;
-  int code = kTVMStr, ret_code;
-  OK(TVMFuncGetGlobal("runtime.SystemLib", &f));
-  CHECK(TVMFuncCall(f, &arg, &code, 1, &ret, &ret_code) == -1);
-  if (strstr(TVMGetLastError(), text) == NULL) FAIL("\"%s\" instead of \"%s\"", TVMGetLastError(), text);
-  OK(TVMFuncFree(f));
-}
-
-static void system_lib(void) {
-  static const char blob[16] = {100}; /* 100 bytes that are not there */
-  static const char reason[] = "after fork only exec is safe: this process was made by fork, and reading";
-  CHECK(TVMBackendRegisterSystemLibSymbol("a___tvm_ffi__library_bin", (void*)blob) == 0);
-  for (int i = 0; i < 2; i++) { /* before and after Go was entered */
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      ask_system_lib("a_", reason);
-      ask_system_lib("a_", reason);
-      fflush(stdout);
-      _exit(failures != 0);
-    }
-    wait_for(child);
-    ask_system_lib("a_", "blob");
-  }
 }
 
 static void exec_child(char** argv) {

@@ -81,6 +81,15 @@ static DLTensor shown(TVMFFIObjectHandle obj) {
   return dl;
 }
 
+/* Whether the memory came as read-only, to the tensor itself or to the one that it is a view of. The
+ * first generation has no place to say so. */
+static int is_read_only(const tvmgo_tensor* t) {
+  while (t->release == tvmgo_object_release && ((TVMFFIObject*)t->owner)->type_index == kTVMFFITensor)
+    t = t->owner;
+  return t->release == release_versioned &&
+         (((DLManagedTensorVersioned*)t->owner)->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+}
+
 static void delete_legacy(DLManagedTensor* m) {
   tvmgo_object_release(m->manager_ctx);
   free(m);
@@ -112,6 +121,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersio
   DLManagedTensorVersioned* m = calloc(1, sizeof *m);
   if (m == NULL) return tvmgo_raise_oom();
   m->version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  m->flags = is_read_only(from) ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   m->dl_tensor = shown(from);
   m->manager_ctx = from;
   m->deleter = delete_versioned;

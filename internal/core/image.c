@@ -286,10 +286,12 @@ static int open_bytes(const char* name, const void* bytes, size_t size, tvmgo_im
 int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
                      tvmgo_image** out) {
   *out = NULL;
-  if (bytes != NULL) return open_bytes(name == NULL ? "bytes" : name, bytes, nbytes, out);
-  if (name == NULL || name[0] == 0)
+  if (bytes != NULL && name == NULL) name = "bytes";
+  if (name == NULL || (name[0] == 0 && bytes == NULL))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "load: the path is %s: give the path of a library",
                        name == NULL ? "NULL" : "empty");
+  if (tvmgo_enter_loader(name) != 0) return -1;
+  if (bytes != NULL) return open_bytes(name, bytes, nbytes, out);
   char* path = path_of(name);
   if (path == NULL) return -1;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;

@@ -87,9 +87,11 @@ void tvmgo_mapping_release(tvmgo_mapping* m) {
   }
   pthread_mutex_unlock(&tvmgo_mapping_lock);
   if (!last) return;
-  if (m->handle != NULL) dlclose(m->handle);
+  if (tvmgo_can_enter_loader()) {
+    if (m->handle != NULL) dlclose(m->handle);
+    while (m->num_origin > 0) dlclose(m->origin[--m->num_origin]);
+  }
   tvmgo_elf_copy_close(&m->copy);
-  while (m->num_origin > 0) dlclose(m->origin[--m->num_origin]);
   if (m->is_open) tvmgo_live_add(TVMGO_LIVE_MAPPINGS, -1);
   free(m->origin);
   free(m);

@@ -115,6 +115,7 @@ static int load_root(const char* prefix, tvmgo_module* library, tvmgo_module** r
     *root = library;
     return 0;
   }
+  if (tvmgo_enter_go("reading the modules that the system library carries") != 0) return -1;
   return tvmgo_blob_load(library, blob, tvmgo_address_extent(blob), legacy, root);
 }
 

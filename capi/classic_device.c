@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { DATA_ALIGNMENT = 64 };
+enum { DATA_ALIGNMENT = 64, MAX_ALIGNMENT = 1 << 30 };
 
 static DLDevice device_of(int device_type, int device_id) {
   return (DLDevice){(DLDeviceType)device_type, device_id};
@@ -67,6 +67,9 @@ static int alloc_flat(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, si
   if (alignment == 0) alignment = DATA_ALIGNMENT;
   if ((alignment & (alignment - 1)) != 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: alignment %zu is not a power of two", op, alignment);
+  if (alignment > MAX_ALIGNMENT)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: alignment %zu is more than %d", op, alignment,
+                       MAX_ALIGNMENT);
   return api->alloc_data_space(api, dev, nbytes, alignment, hint, out);
 }
 
@@ -86,9 +89,7 @@ int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shap
   DLTensor t = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
   if (classic_need(out_data, op, "out_data") != 0) return -1;
   *out_data = NULL;
-  if (ndim < 0 || (ndim > 0 && shape == NULL))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d and shape is %s", op, ndim,
-                       shape == NULL ? "NULL" : "not");
+  if (tvmgo_dl_check_dims(ndim, shape, op) != 0 || tvmgo_dl_check_place(&t, op) != 0) return -1;
   if (tvmgo_dl_bytes(&t, &nbytes) != 0) return tvmgo_raise_context("%s", op);
   const TVMGODeviceAPI* api = api_of(dev.device_type, op);
   if (api == NULL) return -1;

@@ -9,6 +9,7 @@ int classic_need_object(const void* handle, int32_t type_index, const char* op) 
                        "%s: the %s handle is NULL: check the call that was to give it", op,
                        tvmgo_type_name(type_index));
   int32_t got = ((const TVMFFIObject*)handle)->type_index;
+  if (got == kTVMFFIModule && type_index == got) return tvmgo_module_need(handle, op, "the handle");
   if (got == type_index) return 0;
   return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: the handle is of type %s, not %s", op,
                      tvmgo_type_name(got), tvmgo_type_name(type_index));

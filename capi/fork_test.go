@@ -2,12 +2,12 @@ package main_test
 
 import "testing"
 
-// A child of fork gets an error from what needs Go, and goes on with what is C.
+// A child of fork gets an error from what needs Go or the dynamic linker, and goes on with what is C.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	program := l.compile(t, "fork_test", "fork_test.c", l.linked()...)
-	for _, what := range []string{"once", "busy", "exec"} {
+	for _, what := range []string{"once", "busy", "loads", "system", "exec"} {
 		for _, file := range []string{l.modern("multi_c"), l.classic("addone_llvm")} {
 			l.runOK(t, nil, program, what, file, l.modern("gpu_opencl"))
 		}

@@ -3,7 +3,6 @@ package main_test
 import (
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,17 +48,6 @@ func TestHost_OpensLibraryLocally(t *testing.T) {
 	}
 }
 
-// Go's runtime takes some signals; the host's handlers and defaults stay in force.
-func TestHost_SignalHandlersStay(t *testing.T) {
-	t.Parallel()
-	l, host := newLab(t), dlopenHost(t)
-	file := l.modern("gpu_opencl")
-	for _, when := range []string{"before", "after", "ignored"} {
-		l.runOK(t, nil, host, l.library(), "signals", file, when)
-	}
-	require.Equal(t, syscall.SIGINT, l.run(t, nil, host, l.library(), "signals", file, "none").signal)
-}
-
 func TestHost_LeavesWhileThreadsWork(t *testing.T) {
 	t.Parallel()
 	l, host := newLab(t), dlopenHost(t)
@@ -74,21 +62,7 @@ func TestHost_LeavesWhileThreadsWork(t *testing.T) {
 func TestHammer(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "hammer_test", "hammer_test.c", l.linked()...)
-	files := []string{l.modern("addone_llvm"), l.modern("multi_llvm"), l.modern("multi_c"), l.classic("addone_llvm"),
-		l.classic("multi_llvm"), l.modern("multi_c_now")}
-	for _, c := range []struct {
-		name  string
-		files []string
-		env   []string
-	}{
-		{"threads", files, nil},
-		{"threads", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
-		{"short", files[1:2], nil},
-		{"cycles", files, nil},
-		{"cycles", files, []string{"TVMGO_PRIVATE_LOAD=1"}},
-	} {
-		t.Run(strings.Join(append([]string{c.name}, c.env...), "/"), func(t *testing.T) {
-			l.runOK(t, c.env, append([]string{program, c.name, l.modern("gpu_opencl")}, c.files...)...)
-		})
+	for _, env := range [][]string{nil, {"TVMGO_PRIVATE_LOAD=1"}} {
+		l.runOK(t, env, append([]string{program, l.modern("gpu_opencl")}, l.computing()...)...)
 	}
 }

@@ -37,6 +37,12 @@ func (l *lab) library() string { return l.path("lib", "libtvmgo.so") }
 func (l *lab) modern(name string) string  { return l.path("artifacts", "modern", name+".so") }
 func (l *lab) classic(name string) string { return l.path("artifacts", "classic", name+".so") }
 
+// computing are the files whose functions the CPU computes with inputs that lie beside them.
+func (l *lab) computing() []string {
+	return []string{l.modern("addone_llvm"), l.modern("multi_llvm"), l.modern("multi_c"), l.modern("multi_c_now"),
+		l.classic("addone_llvm"), l.classic("multi_llvm")}
+}
+
 var shared struct {
 	once sync.Once
 	lab  *lab

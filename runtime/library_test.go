@@ -72,27 +72,6 @@ func TestModule_LibraryHasNoSourceAndNoFormats(t *testing.T) {
 	_, err := m.GetSource("")
 	requireError(t, err, runtime.ErrNotSupported, "library")
 	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")
-	s, err := m.Metadata("no such function")
-	require.NoError(t, err)
-	require.Empty(t, s)
-}
-
-func TestModule_MetadataOfFunctions(t *testing.T) {
-	noLeaks(t)
-	m := load(t, buildC(t, `
-#include <tvm/ffi/c_api.h>
-#define TEXT(name, text) int name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) { \
-  static const char t[] = text; TVMFFIByteArray b = {t, sizeof t - 1}; return TVMFFIStringFromByteArray(&b, r); }
-TEXT(__tvm_ffi_add, "the function")
-TEXT(__tvm_ffi__metadata_add, "{\"type_schema\": \"what it takes\"}")
-TEXT(__tvm_ffi__doc_add, "Adds.")`))
-	require.Equal(t, []string{"add"}, m.Functions())
-	meta, err := m.Metadata("add")
-	require.NoError(t, err)
-	require.Equal(t, `{"type_schema": "what it takes"}`, meta)
-	doc, err := m.Doc("add")
-	require.NoError(t, err)
-	require.Equal(t, "Adds.", doc)
 }
 
 func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {

@@ -80,14 +80,18 @@ func (m *Module) Function(name string) (*Function, error) {
 		return nil, err
 	}
 	if o == 0 {
-		names := m.functions()
-		if len(names) == 0 {
-			return nil, fail(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
-		}
-		return nil, fail(op, ErrNotFound, "module has no function %q%s; it has: %s", name,
-			suggest(name, names), listed(names))
+		return nil, m.noFunction(op, name)
 	}
 	return newFunction(o), nil
+}
+
+// noFunction says what functions there are instead.
+func (m *Module) noFunction(op, name string) error {
+	names := m.functions()
+	if len(names) == 0 {
+		return fail(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
+	}
+	return fail(op, ErrNotFound, "module has no function %q%s; it has: %s", name, suggest(name, names), listed(names))
 }
 
 // Functions lists the names of the module's own functions, sorted. Kinds that cannot tell list none.
@@ -222,18 +226,4 @@ func (m *Module) SaveToFile(path, format string) error {
 	defer C.free(unsafe.Pointer(cformat))
 	_, err := result(op, C.tvmgo_bridge_write_file(C.uintptr_t(m.ref.obj), cpath, cformat))
 	return err
-}
-
-// Metadata returns the JSON that the exporter attached to a function, "" when there is none.
-func (m *Module) Metadata(function string) (string, error) {
-	v, err := m.text("get metadata", moduleMetadata, function)
-	s, _ := v.(string)
-	return s, err
-}
-
-// Doc returns the documentation that the exporter attached to a function, "" when there is none.
-func (m *Module) Doc(function string) (string, error) {
-	v, err := m.text("get documentation", moduleDoc, function)
-	s, _ := v.(string)
-	return s, err
 }

@@ -6,6 +6,7 @@ package runtime
 
 int tvmgoModuleFunction(void* self, char* name, size_t len, TVMFFIObject** out);
 int tvmgoModuleNames(void* self, TVMFFIObject** out);
+int tvmgoModuleDescribe(void* self, char* name, size_t len, int doc, TVMFFIAny* out);
 int tvmgoModuleSource(void* self, char* format, TVMFFIAny* out);
 int tvmgoModuleSave(void* self, TVMFFIAny* out);
 int tvmgoModuleWrite(void* self, char* path, char* format);
@@ -18,6 +19,9 @@ static inline int kind_function(tvmgo_module* m, const char* name, size_t len, T
 	return IN_GO_MODULE(tvmgoModuleFunction(m->self, (char*)name, len, out));
 }
 static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleNames(m->self, out)); }
+static inline int kind_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
+	return IN_GO_MODULE(tvmgoModuleDescribe(m->self, (char*)name, len, doc, out));
+}
 static inline int kind_source(tvmgo_module* m, const char* format, TVMFFIAny* out) {
 	return IN_GO_MODULE(tvmgoModuleSource(m->self, (char*)format, out));
 }
@@ -33,8 +37,8 @@ static inline void kind_destroy(void* self) {
 
 static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t self) {
 	static const tvmgo_module_class cls = {
-		.get_function = kind_function, .function_names = kind_names, .source = kind_source,
-		.save_bytes = kind_save, .write_file = kind_write, .write_formats = kind_formats,
+		.get_function = kind_function, .function_names = kind_names, .metadata = kind_describe,
+		.source = kind_source, .save_bytes = kind_save, .write_file = kind_write, .write_formats = kind_formats,
 		.destroy = kind_destroy,
 	};
 	tvmgo_ret r = {(uintptr_t)tvmgo_module_new(&cls, kind, mask, (void*)self), 0};
@@ -66,6 +70,9 @@ type ModuleImpl interface {
 	Function(name string) (*Function, error)
 	// Functions lists the names; nil when the kind cannot tell.
 	Functions() []string
+	// Metadata returns the JSON that describes a function, Doc its documentation; "" when there is none.
+	Metadata(function string) (string, error)
+	Doc(function string) (string, error)
 	SaveToFile(path, format string) error
 	SaveToBinary() ([]byte, error)
 	GetSource(format string) (string, error)
@@ -86,11 +93,17 @@ type FormatLister interface {
 }
 
 // ModuleBase answers SaveToFile, SaveToBinary and GetSource with ErrNotSupported, and has nothing to
-// list or close.
+// list, describe or close.
 type ModuleBase struct{}
 
 // Functions lists no names.
 func (ModuleBase) Functions() []string { return nil }
+
+// Metadata describes no function.
+func (ModuleBase) Metadata(function string) (string, error) { return "", nil }
+
+// Doc documents no function.
+func (ModuleBase) Doc(function string) (string, error) { return "", nil }
 
 // SaveToFile fails with ErrNotSupported.
 func (ModuleBase) SaveToFile(path, format string) error {
@@ -296,6 +309,21 @@ func tvmgoModuleNames(self unsafe.Pointer, out **C.TVMFFIObject) C.int {
 		o, err := makeArray(items, 1)
 		*out = (*C.TVMFFIObject)(o.pointer())
 		return err
+	})
+}
+
+//export tvmgoModuleDescribe
+func tvmgoModuleDescribe(self unsafe.Pointer, name *C.char, n C.size_t, doc C.int, out *C.TVMFFIAny) C.int {
+	return guard(func() error {
+		describe := moduleOf(self).Metadata
+		if doc != 0 {
+			describe = moduleOf(self).Doc
+		}
+		text, err := describe(string(unsafe.Slice((*byte)(unsafe.Pointer(name)), int(n))))
+		if err != nil || text == "" {
+			return err
+		}
+		return giveValue(text, (*anyValue)(unsafe.Pointer(out)))
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 type programs struct {
 	ours, peer           string // bench/side
 	oursStart, peerStart string // bench/side/start.c
+	oursThrow, peerThrow string // bench/side/throw.cc
 	open                 string // bench/side/open.c
 	blob1K, blob64M      string // libraries that carry a blob
 	oursLib              string
@@ -72,12 +73,13 @@ func build(dir, lib, venv string) (*programs, error) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	p := &programs{
 		ours: in("side-ours"), peer: in("side-peer"),
+		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
 		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error"} {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -86,11 +88,19 @@ func build(dir, lib, venv string) (*programs, error) {
 			"-Iinclude", "-o", out}, sources...)
 		return run("cc", append(args, extra...)...)
 	}
+	// The same headers on both sides: the code that C++ programs have in them.
+	headers := filepath.Join(filepath.Dir(filepath.Dir(peer[0])), "include")
+	throws := func(out, lib string) error {
+		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
+		return run("c++", append(args, linkWith(lib)...)...)
+	}
 	withOurs := append([]string{"-DBENCH_CLASSIC"}, linkWith(lib)...)
 	withPeer := linkWith(peer[1], peer[0])
 	for _, step := range []func() error{
 		func() error { return compile(p.ours, sideSources, withOurs...) },
 		func() error { return compile(p.peer, sideSources, withPeer...) },
+		func() error { return throws(p.oursThrow, lib) },
+		func() error { return throws(p.peerThrow, peer[0]) },
 		func() error { return compile(p.oursStart, []string{"bench/side/start.c"}, linkWith(lib)...) },
 		func() error { return compile(p.peerStart, []string{"bench/side/start.c"}, withPeer...) },
 		func() error { return compile(p.open, []string{"bench/side/open.c"}, "-ldl") },

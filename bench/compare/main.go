@@ -103,10 +103,10 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // start begins a group with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, s.sideArgs...); err != nil {
+	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow)...); err != nil {
 		return err
 	}
-	s.peer, err = startSide(s.p.peer, s.sideArgs...)
+	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow)...)
 	return err
 }
 

@@ -20,11 +20,15 @@ extern const bench_row bench_call_rows[];
 extern const bench_row bench_lookup_rows[];
 extern const bench_row bench_load_rows[];
 extern const bench_row bench_runtime_rows[];
+extern const bench_row bench_map_rows[];
+extern const bench_row bench_text_rows[];
+extern const bench_row bench_error_rows[];
 
 /* Files that the rows use, as given on the command line: libraries exported by Apache TVM, of which
  * the first has no dependencies, the second needs libm and has parallel loops, the third neither. */
 extern const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
 extern const char *bench_blob_1k_so, *bench_blob_64m_so;
+extern const char* bench_throw_so; /* side/throw.cc, linked with the same library */
 
 /* Ends the program with `what` and the error of this thread. */
 _Noreturn void bench_fail(const char* what);

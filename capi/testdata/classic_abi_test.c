@@ -216,5 +216,6 @@ int main(void) {
   test_data();
   test_modules();
   test_backend();
+  test_bad_input();
   return report();
 }

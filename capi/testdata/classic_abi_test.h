@@ -26,6 +26,7 @@ static inline void check_fails(const char* file, int line, const char* what, int
 void test_error_functions(void); /* classic_abi_error_test.c */
 void test_data(void);            /* classic_abi_data_test.c */
 void test_modules(void);         /* classic_abi_module_test.c */
+void test_bad_input(void);       /* classic_abi_bad_test.c */
 void test_backend(void);         /* classic_abi_backend_test.c */
 
 #endif

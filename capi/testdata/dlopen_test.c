@@ -2,15 +2,11 @@
  *   dlopen_test LIBRARY globals FILE     prints the global functions that the very first call finds; later there must be no more
  *   dlopen_test LIBRARY lookup NAME...   the very first calls look these up
  *   dlopen_test LIBRARY vadd FILE        loads a module and calls its vadd, well and badly
- *   dlopen_test LIBRARY signals FILE before|after|none|ignored    whose signal handlers run
  *   dlopen_test LIBRARY exit FILE        leaves main while threads work
- * For globals and signals FILE is a module that carries others, of a kind without a loader. */
+ * For globals FILE is a module that carries others, of a kind without a loader. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <unistd.h>
@@ -100,63 +96,6 @@ static int vadd(const char* file) {
   return report();
 }
 
-/* ---- signals ---- */
-
-static volatile sig_atomic_t seen[65];
-static sigjmp_buf back;
-static void handler(int sig) {
-  seen[sig]++;
-  if (sig == SIGSEGV) siglongjmp(back, 1);
-}
-
-static void install(void) {
-  struct sigaction sa;
-  memset(&sa, 0, sizeof sa);
-  sa.sa_handler = handler;
-  static const int sigs[] = {SIGSEGV, SIGINT, SIGPIPE};
-  for (int i = 0; i < 3; i++) CHECK(sigaction(sigs[i], &sa, NULL) == 0);
-}
-
-static void break_pipe(void) {
-  int p[2];
-  if (pipe(p) != 0) return;
-  close(p[0]);
-  CHECK(write(p[1], "x", 1) == -1 && errno == EPIPE);
-  close(p[1]);
-}
-
-static void* provoke(void* arg) {
-  volatile int* volatile nowhere = NULL;
-  (void)arg;
-  raise(SIGINT);
-  break_pipe();
-  if (sigsetjmp(back, 1) == 0) *nowhere = 1;
-  return NULL;
-}
-
-static int signals(const char* library, const char* file, const char* when) {
-  if (strcmp(when, "before") == 0) install();
-  if (strcmp(when, "ignored") == 0) signal(SIGPIPE, SIG_IGN);
-  open_library(library);
-  enter_go(file);
-  if (strcmp(when, "none") == 0) { /* the default: this ends the process */
-    raise(SIGINT);
-    return 3;
-  }
-  if (strcmp(when, "ignored") == 0) {
-    break_pipe();
-    return report();
-  }
-  if (strcmp(when, "after") == 0) install();
-  pthread_t thread;
-  provoke(NULL);
-  if (pthread_create(&thread, NULL, provoke, NULL) == 0) pthread_join(thread, NULL);
-  enter_go(file);
-  provoke(NULL);
-  CHECK(seen[SIGINT] == 3 && seen[SIGPIPE] == 3 && seen[SIGSEGV] == 3);
-  return report();
-}
-
 /* ---- leaving while threads work ---- */
 
 enum { WORKERS = 4 };
@@ -212,7 +151,6 @@ int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IONBF, 0);
   if (argc < 3) return 2;
   const char *library = argv[1], *what = argv[2];
-  if (strcmp(what, "signals") == 0 && argc == 5) return signals(library, argv[3], argv[4]);
   open_library(library);
   if (strcmp(what, "globals") == 0 && argc == 4) return globals(argv[3]);
   if (strcmp(what, "lookup") == 0) return lookup(argc - 3, argv + 3);

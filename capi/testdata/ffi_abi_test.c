@@ -235,6 +235,11 @@ int main(void) {
   test_environment();
   test_own_device();
   test_modules();
+  test_bad_values();
+  test_bad_results();
+  test_bad_types();
+  test_bad_names();
+  test_bad_tensors();
   test_wrong_arguments();
   return report();
 }

@@ -127,6 +127,11 @@ void test_tensors(void);     /* ffi_abi_tensor_test.c */
 void test_environment(void); /* ffi_abi_env_test.c */
 void test_own_device(void);  /* ffi_abi_device_test.c */
 void test_modules(void);     /* ffi_abi_module_test.c */
+void test_bad_values(void);  /* ffi_abi_bad_value_test.c */
+void test_bad_results(void); /* ffi_abi_bad_result_test.c */
+void test_bad_types(void);   /* ffi_abi_bad_type_test.c */
+void test_bad_names(void);   /* ffi_abi_bad_name_test.c */
+void test_bad_tensors(void); /* ffi_abi_bad_tensor_test.c */
 void test_wrong_arguments(void); /* ffi_abi_wrong_test.c */
 
 #endif

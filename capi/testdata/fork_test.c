@@ -1,10 +1,12 @@
-/* Children made by fork: what is C goes on, what needs Go is an error at once, nothing hangs.
+/* Children made by fork: what is C goes on, what needs Go or the dynamic linker is an error at once, nothing hangs.
  *   fork_test once FILE CARRIER     forks before and after Go was entered, and a child forks again
- *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch; none loads,
- *                                   because glibc leaves a lock of its own loader held in the child then
+ *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch
+ *   fork_test loads FILE CARRIER    forks while threads load and free, with the library and with dlopen
+ *   fork_test system FILE CARRIER   the system library's modules are what brings a process into Go
  *   fork_test exec FILE CARRIER     a child execs this program, which may do everything
  * CARRIER is a module that carries others, of a kind without a loader: Go reads it. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -110,6 +112,17 @@ static void enter_go_forked(void) {
   if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\"", e);
 }
 
+/* No matter what the file carries: the child cannot open it. */
+static void refuse_load(void) {
+  static const char* const paths[] = {"", "missing.so"};
+  TVMModuleHandle module = NULL;
+  CHECK(TVMModLoadFromFile(file, "", &module) == -1 && module == NULL);
+  const char* e = TVMGetLastError();
+  if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, file) == NULL || strstr(e, "before the fork") == NULL)
+    FAIL("\"%s\"", e);
+  for (int i = 0; i < 2; i++) CHECK(TVMModLoadFromFile(paths[i], "", &module) == -1);
+}
+
 /* ---- processes ---- */
 
 /* Everything that a child may do, a module of the parent included. A child that hangs dies of the alarm. */
@@ -118,7 +131,7 @@ static void be_child(TVMModuleHandle of_parent) {
   for (int i = 0; i < 2; i++) {
     if (of_parent != NULL) use(of_parent);
     enter_go_forked();
-    load_and_use();
+    refuse_load();
     allocate();
     register_global();
     launch();
@@ -151,6 +164,7 @@ static void once(void) {
   register_global();
   fork_once(module, 1);
   enter_go(); /* the parent is as it was */
+  load_and_use();
   use(module);
   launch();
   OK(TVMModFree(module));
@@ -190,6 +204,93 @@ static void busy(void) {
   OK(TVMModFree(module));
 }
 
+/* ---- the system library ---- */
+
+/* What a linked-in module carries is read by Go, when it is first asked for; this is cut short. */
+static void ask_system_lib(const char* prefix, const char* text) {
+  TVMFunctionHandle f = NULL;
+  TVMValue arg = {.v_str = prefix}, ret;
+  int code = kTVMStr, ret_code;
+  OK(TVMFuncGetGlobal("runtime.SystemLib", &f));
+  CHECK(TVMFuncCall(f, &arg, &code, 1, &ret, &ret_code) == -1);
+  if (strstr(TVMGetLastError(), text) == NULL) FAIL("\"%s\" instead of \"%s\"", TVMGetLastError(), text);
+  OK(TVMFuncFree(f));
+}
+
+static const char forked[] = "after fork only exec is safe: this process was made by fork, and reading";
+
+static void register_system_lib(void) {
+  static const char blob[16] = {100}; /* 100 bytes that are not there */
+  CHECK(TVMBackendRegisterSystemLibSymbol("a___tvm_ffi__library_bin", (void*)blob) == 0);
+}
+
+static void system_lib(void) {
+  register_system_lib();
+  for (int i = 0; i < 2; i++) { /* before and after Go was entered */
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      ask_system_lib("a_", forked);
+      ask_system_lib("a_", forked);
+      fflush(stdout);
+      _exit(failures != 0);
+    }
+    wait_for(child);
+    ask_system_lib("a_", "blob");
+  }
+}
+
+/* ---- loading meanwhile ---- */
+
+static void* load(void* arg) {
+  while (!atomic_load(&stop)) {
+    if (arg == NULL) {
+      load_and_use();
+    } else { /* the program's own use of the dynamic linker, of which the library knows nothing */
+      void* handle = dlopen(arg, RTLD_LAZY | RTLD_LOCAL);
+      CHECK(handle != NULL);
+      if (handle != NULL) dlclose(handle);
+    }
+  }
+  return NULL;
+}
+
+/* The child calls the module for the first time, and drops the only reference that it has. */
+static void be_child_of_loaders(TVMModuleHandle module) {
+  alarm(20);
+  refuse_load();
+  ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
+  use(module);
+  OK(TVMModFree(module));
+  enter_go("after fork only exec is safe");
+  launch();
+}
+
+static void loads(void) {
+  enum { THREADS = 3, FORKS = 200 };
+  pthread_t threads[THREADS];
+  TVMModuleHandle module = NULL;
+  register_system_lib();
+  OK(TVMModLoadFromFile(file, "", &module));
+  for (int i = 0; i < THREADS; i++)
+    if (pthread_create(&threads[i], NULL, load, i == 0 ? (void*)carrier : NULL) != 0) exit(2);
+  for (int i = 0; i < FORKS && failures == 0; i++) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      be_child_of_loaders(module);
+      fflush(stdout);
+      _exit(failures != 0);
+    }
+    wait_for(child);
+  }
+  atomic_store(&stop, 1);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  use(module);
+  OK(TVMModFree(module));
+}
+
 static void exec_child(char** argv) {
   pid_t child = fork();
   if (child == 0) {
@@ -207,6 +308,8 @@ int main(int argc, char** argv) {
   file = argv[2], carrier = argv[3];
   if (strcmp(argv[1], "once") == 0) once();
   if (strcmp(argv[1], "busy") == 0) busy();
+  if (strcmp(argv[1], "loads") == 0) loads();
+  if (strcmp(argv[1], "system") == 0) system_lib();
   if (strcmp(argv[1], "exec") == 0) {
     enter_go();
     exec_child(argv);

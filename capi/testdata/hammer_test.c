@@ -1,12 +1,7 @@
-/* Many threads at the library's C API at once; afterwards nothing is left: memory in use, mappings and descriptors are what they
- * were. Go's own memory is not malloc's, so what malloc has lent out counts C objects to the byte.
- *   hammer_test threads CARRIER FILE...   16 threads load, look up, call, register, free
- *   hammer_test short CARRIER FILE        10 000 threads that use workspaces, each for a moment
- *   hammer_test cycles CARRIER FILE...    1000 times load and free each file
+/* Many threads at the library's C API at once: load, look up, call, register, free. Afterwards nothing is left.
+ *   hammer_test CARRIER FILE...
  * CARRIER is a module that carries others, of a kind without a loader: reading it waits until Go has started. */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,6 +10,7 @@
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "check.h"
+#include "usage.h"
 
 int failures;
 
@@ -22,40 +18,6 @@ int failures;
   do {                                                                      \
     if ((call) != 0) FAIL("%s: %s", #call, TVMGetLastError());              \
   } while (0)
-
-/* ---- what the process holds ---- */
-
-typedef struct {
-  long lent;        /* bytes that malloc has lent out */
-  long maps, files; /* mappings of files, open descriptors */
-  long resident;    /* KiB */
-} usage;
-
-static usage measure(void) {
-  usage u = {0, 0, 0, 0};
-  char line[512];
-  malloc_trim(0);
-  struct mallinfo2 m = mallinfo2();
-  u.lent = (long)(m.uordblks + m.hblkhd);
-  FILE* f = fopen("/proc/self/maps", "r"); /* a line with a path; "[heap]" and what has no name are not counted */
-  while (f != NULL && fgets(line, sizeof line, f) != NULL) u.maps += strchr(line, '/') != NULL;
-  if (f != NULL) fclose(f);
-  DIR* d = opendir("/proc/self/fd");
-  while (d != NULL && readdir(d) != NULL) u.files++;
-  if (d != NULL) closedir(d);
-  f = fopen("/proc/self/statm", "r");
-  if (f != NULL && fscanf(f, "%*d %ld", &u.resident) == 1) u.resident *= 4;
-  if (f != NULL) fclose(f);
-  return u;
-}
-
-/* Equal but for `bytes`, and for what the allocator and Go keep for themselves. */
-static void compare(usage before, usage after, long bytes) {
-  if (after.lent - before.lent > bytes) FAIL("%ld bytes more are in use", after.lent - before.lent);
-  if (after.maps > before.maps) FAIL("%ld more mappings", after.maps - before.maps);
-  if (after.files > before.files) FAIL("%ld more open files", after.files - before.files);
-  if (after.resident - before.resident > 8 << 10) FAIL("%ld KiB more are resident", after.resident - before.resident);
-}
 
 /* ---- one module, used once ---- */
 
@@ -93,25 +55,6 @@ static void use(const char* file, unsigned step) {
   CHECK(strstr(TVMGetLastError(), "ndim") != NULL && strstr(TVMGetLastError(), is_classic(file) ? "Assert" : "addone") != NULL);
   if (step % 2 == 0) OK(TVMModFree(module));
   OK(TVMFuncFree(f));
-}
-
-/* 2A + 2A' - A with two workspaces of 1 MiB. */
-static void use_workspaces(TVMFunctionHandle f) {
-  enum { M = 512 };
-  float *a = aligned_alloc(64, M * M * 4), *b = aligned_alloc(64, M * M * 4);
-  int64_t shape[2] = {M, M};
-  DLTensor t[2];
-  TVMValue args[2], ret;
-  int codes[2] = {kTVMDLTensorHandle, kTVMDLTensorHandle}, ret_code;
-  for (int i = 0; i < M * M; i++) a[i] = (float)(i % 1000);
-  for (int i = 0; i < 2; i++) {
-    t[i] = (DLTensor){.data = i ? b : a, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape};
-    args[i].v_handle = &t[i];
-  }
-  OK(TVMFuncCall(f, args, codes, 2, &ret, &ret_code));
-  CHECK(b[0] == a[0] && b[1] == a[1] + 2 * a[M] && b[M * M - 2] == a[M * M - 2] + 2 * a[(M - 2) * M + M - 1]);
-  free(a);
-  free(b);
 }
 
 /* ---- threads ---- */
@@ -207,68 +150,18 @@ static void test_threads(void) {
   atomic_store(&finalized, 0);
   run_threads(ROUNDS);
   CHECK(atomic_load(&finalized) == ROUNDS * THREADS);
-  compare(before, measure(), 64 << 10);
-}
-
-/* ---- short-lived threads ---- */
-
-static TVMFunctionHandle short_function;
-static void* live_shortly(void* arg) {
-  if ((intptr_t)arg % 50 == 0) use_workspaces(short_function);
-  void* p = TVMBackendAllocWorkspace(kDLCPU, 0, 100000, kDLFloat, 32); /* kept for the thread, which ends */
-  CHECK(p != NULL);
-  OK(TVMBackendFreeWorkspace(kDLCPU, 0, p));
-  TVMAPISetLastError("an error that the thread takes along");
-  CHECK(TVMGetLastError() != NULL);
-  return NULL;
-}
-
-static void run_short(int n) {
-  enum { AT_ONCE = 4 };
-  pthread_t threads[AT_ONCE];
-  for (int i = 0; i < n; i += AT_ONCE) {
-    for (int k = 0; k < AT_ONCE; k++)
-      if (pthread_create(&threads[k], NULL, live_shortly, (void*)(intptr_t)(i + k)) != 0) FAIL("no thread");
-    for (int k = 0; k < AT_ONCE; k++) pthread_join(threads[k], NULL);
-  }
-}
-
-static void test_short(void) {
-  TVMModuleHandle module = NULL;
-  OK(TVMModLoadFromFile(files[0], "", &module));
-  OK(TVMModGetFunction(module, "wsfunc", 0, &short_function));
-  if (short_function == NULL) return;
-  run_short(400);
-  usage before = measure();
-  run_short(10000);
-  compare(before, measure(), 64 << 10);
-  OK(TVMFuncFree(short_function));
-  OK(TVMModFree(module));
-}
-
-/* ---- load and unload ---- */
-
-static void test_cycles(void) {
-  usage before = measure();
-  for (int i = 0; i < 1020; i++) {
-    for (int k = 0; k < num_files; k++) use(files[k], (unsigned)i);
-    if (i == 19) before = measure();
-  }
-  compare(before, measure(), 64 << 10);
+  compare(before, measure(), 64 << 10, 2 * THREADS); /* workers of launches at the same time */
 }
 
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (argc < 4) return 2;
+  if (argc < 3) return 2;
   TVMModuleHandle carrier = NULL;
   TVMFunctionHandle kernel = NULL;
-  CHECK(TVMModLoadFromFile(argv[2], "", &carrier) == 0);
+  CHECK(TVMModLoadFromFile(argv[1], "", &carrier) == 0);
   CHECK(TVMModGetFunction(carrier, "vadd_kernel", 1, &kernel) == -1 && strstr(TVMGetLastError(), "nothing here can run") != NULL);
   CHECK(TVMModFree(carrier) == 0);
-  files = argv + 3, num_files = argc - 3;
-  if (strcmp(argv[1], "threads") == 0) test_threads();
-  else if (strcmp(argv[1], "short") == 0) test_short();
-  else if (strcmp(argv[1], "cycles") == 0) test_cycles();
-  else return 2;
+  files = argv + 2, num_files = argc - 2;
+  test_threads();
   return report();
 }

@@ -46,6 +46,9 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == describeCommand {
+		main() // the child that inspect --load starts of this program
+	}
 	status := m.Run()
 	if buildDir != "" {
 		os.RemoveAll(buildDir)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -9,16 +10,30 @@ import (
 )
 
 func newInspectCommand() *cobra.Command {
-	asJSON := false
+	asJSON, load, limit := false, false, 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Say what is in a module file; nothing of it is executed",
+		Short: "Say what is in a module file; without --load nothing of it is executed",
 		Long: `Say what is in a module file: its generation, functions, imports, and the modules it carries, with the
 kernels of device code. The file is read and nothing of it is executed; it may be for another machine.
+
+Signatures, metadata and docs of functions are functions of the file themselves. --load runs them, and with
+them the file's constructors, in a child process: use files that you trust. The child is for crashes and
+endless loops, and is no sandbox.
+
 The exit status is 1 when something in it is damaged or could not be loaded.`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit <= 0 {
+				return fmt.Errorf("--timeout %v: give a time above zero, for example 10s", limit)
+			}
 			report, err := inspect.File(args[0])
+			if err != nil {
+				return err
+			}
+			if load {
+				err = describe(cmd.Context(), report, limit)
+			}
 			if err != nil {
 				return err
 			}
@@ -37,5 +52,7 @@ The exit status is 1 when something in it is damaged or could not be loaded.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&load, "load", false, "run code of the file to show signatures, metadata and docs of its functions")
+	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, how long the file's code may take altogether")
 	return cmd
 }

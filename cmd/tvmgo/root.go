@@ -20,7 +20,7 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newInspectCommand(), newRunCommand(), newVersionCommand())
+	root.AddCommand(newDevicesCommand(), newInspectCommand(), newRunCommand(), newVersionCommand(), newDescribeCommand())
 	return root
 }
 

@@ -41,6 +41,12 @@ int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIBy
   return 0;
 }
 
+int tvmgo_arg_kind(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index) {
+  return args[i].type_index == type_index
+             ? 0
+             : wrong_type(fname, args, i, tvmgo_type_name(type_index));
+}
+
 int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
                      void** out) {
   if (args[i].type_index != type_index) return wrong_type(fname, args, i, tvmgo_type_name(type_index));

@@ -17,6 +17,9 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out) {
   if (input->size % sizeof(int64_t) != 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "BigInt content must contain whole 64-bit words, got %zu bytes", input->size);
+  if (input->size > PTRDIFF_MAX / 2)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "make BigInt: %zu bytes are more than memory can hold",
+                       input->size);
   size_t n = input->size / sizeof(int64_t);
   int64_t top = 0, below;
   if (n > 0) memcpy(&top, input->data + (n - 1) * sizeof top, sizeof top);
@@ -44,7 +47,8 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny* value) {
   if (value == NULL) return none;
   if (value->type_index == kTVMFFIInt)
     return (TVMFFIByteArray){(const char*)&value->v_int64, sizeof value->v_int64};
-  if (value->type_index != kTVMFFIBigInt) return none;
+  if (value->type_index != kTVMFFIBigInt) return none; /* there is no room for an error */
   const big_int* b = (const big_int*)value->v_obj;
+  if (b == NULL || b->header.type_index != kTVMFFIBigInt) return none;
   return (TVMFFIByteArray){(const char*)b->words, b->num_words * sizeof *b->words};
 }

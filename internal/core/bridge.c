@@ -162,8 +162,8 @@ tvmgo_any_ret tvmgo_bridge_module_text(uintptr_t mod, int what, const char* text
   } else if (what == 1) {
     rc = m->cls->save_bytes != NULL ? m->cls->save_bytes(m, &r.value)
                                     : unsupported(m, "be saved as bytes");
-  } else if (m->cls->metadata != NULL) {
-    rc = m->cls->metadata(m, text, len, what == 3, &r.value);
+  } else {
+    rc = tvmgo_module_describe(m, text, len, what == 3, &r.value);
   }
   r.err = taken(rc);
   return r;

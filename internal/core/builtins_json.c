@@ -4,7 +4,7 @@
 
 static int json_parse(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIByteArray text;
-  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_any_string(&args[0], fname, &text) != 0)
+  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_text(fname, args, 0, &text) != 0)
     return -1;
   return tvmgo_json_parse(text, result);
 }

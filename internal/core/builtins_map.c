@@ -32,12 +32,19 @@ static int dict_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFI
   return map_make_of(fname, kTVMFFIDict, args, n, result);
 }
 
-/* The same bodies serve Map and Dict: the word after the dot in the name says which is expected. */
-static int map_arg(const char* fname, const TVMFFIAny* args, int32_t n, int32_t want,
+/* The same bodies serve Map and Dict: the word after the dot in the name says which is expected. It is
+ * read while compiling: bodies that are called often are inline in each of their entry points. */
+#define BODY static inline __attribute__((always_inline)) int
+
+BODY map_arg(const char* fname, const TVMFFIAny* args, int32_t n, int32_t want,
                    TVMFFIObject** map) {
   const char* dot = strchr(fname, '.');
   int32_t type = strncmp(dot + 1, "Dict", 4) == 0 ? kTVMFFIDict : kTVMFFIMap;
   void* object;
+  if (TVMGO_LIKELY(n == want && args[0].type_index == type && args[0].v_obj != NULL)) {
+    *map = args[0].v_obj;
+    return 0;
+  }
   if (tvmgo_check_count(fname, n, want, want) != 0 ||
       tvmgo_arg_object(fname, args, 0, type, &object) != 0)
     return -1;
@@ -45,7 +52,7 @@ static int map_arg(const char* fname, const TVMFFIAny* args, int32_t n, int32_t 
   return 0;
 }
 
-static int no_key(const char* fname, const TVMFFIAny* key) {
+__attribute__((cold)) static int no_key(const char* fname, const TVMFFIAny* key) {
   TVMFFIByteArray text;
   if (tvmgo_any_text(key, &text))
     return tvmgo_raise(TVMGO_KEY_ERROR, "%s: there is no key \"%.*s\"", fname,
@@ -66,7 +73,7 @@ static int no_key(const char* fname, const TVMFFIAny* key) {
   }
 }
 
-static int map_get_item(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+BODY map_get_item(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* map;
   const TVMFFIAny* value;
   if (map_arg(fname, args, n, 2, &map) != 0) return -1;
@@ -75,8 +82,7 @@ static int map_get_item(const char* fname, const TVMFFIAny* args, int32_t n, TVM
   return found ? tvmgo_give(value, result) : no_key(fname, &args[1]);
 }
 
-static int map_get_or_missing(const char* fname, const TVMFFIAny* args, int32_t n,
-                              TVMFFIAny* result) {
+BODY map_get_or_missing(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* map;
   const TVMFFIAny* value;
   if (map_arg(fname, args, n, 2, &map) != 0) return -1;
@@ -86,7 +92,7 @@ static int map_get_or_missing(const char* fname, const TVMFFIAny* args, int32_t 
   return tvmgo_give(found ? value : &none, result);
 }
 
-static int map_count(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+BODY map_count(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* map;
   const TVMFFIAny* value;
   if (map_arg(fname, args, n, 2, &map) != 0) return -1;
@@ -96,7 +102,7 @@ static int map_count(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFI
   return 0;
 }
 
-static int map_size(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+BODY map_size(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* map;
   if (map_arg(fname, args, n, 1, &map) != 0) return -1;
   *result = tvmgo_any_int(tvmgo_map_size(map));
@@ -152,30 +158,40 @@ static void walk_free(void* self) {
   free(self);
 }
 
-static int walk_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const char* fname = "map iterator";
-  walk* w = self;
-  int64_t what;
-  if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int(fname, args, 0, &what) != 0)
-    return -1;
+static const char walk_name[] = "map iterator";
+
+static int walk_step(walk* w, int64_t what, TVMFFIAny* result) {
   uint64_t place = atomic_load_explicit(&w->place, memory_order_relaxed);
   const tvmgo_map_entry* entry = tvmgo_map_entry_at(w->map, place);
-  if (entry == NULL)
+  if (TVMGO_UNLIKELY(entry == NULL))
     return tvmgo_raise(TVMGO_INDEX_ERROR,
-                       "%s: there is no entry here: the map ended or was changed", fname);
+                       "%s: there is no entry here: the map ended or was changed", walk_name);
   switch (what) {
     case 0: return tvmgo_give(&entry->key, result);
     case 1: return tvmgo_give(&entry->value, result);
     case 2:
-      place = tvmgo_map_after(w->map, place);
+      place = tvmgo_map_after_entry(w->map, place, entry);
       atomic_store_explicit(&w->place, place, memory_order_relaxed);
       *result = tvmgo_any_bool(place != 0);
       return 0;
     default:
       return tvmgo_raise(TVMGO_VALUE_ERROR,
                          "%s: argument 0 must be 0 (key), 1 (value) or 2 (advance), got %" PRId64,
-                         fname, what);
+                         walk_name, what);
   }
+}
+
+static int walk_checked(walk* w, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  int64_t what;
+  if (tvmgo_check_count(walk_name, n, 1, 1) != 0 || tvmgo_arg_int(walk_name, args, 0, &what) != 0)
+    return -1;
+  return walk_step(w, what, result);
+}
+
+static int walk_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  if (TVMGO_LIKELY(n == 1 && args[0].type_index == kTVMFFIInt))
+    return walk_step(self, args[0].v_int64, result);
+  return walk_checked(self, args, n, result);
 }
 
 static int map_walk(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {

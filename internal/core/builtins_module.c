@@ -3,6 +3,7 @@
 #include "fork_locks.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,10 @@
 #define UNUSED (void)self, (void)args, (void)n, (void)result
 
 static int arg_module(const char* f, const TVMFFIAny* args, int32_t i, tvmgo_module** out) {
-  return tvmgo_arg_object(f, args, i, kTVMFFIModule, (void**)out);
+  char what[32];
+  if (tvmgo_arg_object(f, args, i, kTVMFFIModule, (void**)out) != 0) return -1;
+  snprintf(what, sizeof what, "argument %d", (int)i);
+  return tvmgo_module_need(*out, f, what);
 }
 
 /* NUL-terminated copy of a text argument; the caller frees it. */
@@ -27,9 +31,10 @@ static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out)
 /* Tells files apart by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other
  * suffix is the business of a registered loader. */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out) {
+  if (strlen(path) > 0 && tvmgo_check_path("load module", path) != 0) return -1;
   const char* dot = strrchr(path, '.');
+  if (dot != NULL && strchr(dot, '/') != NULL) dot = NULL; /* a folder's, not the file's */
   const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;
-  if (fmt == dot + 1 && strchr(fmt, '/') != NULL) fmt = "";
   if (fmt[0] == 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "load %s: the file has no suffix: give the format, for example \"so\"", path);
@@ -51,21 +56,23 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
     int rc = tvmgo_function_call(loader, args, 2, &result);
     tvmgo_object_release(loader);
     if (rc != 0) return rc;
-    if (result.type_index != kTVMFFIModule) {
+    if (result.type_index != kTVMFFIModule || !tvmgo_module_is_ours(result.v_obj)) {
+      int32_t got = result.type_index;
       tvmgo_any_clear(&result);
-      return tvmgo_raise(TVMGO_TYPE_ERROR, "load %s: %s returned no module", path, name);
+      return tvmgo_raise(TVMGO_TYPE_ERROR, "load %s: %s returned no module of this runtime, but %s",
+                         path, name, got == kTVMFFIModule ? "another's" : tvmgo_type_name(got));
     }
     *out = (tvmgo_module*)result.v_obj;
     return 0;
   }
   return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
-                     "load %s: no loader for files of format \"%s\": register "
-                     "\"ffi.Module.load_from_file.%s\", or link the device that brings it",
+                     "load %s: no loader for files of format \"%.99s\": register "
+                     "\"ffi.Module.load_from_file.%.99s\", or link the device that brings it",
                      path, fmt, fmt);
 }
 
 BUILTIN(load_file) {
-  static const char f[] = "ffi.ModuleLoadFromFile";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   UNUSED;
   char *path = NULL, *fmt = NULL;
   tvmgo_module* m = NULL;
@@ -80,7 +87,7 @@ BUILTIN(load_file) {
 }
 
 BUILTIN(load_so) {
-  static const char f[] = "ffi.Module.load_from_file.so";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   UNUSED;
   char* path = NULL;
   tvmgo_module* m = NULL;
@@ -121,7 +128,7 @@ BUILTIN(get_function) {
   int64_t query;
   TVMFFIObject* found;
   UNUSED;
-  if (module_and_name("ffi.ModuleGetFunction", args, n, &m, &name, &query) != 0 ||
+  if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0 ||
       tvmgo_module_get_function(m, name.data, name.size, query != 0, &found) != 0)
     return -1;
   *result = tvmgo_any_object(found);
@@ -130,12 +137,7 @@ BUILTIN(get_function) {
 
 static int implements_in(void* ctx, tvmgo_module* m) {
   const TVMFFIByteArray* name = ctx;
-  if (m->cls->implements != NULL) return m->cls->implements(m, name->data, name->size);
-  TVMFFIObject* f = NULL;
-  if (tvmgo_module_get_function(m, name->data, name->size, 0, &f) != 0)
-    tvmgo_object_release(tvmgo_error_take());
-  tvmgo_object_release(f);
-  return f != NULL;
+  return tvmgo_module_implements(m, name->data, name->size);
 }
 
 BUILTIN(implements_function) {
@@ -143,7 +145,7 @@ BUILTIN(implements_function) {
   int64_t query;
   TVMFFIByteArray name;
   UNUSED;
-  if (module_and_name("ffi.ModuleImplementsFunction", args, n, &m, &name, &query) != 0) return -1;
+  if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0) return -1;
   int found = query ? tvmgo_module_walk(m, implements_in, &name) : implements_in(&name, m);
   if (found < 0) return -1;
   *result = tvmgo_any_bool(found);
@@ -166,15 +168,15 @@ static int metadata_in(void* ctx, tvmgo_module* m) {
 BUILTIN(function_metadata) {
   tvmgo_module* m;
   int64_t query;
-  metadata_query q = {{NULL, 0}, self != NULL, result};
-  if (module_and_name(q.doc ? "ffi.ModuleGetFunctionDoc" : "ffi.ModuleGetFunctionMetadata", args, n,
-                      &m, &q.name, &query) != 0)
+  const tvmgo_builtin* b = self;
+  metadata_query q = {{NULL, 0}, b->flag, result};
+  if (module_and_name(b->name, args, n, &m, &q.name, &query) != 0)
     return -1;
   return (query ? tvmgo_module_walk(m, metadata_in, &q) : metadata_in(&q, m)) < 0 ? -1 : 0;
 }
 
 BUILTIN(get_kind) {
-  static const char f[] = "ffi.ModuleGetKind";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
@@ -182,7 +184,7 @@ BUILTIN(get_kind) {
 }
 
 BUILTIN(property_mask) {
-  static const char f[] = "ffi.ModuleGetPropertyMask";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
@@ -195,7 +197,7 @@ static int not_supported(const tvmgo_module* m, const char* what) {
 }
 
 BUILTIN(inspect_source) {
-  static const char f[] = "ffi.ModuleInspectSource";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   char* format = NULL;
   UNUSED;
@@ -209,7 +211,7 @@ BUILTIN(inspect_source) {
 }
 
 BUILTIN(write_formats) {
-  static const char f[] = "ffi.ModuleGetWriteFormats";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   TVMFFIObject* formats = NULL;
   UNUSED;
@@ -236,7 +238,7 @@ BUILTIN(get_format) {
 }
 
 BUILTIN(write_file) {
-  static const char f[] = "ffi.ModuleWriteToFile";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   char *path = NULL, *format = NULL;
   UNUSED;
@@ -253,7 +255,7 @@ BUILTIN(write_file) {
 }
 
 BUILTIN(import_module) {
-  static const char f[] = "ffi.ModuleImportModule";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module *m, *dep;
   UNUSED;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
@@ -263,7 +265,7 @@ BUILTIN(import_module) {
 }
 
 BUILTIN(clear_imports) {
-  static const char f[] = "ffi.ModuleClearImports";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
@@ -271,7 +273,7 @@ BUILTIN(clear_imports) {
 }
 
 BUILTIN(imports_size) {
-  static const char f[] = "runtime.ModuleImportsSize";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
@@ -282,7 +284,7 @@ BUILTIN(imports_size) {
 }
 
 BUILTIN(get_import) {
-  static const char f[] = "runtime.ModuleGetImport";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   int64_t i;
   UNUSED;
@@ -304,8 +306,9 @@ static TVMFFIObject* kept; /* Map from the module to itself, under tvmgo_kept_lo
 pthread_mutex_t tvmgo_kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 BUILTIN(globals_change) {
-  int add = self != NULL;
-  const char* f = add ? "ffi.ModuleGlobalsAdd" : "ffi.ModuleGlobalsRemove";
+  const tvmgo_builtin* b = self;
+  const char* f = b->name;
+  int add = b->flag;
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   (void)result;
@@ -327,7 +330,7 @@ BUILTIN(globals_change) {
 }
 
 BUILTIN(system_lib) {
-  static const char f[] = "ffi.SystemLib";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray prefix = {"", 0};
   tvmgo_module* m;
   UNUSED;
@@ -336,14 +339,6 @@ BUILTIN(system_lib) {
     return -1;
   *result = tvmgo_any_object(m);
   return 0;
-}
-
-static void with_flag(const char* name, TVMFFISafeCallType entry, int flag) {
-  TVMFFIObjectHandle f = NULL;
-  if (TVMFFIFunctionCreate((void*)(intptr_t)flag, entry, NULL, &f) != 0 ||
-      tvmgo_global_set(name, strlen(name), f, 0) != 0)
-    abort();
-  tvmgo_object_release(f);
 }
 
 __attribute__((constructor(110))) static void register_builtins(void) {
@@ -381,8 +376,8 @@ __attribute__((constructor(110))) static void register_builtins(void) {
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     tvmgo_global_builtin(table[i].name, table[i].entry);
-  with_flag("ffi.ModuleGetFunctionMetadata", function_metadata, 0);
-  with_flag("ffi.ModuleGetFunctionDoc", function_metadata, 1);
-  with_flag("ffi.ModuleGlobalsAdd", globals_change, 1);
-  with_flag("ffi.ModuleGlobalsRemove", globals_change, 0);
+  tvmgo_global_builtin_flag("ffi.ModuleGetFunctionMetadata", function_metadata, 0);
+  tvmgo_global_builtin_flag("ffi.ModuleGetFunctionDoc", function_metadata, 1);
+  tvmgo_global_builtin_flag("ffi.ModuleGlobalsAdd", globals_change, 1);
+  tvmgo_global_builtin_flag("ffi.ModuleGlobalsRemove", globals_change, 0);
 }

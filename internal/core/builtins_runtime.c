@@ -31,6 +31,7 @@ BUILTIN(name_at) {
 
 BUILTIN(list_names) {
   UNUSED;
+  if (tvmgo_check_count(((const tvmgo_builtin*)self)->name, n, 0, 0) != 0) return -1;
   TVMFFIObject* names = tvmgo_global_names();
   TVMFFIObjectHandle f = NULL;
   if (names == NULL) return -1;
@@ -43,7 +44,7 @@ BUILTIN(list_names) {
 }
 
 BUILTIN(remove_global) {
-  static const char f[] = "ffi.FunctionRemoveGlobal";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
@@ -52,19 +53,19 @@ BUILTIN(remove_global) {
 }
 
 BUILTIN(global_metadata) {
-  static const char f[] = "ffi.GetGlobalFuncMetadata";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
   int found = tvmgo_global_metadata(name.data, name.size, result);
   if (found == 0)
     return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s: there is no global function %.*s", f,
-                       (int)name.size, name.data);
+                       tvmgo_quoted(name.size), name.data);
   return found < 0 ? -1 : 0;
 }
 
 BUILTIN(from_extern_c) {
-  static const char f[] = "ffi.FunctionFromExternC";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIObjectHandle made = NULL;
   UNUSED;
   if (tvmgo_check_count(f, n, 3, 3) != 0) return -1;
@@ -97,14 +98,15 @@ static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDev
 
 BUILTIN(set_device) {
   DLDevice dev;
+  const char* f = ((const tvmgo_builtin*)self)->name;
   UNUSED;
-  int32_t took = arg_device("__tvm_set_device", args, n, &dev);
-  if (took == 0 || tvmgo_check_count("__tvm_set_device", n, took, took) != 0) return -1;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   return tvmgo_device_set(dev.device_type, dev.device_id);
 }
 
 BUILTIN(device_attr) {
-  static const char f[] = "runtime.GetDeviceAttr";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   int32_t type, id, kind;
   UNUSED;
   if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
@@ -129,7 +131,7 @@ static const struct {
 };
 
 BUILTIN(runtime_enabled) {
-  static const char f[] = "runtime.RuntimeEnabled";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray t;
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &t) != 0) return -1;
@@ -163,7 +165,7 @@ BUILTIN(runtime_enabled) {
     return 0;
   }
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: \"%.*s\" is not a runtime that can be asked for", f,
-                     (int)t.size, t.data);
+                     tvmgo_quoted(t.size), t.data);
 }
 
 /* ---- streams: handles travel as integers or pointers ---- */
@@ -178,11 +180,12 @@ static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStr
 }
 
 BUILTIN(stream_create) {
-  static const char f[] = "runtime.Device_StreamCreate";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   TVMFFIStreamHandle s = NULL;
   UNUSED;
-  if (arg_device(f, args, n, &dev) == 0) return -1;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
   if (TVMGODeviceAPIHas(api, create_stream) && api->create_stream(api, dev, &s) != 0) return -1;
@@ -191,7 +194,7 @@ BUILTIN(stream_create) {
 }
 
 BUILTIN(stream_free) {
-  static const char f[] = "runtime.Device_StreamFree";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   UNUSED;
   TVMFFIStreamHandle s;
@@ -205,7 +208,7 @@ BUILTIN(stream_free) {
 }
 
 BUILTIN(stream_set) {
-  static const char f[] = "runtime.Device_SetStream";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   UNUSED;
   TVMFFIStreamHandle s;
@@ -217,7 +220,7 @@ BUILTIN(stream_set) {
 }
 
 BUILTIN(stream_sync) {
-  static const char f[] = "runtime.Device_StreamSync";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   UNUSED;
   TVMFFIStreamHandle s = NULL;
@@ -229,7 +232,7 @@ BUILTIN(stream_sync) {
 }
 
 BUILTIN(stream_sync_from_to) {
-  static const char f[] = "runtime.Device_StreamSyncFromTo";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   UNUSED;
   TVMFFIStreamHandle from, to;
@@ -247,12 +250,13 @@ BUILTIN(stream_sync_from_to) {
 
 BUILTIN(num_threads) {
   UNUSED;
+  if (tvmgo_check_count(((const tvmgo_builtin*)self)->name, n, 0, 0) != 0) return -1;
   *result = tvmgo_any_int(tvmgo_parallel_threads());
   return 0;
 }
 
 BUILTIN(config_threadpool) {
-  static const char f[] = "runtime.config_threadpool";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   int32_t mode, threads;
   UNUSED;
   if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &mode) != 0 ||
@@ -263,17 +267,21 @@ BUILTIN(config_threadpool) {
 
 /* ---- tensors ---- */
 
+/* Too long a shape stays too long. */
+static int32_t ndim_of(const TVMFFIShapeCell* shape) {
+  return shape->size < INT32_MAX ? (int32_t)shape->size : INT32_MAX;
+}
+
 BUILTIN(tensor_alloc) {
-  static const char f[] = "runtime.TVMTensorAllocWithScope";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray scope = {"", 0};
   char name[64] = "";
   UNUSED;
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
-  if (args[0].type_index != kTVMFFIShape || args[1].type_index != kTVMFFIDataType ||
-      args[2].type_index != kTVMFFIDevice)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected (Shape, DataType, Device[, scope]), got (%s, "
-                       "%s, %s)", f, tvmgo_type_name(args[0].type_index),
-                       tvmgo_type_name(args[1].type_index), tvmgo_type_name(args[2].type_index));
+  if (tvmgo_arg_kind(f, args, 0, kTVMFFIShape) != 0 ||
+      tvmgo_arg_kind(f, args, 1, kTVMFFIDataType) != 0 ||
+      tvmgo_arg_kind(f, args, 2, kTVMFFIDevice) != 0)
+    return -1;
   if (n == 4 && args[3].type_index != kTVMFFINone && tvmgo_arg_text(f, args, 3, &scope) != 0)
     return -1;
   if (scope.size >= sizeof name)
@@ -281,7 +289,7 @@ BUILTIN(tensor_alloc) {
                        sizeof name - 1);
   memcpy(name, scope.data, scope.size);
   const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[0].v_obj + 1);
-  tvmgo_tensor* t = tvmgo_tensor_new(shape->data, (int32_t)shape->size, args[1].v_dtype,
+  tvmgo_tensor* t = tvmgo_tensor_new(shape->data, ndim_of(shape), args[1].v_dtype,
                                      args[2].v_device, name);
   if (t == NULL) return -1;
   *result = tvmgo_any_object(t);
@@ -301,22 +309,23 @@ static int arg_dl(const char* f, const TVMFFIAny* args, int32_t i, DLTensor** ou
 
 /* (tensor, void* bytes, size); the direction is self. */
 BUILTIN(tensor_copy_bytes) {
-  int to_tensor = self != NULL;
-  const char* f = to_tensor ? "runtime.TVMTensorCopyFromBytes" : "runtime.TVMTensorCopyToBytes";
+  const tvmgo_builtin* b = self;
+  const char* f = b->name;
   DLTensor* t = NULL;
   int64_t size;
   (void)result;
   if (tvmgo_check_count(f, n, 3, 3) != 0 || arg_dl(f, args, 0, &t) != 0 ||
       tvmgo_arg_int(f, args, 2, &size) != 0)
     return -1;
-  if (args[1].type_index != kTVMFFIOpaquePtr)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument 1 must be void*, got %s", f,
-                       tvmgo_type_name(args[1].type_index));
-  return tvmgo_dl_copy_bytes(t, args[1].v_ptr, (size_t)size, to_tensor);
+  if (tvmgo_arg_kind(f, args, 1, kTVMFFIOpaquePtr) != 0) return -1;
+  if (size < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 2, the number of bytes, is negative: %lld", f,
+                       (long long)size);
+  return tvmgo_dl_copy_bytes(t, args[1].v_ptr, (size_t)size, b->flag);
 }
 
 BUILTIN(tensor_copy) {
-  static const char f[] = "runtime.TVMTensorCopyFromTo";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   DLTensor *from = NULL, *to = NULL;
   TVMFFIStreamHandle s = NULL;
   UNUSED;
@@ -327,18 +336,21 @@ BUILTIN(tensor_copy) {
 }
 
 BUILTIN(tensor_view) {
-  static const char f[] = "runtime.TVMTensorCreateView";
+  const char* f = ((const tvmgo_builtin*)self)->name;
   int64_t offset = 0;
   UNUSED;
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
-  if (args[0].type_index != kTVMFFITensor || args[1].type_index != kTVMFFIShape ||
-      args[2].type_index != kTVMFFIDataType)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected (Tensor, Shape, DataType[, byte offset])", f);
+  if (tvmgo_arg_kind(f, args, 0, kTVMFFITensor) != 0 ||
+      tvmgo_arg_kind(f, args, 1, kTVMFFIShape) != 0 ||
+      tvmgo_arg_kind(f, args, 2, kTVMFFIDataType) != 0)
+    return -1;
   if (n == 4 && tvmgo_arg_int(f, args, 3, &offset) != 0) return -1;
-  if (offset < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the offset is negative", f);
+  if (offset < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 3, the byte offset, is negative: %lld", f,
+                       (long long)offset);
   const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[1].v_obj + 1);
   tvmgo_tensor* t = tvmgo_tensor_view((tvmgo_tensor*)args[0].v_obj, shape->data,
-                                      (int32_t)shape->size, args[2].v_dtype, NULL, (uint64_t)offset);
+                                      ndim_of(shape), args[2].v_dtype, NULL, (uint64_t)offset);
   if (t == NULL) return -1;
   *result = tvmgo_any_object(t);
   return 0;
@@ -372,13 +384,7 @@ __attribute__((constructor(111))) static void register_builtins(void) {
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     tvmgo_global_builtin(table[i].name, table[i].entry);
-  for (int from = 0; from < 2; from++) {
-    const char* name = from ? "runtime.TVMTensorCopyFromBytes" : "runtime.TVMTensorCopyToBytes";
-    TVMFFIObjectHandle f = NULL;
-    if (TVMFFIFunctionCreate((void*)(intptr_t)from, tensor_copy_bytes, NULL, &f) != 0 ||
-        tvmgo_global_set(name, strlen(name), f, 0) != 0)
-      abort();
-    tvmgo_object_release(f);
-  }
+  tvmgo_global_builtin_flag("runtime.TVMTensorCopyToBytes", tensor_copy_bytes, 0);
+  tvmgo_global_builtin_flag("runtime.TVMTensorCopyFromBytes", tensor_copy_bytes, 1);
   if (tvmgo_register_container_builtins() != 0) abort();
 }

@@ -29,6 +29,7 @@
 #include "fork.h"
 #include "thread.h"
 #include "error.h"
+#include "allocate.h"
 #include "container.h"
 #include "value.h"
 #include "function.h"

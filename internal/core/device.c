@@ -147,9 +147,10 @@ int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODev
 
 /* device_api.<name>(): the address of the device's table. */
 static int get_table(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_builtin* b = self;
   (void)args;
-  if (tvmgo_check_count("device_api", n, 0, 1) != 0) return -1; /* TVM passes allow_missing */
-  const TVMGODeviceAPI* api = tvmgo_device_api((int32_t)(intptr_t)self);
+  if (tvmgo_check_count(b->name, n, 0, 1) != 0) return -1; /* TVM passes allow_missing */
+  const TVMGODeviceAPI* api = tvmgo_device_api(b->flag);
   if (api == NULL) return -1;
   *result = tvmgo_any_ptr((void*)api);
   return 0;
@@ -230,14 +231,20 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   return 0;
 }
 
+enum { MAX_DEVICE_NAME = 40 }; /* "device_api." and it have room in a message, and in RuntimeEnabled */
+
 int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   if (spec == NULL || spec->struct_size < sizeof *spec)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "register device: %s",
                        spec == NULL ? "spec is NULL" : "set spec.struct_size to its size");
   if (!name_is_wellformed(spec->name))
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "register device: the name \"%s\" must be of a-z, 0-9 and _",
+                       "register device: the name \"%.99s\" must be of a-z, 0-9 and _",
                        spec->name == NULL ? "" : spec->name);
+  if (strlen(spec->name) > MAX_DEVICE_NAME)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "register device %.40s…: the name has %zu bytes, at most %d are allowed",
+                       spec->name, strlen(spec->name), MAX_DEVICE_NAME);
   if (spec->device_type < 1 || spec->device_type >= TVMGO_MAX_DEVICE_TYPE)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "register device %s: number %d is out of range: take a known one or a free "
@@ -270,9 +277,9 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   }
   char global[64];
   int len = snprintf(global, sizeof global, "device_api.%s", name);
-  TVMFFIObjectHandle f = NULL;
-  if (TVMFFIFunctionCreate((void*)(intptr_t)spec->device_type, get_table, NULL, &f) != 0) return -1;
-  rc = tvmgo_global_set(global, (size_t)len < sizeof global ? (size_t)len : sizeof global - 1, f, 1);
+  TVMFFIObject* f = tvmgo_builtin_new(global, get_table, spec->device_type);
+  if (f == NULL) return -1;
+  rc = tvmgo_global_set(global, (size_t)len, f, 1);
   tvmgo_object_release(f);
   return rc;
 }

@@ -17,18 +17,22 @@ static void release_versioned(void* owner) {
 static int from_dlpack(const DLTensor* dl, void* owner, void (*release)(void*), int32_t alignment,
                        int32_t contiguous, TVMFFIObjectHandle* out) {
   static const char op[] = "take DLPack tensor";
-  if (tvmgo_dl_check(dl, op) != 0) return -1;
+  if (tvmgo_dl_check(dl, op) != 0 || tvmgo_dl_check_place(dl, op) != 0) return -1;
   if (alignment < 0 || (alignment & (alignment - 1)) != 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: alignment %d is not a power of two", op,
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: require_alignment is %d, which is not a power of two", op,
                        (int)alignment);
   uintptr_t address = (uintptr_t)dl->data;
   if (dl->device.device_type == kDLCPU) address += dl->byte_offset;
   if (alignment > 0 && address % (uintptr_t)alignment != 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: data at %p is not aligned to %d bytes: copy it to aligned memory", op,
-                       (void*)address, (int)alignment);
+                       "%s: data at %p is aligned to %llu bytes, not aligned to %d bytes as "
+                       "require_alignment demands: copy it to aligned memory",
+                       op, (void*)address, (unsigned long long)(address & -address), (int)alignment);
   if (contiguous && !tvmgo_dl_contiguous(dl))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is not contiguous: copy it first", op);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: the tensor is not contiguous, as require_contiguous demands: copy it first",
+                       op);
   tvmgo_tensor* t = tvmgo_tensor_wrap(dl, owner, release);
   if (t == NULL) return -1;
   *out = t;
@@ -77,6 +81,15 @@ static DLTensor shown(TVMFFIObjectHandle obj) {
   return dl;
 }
 
+/* Whether the memory came as read-only, to the tensor itself or to the one that it is a view of. The
+ * first generation has no place to say so. */
+static int is_read_only(const tvmgo_tensor* t) {
+  while (t->release == tvmgo_object_release && ((TVMFFIObject*)t->owner)->type_index == kTVMFFITensor)
+    t = t->owner;
+  return t->release == release_versioned &&
+         (((DLManagedTensorVersioned*)t->owner)->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+}
+
 static void delete_legacy(DLManagedTensor* m) {
   tvmgo_object_release(m->manager_ctx);
   free(m);
@@ -108,6 +121,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersio
   DLManagedTensorVersioned* m = calloc(1, sizeof *m);
   if (m == NULL) return tvmgo_raise_oom();
   m->version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  m->flags = is_read_only(from) ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   m->dl_tensor = shown(from);
   m->manager_ctx = from;
   m->deleter = delete_versioned;
@@ -124,6 +138,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DLTensor* prot
   if (prototype == NULL || (prototype->ndim > 0 && prototype->strides == NULL))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is NULL", op,
                        prototype == NULL ? "the prototype" : "the prototype's strides");
+  if (tvmgo_dl_check(prototype, op) != 0) return -1;
   tvmgo_tensor* t = tvmgo_tensor_wrap(prototype, source, tvmgo_object_release);
   if (t == NULL) return -1;
   tvmgo_object_retain(source);

@@ -62,7 +62,7 @@ static int bad(const reader* r, const char* why) {
                      "parse dtype \"%.*s\": %s; accepted are int, uint, float, bfloat, handle with "
                      "optional bits (1 to 255) and lanes (int8, float32x4, int8xvscalex4), bool, "
                      "%s, custom[name] and void",
-                     (int)(r->end - r->all), r->all, why,
+                     tvmgo_quoted((size_t)(r->end - r->all)), r->all, why,
                      r->grammar == CLASSIC ? "e4m3_float8, e5m2_float8" : "float8_e4m3fn and kin");
 }
 

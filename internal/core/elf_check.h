@@ -89,6 +89,7 @@ typedef struct tvmgo_elf {
   tvmgo_generation generation;
   int is_stateful;            /* keeps a module's context: two loads need two mappings */
   int registers_system_lib;   /* calls a registration function, from a constructor */
+  int registers_globals;      /* registers functions or types, which nothing takes back */
   int calls_ours;             /* imports at least one of our names through a PLT slot */
   int needs_definition;       /* ld.so refuses it unless our names are defined somewhere */
   int imports_unknown;        /* imports a TVM name that is not in our table */

@@ -25,7 +25,8 @@ enum {
   CLASSIC_ONLY = 8,
   FFI_SLOT = 16,
   STATEFUL = 32,    /* asks for functions of its own module */
-  REGISTERS = 64
+  REGISTERS = 64,
+  REGISTERS_GLOBALS = 128
 };
 
 typedef struct {
@@ -51,6 +52,12 @@ static const name_mark imported_marks[] = {
     {"TVMFFIEnvModLookupFromImports", STATEFUL},
     {"TVMFFIEnvModRegisterSystemLibSymbol", REGISTERS},
     {"TVMBackendRegisterSystemLibSymbol", REGISTERS},
+    {"TVMFFIFunctionSetGlobal", REGISTERS_GLOBALS},
+    {"TVMFFIFunctionSetGlobalFromMethodInfo", REGISTERS_GLOBALS},
+    {"TVMFFITypeRegisterAttr", REGISTERS_GLOBALS},
+    {"TVMFFITypeRegisterField", REGISTERS_GLOBALS},
+    {"TVMFFITypeRegisterMetadata", REGISTERS_GLOBALS},
+    {"TVMFFITypeRegisterMethod", REGISTERS_GLOBALS},
 };
 
 static unsigned mark_of(const name_mark* marks, size_t n, const char* name) {
@@ -98,6 +105,7 @@ static int read_symbols(tvmgo_elf* elf) {
   elf->generation = generation_of(marks);
   elf->is_stateful = (marks & STATEFUL) != 0;
   elf->registers_system_lib = (marks & REGISTERS) != 0;
+  elf->registers_globals = (marks & REGISTERS_GLOBALS) != 0;
   return 0;
 }
 

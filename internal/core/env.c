@@ -26,6 +26,14 @@ void tvmgo_once_lock_renew(void) {
   make_once_lock();
 }
 
+/* A callback failed: make sure that there is an error to read. */
+static int failed(const char* who, int rc) {
+  tvmgo_thread* t = tvmgo_thread_get();
+  if (rc != -2 && t->error == NULL && t->python_error == NULL)
+    tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s returned %d without raising an error", who, rc);
+  return rc;
+}
+
 int TVMFFIHandleInitOnce(void** handle_addr, int (*init_func)(void** result)) {
   if (handle_addr == NULL || init_func == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "init once: %s is NULL",
@@ -39,6 +47,8 @@ int TVMFFIHandleInitOnce(void** handle_addr, int (*init_func)(void** result)) {
     rc = init_func(&made);
     if (rc == 0 && made == NULL)
       rc = tvmgo_raise(TVMGO_RUNTIME_ERROR, "init once: the initialiser gave NULL");
+    else if (rc != 0)
+      rc = failed("init once: the initialiser", rc);
     if (rc == 0) __atomic_store_n(handle_addr, made, __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&once_lock);
@@ -50,7 +60,8 @@ int TVMFFIHandleDeinitOnce(void** handle_addr, int (*deinit_func)(void* handle))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "deinit once: %s is NULL",
                        handle_addr == NULL ? "handle_addr" : "deinit_func");
   void* handle = __atomic_exchange_n(handle_addr, NULL, __ATOMIC_ACQ_REL);
-  return handle == NULL ? 0 : deinit_func(handle);
+  int rc = handle == NULL ? 0 : deinit_func(handle);
+  return rc == 0 ? 0 : failed("deinit once: deinit_func", rc);
 }
 
 int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes) {
@@ -131,7 +142,7 @@ int TVMFFIEnvRegisterCAPI(const char* name, void* symbol) {
     }
   }
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "register C API: \"%s\" is unknown: known are PyErr_CheckSignals, "
+                     "register C API: \"%.99s\" is unknown: known are PyErr_CheckSignals, "
                      "PyGILState_Ensure, PyGILState_Release, Py_IncRef, Py_DecRef",
                      name == NULL ? "" : name);
 }
@@ -161,9 +172,7 @@ static _Atomic(context_symbol*) context_symbols;
 pthread_mutex_t tvmgo_context_symbols_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol) {
-  if (name == NULL || name[0] == 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "register context symbol: the name is %s",
-                       name == NULL ? "NULL" : "empty");
+  if (tvmgo_check_cname("register context symbol", "the name", name) != 0) return -1;
   context_symbol* s = calloc(1, sizeof *s + strlen(name) + 1);
   if (s == NULL) return tvmgo_raise_oom();
   s->address = symbol;

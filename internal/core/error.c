@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kind and message stand behind the cell in the same allocation; the backtrace has its own, for it
- * may be replaced. */
+/* Kind, message and the first backtrace stand behind the cell in the same allocation; a backtrace that
+ * replaces it has its own. */
 typedef struct {
   TVMFFIObject header;
   TVMFFIErrorCell cell;
-  char* backtrace;
+  char* backtrace; /* that of update_backtrace */
   char text[];
 } error_object;
 
@@ -44,6 +44,7 @@ static struct {
 
 static void update_backtrace(TVMFFIObjectHandle self, const TVMFFIByteArray* text, int32_t mode) {
   if (self == NULL || text == NULL || self == (void*)&oom_error) return;
+  if ((text->data == NULL && text->size > 0) || text->size > PTRDIFF_MAX / 4) return;
   error_object* e = self;
   size_t keep = mode == kTVMFFIBacktraceUpdateModeAppend ? e->cell.backtrace.size : 0;
   char* b = malloc(keep + text->size + 1);
@@ -56,29 +57,31 @@ static void update_backtrace(TVMFFIObjectHandle self, const TVMFFIByteArray* tex
   e->cell.backtrace = (TVMFFIByteArray){b, keep + text->size};
 }
 
+/* Copies a text and a NUL to *at, which moves on. */
+static TVMFFIByteArray put(char** at, const char* text, size_t size) {
+  char* p = *at;
+  if (size > 0) memcpy(p, text, size);
+  p[size] = 0;
+  *at = p + size + 1;
+  return (TVMFFIByteArray){p, size};
+}
+
 TVMFFIObject* tvmgo_error_new(const char* kind, size_t kind_len, const char* message,
                               size_t message_len, const char* backtrace, size_t backtrace_len) {
-  error_object* e = malloc(sizeof *e + kind_len + 1 + message_len + 1);
+  if (kind_len > PTRDIFF_MAX / 4 || message_len > PTRDIFF_MAX / 4 || backtrace_len > PTRDIFF_MAX / 4)
+    return NULL;
+  error_object* e = malloc(sizeof *e + kind_len + 1 + message_len + 1 + backtrace_len + 1);
   if (e == NULL) return NULL;
   memset(e, 0, sizeof *e);
   e->header.combined_ref_count = TVMGO_REF_UNIQUE;
   e->header.type_index = kTVMFFIError;
   e->header.deleter = error_delete;
-  tvmgo_live_add(TVMGO_LIVE_OBJECTS, 1);
+  tvmgo_object_count(kTVMFFIError, 1);
   char* p = e->text;
-  if (kind_len > 0) memcpy(p, kind, kind_len);
-  p[kind_len] = 0;
-  e->cell.kind = (TVMFFIByteArray){p, kind_len};
-  p += kind_len + 1;
-  if (message_len > 0) memcpy(p, message, message_len);
-  p[message_len] = 0;
-  e->cell.message = (TVMFFIByteArray){p, message_len};
-  e->cell.backtrace = (TVMFFIByteArray){"", 0};
+  e->cell.kind = put(&p, kind, kind_len);
+  e->cell.message = put(&p, message, message_len);
+  e->cell.backtrace = put(&p, backtrace, backtrace_len);
   e->cell.update_backtrace = update_backtrace;
-  if (backtrace_len > 0) {
-    TVMFFIByteArray text = {backtrace, backtrace_len};
-    update_backtrace(e, &text, kTVMFFIBacktraceUpdateModeReplace);
-  }
   return &e->header;
 }
 
@@ -218,7 +221,8 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray* kind,
                                               TVMFFIObjectHandle extra_context,
                                               TVMFFIObjectHandle* out) {
   if (out == NULL || bad_text(kind) || bad_text(message) ||
-      (backtrace != NULL && bad_text(backtrace)))
+      (backtrace != NULL && bad_text(backtrace)) ||
+      (cause_chain != NULL && ((TVMFFIObject*)cause_chain)->type_index != kTVMFFIError))
     return -1;
   TVMFFIObject* e = tvmgo_error_new(kind->data, kind->size, message->data, message->size,
                                     backtrace == NULL ? NULL : backtrace->data,
@@ -236,18 +240,4 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray* kind,
 int TVMFFIErrorCreate(const TVMFFIByteArray* kind, const TVMFFIByteArray* message,
                       const TVMFFIByteArray* backtrace, TVMFFIObjectHandle* out) {
   return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace, NULL, NULL, out);
-}
-
-const TVMFFIByteArray* TVMFFIBacktrace(const char* filename, int lineno, const char* func,
-                                       int cross_ffi_boundary) {
-  tvmgo_thread* t = tvmgo_thread_get();
-  char* text = NULL;
-  (void)cross_ffi_boundary; /* one frame, the caller's own, is all that is told */
-  int n = filename == NULL ? asprintf(&text, "%s", "")
-                           : asprintf(&text, "  File \"%s\", line %d, in %s\n", filename, lineno,
-                                      func == NULL ? "?" : func);
-  free(t->backtrace_text);
-  t->backtrace_text = n < 0 ? NULL : text;
-  t->backtrace = (TVMFFIByteArray){n < 0 ? "" : text, n < 0 ? 0 : (size_t)n};
-  return &t->backtrace;
 }

@@ -21,6 +21,9 @@
 /* Raises an error with a printf-like message; always returns -1. */
 int tvmgo_raise(const char* kind, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+/* How many bytes of a text of n bytes a message shows: for %.*s. */
+static inline int tvmgo_quoted(size_t n) { return n < 200 ? (int)n : 200; }
+
 /* Raises MemoryError without allocating; always returns -1. */
 int tvmgo_raise_oom(void);
 

@@ -13,6 +13,15 @@ int tvmgo_raise_forked(const char* what) {
                      what);
 }
 
+int tvmgo_enter_loader(const char* name) {
+  if (__builtin_expect(tvmgo_forks() == 0, 1)) return 0;
+  return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                     "load %s: after fork only exec is safe: this process was made by fork, perhaps "
+                     "while another thread of the parent was in the dynamic linker: load it before "
+                     "the fork, or exec a program here",
+                     name);
+}
+
 /* Outer locks first: one may be taken while those above it are held. None is held while the
  * program's own code runs. */
 static pthread_mutex_t* const locks[] = {

@@ -1,5 +1,7 @@
 /* Processes made by fork. The child has one thread: the one that forked. What is C goes on there; Go
- * cannot be entered, because the threads that its runtime needs stayed in the parent. */
+ * cannot be entered, because the threads that its runtime needs stayed in the parent. Nor can ld.so be
+ * asked to open, close or list libraries: another thread of the parent, whoever's, may have been at
+ * that, and its lock is then held for ever or its lists are half changed. */
 #ifndef TVMGO_FORK_H_
 #define TVMGO_FORK_H_
 
@@ -25,5 +27,11 @@ static inline int tvmgo_enter_go(const char* what) {
 /* The same for what cannot fail, such as releasing: whether Go can be entered. In a forked child what
  * Go holds is left alone; the parent has it still. */
 static inline int tvmgo_can_enter_go(void) { return tvmgo_forks() == 0; }
+
+/* Asked before a library is opened: 0, or -1 with an error raised that names it. */
+int tvmgo_enter_loader(const char* name);
+
+/* Whether one can be closed. In a forked child it stays mapped. */
+static inline int tvmgo_can_enter_loader(void) { return tvmgo_forks() == 0; }
 
 #endif

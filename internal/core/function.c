@@ -5,17 +5,35 @@
 
 /* ---- the three trampolines: what cell.safe_call of our functions points at ---- */
 
+/* The end of a call of code that is not ours: what it answers is what the ABI asks for, or an error
+ * is raised that says what it is. The plain results come first, because most are. */
+static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result) {
+  if (rc == 0) return tvmgo_check_result(result);
+  if (rc == -2) return -2; /* a front end holds its own exception */
+  tvmgo_thread* t = tvmgo_thread_get();
+  if (t->error == NULL && t->python_error == NULL)
+    tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                "call function: it returned %d without raising an error: it must raise one first, "
+                "for example with TVMFFIErrorSetRaisedFromCStr",
+                rc);
+  return -1;
+}
+static inline int finish(int rc, TVMFFIAny* result) {
+  if (TVMGO_LIKELY(rc == 0 && (uint32_t)result->type_index <= kTVMFFIDLTensorPtr)) return 0;
+  return finish_slow(rc, result);
+}
+
 /* A safe call gets its own self; an exported symbol has none, and the ABI promises it NULL. */
 static int call_entry(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   tvmgo_function* f = handle;
-  return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
+  return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result);
 }
 
 /* Calls any function; ours without the detour over its trampoline. */
 static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (TVMGO_LIKELY(f->cell.safe_call == call_entry))
-    return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
-  return f->cell.safe_call(f, args, n, result);
+    return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result);
+  return finish(f->cell.safe_call(f, args, n, result), result);
 }
 
 /* Arguments that fit the stack; more are taken from the heap. */
@@ -42,6 +60,7 @@ static int short_bytes(const TVMFFIAny* args, int32_t i, int32_t n, classic_args
 static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, classic_args* out) {
   for (int32_t i = 0; i < n; i++) {
     if (args[i].type_index == kTVMFFISmallBytes) {
+      if (tvmgo_check_value(&args[i]) != 0) return tvmgo_raise_context("argument %d", (int)i);
       if (short_bytes(args, i, n, out) != 0) return -1;
       continue;
     }
@@ -51,8 +70,14 @@ static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, cl
   return 0;
 }
 
+static int bad_count(int32_t n) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but args is %s", (int)n,
+                     n < 0 ? "of a negative length" : "NULL");
+}
+
 #define WITH_CLASSIC_ARGS(var, n)                                                       \
   classic_args var = {NULL, NULL, NULL, NULL};                                          \
+  if ((n) < 0 || ((n) > 0 && args == NULL)) return bad_count(n);                        \
   if ((n) <= STACK_ARGS) {                                                              \
     var.values = alloca((size_t)(n) * sizeof(TVMValue) + 1);                            \
     var.codes = alloca((size_t)(n) * sizeof(int) + 1);                                  \
@@ -68,7 +93,10 @@ static int classic_failed(int rc) {
   tvmgo_thread* t = tvmgo_thread_get();
   if (rc == -2) return -2; /* a front end holds its own exception */
   if (t->error == NULL && t->python_error == NULL)
-    tvmgo_raise(TVMGO_RUNTIME_ERROR, "the function returned %d without setting an error", rc);
+    tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                "call function: it returned %d without setting an error: it must set one first, with "
+                "TVMAPISetLastError",
+                rc);
   return -1;
 }
 
@@ -83,8 +111,8 @@ static int call_packed(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny
     rc = ((TVMBackendPackedCFunc)f->entry)(a.values, a.codes, n, &ret, &ret_code, NULL);
     if (rc != 0)
       rc = classic_failed(rc);
-    else if (ret_code != kTVMNullptr)
-      rc = tvmgo_any_from_classic_result(&ret, ret_code, result);
+    else if (ret_code != kTVMNullptr && tvmgo_any_from_classic_result(&ret, ret_code, result) != 0)
+      rc = tvmgo_raise_context("call function: its result is wrong");
   }
   free(a.bytes);
   free(a.heap);
@@ -165,7 +193,12 @@ int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*delete
   return *out == NULL ? -1 : 0;
 }
 
-static int not_a_function(void* func) {
+static int not_a_call(void* func, const TVMFFIAny* args, int32_t n, const TVMFFIAny* result) {
+  if (func != NULL && ((TVMFFIObject*)func)->type_index == kTVMFFIFunction) {
+    if (n < 0 || (n > 0 && args == NULL)) return bad_count(n);
+    if (result == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: result is NULL");
+  }
+
   if (func == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "call function: the handle is NULL (was the lookup's result checked?)");
@@ -175,8 +208,9 @@ static int not_a_function(void* func) {
 
 __attribute__((aligned(64))) int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args,
                                                     int32_t num_args, TVMFFIAny* result) {
-  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction))
-    return not_a_function(func);
+  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction ||
+                     num_args < 0 || (num_args > 0 && args == NULL) || result == NULL))
+    return not_a_call(func, args, num_args, result);
   return dispatch(func, args, num_args, result);
 }
 
@@ -194,7 +228,7 @@ static inline int plain_view(const TVMValue* v, int code, TVMFFIAny* out) {
   }
   if (code == kTVMNDArrayHandle && v->v_handle != NULL) {
     *out = tvmgo_any_object(tvmgo_tensor_of_array(v->v_handle));
-    return 1;
+    return TVMGO_LIKELY(out->type_index == kTVMFFITensor);
   }
   if (code == kTVMArgFloat) {
     *out = (TVMFFIAny){.type_index = kTVMFFIFloat, .v_float64 = v->v_float64};
@@ -231,9 +265,10 @@ static int call_packed_directly(tvmgo_function* f, TVMValue* args, int* codes, i
   *ret_code = kTVMNullptr;
   int rc = ((TVMBackendPackedCFunc)f->entry)(args, codes, n, ret, ret_code, NULL);
   if (TVMGO_LIKELY(rc == 0)) {
-    if (TVMGO_LIKELY(*ret_code <= kTVMNullptr)) return 0;
+    if (TVMGO_LIKELY((unsigned)*ret_code <= kTVMNullptr && *ret_code != kDLUInt)) return 0;
     TVMFFIAny owned;
-    if (tvmgo_any_from_classic_result(ret, *ret_code, &owned) != 0) return -1;
+    if (tvmgo_any_from_classic_result(ret, *ret_code, &owned) != 0)
+      return tvmgo_raise_context("call function: its result is wrong");
     return tvmgo_classic_result_from_any(&owned, ret, ret_code);
   }
   return classic_failed(rc);
@@ -273,7 +308,7 @@ static __attribute__((noinline)) int call_classic(TVMFunctionHandle func, TVMVal
                                                   int* type_codes, int num_args, TVMValue* ret_val,
                                                   int* ret_type_code) {
   if (func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction)
-    return not_a_function(func);
+    return not_a_call(func, NULL, 0, NULL);
   if (num_args < 0 || (num_args > 0 && (arg_values == NULL || type_codes == NULL)))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but the arrays are %s",
                        num_args, num_args < 0 ? "of a negative length" : "NULL");
@@ -302,7 +337,7 @@ __attribute__((aligned(64))) int TVMFuncCall(TVMFunctionHandle func, TVMValue* a
     if (TVMGO_UNLIKELY(!plain_view(&arg_values[i], type_codes[i], &views[i])))
       return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
   result = tvmgo_any_none();
-  int rc = ((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result);
+  int rc = finish(((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result), &result);
   if (TVMGO_UNLIKELY(rc != 0)) return rc;
   if (TVMGO_UNLIKELY((uint32_t)result.type_index > kTVMFFIInt))
     return tvmgo_classic_result_from_any(&result, ret_val, ret_type_code);
@@ -325,7 +360,7 @@ int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, in
   }
   if (tvmgo_view_from_classic(value, type_code[0], &view) != 0 ||
       TVMFFIAnyViewToOwnedAny(&view, &owned) != 0)
-    return -1;
+    return tvmgo_raise_context("set return value");
   tvmgo_any_clear(result); /* a second call replaces the first one's value */
   *result = owned;
   return 0;

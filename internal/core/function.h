@@ -47,12 +47,32 @@ int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out);
 TVMFFIObject* tvmgo_global_names(void);
 /* Registers a built-in written in C; called by constructors, so it aborts on failure. */
 void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry);
+void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag);
+
+/* What the entry of a built-in gets as its self. Before that each argument was checked with
+ * tvmgo_check_value: no object is NULL or of another type than it says, no text is malformed. */
+typedef struct {
+  const char* name; /* that was called */
+  TVMFFISafeCallType entry;
+  int flag;
+} tvmgo_builtin;
+
+/* A function of ours under a name (copied) for its errors; owned, NULL with an error raised. */
+TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag);
+
+/* Names of things that others ask for: not NULL, empty or over-long, no zero byte inside. Raise an
+ * error "op: what is ...". */
+enum { TVMGO_MAX_NAME = 65535 };
+int tvmgo_check_name(const char* op, const char* what, const TVMFFIByteArray* name);
+int tvmgo_check_path(const char* op, const char* path);
+int tvmgo_check_cname(const char* op, const char* what, const char* name);
 
 /* Checks of arguments for built-ins: raise an error that names the function and return -1. */
 int tvmgo_check_count(const char* fname, int32_t n, int32_t min, int32_t max);
 int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out);
 int tvmgo_arg_int32(const char* fname, const TVMFFIAny* args, int32_t i, int32_t* out);
 int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out);
+int tvmgo_arg_kind(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index);
 int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
                      void** out);
 

@@ -110,7 +110,7 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                        "register global function %.*s: the name is taken already, remove it or "
                        "register with override",
-                       (int)len, name);
+                       tvmgo_quoted(len), name);
   return 0;
 }
 
@@ -222,34 +222,61 @@ TVMFFIObject* tvmgo_global_names(void) {
   return array;
 }
 
-void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
+static int builtin_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_builtin* b = self;
+  if (n < 0 || (args == NULL && n > 0))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %d arguments, but args is %s", b->name, (int)n,
+                       n < 0 ? "of a negative length" : "NULL");
+  for (int32_t i = 0; i < n; i++)
+    if (tvmgo_check_value(&args[i]) != 0)
+      return tvmgo_raise_context("%s: argument %d", b->name, (int)i);
+  return b->entry(self, args, n, result);
+}
+
+TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag) {
   TVMFFIObjectHandle f = NULL;
-  if (TVMFFIFunctionCreate(NULL, entry, NULL, &f) != 0 ||
-      tvmgo_global_set(name, strlen(name), f, 0) != 0) {
+  tvmgo_builtin* b = malloc(sizeof *b + strlen(name) + 1);
+  if (b == NULL) {
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  *b = (tvmgo_builtin){strcpy((char*)(b + 1), name), entry, flag};
+  if (TVMFFIFunctionCreate(b, builtin_call, free, &f) != 0) free(b);
+  return f;
+}
+
+void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+  TVMFFIObject* f = tvmgo_builtin_new(name, entry, flag);
+  if (f == NULL || tvmgo_global_set(name, strlen(name), f, 0) != 0) {
     fprintf(stderr, "tvmgo: cannot register the built-in %s\n", name);
     abort();
   }
   tvmgo_object_release(f);
 }
 
-static int check_name(const TVMFFIByteArray* name, const char* op) {
-  if (name == NULL || name->size == 0 || name->data == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the name is %s", op,
-                       name != NULL && name->size == 0 ? "empty" : "NULL");
+void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
+  tvmgo_global_builtin_flag(name, entry, 0);
+}
+
+/* What a table of functions takes: a Function, under a name that can be asked for. */
+static int check_function(const TVMFFIByteArray* name, const TVMFFIAny* f) {
+  static const char op[] = "register global function";
+  if (tvmgo_check_name(op, "the name", name) != 0) return -1;
+  if (f->type_index != kTVMFFIFunction)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s %.*s: the function is %s, not a Function", op,
+                       tvmgo_quoted(name->size), name->data, tvmgo_type_name(f->type_index));
+  if (tvmgo_check_object(f) != 0)
+    return tvmgo_raise_context("%s %.*s: the function", op, tvmgo_quoted(name->size), name->data);
   return 0;
 }
 
 int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, int allow_override) {
-  if (check_name(name, "register global function") != 0) return -1;
-  if (f == NULL || ((TVMFFIObject*)f)->type_index != kTVMFFIFunction)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "register global function %.*s: the handle is %s, not a "
-                       "Function",
-                       (int)name->size, name->data,
-                       f == NULL ? "NULL" : tvmgo_type_name(((TVMFFIObject*)f)->type_index));
-  if (memchr(name->data, 0, name->size) != NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "register global function %.*s: the name has a zero byte "
-                       "inside, so that generated code cannot ask for it",
-                       (int)name->size, name->data);
+  TVMFFIAny function = tvmgo_any_object(f);
+  if (f == NULL && tvmgo_check_name("register global function", "the name", name) == 0)
+    return tvmgo_raise(TVMGO_TYPE_ERROR,
+                       "register global function %.*s: the handle is NULL, not a Function",
+                       tvmgo_quoted(name->size), name->data);
+  if (f == NULL || check_function(name, &function) != 0) return -1;
   return tvmgo_global_set(name->data, name->size, f, allow_override);
 }
 
@@ -257,7 +284,11 @@ int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, i
 static int metadata_of(const TVMFFIByteArray* text, TVMFFIObject** out) {
   TVMFFIAny v;
   *out = NULL;
-  if (text->data == NULL || text->size <= 7) return 0; /* too short to say anything */
+  if (text->data == NULL && text->size > 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "register global function: the metadata has %zu bytes, but its data is NULL",
+                       text->size);
+  if (text->size <= 7) return 0; /* too short to say anything */
   if (tvmgo_string_make(text->data, text->size, &v) != 0) return -1;
   *out = v.v_obj;
   return 0;
@@ -267,11 +298,7 @@ int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, i
   static const char op[] = "register global function";
   TVMFFIObject* metadata;
   if (method_info == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the method is NULL", op);
-  if (check_name(&method_info->name, op) != 0) return -1;
-  if (method_info->method.type_index != kTVMFFIFunction)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s %.*s: the method is %s, not a Function", op,
-                       (int)method_info->name.size, method_info->name.data,
-                       tvmgo_type_name(method_info->method.type_index));
+  if (check_function(&method_info->name, &method_info->method) != 0) return -1;
   if (metadata_of(&method_info->metadata, &metadata) != 0) return -1;
   return set_entry(method_info->name.data, method_info->name.size, method_info->method.v_obj,
                    metadata, allow_override);
@@ -280,7 +307,7 @@ int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, i
 int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out) {
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "get global function: out is NULL");
   *out = NULL;
-  if (check_name(name, "get global function") != 0) return -1;
+  if (tvmgo_check_name("get global function", "the name", name) != 0) return -1;
   *out = tvmgo_global_get(name->data, name->size);
   return 0;
 }

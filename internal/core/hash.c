@@ -5,39 +5,17 @@
 
 #include <string.h>
 
-static uint64_t combine(uint64_t seed, uint64_t v) {
-  return seed ^ (v + UINT64_C(0x9e3779b9) + (seed << 6) + (seed >> 2));
-}
-
-static uint64_t hash_bytes(const char* data, size_t size) {
+uint64_t tvmgo_hash_bytes(const char* data, size_t size) {
   const uint64_t multiplier = UINT64_C(1099511628211), modulus = 2147483647;
-  uint64_t h = 0, w;
-  for (; size >= 8; data += 8, size -= 8) {
-    memcpy(&w, data, 8);
-    h = (h * multiplier + w) % modulus;
-  }
+  if (size < 8) return tvmgo_bytes_word(data, size) % modulus;
+  const char* end = data + size;
+  uint64_t h = 0;
+  for (; size >= 8; data += 8, size -= 8) h = (h * multiplier + tvmgo_bytes_word8(data)) % modulus;
   if (size > 0) {
-    w = 0;
-    memcpy(&w, data, size);
+    uint64_t w = tvmgo_bytes_word8(end - 8) >> (8 * (8 - size)); /* part of it came before */
     h = (h * multiplier + w) % modulus;
   }
   return h;
-}
-
-/* kTVMFFIStr or kTVMFFIBytes for the forms of strings and bytes, else 0. */
-static int32_t text_kind(int32_t type_index) {
-  switch (type_index) {
-    case kTVMFFIStr:
-    case kTVMFFISmallStr:
-    case kTVMFFIRawStr:
-      return kTVMFFIStr;
-    case kTVMFFIBytes:
-    case kTVMFFISmallBytes:
-    case kTVMFFIByteArrayPtr:
-      return kTVMFFIBytes;
-    default:
-      return 0;
-  }
 }
 
 static const char* key_of(int32_t type_index) {
@@ -77,44 +55,39 @@ static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const c
   return -1;
 }
 
-int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
-  int32_t text = text_kind(v->type_index);
-  TVMFFIByteArray bytes;
-  if (text != 0 && tvmgo_any_text(v, &bytes)) {
-    *out = combine((uint64_t)text, hash_bytes(bytes.data, bytes.size));
-    return 0;
-  }
+/* The hash that the type of an object registered; else that of its address. What should be a text and is
+ * none is an error. */
+int tvmgo_custom_hash(const TVMFFIAny* v, uint64_t* out) {
+  if (tvmgo_text_kind(v->type_index) != 0 && tvmgo_check_value(v) != 0) return -1;
   TVMFFIAny custom;
-  if (v->type_index >= kTVMFFIStaticObjectBegin &&
-      tvmgo_type_attr_get(&tvmgo_column_any_hash, v->type_index, &custom)) {
-    int64_t h;
-    if (call_custom(&custom, v, 1, "hash", &h) != 0) return -1;
-    *out = combine((uint64_t)v->type_index, (uint64_t)h);
-    return 0;
-  }
-  *out = combine((uint64_t)v->type_index, v->v_uint64);
+  int64_t h = v->v_int64;
+  if (tvmgo_type_attr_get(&tvmgo_column_any_hash, v->type_index, &custom) &&
+      call_custom(&custom, v, 1, "hash", &h) != 0)
+    return -1;
+  *out = tvmgo_hash_combine((uint64_t)v->type_index, (uint64_t)h);
   return 0;
 }
 
-int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
-  if (a->type_index == b->type_index && a->zero_padding == b->zero_padding &&
-      a->v_uint64 == b->v_uint64)
-    return 1;
-  int32_t text = text_kind(a->type_index);
-  if (text != 0) {
-    TVMFFIByteArray x, y;
-    return text == text_kind(b->type_index) && tvmgo_any_text(a, &x) && tvmgo_any_text(b, &y) &&
-           x.size == y.size && (x.size == 0 || memcmp(x.data, y.data, x.size) == 0);
-  }
+/* Two objects of one type: equal as their type registered; else they are different. */
+int tvmgo_custom_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
   TVMFFIAny custom;
-  if (a->type_index == b->type_index && a->type_index >= kTVMFFIStaticObjectBegin &&
-      tvmgo_type_attr_get(&tvmgo_column_any_equal, a->type_index, &custom)) {
-    TVMFFIAny args[2] = {*a, *b};
-    int64_t equal;
-    if (call_custom(&custom, args, 2, "equality", &equal) != 0) return -1;
-    return equal != 0;
-  }
-  return 0;
+  int64_t equal;
+  if (!tvmgo_type_attr_get(&tvmgo_column_any_equal, a->type_index, &custom)) return 0;
+  TVMFFIAny args[2] = {*a, *b};
+  if (call_custom(&custom, args, 2, "equality", &equal) != 0) return -1;
+  return equal != 0;
+}
+
+int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, v);
+  return tvmgo_map_key_hash(&key, out);
+}
+
+int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, a);
+  return tvmgo_map_key_equal(&key, b);
 }
 
 /* Without a way to report it, a failing custom hash counts as the hash of the address. */
@@ -122,7 +95,7 @@ uint64_t tvmgo_any_hash(const TVMFFIAny* v) {
   uint64_t h;
   if (tvmgo_any_try_hash(v, &h) == 0) return h;
   tvmgo_object_release(tvmgo_error_take());
-  return combine((uint64_t)v->type_index, v->v_uint64);
+  return tvmgo_hash_combine((uint64_t)v->type_index, v->v_uint64);
 }
 
 /* A failing custom equality counts as "different". */
@@ -142,7 +115,7 @@ static TVMFFIByteArray big_int_words(const TVMFFIAny* v) {
 
 TVMFFIAny tvmgo_big_int_hash(const TVMFFIAny* v) {
   TVMFFIByteArray words = big_int_words(v);
-  return tvmgo_any_int((int64_t)hash_bytes(words.data, words.size));
+  return tvmgo_any_int((int64_t)tvmgo_hash_bytes(words.data, words.size));
 }
 
 TVMFFIAny tvmgo_big_int_equal(const TVMFFIAny* a, const TVMFFIAny* b) {

@@ -219,8 +219,11 @@ static int open_checked(tvmgo_elf* elf, const struct stat* file, const char* pat
   tvmgo_mapping* m = tvmgo_mapping_new(elf, file);
   if (m == NULL) return -1;
   m->is_direct = !private;
-  m->is_shareable = !private && !elf->is_stateful;
-  if (tvmgo_mapping_enter(&m) == 0) {
+  m->is_kept = elf->registers_globals;
+  m->is_shareable = m->is_kept || (!private && !elf->is_stateful);
+  int entered = tvmgo_mapping_enter(&m, elf->name);
+  if (entered < 0) return -1;
+  if (entered == 0) {
     if (open_mapping(m, elf, path) != 0) {
       tvmgo_mapping_release(m);
       return -1;
@@ -272,12 +275,27 @@ static int open_file(const char* name, int fd, const char* path, int private, tv
   return rc;
 }
 
+/* FNV-1a. */
+static uint64_t hash_content(const unsigned char* p, size_t size, uint64_t h) {
+  for (size_t i = 0; i < size; i++) h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+  return h;
+}
+
+/* Bytes that must not be loaded twice are known again by their content, as files by their number. */
+static void identify(struct stat* file, const void* bytes, size_t size) {
+  file->st_dev = (dev_t)-1;
+  file->st_ino = (ino_t)(hash_content(bytes, size, UINT64_C(0xcbf29ce484222325)) | 1);
+  file->st_mtim.tv_sec = (time_t)hash_content(bytes, size, UINT64_C(0x9e3779b97f4a7c15));
+  file->st_size = (off_t)size;
+}
+
 static int open_bytes(const char* name, const void* bytes, size_t size, tvmgo_image** out) {
-  struct stat none;
+  struct stat file;
   tvmgo_elf elf;
-  memset(&none, 0, sizeof none);
+  memset(&file, 0, sizeof file);
   if (tvmgo_elf_check(&elf, name, -1, bytes, size) != 0) return -1;
-  int rc = open_checked(&elf, &none, NULL, 1, out);
+  if (elf.registers_globals) identify(&file, bytes, size);
+  int rc = open_checked(&elf, &file, NULL, 1, out);
   tvmgo_elf_release(&elf);
   return rc;
 }
@@ -285,10 +303,12 @@ static int open_bytes(const char* name, const void* bytes, size_t size, tvmgo_im
 int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
                      tvmgo_image** out) {
   *out = NULL;
-  if (bytes != NULL) return open_bytes(name == NULL ? "bytes" : name, bytes, nbytes, out);
-  if (name == NULL || name[0] == 0)
+  if (bytes != NULL && name == NULL) name = "bytes";
+  if (name == NULL || (name[0] == 0 && bytes == NULL))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "load: the path is %s: give the path of a library",
                        name == NULL ? "NULL" : "empty");
+  if (tvmgo_enter_loader(name) != 0) return -1;
+  if (bytes != NULL) return open_bytes(name, bytes, nbytes, out);
   char* path = path_of(name);
   if (path == NULL) return -1;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;

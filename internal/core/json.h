@@ -7,7 +7,7 @@
 #include "core.h"
 
 /* One value and nothing else; the last of equal keys wins. Raises ValueError with line, column and
- * byte. text is followed by a NUL. */
+ * byte. */
 int tvmgo_json_parse(TVMFFIByteArray text, TVMFFIAny* result);
 /* On one line when indent is 0, else each element on its own line, behind indent more spaces if that
  * is positive. Raises ValueError for what JSON has no form for, and for an indent above 1000. */

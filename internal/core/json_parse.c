@@ -170,13 +170,17 @@ static int read_number(reader* r, TVMFFIAny* out) {
     good = skip_digits(r);
   }
   if (!good) return bad(r, start, "expecting value");
+  r->scratch.size = 0; /* the text may end right here, without a NUL */
+  tvmgo_text_add(&r->scratch, start, (size_t)(r->at - start));
+  tvmgo_text_add(&r->scratch, "", 1);
+  if (r->scratch.failed) return tvmgo_raise_oom();
   errno = 0;
-  long long integer = whole ? strtoll(start, NULL, 10) : 0;
+  long long integer = whole ? strtoll(r->scratch.data, NULL, 10) : 0;
   if (whole && errno == 0) {
     *out = tvmgo_any_int(integer);
     return 0;
   }
-  double v = strtod_l(start, NULL, tvmgo_c_locale());
+  double v = strtod_l(r->scratch.data, NULL, tvmgo_c_locale());
   if (isinf(v)) return bad(r, start, "the number is too large");
   *out = (TVMFFIAny){.type_index = kTVMFFIFloat};
   out->v_float64 = v;

@@ -133,10 +133,30 @@ static int implements(tvmgo_module* m, const char* name, size_t len) {
   return find_symbol(m->image, name, len, &is_packed) != NULL;
 }
 
+/* Text is what a producer's function may give; anything else is its mistake. */
 static int metadata(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
+  const char* prefix = doc ? "__tvm_ffi__doc_" : "__tvm_ffi__metadata_";
   *out = tvmgo_any_none();
-  void* p = prefixed(m->image, doc ? "__tvm_ffi__doc_" : "__tvm_ffi__metadata_", name, len);
-  return p == NULL ? 0 : ((TVMFFISafeCallType)p)(NULL, NULL, 0, out);
+  void* p = memchr(name, 0, len) == NULL ? prefixed(m->image, prefix, name, len) : NULL;
+  if (p == NULL) return 0;
+  TVMFFIAny text = tvmgo_any_none();
+  int rc = ((TVMFFISafeCallType)p)(NULL, NULL, 0, &text);
+  if (rc != 0) {
+    const tvmgo_thread* t = tvmgo_thread_get();
+    if (rc == -2 || t->error != NULL || t->python_error != NULL) return rc == -2 ? rc : -1;
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s%.*s of %s returned %d without setting an error",
+                       prefix, (int)len, name, m->image->name, rc);
+  }
+  if (text.type_index == kTVMFFIRawStr && text.v_c_str != NULL)
+    return TVMFFIAnyViewToOwnedAny(&text, out);
+  if (text.type_index == kTVMFFIStr || text.type_index == kTVMFFISmallStr) {
+    *out = text;
+    return 0;
+  }
+  const char* type = tvmgo_type_name(text.type_index);
+  tvmgo_any_clear(&text);
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "%s%.*s of %s returned %s instead of a text", prefix,
+                     (int)len, name, m->image->name, type);
 }
 
 /* ---- names ---- */
@@ -300,9 +320,7 @@ int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsign
                       tvmgo_module** out) {
   tvmgo_module* library = NULL;
   *out = NULL;
-  if (path == NULL || path[0] == 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "load module: the path is %s",
-                       path == NULL ? "NULL" : "empty");
+  if (tvmgo_check_path("load module", path) != 0) return -1;
   if (open_library(path, bytes, nbytes, flags, &library) != 0) return -1;
   int rc = load_blob(library, out);
   tvmgo_object_release(library);

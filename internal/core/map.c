@@ -137,9 +137,9 @@ static int make_dense(tvmgo_map* m) {
 /* ---- Setting ------------------------------------------------------------------------------- */
 
 /* Index of a key in the row; -1 when absent, -2 with an error. */
-static int64_t row_find(const tvmgo_map* m, const TVMFFIAny* key) {
+static int64_t row_find(const tvmgo_map* m, const tvmgo_map_key* key) {
   for (uint64_t i = 0; i < m->size; i++) {
-    int equal = tvmgo_any_try_equal(key, &row(m)[i].key);
+    int equal = tvmgo_map_key_equal(key, &row(m)[i].key);
     if (equal != 0) return equal > 0 ? (int64_t)i : -2;
   }
   return -1;
@@ -156,7 +156,9 @@ static void swap_value(tvmgo_map_entry* stored, tvmgo_map_entry* entry) {
  * map must become dense; -1 with an error. */
 static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   if (m->size >= SMALL_MAX) return 0; /* even when the key is there: as C++ code does */
-  int64_t i = row_find(m, &entry->key);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, &entry->key);
+  int64_t i = row_find(m, &key);
   if (i == -2) return -1;
   if (i >= 0) {
     swap_value(&row(m)[i], entry);
@@ -170,8 +172,10 @@ static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
 
 static int dense_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   uint64_t hash, slot, before;
-  if (tvmgo_any_try_hash(&entry->key, &hash) != 0) return -1;
-  int found = tvmgo_dense_find(m, &entry->key, hash, &slot, &before);
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, &entry->key);
+  if (tvmgo_map_key_hash(&key, &hash) != 0) return -1;
+  int found = tvmgo_dense_find(m, &key, hash, &slot, &before);
   if (found < 0) return -1;
   if (found) {
     swap_value(&tvmgo_map_item_at(m, slot)->entry, entry);
@@ -211,14 +215,17 @@ int tvmgo_map_set(TVMFFIObject** map, const TVMFFIAny* key, const TVMFFIAny* val
 /* ---- Looking up ---------------------------------------------------------------------------- */
 
 /* A key given as an rvalue reference is looked up as the object behind it. */
-static TVMFFIAny key_view(const TVMFFIAny* key) {
-  if (key->type_index != kTVMFFIObjectRValueRef) return *key;
-  return tvmgo_any_object(key->v_ptr == NULL ? NULL : *(TVMFFIObject**)key->v_ptr);
+static const TVMFFIAny* key_view(const TVMFFIAny* key, TVMFFIAny* behind) {
+  if (TVMGO_LIKELY(key->type_index != kTVMFFIObjectRValueRef)) return key;
+  *behind = tvmgo_any_object(key->v_ptr == NULL ? NULL : *(TVMFFIObject**)key->v_ptr);
+  return behind;
 }
 
 int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** value) {
   const tvmgo_map* m = (const tvmgo_map*)map;
-  TVMFFIAny k = key_view(key);
+  TVMFFIAny behind;
+  tvmgo_map_key k;
+  tvmgo_map_key_init(&k, key_view(key, &behind));
   if (tvmgo_map_is_small(m)) {
     int64_t i = row_find(m, &k);
     if (i >= 0) *value = &row(m)[i].value;
@@ -226,7 +233,7 @@ int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** va
   }
   uint64_t hash, slot, before;
   if (m->size == 0) return 0;
-  if (tvmgo_any_try_hash(&k, &hash) != 0) return -1;
+  if (tvmgo_map_key_hash(&k, &hash) != 0) return -1;
   int found = tvmgo_dense_find(m, &k, hash, &slot, &before);
   if (found == 1) *value = &tvmgo_map_item_at(m, slot)->entry.value;
   return found;
@@ -244,9 +251,11 @@ int64_t tvmgo_map_size(TVMFFIObject* map) { return (int64_t)((const tvmgo_map*)m
 /* ---- Removing ------------------------------------------------------------------------------ */
 
 /* Takes the entry of a key out of the map: 1, 0 when absent, -1 with an error. */
-static int take(tvmgo_map* m, const TVMFFIAny* key, tvmgo_map_entry* taken) {
+static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
+  tvmgo_map_key key;
+  tvmgo_map_key_init(&key, any);
   if (tvmgo_map_is_small(m)) {
-    int64_t i = row_find(m, key);
+    int64_t i = row_find(m, &key);
     if (i < 0) return i == -1 ? 0 : -1;
     *taken = row(m)[i];
     m->size--;
@@ -255,8 +264,8 @@ static int take(tvmgo_map* m, const TVMFFIAny* key, tvmgo_map_entry* taken) {
   }
   uint64_t hash, slot, before;
   if (m->size == 0) return 0;
-  if (tvmgo_any_try_hash(key, &hash) != 0) return -1;
-  int found = tvmgo_dense_find(m, key, hash, &slot, &before);
+  if (tvmgo_map_key_hash(&key, &hash) != 0) return -1;
+  int found = tvmgo_dense_find(m, &key, hash, &slot, &before);
   if (found != 1) return found;
   *taken = tvmgo_map_item_at(m, slot)->entry;
   tvmgo_dense_take(m, slot, before);
@@ -265,7 +274,7 @@ static int take(tvmgo_map* m, const TVMFFIAny* key, tvmgo_map_entry* taken) {
 
 int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key) {
   const TVMFFIAny* value;
-  TVMFFIAny k = key_view(key);
+  TVMFFIAny behind, k = *key_view(key, &behind);
   int found = tvmgo_map_find(*map, &k, &value); /* before a shared map is copied for nothing */
   if (found != 1) return found;
   if (tvmgo_any_is_object(&k)) tvmgo_object_retain(k.v_obj); /* the map may own the only one */
@@ -300,27 +309,6 @@ int tvmgo_map_clear(TVMFFIObject* map) {
 }
 
 /* ---- Iterating ----------------------------------------------------------------------------- */
-
-uint64_t tvmgo_map_first(const TVMFFIObject* map) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (m->size == 0) return 0;
-  return tvmgo_map_is_small(m) ? 1 : m->head + 1;
-}
-
-const tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint64_t place) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (place == 0) return NULL;
-  if (tvmgo_map_is_small(m)) return place <= m->size ? &row(m)[place - 1] : NULL;
-  return place <= m->slots && tvmgo_map_live(m, place - 1) ? &tvmgo_map_item_at(m, place - 1)->entry
-                                                           : NULL;
-}
-
-uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place) {
-  const tvmgo_map* m = (const tvmgo_map*)map;
-  if (tvmgo_map_entry_at(map, place) == NULL) return 0;
-  if (tvmgo_map_is_small(m)) return place < m->size ? place + 1 : 0;
-  return tvmgo_map_item_at(m, place - 1)->next + 1;
-}
 
 int tvmgo_map_next(TVMFFIObject* map, void** cursor, const TVMFFIAny** key,
                    const TVMFFIAny** value) {

@@ -117,14 +117,15 @@ static void move_item(tvmgo_map* m, uint64_t from, uint64_t to) {
 
 /* ---- Chains -------------------------------------------------------------------------------- */
 
-int tvmgo_dense_find(const tvmgo_map* m, const TVMFFIAny* key, uint64_t hash, uint64_t* slot,
+int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash, uint64_t* slot,
                      uint64_t* before) {
   if (m->size == 0) return 0;
   uint64_t at = home_slot(m, hash);
+  __builtin_prefetch(tvmgo_map_item_at(m, at)); /* on its way while the meta byte is */
   *before = TVMGO_MAP_NONE;
   if ((*tvmgo_map_meta(m, at) & TVMGO_MAP_BODY) != 0) return 0;
   while (at != TVMGO_MAP_NONE) {
-    int equal = tvmgo_any_try_equal(key, &tvmgo_map_item_at(m, at)->entry.key);
+    int equal = tvmgo_map_key_equal(key, &tvmgo_map_item_at(m, at)->entry.key);
     if (equal != 0) {
       *slot = at;
       return equal;
@@ -228,8 +229,9 @@ void tvmgo_dense_take(tvmgo_map* m, uint64_t slot, uint64_t before) {
 /* 1 when all entries fit; 0 when a chain found no free slot; -1 with an error. */
 static int fill(const tvmgo_map* m, tvmgo_map* table) {
   const TVMFFIObject* from = &m->header;
-  for (uint64_t at = tvmgo_map_first(from); at != 0; at = tvmgo_map_after(from, at)) {
-    const tvmgo_map_entry* entry = tvmgo_map_entry_at(from, at);
+  const tvmgo_map_entry* entry;
+  for (uint64_t at = tvmgo_map_first(from); (entry = tvmgo_map_entry_at(from, at)) != NULL;
+       at = tvmgo_map_after_entry(from, at, entry)) {
     uint64_t hash;
     if (tvmgo_any_try_hash(&entry->key, &hash) != 0) return -1;
     int added = tvmgo_dense_add(table, entry, hash);

@@ -3,6 +3,7 @@
 #define TVMGO_MAP_INTERNAL_H_
 
 #include "core.h"
+#include "map_key.h"
 
 typedef struct {
   TVMFFIAny key, value; /* owned */
@@ -76,7 +77,7 @@ int tvmgo_dense_init(tvmgo_map* m, uint64_t slots);
  * slots is a lower bound. */
 int tvmgo_dense_rebuild(const tvmgo_map* m, uint64_t slots, tvmgo_map* table);
 /* 1 with the slot, and the one before it in its chain; 0 when absent; -1 with an error. */
-int tvmgo_dense_find(const tvmgo_map* m, const TVMFFIAny* key, uint64_t hash, uint64_t* slot,
+int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash, uint64_t* slot,
                      uint64_t* before);
 /* Adds an entry whose key is absent: 1; 0 when the table must grow first; -1 with an error. */
 int tvmgo_dense_add(tvmgo_map* m, const tvmgo_map_entry* entry, uint64_t hash);
@@ -95,8 +96,33 @@ int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key);
 int tvmgo_map_clear(TVMFFIObject* map);
 
 /* Places in insertion order; 0 is the end. The entry is NULL when the place is none any more. */
-uint64_t tvmgo_map_first(const TVMFFIObject* map);
-uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place);
-const tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint64_t place);
+static inline uint64_t tvmgo_map_first(const TVMFFIObject* map) {
+  const tvmgo_map* m = (const tvmgo_map*)map;
+  if (m->size == 0) return 0;
+  return tvmgo_map_is_small(m) ? 1 : m->head + 1;
+}
+
+static inline tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint64_t place) {
+  const tvmgo_map* m = (const tvmgo_map*)map;
+  if (place == 0) return NULL;
+  if (tvmgo_map_is_small(m))
+    return place <= m->size ? (tvmgo_map_entry*)m->data + (place - 1) : NULL;
+  return place <= m->slots && tvmgo_map_live(m, place - 1) ? &tvmgo_map_item_at(m, place - 1)->entry
+                                                           : NULL;
+}
+
+/* The place after that of an entry. */
+static inline uint64_t tvmgo_map_after_entry(const TVMFFIObject* map, uint64_t place,
+                                             const tvmgo_map_entry* entry) {
+  const tvmgo_map* m = (const tvmgo_map*)map;
+  if (tvmgo_map_is_small(m)) return place < m->size ? place + 1 : 0;
+  return ((const tvmgo_map_item*)entry)->next + 1; /* an entry is the first part of its item */
+}
+
+/* The end, too, when the place is none any more. */
+static inline uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place) {
+  const tvmgo_map_entry* entry = tvmgo_map_entry_at(map, place);
+  return entry == NULL ? 0 : tvmgo_map_after_entry(map, place, entry);
+}
 
 #endif

@@ -8,11 +8,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Held for a few instructions only, never across a call of ld.so: a constructor may load a file, and
  * it runs under ld.so's own lock. */
 pthread_mutex_t tvmgo_mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_mapping* all;
+/* One was opened, or is gone. */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+enum { OPENING_SECONDS = 60 };
 
 tvmgo_mapping* tvmgo_mapping_new(const tvmgo_elf* elf, const struct stat* file) {
   size_t n = 0;
@@ -40,27 +44,53 @@ static int same_content(const struct stat* a, const struct stat* b) {
          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-int tvmgo_mapping_enter(tvmgo_mapping** m) {
-  tvmgo_mapping *mine = *m, *shared = NULL;
-  pthread_mutex_lock(&tvmgo_mapping_lock);
-  for (tvmgo_mapping* o = all; o != NULL && shared == NULL; o = o->next) {
+/* Under the lock: a mapping to share with mine, or else one to wait for, which another load is opening
+ * and which must not be opened twice. */
+static tvmgo_mapping* find_same(tvmgo_mapping* mine, tvmgo_mapping** pending) {
+  *pending = NULL;
+  for (tvmgo_mapping* o = all; o != NULL; o = o->next) {
     if (!same_file(&o->file, &mine->file)) continue;
     if (o->is_direct) mine->is_direct = 0;
-    if (mine->is_shareable && o->is_shareable && o->is_open && same_content(&o->file, &mine->file))
-      shared = o;
+    if (!mine->is_shareable || !o->is_shareable || !same_content(&o->file, &mine->file)) continue;
+    if (o->is_open) return o;
+    if (mine->is_kept) *pending = o;
   }
+  return NULL;
+}
+
+/* Under the lock, which is given up meanwhile. 0 when the table may have changed. */
+static int wait_for(const tvmgo_mapping* pending, const char* name) {
+  struct timespec until;
+  if (pthread_equal(pending->opener, pthread_self()))
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: a constructor of it loads it again", name);
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += OPENING_SECONDS;
+  if (pthread_cond_timedwait(&changed, &tvmgo_mapping_lock, &until) == 0) return 0;
+  return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                     "load %s: another thread has been loading it for %d s and is not done; it must be "
+                     "loaded once only, because it registers functions or types",
+                     name, OPENING_SECONDS);
+}
+
+int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name) {
+  tvmgo_mapping *mine = *m, *pending, *shared;
+  int rc = 0;
+  mine->opener = pthread_self();
+  pthread_mutex_lock(&tvmgo_mapping_lock);
+  while ((shared = find_same(mine, &pending)) == NULL && pending != NULL && rc == 0)
+    rc = wait_for(pending, name);
   if (shared != NULL) {
     shared->refs++;
-  } else {
+  } else if (rc == 0) {
     mine->next = all;
     if (all != NULL) all->prev = mine;
     all = mine;
   }
   pthread_mutex_unlock(&tvmgo_mapping_lock);
-  if (shared == NULL) return 0;
+  if (shared == NULL && rc == 0) return 0;
   free(mine);
   *m = shared;
-  return 1;
+  return shared != NULL ? 1 : -1;
 }
 
 void tvmgo_mapping_leave_file(tvmgo_mapping* m) {
@@ -70,9 +100,11 @@ void tvmgo_mapping_leave_file(tvmgo_mapping* m) {
 }
 
 void tvmgo_mapping_settle(tvmgo_mapping* m) {
-  tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
+  if (!m->is_kept) tvmgo_live_add(TVMGO_LIVE_MAPPINGS, 1);
   pthread_mutex_lock(&tvmgo_mapping_lock);
   m->is_open = 1;
+  m->refs += (size_t)m->is_kept; /* that of the process */
+  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&tvmgo_mapping_lock);
 }
 
@@ -83,12 +115,15 @@ void tvmgo_mapping_release(tvmgo_mapping* m) {
     if (m->prev != NULL) m->prev->next = m->next;
     else all = m->next;
     if (m->next != NULL) m->next->prev = m->prev;
+    pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&tvmgo_mapping_lock);
   if (!last) return;
-  if (m->handle != NULL) dlclose(m->handle);
+  if (tvmgo_can_enter_loader()) {
+    if (m->handle != NULL) dlclose(m->handle);
+    while (m->num_origin > 0) dlclose(m->origin[--m->num_origin]);
+  }
   tvmgo_elf_copy_close(&m->copy);
-  while (m->num_origin > 0) dlclose(m->origin[--m->num_origin]);
   if (m->is_open) tvmgo_live_add(TVMGO_LIVE_MAPPINGS, -1);
   free(m->origin);
   free(m);

@@ -6,6 +6,7 @@
 #ifndef TVMGO_MAPPING_H_
 #define TVMGO_MAPPING_H_
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "elf_copy.h"
@@ -19,11 +20,15 @@ typedef struct {
 typedef struct tvmgo_mapping {
   struct tvmgo_mapping *prev, *next;
   size_t refs;                /* under the table's lock */
-  struct stat file;           /* which file, and which state of it; st_ino 0 for in-memory bytes */
+  struct stat file;           /* which file, and which state of it; st_ino 0 for bytes in memory, of which
+                               * kept ones have numbers made of their content */
   int is_open;                /* open and bound: may be shared */
   int is_direct;              /* the file itself, not a copy */
   int is_shareable;           /* keeps no state of a module */
+  int is_kept;                /* never closed: what it registered points into it, and its constructors
+                               * must not run twice; so every load shares it */
 
+  pthread_t opener;           /* the thread that opens it */
   void* handle;               /* of dlopen */
   tvmgo_elf_copy copy;        /* fd -1 unless a memory file is kept */
   void** origin;              /* dependencies opened for a copy */
@@ -40,8 +45,9 @@ typedef struct tvmgo_mapping {
 tvmgo_mapping* tvmgo_mapping_new(const tvmgo_elf* elf, const struct stat* file);
 
 /* Puts *m into the table, with is_direct changed to 0 where somebody has the file already; or frees
- * it and puts an open mapping in its place (returns 1), with one reference more. */
-int tvmgo_mapping_enter(tvmgo_mapping** m);
+ * it and puts an open mapping in its place (returns 1), with one reference more. Waits for another
+ * thread that is opening a kept one; -1 with an error raised when that cannot end, *m is freed then. */
+int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name);
 
 /* Another load may have the file: this one uses a copy. */
 void tvmgo_mapping_leave_file(tvmgo_mapping* m);

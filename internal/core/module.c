@@ -30,6 +30,24 @@ static void module_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
+int tvmgo_module_is_ours(const void* object) {
+  return ((const TVMFFIObject*)object)->deleter == module_delete;
+}
+
+int tvmgo_module_need(const void* handle, const char* op, const char* what) {
+  const TVMFFIObject* obj = handle;
+  if (obj == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is a NULL Module: check the call that was to give it",
+                       op, what);
+  if (obj->type_index != kTVMFFIModule)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %s is of type %s, not Module", op, what,
+                       tvmgo_type_name(obj->type_index));
+  if (tvmgo_module_is_ours(obj)) return 0;
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                     "%s: %s is a Module that another runtime made: load its file with this one", op,
+                     what);
+}
+
 static void discard(void* self) { (void)self; }
 static const tvmgo_module_class unfinished = {.destroy = discard};
 
@@ -136,6 +154,36 @@ int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int
   return 0;
 }
 
+int tvmgo_module_implements(tvmgo_module* m, const char* name, size_t len) {
+  if (m->cls->implements != NULL) return m->cls->implements(m, name, len);
+  TVMFFIObject* f = NULL;
+  if (tvmgo_module_get_function(m, name, len, 0, &f) != 0)
+    tvmgo_object_release(tvmgo_error_take());
+  tvmgo_object_release(f);
+  return f != NULL;
+}
+
+typedef struct {
+  const char* name;
+  size_t len;
+  int doc;
+  TVMFFIAny* out;
+} description;
+
+/* Stops at the module that a look-up of the function would stop at. */
+static int describe_in(void* ctx, tvmgo_module* m) {
+  const description* d = ctx;
+  if (m->cls->metadata != NULL && m->cls->metadata(m, d->name, d->len, d->doc, d->out) != 0)
+    return -1;
+  return d->out->type_index != kTVMFFINone || tvmgo_module_implements(m, d->name, d->len);
+}
+
+int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
+  description d = {name, len, doc, out};
+  *out = tvmgo_any_none();
+  return tvmgo_module_walk(m, describe_in, &d) < 0 ? -1 : 0;
+}
+
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
   if (m->cls->function_names != NULL) return m->cls->function_names(m, out);
   *out = tvmgo_array_new(NULL, 0);
@@ -184,7 +232,7 @@ int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** ou
   if (f == NULL) f = tvmgo_global_get(name, l.len);
   if (f == NULL)
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
-                       "Cannot find function %s in the imported modules or global registry. Import "
+                       "Cannot find function %.999s in the imported modules or global registry. Import "
                        "the module that has it, or register it as a global function",
                        name);
   f = tvmgo_function_without_owner(f, &m->header); /* else m would keep itself alive */
@@ -202,14 +250,15 @@ static int env_lookup(void* ctx, const char* name, TVMFFIObjectHandle* out) {
     TVMFFIObject* f = tvmgo_global_get(name, strlen(name));
     if (f == NULL)
       return tvmgo_raise(TVMGO_RUNTIME_ERROR,
-                         "Cannot find function %s in the imported modules or global registry.", name);
+                         "Cannot find function %.999s in the imported modules or global registry.",
+                         name);
     *out = f;
     tvmgo_object_release(f); /* borrowed from the table, as this convention wants it */
     return 0;
   }
-  if (((TVMFFIObject*)ctx)->type_index != kTVMFFIModule)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "look up function %s: the context is of type %s, not Module",
-                       name, tvmgo_type_name(((TVMFFIObject*)ctx)->type_index));
+  if (strnlen(name, TVMGO_MAX_NAME + 1) > TVMGO_MAX_NAME)
+    return tvmgo_check_cname("look up function", "the name", name);
+  if (tvmgo_module_need(ctx, "look up function", "the context") != 0) return -1;
   return tvmgo_module_env_lookup(ctx, name, (TVMFFIObject**)out);
 }
 

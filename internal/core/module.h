@@ -18,6 +18,7 @@ typedef struct {
   /* Owned function, or *out = NULL when there is none of this name (no error). */
   int (*get_function)(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out);
   int (*implements)(tvmgo_module* m, const char* name, size_t len); /* NULL: asks get_function */
+  /* Owned text, or None when there is none. */
   int (*metadata)(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out);
   int (*function_names)(tvmgo_module* m, TVMFFIObject** out); /* Array of Str, owned */
   int (*write_formats)(tvmgo_module* m, TVMFFIObject** out);  /* Array of Str, owned */
@@ -65,9 +66,19 @@ int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* 
 /* Replaces the imports by an Array of Module (consumed) that is known to hold no cycle. */
 void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* imports);
 
+/* Whether an object of type Module was made by tvmgo_module_new: others have their own layout. */
+int tvmgo_module_is_ours(const void* object);
+/* A handle that must be a module of ours; raises an error "op: what must be ...". */
+int tvmgo_module_need(const void* handle, const char* op, const char* what);
+
 /* Own functions first, then imports depth first when query_imports. *out = NULL when absent. */
 int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int query_imports,
                               TVMFFIObject** out);
+/* Whether m itself has a function of this name. */
+int tvmgo_module_implements(tvmgo_module* m, const char* name, size_t len);
+/* Metadata (or doc) of the function that a look-up through the imports finds: an owned text, or None
+ * when there is none. */
+int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out);
 int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep);
 int tvmgo_module_clear_imports(tvmgo_module* m);
 /* Array of Module, owned: a snapshot. */

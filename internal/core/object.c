@@ -3,46 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which counters an object of a type belongs to, beside TVMGO_LIVE_OBJECTS. */
-static int live_kind(int32_t type_index) {
-  switch (type_index) {
-    case kTVMFFIFunction: return TVMGO_LIVE_FUNCTIONS;
-    case kTVMFFIModule: return TVMGO_LIVE_MODULES;
-    case kTVMFFITensor: return TVMGO_LIVE_TENSORS;
-    default: return -1;
-  }
-}
-
-static void count(int32_t type_index, int64_t delta) {
-  tvmgo_thread* t = tvmgo_thread_get();
-  tvmgo_thread_live(t, TVMGO_LIVE_OBJECTS, delta);
-  int kind = live_kind(type_index);
-  if (kind >= 0) tvmgo_thread_live(t, (tvmgo_live_kind)kind, delta);
-}
-
-void* tvmgo_object_new_uninit(size_t size, int32_t type_index, tvmgo_deleter deleter) {
-  TVMFFIObject* obj = malloc(size);
-  if (obj == NULL) {
-    tvmgo_raise_oom();
-    return NULL;
-  }
-  obj->combined_ref_count = TVMGO_REF_UNIQUE;
-  obj->type_index = type_index;
-  obj->__padding = 0;
-  obj->deleter = deleter;
-  count(type_index, 1);
-  return obj;
-}
-
 void* tvmgo_object_new(size_t size, int32_t type_index, tvmgo_deleter deleter) {
   TVMFFIObject* obj = tvmgo_object_new_uninit(size, type_index, deleter);
   if (obj != NULL) memset(obj + 1, 0, size - sizeof(TVMFFIObject));
   return obj;
-}
-
-void tvmgo_object_free(void* self) {
-  count(((TVMFFIObject*)self)->type_index, -1);
-  free(self);
 }
 
 void tvmgo_object_plain_deleter(void* self, int flags) {
@@ -82,16 +46,24 @@ int tvmgo_object_promote(void* obj) {
   return 0;
 }
 
+/* An object that only weak references keep can still be told from a live one. */
+static int is_live(const char* op, TVMFFIObjectHandle obj) {
+  if (obj == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the handle is NULL", op);
+  if ((uint32_t)__atomic_load_n(&((TVMFFIObject*)obj)->combined_ref_count, __ATOMIC_RELAXED) != 0)
+    return 0;
+  return tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                     "%s: the object at %p is dead: it was released more often than retained", op,
+                     obj);
+}
+
 int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
-  if (obj == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "retain object: the handle is NULL");
+  if (is_live("retain object", obj) != 0) return -1;
   tvmgo_object_retain(obj);
   return 0;
 }
 
 int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
-  if (obj == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "release object: the handle is NULL");
+  if (is_live("release object", obj) != 0) return -1;
   tvmgo_object_release(obj);
   return 0;
 }

@@ -16,18 +16,6 @@
 
 typedef void (*tvmgo_deleter)(void* self, int flags);
 
-/* Allocates an object of size bytes (header included; rest zeroed) with one strong and one weak
- * reference and counts it as alive. The deleter is called with kTVMFFIObjectDeleterFlagBitMask*:
- * on Strong it lets go of what the object holds, on Weak it calls tvmgo_object_free(self).
- * NULL with MemoryError raised when memory is out. */
-void* tvmgo_object_new(size_t size, int32_t type_index, tvmgo_deleter deleter);
-
-/* As tvmgo_object_new, without zeroing what follows the header. */
-void* tvmgo_object_new_uninit(size_t size, int32_t type_index, tvmgo_deleter deleter);
-
-/* Returns the storage of an object made by tvmgo_object_new. Only deleters call it. */
-void tvmgo_object_free(void* self);
-
 /* A deleter for objects that hold nothing. */
 void tvmgo_object_plain_deleter(void* self, int flags);
 

@@ -42,6 +42,11 @@ static int keep(tvmgo_thread* t, int32_t device_type, int32_t device_id, TVMFFIS
 
 int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,
                      TVMFFIStreamHandle* old) {
+  if (device_type <= 0 || device_id < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "set stream: there is no device of type %d and id %d: types begin with 1, ids "
+                       "with 0",
+                       (int)device_type, (int)device_id);
   tvmgo_thread* t = tvmgo_thread_get();
   TVMFFIStreamHandle before = tvmgo_stream_get(device_type, device_id);
   if (old != NULL) *old = before;

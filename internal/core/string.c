@@ -1,7 +1,9 @@
 /* Strings and bytes: up to seven bytes live in the value itself, longer text in a counted object
  * (ABI.md B.1, B.2). Also the one place where a borrowed view becomes an owned value. */
 #include "core.h"
+#include "short_bytes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SMALL_MAX 7
@@ -18,30 +20,66 @@ typedef struct {
   TVMFFIObject* owner; /* whose memory content shows */
 } view_object;
 
-static int make(const char* op, int32_t small_index, int32_t heap_index, const char* data,
-                size_t size, TVMFFIAny* out) {
-  if (data == NULL && size > 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the data pointer is NULL but the size is %zu", op,
-                       size);
-  TVMFFIAny made = {0};
+/* Blocks beyond 1 KiB malloc hands out under a lock as soon as a process has threads, which with this
+ * library it has. A thread keeps one of those that it freed, if it is not huge. */
+enum { SPARE_MIN = 1024, SPARE_MAX = 16 * 1024 };
+
+static void* text_storage(size_t size) {
+  if (size < SPARE_MIN || size > SPARE_MAX) return malloc(size);
+  tvmgo_thread* t = tvmgo_thread_get();
+  void* spare = t->spare_text;
+  /* One of more than twice the size would be a waste for a string that stays. */
+  if (spare == NULL || t->spare_size < size || t->spare_size / 2 > size) return malloc(size);
+  t->spare_text = NULL;
+  return spare;
+}
+
+static void text_delete(void* self, int flags) {
+  if (!(flags & kTVMFFIObjectDeleterFlagBitMaskWeak)) return;
+  /* The block may be larger: it may have been a spare one. */
+  size_t size = sizeof(text_object) + ((text_object*)self)->content.size + 1;
+  if (TVMGO_LIKELY(size < SPARE_MIN || size > SPARE_MAX)) {
+    tvmgo_object_free(self);
+    return;
+  }
+  tvmgo_object_count(((TVMFFIObject*)self)->type_index, -1);
+  tvmgo_thread* t = tvmgo_thread_get();
+  free(t->spare_text);
+  t->spare_text = self;
+  t->spare_size = size;
+}
+
+static int null_data(const char* op, size_t size) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the data pointer is NULL but the size is %zu", op,
+                     size);
+}
+
+static int too_large(const char* op, size_t size) {
+  return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than memory can hold", op, size);
+}
+
+/* Inline, so that the type is a constant and the allocation has nothing to decide. */
+static inline __attribute__((always_inline)) int make(const char* op, int32_t small_index,
+                                                      int32_t heap_index, const char* data,
+                                                      size_t size, TVMFFIAny* out) {
+  if (TVMGO_UNLIKELY(data == NULL && size > 0)) return null_data(op, size);
   if (size <= SMALL_MAX) {
-    made.type_index = small_index;
-    made.small_str_len = (uint32_t)size;
-    if (size > 0) memcpy(made.v_bytes, data, size);
-    *out = made;
+    uint64_t word = tvmgo_bytes_word(data, size);
+    out->type_index = small_index;
+    out->small_str_len = (uint32_t)size;
+    out->v_uint64 = word;
     return 0;
   }
-  if (size > PTRDIFF_MAX - sizeof(text_object) - 1) return tvmgo_raise_oom();
-  text_object* t = tvmgo_object_new_uninit(sizeof *t + size + 1, heap_index,
-                                           tvmgo_object_plain_deleter);
-  if (t == NULL) return -1;
+  if (TVMGO_UNLIKELY(size > PTRDIFF_MAX - sizeof(text_object) - 1)) return too_large(op, size);
+  text_object* t = tvmgo_object_init(text_storage(sizeof *t + size + 1), heap_index, text_delete);
+  if (TVMGO_UNLIKELY(t == NULL)) return -1;
   t->content.data = t->text;
   t->content.size = size;
-  memcpy(t->text, data, size);
+  tvmgo_bytes_copy(t->text, data, size);
   t->text[size] = 0;
-  made.type_index = heap_index;
-  made.v_obj = &t->header;
-  *out = made;
+  out->type_index = heap_index;
+  out->zero_padding = 0;
+  out->v_obj = &t->header;
   return 0;
 }
 
@@ -84,6 +122,7 @@ int tvmgo_any_text(const TVMFFIAny* v, TVMFFIByteArray* out) {
     case kTVMFFIBytes:
       if (v->v_obj == NULL) return 0;
       *out = *TVMFFIBytesGetByteArrayPtr(v->v_obj);
+      if (out->data == NULL) *out = (TVMFFIByteArray){"", 0};
       return 1;
     case kTVMFFIRawStr:
       if (v->v_c_str == NULL) return 0;
@@ -93,7 +132,7 @@ int tvmgo_any_text(const TVMFFIAny* v, TVMFFIByteArray* out) {
     case kTVMFFIByteArrayPtr: {
       const TVMFFIByteArray* bytes = v->v_ptr;
       if (bytes == NULL || (bytes->data == NULL && bytes->size > 0)) return 0;
-      *out = *bytes;
+      *out = bytes->data == NULL ? (TVMFFIByteArray){"", 0} : *bytes;
       return 1;
     }
     default:
@@ -126,54 +165,72 @@ int TVMFFIBytesFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out) {
   return tvmgo_bytes_make(input->data, input->size, out);
 }
 
-static int own_null(const TVMFFIAny* view) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: a view of type %s holds a NULL pointer",
-                     tvmgo_type_name(view->type_index));
+/* Owned values have 0 in the bytes that their type does not use: hashes and comparisons read them. */
+static TVMFFIAny without_garbage(const TVMFFIAny* v) {
+  TVMFFIAny clean = {0};
+  clean.type_index = v->type_index;
+  switch (v->type_index) {
+    case kTVMFFINone:
+    case kTVMFFIUnchanged:
+      return clean;
+    case kTVMFFIBool:
+      clean.v_int64 = v->v_int64 != 0;
+      return clean;
+    case kTVMFFIDataType:
+      clean.v_dtype = v->v_dtype;
+      return clean;
+    case kTVMFFISmallStr:
+    case kTVMFFISmallBytes:
+      clean.small_str_len = v->small_str_len;
+      memcpy(clean.v_bytes, v->v_bytes, v->small_str_len);
+      return clean;
+    default:
+      clean.v_uint64 = v->v_uint64;
+      return clean;
+  }
 }
 
-int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
+static __attribute__((noinline)) int own(const TVMFFIAny* any_view, TVMFFIAny* out) {
   if (any_view == NULL || out == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL",
                        out == NULL ? "out" : "the view");
   TVMFFIAny view = *any_view; /* out may be the same place */
-  if (view.type_index >= kTVMFFIStaticObjectBegin) {
-    if (view.v_obj == NULL) return own_null(&view);
-    tvmgo_object_retain(view.v_obj);
-    *out = view;
-    return 0;
-  }
+  if (tvmgo_check_value(&view) != 0) return tvmgo_raise_context("own value");
   switch (view.type_index) {
-    case kTVMFFINone:
-    case kTVMFFIInt:
-    case kTVMFFIBool:
-    case kTVMFFIFloat:
-    case kTVMFFIOpaquePtr:
-    case kTVMFFIDataType:
-    case kTVMFFIDevice:
-    case kTVMFFIDLTensorPtr: /* nobody owns a bare DLTensor: it stays a view */
-    case kTVMFFISmallStr:
-    case kTVMFFISmallBytes:
-    case kTVMFFIUnchanged:
-      *out = view;
-      return 0;
     case kTVMFFIRawStr:
-      if (view.v_c_str == NULL) return own_null(&view);
       return tvmgo_string_make(view.v_c_str, strlen(view.v_c_str), out);
     case kTVMFFIByteArrayPtr: {
       const TVMFFIByteArray* bytes = view.v_ptr;
-      if (bytes == NULL) return own_null(&view);
       return tvmgo_bytes_make(bytes->data, bytes->size, out);
     }
     case kTVMFFIObjectRValueRef: {
       TVMFFIObject** slot = view.v_ptr;
-      if (slot == NULL) return own_null(&view);
       TVMFFIObject* taken = *slot;
       *slot = NULL;
       *out = tvmgo_any_object(taken);
       return 0;
     }
-    default:
-      return tvmgo_raise(TVMGO_TYPE_ERROR, "own value: no value has the type index %d",
-                         (int)view.type_index);
+    default: /* a bare DLTensor stays a view: nobody owns it */
+      if (tvmgo_any_is_object(&view)) tvmgo_object_retain(view.v_obj);
+      *out = without_garbage(&view);
+      return 0;
   }
+}
+
+/* Objects and numbers go the short way, members one by one: that is how callers wrote them. */
+int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
+  if (TVMGO_UNLIKELY(any_view == NULL || out == NULL)) return own(any_view, out);
+  int32_t type = any_view->type_index;
+  TVMFFIObject* obj = any_view->v_obj;
+  if (type >= kTVMFFIStaticObjectBegin) {
+    if (TVMGO_UNLIKELY(!tvmgo_may_be_object(obj) || obj->type_index != type))
+      return own(any_view, out);
+    tvmgo_object_retain(obj);
+  } else if (type != kTVMFFIInt && type != kTVMFFIFloat) {
+    return own(any_view, out);
+  }
+  out->type_index = type;
+  out->zero_padding = 0;
+  out->v_obj = obj;
+  return 0;
 }

@@ -24,22 +24,24 @@ pthread_mutex_t tvmgo_system_lib_lock = PTHREAD_MUTEX_INITIALIZER;
 static sys_symbol* symbols;
 static sys_module* modules; /* live as long as the process */
 
-static void* find(const char* prefix, const char* name, size_t len) {
-  size_t plen = strlen(prefix);
+/* The symbol called lead + prefix + name. */
+static void* find(const char* lead, const char* prefix, const char* name, size_t len) {
+  size_t llen = strlen(lead), plen = strlen(prefix);
   void* found = NULL;
   pthread_mutex_lock(&tvmgo_system_lib_lock);
   for (sys_symbol* s = symbols; s != NULL && found == NULL; s = s->next)
-    if (strncmp(s->name, prefix, plen) == 0 && strncmp(s->name + plen, name, len) == 0 &&
-        s->name[plen + len] == 0)
+    if (strncmp(s->name, lead, llen) == 0 && strncmp(s->name + llen, prefix, plen) == 0 &&
+        strncmp(s->name + llen + plen, name, len) == 0 && s->name[llen + plen + len] == 0)
       found = s->address;
   pthread_mutex_unlock(&tvmgo_system_lib_lock);
   return found;
 }
 
 static int add_symbol(const char* name, void* address) {
-  if (name == NULL || name[0] == 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "register system library symbol: the name is %s",
-                       name == NULL ? "NULL" : "empty");
+  static const char op[] = "register system library symbol";
+  if (tvmgo_check_cname(op, "the name", name) != 0) return -1;
+  if (address == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s %.99s: the address is NULL", op, name);
   sys_symbol* fresh = malloc(sizeof *fresh + strlen(name) + 1);
   if (fresh == NULL) return tvmgo_raise_oom();
   fresh->address = address;
@@ -59,18 +61,14 @@ int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr) { return add_
 
 /* Address under the modern spelling, with and without the library's prefix, then the classic one. */
 static void* find_function(const char* prefix, const char* name, size_t len, int* is_packed) {
-  char buf[512];
-  size_t plen = strlen(prefix);
   *is_packed = 0;
-  if (plen + len >= sizeof buf) return NULL;
-  memcpy(buf, prefix, plen);
-  memcpy(buf + plen, name, len);
-  void* p = find("__tvm_ffi_", buf, plen + len);
-  if (p == NULL) p = find("__tvm_ffi_", name, len);
+  if (memchr(name, 0, len) != NULL) return NULL;
+  void* p = find("__tvm_ffi_", prefix, name, len);
+  if (p == NULL) p = find("__tvm_ffi_", "", name, len);
   if (p != NULL) return p;
   *is_packed = 1;
-  p = find("", buf, plen + len);
-  return p != NULL ? p : find("", name, len);
+  p = find("", prefix, name, len);
+  return p != NULL ? p : find("", "", name, len);
 }
 
 static int get_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
@@ -98,8 +96,8 @@ static sys_module* find_module(const char* prefix, size_t len) {
 static void bind_context(const char* prefix, tvmgo_module* m) {
   static const char* const names[] = {"__tvm_ffi__library_ctx", "__tvm_module_ctx"};
   for (int i = 0; i < 2; i++) {
-    void** slot = find(prefix, names[i], strlen(names[i]));
-    if (slot == NULL) slot = find("", names[i], strlen(names[i]));
+    void** slot = find("", prefix, names[i], strlen(names[i]));
+    if (slot == NULL) slot = find("", "", names[i], strlen(names[i]));
     if (slot != NULL) __atomic_store_n(slot, (void*)m, __ATOMIC_RELEASE);
   }
 }
@@ -107,21 +105,26 @@ static void bind_context(const char* prefix, tvmgo_module* m) {
 /* The library itself, or the root of the tree that its blob describes. */
 static int load_root(const char* prefix, tvmgo_module* library, tvmgo_module** root) {
   int legacy = 0;
-  void* blob = find(prefix, "__tvm_ffi__library_bin", strlen("__tvm_ffi__library_bin"));
+  void* blob = find("", prefix, "__tvm_ffi__library_bin", strlen("__tvm_ffi__library_bin"));
   if (blob == NULL) {
     legacy = 1;
-    blob = find(prefix, "__tvm_dev_mblob", strlen("__tvm_dev_mblob"));
+    blob = find("", prefix, "__tvm_dev_mblob", strlen("__tvm_dev_mblob"));
   }
   if (blob == NULL) {
     tvmgo_object_retain(library);
     *root = library;
     return 0;
   }
+  if (tvmgo_enter_go("reading the modules that the system library carries") != 0) return -1;
   return tvmgo_blob_load(library, blob, tvmgo_address_extent(blob), legacy, root);
 }
 
 int tvmgo_module_system_lib(const char* prefix, size_t len, tvmgo_module** out) {
   *out = NULL;
+  if (len > 0) {
+    TVMFFIByteArray text = {prefix, len};
+    if (tvmgo_check_name("open system library", "the prefix", &text) != 0) return -1;
+  }
   pthread_mutex_lock(&tvmgo_system_lib_lock);
   sys_module* known = find_module(prefix, len);
   pthread_mutex_unlock(&tvmgo_system_lib_lock);

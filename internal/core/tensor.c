@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_ALIGNMENT = 64 };
+enum { DATA_ALIGNMENT = 64, MAX_NDIM = 1024 };
 
 int tvmgo_dl_elements(const DLTensor* t, int64_t* out) {
   int64_t n = 1;
@@ -39,8 +39,10 @@ int tvmgo_dl_contiguous(const DLTensor* t) {
   return 1;
 }
 
-static int check_dims(int32_t ndim, const int64_t* shape, const char* what) {
+int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what) {
   if (ndim < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is negative: %d", what, (int)ndim);
+  if (ndim > MAX_NDIM)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d, more than %d", what, (int)ndim, MAX_NDIM);
   if (ndim > 0 && shape == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: ndim is %d, but shape is NULL", what, (int)ndim);
   return 0;
@@ -48,7 +50,7 @@ static int check_dims(int32_t ndim, const int64_t* shape, const char* what) {
 
 int tvmgo_dl_check(const DLTensor* t, const char* what) {
   if (t == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is NULL", what);
-  if (check_dims(t->ndim, t->shape, what) != 0) return -1;
+  if (tvmgo_dl_check_dims(t->ndim, t->shape, what) != 0) return -1;
   size_t bytes;
   if (tvmgo_dl_bytes(t, &bytes) != 0) return tvmgo_raise_context("%s", what);
   if (t->data == NULL && bytes > 0)
@@ -71,6 +73,18 @@ static int check_dtype(DLDataType t) {
   }
   return tvmgo_raise(TVMGO_VALUE_ERROR, "no memory can hold elements of dtype \"%s\" (%d bits, %d "
                      "lanes)", name, (int)t.bits, (int)t.lanes);
+}
+
+int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
+  if (check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
+  if (t->byte_offset > PTRDIFF_MAX || t->byte_offset > UINTPTR_MAX - (uintptr_t)t->data)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: byte_offset is %llu, which leads out of memory", what,
+                       (unsigned long long)t->byte_offset);
+  if (t->device.device_type <= 0 || t->device.device_id < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: there is no device of type %d and id %d: the CPU is type %d, id 0", what,
+                       (int)t->device.device_type, (int)t->device.device_id, (int)kDLCPU);
+  return 0;
 }
 
 static void compact_strides(const int64_t* shape, int32_t ndim, int64_t* strides) {
@@ -119,7 +133,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   static const char op[] = "allocate tensor";
   size_t nbytes;
   DLTensor dl = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
-  if (check_dims(ndim, shape, op) != 0) return NULL;
+  if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
   if (check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
     tvmgo_raise_context(op);
     return NULL;
@@ -174,7 +188,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
 }
 
 tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)(void*)) {
-  if (check_dims(dl->ndim, dl->shape, "wrap tensor") != 0) return NULL;
+  if (tvmgo_dl_check_dims(dl->ndim, dl->shape, "wrap tensor") != 0) return NULL;
   tvmgo_tensor* t = tensor_alloc(dl, 0);
   if (t == NULL) return NULL;
   t->owner = owner;
@@ -212,7 +226,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
   dl.shape = (int64_t*)shape;
   dl.strides = (int64_t*)strides;
   size_t need, have;
-  if (check_dims(ndim, shape, op) != 0) return NULL;
+  if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
   if (check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
       span_bytes(&source->dl, &have) != 0) {
     tvmgo_raise_context(op);

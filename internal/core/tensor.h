@@ -31,8 +31,12 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
 int tvmgo_dl_elements(const DLTensor* t, int64_t* out);
 int tvmgo_dl_bytes(const DLTensor* t, size_t* out);
 int tvmgo_dl_contiguous(const DLTensor* t);
+/* Checks the number of dimensions, and that there is a shape; raises an error that names `what`. */
+int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what);
 /* Checks ndim, pointers, sizes; raises an error that names `what`. */
 int tvmgo_dl_check(const DLTensor* t, const char* what);
+/* Checks what a tensor from outside may get wrong besides: element type, offset, device. */
+int tvmgo_dl_check_place(const DLTensor* t, const char* what);
 /* Copies between tensors of equal byte count; picks the device (ABI.md E.4). */
 int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
 /* Copies nbytes of plain host memory into a contiguous tensor, or out of it, and waits. */

@@ -35,6 +35,7 @@ static void thread_end(void* arg) {
 
   free(t->error_text);
   free(t->return_text);
+  free(t->spare_text);
   free(t->names);
   free(t->backtrace_text);
   free(t->streams);

@@ -30,6 +30,8 @@ typedef struct tvmgo_thread {
   size_t return_cap;
   TVMByteArray return_bytes;
   const char** names;                       /* TVMFuncListGlobalNames: array and its strings */
+  void* spare_text;                         /* block of a long string, see string.c; NULL = none */
+  size_t spare_size;
   TVMFFIByteArray backtrace;                /* TVMFFIBacktrace result */
   char* backtrace_text;
   tvmgo_stream_entry* streams;              /* current streams that are not the default */

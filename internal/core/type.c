@@ -174,8 +174,8 @@ static int32_t pick_index(tvmgo_type* parent, int32_t need) {
 }
 
 static int32_t refuse(const TVMFFIByteArray* key, const char* why, int32_t number) {
-  tvmgo_raise(TVMGO_VALUE_ERROR, "register type %.*s: %s (%d)", (int)key->size, key->data, why,
-              (int)number);
+  tvmgo_raise(TVMGO_VALUE_ERROR, "register type %.*s: %s (%d)", tvmgo_quoted(key->size), key->data,
+              why, (int)number);
   return -1;
 }
 
@@ -184,10 +184,7 @@ static int32_t refuse(const TVMFFIByteArray* key, const char* why, int32_t numbe
 int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                   int32_t type_depth, int32_t num_child_slots,
                                   int32_t child_slots_can_overflow, int32_t parent_type_index) {
-  if (type_key == NULL || type_key->data == NULL || type_key->size == 0) {
-    tvmgo_raise(TVMGO_VALUE_ERROR, "register type: the key is NULL or empty");
-    return -1;
-  }
+  if (tvmgo_check_name("register type", "the key", type_key) != 0) return -1;
   uint64_t hash = hash_key(type_key->data, type_key->size);
   tvmgo_type* known = find_key(type_key->data, type_key->size, hash);
   if (known != NULL) return known->info.type_index;
@@ -246,16 +243,58 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t stati
 
 /* ---- Questions ----------------------------------------------------------------------------- */
 
+enum { LONGEST_GUESS = 64 };
+
+/* How many letters must change to make b of a; both are short. */
+static int distance(const TVMFFIByteArray* a, const TVMFFIByteArray* b) {
+  int row[LONGEST_GUESS + 1];
+  for (size_t j = 0; j <= b->size; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= a->size; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= b->size; j++) {
+      int change = diagonal + (a->data[i - 1] != b->data[j - 1]);
+      diagonal = row[j];
+      if (row[j - 1] + 1 < change) change = row[j - 1] + 1;
+      if (row[j] + 1 < change) change = row[j] + 1;
+      row[j] = change;
+    }
+  }
+  return row[b->size];
+}
+
+/* The registered key that looks most like this one; NULL when none does. */
+static const char* similar_key(const TVMFFIByteArray* key) {
+  const char* best = NULL;
+  int least = (int)key->size / 4 + 2;
+  if (key->size > LONGEST_GUESS) return NULL;
+  for (int32_t i = 0; i < tvmgo_type_limit(); i++) {
+    tvmgo_type* t = tvmgo_type_at(i);
+    if (t == NULL || t->info.type_key.size > LONGEST_GUESS) continue;
+    int d = distance(key, &t->info.type_key);
+    if (d >= least) continue;
+    least = d;
+    best = t->info.type_key.data;
+  }
+  return best;
+}
+
 int TVMFFITypeKeyToIndex(const TVMFFIByteArray* type_key, int32_t* out_tindex) {
   if (type_key == NULL || out_tindex == NULL || (type_key->data == NULL && type_key->size > 0))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "look up type: %s is NULL",
                        out_tindex == NULL ? "out" : "the key");
+  if (type_key->size > TVMGO_MAX_NAME) return tvmgo_check_name("look up type", "the key", type_key);
   tvmgo_type* t =
       find_key(type_key->data, type_key->size, hash_key(type_key->data, type_key->size));
-  if (t == NULL)
+  if (t == NULL) {
+    const char* similar = similar_key(type_key);
     return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
-                       "look up type: no type with the key \"%.*s\" is registered",
-                       (int)type_key->size, type_key->data);
+                       "look up type: no type with the key \"%.*s\" is registered: load the library "
+                       "that registers it%s%s%s",
+                       tvmgo_quoted(type_key->size), type_key->data,
+                       similar == NULL ? "" : ", or did you mean \"", similar == NULL ? "" : similar,
+                       similar == NULL ? "" : "\"?");
+  }
   *out_tindex = t->info.type_index;
   return 0;
 }

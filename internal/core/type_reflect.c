@@ -39,11 +39,11 @@ static TVMFFIByteArray copy_text(char** at, const TVMFFIByteArray* text) {
 /* Checks what every registration begins with; raises an error that begins with op. */
 static tvmgo_type* check(const char* op, int32_t type_index, const void* info,
                          const TVMFFIByteArray* name) {
-  if (info == NULL || (name != NULL && (name->data == NULL || name->size == 0))) {
-    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s", op,
-                info == NULL ? "the description is NULL" : "the name is NULL or empty");
+  if (info == NULL) {
+    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the description is NULL", op);
     return NULL;
   }
+  if (name != NULL && tvmgo_check_name(op, "the name", name) != 0) return NULL;
   tvmgo_type* t = tvmgo_type_at(type_index);
   if (t == NULL)
     tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the type index %d is not registered", op, (int)type_index);
@@ -79,18 +79,38 @@ static enum outcome add_field(tvmgo_type* t, const TVMFFIFieldInfo* field) {
   return ADDED;
 }
 
+/* A field can be read, and written if it says so; its setter is what the flag says. */
+static int check_field(const char* op, const TVMFFIFieldInfo* f) {
+  const char* wrong = NULL;
+  if (missing_text(&f->doc) || missing_text(&f->metadata))
+    wrong = "a text pointer is NULL";
+  else if (f->size < 0 || f->alignment < 0 || f->offset < 0)
+    wrong = "size, alignment and offset must not be negative";
+  else if (f->getter == NULL)
+    wrong = "the getter is NULL, so that nobody could read it";
+  else if ((f->flags & kTVMFFIFieldFlagBitMaskWritable) && f->setter == NULL)
+    wrong = "it is writable, but the setter is NULL";
+  if (wrong != NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s %.*s: %s", op, tvmgo_quoted(f->name.size),
+                       f->name.data, wrong);
+  if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj) || f->setter == NULL) return 0;
+  TVMFFIAny setter = {.type_index = kTVMFFIFunction, .v_obj = f->setter};
+  if (tvmgo_check_object(&setter) == 0) return 0;
+  return tvmgo_raise_context("%s %.*s: its flags say that the setter is a Function object", op,
+                             tvmgo_quoted(f->name.size), f->name.data);
+}
+
 int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo* info) {
   const char* op = "register field";
   tvmgo_type* t = check(op, type_index, info, info == NULL ? NULL : &info->name);
   if (t == NULL) return -1;
-  if (missing_text(&info->doc) || missing_text(&info->metadata))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s %.*s: a text pointer is NULL", op,
-                       (int)info->name.size, info->name.data);
+  if (check_field(op, info) != 0) return -1;
   TVMFFIFieldInfo field = *info;
   field.default_value_or_factory = tvmgo_any_none();
   if (TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory,
                               &field.default_value_or_factory) != 0)
-    return -1;
+    return tvmgo_raise_context("%s %.*s: its default", op, tvmgo_quoted(info->name.size),
+                               info->name.data);
   char* texts = malloc(info->name.size + info->doc.size + info->metadata.size + 3);
   if (texts == NULL) {
     tvmgo_any_clear(&field.default_value_or_factory);
@@ -112,7 +132,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo* info) {
   free(texts);
   if (outcome == NO_MEMORY) return tvmgo_raise_oom();
   return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s %.*s: type %.*s has a field of this name already", op,
-                     (int)info->name.size, info->name.data, (int)t->info.type_key.size,
+                     tvmgo_quoted(info->name.size), info->name.data, tvmgo_quoted(t->info.type_key.size),
                      t->info.type_key.data);
 }
 
@@ -139,9 +159,10 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo* info) {
   if (t == NULL) return -1;
   if (missing_text(&info->doc) || missing_text(&info->metadata))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s %.*s: a text pointer is NULL", op,
-                       (int)info->name.size, info->name.data);
+                       tvmgo_quoted(info->name.size), info->name.data);
   TVMFFIMethodInfo method = *info;
-  if (TVMFFIAnyViewToOwnedAny(&info->method, &method.method) != 0) return -1;
+  if (TVMFFIAnyViewToOwnedAny(&info->method, &method.method) != 0)
+    return tvmgo_raise_context("%s %.*s", op, tvmgo_quoted(info->name.size), info->name.data);
   char* texts = malloc(info->name.size + info->doc.size + info->metadata.size + 3);
   if (texts == NULL) {
     tvmgo_any_clear(&method.method);
@@ -183,7 +204,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeMetadata* met
   return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                      "%s: type %.*s has some already: two types share this key, or one is "
                      "described twice",
-                     op, (int)t->info.type_key.size, t->info.type_key.data);
+                     op, tvmgo_quoted(t->info.type_key.size), t->info.type_key.data);
 }
 
 /* ---- Attributes ---------------------------------------------------------------------------- */
@@ -264,13 +285,17 @@ static enum outcome add_attr(int32_t type_index, const TVMFFIByteArray* name,
 int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray* attr_name,
                            const TVMFFIAny* attr_value) {
   const char* op = "register type attribute";
-  if (attr_name == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the name is NULL", op);
-  int creates_only = attr_value != NULL && attr_value->type_index == kTVMFFINone;
+  if (tvmgo_check_name(op, "the name", attr_name) != 0) return -1;
+  if (attr_value == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s %.*s: the value is NULL: None makes an empty column", op,
+                       tvmgo_quoted(attr_name->size), attr_name->data);
+  int creates_only = attr_value->type_index == kTVMFFINone;
   tvmgo_type* t =
       check(op, creates_only ? (int32_t)kTVMFFINone : type_index, attr_value, attr_name);
   if (t == NULL) return -1;
   TVMFFIAny owned;
-  if (TVMFFIAnyViewToOwnedAny(attr_value, &owned) != 0) return -1;
+  if (TVMFFIAnyViewToOwnedAny(attr_value, &owned) != 0)
+    return tvmgo_raise_context("%s %.*s", op, tvmgo_quoted(attr_name->size), attr_name->data);
   pthread_mutex_lock(&tvmgo_type_lock);
   enum outcome outcome = add_attr(type_index, attr_name, &owned);
   pthread_mutex_unlock(&tvmgo_type_lock);
@@ -278,7 +303,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray* attr_name,
   tvmgo_any_clear(&owned);
   if (outcome == NO_MEMORY) return tvmgo_raise_oom();
   return tvmgo_raise(TVMGO_RUNTIME_ERROR, "%s %.*s: type %.*s has a value already", op,
-                     (int)attr_name->size, attr_name->data, (int)t->info.type_key.size,
+                     tvmgo_quoted(attr_name->size), attr_name->data, tvmgo_quoted(t->info.type_key.size),
                      t->info.type_key.data);
 }
 

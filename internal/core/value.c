@@ -57,6 +57,7 @@ const char* tvmgo_classic_code_name(int code) {
 }
 
 int tvmgo_classic_from_view(const TVMFFIAny* in, int bool_code, TVMValue* v, int* code) {
+  if (in->type_index > kTVMFFIDLTensorPtr && tvmgo_check_value(in) != 0) return -1;
   switch (in->type_index) {
     case kTVMFFINone:
       v->v_handle = NULL;
@@ -100,6 +101,11 @@ int tvmgo_classic_from_view(const TVMFFIAny* in, int bool_code, TVMValue* v, int
       *code = kTVMStr;
       return 0;
     case kTVMFFISmallStr:
+      if (in->v_bytes[in->small_str_len] != 0)
+        return tvmgo_raise(TVMGO_VALUE_ERROR,
+                           "a small str of %u bytes has garbage behind them, where its end must be: "
+                           "make it with TVMFFIStringFromByteArray",
+                           (unsigned)in->small_str_len);
       v->v_str = in->v_bytes;
       *code = kTVMStr;
       return 0;
@@ -148,6 +154,21 @@ static int need_handle(const TVMValue* v, int code) {
                      code, tvmgo_classic_code_name(code), kTVMNullptr);
 }
 
+/* An object of the kind that the code says. */
+static int object_of(const TVMValue* v, int code, int32_t type_index, TVMFFIAny* out) {
+  if (need_handle(v, code)) return -1;
+  int array = type_index == kTVMFFITensor;
+  *out = tvmgo_any_object(array ? (void*)tvmgo_tensor_of_array(v->v_handle) : v->v_handle);
+  if (out->type_index == type_index) return 0;
+  if (array)
+    return tvmgo_raise(TVMGO_TYPE_ERROR,
+                       "a value of code %d (NDArray) is a DLTensor that is not an array of this "
+                       "runtime: pass it with code %d",
+                       code, kTVMDLTensorHandle);
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "a value of code %d (%s) is an object of type %s", code,
+                     tvmgo_classic_code_name(code), tvmgo_type_name(out->type_index));
+}
+
 int tvmgo_view_from_classic(const TVMValue* v, int code, TVMFFIAny* out) {
   *out = tvmgo_any_none();
   switch (code) {
@@ -182,9 +203,7 @@ int tvmgo_view_from_classic(const TVMValue* v, int code, TVMFFIAny* out) {
       out->v_ptr = v->v_handle;
       return 0;
     case kTVMNDArrayHandle:
-      if (need_handle(v, code)) return -1;
-      *out = tvmgo_any_object(tvmgo_tensor_of_array(v->v_handle));
-      return 0;
+      return object_of(v, code, kTVMFFITensor, out);
     case kTVMStr:
       if (need_handle(v, code)) return -1;
       out->type_index = kTVMFFIRawStr;
@@ -194,15 +213,15 @@ int tvmgo_view_from_classic(const TVMValue* v, int code, TVMFFIAny* out) {
       if (need_handle(v, code)) return -1;
       out->type_index = kTVMFFIByteArrayPtr;
       out->v_ptr = v->v_handle;
-      return 0;
+      return tvmgo_check_value(out);
     case kTVMObjectRValueRefArg:
       if (need_handle(v, code)) return -1;
       out->type_index = kTVMFFIObjectRValueRef;
       out->v_ptr = v->v_handle;
       return 0;
+    case kTVMModuleHandle: return object_of(v, code, kTVMFFIModule, out);
+    case kTVMPackedFuncHandle: return object_of(v, code, kTVMFFIFunction, out);
     case kTVMObjectHandle:
-    case kTVMModuleHandle:
-    case kTVMPackedFuncHandle:
       if (need_handle(v, code)) return -1;
       *out = tvmgo_any_object(v->v_handle);
       return 0;
@@ -238,8 +257,7 @@ int tvmgo_classic_result_from_any(TVMFFIAny* in, TVMValue* v, int* code) {
     case kTVMFFIByteArrayPtr: {
       int bytes = in->type_index == kTVMFFISmallBytes || in->type_index == kTVMFFIBytes ||
                   in->type_index == kTVMFFIByteArrayPtr;
-      tvmgo_any_text(in, &text);
-      rc = keep_text(&text);
+      rc = tvmgo_any_text(in, &text) ? keep_text(&text) : tvmgo_check_value(in);
       tvmgo_any_clear(in);
       if (rc != 0) return -1;
       tvmgo_thread* t = tvmgo_thread_get();

@@ -51,6 +51,18 @@ static inline void tvmgo_any_clear(TVMFFIAny* v) {
 const char* tvmgo_type_name(int32_t type_index);
 const char* tvmgo_classic_code_name(int code);
 
+/* Whether an object can be at this address at all. */
+static inline int tvmgo_may_be_object(const void* p) {
+  return (uintptr_t)p >= 4096 && (uintptr_t)p % _Alignof(TVMFFIObject) == 0;
+}
+
+/* Whether a value is what it says; else raises an error that says what is wrong with "a value". */
+int tvmgo_check_value(const TVMFFIAny* v);
+/* The same for one with an object's type index. */
+int tvmgo_check_object(const TVMFFIAny* v);
+/* Whether a callback that succeeded left an owned value; else raises, and sets it to None. */
+int tvmgo_check_result(TVMFFIAny* result);
+
 /* View -> classic argument. bool_code: 0 for generated files, kTVMArgBool for C callbacks.
  * Short strings point into *in, which must stay where it is during the call. */
 int tvmgo_classic_from_view(const TVMFFIAny* in, int bool_code, TVMValue* v, int* code);

@@ -4,6 +4,9 @@
 //	report, err := inspect.File("add.so")
 //	report.WriteText(os.Stdout)
 //
+// The exception lies with the caller: metadata and documentation of functions are code of the file, and who runs it can put what it
+// gave into a report as [Description]s.
+//
 // What is read is what a dynamic linker reads: program headers, the dynamic segment and the symbols it names. The section table,
 // which loaders ignore, is not trusted; that it is complete is the only thing asked of it.
 //

@@ -1,6 +1,9 @@
 package inspect
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Generation is how the file's functions are called and how its symbols are named.
 type Generation string
@@ -53,6 +56,7 @@ type Report struct {
 	OtherImports   []string   `json:"other_imports"`   // undefined symbols that others have to
 	Libraries      []string   `json:"needed_libraries"`
 	Blob           *Blob      `json:"blob"`
+	Loaded         bool       `json:"loaded,omitempty"` // code of the file was run, for descriptions
 	Problems       []string   `json:"problems"`
 }
 
@@ -61,8 +65,18 @@ type Function struct {
 	Name       string     `json:"name"`
 	Symbol     string     `json:"symbol"`
 	Convention Convention `json:"convention"`
-	Metadata   bool       `json:"metadata"` // the file has a schema of it, which only a call would show
-	Doc        bool       `json:"doc"`
+	Metadata   bool       `json:"metadata"` // the file has a function that gives its metadata
+	Doc        bool       `json:"doc"`      // … and its documentation
+
+	// Description is what those functions gave; nil when nothing of the file was run, or none gave anything.
+	Description *Description `json:"description,omitempty"`
+}
+
+// Description is what a function's producer says of it. It comes from code of the file, so inspect itself never fills it in.
+type Description struct {
+	Signature string          `json:"signature,omitempty"` // for people, "add(int, int) -> int"
+	Metadata  json.RawMessage `json:"metadata,omitempty"`  // a JSON object
+	Doc       string          `json:"doc,omitempty"`
 }
 
 // Blob is what the file carries beside its own code.

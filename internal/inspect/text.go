@@ -1,8 +1,11 @@
 package inspect
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,6 +27,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, problem := range r.Problems {
 		p.line("PROBLEM          %s", shown(problem))
 	}
+	p.hint(r)
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
@@ -53,8 +57,41 @@ func (p *printer) functions(list []Function) {
 			note += ", doc"
 		}
 		p.line("%-16s %s (%s%s)", title, shown(f.Name), f.Convention, note)
+		if f.Description != nil {
+			p.description(f.Description)
+		}
 		title = ""
 	}
+}
+
+// description prints the signature, what else the metadata holds, and the documentation.
+func (p *printer) description(d *Description) {
+	const indent = "                   "
+	if d.Signature != "" {
+		p.line("%s%s", indent, shown(d.Signature))
+	}
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal(d.Metadata, &values) // whoever filled it in has checked it
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if key == "type_schema" && d.Signature != "" {
+			continue
+		}
+		p.line("%s%s: %s", indent, shown(key), legible(string(values[key])))
+	}
+	if d.Doc == "" {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(d.Doc, "\n"), "\n") {
+		p.line("%s", strings.TrimRight(indent+legible(line), " "))
+	}
+}
+
+// hint says how to see what only code of the file can tell.
+func (p *printer) hint(r *Report) {
+	if r.Loaded || !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Metadata || f.Doc }) {
+		return
+	}
+	p.line("metadata and docs are functions of the file: tvmgo inspect --load %s runs them", shown(r.File))
 }
 
 func (p *printer) blob(b *Blob) {
@@ -105,6 +142,22 @@ func tags(f DeviceFunction) string {
 		text += fmt.Sprintf(" extra%v", f.ExtraTags)
 	}
 	return text
+}
+
+// legible is text that is safe on a terminal: what is not printable is escaped where it stands.
+func legible(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\t':
+			b.WriteString("    ")
+		case strconv.IsPrint(c):
+			b.WriteRune(c)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(c), "'"))
+		}
+	}
+	return b.String()
 }
 
 // shown is a name that is safe on a terminal: quoted if it has anything but printable characters.

@@ -50,6 +50,7 @@ TEST(errors, backtrace) {
   std::string text(here->data, here->size);
   CHECK(text.find("file.cc") != std::string::npos && text.find("12") != std::string::npos);
   CHECK(text.find("a_function") != std::string::npos);
+  CHECK(text.find('\n') + 1 < text.size()); // its callers follow
   CHECK(TVMFFIBacktrace(nullptr, 0, nullptr, 1) != nullptr);
 }
 

@@ -1,6 +1,9 @@
 /* Strings, bytes, shapes, arrays, and the global functions about containers. */
 #include "call.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 static TVMFFIByteArray text_of(const TVMFFIAny* v) {
   TVMFFIByteArray t = {"(no text)", 9};
   tvmgo_any_text(v, &t);
@@ -45,6 +48,72 @@ static void test_string_public_functions(void) {
   CHECK_FAILS(TVMFFIBytesFromByteArray(&in, NULL), "ValueError", "out is NULL");
   TVMFFIByteArray huge = {"x", SIZE_MAX};
   CHECK_FAILS(TVMFFIStringFromByteArray(&huge, &out), "MemoryError", "");
+}
+
+/* A text of n bytes that begins and ends with c. */
+static TVMFFIAny long_text(size_t n, char c) {
+  TVMFFIAny s;
+  char* text = malloc(n);
+  memset(text, c, n);
+  CHECK_OK(tvmgo_string_make(text, n, &s));
+  free(text);
+  return s;
+}
+
+static int is_long_text(const TVMFFIAny* s, size_t n, char c) {
+  TVMFFIByteArray t = text_of(s);
+  if (t.size != n || t.data[n] != 0) return 0;
+  for (size_t i = 0; i < n; i++)
+    if (t.data[i] != c) return 0;
+  return 1;
+}
+
+/* The thread keeps a block of those that it frees: never one that somebody still holds. */
+static void test_string_blocks_used_again(void) {
+  static const size_t sizes[] = {900,  983,  984,   985,   1500,  3000,  2999,  1400, 4096,
+                                 6000, 9000, 16343, 16344, 40000, 16000, 12000, 8000, 1000};
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  for (size_t i = 0; i < SIZES; i++) {
+    for (size_t j = 0; j < SIZES; j++) {
+      TVMFFIAny a = long_text(sizes[i], 'a'), b = long_text(sizes[j], 'b');
+      tvmgo_any_clear(&a);
+      TVMFFIAny c = long_text(sizes[j], 'c'), d = long_text(sizes[i], 'd');
+      CHECK(is_long_text(&b, sizes[j], 'b') && is_long_text(&c, sizes[j], 'c') &&
+            is_long_text(&d, sizes[i], 'd'));
+      tvmgo_any_clear(&b);
+      tvmgo_any_clear(&c);
+      tvmgo_any_clear(&d);
+    }
+  }
+  /* A weak reference holds the block when the string is dead. */
+  TVMFFIAny weak = long_text(4000, 'w');
+  TVMFFIObject* object = weak.v_obj;
+  tvmgo_object_retain_weak(object);
+  tvmgo_any_clear(&weak);
+  TVMFFIAny next = long_text(4000, 'n');
+  CHECK(next.v_obj != object);
+  CHECK(!tvmgo_object_promote(object));
+  tvmgo_object_release_weak(object);
+  tvmgo_any_clear(&next);
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
+}
+
+static void* release_text(void* text) {
+  tvmgo_object_release(text);
+  return NULL;
+}
+
+/* A thread that ends with such a block frees it: what leaks fails this program. */
+static void test_string_block_of_ended_thread(void) {
+  int64_t live = check_live(TVMGO_LIVE_OBJECTS);
+  for (int i = 0; i < 3; i++) {
+    TVMFFIAny s = long_text(5000, 's');
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, release_text, s.v_obj) == 0);
+    pthread_join(thread, NULL);
+  }
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
 static void test_bytes_view_keeps_owner(void) {
@@ -334,6 +403,8 @@ int main(int argc, char** argv) {
   check_begin(argc, argv);
   RUN(test_string_small_and_heap);
   RUN(test_string_public_functions);
+  RUN(test_string_blocks_used_again);
+  RUN(test_string_block_of_ended_thread);
   RUN(test_bytes_view_keeps_owner);
   RUN(test_any_string_wants_strings);
   RUN(test_own_views);

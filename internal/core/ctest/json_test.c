@@ -45,6 +45,26 @@ static void test_json_reads(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
+/* Texts that end with their block, without a NUL. */
+static void test_json_reads_bytes(void) {
+  static const char* const texts[] = {"12", "-1.5e3", "[1]", "\"a\"", "null"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    size_t n = strlen(texts[i]);
+    char* block = malloc(n);
+    memcpy(block, texts[i], n);
+    TVMFFIByteArray b = {block, n};
+    TVMFFIAny bytes = {.type_index = kTVMFFIByteArrayPtr}, v, want = json(texts[i]);
+    bytes.v_ptr = &b;
+    CHECK_OK(CALL("ffi.json.Parse", &v, bytes));
+    free(block);
+    TVMFFIAny r;
+    CHECK_OK(CALL("ffi.RecursiveEq", &r, v, want));
+    CHECK_EQ_INT(r.v_int64, 1);
+    tvmgo_any_clear(&v);
+    tvmgo_any_clear(&want);
+  }
+}
+
 static void test_json_refuses(void) {
   int64_t live = check_live(TVMGO_LIVE_OBJECTS);
   static const struct {
@@ -213,6 +233,7 @@ static void test_json_refuses_to_write(void) {
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   RUN(test_json_reads);
+  RUN(test_json_reads_bytes);
   RUN(test_json_refuses);
   RUN(test_json_damaged);
   RUN(test_json_depth);

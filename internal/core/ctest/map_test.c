@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "map_internal.h"
 
@@ -371,6 +372,50 @@ static void test_hash_known_numbers(void) {
   tvmgo_object_release(big);
 }
 
+/* The hash as ABI.md B.11 says it, byte by byte. */
+static uint64_t plain_hash(const unsigned char* text, size_t size) {
+  uint64_t h = 0, k = kTVMFFIStr;
+  for (size_t i = 0; i < size; i += 8) {
+    uint64_t w = 0;
+    for (size_t j = 0; j < 8 && i + j < size; j++) w |= (uint64_t)text[i + j] << (8 * j);
+    h = (h * UINT64_C(1099511628211) + w) % 2147483647;
+  }
+  return k ^ (h + 0x9e3779b9 + (k << 6) + (k >> 2));
+}
+
+/* Texts of every length that is treated apart, each in a block of its own that ends with it. */
+static void test_texts_of_every_length(void) {
+  for (size_t n = 0; n <= 150; n++) {
+    unsigned char *a = malloc(n + (n == 0)), *b = malloc(n + (n == 0));
+    for (size_t i = 0; i < n; i++) a[i] = b[i] = (unsigned char)(i * 37 + n * 11 + 129);
+    TVMFFIByteArray x = {(char*)a, n}, y = {(char*)b, n};
+    TVMFFIAny made, other = {.type_index = kTVMFFIByteArrayPtr, .v_ptr = &y};
+    CHECK_OK(TVMFFIStringFromByteArray(&x, &made));
+    CHECK_EQ_INT(tvmgo_any_hash(&made), plain_hash(a, n));
+    CHECK(!tvmgo_any_equal(&made, &other)); /* str and bytes */
+    TVMFFIByteArray copy;
+    CHECK(tvmgo_any_text(&made, &copy) && copy.size == n && memcmp(copy.data, a, n) == 0);
+    CHECK_EQ_INT(copy.data[n], 0);
+    for (size_t i = 0; i <= n; i++) {
+      TVMFFIAny again;
+      if (i < n) b[i] ^= 0x80;
+      CHECK_OK(TVMFFIStringFromByteArray(&y, &again));
+      CHECK_EQ_INT(tvmgo_any_equal(&made, &again), i == n);
+      CHECK_EQ_INT(tvmgo_any_equal(&again, &made), i == n);
+      tvmgo_any_clear(&again);
+      if (i < n) b[i] ^= 0x80;
+    }
+    TVMFFIAny shorter;
+    y.size = n == 0 ? 0 : n - 1;
+    CHECK_OK(TVMFFIStringFromByteArray(&y, &shorter));
+    CHECK_EQ_INT(tvmgo_any_equal(&made, &shorter), n == 0);
+    tvmgo_any_clear(&shorter);
+    tvmgo_any_clear(&made);
+    free(a);
+    free(b);
+  }
+}
+
 /* ---- Threads ------------------------------------------------------------------------------- */
 
 static void* share_map(void* arg) {
@@ -420,6 +465,7 @@ int main(int argc, char** argv) {
   RUN(test_map_one_long_chain);
   RUN(test_map_failing_hash);
   RUN(test_hash_known_numbers);
+  RUN(test_texts_of_every_length);
   RUN(test_map_shared_by_threads);
   return check_end();
 }

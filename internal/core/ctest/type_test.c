@@ -139,11 +139,17 @@ static int seven(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   return 0;
 }
 
+static int read_field(void* field, TVMFFIAny* result) {
+  *result = tvmgo_any_int(*(int64_t*)field);
+  return 0;
+}
+
 static void test_fields_and_methods(void) {
   int32_t type = object_type("test.Reflected");
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
   char name[32] = "field0", doc[] = "what it means";
-  TVMFFIFieldInfo field = {.name = key(name), .doc = key(doc), .size = 8, .offset = 24};
+  TVMFFIFieldInfo field = {
+      .name = key(name), .doc = key(doc), .size = 8, .offset = 24, .getter = read_field};
   field.default_value_or_factory =
       (TVMFFIAny){.type_index = kTVMFFIRawStr, .v_c_str = "a default on the heap"};
   for (int i = 0; i < 20; i++) {
@@ -275,7 +281,7 @@ static void* register_types(void* arg) {
     value = tvmgo_any_ptr(&start);
     attr = key("__any_hash__");
     CHECK_OK(TVMFFITypeRegisterAttr(own, &attr, &value));
-    TVMFFIFieldInfo field = {.name = key(name)};
+    TVMFFIFieldInfo field = {.name = key(name), .getter = read_field};
     CHECK_OK(TVMFFITypeRegisterField(shared_index[me][0], &field));
     /* Hashing looks at the column while it grows. */
     TVMFFIObject plain = {.combined_ref_count = TVMGO_REF_UNIQUE, .type_index = kTVMFFIObject};

@@ -1,0 +1,35 @@
+package main_test
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Go's runtime takes five signals and passes on what is not its own; everything else of the host's
+// handlers, and every default, stays in force.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	program := l.compile(t, "signals_test", "signals_test.c", "-ldl")
+	args := []string{program, l.library(), l.modern("multi_c"), l.modern("gpu_opencl")}
+	args = args[:len(args):len(args)]
+	for _, when := range []string{"before", "after", "between", "ignored"} {
+		t.Run(when, func(t *testing.T) { l.runOK(t, nil, append(args, when)...) })
+	}
+	t.Run("none", func(t *testing.T) {
+		for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGBUS,
+			syscall.SIGFPE, syscall.SIGUSR1, syscall.SIGSEGV, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM,
+			syscall.SIGTERM, syscall.SIGPROF, 34, 64} {
+			r := l.run(t, nil, append(args, "none", strconv.Itoa(int(s)))...)
+			require.Equal(t, s, r.signal, "%v:\n%s", s, r.out)
+		}
+		for _, s := range []syscall.Signal{syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGCONT} {
+			r := l.run(t, nil, append(args, "none", strconv.Itoa(int(s)))...)
+			require.True(t, r.ok && strings.HasSuffix(r.out, "ok\n"), "%v:\n%s", s, r.out)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+/* What a process holds, to be compared with what it held before. */
+#ifndef USAGE_H_
+#define USAGE_H_
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+typedef struct {
+  long lent;        /* bytes that malloc has lent out: C objects to the byte, because Go's memory is not malloc's */
+  long maps, files; /* mappings of files, memory files among them; open descriptors */
+  long ranges;      /* all mappings */
+  long threads;
+  long temporary; /* files in $TMPDIR */
+  long resident;  /* KiB */
+} usage;
+
+static inline long entries(const char* dir) {
+  long n = 0;
+  DIR* d = dir == NULL ? NULL : opendir(dir);
+  while (d != NULL && readdir(d) != NULL) n++;
+  if (d != NULL) closedir(d);
+  return n;
+}
+
+static inline usage measure(void) {
+  usage u;
+  char line[512];
+  memset(&u, 0, sizeof u);
+  malloc_trim(0);
+  struct mallinfo2 m = mallinfo2();
+  u.lent = (long)(m.uordblks + m.hblkhd);
+  FILE* f = fopen("/proc/self/maps", "r"); /* "[heap]" and what has no name are no files */
+  for (; f != NULL && fgets(line, sizeof line, f) != NULL; u.ranges++) u.maps += strchr(line, '/') != NULL;
+  if (f != NULL) fclose(f);
+  u.files = entries("/proc/self/fd");
+  u.threads = entries("/proc/self/task");
+  u.temporary = entries(getenv("TMPDIR"));
+  f = fopen("/proc/self/statm", "r");
+  if (f != NULL && fscanf(f, "%*d %ld", &u.resident) == 1) u.resident *= 4;
+  if (f != NULL) fclose(f);
+  return u;
+}
+
+/* Equal but for `bytes` of malloc's, `threads` that are kept for later, with their stacks, and what the allocators and Go keep
+ * for themselves: some memory, and mappings without a name. */
+static inline void compare(usage before, usage after, long bytes, long threads) {
+  if (after.lent - before.lent > bytes) FAIL("%ld bytes more are in use", after.lent - before.lent);
+  if (after.maps > before.maps) FAIL("%ld more mappings of files", after.maps - before.maps);
+  if (after.ranges > before.ranges + 16 + 3 * threads) FAIL("%ld more mappings", after.ranges - before.ranges);
+  if (after.files > before.files) FAIL("%ld more open files", after.files - before.files);
+  if (after.threads > before.threads + threads) FAIL("%ld more threads", after.threads - before.threads);
+  if (after.temporary > before.temporary) FAIL("%ld more temporary files", after.temporary - before.temporary);
+  if (after.resident - before.resident > 12 << 10) FAIL("%ld KiB more are resident", after.resident - before.resident);
+}
+
+#endif

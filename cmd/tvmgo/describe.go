@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"tvmgo/internal/inspect"
+)
+
+// Bounds of what the code of a file may answer.
+const (
+	maxText    = 1 << 20  // bytes of one metadata or documentation
+	maxAnswers = 64 << 20 // bytes from one child process
+	maxErrors  = 64 << 10 // bytes of what a child writes to stderr
+)
+
+// question is one text to ask the file for.
+type question struct {
+	Function string `json:"function"`
+	Doc      bool   `json:"doc,omitempty"` // else the metadata
+}
+
+func (q question) String() string {
+	if q.Doc {
+		return "documentation of " + q.Function
+	}
+	return "metadata of " + q.Function
+}
+
+// task is what the child reads from stdin.
+type task struct {
+	File      string     `json:"file"`
+	Questions []question `json:"questions"`
+}
+
+// answer is a line of what the child writes: which question it is about to ask, then what came of it.
+type answer struct {
+	Question    int                  `json:"question"`
+	Loading     bool                 `json:"loading,omitempty"` // about the file, not about a question
+	Done        bool                 `json:"done,omitempty"`
+	Error       string               `json:"error,omitempty"`
+	Description *inspect.Description `json:"description,omitempty"`
+}
+
+// describe fills the descriptions of a report in by running code of the file, in child processes: what
+// crashes there is a problem of the report. What has no answer within limit has none.
+func describe(ctx context.Context, r *inspect.Report, limit time.Duration) error {
+	var questions []question
+	at := map[string]*inspect.Function{}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		at[f.Name] = f
+		if f.Metadata {
+			questions = append(questions, question{f.Name, false})
+		}
+		if f.Doc {
+			questions = append(questions, question{f.Name, true})
+		}
+	}
+	r.Loaded = len(questions) > 0
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for len(questions) > 0 {
+		c := child{report: r, at: at, questions: questions}
+		if err := c.run(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			c.problem(fmt.Sprintf("no answer within %v: give more with --timeout%s", limit, c.unasked()))
+			return nil
+		}
+		if c.died != "" {
+			c.problem("its code ended the process: " + c.died)
+		}
+		if c.loading {
+			return nil // what cannot be loaded answers nothing
+		}
+		questions = questions[c.asked:]
+	}
+	return nil
+}
+
+// child is a process that asks a file questions.
+type child struct {
+	report    *inspect.Report
+	at        map[string]*inspect.Function
+	questions []question
+	asked     int    // questions that were begun
+	loading   bool   // it ended while it loaded the file
+	died      string // how it ended before its last answer
+}
+
+func (c *child) problem(text string) {
+	what := "loading it"
+	if !c.loading {
+		what = c.questions[max(c.asked-1, 0)].String()
+	}
+	c.report.Problems = append(c.report.Problems, what+": "+text)
+}
+
+func (c *child) unasked() string {
+	if n := len(c.questions) - c.asked; n > 0 {
+		return fmt.Sprintf("; %d more texts were not asked for", n)
+	}
+	return ""
+}
+
+// run starts the process and reads its answers. The error is about this program, not about the file.
+func (c *child) run(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("inspect: start a child process: %w", err)
+	}
+	input, err := json.Marshal(task{c.report.File, c.questions})
+	if err != nil {
+		return err
+	}
+	answers, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("inspect: start a child process: %w", err)
+	}
+	defer answers.Close()
+	errs := &beginning{room: maxErrors}
+	cmd := exec.CommandContext(ctx, self, describeCommand)
+	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(string(input)), errs, []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it started itself
+	cmd.WaitDelay = time.Second
+
+	runtime.LockOSThread() // whose end would be taken for that of this process
+	defer runtime.UnlockOSThread()
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return fmt.Errorf("inspect: start a child process: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { answers.SetReadDeadline(time.Now()) })
+	defer stop()
+	finished := c.read(answers)
+	if !finished {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // no more is expected of it; it may hang on the pipe
+	}
+	err = cmd.Wait()
+	if !finished {
+		c.died = errs.cause(err)
+	}
+	return nil
+}
+
+// read takes the answers; true when the last one was among them.
+func (c *child) read(r io.Reader) bool {
+	d := json.NewDecoder(io.LimitReader(r, maxAnswers))
+	c.loading = true
+	for {
+		var a answer
+		if err := d.Decode(&a); err != nil {
+			return false
+		}
+		switch {
+		case a.Loading && a.Error != "":
+			c.problem(a.Error)
+			return true
+		case a.Loading:
+			c.loading = !a.Done
+		case a.Question < 0 || a.Question >= len(c.questions):
+			return false
+		case !a.Done:
+			c.asked = a.Question + 1
+		case a.Error != "":
+			c.problem(a.Error)
+		case a.Description != nil:
+			c.take(c.questions[a.Question], a.Description)
+		}
+		if !a.Loading && a.Done && a.Question == len(c.questions)-1 {
+			return true
+		}
+	}
+}
+
+func (c *child) take(q question, d *inspect.Description) {
+	f := c.at[q.Function]
+	if f.Description == nil {
+		f.Description = &inspect.Description{}
+	}
+	if q.Doc {
+		f.Description.Doc = d.Doc
+	} else {
+		f.Description.Signature, f.Description.Metadata = d.Signature, d.Metadata
+	}
+}
+
+// beginning keeps the first bytes that are written to it.
+type beginning struct {
+	text []byte
+	room int
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), b.room-len(b.text))]...)
+	return len(p), nil
+}
+
+// cause says in a line how a process ended: by what the Go runtime in it wrote about a signal, with what
+// came before, or by its exit status.
+func (b *beginning) cause(err error) string {
+	var before []string
+	for line := range strings.SplitSeq(string(b.text), "\n") {
+		line = strings.TrimSpace(line)
+		signal, bracketed := strings.CutPrefix(line, "[signal ")
+		if bracketed || strings.HasPrefix(line, "SIG") {
+			signal, _, _ = strings.Cut(signal, " code=")
+			return strings.Join(append(before, signal), ": ")
+		}
+		const most = 2 // a C++ exception is told in as many
+		if line != "" && len(before) < most && !strings.HasPrefix(line, "fatal error: ") {
+			before = append(before, line)
+		}
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "exit status 0"
+	case errors.As(err, &exit):
+		return exit.ProcessState.String()
+	}
+	return err.Error()
+}

@@ -1,0 +1,111 @@
+package runtime_test
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+)
+
+// A library that registers itself does so once in a process, however often it is loaded and given up:
+// what it registered stays, and its constructors would end the process the second time.
+func TestCppKernel_RegistersOnce(t *testing.T) {
+	for linking, flags := range cppLinkings(t) {
+		t.Run(linking, func(t *testing.T) {
+			path := cpp(t, "loaded", flags...)
+			if !inOwnProcess(t) {
+				return
+			}
+			first, err := runtime.Load(ctx, path)
+			require.NoError(t, err)
+			require.NoError(t, first.Close())
+			noLeaks(t) // beyond what was registered
+			for range 3 {
+				for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
+					m, err := runtime.Load(ctx, path, opts...)
+					require.NoError(t, err)
+					f, err := m.Function("six_times")
+					require.NoError(t, err)
+					require.Equal(t, int64(42), call(t, f, 7))
+					require.NoError(t, f.Close())
+					require.NoError(t, m.Close())
+				}
+			}
+			require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7), "though no module of it is open")
+		})
+	}
+}
+
+// Many threads that load such a library at once, from its file and from its bytes, get one of each.
+func TestCppKernel_RegistersOnceAmongThreads(t *testing.T) {
+	path := cpp(t, "loaded")
+	if !inOwnProcess(t) {
+		return
+	}
+	start := make(chan struct{})
+	modules := make([]*runtime.Module, 16)
+	var done errgroup
+	for i := range modules {
+		done.Go(func() (err error) {
+			<-start
+			modules[i], err = runtime.Load(ctx, path)
+			return err
+		})
+	}
+	close(start)
+	require.NoError(t, done.Wait())
+	for _, m := range modules {
+		f, err := m.Function("six_times")
+		require.NoError(t, err)
+		require.Equal(t, int64(42), call(t, f, 7))
+		require.NoError(t, f.Close())
+		require.NoError(t, m.Close())
+	}
+}
+
+func TestCppKernel_RegistersOnceFromBytes(t *testing.T) {
+	path := cpp(t, "loaded")
+	if !inOwnProcess(t) {
+		return
+	}
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var done errgroup
+	for range 16 {
+		done.Go(func() error {
+			m, err := runtime.LoadBytes(ctx, data)
+			if err != nil {
+				return err
+			}
+			return m.Close()
+		})
+	}
+	require.NoError(t, done.Wait())
+	require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7))
+}
+
+// errgroup runs functions and keeps their errors.
+type errgroup struct {
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	errs []error
+}
+
+func (g *errgroup) Go(f func() error) {
+	g.wait.Go(func() {
+		if err := f(); err != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.errs = append(g.errs, err)
+		}
+	})
+}
+
+func (g *errgroup) Wait() error {
+	g.wait.Wait()
+	return errors.Join(g.errs...)
+}

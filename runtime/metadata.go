@@ -1,0 +1,116 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Metadata is what the producer of a function tells programs about it.
+type Metadata struct {
+	Text   string                     // the JSON as the file has it
+	Schema *TypeSchema                // the function's type; nil when the producer gave none
+	Values map[string]json.RawMessage // what the JSON holds, by key, the schema too
+}
+
+// Metadata returns what the producer of a function attached to it for programs; kernels built on
+// tvm-ffi's C++ headers have it where TVM_FFI_DLL_EXPORT_INCLUDE_METADATA was set. The function is the
+// one that Function finds. In a library, metadata is code: asking for it runs it.
+//
+// Without the function or the metadata the error is ErrNotFound, ErrCorruptModule when the text is not
+// what metadata looks like, and the producer's own when its code fails.
+func (m *Module) Metadata(function string) (*Metadata, error) {
+	const op = "get metadata"
+	text, err := m.describe(op, "metadata", moduleMetadata, function)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := parseMetadata(text)
+	if err != nil {
+		return nil, &Error{Op: op, Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Err: err,
+			Message: fmt.Sprintf("that of function %q: %v: it begins %s", function, err, excerpt(text))}
+	}
+	return meta, nil
+}
+
+// Doc returns the documentation that the producer attached to a function. All of what Metadata says of
+// errors holds.
+func (m *Module) Doc(function string) (string, error) {
+	return m.describe("get documentation", "documentation", moduleDoc, function)
+}
+
+func (m *Module) describe(op, noun string, what int, function string) (string, error) {
+	v, err := m.text(op, what, function)
+	if err != nil {
+		return "", err
+	}
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	closeAll([]any{v})
+	if err := m.use(op); err != nil {
+		return "", err
+	}
+	defer m.ref.release()
+	ptr, n := cText(function)
+	o, err := result(op, C.tvmgo_bridge_get_function(C.uintptr_t(m.ref.obj), ptr, n, 1))
+	if err != nil {
+		return "", err
+	}
+	if o == 0 {
+		return "", m.noFunction(op, function)
+	}
+	o.release()
+	return "", fail(op, ErrNotFound, "the producer of function %q gave it no %s", function, noun)
+}
+
+// excerpt is the beginning of a text, quoted.
+func excerpt(text string) string {
+	const most = 60
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+func parseMetadata(text string) (*Metadata, error) {
+	m := &Metadata{Text: text}
+	if err := decodeJSON([]byte(text), &m.Values); err != nil {
+		return nil, fmt.Errorf("not a JSON object: %w", err)
+	}
+	if m.Values == nil {
+		return nil, fmt.Errorf("null instead of a JSON object")
+	}
+	schema := m.Values["type_schema"]
+	if schema == nil {
+		return m, nil
+	}
+	m.Schema = &TypeSchema{}
+	if err := decodeJSON(schema, m.Schema); err != nil {
+		return nil, fmt.Errorf("type_schema: %w", err)
+	}
+	return m, nil
+}
+
+// decodeJSON reads one value that is all of the data.
+func decodeJSON(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(v); err != nil {
+		if err == io.EOF {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("something follows its end")
+	}
+	return nil
+}

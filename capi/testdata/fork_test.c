@@ -263,7 +263,7 @@ static void be_child_of_loaders(TVMModuleHandle module) {
   ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
   use(module);
   OK(TVMModFree(module));
-  enter_go("after fork only exec is safe");
+  enter_go_forked();
   launch();
 }
 

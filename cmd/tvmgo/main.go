@@ -1,4 +1,4 @@
-// Command tvmgo looks at devices and module files, and runs functions of modules.
+// Command tvmgo looks at devices and module files, runs functions of modules, and makes modules of kernels.
 package main
 
 import (
@@ -11,7 +11,8 @@ import (
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense
+// and for what verify could not check.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
@@ -26,6 +27,10 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "usage: %s\n", usage.usage)
 		return 2
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.status
 	}
 	return 1
 }

@@ -11,7 +11,7 @@ import (
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tvmgo",
-		Short:         "Look at devices and compiled modules, and run their functions",
+		Short:         "Look at devices and compiled modules, run their functions, and make modules of kernels",
 		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -20,7 +20,7 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newInspectCommand(), newRunCommand(), newVersionCommand(), newDescribeCommand())
+	root.AddCommand(newDevicesCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newVerifyCommand(), newVersionCommand(), newDescribeCommand())
 	return root
 }
 
@@ -51,7 +51,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}
-	return &usageError{err, "tvmgo devices | inspect | run | version"}
+	return &usageError{err, "tvmgo devices | inspect | pack | run | verify | version"}
 }
 
 func writeJSON(w io.Writer, v any) error {

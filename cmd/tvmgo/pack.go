@@ -200,4 +200,6 @@ func split(list string) []string {
 	return strings.Split(list, ",")
 }
 
-func packArray(a *array) *pack.Array { return &pack.Array{DType: a.dtype, Shape: a.shape, Data: a.data} }
+func packArray(a *array) *pack.Array {
+	return &pack.Array{DType: a.dtype, Shape: a.shape, Data: a.data}
+}

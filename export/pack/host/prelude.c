@@ -9,7 +9,7 @@ TVMGO_EXPORT void* __tvm_ffi__library_ctx = 0;
 
 /* ---- Messages ---- */
 
-/* An error's text in the making; numbers are written into room. */
+/* An error's text in the making. Numbers are written into room, to which parts point: it is not to be copied. */
 typedef struct {
   const char* parts[24];
   int32_t n;
@@ -54,22 +54,16 @@ static void tvmgo_say_param(tvmgo_message* m, const tvmgo_param* p) {
   tvmgo_say(m, ")");
 }
 
-TVMGO_STATIC tvmgo_message tvmgo_about(const tvmgo_param* p) {
-  tvmgo_message m;
-  m.n = m.used = 0;
-  tvmgo_say(&m, p->function);
-  tvmgo_say(&m, ": ");
-  tvmgo_say_param(&m, p);
-  tvmgo_say(&m, ": ");
-  return m;
+TVMGO_STATIC void tvmgo_about_function(tvmgo_message* m, const char* function) {
+  m->n = m->used = 0;
+  tvmgo_say(m, function);
+  tvmgo_say(m, ": ");
 }
 
-TVMGO_STATIC tvmgo_message tvmgo_about_function(const char* function) {
-  tvmgo_message m;
-  m.n = m.used = 0;
-  tvmgo_say(&m, function);
-  tvmgo_say(&m, ": ");
-  return m;
+TVMGO_STATIC void tvmgo_about(tvmgo_message* m, const tvmgo_param* p) {
+  tvmgo_about_function(m, p->function);
+  tvmgo_say_param(m, p);
+  tvmgo_say(m, ": ");
 }
 
 static int tvmgo_raise(tvmgo_message* m, const char* kind) {
@@ -140,7 +134,8 @@ static const char* tvmgo_kind(const TVMFFIAny* a) {
 
 TVMGO_STATIC int tvmgo_count(const char* function, const char* signature, const void* args, int32_t got, int32_t want) {
   if (got == want && (args != 0 || want == 0)) return 0;
-  tvmgo_message m = tvmgo_about_function(function);
+  tvmgo_message m;
+  tvmgo_about_function(&m, function);
   tvmgo_say(&m, "expected ");
   tvmgo_say_int(&m, want);
   tvmgo_say(&m, want == 1 ? " argument, got " : " arguments, got ");
@@ -152,7 +147,8 @@ TVMGO_STATIC int tvmgo_count(const char* function, const char* signature, const 
 }
 
 static int tvmgo_expected(const tvmgo_param* p, const TVMFFIAny* a) {
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "expected ");
   tvmgo_say(&m, p->type);
   tvmgo_say(&m, ", got ");
@@ -164,7 +160,8 @@ TVMGO_STATIC int tvmgo_int(const tvmgo_param* p, const TVMFFIAny* a, int64_t lea
   if (a->type_index != kTVMFFIInt && a->type_index != kTVMFFIBool) return tvmgo_expected(p, a);
   *out = a->v_int64;
   if (*out >= least && *out <= most) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say_int(&m, *out);
   tvmgo_say(&m, " does not fit ");
   tvmgo_say(&m, p->type);
@@ -183,7 +180,8 @@ TVMGO_STATIC int tvmgo_tensor(const tvmgo_param* p, const TVMFFIAny* a, const DL
   else if (a->type_index == kTVMFFIDLTensorPtr && a->v_ptr != 0) *out = (const DLTensor*)a->v_ptr;
   else if (a->type_index != kTVMFFIDLTensorPtr) return tvmgo_expected(p, a);
   else {
-    tvmgo_message m = tvmgo_about(p);
+    tvmgo_message m;
+    tvmgo_about(&m, p);
     tvmgo_say(&m, "the pointer to the tensor is NULL");
     return tvmgo_raise(&m, "ValueError");
   }
@@ -191,7 +189,8 @@ TVMGO_STATIC int tvmgo_tensor(const tvmgo_param* p, const TVMFFIAny* a, const DL
   int wrong = t->ndim < 0 || (t->ndim > 0 && t->shape == 0);
   for (int32_t i = 0; !wrong && i < t->ndim; i++) wrong = t->shape[i] < 0;
   if (!wrong) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "the tensor's shape makes no sense");
   return tvmgo_raise(&m, "ValueError");
 }
@@ -200,7 +199,8 @@ TVMGO_STATIC int tvmgo_type(const tvmgo_param* p, const DLTensor* t, uint8_t cod
   if (t->dtype.code == code && t->dtype.bits == bits && t->dtype.lanes == lanes) return 0;
   if (code == kDLBool && bits == 8 && t->dtype.code == kDLUInt && t->dtype.bits == 1 && t->dtype.lanes == lanes) return 0; /* classic */
   DLDataType want = {code, bits, lanes};
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "expected ");
   tvmgo_say_type(&m, want);
   tvmgo_say(&m, ", got ");
@@ -210,7 +210,8 @@ TVMGO_STATIC int tvmgo_type(const tvmgo_param* p, const DLTensor* t, uint8_t cod
 
 TVMGO_STATIC int tvmgo_ndim(const tvmgo_param* p, const DLTensor* t, int32_t want) {
   if (t->ndim == want) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "expected ");
   tvmgo_say_int(&m, want);
   tvmgo_say(&m, want == 1 ? " dimension (" : " dimensions (");
@@ -223,7 +224,8 @@ TVMGO_STATIC int tvmgo_ndim(const tvmgo_param* p, const DLTensor* t, int32_t wan
 /* name and by say where the size comes from that is wanted; NULL when it stands in the signature. */
 TVMGO_STATIC int tvmgo_dim(const tvmgo_param* p, const DLTensor* t, int32_t dim, int64_t want, const char* name, const tvmgo_param* by) {
   if (t->shape[dim] == want) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "dimension ");
   tvmgo_say_int(&m, dim);
   tvmgo_say(&m, " of ");
@@ -255,7 +257,8 @@ TVMGO_STATIC int tvmgo_compact(const tvmgo_param* p, const DLTensor* t) {
     if (t->shape[i] != 1 && t->strides[i] == step) overflow = __builtin_mul_overflow(step, t->shape[i], &step);
     else if (t->shape[i] != 1) overflow = 1;
     if (!overflow) continue;
-    tvmgo_message m = tvmgo_about(p);
+    tvmgo_message m;
+    tvmgo_about(&m, p);
     tvmgo_say(&m, "the tensor is not compact: its stride along dimension ");
     tvmgo_say_int(&m, i);
     tvmgo_say(&m, " is ");
@@ -270,7 +273,8 @@ TVMGO_STATIC int tvmgo_compact(const tvmgo_param* p, const DLTensor* t) {
 
 TVMGO_STATIC int tvmgo_has_data(const tvmgo_param* p, const DLTensor* t) {
   if (t->data != 0 || tvmgo_is_empty(t)) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "the tensor's data is NULL");
   return tvmgo_raise(&m, "ValueError");
 }
@@ -282,7 +286,8 @@ TVMGO_STATIC void* tvmgo_elements(const DLTensor* t) {
 
 TVMGO_STATIC int tvmgo_aligned(const tvmgo_param* p, const DLTensor* t) {
   if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) % 64 == 0) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "the elements begin ");
   tvmgo_say_int(&m, (int64_t)(((uintptr_t)t->data + (uintptr_t)t->byte_offset) % 64));
   tvmgo_say(&m, " bytes behind a multiple of 64: copy them to aligned memory");
@@ -292,7 +297,8 @@ TVMGO_STATIC int tvmgo_aligned(const tvmgo_param* p, const DLTensor* t) {
 /* For devices whose kernels take a buffer from its beginning. */
 TVMGO_STATIC int tvmgo_from_begin(const tvmgo_param* p, const DLTensor* t) {
   if (t->byte_offset == 0) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "the tensor begins ");
   tvmgo_say_int(&m, (int64_t)t->byte_offset);
   tvmgo_say(&m, " bytes inside of its buffer, of which kernels on ");
@@ -303,7 +309,8 @@ TVMGO_STATIC int tvmgo_from_begin(const tvmgo_param* p, const DLTensor* t) {
 
 TVMGO_STATIC int tvmgo_same_device(const tvmgo_param* p, const DLTensor* t, const tvmgo_param* first, const DLTensor* u) {
   if (t->device.device_type == u->device.device_type && t->device.device_id == u->device.device_id) return 0;
-  tvmgo_message m = tvmgo_about(p);
+  tvmgo_message m;
+  tvmgo_about(&m, p);
   tvmgo_say(&m, "the tensor is on ");
   tvmgo_say_device(&m, t->device);
   tvmgo_say(&m, ", and ");
@@ -314,7 +321,8 @@ TVMGO_STATIC int tvmgo_same_device(const tvmgo_param* p, const DLTensor* t, cons
 }
 
 TVMGO_STATIC int tvmgo_no_variant(const char* function, DLDevice d, const char* variants) {
-  tvmgo_message m = tvmgo_about_function(function);
+  tvmgo_message m;
+  tvmgo_about_function(&m, function);
   tvmgo_say(&m, "the tensors are on ");
   tvmgo_say_device(&m, d);
   tvmgo_say(&m, ", and the file has the function for ");
@@ -368,7 +376,8 @@ TVMGO_STATIC int64_t tvmgo_max(int64_t a, int64_t b, int* bad) {
 
 TVMGO_STATIC int tvmgo_extent(const char* function, const char* tag, const char* expr, int bad, int64_t value) {
   if (bad == 0 && value >= 0 && value <= UINT32_MAX) return 0;
-  tvmgo_message m = tvmgo_about_function(function);
+  tvmgo_message m;
+  tvmgo_about_function(&m, function);
   tvmgo_say(&m, "launch parameter ");
   tvmgo_say(&m, tag);
   if (expr != 0) {

@@ -1,5 +1,4 @@
 /* Kernels as a user writes them. */
-#include <stddef.h>
 #include <stdint.h>
 
 void add(const float* a, const float* b, float* out, int32_t n) {
@@ -10,6 +9,3 @@ void add(const float* a, const float* b, float* out, int32_t n) {
 void scale(const float* a, float* out, int64_t rows, double alpha, float shift) {
   for (int64_t i = 0; i < rows * 4; i++) out[i] = (float)(alpha * a[i]) + shift;
 }
-
-/* Called like a function of the C library. */
-void index(const int64_t* a, int64_t* out) { out[0] = a[0] * 2; }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"tvmgo/dlpack"
 )
@@ -20,6 +21,13 @@ func (n Number) MarshalJSON() ([]byte, error) {
 		return json.Marshal(fmt.Sprint(f))
 	}
 	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads both forms.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	*n = Number(f)
+	return err
 }
 
 // comparison compares the content of a tensor with what is expected.

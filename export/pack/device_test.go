@@ -156,9 +156,11 @@ func spirv(pushes bool, names ...string) string {
 			words = append(words, binary.LittleEndian.Uint32(text))
 		}
 	}
+	class := uint32(12) // a storage buffer
 	if pushes {
-		words = append(words, 4<<16|59, 50, 51, 9)
+		class = 9
 	}
+	words = append(words, 4<<16|59, 50, 51, class)
 	var b []byte
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint32(b, w)
@@ -327,4 +329,22 @@ func TestModule_Tree(t *testing.T) {
 		d.Close()
 	}
 	require.Equal(t, []string{"c", "opencl", "cuda", "vulkan"}, kinds)
+}
+
+// Without push constants, scalars come from a uniform buffer.
+func TestModule_VulkanScalars(t *testing.T) {
+	uniform := spirv(false, "add") + string([]byte{59, 0, 4, 0, 50, 0, 0, 0, 52, 0, 0, 0, 2, 0, 0, 0})
+	for file, flag := range map[string]uint32{spirv(true, "add"): 0, uniform: blob.ShaderUniformScalars} {
+		m, err := pack.Module(kernelsOf([]string{write(t, "k.spv", file)}, addSignature))
+		require.NoError(t, err)
+		defer m.Close()
+		deps, err := m.Imports()
+		require.NoError(t, err)
+		defer deps[0].Close()
+		data, err := deps[0].SaveToBinary()
+		require.NoError(t, err)
+		v, err := blob.ParseVulkanModule(data, blob.Modern)
+		require.NoError(t, err)
+		require.Equal(t, []blob.Shader{{Key: "add", Flag: flag, Code: []byte(file)}}, v.Shaders)
+	}
 }

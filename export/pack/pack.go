@@ -337,34 +337,35 @@ func (p *packer) checkShared() error {
 }
 
 // modules makes the tree.
-func (p *packer) modules(vectors []byte) (root *runtime.Module, err error) {
+func (p *packer) modules(vectors []byte) (*runtime.Module, error) {
 	names := make([]string, len(p.functions))
 	for i, f := range p.functions {
 		names[i] = f.sig.Name
 	}
-	if root, err = runtime.NewCSource(hostSource(p.functions, vectors), "c", names, nil); err != nil {
+	root, err := runtime.NewCSource(hostSource(p.functions, vectors), "c", names, nil)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			root.Close()
-		}
-	}()
 	for _, in := range p.inputs {
-		m, err := p.module(in)
-		if err != nil {
+		if err := p.add(root, in); err != nil {
+			root.Close()
 			return nil, fmt.Errorf("%s: %w", in.path, err)
-		}
-		err = root.Import(m)
-		m.Close()
-		if err != nil {
-			return nil, err
 		}
 	}
 	return root, nil
 }
 
-// module makes what is imported for one file.
+// add imports what one file becomes.
+func (p *packer) add(root *runtime.Module, in *input) error {
+	m, err := p.module(in)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	return root.Import(m)
+}
+
+// module makes the module of one file.
 func (p *packer) module(in *input) (*runtime.Module, error) {
 	var used []*function
 	var kernels []blob.Function

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/runtime"
 )
 
 const scaleSignature = "scale(a: float32[rows, 4], out: float32[rows, 4], rows: int64, alpha: float64, shift: float32)"
@@ -129,4 +130,50 @@ func TestLibrary_Metadata(t *testing.T) {
 	}
 	_, err = m.Doc("missing")
 	require.Error(t, err)
+}
+
+// An image for a GPU has a section of code for each kernel.
+func TestModule_Cubin(t *testing.T) {
+	image := []byte(readFile(t, object(t, "__attribute__((section(\".text.add\"))) void code(void) {}\n")))
+	image[18], image[19] = 190, 0 // the machine
+	k := kernelsOf([]string{write(t, "k.cubin", string(image))}, addSignature)
+	m, err := pack.Module(k)
+	require.NoError(t, err)
+	defer m.Close()
+	deps, err := m.Imports()
+	require.NoError(t, err)
+	defer deps[0].Close()
+	require.Equal(t, "cuda", deps[0].Kind())
+	require.Equal(t, []string{"add"}, deps[0].Functions())
+	k.Functions[0].Signature = "sub(handle) launch threadIdx.x"
+	_, err = pack.Module(k)
+	require.ErrorContains(t, err, `there is no kernel "sub" in it; it has add`)
+}
+
+func TestNothingLeaks(t *testing.T) {
+	a := tensor(t, []float32{1, 2, 3})
+	k := kernelsOf([]string{"testdata/k.c"}, addSignature)
+	k.Functions[0].Vectors = addVectors()
+	path := packed(t, k)
+	before := runtime.Live()
+	for range 3 {
+		m, err := runtime.Load(ctx, path)
+		require.NoError(t, err)
+		f, err := m.Function("add")
+		require.NoError(t, err)
+		for _, args := range [][]any{{}, {a, a, a, 3}, {a, a, a, 4}, {"x", 1, a, 3}} {
+			_, _ = f.Call(args...)
+		}
+		r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
+		require.NoError(t, err)
+		require.Zero(t, r.Failed())
+		_, err = m.Metadata("add")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, m.Close())
+		bad := kernelsOf([]string{"testdata/k.c", write(t, "k.spv", spirv(false, "add"))}, addSignature)
+		_, err = pack.Module(bad)
+		require.Error(t, err)
+	}
+	require.Equal(t, before, runtime.Live())
 }

@@ -75,7 +75,7 @@ func TestVerify(t *testing.T) {
 	_, err = json.Marshal(r)
 	require.NoError(t, err)
 
-	loose, err := pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: 0.25})
+	loose, err := pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: 0.25, Abs: 1e12})
 	require.NoError(t, err)
 	require.Len(t, loose.Vectors[3].Differences, 1, "integers have no tolerance")
 	strict, err := pack.Verify(ctx, m, cpu, pack.Tolerance{})

@@ -65,6 +65,9 @@ func TestDropIn(t *testing.T) {
 	for topic, args := range map[string][]string{
 		"containers": nil,
 		"functions":  nil,
+		"tensors":    {l.modern("multi_c"), l.modern("addone_llvm")},
+		"classes":    nil,
+		"structural": nil,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()

@@ -104,13 +104,9 @@ static int hash_tensor(hasher* h, const DLTensor* t, uint64_t* out) {
   plain.v_dtype = t->dtype;
   *out = combine(hash_sizes(key_hash(kTVMFFITensor), t->shape, (size_t)t->ndim), plain.v_uint64);
   if (h->skip_tensor_content) return 0;
-  TVMFFIByteArray content = {(const char*)t->data + t->byte_offset, 0};
-  uint64_t child;
-  if (tvmgo_structural_tensor(h->op, t, &content.size) != 0) return -1;
-  plain = tvmgo_any_ptr(&content);
-  plain.type_index = kTVMFFIByteArrayPtr;
-  if (tvmgo_any_try_hash(&plain, &child) != 0) return -1;
-  *out = combine(*out, child);
+  size_t size;
+  if (tvmgo_structural_tensor(h->op, t, &size) != 0) return -1;
+  *out = combine(*out, tvmgo_hash_bytes((const char*)t->data + t->byte_offset, size));
   return 0;
 }
 
@@ -190,9 +186,7 @@ static int hash_object(hasher* h, TVMFFIObject* obj, uint64_t* out) {
     return 0;
   }
   int rc = 0;
-  if (kind == kTVMFFISEqHashKindUniqueInstance)
-    *out = (uint64_t)(uintptr_t)obj;
-  else if (kind == kTVMFFISEqHashKindFreeVar)
+  if (kind == kTVMFFISEqHashKindFreeVar)
     rc = hash_variable(h, obj, out);
   else
     rc = hash_fields(h, obj, out);

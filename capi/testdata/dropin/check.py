@@ -24,6 +24,16 @@ def fails(label, call, *args, **kwargs):
         print(label, "gives", repr(result))
 
 
+def refuses(label, call, *args, **kwargs):
+    """Prints whether a call raises an error, where the library may choose the kind."""
+    try:
+        result = call(*args, **kwargs)
+    except Exception:
+        print(label, "is refused")
+    else:
+        print(label, "gives", repr(result))
+
+
 def says(label, call, *args, **kwargs):
     """Prints an error with its words, where they are those of the test or of the package."""
     try:

@@ -104,9 +104,10 @@ int tvmgo_is_int_enum(int32_t type_index) {
 int tvmgo_enum_find(const char* op, int32_t type_index, const TVMFFIAny* index, TVMFFIAny* member) {
   TVMFFIAny state;
   const TVMFFIAny* found = NULL;
-  if (tvmgo_hook_find("__ffi_enum__", type_index, &state) && state.type_index == state_type &&
-      tvmgo_map_find(((tvmgo_enum_state*)state.v_obj)->indexes, index, &found) < 0)
-    return -1;
+  if (tvmgo_hook_find("__ffi_enum__", type_index, &state) && state.type_index == state_type) {
+    TVMFFIObject* indexes = ((tvmgo_enum_state*)state.v_obj)->indexes; /* NULL: a front end took it */
+    if (indexes != NULL && tvmgo_map_find(indexes, index, &found) < 0) return -1;
+  }
   if (found != NULL && tvmgo_type_derived_from(found->type_index, enum_type)) {
     *member = *found;
     tvmgo_object_retain(member->v_obj);

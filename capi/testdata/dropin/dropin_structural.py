@@ -49,6 +49,28 @@ class Single(Object):
     v: Any
 
 
+@py_class("dropin.Hooked", structural_eq="tree")
+class Hooked(Object):
+    mode: int
+    params: Any
+    body: Any
+
+    def __s_equal__(self, other, equal):
+        if self.mode == 9:
+            raise ValueError("from the hook")
+        if self.mode == 8:
+            return "no bool"
+        if self.mode == 7:
+            equal(self.params, other.params, 0, "params")
+            return True
+        return equal(self.params, other.params, self.mode, "params") and equal(self.body, other.body, 0, "body")
+
+    def __s_hash__(self, start, combine):
+        if self.mode == 9:
+            raise ValueError("from the hook")
+        return combine(self.body, combine(self.params, start, self.mode), 0)
+
+
 @py_class("dropin.Silent")
 class Silent(Object):
     v: Any
@@ -132,6 +154,11 @@ def objects():
     both("native", T.TestIntPair(1, 2), T.TestIntPair(1, 2))
     both("native unlike", T.TestIntPair(1, 2), T.TestIntPair(1, 3))
     both("paths", tvm_ffi.access_path.AccessPath.root().attr("x"), tvm_ffi.access_path.AccessPath.root().attr("x"))
+    for mode in (0, 1, 2, 7, 8, 9):
+        both(f"hook {mode}", Hooked(mode, [x], Add(x, 1)), Hooked(mode, [y], Add(y, 1)))
+        both(f"hook {mode} unlike", Hooked(mode, [x], Add(x, 1)), Hooked(mode, [y], Add(y, [2])))
+        both(f"hook {mode} of one", [Hooked(mode, [x], {"k": x})], [Hooked(mode, [x], {"k": x})])
+        both(f"hook {mode} inside", Function([x], Hooked(mode, x, 1)), Function([y], Hooked(mode, y, 1)))
     deep = 1
     for _ in range(200):
         deep = Add(deep, [deep] if isinstance(deep, int) else 0)

@@ -68,6 +68,7 @@ func TestDropIn(t *testing.T) {
 		"tensors":    {l.modern("multi_c"), l.modern("addone_llvm")},
 		"classes":    nil,
 		"structural": nil,
+		"visit":      nil,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()

@@ -192,20 +192,20 @@ static const tvmgo_record_field context_fields[] = {
     {0},
 };
 
-static int32_t describe(const char* key, int32_t size, TVMFFIObjectCreator creator,
+static int32_t describe(const char* key, int is_final, int32_t size, TVMFFIObjectCreator creator,
                         const tvmgo_record_field* fields, const tvmgo_record_method* methods) {
-  tvmgo_record_description d = {key, kTVMFFIObject, size, kTVMFFISEqHashKindUnsupported, 1, creator,
-                                fields, methods};
+  tvmgo_record_description d = {key, kTVMFFIObject, size, kTVMFFISEqHashKindUnsupported, is_final,
+                                creator, fields, methods};
   return tvmgo_record_describe(&d);
 }
 
 /* Objects of the types without a creator are made by C++ code only. */
 void tvmgo_register_structural_types(void) {
-  interrupt_type = describe("ffi.VisitInterrupt", 40, make_interrupt, interrupt_fields, NULL);
-  describe("ffi.StructuralVisitor", 40, NULL, NULL, NULL);
-  describe("ffi.VisitErrorContext", 40, NULL, context_fields, NULL);
-  describe("ffi.StructuralMutator", 40, NULL, NULL, NULL);
-  key_type = describe("ffi.StructuralKey", 48, make_key, key_fields, key_methods);
+  interrupt_type = describe("ffi.VisitInterrupt", 1, 40, make_interrupt, interrupt_fields, NULL);
+  tvmgo_register_visit_types();
+  describe("ffi.VisitErrorContext", 1, 40, NULL, context_fields, NULL);
+  describe("ffi.StructuralMutator", 0, 40, NULL, NULL, NULL);
+  key_type = describe("ffi.StructuralKey", 1, 48, make_key, key_fields, key_methods);
   TVMFFIAny hash_value = tvmgo_any_ptr((void*)key_any_hash);
   TVMFFIAny equal_value = tvmgo_any_ptr((void*)key_any_equal);
   static const TVMFFIByteArray hash_column = {"__any_hash__", 12},

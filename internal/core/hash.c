@@ -9,7 +9,7 @@ static uint64_t combine(uint64_t seed, uint64_t v) {
   return seed ^ (v + UINT64_C(0x9e3779b9) + (seed << 6) + (seed >> 2));
 }
 
-uint64_t tvmgo_hash_bytes(const char* data, size_t size) {
+static uint64_t hash_bytes(const char* data, size_t size) {
   const uint64_t multiplier = UINT64_C(1099511628211), modulus = 2147483647;
   uint64_t h = 0, w;
   for (; size >= 8; data += 8, size -= 8) {
@@ -81,7 +81,7 @@ int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out) {
   int32_t text = text_kind(v->type_index);
   TVMFFIByteArray bytes;
   if (text != 0 && tvmgo_any_text(v, &bytes)) {
-    *out = combine((uint64_t)text, tvmgo_hash_bytes(bytes.data, bytes.size));
+    *out = combine((uint64_t)text, hash_bytes(bytes.data, bytes.size));
     return 0;
   }
   TVMFFIAny custom;
@@ -142,10 +142,12 @@ static TVMFFIByteArray big_int_words(const TVMFFIAny* v) {
 
 TVMFFIAny tvmgo_big_int_hash(const TVMFFIAny* v) {
   TVMFFIByteArray words = big_int_words(v);
-  return tvmgo_any_int((int64_t)tvmgo_hash_bytes(words.data, words.size));
+  return tvmgo_any_int((int64_t)hash_bytes(words.data, words.size));
 }
 
 TVMFFIAny tvmgo_big_int_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
   TVMFFIByteArray x = big_int_words(a), y = big_int_words(b);
   return tvmgo_any_bool(x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
 }
+
+uint64_t tvmgo_hash_bytes(const char* data, size_t size) { return hash_bytes(data, size); }

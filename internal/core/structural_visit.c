@@ -18,7 +18,8 @@ struct visitor {
   int32_t region; /* TVMFFIDefRegionKind */
 };
 
-_Static_assert(offsetof(visitor, table) == 24 && offsetof(visitor, region) == 32, "ffi.StructuralVisitor");
+_Static_assert(offsetof(visitor, table) == 24, "ffi.StructuralVisitor");
+_Static_assert(offsetof(visitor, region) == 32, "ffi.StructuralVisitor");
 
 typedef enum { WALK_BEFORE, WALK_AFTER, OWN_DESCENT } order;
 

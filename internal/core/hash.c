@@ -122,5 +122,3 @@ TVMFFIAny tvmgo_big_int_equal(const TVMFFIAny* a, const TVMFFIAny* b) {
   TVMFFIByteArray x = big_int_words(a), y = big_int_words(b);
   return tvmgo_any_bool(x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
 }
-
-uint64_t tvmgo_hash_bytes(const char* data, size_t size) { return hash_bytes(data, size); }

@@ -62,8 +62,6 @@ static inline int tvmgo_map_live(const tvmgo_map* m, uint64_t slot) {
   return *tvmgo_map_meta(m, slot) < TVMGO_MAP_RESERVED;
 }
 
-/* hash.c. The hash of bytes without a type. */
-uint64_t tvmgo_hash_bytes(const char* data, size_t size);
 /* -1 with an error raised when a hash or equality registered for the type fails. */
 int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out);
 int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b); /* 1, 0 or -1 */

@@ -9,6 +9,9 @@ package main
 */
 import "C"
 
-import _ "tvmgo/runtime" // the runtime, with the CPU
+import (
+	_ "tvmgo/export"  // what it answers to C: runtime.ModulePackImports…
+	_ "tvmgo/runtime" // the runtime, with the CPU
+)
 
 func main() {}

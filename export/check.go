@@ -1,0 +1,236 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"tvmgo/blob"
+	"tvmgo/internal/inspect"
+	"tvmgo/runtime"
+)
+
+// checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
+func (b *builder) checkLibrary(child *checker) error {
+	expected, err := b.checkFile()
+	if err != nil {
+		return fmt.Errorf("the library was built, but is not right: %w", err)
+	}
+	if child == nil || !forThisMachine(b.out.temp) || b.config.sysroot != "" {
+		return nil
+	}
+	return child.load(b.out.temp, b.out.path, expected)
+}
+
+// checkFile looks at the file alone. It returns the symbols that a runtime will look up.
+func (b *builder) checkFile() ([]string, error) {
+	report, err := inspect.File(b.out.temp)
+	if err != nil {
+		return nil, err
+	}
+	if len(report.Problems) > 0 {
+		return nil, errors.New(strings.Join(report.Problems, "; "))
+	}
+	f, err := elf.Open(b.out.temp)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	defined := map[string]elf.Symbol{}
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			defined[s.Name] = s
+		}
+	}
+	expected, err := b.checkFunctions(defined)
+	if err != nil || b.blobSize == 0 {
+		return expected, err
+	}
+	name := blobSymbol(b.config.layout, b.config.prefix)
+	if other := otherGeneration(b.config.layout, name, defined); other != "" {
+		return nil, invalid("the imported modules were laid out as %v, but %s belongs to functions of the other generation: choose the other Layout",
+			b.config.layout, other)
+	}
+	s, found := defined[name]
+	if !found {
+		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?", name)
+	}
+	if report.Blob == nil || report.Blob.Size != b.blobSize || len(report.Blob.Modules) != len(b.tree.entries) {
+		return nil, fmt.Errorf("the block of imported modules at %s cannot be read back", name)
+	}
+	return append(expected, name), b.compareBlob(f, s.Value)
+}
+
+// otherGeneration finds a symbol that no library of a layout has, beside that of its blob.
+func otherGeneration(layout blob.Layout, blobName string, defined map[string]elf.Symbol) string {
+	var found []string
+	for name := range defined {
+		isModern := strings.HasPrefix(name, functionPrefix)
+		if name != blobName && (isModern && layout != blob.Modern || name == "__tvm_module_ctx" && layout == blob.Modern) {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.Min(found)
+}
+
+// checkFunctions finds the functions that the linked modules list.
+func (b *builder) checkFunctions(defined map[string]elf.Symbol) ([]string, error) {
+	var expected []string
+	for _, i := range b.tree.linked() {
+		for _, name := range b.tree.nodes[i].module.Functions() {
+			spellings := []string{functionPrefix + name, name}
+			if b.config.prefix != "" {
+				spellings = append(spellings, functionPrefix+b.config.prefix+name, b.config.prefix+name)
+			}
+			at := slices.IndexFunc(spellings, func(s string) bool { _, found := defined[s]; return found })
+			if at < 0 {
+				return nil, invalid("%s lists the function %q, but the library has neither %s%s nor %s: is it static, or hidden by a flag, or "+
+					"C++ without extern \"C\"?", b.tree.place(i), name, functionPrefix, name, name)
+			}
+			expected = append(expected, spellings[at])
+		}
+	}
+	return expected, nil
+}
+
+// compareBlob compares what the library has at an address with what was to be put there.
+func (b *builder) compareBlob(f *elf.File, address uint64) error {
+	want, err := os.Open(filepath.Join(b.dir, blobFile))
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool {
+		return p.Type == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz && p.Filesz-(address-p.Vaddr) >= uint64(b.blobSize)
+	})
+	if at < 0 {
+		return errors.New("the block of imported modules is not in the file")
+	}
+	p := f.Progs[at]
+	got := io.NewSectionReader(p, int64(address-p.Vaddr), b.blobSize)
+	left, right := make([]byte, 1<<18), make([]byte, 1<<18)
+	for done := int64(0); done < b.blobSize; {
+		n := min(int64(len(left)), b.blobSize-done)
+		if _, err := io.ReadFull(got, left[:n]); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(want, right[:n]); err != nil {
+			return err
+		}
+		if !bytes.Equal(left[:n], right[:n]) {
+			return errors.New("the block of imported modules changed on its way through the compiler")
+		}
+		done += n
+	}
+	return nil
+}
+
+var machines = map[string]elf.Machine{
+	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
+	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
+}
+
+// forThisMachine says whether a file can be loaded by a process of the same machine as this one.
+func forThisMachine(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	big := strings.HasPrefix(goruntime.GOARCH, "s390") || goruntime.GOARCH == "ppc64"
+	return f.Machine == machines[goruntime.GOARCH] && (f.Class == elf.ELFCLASS64) == (^uint(0)>>63 == 1) && (f.Data == elf.ELFDATA2MSB) == big
+}
+
+func isSharedLibrary(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Type == elf.ET_DYN
+}
+
+// checker is the program that loads a library in a process of its own. It is compiled while the library is.
+type checker struct {
+	tools   *toolchain
+	program string
+	cancel  context.CancelFunc
+	ready   chan error
+}
+
+var (
+	//go:embed checker/checker.c
+	checkerSource []byte
+	//go:embed checker/runtime_symbols.h
+	runtimeSymbols []byte
+)
+
+// checkerDir is its folder among the sources.
+const checkerDir = "checker"
+
+func startChecker(tools *toolchain, dir string) *checker {
+	ctx, cancel := context.WithCancel(tools.ctx)
+	own := *tools
+	own.ctx = ctx
+	c := &checker{tools: &own, program: filepath.Join(dir, checkerDir, "checker"), cancel: cancel, ready: make(chan error, 1)}
+	go func() { c.ready <- c.compile(filepath.Join(dir, checkerDir)) }()
+	return c
+}
+
+func (c *checker) compile(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{"checker.c": checkerSource, "runtime_symbols.h": runtimeSymbols} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			return err
+		}
+	}
+	args := []string{"-w", "-x", "c", "checker.c", "-Wl,--export-dynamic"} // -x: a C++ compiler would take it for C++
+	if c.tools.nvcc {
+		args = []string{"checker.c", "-Xlinker=--export-dynamic"}
+	}
+	return c.tools.compiler(dir, append(args, "-o", c.program, "-ldl")...)
+}
+
+// stop gives up a compilation that nobody waits for any more, and waits for its end, after which the folder can go.
+func (c *checker) stop() {
+	c.cancel()
+	<-c.ready
+}
+
+// load has the child load the library at path, which messages call by its later name.
+func (c *checker) load(path, name string, symbols []string) error {
+	err := <-c.ready
+	close(c.ready)
+	if err != nil {
+		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does without): %w", err)
+	}
+	_, err = c.tools.run("", append([]string{c.program, path}, symbols...)...)
+	var failed *CompileError
+	if errors.As(err, &failed) {
+		said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
+		if said == "" {
+			said = failed.Err.Error()
+		}
+		return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
+			"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
+	}
+	return err
+}

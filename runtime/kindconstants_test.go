@@ -90,11 +90,16 @@ func TestConstants(t *testing.T) {
 	require.Equal(t, 2, calls, "once it succeeded")
 	require.Equal(t, []any{[]int64{1, 3}, []int64{2}}, order)
 
+	var first uintptr
 	for _, name := range []string{"get_const_var_ndarray", "get_const_var_tensor"} {
 		all := call(t, function(t, m, name)).(runtime.Map)
 		require.Equal(t, "w", all[0].Key)
 		require.Equal(t, []float32{1, 2}, slice[float32](t, all[0].Value.(*runtime.Tensor)))
 		require.Equal(t, []int8{1, 2, 3}, slice[int8](t, all[1].Value.(*runtime.Tensor)))
+		if first == 0 {
+			first = all[0].Value.(*runtime.Tensor).Data()
+		}
+		require.Equal(t, first, all[0].Value.(*runtime.Tensor).Data(), "one copy for all")
 		closeValue(all)
 	}
 }

@@ -235,6 +235,7 @@ int main(void) {
   test_environment();
   test_own_device();
   test_modules();
+  test_kinds();
   test_wrong_arguments();
   return report();
 }

@@ -127,6 +127,7 @@ void test_tensors(void);     /* ffi_abi_tensor_test.c */
 void test_environment(void); /* ffi_abi_env_test.c */
 void test_own_device(void);  /* ffi_abi_device_test.c */
 void test_modules(void);     /* ffi_abi_module_test.c */
+void test_kinds(void);       /* ffi_abi_kind_test.c */
 void test_wrong_arguments(void); /* ffi_abi_wrong_test.c */
 
 #endif

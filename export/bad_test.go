@@ -115,6 +115,7 @@ func TestLibrary_Options(t *testing.T) {
 		says    string
 	}{
 		"layout of one version": {[]export.Option{export.Layout(blob.LegacyFFI)}, runtime.ErrInvalidArgument, "read by TVM v0.21 alone"},
+		"nil":                   {[]export.Option{nil}, runtime.ErrInvalidArgument, "option 0 is nil"},
 		"layout unknown":        {[]export.Option{export.Layout(77)}, runtime.ErrInvalidArgument, "layout(77)"},
 		"prefix":                {[]export.Option{export.SystemLibrary("a-b")}, runtime.ErrInvalidArgument, `prefix "a-b"`},
 		"shared system library": {[]export.Option{export.SystemLibrary("a_")}, runtime.ErrInvalidArgument, "export a .a"},

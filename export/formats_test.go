@@ -201,7 +201,7 @@ args=()
 for a in "$@"; do
   case $a in
     -Xcompiler=*|-Xlinker=*) v=${a#*=}; [[ $a == -Xlinker* ]] && v=-Wl,$v; args+=("$v") ;;
-    -f*|-Wl,*|-x|-w) echo "nvcc fatal: Unknown option '$a'" >&2; exit 1 ;;
+    -f*|-Wl,*|-x|-w|*.s) echo "nvcc fatal: Unknown option '$a'" >&2; exit 1 ;;
     *.cu) args+=(-x c "$a" -x none) ;;
     *) args+=("$a") ;;
   esac

@@ -80,11 +80,16 @@ func (c *Contents) addModules(b *blob.Blob) {
 		}
 		device, err := deviceOf(e, b.Layout)
 		if err != nil {
-			c.damage("module ", e.Kind, ": ", err.Error(), cure(err))
+			c.damage(ModuleProblem(e.Kind, err))
 		}
 		node.Device = device
 		c.Blob.Modules = append(c.Blob.Modules, node)
 	}
+}
+
+// ModuleProblem says that the payload of a module can't be read.
+func ModuleProblem(kind string, err error) string {
+	return "module " + kind + ": " + err.Error() + cure(err)
 }
 
 // deviceOf looks into modules of device code; nil for others.

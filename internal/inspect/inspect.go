@@ -27,6 +27,7 @@ type Contents struct {
 // Segment is a part of the file that is mapped.
 type Segment struct {
 	Address    uint64 // as the file says it
+	Memory     uint64 // bytes that it takes: those of Data, then zeros
 	Executable bool
 	Data       *io.SectionReader // without the header's words about the section table
 }
@@ -115,7 +116,7 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	report.addSymbols(m, d.symbols)
 	c.addBlob(m, d.symbols)
 	for _, p := range m.loads {
-		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Executable: p.Flags&elf.PF_X != 0,
+		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Memory: p.Memsz, Executable: p.Flags&elf.PF_X != 0,
 			Data: io.NewSectionReader(p, 0, int64(p.Filesz))})
 	}
 	return c, nil

@@ -14,7 +14,7 @@ import (
 type folder struct {
 	path  string
 	root  *os.Root
-	made  bool // the target did not exist
+	made  bool   // the target did not exist
 	stage string // its folder inside the target
 	files *os.Root
 	names []string

@@ -164,6 +164,20 @@ func TestDiff_Blob(t *testing.T) {
 	}
 }
 
+// The same modules in both layouts differ in their bytes and in nothing that they say.
+func TestDiff_Layouts(t *testing.T) {
+	m := &blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("f", dlpack.Handle)}, Data: []byte("//")}
+	write := func(layout blob.Layout) string {
+		return file(t, carry(t, layout, star(t, layout, blob.Entry{Kind: "cuda", Payload: device(t, layout, m)})))
+	}
+	d, err := Diff(write(blob.Legacy), write(blob.Modern))
+	require.NoError(t, err)
+	require.Contains(t, lines(t, d), "~ layout: legacy -> modern")
+	for _, diff := range d.Differences {
+		require.Nil(t, diff.ModuleA, diff.What)
+	}
+}
+
 func TestDiff_TextIsUnified(t *testing.T) {
 	m := &blob.DeviceModule{Format: "cl", Data: []byte("one\ntwo\nthree\n")}
 	a := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))

@@ -137,6 +137,25 @@ func TestUnpack_EveryKind(t *testing.T) {
 	}
 }
 
+// NumPy reads 64 dimensions at most.
+func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
+	m := &blob.Constants{}
+	for _, n := range []int{64, 65, 3000} {
+		m.Names = append(m.Names, "w")
+		m.Tensors = append(m.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: slices.Repeat([]int64{1}, n), Data: []byte{1}})
+	}
+	payload, err := m.Encode()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	_, err = Unpack(file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir, false)
+	require.NoError(t, err)
+	files := requireWhole(t, dir).Modules[1].Files
+	require.Equal(t, "1.const_loader.w.npy", files[0].Name)
+	require.Equal(t, "1.const_loader.w.bin", files[1].Name)
+	require.Equal(t, "1.const_loader.w~2.bin", files[2].Name)
+	require.EqualValues(t, 1, files[2].Size)
+}
+
 // TVM v0.22 and v0.23 wrote shaders without a length.
 func TestUnpack_ShadersWithoutLength(t *testing.T) {
 	m := &blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{function("a", dlpack.Handle)}, Shaders: []blob.Shader{{Key: "a", Code: []byte("spirv---")}}}

@@ -190,6 +190,16 @@ func TestDiff_TextIsUnified(t *testing.T) {
 	require.Equal(t, 1, *d.Differences[0].ModuleA)
 }
 
+func TestHasLines(t *testing.T) {
+	require.True(t, hasLines(nil))
+	require.True(t, hasLines([]byte("ä\r\n\t\n")))
+	require.False(t, hasLines([]byte("a\x00")))
+	require.False(t, hasLines([]byte("\xff")))
+	require.True(t, hasLines(bytes.Repeat([]byte{'\n'}, maxDiffLines)))
+	require.False(t, hasLines(bytes.Repeat([]byte{'\n'}, maxDiffLines+1)))
+	require.False(t, hasLines(bytes.Repeat([]byte{'a'}, maxDiffText+1)))
+}
+
 // A tree of the same modules in which something else imports one.
 func TestDiff_ImportTree(t *testing.T) {
 	entries := []blob.Entry{{Kind: blob.LibraryKey}, {Kind: "x", Payload: []byte("1")}, {Kind: "y", Payload: []byte("2")}}

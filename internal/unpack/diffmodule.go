@@ -11,8 +11,11 @@ import (
 	"tvmgo/blob"
 )
 
-// maxDiffText bounds the text of which lines are compared; longer text counts as bytes.
-const maxDiffText = 16 << 20
+// Longer text is compared as bytes: time and memory would grow to many times its size.
+const (
+	maxDiffText  = 16 << 20
+	maxDiffLines = 500_000
+)
 
 // trees compares the modules and what imports what. Payloads of different layouts differ even where they say the same.
 func (d *Comparison) trees(a, b []part, sameLayout bool) {
@@ -177,7 +180,7 @@ func sized(data []byte) string { return fmt.Sprintf("%d bytes", len(data)) }
 func (d *Comparison) bytes(x, y *part, what, name string, a, b []byte) {
 	textA, textB := sized(a), sized(b)
 	diff := Difference{What: what, Name: name, A: &textA, B: &textB}
-	if max(len(a), len(b)) <= maxDiffText && isText(a) && isText(b) {
+	if hasLines(a) && hasLines(b) {
 		diff.Diff = udiff.Unified(fmt.Sprintf("a/%d", x.Index), fmt.Sprintf("b/%d", y.Index), string(a), string(b))
 	} else {
 		textA += fmt.Sprintf(", differs from byte %d on", firstDifference(a, b))
@@ -185,6 +188,10 @@ func (d *Comparison) bytes(x, y *part, what, name string, a, b []byte) {
 	before := len(d.Differences)
 	d.Differences = append(d.Differences, diff)
 	d.locate(before, x, y)
+}
+
+func hasLines(data []byte) bool {
+	return len(data) <= maxDiffText && bytes.Count(data, []byte{'\n'}) <= maxDiffLines && isText(data)
 }
 
 // firstDifference is the place of the first byte that differs, or the end of the shorter.

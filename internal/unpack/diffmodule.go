@@ -130,7 +130,7 @@ type compared struct {
 	data  []byte
 }
 
-func (p *part) comparable() (keys []pieceKey, all map[pieceKey]compared) {
+func (p *part) byName() (keys []pieceKey, all map[pieceKey]compared) {
 	all, seen, tensor := map[pieceKey]compared{}, map[pieceKey]int{}, 0
 	for _, piece := range p.pieces {
 		c := compared{data: piece.parts[len(piece.parts)-1]} // of a constant without the header
@@ -153,8 +153,8 @@ func (p *part) comparable() (keys []pieceKey, all map[pieceKey]compared) {
 
 // piecesOf compares code, shaders and constants.
 func (d *Comparison) piecesOf(x, y *part) {
-	keysX, inX := x.comparable()
-	keysY, inY := y.comparable()
+	keysX, inX := x.byName()
+	keysY, inY := y.byName()
 	for _, key := range keysX {
 		a := inX[key]
 		b, ok := inY[key]

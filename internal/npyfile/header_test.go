@@ -32,6 +32,15 @@ func TestWriteHeader(t *testing.T) {
 	}
 }
 
+// A shape is a Python tuple: one of a single dimension has a comma.
+func TestWriteHeader_Tuples(t *testing.T) {
+	for want, shape := range map[string][]int64{"()": {}, "(7,)": {7}, "(2, 3)": {2, 3}} {
+		var file bytes.Buffer
+		require.NoError(t, WriteHeader(&file, dlpack.Int8, shape))
+		require.Contains(t, file.String(), "'shape': "+want+", }")
+	}
+}
+
 func TestDescr(t *testing.T) {
 	require.Equal(t, "<f4", Descr(dlpack.Float32))
 	require.Equal(t, "|b1", Descr(dlpack.ClassicBool))

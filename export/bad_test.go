@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os"
@@ -114,6 +115,7 @@ func TestLibrary_Options(t *testing.T) {
 		says    string
 	}{
 		"layout of one version": {[]export.Option{export.Layout(blob.LegacyFFI)}, runtime.ErrInvalidArgument, "read by TVM v0.21 alone"},
+		"nil":                   {[]export.Option{nil}, runtime.ErrInvalidArgument, "option 0 is nil"},
 		"layout unknown":        {[]export.Option{export.Layout(77)}, runtime.ErrInvalidArgument, "layout(77)"},
 		"prefix":                {[]export.Option{export.SystemLibrary("a-b")}, runtime.ErrInvalidArgument, `prefix "a-b"`},
 		"shared system library": {[]export.Option{export.SystemLibrary("a_")}, runtime.ErrInvalidArgument, "export a .a"},
@@ -252,23 +254,21 @@ func TestLibrary_ContextStopsCompilers(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	dir := t.TempDir()
-	started := filepath.Join(dir, "started")
-	script := "#!/bin/sh\necho $$ >" + started + ".part && mv " + started + ".part " + started + "\n(exec sleep 600) &\nwait\n"
+	started := filepath.Join(dir, "started") // a pipe: who reads it waits until a compiler writes its group
+	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	compiler := filepath.Join(dir, "slow-cc")
-	require.NoError(t, os.WriteFile(compiler, []byte(script), 0o755))
+	require.NoError(t, os.WriteFile(compiler, []byte("#!/bin/sh\nsleep 600 &\necho $$ >"+started+"\nwait\n"), 0o755))
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(ctx)
+	said := make(chan string, 1)
 	go func() {
-		for range 2000 {
-			if _, err := os.Stat(started); err == nil {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		pipe, _ := os.Open(started)
+		line, _ := bufio.NewReader(pipe).ReadString('\n')
+		said <- line
 		cancel()
 	}()
 	require.ErrorIs(t, export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"), export.Compiler(compiler)), context.Canceled)
-	group, err := strconv.Atoi(strings.TrimSpace(string(readFile(t, started))))
+	group, err := strconv.Atoi(strings.TrimSpace(<-said))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }, 10*time.Second, 5*time.Millisecond,
 		"what the compiler had started still runs")

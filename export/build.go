@@ -284,16 +284,19 @@ func (b *builder) compileBlob(object string) error {
 		_, err = b.run(b.dir, append(command, "-c", "-fPIC", source, "-o", object)...)
 		return err
 	}
-	args := []string{"-c"}
-	if b.nvcc {
-		args = append(args, "-Xcompiler=-fPIC")
-	} else {
-		args = append(args, "-fPIC")
-		if b.config.packing == PackC {
-			args = append(args, "-x", "c")
-		}
+	args := []string{"-c", "-fPIC"}
+	if b.config.packing == PackC {
+		args = append(args, "-x", "c")
 	}
 	args = append(args, source, "-o", object)
+	if b.nvcc { // it takes no assembler sources
+		host, err := findCompiler(&config{}, langC)
+		if err != nil {
+			return err
+		}
+		_, err = b.run(b.dir, append(host, args...)...)
+		return err
+	}
 	for _, flag := range b.config.flags {
 		if strings.HasPrefix(flag, "-m") || strings.HasPrefix(flag, "--target=") { // what machine the object is for
 			args = append(args, flag)

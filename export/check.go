@@ -2,9 +2,7 @@ package export
 
 import (
 	"bytes"
-	"context"
 	"debug/elf"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +13,6 @@ import (
 	"strings"
 
 	"tvmgo/blob"
-	"tvmgo/internal/inspect"
-	"tvmgo/runtime"
 )
 
 // checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
@@ -33,13 +29,6 @@ func (b *builder) checkLibrary(child *checker) error {
 
 // checkFile looks at the file alone. It returns the symbols that a runtime will look up.
 func (b *builder) checkFile() ([]string, error) {
-	report, err := inspect.File(b.out.temp)
-	if err != nil {
-		return nil, err
-	}
-	if len(report.Problems) > 0 {
-		return nil, errors.New(strings.Join(report.Problems, "; "))
-	}
 	f, err := elf.Open(b.out.temp)
 	if err != nil {
 		return nil, err
@@ -67,9 +56,6 @@ func (b *builder) checkFile() ([]string, error) {
 	s, found := defined[name]
 	if !found {
 		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?", name)
-	}
-	if report.Blob == nil || report.Blob.Size != b.blobSize || len(report.Blob.Modules) != len(b.tree.entries) {
-		return nil, fmt.Errorf("the block of imported modules at %s cannot be read back", name)
 	}
 	return append(expected, name), b.compareBlob(f, s.Value)
 }
@@ -164,73 +150,4 @@ func isSharedLibrary(path string) bool {
 	}
 	defer f.Close()
 	return f.Type == elf.ET_DYN
-}
-
-// checker is the program that loads a library in a process of its own. It is compiled while the library is.
-type checker struct {
-	tools   *toolchain
-	program string
-	cancel  context.CancelFunc
-	ready   chan error
-}
-
-var (
-	//go:embed checker/checker.c
-	checkerSource []byte
-	//go:embed checker/runtime_symbols.h
-	runtimeSymbols []byte
-)
-
-// checkerDir is its folder among the sources.
-const checkerDir = "checker"
-
-func startChecker(tools *toolchain, dir string) *checker {
-	ctx, cancel := context.WithCancel(tools.ctx)
-	own := *tools
-	own.ctx = ctx
-	c := &checker{tools: &own, program: filepath.Join(dir, checkerDir, "checker"), cancel: cancel, ready: make(chan error, 1)}
-	go func() { c.ready <- c.compile(filepath.Join(dir, checkerDir)) }()
-	return c
-}
-
-func (c *checker) compile(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	for name, text := range map[string][]byte{"checker.c": checkerSource, "runtime_symbols.h": runtimeSymbols} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
-			return err
-		}
-	}
-	args := []string{"-w", "-x", "c", "checker.c", "-Wl,--export-dynamic"} // -x: a C++ compiler would take it for C++
-	if c.tools.nvcc {
-		args = []string{"checker.c", "-Xlinker=--export-dynamic"}
-	}
-	return c.tools.compiler(dir, append(args, "-o", c.program, "-ldl")...)
-}
-
-// stop gives up a compilation that nobody waits for any more, and waits for its end, after which the folder can go.
-func (c *checker) stop() {
-	c.cancel()
-	<-c.ready
-}
-
-// load has the child load the library at path, which messages call by its later name.
-func (c *checker) load(path, name string, symbols []string) error {
-	err := <-c.ready
-	close(c.ready)
-	if err != nil {
-		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does without): %w", err)
-	}
-	_, err = c.tools.run("", append([]string{c.program, path}, symbols...)...)
-	var failed *CompileError
-	if errors.As(err, &failed) {
-		said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
-		if said == "" {
-			said = failed.Err.Error()
-		}
-		return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
-			"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,8 +14,8 @@ import (
 // libraryKind is that of a loaded shared library.
 const libraryKind = "library"
 
-// copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, if that is what its file
-// holds. It does nothing for other trees.
+// copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, with the imports that it has
+// now. It does nothing for other trees, and for a library that was exported without imports, where no others can be put.
 func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	if filepath.Ext(out.path) != sharedSuffix || c.compile != nil {
 		return false, nil
@@ -42,20 +43,33 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	if carried == nil && len(t.nodes) > 1 {
 		return false, nil
 	}
-	if carried != nil {
-		wanted, err := t.blobAround(library, layout)
-		if err != nil || !bytes.Equal(wanted, carried) {
-			return false, err
-		}
-		if c.layoutIs && c.layout != layout {
-			return false, invalid("%s was exported in the layout %v, and its functions are called as that generation's: it can't be written in "+
-				"the layout %v", t.place(library), layout, c.layout)
-		}
+	if carried == nil {
+		return true, publishCopy(out, file)
 	}
-	if err := os.WriteFile(out.temp, file, 0o666); err != nil {
+	if c.layoutIs && c.layout != layout {
+		return false, invalid("%s was exported in the layout %v, and its functions are called as that generation's: it can't be written in "+
+			"the layout %v", t.place(library), layout, c.layout)
+	}
+	wanted, err := t.blobAround(library, layout)
+	if err != nil {
 		return false, err
 	}
-	return true, out.publish(0o777)
+	if !bytes.Equal(wanted, carried) {
+		if file, err = replaceBlob(file, layout.Symbol(), wanted); err != nil {
+			return false, fmt.Errorf("%s: %w", t.place(library), err)
+		}
+		if got, at, err := blobOf(file); err != nil || at != layout || !bytes.Equal(got, wanted) {
+			return false, fail(runtime.ErrFailed, "%s: its file is of a form in which the imports can't be replaced", t.place(library))
+		}
+	}
+	return true, publishCopy(out, file)
+}
+
+func publishCopy(out *output, file []byte) error {
+	if err := os.WriteFile(out.temp, file, 0o666); err != nil {
+		return err
+	}
+	return out.publish(0o777)
 }
 
 // blobAround is the blob of a tree in which one module is the library itself.

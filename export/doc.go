@@ -12,8 +12,10 @@
 // module imports one that is not linked, which in turn imports another linked one, the tree can't be exported, and the error says
 // which modules these are.
 //
-// A tree with one loaded library and nothing to compile, as [runtime.Load] returns it, is written by copying that library, if
-// what it imports is still what its file says.
+// A tree with one loaded library and nothing to compile, as [runtime.Load] returns it, is written by copying that library. If it
+// imports something else by now, the copy gets another block of data; a library that was exported without any has no place for one.
+// That one, and loaded libraries in other trees, are serialised whole, as kind library, which this runtime reads and Apache TVM's does
+// not.
 //
 // # How it is built
 //
@@ -32,7 +34,7 @@
 // Before a file takes its name it is read back: that it is complete, for the right machine, has the functions that the modules
 // list, and carries the block of data unchanged. A shared library for this machine is then loaded by a child process, a small
 // program built with the same compiler, which resolves all that the library needs besides the runtime; nothing of the caller's own
-// program runs twice. [StaticCheck] leaves that out.
+// program runs twice. [StaticCheck] leaves that out; the copy of a loaded library is not loaded again.
 //
 // Nothing appears under the path before all that is done, and what was there stays when something fails. When a compiler fails,
 // the folder with what it was given is kept and named in the error, a [CompileError].

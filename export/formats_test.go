@@ -179,6 +179,17 @@ func TestCompile_GoFunction(t *testing.T) {
 		return build(ctx, output, files[:1], o) // without the imports
 	}
 	require.ErrorContains(t, failing(t, root, nil, export.Compile(wrong)), "__tvm_ffi__library_bin")
+	damaging := func(ctx context.Context, output string, files []string, o export.CompileOptions) error {
+		file := filepath.Join(o.Dir, "devc.bin")
+		content := readFile(t, file)
+		damaged := bytes.Clone(content)
+		damaged[len(damaged)-1]++
+		require.NoError(t, os.WriteFile(file, damaged, 0o600))
+		err := build(ctx, output, files, o)
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+		return err
+	}
+	require.ErrorContains(t, failing(t, root, nil, export.Compile(damaging)), "changed on its way")
 }
 
 // nvcc is another kind of driver: what it is given is what it understands.
@@ -190,7 +201,7 @@ args=()
 for a in "$@"; do
   case $a in
     -Xcompiler=*|-Xlinker=*) v=${a#*=}; [[ $a == -Xlinker* ]] && v=-Wl,$v; args+=("$v") ;;
-    -f*|-Wl,*|-x|-w) echo "nvcc fatal: Unknown option '$a'" >&2; exit 1 ;;
+    -f*|-Wl,*|-x|-w|*.s) echo "nvcc fatal: Unknown option '$a'" >&2; exit 1 ;;
     *.cu) args+=(-x c "$a" -x none) ;;
     *) args+=("$a") ;;
   esac

@@ -40,7 +40,10 @@ var unprintable = regexp.MustCompile(`[^[:graph:]]`)
 
 func export(ctx context.Context, m *runtime.Module, path string, options []Option) (err error) {
 	c := &config{layout: blob.Modern}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			return invalid("option %d is nil", i)
+		}
 		o(c)
 	}
 	if err := ctx.Err(); err != nil {

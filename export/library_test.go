@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -244,4 +245,23 @@ func TestLibrary_ReplacesThroughLink(t *testing.T) {
 	target, err := os.Readlink(link)
 	require.NoError(t, err)
 	require.Equal(t, "real.so", target)
+}
+
+// Exports don't get in each other's way, not even to the same path: the last one stays, whole.
+func TestLibrary_AtOnce(t *testing.T) {
+	root := importing(t, constant(t, "f", 1), newData(t, []byte("x")))
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			path := filepath.Join(dir, fmt.Sprintf("%d.so", i%3))
+			if err := export.Library(ctx, root, path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, []string{"0.so", "1.so", "2.so"}, names(t, dir))
+	require.Equal(t, readFile(t, filepath.Join(dir, "0.so")), readFile(t, filepath.Join(dir, "2.so")))
+	require.EqualValues(t, 1, call(t, load(t, filepath.Join(dir, "0.so")), "f"))
 }

@@ -14,7 +14,7 @@ import (
 
 func packed(t *testing.T) (*runtime.Module, []byte) {
 	t.Helper()
-	m := importing(t, constant(t, "f", 1), newData(t, []byte("some \"bytes\" \\ of\x00 all \xff kinds")))
+	m := importing(t, constant(t, "f", 1), newData(t, []byte("some \"bytes\" \\41 of\x00 all \xff kinds")))
 	data, err := export.ImportsToBytes(m, blob.Modern)
 	require.NoError(t, err)
 	b, err := blob.Parse(data, blob.Modern, nil)

@@ -68,7 +68,8 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		exported(t, kernels(t, constants(t), constant(t, "f", 1)), export.Pack(export.PackC)),
 		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
 	}
-	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader"}, wheel(t, append([]string{"call"}, files...)...))
+	files = append(files, exported(t, importing(t, load(t, files[3]), constants(t)))) // changed after it was loaded
+	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader", "library const_loader const_loader"}, wheel(t, append([]string{"call"}, files...)...))
 }
 
 // With device code it gets as far as its loaders go: it reads the tree, and says which loader it has not got.

@@ -164,6 +164,9 @@ func textsArgument(op string, args []any, i int) ([]string, error) {
 }
 
 func argumentCount(op string, args []any, least, most int) error {
+	if least == most && len(args) != least {
+		return fail(op, ErrInvalidArgument, "expected %d arguments, got %d", least, len(args))
+	}
 	if len(args) < least || len(args) > most {
 		return fail(op, ErrInvalidArgument, "expected %d to %d arguments, got %d", least, most, len(args))
 	}

@@ -90,11 +90,16 @@ func TestConstants(t *testing.T) {
 	require.Equal(t, 2, calls, "once it succeeded")
 	require.Equal(t, []any{[]int64{1, 3}, []int64{2}}, order)
 
+	var first uintptr
 	for _, name := range []string{"get_const_var_ndarray", "get_const_var_tensor"} {
 		all := call(t, function(t, m, name)).(runtime.Map)
 		require.Equal(t, "w", all[0].Key)
 		require.Equal(t, []float32{1, 2}, slice[float32](t, all[0].Value.(*runtime.Tensor)))
 		require.Equal(t, []int8{1, 2, 3}, slice[int8](t, all[1].Value.(*runtime.Tensor)))
+		if first == 0 {
+			first = all[0].Value.(*runtime.Tensor).Data()
+		}
+		require.Equal(t, first, all[0].Value.(*runtime.Tensor).Data(), "one copy for all")
 		closeValue(all)
 	}
 }
@@ -138,7 +143,7 @@ func TestConstants_Created(t *testing.T) {
 	defer m.Close()
 	require.Equal(t, must(someConstants().Encode()), must(m.SaveToBinary()))
 	for says, args := range map[string][]any{
-		"expected 2 to 2":                {runtime.Map{}},
+		"expected 2 argum":               {runtime.Map{}},
 		"argument 0: expected a map":     {1, runtime.Map{}},
 		"argument 1: expected a map":     {runtime.Map{{"w", w}}, 1},
 		"from names to tensors, got str": {runtime.Map{{"w", "w"}}, runtime.Map{}},
@@ -149,6 +154,21 @@ func TestConstants_Created(t *testing.T) {
 		_, err := create.Call(args...)
 		requireError(t, err, runtime.ErrInvalidArgument, says)
 	}
+}
+
+// The file is the blob of a const_loader over a source module as Apache TVM v0.27 packed it.
+func TestConstants_OfTVM(t *testing.T) {
+	noLeaks(t)
+	b, err := blob.Parse(readFile(t, "testdata/const_loader.blob"), blob.Modern, nil)
+	require.NoError(t, err)
+	require.Equal(t, "const_loader", b.Entries[0].Kind)
+	m := call(t, global(t, "ffi.Module.load_from_bytes.const_loader"), b.Entries[0].Payload).(*runtime.Module)
+	defer m.Close()
+	require.Equal(t, []string{"f"}, m.Functions())
+	w, i8 := tensor(t, []float32{1, 2}), tensor(t, []int8{1, 2, 3}, 1, 3)
+	made := call(t, global(t, "ffi.Module.create.const_loader"), runtime.Map{{"b", i8}, {"w", w}}, runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
+	defer made.Close()
+	require.Equal(t, b.Entries[0].Payload, must(made.SaveToBinary()))
 }
 
 func TestConstants_Bad(t *testing.T) {

@@ -41,12 +41,16 @@ func writeFiles(op string, files ...outFile) (err error) {
 		for _, w := range written {
 			os.Remove(w.from) // gone when it was renamed
 		}
-		if err != nil {
+		var own *Error
+		if err != nil && !errors.As(err, &own) {
 			err = fileError(op, err)
 		}
 	}()
 	for _, f := range files {
 		path := f.path
+		if path == "" {
+			return fail(op, ErrInvalidArgument, "the path is empty")
+		}
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}
@@ -86,7 +90,7 @@ func writeOver(path string, data []byte) error {
 // writeBeside writes a new file in the folder of path and returns its name.
 func writeBeside(path string, data []byte, mode fs.FileMode) (string, error) {
 	for try := 0; ; try++ {
-		name := fmt.Sprintf("%s.%d-%d.part", path, os.Getpid(), try)
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".tvmgo-%d-%d.part", os.Getpid(), try))
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			continue

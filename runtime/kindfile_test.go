@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -75,6 +76,10 @@ func TestSaveToFile_Refused(t *testing.T) {
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m.o"), ""), runtime.ErrNotSupported, "m.o", `"o"`, `a module of kind "c" is written as .c`)
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m"), ""), runtime.ErrNotSupported, "no suffix and no format given")
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m.c"), "ptx"), runtime.ErrNotSupported, `"ptx"`)
+	requireError(t, m.SaveToFile("", "c"), runtime.ErrInvalidArgument, "the path is empty")
+	long := strings.Repeat("n", 250) + ".c"
+	require.NoError(t, m.SaveToFile(filepath.Join(dir, long), ""), "as long as names may be")
+	require.NoError(t, os.Remove(filepath.Join(dir, long)))
 	requireError(t, m.SaveToFile(dir, "c"), runtime.ErrFailed, "is a directory")
 	requireError(t, m.SaveToFile("/dev/full", "c"), runtime.ErrFailed, "/dev/full", "no space left", "free some space")
 	info, err := os.Stat("/dev/full")

@@ -243,7 +243,7 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 
 // payload shows the bytes of a value without copying where an object holds them.
 func (v anyValue) payload() ([]byte, object, error) {
-	if v.index == indexBytes || v.index == indexStr {
+	if v.bits != 0 && (v.index == indexBytes || v.index == indexStr) {
 		b := (*C.TVMFFIByteArray)(unsafe.Add(object(v.bits).pointer(), C.sizeof_TVMFFIObject))
 		return unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)), object(v.bits), nil
 	}

@@ -12,7 +12,7 @@ import (
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense
-// and for what verify could not check.
+// and where diff and verify have nothing to go by.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
@@ -22,15 +22,27 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, errDifferent) {
+		return 1
+	}
 	fmt.Fprintf(stderr, "tvmgo: %v\n", err)
 	var usage *usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "usage: %s\n", usage.usage)
 		return 2
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return exit.status
+	var status *statusError
+	if errors.As(err, &status) {
+		return status.status
 	}
 	return 1
 }
+
+// statusError is a failure with an exit status of its own.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }

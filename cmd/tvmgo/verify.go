@@ -13,21 +13,13 @@ import (
 	"tvmgo/runtime"
 )
 
-// exitError ends the program with a status of its own.
-type exitError struct {
-	error
-	status int
-}
-
-func (e *exitError) Unwrap() error { return e.error }
-
 // undecided is an error on account of which verify can't say anything.
 func undecided(err error) error {
 	var usage *usageError
 	if err == nil || errors.As(err, &usage) {
 		return err
 	}
-	return &exitError{err, 2}
+	return &statusError{2, err}
 }
 
 func newVerifyCommand() *cobra.Command {

@@ -19,6 +19,8 @@ static int wrong_type(const char* fname, const TVMFFIAny* args, int32_t i, const
 }
 
 int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out) {
+  if (args[i].type_index == kTVMFFIBigInt)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument %d does not fit 64 bits", fname, (int)i);
   if (args[i].type_index != kTVMFFIInt && args[i].type_index != kTVMFFIBool)
     return wrong_type(fname, args, i, "int");
   *out = args[i].v_int64;

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,20 +67,38 @@ static int walk(void** pcs, int n) {
   return backtrace(pcs, n);
 }
 
-/* The frames from the one that returns to `caller` on; the first of them has told its name and line
- * already when told is set. Unless cross is set, they end where this library was called: who called it
- * adds what is above. Where this library is part of the program itself, that place is not seen. */
+/* Where the object begins that holds an address, found without a look at its symbols; 0 when there is
+ * none, or with a glibc before 2.35. */
+#if __GLIBC_PREREQ(2, 35)
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+
+static uintptr_t object_of(const void* at) {
+  struct dl_find_object found;
+  if (_dl_find_object == NULL || _dl_find_object((void*)at, &found) != 0) return 0;
+  return (uintptr_t)found.dlfo_map_start;
+}
+#else
+static uintptr_t object_of(const void* at) { return (void)at, 0; }
+#endif
+
+/* The frames from the one that returns to `caller` on, without those of the C library, which starts
+ * programs and threads; the first has told its name and line already when told is set. Unless cross is
+ * set, they end where this library was called: who called it adds what is above. Where this library is
+ * part of the program itself, that place is not seen. */
 static void add_callers(tvmgo_text* t, void* caller, int told, int cross, int limit) {
   void* pcs[FRAMES_MAX + 8];
-  Dl_info own, program, at;
-  if (limit <= told || dladdr((void*)add_callers, &own) == 0) return;
-  int linked_in = dladdr((void*)getauxval(AT_ENTRY), &program) != 0 && program.dli_fbase == own.dli_fbase;
+  Dl_info at;
+  if (limit <= told) return;
+  uintptr_t own = object_of((void*)add_callers), libc = object_of((void*)gnu_get_libc_version);
+  int ends = own != 0 && !cross && own != object_of((void*)getauxval(AT_ENTRY));
   int n = walk(pcs, (int)(sizeof pcs / sizeof *pcs)), i = 0;
   while (i < n && pcs[i] != caller) i++;
   for (int shown = told, skip = told; i < n && shown < limit; i++) {
     uintptr_t pc = (uintptr_t)pcs[i] - 1; /* in the call, not behind it */
-    if (dladdr((void*)pc, &at) == 0 || (at.dli_fbase == own.dli_fbase && !linked_in && !cross)) break;
-    if (skip-- > 0) continue;
+    uintptr_t object = object_of((void*)pc);
+    if (ends && object == own) break;
+    if (skip-- > 0 || (libc != 0 && object == libc)) continue;
+    if (dladdr((void*)pc, &at) == 0) break;
     add_frame(t, pc, &at);
     shown++;
   }

@@ -27,6 +27,8 @@ static inline int tvmgo_give_new(void* owned, TVMFFIAny* result) {
 
 /* The object that answers "no value" (ffi.GetInvalidObject). */
 extern TVMFFIObject tvmgo_missing_object;
+/* The object after which names and values alternate (ffi.GetKwargsObject). */
+extern TVMFFIObject tvmgo_kwargs_object;
 
 /* builtins_map.c: the part of tvmgo_register_container_builtins about maps and dicts. */
 void tvmgo_register_map_builtins(void);

@@ -119,7 +119,7 @@ static int bool_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFI
 /* Two objects that mean "no value" and "keyword arguments follow"; only their address matters. */
 TVMFFIObject tvmgo_missing_object = {.combined_ref_count = TVMGO_REF_UNIQUE,
                                      .type_index = kTVMFFIObject};
-static TVMFFIObject kwargs = {.combined_ref_count = TVMGO_REF_UNIQUE, .type_index = kTVMFFIObject};
+TVMFFIObject tvmgo_kwargs_object = {.combined_ref_count = TVMGO_REF_UNIQUE, .type_index = kTVMFFIObject};
 
 static int missing_object(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)args;
@@ -131,7 +131,7 @@ static int missing_object(const char* fname, const TVMFFIAny* args, int32_t n, T
 static int kwargs_object(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)args;
   if (tvmgo_check_count(fname, n, 0, 0) != 0) return -1;
-  TVMFFIAny view = tvmgo_any_object(&kwargs);
+  TVMFFIAny view = tvmgo_any_object(&tvmgo_kwargs_object);
   return tvmgo_give(&view, result);
 }
 
@@ -186,5 +186,6 @@ int tvmgo_register_container_builtins(void) {
   tvmgo_register_list_builtins();
   tvmgo_register_recursive_builtins();
   tvmgo_register_json_builtins();
+  tvmgo_register_record_builtins();
   return 0;
 }

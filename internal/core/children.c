@@ -105,8 +105,8 @@ static int hook_answer(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* 
   return link->answer(link->state, args, n, result);
 }
 
-int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TVMFFIObject* other,
-                    tvmgo_hook_answer answer, void* state, TVMFFIAny* result) {
+int tvmgo_hook_call_args(const char* op, const TVMFFIAny* hook, const TVMFFIAny* given, int32_t n,
+                         tvmgo_hook_answer answer, void* state, TVMFFIAny* result) {
   if (hook->type_index != kTVMFFIFunction)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: a hook must be a Function, got %s", op,
                        tvmgo_type_name(hook->type_index));
@@ -118,15 +118,20 @@ int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TV
     free(link);
     return -1;
   }
-  TVMFFIAny args[3] = {tvmgo_any_object(obj)};
-  int32_t n = 1;
-  if (other != NULL) args[n++] = tvmgo_any_object(other);
-  args[n++] = tvmgo_any_object(f);
+  TVMFFIAny args[3] = {given[0]};
+  if (n == 2) args[1] = given[1];
+  args[n] = tvmgo_any_object(f);
   *result = tvmgo_any_none();
-  int rc = tvmgo_function_call(hook->v_obj, args, n, result);
+  int rc = tvmgo_function_call(hook->v_obj, args, n + 1, result);
   link->state = NULL;
   tvmgo_object_release(f);
   return rc;
+}
+
+int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TVMFFIObject* other,
+                    tvmgo_hook_answer answer, void* state, TVMFFIAny* result) {
+  TVMFFIAny args[2] = {tvmgo_any_object(obj), tvmgo_any_object(other)};
+  return tvmgo_hook_call_args(op, hook, args, other == NULL ? 1 : 2, answer, state, result);
 }
 
 int tvmgo_hook_call_int(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj,

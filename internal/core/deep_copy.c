@@ -3,6 +3,7 @@
  * A copy is in the table before its children are copied, and filled as they come: what is shared
  * stays shared, and what contains itself is copied into something that does. Only the copies of
  * Arrays and Maps that nobody has got yet are changed in this. */
+#include "enum.h"
 #include "list.h"
 #include "map_internal.h"
 #include "recursive.h"
@@ -139,22 +140,10 @@ static TVMFFIObject* copy_reflected(copier* c, TVMFFIObject* obj) {
   return copy;
 }
 
-/* A member of an ffi.Enum type is the only one of its kind. */
-static int is_enum(int32_t type) {
-  static const char key[] = "ffi.Enum";
-  const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
-  for (int32_t d = 0; info != NULL && d <= info->type_depth; d++) {
-    const TVMFFITypeInfo* t = d == info->type_depth ? info : info->type_ancestors[d];
-    if (t->type_key.size == sizeof key - 1 && memcmp(t->type_key.data, key, sizeof key - 1) == 0)
-      return 1;
-  }
-  return 0;
-}
-
 static int copy_any(copier* c, const TVMFFIAny* v, TVMFFIAny* out) {
   int32_t type = v->type_index;
   if (!tvmgo_any_is_object(v) || type == kTVMFFIStr || type == kTVMFFIBytes ||
-      type == kTVMFFIShape || type == kTVMFFIBigInt || is_enum(type))
+      type == kTVMFFIShape || type == kTVMFFIBigInt || tvmgo_is_enum(type)) /* a member is the only one of its kind */
     return TVMFFIAnyViewToOwnedAny(v, out);
   const tvmgo_seen_entry* e = tvmgo_seen_find(&c->seen, v->v_obj, NULL);
   if (e != NULL) return TVMFFIAnyViewToOwnedAny(&e->value, out);

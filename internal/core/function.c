@@ -19,7 +19,7 @@ static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result) {
   return -1;
 }
 static inline int finish(int rc, TVMFFIAny* result) {
-  if (TVMGO_LIKELY(rc == 0 && (uint32_t)result->type_index <= kTVMFFIDLTensorPtr)) return 0;
+  if (TVMGO_LIKELY(((unsigned)rc | ((uint32_t)result->type_index > kTVMFFIDLTensorPtr)) == 0)) return 0;
   return finish_slow(rc, result);
 }
 
@@ -208,10 +208,12 @@ static int not_a_call(void* func, const TVMFFIAny* args, int32_t n, const TVMFFI
 
 __attribute__((aligned(64))) int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args,
                                                     int32_t num_args, TVMFFIAny* result) {
-  if (TVMGO_UNLIKELY(func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction ||
-                     num_args < 0 || (num_args > 0 && args == NULL) || result == NULL))
+  tvmgo_function* f = func;
+  if (TVMGO_UNLIKELY((f == NULL) | (result == NULL)) ||
+      TVMGO_UNLIKELY((num_args < 0) | ((args == NULL) & (num_args != 0))) ||
+      TVMGO_UNLIKELY(f->header.type_index != kTVMFFIFunction))
     return not_a_call(func, args, num_args, result);
-  return dispatch(func, args, num_args, result);
+  return dispatch(f, args, num_args, result);
 }
 
 /* ---- the classic call path, which loaded files import too ---- */

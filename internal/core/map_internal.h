@@ -62,7 +62,7 @@ static inline int tvmgo_map_live(const tvmgo_map* m, uint64_t slot) {
   return *tvmgo_map_meta(m, slot) < TVMGO_MAP_RESERVED;
 }
 
-/* hash.c. -1 with an error raised when a hash or equality registered for the type fails. */
+/* -1 with an error raised when a hash or equality registered for the type fails. */
 int tvmgo_any_try_hash(const TVMFFIAny* v, uint64_t* out);
 int tvmgo_any_try_equal(const TVMFFIAny* a, const TVMFFIAny* b); /* 1, 0 or -1 */
 /* Attributes __any_hash__ and __any_equal__ of ffi.BigInt, as C++ code calls them. */

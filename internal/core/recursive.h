@@ -78,6 +78,9 @@ int tvmgo_hook_find(const char* column, int32_t type_index, TVMFFIAny* hook);
 /* obj and, unless it is NULL, other are the objects. *result is owned. */
 int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TVMFFIObject* other,
                     tvmgo_hook_answer answer, void* state, TVMFFIAny* result);
+/* As tvmgo_hook_call with any first one or two arguments. */
+int tvmgo_hook_call_args(const char* op, const TVMFFIAny* hook, const TVMFFIAny* given, int32_t n,
+                         tvmgo_hook_answer answer, void* state, TVMFFIAny* result);
 /* As tvmgo_hook_call for hooks that answer an Int or a Bool. */
 int tvmgo_hook_call_int(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj,
                         TVMFFIObject* other, tvmgo_hook_answer answer, void* state, int64_t* result);

@@ -1,5 +1,6 @@
 /* The text of a value, as Python shows it (ffi.ReprPrint). */
 #include "builtin.h"
+#include "enum.h"
 #include "recursive.h"
 #include "text.h"
 
@@ -161,6 +162,14 @@ static int print_container(printer* p, TVMFFIObject* obj) {
     rc = print_seq(p, obj);
   } else if (type == kTVMFFIMap || type == kTVMFFIDict) {
     rc = print_map(p, obj);
+  } else if (tvmgo_is_enum(type)) {
+    const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
+    TVMFFIByteArray text = {"", 0};
+    tvmgo_any_text(&((const tvmgo_enum*)obj)->text, &text);
+    tvmgo_text_add(&p->text, info->type_key.data, info->type_key.size);
+    tvmgo_text_put(&p->text, ".");
+    tvmgo_text_add(&p->text, text.data, text.size);
+    rc = 0;
   } else {
     container = 0;
     rc = print_fields(p, obj);

@@ -22,10 +22,23 @@ static _Atomic int32_t limit;
 static int32_t next_dynamic = kTVMFFIDynObjectBegin; /* under the lock */
 pthread_mutex_t tvmgo_type_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* MurmurHash64A with the seed that C++'s std::hash has in the reference implementation: the number is
+ * part of structural hashes, which may be written to files. */
 static uint64_t hash_key(const char* s, size_t n) {
-  uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-  for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-  return h;
+  const uint64_t factor = UINT64_C(0xc6a4a7935bd1e995);
+  uint64_t h = UINT64_C(0xc70f6907) ^ (n * factor), word;
+  for (; n >= sizeof word; s += sizeof word, n -= sizeof word) {
+    memcpy(&word, s, sizeof word);
+    word *= factor;
+    h = (h ^ (word ^ word >> 47) * factor) * factor;
+  }
+  if (n > 0) {
+    word = 0;
+    memcpy(&word, s, n);
+    h = (h ^ word) * factor;
+  }
+  h = (h ^ h >> 47) * factor;
+  return h ^ h >> 47;
 }
 
 tvmgo_type* tvmgo_type_at(int32_t type_index) {

@@ -73,6 +73,7 @@ void tvmgo_record_hook(int32_t type_index, const char* column, TVMFFISafeCallTyp
 void tvmgo_register_enum_types(void);
 void tvmgo_register_access_path_types(void);
 void tvmgo_register_structural_types(void);
-void tvmgo_register_visit_types(void); /* by the former */
+void tvmgo_register_visit_types(void); /* these two by the former */
+void tvmgo_register_mutate_types(void);
 
 #endif

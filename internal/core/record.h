@@ -1,9 +1,10 @@
 /* Records: objects that consist of nothing but what reflection says of their type. Classes that are
  * defined in Python are records, and so are our own small types.
  *
- * A field is stored as its static type says: plain bytes, a value (an owned TVMFFIAny), or an object
- * (an owned handle or NULL). All zero is the empty record: None in every value. Two fields may lie at
- * the same place. Field setters work on a record that nobody else uses at that moment. */
+ * A field is stored as its static type says: plain bytes, a value (an owned TVMFFIAny), or an
+ * object (an owned handle or NULL). All zero is the empty record: None in every value. Two fields
+ * may lie at the same place. Field setters work on a record that nobody else uses at that moment.
+ */
 #ifndef TVMGO_RECORD_H_
 #define TVMGO_RECORD_H_
 

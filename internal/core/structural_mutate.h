@@ -1,8 +1,8 @@
 /* Making a value anew by structure (ffi.StructuralMap, ffi.StructuralMutate).
  *
- * A mutation of a value answers the value that takes its place, or kTVMFFIUnchanged: the value stays.
- * What others hold is never changed: a copy takes its place. A value that nobody else holds may be
- * changed in place, if everything on the way to it from the root may (mode TVMGO_IN_PLACE).
+ * A mutation of a value answers the value that takes its place, or kTVMFFIUnchanged: the value
+ * stays. What others hold is never changed: a copy takes its place. A value that nobody else holds
+ * may be changed in place, if everything on the way to it from the root may (TVMGO_IN_PLACE).
  *
  * A mutator is an object that C++ code can call and derive from too. The functions of its table
  * answer as above or with an owned Error. */

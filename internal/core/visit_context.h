@@ -1,5 +1,5 @@
-/* Where in a value a visit or a mutation failed (ffi.VisitErrorContext): the objects on the way, which
- * errors carry as their extra_context, and the access paths that lead along them. */
+/* Where in a value a visit or a mutation failed (ffi.VisitErrorContext): the objects on the way,
+ * which errors carry as their extra_context, and the access paths that lead along them. */
 #ifndef TVMGO_VISIT_CONTEXT_H_
 #define TVMGO_VISIT_CONTEXT_H_
 

@@ -32,7 +32,7 @@ static const kind_builtin table[] = {
 };
 
 static int call_kind(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const kind_builtin* b = self;
+  const kind_builtin* b = &table[((const tvmgo_builtin*)self)->flag];
   if (tvmgoKindCall == NULL)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                        "%s: this build of the core has no module kinds: link the whole library",
@@ -65,9 +65,8 @@ int tvmgo_kind_restore(const char* name, size_t len) {
 
 __attribute__((constructor(110))) static void register_kinds(void) {
   for (int i = 0; i < NUM_BUILTINS; i++) {
-    TVMFFIObjectHandle f = NULL;
-    if (TVMFFIFunctionCreate((void*)&table[i], call_kind, NULL, &f) != 0 ||
-        tvmgo_global_set(table[i].name, strlen(table[i].name), f, 0) != 0)
+    TVMFFIObject* f = tvmgo_builtin_new(table[i].name, call_kind, i);
+    if (f == NULL || tvmgo_global_set(table[i].name, strlen(table[i].name), f, 0) != 0)
       abort();
     functions[i] = f;
   }

@@ -3,6 +3,7 @@ module tvmgo
 go 1.26
 
 require (
+	github.com/go-gl/cl v0.0.0-20160402050751-283e73a0ca2a
 	github.com/sbinet/npyio v0.9.0
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1

@@ -42,6 +42,12 @@ static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t se
 	if (r.value == 0) r.err = (uintptr_t)tvmgo_error_take();
 	return r;
 }
+
+// The handle behind a module written in Go, 0 for all others.
+static inline uintptr_t tvmgo_go_module_self(uintptr_t m) {
+	tvmgo_module* module = (tvmgo_module*)m;
+	return module->cls->destroy == kind_destroy ? (uintptr_t)module->self : 0;
+}
 */
 import "C"
 
@@ -49,6 +55,8 @@ import (
 	"errors"
 	"runtime/cgo"
 	"unsafe"
+
+	"tvmgo/blob"
 )
 
 // ModuleImpl is what a module kind written in Go implements. Its methods may be called by many
@@ -149,6 +157,10 @@ type ModuleKind struct {
 	Name       string
 	Properties int // of its modules: Serializable, Runnable, Exportable
 	Load       func(p Payload) (ModuleImpl, error)
+
+	// Make makes a module from code that comes from no file, for NewDeviceModule. Kinds that are not of
+	// a device have none.
+	Make func(code *blob.DeviceModule) (ModuleImpl, error)
 }
 
 // RegisterModuleKind makes files that carry modules of this kind loadable, from Go and from C: its
@@ -168,6 +180,8 @@ func RegisterModuleKind(k ModuleKind) error {
 	err := registerLoader(k, legacyLoader)
 	if err != nil {
 		RemoveGlobal(modernLoader + k.Name) // a kind is there for both generations, or not at all
+	} else if k.Make != nil {
+		makers.Store(k.Name, k)
 	}
 	return err
 }
@@ -224,6 +238,15 @@ func (v anyValue) payload() ([]byte, object, error) {
 	}
 	closeAll([]any{g})
 	return nil, 0, fail("load module", ErrInvalidArgument, "expected bytes, got %T", g)
+}
+
+// implOf is what a module of Go is made from; nil for all others. The module must be in use.
+func implOf(m object) ModuleImpl {
+	h := C.tvmgo_go_module_self(C.uintptr_t(m))
+	if h == 0 {
+		return nil
+	}
+	return cgo.Handle(h).Value().(*goModule).impl
 }
 
 func moduleOf(self unsafe.Pointer) ModuleImpl {

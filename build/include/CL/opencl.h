@@ -70,6 +70,10 @@ typedef struct _cl_image_desc {
   cl_uint num_samples;
   cl_mem buffer;
 } cl_image_desc;
+typedef struct _cl_buffer_region {
+  size_t origin;
+  size_t size;
+} cl_buffer_region;
 
 #define CL_BUILD_NONE (-1)
 #define CL_DEVICE_NOT_FOUND (-1)

@@ -1,0 +1,10 @@
+//go:build !opencl
+
+package opencl
+
+/*
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../include
+*/
+import "C"
+
+import _ "tvmgo/internal/core" // the table of devices

@@ -3,6 +3,7 @@ module tvmgo
 go 1.26
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/go-gl/cl v0.0.0-20160402050751-283e73a0ca2a
 	github.com/sbinet/npyio v0.9.0
 	github.com/spf13/cobra v1.10.2

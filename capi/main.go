@@ -10,13 +10,9 @@ package main
 import "C"
 
 import (
-<<<<<<< ours
-	_ "tvmgo/export"  // what it answers to C: runtime.ModulePackImports…
-	_ "tvmgo/runtime" // the runtime, with the CPU
-=======
+	_ "tvmgo/export"         // what it answers to C: runtime.ModulePackImports…
 	_ "tvmgo/runtime"        // the runtime, with the CPU
 	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
->>>>>>> theirs
 )
 
 func main() {}

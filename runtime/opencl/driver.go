@@ -104,7 +104,7 @@ func start() error {
 		return err
 	}
 	var found []device
-	var left []string // what is not used, and why
+	left := brokenDrivers() // what is not used, and why
 	for _, p := range platforms {
 		list, why := findDevices(p)
 		found = append(found, list...)
@@ -122,6 +122,7 @@ func start() error {
 		}
 		usable = append(usable, d)
 	}
+	leftOut.Store(&left)
 	devices.Store(&usable)
 	if len(usable) == 0 {
 		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: pocl-opencl-icd for CPUs)",
@@ -138,8 +139,7 @@ func findPlatforms() ([]platform, error) {
 		rc = cl.GetPlatformIDs(n, &ids[0], nil)
 	}
 	if rc != cl.SUCCESS || n == 0 {
-		return nil, unavailable("%s was opened and finds no OpenCL driver: %s: install one (Debian: pocl-opencl-icd for CPUs); drivers are listed in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says",
-			dl.OpenCLPath(), codeText(rc))
+		return nil, noDriver(dl.OpenCLPath(), codeText(rc))
 	}
 	var list []platform
 	for i, id := range ids {

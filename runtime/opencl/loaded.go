@@ -1,0 +1,31 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"tvmgo/internal/dl"
+)
+
+// leftOut says what is not used, and why; set together with devices.
+var leftOut atomic.Pointer[[]string]
+
+// Loaded reports the driver in use. It is empty until a device was asked for with success.
+func Loaded() Driver {
+	list, left := devices.Load(), leftOut.Load()
+	if list == nil || len(*list) == 0 {
+		return Driver{}
+	}
+	d := Driver{Library: dl.OpenCLPath()}
+	for _, dev := range *list {
+		if p := dev.platform.String(); !slices.Contains(d.Platforms, p) {
+			d.Platforms = append(d.Platforms, p)
+		}
+	}
+	if left != nil {
+		d.LeftOut = slices.Clone(*left)
+	}
+	return d
+}

@@ -9,6 +9,9 @@ package main
 */
 import "C"
 
-import _ "tvmgo/runtime" // the runtime, with the CPU
+import (
+	_ "tvmgo/runtime"        // the runtime, with the CPU
+	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
+)
 
 func main() {}

@@ -46,7 +46,7 @@ type platform struct {
 	version string
 }
 
-func (p platform) String() string { return fmt.Sprintf("%d: %s (%s)", p.index, p.name, p.version) }
+func (p platform) String() string { return fmt.Sprintf("%d: %s", p.index, p.name) }
 
 // tvmgoOpenCLStart finds the devices, at most once with success: the core calls it under a lock.
 //

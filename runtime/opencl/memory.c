@@ -48,17 +48,17 @@ int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   return *out == NULL ? -1 : 0;
 }
 
-/* The dimensions of a shape [.., 4] that become rows of an image; -1 for an unknown scope (ABI.md E.7). */
+/* The dimensions of a shape [.., 4] that become rows of an image; 0 for an unknown scope (ABI.md E.7). */
 static int rows_of(const char* scope, int32_t ndim) {
-  if (strcmp(scope, "global.texture") == 0) return ndim - 2;
+  if (strcmp(scope, "global.texture") == 0) return ndim > 3 ? ndim - 2 : 1;
   if (strcmp(scope, "global.texture-weight") == 0) return 1;
   if (strcmp(scope, "global.texture-nhwc") == 0) return ndim == 3 ? 1 : 2;
-  return -1;
+  return 0;
 }
 
 static int image_region(const cl_device* d, int32_t ndim, const int64_t* shape, const char* scope, size_t region[3]) {
   int rows = rows_of(scope, ndim);
-  if (rows < 0)
+  if (rows == 0)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                        "opencl:%d has no memory of scope \"%s\": there are global, global.texture, global.texture-weight and "
                        "global.texture-nhwc",

@@ -1,6 +1,9 @@
 package blob
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // DeviceModule is the payload that cuda, opencl and their relatives share.
 type DeviceModule struct {
@@ -148,4 +151,60 @@ func (r *Reader) shaders(framed bool) []Shader {
 		list = append(list, s)
 	}
 	return list
+}
+
+// Encode returns the payload for a blob of this layout.
+func (m *DeviceModule) Encode(layout Layout) ([]byte, error) {
+	w := Writer{data: make([]byte, 0, len(m.Data)+256*(1+len(m.Functions)))}
+	w.Str(m.Format)
+	if err := w.Functions(m.Functions, layout); err != nil {
+		return nil, err
+	}
+	w.Bytes(m.Data)
+	return w.data, nil
+}
+
+// Encode returns the payload for a blob of this layout: in the modern one with a length before each shader, as since v0.24.
+func (m *VulkanModule) Encode(layout Layout) ([]byte, error) {
+	var w Writer
+	w.Str(m.Format)
+	if err := w.Functions(m.Functions, layout); err != nil {
+		return nil, err
+	}
+	if err := w.shaders(m.Shaders, layout == Modern); err != nil {
+		return nil, err
+	}
+	return w.data, nil
+}
+
+// EncodeVulkanFile returns a `.vulkan` file as [ParseVulkanFile] reads it.
+func EncodeVulkanFile(shaders []Shader) ([]byte, error) {
+	var w Writer
+	w.U32(vulkanFileMagic)
+	if err := w.shaders(shaders, false); err != nil {
+		return nil, err
+	}
+	return w.data, nil
+}
+
+func (w *Writer) shaders(list []Shader, framed bool) error {
+	w.Count(len(list))
+	seen := make(map[string]bool, len(list))
+	for _, s := range list {
+		switch {
+		case seen[s.Key]:
+			return fmt.Errorf("blob: write shaders: %q comes twice", s.Key)
+		case len(s.Code)%4 != 0:
+			return fmt.Errorf("blob: write shader %q: %d bytes are not whole 32-bit words", s.Key, len(s.Code))
+		}
+		seen[s.Key] = true
+		w.Str(s.Key)
+		if framed {
+			w.Count(4 + 8 + len(s.Code))
+		}
+		w.U32(s.Flag)
+		w.Count(len(s.Code) / 4)
+		w.Raw(s.Code)
+	}
+	return nil
 }

@@ -1,9 +1,12 @@
-// Package blob reads library blobs: the bytes in which a compiled library carries the modules that it imports (device
+// Package blob reads and writes library blobs: the bytes in which a compiled library carries the modules that it imports (device
 // kernels, executables, constants) and the tree that says who imports whom.
 //
 // [Parse] splits a blob into entries and checks everything that can be checked without knowing what a kind of module means;
 // payloads are views of the input, nothing is copied. What is inside a payload is read by the package of that kind, for
 // which the building blocks are here: [Reader], [FunctionInfo], [DeviceModule], [VulkanModule], [Tensor].
+//
+// [Blob.WriteTo] writes one, of any layout, and writes only what Parse reads back as the same; [Number] puts the modules of an
+// import tree in the order that all producers use. Payloads have encoders beside their parsers.
 //
 // # Layouts
 //

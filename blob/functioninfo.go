@@ -95,3 +95,45 @@ func ParseFunctionInfo(data []byte, layout Layout) (FunctionInfo, error) {
 	}
 	return info, nil
 }
+
+// FunctionInfo writes the binary form of a layout. Before v0.21 there was no place for extra tags: one that says something is an
+// error there.
+func (w *Writer) FunctionInfo(info FunctionInfo, layout Layout) error {
+	tags := info.ArgExtraTags
+	if err := info.check(); err != nil {
+		return fmt.Errorf("blob: write function %q: %w", info.Name, err)
+	}
+	w.Str(info.Name)
+	w.DTypes(info.ArgTypes)
+	w.Strs(info.LaunchParamTags)
+	if layout.hasExtraTags() {
+		if len(tags) == 0 {
+			tags = make([]int32, len(info.ArgTypes)) // as the producers of these layouts write it
+		}
+		w.I32s(tags)
+		return nil
+	}
+	for i, tag := range tags {
+		if tag != ExtraTagNone {
+			return fmt.Errorf("blob: write function %q: argument %d has extra tag %d, for which the legacy layout has no place", info.Name, i, tag)
+		}
+	}
+	return nil
+}
+
+// Functions writes a function table. A key that comes twice is an error.
+func (w *Writer) Functions(list []Function, layout Layout) error {
+	w.Count(len(list))
+	seen := make(map[string]bool, len(list))
+	for _, f := range list {
+		if seen[f.Key] {
+			return fmt.Errorf("blob: write functions: %q comes twice", f.Key)
+		}
+		seen[f.Key] = true
+		w.Str(f.Key)
+		if err := w.FunctionInfo(f.FunctionInfo, layout); err != nil {
+			return err
+		}
+	}
+	return nil
+}

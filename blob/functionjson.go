@@ -165,3 +165,84 @@ func jsonError(err error) error {
 	}
 	return err
 }
+
+// functionJSON has the fields in the order in which TVM writes them.
+type functionJSON struct {
+	Name            string   `json:"name"`
+	ArgTypes        []string `json:"arg_types"`
+	LaunchParamTags []string `json:"launch_param_tags"`
+	ArgExtraTags    []int32  `json:"arg_extra_tags,omitempty"`
+}
+
+// EncodeMetaJSON returns a `.tvm_meta.json` that readers of both generations understand, in the order of the list.
+func EncodeMetaJSON(functions []Function) ([]byte, error) {
+	table, err := EncodeFunctionsJSON(functions)
+	if err != nil {
+		return nil, err
+	}
+	text := append([]byte(`{"tvm_version":"0.1.0","func_info":`), table...)
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, append(text, '}'), "", "  "); err != nil {
+		return nil, err
+	}
+	indented.WriteByte('\n')
+	return indented.Bytes(), nil
+}
+
+// EncodeFunctionsJSON returns a function table as [ParseFunctionsJSON] reads it.
+func EncodeFunctionsJSON(functions []Function) ([]byte, error) {
+	text := []byte{'{'}
+	seen := make(map[string]bool, len(functions))
+	for i, f := range functions {
+		if seen[f.Key] {
+			return nil, fmt.Errorf("blob: write functions: %q comes twice", f.Key)
+		}
+		seen[f.Key] = true
+		if i > 0 {
+			text = append(text, ',')
+		}
+		key, err := encodeJSON(f.Key)
+		if err != nil {
+			return nil, err
+		}
+		info, err := EncodeFunctionInfoJSON(f.FunctionInfo)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, key...), ':'), info...)
+	}
+	return append(text, '}'), nil
+}
+
+// EncodeFunctionInfoJSON returns one description as [ParseFunctionInfoJSON] reads it.
+func EncodeFunctionInfoJSON(info FunctionInfo) ([]byte, error) {
+	if err := info.check(); err != nil {
+		return nil, fmt.Errorf("blob: write function %q: %w", info.Name, err)
+	}
+	out := functionJSON{Name: info.Name, ArgTypes: []string{}, LaunchParamTags: info.LaunchParamTags, ArgExtraTags: info.ArgExtraTags}
+	if out.LaunchParamTags == nil {
+		out.LaunchParamTags = []string{}
+	}
+	for i, t := range info.ArgTypes {
+		text := t.String()
+		if back, err := dlpack.ParseDataType(text); err != nil || back != t {
+			return nil, fmt.Errorf("blob: write function %q: argument %d has a type without a name: %s", info.Name, i, text)
+		}
+		out.ArgTypes = append(out.ArgTypes, text)
+	}
+	return encodeJSON(out)
+}
+
+// encodeJSON leaves <, > and & as they are. Text that is not UTF-8 would come back changed, so it is an error.
+func encodeJSON(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	if bytes.Contains(out.Bytes(), []byte(`\ufffd`)) {
+		return nil, fmt.Errorf("blob: write functions: a name is not UTF-8, and JSON has no place for it: %s", bytes.TrimSpace(out.Bytes()))
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}

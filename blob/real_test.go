@@ -175,3 +175,38 @@ func TestParse_RealLibrariesDamaged(t *testing.T) {
 		}
 	}
 }
+
+// What TVM exported is written again as the same bytes, each payload too.
+func TestEncode_RealLibraries(t *testing.T) {
+	files, err := os.ReadDir("testdata")
+	require.NoError(t, err)
+	payloads := 0
+	for _, f := range files {
+		if ext := filepath.Ext(f.Name()); ext != ".blob" && ext != ".elf" {
+			continue
+		}
+		data, layout := exported(t, f.Name())
+		b, err := Parse(data, layout, nil)
+		require.NoError(t, err, f.Name())
+		written, err := b.Encode()
+		require.NoError(t, err, f.Name())
+		require.True(t, slices.Equal(data[:b.Size], written), f.Name())
+		for _, e := range b.Entries {
+			if e.Kind != "cuda" && e.Kind != "opencl" {
+				continue
+			}
+			m, err := ParseDeviceModule(e.Payload, layout)
+			require.NoError(t, err, f.Name())
+			again, err := m.Encode(layout)
+			require.NoError(t, err, f.Name())
+			if layout == Modern {
+				require.True(t, slices.Equal(e.Payload, again), f.Name())
+			} // v0.17 left the names in descriptions out
+			same, err := ParseDeviceModule(again, layout)
+			require.NoError(t, err, f.Name())
+			require.Equal(t, m, same, f.Name())
+			payloads++
+		}
+	}
+	require.GreaterOrEqual(t, payloads, 5)
+}

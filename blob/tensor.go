@@ -80,3 +80,21 @@ func (r *Reader) tensors(count int, what string) []Tensor {
 	}
 	return list
 }
+
+// Tensor writes a tensor as [Reader.Tensor] reads it.
+func (w *Writer) Tensor(t Tensor) error {
+	want, err := dlpack.SerializedDataSize(t.Shape, t.DType)
+	if err != nil || int64(len(t.Data)) != want {
+		return fmt.Errorf("blob: write tensor: %s", sizeProblem(t, int64(len(t.Data)), want, err))
+	}
+	w.U64(tensorMagic)
+	w.U64(0)
+	w.Device(dlpack.Device{Type: dlpack.CPU})
+	w.I32(int32(len(t.Shape)))
+	w.DType(t.DType)
+	for _, d := range t.Shape {
+		w.I64(d)
+	}
+	w.Bytes(t.Data)
+	return nil
+}

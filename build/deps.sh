@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, CMake, pkg-config, OpenCL on the CPU, and
-# Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing when all is there.
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
+# OpenCL on the CPU, and Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing
+# when all is there.
 #
 # As root on Debian and its relatives the system packages are installed; otherwise this says which
 # are missing and fails.
@@ -27,6 +28,8 @@ packages() {
 
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
+command -v clang >/dev/null 2>&1 || packages clang
+command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 [ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with

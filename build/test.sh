@@ -36,7 +36,7 @@ grep -E '^ok ' "$log"
 
 step "Go tests with the race detector"
 race=build/.cache/race-test.log
-logged "$race" "$go" test -tags "$TAGS" -race -count=1 ./runtime/... ./dlpack/... ./blob/... ./examples/... ./internal/inspect/... ./cmd/...
+logged "$race" "$go" test -tags "$TAGS" -race -count=1 ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./cmd/...
 grep -E '^ok ' "$race"
 
 step "benchmarks, once each"

@@ -205,7 +205,7 @@ func requireBadArgument(t *testing.T, err error) *runtime.Error {
 	return e
 }
 
-func TestArtifacts_GPUModulesNameKindAndCure(t *testing.T) {
+func TestArtifacts_GPUModulesLoadAndNameTheCure(t *testing.T) {
 	for _, c := range []struct{ file, kind string }{
 		{"modern/gpu_opencl.so", "opencl"},
 		{"modern/gpu_cuda.so", "cuda"},
@@ -216,8 +216,9 @@ func TestArtifacts_GPUModulesNameKindAndCure(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			noLeaks(t)
-			_, err := runtime.Load(ctx, artifacts+c.file)
-			requireError(t, err, runtime.ErrNotFound, c.file, `"`+c.kind+`"`, "import tvmgo/runtime/"+c.kind)
+			m := load(t, artifacts+c.file)
+			_, err := m.Function("vadd_kernel")
+			requireError(t, err, runtime.ErrDeviceUnavailable, `"vadd_kernel"`, `"`+c.kind+`"`, "import tvmgo/runtime/"+c.kind)
 		})
 	}
 }

@@ -269,5 +269,5 @@ int __tvm_ffi_bad(void* self, const value* a, int n, value* r) { return -1; }`, 
 	require.Equal(t, int64(6), call(t, function(t, m, "sum"), 1, 2, 3))
 	require.Equal(t, 0.25, call(t, function(t, m, "half"), 0.5))
 	_, err := function(t, m, "bad").Call()
-	requireError(t, err, runtime.ErrFailed, "left no error")
+	requireError(t, err, runtime.ErrFailed, "without raising an error")
 }

@@ -18,5 +18,9 @@
 // method fails with ErrClosed or returns a zero value.
 //
 // Devices are enabled by importing their package, for example tvmgo/runtime/cuda; the CPU is always
-// there.
+// there. A file with kernels of a device that is not enabled loads all the same: they are data, which
+// can be saved, and looking up one of them is ErrDeviceUnavailable.
+//
+// Modules are also made here, to be exported into a library: NewCSource, NewStaticLibrary,
+// NewDeviceSource, NewVulkanSource, NewConstants and, for kinds of which nothing is known, NewOpaque.
 package runtime

@@ -116,3 +116,15 @@ func ExampleRegisterGlobal() {
 	// hello, world <nil>
 	// true call function: invalid argument: greet takes a name
 }
+
+// Source code as a module, as files hold it until it is exported into a library.
+func ExampleNewCSource() {
+	m, err := runtime.NewCSource("int one(void) { return 1; }\n", "c", []string{"one"}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	_, err = m.Function("one")
+	fmt.Println(m.Kind(), m.Functions(), errors.Is(err, runtime.ErrNotSupported))
+	// Output: c [one] true
+}

@@ -1,11 +1,15 @@
 package runtime_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
@@ -157,6 +161,53 @@ func FuzzLoad_Blob(f *testing.F) {
 		}
 		if now := stays(); now != before {
 			t.Fatalf("%+v is alive, %+v was", now, before)
+		}
+	})
+}
+
+// Whatever bytes a loader of a kind takes, it gives back.
+func FuzzKinds(f *testing.F) {
+	for kind, payload := range map[string][]byte{
+		"c":              must(cSource(f, "int f;", "", []string{"f"}, nil).SaveToBinary()),
+		"static_library": must(staticLibrary(f, []byte("object"), "g").SaveToBinary()),
+		"vulkan":         must(made(f)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
+		"const_loader":   must(made(f)(runtime.NewConstants(someConstants())).SaveToBinary()),
+		"cuda":           must(imports(f, load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary()),
+		"metal":          []byte("anything"),
+	} {
+		f.Add(kind, false, payload)
+		f.Add(kind, true, payload)
+	}
+	f.Fuzz(func(t *testing.T, kind string, legacy bool, payload []byte) {
+		layout, loader := blob.Modern, "ffi.Module.load_from_bytes."
+		if legacy {
+			layout, loader = blob.Legacy, "runtime.module.loadbinary_"
+		}
+		load, err := runtime.Global(loader + kind)
+		if err != nil || kind == "library" { // which would run it
+			return
+		}
+		defer load.Close()
+		v, err := load.Call(payload)
+		if err != nil {
+			requireError(t, err, runtime.ErrCorruptModule)
+			return
+		}
+		m := v.(*runtime.Module)
+		defer m.Close()
+		got, err := m.SaveToBinaryFor(layout)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(payload, got))
+		for _, name := range append(m.Functions(), "get_func_names", "get_const_var_tensor") {
+			if f, err := m.Function(name); err == nil {
+				v, err := f.Call()
+				require.NoError(t, err)
+				closeValue(v)
+				f.Close()
+			}
+		}
+		if _, err := m.SaveToBinaryFor(blob.Modern - layout); err != nil {
+			require.True(t, isKind(err, runtime.ErrNotSupported, runtime.ErrInvalidArgument), "%v", err)
 		}
 	})
 }

@@ -83,6 +83,9 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 
 // borrowed turns a borrowed value of any kind into a Go value with a reference of its own.
 func (v anyValue) borrowed() (any, error) {
+	if v.bits == 0 && (v.index >= indexObject || v.index == indexByteArray || v.index == indexDLTensor) {
+		return nil, fail("", ErrInvalidArgument, "a value of type index %d is a NULL pointer", v.index)
+	}
 	if v.index >= indexObject {
 		object(v.bits).retain()
 	}

@@ -333,7 +333,8 @@ func TestHammer_OpenFilesDoNotPileUp(t *testing.T) {
 	for range 50 {
 		load(t, multiC, runtime.PrivateCopy()).Close()
 		load(t, multiC).Close()
-		_, err := runtime.Load(ctx, artifacts+"modern/gpu_cuda.so", runtime.PrivateCopy())
+		load(t, artifacts+"modern/gpu_cuda.so", runtime.PrivateCopy()).Close()
+		_, err := runtime.Load(ctx, artifacts+"modern/relax_mlp.so", runtime.PrivateCopy())
 		require.Error(t, err)
 	}
 	require.LessOrEqual(t, files(), before+2)

@@ -9,6 +9,8 @@ import "C"
 import (
 	"errors"
 	"unsafe"
+
+	"tvmgo/blob"
 )
 
 // Module is a loaded module: functions by name, and the modules it imports. It is immutable but for
@@ -182,6 +184,31 @@ func (m *Module) SaveToBinary() ([]byte, error) {
 	v, err := m.text("save module", moduleBytes, "")
 	b, _ := v.([]byte)
 	return b, err
+}
+
+// SaveToBinaryFor returns what a loader of the module's kind would read from a blob of a layout. The
+// bytes are not to be changed, and may be a view that ends with the module. Kinds that do not tell
+// layouts apart give the same bytes for all.
+func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	const op = "save module"
+	if err := m.use(op); err != nil {
+		return nil, err
+	}
+	defer m.ref.release()
+	if layout > blob.Modern {
+		return nil, fail(op, ErrInvalidArgument, "there is no %v", layout)
+	}
+	switch impl := implOf(m.ref.obj).(type) {
+	case LayoutSaver:
+		return impl.SaveToBinaryFor(layout)
+	case nil:
+		if layout != blob.Modern && C.GoString(m.c().kind) == libraryKind {
+			return nil, fail(op, ErrNotSupported, "files of the %v layout carry no library inside of another: use the modern layout", layout)
+		}
+		return m.SaveToBinary()
+	default:
+		return impl.SaveToBinary()
+	}
 }
 
 // SaveToFile writes the module to a file in a format, "" being the path's suffix.

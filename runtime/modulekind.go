@@ -10,6 +10,7 @@ int tvmgoModuleDescribe(void* self, char* name, size_t len, int doc, TVMFFIAny* 
 int tvmgoModuleSource(void* self, char* format, TVMFFIAny* out);
 int tvmgoModuleSave(void* self, TVMFFIAny* out);
 int tvmgoModuleWrite(void* self, char* path, char* format);
+int tvmgoModuleFormats(void* self, TVMFFIObject** out);
 void tvmgoModuleDestroy(void* self);
 
 #define IN_GO_MODULE(call) (tvmgo_enter_go("a module written in Go") != 0 ? -1 : (call))
@@ -28,6 +29,7 @@ static inline int kind_save(tvmgo_module* m, TVMFFIAny* out) { return IN_GO_MODU
 static inline int kind_write(tvmgo_module* m, const char* path, const char* format) {
 	return IN_GO_MODULE(tvmgoModuleWrite(m->self, (char*)path, (char*)format));
 }
+static inline int kind_formats(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleFormats(m->self, out)); }
 
 static inline void kind_destroy(void* self) {
 	if (tvmgo_can_enter_go()) tvmgoModuleDestroy(self);
@@ -36,7 +38,8 @@ static inline void kind_destroy(void* self) {
 static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t self) {
 	static const tvmgo_module_class cls = {
 		.get_function = kind_function, .function_names = kind_names, .metadata = kind_describe,
-		.source = kind_source, .save_bytes = kind_save, .write_file = kind_write, .destroy = kind_destroy,
+		.source = kind_source, .save_bytes = kind_save, .write_file = kind_write, .write_formats = kind_formats,
+		.destroy = kind_destroy,
 	};
 	tvmgo_ret r = {(uintptr_t)tvmgo_module_new(&cls, kind, mask, (void*)self), 0};
 	if (r.value == 0) r.err = (uintptr_t)tvmgo_error_take();
@@ -54,6 +57,7 @@ import "C"
 import (
 	"errors"
 	"runtime/cgo"
+	"sync"
 	"unsafe"
 
 	"tvmgo/blob"
@@ -74,6 +78,18 @@ type ModuleImpl interface {
 	GetSource(format string) (string, error)
 	// Close is called once, when the last reference to the module is gone.
 	Close() error
+}
+
+// LayoutSaver is implemented by a ModuleImpl whose saved form depends on the file that it goes into.
+// SaveToBinary then is SaveToBinaryFor of the modern layout.
+type LayoutSaver interface {
+	SaveToBinaryFor(layout blob.Layout) ([]byte, error)
+}
+
+// FormatLister is implemented by a ModuleImpl that can say which formats SaveToFile writes, the
+// preferred one first.
+type FormatLister interface {
+	WriteFormats() []string
 }
 
 // ModuleBase answers SaveToFile, SaveToBinary and GetSource with ErrNotSupported, and has nothing to
@@ -142,6 +158,9 @@ func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (
 	if payload != 0 {
 		payload.retain()
 	}
+	if i, ok := impl.(interface{ setModule(self object) }); ok {
+		i.setModule(o)
+	}
 	return o, nil
 }
 
@@ -165,7 +184,9 @@ type ModuleKind struct {
 
 // RegisterModuleKind makes files that carry modules of this kind loadable, from Go and from C: its
 // loaders are the global functions "ffi.Module.load_from_bytes.<kind>" and
-// "runtime.module.loadbinary_<kind>". A kind that is taken is an error.
+// "runtime.module.loadbinary_<kind>". A kind that is taken is an error; the kinds that are only data
+// without a device (NewDeviceSource, NewVulkanSource, NewOpaque) and the other built-in ones can be
+// taken once.
 func RegisterModuleKind(k ModuleKind) error {
 	const op = "register module kind"
 	if k.Name == "" || k.Load == nil {
@@ -174,17 +195,23 @@ func RegisterModuleKind(k ModuleKind) error {
 	if err := hasNUL(op, "the name", k.Name); err != nil {
 		return err
 	}
+	registering.Lock()
+	defer registering.Unlock()
 	if err := registerLoader(k, modernLoader); err != nil {
 		return err
 	}
 	err := registerLoader(k, legacyLoader)
-	if err != nil {
-		RemoveGlobal(modernLoader + k.Name) // a kind is there for both generations, or not at all
+	if err != nil { // a kind is there for both generations, or not at all
+		RemoveGlobal(modernLoader + k.Name)
+		err = errors.Join(err, restoreBuiltin(modernLoader+k.Name))
 	} else if k.Make != nil {
 		makers.Store(k.Name, k)
 	}
 	return err
 }
+
+// registering is held while the loaders of a kind change.
+var registering sync.Mutex
 
 func registerLoader(k ModuleKind, prefix string) error {
 	f, err := newRawFunction(kindLoader(k, prefix == legacyLoader))
@@ -192,7 +219,7 @@ func registerLoader(k ModuleKind, prefix string) error {
 		return err
 	}
 	defer f.Close()
-	return RegisterGlobal(prefix+k.Name, f, false)
+	return RegisterGlobal(prefix+k.Name, f, isBuiltin(prefix+k.Name))
 }
 
 func kindLoader(k ModuleKind, legacy bool) rawFunc {
@@ -222,7 +249,7 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 
 // payload shows the bytes of a value without copying where an object holds them.
 func (v anyValue) payload() ([]byte, object, error) {
-	if v.index == indexBytes || v.index == indexStr {
+	if v.bits != 0 && (v.index == indexBytes || v.index == indexStr) {
 		b := (*C.TVMFFIByteArray)(unsafe.Add(object(v.bits).pointer(), C.sizeof_TVMFFIObject))
 		return unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)), object(v.bits), nil
 	}
@@ -332,6 +359,21 @@ func tvmgoModuleSave(self unsafe.Pointer, out *C.TVMFFIAny) C.int {
 func tvmgoModuleWrite(self unsafe.Pointer, path, format *C.char) C.int {
 	return guard(func() error {
 		return moduleOf(self).SaveToFile(C.GoString(path), C.GoString(format))
+	})
+}
+
+//export tvmgoModuleFormats
+func tvmgoModuleFormats(self unsafe.Pointer, out **C.TVMFFIObject) C.int {
+	return guard(func() error {
+		var items []any
+		if l, ok := moduleOf(self).(FormatLister); ok {
+			for _, s := range l.WriteFormats() {
+				items = append(items, s)
+			}
+		}
+		o, err := makeArray(items, 1)
+		*out = (*C.TVMFFIObject)(o.pointer())
+		return err
 	})
 }
 

@@ -240,6 +240,7 @@ int main(void) {
   test_bad_types();
   test_bad_names();
   test_bad_tensors();
+  test_kinds();
   test_wrong_arguments();
   return report();
 }

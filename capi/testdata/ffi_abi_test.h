@@ -132,6 +132,7 @@ void test_bad_results(void); /* ffi_abi_bad_result_test.c */
 void test_bad_types(void);   /* ffi_abi_bad_type_test.c */
 void test_bad_names(void);   /* ffi_abi_bad_name_test.c */
 void test_bad_tensors(void); /* ffi_abi_bad_tensor_test.c */
+void test_kinds(void);       /* ffi_abi_kind_test.c */
 void test_wrong_arguments(void); /* ffi_abi_wrong_test.c */
 
 #endif

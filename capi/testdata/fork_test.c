@@ -95,11 +95,21 @@ static void launch(void) {
   CHECK(tasks == 2);
 }
 
-static void enter_go(const char* text) {
+/* A file with other modules is read by Go, and its kernels need a device that is not there. */
+static void enter_go(void) {
+  TVMModuleHandle module = NULL;
+  TVMFunctionHandle f = NULL;
+  OK(TVMModLoadFromFile(carrier, "", &module));
+  CHECK(TVMModGetFunction(module, "vadd_kernel", 1, &f) == -1);
+  if (strstr(TVMGetLastError(), "nothing here can run modules of kind") == NULL) FAIL("\"%s\"", TVMGetLastError());
+  OK(TVMModFree(module));
+}
+
+static void enter_go_forked(void) {
   TVMModuleHandle module = NULL;
   CHECK(TVMModLoadFromFile(carrier, "", &module) == -1);
   const char* e = TVMGetLastError();
-  if (strstr(e, text) == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\" instead of \"%s\"", e, text);
+  if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\"", e);
 }
 
 /* No matter what the file carries: the child cannot open it. */
@@ -120,7 +130,7 @@ static void be_child(TVMModuleHandle of_parent) {
   alarm(20);
   for (int i = 0; i < 2; i++) {
     if (of_parent != NULL) use(of_parent);
-    enter_go("after fork only exec is safe");
+    enter_go_forked();
     refuse_load();
     allocate();
     register_global();
@@ -149,11 +159,11 @@ static void once(void) {
   TVMModuleHandle module = NULL;
   fork_once(NULL, 1); /* Go may still be starting */
   OK(TVMModLoadFromFile(file, "", &module));
-  enter_go("has no loader");
+  enter_go();
   launch();
   register_global();
   fork_once(module, 1);
-  enter_go("has no loader"); /* the parent is as it was */
+  enter_go(); /* the parent is as it was */
   load_and_use();
   use(module);
   launch();
@@ -253,7 +263,7 @@ static void be_child_of_loaders(TVMModuleHandle module) {
   ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
   use(module);
   OK(TVMModFree(module));
-  enter_go("after fork only exec is safe");
+  enter_go_forked();
   launch();
 }
 
@@ -284,7 +294,7 @@ static void loads(void) {
 static void exec_child(char** argv) {
   pid_t child = fork();
   if (child == 0) {
-    enter_go("after fork only exec is safe");
+    enter_go_forked();
     argv[1] = "once";
     execv(argv[0], argv);
     _exit(3);
@@ -301,7 +311,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "loads") == 0) loads();
   if (strcmp(argv[1], "system") == 0) system_lib();
   if (strcmp(argv[1], "exec") == 0) {
-    enter_go("has no loader");
+    enter_go();
     exec_child(argv);
   }
   return report();

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/npyfile"
 )
 
 // parseArg reads the value of an --in: an int64, a float64, a string or an *array.
@@ -47,7 +48,7 @@ func parseLike(text string) (*array, error) {
 	if err != nil {
 		return fail("%v", err)
 	}
-	if npyDescr(dtype) == "" {
+	if npyfile.Descr(dtype) == "" {
 		return fail("a .npy file cannot hold %v: choose one of %s", dtype, npyTypeNames)
 	}
 	a := &array{dtype: dtype, shape: []int64{}}

@@ -23,11 +23,27 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, errDifferent) {
+		return 1
+	}
 	fmt.Fprintf(stderr, "tvmgo: %v\n", err)
 	var usage *usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "usage: %s\n", usage.usage)
 		return 2
 	}
+	var status *statusError
+	if errors.As(err, &status) {
+		return status.status
+	}
 	return 1
 }
+
+// statusError is a failure with an exit status of its own.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }

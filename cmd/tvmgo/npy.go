@@ -13,6 +13,7 @@ import (
 	"github.com/sbinet/npyio/npy"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/npyfile"
 )
 
 // array is what a .npy file holds: elements in row-major order and little-endian.
@@ -22,34 +23,7 @@ type array struct {
 	data  []byte
 }
 
-// npyTypes pairs element types with their codes in .npy files, without the byte order.
-var npyTypes = []struct {
-	code  string
-	dtype dlpack.DataType
-}{
-	{"b1", dlpack.Bool}, {"i1", dlpack.Int8}, {"i2", dlpack.Int16}, {"i4", dlpack.Int32}, {"i8", dlpack.Int64},
-	{"u1", dlpack.UInt8}, {"u2", dlpack.UInt16}, {"u4", dlpack.UInt32}, {"u8", dlpack.UInt64},
-	{"f2", dlpack.Float16}, {"f4", dlpack.Float32}, {"f8", dlpack.Float64},
-	{"c8", dlpack.DataType{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}},
-	{"c16", dlpack.DataType{Code: dlpack.CodeComplex, Bits: 128, Lanes: 1}},
-}
-
 const npyTypeNames = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, and in inputs complex"
-
-// npyDescr is the type as a .npy header says it; "" for types that NumPy has not.
-func npyDescr(t dlpack.DataType) string {
-	if t == dlpack.ClassicBool {
-		t = dlpack.Bool
-	}
-	for _, n := range npyTypes {
-		if n.dtype == t && t.Bits == 8 {
-			return "|" + n.code
-		} else if n.dtype == t {
-			return "<" + n.code
-		}
-	}
-	return ""
-}
 
 // parseDescr reads a header's type. swap is the size of the units whose bytes have to be reversed, 0 for none.
 func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
@@ -57,16 +31,10 @@ func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
 	if code != "" && strings.IndexByte("<>|=", code[0]) >= 0 {
 		order, code = code[0], code[1:]
 	}
-	i := slices.IndexFunc(npyTypes, func(n struct {
-		code  string
-		dtype dlpack.DataType
-	}) bool {
-		return n.code == code
-	})
-	if i < 0 {
+	t, known := npyfile.Find(code)
+	if !known {
 		return t, 0, fmt.Errorf("elements of NumPy's type %q are not supported: save it as one of %s", descr, npyTypeNames)
 	}
-	t = npyTypes[i].dtype
 	if order == '>' {
 		swap = int(t.Bits) / 8
 		if t.Code == dlpack.CodeComplex {
@@ -205,18 +173,9 @@ func rowMajor(data []byte, shape []int64, each int) []byte {
 	return out
 }
 
-// write writes the array in version 1.0 of the format, elements 64-byte aligned in the file as NumPy does.
+// write writes the array as a .npy file.
 func (a *array) write(w io.Writer) error {
-	dims := strings.TrimSuffix(strings.ReplaceAll(strings.Trim(fmt.Sprint(a.shape), "[]"), " ", ", "), ", ")
-	if len(a.shape) == 1 {
-		dims += ","
-	}
-	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", npyDescr(a.dtype), dims)
-	pad := 63 - (10+len(header))%64
-	header += strings.Repeat(" ", pad) + "\n"
-	begin := append(npy.Magic[:], 1, 0)
-	begin = binary.LittleEndian.AppendUint16(begin, uint16(len(header)))
-	if _, err := w.Write(append(begin, header...)); err != nil {
+	if err := npyfile.WriteHeader(w, a.dtype, a.shape); err != nil {
 		return err
 	}
 	_, err := w.Write(a.data)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/npyfile"
 )
 
 // npyFile writes a file with a header as NumPy would, whatever the data.
@@ -32,25 +33,25 @@ func dict(descr, order, shape string) string {
 }
 
 func TestReadNPY_EveryType(t *testing.T) {
-	for _, n := range npyTypes {
-		size := int(n.dtype.Bits) / 8
+	for _, n := range npyfile.Types() {
+		size := int(n.DType.Bits) / 8
 		data := make([]byte, 2*size)
 		for i := range data {
 			data[i] = byte(i)
 		}
-		a, err := readNPY(npyFile(t, dict("<"+n.code, "False", "(2,)"), data))
-		require.NoError(t, err, n.code)
-		require.Equal(t, &array{dtype: n.dtype, shape: []int64{2}, data: data}, a)
+		a, err := readNPY(npyFile(t, dict("<"+n.Code, "False", "(2,)"), data))
+		require.NoError(t, err, n.Code)
+		require.Equal(t, &array{dtype: n.DType, shape: []int64{2}, data: data}, a)
 
 		unit := size
-		if n.dtype.Code == dlpack.CodeComplex {
+		if n.DType.Code == dlpack.CodeComplex {
 			unit = size / 2
 		}
 		swapped := bytes.Clone(data)
 		reverse(swapped, unit)
-		a, err = readNPY(npyFile(t, dict(">"+n.code, "False", "(2,)"), swapped))
-		require.NoError(t, err, n.code)
-		require.Equal(t, data, a.data, "big-endian "+n.code)
+		a, err = readNPY(npyFile(t, dict(">"+n.Code, "False", "(2,)"), swapped))
+		require.NoError(t, err, n.Code)
+		require.Equal(t, data, a.data, "big-endian "+n.Code)
 	}
 }
 
@@ -133,10 +134,10 @@ func TestArrayWrite(t *testing.T) {
 	require.Equal(t, []int32{1, 2, 3, -1}, values)
 
 	for _, shape := range [][]int64{{}, {1}, {0}, {1, 1, 1}, {7, 0, 3}} {
-		for _, n := range npyTypes {
-			size, err := dlpack.DataSize(shape, n.dtype)
+		for _, n := range npyfile.Types() {
+			size, err := dlpack.DataSize(shape, n.DType)
 			require.NoError(t, err)
-			a := &array{dtype: n.dtype, shape: shape, data: make([]byte, size)}
+			a := &array{dtype: n.DType, shape: shape, data: make([]byte, size)}
 			path := filepath.Join(t.TempDir(), "a.npy")
 			files, err := newOutFiles([]string{path})
 			require.NoError(t, err)

@@ -20,7 +20,8 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newInspectCommand(), newRunCommand(), newVersionCommand(), newDescribeCommand())
+	root.AddCommand(newDevicesCommand(), newDiffCommand(), newInspectCommand(), newRunCommand(), newUnpackCommand(), newVersionCommand(),
+		newDescribeCommand())
 	return root
 }
 
@@ -51,7 +52,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}
-	return &usageError{err, "tvmgo devices | inspect | run | version"}
+	return &usageError{err, "tvmgo devices | diff | inspect | run | unpack | version"}
 }
 
 func writeJSON(w io.Writer, v any) error {

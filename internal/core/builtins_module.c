@@ -99,6 +99,19 @@ BUILTIN(load_so) {
   return rc;
 }
 
+/* Libraries inside of libraries: of blobs of v0.22 and newer, as payloads there have lengths. */
+BUILTIN(load_library) {
+  static const char f[] = "ffi.Module.load_from_bytes.library";
+  TVMFFIByteArray bytes;
+  tvmgo_module* m = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &bytes) != 0 ||
+      tvmgo_module_load_carried(bytes.size == 0 ? "" : bytes.data, bytes.size, &m) != 0)
+    return -1;
+  *result = tvmgo_any_object(m);
+  return 0;
+}
+
 /* (module, name[, query_imports]) */
 static int module_and_name(const char* f, const TVMFFIAny* args, int32_t n, tvmgo_module** m,
                            TVMFFIByteArray* name, int64_t* query) {
@@ -335,6 +348,7 @@ __attribute__((constructor(110))) static void register_builtins(void) {
   } table[] = {
       {"ffi.ModuleLoadFromFile", load_file},
       {"ffi.Module.load_from_file.so", load_so},
+      {"ffi.Module.load_from_bytes.library", load_library},
       {"ffi.ModuleGetFunction", get_function},
       {"ffi.ModuleImplementsFunction", implements_function},
       {"ffi.ModuleGetKind", get_kind},

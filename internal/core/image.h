@@ -57,6 +57,10 @@ int tvmgo_image_each(const tvmgo_image* image,
  * outside the image. */
 size_t tvmgo_image_extent(const tvmgo_image* image, const void* p);
 
+/* Bytes of the file that the image was opened from, owned. Raises NotSupportedError for one that was
+ * opened from bytes, and an error for a file that changed since. image_bytes.c */
+int tvmgo_image_file_bytes(const tvmgo_image* image, TVMFFIAny* out);
+
 /* A name that loaded files import, and the address it is bound to. classic differs from modern only
  * for names that have two signatures (TVMBackendAnyList*). The table ends with name == NULL. */
 typedef struct {

@@ -219,6 +219,10 @@ static int function_names(tvmgo_module* m, TVMFFIObject** out) {
   return *out == NULL ? -1 : 0;
 }
 
+static int save_bytes(tvmgo_module* m, TVMFFIAny* out) {
+  return tvmgo_image_file_bytes(m->image, out);
+}
+
 static const tvmgo_module_class library_class = {
     .kind = "library",
     .property_mask = TVMGO_MODULE_SERIALIZABLE | TVMGO_MODULE_RUNNABLE,
@@ -226,6 +230,7 @@ static const tvmgo_module_class library_class = {
     .implements = implements,
     .metadata = metadata,
     .function_names = function_names,
+    .save_bytes = save_bytes,
 };
 
 /* ---- the context slot ---- */
@@ -289,10 +294,9 @@ static int load_blob(tvmgo_module* library, tvmgo_module** out) {
   return tvmgo_blob_load(library, blob, tvmgo_image_extent(image, blob), legacy, out);
 }
 
-int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
-                      tvmgo_module** out) {
-  *out = NULL;
-  if (tvmgo_check_path("load module", path) != 0) return -1;
+/* The module of a library's own functions. Owned. */
+static int open_library(const char* path, const void* bytes, size_t nbytes, unsigned flags,
+                        tvmgo_module** out) {
   tvmgo_image* image = NULL;
   if (tvmgo_image_open(path, bytes, nbytes, flags, &image) != 0) return -1;
   if (image->generation == TVMGO_GENERATION_V21) {
@@ -303,15 +307,30 @@ int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsign
                        path);
   }
   tvmgo_context_symbols_fill(image);
-  tvmgo_module* library =
-      tvmgo_module_new(&library_class, library_class.kind, library_class.property_mask, NULL);
-  if (library == NULL) {
+  *out = tvmgo_module_new(&library_class, library_class.kind, library_class.property_mask, NULL);
+  if (*out == NULL) {
     tvmgo_object_release(image);
     return -1;
   }
-  library->image = image;
+  (*out)->image = image;
+  return 0;
+}
+
+int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
+                      tvmgo_module** out) {
+  tvmgo_module* library = NULL;
+  *out = NULL;
+  if (tvmgo_check_path("load module", path) != 0) return -1;
+  if (open_library(path, bytes, nbytes, flags, &library) != 0) return -1;
   int rc = load_blob(library, out);
   tvmgo_object_release(library);
   if (rc != 0) return tvmgo_raise_context("load %s", path);
+  return 0;
+}
+
+int tvmgo_module_load_carried(const void* bytes, size_t nbytes, tvmgo_module** out) {
+  *out = NULL;
+  if (open_library("a library inside of a file", bytes, nbytes, 0, out) != 0) return -1;
+  tvmgo_module_bind_context(*out);
   return 0;
 }

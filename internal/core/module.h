@@ -51,6 +51,10 @@ tvmgo_module* tvmgo_module_new(const tvmgo_module_class* cls, const char* kind, 
 int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
                       tvmgo_module** out);
 
+/* Loads a library that another file carries: without what its own blob lists, for the tree of that
+ * file says what it imports. Owned. */
+int tvmgo_module_load_carried(const void* bytes, size_t nbytes, tvmgo_module** out);
+
 /* Loads a file of any registered format; "" or NULL takes the suffix. flags are TVMGO_IMAGE_*, for
  * shared libraries. Owned. builtins_module.c */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out);

@@ -7,26 +7,69 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"tvmgo/blob"
 )
+
+// Contents is a report with the bytes that it is about.
+type Contents struct {
+	*Report
+	// Raw is the blob with its length prefix, as far as it is there; nil without one.
+	Raw []byte
+	// Parsed is what Raw holds; nil if that can't be read.
+	Parsed *blob.Blob
+	// Damage are the problems that kept something from being read. The report may have more.
+	Damage []string
+	// Segments are what a loader maps from the file, in its order.
+	Segments []Segment
+}
+
+// Segment is a part of the file that is mapped.
+type Segment struct {
+	Address    uint64 // as the file says it
+	Memory     uint64 // bytes that it takes: those of Data, then zeros
+	Executable bool
+	Data       *io.SectionReader // without the header's words about the section table
+}
 
 // File inspects the library at a path.
 func File(path string) (*Report, error) {
+	var report *Report
+	err := WithContents(path, func(c *Contents) error { report = c.Report; return nil })
+	return report, err
+}
+
+// WithContents inspects the library at a path and hands over what it carries. The segments are read from the file, which is open
+// until visit returns.
+func WithContents(path string, visit func(*Contents) error) error {
+	f, size, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c, err := read(path, f, size)
+	if err != nil {
+		return err
+	}
+	return visit(c)
+}
+
+func open(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path) // opening a pipe would wait
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, 0, openError(path, err)
 	}
 	if info.IsDir() {
-		return nil, fmt.Errorf("inspect %s: a directory: give the library in it", path)
+		return nil, 0, fmt.Errorf("inspect %s: a directory: give the library in it", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("inspect %s: not a regular file: copy it to one", path)
+		return nil, 0, fmt.Errorf("inspect %s: not a regular file: copy it to one", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, 0, openError(path, err)
 	}
-	defer f.Close()
-	return Read(path, f, info.Size())
+	return f, info.Size(), nil
 }
 
 func openError(path string, err error) error {
@@ -41,6 +84,14 @@ func openError(path string, err error) error {
 
 // Read inspects a library of size bytes; name is what the report and the messages call it.
 func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
+	c, err := read(name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	return c.Report, nil
+}
+
+func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	m, err := openImage(name, r, size)
 	if err != nil {
 		return nil, err
@@ -54,16 +105,21 @@ func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
 	if m.Data == elf.ELFDATA2MSB {
 		report.ByteOrder = "big"
 	}
+	c := &Contents{Report: report}
 	if m.truncated {
-		report.problem("truncated: its section table is missing, though what is loaded is there: ", exportAgain)
+		c.damage("truncated: its section table is missing, though what is loaded is there: ", exportAgain)
 	}
 	if report.Generation == V21 {
 		report.problem("exported by TVM v0.21, whose calling convention no other version shares: export it again with v0.20 or " +
 			"older, or v0.22 or newer")
 	}
 	report.addSymbols(m, d.symbols)
-	report.addBlob(m, d.symbols)
-	return report, nil
+	c.addBlob(m, d.symbols)
+	for _, p := range m.loads {
+		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Memory: p.Memsz, Executable: p.Flags&elf.PF_X != 0,
+			Data: io.NewSectionReader(p, 0, int64(p.Filesz))})
+	}
+	return c, nil
 }
 
 // architecture is the common name of a machine.

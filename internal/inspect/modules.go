@@ -8,9 +8,9 @@ import (
 )
 
 // addBlob reads the modules that the file carries. Damage is a problem of the report.
-func (r *Report) addBlob(m *image, symbols []symbol) {
+func (c *Contents) addBlob(m *image, symbols []symbol) {
 	layout := blob.Modern
-	switch r.Generation {
+	switch c.Generation {
 	case Classic:
 		layout = blob.Legacy
 	case V21:
@@ -18,18 +18,18 @@ func (r *Report) addBlob(m *image, symbols []symbol) {
 	}
 	for i := range symbols {
 		if s := &symbols[i]; s.name == layout.Symbol() && s.exported() && m.mapped(s.value) {
-			r.Blob = &Blob{Symbol: s.name, Layout: layout.String(), Modules: []Module{}}
-			r.readBlob(m, s.value, layout)
+			c.Blob = &Blob{Symbol: s.name, Layout: layout.String(), Modules: []Module{}}
+			c.readBlob(m, s.value, layout)
 			return
 		}
 	}
 }
 
-func (r *Report) readBlob(m *image, at uint64, layout blob.Layout) {
+func (c *Contents) readBlob(m *image, at uint64, layout blob.Layout) {
 	_, room := m.room(at)
 	head, err := m.read(at, min(room, 8), "blob")
 	if err != nil {
-		r.problem(err.Error())
+		c.damage(err.Error())
 		return
 	}
 	want := room // a blob that is cut off inside its length
@@ -40,16 +40,17 @@ func (r *Report) readBlob(m *image, at uint64, layout blob.Layout) {
 	}
 	data, err := m.read(at, want, "blob")
 	if err != nil {
-		r.problem(err.Error())
+		c.damage(err.Error())
 		return
 	}
+	c.Raw = data
 	b, err := blob.Parse(data, layout, nil)
 	if err != nil {
-		r.problem(err.Error(), cure(err))
+		c.damage(err.Error(), cure(err))
 		return
 	}
-	r.Blob.Size = b.Size
-	r.addModules(b)
+	c.Raw, c.Parsed, c.Blob.Size = data[:b.Size:b.Size], b, b.Size
+	c.addModules(b)
 }
 
 func cure(err error) string {
@@ -60,14 +61,14 @@ func cure(err error) string {
 }
 
 // addModules lists the entries. Without a tree the library is the root and imports all of them.
-func (r *Report) addModules(b *blob.Blob) {
+func (c *Contents) addModules(b *blob.Blob) {
 	shift := 0
 	if b.ImplicitRoot {
 		root := Module{Kind: "library", Imports: []int{}}
 		for i := range b.Entries {
 			root.Imports = append(root.Imports, i+1)
 		}
-		r.Blob.Modules = append(r.Blob.Modules, root)
+		c.Blob.Modules = append(c.Blob.Modules, root)
 		shift = 1
 	}
 	for i := range b.Entries {
@@ -79,11 +80,16 @@ func (r *Report) addModules(b *blob.Blob) {
 		}
 		device, err := deviceOf(e, b.Layout)
 		if err != nil {
-			r.problem("module ", e.Kind, ": ", err.Error(), cure(err))
+			c.damage(ModuleProblem(e.Kind, err))
 		}
 		node.Device = device
-		r.Blob.Modules = append(r.Blob.Modules, node)
+		c.Blob.Modules = append(c.Blob.Modules, node)
 	}
+}
+
+// ModuleProblem says that the payload of a module can't be read.
+func ModuleProblem(kind string, err error) string {
+	return "module " + kind + ": " + err.Error() + cure(err)
 }
 
 // deviceOf looks into modules of device code; nil for others.

@@ -113,3 +113,9 @@ type DeviceFunction struct {
 }
 
 func (r *Report) problem(parts ...string) { r.Problems = append(r.Problems, strings.Join(parts, "")) }
+
+// damage is a problem that kept something from being read.
+func (c *Contents) damage(parts ...string) {
+	c.problem(parts...)
+	c.Damage = append(c.Damage, strings.Join(parts, ""))
+}

@@ -13,10 +13,10 @@ import (
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &printer{}
-	p.line("%s: %d bytes, %s, %d-bit", shown(r.File), r.Size, r.Architecture, r.Bits)
+	p.line("%s: %d bytes, %s, %d-bit", Shown(r.File), r.Size, r.Architecture, r.Bits)
 	p.line("generation       %s", r.Generation.Describe())
 	if r.Entry != "" {
-		p.line("entry            %s", shown(r.Entry))
+		p.line("entry            %s", Shown(r.Entry))
 	}
 	p.functions(r.Functions)
 	p.list("context slots", r.ContextSlots)
@@ -25,7 +25,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	p.list("needs", r.Libraries)
 	p.blob(r.Blob)
 	for _, problem := range r.Problems {
-		p.line("PROBLEM          %s", shown(problem))
+		p.line("PROBLEM          %s", Shown(problem))
 	}
 	p.hint(r)
 	_, err := io.WriteString(w, p.text.String())
@@ -38,7 +38,7 @@ func (p *printer) line(format string, args ...any) { fmt.Fprintf(&p.text, format
 
 func (p *printer) list(title string, names []string) {
 	for _, n := range names {
-		p.line("%-16s %s", title, shown(n))
+		p.line("%-16s %s", title, Shown(n))
 		title = ""
 	}
 }
@@ -56,7 +56,7 @@ func (p *printer) functions(list []Function) {
 		if f.Doc {
 			note += ", doc"
 		}
-		p.line("%-16s %s (%s%s)", title, shown(f.Name), f.Convention, note)
+		p.line("%-16s %s (%s%s)", title, Shown(f.Name), f.Convention, note)
 		if f.Description != nil {
 			p.description(f.Description)
 		}
@@ -68,7 +68,7 @@ func (p *printer) functions(list []Function) {
 func (p *printer) description(d *Description) {
 	const indent = "                   "
 	if d.Signature != "" {
-		p.line("%s%s", indent, shown(d.Signature))
+		p.line("%s%s", indent, Shown(d.Signature))
 	}
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal(d.Metadata, &values) // whoever filled it in has checked it
@@ -76,7 +76,7 @@ func (p *printer) description(d *Description) {
 		if key == "type_schema" && d.Signature != "" {
 			continue
 		}
-		p.line("%s%s: %s", indent, shown(key), legible(string(values[key])))
+		p.line("%s%s: %s", indent, Shown(key), legible(string(values[key])))
 	}
 	if d.Doc == "" {
 		return
@@ -91,7 +91,7 @@ func (p *printer) hint(r *Report) {
 	if r.Loaded || !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Metadata || f.Doc }) {
 		return
 	}
-	p.line("metadata and docs are functions of the file: tvmgo inspect --load %s runs them", shown(r.File))
+	p.line("metadata and docs are functions of the file: tvmgo inspect --load %s runs them", Shown(r.File))
 }
 
 func (p *printer) blob(b *Blob) {
@@ -107,7 +107,7 @@ func (p *printer) blob(b *Blob) {
 // module prints a node and what it imports; a shared one in full once. Depth is bounded by blob.MaxImportDepth.
 func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 	m, indent := &b.Modules[i], strings.Repeat("  ", min(depth, 24))
-	text := fmt.Sprintf("%s[%d] %s", indent, m.Index, shown(m.Kind))
+	text := fmt.Sprintf("%s[%d] %s", indent, m.Index, Shown(m.Kind))
 	if seen[i] {
 		p.line("  %s, see above", text)
 		return
@@ -117,7 +117,7 @@ func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 		text += fmt.Sprintf(", %d bytes", m.PayloadSize)
 	}
 	if m.Device != nil {
-		text += fmt.Sprintf(", %s, code %d bytes", shown(m.Device.Format), m.Device.CodeSize)
+		text += fmt.Sprintf(", %s, code %d bytes", Shown(m.Device.Format), m.Device.CodeSize)
 	}
 	if m.Loader != "" {
 		text += ", loaded by " + m.Loader
@@ -125,7 +125,7 @@ func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 	p.line("  %s", text)
 	if m.Device != nil {
 		for _, f := range m.Device.Functions {
-			p.line("  %s    %s(%s)%s", indent, shown(f.Name), strings.Join(f.Args, ", "), tags(f))
+			p.line("  %s    %s(%s)%s", indent, Shown(f.Name), strings.Join(f.Args, ", "), tags(f))
 		}
 	}
 	for _, child := range m.Imports {
@@ -136,7 +136,7 @@ func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 func tags(f DeviceFunction) string {
 	text := ""
 	for _, t := range f.LaunchTags {
-		text += " " + shown(t)
+		text += " " + Shown(t)
 	}
 	if len(f.ExtraTags) > 0 {
 		text += fmt.Sprintf(" extra%v", f.ExtraTags)
@@ -160,8 +160,8 @@ func legible(text string) string {
 	return b.String()
 }
 
-// shown is a name that is safe on a terminal: quoted if it has anything but printable characters.
-func shown(name string) string {
+// Shown is a name that is safe on a terminal: quoted if it has anything but printable characters.
+func Shown(name string) string {
 	for _, c := range name {
 		if c == 0xfffd || !strconv.IsPrint(c) {
 			return strconv.Quote(name)

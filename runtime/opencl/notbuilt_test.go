@@ -27,6 +27,13 @@ func TestNotBuiltIn(t *testing.T) {
 		}
 	}
 	require.True(t, listed)
-	_, err = runtime.Load(t.Context(), "../../testdata/artifacts/modern/gpu_opencl.so")
+	m, err := runtime.Load(t.Context(), "../../testdata/artifacts/modern/gpu_opencl.so")
+	require.NoError(t, err, "its modules are data")
+	defer m.Close()
+	imports, err := m.Imports()
+	require.NoError(t, err)
+	require.Len(t, imports, 1)
+	defer imports[0].Close()
+	_, err = imports[0].Function("vadd_kernel")
 	require.ErrorContains(t, err, "tvmgo/runtime/opencl")
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/internal/unpack"
+)
+
+func newDiffCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say in what two module files differ; nothing of them is executed",
+		Long: `Say in what two module files differ: architecture, functions, symbols, libraries, the modules that they carry
+with their kernels and code (text by lines), and the machine code itself. What only tools read, such as debug
+information, does not count. The files are read and nothing of them is executed; they may be for another machine.
+The exit status is 0 when they are the same, 1 when they differ, 2 when a file cannot be read or is damaged.`,
+		Args: exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := unpack.Diff(args[0], args[1])
+			if err != nil {
+				return &statusError{2, err}
+			}
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), d)
+			} else {
+				err = d.WriteText(cmd.OutOrStdout())
+			}
+			switch {
+			case err != nil:
+				return &statusError{2, err}
+			case d.Damaged():
+				damage := append(d.DamageA, d.DamageB...)
+				err = fmt.Errorf("diff %s %s: only in part: %d problems, the first: %s", args[0], args[1], len(damage), damage[0])
+				return &statusError{2, err}
+			case !d.Same:
+				return errDifferent
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// errDifferent is an exit status and no message: the difference has been shown.
+var errDifferent = errors.New("the files differ")

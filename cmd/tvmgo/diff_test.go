@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/unpack"
+)
+
+func TestDiff(t *testing.T) {
+	a, b := filepath.Join(artifacts, "modern/gpu_cuda.so"), filepath.Join(artifacts, "modern/gpu_cuda_ptx.so")
+	status, stdout, stderr := built(t, ".", "diff", a, a)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "\nsame\n")
+
+	status, stdout, stderr = built(t, ".", "diff", a, b)
+	require.Equal(t, 1, status)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "~ [1] cuda: format: cubin -> ptx\n")
+
+	status, stdout, stderr = cli("diff", "--json", a, b)
+	require.Equal(t, 1, status)
+	require.Empty(t, stderr)
+	var d unpack.Comparison
+	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
+	require.False(t, d.Same)
+	require.Equal(t, "format", d.Differences[0].What)
+	require.Equal(t, "ptx", *d.Differences[0].B)
+}
+
+// What cannot be compared is neither the same nor different.
+func TestDiff_Trouble(t *testing.T) {
+	whole := filepath.Join(artifacts, "classic/gpu_opencl.so")
+	status, _, stderr := cli("diff", whole, "none.so")
+	require.Equal(t, 2, status)
+	require.Equal(t, "tvmgo: inspect none.so: no such file: check the path\n", stderr)
+
+	data, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "x.so")
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
+	status, stdout, stderr := cli("diff", path, path)
+	require.Equal(t, 2, status)
+	require.Contains(t, stdout, "PROBLEM of b: ")
+	require.Contains(t, stderr, "only in part: 2 problems, the first: ")
+
+	status, _, _ = cli("diff", whole)
+	require.Equal(t, 2, status)
+}

@@ -1,0 +1,153 @@
+package export
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"tvmgo/blob"
+)
+
+// checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
+func (b *builder) checkLibrary(child *checker) error {
+	expected, err := b.checkFile()
+	if err != nil {
+		return fmt.Errorf("the library was built, but is not right: %w", err)
+	}
+	if child == nil || !forThisMachine(b.out.temp) || b.config.sysroot != "" {
+		return nil
+	}
+	return child.load(b.out.temp, b.out.path, expected)
+}
+
+// checkFile looks at the file alone. It returns the symbols that a runtime will look up.
+func (b *builder) checkFile() ([]string, error) {
+	f, err := elf.Open(b.out.temp)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	defined := map[string]elf.Symbol{}
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			defined[s.Name] = s
+		}
+	}
+	expected, err := b.checkFunctions(defined)
+	if err != nil || b.blobSize == 0 {
+		return expected, err
+	}
+	name := blobSymbol(b.config.layout, b.config.prefix)
+	if other := otherGeneration(b.config.layout, name, defined); other != "" {
+		return nil, invalid("the imported modules were laid out as %v, but %s belongs to functions of the other generation: choose the other Layout",
+			b.config.layout, other)
+	}
+	s, found := defined[name]
+	if !found {
+		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?", name)
+	}
+	return append(expected, name), b.compareBlob(f, s.Value)
+}
+
+// otherGeneration finds a symbol that no library of a layout has, beside that of its blob.
+func otherGeneration(layout blob.Layout, blobName string, defined map[string]elf.Symbol) string {
+	var found []string
+	for name := range defined {
+		isModern := strings.HasPrefix(name, functionPrefix)
+		if name != blobName && (isModern && layout != blob.Modern || name == "__tvm_module_ctx" && layout == blob.Modern) {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.Min(found)
+}
+
+// checkFunctions finds the functions that the linked modules list.
+func (b *builder) checkFunctions(defined map[string]elf.Symbol) ([]string, error) {
+	var expected []string
+	for _, i := range b.tree.linked() {
+		for _, name := range b.tree.nodes[i].module.Functions() {
+			spellings := []string{functionPrefix + name, name}
+			if b.config.prefix != "" {
+				spellings = append(spellings, functionPrefix+b.config.prefix+name, b.config.prefix+name)
+			}
+			at := slices.IndexFunc(spellings, func(s string) bool { _, found := defined[s]; return found })
+			if at < 0 {
+				return nil, invalid("%s lists the function %q, but the library has neither %s%s nor %s: is it static, or hidden by a flag, or "+
+					"C++ without extern \"C\"?", b.tree.place(i), name, functionPrefix, name, name)
+			}
+			expected = append(expected, spellings[at])
+		}
+	}
+	return expected, nil
+}
+
+// compareBlob compares what the library has at an address with what was to be put there.
+func (b *builder) compareBlob(f *elf.File, address uint64) error {
+	want, err := os.Open(filepath.Join(b.dir, blobFile))
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool {
+		return p.Type == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz && p.Filesz-(address-p.Vaddr) >= uint64(b.blobSize)
+	})
+	if at < 0 {
+		return errors.New("the block of imported modules is not in the file")
+	}
+	p := f.Progs[at]
+	got := io.NewSectionReader(p, int64(address-p.Vaddr), b.blobSize)
+	left, right := make([]byte, 1<<18), make([]byte, 1<<18)
+	for done := int64(0); done < b.blobSize; {
+		n := min(int64(len(left)), b.blobSize-done)
+		if _, err := io.ReadFull(got, left[:n]); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(want, right[:n]); err != nil {
+			return err
+		}
+		if !bytes.Equal(left[:n], right[:n]) {
+			return errors.New("the block of imported modules changed on its way through the compiler")
+		}
+		done += n
+	}
+	return nil
+}
+
+var machines = map[string]elf.Machine{
+	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
+	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
+}
+
+// forThisMachine says whether a file can be loaded by a process of the same machine as this one.
+func forThisMachine(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	big := strings.HasPrefix(goruntime.GOARCH, "s390") || goruntime.GOARCH == "ppc64"
+	return f.Machine == machines[goruntime.GOARCH] && (f.Class == elf.ELFCLASS64) == (^uint(0)>>63 == 1) && (f.Data == elf.ELFDATA2MSB) == big
+}
+
+func isSharedLibrary(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Type == elf.ET_DYN
+}

@@ -1,0 +1,115 @@
+package export
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"tvmgo/runtime"
+)
+
+// checker is the program that loads a library in a process of its own. It is compiled while the library is.
+type checker struct {
+	tools   *toolchain
+	program string
+	cancel  context.CancelFunc
+	ready   chan error
+}
+
+var (
+	//go:embed checker/checker.c
+	checkerSource []byte
+	//go:embed checker/runtime_symbols.h
+	runtimeSymbols []byte
+	// checkers has the programs that this process compiled, of a few kilobytes, by compiler.
+	checkers sync.Map
+)
+
+// checkerDir is its folder among the sources.
+const checkerDir = "checker"
+
+func startChecker(tools *toolchain, dir string) *checker {
+	ctx, cancel := context.WithCancel(tools.ctx)
+	own := *tools
+	own.ctx = ctx
+	c := &checker{tools: &own, program: filepath.Join(dir, checkerDir, "checker"), cancel: cancel, ready: make(chan error, 1)}
+	go func() { c.ready <- c.make(filepath.Join(dir, checkerDir)) }()
+	return c
+}
+
+func (c *checker) make(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	key := quoted(c.tools.command)
+	if known, found := checkers.Load(key); found {
+		return os.WriteFile(c.program, known.([]byte), 0o777)
+	}
+	if err := c.compile(dir); err != nil {
+		return err
+	}
+	program, err := os.ReadFile(c.program)
+	if err == nil {
+		checkers.Store(key, program)
+	}
+	return err
+}
+
+func (c *checker) compile(dir string) error {
+	for name, text := range map[string][]byte{"checker.c": checkerSource, "runtime_symbols.h": runtimeSymbols} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			return err
+		}
+	}
+	args := []string{"-w", "-x", "c", "checker.c", "-Wl,--export-dynamic"} // -x: a C++ compiler would take it for C++
+	if c.tools.nvcc {
+		args = []string{"checker.c", "-Xlinker=--export-dynamic"}
+	}
+	return c.tools.compiler(dir, append(args, "-o", c.program, "-ldl")...)
+}
+
+// stop gives up a compilation that nobody waits for any more, and waits for its end, after which the folder can go.
+func (c *checker) stop() {
+	c.cancel()
+	<-c.ready
+}
+
+// load has the child load the library at path, which messages call by its later name.
+func (c *checker) load(path, name string, symbols []string) error {
+	err := <-c.ready
+	close(c.ready)
+	if err != nil {
+		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does without): %w", err)
+	}
+	err = c.run(append([]string{c.program, path}, symbols...))
+	var failed *CompileError
+	if errors.As(err, &failed) {
+		said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
+		if said == "" {
+			said = failed.Err.Error()
+		}
+		return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
+			"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
+	}
+	return err
+}
+
+// run starts the program. Another process that is being forked off this one can hold it open for writing for a moment, during which
+// it can't be run.
+func (c *checker) run(command []string) error {
+	const tries = 100
+	for try := 0; ; try++ {
+		_, err := c.tools.run("", command...)
+		if !errors.Is(err, syscall.ETXTBSY) || try == tries {
+			return err
+		}
+		time.Sleep(time.Millisecond << min(try, 6))
+	}
+}

@@ -1,0 +1,27 @@
+/* Loads a shared library as a runtime would, in a process of its own: prover LIBRARY SYMBOL...
+ *
+ * All that the library refers to must be found now. What it takes from the runtime is here, as functions that do nothing, so that
+ * its constructors can call them. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define RUNTIME(name) \
+  __attribute__((visibility("default"), used)) int name(void) { return 0; }
+#include "runtime_symbols.h"
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    fprintf(stderr, "%s\n", dlerror());
+    return 1;
+  }
+  for (int i = 2; i < argc; i++)
+    if (dlsym(library, argv[i]) == NULL) {
+      fprintf(stderr, "%s\n", dlerror());
+      return 1;
+    }
+  _exit(0); /* nothing of the library runs again */
+}

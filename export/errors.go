@@ -1,0 +1,61 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/runtime"
+)
+
+// CompileError says that a compiler or another tool of its kind failed.
+type CompileError struct {
+	Command []string // as it was run
+	Output  string   // what it said
+	Dir     string   // the folder with the sources, which is kept
+	Err     error    // how it ended
+}
+
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %v", quoted(e.Command), e.Err)
+	if text := strings.TrimSpace(e.Output); text != "" {
+		fmt.Fprintf(&b, "\n%s", text)
+	}
+	if e.Dir != "" {
+		fmt.Fprintf(&b, "\nwhat it was given is kept in %s", e.Dir)
+	}
+	return b.String()
+}
+
+// Unwrap returns how the command ended.
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// quoted is a command as it can be pasted into a shell.
+func quoted(command []string) string {
+	words := make([]string, len(command))
+	for i, w := range command {
+		words[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?[]()<>|&;#~!{}") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var codes = map[error]string{
+	runtime.ErrInvalidArgument: "ValueError",
+	runtime.ErrNotSupported:    "NotSupportedError",
+	runtime.ErrNotFound:        "NotFoundError",
+	runtime.ErrClosed:          "ClosedError",
+	runtime.ErrFailed:          "RuntimeError",
+}
+
+// fail makes an error of one of runtime's kinds.
+func fail(kind error, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &runtime.Error{Kind: kind, Code: codes[kind], Message: err.Error(), Err: err}
+}
+
+func invalid(format string, args ...any) error {
+	return fail(runtime.ErrInvalidArgument, format, args...)
+}

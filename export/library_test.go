@@ -1,0 +1,267 @@
+package export_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/export"
+	"tvmgo/internal/inspect"
+	"tvmgo/runtime"
+)
+
+func TestLibrary_FunctionsOfEverySource(t *testing.T) {
+	m := cSource(t, string(readFile(t, "testdata/kernels.c")), "add_one", "vadd", "reverse", "twice")
+	path := exported(t, m)
+	l := load(t, path)
+	require.EqualValues(t, 42, call(t, l, "add_one", 41))
+	a, err := runtime.FromSlice([]float32{1, 2, 3})
+	require.NoError(t, err)
+	for name, want := range map[string][]float32{"reverse": {3, 2, 1}, "twice": {2, 4, 6}} {
+		out, err := runtime.FromSlice([]float32{0, 0, 0})
+		require.NoError(t, err)
+		call(t, l, name, a, out)
+		got, err := runtime.ToSlice[float32](out)
+		require.NoError(t, err)
+		require.Equal(t, want, got, name)
+	}
+	report, err := inspect.File(path)
+	require.NoError(t, err)
+	require.Nil(t, report.Blob, "a linked root without imports needs no blob")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o111, info.Mode().Perm()&0o111, "libraries are executable as those of the linker")
+}
+
+func TestLibrary_CXX(t *testing.T) {
+	needs(t, "c++", "C++ sources are compiled")
+	code := "#include <string>\n#include <tvm/ffi/c_api.h>\nextern \"C\" int __tvm_ffi_size(void*, const TVMFFIAny* args, int32_t, TVMFFIAny* result) {\n" +
+		"  result->type_index = kTVMFFIInt;\n  result->v_int64 = (int64_t)std::string((size_t)args[0].v_int64, 'x').append(\"ab\").size();\n  return 0;\n}\n"
+	m := importing(t, made(t)(runtime.NewCSource(code, "cc", []string{"size"}, nil)), constant(t, "five", 5))
+	l := load(t, exported(t, m))
+	require.EqualValues(t, 102, call(t, l, "size", 100))
+	require.EqualValues(t, 5, call(t, l, "five"))
+}
+
+// The linked modules' functions are all there, and what is not linked is where it was.
+func TestLibrary_RandomTrees(t *testing.T) {
+	const trees = 14
+	var cycles, roots int
+	for seed := range int64(trees) {
+		r := rand.New(rand.NewSource(seed))
+		layout, function := blob.Modern, constant
+		if seed%2 == 1 {
+			layout, function = blob.Legacy, classicConstant
+		}
+		root, imports, linked := randomTree(t, r, 8, function)
+		path := filepath.Join(t.TempDir(), "deploy.so")
+		err := export.Library(ctx, root, path, export.Layout(layout), export.StaticCheck())
+		if mergesIntoCycle(imports, linked) {
+			cycles++
+			require.ErrorIs(t, err, runtime.ErrInvalidArgument, "seed %d", seed)
+			require.ErrorContains(t, err, "It would import itself")
+			require.Empty(t, names(t, filepath.Dir(path)))
+			continue
+		}
+		require.NoError(t, err, "seed %d", seed)
+		if !linked[0] {
+			roots++
+		}
+		got := load(t, path)
+		require.Equal(t, graphOf(t, root), graphOf(t, got), "seed %d", seed)
+		for i, l := range linked {
+			if name := fmt.Sprintf("f%d", i); l && reached(imports, i) {
+				require.EqualValues(t, i, call(t, got, name), "seed %d", seed)
+			}
+		}
+	}
+	require.NotZero(t, cycles, "no tree was of the kind that can't be merged")
+	require.NotZero(t, roots, "the library was the root of every tree")
+}
+
+func reached(imports [][]int, i int) bool {
+	if i == 0 {
+		return true
+	}
+	for parent, deps := range imports {
+		for _, d := range deps {
+			if d == i && reached(imports, parent) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestLibrary_SharedImport(t *testing.T) {
+	shared := newData(t, []byte("shared"))
+	left, right := newData(t, []byte("left")), newData(t, nil)
+	root := importing(t, constant(t, "f", 1), importing(t, left, shared), importing(t, right, shared))
+	got := load(t, exported(t, root))
+	require.Equal(t, graphOf(t, root), graphOf(t, got))
+	deps, err := got.Imports()
+	require.NoError(t, err)
+	require.Len(t, deps, 2)
+	var ids []uintptr
+	for _, d := range deps {
+		below, err := d.Imports()
+		require.NoError(t, err)
+		require.Len(t, below, 1)
+		ids = append(ids, below[0].ID())
+	}
+	require.Equal(t, ids[0], ids[1], "one module came back as two")
+}
+
+func TestLibrary_DeepChain(t *testing.T) {
+	chain := func(n int) *runtime.Module {
+		m := newData(t, []byte("end"))
+		for i := range n {
+			m = importing(t, newData(t, []byte{byte(i), byte(i >> 8)}), m)
+		}
+		return m
+	}
+	deep := chain(blob.MaxImportDepth)
+	require.Equal(t, graphOf(t, deep), graphOf(t, load(t, exported(t, deep, export.StaticCheck()))))
+
+	path := filepath.Join(t.TempDir(), "deploy.so")
+	err := export.Library(ctx, chain(blob.MaxImportDepth+1), path)
+	require.ErrorContains(t, err, "a chain of imports is longer than 512")
+	require.Empty(t, names(t, filepath.Dir(path)))
+}
+
+// A library without any code of its own.
+func TestLibrary_OnlyData(t *testing.T) {
+	root := newData(t, bytes.Repeat([]byte("payload"), 100))
+	require.Equal(t, graphOf(t, root), graphOf(t, load(t, exported(t, root))), "a root that is not linked is not lost")
+}
+
+func TestLibrary_Legacy(t *testing.T) {
+	root := importing(t, classicConstant(t, "seven", 7), importing(t, newData(t, []byte("a")), newData(t, []byte("b"))))
+	path := exported(t, root, export.Layout(blob.Legacy))
+	report, err := inspect.File(path)
+	require.NoError(t, err)
+	require.Equal(t, inspect.Classic, report.Generation)
+	require.Equal(t, "__tvm_dev_mblob", report.Blob.Symbol)
+	got := load(t, path)
+	require.EqualValues(t, 7, call(t, got, "seven"))
+	require.Equal(t, graphOf(t, root), graphOf(t, got))
+
+	err = export.Library(ctx, root, path)
+	require.ErrorContains(t, err, "choose the other Layout")
+	require.EqualValues(t, 7, call(t, load(t, path), "seven"), "the library that was there is gone")
+}
+
+func TestLibrary_SameBytes(t *testing.T) {
+	build := func(dir string, options ...export.Option) []byte {
+		t.Helper()
+		t.Setenv("TMPDIR", t.TempDir())
+		t.Chdir(dir)
+		root := importing(t, constant(t, "f", 1), constant(t, "g", 2), newData(t, []byte("x")))
+		return readFile(t, exported(t, root, append(options, export.StaticCheck())...))
+	}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	for name, options := range map[string][]export.Option{
+		"plain": nil, "C array": {export.Pack(export.PackC)}, "debug information": {export.Flags("-g")},
+	} {
+		first := build(t.TempDir(), options...)
+		second := build(here, options...)
+		require.True(t, bytes.Equal(first, second), name)
+	}
+}
+
+func TestLibrary_LargePayload(t *testing.T) {
+	const size = 64 << 20
+	content := make([]byte, size)
+	rand.New(rand.NewSource(1)).Read(content)
+	root := importing(t, constant(t, "f", 1), newData(t, content))
+	got := load(t, exported(t, root))
+	deps, err := got.Imports()
+	require.NoError(t, err)
+	payload, err := deps[0].SaveToBinaryFor(blob.Modern)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, payload[8:]))
+}
+
+func TestLibrary_PackedEveryWay(t *testing.T) {
+	content := make([]byte, 1000)
+	for i := range content {
+		content[i] = byte(i)
+	}
+	root := importing(t, constant(t, "f", 1), newData(t, content))
+	var blobs [][]byte
+	for name, p := range map[string]export.Packing{"assembler": export.PackAssembler, "C": export.PackC, "LLVM": export.PackLLVM} {
+		t.Run(name, func(t *testing.T) {
+			if p == export.PackLLVM {
+				needs(t, "clang", "LLVM IR is compiled")
+			}
+			path := exported(t, root, export.Pack(p))
+			require.Equal(t, graphOf(t, root), graphOf(t, load(t, path)))
+			blobs = append(blobs, readFile(t, path))
+		})
+	}
+	data, err := export.ImportsToBytes(root, blob.Modern)
+	require.NoError(t, err)
+	for _, b := range blobs {
+		require.Equal(t, 1, bytes.Count(b, data))
+	}
+}
+
+func TestLibrary_OptionsReachTheCompiler(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine.h"), []byte("#define MINE 30\n"), 0o600))
+	object := filepath.Join(dir, "extra.o")
+	compileC(t, "int extra(void) { return 4; }", object, "-c", "-fPIC")
+	code := strings.ReplaceAll(fmt.Sprintf(constantSource, "f", 0), "= 0;\n  return", "= MINE + FLAG + extra() + (int)cbrt(args[0].v_int64);\n  return")
+	root := cSource(t, "#include <math.h>\n#include \"mine.h\"\nint extra(void);\n"+code, "f")
+	t.Chdir(dir)
+	got := load(t, exported(t, root, export.Includes("."), export.Flags("-DFLAG=500"), export.Objects("extra.o"), export.Libraries("m")))
+	require.EqualValues(t, 30+500+4+3, call(t, got, "f", 27))
+}
+
+func TestLibrary_KeepFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	root := importing(t, constant(t, "f", 1), newData(t, []byte("x")))
+	first := readFile(t, exported(t, root, export.KeepFiles(dir)))
+	require.Subset(t, names(t, dir), []string{"lib0.c", "lib0.o", "devc.bin", "devc.s", "devc.o"})
+	require.Equal(t, first, readFile(t, exported(t, root, export.KeepFiles(dir))), "a second run into the same folder")
+}
+
+func TestLibrary_ReplacesThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.so"), filepath.Join(dir, "link.so")
+	require.NoError(t, os.WriteFile(real, []byte("older"), 0o600))
+	require.NoError(t, os.Symlink("real.so", link))
+	require.NoError(t, export.Library(ctx, constant(t, "f", 3), link))
+	require.EqualValues(t, 3, call(t, load(t, real), "f"))
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, "real.so", target)
+}
+
+// Exports don't get in each other's way, not even to the same path: the last one stays, whole.
+func TestLibrary_AtOnce(t *testing.T) {
+	root := importing(t, constant(t, "f", 1), newData(t, []byte("x")))
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			path := filepath.Join(dir, fmt.Sprintf("%d.so", i%3))
+			if err := export.Library(ctx, root, path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, []string{"0.so", "1.so", "2.so"}, names(t, dir))
+	require.Equal(t, readFile(t, filepath.Join(dir, "0.so")), readFile(t, filepath.Join(dir, "2.so")))
+	require.EqualValues(t, 1, call(t, load(t, filepath.Join(dir, "0.so")), "f"))
+}

@@ -1,0 +1,116 @@
+package export
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// link makes the shared library.
+func (b *builder) link() error {
+	args := []string{"-shared"}
+	if b.nvcc {
+		args = append(args, "-Xcompiler=-fPIC", "-Xlinker=--build-id=none")
+	} else {
+		args = append(args, "-fPIC", "-Wl,--build-id=none")
+	}
+	args = append(args, "-o", b.out.temp)
+	for _, o := range b.objects {
+		args = append(args, filepath.Join(b.dir, o))
+	}
+	args = append(args, b.config.objects...)
+	args = append(args, b.config.flags...)
+	for _, l := range b.config.libraries {
+		args = append(args, "-l"+l)
+	}
+	return b.compiler("", args...)
+}
+
+// members are the files of an archive; two of one base name are refused.
+func (b *builder) members() ([]string, error) {
+	var files []string
+	for _, o := range b.objects {
+		files = append(files, filepath.Join(b.dir, o))
+	}
+	files = append(files, b.config.objects...)
+	seen := map[string]bool{}
+	for _, f := range files {
+		if base := filepath.Base(f); seen[base] {
+			return nil, invalid("two files of the name %s: rename the one that is linked in addition", base)
+		}
+		seen[filepath.Base(f)] = true
+	}
+	if len(files) == 0 {
+		return nil, invalid("there is nothing to link")
+	}
+	for _, f := range files {
+		if err := checkObject(f); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// archive makes the static library. D leaves out dates and owners.
+func (b *builder) archive() error {
+	files, err := b.members()
+	if err != nil {
+		return err
+	}
+	ar, err := b.tool("ar")
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(b.out.temp); err != nil { // ar would want to add to it
+		return err
+	}
+	_, err = b.run("", append([]string{ar, "rcsD", b.out.temp}, files...)...)
+	return err
+}
+
+// tar makes the archive of objects.
+func (b *builder) tar() error {
+	files, err := b.members()
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(b.out.temp)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(f)
+	for _, file := range files {
+		if err = addToTar(w, file); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	return nil
+}
+
+func addToTar(w *tar.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: filepath.Base(path), Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0)}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return err
+}

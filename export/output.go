@@ -1,0 +1,81 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// output is a file that is built under another name beside its place, and takes its own at the end.
+type output struct {
+	path string // what the caller asked for, or what a link there points at
+	temp string
+}
+
+// forms of output by suffix.
+const (
+	sharedSuffix  = ".so"
+	archiveSuffix = ".a"
+	tarSuffix     = ".tar"
+)
+
+// checkSuffix refuses what nobody would build.
+func checkSuffix(path string, custom bool) error {
+	if path == "" {
+		return invalid("the path is empty")
+	}
+	if strings.IndexByte(path, 0) >= 0 {
+		return invalid("the path %q has a zero byte inside", path)
+	}
+	switch suffix := filepath.Ext(path); suffix {
+	case sharedSuffix, archiveSuffix, tarSuffix:
+		return nil
+	default:
+		if custom {
+			return nil
+		}
+		return invalid("the suffix %q of the path is unknown: it must be %s (a shared library), %s (a static library) or %s (objects "+
+			"for a later link); other forms need the option Compile", suffix, sharedSuffix, archiveSuffix, tarSuffix)
+	}
+}
+
+// reserve takes a name beside the path, which shows right away whether files can be made there.
+func reserve(path string) (*output, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return nil, invalid("there is a folder of this name")
+	case err == nil && !info.Mode().IsRegular():
+		return nil, invalid("there is something of this name that is no ordinary file")
+	}
+	dir, base := filepath.Split(path)
+	f, err := os.CreateTemp(dir, "."+base+".*"+filepath.Ext(base))
+	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no file can be made in the folder: %w", err)
+	}
+	return &output{path: path, temp: f.Name()}, f.Close()
+}
+
+// discard removes what was built.
+func (o *output) discard() { os.Remove(o.temp) }
+
+// publish gives what was built its name.
+func (o *output) publish(mode fs.FileMode) error {
+	mask := umask()
+	if err := os.Chmod(o.temp, mode&^mask); err != nil {
+		return err
+	}
+	return os.Rename(o.temp, o.path)
+}

@@ -1,0 +1,105 @@
+package export_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/runtime"
+)
+
+// wheels installs Apache TVM's wheels where they are missing.
+var wheels = sync.OnceValue(func() error {
+	if out, err := exec.Command("sh", "../build/deps.sh").CombinedOutput(); err != nil {
+		return fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// wheel runs testdata/wheel.py and returns the lines that it prints.
+func wheel(t *testing.T, args ...string) []string {
+	t.Helper()
+	if err := wheels(); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	cmd := exec.Command("../build/.cache/venv/bin/python", append([]string{"-B", "testdata/wheel.py"}, args...)...)
+	var messages strings.Builder
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s%s", out, messages.String())
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+func kernels(t *testing.T, deps ...*runtime.Module) *runtime.Module {
+	t.Helper()
+	return importing(t, cSource(t, string(readFile(t, "testdata/kernels.c")), "add_one", "vadd", "reverse", "twice"), deps...)
+}
+
+func constants(t *testing.T) *runtime.Module {
+	t.Helper()
+	return made(t)(runtime.NewConstants(&blob.Constants{Names: []string{"one"}, Tensors: []blob.Tensor{
+		{DType: dlpack.Float32, Shape: []int64{1}, Data: []byte{0, 0, 128, 63}}}}))
+}
+
+func device(t *testing.T, kind, format string) *runtime.Module {
+	t.Helper()
+	return made(t)(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: format, Data: []byte("// nothing\n"),
+		Functions: []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle},
+			LaunchParamTags: []string{"blockIdx.x"}, ArgExtraTags: []int32{0}}}}}))
+}
+
+func TestWheel_CallsOurLibraries(t *testing.T) {
+	files := []string{
+		exported(t, kernels(t)),
+		exported(t, kernels(t, constants(t))),
+		exported(t, kernels(t, constants(t), constant(t, "f", 1)), export.Pack(export.PackC)),
+		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
+	}
+	files = append(files, exported(t, importing(t, load(t, files[3]), constants(t)))) // changed after it was loaded
+	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader", "library const_loader const_loader"}, wheel(t, append([]string{"call"}, files...)...))
+}
+
+// With device code it gets as far as its loaders go: it reads the tree, and says which loader it has not got.
+func TestWheel_ReadsDeviceImports(t *testing.T) {
+	files := []string{exported(t, kernels(t, device(t, "opencl", "cl"))), exported(t, kernels(t, constants(t), device(t, "cuda", "ptx")))}
+	for i, line := range wheel(t, append([]string{"refuse"}, files...)...) {
+		kind := []string{"opencl", "cuda"}[i]
+		require.Contains(t, line, "Library binary was created using {"+kind+"} but a loader of that name is not registered")
+	}
+}
+
+func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
+	var files []string
+	for _, name := range []string{"multi_c", "multi_llvm", "addone_llvm", "relax_mlp"} {
+		files = append(files, exported(t, load(t, filepath.Join("../testdata/artifacts/modern", name+".so"))))
+	}
+	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"}, wheel(t, append([]string{"load"}, files...)...))
+}
+
+// The block of modules is byte for byte what TVM makes of the same tree.
+func TestWheel_PacksTheSame(t *testing.T) {
+	empty := func() *runtime.Module {
+		m, err := runtime.NewConstants(&blob.Constants{})
+		return made(t)(m, err)
+	}
+	root, one, two := cSource(t, "int a;\n"), cSource(t, "int b;\n"), cSource(t, "int c;\n")
+	c, d := empty(), empty()
+	importing(t, one, two, d)
+	importing(t, root, c, one)
+	data, err := export.ImportsToBytes(root, blob.Modern)
+	require.NoError(t, err)
+	require.Equal(t, wheel(t, "pack"), []string{hex.EncodeToString(data)})
+}

@@ -1,0 +1,20 @@
+// Package hook lets package runtime answer calls from C whose bodies are in packages that it can't import. Such a package gives its
+// function when it is initialised.
+package hook
+
+import "sync"
+
+// Function takes and returns the values of a packed function.
+type Function func(args ...any) (any, error)
+
+var functions sync.Map // name → Function
+
+// Set gives the body of a name; the last one counts.
+func Set(name string, f Function) { functions.Store(name, f) }
+
+// Get returns the body of a name, or nil.
+func Get(name string) Function {
+	f, _ := functions.Load(name)
+	body, _ := f.(Function)
+	return body
+}

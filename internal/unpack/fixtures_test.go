@@ -1,0 +1,171 @@
+package unpack
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/internal/inspect"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const artifacts = "../../testdata/artifacts"
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "run the test with -update if this is meant")
+}
+
+// libraries lists the artifacts, as "modern/addone_llvm.so".
+func libraries(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for i, p := range paths {
+		paths[i], err = filepath.Rel(artifacts, p)
+		require.NoError(t, err)
+	}
+	return paths
+}
+
+// carriers are artifacts with room for a blob of each layout.
+var carriers = map[blob.Layout]string{blob.Legacy: "classic/graph_mlp.so", blob.Modern: "modern/gpu_cuda.so"}
+
+// carry returns a library that carries these bytes as its blob.
+func carry(t testing.TB, layout blob.Layout, data []byte) []byte {
+	t.Helper()
+	path := filepath.Join(artifacts, carriers[layout])
+	library, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, inspect.WithContents(path, func(c *inspect.Contents) error {
+		at := bytes.Index(library, c.Raw)
+		require.Positive(t, at)
+		require.LessOrEqual(t, len(data), len(c.Raw))
+		clear(library[at : at+len(c.Raw)])
+		copy(library[at:], data)
+		return nil
+	}))
+	return library
+}
+
+// star is a blob of a library that imports the entries.
+func star(t testing.TB, layout blob.Layout, entries ...blob.Entry) []byte {
+	t.Helper()
+	b := &blob.Blob{Layout: layout, Entries: append([]blob.Entry{{Kind: blob.LibraryKey}}, entries...), RowPtr: []int{0}}
+	for i := range b.Entries {
+		if i > 0 {
+			b.Children = append(b.Children, i)
+		}
+	}
+	for range b.Entries {
+		b.RowPtr = append(b.RowPtr, len(b.Children))
+	}
+	data, err := b.Encode()
+	require.NoError(t, err)
+	return data
+}
+
+func file(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.so")
+	require.NoError(t, os.WriteFile(path, data, 0o644))
+	return path
+}
+
+func device(t testing.TB, layout blob.Layout, m *blob.DeviceModule) []byte {
+	t.Helper()
+	payload, err := m.Encode(layout)
+	require.NoError(t, err)
+	return payload
+}
+
+func function(key string, args ...dlpack.DataType) blob.Function {
+	return blob.Function{Key: key, FunctionInfo: blob.FunctionInfo{Name: key, ArgTypes: args, LaunchParamTags: []string{"blockIdx.x"}}}
+}
+
+// readTree reads a folder's tree.json and checks that the folder has what it names, and nothing else.
+func readTree(t testing.TB, dir string) *Tree {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, TreeFile))
+	require.NoError(t, err)
+	tree := &Tree{}
+	require.NoError(t, json.Unmarshal(text, tree))
+	want := map[string]bool{TreeFile: true}
+	if tree.Blob != "" {
+		want[tree.Blob] = true
+	}
+	folded := map[string]bool{}
+	for _, m := range tree.Modules {
+		for _, f := range m.Files {
+			want[f.Name] = true
+			require.False(t, folded[strings.ToLower(f.Name)], f.Name)
+			folded[strings.ToLower(f.Name)] = true
+			require.Regexp(t, `^[0-9]+\.[A-Za-z0-9_+.~-]{1,180}[^.]$`, f.Name)
+			info, err := os.Lstat(filepath.Join(dir, f.Name))
+			require.NoError(t, err)
+			require.True(t, info.Mode().IsRegular())
+			require.Equal(t, f.Size, info.Size())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, len(want))
+	return tree
+}
+
+// requireWhole builds each payload of the folder again and compares it with the one in library.bin.
+func requireWhole(t testing.TB, dir string) *Tree {
+	t.Helper()
+	tree := readTree(t, dir)
+	if tree.Blob == "" {
+		return tree
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, tree.Blob))
+	require.NoError(t, err)
+	layout, ok := blob.LayoutOf(tree.Symbol)
+	require.True(t, ok)
+	b, err := blob.Parse(raw, layout, nil)
+	require.NoError(t, err)
+	shift := len(tree.Modules) - len(b.Entries)
+	for i := range b.Entries {
+		m := &tree.Modules[i+shift]
+		require.Equal(t, i+shift, m.Index)
+		if b.Entries[i].IsLibrary() {
+			require.Empty(t, m.Files)
+			continue
+		}
+		payload, err := join(m, layout, func(f *File) ([]byte, error) { return os.ReadFile(filepath.Join(dir, f.Name)) })
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(b.Entries[i].Payload, payload), "module %d, %s", i, m.Kind)
+		b.Entries[i].Payload = payload
+	}
+	again, err := b.Encode()
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(raw, again))
+	return tree
+}
+
+// roles are those of a module's files.
+func roles(m *Module) (list []Role) {
+	for _, f := range m.Files {
+		list = append(list, f.Role)
+	}
+	return list
+}

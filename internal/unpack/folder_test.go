@@ -1,0 +1,157 @@
+package unpack
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var anyLibrary = filepath.Join(artifacts, "classic/gpu_cuda.so")
+
+func content(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestUnpack_FoldersThatAreRefused(t *testing.T) {
+	outer := t.TempDir()
+	join := func(name string) string { return filepath.Join(outer, name) }
+	require.NoError(t, os.WriteFile(join("file"), []byte("mine"), 0o644))
+	require.NoError(t, os.Mkdir(join("full"), 0o755))
+	require.NoError(t, os.WriteFile(join("full/.hidden"), nil, 0o644))
+	require.NoError(t, os.Symlink("nowhere", join("dangling")))
+	for _, c := range []struct {
+		dir   string
+		force bool
+		want  string
+	}{
+		{join("none/out"), false, "there is no such folder: create the one around it"},
+		{join("file"), false, "not a folder: choose a new or empty one"},
+		{join("file"), true, "not a folder"},
+		{join("dangling"), true, "a link to nothing"},
+		{join("full"), false, `not empty (it has ".hidden"): choose a new or empty folder, or give --force`},
+		{"/proc/tvmgo", false, "create the one around it"},
+	} {
+		_, err := Unpack(anyLibrary, c.dir, c.force)
+		require.ErrorContains(t, err, "unpack to "+c.dir+": ")
+		require.ErrorContains(t, err, c.want)
+	}
+	require.Equal(t, "mine", content(t, join("file")))
+	left, err := os.ReadDir(join("full"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	_, err = Unpack(join("nothing.so"), join("new"), false)
+	require.ErrorContains(t, err, "no such file")
+	require.NoDirExists(t, join("new"), "a file that can't be read makes no folder")
+}
+
+func TestUnpack_ReadOnlyFolder(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("the superuser may write anywhere: run the tests as another user")
+	}
+	outer := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(outer, "out"), 0o755))
+	require.NoError(t, os.Chmod(filepath.Join(outer, "out"), 0o555))
+	require.NoError(t, os.Chmod(outer, 0o555))
+	defer os.Chmod(outer, 0o755)
+	for _, name := range []string{"out", "new"} {
+		_, err := Unpack(anyLibrary, filepath.Join(outer, name), false)
+		require.ErrorContains(t, err, "permission denied: choose a folder that you may write to")
+	}
+}
+
+// With force, files of the same names are replaced, a link without being followed; others stay.
+func TestUnpack_Force(t *testing.T) {
+	outer := t.TempDir()
+	dir := filepath.Join(outer, "out")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(outer, "precious"), []byte("mine"), 0o644))
+	require.NoError(t, os.Symlink("../precious", filepath.Join(dir, TreeFile)))
+	require.NoError(t, os.Symlink(filepath.Join(outer, "precious"), filepath.Join(dir, "1.cuda.ptx")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, BlobFile), make([]byte, 1<<20), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other"), []byte("stays"), 0o644))
+
+	_, err := Unpack(anyLibrary, dir, true)
+	require.NoError(t, err)
+	require.Equal(t, "mine", content(t, outer, "precious"))
+	require.Equal(t, "stays", content(t, dir, "other"))
+	require.NoError(t, os.Remove(filepath.Join(dir, "other")))
+	requireWhole(t, dir)
+
+	_, err = Unpack(anyLibrary, dir, true) // over itself
+	require.NoError(t, err)
+	requireWhole(t, dir)
+}
+
+// What cannot be replaced is found before anything is.
+func TestUnpack_ForceStopsBeforeItReplaces(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.cuda.ptx"), []byte("old"), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, TreeFile), 0o755))
+	_, err := Unpack(anyLibrary, dir, true)
+	require.ErrorContains(t, err, "tree.json: a folder has the name of a file")
+	require.Equal(t, "old", content(t, dir, "1.cuda.ptx"))
+	require.NoError(t, os.Remove(filepath.Join(dir, TreeFile)))
+
+	library := content(t, anyLibrary)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, BlobFile), []byte(library), 0o644))
+	_, err = Unpack(filepath.Join(dir, BlobFile), dir, true)
+	require.ErrorContains(t, err, "library.bin: it is the library that is unpacked")
+	require.Equal(t, library, content(t, dir, BlobFile))
+	require.Equal(t, "old", content(t, dir, "1.cuda.ptx"))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 2, "nothing unfinished stays")
+}
+
+// A link to a folder names that folder; a file of the stage that appears by itself is not written through.
+func TestUnpack_LinkToFolder(t *testing.T) {
+	outer := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(outer, "real"), 0o755))
+	require.NoError(t, os.Symlink("real", filepath.Join(outer, "link")))
+	_, err := Unpack(anyLibrary, filepath.Join(outer, "link"), false)
+	require.NoError(t, err)
+	requireWhole(t, filepath.Join(outer, "real"))
+}
+
+// A failure between the files leaves the folder as it was.
+func TestFolder_FailureLeavesNothing(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "out")
+		if exists {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+		}
+		f, err := openFolder(dir, false)
+		require.NoError(t, err)
+		require.NoError(t, f.write("a", [][]byte{[]byte("1"), []byte("2")}))
+		require.Equal(t, "12", content(t, dir, f.stage, "a"))
+		require.Error(t, f.write("a", nil), "it is there")
+		require.Error(t, f.write("../b", nil))
+		require.Error(t, f.write("../../b", nil))
+		f.close()
+		if !exists {
+			require.NoDirExists(t, dir)
+			continue
+		}
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+// If a file cannot be moved in place, those before it go again.
+func TestFolder_HalfPublished(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	f, err := openFolder(dir, false)
+	require.NoError(t, err)
+	require.NoError(t, f.write("a", nil))
+	require.NoError(t, f.write("b", nil))
+	require.NoError(t, f.root.Remove(f.stage+"/b"))
+	require.ErrorContains(t, f.publish(anyLibrary), "b: ")
+	f.close()
+	require.NoDirExists(t, dir)
+}

@@ -1,0 +1,159 @@
+package unpack
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tvmgo/blob"
+)
+
+// contents is a payload taken apart. Pieces are views of the payload where they can be.
+type contents struct {
+	format    string
+	functions []string
+	constants []string
+	table     []blob.Function // of device code
+	symbols   []blob.SymbolConstants
+	tensors   []constantJSON // in the order of the pieces
+	pieces    []piece
+}
+
+// piece becomes a file.
+type piece struct {
+	role  Role
+	of    string
+	flag  uint32
+	ext   string
+	parts [][]byte
+}
+
+func (c *contents) add(role Role, of, ext string, parts ...[]byte) {
+	c.pieces = append(c.pieces, piece{role: role, of: of, ext: ext, parts: parts})
+}
+
+// split takes a payload apart by its kind. What is damaged or of an unknown kind is one piece.
+func split(kind string, payload []byte, layout blob.Layout) (*contents, error) {
+	c, err := &contents{}, error(nil)
+	switch kind {
+	case "cuda", "opencl", "rocm", "hip", "hsaco":
+		err = c.splitDevice(payload, layout)
+	case "vulkan":
+		err = c.splitVulkan(payload, layout)
+	case "c":
+		err = c.splitSource(payload)
+	case "static_library":
+		err = c.splitObject(payload)
+	case "const_loader", "metadata":
+		err = c.splitConstants(payload)
+	default:
+		c.splitGraph(kind, payload)
+		c.add(Payload, "", "bin", payload)
+	}
+	if err != nil {
+		c = &contents{}
+		c.add(Payload, "", "bin", payload)
+	}
+	if c.functions == nil {
+		c.functions = []string{}
+	}
+	return c, err
+}
+
+func (c *contents) splitDevice(payload []byte, layout blob.Layout) error {
+	m, err := blob.ParseDeviceModule(payload, layout)
+	if err != nil {
+		return err
+	}
+	ext := m.Format
+	switch ext {
+	case "cuda":
+		ext = "cu"
+	case "":
+		ext = "bin"
+	}
+	c.format = m.Format
+	c.add(Code, "", ext, m.Data)
+	c.addTable(m.Functions)
+	return nil
+}
+
+func (c *contents) splitVulkan(payload []byte, layout blob.Layout) error {
+	m, err := blob.ParseVulkanModule(payload, layout)
+	if err != nil {
+		return err
+	}
+	c.format = m.Format
+	for _, s := range m.Shaders {
+		c.pieces = append(c.pieces, piece{role: Shader, of: s.Key, flag: s.Flag, ext: "spv", parts: [][]byte{s.Code}})
+	}
+	c.addTable(m.Functions)
+	return nil
+}
+
+// addTable adds the meta file. A table that JSON has no form for stays without one, and the payload is kept instead.
+func (c *contents) addTable(table []blob.Function) {
+	c.table = table
+	for _, f := range table {
+		c.functions = append(c.functions, f.Key)
+	}
+	if meta, err := blob.EncodeMetaJSON(table); err == nil {
+		c.add(Meta, "", "tvm_meta.json", meta)
+	}
+}
+
+func (c *contents) splitSource(payload []byte) error {
+	m, err := blob.ParseCSource(payload)
+	if err != nil {
+		return err
+	}
+	c.format, c.functions, c.constants = m.Format, m.Functions, m.Constants
+	ext := m.Format
+	if ext == "" {
+		ext = "c"
+	}
+	c.add(Code, "", ext, payload[8:8+len(m.Code)]) // the code comes first, behind its length
+	return nil
+}
+
+func (c *contents) splitObject(payload []byte) error {
+	m, err := blob.ParseStaticLibrary(payload)
+	if err != nil {
+		return err
+	}
+	c.functions = m.Functions
+	c.add(Code, "", "o", m.Object)
+	return nil
+}
+
+// splitGraph adds the graph of kinds that hold one as text; it is also in the payload.
+func (c *contents) splitGraph(kind string, payload []byte) {
+	r := blob.NewReader(payload)
+	switch {
+	case kind == "GraphExecutorFactory", kind == "GraphRuntimeFactory":
+	case kind == "tensorrt", strings.HasSuffix(kind, "_json"):
+		symbol := r.Str("symbol")
+		if r.Err() == nil {
+			c.functions = []string{symbol}
+		}
+	default:
+		return
+	}
+	graph := r.Bytes("graph")
+	if r.Err() == nil && isText(graph) && bytes.HasPrefix(bytes.TrimSpace(graph), []byte{'{'}) {
+		c.add(Graph, "", "graph.json", graph)
+	}
+}
+
+// isText says whether people can read it, on a terminal too.
+func isText(data []byte) bool {
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n < 2 || !strconv.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' {
+			return false
+		}
+		data = data[n:]
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package unpack
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+
+	"tvmgo/internal/inspect"
+)
+
+// Names of the files that do not belong to one module.
+const (
+	TreeFile = "tree.json"
+	BlobFile = "library.bin"
+)
+
+// Tree is tree.json. Keys are added, none changes its meaning.
+type Tree struct {
+	File         string             `json:"file"` // without its folder
+	Architecture string             `json:"architecture"`
+	Generation   inspect.Generation `json:"generation"`
+	Symbol       string             `json:"symbol,omitempty"` // of the blob
+	Layout       string             `json:"layout,omitempty"`
+	Blob         string             `json:"blob,omitempty"` // file of the whole blob
+	Modules      []Module           `json:"modules"`
+	Problems     []string           `json:"problems"`
+}
+
+// Module is a node of the import tree. Number 0 is the root.
+type Module struct {
+	Index       int      `json:"index"`
+	Kind        string   `json:"kind"` // "library" is the file itself
+	PayloadSize int64    `json:"payload_size"`
+	Format      string   `json:"format,omitempty"`
+	Imports     []int    `json:"imports"`
+	Functions   []string `json:"functions"`
+	Constants   []string `json:"constants,omitempty"` // that C source wants
+	// FunctionLayout is the layout of the function table and the shaders where it is not that of the blob, and Unnamed says that
+	// the descriptions in the table had no names of their own. Both are needed to build the same payload again.
+	FunctionLayout string `json:"function_layout,omitempty"`
+	Unnamed        bool   `json:"unnamed,omitempty"`
+	Files          []File `json:"files"`
+}
+
+// File is one file of a module.
+type File struct {
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+	Of   string `json:"of,omitempty"`   // the shader or constant
+	Flag uint32 `json:"flag,omitempty"` // of the shader
+	Size int64  `json:"size"`
+}
+
+// Role is what a file is to its module.
+type Role string
+
+// The roles. Payload is all of a module in its binary form.
+const (
+	Code      Role = "code"
+	Meta      Role = "meta" // the function table, as TVM puts it beside device files
+	Shader    Role = "shader"
+	Constant  Role = "constant"
+	Constants Role = "constants" // names, types and shapes, and who wants them
+	Graph     Role = "graph"
+	Payload   Role = "payload"
+)
+
+// newTree has what the report says, and no module.
+func newTree(c *inspect.Contents) *Tree {
+	t := &Tree{File: filepath.Base(c.File), Architecture: c.Architecture, Generation: c.Generation, Modules: []Module{},
+		Problems: append([]string{}, c.Problems...)}
+	if c.Blob != nil {
+		t.Symbol, t.Layout = c.Blob.Symbol, c.Blob.Layout
+	}
+	return t
+}
+
+func encodeJSON(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return out.Bytes(), err
+}

@@ -1,0 +1,326 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"slices"
+	"sync"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+)
+
+const (
+	constantsKind = "const_loader"
+	metadataKind  = "metadata" // its name in old files
+	libraryKind   = "library"
+)
+
+// constants is a module of tensors that other modules want before they are first used.
+type constants struct {
+	ModuleBase
+	self    object // the module itself, borrowed
+	saved   saved
+	symbols []*symbolConstants
+
+	mu    sync.Mutex // guards the tensors
+	table []constant
+}
+
+// constant is a tensor, or the bytes to make it from when it is first wanted: those of a file are not
+// aligned for generated code.
+type constant struct {
+	name   string
+	raw    blob.Tensor
+	tensor *Tensor // owned; nil until then
+}
+
+// symbolConstants are the constants that __init_<symbol> gets, in order.
+type symbolConstants struct {
+	blob.SymbolConstants
+	mu   sync.Mutex // held during the initialisation
+	done bool
+}
+
+// initPrefix begins the names of the functions that take the constants of a symbol.
+const initPrefix = "__init_"
+
+// NewConstants makes a module of kind "const_loader": tensors that are handed to the functions
+// __init_<symbol> of the modules that it imports, before a function <symbol> is first looked up. c is
+// kept and not to be changed; tensors are copied from it when they are first wanted.
+func NewConstants(c *blob.Constants) (*Module, error) {
+	const op = "make constants module"
+	if c == nil {
+		return nil, fail(op, ErrInvalidArgument, "there are no constants")
+	}
+	m, err := newConstants(c)
+	if err != nil {
+		return nil, err
+	}
+	return newBuiltin(constantsKind, m)
+}
+
+func newConstants(c *blob.Constants) (*constants, error) {
+	const op = "make constants module"
+	if len(c.Tensors) != len(c.Names) {
+		return nil, fail(op, ErrInvalidArgument, "%d tensors for %d names", len(c.Tensors), len(c.Names))
+	}
+	if err := checkNames(op, "constant", c.Names); err != nil {
+		return nil, err
+	}
+	m := &constants{}
+	for i, name := range c.Names {
+		t := c.Tensors[i]
+		if want, err := dlpack.SerializedDataSize(t.Shape, t.DType); err != nil || want != int64(len(t.Data)) {
+			return nil, fail(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data), t.Shape, t.DType)
+		}
+		m.table = append(m.table, constant{name: name, raw: t})
+	}
+	return m, m.setSymbols(op, c.Symbols)
+}
+
+func (m *constants) setSymbols(op string, symbols []blob.SymbolConstants) error {
+	names := make([]string, len(symbols))
+	for i, s := range symbols {
+		names[i] = s.Symbol
+		for _, name := range s.Names {
+			if m.find(name) < 0 {
+				return fail(op, ErrInvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
+			}
+		}
+		m.symbols = append(m.symbols, &symbolConstants{SymbolConstants: s})
+	}
+	return checkNames(op, "symbol", names)
+}
+
+func (m *constants) find(name string) int {
+	return slices.IndexFunc(m.table, func(c constant) bool { return c.name == name })
+}
+
+func loadConstants(p Payload) (ModuleImpl, error) {
+	c, err := blob.ParseConstants(p.Data)
+	if err != nil {
+		return nil, corrupt("load "+p.Kind, err)
+	}
+	m, err := newConstants(c)
+	if err != nil {
+		return nil, corrupt("load "+p.Kind, err)
+	}
+	m.saved = savedFrom(p)
+	return m, nil
+}
+
+// createConstants is ffi.Module.create.const_loader(tensors by name, names by symbol).
+func createConstants(args []any) (ModuleImpl, error) {
+	const op = "ffi.Module.create.const_loader"
+	if err := argumentCount(op, args, 2, 2); err != nil {
+		return nil, err
+	}
+	m := &constants{}
+	if err := m.fill(op, args); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *constants) fill(op string, args []any) error {
+	tensors, ok := args[0].(Map)
+	if !ok {
+		return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T", args[0])
+	}
+	for _, e := range tensors {
+		name, isText := e.Key.(string)
+		t, isTensor := e.Value.(*Tensor)
+		if !isText || !isTensor {
+			return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T", e.Key, e.Value)
+		}
+		if err := t.use(op); err != nil {
+			return err
+		}
+		t.ref.obj.retain()
+		m.table = append(m.table, constant{name: name, tensor: newTensor(t.ref.obj)})
+		t.ref.release()
+	}
+	bySymbol, ok := args[1].(Map)
+	if !ok {
+		return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T", args[1])
+	}
+	var symbols []blob.SymbolConstants
+	for i, e := range bySymbol {
+		symbol, isText := e.Key.(string)
+		if !isText {
+			return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, key %d is a %T", i, e.Key)
+		}
+		names, err := textsArgument(op, []any{nil, e.Value}, 1)
+		if err != nil {
+			return err
+		}
+		symbols = append(symbols, blob.SymbolConstants{Symbol: symbol, Names: names})
+	}
+	return m.setSymbols(op, symbols)
+}
+
+func (m *constants) setModule(self object) { m.self = self }
+
+// Close gives the tensors up.
+func (m *constants) Close() error {
+	for i := range m.table {
+		m.table[i].tensor.Close()
+	}
+	return nil
+}
+
+// tensor is a constant in memory of its own, made when it is first wanted. The module keeps it.
+func (m *constants) tensor(i int) (*Tensor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &m.table[i]
+	if c.tensor != nil {
+		return c.tensor, nil
+	}
+	t, err := NewTensor(c.raw.DType, c.raw.Shape, CPU)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.CopyFromBytes(c.raw.Data); err != nil {
+		t.Close()
+		return nil, err
+	}
+	c.tensor = t
+	return t, nil
+}
+
+// Functions lists the symbols that have constants.
+func (m *constants) Functions() []string {
+	names := make([]string, len(m.symbols))
+	for i, s := range m.symbols {
+		names[i] = s.Symbol
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Function initialises the symbol of this name, and finds the function in the imports. The constants
+// themselves are a map from names to tensors.
+func (m *constants) Function(name string) (*Function, error) {
+	if name == "get_const_var_ndarray" || name == "get_const_var_tensor" {
+		return constantFunction(name, m.all)
+	}
+	for _, s := range m.symbols {
+		if s.Symbol == name {
+			if err := m.initialise(s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f, err := m.imported(name)
+	if err == nil && f == nil {
+		err = ErrNotFound
+	}
+	return f, err
+}
+
+func (m *constants) all() (any, error) {
+	out := make(Map, len(m.table))
+	for i := range m.table {
+		t, err := m.tensor(i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Entry{m.table[i].name, t}
+	}
+	return out, nil
+}
+
+// initialise gives a symbol its constants, once; after an error it is tried anew.
+func (m *constants) initialise(s *symbolConstants) error {
+	op := "initialise " + s.Symbol
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return nil
+	}
+	f, err := m.imported(initPrefix + s.Symbol)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return fail(op, ErrFailed, "no imported module has the function %s%s, which takes its %d constants: import the module that has it",
+			initPrefix, s.Symbol, len(s.Names))
+	}
+	defer f.Close()
+	list := make([]any, len(s.Names))
+	for i, name := range s.Names {
+		if list[i], err = m.tensor(m.find(name)); err != nil {
+			return err
+		}
+	}
+	v, err := f.Call(list)
+	if err != nil {
+		return err
+	}
+	closeAll([]any{v})
+	if code, ok := v.(int64); ok && code != 0 {
+		return fail(op, ErrFailed, "%s%s returned %d", initPrefix, s.Symbol, code)
+	}
+	s.done = true
+	return nil
+}
+
+// imported finds a function in the imported modules and theirs; nil when there is none.
+func (m *constants) imported(name string) (*Function, error) {
+	list := object(uintptr(cPointer(C.tvmgo_module_imports((*C.tvmgo_module)(m.self.pointer())))))
+	v, err := takeObject(list, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll([]any{v})
+	for _, dep := range v.([]any) {
+		dep := dep.(*Module)
+		ptr, n := cText(name)
+		o, err := result("", C.tvmgo_bridge_get_function(C.uintptr_t(dep.ref.obj), ptr, n, 1))
+		if err != nil {
+			return nil, err
+		}
+		if o != 0 {
+			return newFunction(o), nil
+		}
+	}
+	return nil, nil
+}
+
+// SaveToBinary gives back what was loaded.
+func (m *constants) SaveToBinary() ([]byte, error) {
+	if m.saved.data != nil {
+		return m.saved.data, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &blob.Constants{}
+	for i := range m.table {
+		raw, err := m.serialised(&m.table[i])
+		if err != nil {
+			return nil, err
+		}
+		c.Names = append(c.Names, m.table[i].name)
+		c.Tensors = append(c.Tensors, raw)
+	}
+	for _, s := range m.symbols {
+		c.Symbols = append(c.Symbols, s.SymbolConstants)
+	}
+	data, err := c.Encode()
+	return data, invalid("save module", err)
+}
+
+// serialised is a constant as files have it.
+func (m *constants) serialised(c *constant) (blob.Tensor, error) {
+	if c.raw.Data != nil || c.tensor == nil {
+		return c.raw, nil
+	}
+	t := blob.Tensor{DType: c.tensor.DType(), Shape: c.tensor.Shape(), Data: make([]byte, c.tensor.Size())}
+	return t, c.tensor.CopyToBytes(t.Data)
+}

@@ -1,0 +1,193 @@
+package runtime_test
+
+import (
+	"debug/elf"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// elfSymbol returns the bytes from a symbol to the end of its segment's part of the file.
+func elfSymbol(t testing.TB, r io.ReaderAt, symbol string) []byte {
+	t.Helper()
+	f, err := elf.NewFile(r)
+	require.NoError(t, err)
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, s := range symbols {
+		for _, p := range f.Progs {
+			if s.Name == symbol && p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+				data := make([]byte, p.Filesz-(s.Value-p.Vaddr))
+				_, err := p.ReadAt(data, int64(s.Value-p.Vaddr))
+				require.NoError(t, err)
+				return data
+			}
+		}
+	}
+	t.Fatalf("there is no %s", symbol)
+	return nil
+}
+
+// someConstants are two tensors, of which the symbol "f" wants both, the later one first.
+func someConstants() *blob.Constants {
+	return &blob.Constants{Names: []string{"w", "b"},
+		Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
+			{DType: dlpack.Int8, Shape: []int64{1, 3}, Data: []byte{1, 2, 3}}},
+		Symbols: []blob.SymbolConstants{{Symbol: "f", Names: []string{"b", "w"}}}}
+}
+
+func TestConstants(t *testing.T) {
+	noLeaks(t)
+	c := someConstants()
+	m := made(t)(runtime.NewConstants(c))
+	require.Equal(t, "const_loader", m.Kind())
+	require.Equal(t, runtime.Serializable, m.Properties())
+	require.Equal(t, []string{"f"}, m.Functions())
+	want := must(c.Encode())
+	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
+		require.Equal(t, want, must(m.SaveToBinaryFor(layout)))
+	}
+	_, err := m.Function("f")
+	requireError(t, err, runtime.ErrFailed, "__init_f", "import the module that has it")
+	_, err = m.Function("g")
+	requireError(t, err, runtime.ErrNotFound)
+
+	calls := 0
+	fails := errors.New("not yet")
+	var order []any
+	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"__init_f": func(args ...any) (any, error) {
+			if calls++; fails != nil {
+				return nil, fails
+			}
+			for _, x := range args[0].([]any) {
+				x := x.(*runtime.Tensor)
+				require.Zero(t, x.Data()%64, "aligned for generated code")
+				order = append(order, x.Shape())
+			}
+			return 0, nil
+		},
+		"f": func(args ...any) (any, error) { return "f", nil },
+		"g": func(args ...any) (any, error) { return "g", nil },
+	}}))
+	require.NoError(t, m.Import(uses))
+	before := runtime.Live().Tensors
+	require.Equal(t, "g", call(t, function(t, m, "g")))
+	require.Zero(t, calls, "what has no constants is not initialised")
+	require.Equal(t, before, runtime.Live().Tensors, "what is not used is not copied")
+	_, err = m.Function("f")
+	require.ErrorIs(t, err, fails)
+	fails = nil
+	require.Equal(t, "f", call(t, function(t, m, "f")))
+	require.Equal(t, "f", call(t, function(t, m, "f")))
+	require.Equal(t, 2, calls, "once it succeeded")
+	require.Equal(t, []any{[]int64{1, 3}, []int64{2}}, order)
+
+	var first uintptr
+	for _, name := range []string{"get_const_var_ndarray", "get_const_var_tensor"} {
+		all := call(t, function(t, m, name)).(runtime.Map)
+		require.Equal(t, "w", all[0].Key)
+		require.Equal(t, []float32{1, 2}, slice[float32](t, all[0].Value.(*runtime.Tensor)))
+		require.Equal(t, []int8{1, 2, 3}, slice[int8](t, all[1].Value.(*runtime.Tensor)))
+		if first == 0 {
+			first = all[0].Value.(*runtime.Tensor).Data()
+		}
+		require.Equal(t, first, all[0].Value.(*runtime.Tensor).Data(), "one copy for all")
+		closeValue(all)
+	}
+}
+
+func TestConstants_InitialisedOnceByMany(t *testing.T) {
+	noLeaks(t)
+	calls := 0
+	m := made(t)(runtime.NewConstants(someConstants()))
+	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"__init_f": func(args ...any) (any, error) { calls++; return nil, nil },
+		"f":        func(args ...any) (any, error) { return nil, nil }}}))
+	require.NoError(t, m.Import(uses))
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			if f, err := m.Function("f"); err == nil {
+				f.Close()
+			}
+		})
+	}
+	wait.Wait()
+	require.Equal(t, 1, calls)
+}
+
+func TestConstants_InitFunctionRefuses(t *testing.T) {
+	noLeaks(t)
+	m := made(t)(runtime.NewConstants(someConstants()))
+	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"__init_f": func(args ...any) (any, error) { return -1, nil }}}))
+	require.NoError(t, m.Import(uses))
+	_, err := m.Function("f")
+	requireError(t, err, runtime.ErrFailed, "__init_f returned -1")
+}
+
+// As C makes one, of tensors that it has.
+func TestConstants_Created(t *testing.T) {
+	noLeaks(t)
+	create := global(t, "ffi.Module.create.const_loader")
+	w, b := tensor(t, []float32{1, 2}), tensor(t, []int8{1, 2, 3}, 1, 3)
+	m := call(t, create, runtime.Map{{"w", w}, {"b", b}}, runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
+	defer m.Close()
+	require.Equal(t, must(someConstants().Encode()), must(m.SaveToBinary()))
+	for says, args := range map[string][]any{
+		"expected 2 argum":               {runtime.Map{}},
+		"argument 0: expected a map":     {1, runtime.Map{}},
+		"argument 1: expected a map":     {runtime.Map{{"w", w}}, 1},
+		"from names to tensors, got str": {runtime.Map{{"w", "w"}}, runtime.Map{}},
+		`wants constant "v"`:             {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{"v"}}}},
+		"key 0 is a int64":               {runtime.Map{{"w", w}}, runtime.Map{{1, []any{"v"}}}},
+		"item 0: expected a string":      {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{1}}}},
+	} {
+		_, err := create.Call(args...)
+		requireError(t, err, runtime.ErrInvalidArgument, says)
+	}
+}
+
+// The file is the blob of a const_loader over a source module as Apache TVM v0.27 packed it.
+func TestConstants_OfTVM(t *testing.T) {
+	noLeaks(t)
+	b, err := blob.Parse(readFile(t, "testdata/const_loader.blob"), blob.Modern, nil)
+	require.NoError(t, err)
+	require.Equal(t, "const_loader", b.Entries[0].Kind)
+	m := call(t, global(t, "ffi.Module.load_from_bytes.const_loader"), b.Entries[0].Payload).(*runtime.Module)
+	defer m.Close()
+	require.Equal(t, []string{"f"}, m.Functions())
+	w, i8 := tensor(t, []float32{1, 2}), tensor(t, []int8{1, 2, 3}, 1, 3)
+	made := call(t, global(t, "ffi.Module.create.const_loader"), runtime.Map{{"b", i8}, {"w", w}}, runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
+	defer made.Close()
+	require.Equal(t, b.Entries[0].Payload, must(made.SaveToBinary()))
+}
+
+func TestConstants_Bad(t *testing.T) {
+	noLeaks(t)
+	change := func(f func(c *blob.Constants)) *blob.Constants {
+		c := someConstants()
+		f(c)
+		return c
+	}
+	for says, c := range map[string]*blob.Constants{
+		"no constants":            nil,
+		"2 tensors for 1 names":   change(func(c *blob.Constants) { c.Names = c.Names[:1] }),
+		`constant "w" comes twic`: change(func(c *blob.Constants) { c.Names[1] = "w" }),
+		"empty name":              change(func(c *blob.Constants) { c.Names[1] = "" }),
+		`constant "w": 7 bytes`:   change(func(c *blob.Constants) { c.Tensors[0].Data = c.Tensors[0].Data[1:] }),
+		`wants constant "x"`:      change(func(c *blob.Constants) { c.Symbols[0].Names[0] = "x" }),
+		`symbol "f" comes twice`:  change(func(c *blob.Constants) { c.Symbols = append(c.Symbols, c.Symbols[0]) }),
+	} {
+		_, err := runtime.NewConstants(c)
+		requireError(t, err, runtime.ErrInvalidArgument, says)
+	}
+}

@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"slices"
+
+	"tvmgo/blob"
+)
+
+const cSourceKind = "c"
+
+// cFormats are the languages that sources are written in, which are also suffixes of files.
+var cFormats = []string{"c", "cc", "cpp", "cu"}
+
+// cSource is a module of source code that an exporter compiles into the library.
+type cSource struct {
+	ModuleBase
+	blob.CSource
+}
+
+// NewCSource makes a module of kind "c": source code in a format ("c", "cc", "cpp" or "cu"; "" means
+// c) that defines the functions and wants the constants of these names. Its functions can be called
+// once it is exported and loaded.
+func NewCSource(code, format string, functions, constants []string) (*Module, error) {
+	impl, err := newCSource(blob.CSource{Code: code, Format: format, Functions: slices.Clone(functions), Constants: slices.Clone(constants)})
+	if err != nil {
+		return nil, err
+	}
+	return newBuiltin(cSourceKind, impl)
+}
+
+func newCSource(s blob.CSource) (*cSource, error) {
+	const op = "make c module"
+	if s.Format == "" {
+		s.Format = cFormats[0]
+	}
+	if !slices.Contains(cFormats, s.Format) {
+		return nil, fail(op, ErrInvalidArgument, "format %q is none of c, cc, cpp and cu", s.Format)
+	}
+	if err := checkNames(op, "function", s.Functions); err != nil {
+		return nil, err
+	}
+	if err := checkNames(op, "constant", s.Constants); err != nil {
+		return nil, err
+	}
+	return &cSource{CSource: s}, nil
+}
+
+// loadCSource takes the payload as it is: other producers may use other formats.
+func loadCSource(p Payload) (ModuleImpl, error) {
+	s, err := blob.ParseCSource(p.Data)
+	if err != nil {
+		return nil, corrupt("load c", err)
+	}
+	return &cSource{CSource: *s}, nil
+}
+
+// createCSource is runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
+func createCSource(args []any) (ModuleImpl, error) {
+	const op = "runtime.CSourceModuleCreate"
+	if err := argumentCount(op, args, 2, 4); err != nil {
+		return nil, err
+	}
+	var s blob.CSource
+	var err error
+	if s.Code, err = textArgument(op, args, 0); err != nil {
+		return nil, err
+	}
+	if s.Format, err = textArgument(op, args, 1); err != nil {
+		return nil, err
+	}
+	if s.Functions, err = textsArgument(op, args, 2); err != nil {
+		return nil, err
+	}
+	if s.Constants, err = textsArgument(op, args, 3); err != nil {
+		return nil, err
+	}
+	return newCSource(s)
+}
+
+func loadCSourceFile(path, format string) (*Module, error) {
+	code, err := readModuleFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewCSource(string(code), format, nil, nil)
+}
+
+func (m *cSource) Functions() []string { return slices.Clone(m.CSource.Functions) }
+
+func (m *cSource) Function(name string) (*Function, error) {
+	switch name {
+	case "get_func_names":
+		return constantFunction(name, func() (any, error) { return anyList(m.CSource.Functions), nil })
+	case "get_const_vars":
+		return constantFunction(name, func() (any, error) { return anyList(m.Constants), nil })
+	case "get_symbol":
+		if len(m.CSource.Functions) > 0 {
+			return constantFunction(name, func() (any, error) { return m.CSource.Functions[0], nil })
+		}
+	}
+	if slices.Contains(m.CSource.Functions, name) {
+		return nil, notLinked(cSourceKind, name, "source code")
+	}
+	return nil, ErrNotFound
+}
+
+func (m *cSource) language() string {
+	if m.Format == "" {
+		return cFormats[0]
+	}
+	return m.Format
+}
+
+// GetSource returns the code, which has one form only.
+func (m *cSource) GetSource(format string) (string, error) {
+	if format != "" && format != m.language() && format != cSourceKind {
+		return "", fail("get source", ErrNotSupported, "the module is written in %q, not in %q", m.language(), format)
+	}
+	return m.Code, nil
+}
+
+func (m *cSource) SaveToBinary() ([]byte, error) { return m.Encode(), nil }
+
+func (m *cSource) WriteFormats() []string { return []string{m.language()} }
+
+func (m *cSource) SaveToFile(path, format string) error {
+	const op = "save module"
+	f := fileFormat(path, format)
+	if f != m.language() && !slices.Contains(cFormats, f) {
+		return wrongFormat(op, cSourceKind, path, f, m.WriteFormats())
+	}
+	return writeFiles(op, outFile{path, []byte(m.Code)})
+}

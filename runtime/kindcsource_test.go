@@ -1,0 +1,97 @@
+package runtime_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/runtime"
+)
+
+func cSource(t testing.TB, code, format string, functions, constants []string) *runtime.Module {
+	t.Helper()
+	m, err := runtime.NewCSource(code, format, functions, constants)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func staticLibrary(t testing.TB, object []byte, functions ...string) *runtime.Module {
+	t.Helper()
+	m, err := runtime.NewStaticLibrary(object, functions)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// texts calls a function that gives a list of strings.
+func texts(t testing.TB, m *runtime.Module, name string) (list []string) {
+	t.Helper()
+	for _, v := range call(t, function(t, m, name)).([]any) {
+		list = append(list, v.(string))
+	}
+	return list
+}
+
+func TestCSource(t *testing.T) {
+	noLeaks(t)
+	m := cSource(t, "int add;", "", []string{"add", "sub"}, []string{"w"})
+	require.Equal(t, "c", m.Kind())
+	require.Equal(t, runtime.Serializable|runtime.Exportable, m.Properties())
+	require.Equal(t, []string{"add", "sub"}, m.Functions())
+	require.Equal(t, []string{"add", "sub"}, texts(t, m, "get_func_names"))
+	require.Equal(t, []string{"w"}, texts(t, m, "get_const_vars"))
+	require.Equal(t, "add", call(t, function(t, m, "get_symbol")))
+	source, err := m.GetSource("")
+	require.NoError(t, err)
+	require.Equal(t, "int add;", source)
+	_, err = m.GetSource("ptx")
+	requireError(t, err, runtime.ErrNotSupported, `written in "c", not in "ptx"`)
+	_, err = m.Function("add")
+	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
+	_, err = m.Function("ad")
+	requireError(t, err, runtime.ErrNotFound, `did you mean "add"`)
+
+	want := (&blob.CSource{Code: "int add;", Format: "c", Functions: []string{"add", "sub"}, Constants: []string{"w"}}).Encode()
+	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
+		got, err := m.SaveToBinaryFor(layout)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err = m.SaveToBinaryFor(9)
+	requireError(t, err, runtime.ErrInvalidArgument, "layout(9)")
+	got, err := m.SaveToBinary()
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	dir := t.TempDir()
+	require.NoError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""))
+	require.Equal(t, "int add;", string(readFile(t, filepath.Join(dir, "m.c"))))
+	back := load(t, filepath.Join(dir, "m.c"))
+	require.Equal(t, "c", back.Kind())
+}
+
+func TestStaticLibrary(t *testing.T) {
+	noLeaks(t)
+	m := staticLibrary(t, []byte("\x7fELF object"), "add")
+	require.Equal(t, "static_library", m.Kind())
+	require.Equal(t, runtime.Serializable|runtime.Exportable, m.Properties())
+	require.Equal(t, []string{"add"}, texts(t, m, "get_func_names"))
+	_, err := m.GetSource("")
+	requireError(t, err, runtime.ErrNotSupported, "no source")
+	_, err = m.Function("add")
+	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
+	got, err := m.SaveToBinaryFor(blob.Modern)
+	require.NoError(t, err)
+	require.Equal(t, (&blob.StaticLibrary{Object: []byte("\x7fELF object"), Functions: []string{"add"}}).Encode(), got)
+
+	path := filepath.Join(t.TempDir(), "m.o")
+	require.NoError(t, m.SaveToFile(path, ""))
+	require.Equal(t, "\x7fELF object", string(readFile(t, path)))
+	require.Equal(t, "static_library", load(t, path).Kind())
+	linked := call(t, global(t, "runtime.ModuleLoadStaticLibrary"), path, []any{"add"}).(*runtime.Module)
+	defer linked.Close()
+	require.Equal(t, []string{"add"}, linked.Functions())
+}

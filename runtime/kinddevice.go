@@ -1,0 +1,303 @@
+package runtime
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tvmgo/blob"
+)
+
+// deviceKinds are the kinds whose payload is a blob.DeviceModule.
+var deviceKinds = []string{"cuda", "opencl", "hip", "rocm", "hsaco"}
+
+const vulkanKind = "vulkan"
+
+// saved is a payload as it came from a file, of which nothing is lost on the way back.
+type saved struct {
+	data   []byte
+	layout blob.Layout
+}
+
+func savedFrom(p Payload) saved {
+	s := saved{p.Data, blob.Modern}
+	if p.Legacy {
+		s.layout = blob.Legacy
+	}
+	return s
+}
+
+// deviceCode is what the modules of device kinds share while no device is there to run them.
+type deviceCode struct {
+	ModuleBase
+	kind      string
+	functions []blob.Function
+	saved     saved
+}
+
+func (m *deviceCode) Functions() []string {
+	names := make([]string, len(m.functions))
+	for i, f := range m.functions {
+		names[i] = f.Key
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (m *deviceCode) Function(name string) (*Function, error) {
+	if !slices.ContainsFunc(m.functions, func(f blob.Function) bool { return f.Key == name }) {
+		return nil, ErrNotFound
+	}
+	cure := "register the kind with runtime.RegisterModuleKind"
+	if path := blob.LoaderImport(m.kind); path != "" {
+		cure = "import " + path + ", or use a libtvmgo that was built with it"
+	}
+	return nil, fail("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s", name, m.kind, cure)
+}
+
+// deviceSource is a module of kind cuda, opencl and their relatives.
+type deviceSource struct {
+	deviceCode
+	module *blob.DeviceModule
+}
+
+// NewDeviceSource makes a module of a device kind ("cuda", "opencl", "hip", "rocm" or "hsaco") that is
+// data to be saved or exported: its kernels run once it is loaded where the device is enabled. m is
+// kept and not to be changed.
+func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
+	const op = "make device module"
+	if !slices.Contains(deviceKinds, kind) {
+		return nil, fail(op, ErrInvalidArgument, "kind %q is none of %s", kind, strings.Join(deviceKinds, ", "))
+	}
+	if m == nil || m.Format == "" || len(m.Data) == 0 {
+		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs a format and code", kind)
+	}
+	if _, err := (&blob.DeviceModule{Format: m.Format, Functions: m.Functions}).Encode(blob.Modern); err != nil {
+		return nil, invalid(op, err)
+	}
+	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions}, m})
+}
+
+func loadDeviceSource(p Payload) (ModuleImpl, error) {
+	layout := savedFrom(p).layout
+	m, err := blob.ParseDeviceModule(p.Data, layout)
+	if err != nil {
+		return nil, corrupt("load "+p.Kind, err)
+	}
+	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
+}
+
+// textFormats are the formats of device code that is text.
+var textFormats = []string{"ptx", "cuda", "cu", "cl", "hip"}
+
+// GetSource returns device code that is text.
+func (m *deviceSource) GetSource(format string) (string, error) {
+	const op = "get source"
+	if !slices.Contains(textFormats, m.module.Format) {
+		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind, m.module.Format)
+	}
+	if format != "" && format != m.module.Format && format != m.suffix() {
+		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, not %s", m.kind, m.module.Format, format)
+	}
+	return string(m.module.Data), nil
+}
+
+func (m *deviceSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+func (m *deviceSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if m.saved.data != nil && m.saved.layout == layout {
+		return m.saved.data, nil
+	}
+	data, err := m.module.Encode(layout)
+	return data, invalid("save module", err)
+}
+
+// suffix is that of the module's files.
+func (m *deviceSource) suffix() string {
+	if m.module.Format == "cuda" {
+		return "cu"
+	}
+	return m.module.Format
+}
+
+func (m *deviceSource) WriteFormats() []string { return []string{m.suffix()} }
+
+// SaveToFile writes the code, and beside it the description of its kernels.
+func (m *deviceSource) SaveToFile(path, format string) error {
+	const op = "save module"
+	if f := fileFormat(path, format); f != m.suffix() && f != m.module.Format {
+		return wrongFormat(op, m.kind, path, f, m.WriteFormats())
+	}
+	return m.writeWithMeta(op, path, m.module.Data)
+}
+
+func (m *deviceCode) writeWithMeta(op, path string, code []byte) error {
+	meta, err := blob.EncodeMetaJSON(m.functions)
+	if err != nil {
+		return invalid(op, err)
+	}
+	return writeFiles(op, outFile{path, code}, outFile{metaPath(path), meta})
+}
+
+// metaPath is where the description of a device file's kernels lies.
+func metaPath(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + ".tvm_meta.json"
+}
+
+// readMeta reads the description of the kernels of a device file.
+func readMeta(path string) ([]blob.Function, error) {
+	data, err := readModuleFile(metaPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fail("load "+path, ErrNotFound, "%s is missing: it describes the kernels, and is written together with %s",
+			metaPath(path), filepath.Base(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta, err := blob.ParseMetaJSON(data)
+	if err != nil {
+		return nil, &Error{Op: "load " + metaPath(path), Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+	}
+	return meta.Functions, nil
+}
+
+// loadDeviceFile returns the loader of files with the code of a kind.
+func loadDeviceFile(kind string) func(path, format string) (*Module, error) {
+	return func(path, format string) (*Module, error) {
+		code, err := readModuleFile(path)
+		if err != nil {
+			return nil, err
+		}
+		functions, err := readMeta(path)
+		if err != nil {
+			return nil, err
+		}
+		if format == "cu" {
+			format = "cuda"
+		}
+		m := &blob.DeviceModule{Format: format, Functions: functions, Data: code}
+		return running(kind, m.Encode, func() (*Module, error) { return NewDeviceSource(kind, m) })
+	}
+}
+
+// loadCUFile takes a file of CUDA source for a device module where its kernels are described, else for
+// source to be compiled into a library.
+func loadCUFile(path, format string) (*Module, error) {
+	if _, err := readModuleFile(metaPath(path)); errors.Is(err, fs.ErrNotExist) {
+		return loadCSourceFile(path, format)
+	}
+	return loadDeviceFile("cuda")(path, format)
+}
+
+// running makes a module by the loader that was registered for its kind, which can run it, or else as
+// data.
+func running(kind string, encode func(blob.Layout) ([]byte, error), asData func() (*Module, error)) (*Module, error) {
+	const op = "load module"
+	if isBuiltin(modernLoader + kind) {
+		return asData()
+	}
+	loader, err := Global(modernLoader + kind)
+	if err != nil {
+		return nil, err
+	}
+	defer loader.Close()
+	payload, err := encode(blob.Modern)
+	if err != nil {
+		return nil, invalid(op, err)
+	}
+	v, err := loader.Call(payload)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(*Module)
+	if !ok {
+		closeAll([]any{v})
+		return nil, fail(op, ErrFailed, "the loader of module kind %q returned no module", kind)
+	}
+	return m, nil
+}
+
+// vulkanSource is a module of kind vulkan.
+type vulkanSource struct {
+	deviceCode
+	module *blob.VulkanModule
+}
+
+// NewVulkanSource makes a module of kind "vulkan" that is data to be saved or exported, as
+// NewDeviceSource does. Every function needs a shader of its key.
+func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
+	const op = "make device module"
+	if m == nil || len(m.Shaders) == 0 {
+		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs shaders", vulkanKind)
+	}
+	own := *m
+	if own.Format == "" {
+		own.Format = vulkanKind
+	}
+	for _, f := range own.Functions {
+		if _, ok := own.Shader(f.Key); !ok {
+			return nil, fail(op, ErrInvalidArgument, "function %q has no shader of this key", f.Key)
+		}
+	}
+	if _, err := own.Encode(blob.Modern); err != nil {
+		return nil, invalid(op, err)
+	}
+	return newBuiltin(vulkanKind, &vulkanSource{deviceCode{kind: vulkanKind, functions: own.Functions}, &own})
+}
+
+func loadVulkanSource(p Payload) (ModuleImpl, error) {
+	m, err := blob.ParseVulkanModule(p.Data, savedFrom(p).layout)
+	if err != nil {
+		return nil, corrupt("load "+p.Kind, err)
+	}
+	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
+}
+
+func loadVulkanFile(path, format string) (*Module, error) {
+	data, err := readModuleFile(path)
+	if err != nil {
+		return nil, err
+	}
+	shaders, err := blob.ParseVulkanFile(data)
+	if err != nil {
+		return nil, corrupt("load "+path, err)
+	}
+	functions, err := readMeta(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &blob.VulkanModule{Format: vulkanKind, Functions: functions, Shaders: shaders}
+	return running(vulkanKind, m.Encode, func() (*Module, error) { return NewVulkanSource(m) })
+}
+
+// GetSource fails: shaders are saved without their source.
+func (m *vulkanSource) GetSource(format string) (string, error) {
+	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text", vulkanKind)
+}
+
+func (m *vulkanSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+func (m *vulkanSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if m.saved.data != nil && m.saved.layout == layout {
+		return m.saved.data, nil
+	}
+	data, err := m.module.Encode(layout)
+	return data, invalid("save module", err)
+}
+
+func (m *vulkanSource) WriteFormats() []string { return []string{vulkanKind} }
+
+// SaveToFile writes the shaders, and beside them the description of the kernels.
+func (m *vulkanSource) SaveToFile(path, format string) error {
+	const op = "save module"
+	if f := fileFormat(path, format); f != vulkanKind {
+		return wrongFormat(op, vulkanKind, path, f, m.WriteFormats())
+	}
+	data, err := blob.EncodeVulkanFile(m.module.Shaders)
+	if err != nil {
+		return invalid(op, err)
+	}
+	return m.writeWithMeta(op, path, data)
+}

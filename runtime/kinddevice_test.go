@@ -1,0 +1,399 @@
+package runtime_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// made closes a new module at the end of a test.
+func made(t testing.TB) func(m *runtime.Module, err error) *runtime.Module {
+	return func(m *runtime.Module, err error) *runtime.Module {
+		t.Helper()
+		require.NoError(t, err)
+		t.Cleanup(func() { m.Close() })
+		return m
+	}
+}
+
+func imports(t testing.TB, m *runtime.Module) []*runtime.Module {
+	t.Helper()
+	deps, err := m.Imports()
+	require.NoError(t, err)
+	for _, d := range deps {
+		t.Cleanup(func() { d.Close() })
+	}
+	return deps
+}
+
+// blobOf is the blob of an artifact as it stands in the file.
+func blobOf(t testing.TB, file string) *blob.Blob {
+	t.Helper()
+	layout, mark := blob.Modern, blob.ModernSymbol
+	if strings.HasPrefix(file, "classic/") {
+		layout, mark = blob.Legacy, blob.LegacySymbol
+	}
+	b, err := blob.Parse(symbolBytes(t, artifacts+file, mark), layout, nil)
+	require.NoError(t, err)
+	return b
+}
+
+var gpuFiles = []struct{ file, kind, format string }{
+	{"modern/gpu_opencl.so", "opencl", "cl"},
+	{"modern/gpu_cuda.so", "cuda", "cubin"},
+	{"modern/gpu_cuda_ptx.so", "cuda", "ptx"},
+	{"modern/gpu_cuda_src.so", "cuda", "cuda"},
+	{"classic/gpu_opencl.so", "opencl", "cl"},
+	{"classic/gpu_cuda.so", "cuda", "ptx"},
+}
+
+// What TVM exported comes back byte for byte, in its own layout and, by way of the other one, as it was.
+func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
+	for _, c := range gpuFiles {
+		t.Run(c.file, func(t *testing.T) {
+			noLeaks(t)
+			b := blobOf(t, c.file)
+			m := imports(t, load(t, artifacts+c.file))[0]
+			require.Equal(t, c.kind, m.Kind())
+			require.Equal(t, runtime.Serializable, m.Properties())
+			require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
+			got, err := m.SaveToBinaryFor(b.Layout)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(b.Entries[1].Payload, got))
+
+			parsed, err := blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout)
+			require.NoError(t, err)
+			require.Equal(t, c.format, parsed.Format)
+			// Made from its parts, and by way of the other layout. Functions of v0.17 had no names but their keys.
+			got = must(made(t)(runtime.NewDeviceSource(c.kind, parsed)).SaveToBinaryFor(b.Layout))
+			moved, err := blob.ParseDeviceModule(must(m.SaveToBinaryFor(blob.Modern-b.Layout)), blob.Modern-b.Layout)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(got, must(moved.Encode(b.Layout))))
+			if b.Layout == blob.Modern {
+				require.True(t, bytes.Equal(b.Entries[1].Payload, got))
+			} else {
+				require.Equal(t, parsed, must(blob.ParseDeviceModule(got, b.Layout)))
+			}
+
+			modern, err := m.SaveToBinary()
+			require.NoError(t, err)
+			want, err := parsed.Encode(blob.Modern)
+			require.NoError(t, err)
+			require.Equal(t, want, modern)
+		})
+	}
+}
+
+func TestDeviceSource_Files(t *testing.T) {
+	for _, c := range gpuFiles {
+		t.Run(c.file, func(t *testing.T) {
+			noLeaks(t)
+			m := imports(t, load(t, artifacts+c.file))[0]
+			suffix := strings.Replace(c.format, "cuda", "cu", 1)
+			path := filepath.Join(t.TempDir(), "k.v1."+suffix)
+			require.NoError(t, m.SaveToFile(path, ""))
+			require.FileExists(t, filepath.Join(filepath.Dir(path), "k.v1.tvm_meta.json"))
+			back := load(t, path)
+			require.Equal(t, c.kind, back.Kind())
+			want, err := m.SaveToBinaryFor(blob.Legacy)
+			require.NoError(t, err)
+			got, err := back.SaveToBinaryFor(blob.Legacy)
+			require.NoError(t, err)
+			wanted, err := blob.ParseDeviceModule(want, blob.Legacy)
+			require.NoError(t, err)
+			read, err := blob.ParseDeviceModule(got, blob.Legacy)
+			require.NoError(t, err)
+			require.Equal(t, wanted, read)
+
+			source, err := m.GetSource("")
+			if c.format == "cubin" {
+				requireError(t, err, runtime.ErrNotSupported, "cubin, which is no text")
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, string(wanted.Data), source)
+				_, err = m.GetSource("metal")
+				requireError(t, err, runtime.ErrNotSupported, "not metal")
+			}
+			require.Equal(t, []any{suffix}, call(t, global(t, "ffi.ModuleGetWriteFormats"), m))
+
+			err = m.SaveToFile(filepath.Join(t.TempDir(), "k.so"), "")
+			requireError(t, err, runtime.ErrNotSupported, "k.so", `"so"`, "written as ."+suffix)
+			err = m.SaveToFile(filepath.Join(t.TempDir(), "k"), "")
+			requireError(t, err, runtime.ErrNotSupported, "no suffix and no format given")
+		})
+	}
+}
+
+// The files that TVM v0.17 wrote hold what its blob holds.
+func TestDeviceSource_FilesOfTVM(t *testing.T) {
+	for file, kind := range map[string]string{"gpu_cuda_dev.ptx": "cuda", "gpu_opencl_dev.cl": "opencl"} {
+		noLeaks(t)
+		m := load(t, artifacts+"classic/"+file)
+		require.Equal(t, kind, m.Kind())
+		require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
+		source, err := m.GetSource("")
+		require.NoError(t, err)
+		require.Equal(t, string(readFile(t, artifacts+"classic/"+file)), source)
+		_, err = m.Function("vadd_kernel")
+		requireError(t, err, runtime.ErrDeviceUnavailable, "import tvmgo/runtime/"+kind)
+	}
+}
+
+func TestDeviceSource_FileWithoutMeta(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "k.ptx")
+	writeFile(t, path, []byte("//"))
+	_, err := runtime.Load(ctx, path)
+	requireError(t, err, runtime.ErrNotFound, "k.tvm_meta.json is missing")
+	writeFile(t, filepath.Join(dir, "k.tvm_meta.json"), []byte(`{"func_info":[]}`))
+	_, err = runtime.Load(ctx, path)
+	requireError(t, err, runtime.ErrCorruptModule, "k.tvm_meta.json", "func_info")
+	_, err = runtime.Load(ctx, filepath.Join(dir, "none.ptx"))
+	requireError(t, err, runtime.ErrNotFound, "none.ptx")
+
+	// Without a description, CUDA source is source to compile.
+	writeFile(t, filepath.Join(dir, "s.cu"), []byte("__global__"))
+	require.Equal(t, "c", load(t, filepath.Join(dir, "s.cu")).Kind())
+	writeFile(t, filepath.Join(dir, "s.tvm_meta.json"), []byte(`{"func_info":{}}`))
+	require.Equal(t, "cuda", load(t, filepath.Join(dir, "s.cu")).Kind())
+}
+
+func TestDeviceSource_Bad(t *testing.T) {
+	noLeaks(t)
+	good := blob.DeviceModule{Format: "ptx", Functions: []blob.Function{{Key: "k"}}, Data: []byte("//")}
+	twice := good
+	twice.Functions = []blob.Function{{Key: "k"}, {Key: "k"}}
+	for _, c := range []struct {
+		kind string
+		m    *blob.DeviceModule
+		says string
+	}{
+		{"npu", &good, `"npu" is none of cuda, opencl`},
+		{"vulkan", &good, `"vulkan" is none of`},
+		{"cuda", nil, "needs a format and code"},
+		{"cuda", &blob.DeviceModule{Format: "ptx"}, "needs a format and code"},
+		{"cuda", &blob.DeviceModule{Data: good.Data}, "needs a format and code"},
+		{"cuda", &twice, `"k" comes twice`},
+	} {
+		_, err := runtime.NewDeviceSource(c.kind, c.m)
+		requireError(t, err, runtime.ErrInvalidArgument, c.says)
+	}
+	tagged := good
+	tagged.Functions = []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
+		ArgTypes: []dlpack.DataType{dlpack.Int32}, ArgExtraTags: []int32{blob.ExtraTagTensorMap}}}}
+	m := made(t)(runtime.NewDeviceSource("cuda", &tagged))
+	_, err := m.SaveToBinaryFor(blob.Legacy)
+	requireError(t, err, runtime.ErrInvalidArgument, "no place")
+}
+
+var vulkan = blob.VulkanModule{Functions: []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
+	ArgTypes: []dlpack.DataType{dlpack.Int32}, LaunchParamTags: []string{"blockIdx.x"}}}},
+	Shaders: []blob.Shader{{Key: "k", Flag: blob.ShaderUniformScalars, Code: []byte("\x03\x02\x23\x07word")}}}
+
+func TestVulkanSource(t *testing.T) {
+	noLeaks(t)
+	m := made(t)(runtime.NewVulkanSource(&vulkan))
+	require.Equal(t, "vulkan", m.Kind())
+	_, err := m.Function("k")
+	requireError(t, err, runtime.ErrDeviceUnavailable, "import tvmgo/runtime/vulkan")
+	_, err = m.GetSource("")
+	requireError(t, err, runtime.ErrNotSupported, "SPIR-V")
+	path := filepath.Join(t.TempDir(), "k.vulkan")
+	require.NoError(t, m.SaveToFile(path, ""))
+	requireError(t, m.SaveToFile(path, "spv"), runtime.ErrNotSupported, "written as .vulkan")
+	back := load(t, path)
+	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
+		want, err := m.SaveToBinaryFor(layout)
+		require.NoError(t, err)
+		got, err := back.SaveToBinaryFor(layout)
+		require.NoError(t, err)
+		require.Equal(t, want, got, layout)
+	}
+	for says, bad := range map[string]*blob.VulkanModule{
+		"needs shaders":     nil,
+		"has no shader":     {Functions: []blob.Function{{Key: "j"}}, Shaders: vulkan.Shaders},
+		"whole 32-bit word": {Shaders: []blob.Shader{{Key: "k", Code: []byte("abc")}}},
+	} {
+		_, err := runtime.NewVulkanSource(bad)
+		requireError(t, err, runtime.ErrInvalidArgument, says)
+	}
+}
+
+// Modern payloads of before v0.24 have no lengths before shaders: they go back as they came.
+func TestVulkanSource_OlderModernForm(t *testing.T) {
+	noLeaks(t)
+	old, err := (&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions, Shaders: vulkan.Shaders}).Encode(blob.LegacyFFI)
+	require.NoError(t, err)
+	root := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"vulkan", old}}, [][]int{{1}, nil})))
+	m := imports(t, root)[0]
+	got, err := m.SaveToBinaryFor(blob.Modern)
+	require.NoError(t, err)
+	require.Equal(t, old, got)
+}
+
+func TestOpaque(t *testing.T) {
+	noLeaks(t)
+	m := made(t)(runtime.NewOpaque("webgpu", []byte("payload")))
+	require.Equal(t, "webgpu", m.Kind())
+	require.Equal(t, runtime.Serializable, m.Properties())
+	got, err := m.SaveToBinaryFor(blob.Modern)
+	require.NoError(t, err)
+	require.Equal(t, "payload", string(got))
+	_, err = m.SaveToBinaryFor(blob.Legacy)
+	requireError(t, err, runtime.ErrNotSupported, "modern", "legacy")
+	_, err = m.GetSource("")
+	requireError(t, err, runtime.ErrNotSupported)
+	requireError(t, m.SaveToFile("x.webgpu", ""), runtime.ErrNotSupported)
+	_, err = m.Function("k")
+	requireError(t, err, runtime.ErrNotFound)
+
+	var same blob.Writer // a format that is one in all layouts
+	same.Str("symbol")
+	same.Str("{}")
+	same.Strs([]string{"w"})
+	json := made(t)(runtime.NewOpaque("dnnl_json", same.Data()))
+	got, err = json.SaveToBinaryFor(blob.Legacy)
+	require.NoError(t, err)
+	require.Equal(t, same.Data(), got)
+
+	for kind, says := range map[string]string{"c": "NewCSource", "static_library": "NewStaticLibrary", "cuda": "NewDeviceSource", "vulkan": "NewVulkanSource",
+		"const_loader": "NewConstants", "library": "Load", "_lib": "another meaning", "_import_tree": "another meaning", "": "needed", "a\x00b": "zero byte"} {
+		_, err := runtime.NewOpaque(kind, nil)
+		requireError(t, err, runtime.ErrInvalidArgument, says)
+	}
+}
+
+// A library with all the kinds in it loads, and gives back the bytes of each.
+func TestKinds_InOneLibrary(t *testing.T) {
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			noLeaks(t)
+			layout := blob.Modern
+			if l.name == "legacy" {
+				layout = blob.Legacy
+			}
+			mods := []*runtime.Module{
+				cSource(t, "int f;", "cc", []string{"f"}, []string{"w"}),
+				staticLibrary(t, []byte("object"), "g"),
+				made(t)(runtime.NewVulkanSource(&vulkan)),
+				made(t)(runtime.NewConstants(someConstants())),
+			}
+			for _, kind := range []string{"cuda", "opencl", "hip", "rocm", "hsaco"} {
+				mods = append(mods, made(t)(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: "ptx", Functions: vulkan.Functions, Data: []byte("//" + kind)})))
+			}
+			entries, children := []entry{lib()}, [][]int{nil}
+			for i, m := range mods {
+				payload, err := m.SaveToBinaryFor(layout)
+				require.NoError(t, err)
+				entries = append(entries, entry{m.Kind(), payload})
+				children[0] = append(children[0], i+1)
+				children = append(children, nil)
+			}
+			metal := (&bytesOut{})
+			metal.bytes([]byte("0.2.0"))
+			metal.u64(0, 0)
+			metal.bytes([]byte("metal"))
+			entries = append(entries, entry{"metal", *metal})
+			children[0] = append(children[0], len(children))
+			children = append(children, nil)
+			if layout == blob.Modern {
+				for _, kind := range []string{"webgpu", "hexagon"} {
+					entries = append(entries, entry{kind, []byte("of " + kind)})
+					children[0] = append(children[0], len(children))
+					children = append(children, nil)
+				}
+			}
+			root := loadBytes(t, withBlob(t, l.source, l.tree(entries, children)))
+			deps := imports(t, root)
+			require.Len(t, deps, len(entries)-1)
+			for i, m := range deps {
+				require.Equal(t, entries[i+1].kind, m.Kind())
+				got, err := m.SaveToBinaryFor(layout)
+				require.NoError(t, err, m.Kind())
+				require.Equal(t, entries[i+1].payload, got, m.Kind())
+			}
+			require.Equal(t, "int f;", must(deps[0].GetSource("")))
+			require.Equal(t, []string{"g"}, deps[1].Functions())
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// What is registered for a kind takes the place of the data, in files, libraries and from C; once.
+func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
+	noLeaks(t)
+	t.Cleanup(func() { runtime.RestoreKind("cuda") })
+	var got runtime.Payload
+	kind := runtime.ModuleKind{Name: "cuda", Properties: runtime.Serializable | runtime.Runnable,
+		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+			got = p
+			return &goModule{functions: map[string]runtime.PackedFunc{"vadd_kernel": func(args ...any) (any, error) { return "ran", nil }}}, nil
+		}}
+	require.NoError(t, runtime.RegisterModuleKind(kind))
+	err := runtime.RegisterModuleKind(kind)
+	require.ErrorContains(t, err, "taken already")
+	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
+		require.Equal(t, "ran", call(t, function(t, load(t, artifacts+file), "vadd_kernel")), file)
+		require.Equal(t, file == "classic/gpu_cuda.so", got.Legacy)
+	}
+	require.True(t, runtime.RemoveGlobal("ffi.Module.load_from_bytes.cuda"))
+	require.True(t, runtime.RemoveGlobal("runtime.module.loadbinary_cuda"))
+	require.NoError(t, runtime.RegisterModuleKind(kind), "a kind that was given up is free")
+
+	// One half taken by somebody else: nothing changes.
+	runtime.RestoreKind("opencl")
+	t.Cleanup(func() { runtime.RestoreKind("opencl") })
+	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl", goFunction(t, func(args ...any) (any, error) { return nil, nil }), true))
+	kind.Name = "opencl"
+	require.ErrorContains(t, runtime.RegisterModuleKind(kind), "taken already")
+	require.Equal(t, "opencl", imports(t, load(t, artifacts+"modern/gpu_opencl.so"))[0].Kind())
+	_, err = load(t, artifacts+"modern/gpu_opencl.so").Function("vadd_kernel")
+	requireError(t, err, runtime.ErrDeviceUnavailable)
+}
+
+// Code that is loaded by a damaged payload is refused as that; nothing stays behind.
+func TestKinds_DamagedPayload(t *testing.T) {
+	noLeaks(t)
+	payloads := map[string][]byte{
+		"c":              must(cSource(t, "int f;", "", []string{"f"}, nil).SaveToBinary()),
+		"static_library": must(staticLibrary(t, []byte("object"), "g").SaveToBinary()),
+		"vulkan":         must(made(t)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
+		"const_loader":   must(made(t)(runtime.NewConstants(someConstants())).SaveToBinary()),
+		"cuda":           must(imports(t, load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary()),
+	}
+	for kind, payload := range payloads {
+		f := global(t, "ffi.Module.load_from_bytes."+kind)
+		call(t, f, payload).(*runtime.Module).Close()
+		for n := 0; n < len(payload); n += 1 + len(payload)/200 {
+			_, err := f.Call(payload[:n])
+			requireError(t, err, runtime.ErrCorruptModule, kind)
+		}
+		_, err := f.Call(append(payload[:len(payload):len(payload)], 0))
+		requireError(t, err, runtime.ErrCorruptModule, kind)
+		_, err = f.Call(payload, 1)
+		requireError(t, err, runtime.ErrInvalidArgument)
+	}
+}
+
+func symbolBytes(t testing.TB, path, symbol string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	return elfSymbol(t, f, symbol)
+}

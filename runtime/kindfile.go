@@ -1,0 +1,131 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// fileFormat is the format in which a file is to be written: as given, else by the path's suffix.
+func fileFormat(path, format string) string {
+	if format != "" {
+		return format
+	}
+	return strings.TrimPrefix(filepath.Ext(path), ".")
+}
+
+// wrongFormat is the error of SaveToFile for a format that the kind does not write.
+func wrongFormat(op, kind, path, format string, formats []string) error {
+	how := fmt.Sprintf("format %q", format)
+	if format == "" {
+		how = "no suffix and no format given"
+	}
+	return fail(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind, strings.Join(formats, ", ."))
+}
+
+// outFile is a file to write.
+type outFile struct {
+	path string
+	data []byte
+}
+
+// writeFiles writes all files, or none: each goes under another name beside its place first. What is
+// no regular file, such as a pipe, is written as it stands.
+func writeFiles(op string, files ...outFile) (err error) {
+	var written []struct{ from, to string }
+	defer func() {
+		for _, w := range written {
+			os.Remove(w.from) // gone when it was renamed
+		}
+		var own *Error
+		if err != nil && !errors.As(err, &own) {
+			err = fileError(op, err)
+		}
+	}()
+	for _, f := range files {
+		path := f.path
+		if path == "" {
+			return fail(op, ErrInvalidArgument, "the path is empty")
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		mode := fs.FileMode(0o666)
+		if info, err := os.Stat(path); err == nil {
+			if !info.Mode().IsRegular() {
+				if err := writeOver(path, f.data); err != nil {
+					return err
+				}
+				continue
+			}
+			mode = info.Mode().Perm()
+		}
+		temporary, err := writeBeside(path, f.data, mode)
+		if err != nil {
+			return err
+		}
+		written = append(written, struct{ from, to string }{temporary, path})
+	}
+	for _, w := range written {
+		if err := os.Rename(w.from, w.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeOver(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// writeBeside writes a new file in the folder of path and returns its name.
+func writeBeside(path string, data []byte, mode fs.FileMode) (string, error) {
+	for try := 0; ; try++ {
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".tvmgo-%d-%d.part", os.Getpid(), try))
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", &fs.PathError{Op: "write", Path: path, Err: errors.Unwrap(err)}
+		}
+		_, err = f.Write(data)
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(name)
+			return "", fmt.Errorf("write %s: %w", path, err)
+		}
+		return name, nil
+	}
+}
+
+// fileError says what the system refused and what to do.
+func fileError(op string, err error) error {
+	kind, way := ErrFailed, ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kind, way = ErrNotFound, ": is the folder there?"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		way = ": give a folder that this program may write to"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		way = ": free some space or give another folder"
+	}
+	return &Error{Op: op, Kind: kind, Code: codeOf(kind), Message: err.Error() + way, Err: err}
+}
+
+// readModuleFile reads a file for a loader.
+func readModuleFile(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fileError("load "+path, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,78 @@
+package runtime_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/runtime"
+)
+
+func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
+	noLeaks(t)
+	path := filepath.Join(t.TempDir(), "m.so")
+	writeFile(t, path, readFile(t, multiC))
+	for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
+		m := load(t, path, opts...)
+		got, err := m.SaveToBinary()
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(readFile(t, multiC), got))
+		got, err = m.SaveToBinaryFor(blob.Modern)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(readFile(t, multiC), got))
+		_, err = m.SaveToBinaryFor(blob.Legacy)
+		requireError(t, err, runtime.ErrNotSupported, "use the modern layout")
+		require.NoError(t, m.Close())
+	}
+	m := load(t, path)
+	require.NoError(t, os.Rename(path, path+".old"))
+	_, err := m.SaveToBinary()
+	requireError(t, err, runtime.ErrNotFound, "m.so", "No such file")
+	writeFile(t, path, readFile(t, multiC))
+	_, err = m.SaveToBinary()
+	requireError(t, err, runtime.ErrFailed, "m.so", "was changed since", "load it again")
+
+	inMemory := loadBytes(t, readFile(t, multiC))
+	_, err = inMemory.SaveToBinary()
+	requireError(t, err, runtime.ErrNotSupported, "loaded from memory", "load it from a file")
+}
+
+// A library that carries another library: that one keeps its own functions, and imports what the tree
+// says rather than what its own blob says.
+func TestLibrary_InsideOfALibrary(t *testing.T) {
+	noLeaks(t)
+	namedKind(t, nil)
+	inner := withBlob(t, probeSource, modernTree([]entry{of("root of its own"), lib()}, [][]int{{1}, nil}))
+	f := global(t, "ffi.Module.load_from_bytes.library")
+	m := call(t, f, inner).(*runtime.Module)
+	defer m.Close()
+	require.Equal(t, "library", m.Kind())
+	require.Empty(t, imports(t, m))
+	require.Equal(t, int64(3), call(t, function(t, m, "echo"), 3))
+
+	require.NoError(t, m.Import(made(t)(runtime.NewModule("given", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"who": func(args ...any) (any, error) { return "given", nil }}}))))
+	require.Equal(t, "given", call(t, function(t, m, "env"), "who"), "its code finds what it imports")
+
+	plain := readFile(t, multiC)
+	outer := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"library", plain}, of("a")}, [][]int{{1}, {2}, nil})))
+	dep := imports(t, outer)[0]
+	require.Equal(t, "library", dep.Kind())
+	require.Equal(t, []string{"a"}, names(t, dep))
+	requireAddone(t, outer)
+}
+
+func TestLibrary_FromBytesRefused(t *testing.T) {
+	noLeaks(t)
+	f := global(t, "ffi.Module.load_from_bytes.library")
+	for _, bad := range [][]byte{nil, []byte("text"), readFile(t, multiC)[:1000]} {
+		_, err := f.Call(bad)
+		requireError(t, err, runtime.ErrCorruptModule, "a library inside of a file")
+	}
+	_, err := f.Call(1)
+	requireError(t, err, runtime.ErrInvalidArgument, "must be str")
+}

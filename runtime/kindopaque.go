@@ -1,0 +1,83 @@
+package runtime
+
+import (
+	"tvmgo/blob"
+)
+
+// opaqueKinds are kinds of which this package reads nothing but passes all on.
+var opaqueKinds = []string{"metal", "webgpu", "hexagon"}
+
+// opaque is a module whose payload is passed through untouched.
+type opaque struct {
+	ModuleBase
+	kind  string
+	saved saved
+}
+
+// NewOpaque makes a module of a kind that this package does not know, such as "metal" or "webgpu",
+// from its payload in a blob of the modern layout. It is data to be exported, and cannot be called.
+// payload is kept and not to be changed.
+func NewOpaque(kind string, payload []byte) (*Module, error) {
+	const op = "make module"
+	maker := ""
+	switch kind {
+	case cSourceKind:
+		maker = "NewCSource"
+	case staticLibraryKind:
+		maker = "NewStaticLibrary"
+	case vulkanKind:
+		maker = "NewVulkanSource"
+	case constantsKind:
+		maker = "NewConstants"
+	case libraryKind:
+		maker = "Load"
+	case blob.LibraryKey, blob.ImportTreeKey:
+		return nil, fail(op, ErrInvalidArgument, "kind %q has another meaning in files", kind)
+	default:
+		if k := builtinKinds[kind]; k.load != nil && !isOpaque(kind) {
+			maker = "NewDeviceSource"
+		}
+	}
+	if maker != "" {
+		return nil, fail(op, ErrInvalidArgument, "modules of kind %q are made by %s", kind, maker)
+	}
+	return NewModule(kind, Serializable, &opaque{kind: kind, saved: saved{payload, blob.Modern}})
+}
+
+func isOpaque(kind string) bool {
+	for _, k := range opaqueKinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func loadOpaque(p Payload) (ModuleImpl, error) {
+	return &opaque{kind: p.Kind, saved: savedFrom(p)}, nil
+}
+
+// Function finds none: which there are is not known.
+func (m *opaque) Function(name string) (*Function, error) { return nil, ErrNotFound }
+
+func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+// SaveToBinaryFor gives the payload for another layout only where what is known of the kind says that
+// it is the same there.
+func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if layout != m.saved.layout && !readable(m.kind, m.saved.data, layout) {
+		return nil, fail("save module", ErrNotSupported, "the payload of kind %q is passed on as it is, for files of the %v layout; "+
+			"the %v layout may have another form", m.kind, m.saved.layout, layout)
+	}
+	return m.saved.data, nil
+}
+
+// readable says whether the payload ends where readers of the layout expect it.
+func readable(kind string, payload []byte, layout blob.Layout) bool {
+	scan := blob.DefaultKinds().Lookup(kind)
+	if scan == nil {
+		return false
+	}
+	r := blob.NewReader(payload)
+	return scan(r, layout) == nil && r.Finish("end of the payload") == nil
+}

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"slices"
+
+	"tvmgo/blob"
+)
+
+const staticLibraryKind = "static_library"
+
+// staticLibrary is a module of compiled code that an exporter links into the library.
+type staticLibrary struct {
+	ModuleBase
+	blob.StaticLibrary
+}
+
+// NewStaticLibrary makes a module of kind "static_library": an object file that defines the functions
+// of these names. Its functions can be called once it is exported and loaded. object is kept and not
+// to be changed.
+func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
+	const op = "make static library module"
+	if len(object) == 0 {
+		return nil, fail(op, ErrInvalidArgument, "the object file is empty")
+	}
+	if err := checkNames(op, "function", functions); err != nil {
+		return nil, err
+	}
+	return newBuiltin(staticLibraryKind, &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
+}
+
+func loadStaticLibrary(p Payload) (ModuleImpl, error) {
+	s, err := blob.ParseStaticLibrary(p.Data)
+	if err != nil {
+		return nil, corrupt("load static_library", err)
+	}
+	return &staticLibrary{StaticLibrary: *s}, nil
+}
+
+// createStaticLibrary is runtime.ModuleLoadStaticLibrary(path, functions).
+func createStaticLibrary(args []any) (ModuleImpl, error) {
+	const op = "runtime.ModuleLoadStaticLibrary"
+	if err := argumentCount(op, args, 1, 2); err != nil {
+		return nil, err
+	}
+	path, err := textArgument(op, args, 0)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := textsArgument(op, args, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(op, "function", functions); err != nil {
+		return nil, err
+	}
+	object, err := readModuleFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: functions}}, nil
+}
+
+func loadObjectFile(path, format string) (*Module, error) {
+	object, err := readModuleFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewStaticLibrary(object, nil)
+}
+
+func (m *staticLibrary) Functions() []string { return slices.Clone(m.StaticLibrary.Functions) }
+
+func (m *staticLibrary) Function(name string) (*Function, error) {
+	if name == "get_func_names" {
+		return constantFunction(name, func() (any, error) { return anyList(m.StaticLibrary.Functions), nil })
+	}
+	if slices.Contains(m.StaticLibrary.Functions, name) {
+		return nil, notLinked(staticLibraryKind, name, "an object file")
+	}
+	return nil, ErrNotFound
+}
+
+func (m *staticLibrary) SaveToBinary() ([]byte, error) { return m.Encode(), nil }
+
+func (m *staticLibrary) WriteFormats() []string { return []string{"o"} }
+
+func (m *staticLibrary) SaveToFile(path, format string) error {
+	const op = "save module"
+	if f := fileFormat(path, format); f != "o" && f != "obj" {
+		return wrongFormat(op, staticLibraryKind, path, f, m.WriteFormats())
+	}
+	return writeFiles(op, outFile{path, m.Object})
+}

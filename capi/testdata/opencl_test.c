@@ -18,7 +18,7 @@
 
 int failures;
 
-enum { N = 1 << 16 };
+enum { N = 1 << 20 };
 static const DLDevice first = {kDLOpenCL, 0}, second = {kDLOpenCL, 1}, host = {kDLCPU, 0};
 static const DLDataType f32 = {kDLFloat, 32, 1};
 static int64_t shape[1] = {N};
@@ -47,64 +47,68 @@ static void copy(const TVMGODeviceAPI* api, DLTensor from, DLTensor to, TVMFFISt
 }
 
 /* The host's memory may go at once, pageable or page-locked. */
-static void test_host_memory(const TVMGODeviceAPI* api, TVMFFIStreamHandle stream) {
+static void test_host_memory(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   size_t bytes = N * sizeof(float);
-  void* there = memory(api, first);
+  void *there = memory(api, dev), *other = memory(api, dev);
   for (int pinned = 0; pinned < 2; pinned++) {
     for (int round = 0; round < 4; round++) {
       float *in = NULL, *out = NULL;
       void* p = NULL;
-      if (pinned) OK(api->pinned_alloc(api, first, bytes, &p));
+      if (pinned) OK(api->pinned_alloc(api, dev, bytes, &p));
       else p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       in = p;
       for (int i = 0; i < N; i++) in[i] = (float)(i + round);
-      copy(api, array(in, host), array(there, first), stream);
+      for (int i = 0; i < 10; i++) copy(api, array(there, dev), array(other, dev), stream); /* keeps it busy */
+      copy(api, array(in, host), array(there, dev), stream);
       memset(in, 0xff, bytes);
-      if (pinned) OK(api->pinned_free(api, first, in));
+      if (pinned) OK(api->pinned_free(api, dev, in));
       else munmap(in, bytes);
-      if (pinned) OK(api->pinned_alloc(api, first, bytes, &p));
+      if (pinned) OK(api->pinned_alloc(api, dev, bytes, &p));
       else p = malloc(bytes);
       out = p;
-      copy(api, array(there, first), array(out, host), stream);
+      copy(api, array(there, dev), array(out, host), stream);
       for (int i = 0; i < N; i++)
         if (out[i] != (float)(i + round)) {
           FAIL("pinned %d: element %d is %g", pinned, i, out[i]);
           break;
         }
-      if (pinned) OK(api->pinned_free(api, first, out));
+      if (pinned) OK(api->pinned_free(api, dev, out));
       else free(out);
     }
   }
-  OK(api->free_data_space(api, first, there));
+  OK(api->free_data_space(api, dev, there));
+  OK(api->free_data_space(api, dev, other));
 }
 
-static void test_events(const TVMGODeviceAPI* api) {
+/* One stream waits for another's event; what it copies then is what the other was to write. */
+static void test_events(const TVMGODeviceAPI* api, DLDevice dev) {
   TVMFFIStreamHandle a = NULL, b = NULL;
-  void *event = NULL, *timer = NULL, *x = memory(api, first), *y = memory(api, first), *z = memory(api, first);
+  void *event = NULL, *timer = NULL, *x = memory(api, dev), *y = memory(api, dev), *z = memory(api, dev), *w = memory(api, dev);
   float *in = malloc(N * sizeof(float)), *out = malloc(N * sizeof(float));
   int32_t done = -1;
   int64_t ns = -1;
-  OK(api->create_stream(api, first, &a));
-  OK(api->create_stream(api, first, &b));
+  OK(api->create_stream(api, dev, &a));
+  OK(api->create_stream(api, dev, &b));
   CHECK(a != NULL && b != NULL && a != b);
-  OK(api->event_create(api, first, &event));
+  OK(api->event_create(api, dev, &event));
   OK(api->event_query(api, event, &done));
   CHECK(done == 1);
   OK(api->event_sync(api, event));
   OK(api->event_wait(api, event, b)); /* holds nobody up */
-  OK(api->timer_create(api, first, &timer));
+  OK(api->timer_create(api, dev, &timer));
   FAILS(api->timer_stop(api, timer, a), "ValueError", "it was not started");
   FAILS(api->timer_elapsed_ns(api, timer, &ns), "ValueError", "it was not stopped");
-  for (int round = 0; round < 20; round++) {
+  for (int round = 0; round < 8; round++) {
     for (int i = 0; i < N; i++) in[i] = (float)(i * round);
     OK(api->timer_start(api, timer, a));
-    copy(api, array(in, host), array(x, first), a);
-    copy(api, array(x, first), array(y, first), a);
+    copy(api, array(in, host), array(x, dev), a);
+    for (int i = 0; i < 20; i++) copy(api, array(x, dev), array(w, dev), a); /* keeps it busy */
+    copy(api, array(x, dev), array(y, dev), a);
     OK(api->timer_stop(api, timer, a));
     OK(api->event_record(api, event, a));
     OK(api->event_wait(api, event, b));
-    copy(api, array(y, first), array(z, first), b);
-    copy(api, array(z, first), array(out, host), b);
+    copy(api, array(y, dev), array(z, dev), b);
+    copy(api, array(z, dev), array(out, host), b);
     CHECK(memcmp(in, out, N * sizeof(float)) == 0);
     OK(api->event_sync(api, event));
     OK(api->event_query(api, event, &done));
@@ -115,11 +119,12 @@ static void test_events(const TVMGODeviceAPI* api) {
   OK(api->event_record(api, event, a));
   OK(api->event_free(api, event));
   OK(api->timer_free(api, timer));
-  OK(api->free_stream(api, first, a));
-  OK(api->free_stream(api, first, b));
-  OK(api->free_data_space(api, first, x));
-  OK(api->free_data_space(api, first, y));
-  OK(api->free_data_space(api, first, z));
+  OK(api->free_stream(api, dev, a));
+  OK(api->free_stream(api, dev, b));
+  OK(api->free_data_space(api, dev, x));
+  OK(api->free_data_space(api, dev, y));
+  OK(api->free_data_space(api, dev, z));
+  OK(api->free_data_space(api, dev, w));
   free(in);
   free(out);
 }
@@ -151,7 +156,7 @@ static void test_wrong_handles(const TVMGODeviceAPI* api) {
   FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError", "the memory is of opencl:0, the array says opencl:1");
   from.device = first;
   from.byte_offset = 4;
-  FAILS(api->copy_data_from_to(api, &from, &to, NULL), "ValueError", "are beyond the 262144 that were allocated");
+  FAILS(api->copy_data_from_to(api, &from, &to, NULL), "ValueError", "are beyond the 4194304 that were allocated");
   FAILS(api->set_device(api, 2), "DeviceUnavailableError", "there is no device opencl:2: this machine has 2");
   FAILS(api->alloc_data_space(api, first, 64, 48, f32, &out), "ValueError", "not a power of two");
   FAILS(api->alloc_data_space(api, first, 64, 1 << 20, f32, &out), "ValueError", "begin at multiples of 128");
@@ -170,11 +175,14 @@ static void test_table(void) {
   TVMGOMemoryStats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
   TVMFFIStreamHandle stream = NULL;
   OK(api->memory_stats(api, first, &before));
-  OK(api->create_stream(api, first, &stream));
-  test_host_memory(api, NULL);
-  test_host_memory(api, stream);
-  OK(api->free_stream(api, first, stream));
-  test_events(api);
+  for (int i = 0; i < 2; i++) {
+    DLDevice dev = i ? second : first;
+    OK(api->create_stream(api, dev, &stream));
+    test_host_memory(api, dev, NULL);
+    test_host_memory(api, dev, stream);
+    OK(api->free_stream(api, dev, stream));
+    test_events(api, dev);
+  }
   test_wrong_handles(api);
   OK(api->memory_stats(api, first, &after));
   CHECK(before.data_bytes == after.data_bytes && before.data_count == after.data_count && after.pinned_bytes == 0);

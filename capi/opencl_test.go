@@ -2,60 +2,65 @@ package main_test
 
 import (
 	"os"
-	"strconv"
-	"syscall"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// openCL is the environment in which a program of the lab has the two devices of PoCL. It skips where there are none; on CI
-// that is a failure.
-func openCL(t *testing.T, l *lab) []string {
+// twoDevices are the CPU devices of PoCL, the OpenCL driver of the tests.
+const twoDevices = "POCL_DEVICES=pthread basic"
+
+// needOpenCL skips a test where there is no PoCL; on CI that is a failure.
+func needOpenCL(t *testing.T) {
 	t.Helper()
-	cache, err := os.MkdirTemp(l.path("home"), "cache") // as every user's first run
-	require.NoError(t, err)
-	env := []string{"POCL_DEVICES=pthread basic", "POCL_CACHE_DIR=" + cache, "TVMGO_CACHE_DIR=" + cache}
-	program := l.compile(t, "two_devices", "two_devices.c", l.linked()...)
-	if r := l.run(t, env, program, "4"); !r.ok {
-		require.Empty(t, os.Getenv("CI"), r.out)
-		t.Skip("there are no two OpenCL devices: ", r.out)
+	drivers, _ := filepath.Glob("/etc/OpenCL/vendors/pocl*.icd")
+	if len(drivers) > 0 {
+		return
 	}
-	return env
+	if os.Getenv("CI") != "" {
+		t.Fatal("PoCL is not installed")
+	}
+	t.Skip("PoCL is not installed: pocl-opencl-icd, ocl-icd-libopencl1")
 }
 
-// Every module for OpenCL gives Apache TVM's output through both C ABIs and through C++, on each of two devices.
-func TestArtifacts_OpenCL(t *testing.T) {
+// OpenCL through the device table, and modules of both generations through both C ABIs.
+func TestOpenCL(t *testing.T) {
 	t.Parallel()
+	needOpenCL(t)
 	l := newLab(t)
-	env := openCL(t, l)
-	inC := l.compile(t, "gpu_artifact_test", "gpu_artifact_test.c", l.linked()...)
-	inCPP := l.compileCPP(t, "hpp_opencl", "-std=c++17")
-	functions := []string{"addone", "vadd", "matmul"}
+	program := l.compile(t, "opencl_test", "opencl_test.c", l.linked()...)
+	env := []string{twoDevices}
+	t.Run("table", func(t *testing.T) { l.runOK(t, env, program, "table") })
 	for _, file := range []string{l.modern("gpu_opencl"), l.classic("gpu_opencl")} {
-		for device := range 2 {
-			id := strconv.Itoa(device)
-			l.runOK(t, env, append([]string{inC, file, l.path("artifacts"), "4", id}, functions...)...)
-			l.runOK(t, env, append([]string{inCPP, "--device", "opencl:" + id, file, l.path("artifacts")}, functions...)...)
+		for _, what := range []string{"module", "signals", "defaults", "fork"} {
+			t.Run(what, func(t *testing.T) { l.runOK(t, env, program, what, file, l.path("artifacts")) })
 		}
-		l.runOK(t, append(env, "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"), append([]string{inC, file, l.path("artifacts"), "4", "1"}, functions...)...)
 	}
 }
 
-// The handlers of a host, and the defaults where it has none, are what they were when the driver and its compiler have started.
-func TestSignals_OpenCL(t *testing.T) {
+// Without a loader, a driver or a device the errors say so, and all else works.
+func TestOpenCL_Absent(t *testing.T) {
 	t.Parallel()
+	needOpenCL(t)
 	l := newLab(t)
-	program := l.compile(t, "signals_opencl", "signals_test.c", "-ldl")
-	args := []string{program, l.library(), l.modern("multi_c"), l.modern("gpu_cuda")}
-	args = args[:len(args):len(args)]
-	for _, when := range []string{"driver", "defaults"} {
-		t.Run(when, func(t *testing.T) { l.runOK(t, openCL(t, l), append(args, when, l.modern("gpu_opencl"))...) })
+	program := l.compile(t, "opencl_absent_test", "opencl_test.c", l.linked()...)
+	for _, c := range []struct{ variable, want string }{
+		{"TVMGO_OPENCL_LIBRARY=/nowhere/libOpenCL.so.1", "OpenCL is not usable: /nowhere/libOpenCL.so.1: cannot open"},
+		{"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs"},
+		{"OCL_ICD_VENDORS=/nowhere", "finds no OpenCL driver: no file in /nowhere names one (CL_PLATFORM_NOT_FOUND_KHR (-1001)): install a driver"},
+		{"POCL_DEVICES=none", "has no device that can be used: platform 0: Portable Computing Language: CL_DEVICE_NOT_FOUND (-1)"},
+		{"TVMGO_OPENCL_PLATFORM=nvidia", `TVMGO_OPENCL_PLATFORM is "nvidia", and no platform is that: there are 0: Portable Computing Language`},
+		{"TVMGO_OPENCL_PLATFORM=1", `TVMGO_OPENCL_PLATFORM is "1"`},
+	} {
+		t.Run(c.variable, func(t *testing.T) {
+			r := l.run(t, []string{c.variable}, program, "absent")
+			require.True(t, r.ok && strings.HasSuffix(r.out, "\nok\n"), r.out)
+			require.Equal(t, 2, strings.Count(r.out, c.want), "said each time it is asked for:\n%s", r.out)
+		})
 	}
-	t.Run("none", func(t *testing.T) {
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGABRT, syscall.SIGSEGV} {
-			r := l.run(t, openCL(t, l), append(args, "none", strconv.Itoa(int(s)), l.modern("gpu_opencl"))...)
-			require.Equal(t, s, r.signal, "%v:\n%s", s, r.out)
-		}
-	})
+	for _, wanted := range []string{"0", "portable"} {
+		l.runOK(t, []string{twoDevices, "TVMGO_OPENCL_PLATFORM=" + wanted}, program, "table")
+	}
 }

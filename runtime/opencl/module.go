@@ -30,7 +30,7 @@ const sourceFormat = "cl"
 
 func init() {
 	err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: Kind, Properties: runtime.Serializable | runtime.Runnable,
-		Load: load, Make: func(m *blob.DeviceModule) (runtime.ModuleImpl, error) { return newModule(m, nil, false) }})
+		Load: load, Make: func(m *blob.DeviceModule) (runtime.ModuleImpl, error) { return newModule(m, nil, 0) }})
 	if err != nil {
 		panic(err) // two packages for one kind are in the program
 	}
@@ -41,8 +41,8 @@ type module struct {
 	runtime.ModuleBase
 	code   *code
 	c      *C.cl_module
-	saved  []byte // the payload that it was loaded from; nil for others
-	legacy bool   // of that payload
+	saved  []byte      // the payload that it was loaded from; nil for others
+	layout blob.Layout // of that payload
 }
 
 // code is what kernels are built from. It lives as long as the module or one of its functions does.
@@ -72,14 +72,14 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 	if err != nil {
 		return nil, corrupt("%v", err)
 	}
-	return newModule(m, p.Data, p.Legacy)
+	return newModule(m, p.Data, layout)
 }
 
 func corrupt(format string, args ...any) error {
 	return fail(runtime.ErrCorruptModule, "CorruptModuleError", format, args...)
 }
 
-func newModule(m *blob.DeviceModule, saved []byte, legacy bool) (runtime.ModuleImpl, error) {
+func newModule(m *blob.DeviceModule, saved []byte, layout blob.Layout) (runtime.ModuleImpl, error) {
 	c := &code{format: m.Format, data: slices.Clone(m.Data), functions: m.Functions, programs: map[programKey]cl.Program{}}
 	if c.format == "" {
 		c.format = sourceFormat
@@ -108,7 +108,7 @@ func newModule(m *blob.DeviceModule, saved []byte, legacy bool) (runtime.ModuleI
 			return nil, err
 		}
 	}
-	return &module{code: c, c: c.c, saved: slices.Clone(saved), legacy: legacy}, nil
+	return &module{code: c, c: c.c, saved: slices.Clone(saved), layout: layout}, nil
 }
 
 // describe tells C what a call of a function looks like.
@@ -219,20 +219,47 @@ func (m *module) Kernel(name string) (blob.FunctionInfo, bool) {
 // DeviceType is OpenCL.
 func (m *module) DeviceType() dlpack.DeviceType { return dlpack.OpenCL }
 
-// GetSource returns OpenCL C.
-func (m *module) GetSource(format string) (string, error) {
-	if m.code.format != sourceFormat || (format != "" && format != sourceFormat) {
-		return "", fail(runtime.ErrNotSupported, "NotSupportedError", "get source: the module holds %s, format %q was asked for", m.code.format, format)
-	}
-	return string(m.code.data), nil
+// data is the module as data, which knows how it is shown and saved.
+func (m *module) data() (*runtime.Module, error) {
+	return runtime.NewDeviceSource(Kind, &blob.DeviceModule{Format: m.code.format, Functions: m.code.functions, Data: m.code.data})
 }
 
-// SaveToBinary returns what the module was loaded from.
-func (m *module) SaveToBinary() ([]byte, error) {
-	if m.saved == nil || m.legacy {
-		return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "save module: it was not loaded from a file of this generation")
+// GetSource returns OpenCL C.
+func (m *module) GetSource(format string) (string, error) {
+	data, err := m.data()
+	if err != nil {
+		return "", err
 	}
-	return m.saved, nil
+	defer data.Close()
+	return data.GetSource(format)
+}
+
+// SaveToFile writes the code, and beside it the description of its kernels.
+func (m *module) SaveToFile(path, format string) error {
+	data, err := m.data()
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return data.SaveToFile(path, format)
+}
+
+// WriteFormats is the one format that the code is in.
+func (m *module) WriteFormats() []string { return []string{m.code.format} }
+
+// SaveToBinary is SaveToBinaryFor of the modern layout.
+func (m *module) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+// SaveToBinaryFor returns the payload for a file; the one that the module came from where it fits.
+func (m *module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if m.saved != nil && m.layout == layout {
+		return m.saved, nil
+	}
+	data, err := (&blob.DeviceModule{Format: m.code.format, Functions: m.code.functions, Data: m.code.data}).Encode(layout)
+	if err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "save module: %v", err)
+	}
+	return data, nil
 }
 
 // Close gives the module's own reference to its kernels up; functions that are in use keep them.

@@ -3,6 +3,7 @@
 package opencl
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -20,7 +21,7 @@ func Loaded() Driver {
 	}
 	d := Driver{Library: dl.OpenCLPath()}
 	for _, dev := range *list {
-		if p := dev.platform.String(); !slices.Contains(d.Platforms, p) {
+		if p := fmt.Sprintf("%v (%s)", dev.platform, dev.platform.version); !slices.Contains(d.Platforms, p) {
 			d.Platforms = append(d.Platforms, p)
 		}
 	}

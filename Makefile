@@ -85,7 +85,7 @@ test: deps dist
 
 demo: dist
 
-gpu-bundle: dist
+gpu-bundle: deps dist
 	@sh build/gpu-bundle.sh build/.cache/gpu-bundle
 
 include internal/core/core.mk

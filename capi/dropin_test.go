@@ -69,6 +69,7 @@ func TestDropIn(t *testing.T) {
 		"classes":    nil,
 		"structural": nil,
 		"visit":      nil,
+		"mutate":     nil,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,4 @@
-// Command tvmgo looks at devices and module files, and runs functions of modules.
+// Command tvmgo looks at devices and module files, runs functions of modules, and makes modules of kernels.
 package main
 
 import (
@@ -13,7 +13,8 @@ import (
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense
+// and where diff and verify have nothing to go by.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)

@@ -11,7 +11,7 @@ import (
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tvmgo",
-		Short:         "Look at devices and compiled modules, and run their functions",
+		Short:         "Look at devices and compiled modules, run their functions, and make modules of kernels",
 		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -20,8 +20,8 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newRunCommand(), newUnpackCommand(), newVersionCommand(),
-		newDescribeCommand())
+	root.AddCommand(newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newUnpackCommand(),
+		newVerifyCommand(), newVersionCommand(), newDescribeCommand())
 	return root
 }
 
@@ -52,7 +52,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}
-	return &usageError{err, "tvmgo devices | diff | doctor | inspect | run | unpack | version"}
+	return &usageError{err, "tvmgo devices | diff | doctor | inspect | pack | run | unpack | verify | version"}
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -1,5 +1,5 @@
-/* The types behind enumerations, which front ends derive theirs from. All of an enumeration stands in
- * the EnumState that its type has in the column __ffi_enum__. */
+/* The types behind enumerations, which front ends derive theirs from. All of an enumeration stands
+ * in the EnumState that its type has in the column __ffi_enum__. */
 #include "enum.h"
 #include "list.h"
 
@@ -88,8 +88,8 @@ static void describe(int32_t* type, const char* key, int32_t parent, int is_fina
 
 void tvmgo_register_enum_types(void) {
   const TVMFFISEqHashKind unique = kTVMFFISEqHashKindUniqueInstance;
-  describe(&state_type, "ffi.EnumState", kTVMFFIObject, 1, kTVMFFISEqHashKindUnsupported, make_state,
-           state_fields, state_methods);
+  describe(&state_type, "ffi.EnumState", kTVMFFIObject, 1, kTVMFFISEqHashKindUnsupported,
+           make_state, state_fields, state_methods);
   describe(&enum_type, "ffi.Enum", kTVMFFIObject, 0, unique, make_plain, enum_fields, NULL);
   describe(&int_enum_type, "ffi.IntEnum", enum_type, 0, unique, make_int, int_enum_fields, NULL);
   describe(&str_enum_type, "ffi.StrEnum", enum_type, 0, unique, make_str, str_enum_fields, NULL);
@@ -105,7 +105,8 @@ int tvmgo_enum_find(const char* op, int32_t type_index, const TVMFFIAny* index, 
   TVMFFIAny state;
   const TVMFFIAny* found = NULL;
   if (tvmgo_hook_find("__ffi_enum__", type_index, &state) && state.type_index == state_type) {
-    TVMFFIObject* indexes = ((tvmgo_enum_state*)state.v_obj)->indexes; /* NULL: a front end took it */
+    /* NULL: a front end took it. */
+    TVMFFIObject* indexes = ((tvmgo_enum_state*)state.v_obj)->indexes;
     if (indexes != NULL && tvmgo_map_find(indexes, index, &found) < 0) return -1;
   }
   if (found != NULL && tvmgo_type_derived_from(found->type_index, enum_type)) {

@@ -1,4 +1,4 @@
-/* Enumerations as objects (ffi.Enum): each member is one object, known by a number and by a text. */
+/* Enumerations as objects (ffi.Enum): a member is one object, known by a number and by a text. */
 #ifndef TVMGO_ENUM_H_
 #define TVMGO_ENUM_H_
 

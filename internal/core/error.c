@@ -98,6 +98,11 @@ static void set_raised(TVMFFIObject* owned) {
   tvmgo_object_release(old);
 }
 
+TVMFFIObject* tvmgo_error_raised(void) {
+  TVMFFIObject* e = tvmgo_thread_get()->error;
+  return e == &oom_error.header ? NULL : e;
+}
+
 TVMFFIObject* tvmgo_error_take(void) {
   tvmgo_thread* t = tvmgo_thread_get();
   TVMFFIObject* e = t->error;

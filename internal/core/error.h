@@ -31,6 +31,9 @@ int tvmgo_raise_oom(void);
 TVMFFIObject* tvmgo_error_new(const char* kind, size_t kind_len, const char* message,
                               size_t message_len, const char* backtrace, size_t backtrace_len);
 
+/* The raised error, borrowed, for adding to it; NULL when there is none that can be added to. */
+TVMFFIObject* tvmgo_error_raised(void);
+
 /* Takes the raised error away from the thread (owned); NULL when there is none. */
 TVMFFIObject* tvmgo_error_take(void);
 

@@ -104,7 +104,8 @@ static int read_numbers(const reader* r, int32_t type, const TVMFFIAny* data, TV
     if (rc == 0) *v = tvmgo_any_object(shape);
   } else if (n != 2 || numbers[0] < INT32_MIN || numbers[0] > INT32_MAX || numbers[1] < INT32_MIN ||
              numbers[1] > INT32_MAX) {
-    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "%s: a device is an array of its type and its number", r->op);
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "%s: a device is an array of its type and its number",
+                     r->op);
   } else {
     v->type_index = kTVMFFIDevice;
     v->v_device = (DLDevice){(DLDeviceType)numbers[0], (int32_t)numbers[1]};

@@ -135,8 +135,8 @@ static int fields_data(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   int has_creator = info != NULL && info->metadata != NULL && info->metadata->creator != NULL;
   if (info == NULL || (!has_creator && !tvmgo_hook_find("__ffi_new__", obj->type_index, &hook)))
     return tvmgo_raise(TVMGO_TYPE_ERROR,
-                       "%s: objects of type %s can't be written: they could not be made again, since "
-                       "the type has neither a creator nor __ffi_new__",
+                       "%s: objects of type %s can't be written: they could not be made again, "
+                       "since the type has neither a creator nor __ffi_new__",
                        w->op, info == NULL ? "?" : info->type_key.data);
   TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
   if (map == NULL) return -1;
@@ -172,7 +172,8 @@ static int object_data(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   }
   if (tvmgo_is_enum(obj->type_index))
     return TVMFFIAnyViewToOwnedAny(&((const tvmgo_enum*)obj)->text, data);
-  if (!tvmgo_hook_find("__data_to_json__", obj->type_index, &hook)) return fields_data(w, obj, data);
+  if (!tvmgo_hook_find("__data_to_json__", obj->type_index, &hook))
+    return fields_data(w, obj, data);
   if (hook.type_index != kTVMFFIFunction)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: __data_to_json__ must be a Function, got %s", w->op,
                        tvmgo_type_name(hook.type_index));

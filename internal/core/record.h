@@ -1,9 +1,10 @@
 /* Records: objects that consist of nothing but what reflection says of their type. Classes that are
  * defined in Python are records, and so are our own small types.
  *
- * A field is stored as its static type says: plain bytes, a value (an owned TVMFFIAny), or an object
- * (an owned handle or NULL). All zero is the empty record: None in every value. Two fields may lie at
- * the same place. Field setters work on a record that nobody else uses at that moment. */
+ * A field is stored as its static type says: plain bytes, a value (an owned TVMFFIAny), or an
+ * object (an owned handle or NULL). All zero is the empty record: None in every value. Two fields
+ * may lie at the same place. Field setters work on a record that nobody else uses at that moment.
+ */
 #ifndef TVMGO_RECORD_H_
 #define TVMGO_RECORD_H_
 
@@ -73,6 +74,7 @@ void tvmgo_record_hook(int32_t type_index, const char* column, TVMFFISafeCallTyp
 void tvmgo_register_enum_types(void);
 void tvmgo_register_access_path_types(void);
 void tvmgo_register_structural_types(void);
-void tvmgo_register_visit_types(void); /* by the former */
+void tvmgo_register_visit_types(void); /* these two by the former */
+void tvmgo_register_mutate_types(void);
 
 #endif

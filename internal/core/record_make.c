@@ -49,7 +49,8 @@ int tvmgo_field_set_default(const char* op, TVMFFIObject* obj, const TVMFFIField
 
 /* ---- __ffi_init__ -------------------------------------------------------------------------- */
 
-/* The constructor of a type. positional are indices of fields: those that need an argument first. */
+/* The constructor of a type. positional are indices of fields: those that need an argument come
+ * first. */
 typedef struct {
   const TVMFFITypeInfo* info;
   int32_t num_fields, num_positional;

@@ -1,8 +1,8 @@
 #include "structural.h"
 #include "map_internal.h"
+#include "structural_difference.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -11,9 +11,7 @@ typedef struct {
   int skip_tensor_content;
   tvmgo_seen left, right; /* what an object stands for on the other side: the entry's value */
   int level;
-  int wants_path;
-  tvmgo_access_step** steps; /* pairs (left, right) from the first difference upwards, owned */
-  size_t num_steps, cap_steps;
+  tvmgo_difference first;
 } comparer;
 
 static int compare(comparer* c, const TVMFFIAny* a, const TVMFFIAny* b, int* equal);
@@ -44,8 +42,8 @@ TVMFFIDefRegionKind tvmgo_structural_hook_region(TVMFFIDefRegionKind outside, in
 int tvmgo_structural_tensor(const char* op, const DLTensor* t, size_t* nbytes) {
   if (t->device.device_type != kDLCPU)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: the content of a tensor on %s can't be read here: copy it to the CPU or "
-                       "set skip_tensor_content",
+                       "%s: the content of a tensor on %s can't be read here: copy it to the CPU "
+                       "or set skip_tensor_content",
                        op, tvmgo_device_type_name(t->device.device_type));
   if (!tvmgo_dl_contiguous(t))
     return tvmgo_raise(TVMGO_VALUE_ERROR,
@@ -53,57 +51,10 @@ int tvmgo_structural_tensor(const char* op, const DLTensor* t, size_t* nbytes) {
   return tvmgo_dl_bytes(t, nbytes);
 }
 
-/* ---- The place of the first difference ----------------------------------------------------- */
-
-static void steps_forget(comparer* c, size_t n) {
-  while (c->num_steps > n) tvmgo_object_release(c->steps[--c->num_steps]);
-}
-
-/* Adds the steps above what was added before. */
-static int add_steps(comparer* c, tvmgo_step_kind left, const TVMFFIAny* left_key,
-                     tvmgo_step_kind right, const TVMFFIAny* right_key) {
-  if (!c->wants_path) return 0;
-  if (c->num_steps + 2 > c->cap_steps) {
-    size_t capacity = c->cap_steps == 0 ? 16 : 2 * c->cap_steps;
-    tvmgo_access_step** steps = realloc(c->steps, capacity * sizeof *steps);
-    if (steps == NULL) return tvmgo_raise_oom();
-    c->steps = steps;
-    c->cap_steps = capacity;
-  }
-  tvmgo_access_step* l = tvmgo_access_step_new(left, left_key);
-  tvmgo_access_step* r = l == NULL ? NULL : tvmgo_access_step_new(right, right_key);
-  if (r == NULL) {
-    tvmgo_object_release(l);
-    return -1;
-  }
-  c->steps[c->num_steps++] = l;
-  c->steps[c->num_steps++] = r;
-  return 0;
-}
-
-static int add_field(comparer* c, TVMFFIByteArray name) {
-  TVMFFIAny key;
-  if (!c->wants_path) return 0;
-  if (tvmgo_string_make(name.data, name.size, &key) != 0) return -1;
-  int rc = add_steps(c, TVMGO_STEP_FIELD, &key, TVMGO_STEP_FIELD, &key);
-  tvmgo_any_clear(&key);
-  return rc;
-}
-
-static tvmgo_access_path* path_of(const comparer* c, size_t side) {
-  tvmgo_access_path* path = tvmgo_access_path_root();
-  for (size_t i = c->num_steps; path != NULL && i > 0; i -= 2) {
-    tvmgo_access_path* next = tvmgo_access_path_extend(path, c->steps[i - 2 + side]);
-    tvmgo_object_release(path);
-    path = next;
-  }
-  return path;
-}
-
 /* ---- Containers ---------------------------------------------------------------------------- */
 
 static int compare_seqs(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* equal) {
-  if (!c->wants_path && tvmgo_seq_cell(a)->size != tvmgo_seq_cell(b)->size) {
+  if (!c->first.is_wanted && tvmgo_seq_cell(a)->size != tvmgo_seq_cell(b)->size) {
     *equal = 0;
     return 0;
   }
@@ -116,8 +67,9 @@ static int compare_seqs(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* equa
     if (rc != 0 || (!in_a && !in_b)) return rc;
     if (in_a != in_b) *equal = 0;
     if (!*equal)
-      return add_steps(c, in_a ? TVMGO_STEP_ELEMENT : TVMGO_STEP_ELEMENT_MISSING, &at,
-                       in_b ? TVMGO_STEP_ELEMENT : TVMGO_STEP_ELEMENT_MISSING, &at);
+      return tvmgo_difference_add(
+          &c->first, in_a ? TVMGO_STEP_ELEMENT : TVMGO_STEP_ELEMENT_MISSING, &at,
+          in_b ? TVMGO_STEP_ELEMENT : TVMGO_STEP_ELEMENT_MISSING, &at);
   }
 }
 
@@ -147,8 +99,8 @@ static int compare_entries(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int fl
     }
     if (rc == 0 && !*equal) {
       tvmgo_step_kind there = found == 1 ? TVMGO_STEP_KEY : TVMGO_STEP_KEY_MISSING;
-      rc = flip ? add_steps(c, there, &other, TVMGO_STEP_KEY, &key)
-                : add_steps(c, TVMGO_STEP_KEY, &key, there, &other);
+      rc = flip ? tvmgo_difference_add(&c->first, there, &other, TVMGO_STEP_KEY, &key)
+                : tvmgo_difference_add(&c->first, TVMGO_STEP_KEY, &key, there, &other);
     }
     tvmgo_any_clear(&key);
     tvmgo_any_clear(&x);
@@ -158,7 +110,7 @@ static int compare_entries(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int fl
 
 static int compare_maps(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* equal) {
   int same_size = tvmgo_map_size(a) == tvmgo_map_size(b);
-  if (!same_size && !c->wants_path) {
+  if (!same_size && !c->first.is_wanted) {
     *equal = 0;
     return 0;
   }
@@ -213,7 +165,7 @@ static int answer(void* state, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
     int level = c->level;
     rc = compare_in(c, tvmgo_structural_hook_region(c->region, region), &a, &b, &equal);
     c->level = level;
-    if (rc == 0 && !equal) rc = add_field(c, name);
+    if (rc == 0 && !equal) rc = tvmgo_difference_add_field(&c->first, name);
     tvmgo_any_clear(&b);
   }
   tvmgo_any_clear(&a);
@@ -225,11 +177,12 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* eq
   TVMFFIAny hook;
   *equal = 1;
   if (tvmgo_hook_find("__s_equal__", a->type_index, &hook)) {
-    size_t mark = c->num_steps;
+    size_t mark = c->first.num_steps;
     int64_t r = 0;
     int rc = tvmgo_hook_call_int(c->op, &hook, a, b, answer, c, &r);
     *equal = r != 0;
-    if (rc == 0 && *equal) steps_forget(c, mark); /* differences that the hook passed over */
+    /* The hook may have passed over differences. */
+    if (rc == 0 && *equal) tvmgo_difference_forget(&c->first, mark);
     return rc;
   }
   tvmgo_field_walk w = tvmgo_fields(a->type_index, kTVMFFIFieldFlagBitMaskSEqHashIgnore);
@@ -243,7 +196,7 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* eq
       tvmgo_any_clear(&y);
     }
     tvmgo_any_clear(&x);
-    if (rc == 0 && !*equal) rc = add_field(c, f->name);
+    if (rc == 0 && !*equal) rc = tvmgo_difference_add_field(&c->first, f->name);
     if (rc != 0) return rc;
   }
   return 0;
@@ -347,21 +300,12 @@ int tvmgo_structural_equal(const char* op, const TVMFFIAny* a, const TVMFFIAny* 
       .region =
           options.map_free_vars ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone,
       .skip_tensor_content = options.skip_tensor_content,
-      .wants_path = paths != NULL,
+      .first = {.is_wanted = paths != NULL},
   };
   int rc = compare(&c, a, b, equal);
   if (paths != NULL) paths[0] = paths[1] = NULL;
-  if (rc == 0 && !*equal && paths != NULL) {
-    paths[0] = path_of(&c, 0);
-    paths[1] = paths[0] == NULL ? NULL : path_of(&c, 1);
-    if (paths[1] == NULL) {
-      tvmgo_object_release(paths[0]);
-      paths[0] = NULL;
-      rc = -1;
-    }
-  }
-  steps_forget(&c, 0);
-  free(c.steps);
+  if (rc == 0 && !*equal && paths != NULL) rc = tvmgo_difference_paths(&c.first, paths);
+  tvmgo_difference_free(&c.first);
   tvmgo_seen_free(&c.left);
   tvmgo_seen_free(&c.right);
   return rc;

@@ -49,8 +49,8 @@ static int by_key(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* The hash of a key that does not depend on what else is hashed: 0 when there is none, and the entry
- * does not count. Keys are not defined here, so only those known from elsewhere have one. */
+/* The hash of a key that does not depend on what else is hashed: 0 when there is none, and the
+ * entry does not count. Keys are not defined here, so only those known from elsewhere have one. */
 static int key_number(hasher* h, const TVMFFIAny* key, uint64_t* out) {
   TVMFFIByteArray text;
   if (!tvmgo_any_is_object(key) || tvmgo_any_text(key, &text) || key->type_index == kTVMFFIBigInt)

@@ -1,7 +1,9 @@
-/* The types of structural comparison and visiting, and the registry functions of the former. */
+/* The types of structural comparison, visiting and mutation, and the registry functions of the
+ * first. */
 #include "builtin.h"
 #include "map_internal.h"
 #include "structural.h"
+#include "visit_context.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -184,14 +186,6 @@ static const tvmgo_record_method key_methods[] = {
     {"__ffi_init__", ffi_key, 1, OBJECT, ANY, "From any value, whose structural hash it keeps."},
     {0},
 };
-static const tvmgo_record_field context_fields[] = {
-    {"reverse_visit_pattern", "{\"type\":\"ffi.List\",\"args\":[" OBJECT "]}", NULL, kTVMFFIList, 8,
-     24, 0, NULL},
-    {"prev_error_context", "{\"type\":\"Optional\",\"args\":[" OBJECT "]}", NULL, kTVMFFIAny, 8, 32,
-     0, NULL},
-    {0},
-};
-
 static int32_t describe(const char* key, int is_final, int32_t size, TVMFFIObjectCreator creator,
                         const tvmgo_record_field* fields, const tvmgo_record_method* methods) {
   tvmgo_record_description d = {key, kTVMFFIObject, size, kTVMFFISEqHashKindUnsupported, is_final,
@@ -199,12 +193,11 @@ static int32_t describe(const char* key, int is_final, int32_t size, TVMFFIObjec
   return tvmgo_record_describe(&d);
 }
 
-/* Objects of the types without a creator are made by C++ code only. */
 void tvmgo_register_structural_types(void) {
   interrupt_type = describe("ffi.VisitInterrupt", 1, 40, make_interrupt, interrupt_fields, NULL);
   tvmgo_register_visit_types();
-  describe("ffi.VisitErrorContext", 1, 40, NULL, context_fields, NULL);
-  describe("ffi.StructuralMutator", 0, 40, NULL, NULL, NULL);
+  tvmgo_register_visit_context();
+  tvmgo_register_mutate_types();
   key_type = describe("ffi.StructuralKey", 1, 48, make_key, key_fields, key_methods);
   TVMFFIAny hash_value = tvmgo_any_ptr((void*)key_any_hash);
   TVMFFIAny equal_value = tvmgo_any_ptr((void*)key_any_equal);

@@ -5,6 +5,8 @@
 #include "builtins_value.h"
 #include "map_internal.h"
 #include "structural.h"
+#include "structural_callbacks.h"
+#include "visit_context.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -69,45 +71,6 @@ static TVMFFIAny give_answer(int rc, TVMFFIAny out) {
     error = tvmgo_error_take();
   }
   return tvmgo_any_object(error);
-}
-
-/* ---- Callbacks ----------------------------------------------------------------------------- */
-
-static int matches(int32_t actual, int64_t wanted) {
-  if (actual == wanted || wanted == kTVMFFIAny) return 1;
-  if (wanted == kTVMFFIStr) return actual == kTVMFFISmallStr;
-  if (wanted == kTVMFFIBytes) return actual == kTVMFFISmallBytes;
-  return wanted >= kTVMFFIStaticObjectBegin && wanted <= INT32_MAX &&
-         tvmgo_type_derived_from(actual, (int32_t)wanted);
-}
-
-/* The function of the first entry for a type, borrowed, or NULL. Entries were checked. */
-static TVMFFIObject* find_callback(TVMFFIObject* callbacks, int32_t type) {
-  if (callbacks == NULL) return NULL;
-  const TVMFFISeqCell* cell = tvmgo_seq_cell(callbacks);
-  for (int64_t i = 0; i < cell->size; i++) {
-    const TVMFFIAny* entry = tvmgo_seq_cell(((const TVMFFIAny*)cell->data)[i].v_obj)->data;
-    if (matches(type, entry[0].v_int64)) return entry[1].v_obj;
-  }
-  return NULL;
-}
-
-static int check_callbacks(const char* op, const TVMFFIAny* args, int32_t i, TVMFFIObject** out) {
-  void* callbacks;
-  if (tvmgo_arg_object(op, args, i, kTVMFFIArray, &callbacks) != 0) return -1;
-  const TVMFFISeqCell* cell = tvmgo_seq_cell(callbacks);
-  for (int64_t k = 0; k < cell->size; k++) {
-    const TVMFFIAny* entry = (const TVMFFIAny*)cell->data + k;
-    const TVMFFISeqCell* pair =
-        entry->type_index == kTVMFFIArray ? tvmgo_seq_cell(entry->v_obj) : NULL;
-    const TVMFFIAny* items = pair == NULL ? NULL : pair->data;
-    if (pair == NULL || pair->size != 2 || items[0].type_index != kTVMFFIInt ||
-        items[1].type_index != kTVMFFIFunction)
-      return tvmgo_raise(TVMGO_TYPE_ERROR,
-                         "%s: argument %d must be an Array of (type index, Function)", op, (int)i);
-  }
-  *out = callbacks;
-  return 0;
 }
 
 /* ---- Descent ------------------------------------------------------------------------------- */
@@ -208,14 +171,14 @@ static TVMFFIAny map_attribute(visitor* v, TVMFFIAny value) {
 static int call_walk_callback(our_visitor* v, const TVMFFIAny* value, int* skip, TVMFFIAny* out) {
   TVMFFIAny args[2] = {*value, tvmgo_any_int(v->base.region)}, answer = tvmgo_any_none();
   int32_t n = 1;
-  TVMFFIObject* f = find_callback(v->callbacks, value->type_index);
-  if (f == NULL) {
-    f = find_callback(v->region_callbacks, value->type_index);
+  const TVMFFIAny* entry = tvmgo_callbacks_find(v->callbacks, value->type_index);
+  if (entry == NULL) {
+    entry = tvmgo_callbacks_find(v->region_callbacks, value->type_index);
     n = 2;
   }
   *skip = 0;
-  if (f == NULL) return 0;
-  int rc = tvmgo_function_call(f, args, n, &answer);
+  if (entry == NULL) return 0;
+  int rc = tvmgo_function_call(entry[1].v_obj, args, n, &answer);
   if (rc != 0) return rc;
   if (answer.type_index != kTVMFFIInt && answer.type_index != kTVMFFIBool)
     return take_answer(v->op, answer, out);
@@ -233,10 +196,10 @@ static int walk_value(our_visitor* v, const TVMFFIAny* value, TVMFFIAny* out) {
 }
 
 static int visit_own_descent(our_visitor* v, const TVMFFIAny* value, TVMFFIAny* out) {
-  TVMFFIObject* f = find_callback(v->callbacks, value->type_index);
-  if (f == NULL) return visit_parts(&v->base, value, out);
+  const TVMFFIAny* entry = tvmgo_callbacks_find(v->callbacks, value->type_index);
+  if (entry == NULL) return visit_parts(&v->base, value, out);
   TVMFFIAny args[2] = {*value, tvmgo_any_object(v)}, answer = tvmgo_any_none();
-  int rc = tvmgo_function_call(f, args, 2, &answer);
+  int rc = tvmgo_function_call(entry[1].v_obj, args, 2, &answer);
   return rc == 0 ? take_answer(v->op, answer, out) : rc;
 }
 
@@ -246,6 +209,7 @@ static int visit_value(our_visitor* v, const TVMFFIAny* value, TVMFFIAny* out) {
   if (tvmgo_level_enter(v->op, &v->level) != 0) return -1;
   int32_t region = v->base.region;
   int rc = v->order == OWN_DESCENT ? visit_own_descent(v, value, out) : walk_value(v, value, out);
+  if (rc != 0) tvmgo_visit_context_add(value);
   v->base.region = region;
   v->level--;
   return rc;
@@ -289,7 +253,8 @@ static int visit_root(const char* op, order order, const TVMFFIAny* root, TVMFFI
 
 static int structural_visit(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* callbacks;
-  if (tvmgo_check_count(name, n, 2, 2) != 0 || check_callbacks(name, args, 1, &callbacks) != 0)
+  if (tvmgo_check_count(name, n, 2, 2) != 0 ||
+      tvmgo_callbacks_arg(name, args, 1, 2, &callbacks) != 0)
     return -1;
   return visit_root(name, OWN_DESCENT, &args[0], callbacks, NULL, result);
 }
@@ -297,8 +262,9 @@ static int structural_visit(const char* name, const TVMFFIAny* args, int32_t n, 
 static int structural_walk(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject *callbacks, *region_callbacks;
   int64_t order;
-  if (tvmgo_check_count(name, n, 4, 4) != 0 || check_callbacks(name, args, 1, &callbacks) != 0 ||
-      check_callbacks(name, args, 2, &region_callbacks) != 0 ||
+  if (tvmgo_check_count(name, n, 4, 4) != 0 ||
+      tvmgo_callbacks_arg(name, args, 1, 2, &callbacks) != 0 ||
+      tvmgo_callbacks_arg(name, args, 2, 2, &region_callbacks) != 0 ||
       tvmgo_arg_int(name, args, 3, &order) != 0)
     return -1;
   return visit_root(name, order == 0 ? WALK_BEFORE : WALK_AFTER, &args[0], callbacks,

@@ -31,8 +31,11 @@ const char* tvmgo_type_name(int32_t type_index) {
     case kTVMFFIList: return "List";
     case kTVMFFIDict: return "Dict";
     case kTVMFFIBigInt: return "BigInt";
-    default: return type_index >= kTVMFFIStaticObjectBegin ? "Object" : "unknown value";
+    default: break;
   }
+  if (type_index < kTVMFFIStaticObjectBegin) return "unknown value";
+  const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type_index);
+  return info == NULL ? "Object" : info->type_key.data;
 }
 
 const char* tvmgo_classic_code_name(int code) {

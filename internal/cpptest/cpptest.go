@@ -52,21 +52,62 @@ func Wheel(t testing.TB) string {
 }
 
 // Library compiles a C++ file to a shared library in dir with the flags of tvm-ffi's own builder, then
-// the given ones. Equal calls give one file.
+// the given ones: those that begin with -Wl, -l or -L are for the linker alone. Equal calls give one file.
 func Library(t testing.TB, dir, source string, flags ...string) string {
 	t.Helper()
-	include := filepath.Join(Wheel(t), "include")
+	var compile, link []string
+	for _, flag := range flags {
+		if strings.HasPrefix(flag, "-Wl,") || strings.HasPrefix(flag, "-l") || strings.HasPrefix(flag, "-L") {
+			link = append(link, flag)
+		} else {
+			compile = append(compile, flag)
+		}
+	}
+	object := compiled(t, source, compile)
+	path := filepath.Join(dir, strings.TrimSuffix(filepath.Base(source), ".cc")+"-"+key(object, flags)+".so")
+	made(t, path, append(append(append([]string{"-shared", object}, compile...), link...), "-o")...)
+	return path
+}
+
+// compiled is the object of a C++ file. Compiling the headers takes seconds, so objects are kept for later
+// tests, of other packages too.
+func compiled(t testing.TB, source string, flags []string) string {
+	t.Helper()
+	wheel := Wheel(t)
 	text, err := os.ReadFile(source)
 	require.NoError(t, err)
-	sum := sha256.Sum256(append(text, strings.Join(flags, "\x00")...))
-	path := filepath.Join(dir, strings.TrimSuffix(filepath.Base(source), ".cc")+"-"+hex.EncodeToString(sum[:8])+".so")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	args := []string{"-shared", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", include,
-		"-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1", source, "-o", path + ".new"}
-	out, err := exec.Command("g++", append(args, flags...)...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Rename(path+".new", path))
+	version, err := exec.Command("g++", "--version").Output()
+	require.NoError(t, err)
+	release, err := os.ReadFile(filepath.Join(wheel, "_version.py"))
+	require.NoError(t, err)
+	flags = append([]string{"-c", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", filepath.Join(wheel, "include"),
+		"-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1"}, flags...)
+	dir := filepath.Join(wheel, "../../../../../cpptest") // beside the virtual environment, and ignored as it is
+	require.NoError(t, os.MkdirAll(dir, 0o777))
+	path := filepath.Join(dir, filepath.Base(source)+"-"+key(string(text)+string(version)+string(release), flags)+".o")
+	made(t, path, append(append(flags, source), "-o")...)
 	return path
+}
+
+func key(what string, flags []string) string {
+	sum := sha256.Sum256([]byte(what + "\x00" + strings.Join(flags, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// made runs g++ with the arguments and a path unless that is there. Two tests may do it at once.
+func made(t testing.TB, path string, args ...string) {
+	t.Helper()
+	if _, err := os.Stat(path); err == nil {
+		return
+	}
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	require.NoError(t, err)
+	require.NoError(t, part.Close())
+	out, err := exec.Command("g++", append(args, part.Name())...).CombinedOutput()
+	if err != nil {
+		os.Remove(part.Name())
+	}
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.Chmod(part.Name(), 0o755))
+	require.NoError(t, os.Rename(part.Name(), path))
 }

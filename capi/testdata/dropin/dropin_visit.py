@@ -32,7 +32,7 @@ class Wrapped(Object):
     inside: Any
     mode: int
 
-    def __s_visit__(self, visitor):
+    def __s_visit__(visitor, self):
         if self.mode == 1:
             return visitor.default_visit([self.inside])
         if self.mode == 2:
@@ -55,7 +55,11 @@ def run():
     shared = Pair(1, 2)
     values = [None, 1, "a", "a longer text", b"b", [1, [2, None, 3]], {"k": 1, "l": [2]}, tvm_ffi.List([1, "a"]), tvm_ffi.Dict({1: 2}), Pair(1, Pair("x", [2.5]), 9),
               [shared, shared], Scope([x, y], Pair(x, y)), tvm_ffi.Shape([1, 2]), tvm_ffi.dtype("int8"), 2**70, Wrapped([1, 2], 0), Wrapped(7, 1), Wrapped(x, 2),
-              [Wrapped(1, 3), 5], [Wrapped(1, 4), 5], [Wrapped(1, 5), 5]]
+              [Wrapped(1, 3), 5], [Wrapped(1, 4), 5]]
+    wrong = [Wrapped(1, 5), 5]
+    for order in ("pre", "post"):
+        fails("wrong hook", structural_walk, wrong, lambda n: None, order=order)
+    fails("wrong hook", structural_visit, wrong, lambda n, v: v.default_visit(n))
     for i, v in enumerate(values):
         for order in ("pre", "post"):
             seen = []

@@ -1,4 +1,4 @@
-/* Structural visits from C: visitors of others, errors on the way, values that contain themselves. */
+/* Structural visits from C: visitors of others, errors on the way, values in themselves. */
 #include "check.h"
 
 #include "list.h"
@@ -85,7 +85,8 @@ static void test_foreign_visitor(void) {
   foreign* v = tvmgo_object_new(sizeof *v, type, tvmgo_object_plain_deleter);
   REQUIRE(v != NULL);
   v->table = table;
-  TVMFFIAny items[3] = {tvmgo_any_int(1), tvmgo_any_int(2), tvmgo_any_int(3)}, result, one = items[0];
+  TVMFFIAny items[3] = {tvmgo_any_int(1), tvmgo_any_int(2), tvmgo_any_int(3)};
+  TVMFFIAny result, one = items[0];
   TVMFFIAny args[2] = {tvmgo_any_object(v), tvmgo_any_object(tvmgo_array_new(items, 3))};
   calls = 0;
   CHECK_OK(call("ffi.StructuralVisitorDefaultVisit", args, 2, &result));

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/export"
+	"tvmgo/export/pack"
+)
+
+// packFlags is the command line of pack as the user wrote it.
+type packFlags struct {
+	functions, targets, docs, tests []string
+	output                          string
+	compiler                        string
+	flags, libraries                []string
+	keep                            string
+	static                          bool
+}
+
+func newPackCommand() *cobra.Command {
+	var f packFlags
+	cmd := &cobra.Command{
+		Use:   "pack FILE... --func SIGNATURE... -o OUTPUT",
+		Short: "Make a library out of hand-written kernels",
+		Long: `Make a library out of hand-written kernels, which this runtime and Apache TVM load. For each --func it gets a
+function that checks its arguments and calls the kernel of that name. Files are C (.c), objects (.o), OpenCL
+(.cl), SPIR-V (.spv) and CUDA (.ptx, .cubin, .cu); those for different devices are variants of the same
+functions, and the device of the tensors chooses. OUTPUT is a .so, or a .a or .tar to be linked.
+
+A signature is
+  name[=kernel](param, ...) [launch tag[=expr], ...]
+with params
+  [name:] handle               a tensor of any type and shape
+  [name:] float32[n, 64, _]    a tensor; n is the same everywhere, _ is any size
+  [name:] int32                a scalar: bool, int8 to int64, uint8 to uint64, float32, float64
+Before a type may stand const, out, inout (which tensors are written), strided (need not be compact) and
+aligned (to 64 bytes). Tags are blockIdx.x, .y, .z, threadIdx.x, .y, .z and at the end shared, the bytes of dynamic
+shared memory. A tag without an expression is a further integer argument of the function; an expression has
+integers, the names of dimensions and integer params, + - * / % and ceildiv(a, b), min(a, b), max(a, b).
+
+A test is [name:]inputs=outputs, both with commas between: .npy files, i:3 (an integer) and f:0.5 (a number),
+in the order of the params. Outputs are the params that are marked out or inout, or else the last ones; inputs are
+all others, the inout ones and the tags without an expression. tvmgo verify runs them.`,
+		Example: `  tvmgo pack k.c --func "add(float32[n], float32[n], float32[n], n: int32)" -o k.so
+  tvmgo pack k.c k.cl --func "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) \
+      launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64" --test a.npy,b.npy,i:1000=c.npy -o k.so`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("pack: name at least one file with kernels"), cmd.UseLine()}
+			}
+			if f.output == "" {
+				return &usageError{errors.New("pack: say with -o which file to write"), cmd.UseLine()}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kernels, err := f.kernels(args)
+			if err != nil {
+				return err
+			}
+			if err := pack.Library(cmd.Context(), kernels, f.output, f.options()...); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.functions, "func", nil, "signature of a function; repeat for more")
+	flags.StringVarP(&f.output, "output", "o", "", "file to write: .so, .a or .tar")
+	flags.StringArrayVar(&f.targets, "target", nil, "[FILE=]TARGET: what a file is for, for the metadata: cuda -arch=sm_90, or JSON")
+	flags.StringArrayVar(&f.docs, "doc", nil, "[NAME:]TEXT: documentation of a function")
+	flags.StringArrayVar(&f.tests, "test", nil, "[NAME:]IN,...=OUT,...: a test vector to carry; repeat for more")
+	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
+	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
+	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
+	flags.StringVar(&f.keep, "keep", "", "folder in which to leave what is compiled")
+	flags.BoolVar(&f.static, "no-load", false, "do not load the library to prove it")
+	return cmd
+}
+
+func (f *packFlags) options() []export.Option {
+	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
+	if f.compiler != "" {
+		options = append(options, export.Compiler(f.compiler))
+	}
+	if f.keep != "" {
+		options = append(options, export.KeepFiles(f.keep))
+	}
+	if f.static {
+		options = append(options, export.StaticCheck())
+	}
+	return options
+}
+
+// kernels reads the command line, and the arrays that it names.
+func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
+	k := pack.Kernels{Builder: "tvmgo " + readVersion().Version}
+	for _, path := range files {
+		k.Inputs = append(k.Inputs, pack.Input{Path: path})
+	}
+	var names []string
+	for _, text := range f.functions {
+		sig, err := pack.ParseSignature(text)
+		if err != nil {
+			return k, fmt.Errorf("--func: %w", err)
+		}
+		names = append(names, sig.Name)
+		k.Functions = append(k.Functions, pack.Function{Signature: text})
+	}
+	for _, text := range f.targets {
+		at, target, err := addressed("--target", text, "=", files)
+		if err != nil {
+			return k, err
+		}
+		if k.Inputs[at].Target != "" {
+			return k, fmt.Errorf("--target %s: %s has one already", text, files[at])
+		}
+		k.Inputs[at].Target = target
+	}
+	for _, text := range f.docs {
+		at, doc, err := addressed("--doc", text, ":", names)
+		if err != nil {
+			return k, err
+		}
+		if k.Functions[at].Doc != "" {
+			return k, fmt.Errorf("--doc %s: %s has one already", text, names[at])
+		}
+		k.Functions[at].Doc = doc
+	}
+	for _, text := range f.tests {
+		at, test, err := addressed("--test", text, ":", names)
+		if err != nil {
+			return k, err
+		}
+		v, err := parseTest(test)
+		if err != nil {
+			return k, fmt.Errorf("--test %s: %w", text, err)
+		}
+		k.Functions[at].Vectors = append(k.Functions[at].Vectors, *v)
+	}
+	return k, nil
+}
+
+// addressed finds out which of several a flag is about, by the name before the separator; of one it needs no name.
+func addressed(flag, text, separator string, names []string) (int, string, error) {
+	for i, name := range names {
+		if rest, ok := strings.CutPrefix(text, name+separator); ok {
+			return i, rest, nil
+		}
+	}
+	if len(names) == 1 {
+		return 0, text, nil
+	}
+	if len(names) == 0 {
+		return 0, "", fmt.Errorf("%s %s: there is no --func", flag, text)
+	}
+	return 0, "", fmt.Errorf("%s %s: say which it is for, and put one of these and %q before it: %s", flag, text, separator, strings.Join(names, ", "))
+}
+
+// parseTest reads "in0.npy,i:3=out.npy".
+func parseTest(text string) (*pack.Vector, error) {
+	ins, outs, found := strings.Cut(text, "=")
+	if !found || outs == "" {
+		return nil, errors.New("write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy")
+	}
+	v := &pack.Vector{}
+	for _, item := range split(ins) {
+		value, err := parseArg(item)
+		if err != nil {
+			return nil, err
+		}
+		switch value := value.(type) {
+		case *array:
+			v.In = append(v.In, packArray(value))
+		case string:
+			return nil, fmt.Errorf("%s: kernels take no strings", item)
+		default:
+			v.In = append(v.In, value)
+		}
+	}
+	for _, item := range split(outs) {
+		a, err := readNPY(item)
+		if err != nil {
+			return nil, err
+		}
+		v.Out = append(v.Out, packArray(a))
+	}
+	return v, nil
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+func packArray(a *array) *pack.Array {
+	return &pack.Array{DType: a.dtype, Shape: a.shape, Data: a.data}
+}

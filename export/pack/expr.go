@@ -1,0 +1,158 @@
+package pack
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Expr is an integer expression over integer parameters and names of dimensions.
+type Expr struct {
+	Op    string // "" for a number or a name; "+", "-", "*", "/", "%", "ceildiv", "min", "max"
+	Value int64
+	Name  string
+	Args  []*Expr
+}
+
+// precedence of the operators that are written between their arguments.
+var precedence = map[string]int{"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
+// functionNames of expressions, of two arguments each.
+var functionNames = []string{"ceildiv", "min", "max"}
+
+func isFunctionName(word string) bool {
+	for _, f := range functionNames {
+		if f == word {
+			return true
+		}
+	}
+	return false
+}
+
+// String is the expression with no parentheses but those that it needs.
+func (e *Expr) String() string {
+	switch {
+	case e.Op == "" && e.Name != "":
+		return e.Name
+	case e.Op == "":
+		return strconv.FormatInt(e.Value, 10)
+	case precedence[e.Op] == 0:
+		return fmt.Sprintf("%s(%v, %v)", e.Op, e.Args[0], e.Args[1])
+	}
+	own := precedence[e.Op]
+	return fmt.Sprintf("%s%s%s", e.Args[0].inside(own), e.Op, e.Args[1].inside(own+1))
+}
+
+// inside is the text of an operand of something that binds so much.
+func (e *Expr) inside(binding int) string {
+	if own := precedence[e.Op]; own != 0 && own < binding {
+		return "(" + e.String() + ")"
+	}
+	return e.String()
+}
+
+// c is the expression in C, over variables of the prefix and functions of the host's beginning, which note what went wrong in bad.
+func (e *Expr) c(prefix string) string {
+	name, known := map[string]string{"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}[e.Op]
+	switch {
+	case e.Op == "" && e.Name != "":
+		return prefix + e.Name
+	case e.Op == "":
+		return fmt.Sprintf("INT64_C(%d)", e.Value)
+	case !known:
+		name = e.Op
+	}
+	return fmt.Sprintf("tvmgo_%s(%s, %s, &bad)", name, e.Args[0].c(prefix), e.Args[1].c(prefix))
+}
+
+// maxDepth bounds how deep an expression nests.
+const maxDepth = 64
+
+// expression reads operators that bind at least so much.
+func (p *parser) expression(binding, depth int) (*Expr, error) {
+	if depth > maxDepth {
+		return nil, p.fail("the expression nests too deep")
+	}
+	left, err := p.operand(depth)
+	if err != nil {
+		return nil, err
+	}
+	for terms := 0; ; terms++ {
+		own := precedence[p.next.text]
+		if p.next.kind != signToken || own < binding || own == 0 {
+			return left, nil
+		}
+		if terms > maxDepth {
+			return nil, p.fail("the expression has too many terms")
+		}
+		op, err := p.take()
+		if err != nil {
+			return nil, err
+		}
+		right, err := p.expression(own+1, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		left = &Expr{Op: op.text, Args: []*Expr{left, right}}
+	}
+}
+
+func (p *parser) operand(depth int) (*Expr, error) {
+	switch {
+	case p.next.kind == numberToken:
+		n, err := p.number()
+		return &Expr{Value: n}, err
+	case p.is("("):
+		if _, err := p.take(); err != nil {
+			return nil, err
+		}
+		e, err := p.expression(1, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		return e, p.expect(")", "after the expression")
+	case p.next.kind == wordToken && isFunctionName(p.next.text):
+		return p.functionCall(depth)
+	case p.next.kind == wordToken:
+		if !p.integers[p.next.text] {
+			return nil, p.fail("%q is neither an integer parameter nor a dimension of a tensor%s", p.next.text, p.known())
+		}
+		t, err := p.take()
+		return &Expr{Name: t.text}, err
+	}
+	return nil, p.fail("expected a number, a name or (, got %v", p.next)
+}
+
+func (p *parser) functionCall(depth int) (*Expr, error) {
+	name, err := p.take()
+	if err != nil {
+		return nil, err
+	}
+	e := &Expr{Op: name.text, Args: make([]*Expr, 2)}
+	for i, sign := range []string{"(", ","} {
+		if err := p.expect(sign, "in "+name.text+"(a, b)"); err != nil {
+			return nil, err
+		}
+		if e.Args[i], err = p.expression(1, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return e, p.expect(")", "after the arguments of "+name.text)
+}
+
+func (p *parser) number() (int64, error) {
+	n, err := strconv.ParseInt(p.next.text, 10, 64)
+	if err != nil {
+		return 0, p.fail("%q is no integer of 64 bits", p.next.text)
+	}
+	_, err = p.take()
+	return n, err
+}
+
+// known lists the names that an expression may use.
+func (p *parser) known() string {
+	if len(p.integerOrder) == 0 {
+		return ": there are none; give dimensions names, as in a: float32[n]"
+	}
+	return "; there is: " + strings.Join(p.integerOrder, ", ")
+}

@@ -1,0 +1,98 @@
+package pack_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/export/pack"
+	"tvmgo/runtime"
+)
+
+var ctx = context.Background()
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// addSignature is that of add in k.c, with what device kernels need.
+const addSignature = "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"
+
+// write makes a file in a new folder.
+func write(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+	return path
+}
+
+func kernelsOf(inputs []string, signatures ...string) pack.Kernels {
+	var k pack.Kernels
+	for _, in := range inputs {
+		k.Inputs = append(k.Inputs, pack.Input{Path: in})
+	}
+	for _, s := range signatures {
+		k.Functions = append(k.Functions, pack.Function{Signature: s})
+	}
+	return k
+}
+
+// packed packs into a new folder, in which nothing else may be then.
+func packed(t testing.TB, k pack.Kernels, options ...export.Option) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "k.so")
+	require.NoError(t, pack.Library(ctx, k, path, options...))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	return path
+}
+
+func load(t testing.TB, path string) *runtime.Module {
+	t.Helper()
+	m, err := runtime.Load(ctx, path)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
+	t.Helper()
+	f, err := m.Function(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	if shape == nil {
+		shape = []int64{int64(len(data))}
+	}
+	x, err := runtime.FromSlice(data, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
+	t.Helper()
+	s, err := runtime.ToSlice[T](x)
+	require.NoError(t, err)
+	return s
+}
+
+// array is the content of a test vector's tensor.
+func array[T dlpack.Scalar](data []T, shape ...int64) *pack.Array {
+	if shape == nil {
+		shape = []int64{int64(len(data))}
+	}
+	size := len(data) * int(unsafe.Sizeof(data[0]))
+	return &pack.Array{DType: dlpack.DataTypeOf[T](), Shape: shape,
+		Data: append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), size)...)}
+}

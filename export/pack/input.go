@@ -1,0 +1,147 @@
+package pack
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tvmgo/dlpack"
+)
+
+// deviceKind is what kernels run on.
+type deviceKind struct {
+	name      string
+	device    dlpack.DeviceType
+	addresses bool // a tensor's data is an address, to which its offset can be added
+}
+
+var (
+	onCPU    = &deviceKind{"cpu", dlpack.CPU, true}
+	onCUDA   = &deviceKind{"cuda", dlpack.CUDA, true}
+	onOpenCL = &deviceKind{"opencl", dlpack.OpenCL, false}
+	onVulkan = &deviceKind{"vulkan", dlpack.Vulkan, false}
+)
+
+// deviceKinds are in the order in which variants are written.
+var deviceKinds = []*deviceKind{onCPU, onCUDA, onOpenCL, onVulkan}
+
+// form is what a file with kernels may hold.
+type form struct {
+	suffix string
+	kind   *deviceKind
+	format string // of the device module
+	target string // the kind of target that it is for
+	// kernels lists the kernels in the file; find says whether one of this name may be there, where they can't be listed.
+	kernels func(data []byte) ([]string, error)
+	find    func(data []byte, name string) error
+}
+
+var forms = []form{
+	{suffix: ".c", kind: onCPU, target: "c", find: findInC},
+	{suffix: ".o", kind: onCPU, target: "c", kernels: objectFunctions},
+	{suffix: ".cl", kind: onOpenCL, format: "cl", target: "opencl", find: findInOpenCL},
+	{suffix: ".spv", kind: onVulkan, format: "vulkan", target: "vulkan", kernels: spirvKernels},
+	{suffix: ".ptx", kind: onCUDA, format: "ptx", target: "cuda", find: findInPTX},
+	{suffix: ".cubin", kind: onCUDA, format: "cubin", target: "cuda", kernels: cubinKernels},
+	{suffix: ".cu", kind: onCUDA, format: "cuda", target: "cuda", find: findInCUDA},
+}
+
+func suffixes() string {
+	list := make([]string, len(forms))
+	for i, f := range forms {
+		list[i] = f.suffix
+	}
+	return strings.Join(list, ", ")
+}
+
+// input is a file with kernels.
+type input struct {
+	path   string
+	form   *form
+	data   []byte
+	hash   [sha256.Size]byte
+	target string
+	names  []string // of the kernels, if they can be listed
+}
+
+func readInput(path, target string) (*input, error) {
+	i := slices.IndexFunc(forms, func(f form) bool { return f.suffix == filepath.Ext(path) })
+	if i < 0 {
+		return nil, invalid("%s: the suffix %q is none of kernels: %s", path, filepath.Ext(path), suffixes())
+	}
+	in := &input{path: path, form: &forms[i], target: target}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notFound("%s: no such file", path)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, invalid("%s is no ordinary file", path)
+	}
+	if in.data, err = os.ReadFile(path); err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(in.data)) == 0 {
+		return nil, invalid("%s is empty", path)
+	}
+	in.hash = sha256.Sum256(in.data)
+	if err := in.checkTarget(); err != nil {
+		return nil, err
+	}
+	if in.form.kernels != nil {
+		if in.names, err = in.form.kernels(in.data); err != nil {
+			return nil, invalid("%s: %w", path, err)
+		}
+	}
+	return in, nil
+}
+
+// checkTarget fills in what the file is for, if the caller did not say it.
+func (in *input) checkTarget() error {
+	if in.target == "" {
+		in.target = in.form.target
+		return nil
+	}
+	kind, err := targetKind(in.target)
+	if err != nil {
+		return invalid("the target of %s: %w", in.path, err)
+	}
+	if allowed := append([]string{in.form.target}, hostTargets[in.form.target]...); !slices.Contains(allowed, kind) {
+		return invalid("the target of %s is of kind %q: files with the suffix %s are for %s", in.path, kind, in.form.suffix, strings.Join(allowed, " or "))
+	}
+	return nil
+}
+
+// hostTargets are other kinds that stand for the CPU.
+var hostTargets = map[string][]string{"c": {"llvm"}}
+
+// find says whether the file has a kernel of this name; the error is nil if it does, or if nobody can say before it is compiled.
+func (in *input) find(name string) error {
+	if in.form.kernels == nil {
+		return in.form.find(in.data, name)
+	}
+	if slices.Contains(in.names, name) {
+		return nil
+	}
+	if len(in.names) == 0 {
+		return fmt.Errorf("there is no kernel in it")
+	}
+	const most = 8
+	list, more := in.names, ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(in.names)-most)
+	}
+	for _, other := range in.names {
+		if strings.HasPrefix(other, "_Z") && strings.Contains(other, name) {
+			return fmt.Errorf("there is no kernel %q in it, but %s: put extern \"C\" before it", name, other)
+		}
+	}
+	return fmt.Errorf("there is no kernel %q in it; it has %s%s", name, strings.Join(list, ", "), more)
+}

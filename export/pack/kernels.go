@@ -1,0 +1,258 @@
+package pack
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What is here finds kernels by their names, so that one that is missing is told before anything is built. It is no compiler:
+// a name that a macro makes is not found.
+
+// stripC takes comments and what stands in quotes out of a source in a language like C. Lines stay where they are.
+func stripC(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		rest := data[i:]
+		end := 0
+		switch {
+		case bytes.HasPrefix(rest, []byte("//")):
+			end = bytes.IndexByte(rest, '\n')
+		case bytes.HasPrefix(rest, []byte("/*")):
+			if end = bytes.Index(rest[2:], []byte("*/")); end >= 0 {
+				end += 4
+			}
+		case rest[0] == '"' || rest[0] == '\'':
+			end = quoteEnd(rest)
+		default:
+			out = append(out, rest[0])
+			i++
+			continue
+		}
+		if end < 0 {
+			break
+		}
+		out = append(out, ' ')
+		for range bytes.Count(rest[:end], []byte("\n")) {
+			out = append(out, '\n')
+		}
+		i += end
+	}
+	return out
+}
+
+// quoteEnd is behind the quote that closes the one at the beginning, or the line's end.
+func quoteEnd(data []byte) int {
+	for i := 1; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case data[0]:
+			return i + 1
+		case '\n':
+			return i
+		}
+	}
+	return -1
+}
+
+// findInC looks for a definition: name(…) {.
+func findInC(data []byte, name string) error {
+	if definition(stripC(data), name) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("there is no function %q in it", name)
+}
+
+// definition returns where the name of a function begins that is defined, not only declared or called; -1 if there is none.
+func definition(code []byte, name string) int {
+	pattern := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`)
+	for _, at := range pattern.FindAllIndex(code, -1) {
+		depth, end := 1, at[1]
+		for ; end < len(code) && depth > 0; end++ {
+			switch code[end] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		if rest := bytes.TrimLeft(code[end:], " \t\r\n"); bytes.HasPrefix(rest, []byte("{")) || bytes.HasPrefix(rest, []byte("__attribute__")) {
+			return at[0]
+		}
+	}
+	return -1
+}
+
+var kernelWord = regexp.MustCompile(`\b(__kernel|kernel)\b`)
+
+func findInOpenCL(data []byte, name string) error {
+	code := stripC(data)
+	at := definition(code, name)
+	if at < 0 {
+		return fmt.Errorf("there is no kernel %q in it", name)
+	}
+	if !kernelWord.Match(declarationBefore(code, at)) {
+		return fmt.Errorf("the function %q in it is no kernel: put __kernel before it", name)
+	}
+	return nil
+}
+
+// declarationBefore is what stands between the end of what came before and a function's name.
+func declarationBefore(code []byte, at int) []byte {
+	from := bytes.LastIndexAny(code[:at], ";}") + 1
+	return code[from:at]
+}
+
+var globalWord, externWord = regexp.MustCompile(`\b__global__\b`), regexp.MustCompile(`\bextern\b`)
+
+func findInCUDA(data []byte, name string) error {
+	code := stripC(data)
+	at := definition(code, name)
+	if at < 0 {
+		return fmt.Errorf("there is no kernel %q in it", name)
+	}
+	before := declarationBefore(code, at)
+	if !globalWord.Match(before) {
+		return fmt.Errorf("the function %q in it is no kernel: put extern \"C\" __global__ before it", name)
+	}
+	if !externWord.Match(code[:at]) { // the block may have begun far above
+		return fmt.Errorf("the kernel %q in it has C++'s name: put extern \"C\" before it", name)
+	}
+	return nil
+}
+
+func findInPTX(data []byte, name string) error {
+	code := stripC(data)
+	if !bytes.Contains(code, []byte(".version")) {
+		return errors.New("it is no PTX: the directive .version is missing")
+	}
+	pattern := regexp.MustCompile(`\.entry\s+([A-Za-z_$%][\w$]*)`)
+	var names []string
+	for _, m := range pattern.FindAllSubmatch(code, -1) {
+		names = append(names, string(m[1]))
+	}
+	if !slices.Contains(names, name) {
+		for _, other := range names {
+			if strings.HasPrefix(other, "_Z") && strings.Contains(other, name) {
+				return fmt.Errorf("there is no kernel %q in it, but %s: put extern \"C\" before it in its source", name, other)
+			}
+		}
+		return fmt.Errorf("there is no .visible .entry %s in it", name)
+	}
+	visible := regexp.MustCompile(`\.visible\s+\.entry\s+` + regexp.QuoteMeta(name) + `\b`)
+	if !visible.Match(code) {
+		return fmt.Errorf("the kernel %q in it is not .visible", name)
+	}
+	return nil
+}
+
+// objectFunctions lists the global functions that an object file defines.
+func objectFunctions(data []byte) ([]string, error) {
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("it is no ELF object: %w", err)
+	}
+	if f.Type != elf.ET_REL {
+		return nil, fmt.Errorf("it is %v, not an object file: compile it with -c", f.Type)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, fmt.Errorf("its symbols: %w", err)
+	}
+	var names []string
+	for _, s := range symbols {
+		bind, kind := elf.ST_BIND(s.Info), elf.ST_TYPE(s.Info)
+		if s.Section != elf.SHN_UNDEF && (bind == elf.STB_GLOBAL || bind == elf.STB_WEAK) && kind == elf.STT_FUNC {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// cubinKernels lists the kernels of an image for a GPU: each has a section of code.
+func cubinKernels(data []byte) ([]string, error) {
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("it is no ELF image for a GPU: %w", err)
+	}
+	const machineCUDA = 190
+	if f.Machine != machineCUDA {
+		return nil, fmt.Errorf("it is for the machine %v, not for CUDA", f.Machine)
+	}
+	var names []string
+	for _, s := range f.Sections {
+		if name, ok := strings.CutPrefix(s.Name, ".text."); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Numbers of SPIR-V.
+const (
+	spirvMagic       = 0x07230203
+	opEntryPoint     = 15
+	opVariable       = 59
+	modelGLCompute   = 5
+	classUniform     = 2
+	classPushContant = 9
+)
+
+// spirvInstructions calls f with every instruction's code and operands.
+func spirvInstructions(data []byte, f func(op uint16, operands []byte)) error {
+	const header = 5 * 4
+	if len(data) < header || len(data)%4 != 0 {
+		return fmt.Errorf("it is no SPIR-V: %d bytes", len(data))
+	}
+	if magic := binary.LittleEndian.Uint32(data); magic != spirvMagic {
+		return fmt.Errorf("it is no SPIR-V in little-endian order: it begins with %#08x", magic)
+	}
+	for at := header; at < len(data); {
+		word := binary.LittleEndian.Uint32(data[at:])
+		length := int(word>>16) * 4
+		if length == 0 || length > len(data)-at {
+			return fmt.Errorf("the SPIR-V is damaged at byte %d", at)
+		}
+		f(uint16(word), data[at+4:at+length])
+		at += length
+	}
+	return nil
+}
+
+// spirvKernels lists the entry points for computing.
+func spirvKernels(data []byte) ([]string, error) {
+	var names []string
+	err := spirvInstructions(data, func(op uint16, operands []byte) {
+		if op != opEntryPoint || len(operands) < 8 || binary.LittleEndian.Uint32(operands) != modelGLCompute {
+			return
+		}
+		if name, _, closed := bytes.Cut(operands[8:], []byte{0}); closed {
+			names = append(names, string(name))
+		}
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// spirvScalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that it takes none.
+func spirvScalarsInUniform(data []byte) (bool, error) {
+	push, uniform := false, false
+	err := spirvInstructions(data, func(op uint16, operands []byte) {
+		if op == opVariable && len(operands) >= 12 {
+			class := binary.LittleEndian.Uint32(operands[8:])
+			push, uniform = push || class == classPushContant, uniform || class == classUniform
+		}
+	})
+	if err == nil && !push && !uniform {
+		err = errors.New("it has neither push constants nor a uniform buffer, from which scalar arguments come")
+	}
+	return uniform && !push, err
+}

@@ -1,0 +1,292 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/runtime"
+)
+
+// Kernels is what a file is packed from.
+type Kernels struct {
+	Inputs    []Input
+	Functions []Function
+	Builder   string // named in the metadata; "" is "tvmgo"
+}
+
+// Input is a file with kernels; its suffix says what it holds.
+type Input struct {
+	Path   string
+	Target string // for the metadata: a kind, its options behind it, or JSON; "" is the kind that the suffix stands for
+}
+
+// Function is a function to be made.
+type Function struct {
+	Signature string
+	Doc       string
+	Vectors   []Vector
+}
+
+// function is one with all that was found for it.
+type function struct {
+	sig      *Signature
+	doc      string
+	metadata string
+	variants []*variant
+}
+
+// Library packs kernels into a file, in the form that its suffix says: see package export, whose options these are.
+//
+// What can be checked without a compiler is checked first, and nothing is left under the path when something fails.
+func Library(ctx context.Context, k Kernels, path string, options ...export.Option) error {
+	m, more, err := build(k, path)
+	if err != nil {
+		return packError(path, err)
+	}
+	defer m.Close()
+	return export.Library(ctx, m, path, slices.Concat(more, options)...)
+}
+
+func packError(path string, err error) error {
+	out := &runtime.Error{Op: "pack " + path, Kind: runtime.ErrFailed, Code: "RuntimeError", Message: err.Error(), Err: err}
+	var inner *runtime.Error
+	if errors.As(err, &inner) {
+		out.Kind, out.Code = inner.Kind, inner.Code
+	}
+	return out
+}
+
+// Module makes the tree of modules that Library exports: the host functions, which import kernels and device code.
+func Module(k Kernels) (*runtime.Module, error) {
+	m, _, err := build(k, "")
+	if err != nil {
+		return nil, packError("kernels", err)
+	}
+	return m, nil
+}
+
+func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
+	p := &packer{path: path, builder: k.Builder}
+	if p.builder == "" {
+		p.builder = "tvmgo"
+	}
+	for _, step := range []func(Kernels) error{p.readSignatures, p.readInputs, p.findKernels, p.describe} {
+		if err := step(k); err != nil {
+			return nil, nil, err
+		}
+	}
+	vectors, err := p.vectors(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := p.modules(vectors)
+	return m, p.options(), err
+}
+
+// packer makes modules out of kernels.
+type packer struct {
+	path      string
+	builder   string
+	inputs    []*input
+	functions []*function
+}
+
+func (p *packer) readSignatures(k Kernels) error {
+	if len(k.Functions) == 0 {
+		return invalid("no function is given: write its signature, as in add(handle, handle, int32)")
+	}
+	for _, f := range k.Functions {
+		sig, err := ParseSignature(f.Signature)
+		if err != nil {
+			return fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
+		}
+		for _, other := range p.functions {
+			if other.sig.Name == sig.Name {
+				return invalid("there are two functions %q: give one another name, as in other=%s(…)", sig.Name, sig.Symbol)
+			}
+		}
+		if strings.IndexByte(f.Doc, 0) >= 0 {
+			return invalid("the documentation of %s has a zero byte inside", sig.Name)
+		}
+		p.functions = append(p.functions, &function{sig: sig, doc: f.Doc})
+	}
+	return nil
+}
+
+func (p *packer) readInputs(k Kernels) error {
+	if len(k.Inputs) == 0 {
+		return invalid("no file with kernels is given: %s", suffixes())
+	}
+	for i, f := range k.Inputs {
+		in, err := readInput(f.Path, f.Target)
+		if err != nil {
+			return err
+		}
+		for _, other := range k.Inputs[:i] {
+			if sameFile(other.Path, f.Path) {
+				return invalid("the file %s is given twice", f.Path)
+			}
+		}
+		if p.path != "" && sameFile(p.path, f.Path) {
+			return invalid("the output is the input %s: give it another name", f.Path)
+		}
+		p.inputs = append(p.inputs, in)
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// modules makes the tree.
+func (p *packer) modules(vectors []byte) (*runtime.Module, error) {
+	names := make([]string, len(p.functions))
+	for i, f := range p.functions {
+		names[i] = f.sig.Name
+	}
+	root, err := runtime.NewCSource(hostSource(p.functions, vectors), "c", names, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range p.inputs {
+		if err := p.add(root, in); err != nil {
+			root.Close()
+			return nil, fmt.Errorf("%s: %w", in.path, err)
+		}
+	}
+	return root, nil
+}
+
+// add imports what one file becomes.
+func (p *packer) add(root *runtime.Module, in *input) error {
+	m, err := p.module(in)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	return root.Import(m)
+}
+
+// module makes the module of one file.
+func (p *packer) module(in *input) (*runtime.Module, error) {
+	var used []*function
+	var kernels []blob.Function
+	for _, f := range p.functions {
+		for _, v := range f.variants {
+			if v.input != in {
+				continue
+			}
+			used = append(used, f)
+			if v.kernel != nil && !slices.ContainsFunc(kernels, func(k blob.Function) bool { return k.Key == v.kernel.Key }) {
+				kernels = append(kernels, *v.kernel)
+			}
+		}
+	}
+	switch in.form.suffix {
+	case ".c":
+		return runtime.NewCSource(kernelSource(in, used), "c", nil, nil)
+	case ".o":
+		return runtime.NewStaticLibrary(in.data, nil)
+	case ".spv":
+		return vulkanModule(in, kernels)
+	case ".cl":
+		return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels, Data: openCLPieces(in.data, kernels)})
+	}
+	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels, Data: in.data})
+}
+
+// openCLPieces is a source once for each kernel: a line before it says which, and runtimes build each piece by itself. A source that
+// has such lines stays as it is.
+func openCLPieces(source []byte, kernels []blob.Function) []byte {
+	var b bytes.Buffer
+	if bytes.HasPrefix(source, []byte(pieceMark)) || bytes.Contains(source, []byte("\n"+pieceMark)) {
+		return source
+	}
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "%s%s\n", pieceMark, k.Name)
+		b.Write(source)
+		if !bytes.HasSuffix(source, []byte("\n")) {
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+const pieceMark = "// Function: "
+
+func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
+	m := &blob.VulkanModule{Format: in.form.format, Functions: kernels}
+	for _, k := range kernels {
+		s := blob.Shader{Key: k.Key, Code: in.data}
+		if slices.ContainsFunc(k.ArgTypes, func(t dlpack.DataType) bool { return t != dlpack.Handle }) {
+			uniform, err := spirvScalarsInUniform(in.data)
+			if err != nil {
+				return nil, invalid("%w", err)
+			}
+			if uniform {
+				s.Flag |= blob.ShaderUniformScalars
+			}
+		}
+		m.Shaders = append(m.Shaders, s)
+	}
+	return runtime.NewVulkanSource(m)
+}
+
+// kernelSource is a file of C with calls of its kernels behind it, so that the compiler compares them with their signatures.
+func kernelSource(in *input, used []*function) string {
+	w := &cWriter{}
+	w.line("#line 1 %s", cString(filepath.Base(in.path)))
+	w.Write(in.data)
+	w.line("\n#line 1 \"signatures\"")
+	w.line("#include <stdint.h>")
+	for _, kind := range []string{"implicit-function-declaration", "incompatible-pointer-types", "int-conversion"} {
+		w.line("#pragma GCC diagnostic error \"-W%s\"", kind)
+	}
+	for _, f := range used {
+		params, args := make([]string, len(f.sig.Params)), make([]string, len(f.sig.Params))
+		for i := range f.sig.Params {
+			args[i] = fmt.Sprintf("tvmgo_%d", i)
+			params[i] = f.sig.Params[i].cType() + " " + args[i]
+		}
+		if len(params) == 0 {
+			params = []string{"void"}
+		}
+		symbol := kernelCall + f.sig.Name
+		w.line("__attribute__((visibility(\"hidden\"))) void %s(%s);", symbol, strings.Join(params, ", "))
+		w.line("#line 1 %s", cString("signature of "+f.sig.Name))
+		w.line("void %s(%s) { %s(%s); }", symbol, strings.Join(params, ", "), f.sig.Symbol, strings.Join(args, ", "))
+	}
+	return w.String()
+}
+
+const kernelCall = "tvmgo_kernel_"
+
+// options are what the export needs for these files.
+func (p *packer) options() []export.Option {
+	// A kernel may be called like a function of the program or of the C library, which would be called instead.
+	list := []export.Option{export.Flags("-Wl,-Bsymbolic")}
+	for _, in := range p.inputs {
+		if in.form.suffix == ".c" {
+			list = append(list, export.Includes(filepath.Dir(in.path)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,179 @@
+package pack_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export/pack"
+	"tvmgo/runtime"
+)
+
+const scaleSignature = "scale(a: float32[rows, 4], out: float32[rows, 4], rows: int64, alpha: float64, shift: float32)"
+
+func TestLibrary_CPU(t *testing.T) {
+	m := load(t, packed(t, kernelsOf([]string{"testdata/k.c", "testdata/index.c"}, addSignature, scaleSignature, "twice=index(int64[1], int64[1])")))
+	require.ElementsMatch(t, []string{"add", "scale", "twice"}, m.Functions())
+
+	a, b, c := tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), tensor(t, make([]float32, 3))
+	_, err := function(t, m, "add").Call(a, b, c, 3)
+	require.NoError(t, err)
+	require.Equal(t, []float32{11, 22, 33}, slice[float32](t, c))
+
+	in, out := tensor(t, []float32{1, 2, 3, 4}, 1, 4), tensor(t, make([]float32, 4), 1, 4)
+	_, err = function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer will do for shift
+	require.NoError(t, err)
+	require.Equal(t, []float32{3, 5, 7, 9}, slice[float32](t, out))
+
+	x, y := tensor(t, []int64{21}), tensor(t, []int64{0})
+	_, err = function(t, m, "twice").Call(x, y)
+	require.NoError(t, err)
+	require.Equal(t, []int64{42}, slice[int64](t, y), "not index of the C library")
+}
+
+// object compiles C into an object file.
+func object(t *testing.T, code string) string {
+	t.Helper()
+	source := write(t, "k.c", code)
+	path := strings.TrimSuffix(source, ".c") + ".o"
+	out, err := exec.Command("gcc", "-c", "-fPIC", source, "-o", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+func TestLibrary_ObjectsAndSeveralSources(t *testing.T) {
+	one := write(t, "one.c", "#include \"factor.h\"\nstatic float helper(float x) { return x * FACTOR; }\nvoid f(float* a) { a[0] = helper(a[0]); }\n/* void g(float* a) {} */\n")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(one), "factor.h"), []byte("#define FACTOR 3\n"), 0o666))
+	two := write(t, "two.c", "static float helper(float x) { return x + 1; }\nvoid g(float* a) { a[0] = helper(a[0]); }\nint f2(void) { return 0; }\n")
+	o := object(t, "float own(float x) { return -x; }\nvoid h(float* a) { a[0] = own(a[0]); }\n__attribute__((weak)) void i(float* a) { a[0] = 9; }\n")
+	m := load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])", "i(float32[1])", "again=h(handle)")))
+	for name, want := range map[string]float32{"f": 6, "g": 3, "h": -2, "i": 9, "again": -2} {
+		x := tensor(t, []float32{2})
+		_, err := function(t, m, name).Call(x)
+		require.NoError(t, err)
+		require.Equal(t, []float32{want}, slice[float32](t, x), name)
+	}
+}
+
+func TestLibrary_SameBytes(t *testing.T) {
+	o := object(t, "void h(float* a) { a[0] = 1; }\n")
+	var first []byte
+	for i := range 2 {
+		k := kernelsOf(append(variants(t), write(t, "helper.c", "void unused(void) {}\n")), addSignature)
+		k.Inputs[0] = pack.Input{Path: write(t, "k.c", readFile(t, "testdata/k.c"))} // in another folder
+		k.Functions[0].Vectors = addVectors()
+		got := readFile(t, packed(t, k))
+		if i == 0 {
+			first = []byte(got)
+		}
+		require.True(t, bytes.Equal(first, []byte(got)))
+	}
+	a, b := packed(t, kernelsOf([]string{o}, "h(handle)")), packed(t, kernelsOf([]string{o}, "h(handle)"))
+	require.Equal(t, readFile(t, a), readFile(t, b))
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestLibrary_Metadata(t *testing.T) {
+	k := kernelsOf(variants(t), "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch blockIdx.x, threadIdx.x=n+1")
+	k.Inputs = k.Inputs[2:3]
+	k.Inputs[0].Target = `{"kind": "cuda", "arch": "sm_90"}`
+	k.Builder = "builder 1.2"
+	k.Functions[0].Doc = "What??! is \"added\"\n\tü\\0"
+	m := load(t, packed(t, k))
+	doc, err := m.Doc("add")
+	require.NoError(t, err)
+	require.Equal(t, k.Functions[0].Doc, doc)
+	meta, err := m.Metadata("add")
+	require.NoError(t, err)
+	require.Equal(t, "add(Tensor, Tensor, Tensor, int, float, int) -> None", meta.Schema.Signature("add"))
+	var got pack.Metadata
+	require.NoError(t, json.Unmarshal([]byte(meta.Text), &got))
+	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, got.ContentHash)
+	hash := got.ContentHash
+	got.TypeSchema, got.ContentHash = "", ""
+	require.Equal(t, pack.Metadata{
+		Signature: "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch blockIdx.x, threadIdx.x=n+1",
+		Args: []pack.ArgMetadata{
+			{Name: "a", Kind: "tensor", DType: "float32", Shape: []any{"n", "_", 3.0}, Access: "const"}, {Kind: "tensor"},
+			{Name: "c", Kind: "tensor", DType: "float16", Shape: []any{"n"}, Access: "inout"},
+			{Name: "n", Kind: "scalar", DType: "int32"}, {Kind: "scalar", DType: "float64"}, {Name: "blockIdx.x", Kind: "launch", DType: "int64"}},
+		Launch:  []pack.LaunchParam{{Tag: "blockIdx.x"}, {Tag: "threadIdx.x", Expr: "n+1"}},
+		Targets: []pack.TargetOfFile{{Device: "cuda", Format: "ptx", Target: json.RawMessage(`{"kind":"cuda","arch":"sm_90"}`)}},
+		Builder: "builder 1.2",
+	}, got)
+
+	// the hash is of the signature and the kernels
+	hashes := map[string]bool{hash: true}
+	for _, change := range []func(){
+		func() { k.Functions[0].Signature += ", threadIdx.y=1" },
+		func() { k.Inputs[0].Target = "cuda" },
+		func() { k.Inputs[0].Path = write(t, "k.ptx", ptxSource+"\n") },
+	} {
+		change()
+		meta, err := load(t, packed(t, k)).Metadata("add")
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(meta.Text), &got))
+		require.False(t, hashes[got.ContentHash])
+		hashes[got.ContentHash] = true
+	}
+	_, err = m.Doc("missing")
+	require.Error(t, err)
+}
+
+// An image for a GPU has a section of code for each kernel.
+func TestModule_Cubin(t *testing.T) {
+	image := []byte(readFile(t, object(t, "__attribute__((section(\".text.add\"))) void code(void) {}\n")))
+	image[18], image[19] = 190, 0 // the machine
+	k := kernelsOf([]string{write(t, "k.cubin", string(image))}, addSignature)
+	m, err := pack.Module(k)
+	require.NoError(t, err)
+	defer m.Close()
+	deps, err := m.Imports()
+	require.NoError(t, err)
+	defer deps[0].Close()
+	require.Equal(t, "cuda", deps[0].Kind())
+	require.Equal(t, []string{"add"}, deps[0].Functions())
+	k.Functions[0].Signature = "sub(handle) launch threadIdx.x"
+	_, err = pack.Module(k)
+	require.ErrorContains(t, err, `there is no kernel "sub" in it; it has add`)
+}
+
+func TestNothingLeaks(t *testing.T) {
+	a := tensor(t, []float32{1, 2, 3})
+	k := kernelsOf([]string{"testdata/k.c"}, addSignature)
+	k.Functions[0].Vectors = addVectors()
+	path := packed(t, k)
+	before := runtime.Live()
+	for range 3 {
+		m, err := runtime.Load(ctx, path)
+		require.NoError(t, err)
+		f, err := m.Function("add")
+		require.NoError(t, err)
+		for _, args := range [][]any{{}, {a, a, a, 3}, {a, a, a, 4}, {"x", 1, a, 3}} {
+			_, _ = f.Call(args...)
+		}
+		r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
+		require.NoError(t, err)
+		require.Zero(t, r.Failed())
+		_, err = m.Metadata("add")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, m.Close())
+		bad := kernelsOf([]string{"testdata/k.c", write(t, "k.spv", spirv(false, "add"))}, addSignature)
+		_, err = pack.Module(bad)
+		require.Error(t, err)
+	}
+	require.Equal(t, before, runtime.Live())
+}

@@ -1,0 +1,51 @@
+package pack_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wheel runs testdata/wheel.py and returns the lines that it prints.
+func wheel(t *testing.T, args ...string) []string {
+	t.Helper()
+	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command("../../build/.cache/venv/bin/python", append([]string{"-B", "testdata/wheel.py"}, args...)...)
+	var messages strings.Builder
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s%s", out, messages.String())
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+func TestWheel_CallsPackedKernels(t *testing.T) {
+	k := kernelsOf([]string{"testdata/k.c"}, addSignature, scaleSignature)
+	k.Functions[0].Doc, k.Functions[0].Vectors = "adds", addVectors()
+	lines := wheel(t, "call", packed(t, k))
+	require.Greater(t, len(lines), 8)
+	require.Equal(t, []string{
+		"library",
+		"TypeError: add: argument 1 (b): expected float32, got int8",
+		"ValueError: add: argument 0 (a): dimension 0 of float32[n] is 1000, expected 999: n is set by argument 3 (n)",
+		"TypeError: add: expected 4 arguments, got 3: add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)",
+		"Callable[[Tensor, Tensor, Tensor, int], None]",
+		addSignature,
+		"adds",
+	}, lines[:7])
+	require.Contains(t, lines[8], "AttributeError")
+}
+
+// It has no loader for device code, and says so: the file itself is what it expects.
+func TestWheel_ReadsVariants(t *testing.T) {
+	k := kernelsOf(variants(t), addSignature)
+	k.Inputs = k.Inputs[:2]
+	require.Contains(t, wheel(t, "refuse", packed(t, k))[0], "Library binary was created using {opencl} but a loader of that name is not registered")
+}

@@ -157,3 +157,35 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+// A library packed of a kernel in C and one in OpenCL C runs on the host and on both devices, and checks itself there.
+func TestPack_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	dir := t.TempDir()
+	inC, inCL, library, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.cl"), filepath.Join(dir, "k.so"), filepath.Join(dir, "out.npy")
+	require.NoError(t, os.WriteFile(inC, []byte(`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + b[i]; }`), 0o644))
+	require.NoError(t, os.WriteFile(inCL, []byte(`__kernel void add(__global const float* a, __global const float* b, int n, __global float* c) {
+  int i = get_global_id(0);
+  if (i < n) c[i] = a[i] + b[i];
+}`), 0o644))
+	npy := func(name string) string {
+		path, err := filepath.Abs(filepath.Join(artifacts, "vadd_"+name+".npy"))
+		require.NoError(t, err)
+		return path
+	}
+	status, _, stderr := builtWith(t, dir, env, "pack", inC, inCL, "-o", library,
+		"--func", "add(a: const float32[n], b: const float32[n], n: int32, c: out float32[n]) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64",
+		"--test", npy("in0")+","+npy("in1")+",i:1001="+npy("out"))
+	require.Zero(t, status, stderr)
+	for _, device := range []string{"cpu:0", "opencl:0", "opencl:1"} {
+		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"), "--in", npy("in1"),
+			"--in", "i:1001", "--out", out, "--like", "float32[1001]")
+		require.Zero(t, status, stderr)
+		requireClose(t, floats(t, npy("out")), floats(t, out), device)
+		require.NoError(t, os.Remove(out))
+		status, stdout, stderr := builtWith(t, dir, env, "verify", library, "--device", device)
+		require.Zero(t, status, stdout+stderr)
+		require.Contains(t, stdout, "add")
+	}
+}

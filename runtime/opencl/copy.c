@@ -31,15 +31,21 @@ static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* o
 static const size_t origin[3] = {0, 0, 0};
 
 static cl_int read_part(cl_command_queue q, place p, size_t nbytes, void* to) {
-  if (p.h->kind == HANDLE_IMAGE)
-    return clEnqueueReadImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, to, 0, NULL, NULL);
-  return clEnqueueReadBuffer(q, p.h->mem, CL_TRUE, p.offset, nbytes, to, 0, NULL, NULL);
+  tvmgo_cl_enter(p.d);
+  cl_int rc = p.h->kind == HANDLE_IMAGE
+                  ? clEnqueueReadImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, to, 0, NULL, NULL)
+                  : clEnqueueReadBuffer(q, p.h->mem, CL_TRUE, p.offset, nbytes, to, 0, NULL, NULL);
+  tvmgo_cl_leave(p.d);
+  return rc;
 }
 
 static cl_int write_part(cl_command_queue q, place p, size_t nbytes, const void* from) {
-  if (p.h->kind == HANDLE_IMAGE)
-    return clEnqueueWriteImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, from, 0, NULL, NULL);
-  return clEnqueueWriteBuffer(q, p.h->mem, CL_TRUE, p.offset, nbytes, from, 0, NULL, NULL);
+  tvmgo_cl_enter(p.d);
+  cl_int rc = p.h->kind == HANDLE_IMAGE
+                  ? clEnqueueWriteImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, from, 0, NULL, NULL)
+                  : clEnqueueWriteBuffer(q, p.h->mem, CL_TRUE, p.offset, nbytes, from, 0, NULL, NULL);
+  tvmgo_cl_leave(p.d);
+  return rc;
 }
 
 static int overlap(place a, place b, size_t nbytes) {
@@ -58,7 +64,7 @@ static cl_int copy_overlapping(cl_command_queue q, place from, place to, size_t 
   return rc;
 }
 
-static cl_int copy_within(cl_command_queue q, place from, place to, size_t nbytes) {
+static cl_int queue_within(cl_command_queue q, place from, place to, size_t nbytes) {
   int from_image = from.h->kind == HANDLE_IMAGE, to_image = to.h->kind == HANDLE_IMAGE;
   if (from.h == to.h && from_image) return CL_SUCCESS;
   if (from_image && to_image)
@@ -69,6 +75,13 @@ static cl_int copy_within(cl_command_queue q, place from, place to, size_t nbyte
     return clEnqueueCopyBufferToImage(q, from.h->mem, to.h->mem, from.offset, origin, to.h->region, 0, NULL, NULL);
   if (overlap(from, to, nbytes)) return copy_overlapping(q, from, to, nbytes);
   return clEnqueueCopyBuffer(q, from.h->mem, to.h->mem, from.offset, to.offset, nbytes, 0, NULL, NULL);
+}
+
+static cl_int copy_within(cl_command_queue q, place from, place to, size_t nbytes) {
+  tvmgo_cl_enter(from.d);
+  cl_int rc = queue_within(q, from, to, nbytes);
+  tvmgo_cl_leave(from.d);
+  return rc;
 }
 
 /* Between two devices, by way of the host. The stream belongs to one of them; the other side uses its default one. */

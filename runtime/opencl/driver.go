@@ -235,13 +235,24 @@ func open(d *device) error {
 	}
 	context, rc := rawContext(d.context, d.id)
 	if rc == cl.SUCCESS {
-		rc = cl.ErrorCode(C.tvmgo_cl_add_device(C.cl_platform_id(unsafe.Pointer(d.platform.id)), C.cl_device_id(unsafe.Pointer(d.id)), context))
+		rc = cl.ErrorCode(C.tvmgo_cl_add_device(C.cl_platform_id(unsafe.Pointer(d.platform.id)), C.cl_device_id(unsafe.Pointer(d.id)),
+			context, oneAtATime(d)))
 	}
 	if rc != cl.SUCCESS {
 		cl.ReleaseContext(d.context)
 		return fmt.Errorf("%s: %s", d.name, codeText(rc))
 	}
 	return nil
+}
+
+// oneAtATime says whether a device's driver bears no two threads at once. PoCL's device "basic" runs commands in
+// the threads that wait for them: with several (seen in 3.1) a wait returns while another thread is still at the
+// work, or two of them wait for each other for ever.
+func oneAtATime(d *device) C.int {
+	if d.platform.name == "Portable Computing Language" && strings.HasPrefix(d.name, "basic") {
+		return 1
+	}
+	return 0
 }
 
 // rawContext is the OpenCL handle inside the binding's context, which keeps it to itself: a queue of it tells.

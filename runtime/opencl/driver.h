@@ -26,6 +26,8 @@ typedef struct {
   cl_ulong global_bytes; /* of the device */
   size_t base_align;     /* bytes, of buffers and of where a part of one may begin */
   int has_images;
+  int one_at_a_time;     /* its driver bears no two threads at once (driver.go): queues are used under the lock */
+  pthread_mutex_t lock;
   _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
 } cl_device;
 
@@ -77,6 +79,14 @@ cl_handle* tvmgo_cl_handle_need(const void* p, handle_kind kind, const char* wha
 static inline int tvmgo_cl_is_memory(const void* p) {
   handle_kind k = tvmgo_cl_handle_kind(p);
   return k == HANDLE_BUFFER || k == HANDLE_IMAGE;
+}
+
+/* Around whatever queues work on a device, or waits for it. */
+static inline void tvmgo_cl_enter(const cl_device* d) {
+  if (TVMGO_UNLIKELY(d->one_at_a_time)) pthread_mutex_lock((pthread_mutex_t*)&d->lock);
+}
+static inline void tvmgo_cl_leave(const cl_device* d) {
+  if (TVMGO_UNLIKELY(d->one_at_a_time)) pthread_mutex_unlock((pthread_mutex_t*)&d->lock);
 }
 
 /* The queue of a stream of a device; NULL with an error raised when it is none of its. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context context) {
+cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context context, int one_at_a_time) {
   cl_device* d = &tvmgo_cl_devices[tvmgo_cl_num_devices];
   cl_uint bits = 0;
   cl_bool images = CL_FALSE;
@@ -13,6 +13,8 @@ cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context 
   d->platform = platform;
   d->id = id;
   d->context = context;
+  d->one_at_a_time = one_at_a_time;
+  pthread_mutex_init(&d->lock, NULL);
   const struct {
     cl_device_info what;
     size_t size;

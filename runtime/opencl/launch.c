@@ -176,6 +176,28 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
                      SHAPE_ARGS(f, s, d), group, b->max_group, d->max_group);
 }
 
+/* A kernel object for this launch alone; NULL with an error raised. */
+static cl_kernel take(const cl_function* f, const cl_device* d, cl_built* b) {
+  for (int i = 0; i < MAX_IDLE; i++) {
+    if (i > 0 && atomic_load_explicit(&b->idle[i], memory_order_relaxed) == NULL) continue;
+    cl_kernel k = atomic_exchange_explicit(&b->idle[i], NULL, memory_order_acquire);
+    if (TVMGO_LIKELY(k != NULL)) return k;
+  }
+  cl_int rc;
+  cl_kernel k = clCreateKernel(b->program, f->symbol, &rc);
+  if (k == NULL) tvmgo_cl_raise(rc, "kernel %s on opencl:%d: another object of it", f->name, (int)d->index);
+  return k;
+}
+
+static void give_back(cl_built* b, cl_kernel k) {
+  for (int i = 0; i < MAX_IDLE; i++) {
+    cl_kernel none = NULL;
+    if (atomic_load_explicit(&b->idle[i], memory_order_relaxed) != NULL) continue;
+    if (atomic_compare_exchange_strong_explicit(&b->idle[i], &none, k, memory_order_release, memory_order_relaxed)) return;
+  }
+  clReleaseKernel(k);
+}
+
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   cl_function* f = self;
   size_t s[6], global[3];
@@ -193,10 +215,15 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   p.n = 0;
   int rc = 0;
   cl_int code = CL_SUCCESS;
-  pthread_mutex_lock(&b->lock);
-  for (int i = 0; i < f->num_args && rc == 0; i++) rc = set_arg(f, i, d, b->kernel, &args[i], &p);
-  if (rc == 0) code = clEnqueueNDRangeKernel(q, b->kernel, f->work_dim, NULL, global, s + 3, 0, NULL, NULL);
-  pthread_mutex_unlock(&b->lock);
+  cl_kernel k = take(f, d, b);
+  if (k == NULL) return -1;
+  for (int i = 0; i < f->num_args && rc == 0; i++) rc = set_arg(f, i, d, k, &args[i], &p);
+  if (rc == 0) {
+    tvmgo_cl_enter(d);
+    code = clEnqueueNDRangeKernel(q, k, f->work_dim, NULL, global, s + 3, 0, NULL, NULL);
+    tvmgo_cl_leave(d);
+  }
+  give_back(b, k);
   for (int i = 0; i < p.n; i++) clReleaseMemObject(p.at[i]); /* the queued kernel keeps them */
   if (TVMGO_UNLIKELY(code != CL_SUCCESS)) rc = tvmgo_cl_raise(code, "launch " SHAPE, SHAPE_ARGS(f, s, d));
   return rc;
@@ -220,8 +247,8 @@ cl_module* tvmgo_cl_module_new(int32_t num_functions, uintptr_t go) {
 
 static void free_built(cl_built* b) {
   if (b == NULL) return;
-  clReleaseKernel(b->kernel); /* queued launches keep it */
-  pthread_mutex_destroy(&b->lock);
+  for (int i = 0; i < MAX_IDLE; i++)
+    if (b->idle[i] != NULL) clReleaseKernel(b->idle[i]); /* queued launches keep it */
   free(b);
 }
 
@@ -230,19 +257,21 @@ void tvmgo_cl_module_release(cl_module* m) {
   for (int32_t i = 0; i < m->num_functions; i++) {
     for (int d = 0; d < MAX_DEVICES; d++) free_built(m->functions[i].built[d]);
     free(m->functions[i].name);
+    free(m->functions[i].symbol);
   }
   free(m->functions);
   tvmgoOpenCLModuleFree(m->go);
   free(m);
 }
 
-int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, size_t name_len, const uint8_t* args,
+int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
                           int32_t num_args, const uint8_t* launch_list, int32_t num_launch) {
   cl_function* f = &m->functions[index];
   f->module = m;
   f->index = index;
-  f->name = strndup(name, name_len);
-  if (f->name == NULL) return tvmgo_raise_oom();
+  f->name = strdup(name);
+  f->symbol = strdup(symbol);
+  if (f->name == NULL || f->symbol == NULL) return tvmgo_raise_oom();
   f->num_args = num_args;
   f->num_launch = num_launch;
   if (num_args > 0) memcpy(f->args, args, (size_t)num_args);
@@ -265,7 +294,7 @@ void* tvmgo_cl_function_object(cl_module* m, int32_t index) {
   return NULL;
 }
 
-int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_kernel k) {
+int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k) {
   cl_function* f = &m->functions[index];
   cl_uint num_args = 0;
   cl_built* b = calloc(1, sizeof *b);
@@ -273,8 +302,8 @@ int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_kerne
     clReleaseKernel(k);
     return tvmgo_raise_oom();
   }
-  b->kernel = k;
-  pthread_mutex_init(&b->lock, NULL);
+  b->program = program;
+  b->idle[0] = k;
   cl_int rc = clGetKernelInfo(k, CL_KERNEL_NUM_ARGS, sizeof num_args, &num_args, NULL);
   if (rc == CL_SUCCESS)
     rc = clGetKernelWorkGroupInfo(k, d->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof b->max_group, &b->max_group, NULL);

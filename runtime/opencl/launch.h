@@ -8,10 +8,13 @@ enum { MAX_ARGS = 256, MAX_LAUNCH = 6 };
 
 typedef enum { ARG_MEMORY, ARG_INT64, ARG_INT32, ARG_UINT32, ARG_FLOAT64, ARG_FLOAT32 } arg_kind;
 
-/* A kernel built for a device. */
+enum { MAX_IDLE = 8 };
+
+/* A kernel built for a device. OpenCL keeps arguments in the kernel object, so a launch takes one for itself: an idle one or,
+ * when as many launches are under way as there are objects, a new one. */
 typedef struct {
-  cl_kernel kernel;
-  pthread_mutex_t lock; /* arguments are set and the kernel queued by one thread at a time */
+  cl_program program; /* of the Go side, which lives longer */
+  _Atomic(cl_kernel) idle[MAX_IDLE];
   size_t max_group;     /* work items of a work group */
   size_t required[3];   /* the group that the source demands; zeroes when it doesn't */
 } cl_built;
@@ -20,7 +23,8 @@ typedef struct {
 typedef struct {
   struct cl_module* module;
   int32_t index;
-  char* name;
+  char* name;   /* under which it is looked up */
+  char* symbol; /* in the source */
   int32_t num_args, num_launch;
   uint8_t args[MAX_ARGS];       /* arg_kind */
   uint8_t launch[MAX_LAUNCH];   /* what the values after the arguments are: 0-2 the grid, 3-5 the block */
@@ -39,13 +43,13 @@ typedef struct cl_module {
 cl_module* tvmgo_cl_module_new(int32_t num_functions, uintptr_t go); /* one reference; NULL when memory is out */
 void tvmgo_cl_module_release(cl_module* m);
 /* Fills in a function; the lists are copied. */
-int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, size_t name_len, const uint8_t* args,
+int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
                           int32_t num_args, const uint8_t* launch, int32_t num_launch);
 /* A function object, owned; NULL with an error raised. */
 void* tvmgo_cl_function_object(cl_module* m, int32_t index);
 
 /* Keeps a kernel (given up by the caller) as the one for a device; -1 with an error raised. Called under Go's lock. */
-int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_kernel k);
+int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k);
 
 /* Whether there is one. */
 static inline int tvmgo_cl_is_built(cl_module* m, int32_t index, int32_t device) {

@@ -162,8 +162,10 @@ int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   p->device = d->index;
   cl_int rc = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (p->nbytes <= d->max_alloc) p->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, p->nbytes, NULL, &rc);
+  tvmgo_cl_enter(d);
   if (p->mem != NULL)
     p->at = clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, p->nbytes, 0, NULL, NULL, &rc);
+  tvmgo_cl_leave(d);
   if (p->at == NULL) {
     if (p->mem != NULL) clReleaseMemObject(p->mem);
     free(p);
@@ -190,8 +192,10 @@ int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
   pthread_mutex_unlock(&pinned_lock);
   if (p == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p is none that opencl:%d made", at, dev.device_id);
+  tvmgo_cl_enter(d);
   cl_int rc = clEnqueueUnmapMemObject(d->queue, p->mem, p->at, 0, NULL, NULL);
   if (rc == CL_SUCCESS) rc = clFinish(d->queue);
+  tvmgo_cl_leave(d);
   clReleaseMemObject(p->mem);
   atomic_fetch_sub(&d->pinned_bytes, (int64_t)p->nbytes);
   free(p);

@@ -122,7 +122,13 @@ func (c *code) describe(i int) error {
 	if err != nil {
 		return err
 	}
-	rc := C.tvmgo_cl_function_set(c.c, C.int32_t(i), (*C.char)(unsafe.Pointer(unsafe.StringData(f.Key))), C.size_t(len(f.Key)),
+	if strings.IndexByte(f.Key+f.Name, 0) >= 0 {
+		return corrupt("kernel %q: the name has a zero byte inside", f.Key)
+	}
+	name, symbol := C.CString(f.Key), C.CString(f.Name)
+	defer C.free(unsafe.Pointer(name))
+	defer C.free(unsafe.Pointer(symbol))
+	rc := C.tvmgo_cl_function_set(c.c, C.int32_t(i), name, symbol,
 		(*C.uint8_t)(unsafe.SliceData(args)), C.int32_t(len(args)), (*C.uint8_t)(unsafe.SliceData(slots)), C.int32_t(len(slots)))
 	if rc != 0 {
 		return raised()

@@ -30,11 +30,11 @@ func tvmgoOpenCLBuild(module C.uintptr_t, function, device C.int32_t) C.int {
 		if C.tvmgo_cl_is_built(c.c, C.int32_t(function), C.int32_t(device)) != 0 {
 			return nil // another thread was first
 		}
-		k, err := c.kernel(int(function), int(device))
+		p, k, err := c.kernel(int(function), int(device))
 		if err != nil {
 			return err
 		}
-		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), &C.tvmgo_cl_devices[device], k) != 0
+		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), &C.tvmgo_cl_devices[device], C.cl_program(unsafe.Pointer(p)), k) != 0
 		return nil
 	})
 	if raisedInC {
@@ -43,25 +43,25 @@ func tvmgoOpenCLBuild(module C.uintptr_t, function, device C.int32_t) C.int {
 	return rc
 }
 
-// kernel makes a kernel from its program.
-func (c *code) kernel(function, dev int) (C.cl_kernel, error) {
+// kernel makes a kernel from its program, which c keeps.
+func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
 	d := &(*devices.Load())[dev]
 	f := &c.functions[function]
 	p, err := c.program(f.Key, dev, d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name := C.CString(f.Name)
 	defer C.free(unsafe.Pointer(name))
 	var rc cl.ErrorCode
 	k := cl.CreateKernel(p, (*uint8)(unsafe.Pointer(name)), &rc)
 	if rc == cl.SUCCESS {
-		return C.cl_kernel(unsafe.Pointer(k)), nil
+		return p, C.cl_kernel(unsafe.Pointer(k)), nil
 	}
 	if rc == cl.INVALID_KERNEL_NAME {
-		return nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
+		return nil, nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
 	}
-	return nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
+	return nil, nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
 }
 
 func kernelNames(p cl.Program) string {

@@ -25,7 +25,9 @@ int tvmgo_cl_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   cl_command_queue q = d == NULL ? NULL : tvmgo_cl_queue(d, stream);
   if (q == NULL) return -1;
+  tvmgo_cl_enter(d);
   cl_int rc = clFinish(q);
+  tvmgo_cl_leave(d);
   return rc == CL_SUCCESS ? 0 : tvmgo_cl_raise(rc, "wait for opencl:%d", dev.device_id);
 }
 
@@ -50,8 +52,10 @@ int tvmgo_cl_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   cl_handle* h = d == NULL ? NULL : tvmgo_cl_handle_need(stream, HANDLE_STREAM, "free stream");
   if (h == NULL || tvmgo_cl_queue(d, stream) == NULL) return -1;
   cl_command_queue q = h->queue;
+  tvmgo_cl_enter(d);
   cl_int rc = clFlush(q); /* a queue goes when its work is done */
   if (rc == CL_SUCCESS) rc = clReleaseCommandQueue(q);
+  tvmgo_cl_leave(d);
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "free a stream of opencl:%d", dev.device_id);
   tvmgo_cl_handle_free(h);
   return 0;
@@ -77,8 +81,10 @@ int tvmgo_cl_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamH
   if (to == NULL) return -1;
   if (from == to) return 0;
   cl_event e = NULL;
+  tvmgo_cl_enter(d);
   cl_int rc = mark(from, &e);
   if (rc == CL_SUCCESS) rc = clEnqueueBarrierWithWaitList(to, 1, &e, NULL);
+  tvmgo_cl_leave(d);
   if (e != NULL) clReleaseEvent(e);
   return rc == CL_SUCCESS ? 0 : tvmgo_cl_raise(rc, "order streams of opencl:%d", dev.device_id);
 }
@@ -134,10 +140,13 @@ static cl_event get_mark(cl_handle* h, int i) {
 
 static int record(cl_handle* h, int i, TVMFFIStreamHandle stream, const char* op) {
   if (h == NULL) return -1;
-  cl_command_queue q = tvmgo_cl_queue(&tvmgo_cl_devices[h->device], stream);
+  const cl_device* d = &tvmgo_cl_devices[h->device];
+  cl_command_queue q = tvmgo_cl_queue(d, stream);
   if (q == NULL) return -1;
   cl_event e = NULL;
+  tvmgo_cl_enter(d);
   cl_int rc = mark(q, &e);
+  tvmgo_cl_leave(d);
   if (rc != CL_SUCCESS) {
     if (e != NULL) clReleaseEvent(e);
     return tvmgo_cl_raise(rc, "%s on opencl:%d", op, (int)h->device);
@@ -155,11 +164,14 @@ int tvmgo_cl_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
   (void)api;
   cl_handle* h = tvmgo_cl_handle_need(event, HANDLE_EVENT, "wait for event");
   if (h == NULL) return -1;
-  cl_command_queue q = tvmgo_cl_queue(&tvmgo_cl_devices[h->device], stream);
+  const cl_device* d = &tvmgo_cl_devices[h->device];
+  cl_command_queue q = tvmgo_cl_queue(d, stream);
   if (q == NULL) return -1;
   cl_event e = get_mark(h, 0);
   if (e == NULL) return 0;
+  tvmgo_cl_enter(d);
   cl_int rc = clEnqueueBarrierWithWaitList(q, 1, &e, NULL);
+  tvmgo_cl_leave(d);
   clReleaseEvent(e);
   return rc == CL_SUCCESS ? 0 : tvmgo_cl_raise(rc, "wait for event on opencl:%d", (int)h->device);
 }
@@ -170,7 +182,9 @@ int tvmgo_cl_event_sync(const TVMGODeviceAPI* api, void* event) {
   if (h == NULL) return -1;
   cl_event e = get_mark(h, 0);
   if (e == NULL) return 0;
+  tvmgo_cl_enter(&tvmgo_cl_devices[h->device]);
   cl_int rc = clWaitForEvents(1, &e);
+  tvmgo_cl_leave(&tvmgo_cl_devices[h->device]);
   clReleaseEvent(e);
   return rc == CL_SUCCESS ? 0 : tvmgo_cl_raise(rc, "wait for event on opencl:%d", (int)h->device);
 }
@@ -213,7 +227,9 @@ int tvmgo_cl_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* n
   if (h == NULL) return -1;
   if (h->mark[1] == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");
   cl_ulong at[2] = {0, 0};
+  tvmgo_cl_enter(&tvmgo_cl_devices[h->device]);
   cl_int rc = clWaitForEvents(2, h->mark);
+  tvmgo_cl_leave(&tvmgo_cl_devices[h->device]);
   for (int i = 0; i < 2 && rc == CL_SUCCESS; i++)
     rc = clGetEventProfilingInfo(h->mark[i], CL_PROFILING_COMMAND_END, sizeof at[i], &at[i], NULL);
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "read timer of opencl:%d", (int)h->device);

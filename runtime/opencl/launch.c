@@ -205,8 +205,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   (void)result;
   if (TVMGO_UNLIKELY(n != f->num_args + f->num_launch)) return wrong_count(f, n);
   int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
-  if (TVMGO_UNLIKELY(tvmgo_cl_num_devices == 0) && tvmgo_device_api(kDLOpenCL) == NULL) return -1;
-  const cl_device* d = tvmgo_cl_device(id);
+  const cl_device* d = tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
   if (d == NULL) return -1;
   cl_built* b = built_for(f, d);
   if (b == NULL) return -1;

@@ -15,6 +15,16 @@ DESTDIR ?=
 GO ?= go
 CC ?= cc
 
+# The drivers that are built in. Their Go bindings need headers that machines without development files lack; ours are in
+# build/include. Without tags and headers, plain go build works too: the devices then say that they are not built in.
+TAGS ?= opencl
+HEADERS_FLAG := -I$(CURDIR)/build/include
+ifeq ($(findstring $(HEADERS_FLAG),$(CGO_CFLAGS)),)
+export CGO_CFLAGS := $(HEADERS_FLAG) $(if $(CGO_CFLAGS),$(CGO_CFLAGS),-O2 -g)
+endif
+export TAGS
+GOTAGS := $(if $(TAGS),-tags '$(TAGS)')
+
 LIB := $(DIST)/lib/libtvmgo.so.$(VERSION)
 LIB_LDFLAGS := -Wl,--version-script=$(CURDIR)/capi/exports.map -Wl,-soname,libtvmgo.so.$(SOVERSION) -Wl,-Bsymbolic
 
@@ -35,13 +45,13 @@ all: dist static
 dist:
 	@mkdir -p $(DIST)/lib $(DIST)/bin $(DIST)/include
 	@cmp -s capi/exports.map $(DIST)/.exports.map || rm -f $(LIB) # whether this changed Go doesn't ask
-	$(GO) build -trimpath -buildmode=c-shared -ldflags='-s -w "-extldflags=$(LIB_LDFLAGS)"' -o $(LIB) ./capi
+	$(GO) build $(GOTAGS) -trimpath -buildmode=c-shared -ldflags='-s -w "-extldflags=$(LIB_LDFLAGS)"' -o $(LIB) ./capi
 	@cp capi/exports.map $(DIST)/.exports.map
 	@rm -f $(DIST)/lib/*.h
 	@ln -sf libtvmgo.so.$(VERSION) $(DIST)/lib/libtvmgo.so.$(SOVERSION)
 	@ln -sf libtvmgo.so.$(SOVERSION) $(DIST)/lib/libtvmgo.so
 	@rm -rf $(DIST)/include && mkdir -p $(DIST)/include && cp -r include/dlpack include/tvm include/tvmgo $(DIST)/include/
-	$(GO) build -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
+	$(GO) build $(GOTAGS) -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
 
 	@for f in $(PACKAGE); do mkdir -p $(DIST)/$${f%/*} && \
 	  sed 's/@VERSION@/$(VERSION)/; s/@SOVERSION@/$(SOVERSION)/' build/package/$${f##*/}.in >$(DIST)/$$f || exit 1; done
@@ -75,7 +85,7 @@ test: deps dist
 
 demo: dist
 
-gpu-bundle: dist
+gpu-bundle: deps dist
 	@sh build/gpu-bundle.sh build/.cache/gpu-bundle
 
 include internal/core/core.mk

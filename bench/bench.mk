@@ -5,7 +5,7 @@ BENCH_ROUNDS ?= 21
 
 .PHONY: bench bench-once
 bench: deps dist
-	$(GO) run ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
+	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
 
 bench-once:
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	$(GO) test $(GOTAGS) -run '^$$' -bench . -benchtime 1x ./...

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config, and
-# Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing when all is there.
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
+# OpenCL on the CPU, and Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing
+# when all is there.
 #
 # As root on Debian and its relatives the system packages are installed; otherwise this says which
 # are missing and fails.
@@ -31,6 +32,8 @@ command -v clang >/dev/null 2>&1 || packages clang
 command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
+[ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with
+ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || packages pocl-opencl-icd ocl-icd-libopencl1 # OpenCL on the CPU
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then

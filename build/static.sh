@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 tmp=$(mktemp -d "$(dirname "$out")/.static.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-"${GO:-go}" build -trimpath -buildmode=c-archive -ldflags='-s -w' -o "$tmp/go.a" ./capi
+"${GO:-go}" build ${TAGS:+-tags "$TAGS"} -trimpath -buildmode=c-archive -ldflags='-s -w' -o "$tmp/go.a" ./capi
 sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' capi/exports.map >"$tmp/abi"
 [ -s "$tmp/abi" ] || { echo "static.sh: no symbols in capi/exports.map" >&2; exit 1; }
 

@@ -24,7 +24,7 @@ func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 	l, host := newLab(t), dlopenHost(t)
 	var want []string
 	for range processes {
-		r := l.run(t, nil, host, l.library(), "globals", l.modern("gpu_opencl"))
+		r := l.run(t, nil, host, l.library(), "globals", l.carrier())
 		require.True(t, r.ok, r.out)
 		names := strings.Fields(r.out)
 		if want == nil {
@@ -63,6 +63,6 @@ func TestHammer(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "hammer_test", "hammer_test.c", l.linked()...)
 	for _, env := range [][]string{nil, {"TVMGO_PRIVATE_LOAD=1"}} {
-		l.runOK(t, env, append([]string{program, l.modern("gpu_opencl")}, l.computing()...)...)
+		l.runOK(t, env, append([]string{program, l.carrier()}, l.computing()...)...)
 	}
 }

@@ -96,6 +96,9 @@ func makeLab() (*lab, error) {
 	if err := copyBindNow(l.modern("multi_c_now"), l.modern("multi_c")); err != nil {
 		return l, err
 	}
+	if err := copyCarrier(l.carrier(), l.modern("gpu_cuda")); err != nil {
+		return l, err
+	}
 	l.hide = hideCommand(l)
 	return l, nil
 }

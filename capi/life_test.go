@@ -26,7 +26,7 @@ func TestLife(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := append(strings.Fields(c.env), "TMPDIR="+t.TempDir())
-			l.runOK(t, env, append([]string{program, c.what, l.modern("gpu_opencl")}, c.files...)...)
+			l.runOK(t, env, append([]string{program, c.what, l.carrier()}, c.files...)...)
 		})
 	}
 }

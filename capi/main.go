@@ -10,8 +10,9 @@ package main
 import "C"
 
 import (
-	_ "tvmgo/export"  // what it answers to C: runtime.ModulePackImports…
-	_ "tvmgo/runtime" // the runtime, with the CPU
+	_ "tvmgo/export"         // what it answers to C: runtime.ModulePackImports…
+	_ "tvmgo/runtime"        // the runtime, with the CPU
+	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
 )
 
 func main() {}

@@ -74,9 +74,9 @@ func works(t *testing.T, program, prefix string, static bool) {
 		env = nil
 	}
 	for _, file := range []string{l.modern("multi_c"), l.modern("multi_c_now"), l.modern("multi_llvm"), l.classic("multi_llvm")} {
-		l.runOK(t, env, program, file, "vadd", l.modern("gpu_opencl"))
+		l.runOK(t, env, program, file, "vadd", l.carrier())
 	}
-	l.runOK(t, append(env, "LD_BIND_NOW=1"), program, l.modern("multi_c"), "vadd", l.modern("gpu_opencl"))
+	l.runOK(t, append(env, "LD_BIND_NOW=1"), program, l.modern("multi_c"), "vadd", l.carrier())
 
 	f, err := elf.Open(program)
 	require.NoError(t, err)
@@ -236,6 +236,6 @@ func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
 	l := newLab(t)
 	for _, env := range []string{"LD_BIND_NOW=", "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"} {
 		l.runOK(t, []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib"), env},
-			filepath.Join(src, "app"), filepath.Join(src, "add.so"), "add", l.modern("gpu_opencl"))
+			filepath.Join(src, "app"), filepath.Join(src, "add.so"), "add", l.carrier())
 	}
 }

@@ -21,7 +21,7 @@ func TestPythonHost(t *testing.T) {
 		{program: "tensors", args: []string{l.modern("multi_c")}},
 		{program: "callbacks", args: []string{l.modern("multi_c")}},
 		{program: "callbacks", args: []string{l.modern("multi_llvm")}},
-		{program: "signals", args: []string{l.modern("gpu_opencl")}},
+		{program: "signals", args: []string{l.carrier()}},
 	} {
 		t.Run(strings.TrimSpace(c.program+" "+c.env), func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ func TestSignals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	program := l.compile(t, "signals_test", "signals_test.c", "-ldl")
-	args := []string{program, l.library(), l.modern("multi_c"), l.modern("gpu_opencl")}
+	args := []string{program, l.library(), l.modern("multi_c"), l.carrier()}
 	args = args[:len(args):len(args)]
 	for _, when := range []string{"before", "after", "between", "ignored"} {
 		t.Run(when, func(t *testing.T) { l.runOK(t, nil, append(args, when)...) })

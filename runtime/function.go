@@ -22,6 +22,16 @@ func newFunction(o object) *Function {
 	return f
 }
 
+// FunctionFromHandle takes over a function of the C ABI, a TVMFFIObjectHandle: the caller's reference
+// becomes the Function's.
+func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
+	o := object(uintptr(handle))
+	if o == 0 || o.typeIndex() != indexFunction {
+		return nil, fail("take function", ErrInvalidArgument, "the handle %p is no function", handle)
+	}
+	return newFunction(o), nil
+}
+
 // Close gives the function up. Closing twice is fine.
 func (f *Function) Close() error {
 	if f != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/dlpack"
 )
 
 // deviceKinds are the kinds whose payload is a blob.DeviceModule.
@@ -54,7 +55,23 @@ func (m *deviceCode) Function(name string) (*Function, error) {
 	if path := blob.LoaderImport(m.kind); path != "" {
 		cure = "import " + path + ", or use a libtvmgo that was built with it"
 	}
+	if why := whyNoDevice(m.kind); why != "" {
+		cure = why
+	}
 	return nil, fail("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s", name, m.kind, cure)
+}
+
+// whyNoDevice is what the device that a kind is named after says of itself; "" when it is not registered, or works.
+func whyNoDevice(kind string) string {
+	t, err := dlpack.ParseDeviceType(kind)
+	if err != nil || !deviceRegistered(t) || DeviceExists(dlpack.Device{Type: t}) {
+		return ""
+	}
+	err = deviceError(t)
+	if e := (*Error)(nil); errors.As(err, &e) && e.Message != "" {
+		return e.Message
+	}
+	return err.Error()
 }
 
 // deviceSource is a module of kind cuda, opencl and their relatives.

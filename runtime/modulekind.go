@@ -176,6 +176,10 @@ type ModuleKind struct {
 	Name       string
 	Properties int // of its modules: Serializable, Runnable, Exportable
 	Load       func(p Payload) (ModuleImpl, error)
+
+	// Make makes a module from code that comes from no file, for NewDeviceModule. Kinds that are not of
+	// a device have none.
+	Make func(code *blob.DeviceModule) (ModuleImpl, error)
 }
 
 // RegisterModuleKind makes files that carry modules of this kind loadable, from Go and from C: its
@@ -200,6 +204,8 @@ func RegisterModuleKind(k ModuleKind) error {
 	if err != nil { // a kind is there for both generations, or not at all
 		RemoveGlobal(modernLoader + k.Name)
 		err = errors.Join(err, restoreBuiltin(modernLoader+k.Name))
+	} else if k.Make != nil {
+		makers.Store(k.Name, k)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl"} {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -94,7 +94,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
 		return run("c++", append(args, linkWith(lib)...)...)
 	}
-	withOurs := append([]string{"-DBENCH_CLASSIC"}, linkWith(lib)...)
+	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-Ibuild/include", "-ldl"}, linkWith(lib)...)
 	withPeer := linkWith(peer[1], peer[0])
 	for _, step := range []func() error{
 		func() error { return compile(p.ours, sideSources, withOurs...) },

@@ -34,6 +34,8 @@ func TestVerdict(t *testing.T) {
 		{row{Limit: 10, Relation: difference}, 35, 25, "+10 ns", true},
 		{row{Limit: 10, Relation: difference}, 40, 25, "+15 ns", false},
 		{row{Relation: record}, 40, 20, "2.00 ×", true},
+		{row{Limit: 50, Relation: absolute}, 50, 50, "50 ns", true},
+		{row{Limit: 50, Relation: absolute}, 51, 51, "51 ns", false},
 	}
 	for _, tt := range tests {
 		_, text, _, met := tt.row.verdict(tt.ours, tt.base)

@@ -14,8 +14,9 @@ import (
 // empty cgo call in this process.
 type goAPI struct {
 	bound  *runtime.Bound
-	n      int     // calls of a batch
-	allocs float64 // by one bound call; the most that any sample saw
+	launch *runtime.Bound // of a kernel on OpenCL; made when it is first measured
+	n      int            // calls of a batch
+	allocs float64        // by one bound call; the most that any sample saw
 }
 
 func newGoAPI(path string, sample time.Duration) (*goAPI, error) {

@@ -90,6 +90,9 @@ type sampler struct {
 	goAPI      *goAPI
 }
 
+// openCLSO is a module exported for OpenCL.
+const openCLSO = "testdata/artifacts/modern/gpu_opencl.so"
+
 func newSampler(p *programs, c config) (*sampler, error) {
 	const artifacts = "testdata/artifacts/modern/"
 	g, err := newGoAPI(artifacts+"addone_llvm.so", c.sample)
@@ -103,10 +106,10 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // start begins a group with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow)...); err != nil {
+	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO)...); err != nil {
 		return err
 	}
-	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow)...)
+	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO)...)
 	return err
 }
 
@@ -121,6 +124,8 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return s.goAPI.boundCall()
 	case "go.empty":
 		return s.goAPI.emptyCall()
+	case "go.cl-launch":
+		return s.goAPI.boundLaunch()
 	case "ours.start":
 		return wallTime(s.p.oursStart, small)
 	case "peer.start":

@@ -19,6 +19,7 @@ const (
 	ratio relation = iota
 	difference
 	record
+	absolute // Limit bounds Ours itself
 )
 
 // The table of targets. Measures are "side.row", see bench/side for what each does.
@@ -73,6 +74,10 @@ var table = []row{
 	{"error-throw", "  thrown and caught in C++, through a call", "ours.error-throw", "peer.error-throw", 1, ratio},
 	{"launch", "ParallelLaunch, empty, 2 workers", "ours.launch", "peer.launch", 0.2, ratio},
 	{"launch-floor", "  two threads that hand a word to and fro", "ours.handover", "peer.launch", 0, record},
+	{"cl-launch", "OpenCL launch through a module function (base: raw)", "ours.cl-launch", "ours.cl-launch-raw", 1.05, ratio},
+	{"cl-launch-host", "  the same by its generated host function", "ours.cl-launch-host", "ours.cl-launch-raw", 0, record},
+	{"cl-launch-go", "  the same bound in Go (base: from C)", "go.cl-launch", "ours.cl-launch", 0, record},
+	{"cl-workspace", "workspace of OpenCL, hit: alloc + free", "ours.cl-workspace", "ours.cl-workspace", 50, absolute},
 	{"start", "C process: start, load, call, exit", "ours.start", "peer.start", 0.8, ratio},
 	{"open", "dlopen of the library", "ours.open", "peer.open", 0.5, ratio},
 	{"open-ffi", "  against libtvm_ffi.so alone", "ours.open", "peer.open-ffi", 0, record},
@@ -103,6 +108,7 @@ var groups = []group{
 	{measures: []string{"ours.map-walk", "peer.map-walk", "ours.map-make-str", "peer.map-make-str", "ours.map-make-int", "peer.map-make-int"}},
 	{measures: []string{"ours.string-5", "peer.string-5", "ours.string-32", "peer.string-32", "ours.string-4k", "peer.string-4k", "ours.bytes-5", "peer.bytes-5", "ours.bytes-32", "peer.bytes-32", "ours.bytes-4k", "peer.bytes-4k"}},
 	{measures: []string{"ours.error", "peer.error", "ours.error-make", "peer.error-make", "ours.error-make-backtrace", "peer.error-make-backtrace", "ours.error-call", "peer.error-call", "ours.error-call-object", "peer.error-call-object", "ours.error-throw", "peer.error-throw"}},
+	{measures: []string{"ours.cl-launch", "ours.cl-launch-raw", "ours.cl-launch-host", "go.cl-launch", "ours.cl-workspace"}},
 	{measures: []string{"ours.start", "peer.start"}},
 	{measures: []string{"ours.open", "peer.open", "peer.open-ffi"}},
 	{measures: []string{"ours.vadd-parallel", "peer.vadd-parallel"}, quiet: true},
@@ -115,6 +121,8 @@ func (r row) verdict(ours, base float64) (value float64, text, target string, me
 	case difference:
 		value = ours - base
 		return value, "+" + duration(value), "≤ +" + duration(r.Limit), value <= r.Limit
+	case absolute:
+		return ours, duration(ours), "≤ " + duration(r.Limit), ours <= r.Limit
 	case record:
 		value = ours / base
 		return value, fmt.Sprintf("%.2f ×", value), "", true

@@ -4,46 +4,12 @@
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "ffi_abi_test.h"
-#include "npy.h"
+#include "sample.h"
 
 int failures;
 
-enum { MAX_INPUTS = 2 };
-
-typedef struct {
-  const char* name;
-  npy value[MAX_INPUTS + 1], want; /* inputs, then the output */
-  int n;                           /* inputs */
-} sample;
-
-static int read_sample(sample* s, const char* dir, const char* name) {
-  char path[1024];
-  s->name = name, s->n = 0;
-  for (;;) {
-    snprintf(path, sizeof path, "%s/%s_in%d.npy", dir, name, s->n);
-    FILE* f = s->n < MAX_INPUTS ? fopen(path, "rb") : NULL;
-    if (f == NULL) break;
-    fclose(f);
-    if (!npy_read(path, &s->value[s->n++])) return 0;
-  }
-  snprintf(path, sizeof path, "%s/%s_out.npy", dir, name);
-  return s->n > 0 && npy_read(path, &s->want) && npy_alloc(&s->value[s->n], &s->want);
-}
-
 static DLTensor tensor(npy* a) {
   return (DLTensor){.data = a->data, .device = {kDLCPU, 0}, .ndim = a->ndim, .dtype = {kDLFloat, 32, 1}, .shape = a->shape};
-}
-
-static void forget(sample* s) { memset(s->value[s->n].data, 0xff, (size_t)s->want.count * sizeof(float)); }
-
-static void compare(sample* s, const char* how) {
-  double e = npy_error(&s->value[s->n], &s->want);
-  if (!(e < 1e-4)) FAIL("%s through %s is off by %g", s->name, how, e);
-}
-
-/* An error that a user of the module can act on. */
-static void readable(const char* what, const char* got, const char* word) {
-  if (got == NULL || strstr(got, word) == NULL) FAIL("%s: error \"%s\" has no \"%s\"", what, got ? got : "NULL", word);
 }
 
 /* ---- tvm-ffi ---- */

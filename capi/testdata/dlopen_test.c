@@ -45,7 +45,7 @@ static void enter_go(const char* file) {
   TVMFunctionHandle f = NULL;
   if (api.load(file, "", &module) != 0) FAIL("%s", api.last_error());
   CHECK(api.get_function(module, "vadd_kernel", 1, &f) == -1);
-  CHECK(strstr(api.last_error(), "nothing here can run modules of kind \"opencl\"") != NULL);
+  CHECK(strstr(api.last_error(), "nothing here can run modules of kind \"rocm\"") != NULL);
   api.free_module(module);
 }
 

@@ -1,6 +1,7 @@
 /* Every class of tvmgo.hpp, with good and with bad input, against the built library.
- *   hpp_test FILE DIRECTORY FUNCTION...   a module of the CPU, and the samples of artifact_test.c
- *   hpp_test                              everything that needs no file */
+ *   hpp_test FILE DIRECTORY FUNCTION...                   a module of the CPU, and the samples of sample.h
+ *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     one of another device
+ *   hpp_test                                              everything that needs no file */
 #include <tvmgo/device_api.h>
 #include <tvmgo/tvmgo.hpp>
 
@@ -584,6 +585,41 @@ static void test_module(const std::string& file, const std::string& dir, const s
   for (std::thread& t : threads) t.join();
 }
 
+/* A function of a module for another device: on its default stream, on one of its own, and with what it must refuse. */
+static void test_on_device(Device device, const std::string& file, const std::string& dir, const std::string& name) {
+  Sample s(dir, name);
+  CHECK(device.exists() && !device.is_host() && !device.attr(kTVMGODeviceAttrDeviceName).as<std::string>().empty());
+  Function f = Module::load(file).get(name); /* which keeps the module */
+  auto check = [&](const Tensor& out) {
+    npy got = s.want;
+    std::vector<float> values = out.to_vector<float>();
+    got.data = values.data();
+    if (!(npy_error(&got, &s.want) < 1e-4)) FAIL("%s is wrong on %s", name.c_str(), device.str().c_str());
+  };
+  Tensor in0 = tensor_of(s.in[0]).to(device), in1 = s.inputs > 1 ? tensor_of(s.in[1]).to(device) : Tensor();
+  auto call = [&](const Tensor& first, const Tensor& out) { s.inputs == 1 ? f(first, out) : f(first, in1, out); };
+  Tensor out = Tensor::empty<float>(Shape(s.want.shape, s.want.shape + s.want.ndim), device);
+  call(in0, out);
+  check(out);
+  std::memset(s.out.data, 0xff, out.nbytes());
+  out.copy_from(s.out.data, static_cast<std::size_t>(s.out.count));
+  {
+    Stream stream(device);
+    Stream::Scope current(stream);
+    call(in0, out);
+    stream.sync();
+  }
+  check(out);
+  fails(__LINE__, "ValueError", "copy it to the host", [&] { out.data<float>(); });
+  try {
+    call(tensor_of(s.in[0]), out);
+    FAIL("a tensor of the host was accepted");
+  } catch (const Error& e) {
+    if (e.message().find("device_type") == e.message().npos) FAIL("%s", e.what());
+  }
+  fails(__LINE__, "DeviceUnavailableError", "there is no device", [&] { Tensor::empty<float>({1}, Device::of(device.type(), 63)); });
+}
+
 static void test_bad_modules() {
   fails(__LINE__, "NotFoundError", "absent.so", [] { Module::load("/absent.so"); });
   fails(__LINE__, "NotFoundError", "", [] { Module::load("/bin/sh", "nonsense"); });
@@ -617,6 +653,10 @@ static void test_threads() {
 int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
+    if (argc >= 6 && std::string(argv[1]) == "--device") {
+      for (int i = 5; i < argc; i++) test_on_device(Device::parse(argv[2]), argv[3], argv[4], argv[i]);
+      return report();
+    }
     if (argc >= 4) {
       for (int i = 3; i < argc; i++) test_module(argv[1], argv[2], argv[i]);
       return report();

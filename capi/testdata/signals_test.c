@@ -2,8 +2,10 @@
  *   signals_test LIBRARY FILE CARRIER before|after|between   the host's handlers come before the library, when Go runs, or right
  *                                                            after dlopen, while Go may still be starting
  *   signals_test LIBRARY FILE CARRIER ignored                the host ignores what can be ignored
- *   signals_test LIBRARY FILE CARRIER none NUMBER            the host has no handler: this signal ends the process
- * FILE has addone; CARRIER is a module that carries others, of a kind without a loader: Go reads it. */
+ *   signals_test LIBRARY FILE CARRIER none NUMBER [GPU]      the host has no handler: this signal ends the process
+ *   signals_test LIBRARY FILE CARRIER driver|defaults GPU    a driver is started, with and without handlers of the host
+ * FILE has addone; CARRIER is a module that carries others, of a kind without a loader: Go reads it;
+ * GPU is a module for OpenCL, and is run on the first device. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,6 +64,31 @@ static void run_function(void) {
   CHECK(CALL(TVMFuncFree)(f) == 0 && CALL(TVMModFree)(module) == 0);
 }
 
+/* Starts the driver of OpenCL and its compiler, both of which like to have handlers of their own. */
+static void* start_driver(void* gpu) {
+  enum { N = 1001 };
+  static float in[N], out[N];
+  int64_t shape = N;
+  TVMArrayHandle a[3] = {NULL};
+  TVMModuleHandle module = NULL;
+  TVMFunctionHandle f = NULL;
+  TVMValue args[3], ret;
+  int codes[3], ret_code;
+  for (int i = 0; i < N; i++) in[i] = (float)i;
+  for (int i = 0; i < 3; i++) {
+    if (CALL(TVMArrayAlloc)(&shape, 1, kDLFloat, 32, 1, kDLOpenCL, 0, &a[i]) != 0) return FAIL("%s", CALL(TVMGetLastError)()), NULL;
+    CHECK(CALL(TVMArrayCopyFromBytes)(a[i], in, sizeof in) == 0);
+    args[i].v_handle = a[i], codes[i] = kTVMDLTensorHandle;
+  }
+  CHECK(CALL(TVMModLoadFromFile)(gpu, "", &module) == 0);
+  CHECK(CALL(TVMModGetFunction)(module, "vadd", 0, &f) == 0 && f != NULL);
+  if (CALL(TVMFuncCall)(f, args, codes, 3, &ret, &ret_code) != 0) FAIL("%s", CALL(TVMGetLastError)());
+  CHECK(CALL(TVMArrayCopyToBytes)(a[2], out, sizeof out) == 0 && out[N - 1] == 2 * in[N - 1]);
+  CHECK(CALL(TVMFuncFree)(f) == 0 && CALL(TVMModFree)(module) == 0);
+  for (int i = 0; i < 3; i++) CHECK(CALL(TVMArrayFree)(a[i]) == 0);
+  return NULL;
+}
+
 /* ---- what the kernel holds of each signal ---- */
 
 enum { NUM_SIGNALS = 64 };
@@ -85,8 +112,12 @@ static table look(void) {
   return t;
 }
 
+enum { RESTORER = 0x04000000 }; /* the flag by which glibc says that it has set restorer, which only handlers need */
+
 static int is_same(const action* a, const action* b) {
-  return a->handler == b->handler && a->flags == b->flags && a->restorer == b->restorer && a->mask == b->mask;
+  if (a->handler != b->handler || a->mask != b->mask) return 0;
+  if (a->handler <= (uintptr_t)SIG_IGN) return (a->flags | RESTORER) == (b->flags | RESTORER);
+  return a->flags == b->flags && a->restorer == b->restorer;
 }
 
 static int is_catchable(int s) { return s != SIGKILL && s != SIGSTOP && s != 32 && s != 33; }
@@ -110,7 +141,7 @@ static int is_started(int s, const action* before, const action* now) {
   action want = *before;
   if (is_go_signal(s))
     return now->handler != before->handler && now->handler > (uintptr_t)SIG_IGN && now->mask == all_signals() &&
-           (now->flags & ~0x04000000ul /* SA_RESTORER */) == (SA_SIGINFO | SA_ONSTACK | SA_RESTART);
+           (now->flags & ~(unsigned long)RESTORER) == (SA_SIGINFO | SA_ONSTACK | SA_RESTART);
   if (before->handler > (uintptr_t)SIG_IGN && !is_job_control(s)) want.flags |= SA_ONSTACK;
   return is_same(&want, now);
 }
@@ -332,6 +363,25 @@ static void handlers(const char* path, const char* when) {
   send_all();
 }
 
+/* The driver is started by the main thread, and is used by others. */
+static void driver(const char* path, char* gpu, int with_handlers) {
+  if (with_handlers) install();
+  open_library(path);
+  enter_go();
+  lost = SIGURG;
+  table t = look();
+  start_driver(gpu);
+  expect_same("start a driver", &t);
+  pthread_t thread[2];
+  for (int i = 0; i < 2; i++)
+    if (pthread_create(&thread[i], NULL, start_driver, gpu) != 0) exit(2);
+  for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+  expect_same("run kernels on two threads", &t);
+  if (with_handlers && failures == 0) raise_all("the main thread, with a driver"), kill_all(), on_thread(stay_out);
+  start_driver(gpu);
+  expect_same("run a kernel after signals", &t);
+}
+
 static void ignored(const char* path) {
   ignore();
   table t = look();
@@ -351,7 +401,7 @@ static void ignored(const char* path) {
 }
 
 /* Returns if the signal does not end the process. */
-static int none(const char* path, int s) {
+static int none(const char* path, int s, char* gpu) {
   struct rlimit no_dump = {0, 0};
   setrlimit(RLIMIT_CORE, &no_dump);
   table t = look();
@@ -360,6 +410,7 @@ static int none(const char* path, int s) {
   enter_go();
   run_function();
   expect_started("enter Go", &t, 0);
+  if (gpu != NULL) start_driver(gpu), expect_started("start a driver", &t, 0);
   if (failures == 0) raise(s);
   return report();
 }
@@ -371,9 +422,11 @@ int main(int argc, char** argv) {
   on_thread(nothing); /* glibc takes a signal of its own with the first thread */
   if (argc < 5) return 2;
   file = argv[2], carrier = argv[3];
-  if (strcmp(argv[4], "none") == 0) return argc == 6 ? none(argv[1], atoi(argv[5])) : 2;
+  if (strcmp(argv[4], "none") == 0) return argc == 6 || argc == 7 ? none(argv[1], atoi(argv[5]), argv[6]) : 2;
   if (strcmp(argv[4], "ignored") == 0)
     ignored(argv[1]);
+  else if (argc == 6)
+    driver(argv[1], argv[5], strcmp(argv[4], "driver") == 0);
   else
     handlers(argv[1], argv[4]);
   return report();

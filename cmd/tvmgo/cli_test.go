@@ -38,7 +38,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	}
 	buildDir = dir
 	path := filepath.Join(dir, "tvmgo")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", buildTags, "-o", path, ".").CombinedOutput()
 	if err != nil {
 		os.Stderr.Write(out)
 	}
@@ -59,11 +59,17 @@ func TestMain(m *testing.M) {
 // built runs a command line in a process of its own, in a folder.
 func built(t *testing.T, dir string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return builtWith(t, dir, nil, args...)
+}
+
+// builtWith adds variables to the environment.
+func builtWith(t *testing.T, dir string, env []string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
 	path, err := buildOnce()
 	require.NoError(t, err)
 	var out, errs bytes.Buffer
 	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, &out, &errs, append(os.Environ(), env...)
 	err = cmd.Run()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		require.NoError(t, err)
@@ -253,6 +259,12 @@ func TestDevices(t *testing.T) {
 	require.Equal(t, "cpu:0", report.Devices[0].Device)
 	require.True(t, report.Devices[0].Present)
 	require.Positive(t, report.Devices[0].Threads)
+	for _, row := range report.Devices {
+		if row.Present {
+			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1, "%s: all that there are, null where the device has none", row.Device)
+			require.Equal(t, float64(1), row.Attributes["exist"])
+		}
+	}
 }
 
 func TestSnakeCase(t *testing.T) {

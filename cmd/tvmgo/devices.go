@@ -41,7 +41,7 @@ type deviceRow struct {
 	Name       string         `json:"name,omitempty"`
 	Reason     string         `json:"reason,omitempty"` // why it is absent
 	Threads    int            `json:"threads,omitempty"`
-	Attributes map[string]any `json:"attributes"`
+	Attributes map[string]any `json:"attributes"` // null: the device has no such thing
 	attrs      []attribute    // the same in the order of their numbers
 }
 
@@ -76,16 +76,15 @@ func reason(err error) string {
 
 // readAttributes asks for everything that a device may say of itself. One attribute that fails hides no other.
 func (row *deviceRow) readAttributes(dev dlpack.Device) {
-	for kind := runtime.AttrMaxThreadsPerBlock; kind <= runtime.AttrImagePitchAlignment; kind++ {
+	for kind := runtime.AttrExist; kind <= runtime.AttrImagePitchAlignment; kind++ {
 		value, err := runtime.DeviceAttr(dev, kind)
 		if err != nil {
 			value = "error: " + reason(err)
 		}
-		if value == nil || kind == runtime.AttrDeviceName {
-			continue
-		}
-		row.attrs = append(row.attrs, attribute{kind, value})
 		row.Attributes[snakeCase(kind.String())] = value
+		if value != nil && kind != runtime.AttrExist && kind != runtime.AttrDeviceName { // these two are the row's head
+			row.attrs = append(row.attrs, attribute{kind, value})
+		}
 	}
 	if dev.Type == dlpack.CPU {
 		row.Threads = runtime.NumThreads()

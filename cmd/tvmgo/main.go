@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	_ "tvmgo/runtime/opencl" // with its build tag; else it says how to have it
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }

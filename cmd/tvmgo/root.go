@@ -20,7 +20,7 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newDiffCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newUnpackCommand(),
+	root.AddCommand(newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newUnpackCommand(),
 		newVerifyCommand(), newVersionCommand(), newDescribeCommand())
 	return root
 }
@@ -52,7 +52,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}
-	return &usageError{err, "tvmgo devices | diff | inspect | pack | run | unpack | verify | version"}
+	return &usageError{err, "tvmgo devices | diff | doctor | inspect | pack | run | unpack | verify | version"}
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -137,6 +137,9 @@ func parseDevice(text string) (dlpack.Device, error) {
 		}
 	}
 	if !slices.Contains(present, dev.String()) {
+		if err := runtime.SyncDevice(context.Background(), dev); err != nil { // the device says it better
+			return dev, fmt.Errorf("--device %s: %s", text, reason(err))
+		}
 		return dev, fmt.Errorf("--device %s: there is no such device here; there is: %s", text, strings.Join(present, ", "))
 	}
 	return dev, nil

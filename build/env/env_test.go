@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWithPath(t *testing.T) {
+	old := "/c/" + folder + "/0123"
+	for _, c := range []struct{ flags, dir, want string }{
+		{"-O2 -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -O2 -g"},
+		{"", "/c/" + folder + "/1", "-I/c/" + folder + "/1"},
+		{"-I" + old + " -O2  -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -O2 -g"},
+		{"'-I/a b/" + folder + "/0' \"-DX=a b\"", "/c d/" + folder + "/1", "'-I/c d/" + folder + "/1' \"-DX=a b\""},
+	} {
+		require.Equal(t, c.want, withPath(c.flags, c.dir))
+	}
+}
+
+func TestRun_RefusesWhatItDoesNotKnow(t *testing.T) {
+	for _, args := range [][]string{{"--"}, {"-x"}, {"build"}, {"-w", "y"}} {
+		require.EqualError(t, run(args, nil), usage)
+	}
+}
+
+func TestRun_GivesTheHeadersToGo(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for range 2 { // the second time finds them there
+		var out bytes.Buffer
+		require.NoError(t, run([]string{"--", "env", "CGO_CFLAGS"}, &out))
+		dir := string(bytes.TrimPrefix(bytes.Fields(out.Bytes())[0], []byte("-I")))
+		text, err := os.ReadFile(filepath.Join(dir, "CL", "opencl.h"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "clCreateContext")
+	}
+}
+
+func TestRun_PrintsALineForShells(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "with a space"))
+	t.Setenv("CGO_CFLAGS", "-O1 '-DIT=a b'")
+	var out bytes.Buffer
+	require.NoError(t, run(nil, &out))
+	shown, err := exec.Command("sh", "-c", out.String()+`printf %s "$CGO_CFLAGS"`).Output()
+	require.NoError(t, err)
+	require.Regexp(t, `^'-I.*/with a space/`+folder+`/[0-9a-f]{16}' -O1 '-DIT=a b'$`, string(shown))
+}
+
+func TestRun_RemembersThePath(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	settings := filepath.Join(t.TempDir(), "env")
+	t.Setenv("GOENV", settings)
+	t.Setenv("CGO_CFLAGS", "") // the settings of a user, not those of this process
+	os.Unsetenv("CGO_CFLAGS")
+	require.NoError(t, run([]string{"-w"}, nil))
+	text, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "CGO_CFLAGS=-I")
+	require.Contains(t, string(text), folder)
+}

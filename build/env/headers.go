@@ -1,0 +1,108 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tvmgo/build/include"
+)
+
+// folder is where the headers go in the user's cache; below it, a folder for each set of contents.
+const folder = "tvmgo-headers"
+
+// writeHeaders puts the headers below cache and returns the path for the compiler. The folder's name
+// follows from the contents, so that the build cache notices when they change, and versions of this
+// module don't disturb each other.
+func writeHeaders(cache string) (string, error) {
+	sum := sha256.New()
+	files := map[string][]byte{}
+	err := fs.WalkDir(include.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := include.Files.ReadFile(path)
+		files[path] = text
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, folder, fmt.Sprintf("%x", sum.Sum(nil)[:8]))
+	if strings.ContainsAny(dir, "'\"") {
+		return "", fmt.Errorf("the path %s has a quote in it, which go cannot pass on: set XDG_CACHE_HOME to another folder", dir)
+	}
+	for path, text := range files {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), text); err != nil {
+			return "", fmt.Errorf("write headers: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// writeFile replaces a file at once, so that a compiler beside it never reads half of one.
+func writeFile(path string, text []byte) error {
+	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// withPath adds the path of the headers to flags, in place of one that an older version added.
+func withPath(flags, dir string) string {
+	var kept []string
+	for _, f := range splitFlags(flags) {
+		if !strings.Contains(f, string(filepath.Separator)+folder+string(filepath.Separator)) {
+			kept = append(kept, f)
+		}
+	}
+	add := "-I" + dir
+	if strings.ContainsAny(add, " \t") {
+		add = "'" + add + "'"
+	}
+	return strings.Join(append([]string{add}, kept...), " ")
+}
+
+// splitFlags cuts at spaces and leaves quotes where they are. As go reads it, a quote opens only at the beginning of a flag.
+func splitFlags(flags string) []string {
+	var list []string
+	for flags = strings.TrimSpace(flags); flags != ""; flags = strings.TrimSpace(flags) {
+		end := strings.IndexAny(flags, " \t\n")
+		if q := flags[0]; q == '\'' || q == '"' {
+			if end = strings.IndexByte(flags[1:], q); end >= 0 {
+				end += 2
+			}
+		}
+		if end < 0 {
+			end = len(flags)
+		}
+		list = append(list, flags[:end])
+		flags = flags[end:]
+	}
+	return list
+}

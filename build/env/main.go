@@ -1,0 +1,74 @@
+// Command env runs the go command with what the bindings of drivers need to compile: the headers that
+// this module carries for them.
+//
+//	go run tvmgo/build/env -- build -tags opencl ./...   runs "go build -tags opencl ./..."
+//	go run tvmgo/build/env -w                            remembers the path for every go command (go env -w)
+//	go run tvmgo/build/env                               prints the line that sets it in a shell
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+const usage = "usage: env [-w | -- GO-ARGUMENT…]"
+
+func main() {
+	err := run(os.Args[1:], os.Stdout)
+	var child *exec.ExitError
+	if errors.As(err, &child) { // it has said why itself
+		os.Exit(child.ExitCode())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "env:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	mode := ""
+	if len(args) > 0 {
+		mode = args[0]
+	}
+	if (mode != "" && mode != "-w" && mode != "--") || (mode == "-w" && len(args) > 1) || (mode == "--" && len(args) == 1) {
+		return errors.New(usage)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("find a place for the headers: %w", err)
+	}
+	dir, err := writeHeaders(cache)
+	if err != nil {
+		return err
+	}
+	old, err := exec.Command("go", "env", "CGO_CFLAGS").Output()
+	if err != nil {
+		return fmt.Errorf("ask go for CGO_CFLAGS: %w", err)
+	}
+	flags := withPath(strings.TrimSpace(string(old)), dir)
+	switch mode {
+	case "-w":
+		return goCommand(nil, out, "env", "-w", "CGO_CFLAGS="+flags)
+	case "--":
+		return goCommand([]string{"CGO_CFLAGS=" + flags}, out, args[1:]...)
+	default:
+		_, err := fmt.Fprintf(out, "export CGO_CFLAGS=%s\n", shellQuote(flags))
+		return err
+	}
+}
+
+func goCommand(env []string, out io.Writer, args ...string) error {
+	c := exec.Command("go", args...)
+	c.Env = append(os.Environ(), env...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, out, os.Stderr
+	return c.Run()
+}
+
+// shellQuote makes one word of a text for a POSIX shell.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

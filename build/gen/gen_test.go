@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOutputs_AreUpToDate(t *testing.T) {
+	for _, name := range specs {
+		s, err := readSpec(name)
+		require.NoError(t, err)
+		for path, want := range outputs(s) {
+			have, err := os.ReadFile(filepath.Join(root, path))
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(have), "%s: run: go generate ./build/gen", path)
+		}
+	}
+}
+
+// small is a description with one of everything.
+const small = `driver d
+title    T # not a part of it
+header   D/d.h
+library  libd.so.2 libd.so
+variable TVMGO_D_LIBRARY
+first    dList
+archive  libd.a
+cure     install d
+answer   int -7
+answer   dList -8
+offline  dInit 0
+quiet    dList
+type     num int
+handle   thing thing_st
+struct   pair
+field    num a
+field    char b[4]
+enum     color
+value    RED 1
+const    D_X -3
+func     int dInit(unsigned)
+func     int dList(num, void (*)(int, char*), void*)
+func     thing dMake(int, int*)
+func     thing dLend(void)
+own      int dNew(const pair*)
+`
+
+func TestParseSpec(t *testing.T) {
+	s, err := parseSpec(small)
+	require.NoError(t, err)
+	require.Equal(t, "T", s.title)
+	require.Equal(t, []string{"libd.so.2", "libd.so"}, s.libraries)
+	require.Equal(t, []string{"num", "void (*)(int, char*)", "void*"}, s.funcs[1].params)
+	require.Empty(t, s.funcs[3].params)
+	require.True(t, s.funcs[4].own)
+	require.Equal(t, "-8", s.answer(s.funcs[1]))
+	h, c := string(header(s)), string(trampolines(s))
+	for _, want := range []string{"typedef struct thing_st* thing;", "#define D_X (-3)", "char b[4];", "RED = 1,",
+		"int dList(num, void (*)(int, char*), void*);", "thing dLend(void);"} {
+		require.Contains(t, h, want)
+	}
+	for _, want := range []string{
+		"int dInit(unsigned a0) {\n  (void)a0;\n  return 0;\n}",
+		"int dList(num a0, void (*a1)(int, char*), void* a2) {\n  if (HAS(dList)) {\n    tvmgo_dl_quiet_begin();",
+		"  if (a1 != NULL) *a1 = -7;\n  return NULL;\n}",
+		"return HAS(dLend) ? at.dLend() : NULL;",
+		`{"libd.so.2", "libd.so", NULL}`,
+	} {
+		require.Contains(t, c, want)
+	}
+	require.NotContains(t, c, "(*dInit)", "the library is not asked for what never calls it")
+}
+
+func TestParseSpec_Bad(t *testing.T) {
+	for _, c := range []struct{ add, want string }{
+		{"func int f", "26: func: \"int f\" is no prototype"},
+		{"nonsense a b", "26: nonsense: no such item"},
+		{"const X", "26: const: a name and what it stands for are needed"},
+		{"title", "26: title: nothing follows"},
+		{"field int x", "26: field: enum color does not have it"},
+		{"func int dNew(void)", "0: function dNew comes twice"},
+		{"func double f(void)", "what does f answer without a library"},
+		{"quiet f", "0: quiet names f, which is no function"},
+		{"offline f 0", "0: there is no function f"},
+	} {
+		_, err := parseSpec(small + c.add)
+		require.ErrorContains(t, err, c.want, c.add)
+	}
+	_, err := parseSpec("driver d")
+	require.ErrorContains(t, err, "is missing")
+}

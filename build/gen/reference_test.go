@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// reference is what the vendor's own headers are: the includes, and a file that is there when they are.
+type reference struct{ includes, file, pkg string }
+
+var references = map[string]reference{
+	"opencl": {
+		includes: "#define CL_TARGET_OPENCL_VERSION 300\n#include <CL/cl.h>\n#include <CL/cl_ext.h>\n",
+		file:     "/usr/include/CL/cl.h",
+		pkg:      "opencl-headers",
+	},
+}
+
+// report is a program that prints every number of a description, and assigns every function to a
+// pointer of the type that it should have.
+func report(s *spec, includes string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n", includes)
+	for _, f := range s.funcs {
+		if !f.own {
+			fmt.Fprintf(&b, "__attribute__((unused)) static %s = %s;\n", f.prototype("(*check_"+f.name+")"), f.name)
+		}
+	}
+	b.WriteString("int main(void) {\n")
+	for _, c := range s.consts {
+		fmt.Fprintf(&b, "  printf(\"%s %%lld\\n\", (long long)%s);\n", c.name, c.name)
+	}
+	for _, d := range s.types {
+		fmt.Fprintf(&b, "  printf(\"%s %%zu bytes\\n\", sizeof(%s));\n", d.name, d.name)
+		switch d.kind {
+		case "type":
+			fmt.Fprintf(&b, "  printf(\"%s %%d\\n\", __builtin_types_compatible_p(%s, %s));\n", d.name, d.name, d.of)
+		case "struct":
+			for _, m := range d.members {
+				name, _, _ := strings.Cut(m.name, "[")
+				fmt.Fprintf(&b, "  printf(\"%s.%s at %%zu, %%zu bytes\\n\", offsetof(%s, %s), sizeof(((%s*)0)->%s));\n",
+					d.name, name, d.name, name, d.name, name)
+			}
+		case "enum":
+			for _, m := range d.members {
+				fmt.Fprintf(&b, "  printf(\"%s %%lld\\n\", (long long)%s);\n", m.name, m.name)
+			}
+		}
+	}
+	b.WriteString("  return 0;\n}\n")
+	return b.String()
+}
+
+// build compiles a report; it must not look at what it calls, so nothing is linked but the C library.
+func build(t *testing.T, program string, flags ...string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	source, exe := filepath.Join(dir, "report.c"), filepath.Join(dir, "report")
+	require.NoError(t, os.WriteFile(source, []byte(program), 0o644))
+	args := append([]string{"-std=gnu11", "-Werror", "-Wall", "-Wno-deprecated-declarations", "-O2", source, "-o", exe}, flags...)
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	out, err := exec.Command(exe).Output()
+	return string(out), err
+}
+
+func TestReference(t *testing.T) {
+	for _, name := range specs {
+		s, err := readSpec(name)
+		require.NoError(t, err)
+		t.Run(s.driver, func(t *testing.T) {
+			ref := references[s.driver]
+			if _, err := os.Stat(ref.file); err != nil {
+				message := fmt.Sprintf("%s is not installed: %v", ref.pkg, err)
+				if os.Getenv("CI") != "" {
+					t.Fatal(message)
+				}
+				t.Skip(message)
+			}
+			ours, err := build(t, report(s, "#include <"+s.header+">\n"), "-I", filepath.Join(root, "build/include"))
+			require.NoError(t, err)
+			theirs, err := build(t, report(s, ref.includes))
+			require.NoError(t, err)
+			require.Equal(t, theirs, ours)
+			require.Equal(t, len(s.consts), strings.Count(strings.SplitN(ours, " bytes", 2)[0], "\n"), "every constant was compared")
+		})
+	}
+}
+
+// A wrong number, layout or prototype is noticed.
+func TestReference_SeesMistakes(t *testing.T) {
+	ref := references["opencl"]
+	if _, err := os.Stat(ref.file); err != nil {
+		t.Skip(ref.pkg + " is not installed")
+	}
+	text, err := os.ReadFile("opencl.spec")
+	require.NoError(t, err)
+	for _, c := range []struct{ from, to string }{
+		{"CL_RGBA 0x10B5", "CL_RGBA 0x10B6"},
+		{"field     cl_uint num_samples", "field     cl_ulong num_samples"},
+		{"type      cl_context_properties intptr_t", "type      cl_context_properties cl_uint"},
+		{"clFinish(cl_command_queue)", "clFinish(cl_command_queue, cl_uint)"},
+		{"clWaitForEvents(cl_uint, const cl_event*)", "clWaitForEvents(cl_ulong, const cl_event*)"},
+	} {
+		require.Contains(t, string(text), c.from)
+		s, err := parseSpec(strings.Replace(string(text), c.from, c.to, 1))
+		require.NoError(t, err)
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "CL"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, s.header), header(s), 0o644))
+		ours, err := build(t, report(s, "#include <"+s.header+">\n"), "-I", dir)
+		require.NoError(t, err)
+		theirs, err := build(t, report(s, ref.includes))
+		require.True(t, err != nil || theirs != ours, "%s passed", c.to)
+	}
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// spec is a driver's description. Its file has an item a line:
+//
+//	driver    NAME               of the Go build tag and of the files
+//	title     TEXT               the API's name, for people
+//	header    PATH               of the header, as programs include it
+//	library   FILE …             the vendor's library; the first that opens is taken
+//	first     FUNCTION           without which a library is not the right one
+//	variable  NAME               the environment variable that names another library
+//	archive   FILE               the empty archive that satisfies the binding's -l
+//	cure      TEXT               what to do when there is no library
+//	answer    TYPE VALUE         what functions of this result answer then
+//	answer    FUNCTION VALUE     the same for one function
+//	offline   FUNCTION VALUE     a function that always answers this and never opens the library
+//	quiet     FUNCTION …         signal handlers are put back after these
+//	type      NAME TYPE          a name of another type
+//	handle    NAME STRUCT        a pointer to a structure that nobody sees
+//	struct    NAME               followed by its fields
+//	field     TYPE NAME[SIZE]
+//	enum      NAME               followed by its values
+//	value     NAME NUMBER
+//	const     NAME VALUE         a macro
+//	func      RESULT NAME(TYPES) a function that the binding refers to
+//	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it
+type spec struct {
+	driver, title, header, variable, archive, cure, first string
+
+	libraries []string
+	answers   map[string]string // by type of the result, or by function
+	offline   map[string]string
+	quiet     map[string]bool
+	types     []decl // in the order of the file
+	consts    []constant
+	funcs     []function
+}
+
+// decl is a type: one of alias, handle, struct or enum.
+type decl struct {
+	kind, name, of string
+	members        []member
+}
+
+// member is a field (type and name) or a value of an enum (name and number).
+type member struct{ name, of string }
+
+type constant struct{ name, value string }
+
+type function struct {
+	result, name string
+	params       []string
+	own          bool
+}
+
+// last is the type of the last parameter, "" when there is none.
+func (f function) last() string {
+	if len(f.params) == 0 {
+		return ""
+	}
+	return f.params[len(f.params)-1]
+}
+
+func readSpec(path string) (*spec, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseSpec(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	return s, nil
+}
+
+// parseSpec reads a description; errors begin with the number of their line.
+func parseSpec(text string) (*spec, error) {
+	s := &spec{answers: map[string]string{}, offline: map[string]string{}, quiet: map[string]bool{}}
+	for i, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if key == "" {
+			continue
+		}
+		if err := s.item(key, strings.TrimSpace(rest)); err != nil {
+			return nil, fmt.Errorf("%d: %s: %w", i+1, key, err)
+		}
+	}
+	return s, s.check()
+}
+
+func (s *spec) item(key, rest string) error {
+	if rest == "" {
+		return fmt.Errorf("nothing follows")
+	}
+	single := map[string]*string{"driver": &s.driver, "title": &s.title, "header": &s.header,
+		"variable": &s.variable, "archive": &s.archive, "cure": &s.cure, "first": &s.first}
+	if to, ok := single[key]; ok {
+		*to = rest
+		return nil
+	}
+	words := strings.Fields(rest)
+	switch key {
+	case "library":
+		s.libraries = words
+	case "quiet":
+		for _, f := range words {
+			s.quiet[f] = true
+		}
+	case "func", "own":
+		f, err := parseFunction(rest)
+		f.own = key == "own"
+		s.funcs = append(s.funcs, f)
+		return err
+	case "struct", "enum":
+		s.types = append(s.types, decl{kind: key, name: rest})
+	case "field", "value":
+		return s.member(key, rest)
+	default:
+		return s.pair(key, words)
+	}
+	return nil
+}
+
+// pair reads the items that are a name and what it stands for.
+func (s *spec) pair(key string, words []string) error {
+	if len(words) < 2 {
+		return fmt.Errorf("a name and what it stands for are needed")
+	}
+	name, of := words[0], strings.Join(words[1:], " ")
+	switch key {
+	case "type", "handle":
+		s.types = append(s.types, decl{kind: key, name: name, of: of})
+	case "const":
+		s.consts = append(s.consts, constant{name, of})
+	case "answer":
+		s.answers[name] = of
+	case "offline":
+		s.offline[name] = of
+	default:
+		return fmt.Errorf("no such item")
+	}
+	return nil
+}
+
+func (s *spec) member(key, rest string) error {
+	at := strings.LastIndexByte(rest, ' ')
+	if at < 0 {
+		return fmt.Errorf("two words are needed")
+	}
+	if len(s.types) == 0 {
+		return fmt.Errorf("it belongs to nothing")
+	}
+	d := &s.types[len(s.types)-1]
+	m := member{name: rest[at+1:], of: strings.TrimSpace(rest[:at])}
+	if key == "value" {
+		m.name, m.of = m.of, m.name
+	}
+	if (key == "field") != (d.kind == "struct") || (key == "value") != (d.kind == "enum") {
+		return fmt.Errorf("%s %s does not have it", d.kind, d.name)
+	}
+	d.members = append(d.members, m)
+	return nil
+}
+
+var prototype = regexp.MustCompile(`^(.+?[ *])(\w+)\((.*)\)$`)
+
+func parseFunction(text string) (function, error) {
+	m := prototype.FindStringSubmatch(text)
+	if m == nil {
+		return function{}, fmt.Errorf("%q is no prototype", text)
+	}
+	return function{result: strings.TrimSpace(m[1]), name: m[2], params: splitParams(m[3])}, nil
+}
+
+// splitParams cuts at the commas that are in no parentheses.
+func splitParams(list string) []string {
+	var params []string
+	depth, from := 0, 0
+	for i, c := range list + "," {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			if p := strings.TrimSpace(list[from:i]); p != "" && p != "void" {
+				params = append(params, p)
+			}
+			from = i + 1
+		}
+	}
+	return params
+}
+
+func (s *spec) check() error {
+	for key, v := range map[string]string{"driver": s.driver, "title": s.title, "header": s.header,
+		"variable": s.variable, "archive": s.archive, "cure": s.cure, "first": s.first, "library": strings.Join(s.libraries, " ")} {
+		if v == "" {
+			return fmt.Errorf("0: %s is missing", key)
+		}
+	}
+	names := map[string]bool{}
+	for _, f := range s.funcs {
+		if names[f.name] {
+			return fmt.Errorf("0: function %s comes twice", f.name)
+		}
+		names[f.name] = true
+		if s.offline[f.name] == "" && s.answer(f) == "" {
+			return fmt.Errorf("0: what does %s answer without a library? give \"answer %s\" a value", f.name, f.result)
+		}
+	}
+	for _, list := range []map[string]string{s.offline} {
+		for f := range list {
+			if !names[f] {
+				return fmt.Errorf("0: there is no function %s", f)
+			}
+		}
+	}
+	for f := range s.quiet {
+		if !names[f] {
+			return fmt.Errorf("0: quiet names %s, which is no function", f)
+		}
+	}
+	return nil
+}
+
+// answer is what a function answers when the library is missing.
+func (s *spec) answer(f function) string {
+	if v := s.answers[f.name]; v != "" {
+		return v
+	}
+	if v := s.answers[f.result]; v != "" {
+		return v
+	}
+	if strings.HasSuffix(f.result, "*") || s.isHandle(f.result) {
+		return "NULL"
+	}
+	return ""
+}
+
+func (s *spec) isHandle(name string) bool {
+	for _, d := range s.types {
+		if d.kind == "handle" && d.name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bindings are the Go packages that link against the trampolines, and the names of what they call.
+var bindings = map[string]struct {
+	pkg     string
+	symbols *regexp.Regexp
+}{
+	"opencl": {"github.com/go-gl/cl/v1.2/cl", regexp.MustCompile(`^cl[A-Z]`)},
+}
+
+// archive compiles a package with the headers of this module and returns the file.
+func archive(t *testing.T, tag, pkg string) string {
+	t.Helper()
+	include, err := filepath.Abs(filepath.Join(root, "build/include"))
+	require.NoError(t, err)
+	c := exec.Command("go", "list", "-export", "-tags", tag, "-f", "{{.Export}}", pkg)
+	c.Env = append(os.Environ(), "CGO_CFLAGS=-O2 -g -I"+include)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// symbols are the names that nm shows of the objects in a package's archive, of those that match.
+func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	c := exec.Command("ar", "x", file)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	objects, err := filepath.Glob(filepath.Join(dir, "*.o"))
+	require.NoError(t, err)
+	require.NotEmpty(t, objects)
+	var list []string
+	for _, o := range objects {
+		if filepath.Base(o) == "_go_.o" {
+			continue // Go's own format
+		}
+		out, err := exec.Command("nm", "-P", flag, o).Output()
+		require.NoError(t, err)
+		for _, line := range strings.Split(string(out), "\n") {
+			if name, _, _ := strings.Cut(line, " "); like.MatchString(name) {
+				list = append(list, name)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// The trampolines are those that the binding needs, and this project's own; none is missing, none idle.
+func TestSymbols_AreThoseOfTheBinding(t *testing.T) {
+	for _, name := range specs {
+		s, err := readSpec(name)
+		require.NoError(t, err)
+		t.Run(s.driver, func(t *testing.T) {
+			var need, own []string
+			for _, f := range s.funcs {
+				if f.own {
+					own = append(own, f.name)
+				} else {
+					need = append(need, f.name)
+				}
+			}
+			b := bindings[s.driver]
+			refers := symbols(t, archive(t, s.driver, b.pkg), b.symbols, "-u")
+			slices.Sort(need)
+			require.Equal(t, refers, need, "functions of the description that are not marked as our own")
+			all := slices.Sorted(slices.Values(append(need, own...)))
+			defines := symbols(t, archive(t, s.driver, "tvmgo/internal/dl"), b.symbols, "-g")
+			require.Equal(t, all, defines)
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/runtime/opencl"
+)
+
+func newDoctorCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say of each API for devices whether it works here: what was found, or what is wrong and how to mend it",
+		Args:  exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list := examine()
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"apis": list})
+			}
+			return writeFindings(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// finding is what there is to say of an API.
+type finding struct {
+	API       string   `json:"api"`
+	Built     bool     `json:"built"` // whether this program knows the API
+	Usable    bool     `json:"usable"`
+	Verdict   string   `json:"verdict"` // in one line; for an API that fails, the text that is in errors
+	Library   string   `json:"library,omitempty"`
+	Platforms []string `json:"platforms,omitempty"`
+	Devices   []string `json:"devices,omitempty"`
+	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
+}
+
+// apis are those that have a line even where this program does not know them.
+var apis = []dlpack.DeviceType{dlpack.CPU, dlpack.OpenCL, dlpack.CUDA, dlpack.Vulkan}
+
+// examine asks every API for its devices.
+func examine() []*finding {
+	found := map[dlpack.DeviceType]*finding{}
+	var list []*finding
+	add := func(t dlpack.DeviceType) *finding {
+		f := &finding{API: t.String(), Verdict: "not part of this build"}
+		found[t], list = f, append(list, f)
+		return f
+	}
+	for _, t := range apis {
+		add(t)
+	}
+	for _, s := range runtime.Devices() {
+		f := found[s.Device.Type]
+		if f == nil {
+			f = add(s.Device.Type)
+		}
+		f.Built = true
+		if s.Err != nil {
+			f.Verdict = reason(s.Err)
+			continue
+		}
+		f.Usable = true
+		name := s.Device.String()
+		if s.Name != "" {
+			name += " " + s.Name
+		}
+		f.Devices = append(f.Devices, name)
+	}
+	for _, f := range list {
+		if f.Usable {
+			f.explain()
+		}
+	}
+	return list
+}
+
+// explain says by what the devices of an API came about.
+func (f *finding) explain() {
+	f.Verdict = "usable: " + strings.Join(f.Devices, ", ")
+	switch f.API {
+	case dlpack.CPU.String():
+		f.Verdict += fmt.Sprintf(", %d threads", runtime.NumThreads())
+	case dlpack.OpenCL.String():
+		d := opencl.Loaded()
+		f.Library, f.Platforms, f.LeftOut = d.Library, d.Platforms, d.LeftOut
+	}
+	if f.Library != "" {
+		f.Verdict += fmt.Sprintf("; opened %s, platform %s", f.Library, strings.Join(f.Platforms, ", platform "))
+	}
+	if len(f.LeftOut) > 0 {
+		f.Verdict += "; not used: " + strings.Join(f.LeftOut, "; ")
+	}
+}
+
+func writeFindings(w io.Writer, list []*finding) error {
+	var text strings.Builder
+	for _, f := range list {
+		verdict := f.Verdict
+		if f.Built && !f.Usable {
+			verdict = "not usable: " + verdict
+		}
+		// One line each, whatever a driver writes.
+		fmt.Fprintf(&text, "%-8s %s\n", f.API, strings.Join(strings.Fields(verdict), " "))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

@@ -1,0 +1,191 @@
+//go:build opencl
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// buildTags are those of the program that tests build: the same as their own.
+const buildTags = "opencl"
+
+// twoDevices is the environment in which PoCL has two devices, and nothing is kept from other runs.
+func twoDevices(t *testing.T) []string {
+	return []string{"POCL_DEVICES=pthread basic", "TVMGO_CACHE_DIR=" + t.TempDir()}
+}
+
+// needOpenCL skips where there are no two OpenCL devices; on CI that is a failure.
+func needOpenCL(t *testing.T, env []string) {
+	t.Helper()
+	if f := doctor(t, env...)["opencl"]; len(f.Devices) < 2 {
+		require.Empty(t, os.Getenv("CI"), f.Verdict)
+		t.Skip("there are no two OpenCL devices: ", f.Verdict)
+	}
+}
+
+func TestRun_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	out := filepath.Join(t.TempDir(), "out.npy")
+	for _, generation := range []string{"modern", "classic"} {
+		file := filepath.Join(artifacts, generation, "gpu_opencl.so")
+		for _, device := range []string{"opencl:0", "opencl:1"} {
+			for function, like := range map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]"} {
+				args := append([]string{"run", file, function, "--device", device, "--out", out, "--like", like}, inputsOf(t, function)...)
+				status, stdout, stderr := builtWith(t, ".", env, args...)
+				require.Zero(t, status, stderr)
+				require.Contains(t, stdout, function+" of "+file+" ran on "+device)
+				requireClose(t, floats(t, filepath.Join(artifacts, function+"_out.npy")), floats(t, out), file+" "+function+" "+device)
+				require.NoError(t, os.Remove(out))
+			}
+		}
+		status, _, stderr := builtWith(t, ".", env, append([]string{"run", file, "vadd", "--out", out, "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "device_type")
+		status, _, stderr = builtWith(t, ".", env, "run", file, "vadd", "--device", "opencl:2")
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "there is no device opencl:2: this machine has 2, from opencl:0 to opencl:1")
+	}
+}
+
+// Every attribute that OpenCL has an answer for is shown for every device.
+func TestDevices_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	status, stdout, stderr := builtWith(t, ".", env, "devices", "--json")
+	require.Zero(t, status, stderr)
+	var report struct{ Devices []deviceRow }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	status, text, _ := builtWith(t, ".", env, "devices")
+	require.Zero(t, status)
+	names := map[string]bool{}
+	for _, row := range report.Devices {
+		if row.Type != "opencl" {
+			continue
+		}
+		require.True(t, row.Present)
+		require.Contains(t, text, row.Device)
+		require.Contains(t, text, row.Name)
+		names[row.Name] = true
+		for _, a := range []string{"max_threads_per_block", "warp_size", "max_shared_memory_per_block", "max_clock_rate", "multi_processor_count",
+			"api_version", "total_global_memory"} {
+			require.Positive(t, row.Attributes[a], a)
+		}
+		for _, a := range []string{"compute_version", "device_name", "driver_version", "max_thread_dimensions"} {
+			require.NotEmpty(t, row.Attributes[a], a)
+		}
+	}
+	require.Len(t, names, 2)
+}
+
+func TestDoctor_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	f := doctor(t, env...)["opencl"]
+	require.True(t, f.Usable)
+	require.Len(t, f.Devices, 2)
+	require.Regexp(t, `/libOpenCL\.so`, f.Library)
+	require.Len(t, f.Platforms, 1)
+	require.Regexp(t, `^0: .+ \(OpenCL [123]\.[0-9]`, f.Platforms[0])
+	for _, part := range append([]string{f.Library, "opencl:0 ", "opencl:1 "}, f.Platforms...) {
+		require.Contains(t, f.Verdict, part)
+	}
+	require.Empty(t, f.LeftOut)
+
+	// One driver that cannot be opened hinders no other, and is named.
+	vendors := t.TempDir()
+	icds, err := filepath.Glob("/etc/OpenCL/vendors/*.icd")
+	require.NoError(t, err)
+	for _, icd := range icds {
+		require.NoError(t, os.Symlink(icd, filepath.Join(vendors, filepath.Base(icd))))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(vendors, "zz.icd"), []byte("libnone.so.1\n"), 0o644))
+	f = doctor(t, append(env, "OCL_ICD_VENDORS="+vendors)...)["opencl"]
+	require.True(t, f.Usable, f.Verdict)
+	require.Len(t, f.LeftOut, 1)
+	require.Contains(t, f.LeftOut[0], "zz.icd names a driver that cannot be opened: libnone.so.1: ")
+	require.Contains(t, f.Verdict, "; not used: "+f.LeftOut[0])
+}
+
+// What is wrong with OpenCL is said with its cause and its cure, by doctor, by devices and in the errors of whoever wants a device.
+func TestDoctor_WhatIsWrong(t *testing.T) {
+	base := twoDevices(t)
+	needOpenCL(t, base)
+	vendors := func(icd ...string) string {
+		dir := t.TempDir()
+		for _, text := range icd {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.icd"), []byte(text), 0o644))
+		}
+		return "OCL_ICD_VENDORS=" + dir
+	}
+	notADriver := filepath.Join(t.TempDir(), "libtext.so")
+	require.NoError(t, os.WriteFile(notADriver, []byte("no library"), 0o644))
+	for name, c := range map[string]struct{ env, cause, cure string }{
+		"no loader":         {"TVMGO_OPENCL_LIBRARY=/no/such/libOpenCL.so", "/no/such/libOpenCL.so: cannot open", "install the OpenCL loader"},
+		"not a loader":      {"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs", "name the loader's file in TVMGO_OPENCL_LIBRARY"},
+		"no driver":         {vendors(), "finds no OpenCL driver: no file in ", "install a driver"},
+		"driver missing":    {vendors("/no/such/driver.so\n"), "x.icd names a driver that cannot be opened: /no/such/driver.so: cannot open", "install a driver"},
+		"driver broken":     {vendors(notADriver), "x.icd names a driver that cannot be opened: " + notADriver + ": ", "install a driver"},
+		"not a driver":      {vendors("libm.so.6"), "x.icd: what is named there has no platform", "install a driver"},
+		"empty file":        {vendors(""), "x.icd does not name one library", "install a driver"},
+		"no device":         {"POCL_DEVICES=", "no device that can be used: platform 0: ", "install a driver for the device"},
+		"no such platform":  {"TVMGO_OPENCL_PLATFORM=absent", `TVMGO_OPENCL_PLATFORM is "absent", and no platform is that`, "there are 0: "},
+		"no such platforms": {"TVMGO_OPENCL_PLATFORM=7", `TVMGO_OPENCL_PLATFORM is "7"`, "there are 0: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := append(base[:len(base):len(base)], c.env)
+			found := doctor(t, env...)
+			f := found["opencl"]
+			require.True(t, f.Built)
+			require.False(t, f.Usable)
+			require.Contains(t, f.Verdict, c.cause)
+			require.Contains(t, f.Verdict, c.cure)
+			require.True(t, found["cpu"].Usable, "other devices work on")
+
+			_, stdout, _ := builtWith(t, ".", env, "devices")
+			require.Contains(t, stdout, "absent: "+f.Verdict)
+			status, _, stderr := builtWith(t, ".", env, "run", artifacts+"/modern/gpu_opencl.so", "vadd", "--device", "opencl:0")
+			require.Equal(t, 1, status)
+			require.Contains(t, stderr, f.Verdict)
+			require.Equal(t, 1, strings.Count(stderr, f.Verdict))
+		})
+	}
+}
+
+// A library packed of a kernel in C and one in OpenCL C runs on the host and on both devices, and checks itself there.
+func TestPack_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	dir := t.TempDir()
+	inC, inCL, library, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.cl"), filepath.Join(dir, "k.so"), filepath.Join(dir, "out.npy")
+	require.NoError(t, os.WriteFile(inC, []byte(`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + b[i]; }`), 0o644))
+	require.NoError(t, os.WriteFile(inCL, []byte(`__kernel void add(__global const float* a, __global const float* b, int n, __global float* c) {
+  int i = get_global_id(0);
+  if (i < n) c[i] = a[i] + b[i];
+}`), 0o644))
+	npy := func(name string) string {
+		path, err := filepath.Abs(filepath.Join(artifacts, "vadd_"+name+".npy"))
+		require.NoError(t, err)
+		return path
+	}
+	status, _, stderr := builtWith(t, dir, env, "pack", inC, inCL, "-o", library,
+		"--func", "add(a: const float32[n], b: const float32[n], n: int32, c: out float32[n]) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64",
+		"--test", npy("in0")+","+npy("in1")+",i:1001="+npy("out"))
+	require.Zero(t, status, stderr)
+	for _, device := range []string{"cpu:0", "opencl:0", "opencl:1"} {
+		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"), "--in", npy("in1"),
+			"--in", "i:1001", "--out", out, "--like", "float32[1001]")
+		require.Zero(t, status, stderr)
+		requireClose(t, floats(t, npy("out")), floats(t, out), device)
+		require.NoError(t, os.Remove(out))
+		status, stdout, stderr := builtWith(t, dir, env, "verify", library, "--device", device)
+		require.Zero(t, status, stdout+stderr)
+		require.Contains(t, stdout, "add")
+	}
+}

@@ -1,0 +1,78 @@
+/* Opening a library, and what becomes of it after fork. */
+#define _GNU_SOURCE
+#include "dl.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_LIBRARIES = 8 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tvmgo_dl_library* opened[MAX_LIBRARIES];
+
+/* In a child: the lock may have been held by a thread that is not there, and so may be the driver's own. */
+static void in_child(void) {
+  pthread_mutex_init(&lock, NULL);
+  tvmgo_dl_quiet_forked();
+  for (int i = 0; i < MAX_LIBRARIES && opened[i] != NULL; i++) {
+    snprintf(opened[i]->why, sizeof opened[i]->why,
+             "this process is a fork of one that uses it, without the driver's threads");
+    opened[i]->cure = "start another program with exec, or fork before the first use";
+    atomic_store(&opened[i]->state, TVMGO_DL_FORKED);
+  }
+}
+
+static void remember(tvmgo_dl_library* lib) {
+  static int watching;
+  if (!watching) watching = pthread_atfork(NULL, NULL, in_child) == 0;
+  for (int i = 0; i < MAX_LIBRARIES; i++) {
+    if (opened[i] != NULL) continue;
+    opened[i] = lib;
+    break;
+  }
+}
+
+static void* open_one(tvmgo_dl_library* lib) {
+  const char* other = getenv(lib->variable);
+  const char* only[] = {other, NULL};
+  const char* const* names = other != NULL && *other != 0 ? only : lib->names;
+  lib->why[0] = 0;
+  for (; *names != NULL; names++) {
+    void* h = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+    if (h != NULL) return h;
+    const char* cause = dlerror();
+    if (lib->why[0] == 0) snprintf(lib->why, sizeof lib->why, "%s", cause != NULL ? cause : "dlopen failed");
+  }
+  return NULL;
+}
+
+/* Takes the addresses. The function that everything begins with must be there; others may be newer than the library. */
+static int fill(tvmgo_dl_library* lib, void* h) {
+  struct link_map* map = NULL;
+  if (dlinfo(h, RTLD_DI_LINKMAP, &map) == 0 && map != NULL) snprintf(lib->path, sizeof lib->path, "%s", map->l_name);
+  if (dlsym(h, lib->first) == NULL) {
+    snprintf(lib->why, sizeof lib->why, "%.300s has no function %s", lib->path, lib->first);
+    return 0;
+  }
+  for (size_t i = 0; i < lib->num_symbols; i++) *lib->symbols[i].slot = dlsym(h, lib->symbols[i].name);
+  return 1;
+}
+
+int tvmgo_dl_open(tvmgo_dl_library* lib) {
+  if (atomic_load(&lib->state) == TVMGO_DL_CLOSED) {
+    tvmgo_dl_quiet_begin(); /* a library's constructors are code of the vendor */
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&lib->state) == TVMGO_DL_CLOSED) {
+      void* h = open_one(lib);
+      int good = h != NULL && fill(lib, h);
+      if (good) remember(lib);
+      atomic_store(&lib->state, good ? TVMGO_DL_OPEN : TVMGO_DL_MISSING);
+    }
+    pthread_mutex_unlock(&lock);
+    tvmgo_dl_quiet_end();
+  }
+  return tvmgo_dl_is_open(lib);
+}

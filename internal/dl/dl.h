@@ -1,0 +1,48 @@
+/* Opening a vendor's library when one of its functions is first called. */
+#ifndef TVMGO_DL_H_
+#define TVMGO_DL_H_
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+typedef struct {
+  const char* name;
+  void** slot; /* where the address goes; NULL when the library lacks it */
+} tvmgo_dl_symbol;
+
+enum { TVMGO_DL_CLOSED, TVMGO_DL_OPEN, TVMGO_DL_MISSING, TVMGO_DL_FORKED };
+
+typedef struct {
+  const char* title;        /* "OpenCL" */
+  const char* variable;     /* of the environment: another library to open instead */
+  const char* cure;         /* what to do when there is none */
+  const char* const* names; /* what to open, the first that can be; NULL-terminated */
+  const char* first;        /* the function without which a library is not the right one */
+  const tvmgo_dl_symbol* symbols;
+  size_t num_symbols;
+  _Atomic int state;
+  char path[512]; /* of the file, once open */
+  char why[512];  /* why it cannot be used */
+} tvmgo_dl_library;
+
+/* Opens the library if that has not been tried; not 0 when it can be used. It is never closed. In a child of
+ * fork a library that the parent opened cannot be used: the driver's threads are not there. Any thread. */
+int tvmgo_dl_open(tvmgo_dl_library* lib);
+
+static inline int tvmgo_dl_is_open(tvmgo_dl_library* lib) {
+  return atomic_load_explicit(&lib->state, memory_order_acquire) == TVMGO_DL_OPEN;
+}
+
+static inline int tvmgo_dl_use(tvmgo_dl_library* lib) {
+  return __builtin_expect(tvmgo_dl_is_open(lib), 1) || tvmgo_dl_open(lib);
+}
+
+/* Around calls in which a driver may replace signal handlers of the program: the last of nested or concurrent
+ * ones puts back those that were in force before the first. signals.c */
+void tvmgo_dl_quiet_begin(void);
+void tvmgo_dl_quiet_end(void);
+void tvmgo_dl_quiet_forked(void); /* in a child of fork */
+
+extern tvmgo_dl_library tvmgo_dl_opencl; /* opencl_gen.c */
+
+#endif

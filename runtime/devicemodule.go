@@ -1,0 +1,174 @@
+package runtime
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+)
+
+// makers has the module kinds that make modules from code, by name.
+var makers sync.Map // string -> ModuleKind
+
+// KernelType declares a kernel of hand-written code: its name and the types of its arguments, dlpack.Handle
+// for memory of the device. Which other types there are depends on the kind of module.
+type KernelType struct {
+	Name string
+	Args []dlpack.DataType
+}
+
+// launchTags are what a launch in full has: grid and block.
+var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"}
+
+// NewDeviceModule makes a module from code for a device: kind is its kind ("opencl"), format that of the code
+// ("cl" for OpenCL C; "" is the kind's source). Nothing is compiled before a kernel is first used.
+//
+//	m, err := runtime.NewDeviceModule("opencl", "", source, runtime.KernelType{Name: "scale",
+//		Args: []dlpack.DataType{dlpack.Handle, dlpack.Float32}})
+//	k, err := m.Kernel("scale")
+//	err = k.Launch(stream, runtime.Dim3{n / 64}, runtime.Dim3{64}, x, 2.5)
+func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*Module, error) {
+	const op = "make device module"
+	v, ok := makers.Load(kind)
+	if !ok {
+		return nil, fail(op, ErrNotSupported, "nothing here makes modules of kind %q: %s", kind, loaderHint(kind, modernLoader))
+	}
+	if len(code) == 0 || len(kernels) == 0 {
+		return nil, fail(op, ErrInvalidArgument, "there are %d bytes of code and %d kernels: both are needed", len(code), len(kernels))
+	}
+	m := &blob.DeviceModule{Format: format, Data: slices.Clone(code)}
+	for _, k := range kernels {
+		if _, twice := m.Function(k.Name); twice || k.Name == "" {
+			return nil, fail(op, ErrInvalidArgument, "the kernel %q has no name, or one that comes twice", k.Name)
+		}
+		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
+			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: launchTags}})
+	}
+	impl, err := v.(ModuleKind).Make(m)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := NewModule(kind, v.(ModuleKind).Properties, impl)
+	if err != nil {
+		impl.Close()
+	}
+	return mod, err
+}
+
+// KernelDescriber is implemented by a ModuleImpl whose functions are kernels.
+type KernelDescriber interface {
+	// Kernel describes a kernel; false when there is none of this name.
+	Kernel(name string) (blob.FunctionInfo, bool)
+	// DeviceType is where kernels run.
+	DeviceType() dlpack.DeviceType
+}
+
+// Dim3 is the size of a grid or a block in x, y and z; 0 stands for 1.
+type Dim3 [3]int
+
+// Kernel is a kernel of a device module, with the sizes of its launch apart from its arguments. It is safe
+// for use by many goroutines at once.
+type Kernel struct {
+	f      *Function
+	device dlpack.DeviceType
+	args   int
+	slots  []int // of the sizes that the kernel takes, 0-2 of the grid and 3-5 of the block
+}
+
+// Kernel returns a kernel of a module of a device kind, of the module itself or else of its imports, depth first.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	const op = "get kernel"
+	if err := m.use(op); err != nil {
+		return nil, err
+	}
+	defer m.ref.release()
+	if d, ok := implOf(m.ref.obj).(KernelDescriber); ok {
+		if info, ok := d.Kernel(name); ok {
+			return m.kernel(op, name, info, d.DeviceType())
+		}
+	}
+	imports, err := m.Imports()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, dep := range imports {
+			dep.Close()
+		}
+	}()
+	for _, dep := range imports {
+		if k, err := dep.Kernel(name); !errors.Is(err, ErrNotFound) {
+			return k, err
+		}
+	}
+	return nil, m.noFunction(op, name)
+}
+
+func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.DeviceType) (*Kernel, error) {
+	k := &Kernel{device: device, args: len(info.ArgTypes)}
+	for _, tag := range info.LaunchParamTags {
+		slot := slices.Index(launchTags, tag)
+		if slot < 0 {
+			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function", name, tag)
+		}
+		k.slots = append(k.slots, slot)
+	}
+	var err error
+	k.f, err = m.Function(name)
+	return k, err
+}
+
+// Close gives the kernel up; launches in flight end normally. Closing twice is fine.
+func (k *Kernel) Close() error {
+	if k == nil {
+		return nil
+	}
+	return k.f.Close()
+}
+
+// Launch queues the kernel on a stream with its arguments: tensors of the device for handles, numbers for the
+// rest. grid counts blocks, block the work items of one. A nil stream is the default stream of the device that
+// the first tensor is on. Launch returns at once; the tensors may be closed.
+func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
+	const op = "launch kernel"
+	if k == nil {
+		return closedError(op, "kernel")
+	}
+	if len(args) != k.args {
+		return fail(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
+	}
+	sizes := [6]int{grid[0], grid[1], grid[2], block[0], block[1], block[2]}
+	all := slices.Grow(slices.Clone(args), len(k.slots))
+	taken := [6]bool{}
+	for _, slot := range k.slots {
+		all = append(all, sizes[slot])
+		taken[slot] = true
+	}
+	for slot, n := range sizes {
+		if !taken[slot] && n > 1 {
+			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launchTags[slot], n)
+		}
+	}
+	if s == nil {
+		s = &Stream{dev: k.place(args)}
+	} else if s.dev.Type != k.device {
+		return fail(op, ErrInvalidArgument, "the stream is one of %v, the kernel runs on %v", s.dev, k.device)
+	}
+	v, err := k.f.CallOn(s, all...)
+	if err == nil && v != nil {
+		err = fail(op, ErrFailed, "the kernel returned a %T", v)
+	}
+	return err
+}
+
+// place is the device of the first tensor, or the first of its type.
+func (k *Kernel) place(args []any) dlpack.Device {
+	for _, a := range args {
+		if t, ok := a.(*Tensor); ok && t.Device().Type == k.device {
+			return t.Device()
+		}
+	}
+	return dlpack.Device{Type: k.device}
+}

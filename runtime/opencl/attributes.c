@@ -1,0 +1,111 @@
+//go:build opencl
+
+/* What a device says of itself (ABI.md E.2). */
+#include "driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
+
+static int failed(const cl_device* d, cl_int rc) { return tvmgo_cl_raise(rc, "ask opencl:%d", (int)d->index); }
+
+static int ask_text(const cl_device* d, cl_device_info what, char* buf, size_t cap) {
+  memset(buf, 0, cap);
+  cl_int rc = clGetDeviceInfo(d->id, what, cap - 1, buf, NULL);
+  return rc == CL_SUCCESS ? 0 : failed(d, rc);
+}
+
+static int ask_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
+  size_t v = 0;
+  cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
+  if (rc != CL_SUCCESS) return failed(d, rc);
+  *out = tvmgo_any_int((int64_t)v);
+  return 0;
+}
+
+static int ask_ulong(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
+  cl_ulong v = 0;
+  cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
+  if (rc != CL_SUCCESS) return failed(d, rc);
+  *out = tvmgo_any_int((int64_t)v);
+  return 0;
+}
+
+static int ask_uint(const cl_device* d, cl_device_info what, int64_t times, TVMFFIAny* out) {
+  cl_uint v = 0;
+  cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
+  if (rc != CL_SUCCESS) return failed(d, rc);
+  *out = tvmgo_any_int((int64_t)v * times);
+  return 0;
+}
+
+/* "3.0" of "OpenCL 3.0 and whatever else". */
+static int version(const cl_device* d, TVMFFIAny* out) {
+  char buf[256];
+  if (ask_text(d, CL_DEVICE_VERSION, buf, sizeof buf) != 0) return -1;
+  char* v = strncmp(buf, "OpenCL ", 7) == 0 ? buf + 7 : buf;
+  v[strcspn(v, " ")] = 0;
+  return text(v, out);
+}
+
+/* How many work items run in step; OpenCL cannot tell, so the user may. */
+static int64_t warp_size(void) {
+  const char* s = getenv("TVM_OPENCL_WARP_SIZE");
+  long v = s == NULL ? 0 : strtol(s, NULL, 10);
+  return v > 0 ? v : 1;
+}
+
+int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
+  char buf[256];
+  (void)api;
+  *out = tvmgo_any_none();
+  if (kind == kTVMGODeviceAttrExist) {
+    *out = tvmgo_any_int(id >= 0 && id < tvmgo_cl_num_devices);
+    return 0;
+  }
+  const cl_device* d = tvmgo_cl_device(id);
+  if (d == NULL) return -1;
+  switch (kind) {
+    case kTVMGODeviceAttrMaxThreadsPerBlock: return ask_size(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, out);
+    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(warp_size()); return 0;
+    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return ask_ulong(d, CL_DEVICE_LOCAL_MEM_SIZE, out);
+    case kTVMGODeviceAttrComputeVersion: return version(d, out);
+    case kTVMGODeviceAttrDeviceName: return text(d->name, out);
+    case kTVMGODeviceAttrMaxClockRate: return ask_uint(d, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000, out);
+    case kTVMGODeviceAttrMultiProcessorCount: return ask_uint(d, CL_DEVICE_MAX_COMPUTE_UNITS, 1, out);
+    case kTVMGODeviceAttrMaxThreadDimensions:
+      snprintf(buf, sizeof buf, "[%zu, %zu, %zu]", d->max_items[0], d->max_items[1], d->max_items[2]);
+      return text(buf, out);
+    case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(120); return 0; /* of our header: 1.2 */
+    case kTVMGODeviceAttrDriverVersion:
+      return ask_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : text(buf, out);
+    case kTVMGODeviceAttrL2CacheSizeBytes: return ask_ulong(d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, out);
+    case kTVMGODeviceAttrTotalGlobalMemory: *out = tvmgo_any_int((int64_t)d->global_bytes); return 0;
+    case kTVMGODeviceAttrImagePitchAlignment:
+      return d->has_images ? ask_uint(d, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 1, out) : 0;
+  }
+  return 0;
+}
+
+static int image_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
+  return d->has_images ? ask_size(d, what, out) : 0;
+}
+
+/* The options of target kind "opencl" that a device knows (ABI.md F.2). */
+int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
+  *out = tvmgo_any_none();
+  const cl_device* d = tvmgo_cl_device(id);
+  if (d == NULL) return -1;
+  if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0)
+    return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrMaxThreadsPerBlock, out);
+  if (strcmp(name, "max_shared_memory_per_block") == 0)
+    return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrMaxSharedMemoryPerBlock, out);
+  if (strcmp(name, "thread_warp_size") == 0) return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrWarpSize, out);
+  if (strcmp(name, "texture_spatial_limit") == 0) return image_size(d, CL_DEVICE_IMAGE2D_MAX_WIDTH, out);
+  if (strcmp(name, "texture_depth_limit") == 0) return image_size(d, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, out);
+  if (strcmp(name, "image_base_address_alignment") == 0 && d->has_images)
+    return ask_uint(d, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, 1, out);
+  return 0;
+}

@@ -1,0 +1,125 @@
+/* OpenCL behind the device interface: what the C files of this folder share.
+ *
+ * Go finds platforms and devices, and makes contexts and programs (driver.go, program.go); everything that is used
+ * per call is here: queues, buffers, marks, kernels and their launch. */
+#ifndef TVMGO_OPENCL_DRIVER_H_
+#define TVMGO_OPENCL_DRIVER_H_
+
+#include <CL/opencl.h>
+#include <pthread.h>
+
+#include "core.h"
+
+enum { MAX_DEVICES = 64 };
+
+/* A device, filled in by Go before the table is given out; constant then, but for the counters. */
+typedef struct {
+  int32_t index; /* its number: opencl:index */
+  cl_platform_id platform;
+  cl_device_id id;
+  cl_context context;     /* of this device alone */
+  cl_command_queue queue; /* the default stream */
+  char name[256];
+  size_t max_group;      /* work items of a work group */
+  size_t max_items[3];   /* the same in each direction */
+  cl_ulong max_alloc;    /* bytes of one buffer */
+  cl_ulong global_bytes; /* of the device */
+  size_t base_align;     /* bytes, of buffers and of where a part of one may begin */
+  int has_images;
+  int one_at_a_time;     /* its driver bears no two threads at once (driver.go): queues are used under the lock */
+  pthread_mutex_t lock;
+  _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
+} cl_device;
+
+extern cl_device tvmgo_cl_devices[MAX_DEVICES];
+extern int32_t tvmgo_cl_num_devices;
+extern const TVMGODeviceAPI tvmgo_cl_table;
+
+/* The device of an index; NULL with an error raised that says how many there are. */
+cl_device* tvmgo_cl_device(int32_t index);
+
+/* "CL_OUT_OF_RESOURCES" for -5. */
+const char* tvmgo_cl_code_name(cl_int code);
+/* Raises "what: CL_… (-5)" with the kind of error that fits, or why OpenCL cannot be used; always returns -1. */
+int tvmgo_cl_raise(cl_int code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- handles ----
+ *
+ * What callers hold as data of an array, as stream, event or timer is the address of a handle. Handles come from one
+ * reserved range of addresses, so that any pointer can be told to be one without reading it. */
+typedef enum { HANDLE_FREE, HANDLE_BUFFER, HANDLE_IMAGE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_TIMER } handle_kind;
+
+typedef struct cl_handle {
+  _Atomic uint32_t kind;
+  int32_t device;
+  union {
+    struct {
+      cl_mem mem;
+      size_t nbytes;
+      size_t region[3]; /* of an image, in pixels */
+    };
+    cl_command_queue queue;
+    struct {
+      cl_event mark[2]; /* an event has one, a timer two; NULL = not set */
+      pthread_mutex_t lock;
+    };
+    struct cl_handle* next; /* free ones */
+  };
+} cl_handle;
+
+/* A handle of a kind, all else zero; NULL with an error raised. */
+cl_handle* tvmgo_cl_handle_new(handle_kind kind, int32_t device);
+void tvmgo_cl_handle_free(cl_handle* h);
+/* Whether p is a handle in use, of whatever kind; else HANDLE_FREE. */
+handle_kind tvmgo_cl_handle_kind(const void* p);
+/* The handle that `what` should be, of a kind; NULL with an error raised. */
+cl_handle* tvmgo_cl_handle_need(const void* p, handle_kind kind, const char* what);
+
+/* Memory: a buffer or an image. */
+static inline int tvmgo_cl_is_memory(const void* p) {
+  handle_kind k = tvmgo_cl_handle_kind(p);
+  return k == HANDLE_BUFFER || k == HANDLE_IMAGE;
+}
+
+/* Around whatever queues work on a device, or waits for it. */
+static inline void tvmgo_cl_enter(const cl_device* d) {
+  if (TVMGO_UNLIKELY(d->one_at_a_time)) pthread_mutex_lock((pthread_mutex_t*)&d->lock);
+}
+static inline void tvmgo_cl_leave(const cl_device* d) {
+  if (TVMGO_UNLIKELY(d->one_at_a_time)) pthread_mutex_unlock((pthread_mutex_t*)&d->lock);
+}
+
+/* The queue of a stream of a device; NULL with an error raised when it is none of its. */
+cl_command_queue tvmgo_cl_queue(const cl_device* d, TVMFFIStreamHandle stream);
+
+/* attributes.c, memory.c, copy.c, stream.c: the table's functions. */
+int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
+int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
+int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);
+int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
+                          const char* scope, void** out);
+int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
+int tvmgo_cl_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
+int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);
+int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
+int tvmgo_cl_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
+int tvmgo_cl_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cl_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
+int tvmgo_cl_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cl_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cl_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
+int tvmgo_cl_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
+int tvmgo_cl_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
+int tvmgo_cl_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
+int tvmgo_cl_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
+int tvmgo_cl_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);
+int tvmgo_cl_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
+int tvmgo_cl_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
+int tvmgo_cl_event_sync(const TVMGODeviceAPI* api, void* event);
+int tvmgo_cl_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);
+int tvmgo_cl_marks_free(const TVMGODeviceAPI* api, void* h); /* an event or a timer */
+
+/* A command queue as all are: in order, with the times of what it does; NULL with an error raised. */
+cl_command_queue tvmgo_cl_queue_new(const cl_device* d);
+
+#endif

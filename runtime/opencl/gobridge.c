@@ -1,0 +1,53 @@
+//go:build opencl
+
+#include "gobridge.h"
+
+#include <string.h>
+
+cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context context, int one_at_a_time) {
+  cl_device* d = &tvmgo_cl_devices[tvmgo_cl_num_devices];
+  cl_uint bits = 0;
+  cl_bool images = CL_FALSE;
+  memset(d, 0, sizeof *d);
+  d->index = tvmgo_cl_num_devices;
+  d->platform = platform;
+  d->id = id;
+  d->context = context;
+  d->one_at_a_time = one_at_a_time;
+  pthread_mutex_init(&d->lock, NULL);
+  const struct {
+    cl_device_info what;
+    size_t size;
+    void* to;
+  } asked[] = {{CL_DEVICE_NAME, sizeof d->name - 1, d->name},
+               {CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->max_group, &d->max_group},
+               {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof d->max_items, d->max_items},
+               {CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->max_alloc, &d->max_alloc},
+               {CL_DEVICE_GLOBAL_MEM_SIZE, sizeof d->global_bytes, &d->global_bytes},
+               {CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits},
+               {CL_DEVICE_IMAGE_SUPPORT, sizeof images, &images}};
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    cl_int rc = clGetDeviceInfo(id, asked[i].what, asked[i].size, asked[i].to, NULL);
+    if (rc != CL_SUCCESS) return rc;
+  }
+  d->base_align = bits / 8 > 0 ? bits / 8 : 1;
+  d->has_images = images == CL_TRUE;
+  cl_int rc;
+  d->queue = clCreateCommandQueue(context, id, CL_QUEUE_PROFILING_ENABLE, &rc);
+  if (d->queue == NULL) return rc;
+  tvmgo_cl_num_devices++;
+  return CL_SUCCESS;
+}
+
+int tvmgo_cl_raise_text(const char* kind, const char* text, size_t n) {
+  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
+}
+
+char* tvmgo_cl_take_error(void) {
+  TVMFFIObject* e = tvmgo_error_take();
+  if (e == NULL) return NULL;
+  TVMFFIErrorCell* cell = tvmgo_error_cell(e);
+  char* text = strndup(cell->message.data, cell->message.size);
+  tvmgo_object_release(e);
+  return text;
+}

@@ -1,0 +1,19 @@
+//go:build opencl
+
+#include "icd.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "../../internal/dl/dl.h"
+
+int tvmgo_cl_opens(const char* library, char* why, size_t size) {
+  tvmgo_dl_quiet_begin(); /* its constructors are code of the vendor */
+  void* h = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (h == NULL) {
+    const char* cause = dlerror();
+    snprintf(why, size, "%s", cause != NULL ? cause : library);
+  }
+  tvmgo_dl_quiet_end();
+  return h != NULL; /* stays open: what drivers start does not survive their end */
+}

@@ -1,0 +1,420 @@
+//go:build opencl
+
+package opencl_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+const source = `
+__kernel void scale(__global float* x, float by, int n) {
+  int i = get_global_id(0) + get_global_id(1) * get_global_size(0) + get_global_id(2) * get_global_size(0) * get_global_size(1);
+  if (i < n) x[i] *= by;
+}
+__kernel void types(__global double* out, long a, int b, uint c, double d, float e) {
+  out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e;
+}
+__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void eight(__global float* x) { x[get_global_id(0)] = get_local_id(0); }
+`
+
+var kernels = []runtime.KernelType{
+	{Name: "scale", Args: []dlpack.DataType{dlpack.Handle, dlpack.Float32, dlpack.Int32}},
+	{Name: "types", Args: []dlpack.DataType{dlpack.Handle, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}},
+	{Name: "eight", Args: []dlpack.DataType{dlpack.Handle}},
+}
+
+func handMade(t testing.TB, code string, kernels ...runtime.KernelType) *runtime.Module {
+	t.Helper()
+	m, err := runtime.NewDeviceModule("opencl", "", []byte(code), kernels...)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func kernel(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
+	t.Helper()
+	k, err := m.Kernel(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+func TestKernel_Launch(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	k := kernel(t, handMade(t, source, kernels...), "scale")
+	for _, dev := range present() {
+		s, err := runtime.NewStream(dev)
+		require.NoError(t, err)
+		for _, on := range []*runtime.Stream{nil, s} {
+			for _, sizes := range [][2]runtime.Dim3{{{4}, {16}}, {{1, 2, 2}, {4, 2, 2}}, {{64}}} {
+				data := make([]float32, 64)
+				for i := range data {
+					data[i] = float32(i)
+				}
+				x := tensor(t, dev, data)
+				require.NoError(t, k.Launch(on, sizes[0], sizes[1], x, 2.5, 60))
+				if on != nil {
+					require.NoError(t, on.Sync(t.Context()))
+				}
+				for i := range data[:60] {
+					data[i] *= 2.5
+				}
+				require.Equal(t, data, slice(t, x), "%v on %v", sizes, dev)
+			}
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestKernel_TypesOfArguments(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	k := kernel(t, handMade(t, source, kernels...), "types")
+	x, err := runtime.NewTensor(dlpack.Float64, []int64{5}, other())
+	require.NoError(t, err)
+	defer x.Close()
+	require.NoError(t, k.Launch(nil, runtime.Dim3{}, runtime.Dim3{}, x, int64(1)<<40, -7, uint32(4000000000), 0.1, 3))
+	got, err := runtime.ToSlice[float64](x)
+	require.NoError(t, err)
+	require.Equal(t, []float64{1 << 40, -7, 4000000000, 0.1, 3}, got)
+}
+
+// A part of an array goes to the kernel as a part of its buffer.
+func TestKernel_PartOfAnArray(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	k := kernel(t, handMade(t, source, kernels...), "scale")
+	data := make([]float32, 128)
+	for i := range data {
+		data[i] = 1
+	}
+	x := tensor(t, first, data)
+	part, err := x.View(dlpack.Float32, []int64{32}, nil, 64*4)
+	require.NoError(t, err)
+	defer part.Close()
+	require.NoError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, part, 3, 32))
+	for i := range data[64:96] {
+		data[64+i] = 3
+	}
+	require.Equal(t, data, slice(t, x))
+	odd, err := x.View(dlpack.Float32, []int64{32}, nil, 4)
+	require.NoError(t, err)
+	defer odd.Close()
+	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, odd, 3, 32), runtime.ErrInvalidArgument,
+		"kernel scale: argument 0 begins 4 bytes into its memory of 512", "multiple of 128")
+}
+
+func requireError(t *testing.T, err error, kind error, words ...string) {
+	t.Helper()
+	require.Error(t, err)
+	require.ErrorIs(t, err, kind, "%v", err)
+	for _, w := range words {
+		require.ErrorContains(t, err, w)
+	}
+}
+
+func TestKernel_BadCalls(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	m := handMade(t, source, kernels...)
+	scale, types, eight := kernel(t, m, "scale"), kernel(t, m, "types"), kernel(t, m, "eight")
+	x, far := tensor(t, first, make([]float32, 64)), tensor(t, second, make([]float32, 64))
+	host := tensor(t, runtime.CPU, make([]float32, 64))
+	one := runtime.Dim3{1}
+	bad := runtime.ErrInvalidArgument
+	requireError(t, scale.Launch(nil, one, one, x, 1), bad, "3 arguments are needed, 2 were given")
+	requireError(t, scale.Launch(nil, one, one, 5, 1, 1), bad, "kernel scale: argument 0 must be an array or its data, not int")
+	requireError(t, scale.Launch(nil, one, one, nil, 1, 1), bad, "kernel scale: argument 0 is NULL")
+	requireError(t, scale.Launch(nil, one, one, host, 1, 1), bad, "argument 0 is an array of device type 1")
+	requireError(t, scale.Launch(nil, one, one, x, "a", 1), bad, "kernel scale: argument 1 must be a number")
+	requireError(t, scale.Launch(nil, one, one, x, 1, 0.5), bad, "kernel scale: argument 2 must be an integer, not float")
+	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad, "argument 2 is 2147483648, which does not fit into 32 bits")
+	requireError(t, types.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
+	requireError(t, scale.Launch(nil, one, one, runtime.Ptr(unsafe.Pointer(new(int64))), 1, 1), bad, "is not memory of opencl")
+	s, err := runtime.NewStream(first)
+	require.NoError(t, err)
+	defer s.Close()
+	requireError(t, scale.Launch(s, one, one, far, 1, 1), bad, "argument 0 is memory of opencl:1, the kernel runs on opencl:0")
+	onHost, err := runtime.NewStream(runtime.CPU)
+	require.NoError(t, err)
+	defer onHost.Close()
+	requireError(t, scale.Launch(onHost, one, one, x, 1, 1), bad, "the stream is one of cpu")
+
+	// Sizes.
+	requireError(t, scale.Launch(nil, runtime.Dim3{3}, runtime.Dim3{1 << 20}, x, 1, 1), bad,
+		"kernel scale with grid [3, 1, 1] and block [1048576, 1, 1] on opencl:0", "the limit of threadIdx.x is 4096")
+	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad, "a block of 8192 work items; the limit of this kernel there is 4096")
+	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
+	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work items")
+	requireError(t, eight.Launch(nil, one, one, x), bad, "the source demands a block of [8, 1, 1]")
+	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device works on")
+	require.Equal(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}, slice(t, x)[:8])
+
+	f := function(t, m, "scale")
+	_, err = f.Call(x, 1, 1)
+	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 numbers for blockIdx.x")
+	_, err = f.Call()
+	requireError(t, err, bad, "0 were given")
+	_, err = m.Kernel("scales")
+	requireError(t, err, runtime.ErrNotFound, "scale")
+	require.NoError(t, scale.Close())
+	requireError(t, scale.Launch(nil, one, one, x, 1, 1), runtime.ErrClosed)
+}
+
+func TestKernel_BadSource(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	x := tensor(t, first, make([]float32, 8))
+	one := runtime.Dim3{1}
+	oneArg := []dlpack.DataType{dlpack.Handle}
+	broken := handMade(t, "// first line\n__kernel void f(__global float* x) {\n  x[0] = undeclared;\n}\n", runtime.KernelType{Name: "f", Args: oneArg})
+	for range 2 {
+		err := kernel(t, broken, "f").Launch(nil, one, one, x)
+		requireError(t, err, runtime.ErrFailed, "kernel f does not compile for opencl:0 (", "CL_BUILD_PROGRAM_FAILURE (-11)", ":3:10: ", "undeclared")
+	}
+	missing := handMade(t, source, runtime.KernelType{Name: "gone", Args: oneArg})
+	requireError(t, kernel(t, missing, "gone").Launch(nil, one, one, x), runtime.ErrCorruptModule, "kernel gone is not in the source; there are: ", "scale")
+	counts := handMade(t, source, runtime.KernelType{Name: "scale", Args: oneArg})
+	requireError(t, kernel(t, counts, "scale").Launch(nil, one, one, x), runtime.ErrCorruptModule, "kernel scale has 3 arguments in its source, but 1 in its description")
+
+	for _, c := range []struct {
+		code   string
+		kernel runtime.KernelType
+		kind   error
+		want   string
+	}{
+		{"x", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported, "argument 0 is of type float16"},
+		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule, "300 arguments, more than 256"},
+		{"", runtime.KernelType{Name: "f"}, runtime.ErrInvalidArgument, "0 bytes of code"},
+		{"x", runtime.KernelType{}, runtime.ErrInvalidArgument, "no name"},
+		{"// Function: g\nx", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `no line "// Function: f"`},
+		{"// Function: f\nx\n// Function: f\n", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `function "f" comes twice`},
+	} {
+		_, err := runtime.NewDeviceModule("opencl", "", []byte(c.code), c.kernel)
+		requireError(t, err, c.kind, c.want)
+	}
+	_, err := runtime.NewDeviceModule("opencl", "", []byte("x"))
+	requireError(t, err, runtime.ErrInvalidArgument, "0 kernels")
+	_, err = runtime.NewDeviceModule("nothing", "", []byte("x"), runtime.KernelType{Name: "f"})
+	requireError(t, err, runtime.ErrNotSupported, `"nothing"`)
+	binary, err := runtime.NewDeviceModule("opencl", "xclbin", []byte("no binary"), runtime.KernelType{Name: "f", Args: oneArg})
+	require.NoError(t, err)
+	defer binary.Close()
+	requireError(t, kernel(t, binary, "f").Launch(nil, one, one, x), runtime.ErrCorruptModule, "a binary (xclbin) that opencl:0", "CL_INVALID_BINARY")
+}
+
+func cacheFiles(t *testing.T, dir string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, "opencl", "*"))
+	require.NoError(t, err)
+	return files
+}
+
+// Nothing is compiled before a kernel is used; what was compiled is found on the disk by the next module.
+func TestPrograms_AreLazyAndKept(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	dir := t.TempDir()
+	t.Setenv("TVMGO_CACHE_DIR", dir)
+	var code strings.Builder
+	var list []runtime.KernelType
+	for i := range 100 {
+		name := "k" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		code.WriteString("// Function: " + name + "\n__kernel void " + name + "(__global float* x) { x[0] = 1; }\n")
+		list = append(list, runtime.KernelType{Name: name, Args: []dlpack.DataType{dlpack.Handle}})
+	}
+	x := tensor(t, first, make([]float32, 8))
+	one := runtime.Dim3{1}
+	m := handMade(t, code.String(), list...)
+	require.Empty(t, cacheFiles(t, dir), "nothing is compiled when a module is made")
+	k := kernel(t, m, "kab")
+	require.Empty(t, cacheFiles(t, dir), "nor when a kernel is looked up")
+	require.NoError(t, k.Launch(nil, one, one, x))
+	require.Equal(t, float32(1), slice(t, x)[0])
+	files := cacheFiles(t, dir)
+	require.Len(t, files, 1)
+	kept, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+
+	again := func() {
+		t.Helper()
+		require.NoError(t, runtime.CopyFrom(x, make([]float32, 8)))
+		m := handMade(t, code.String(), list...)
+		require.NoError(t, kernel(t, m, "kab").Launch(nil, one, one, x))
+		require.Equal(t, float32(1), slice(t, x)[0])
+	}
+	before, err := os.Stat(files[0])
+	require.NoError(t, err)
+	again()
+	after, err := os.Stat(files[0])
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "the program came from the disk")
+	// A file that was damaged, or that the driver refuses, is made anew.
+	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)], 0)} {
+		require.NoError(t, os.WriteFile(files[0], damage, 0o600))
+		again()
+		now, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		require.NotEqual(t, damage, now)
+		require.Greater(t, len(now), 1000)
+	}
+	// Another device has a program of its own.
+	y := tensor(t, second, make([]float32, 8))
+	require.NoError(t, k.Launch(nil, one, one, y))
+	require.Equal(t, float32(1), slice(t, y)[0])
+	require.Len(t, cacheFiles(t, dir), 2)
+
+	t.Setenv("TVMGO_CACHE_DIR", "off")
+	again()
+	unwritable := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(unwritable, nil, 0o600))
+	t.Setenv("TVMGO_CACHE_DIR", unwritable)
+	again()
+}
+
+// Many start the same kernels at once; each is compiled once, and all of them run.
+func TestPrograms_ManyAtOnce(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	dir := t.TempDir()
+	t.Setenv("TVMGO_CACHE_DIR", dir)
+	m := handMade(t, source, kernels...)
+	k := kernel(t, m, "scale")
+	const n = 8
+	errs := make([]error, n)
+	xs := make([]*runtime.Tensor, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		xs[i] = tensor(t, []dlpack.Device{first, other()}[i%2], []float32{1, 2, 3, 4})
+		wg.Go(func() {
+			for range 10 {
+				if err := k.Launch(nil, runtime.Dim3{4}, runtime.Dim3{}, xs[i], 2, 4); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range n {
+		require.NoError(t, errs[i])
+		require.Equal(t, []float32{1024, 2048, 3072, 4096}, slice(t, xs[i]))
+	}
+	require.Len(t, cacheFiles(t, dir), len(present()), "one for each device")
+}
+
+// Kernels and functions work after their module and their arguments are closed.
+func TestKernel_OutlivesItsModule(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	m, err := runtime.NewDeviceModule("opencl", "", []byte(source), kernels...)
+	require.NoError(t, err)
+	k := kernel(t, m, "scale")
+	require.NoError(t, m.Close())
+	sum := tensor(t, first, make([]float32, 1<<16))
+	for range 8 {
+		x := tensor(t, first, make([]float32, 1<<16))
+		require.NoError(t, k.Launch(nil, runtime.Dim3{1 << 8}, runtime.Dim3{1 << 8}, x, 2, 1<<16))
+		require.NoError(t, sum.CopyFromTensor(x, nil))
+		require.NoError(t, x.Close(), "while it is queued")
+	}
+	require.Equal(t, make([]float32, 1<<16), slice(t, sum))
+}
+
+func TestCopy_BetweenDevices(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	const n = 5<<20 + 3 // beyond what goes at once
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = float32(i % 1000003)
+	}
+	x, y := tensor(t, first, data), tensor(t, second, make([]float32, n))
+	a, err := runtime.NewStream(first)
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer b.Close()
+	for _, s := range []*runtime.Stream{nil, a, b} {
+		require.NoError(t, runtime.CopyFrom(y, make([]float32, n)))
+		require.NoError(t, y.CopyFromTensor(x, s))
+		require.Equal(t, data, slice(t, y))
+	}
+}
+
+// Parts of one array that overlap are copied as if by way of another.
+func TestCopy_Overlapping(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	data := []float32{0, 1, 2, 3, 4, 5, 6, 7}
+	x := tensor(t, first, data)
+	view := func(at int64) *runtime.Tensor {
+		v, err := x.View(dlpack.Float32, []int64{5}, nil, 4*at)
+		require.NoError(t, err)
+		t.Cleanup(func() { v.Close() })
+		return v
+	}
+	require.NoError(t, view(2).CopyFromTensor(view(0), nil))
+	require.Equal(t, []float32{0, 1, 0, 1, 2, 3, 4, 7}, slice(t, x))
+	require.NoError(t, view(1).CopyFromTensor(view(3), nil))
+	require.Equal(t, []float32{0, 1, 2, 3, 4, 7, 4, 7}, slice(t, x))
+	require.NoError(t, view(1).CopyFromTensor(view(1), nil))
+}
+
+func TestTextures(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	m := handMade(t, `__kernel void read(__read_only image2d_t from, __global float* to) {
+  const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;
+  vstore4(read_imagef(from, s, (int2)(get_global_id(0), get_global_id(1))), get_global_id(1) * get_global_size(0) + get_global_id(0), to);
+}`, runtime.KernelType{Name: "read", Args: []dlpack.DataType{dlpack.Handle, dlpack.Handle}})
+	image, err := runtime.NewTensorInScope(dlpack.Float32, []int64{3, 5, 4}, first, "global.texture")
+	require.NoError(t, err)
+	defer image.Close()
+	data := make([]float32, 60)
+	for i := range data {
+		data[i] = float32(i)
+	}
+	require.NoError(t, runtime.CopyFrom(image, data))
+	flat := tensor(t, first, make([]float32, 60))
+	require.NoError(t, kernel(t, m, "read").Launch(nil, runtime.Dim3{5, 3}, runtime.Dim3{}, image, flat))
+	require.Equal(t, data, slice(t, flat), "rows of the image are rows of the array")
+	// Between images and buffers, on the device and across.
+	require.NoError(t, runtime.CopyFrom(flat, make([]float32, 60)))
+	require.NoError(t, flat.CopyFromTensor(image, nil))
+	require.Equal(t, data, slice(t, flat))
+	far, err := runtime.NewTensorInScope(dlpack.Float32, []int64{3, 5, 4}, other(), "global.texture")
+	require.NoError(t, err)
+	defer far.Close()
+	require.NoError(t, far.CopyFromTensor(flat, nil))
+	require.Equal(t, data, slice(t, far))
+	require.NoError(t, image.CopyFromTensor(far, nil))
+	require.Equal(t, data, slice(t, image))
+
+	for _, c := range []struct {
+		shape []int64
+		dtype dlpack.DataType
+		scope string
+		kind  error
+		want  string
+	}{
+		{[]int64{3, 5, 3}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "the last is 4"},
+		{[]int64{4}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "at least 3 dimensions"},
+		{[]int64{3, 5, 4}, dlpack.Float64, "global.texture", runtime.ErrNotSupported, "64 bits"},
+		{[]int64{3, 1 << 20, 4}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "has them from 1 by 1 to"},
+		{[]int64{3, 5, 4}, dlpack.Float32, "global.vtcm", runtime.ErrNotSupported, `no memory of scope "global.vtcm"`},
+	} {
+		_, err := runtime.NewTensorInScope(c.dtype, c.shape, first, c.scope)
+		requireError(t, err, c.kind, c.want)
+	}
+}

@@ -1,0 +1,32 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"tvmgo/internal/dl"
+)
+
+// leftOut says what is not used, and why; set together with devices.
+var leftOut atomic.Pointer[[]string]
+
+// Loaded reports the driver in use. It is empty until a device was asked for with success.
+func Loaded() Driver {
+	list, left := devices.Load(), leftOut.Load()
+	if list == nil || len(*list) == 0 {
+		return Driver{}
+	}
+	d := Driver{Library: dl.OpenCLPath()}
+	for _, dev := range *list {
+		if p := fmt.Sprintf("%v (%s)", dev.platform, dev.platform.version); !slices.Contains(d.Platforms, p) {
+			d.Platforms = append(d.Platforms, p)
+		}
+	}
+	if left != nil {
+		d.LeftOut = slices.Clone(*left)
+	}
+	return d
+}

@@ -1,0 +1,205 @@
+//go:build opencl
+
+package opencl
+
+/*
+#include <stdlib.h>
+#include "gobridge.h"
+*/
+import "C"
+
+import (
+	"runtime/cgo"
+	"strings"
+	"unsafe"
+
+	"github.com/go-gl/cl/v1.2/cl"
+
+	"tvmgo/runtime"
+)
+
+// tvmgoOpenCLBuild makes a kernel for a device when it is first launched there.
+//
+//export tvmgoOpenCLBuild
+func tvmgoOpenCLBuild(module C.uintptr_t, function, device C.int32_t) C.int {
+	raisedInC := false
+	rc := guard(func() error {
+		c := cgo.Handle(module).Value().(*code)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if C.tvmgo_cl_is_built(c.c, C.int32_t(function), C.int32_t(device)) != 0 {
+			return nil // another thread was first
+		}
+		p, k, err := c.kernel(int(function), int(device))
+		if err != nil {
+			return err
+		}
+		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), &C.tvmgo_cl_devices[device], C.cl_program(unsafe.Pointer(p)), k) != 0
+		return nil
+	})
+	if raisedInC {
+		return -1
+	}
+	return rc
+}
+
+// kernel makes a kernel from its program, which c keeps.
+func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
+	d := &(*devices.Load())[dev]
+	f := &c.functions[function]
+	p, err := c.program(f.Key, dev, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := C.CString(f.Name)
+	defer C.free(unsafe.Pointer(name))
+	var rc cl.ErrorCode
+	k := cl.CreateKernel(p, (*uint8)(unsafe.Pointer(name)), &rc)
+	if rc == cl.SUCCESS {
+		return p, C.cl_kernel(unsafe.Pointer(k)), nil
+	}
+	if rc == cl.INVALID_KERNEL_NAME {
+		return nil, nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
+	}
+	return nil, nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
+}
+
+func kernelNames(p cl.Program) string {
+	names := text(func(size uint64, data unsafe.Pointer, need *uint64) cl.ErrorCode {
+		return cl.GetProgramInfo(p, cl.PROGRAM_KERNEL_NAMES, size, data, need)
+	})
+	if names == "" {
+		return "none"
+	}
+	return strings.ReplaceAll(names, ";", ", ")
+}
+
+// program returns the built program that has a function, of which all functions share one when the source is whole.
+func (c *code) program(function string, dev int, d *device) (cl.Program, error) {
+	key := programKey{device: dev}
+	source := string(c.data)
+	if c.pieces != nil {
+		key.function, source = function, c.pieces[function]
+	}
+	if p, ok := c.programs[key]; ok {
+		return p, nil
+	}
+	var p cl.Program
+	var err error
+	if c.format == sourceFormat {
+		p, err = cachedProgram(function, source, dev, d)
+	} else {
+		p, err = d.fromBinary(c.data)
+		if err != nil {
+			err = corrupt("kernel %s: the module holds a binary (%s) that opencl:%d (%s) does not take: %v", function, c.format, dev, d.name, err)
+		}
+	}
+	if err == nil {
+		c.programs[key] = p
+	}
+	return p, err
+}
+
+// buildOptions are given to the compiler.
+const buildOptions = ""
+
+// cachedProgram takes a program from the disk, or compiles it and keeps it there.
+func cachedProgram(function, source string, dev int, d *device) (cl.Program, error) {
+	key := cacheKey(source, buildOptions, d.platform.name, d.platform.version, d.name, d.version)
+	if binary := readCache(key); binary != nil {
+		p, err := d.fromBinary(binary)
+		if err == nil {
+			return p, nil
+		}
+		dropCache(key)
+	}
+	p, err := d.fromSource(function, source, dev)
+	if err != nil {
+		return nil, err
+	}
+	if binary := programBinary(p); binary != nil {
+		_ = writeCache(key, binary) // without it the next start takes longer, no more
+	}
+	return p, nil
+}
+
+func (d *device) fromSource(function, source string, dev int) (cl.Program, error) {
+	lines := C.CString(source)
+	defer C.free(unsafe.Pointer(lines))
+	list := (*[1]*C.char)(C.malloc(C.size_t(unsafe.Sizeof(lines))))
+	defer C.free(unsafe.Pointer(list))
+	list[0] = lines
+	length := uint64(len(source))
+	var rc cl.ErrorCode
+	p := cl.CreateProgramWithSource(d.context, 1, (**uint8)(unsafe.Pointer(list)), &length, &rc)
+	if rc != cl.SUCCESS {
+		return nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", function, dev, d.name, codeText(rc))
+	}
+	if rc := d.build(p); rc != cl.SUCCESS {
+		log := d.buildLog(p)
+		cl.ReleaseProgram(p)
+		return nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s does not compile for opencl:%d (%s): %s\n%s",
+			function, dev, d.name, codeText(rc), log)
+	}
+	return p, nil
+}
+
+func (d *device) build(p cl.Program) cl.ErrorCode {
+	options := C.CString(buildOptions)
+	defer C.free(unsafe.Pointer(options))
+	id := d.id
+	return cl.BuildProgram(p, 1, &id, (*uint8)(unsafe.Pointer(options)), nil, nil)
+}
+
+// maxLog bounds what an error shows of the compiler's messages.
+const maxLog = 16 << 10
+
+func (d *device) buildLog(p cl.Program) string {
+	log := text(func(size uint64, data unsafe.Pointer, need *uint64) cl.ErrorCode {
+		return cl.GetProgramBuildInfo(p, d.id, cl.PROGRAM_BUILD_LOG, size, data, need)
+	})
+	if len(log) > maxLog {
+		log = log[:maxLog] + "…"
+	}
+	return log
+}
+
+// programBinary is a built program in the driver's own form; nil when it has none.
+func programBinary(p cl.Program) []byte {
+	var size uint64
+	if cl.GetProgramInfo(p, cl.PROGRAM_BINARY_SIZES, 8, unsafe.Pointer(&size), nil) != cl.SUCCESS || size == 0 {
+		return nil
+	}
+	data := C.malloc(C.size_t(size))
+	defer C.free(data)
+	list := (*[1]unsafe.Pointer)(C.malloc(C.size_t(unsafe.Sizeof(data))))
+	defer C.free(unsafe.Pointer(list))
+	list[0] = data
+	if cl.GetProgramInfo(p, cl.PROGRAM_BINARIES, uint64(unsafe.Sizeof(data)), unsafe.Pointer(list), nil) != cl.SUCCESS {
+		return nil
+	}
+	return C.GoBytes(data, C.int(size))
+}
+
+// fromBinary makes a program from the driver's own form.
+func (d *device) fromBinary(binary []byte) (cl.Program, error) {
+	data := C.CBytes(binary)
+	defer C.free(data)
+	list := (*[1]unsafe.Pointer)(C.malloc(C.size_t(unsafe.Sizeof(data))))
+	defer C.free(unsafe.Pointer(list))
+	list[0] = data
+	size := uint64(len(binary))
+	var status int32
+	id := d.id
+	var rc cl.ErrorCode
+	p := cl.CreateProgramWithBinary(d.context, 1, &id, &size, (**uint8)(unsafe.Pointer(list)), &status, &rc)
+	if rc != cl.SUCCESS {
+		return nil, fail(runtime.ErrFailed, "RuntimeError", "%s", codeText(rc))
+	}
+	if rc := d.build(p); rc != cl.SUCCESS {
+		err := fail(runtime.ErrFailed, "RuntimeError", "%s\n%s", codeText(rc), d.buildLog(p))
+		cl.ReleaseProgram(p)
+		return nil, err
+	}
+	return p, nil
+}

@@ -1,0 +1,8 @@
+package opencl
+
+// Driver is what stands behind the devices of this package.
+type Driver struct {
+	Library   string   // file of the OpenCL loader
+	Platforms []string // those with devices in use: number, name and version
+	LeftOut   []string // drivers and devices that are not used, and why
+}

@@ -60,7 +60,7 @@ int tvmgo_dl_check(const DLTensor* t, const char* what) {
 }
 
 /* Element types that memory can be made for (ABI.md E.3). */
-static int check_dtype(DLDataType t) {
+int tvmgo_dl_check_dtype(DLDataType t) {
   int ok = t.lanes >= 1 && (int16_t)t.lanes > 0 && t.bits > 0;
   if (ok && t.bits % 8 != 0) ok = t.bits == 1 || t.bits == 2 || t.bits == 4 || t.bits == 6;
   if (ok) return 0;
@@ -76,7 +76,7 @@ static int check_dtype(DLDataType t) {
 }
 
 int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
-  if (check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
+  if (tvmgo_dl_check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
   if (t->byte_offset > PTRDIFF_MAX || t->byte_offset > UINTPTR_MAX - (uintptr_t)t->data)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: byte_offset is %llu, which leads out of memory", what,
                        (unsigned long long)t->byte_offset);
@@ -134,7 +134,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   size_t nbytes;
   DLTensor dl = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
   if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
-  if (check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
+  if (tvmgo_dl_check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
     tvmgo_raise_context(op);
     return NULL;
   }
@@ -227,7 +227,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
   dl.strides = (int64_t*)strides;
   size_t need, have;
   if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
-  if (check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
+  if (tvmgo_dl_check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
       span_bytes(&source->dl, &have) != 0) {
     tvmgo_raise_context(op);
     return NULL;

@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +34,7 @@ var texture = map[string][]int64{"global.texture": {2, 3, 4}}
 func TestConforms(t *testing.T) {
 	switch os.Getenv("DEVICETEST_FAKE") {
 	case "":
-		for _, fake := range []string{"lazy", "pooled", "bare"} {
+		for _, fake := range []string{"lazy", "pooled", "bare", "in C"} {
 			t.Run(fake, func(t *testing.T) {
 				failed, out := child(t, "TestConforms", "DEVICETEST_FAKE="+fake)
 				require.Empty(t, failed, out)
@@ -47,7 +49,35 @@ func TestConforms(t *testing.T) {
 		conform(t, "lazy", lazyType, newPooled(d), devicetest.Options{Scopes: texture, Module: d.module})
 	case "bare":
 		conform(t, "lazy", lazyType, bare{newLazy("")}, devicetest.Options{})
+	case "in C":
+		conformInC(t)
 	}
+}
+
+// inC keeps the library of the device in C: devices live as long as the process.
+var inC *runtime.Module
+
+// conformInC runs the suite on a device written in C, whose table a library gives.
+func conformInC(t *testing.T) {
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	lib := filepath.Join(t.TempDir(), "owndevice.so")
+	out, err := exec.Command(cc, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-DOWN_DEVICE_MODULE",
+		"-I../../include", "../../capi/testdata/own_device_threads.c", "-o", lib).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	m, err := runtime.Load(t.Context(), lib)
+	require.NoError(t, err)
+	f, err := m.Function("own_device")
+	require.NoError(t, err)
+	defer f.Close()
+	inC = m
+	table, err := f.Call()
+	require.NoError(t, err)
+	const number = lazyType
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "threads", Table: unsafe.Pointer(table.(runtime.Ptr))}))
+	devicetest.Run(t, dlpack.Device{Type: number}, devicetest.Options{Second: dlpack.Device{Type: number, ID: 1}, DataIsAddress: true, Large: 64 << 10})
 }
 
 // The second form is printed at once, before a later part can crash.

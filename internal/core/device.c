@@ -3,6 +3,7 @@
 #include "core.h"
 #include "device_names_gen.h"
 #include "fork_locks.h"
+#include "validate.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type) {
     rc = slot->create(slot->ctx, &api);
     if (rc == 0 && api == NULL)
       rc = tvmgo_raise(TVMGO_INTERNAL_ERROR, "its constructor gave no table");
+    if (rc == 0 && (api = tvmgo_validate_wrap(api, device_type)) == NULL) rc = -1;
     if (rc == 0) atomic_store_explicit(&slot->api, api, memory_order_release);
   }
   pthread_mutex_unlock(&slot->create_lock);
@@ -222,11 +224,13 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   if (!name_fits(name, number)) return -1;
   for (int i = 0; aliases[i] != NULL; i++)
     if (!name_fits(aliases[i], number)) return -1;
+  const TVMGODeviceAPI* api = spec->api;
+  if (api != NULL && (api = tvmgo_validate_wrap(api, number)) == NULL) return -1;
   slot->aliases = aliases;
   slot->create = spec->create;
   slot->ctx = spec->ctx;
   make_create_lock(slot);
-  atomic_store_explicit(&slot->api, spec->api, memory_order_release);
+  atomic_store_explicit(&slot->api, api, memory_order_release);
   slot->name = name;
   return 0;
 }
@@ -337,6 +341,7 @@ int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {
   if (!TVMGODeviceAPIHas(api, memory_stats))
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "device %s keeps no memory statistics",
                        tvmgo_device_type_name(dev.device_type));
+  tvmgo_validate_flush();
   TVMGOMemoryStats s = {sizeof s, -1, -1, -1, -1, -1, -1, -1, -1};
   if (api->memory_stats(api, dev, &s) != 0) return -1;
   tvmgo_workspace_stats pool; /* the device sees it as data space */

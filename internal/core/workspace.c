@@ -10,6 +10,7 @@
  * back. Beyond that the largest idle blocks go first. */
 #include "core.h"
 #include "fork_locks.h"
+#include "validate.h"
 #include "workspace_class.h"
 #include "workspace_pool.h"
 
@@ -243,9 +244,11 @@ static void add_stats(tvmgo_thread* t, void* arg) {
 
 /* ---- every device ---- */
 
+int32_t tvmgo_workspace_cached_type = kDLCPU;
+
 /* The pool serves the CPU too where memory may move between threads. */
 static int has_own(const TVMGODeviceAPI* api, DLDevice dev) {
-  return dev.device_type != kDLCPU && TVMGODeviceAPIHas(api, alloc_workspace) &&
+  return (dev.device_type != kDLCPU || tvmgo_validating) && TVMGODeviceAPIHas(api, alloc_workspace) &&
          TVMGODeviceAPIHas(api, free_workspace);
 }
 
@@ -269,6 +272,7 @@ int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on) {
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed) {
   *freed = 0;
   if (tvmgo_device_api(dev.device_type) == NULL) return tvmgo_raise_context("trim workspaces");
+  tvmgo_validate_flush();
   if (tvmgo_pool_trim(dev, freed) != 0) return tvmgo_raise_context("trim workspaces");
   if (dev.device_type == kDLCPU) {
     *freed += (int64_t)tvmgo_workspace_trim();
@@ -280,6 +284,7 @@ int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed) {
 int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("workspace statistics");
+  tvmgo_validate_flush();
   tvmgo_pool_stats(dev, out);
   if (dev.device_type == kDLCPU && dev.device_id == 0) {
     int64_t live[TVMGO_LIVE_KINDS];
@@ -303,7 +308,7 @@ int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
 
 void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                int dtype_bits_hint) {
-  if (TVMGO_LIKELY(device_type == kDLCPU)) return tvmgo_workspace_alloc(nbytes);
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_alloc(nbytes);
   DLDevice dev = {(DLDeviceType)device_type, device_id};
   DLDataType hint = {(uint8_t)dtype_code_hint, (uint8_t)dtype_bits_hint, 1};
   void* p = NULL;
@@ -312,7 +317,7 @@ void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 }
 
 int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
-  if (TVMGO_LIKELY(device_type == kDLCPU)) return tvmgo_workspace_free(ptr);
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_free(ptr);
   DLDevice dev = {(DLDeviceType)device_type, device_id};
   return tvmgo_workspace_give(dev, ptr, tvmgo_stream_get(device_type, device_id));
 }

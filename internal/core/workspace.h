@@ -5,6 +5,9 @@
 #include "thread.h"
 #include "workspace_pool.h"
 
+/* The type of device whose workspaces are the calling thread's: the CPU's, or -1 for none (validate.c). */
+extern int32_t tvmgo_workspace_cached_type;
+
 /* CPU workspaces of the calling thread; 64-byte aligned; 0 bytes gives a valid pointer. */
 void* tvmgo_workspace_alloc(size_t nbytes);
 int tvmgo_workspace_free(void* p);

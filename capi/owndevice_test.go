@@ -12,6 +12,7 @@ func TestOwnDevice(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "own_device_test", "own_device_*.c", l.linked()...)
 	l.runOK(t, nil, program)
+	l.runOK(t, []string{"TVMGO_VALIDATE=1"}, program)
 	for _, c := range []struct{ mutant, part string }{
 		{"every index exists", "attributes"},
 		{"a number is a float", "attributes"},

@@ -102,7 +102,7 @@ static void tensor_delete(void* self, int flags) {
     if (t->nbytes > 0) tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, -(int64_t)t->nbytes);
     if (t->api != NULL && t->dl.data != NULL &&
         t->api->free_data_space(t->api, t->dl.device, t->dl.data) != 0)
-      tvmgo_object_release(tvmgo_error_take()); /* a deleter has nobody to tell */
+      tvmgo_validate_forget_error(); /* a deleter has nobody to tell */
     if (t->release != NULL) t->release(t->owner);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);

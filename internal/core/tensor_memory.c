@@ -1,5 +1,6 @@
 /* Tensors in memory that is not plain data space: workspaces, and page-locked memory of the host. */
 #include "core.h"
+#include "validate.h"
 
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ typedef struct {
 
 /* A destructor has nobody to tell of an error. */
 static void forget_error(int rc) {
-  if (rc != 0) tvmgo_object_release(tvmgo_error_take());
+  if (rc != 0) tvmgo_validate_forget_error();
 }
 
 static void give_workspace(void* owner) {

@@ -4,6 +4,7 @@
 #include "validate.h"
 #include "workspace_pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,15 @@ static int give_all_back(tvmgo_book* list) {
 
 void tvmgo_validate_flush(void) {
   if (tvmgo_validating && give_all_back(tvmgo_book_take_freed()) != 0) tvmgo_object_release(tvmgo_error_take());
+}
+
+void tvmgo_validate_forget_error(void) {
+  TVMFFIObject* error = tvmgo_error_take();
+  if (error == NULL) return;
+  const TVMFFIErrorCell* c = tvmgo_error_cell(error);
+  if (tvmgo_validating)
+    fprintf(stderr, "tvmgo: %.*s: %.*s\n", (int)c->kind.size, c->kind.data, (int)c->message.size, c->message.data);
+  tvmgo_object_release(error);
 }
 
 /* Whether there is more memory now. Takes the error of the failed request away if so. */

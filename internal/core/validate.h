@@ -15,6 +15,10 @@ const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t de
 /* Freed memory is kept for a while, so that its address means nothing else. Gives all of it back. */
 void tvmgo_validate_flush(void);
 
+/* Takes the thread's error where nobody can be told of it, as in destructors; the layer prints its own to
+ * stderr then. */
+void tvmgo_validate_forget_error(void);
+
 /* ---- the books ---- */
 
 typedef enum { TVMGO_BOOK_DATA, TVMGO_BOOK_WORKSPACE, TVMGO_BOOK_PINNED } tvmgo_book_kind;

@@ -35,11 +35,14 @@ func TestConforms(t *testing.T) {
 	switch os.Getenv("DEVICETEST_FAKE") {
 	case "":
 		for _, fake := range []string{"lazy", "pooled", "bare", "in C"} {
-			t.Run(fake, func(t *testing.T) {
-				failed, out := child(t, "TestConforms", "DEVICETEST_FAKE="+fake)
-				require.Empty(t, failed, out)
-				require.Contains(t, out, "--- PASS: TestConforms/Concurrency", "all of it ran")
-			})
+			for _, validate := range []string{"0", "1"} { // the layer finds nothing wrong with it
+				t.Run(fake+"/TVMGO_VALIDATE="+validate, func(t *testing.T) {
+					failed, out := child(t, "TestConforms", "DEVICETEST_FAKE="+fake, "TVMGO_VALIDATE="+validate)
+					require.Empty(t, failed, out)
+					require.Contains(t, out, "--- PASS: TestConforms/Concurrency", "all of it ran")
+					require.NotContains(t, out, "tvmgo: ")
+				})
+			}
 		}
 	case "lazy":
 		d := newLazy(os.Getenv("DEVICETEST_MUTANT"))

@@ -253,6 +253,10 @@ static void test_streams(void) {
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, s));
   CHECK_OK(copy_of(a, p, 0, b, q, 0, 8, s)); /* between both, on either's */
   CHECK_OK(copy_of(a, p, 0, b, q, 0, 8, t));
+  void* w = NULL; /* a workspace may go to the other index on that one's stream */
+  CHECK_OK(tvmgo_workspace_take(a, 64, u8, NULL, &w));
+  CHECK_OK(copy_of(a, w, 0, b, q, 0, 8, t));
+  CHECK_OK(tvmgo_workspace_give(a, w, NULL));
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, (void*)0x77)); /* of another library: its business */
   REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, t), "validate: copy: wrong stream", "for valdev:1, not for valdev:0");
   REFUSES(tvmgo_device_sync(a, t), "validate: synchronize: wrong stream");

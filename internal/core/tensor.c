@@ -145,6 +145,8 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
     return NULL;
   }
   int flat = scope == NULL || scope[0] == 0 || strcmp(scope, "global") == 0;
+  size_t align = DATA_ALIGNMENT, element = (size_t)dtype.bits / 8 * dtype.lanes;
+  while (TVMGO_UNLIKELY(align * 2 <= element)) align *= 2;
   if (dev.device_type == kDLCPU && flat && !tvmgo_validating) { /* header and data in one allocation */
     if (nbytes > PTRDIFF_MAX / 2) {
       tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than a CPU can address", op, nbytes);
@@ -154,10 +156,10 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
       tvmgo_raise(TVMGO_VALUE_ERROR, "%s: device index %d is negative", op, dev.device_id);
       return NULL;
     }
-    tvmgo_tensor* t = tensor_alloc(&dl, nbytes + DATA_ALIGNMENT - 1);
+    tvmgo_tensor* t = tensor_alloc(&dl, nbytes + align - 1);
     if (t == NULL) return NULL;
     uintptr_t data = (uintptr_t)(t->dims + 2 * ndim);
-    t->dl.data = (void*)((data + DATA_ALIGNMENT - 1) & ~(uintptr_t)(DATA_ALIGNMENT - 1));
+    t->dl.data = (void*)((data + align - 1) & ~(uintptr_t)(align - 1));
     t->nbytes = nbytes;
     tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
     return t;
@@ -166,10 +168,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   if (t == NULL) return NULL;
   int rc;
   if (flat) {
-    size_t align = (size_t)dtype.bits / 8 * dtype.lanes;
-    while (align & (align - 1)) align &= align - 1;
-    rc = api->alloc_data_space(api, dev, nbytes, align > DATA_ALIGNMENT ? align : DATA_ALIGNMENT,
-                               dtype, &t->dl.data);
+    rc = api->alloc_data_space(api, dev, nbytes, align, dtype, &t->dl.data);
   } else if (TVMGODeviceAPIHas(api, alloc_data_space_with_scope)) {
     rc = api->alloc_data_space_with_scope(api, dev, ndim, shape, dtype, scope, &t->dl.data);
   } else {

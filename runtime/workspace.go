@@ -44,7 +44,7 @@ type WorkspaceStats struct {
 	Held   int64 // bytes, lent out or idle
 	InUse  int64 // bytes lent out
 	Peak   int64 // the most bytes lent out at one time; of CPU threads each one's lately, added up
-	Hits   int64 // requests served from what was idle
+	Hits   int64 // requests served from what was idle; on the CPU counted when given back
 	Misses int64 // and those that needed more of the device's memory
 }
 

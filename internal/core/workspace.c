@@ -40,9 +40,9 @@ struct tvmgo_workspace_cache {
   int64_t live;       /* bytes handed out; counted atomically once the thread has ended */
   _Atomic int64_t peak;      /* most of live in this window; like those below written by its thread only */
   _Atomic int64_t last_peak; /* and in the one before */
-  _Atomic int64_t hits;      /* requests served from idle blocks */
-  _Atomic int64_t misses;
-  uint32_t countdown; /* blocks to come back until the window ends */
+  _Atomic int64_t windows;   /* that have ended */
+  _Atomic int64_t misses;    /* blocks made */
+  _Atomic uint32_t countdown; /* blocks to come back until the window ends */
   _Atomic int ended;  /* the thread is gone; live > 0 */
   _Atomic int trim;   /* another thread asks to give everything idle back */
   block* idle[CLASSES];
@@ -59,6 +59,14 @@ static inline void set(_Atomic int64_t* v, int64_t to) {
 
 static inline int64_t idle_bytes(const tvmgo_thread* t) {
   return atomic_load_explicit(&t->live[TVMGO_LIVE_WORKSPACE_CACHED], memory_order_relaxed);
+}
+
+/* Requests served from idle blocks: what came back, less what was made; those out now don't count yet. So
+ * nothing needs to count them one by one. */
+static int64_t hits_of(const tvmgo_workspace_cache* c) {
+  int64_t left = atomic_load_explicit(&c->countdown, memory_order_relaxed);
+  int64_t hits = (get(&c->windows) + 1) * TVMGO_WORKSPACE_WINDOW - left - get(&c->misses);
+  return hits > 0 ? hits : 0;
 }
 
 /* Gives idle blocks back to the system, the largest first, until at most keep bytes are left. */
@@ -89,7 +97,8 @@ static int64_t allowed(tvmgo_workspace_cache* c, int64_t live) {
 }
 
 static void end_window(tvmgo_thread* t, tvmgo_workspace_cache* c) {
-  c->countdown = TVMGO_WORKSPACE_WINDOW;
+  atomic_store_explicit(&c->countdown, TVMGO_WORKSPACE_WINDOW, memory_order_relaxed);
+  set(&c->windows, get(&c->windows) + 1);
   shrink(t, c, allowed(c, c->live));
   set(&c->last_peak, get(&c->peak));
   set(&c->peak, c->live);
@@ -146,7 +155,6 @@ void* tvmgo_workspace_alloc(size_t nbytes) {
   if (TVMGO_UNLIKELY(b == NULL)) return alloc_slow(t, nbytes);
   *list = b->next;
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_CACHED, -(int64_t)b->size);
-  set(&c->hits, get(&c->hits) + 1);
   return hand_out(t, c, b);
 }
 
@@ -191,7 +199,9 @@ int tvmgo_workspace_free(void* p) {
   c->live -= (int64_t)b->size;
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_BYTES, -(int64_t)b->size);
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_CACHED, (int64_t)b->size);
-  if (TVMGO_UNLIKELY(--c->countdown == 0)) end_window(t, c);
+  uint32_t left = atomic_load_explicit(&c->countdown, memory_order_relaxed) - 1;
+  atomic_store_explicit(&c->countdown, left, memory_order_relaxed);
+  if (TVMGO_UNLIKELY(left == 0)) end_window(t, c);
   return 0;
 }
 
@@ -208,7 +218,7 @@ void tvmgo_workspace_cache_free(tvmgo_thread* t) {
   if (c == NULL) return;
   shrink(t, c, 0);
   pthread_mutex_lock(&tvmgo_threads_lock); /* others may be reading it */
-  ended_hits += get(&c->hits);
+  ended_hits += hits_of(c);
   ended_misses += get(&c->misses);
   __atomic_store_n(&t->workspace, NULL, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&tvmgo_threads_lock);
@@ -238,7 +248,7 @@ static void add_stats(tvmgo_thread* t, void* arg) {
   if (c == NULL) return;
   int64_t peak = get(&c->peak), last = get(&c->last_peak);
   out->peak += peak > last ? peak : last;
-  out->hits += get(&c->hits);
+  out->hits += hits_of(c);
   out->misses += get(&c->misses);
 }
 
@@ -306,18 +316,28 @@ int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
   return 0;
 }
 
-void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
-                               int dtype_bits_hint) {
-  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_alloc(nbytes);
+/* Apart from the CPU's way, which needs no stack frame then. */
+static __attribute__((noinline)) void* take_current(int device_type, int device_id, uint64_t nbytes,
+                                                    int code, int bits) {
   DLDevice dev = {(DLDeviceType)device_type, device_id};
-  DLDataType hint = {(uint8_t)dtype_code_hint, (uint8_t)dtype_bits_hint, 1};
+  DLDataType hint = {(uint8_t)code, (uint8_t)bits, 1};
   void* p = NULL;
   int rc = tvmgo_workspace_take(dev, nbytes, hint, tvmgo_stream_get(device_type, device_id), &p);
   return rc == 0 ? p : NULL;
 }
 
+static __attribute__((noinline)) int give_current(int device_type, int device_id, void* p) {
+  DLDevice dev = {(DLDeviceType)device_type, device_id};
+  return tvmgo_workspace_give(dev, p, tvmgo_stream_get(device_type, device_id));
+}
+
+void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
+                               int dtype_bits_hint) {
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_alloc(nbytes);
+  return take_current(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint);
+}
+
 int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
   if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_free(ptr);
-  DLDevice dev = {(DLDeviceType)device_type, device_id};
-  return tvmgo_workspace_give(dev, ptr, tvmgo_stream_get(device_type, device_id));
+  return give_current(device_type, device_id, ptr);
 }

@@ -139,7 +139,8 @@ type MemoryStats struct {
 	Pinned                    int64 // page-locked host memory
 }
 
-// DeviceMemory reports the memory of a device; ErrNotSupported where it keeps no statistics.
+// DeviceMemory reports the memory of a device; what the runtime keeps for workspaces counts as such, not as
+// data. ErrNotSupported where it keeps no statistics.
 func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
 	c := C.TVMGOMemoryStats{struct_size: C.sizeof_TVMGOMemoryStats}
 	if _, err := result("memory statistics", C.tvmgo_bridge_memory_stats(cDevice(dev), &c)); err != nil {

@@ -19,4 +19,9 @@
 //
 // Devices are enabled by importing their package, for example tvmgo/runtime/cuda; the CPU is always
 // there.
+//
+// With TVMGO_VALIDATE=1 in the environment every device is watched: copies out of bounds, memory freed
+// twice, used after it was freed or freed while a copy is in flight, and memory or streams of another
+// device or stream are errors that name the allocation. It costs time and keeps freed memory for a while;
+// without the variable nothing of it is there.
 package runtime

@@ -21,10 +21,8 @@ int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle* out) {
   static const char op[] = "create stream";
   if (classic_need(out, op, "out") != 0) return -1;
   *out = NULL;
-  const TVMGODeviceAPI* api = api_of(device_type, op);
-  if (api == NULL) return -1;
-  if (!TVMGODeviceAPIHas(api, create_stream)) return 0; /* one queue: its name is NULL */
-  return api->create_stream(api, device_of(device_type, device_id), out);
+  if (api_of(device_type, op) == NULL) return -1;
+  return tvmgo_device_stream_create(device_of(device_type, device_id), out);
 }
 
 int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream) {
@@ -40,7 +38,7 @@ int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream) {
                        "%s: %p is this thread's current stream: set another with TVMSetStream "
                        "first",
                        op, stream);
-  return api->free_stream(api, device_of(device_type, device_id), stream);
+  return tvmgo_device_stream_free(device_of(device_type, device_id), stream);
 }
 
 int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle) {

@@ -139,16 +139,17 @@ type MemoryStats struct {
 	Pinned                    int64 // page-locked host memory
 }
 
-// DeviceMemory reports the memory of a device; ErrNotSupported where it keeps no statistics.
+// DeviceMemory reports the memory of a device; what the runtime keeps for workspaces counts as such, not as
+// data. ErrNotSupported where it keeps no statistics.
 func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
 	c := C.TVMGOMemoryStats{struct_size: C.sizeof_TVMGOMemoryStats}
 	if _, err := result("memory statistics", C.tvmgo_bridge_memory_stats(cDevice(dev), &c)); err != nil {
 		return MemoryStats{}, err
 	}
 	return MemoryStats{
-		Total: int64(c.total_bytes), Free: int64(c.free_bytes),
-		Data: int64(c.data_bytes), DataPeak: int64(c.data_peak_bytes), DataCount: int64(c.data_count),
+		Total: max(0, int64(c.total_bytes)), Free: max(0, int64(c.free_bytes)),
+		Data: max(0, int64(c.data_bytes)), DataPeak: max(0, int64(c.data_peak_bytes)), DataCount: max(0, int64(c.data_count)),
 		Workspace: int64(c.workspace_bytes), WorkspaceInUse: int64(c.workspace_in_use_bytes),
-		Pinned: int64(c.pinned_bytes),
+		Pinned: max(0, int64(c.pinned_bytes)),
 	}, nil
 }

@@ -22,6 +22,7 @@ func TestFakeDevice_Conforms(t *testing.T) {
 			dev := fakeDevice(t)
 			dev.ID = id
 			devicetest.Run(t, dev, devicetest.Options{Absent: fakeCount, DataIsAddress: true,
+				Second: dlpack.Device{Type: fakeType, ID: 1 - id}, OneMemory: true,
 				Scopes: map[string][]int64{"global.texture": {2, 3, 4}}})
 		})
 	}

@@ -23,4 +23,9 @@
 //
 // Modules are also made here, to be exported into a library: NewCSource, NewStaticLibrary,
 // NewDeviceSource, NewVulkanSource, NewConstants and, for kinds of which nothing is known, NewOpaque.
+//
+// With TVMGO_VALIDATE=1 in the environment every device is watched: copies out of bounds, memory freed
+// twice, used after it was freed or freed while a copy is in flight, and memory or streams of another
+// device or stream are errors that name the allocation. It costs time and keeps freed memory for a while;
+// without the variable nothing of it is there.
 package runtime

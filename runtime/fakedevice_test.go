@@ -40,6 +40,7 @@ type fake struct {
 type fakeSpace struct {
 	id        int
 	bytes     []byte
+	nbytes    uintptr // asked for; 0 takes a byte
 	workspace bool
 }
 
@@ -144,7 +145,7 @@ func (f *fake) space(id int, nbytes uintptr, workspace bool) (unsafe.Pointer, er
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spaces[uintptr(p)] = fakeSpace{id, b, workspace}
+	f.spaces[uintptr(p)] = fakeSpace{id, b, nbytes, workspace}
 	f.stats.Data += int64(nbytes)
 	f.stats.DataPeak = max(f.stats.DataPeak, f.stats.Data)
 	f.stats.DataCount++
@@ -167,10 +168,7 @@ func (f *fake) release(p unsafe.Pointer, workspace bool) error {
 		return fmt.Errorf("%p is none of fakedev's", p)
 	}
 	delete(f.spaces, uintptr(p))
-	f.stats.Data -= int64(len(s.bytes))
-	if len(s.bytes) == 1 { // a request of 0 bytes takes one
-		f.stats.Data++
-	}
+	f.stats.Data -= int64(s.nbytes)
 	f.stats.DataCount--
 	return syscall.Munmap(s.bytes)
 }
@@ -244,8 +242,11 @@ func (f *fake) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s ru
 	if err := f.check("alloc workspace", id); err != nil {
 		return nil, err
 	}
-	f.workspaces.Add(1)
-	return f.space(id, nbytes, true)
+	p, err := f.space(id, nbytes, true)
+	if err == nil {
+		f.workspaces.Add(1)
+	}
+	return p, err
 }
 
 func (f *fake) FreeWorkspace(id int, p unsafe.Pointer) error {
@@ -271,6 +272,9 @@ func (f *fake) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataT
 }
 
 func (f *fake) PinnedAlloc(id int, nbytes uintptr) (unsafe.Pointer, error) {
+	if err := f.check("pin", id); err != nil {
+		return nil, err
+	}
 	b, err := mapMemory(nbytes)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package runtime
 
 /*
 #include "bridge.h"
+#include "validate.h"
 */
 import "C"
 
@@ -22,6 +23,7 @@ type LiveCounts struct {
 // Live counts what is alive.
 func Live() LiveCounts {
 	var n [C.TVMGO_LIVE_KINDS]C.int64_t
+	C.tvmgo_validate_flush() // what is freed, and only kept for a while
 	C.tvmgo_live_snapshot(&n[0])
 	return LiveCounts{
 		Objects:         int64(n[C.TVMGO_LIVE_OBJECTS]),

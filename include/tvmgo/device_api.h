@@ -105,7 +105,9 @@ struct TVMGODeviceAPI {
   /* Lets dst wait for what src holds now; returns at once. */
   int (*sync_stream_from_to)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
 
-  /* ---- workspaces: both or none; without them the runtime keeps its own pool over the data space ---- */
+  /* ---- workspaces: both or none; without them the runtime keeps its own pool over the data space ----
+   * The pool hears of streams that are made, freed and waited for through the runtime, and asks events of its own, where there are
+   * any, before memory that was given back on one stream goes to another. */
 
   /* Scratch memory, at least 64-byte aligned, for work on this stream. Two streams never share bytes at one time. */
   int (*alloc_workspace)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, DLDataType hint,

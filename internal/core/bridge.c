@@ -230,19 +230,14 @@ tvmgo_ret tvmgo_bridge_sync(DLDevice dev, uintptr_t stream) {
 }
 
 tvmgo_ret tvmgo_bridge_stream_create(DLDevice dev) {
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   TVMFFIStreamHandle s = NULL;
-  int rc = api == NULL ? -1 : 0;
-  if (api != NULL && TVMGODeviceAPIHas(api, create_stream)) rc = api->create_stream(api, dev, &s);
+  int rc = tvmgo_device_stream_create(dev, &s);
   tvmgo_ret r = {(uintptr_t)s, taken(rc)};
   return r;
 }
 
 tvmgo_ret tvmgo_bridge_stream_free(DLDevice dev, uintptr_t stream) {
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL) return done(-1);
-  if (stream == 0 || !TVMGODeviceAPIHas(api, free_stream)) return done(0);
-  return done(api->free_stream(api, dev, (TVMFFIStreamHandle)stream));
+  return done(tvmgo_device_stream_free(dev, (TVMFFIStreamHandle)stream));
 }
 
 tvmgo_ret tvmgo_bridge_stream_order(DLDevice dev, uintptr_t src, uintptr_t dst) {
@@ -273,12 +268,27 @@ tvmgo_ret tvmgo_bridge_timer_read(DLDevice dev, uintptr_t timer) {
 void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer) { tvmgo_timer_free(dev, (void*)timer); }
 
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out) {
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL) return done(-1);
-  if (!TVMGODeviceAPIHas(api, memory_stats))
-    return done(tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "device %s keeps no memory statistics",
-                            tvmgo_device_type_name(dev.device_type)));
-  return done(api->memory_stats(api, dev, out));
+  return done(tvmgo_device_memory(dev, out));
+}
+
+tvmgo_ret tvmgo_bridge_workspace_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     uintptr_t stream) {
+  return made(tvmgo_tensor_workspace(shape, ndim, dtype, dev, (TVMFFIStreamHandle)stream));
+}
+
+tvmgo_ret tvmgo_bridge_pinned_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev) {
+  return made(tvmgo_tensor_pinned(shape, ndim, dtype, dev));
+}
+
+tvmgo_ret tvmgo_bridge_workspace_stats(DLDevice dev, tvmgo_workspace_stats* out) {
+  return done(tvmgo_workspace_stats_of(dev, out));
+}
+
+tvmgo_ret tvmgo_bridge_workspace_trim(DLDevice dev) {
+  int64_t freed = 0;
+  int rc = tvmgo_workspace_trim_device(dev, &freed);
+  tvmgo_ret r = {(uintptr_t)freed, taken(rc)};
+  return r;
 }
 
 /* ---- values ---- */

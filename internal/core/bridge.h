@@ -74,6 +74,12 @@ tvmgo_ret tvmgo_bridge_timer_mark(DLDevice dev, uintptr_t timer, uintptr_t strea
 tvmgo_ret tvmgo_bridge_timer_read(DLDevice dev, uintptr_t timer);
 void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer);
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out);
+tvmgo_ret tvmgo_bridge_workspace_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     uintptr_t stream);
+tvmgo_ret tvmgo_bridge_pinned_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev);
+tvmgo_ret tvmgo_bridge_workspace_stats(DLDevice dev, tvmgo_workspace_stats* out);
+/* value: bytes given back. */
+tvmgo_ret tvmgo_bridge_workspace_trim(DLDevice dev);
 
 tvmgo_ret tvmgo_bridge_configure_threads(int n);
 tvmgo_ret tvmgo_bridge_global_set(const char* name, size_t len, uintptr_t f, int allow_override);

@@ -186,9 +186,7 @@ BUILTIN(stream_create) {
   UNUSED;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL) return -1;
-  if (TVMGODeviceAPIHas(api, create_stream) && api->create_stream(api, dev, &s) != 0) return -1;
+  if (tvmgo_device_stream_create(dev, &s) != 0) return -1;
   *result = tvmgo_any_int((int64_t)(intptr_t)s);
   return 0;
 }
@@ -202,9 +200,7 @@ BUILTIN(stream_free) {
   if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
       arg_stream(f, args, took, &s) != 0)
     return -1;
-  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL) return -1;
-  return s != NULL && TVMGODeviceAPIHas(api, free_stream) ? api->free_stream(api, dev, s) : 0;
+  return tvmgo_device_stream_free(dev, s);
 }
 
 BUILTIN(stream_set) {
@@ -244,6 +240,47 @@ BUILTIN(stream_sync_from_to) {
   if (api == NULL) return -1;
   if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
   return api->sync_stream_from_to(api, dev, from, to);
+}
+
+/* ---- workspaces ---- */
+
+BUILTIN(workspace_trim) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  int64_t freed;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (tvmgo_workspace_trim_device(dev, &freed) != 0) return -1;
+  *result = tvmgo_any_int(freed);
+  return 0;
+}
+
+/* {"held": bytes, "in_use": bytes, "peak": bytes, "hits": n, "misses": n} */
+BUILTIN(workspace_stats) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  tvmgo_workspace_stats s;
+  UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (tvmgo_workspace_stats_of(dev, &s) != 0) return -1;
+  const struct {
+    const char* name;
+    int64_t value;
+  } entries[] = {{"held", s.held}, {"in_use", s.in_use}, {"peak", s.peak}, {"hits", s.hits}, {"misses", s.misses}};
+  TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
+  for (size_t i = 0; map != NULL && i < sizeof entries / sizeof *entries; i++) {
+    TVMFFIAny key = {.type_index = kTVMFFIRawStr}, value = tvmgo_any_int(entries[i].value);
+    key.v_c_str = entries[i].name;
+    if (tvmgo_map_set(&map, &key, &value) != 0) {
+      tvmgo_object_release(map);
+      return -1;
+    }
+  }
+  if (map == NULL) return -1;
+  *result = tvmgo_any_object(map);
+  return 0;
 }
 
 /* ---- threads ---- */
@@ -374,6 +411,8 @@ __attribute__((constructor(111))) static void register_builtins(void) {
       {"runtime.TVMSetStream", stream_set},
       {"runtime.Device_StreamSync", stream_sync},
       {"runtime.Device_StreamSyncFromTo", stream_sync_from_to},
+      {"tvmgo.workspace.trim", workspace_trim},
+      {"tvmgo.workspace.stats", workspace_stats},
       {"runtime.NumThreads", num_threads},
       {"runtime.config_threadpool", config_threadpool},
       {"runtime.TVMTensorAllocWithScope", tensor_alloc},

@@ -3,6 +3,7 @@
 #include "core.h"
 #include "device_names_gen.h"
 #include "fork_locks.h"
+#include "validate.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type) {
     rc = slot->create(slot->ctx, &api);
     if (rc == 0 && api == NULL)
       rc = tvmgo_raise(TVMGO_INTERNAL_ERROR, "its constructor gave no table");
+    if (rc == 0 && (api = tvmgo_validate_wrap(api, device_type)) == NULL) rc = -1;
     if (rc == 0) atomic_store_explicit(&slot->api, api, memory_order_release);
   }
   pthread_mutex_unlock(&slot->create_lock);
@@ -222,11 +224,13 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   if (!name_fits(name, number)) return -1;
   for (int i = 0; aliases[i] != NULL; i++)
     if (!name_fits(aliases[i], number)) return -1;
+  const TVMGODeviceAPI* api = spec->api;
+  if (api != NULL && (api = tvmgo_validate_wrap(api, number)) == NULL) return -1;
   slot->aliases = aliases;
   slot->create = spec->create;
   slot->ctx = spec->ctx;
   make_create_lock(slot);
-  atomic_store_explicit(&slot->api, spec->api, memory_order_release);
+  atomic_store_explicit(&slot->api, api, memory_order_release);
   slot->name = name;
   return 0;
 }
@@ -307,5 +311,47 @@ int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMF
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("synchronize");
-  return api->stream_sync(api, dev, stream);
+  tvmgo_pool_mark mark = tvmgo_pool_before_sync(dev, stream);
+  if (api->stream_sync(api, dev, stream) != 0) return -1;
+  tvmgo_pool_after_sync(dev, mark);
+  return 0;
+}
+
+int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  *out = NULL;
+  if (api == NULL) return -1;
+  if (!TVMGODeviceAPIHas(api, create_stream)) return api->set_device(api, dev.device_id);
+  if (api->create_stream(api, dev, out) != 0) return -1;
+  tvmgo_pool_stream_gone(dev, *out); /* another one of this handle that was freed behind our back */
+  return 0;
+}
+
+int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (stream == NULL || !TVMGODeviceAPIHas(api, free_stream)) return 0;
+  tvmgo_pool_stream_gone(dev, stream);
+  return api->free_stream(api, dev, stream);
+}
+
+int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (!TVMGODeviceAPIHas(api, memory_stats))
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "device %s keeps no memory statistics",
+                       tvmgo_device_type_name(dev.device_type));
+  tvmgo_validate_flush();
+  TVMGOMemoryStats s = {sizeof s, -1, -1, -1, -1, -1, -1, -1, -1};
+  if (api->memory_stats(api, dev, &s) != 0) return -1;
+  tvmgo_workspace_stats pool; /* the device sees it as data space */
+  tvmgo_pool_stats(dev, &pool);
+  if (s.data_bytes >= pool.held) s.data_bytes -= pool.held;
+  if (s.data_count >= pool.blocks) s.data_count -= pool.blocks;
+  s.workspace_bytes = (s.workspace_bytes > 0 ? s.workspace_bytes : 0) + pool.held;
+  s.workspace_in_use_bytes =
+      (s.workspace_in_use_bytes > 0 ? s.workspace_in_use_bytes : 0) + pool.in_use;
+  s.struct_size = out->struct_size;
+  memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
+  return 0;
 }

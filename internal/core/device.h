@@ -25,6 +25,14 @@ void tvmgo_device_list(char* buf, size_t cap);
 /* Waits for a stream of a device. */
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 
+/* Streams of a device: NULL where there is one queue only, and nothing to free. The pool of workspaces hears
+ * of both. */
+int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
+int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
+
+/* What the device reports, with the pool's workspaces among the workspaces. */
+int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out);
+
 /* Timers: the device's own, or, where it has none, the host's clock read when the stream is done.
  * stop 0 sets the first mark, 1 the second. timer.c */
 int tvmgo_timer_new(DLDevice dev, void** timer);

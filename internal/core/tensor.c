@@ -1,4 +1,5 @@
 #include "core.h"
+#include "validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ int tvmgo_dl_check(const DLTensor* t, const char* what) {
 }
 
 /* Element types that memory can be made for (ABI.md E.3). */
-static int check_dtype(DLDataType t) {
+int tvmgo_dl_check_dtype(DLDataType t) {
   int ok = t.lanes >= 1 && (int16_t)t.lanes > 0 && t.bits > 0;
   if (ok && t.bits % 8 != 0) ok = t.bits == 1 || t.bits == 2 || t.bits == 4 || t.bits == 6;
   if (ok) return 0;
@@ -76,7 +77,7 @@ static int check_dtype(DLDataType t) {
 }
 
 int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
-  if (check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
+  if (tvmgo_dl_check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
   if (t->byte_offset > PTRDIFF_MAX || t->byte_offset > UINTPTR_MAX - (uintptr_t)t->data)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: byte_offset is %llu, which leads out of memory", what,
                        (unsigned long long)t->byte_offset);
@@ -101,7 +102,7 @@ static void tensor_delete(void* self, int flags) {
     if (t->nbytes > 0) tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, -(int64_t)t->nbytes);
     if (t->api != NULL && t->dl.data != NULL &&
         t->api->free_data_space(t->api, t->dl.device, t->dl.data) != 0)
-      tvmgo_object_release(tvmgo_error_take()); /* a deleter has nobody to tell */
+      tvmgo_validate_forget_error(); /* a deleter has nobody to tell */
     if (t->release != NULL) t->release(t->owner);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
@@ -134,7 +135,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   size_t nbytes;
   DLTensor dl = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
   if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
-  if (check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
+  if (tvmgo_dl_check_dtype(dtype) != 0 || tvmgo_dl_bytes(&dl, &nbytes) != 0) {
     tvmgo_raise_context(op);
     return NULL;
   }
@@ -144,7 +145,9 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
     return NULL;
   }
   int flat = scope == NULL || scope[0] == 0 || strcmp(scope, "global") == 0;
-  if (dev.device_type == kDLCPU && flat) { /* header and data in one allocation */
+  size_t align = DATA_ALIGNMENT, element = (size_t)dtype.bits / 8 * dtype.lanes;
+  while (TVMGO_UNLIKELY(align * 2 <= element)) align *= 2;
+  if (dev.device_type == kDLCPU && flat && !tvmgo_validating) { /* header and data in one allocation */
     if (nbytes > PTRDIFF_MAX / 2) {
       tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than a CPU can address", op, nbytes);
       return NULL;
@@ -153,10 +156,10 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
       tvmgo_raise(TVMGO_VALUE_ERROR, "%s: device index %d is negative", op, dev.device_id);
       return NULL;
     }
-    tvmgo_tensor* t = tensor_alloc(&dl, nbytes + DATA_ALIGNMENT - 1);
+    tvmgo_tensor* t = tensor_alloc(&dl, nbytes + align - 1);
     if (t == NULL) return NULL;
     uintptr_t data = (uintptr_t)(t->dims + 2 * ndim);
-    t->dl.data = (void*)((data + DATA_ALIGNMENT - 1) & ~(uintptr_t)(DATA_ALIGNMENT - 1));
+    t->dl.data = (void*)((data + align - 1) & ~(uintptr_t)(align - 1));
     t->nbytes = nbytes;
     tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
     return t;
@@ -165,10 +168,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   if (t == NULL) return NULL;
   int rc;
   if (flat) {
-    size_t align = (size_t)dtype.bits / 8 * dtype.lanes;
-    while (align & (align - 1)) align &= align - 1;
-    rc = api->alloc_data_space(api, dev, nbytes, align > DATA_ALIGNMENT ? align : DATA_ALIGNMENT,
-                               dtype, &t->dl.data);
+    rc = api->alloc_data_space(api, dev, nbytes, align, dtype, &t->dl.data);
   } else if (TVMGODeviceAPIHas(api, alloc_data_space_with_scope)) {
     rc = api->alloc_data_space_with_scope(api, dev, ndim, shape, dtype, scope, &t->dl.data);
   } else {
@@ -227,7 +227,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
   dl.strides = (int64_t*)strides;
   size_t need, have;
   if (tvmgo_dl_check_dims(ndim, shape, op) != 0) return NULL;
-  if (check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
+  if (tvmgo_dl_check_dtype(dtype) != 0 || span_bytes(&dl, &need) != 0 ||
       span_bytes(&source->dl, &have) != 0) {
     tvmgo_raise_context(op);
     return NULL;

@@ -20,6 +20,12 @@ static inline DLTensor* tvmgo_tensor_dl(void* obj) { return (DLTensor*)((TVMFFIO
 /* Data space of its own, uninitialised, compact. scope NULL, "" or "global" is flat memory. */
 tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                const char* scope);
+/* A tensor in a workspace for work on a stream (tvmgo_workspace_take); the last reference gives it back,
+ * while that work may still be queued. tensor_memory.c */
+tvmgo_tensor* tvmgo_tensor_workspace(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     TVMFFIStreamHandle stream);
+/* A tensor on the CPU in page-locked memory of a device, compact. */
+tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev);
 /* A view of foreign memory: shape (and strides, when not NULL) are copied; release(owner) is
  * called when the last reference goes, also when this fails is it left to the caller. */
 tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)(void*));
@@ -35,6 +41,8 @@ int tvmgo_dl_contiguous(const DLTensor* t);
 int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what);
 /* Checks ndim, pointers, sizes; raises an error that names `what`. */
 int tvmgo_dl_check(const DLTensor* t, const char* what);
+/* Checks that memory can hold elements of a type. */
+int tvmgo_dl_check_dtype(DLDataType t);
 /* Checks what a tensor from outside may get wrong besides: element type, offset, device. */
 int tvmgo_dl_check_place(const DLTensor* t, const char* what);
 /* Copies between tensors of equal byte count; picks the device (ABI.md E.4). */

@@ -77,6 +77,13 @@ void tvmgo_live_snapshot(int64_t out[TVMGO_LIVE_KINDS]) {
   pthread_mutex_unlock(&tvmgo_threads_lock);
 }
 
+void tvmgo_threads_visit(void (*f)(tvmgo_thread* t, void* arg), void* arg) {
+  pthread_mutex_lock(&tvmgo_threads_lock);
+  f(NULL, arg);
+  for (tvmgo_thread* t = threads_head.next; t != &threads_head; t = t->next) f(t, arg);
+  pthread_mutex_unlock(&tvmgo_threads_lock);
+}
+
 void tvmgo_spin_lock_slow(tvmgo_spin* s) {
   uint32_t mine = tvmgo_forks() + 1;
   for (int spins = 0;; spins++) {

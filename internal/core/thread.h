@@ -47,6 +47,9 @@ extern __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")
 /* Makes the calling thread's block. Never NULL: aborts only when a few hundred bytes can't be had. */
 tvmgo_thread* tvmgo_thread_init(void);
 
+/* Calls f with NULL and then with each thread, under tvmgo_threads_lock. */
+void tvmgo_threads_visit(void (*f)(tvmgo_thread* t, void* arg), void* arg);
+
 static inline tvmgo_thread* tvmgo_thread_get(void) {
   tvmgo_thread* t = tvmgo_tls;
   return TVMGO_LIKELY(t != NULL) ? t : tvmgo_thread_init();

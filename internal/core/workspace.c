@@ -1,4 +1,5 @@
-/* Workspaces: the CPU's from caches that each thread has for itself, other devices' from the device.
+/* Workspaces: the CPU's from caches that each thread has for itself, other devices' from the device or
+ * from the pool over its data space (workspace_pool.c).
  *
  * A block has 64 bytes of header before it. Its size is rounded up to a class, four classes per
  * doubling from 4 KiB, and a returned block waits in its thread's list of that class. Nothing is
@@ -8,21 +9,22 @@
  * the most that was in use at one time lately, that is within the last 4096 to 8192 blocks given
  * back. Beyond that the largest idle blocks go first. */
 #include "core.h"
+#include "fork_locks.h"
+#include "validate.h"
+#include "workspace_class.h"
+#include "workspace_pool.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define LIVE UINT64_C(0x6c6976655f777370)  /* handed out */
 #define IDLE UINT64_C(0x69646c655f777370)  /* in a list */
 
 enum {
-  SMALLEST_LOG2 = 12,                                       /* class 0: up to 4 KiB */
-  LARGEST_LOG2 = 46,                                        /* more than any machine maps */
-  CLASSES = (LARGEST_LOG2 - SMALLEST_LOG2) * 4 + 1,
+  CLASSES = TVMGO_WORKSPACE_CLASSES,
   ALIGNMENT = 128, /* of the header: so the block, 64 bytes on, never begins a page, and looking
                       at what lies before an address of this kind cannot fault */
-  WINDOW = 4096    /* blocks given back, see above */
 };
-static const int64_t SLACK = 64 << 20;
 
 typedef struct block {
   uint64_t state;
@@ -36,25 +38,35 @@ _Static_assert(sizeof(block) == 64, "a block's header keeps the block 64-byte al
 
 struct tvmgo_workspace_cache {
   int64_t live;       /* bytes handed out; counted atomically once the thread has ended */
-  int64_t peak;       /* most of live in this window */
-  int64_t last_peak;  /* and in the one before */
-  uint32_t countdown; /* blocks to come back until the window ends */
+  _Atomic int64_t peak;      /* most of live in this window; like those below written by its thread only */
+  _Atomic int64_t last_peak; /* and in the one before */
+  _Atomic int64_t windows;   /* that have ended */
+  _Atomic int64_t misses;    /* blocks made */
+  _Atomic uint32_t countdown; /* blocks to come back until the window ends */
   _Atomic int ended;  /* the thread is gone; live > 0 */
+  _Atomic int trim;   /* another thread asks to give everything idle back */
   block* idle[CLASSES];
 };
 
-static inline unsigned class_of(size_t nbytes) {
-  size_t last = (nbytes > (1u << SMALLEST_LOG2) ? nbytes : 1u << SMALLEST_LOG2) - 1;
-  unsigned log2 = 63 - (unsigned)__builtin_clzl(last);
-  return (log2 - (SMALLEST_LOG2 - 1)) * 4 + (unsigned)(last >> (log2 - 2)) - 7;
-}
+static int64_t ended_hits, ended_misses; /* of threads that have ended; under tvmgo_threads_lock */
 
-static inline size_t class_size(unsigned class) {
-  return ((size_t)(class + 3) % 4 + 5) << ((class + 3) / 4 + SMALLEST_LOG2 - 3);
+static inline int64_t get(const _Atomic int64_t* v) {
+  return atomic_load_explicit(v, memory_order_relaxed);
+}
+static inline void set(_Atomic int64_t* v, int64_t to) {
+  atomic_store_explicit(v, to, memory_order_relaxed);
 }
 
 static inline int64_t idle_bytes(const tvmgo_thread* t) {
   return atomic_load_explicit(&t->live[TVMGO_LIVE_WORKSPACE_CACHED], memory_order_relaxed);
+}
+
+/* Requests served from idle blocks: what came back, less what was made; those out now don't count yet. So
+ * nothing needs to count them one by one. */
+static int64_t hits_of(const tvmgo_workspace_cache* c) {
+  int64_t left = atomic_load_explicit(&c->countdown, memory_order_relaxed);
+  int64_t hits = (get(&c->windows) + 1) * TVMGO_WORKSPACE_WINDOW - left - get(&c->misses);
+  return hits > 0 ? hits : 0;
 }
 
 /* Gives idle blocks back to the system, the largest first, until at most keep bytes are left. */
@@ -74,21 +86,28 @@ static void shrink(tvmgo_thread* t, tvmgo_workspace_cache* c, int64_t keep) {
 
 /* Idle bytes that a thread may keep beside `live` bytes in use. */
 static int64_t idle_limit(const tvmgo_workspace_cache* c, int64_t live) {
-  int64_t most = c->peak > c->last_peak ? c->peak : c->last_peak;
-  return (most > live ? most - live : 0) + SLACK;
+  return tvmgo_workspace_idle_limit(live, get(&c->peak), get(&c->last_peak));
+}
+
+/* The same, or nothing when another thread asked for that. */
+static int64_t allowed(tvmgo_workspace_cache* c, int64_t live) {
+  if (atomic_load_explicit(&c->trim, memory_order_relaxed) == 0) return idle_limit(c, live);
+  atomic_store_explicit(&c->trim, 0, memory_order_relaxed);
+  return 0;
 }
 
 static void end_window(tvmgo_thread* t, tvmgo_workspace_cache* c) {
-  c->countdown = WINDOW;
-  if (idle_bytes(t) > SLACK) shrink(t, c, idle_limit(c, c->live));
-  c->last_peak = c->peak;
-  c->peak = c->live;
+  atomic_store_explicit(&c->countdown, TVMGO_WORKSPACE_WINDOW, memory_order_relaxed);
+  set(&c->windows, get(&c->windows) + 1);
+  shrink(t, c, allowed(c, c->live));
+  set(&c->last_peak, get(&c->peak));
+  set(&c->peak, c->live);
 }
 
 static inline void* hand_out(tvmgo_thread* t, tvmgo_workspace_cache* c, block* b) {
   b->state = LIVE;
   c->live += (int64_t)b->size;
-  if (c->live > c->peak) c->peak = c->live;
+  if (c->live > get(&c->peak)) set(&c->peak, c->live);
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_BYTES, (int64_t)b->size);
   return b + 1;
 }
@@ -96,7 +115,7 @@ static inline void* hand_out(tvmgo_thread* t, tvmgo_workspace_cache* c, block* b
 /* No idle block of the class: makes one, and the thread's cache when this is its first. */
 static __attribute__((noinline)) void* alloc_slow(tvmgo_thread* t, size_t nbytes) {
   tvmgo_workspace_cache* c = t->workspace;
-  if (nbytes > (size_t)1 << LARGEST_LOG2) {
+  if (nbytes > TVMGO_WORKSPACE_LARGEST) {
     tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate workspace of %zu bytes: no machine has as much",
                 nbytes);
     return NULL;
@@ -107,12 +126,12 @@ static __attribute__((noinline)) void* alloc_slow(tvmgo_thread* t, size_t nbytes
       tvmgo_raise_oom();
       return NULL;
     }
-    c->countdown = WINDOW;
-    t->workspace = c;
+    c->countdown = TVMGO_WORKSPACE_WINDOW;
+    __atomic_store_n(&t->workspace, c, __ATOMIC_RELEASE); /* others read it */
   }
-  unsigned class = class_of(nbytes);
-  size_t size = class_size(class);
-  if (idle_bytes(t) > SLACK) shrink(t, c, idle_limit(c, c->live + (int64_t)size));
+  unsigned class = tvmgo_workspace_class(nbytes);
+  size_t size = tvmgo_workspace_class_size(class);
+  shrink(t, c, allowed(c, c->live + (int64_t)size));
   void* p = NULL;
   if (posix_memalign(&p, ALIGNMENT, sizeof(block) + size) != 0) {
     shrink(t, c, 0);
@@ -123,14 +142,15 @@ static __attribute__((noinline)) void* alloc_slow(tvmgo_thread* t, size_t nbytes
   }
   block* b = p;
   *b = (block){.size = size, .cache = c, .class = class};
+  set(&c->misses, get(&c->misses) + 1);
   return hand_out(t, c, b);
 }
 
 void* tvmgo_workspace_alloc(size_t nbytes) {
   tvmgo_thread* t = tvmgo_thread_get();
   tvmgo_workspace_cache* c = t->workspace;
-  if (TVMGO_UNLIKELY(c == NULL || nbytes > (size_t)1 << LARGEST_LOG2)) return alloc_slow(t, nbytes);
-  block** list = &c->idle[class_of(nbytes)];
+  if (TVMGO_UNLIKELY(c == NULL || nbytes > TVMGO_WORKSPACE_LARGEST)) return alloc_slow(t, nbytes);
+  block** list = &c->idle[tvmgo_workspace_class(nbytes)];
   block* b = *list;
   if (TVMGO_UNLIKELY(b == NULL)) return alloc_slow(t, nbytes);
   *list = b->next;
@@ -179,7 +199,9 @@ int tvmgo_workspace_free(void* p) {
   c->live -= (int64_t)b->size;
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_BYTES, -(int64_t)b->size);
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_CACHED, (int64_t)b->size);
-  if (TVMGO_UNLIKELY(--c->countdown == 0)) end_window(t, c);
+  uint32_t left = atomic_load_explicit(&c->countdown, memory_order_relaxed) - 1;
+  atomic_store_explicit(&c->countdown, left, memory_order_relaxed);
+  if (TVMGO_UNLIKELY(left == 0)) end_window(t, c);
   return 0;
 }
 
@@ -195,7 +217,11 @@ void tvmgo_workspace_cache_free(tvmgo_thread* t) {
   tvmgo_workspace_cache* c = t->workspace;
   if (c == NULL) return;
   shrink(t, c, 0);
-  t->workspace = NULL;
+  pthread_mutex_lock(&tvmgo_threads_lock); /* others may be reading it */
+  ended_hits += hits_of(c);
+  ended_misses += get(&c->misses);
+  __atomic_store_n(&t->workspace, NULL, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&tvmgo_threads_lock);
   if (c->live == 0) {
     free(c);
   } else { /* blocks are still out: free_orphan ends the story */
@@ -203,29 +229,115 @@ void tvmgo_workspace_cache_free(tvmgo_thread* t) {
   }
 }
 
-void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
-                               int dtype_bits_hint) {
-  if (TVMGO_LIKELY(device_type == kDLCPU)) return tvmgo_workspace_alloc(nbytes);
-  const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
-  if (api == NULL) return NULL;
-  DLDevice dev = {(DLDeviceType)device_type, device_id};
-  DLDataType hint = {(uint8_t)dtype_code_hint, (uint8_t)dtype_bits_hint, 1};
-  void* p = NULL;
-  int rc;
-  if (TVMGODeviceAPIHas(api, alloc_workspace)) {
-    rc = api->alloc_workspace(api, dev, nbytes, hint, tvmgo_stream_get(device_type, device_id), &p);
-  } else {
-    rc = api->alloc_data_space(api, dev, nbytes, 64, hint, &p);
+/* Of another thread's cache; under tvmgo_threads_lock. */
+static void ask_to_trim(tvmgo_thread* t, void* arg) {
+  (void)arg;
+  if (t == NULL) return;
+  tvmgo_workspace_cache* c = __atomic_load_n(&t->workspace, __ATOMIC_ACQUIRE);
+  if (c != NULL && t != tvmgo_tls) atomic_store_explicit(&c->trim, 1, memory_order_relaxed);
+}
+
+static void add_stats(tvmgo_thread* t, void* arg) {
+  tvmgo_workspace_stats* out = arg;
+  if (t == NULL) { /* once: those that have ended */
+    out->hits += ended_hits;
+    out->misses += ended_misses;
+    return;
   }
+  tvmgo_workspace_cache* c = __atomic_load_n(&t->workspace, __ATOMIC_ACQUIRE);
+  if (c == NULL) return;
+  int64_t peak = get(&c->peak), last = get(&c->last_peak);
+  out->peak += peak > last ? peak : last;
+  out->hits += hits_of(c);
+  out->misses += get(&c->misses);
+}
+
+/* ---- every device ---- */
+
+int32_t tvmgo_workspace_cached_type = kDLCPU;
+
+/* The pool serves the CPU too where memory may move between threads. */
+static int has_own(const TVMGODeviceAPI* api, DLDevice dev) {
+  return (dev.device_type != kDLCPU || tvmgo_validating) && TVMGODeviceAPIHas(api, alloc_workspace) &&
+         TVMGODeviceAPIHas(api, free_workspace);
+}
+
+int tvmgo_workspace_take(DLDevice dev, size_t nbytes, DLDataType hint, TVMFFIStreamHandle stream,
+                         void** out) {
+  *out = NULL;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (has_own(api, dev)) return api->alloc_workspace(api, dev, nbytes, hint, stream, out);
+  return tvmgo_pool_alloc(api, dev, nbytes, stream, out);
+}
+
+int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on) {
+  if (p == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: the address is NULL");
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (has_own(api, dev)) return api->free_workspace(api, dev, p);
+  return tvmgo_pool_free(dev, p, on);
+}
+
+int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed) {
+  *freed = 0;
+  if (tvmgo_device_api(dev.device_type) == NULL) return tvmgo_raise_context("trim workspaces");
+  tvmgo_validate_flush();
+  if (tvmgo_pool_trim(dev, freed) != 0) return tvmgo_raise_context("trim workspaces");
+  if (dev.device_type == kDLCPU) {
+    *freed += (int64_t)tvmgo_workspace_trim();
+    tvmgo_threads_visit(ask_to_trim, NULL);
+  }
+  return 0;
+}
+
+int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return tvmgo_raise_context("workspace statistics");
+  tvmgo_validate_flush();
+  tvmgo_pool_stats(dev, out);
+  if (dev.device_type == kDLCPU && dev.device_id == 0) {
+    int64_t live[TVMGO_LIVE_KINDS];
+    tvmgo_live_snapshot(live);
+    out->in_use += live[TVMGO_LIVE_WORKSPACE_BYTES];
+    out->held += live[TVMGO_LIVE_WORKSPACE_BYTES] + live[TVMGO_LIVE_WORKSPACE_CACHED];
+    tvmgo_threads_visit(add_stats, out);
+    return 0;
+  }
+  if (!has_own(api, dev)) return api->set_device(api, dev.device_id); /* whether it is there */
+  TVMGOMemoryStats s = {.struct_size = sizeof s, .workspace_bytes = -1};
+  if (!TVMGODeviceAPIHas(api, memory_stats))
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                       "workspace statistics: device %s has workspaces of its own and counts none",
+                       tvmgo_device_type_name(dev.device_type));
+  if (api->memory_stats(api, dev, &s) != 0) return tvmgo_raise_context("workspace statistics");
+  if (s.workspace_bytes > 0) out->held += s.workspace_bytes;
+  if (s.workspace_in_use_bytes > 0) out->in_use += s.workspace_in_use_bytes;
+  return 0;
+}
+
+/* Apart from the CPU's way, which needs no stack frame then. */
+static __attribute__((noinline)) void* take_current(int device_type, int device_id, uint64_t nbytes,
+                                                    int code, int bits) {
+  DLDevice dev = {(DLDeviceType)device_type, device_id};
+  DLDataType hint = {(uint8_t)code, (uint8_t)bits, 1};
+  void* p = NULL;
+  int rc = tvmgo_workspace_take(dev, nbytes, hint, tvmgo_stream_get(device_type, device_id), &p);
   return rc == 0 ? p : NULL;
 }
 
-int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
-  if (TVMGO_LIKELY(device_type == kDLCPU)) return tvmgo_workspace_free(ptr);
-  if (ptr == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: the address is NULL");
-  const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
-  if (api == NULL) return -1;
+static __attribute__((noinline)) int give_current(int device_type, int device_id, void* p) {
   DLDevice dev = {(DLDeviceType)device_type, device_id};
-  if (TVMGODeviceAPIHas(api, free_workspace)) return api->free_workspace(api, dev, ptr);
-  return api->free_data_space(api, dev, ptr);
+  return tvmgo_workspace_give(dev, p, tvmgo_stream_get(device_type, device_id));
+}
+
+void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
+                               int dtype_bits_hint) {
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_alloc(nbytes);
+  return take_current(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint);
+}
+
+int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_free(ptr);
+  return give_current(device_type, device_id, ptr);
 }

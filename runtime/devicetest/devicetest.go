@@ -2,7 +2,7 @@
 // it: Run in a test of a device's package, with the device registered, is its conformance suite.
 //
 //	func TestDevice(t *testing.T) {
-//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{})
+//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{Second: dlpack.Device{Type: dlpack.CUDA, ID: 1}})
 //	}
 //
 // What a device does not have is found by asking it, and skipped with the reason; what it has must
@@ -10,6 +10,7 @@
 package devicetest
 
 import (
+	"errors"
 	goruntime "runtime"
 	"testing"
 
@@ -19,8 +20,12 @@ import (
 	"tvmgo/runtime"
 )
 
-// Options says what cannot be asked of a device.
+// Options says what the suite cannot find out.
 type Options struct {
+	// Second is another device of the same type; without it the parts about two devices are skipped.
+	Second dlpack.Device
+	// OneMemory says that both have one memory between them, and one book on it.
+	OneMemory bool
 	// Absent is an index without a device; 0 means -1.
 	Absent int32
 	// DataIsAddress says that the device's data is an address, so that its alignment means something.
@@ -29,6 +34,53 @@ type Options struct {
 	Large int64
 	// Scopes are the storage scopes beside "global", with a shape that fits them.
 	Scopes map[string][]int64
+	// Module makes a module with the function AddOne; nil skips the parts about modules.
+	Module func() (*runtime.Module, error)
+}
+
+// AddOne is the name of a function that adds 1 to every element of a float32 vector of its device, the only
+// argument, as generated code does: it makes the vector's device the active one and queues its kernel on
+// that device's current stream.
+const AddOne = "add_one"
+
+type part struct {
+	name string
+	run  func(*suite, *testing.T)
+}
+
+var parts = []part{
+	{"Attributes", (*suite).attributes},
+	{"AbsentIndex", (*suite).absentIndex},
+	{"ActiveDevice", (*suite).activeDevice},
+	{"Allocate", (*suite).allocate},
+	{"AllocateTooMuch", (*suite).allocateTooMuch},
+	{"Scopes", (*suite).scopes},
+	{"CopyToAndFro", (*suite).copyToAndFro},
+	{"CopyParts", (*suite).copyParts},
+	{"CopyDirections", (*suite).copyDirections},
+	{"HostMemoryMayGo", (*suite).hostMemoryMayGo},
+	{"PinnedMemory", (*suite).pinnedMemory},
+	{"CopyRefused", (*suite).copyRefused},
+	{"FreeAfterQueuedWork", (*suite).freeAfterQueuedWork},
+	{"Streams", (*suite).streams},
+	{"StreamsAreOrdered", (*suite).streamsAreOrdered},
+	{"StreamCancelledWait", (*suite).streamCancelledWait},
+	{"Workspaces", (*suite).workspaces},
+	{"WorkspacesOfStreams", (*suite).workspacesOfStreams},
+	{"Timer", (*suite).timer},
+	{"MemoryStatistics", (*suite).memoryStatistics},
+	{"TwoDevices", (*suite).twoDevices},
+	{"Modules", (*suite).modules},
+	{"Concurrency", (*suite).concurrency},
+}
+
+// Parts names the parts of the suite: the subtests of Run.
+func Parts() []string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 // Run checks a device that is there.
@@ -44,34 +96,14 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	if !runtime.DeviceExists(dev) {
 		t.Fatalf("%v is not there: run the suite only where it is", dev)
 	}
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"Attributes", s.attributes},
-		{"AbsentIndex", s.absentIndex},
-		{"Allocate", s.allocate},
-		{"AllocateTooMuch", s.allocateTooMuch},
-		{"Scopes", s.scopes},
-		{"CopyToAndFro", s.copyToAndFro},
-		{"CopyParts", s.copyParts},
-		{"CopyStagesHostMemory", s.copyStagesHostMemory},
-		{"CopyRefused", s.copyRefused},
-		{"FreeAfterQueuedWork", s.freeAfterQueuedWork},
-		{"Streams", s.streams},
-		{"StreamsAreOrdered", s.streamsAreOrdered},
-		{"StreamCancelledWait", s.streamCancelledWait},
-		{"Timer", s.timer},
-		{"MemoryStatistics", s.memoryStatistics},
-		{"Concurrency", s.concurrency},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			before := live()
-			c.run(t)
-			for try := 0; try < 100 && live() != before; try++ {
+	for _, p := range parts {
+		t.Run(p.name, func(t *testing.T) {
+			before := s.live(t)
+			p.run(s, t)
+			for try := 0; try < 100 && s.live(t) != before; try++ {
 				goruntime.GC()
 			}
-			require.Equal(t, before, live(), "something is alive that was not before")
+			require.Equal(t, before, s.live(t), "something is alive that was not before")
 		})
 	}
 }
@@ -81,12 +113,43 @@ type suite struct {
 	opts        Options
 }
 
-// live is what must be as before after each part.
-func live() runtime.LiveCounts {
-	n := runtime.Live()
-	n.WorkspaceCached = 0 // belongs to threads
-	return n
+// alive is what must be as before after each part.
+type alive struct {
+	counts  runtime.LiveCounts
+	devices [2]runtime.MemoryStats
+	inUse   [2]int64
 }
+
+func (s *suite) live(t *testing.T) alive {
+	t.Helper()
+	a := alive{}
+	devs := []dlpack.Device{s.dev}
+	if s.hasSecond() {
+		devs = append(devs, s.opts.Second)
+	}
+	for i, dev := range devs {
+		if w, err := runtime.WorkspaceMemory(dev); err == nil {
+			a.inUse[i] = w.InUse
+		} else {
+			require.ErrorIs(t, err, runtime.ErrNotSupported)
+		}
+		_, err := runtime.TrimWorkspaces(dev)
+		require.NoError(t, err)
+		if dev.Type == dlpack.CPU {
+			continue // counted below
+		}
+		if m, err := runtime.DeviceMemory(dev); err == nil {
+			a.devices[i] = runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse, Pinned: m.Pinned}
+		} else {
+			require.ErrorIs(t, err, runtime.ErrNotSupported)
+		}
+	}
+	a.counts = runtime.Live()
+	a.counts.WorkspaceCached = 0 // belongs to threads
+	return a
+}
+
+func isUnsupported(err error) bool { return errors.Is(err, runtime.ErrNotSupported) }
 
 // pattern fills n elements so that shifted or swapped ones are noticed.
 func pattern(n int, seed uint32) []float32 {

@@ -156,18 +156,25 @@ static void register_fake(int32_t type, const char* name, const TVMGODeviceAPI* 
   CHECK_OK(TVMGODeviceAPIRegister(&spec));
 }
 
-/* Beside the workspaces of the device itself: its data space, aligned for any element. */
+/* A device without workspaces: the pool over its data space. */
 static void test_device_without_workspaces(void) {
   static const TVMGODeviceAPI api = {.struct_size = sizeof api, FAKE_MANDATORY};
   register_fake(30, "plainfake", &api);
   void* p = TVMBackendAllocWorkspace(30, 0, 1000, kDLFloat, 16);
   REQUIRE(p != NULL);
   CHECK_EQ_INT(asked.data_spaces, 1);
-  CHECK_EQ_INT(asked.nbytes, 1000);
+  CHECK_EQ_INT(asked.nbytes, 4096);
   CHECK_EQ_INT(asked.alignment, 64);
-  CHECK(asked.hint.code == kDLFloat && asked.hint.bits == 16 && asked.hint.lanes == 1);
+  CHECK(asked.hint.code == kDLUInt && asked.hint.bits == 8 && asked.hint.lanes == 1);
   CHECK(asked.dev.device_type == 30 && asked.dev.device_id == 0);
   CHECK_OK(TVMBackendFreeWorkspace(30, 0, p));
+  CHECK_EQ_INT(asked.data_spaces, 1); /* kept */
+  CHECK_EQ_PTR(TVMBackendAllocWorkspace(30, 0, 2000, kDLFloat, 16), p);
+  CHECK_OK(TVMBackendFreeWorkspace(30, 0, p));
+  CHECK_FAILS(TVMBackendFreeWorkspace(30, 0, p), TVMGO_VALUE_ERROR, "given back before");
+  int64_t bytes;
+  CHECK_OK(tvmgo_workspace_trim_device((DLDevice){(DLDeviceType)30, 0}, &bytes));
+  CHECK_EQ_INT(bytes, 4096);
   CHECK_EQ_INT(asked.data_spaces, 0);
   CHECK_EQ_PTR(TVMBackendAllocWorkspace(30, 1, 1000, kDLFloat, 16), NULL);
   CHECK_ERROR(TVMGO_VALUE_ERROR, "no device 1");
@@ -213,6 +220,59 @@ static void test_cache_is_bounded(void) {
   CHECK(most <= slack);
   tvmgo_workspace_trim();
   CHECK_EQ_INT(cached(), 0);
+}
+
+/* ---- the whole CPU ---- */
+
+static void test_cpu_statistics(void) {
+  const DLDevice cpu = {kDLCPU, 0};
+  tvmgo_workspace_stats before, s;
+  int64_t bytes;
+  CHECK_OK(tvmgo_workspace_trim_device(cpu, &bytes));
+  CHECK_OK(tvmgo_workspace_stats_of(cpu, &before));
+  CHECK_EQ_INT(before.held, 0);
+  void* p = alloc(4096);
+  CHECK_OK(give_back(p));
+  CHECK_OK(give_back(alloc(4096)));
+  void* pooled = NULL; /* that may go to another thread */
+  CHECK_OK(tvmgo_workspace_take(cpu, 8192, (DLDataType){kDLInt, 8, 1}, NULL, &pooled));
+  CHECK_EQ_INT((uintptr_t)pooled % 64, 0);
+  CHECK_OK(tvmgo_workspace_stats_of(cpu, &s));
+  CHECK_EQ_INT(s.held, 4096 + 8192);
+  CHECK_EQ_INT(s.in_use, 8192);
+  CHECK_EQ_INT(s.hits - before.hits, 1);
+  CHECK_EQ_INT(s.misses - before.misses, 2);
+  CHECK(s.peak >= 4096);
+  CHECK_OK(tvmgo_workspace_give(cpu, pooled, NULL));
+  CHECK_OK(tvmgo_workspace_trim_device(cpu, &bytes));
+  CHECK_EQ_INT(bytes, 4096 + 8192);
+}
+
+static struct {
+  pthread_barrier_t barrier;
+} other;
+
+static void* trimmed_from_outside(void* arg) {
+  CHECK_OK(give_back(alloc(1 << 20)));
+  pthread_barrier_wait(&other.barrier); /* the main thread trims now */
+  pthread_barrier_wait(&other.barrier);
+  CHECK_OK(give_back(alloc(4096))); /* a miss */
+  CHECK_EQ_INT(cached(), 4096);
+  return arg;
+}
+
+static void test_trim_reaches_other_threads(void) {
+  int64_t bytes;
+  pthread_t thread;
+  tvmgo_workspace_trim();
+  pthread_barrier_init(&other.barrier, NULL, 2);
+  REQUIRE(pthread_create(&thread, NULL, trimmed_from_outside, NULL) == 0);
+  pthread_barrier_wait(&other.barrier);
+  CHECK_EQ_INT(cached(), 1 << 20);
+  CHECK_OK(tvmgo_workspace_trim_device((DLDevice){kDLCPU, 0}, &bytes));
+  pthread_barrier_wait(&other.barrier);
+  pthread_join(thread, NULL);
+  pthread_barrier_destroy(&other.barrier);
 }
 
 /* ---- threads ---- */
@@ -336,6 +396,8 @@ int main(int argc, char** argv) {
   RUN(test_unknown_device);
   RUN(test_device_without_workspaces);
   RUN(test_device_with_workspaces);
+  RUN(test_cpu_statistics);
+  RUN(test_trim_reaches_other_threads);
   RUN(test_free_on_another_thread);
   RUN(test_blocks_of_an_ended_thread);
   RUN(test_cache_is_bounded);

@@ -1,0 +1,16 @@
+/* A C program registers a device of its own and holds it to the C part of the suite. With an argument the device does that thing
+ * wrong. */
+#include "own_device_suite.h"
+
+int failures;
+
+int main(int argc, char** argv) {
+  TVMGODeviceSpec spec = {.struct_size = sizeof spec, .device_type = 26, .name = "threads"};
+  spec.api = own_device(argc > 1 ? argv[1] : NULL);
+  if (TVMGODeviceAPIRegister(&spec) != 0) {
+    puts("the device cannot be registered");
+    return 1;
+  }
+  device_suite(26);
+  return report();
+}

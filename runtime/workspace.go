@@ -1,0 +1,69 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import "tvmgo/dlpack"
+
+// NewWorkspace returns a tensor in scratch memory for work on a stream (nil: the default one). Close gives
+// the memory back while that work may still be queued: later work of the stream may get it at once, work
+// of another stream only when it is done. Queue work on no other stream that uses it.
+func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *Stream) (*Tensor, error) {
+	const op = "allocate workspace"
+	place, err := s.enter(op)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if s != nil && s.dev != dev {
+		return nil, fail(op, ErrInvalidArgument, "the stream is one of %v, the workspace of %v", s.dev, dev)
+	}
+	o, err := result(op, C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), place.stream))
+	if err != nil {
+		return nil, err
+	}
+	return newTensor(o), nil
+}
+
+// NewPinnedTensor returns a tensor on the CPU in page-locked memory of a device, which copies of this
+// device use without staging it: after CopyFromTensor on a stream, wait for the stream before the memory
+// is changed, read or closed. ErrNotSupported where the device has no such memory.
+func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
+	const op = "allocate page-locked memory"
+	o, err := result(op, C.tvmgo_bridge_pinned_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev)))
+	if err != nil {
+		return nil, err
+	}
+	return newTensor(o), nil
+}
+
+// WorkspaceStats says how the workspaces of a device are used.
+type WorkspaceStats struct {
+	Held   int64 // bytes, lent out or idle
+	InUse  int64 // bytes lent out
+	Peak   int64 // the most bytes lent out at one time; of CPU threads each one's lately, added up
+	Hits   int64 // requests served from what was idle; on the CPU counted when given back
+	Misses int64 // and those that needed more of the device's memory
+}
+
+// WorkspaceMemory reports the workspaces of a device. Of a device that keeps workspaces itself only Held
+// and InUse are known, and ErrNotSupported is returned where it does not count them.
+func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
+	var c C.tvmgo_workspace_stats
+	if _, err := result("workspace statistics", C.tvmgo_bridge_workspace_stats(cDevice(dev), &c)); err != nil {
+		return WorkspaceStats{}, err
+	}
+	return WorkspaceStats{Held: int64(c.held), InUse: int64(c.in_use), Peak: int64(c.peak),
+		Hits: int64(c.hits), Misses: int64(c.misses)}, nil
+}
+
+// TrimWorkspaces gives the idle workspaces of a device back to it and returns their bytes. Workspaces that
+// a device keeps itself are its own business. On the CPU, where generated code's workspaces belong to
+// threads, other threads than the calling one follow later, when they need more memory or have given
+// back some thousand blocks.
+func TrimWorkspaces(dev dlpack.Device) (int64, error) {
+	o, err := result("trim workspaces", C.tvmgo_bridge_workspace_trim(cDevice(dev)))
+	return int64(o), err
+}

@@ -21,9 +21,9 @@ static void test_streams(void) {
   NEED(pthread_create(&thread, NULL, stream_of_other_thread, NULL) == 0);
   pthread_join(thread, &seen);
   CHECK(seen == NULL);
-  for (int id = 0; id < 100; id++) OK(TVMFFIEnvSetStream(kDLOpenCL, id, &one, NULL));
-  CHECK(TVMFFIEnvGetStream(kDLOpenCL, 99) == &one);
-  for (int id = 0; id < 100; id++) OK(TVMFFIEnvSetStream(kDLOpenCL, id, NULL, NULL));
+  for (int id = 0; id < 100; id++) OK(TVMFFIEnvSetStream(kDLMetal, id, &one, NULL));
+  CHECK(TVMFFIEnvGetStream(kDLMetal, 99) == &one);
+  for (int id = 0; id < 100; id++) OK(TVMFFIEnvSetStream(kDLMetal, id, NULL, NULL));
   OK(TVMFFIEnvSetStream(kDLCUDA, 0, NULL, NULL));
   CHECK(TVMFFIEnvGetStream(kDLCUDA, 0) == NULL && TVMFFIEnvGetStream(-1, -1) == NULL);
 }

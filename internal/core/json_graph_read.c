@@ -11,7 +11,7 @@ typedef struct {
   TVMFFIObject* nodes; /* Array, borrowed */
   struct {
     TVMFFIAny value; /* owned */
-    enum { TODO, BEGUN, DONE } state;
+    enum { UNREAD, BEGUN, DONE } state;
   }* read; /* by node */
   int level;
 } reader;
@@ -271,7 +271,7 @@ static int read_node(reader* r, int64_t index, TVMFFIAny* v) {
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: there is no node %lld", r->op, (long long)index);
   if (r->read[index].state == BEGUN)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: node %lld contains itself", r->op, (long long)index);
-  if (r->read[index].state == TODO) {
+  if (r->read[index].state == UNREAD) {
     if (tvmgo_level_enter(r->op, &r->level) != 0) return -1;
     r->read[index].state = BEGUN;
     int rc = decode(r, (const TVMFFIAny*)nodes->data + index, &r->read[index].value);

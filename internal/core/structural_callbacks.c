@@ -39,3 +39,15 @@ int tvmgo_callbacks_arg(const char* op, const TVMFFIAny* args, int32_t i, int64_
   *callbacks = array;
   return 0;
 }
+
+int tvmgo_call_in_region(const char* op, const TVMFFIAny* args, int32_t* region, TVMFFIAny* result) {
+  int32_t inside, outside = *region;
+  void* callback;
+  if (tvmgo_arg_int32(op, args, 1, &inside) != 0 ||
+      tvmgo_arg_object(op, args, 2, kTVMFFIFunction, &callback) != 0)
+    return -1;
+  if (outside != kTVMFFIDefRegionKindPattern) *region = inside;
+  int rc = tvmgo_function_call(callback, NULL, 0, result);
+  *region = outside;
+  return rc;
+}

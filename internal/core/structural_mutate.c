@@ -310,16 +310,8 @@ static int mutator_region(const char* name, const TVMFFIAny* args, int32_t n, TV
 static int mutator_with_region(const char* name, const TVMFFIAny* args, int32_t n,
                                TVMFFIAny* result) {
   tvmgo_mutator* m;
-  int32_t region;
-  void* callback;
-  if (mutator_arg(name, args, n, 3, &m) != 0 || tvmgo_arg_int32(name, args, 1, &region) != 0 ||
-      tvmgo_arg_object(name, args, 2, kTVMFFIFunction, &callback) != 0)
-    return -1;
-  int32_t outside = m->region;
-  if (outside != kTVMFFIDefRegionKindPattern) m->region = region;
-  int rc = tvmgo_function_call(callback, NULL, 0, result);
-  m->region = outside;
-  return rc;
+  if (mutator_arg(name, args, n, 3, &m) != 0) return -1;
+  return tvmgo_call_in_region(name, args, &m->region, result);
 }
 
 #define BUILTINS(X)                                                                         \

@@ -310,16 +310,8 @@ static int visitor_region(const char* name, const TVMFFIAny* args, int32_t n, TV
 static int visitor_with_region(const char* name, const TVMFFIAny* args, int32_t n,
                                TVMFFIAny* result) {
   visitor* v;
-  int32_t region;
-  void* callback;
-  if (visitor_arg(name, args, n, 3, &v) != 0 || tvmgo_arg_int32(name, args, 1, &region) != 0 ||
-      tvmgo_arg_object(name, args, 2, kTVMFFIFunction, &callback) != 0)
-    return -1;
-  int32_t outside = v->region;
-  if (outside != kTVMFFIDefRegionKindPattern) v->region = region;
-  int rc = tvmgo_function_call(callback, NULL, 0, result);
-  v->region = outside;
-  return rc;
+  if (visitor_arg(name, args, n, 3, &v) != 0) return -1;
+  return tvmgo_call_in_region(name, args, &v->region, result);
 }
 
 #define BUILTINS(X)                                                                      \

@@ -9,7 +9,7 @@ import (
 	"tvmgo/runtime"
 )
 
-func (s *suite) hasSecond() bool { return s.opts.Second.Type != 0 }
+func (s *suite) hasSecond() bool { return s.opts.Second.Type != 0 && s.opts.Second != s.dev }
 
 func (s *suite) needSecond(t *testing.T) {
 	t.Helper()

@@ -3,6 +3,7 @@
 package opencl_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/export/pack"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 	_ "tvmgo/runtime/opencl"
@@ -112,12 +114,27 @@ func live(t *testing.T) (runtime.LiveCounts, [2]runtime.MemoryStats) {
 	return n, memory
 }
 
+// addOne is a library with the function that the suite calls.
+func addOne(t *testing.T) string {
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "k.cl"), filepath.Join(dir, "k.so")
+	require.NoError(t, os.WriteFile(source, []byte("__kernel void add_one(__global float* x) { x[get_global_id(0)] += 1; }\n"), 0o666))
+	require.NoError(t, pack.Library(context.Background(), pack.Kernels{
+		Inputs:    []pack.Input{{Path: source}},
+		Functions: []pack.Function{{Signature: devicetest.AddOne + "(x: inout float32[n]) launch blockIdx.x=n"}},
+	}, library))
+	return library
+}
+
 func TestDevice(t *testing.T) {
 	need(t)
-	for _, dev := range present() {
+	file := addOne(t)
+	devices := present()
+	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			devicetest.Run(t, dev, devicetest.Options{Absent: 63, Scopes: map[string][]int64{
-				"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}})
+			devicetest.Run(t, dev, devicetest.Options{Second: devices[len(devices)-1-i], Absent: 63,
+				Module: func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }, Scopes: map[string][]int64{
+					"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}})
 		})
 	}
 }

@@ -129,8 +129,9 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := runtime.TrimWorkspaces(s.dev)
 	require.NoError(t, err)
-	require.NoError(t, a.Close()) // nor is closing the stream
-	require.NoError(t, runtime.SyncDevice(t.Context(), s.dev))
+	require.NoError(t, b.WaitFor(a)) // who closes a stream with work on it waits for that by another one
+	require.NoError(t, a.Close())    // nor is closing the stream
+	require.NoError(t, b.Sync(t.Context()))
 	for _, c := range []*runtime.Tensor{x, z} {
 		require.NoError(t, c.Close())
 	}

@@ -11,12 +11,14 @@ export TVMGO_DIST
 
 step() { printf '\n== %s\n' "$*"; }
 
-# Runs a command with its output in a log; on failure shows the end of it without what passed.
+# Runs a command with its output in a log; on failure shows the end of it without what passed, then
+# what failed in it.
 logged() {
   file=$1
   shift
   if "$@" >"$file" 2>&1; then return 0; fi
-  grep -vE '^(=== |--- PASS|    --- PASS|PASS$|ok )' "$file" | tail -n 200
+  grep -vE '^(=== | *--- PASS|PASS$|ok )' "$file" | tail -n 200
+  awk -f build/failures.awk "$file"
   printf '%s failed; all of its output: %s\n' "$*" "$file"
   exit 1
 }

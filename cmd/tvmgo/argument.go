@@ -30,8 +30,41 @@ func parseArg(text string) (any, error) {
 		return n, nil
 	case "s":
 		return value, nil
+	case "o":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--in %s: write o:1 for the first --out", text)
+		}
+		return place(n - 1), nil
 	}
 	return readNPY(text)
+}
+
+// place stands among the arguments for an output, by its index.
+type place int
+
+// arrange puts the outputs among the arguments: at their places, the others behind all.
+func arrange(args []any, outputs []*array) ([]any, error) {
+	list := make([]any, 0, len(args)+len(outputs))
+	placed := make([]bool, len(outputs))
+	for _, v := range args {
+		if p, ok := v.(place); ok {
+			if int(p) >= len(outputs) {
+				return nil, fmt.Errorf("--in o:%d: there are %d --out", p+1, len(outputs))
+			}
+			if placed[p] {
+				return nil, fmt.Errorf("--in o:%d: it is there twice", p+1)
+			}
+			placed[p], v = true, outputs[p]
+		}
+		list = append(list, v)
+	}
+	for i, a := range outputs {
+		if !placed[i] {
+			list = append(list, a)
+		}
+	}
+	return list, nil
 }
 
 // parseLike reads the type and shape of an output, "float32[8,8]"; "float32[]" is a scalar.

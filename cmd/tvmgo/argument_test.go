@@ -50,7 +50,7 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 	defer c.close()
 	in := &array{dtype: dlpack.Float32, shape: []int64{1}, data: []byte{0, 0, 0, 0}}
 	out := &array{dtype: dlpack.Float64, shape: []int64{1}}
-	require.NoError(t, c.addArguments([]any{int64(3), 0.5, "text", in}, []*array{out}))
+	require.NoError(t, c.addArguments([]any{int64(3), 0.5, "text", in, out}))
 	result, err := c.once(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, `"float64 text"`, result)
@@ -58,11 +58,34 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 	require.Equal(t, 3.5, math.Float64frombits(uint64(out.data[7])<<56|uint64(out.data[6])<<48))
 }
 
+// Outputs stand where o:N is, the others behind all arguments.
+func TestArrange(t *testing.T) {
+	a, b, c := &array{}, &array{}, &array{}
+	outputs := []*array{a, b, c}
+	for _, test := range []struct{ args, want []any }{
+		{nil, []any{a, b, c}},
+		{[]any{int64(1), "x"}, []any{int64(1), "x", a, b, c}},
+		{[]any{place(1), int64(1), place(0), 0.5}, []any{b, int64(1), a, 0.5, c}},
+		{[]any{place(2), place(1), place(0)}, []any{c, b, a}},
+	} {
+		got, err := arrange(test.args, outputs)
+		require.NoError(t, err)
+		require.Len(t, got, len(test.want))
+		for i := range got {
+			require.True(t, got[i] == test.want[i], "%v: %d", test.args, i)
+		}
+	}
+	_, err := arrange([]any{place(3)}, outputs)
+	require.EqualError(t, err, "--in o:4: there are 3 --out")
+	_, err = arrange([]any{place(1), place(1)}, outputs)
+	require.EqualError(t, err, "--in o:2: it is there twice")
+}
+
 // Files of the classic generation know truth values by another type.
 func TestCall_ClassicBool(t *testing.T) {
 	for classic, want := range map[bool]dlpack.DataType{true: dlpack.ClassicBool, false: dlpack.Bool} {
 		c := &call{dev: runtime.CPU, classic: func() bool { return classic }}
-		require.NoError(t, c.addArguments([]any{&array{dtype: dlpack.Bool, shape: []int64{2}, data: []byte{1, 0}}}, nil))
+		require.NoError(t, c.addArguments([]any{&array{dtype: dlpack.Bool, shape: []int64{2}, data: []byte{1, 0}}}))
 		require.Equal(t, want, c.tensors[0].DType())
 		c.close()
 	}

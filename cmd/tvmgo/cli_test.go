@@ -165,6 +165,20 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 	}
 }
 
+// An output stands where o:1 is: as the first argument of addone, which only reads that one, it stays as it began.
+func TestRun_PlaceOfAnOutput(t *testing.T) {
+	lib, in := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "addone_in0.npy")
+	out := filepath.Join(t.TempDir(), "out.npy")
+	for _, c := range []struct {
+		args []string
+		want float32
+	}{{[]string{"--in", "o:1", "--in", in}, 0}, {[]string{"--in", in, "--in", "o:1"}, floats(t, filepath.Join(artifacts, "addone_out.npy"))[5]}} {
+		status, _, stderr := cli(append([]string{"run", lib, "addone", "--out", out, "--like", "float32[1001]"}, c.args...)...)
+		require.Zero(t, status, stderr)
+		require.Equal(t, c.want, floats(t, out)[5])
+	}
+}
+
 func TestRun_Repeat(t *testing.T) {
 	dir := t.TempDir()
 	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd", "--repeat", "20",
@@ -184,12 +198,15 @@ func TestRun_BadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, f:0.5, s:text)"},
+		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)"},
 		{vadd("--in", dir), "not a regular file"},
 		{vadd("--in", text), "not a .npy file: save it with numpy.save"},
 		{vadd("--in", "i:three"), `--in i:three: "three" is not an integer`},
 		{vadd("--in", "i:9223372036854775808"), "not an integer of 64 bits"},
 		{vadd("--in", "f:x"), "not a number"},
+		{vadd("--in", "o:0"), "--in o:0: write o:1 for the first --out"},
+		{vadd("--in", "o:x"), "--in o:x: write o:1"},
+		{vadd("--in", "o:1"), "--in o:1: there are 0 --out"},
 		{vadd("--out", "c.npy"), "1 --out and 0 --like: each output needs both"},
 		{vadd("--like", "float32[8]"), "0 --out and 1 --like"},
 		{vadd("--out", "c.npy", "--like", "float32"), "write a type and a shape, for example float32[8,8]"},

@@ -49,7 +49,7 @@ func readNPY(path string) (*array, error) {
 	a, err := readArray(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, s:text)", path)
+		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)", path)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}

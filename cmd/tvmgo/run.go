@@ -32,16 +32,17 @@ func newRunCommand() *cobra.Command {
 		Long: `Load a module and call one of its functions. Loading a module runs its code: use files that you trust.
 
 Arguments are those of --in in their order, then one array for each --out. An argument is a .npy file, or
-i:3 (an integer), f:0.5 (a number), s:text. An output array has the type and shape of the --like in the
-same place, begins as zeros, and is written as .npy.`,
+i:3 (an integer), f:0.5 (a number), s:text, o:1 (the first --out, here instead of at the end). An output
+array has the type and shape of the --like in the same place, begins as zeros, and is written as .npy.`,
 		Example: `  tvmgo run add.so add --in a.npy --in b.npy --out c.npy --like float32[1024]
+  tvmgo run scale.so scale --in a.npy --in o:1 --in f:0.5 --in i:1024 --out c.npy --like float32[1024]
   tvmgo run add.so add --in a.npy --in b.npy --out c.npy --like float32[1024] --repeat 100`,
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), args[0], args[1], cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringArrayVar(&flags.in, "in", nil, "argument: a .npy file, i:3, f:0.5 or s:text; repeat for more")
+	cmd.Flags().StringArrayVar(&flags.in, "in", nil, "argument: a .npy file, i:3, f:0.5, s:text or o:1; repeat for more")
 	cmd.Flags().StringArrayVar(&flags.out, "out", nil, ".npy file for an output; repeat for more")
 	cmd.Flags().StringArrayVar(&flags.like, "like", nil, "type and shape of the output, for example float32[8,8]; one for each --out")
 	cmd.Flags().StringVar(&flags.device, "device", "cpu", "where the arrays are, for example cpu or cuda:1")
@@ -75,6 +76,10 @@ func (f *runFlags) run(ctx context.Context, file, name string, w io.Writer) erro
 			return err
 		}
 	}
+	arguments, err := arrange(inputs, outputs)
+	if err != nil {
+		return err
+	}
 	files, err := newOutFiles(f.out)
 	if err != nil {
 		return err
@@ -91,7 +96,7 @@ func (f *runFlags) run(ctx context.Context, file, name string, w io.Writer) erro
 	defer fn.Close()
 	c := &call{fn: fn, dev: dev, classic: func() bool { return isClassic(file) }}
 	defer c.close()
-	if err := c.addArguments(inputs, outputs); err != nil {
+	if err := c.addArguments(arguments); err != nil {
 		return err
 	}
 	result, err := c.once(ctx)
@@ -158,6 +163,7 @@ type call struct {
 	classic func() bool // whether the function is of the classic generation
 	args    []any
 	tensors []*runtime.Tensor // those of args
+	of      map[*array]*runtime.Tensor
 }
 
 func (c *call) close() {
@@ -166,23 +172,23 @@ func (c *call) close() {
 	}
 }
 
-func (c *call) addArguments(inputs []any, outputs []*array) error {
-	for _, v := range inputs {
+// addArguments makes arrays of the arguments that are some; those without data, which are outputs, begin as zeros.
+func (c *call) addArguments(args []any) error {
+	for _, v := range args {
 		a, ok := v.(*array)
 		if !ok {
 			c.args = append(c.args, v)
 			continue
 		}
-		if err := c.addTensor(a, a.data); err != nil {
-			return err
+		data := a.data
+		if data == nil {
+			size, err := dlpack.DataSize(a.shape, a.dtype)
+			if err != nil {
+				return err
+			}
+			data = make([]byte, size)
 		}
-	}
-	for _, a := range outputs {
-		size, err := dlpack.DataSize(a.shape, a.dtype)
-		if err == nil {
-			err = c.addTensor(a, make([]byte, size))
-		}
-		if err != nil {
+		if err := c.addTensor(a, data); err != nil {
 			return err
 		}
 	}
@@ -199,6 +205,10 @@ func (c *call) addTensor(a *array, data []byte) error {
 		return err
 	}
 	c.tensors, c.args = append(c.tensors, t), append(c.args, t)
+	if c.of == nil {
+		c.of = map[*array]*runtime.Tensor{}
+	}
+	c.of[a] = t
 	return t.CopyFromBytes(data)
 }
 
@@ -225,11 +235,12 @@ func (c *call) once(ctx context.Context) (string, error) {
 	return fmt.Sprint(result), nil
 }
 
-// fetch copies the outputs, which are the last tensors, from the device.
+// fetch copies the outputs from the device.
 func (c *call) fetch(outputs []*array) error {
-	for i, t := range c.tensors[len(c.tensors)-len(outputs):] {
-		outputs[i].data = make([]byte, t.Size())
-		if err := t.CopyToBytes(outputs[i].data); err != nil {
+	for _, a := range outputs {
+		t := c.of[a]
+		a.data = make([]byte, t.Size())
+		if err := t.CopyToBytes(a.data); err != nil {
 			return err
 		}
 	}

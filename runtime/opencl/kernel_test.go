@@ -5,6 +5,7 @@ package opencl_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
@@ -212,6 +214,118 @@ func TestKernel_BadSource(t *testing.T) {
 	require.NoError(t, err)
 	defer binary.Close()
 	requireError(t, kernel(t, binary, "f").Launch(nil, one, one, x), runtime.ErrCorruptModule, "a binary (xclbin) that opencl:0", "CL_INVALID_BINARY")
+}
+
+// Programs that one module compiled are taken by another, which does not compile; as a module of their own too.
+func TestPrograms_Precompiled(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	t.Setenv("TVMGO_CACHE_DIR", "off")
+	oneArg := []dlpack.DataType{dlpack.Handle}
+	body := func(name, value string) string {
+		return "__kernel void " + name + "(__global float* x) { x[0] = " + value + "; }\n"
+	}
+	types := []runtime.KernelType{{Name: "f", Args: oneArg}, {Name: "g", Args: oneArg}}
+	split := func(a, b string) string { return "// Function: f\n" + body("f", a) + "// Function: g\n" + body("g", b) }
+	whole := func(a, b string) string { return body("f", a) + body("g", b) }
+	one := runtime.Dim3{1}
+	for i, form := range []func(a, b string) string{split, whole} {
+		for _, dev := range present() {
+			x := tensor(t, dev, make([]float32, 1))
+			run := func(m *runtime.Module, name string) float32 {
+				require.NoError(t, kernel(t, m, name).Launch(nil, one, one, x))
+				return slice(t, x)[0]
+			}
+			call := func(m *runtime.Module, name string, args ...any) (any, error) {
+				s, err := runtime.NewStream(dev)
+				require.NoError(t, err)
+				defer s.Close()
+				return function(t, m, name).CallOn(s, args...)
+			}
+			made := handMade(t, form("1", "2"), types...)
+			saved, err := call(made, "opencl.GetPreCompiledPrograms")
+			require.NoError(t, err)
+			require.IsType(t, []byte{}, saved)
+			// Another source shows which program runs.
+			other := handMade(t, form("3", "4"), types...)
+			_, err = call(other, "opencl.SetPreCompiledPrograms", saved)
+			require.NoError(t, err)
+			require.Equal(t, []float32{1, 2}, []float32{run(other, "f"), run(other, "g")})
+			// What runs already stays.
+			late := handMade(t, form("5", "6"), types...)
+			require.Equal(t, float32(5), run(late, "f"))
+			_, err = call(late, "opencl.SetPreCompiledPrograms", saved)
+			require.NoError(t, err)
+			require.Equal(t, float32(5), run(late, "f"))
+
+			// One binary is a module of a binary format.
+			r := blob.NewReader(saved.([]byte))
+			require.EqualValues(t, 2, r.U64("n"))
+			require.Equal(t, "f", r.Str("name"))
+			binary := r.Bytes("program")
+			m, err := runtime.NewDeviceModule("opencl", "xclbin", binary, types[0])
+			require.NoError(t, err)
+			defer m.Close()
+			require.Equal(t, float32(1), run(m, "f"))
+
+			// What is wrong with the bytes is said, and nothing of them is taken.
+			fresh := handMade(t, form("7", "8"), types...)
+			good := saved.([]byte)
+			type bad struct {
+				data []byte
+				want string
+			}
+			list := []bad{
+				{nil, "compiled programs"},
+				{good[:len(good)-1], "compiled program"},
+				{append(slices.Clone(good), 0), "compiled programs"},
+				{programs("h", binary), `no kernel "h"`},
+				{programs("f", []byte("none")), "program of kernel f is none that opencl:"},
+				{programs("f", handMadeProgram(t, dev, body("stranger", "9"), "stranger")), "kernel f is not in the program; there are: stranger"},
+			}
+			if i == 0 { // each kernel has a program of its own
+				list = append(list, bad{programs("f", binary, "g", []byte("none")), "program of kernel g"})
+			}
+			for _, c := range list {
+				_, err := call(fresh, "opencl.SetPreCompiledPrograms", c.data)
+				requireError(t, err, runtime.ErrCorruptModule, "opencl.SetPreCompiledPrograms", c.want)
+			}
+			require.Equal(t, []float32{7, 8}, []float32{run(fresh, "f"), run(fresh, "g")})
+			_, err = call(fresh, "opencl.GetPreCompiledPrograms", 1)
+			requireError(t, err, runtime.ErrInvalidArgument, "takes no arguments, 1 were given")
+			_, err = call(fresh, "opencl.SetPreCompiledPrograms")
+			requireError(t, err, runtime.ErrInvalidArgument, "takes the bytes, 0 arguments were given")
+			_, err = call(fresh, "opencl.SetPreCompiledPrograms", 1)
+			requireError(t, err, runtime.ErrInvalidArgument)
+		}
+	}
+}
+
+// programs writes names and programs as they are saved.
+func programs(parts ...any) []byte {
+	var w blob.Writer
+	w.Count(len(parts) / 2)
+	for i := 0; i < len(parts); i += 2 {
+		w.Str(parts[i].(string))
+		b, _ := parts[i+1].([]byte)
+		w.Bytes(b)
+	}
+	return w.Data()
+}
+
+// handMadeProgram is a program of one kernel, compiled.
+func handMadeProgram(t *testing.T, dev dlpack.Device, source, name string) []byte {
+	t.Helper()
+	m := handMade(t, source, runtime.KernelType{Name: name, Args: []dlpack.DataType{dlpack.Handle}})
+	s, err := runtime.NewStream(dev)
+	require.NoError(t, err)
+	defer s.Close()
+	saved, err := function(t, m, "opencl.GetPreCompiledPrograms").CallOn(s)
+	require.NoError(t, err)
+	r := blob.NewReader(saved.([]byte))
+	r.U64("n")
+	r.Str("name")
+	return r.Bytes("program")
 }
 
 func cacheFiles(t *testing.T, dir string) []string {

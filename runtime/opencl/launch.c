@@ -8,6 +8,8 @@
 #include <string.h>
 
 int tvmgoOpenCLBuild(uintptr_t module, int32_t function, int32_t device); /* program.go */
+int tvmgoOpenCLSavePrograms(uintptr_t module, int32_t device, void** out, size_t* size); /* precompiled.go */
+int tvmgoOpenCLLoadPrograms(uintptr_t module, int32_t device, void* data, size_t size);
 void tvmgoOpenCLModuleFree(uintptr_t module);
 
 /* The kernel for a device, built when there is none yet. */
@@ -16,6 +18,12 @@ static cl_built* built_for(cl_function* f, const cl_device* d) {
   if (TVMGO_LIKELY(b != NULL)) return b;
   if (tvmgo_enter_go("compiling a kernel") != 0 || tvmgoOpenCLBuild(f->module->go, f->index, d->index) != 0) return NULL;
   return atomic_load_explicit(&f->built[d->index], memory_order_acquire);
+}
+
+/* The thread's active device; NULL with an error raised. */
+static const cl_device* active_device(void) {
+  int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
+  return tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
 }
 
 /* "argument 2 of kernel add" is what messages begin with. */
@@ -204,12 +212,11 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   parts p;
   (void)result;
   if (TVMGO_UNLIKELY(n != f->num_args + f->num_launch)) return wrong_count(f, n);
-  int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
-  const cl_device* d = tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
+  const cl_device* d = active_device();
   if (d == NULL) return -1;
   cl_built* b = built_for(f, d);
   if (b == NULL) return -1;
-  cl_command_queue q = tvmgo_cl_queue(d, tvmgo_stream_get(kDLOpenCL, id));
+  cl_command_queue q = tvmgo_cl_queue(d, tvmgo_stream_get(kDLOpenCL, d->index));
   if (q == NULL || sizes_of(f, args + f->num_args, s) != 0 || check_sizes(f, d, b, s, global) != 0) return -1;
   p.n = 0;
   int rc = 0;
@@ -289,6 +296,42 @@ void* tvmgo_cl_function_object(cl_module* m, int32_t index) {
   TVMFFIObjectHandle h = NULL;
   atomic_fetch_add(&m->refs, 1);
   if (TVMFFIFunctionCreate(&m->functions[index], launch, drop, &h) == 0) return h;
+  atomic_fetch_sub(&m->refs, 1);
+  return NULL;
+}
+
+static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const cl_module* m = self;
+  const cl_device* d = active_device();
+  void* data = NULL;
+  size_t size = 0;
+  (void)args;
+  if (n != 0) return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.GetPreCompiledPrograms takes no arguments, %d were given", (int)n);
+  if (d == NULL || tvmgo_enter_go("compiling programs") != 0 || tvmgoOpenCLSavePrograms(m->go, d->index, &data, &size) != 0)
+    return -1;
+  int rc = tvmgo_bytes_make(data, size, result);
+  free(data);
+  return rc;
+}
+
+static int load_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const cl_module* m = self;
+  const cl_device* d = active_device();
+  TVMFFIByteArray bytes;
+  (void)result;
+  if (n != 1) return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes the bytes, %d arguments were given", (int)n);
+  if (d == NULL || tvmgo_arg_text("opencl.SetPreCompiledPrograms", args, 0, &bytes) != 0 ||
+      tvmgo_enter_go("taking programs") != 0)
+    return -1;
+  return tvmgoOpenCLLoadPrograms(m->go, d->index, (void*)bytes.data, bytes.size);
+}
+
+static void drop_module(void* self) { tvmgo_cl_module_release(self); }
+
+void* tvmgo_cl_programs_object(cl_module* m, int takes) {
+  TVMFFIObjectHandle h = NULL;
+  atomic_fetch_add(&m->refs, 1);
+  if (TVMFFIFunctionCreate(m, takes ? load_programs : save_programs, drop_module, &h) == 0) return h;
   atomic_fetch_sub(&m->refs, 1);
   return NULL;
 }

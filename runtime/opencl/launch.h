@@ -48,6 +48,9 @@ int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, const c
 /* A function object, owned; NULL with an error raised. */
 void* tvmgo_cl_function_object(cl_module* m, int32_t index);
 
+/* The function that gives the compiled programs of the active device (takes = 0), or takes them; as above. */
+void* tvmgo_cl_programs_object(cl_module* m, int takes);
+
 /* Keeps a kernel (given up by the caller) as the one for a device; -1 with an error raised. Called under Go's lock. */
 int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k);
 

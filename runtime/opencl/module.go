@@ -193,13 +193,22 @@ func launchSlots(f *blob.Function) ([]uint8, error) {
 	return slots, nil
 }
 
-// Function returns a kernel as a function.
+// Function returns a kernel as a function, or one of the two that give and take compiled programs.
 func (m *module) Function(name string) (*runtime.Function, error) {
+	switch name {
+	case savePrograms:
+		return functionFrom(C.tvmgo_cl_programs_object(m.c, 0))
+	case loadPrograms:
+		return functionFrom(C.tvmgo_cl_programs_object(m.c, 1))
+	}
 	i := slices.IndexFunc(m.code.functions, func(f blob.Function) bool { return f.Key == name })
 	if i < 0 {
 		return nil, runtime.ErrNotFound
 	}
-	h := C.tvmgo_cl_function_object(m.c, C.int32_t(i))
+	return functionFrom(C.tvmgo_cl_function_object(m.c, C.int32_t(i)))
+}
+
+func functionFrom(h unsafe.Pointer) (*runtime.Function, error) {
 	if h == nil {
 		return nil, raised()
 	}

@@ -74,12 +74,20 @@ func kernelNames(p cl.Program) string {
 	return strings.ReplaceAll(names, ";", ", ")
 }
 
+// programKey is where the program of a function is kept.
+func (c *code) programKey(function string, dev int) programKey {
+	if c.pieces == nil {
+		return programKey{device: dev}
+	}
+	return programKey{dev, function}
+}
+
 // program returns the built program that has a function, of which all functions share one when the source is whole.
 func (c *code) program(function string, dev int, d *device) (cl.Program, error) {
-	key := programKey{device: dev}
+	key := c.programKey(function, dev)
 	source := string(c.data)
 	if c.pieces != nil {
-		key.function, source = function, c.pieces[function]
+		source = c.pieces[function]
 	}
 	if p, ok := c.programs[key]; ok {
 		return p, nil

@@ -1,0 +1,50 @@
+# Reads the output of `go test -v` or `go test` and prints what failed, with the last lines each failed
+# test wrote, and then a line for each: a reader who sees only the end of a log still learns the cause.
+function remember(line) {
+  n = ++lines[current]
+  text[current, n] = line
+}
+/^# / { building = 1 } # the compiler's words, a package's name first
+/^(=== |--- |ok |FAIL|PASS|\?)/ { building = 0 }
+building { print; next }
+/^=== (RUN|CONT|NAME|PAUSE)/ { current = $3; next }
+/^ *--- FAIL: / {
+  name = $3
+  failed[++fails] = name
+  current = name
+  next
+}
+/^ *--- (PASS|SKIP): / { delete lines[$3]; current = $3; next }
+/^FAIL\t/ || /^FAIL [^ ]/ {
+  package = $2
+  if (fails == 0) failed[++fails] = "" # no test of it failed: it did not build, or its process ended
+  flush_package()
+  next
+}
+/^ok / { forget(); next }
+{ remember($0) }
+
+function forget() {
+  fails = 0
+  current = ""
+  split("", lines)
+  split("", text)
+}
+
+function flush_package(  i, k, n, name, from, said) {
+  for (i = 1; i <= fails; i++) {
+    name = failed[i]
+    printf "\n-- %s %s\n", package, name
+    if (name == "" && lines[""] == 0) name = current
+    n = lines[name]
+    from = n > 40 ? n - 39 : 1
+    said = ""
+    for (k = from; k <= n; k++) {
+      print text[name, k]
+      if (said == "" && text[name, k] ~ /\.go:[0-9]+: |^panic: |^fatal error: /) said = substr(text[name, k], 1, 200)
+    }
+    summary = summary "failed: " package " " name " " said "\n"
+  }
+  forget()
+}
+END { printf "\n%s", summary }

@@ -80,8 +80,11 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 			if name == metadataKind {
 				name, k = constantsKind, builtinKinds[constantsKind]
 			}
-			load := kindLoader(ModuleKind{Name: name, Properties: k.properties, Load: k.load}, action == C.TVMGO_KIND_LOAD_LEGACY)
-			return load(vals, result)
+			kind := ModuleKind{Name: name, Properties: k.properties, Load: k.load}
+			if v, ok := takers.Load(name); ok { // a host may have looked the function up before the kind was taken
+				kind = v.(ModuleKind)
+			}
+			return kindLoader(kind, action == C.TVMGO_KIND_LOAD_LEGACY)(vals, result)
 		case C.TVMGO_KIND_LOAD_FILE:
 			return giveModule(loadFile, name, vals, result)
 		}

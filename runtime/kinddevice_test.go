@@ -344,9 +344,12 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 			got = p
 			return &goModule{functions: map[string]runtime.PackedFunc{"vadd_kernel": func(args ...any) (any, error) { return "ran", nil }}}, nil
 		}}
+	early := global(t, "ffi.Module.load_from_bytes.cuda")
 	require.NoError(t, runtime.RegisterModuleKind(kind))
 	err := runtime.RegisterModuleKind(kind)
 	require.ErrorContains(t, err, "taken already")
+	payload := must(imports(t, load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())
+	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")), "looked up before")
 	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
 		require.Equal(t, "ran", call(t, function(t, load(t, artifacts+file), "vadd_kernel")), file)
 		require.Equal(t, file == "classic/gpu_cuda.so", got.Legacy)

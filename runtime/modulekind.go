@@ -204,11 +204,17 @@ func RegisterModuleKind(k ModuleKind) error {
 	if err != nil { // a kind is there for both generations, or not at all
 		RemoveGlobal(modernLoader + k.Name)
 		err = errors.Join(err, restoreBuiltin(modernLoader+k.Name))
-	} else if k.Make != nil {
+		return err
+	}
+	takers.Store(k.Name, k)
+	if k.Make != nil {
 		makers.Store(k.Name, k)
 	}
-	return err
+	return nil
 }
+
+// takers has what was registered, by name.
+var takers sync.Map // string -> ModuleKind
 
 // registering is held while the loaders of a kind change.
 var registering sync.Mutex

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"sync"
@@ -137,6 +138,20 @@ func TestDevice(t *testing.T) {
 					"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}})
 		})
 	}
+}
+
+// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is reported.
+func TestValidated(t *testing.T) {
+	need(t)
+	if os.Getenv("TVMGO_VALIDATE") != "" {
+		return // it is the child
+	}
+	cmd := exec.Command(os.Args[0], "-test.v")
+	cmd.Env = append(os.Environ(), "TVMGO_VALIDATE=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestDevice/opencl:0/Workspaces")
+	require.NotContains(t, string(out), "validate:")
 }
 
 const artifacts = "../../testdata/artifacts/"

@@ -18,5 +18,7 @@
 // queued; one between two devices goes by way of the host.
 //
 // Programs are compiled when a kernel is first used on a device, and kept on disk: in TVMGO_CACHE_DIR, or else in
-// tvmgo of the user's cache ($XDG_CACHE_HOME); TVMGO_CACHE_DIR=off keeps nothing.
+// tvmgo of the user's cache ($XDG_CACHE_HOME); TVMGO_CACHE_DIR=off keeps nothing. The function
+// opencl.GetPreCompiledPrograms of a module compiles all of them for the active device and returns them as bytes;
+// opencl.SetPreCompiledPrograms takes such bytes, in another process too, so that nothing is compiled there.
 package opencl

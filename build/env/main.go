@@ -1,7 +1,7 @@
 // Command env runs the go command with what the bindings of drivers need to compile: the headers that
 // this module carries for them.
 //
-//	go run tvmgo/build/env -- build -tags opencl ./...   runs "go build -tags opencl ./..."
+//	go run tvmgo/build/env -- build -tags cuda,opencl ./...   runs "go build -tags cuda,opencl ./..."
 //	go run tvmgo/build/env -w                            remembers the path for every go command (go env -w)
 //	go run tvmgo/build/env                               prints the line that sets it in a shell
 package main

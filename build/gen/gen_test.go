@@ -48,6 +48,22 @@ func     thing dLend(void)
 own      int dNew(const pair*)
 `
 
+// more has the items that only some descriptions have.
+const more = `include  stdlib.h
+start    d_init(0)
+define   D_VERSION 2
+define   D_API
+type     hook void (*)(void*)
+layout   d_dim
+field    int x
+union    d_value 16
+field    d_dim dim
+alias    dGet dGet_v2
+func     int dGet_v2(hook)
+own      int d_init(unsigned) = dInit
+hide     void d_run(struct d_work*)
+`
+
 func TestParseSpec(t *testing.T) {
 	s, err := parseSpec(small)
 	require.NoError(t, err)
@@ -74,6 +90,26 @@ func TestParseSpec(t *testing.T) {
 	require.NotContains(t, c, "(*dInit)", "the library is not asked for what never calls it")
 }
 
+func TestParseSpec_More(t *testing.T) {
+	s, err := parseSpec(small + more)
+	require.NoError(t, err)
+	h, c := string(header(s)), string(trampolines(s))
+	for _, want := range []string{"#include <stdlib.h>\n", "#define D_VERSION 2\n", "#define D_API\n", "#define dGet dGet_v2\n",
+		"typedef void (*hook)(void*);", "typedef struct _d_dim {\n  int x;\n} d_dim;",
+		"typedef union __attribute__((aligned(16))) _d_value {\n  d_dim dim;\n} d_value;",
+		"int d_init(unsigned);", "struct d_work;\nvoid d_run(struct d_work*);\n#pragma GCC visibility pop"} {
+		require.Contains(t, h, want)
+	}
+	for _, want := range []string{`{"dInit", (void**)&at.d_init},`, "static void start(void) { at.d_init(0); }", ".start = start,",
+		"return HAS(dGet_v2) ? at.dGet_v2(a0) : -7;", "int dInit(unsigned a0) {\n  (void)a0;\n  return 0;\n}"} {
+		require.Contains(t, c, want)
+	}
+	require.NotContains(t, c, "d_run")
+	s, err = parseSpec(small)
+	require.NoError(t, err)
+	require.Contains(t, string(trampolines(s)), ".start = NULL,")
+}
+
 func TestParseSpec_Bad(t *testing.T) {
 	for _, c := range []struct{ add, want string }{
 		{"func int f", "26: func: \"int f\" is no prototype"},
@@ -85,6 +121,9 @@ func TestParseSpec_Bad(t *testing.T) {
 		{"func double f(void)", "what does f answer without a library"},
 		{"quiet f", "0: quiet names f, which is no function"},
 		{"offline f 0", "0: there is no function f"},
+		{"alias f g", "0: alias f stands for g, which is no function"},
+		{"define", "26: define: nothing follows"},
+		{"layout x\nvalue A 1", "27: value: layout x does not have it"},
 	} {
 		_, err := parseSpec(small + c.add)
 		require.ErrorContains(t, err, c.want, c.add)

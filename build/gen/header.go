@@ -22,12 +22,11 @@ func header(s *spec) []byte {
 
 #include <stddef.h>
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 `, s.title, s.driver, guard, guard)
+	for _, file := range s.includes {
+		fmt.Fprintf(&b, "#include <%s>\n", file)
+	}
+	fmt.Fprint(&b, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n")
 	for _, d := range s.types {
 		writeType(&b, d)
 	}
@@ -39,8 +38,16 @@ extern "C" {
 		}
 		fmt.Fprintf(&b, "#define %s %s\n", c.name, value)
 	}
+	for _, c := range append(s.defines, s.aliases...) {
+		fmt.Fprintf(&b, "#define %s\n", strings.TrimSpace(c.name+" "+c.value))
+	}
 	fmt.Fprint(&b, "\n#pragma GCC visibility push(hidden)\n")
-	for _, f := range s.funcs {
+	for _, f := range append(s.funcs, s.hidden...) {
+		for _, p := range f.params {
+			if tag, ok := strings.CutPrefix(p, "struct "); ok { // of the binding
+				fmt.Fprintf(&b, "struct %s;\n", strings.TrimRight(tag, "*"))
+			}
+		}
 		fmt.Fprintf(&b, "%s;\n", f.prototype(f.name))
 	}
 	fmt.Fprint(&b, "#pragma GCC visibility pop\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n")
@@ -50,11 +57,18 @@ extern "C" {
 func writeType(b *bytes.Buffer, d decl) {
 	switch d.kind {
 	case "type":
-		fmt.Fprintf(b, "typedef %s %s;\n", d.of, d.name)
+		fmt.Fprintf(b, "typedef %s;\n", declare(d.of, d.name))
 	case "handle":
 		fmt.Fprintf(b, "typedef struct %s* %s;\n", d.of, d.name)
-	case "struct":
-		fmt.Fprintf(b, "typedef struct _%s {\n", d.name)
+	case "struct", "union", "layout":
+		word, align := "struct", ""
+		if d.kind == "union" {
+			word = "union"
+		}
+		if d.of != "" {
+			align = "__attribute__((aligned(" + d.of + "))) "
+		}
+		fmt.Fprintf(b, "typedef %s %s_%s {\n", word, align, d.name)
 		for _, m := range d.members {
 			fmt.Fprintf(b, "  %s %s;\n", m.of, m.name)
 		}

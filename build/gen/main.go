@@ -17,7 +17,7 @@ import (
 const root = "../.."
 
 // specs are the drivers.
-var specs = []string{"opencl.spec"}
+var specs = []string{"cuda.spec", "opencl.spec"}
 
 // outputs are the files that a spec stands for, by their paths in the repository.
 func outputs(s *spec) map[string][]byte {

@@ -12,6 +12,7 @@ import (
 //	driver    NAME               of the Go build tag and of the files
 //	title     TEXT               the API's name, for people
 //	header    PATH               of the header, as programs include it
+//	include   HEADER             another one that it includes for the binding's sake
 //	library   FILE …             the vendor's library; the first that opens is taken
 //	first     FUNCTION           without which a library is not the right one
 //	variable  NAME               the environment variable that names another library
@@ -20,29 +21,40 @@ import (
 //	answer    TYPE VALUE         what functions of this result answer then
 //	answer    FUNCTION VALUE     the same for one function
 //	offline   FUNCTION VALUE     a function that always answers this and never opens the library
+//	start     CALL               what is called as soon as the library is open; the answer is left to whoever calls it again
 //	quiet     FUNCTION …         signal handlers are put back after these
 //	type      NAME TYPE          a name of another type
 //	handle    NAME STRUCT        a pointer to a structure that nobody sees
-//	struct    NAME               followed by its fields
+//	struct    NAME [ALIGNMENT]   followed by its fields
+//	union     NAME               the same
+//	layout    NAME               a structure of this project, for a part that has no name in the vendor's header
 //	field     TYPE NAME[SIZE]
 //	enum      NAME               followed by its values
 //	value     NAME NUMBER
 //	const     NAME VALUE         a macro
+//	define    NAME [VALUE]       a macro of another value than the vendor's
+//	alias     NAME NAME          a macro for a function: what programs write, what the library calls it
 //	func      RESULT NAME(TYPES) a function that the binding refers to
-//	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it
+//	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it; "= SYMBOL" may
+//	                             follow, under which the library has it
+//	hide      RESULT NAME(TYPES) a function that the binding defines: hidden, so that it is nobody else's
 type spec struct {
-	driver, title, header, variable, archive, cure, first string
+	driver, title, header, variable, archive, cure, first, start string
 
 	libraries []string
+	includes  []string
 	answers   map[string]string // by type of the result, or by function
 	offline   map[string]string
 	quiet     map[string]bool
 	types     []decl // in the order of the file
 	consts    []constant
+	defines   []constant // of this project's own values
+	aliases   []constant
 	funcs     []function
+	hidden    []function // defined elsewhere
 }
 
-// decl is a type: one of alias, handle, struct or enum.
+// decl is a type, of the kind that the description calls it. A struct's of is its alignment, if it has one.
 type decl struct {
 	kind, name, of string
 	members        []member
@@ -55,6 +67,7 @@ type constant struct{ name, value string }
 
 type function struct {
 	result, name string
+	symbol       string // what the library calls it
 	params       []string
 	own          bool
 }
@@ -100,7 +113,7 @@ func (s *spec) item(key, rest string) error {
 		return fmt.Errorf("nothing follows")
 	}
 	single := map[string]*string{"driver": &s.driver, "title": &s.title, "header": &s.header,
-		"variable": &s.variable, "archive": &s.archive, "cure": &s.cure, "first": &s.first}
+		"variable": &s.variable, "archive": &s.archive, "cure": &s.cure, "first": &s.first, "start": &s.start}
 	if to, ok := single[key]; ok {
 		*to = rest
 		return nil
@@ -109,17 +122,29 @@ func (s *spec) item(key, rest string) error {
 	switch key {
 	case "library":
 		s.libraries = words
+	case "include":
+		s.includes = append(s.includes, words...)
 	case "quiet":
 		for _, f := range words {
 			s.quiet[f] = true
 		}
 	case "func", "own":
-		f, err := parseFunction(rest)
+		text, symbol, renamed := strings.Cut(rest, " = ")
+		f, err := parseFunction(text)
 		f.own = key == "own"
+		if renamed {
+			f.symbol = symbol
+		}
 		s.funcs = append(s.funcs, f)
 		return err
-	case "struct", "enum":
-		s.types = append(s.types, decl{kind: key, name: rest})
+	case "hide":
+		f, err := parseFunction(rest)
+		s.hidden = append(s.hidden, f)
+		return err
+	case "define":
+		s.defines = append(s.defines, constant{words[0], strings.Join(words[1:], " ")})
+	case "struct", "union", "layout", "enum":
+		s.types = append(s.types, decl{kind: key, name: words[0], of: strings.Join(words[1:], " ")})
 	case "field", "value":
 		return s.member(key, rest)
 	default:
@@ -139,6 +164,8 @@ func (s *spec) pair(key string, words []string) error {
 		s.types = append(s.types, decl{kind: key, name: name, of: of})
 	case "const":
 		s.consts = append(s.consts, constant{name, of})
+	case "alias":
+		s.aliases = append(s.aliases, constant{name, of})
 	case "answer":
 		s.answers[name] = of
 	case "offline":
@@ -162,12 +189,15 @@ func (s *spec) member(key, rest string) error {
 	if key == "value" {
 		m.name, m.of = m.of, m.name
 	}
-	if (key == "field") != (d.kind == "struct") || (key == "value") != (d.kind == "enum") {
+	if (key == "field") != d.hasFields() || (key == "value") != (d.kind == "enum") {
 		return fmt.Errorf("%s %s does not have it", d.kind, d.name)
 	}
 	d.members = append(d.members, m)
 	return nil
 }
+
+// hasFields tells structures and unions from the rest.
+func (d decl) hasFields() bool { return d.kind == "struct" || d.kind == "union" || d.kind == "layout" }
 
 var prototype = regexp.MustCompile(`^(.+?[ *])(\w+)\((.*)\)$`)
 
@@ -176,7 +206,7 @@ func parseFunction(text string) (function, error) {
 	if m == nil {
 		return function{}, fmt.Errorf("%q is no prototype", text)
 	}
-	return function{result: strings.TrimSpace(m[1]), name: m[2], params: splitParams(m[3])}, nil
+	return function{result: strings.TrimSpace(m[1]), name: m[2], symbol: m[2], params: splitParams(m[3])}, nil
 }
 
 // splitParams cuts at the commas that are in no parentheses.
@@ -216,11 +246,14 @@ func (s *spec) check() error {
 			return fmt.Errorf("0: what does %s answer without a library? give \"answer %s\" a value", f.name, f.result)
 		}
 	}
-	for _, list := range []map[string]string{s.offline} {
-		for f := range list {
-			if !names[f] {
-				return fmt.Errorf("0: there is no function %s", f)
-			}
+	for f := range s.offline {
+		if !names[f] {
+			return fmt.Errorf("0: there is no function %s", f)
+		}
+	}
+	for _, a := range s.aliases {
+		if !names[a.value] {
+			return fmt.Errorf("0: alias %s stands for %s, which is no function", a.name, a.value)
 		}
 	}
 	for f := range s.quiet {

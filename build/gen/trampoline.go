@@ -25,10 +25,15 @@ static struct {
 	}
 	fmt.Fprint(&b, "} at;\n\nstatic const tvmgo_dl_symbol symbols[] = {\n")
 	for _, f := range s.real() {
-		fmt.Fprintf(&b, "    {\"%s\", (void**)&at.%s},\n", f.name, f.name)
+		fmt.Fprintf(&b, "    {\"%s\", (void**)&at.%s},\n", f.symbol, f.name)
 	}
-	fmt.Fprintf(&b, `};
-static const char* const names[] = {"%s", NULL};
+	start := "NULL"
+	fmt.Fprint(&b, "};\n")
+	if s.start != "" {
+		start = "start"
+		fmt.Fprintf(&b, "static void start(void) { at.%s; }\n", s.start)
+	}
+	fmt.Fprintf(&b, `static const char* const names[] = {"%s", NULL};
 
 tvmgo_dl_library tvmgo_dl_%s = {
     .title = "%s",
@@ -36,13 +41,14 @@ tvmgo_dl_library tvmgo_dl_%s = {
     .cure = "%s",
     .names = names,
     .first = "%s",
+    .start = %s,
     .symbols = symbols,
     .num_symbols = sizeof symbols / sizeof *symbols,
 };
 
 #define HAS(f) (tvmgo_dl_use(&tvmgo_dl_%s) && at.f != NULL)
 
-`, strings.Join(s.libraries, `", "`), s.driver, s.title, s.variable, s.cure, s.first, s.driver)
+`, strings.Join(s.libraries, `", "`), s.driver, s.title, s.variable, s.cure, s.first, start, s.driver)
 	for _, f := range s.funcs {
 		s.trampoline(&b, f)
 	}

@@ -7,5 +7,5 @@ import "embed"
 
 // Files has every header by its path, as programs include it.
 //
-//go:embed CL/opencl.h
+//go:embed cuda.h CL/opencl.h
 var Files embed.FS

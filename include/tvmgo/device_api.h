@@ -165,6 +165,32 @@ struct TVMGODeviceAPI {
 
   /* *out is an owned value: the device's limit or feature under the name that the target option has; None when unknown. */
   int (*target_property)(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
+
+  /* ---- stream-ordered memory: both or none ---- */
+
+  /* As alloc_data_space, for work that is queued on `stream` from now on; other streams may use it after they waited for this one.
+   * Cheap: memory that was given back before is used again without waiting. free_data_space frees it, too. */
+  int (*alloc_on_stream)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                         TVMFFIStreamHandle stream, void** out);
+
+  /* Gives memory of alloc_on_stream back once `stream` has done what is queued on it now; returns at once. */
+  int (*free_on_stream)(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream);
+
+  /* ---- graphs: all or none ---- */
+
+  /* Records what is queued on the stream from now on instead of doing it. Fails on the default stream where that cannot be recorded,
+   * and on a stream that records already. */
+  int (*capture_begin)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+
+  /* Ends the recording; *graph is what can be launched, freed with graph_free. graph NULL: the recording is thrown away. In every
+   * case, failure included, the stream does again what is queued on it. */
+  int (*capture_end)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);
+
+  /* Queues all that was recorded, in its order, on a stream. The memory that it uses must be there still. */
+  int (*graph_launch)(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream);
+
+  /* May be called while a launch is still queued. */
+  int (*graph_free)(const TVMGODeviceAPI* api, DLDevice dev, void* graph);
 };
 
 /* Whether a table has a field and has it filled in: TVMGODeviceAPIHas(api, create_stream). */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_LIBRARIES = 8 };
 
@@ -69,10 +70,17 @@ int tvmgo_dl_open(tvmgo_dl_library* lib) {
       void* h = open_one(lib);
       int good = h != NULL && fill(lib, h);
       if (good) remember(lib);
+      if (good && lib->start != NULL) lib->start();
       atomic_store(&lib->state, good ? TVMGO_DL_OPEN : TVMGO_DL_MISSING);
     }
     pthread_mutex_unlock(&lock);
     tvmgo_dl_quiet_end();
   }
   return tvmgo_dl_is_open(lib);
+}
+
+int tvmgo_dl_has(const tvmgo_dl_library* lib, const char* name) {
+  for (size_t i = 0; i < lib->num_symbols; i++)
+    if (strcmp(lib->symbols[i].name, name) == 0) return *lib->symbols[i].slot != NULL;
+  return 0;
 }

@@ -18,6 +18,7 @@ typedef struct {
   const char* cure;         /* what to do when there is none */
   const char* const* names; /* what to open, the first that can be; NULL-terminated */
   const char* first;        /* the function without which a library is not the right one */
+  void (*start)(void);      /* called once when it is open, before anything else of it; NULL for none */
   const tvmgo_dl_symbol* symbols;
   size_t num_symbols;
   _Atomic int state;
@@ -28,6 +29,9 @@ typedef struct {
 /* Opens the library if that has not been tried; not 0 when it can be used. It is never closed. In a child of
  * fork a library that the parent opened cannot be used: the driver's threads are not there. Any thread. */
 int tvmgo_dl_open(tvmgo_dl_library* lib);
+
+/* Whether the library, which is open, has a function; older ones lack some. */
+int tvmgo_dl_has(const tvmgo_dl_library* lib, const char* name);
 
 static inline int tvmgo_dl_is_open(tvmgo_dl_library* lib) {
   return atomic_load_explicit(&lib->state, memory_order_acquire) == TVMGO_DL_OPEN;
@@ -43,6 +47,7 @@ void tvmgo_dl_quiet_begin(void);
 void tvmgo_dl_quiet_end(void);
 void tvmgo_dl_quiet_forked(void); /* in a child of fork */
 
+extern tvmgo_dl_library tvmgo_dl_cuda;   /* cuda_gen.c */
 extern tvmgo_dl_library tvmgo_dl_opencl; /* opencl_gen.c */
 
 #endif

@@ -180,6 +180,7 @@ tvmgo_dl_library tvmgo_dl_opencl = {
     .cure = "install the OpenCL loader (Debian: ocl-icd-libopencl1) and a driver, or name the loader's file in TVMGO_OPENCL_LIBRARY",
     .names = names,
     .first = "clGetPlatformIDs",
+    .start = NULL,
     .symbols = symbols,
     .num_symbols = sizeof symbols / sizeof *symbols,
 };

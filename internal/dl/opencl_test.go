@@ -3,42 +3,14 @@
 package dl
 
 import (
-	"debug/elf"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/go-gl/cl/v1.2/cl"
 	"github.com/stretchr/testify/require"
 )
 
-// child runs one test of this binary in a process of its own, where a library is opened anew.
-func child(t *testing.T, name string, env ...string) {
-	t.Helper()
-	c := exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.v")
-	c.Env = append(append(os.Environ(), "TVMGO_DL_CHILD=1"), env...)
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+name)
-}
-
-func inChild() bool { return os.Getenv("TVMGO_DL_CHILD") != "" }
-
-func TestOpenCL_NothingIsLinked(t *testing.T) {
-	f, err := elf.Open(os.Args[0])
-	require.NoError(t, err)
-	defer f.Close()
-	libs, err := f.ImportedLibraries()
-	require.NoError(t, err)
-	for _, l := range libs {
-		require.NotContains(t, l, "OpenCL")
-	}
-	names, err := f.DynamicSymbols()
-	require.NoError(t, err)
-	for _, n := range names {
-		require.NotRegexp(t, `^cl[A-Z]`, n.Name, "trampolines are hidden")
-	}
-}
+func TestOpenCL_NothingIsLinked(t *testing.T) { requireHidden(t, "OpenCL", `^cl[A-Z]`) }
 
 // Without a loader every call answers an error of OpenCL, and dl says why.
 func TestOpenCL_NoLoader(t *testing.T) {

@@ -1,0 +1,42 @@
+//go:build cuda || opencl
+
+package dl
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// child runs one test of this binary in a process of its own, where a library is opened anew.
+func child(t *testing.T, name string, env ...string) {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.v")
+	c.Env = append(append(os.Environ(), "TVMGO_DL_CHILD=1"), env...)
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+name)
+}
+
+func inChild() bool { return os.Getenv("TVMGO_DL_CHILD") != "" }
+
+// requireHidden checks that this binary is not linked with a library, and shows nobody its functions.
+func requireHidden(t *testing.T, library, functions string) {
+	t.Helper()
+	f, err := elf.Open(os.Args[0])
+	require.NoError(t, err)
+	defer f.Close()
+	libs, err := f.ImportedLibraries()
+	require.NoError(t, err)
+	for _, l := range libs {
+		require.NotContains(t, l, library)
+	}
+	names, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, n := range names {
+		require.NotRegexp(t, functions, n.Name, "trampolines are hidden")
+	}
+}

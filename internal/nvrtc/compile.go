@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unsafe"
+
+	"tvmgo/internal/dl"
 )
 
 // Kind is a form of compiled code.
@@ -74,6 +76,8 @@ func (c *Compiler) fail(s Source, kind error, format string, args ...any) *Error
 
 var archForm = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{1,2})[af]?$`)
 
+var archOption = regexp.MustCompile(`^(-arch|--gpu-architecture)(=|$)`)
+
 // check refuses what NVRTC would misread.
 func (c *Compiler) check(s Source) error {
 	texts := []struct{ what, text string }{{"the name", s.Name}, {"the code", s.Code}}
@@ -87,6 +91,9 @@ func (c *Compiler) check(s Source) error {
 		texts = append(texts, struct{ what, text string }{fmt.Sprintf("option %d", i), o})
 		if o == "" {
 			return c.fail(s, ErrInvalid, "option %d is empty: leave it out", i)
+		}
+		if archOption.MatchString(o) { // of two NVRTC takes one, with a warning
+			return c.fail(s, ErrInvalid, "option %d is %.40q: the architecture is not given by an option", i, o)
 		}
 	}
 	for i, n := range s.Names {
@@ -170,7 +177,7 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 	if s.Want == CUBIN {
 		job.cubin = 1
 	}
-	C.tvmgo_nvrtc_run(c.api, job)
+	dl.Quietly(func() { C.tvmgo_nvrtc_run(c.api, job) })
 	log := bounded(C.GoStringN(job.log, C.int(job.log_size)))
 	if job.rc != 0 {
 		return Result{}, c.failed(ctx, s, job, log)

@@ -129,7 +129,8 @@ func TestCompile_BadInput(t *testing.T) {
 		{func(s *nvrtc.Source) { s.Arch = "sm_75a" }, nvrtc.ErrInvalid, "sm_75a"},
 		{func(s *nvrtc.Source) { s.Arch, s.Want = "compute_90", nvrtc.CUBIN }, nvrtc.ErrInvalid, "ask for sm_90, or for PTX"},
 		{func(s *nvrtc.Source) { s.Options = []string{"--no-such-option"} }, nvrtc.ErrInvalid, "--no-such-option"},
-		{func(s *nvrtc.Source) { s.Options = []string{"-arch=sm_80"} }, nvrtc.ErrInvalid, "an option is wrong"},
+		{func(s *nvrtc.Source) { s.Options = []string{"-arch=sm_80"} }, nvrtc.ErrInvalid, `option 0 is "-arch=sm_80": the architecture is not given by an option`},
+		{func(s *nvrtc.Source) { s.Options = []string{"-G", "--gpu-architecture", "sm_80"} }, nvrtc.ErrInvalid, "option 1 is"},
 		{func(s *nvrtc.Source) { s.Code = "int x;\nint y = z;\n" }, nvrtc.ErrCompile, `add.cu(2): error: identifier "z" is undefined`},
 		{func(s *nvrtc.Source) { s.Code = "#include <no/such.h>\n" + add }, nvrtc.ErrCompile, "nvidia-cuda-runtime"},
 	} {

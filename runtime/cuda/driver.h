@@ -13,7 +13,14 @@
 
 enum { MAX_DEVICES = 64 };
 
-/* A device, filled in by Go before the table is given out; constant then, but for the context and the counters. */
+/* Memory of a device, by who reaches it: kDLCUDA, kDLCUDAHost and kDLCUDAManaged, three device types with a table each. */
+typedef enum { SPACE_DEVICE, SPACE_HOST, SPACE_MANAGED, NUM_SPACES } cu_space;
+
+typedef struct {
+  _Atomic int64_t bytes, peak, count;
+} cu_counts;
+
+/* A device, filled in by Go before the table is given out; constant then, but for what begins with the lock. */
 typedef struct {
   int32_t index; /* its number: cuda:index */
   CUdevice id;   /* the driver's */
@@ -25,19 +32,37 @@ typedef struct {
   int max_shared;      /* bytes of shared memory of a block without asking for more */
   int max_shared_optin; /* and with */
   int has_pools, has_clusters, has_cooperative; /* the device and the driver have stream-ordered memory, clusters, grids in step */
+  int has_managed;     /* memory that host and device share */
   size_t total_bytes;
+  char broken[512]; /* why it cannot be used; "" when it can */
   pthread_mutex_t lock;      /* while the context is retained */
   _Atomic(CUcontext) context; /* the primary one; NULL before the first use, then for good */
   _Atomic(CUmemoryPool) pool; /* of stream-ordered memory; made at its first use */
-  _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
+  cu_counts data[NUM_SPACES];
+  _Atomic int64_t pinned_bytes;
+  _Atomic int captures;           /* streams that record now (graph.c) */
+  _Atomic int has_peers;          /* its memory is copied from or to another device's */
+  CUevent spare[32];              /* events without times, not in use (event.c); under the lock */
+  int num_spare;
+  struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
+  struct cu_idle* later;          /* to be freed when no stream records (memory.c), under the lock */
 } cu_device;
 
 extern cu_device tvmgo_cu_devices[MAX_DEVICES];
 extern int32_t tvmgo_cu_num_devices;
-extern const TVMGODeviceAPI tvmgo_cu_table; /* of kDLCUDA */
+extern int tvmgo_cu_driver_version; /* 12040 for CUDA 12.4: the newest that the driver knows */
+extern const TVMGODeviceAPI tvmgo_cu_table;         /* of kDLCUDA */
+extern const TVMGODeviceAPI tvmgo_cu_host_table;    /* of kDLCUDAHost */
+extern const TVMGODeviceAPI tvmgo_cu_managed_table; /* of kDLCUDAManaged */
 
 /* The device of an index; NULL with an error raised that says how many there are. Does not start it. */
 cu_device* tvmgo_cu_device(int32_t index);
+/* The same, of dev's type; *space (may be NULL) is the memory that the type means. */
+cu_device* tvmgo_cu_device_of(DLDevice dev, cu_space* space);
+/* The device whose context a stream belongs to; fallback for the default stream and for streams of other contexts. */
+cu_device* tvmgo_cu_device_of_stream(CUstream stream, cu_device* fallback);
+/* "cuda_host" for SPACE_HOST. */
+const char* tvmgo_cu_space_name(cu_space space);
 
 /* "CUDA_ERROR_INVALID_VALUE" and "invalid argument" for 1, as the driver says it. */
 const char* tvmgo_cu_code_name(CUresult code);
@@ -45,6 +70,10 @@ const char* tvmgo_cu_code_text(CUresult code);
 /* Raises "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind of error that fits, or why CUDA cannot be used; for
  * an error that work of before has left behind (an illegal address, a lost device) it says that, too. Always returns -1. */
 int tvmgo_cu_raise(CUresult code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether an error stays: the context can do nothing more, or the device is gone. */
+int tvmgo_cu_is_sticky(CUresult code);
+/* 0 when the driver has a function; else -1 with an error raised that says which CUDA version `what` needs. */
+int tvmgo_cu_need(const char* function, const char* version, const char* what);
 
 /* ---- the context ----
  *
@@ -57,6 +86,8 @@ typedef struct {
 
 int tvmgo_cu_retain(cu_device* d); /* makes the context; -1 with an error raised */
 int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s);
+/* Waits for all work of every device in use but one (NULL: of all). Errors of that work are reported where it was queued. */
+void tvmgo_cu_wait_for_others(const cu_device* but);
 
 /* 0, or -1 with an error raised; then there is nothing to leave. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
@@ -73,5 +104,93 @@ static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
 static inline void tvmgo_cu_leave(const cu_scope* s) {
   if (TVMGO_UNLIKELY(s->changed)) cuCtxSetCurrent(s->before);
 }
+
+/* ---- memory ----
+ *
+ * Data is a plain address. The books say of each that this package allocated what it is, so that freeing needs to know the address
+ * alone, and so that one that is not ours is not handed to the driver. */
+typedef enum { MEM_PLAIN, MEM_POOL, MEM_IDLING } cu_how; /* cuMemAlloc or its like; a pool of the driver; pool.c without pools */
+
+typedef struct {
+  uintptr_t at; /* 0: an empty entry */
+  size_t nbytes;
+  int32_t device;
+  uint8_t space, how, pinned; /* cu_space, cu_how, made by pinned_alloc */
+  CUstream stream;            /* of alloc_on_stream */
+} cu_block;
+
+int tvmgo_cu_book_add(cu_block b);                    /* -1 with an error raised when memory is out */
+int tvmgo_cu_book_take(uintptr_t at, cu_block* out);  /* removes it; 0 when there is none */
+int tvmgo_cu_book_find(uintptr_t at, cu_block* out);  /* 0 when there is none that begins there */
+void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes); /* negative: freed */
+
+/* Memory that waits for something before it is freed or used again. */
+typedef struct cu_idle {
+  struct cu_idle* next;
+  cu_block block;
+  CUevent done; /* behind the last use; NULL for none */
+} cu_idle;
+
+/* cuMemAlloc; what pools and idle memory hold is given back before it fails. Between enter and leave. */
+CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out);
+/* Raises that an allocation failed. Between enter and leave. Always returns -1. */
+int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc);
+/* 0 when memory is aligned so anyway; else -1 with an error raised. */
+int tvmgo_cu_check_alignment(DLDevice dev, size_t alignment);
+/* A stream is freed: what was freed on it is no longer its own. */
+void tvmgo_cu_stream_gone(cu_device* d, CUstream stream);
+/* Gives back to the driver what is held for alloc_on_stream and not in use; the bytes of it. Between enter and leave. */
+int64_t tvmgo_cu_trim(cu_device* d);
+/* Bytes that alloc_on_stream holds for later. */
+int64_t tvmgo_cu_held(cu_device* d);
+/* Frees what had to wait for recordings to end. Between enter and leave. */
+void tvmgo_cu_free_later(cu_device* d);
+/* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and leave. */
+CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out);
+CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream);
+
+/* ---- streams ---- */
+
+/* Whether a stream records instead of doing. */
+int tvmgo_cu_is_recording(CUstream stream);
+/* Lets dst wait for what src holds now; each stream is given with its device. -1 with an error raised. */
+int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst);
+/* An event without times from those that are kept, and back. Between enter and leave. */
+CUresult tvmgo_cu_spare_event(cu_device* d, CUevent* out);
+void tvmgo_cu_event_done(cu_device* d, CUevent e);
+
+/* attributes.c, memory.c, pool.c, copy.c, stream.c, event.c, graph.c: the tables' functions. */
+int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
+int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
+int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);
+int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
+int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
+int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);
+int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
+int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                             TVMFFIStreamHandle stream, void** out);
+int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream);
+int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
+int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cu_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
+int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
+int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest);
+int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cu_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cu_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
+int tvmgo_cu_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
+int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
+int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
+int tvmgo_cu_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
+int tvmgo_cu_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);
+int tvmgo_cu_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
+int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
+int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event);
+int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);
+int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p); /* an event or a timer */
+int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
+int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);
+int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream);
+int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph);
 
 #endif

@@ -1,0 +1,127 @@
+//go:build cuda
+
+/* What a device says of itself (ABI.md E.2, and the options of target kind "cuda" in F.2). */
+#include "driver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../internal/dl/dl.h"
+
+static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
+
+static int failed(const cu_device* d, CUresult rc) { return tvmgo_cu_raise(rc, "ask cuda:%d", (int)d->index); }
+
+/* None for what a driver doesn't know yet, or no more. */
+static int ask(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
+  int v = 0;
+  CUresult rc = cuDeviceGetAttribute(&v, what, d->id);
+  if (rc == CUDA_ERROR_INVALID_VALUE) return 0;
+  if (rc != CUDA_SUCCESS) return failed(d, rc);
+  *out = tvmgo_any_int(v);
+  return 0;
+}
+
+static int given(int64_t v, TVMFFIAny* out) {
+  *out = tvmgo_any_int(v);
+  return 0;
+}
+
+static int free_memory(cu_device* d, TVMFFIAny* out) {
+  size_t free_bytes = 0, total = 0;
+  cu_scope s;
+  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  CUresult rc = cuMemGetInfo(&free_bytes, &total);
+  tvmgo_cu_leave(&s);
+  return rc == CUDA_SUCCESS ? given((int64_t)free_bytes, out) : failed(d, rc);
+}
+
+int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
+  char buf[128];
+  *out = tvmgo_any_none();
+  if (kind == kTVMGODeviceAttrExist) {
+    const cu_device* there = id >= 0 && id < tvmgo_cu_num_devices ? &tvmgo_cu_devices[id] : NULL;
+    return given(there != NULL && there->broken[0] == 0 && (api != &tvmgo_cu_managed_table || there->has_managed), out);
+  }
+  cu_device* d = tvmgo_cu_device(id);
+  if (d == NULL) return -1;
+  switch (kind) {
+    case kTVMGODeviceAttrMaxThreadsPerBlock: return given(d->max_block, out);
+    case kTVMGODeviceAttrWarpSize: return ask(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE, out);
+    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return given(d->max_shared, out);
+    case kTVMGODeviceAttrComputeVersion:
+      snprintf(buf, sizeof buf, "%d.%d", d->major, d->minor);
+      return text(buf, out);
+    case kTVMGODeviceAttrDeviceName: return text(d->name, out);
+    case kTVMGODeviceAttrMaxClockRate: return ask(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
+    case kTVMGODeviceAttrMultiProcessorCount: return ask(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
+    case kTVMGODeviceAttrMaxThreadDimensions:
+      snprintf(buf, sizeof buf, "[%d, %d, %d]", d->max_threads[0], d->max_threads[1], d->max_threads[2]);
+      return text(buf, out);
+    case kTVMGODeviceAttrMaxRegistersPerBlock: return ask(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
+    case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out); /* of our header, as of the original's: what is built in */
+    case kTVMGODeviceAttrL2CacheSizeBytes: return ask(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
+    case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->total_bytes, out);
+    case kTVMGODeviceAttrAvailableGlobalMemory: return free_memory(d, out);
+  }
+  return 0;
+}
+
+/* "GPU-…" as nvidia-smi shows it; of a part of a GPU, where the device is one, by drivers that tell. */
+static int uuid(const cu_device* d, TVMFFIAny* out) {
+  CUuuid id;
+  char buf[64];
+  int part = tvmgo_dl_has(&tvmgo_dl_cuda, "cuDeviceGetUuid_v2");
+  CUresult rc = part ? cuDeviceGetUuid_v2(&id, d->id) : cuDeviceGetUuid(&id, d->id);
+  if (rc != CUDA_SUCCESS) return failed(d, rc);
+  size_t n = (size_t)snprintf(buf, sizeof buf, "GPU");
+  for (int i = 0; i < 16; i++) {
+    int group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%02x", group ? "-" : "", (unsigned char)id.bytes[i]);
+  }
+  return text(buf, out);
+}
+
+static int pci_bus_id(const cu_device* d, TVMFFIAny* out) {
+  char buf[32] = "";
+  CUresult rc = cuDeviceGetPCIBusId(buf, sizeof buf, d->id);
+  return rc == CUDA_SUCCESS ? text(buf, out) : failed(d, rc);
+}
+
+/* The architecture that code for this device is compiled for: "sm_90". */
+static int arch(const cu_device* d, TVMFFIAny* out) {
+  char buf[32];
+  snprintf(buf, sizeof buf, "sm_%d%d", d->major, d->minor);
+  return text(buf, out);
+}
+
+int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
+  static const struct {
+    const char* name;
+    CUdevice_attribute what;
+  } asked[] = {
+      {"thread_warp_size", CU_DEVICE_ATTRIBUTE_WARP_SIZE},
+      {"registers_per_block", CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK},
+      {"l2_cache_size_bytes", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+      {"multi_processor_count", CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+      {"memory_clock_rate", CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE}, /* kHz */
+      {"memory_bus_width", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH}, /* bits */
+      {"max_shared_memory_per_multi_processor", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
+      {"max_threads_per_multi_processor", CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR},
+      {"async_engine_count", CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT},
+      {"memory_pools_supported", CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+  };
+  (void)api;
+  *out = tvmgo_any_none();
+  const cu_device* d = tvmgo_cu_device(id);
+  if (d == NULL) return -1;
+  if (strcmp(name, "arch") == 0) return arch(d, out);
+  if (strcmp(name, "uuid") == 0) return uuid(d, out);
+  if (strcmp(name, "pci_bus_id") == 0) return pci_bus_id(d, out);
+  if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0) return given(d->max_block, out);
+  if (strcmp(name, "max_shared_memory_per_block") == 0) return given(d->max_shared, out);
+  if (strcmp(name, "max_shared_memory_per_block_optin") == 0) return given(d->max_shared_optin, out);
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+    if (strcmp(name, asked[i].name) == 0) return ask(d, asked[i].what, out);
+  return 0;
+}

@@ -1,0 +1,53 @@
+//go:build cuda
+
+/* Primary contexts: the ones that other libraries of the process use as well. Retained at a device's first use, and kept: the
+ * process's end is theirs. */
+#include "driver.h"
+
+#include "gobridge.h"
+
+int tvmgoCUDARetain(int32_t index); /* driver.go */
+
+int tvmgo_cu_retain(cu_device* d) {
+  int rc = 0;
+  pthread_mutex_lock(&d->lock);
+  if (atomic_load(&d->context) == NULL) rc = tvmgo_enter_go("starting a CUDA device") != 0 ? -1 : tvmgoCUDARetain(d->index);
+  pthread_mutex_unlock(&d->lock);
+  return rc;
+}
+
+/* The binding keeps the handle to itself; the thread's current context is it. */
+CUresult tvmgo_cu_take_context(int32_t index) {
+  CUcontext c = NULL;
+  CUresult rc = cuCtxGetCurrent(&c);
+  if (rc == CUDA_SUCCESS && c == NULL) rc = CUDA_ERROR_INVALID_CONTEXT;
+  if (rc == CUDA_SUCCESS) atomic_store_explicit(&tvmgo_cu_devices[index].context, c, memory_order_release);
+  return rc;
+}
+
+int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s) {
+  CUresult rc = cuCtxSetCurrent(to);
+  s->changed = rc == CUDA_SUCCESS;
+  return s->changed ? 0 : tvmgo_cu_raise(rc, "use cuda:%d", (int)d->index);
+}
+
+void tvmgo_cu_wait_for_others(const cu_device* but) {
+  CUcontext before = NULL;
+  cuCtxGetCurrent(&before);
+  for (int32_t i = 0; i < tvmgo_cu_num_devices; i++) {
+    cu_device* d = &tvmgo_cu_devices[i];
+    CUcontext c = atomic_load(&d->context);
+    if (d == but || c == NULL || cuCtxSetCurrent(c) != CUDA_SUCCESS) continue;
+    cuCtxSynchronize();
+  }
+  cuCtxSetCurrent(before);
+}
+
+cu_device* tvmgo_cu_device_of_stream(CUstream stream, cu_device* fallback) {
+  CUcontext c = NULL;
+  if (stream == NULL || cuStreamGetCtx(stream, &c) != CUDA_SUCCESS || c == NULL) return fallback;
+  if (c == atomic_load(&fallback->context)) return fallback;
+  for (int32_t i = 0; i < tvmgo_cu_num_devices; i++)
+    if (atomic_load(&tvmgo_cu_devices[i].context) == c) return &tvmgo_cu_devices[i];
+  return fallback;
+}

@@ -1,0 +1,108 @@
+//go:build cuda
+
+/* Copies (ABI.md E.4). Those with ordinary memory of the host wait for their end; all others are queued.
+ *
+ * The wait is ours, because the driver doesn't promise it: up to CUDA 11 it stages pageable memory "asynchronously with a worker
+ * thread", later a transfer "might be synchronous with respect to host" (CUDA Driver API, API synchronization behavior, Memcpy,
+ * asynchronous 1 and 3); and memory of the CPU that was page-locked elsewhere is read whenever the device gets to it. */
+#include "driver.h"
+
+/* One side of a copy. */
+typedef struct {
+  cu_device* d; /* NULL: ordinary memory of the host */
+  cu_space space;
+  CUdeviceptr at; /* host and devices have one range of addresses */
+} place;
+
+static int place_of(const DLTensor* t, const char* what, place* out) {
+  *out = (place){.at = (uintptr_t)t->data + t->byte_offset};
+  if (t->device.device_type == kDLCPU) return 0;
+  if (t->device.device_type != kDLCUDA && t->device.device_type != kDLCUDAHost && t->device.device_type != kDLCUDAManaged)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "copy: the %s is on %s: copy through the CPU", what,
+                       tvmgo_device_type_name(t->device.device_type));
+  out->d = tvmgo_cu_device_of(t->device, &out->space);
+  return out->d == NULL ? -1 : 0;
+}
+
+static int is_device(place p) { return p.d != NULL && p.space == SPACE_DEVICE; }
+static int is_host(place p) { return p.d == NULL || p.space == SPACE_HOST; }
+
+/* Lets two devices reach each other's memory, where they can; otherwise the driver carries copies through the host. Once a pair. */
+static void meet(cu_device* a, cu_device* b) {
+  static _Atomic uint64_t met[MAX_DEVICES];
+  if (atomic_fetch_or(&met[a->index], (uint64_t)1 << b->index) >> b->index & 1) return;
+  cu_scope s;
+  int can = 0;
+  if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter(a, &s) != 0) return;
+  cuCtxEnablePeerAccess(atomic_load(&b->context), 0); /* it may be so already, or the links may be used up: copies work all the same */
+  tvmgo_cu_leave(&s);
+}
+
+/* From one device to another. A stream is one of either; on the default stream, those of both take part. */
+static int copy_across(place from, place to, size_t nbytes, CUstream stream) {
+  cu_scope s;
+  if (tvmgo_cu_enter(to.d, &s) != 0) return -1; /* so that it has a context */
+  tvmgo_cu_leave(&s);
+  if (tvmgo_cu_enter(from.d, &s) != 0) return -1;
+  tvmgo_cu_leave(&s);
+  meet(from.d, to.d);
+  meet(to.d, from.d);
+  atomic_store(&from.d->has_peers, 1);
+  atomic_store(&to.d->has_peers, 1);
+  if (stream == NULL && tvmgo_cu_order(to.d, NULL, from.d, NULL) != 0) return -1;
+  if (tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, from.d), &s) != 0) return -1;
+  CUresult rc = cuMemcpyPeerAsync(to.at, atomic_load(&to.d->context), from.at, atomic_load(&from.d->context), nbytes, stream);
+  tvmgo_cu_leave(&s);
+  if (rc != CUDA_SUCCESS)
+    return tvmgo_cu_raise(rc, "copy %zu bytes from cuda:%d to cuda:%d", nbytes, (int)from.d->index, (int)to.d->index);
+  return stream == NULL ? tvmgo_cu_order(from.d, NULL, to.d, NULL) : 0;
+}
+
+/* Parts of one allocation that overlap go by way of other memory. */
+static CUresult copy_overlapping(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
+  CUdeviceptr between = 0;
+  if (from.at == to.at) return CUDA_SUCCESS;
+  CUresult rc = tvmgo_cu_scratch(d, nbytes, stream, &between);
+  if (rc != CUDA_SUCCESS) return rc;
+  rc = cuMemcpyAsync(between, from.at, nbytes, stream);
+  if (rc == CUDA_SUCCESS) rc = cuMemcpyAsync(to.at, between, nbytes, stream);
+  CUresult done = tvmgo_cu_scratch_done(d, between, nbytes, stream);
+  return rc != CUDA_SUCCESS ? rc : done;
+}
+
+static CUresult queue(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
+  if (from.at < to.at + nbytes && to.at < from.at + nbytes) return copy_overlapping(d, from, to, nbytes, stream);
+  if (is_device(from) && is_device(to)) return cuMemcpyDtoDAsync(to.at, from.at, nbytes, stream);
+  if (is_host(from) && is_device(to)) return cuMemcpyHtoDAsync(to.at, (const void*)(uintptr_t)from.at, nbytes, stream);
+  if (is_device(from) && is_host(to)) return cuMemcpyDtoHAsync((void*)(uintptr_t)to.at, from.at, nbytes, stream);
+  return cuMemcpyAsync(to.at, from.at, nbytes, stream); /* the driver sees by the addresses what they are */
+}
+
+static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
+
+int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
+  (void)api;
+  size_t nbytes;
+  place a, b;
+  cu_scope s;
+  if (tvmgo_dl_bytes(from, &nbytes) != 0 || place_of(from, "source", &a) != 0 || place_of(to, "destination", &b) != 0) return -1;
+  if (nbytes == 0) return 0;
+  if (is_device(a) && is_device(b) && a.d != b.d) return copy_across(a, b, nbytes, stream);
+  cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED ? a.d : b.d;
+  if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
+  d = tvmgo_cu_device_of_stream(stream, d);
+  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  int waits = a.d == NULL || b.d == NULL, raised = 0;
+  CUresult rc = CUDA_SUCCESS;
+  if (waits && tvmgo_cu_is_recording(stream))
+    raised = tvmgo_raise(TVMGO_VALUE_ERROR,
+                         "copy: stream %p records a graph, and the memory of the host may be gone when that is done: use page-locked "
+                         "memory (a tensor on cuda_host)",
+                         stream);
+  else
+    rc = queue(d, a, b, nbytes, stream);
+  if (raised == 0 && rc == CUDA_SUCCESS && waits) rc = cuStreamSynchronize(stream);
+  tvmgo_cu_leave(&s);
+  if (raised != 0 || rc == CUDA_SUCCESS) return raised;
+  return tvmgo_cu_raise(rc, "copy %zu bytes from %s to %s, with cuda:%d", nbytes, name_of(a), name_of(b), (int)d->index);
+}

@@ -1,0 +1,23 @@
+// Package cuda is NVIDIA's CUDA behind the device interface. Import it to enable the devices "cuda", "cuda_host" and
+// "cuda_managed":
+//
+//	import _ "tvmgo/runtime/cuda"
+//
+// It is built with the tag cuda (go run tvmgo/build/env -- build -tags cuda). Without the tag, the import registers
+// devices that say so. The driver (libcuda.so.1 of CUDA 11.0 or newer, or TVMGO_CUDA_LIBRARY) is opened when a device
+// is first asked for; nothing else of CUDA is needed.
+//
+// Devices are those of the driver, in its order: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER count. Each is used through
+// its primary context, which is retained at the first use and kept, so that addresses and streams of other libraries
+// of the process (PyTorch, cuBLAS) can be used here, and ours there.
+//
+// Memory. Data of an array is a plain address: of device memory (cuda), of page-locked memory of the host (cuda_host),
+// or of memory that host and device share (cuda_managed). All three go by the same index and share streams.
+//
+// Streams are CUstreams that don't wait for the default stream, which is the legacy one. A copy from or to ordinary
+// memory of the host waits until it is done; every other copy is queued. Memory of cuda_host must therefore live, and
+// stay as it is, until the stream has done a copy that uses it.
+//
+// An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
+// reported by the next wait on the device, and by every call after it but those that free.
+package cuda

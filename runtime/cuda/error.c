@@ -1,0 +1,100 @@
+//go:build cuda
+
+/* What the driver answers, as errors. */
+#include "driver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../../internal/dl/dl.h"
+
+const char* tvmgo_cu_code_name(CUresult code) {
+  const char* name = NULL;
+  return cuGetErrorName(code, &name) == CUDA_SUCCESS && name != NULL ? name : "a code that this driver has no name for";
+}
+
+const char* tvmgo_cu_code_text(CUresult code) {
+  const char* text = NULL;
+  return cuGetErrorString(code, &text) == CUDA_SUCCESS && text != NULL ? text : "unknown error";
+}
+
+/* The context is of no more use after these: a kernel did something that cannot be, or the device is gone. */
+int tvmgo_cu_is_sticky(CUresult code) {
+  switch ((int)code) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_UNKNOWN: return 1;
+  }
+  return 0;
+}
+
+/* Of those, the ones that no kernel brings about. */
+static int is_lost(CUresult code) {
+  return code == CUDA_ERROR_DEVICE_UNAVAILABLE || code == CUDA_ERROR_ECC_UNCORRECTABLE || code == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
+         code == CUDA_ERROR_CONTAINED || code == CUDA_ERROR_UNKNOWN || code == CUDA_ERROR_DEINITIALIZED;
+}
+
+static const char* kind_of(CUresult code) {
+  if (is_lost(code)) return TVMGO_UNAVAILABLE_ERROR;
+  switch ((int)code) {
+    case CUDA_ERROR_OUT_OF_MEMORY: return TVMGO_MEMORY_ERROR;
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_STUB_LIBRARY:
+    case CUDA_ERROR_NO_DEVICE:
+    case CUDA_ERROR_INVALID_DEVICE:
+    case CUDA_ERROR_DEVICE_NOT_LICENSED:
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+    case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+    case CUDA_ERROR_MPS_CONNECTION_FAILED: return TVMGO_UNAVAILABLE_ERROR;
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_CONTEXT: return TVMGO_VALUE_ERROR;
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: return TVMGO_NOT_SUPPORTED_ERROR;
+  }
+  return TVMGO_RUNTIME_ERROR;
+}
+
+/* What the code means beyond the call that it came from. */
+static const char* consequence(CUresult code) {
+  if (is_lost(code))
+    return ": the device cannot be used (nvidia-smi and the kernel's log say more): nothing more can be done on it in this process, "
+           "other devices work on";
+  if (tvmgo_cu_is_sticky(code))
+    return ": work queued earlier failed, most likely a kernel: nothing more can be done on this device in this process, other "
+           "devices work on: start the process anew (compute-sanitizer names the kernel and the address)";
+  return "";
+}
+
+int tvmgo_cu_raise(CUresult code, const char* format, ...) {
+  char what[1024];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(what, sizeof what, format, list);
+  va_end(list);
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda))
+    return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: CUDA is not usable: %s: %s", what, tvmgo_dl_cuda.why, tvmgo_dl_cuda.cure);
+  return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code,
+                     consequence(code));
+}
+
+int tvmgo_cu_need(const char* function, const char* version, const char* what) {
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "%s", what);
+  if (tvmgo_dl_has(&tvmgo_dl_cuda, function)) return 0;
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s needs a driver of CUDA %s or newer, the driver here is of CUDA %d.%d: update it",
+                     what, version, tvmgo_cu_driver_version / 1000, tvmgo_cu_driver_version % 1000 / 10);
+}

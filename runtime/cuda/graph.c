@@ -1,0 +1,137 @@
+//go:build cuda
+
+/* Recordings of streams, and what is made of them.
+ *
+ * Recording is in the relaxed mode. In the others the thread that began must end it, and goroutines change threads; and they forbid
+ * what is harmless here: memory that is allocated and modules that are loaded meanwhile, by whatever thread, are not recorded. What
+ * would be wrong (a wait, a copy from ordinary memory of the host) fails by itself. */
+#include "driver.h"
+
+#include <stdlib.h>
+
+#include "../../internal/dl/dl.h"
+
+typedef struct {
+  CUgraphExec exec;
+  cu_device* d;
+  CUevent launched;     /* behind the last launch, for drivers that don't wait for it themselves; or NULL */
+  pthread_mutex_t lock; /* one thread at a time may launch a graph */
+} cu_graph;
+
+/* Drivers before CUDA 12 say nothing of graphs that are destroyed while they run. */
+static int waits_itself(void) { return tvmgo_cu_driver_version >= 12000; }
+
+int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  (void)api;
+  cu_scope s;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL) return -1;
+  if (stream == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: the default stream cannot be recorded: create a stream", dev.device_id);
+  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  atomic_fetch_add(&d->captures, 1);
+  CUresult rc = tvmgo_cu_is_recording(stream) ? CUDA_ERROR_ILLEGAL_STATE
+                                              : cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  if (rc != CUDA_SUCCESS && atomic_fetch_sub(&d->captures, 1) == 1) tvmgo_cu_free_later(d);
+  tvmgo_cu_leave(&s);
+  if (rc == CUDA_SUCCESS) return 0;
+  if (rc == CUDA_ERROR_ILLEGAL_STATE)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: stream %p records already: end that first", dev.device_id, stream);
+  return tvmgo_cu_raise(rc, "record a graph on stream %p of cuda:%d", stream, dev.device_id);
+}
+
+static CUresult instantiate(CUgraph recorded, CUgraphExec* out) {
+  if (tvmgo_dl_has(&tvmgo_dl_cuda, "cuGraphInstantiateWithFlags")) return cuGraphInstantiateWithFlags(out, recorded, 0);
+  char log[256];
+  CUgraphNode bad = NULL;
+  return cuGraphInstantiate_v2(out, recorded, &bad, log, sizeof log);
+}
+
+static CUresult make(cu_device* d, CUgraph recorded, cu_graph** out) {
+  cu_graph* g = calloc(1, sizeof *g);
+  if (g == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+  g->d = d;
+  CUresult rc = waits_itself() ? CUDA_SUCCESS : tvmgo_cu_spare_event(d, &g->launched);
+  if (rc == CUDA_SUCCESS) rc = instantiate(recorded, &g->exec);
+  if (rc != CUDA_SUCCESS) {
+    if (g->launched != NULL) tvmgo_cu_event_done(d, g->launched);
+    free(g);
+    return rc;
+  }
+  pthread_mutex_init(&g->lock, NULL);
+  *out = g;
+  return CUDA_SUCCESS;
+}
+
+/* What the driver's codes about recordings mean here. */
+static int raise_end(CUresult rc, DLDevice dev, CUstream stream) {
+  static const char what[] = "end the recording of stream";
+  switch ((int)rc) {
+    case CUDA_ERROR_ILLEGAL_STATE:
+    case CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: it is not the one that records: begin with it, and end with it", what, (void*)stream,
+                            dev.device_id);
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: something was called meanwhile that cannot be recorded, such as a wait for it or a copy "
+                            "of ordinary memory of the host: nothing was recorded, the stream works on",
+                            what, (void*)stream, dev.device_id);
+    case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: another stream that waited for it holds work still: let this stream wait for that one "
+                            "before the end",
+                            what, (void*)stream, dev.device_id);
+  }
+  return tvmgo_cu_raise(rc, "%s %p of cuda:%d", what, (void*)stream, dev.device_id);
+}
+
+int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph) {
+  (void)api;
+  cu_scope s;
+  CUgraph recorded = NULL;
+  cu_graph* made = NULL;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  int records = tvmgo_cu_is_recording(stream);
+  CUresult rc = records ? cuStreamEndCapture(stream, &recorded) : CUDA_ERROR_ILLEGAL_STATE;
+  int ended = records && !tvmgo_cu_is_recording(stream);
+  if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
+  if (recorded != NULL) cuGraphDestroy(recorded);
+  if (ended && atomic_fetch_sub(&d->captures, 1) == 1) tvmgo_cu_free_later(d);
+  tvmgo_cu_leave(&s);
+  if (rc != CUDA_SUCCESS && (graph != NULL || !ended)) return raise_end(rc, dev, stream);
+  if (graph != NULL) *graph = made;
+  return 0;
+}
+
+int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream) {
+  (void)api;
+  cu_scope s;
+  cu_graph* g = graph;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL) return -1;
+  if (g->d != d)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id, (int)g->d->index);
+  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  pthread_mutex_lock(&g->lock);
+  CUresult rc = cuGraphLaunch(g->exec, stream);
+  if (rc == CUDA_SUCCESS && g->launched != NULL) rc = cuEventRecord(g->launched, stream);
+  pthread_mutex_unlock(&g->lock);
+  tvmgo_cu_leave(&s);
+  return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "launch a graph on cuda:%d", dev.device_id);
+}
+
+int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
+  (void)api;
+  cu_scope s;
+  cu_graph* g = graph;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(g->d, &s) != 0) return -1;
+  if (g->launched != NULL) {
+    cuEventSynchronize(g->launched);
+    tvmgo_cu_event_done(g->d, g->launched);
+  }
+  CUresult rc = cuGraphExecDestroy(g->exec);
+  tvmgo_cu_leave(&s);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? 0 : tvmgo_cu_raise(rc, "free a graph of cuda:%d", dev.device_id);
+}

@@ -1,0 +1,231 @@
+//go:build cuda
+
+/* Memory of the three kinds, page-locked host memory, and the counters. */
+#include "driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../internal/dl/dl.h"
+
+void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes) {
+  cu_counts* c = &d->data[space];
+  int64_t now = atomic_fetch_add(&c->bytes, bytes) + bytes;
+  atomic_fetch_add(&c->count, bytes < 0 ? -1 : 1);
+  int64_t peak = atomic_load(&c->peak);
+  while (now > peak && !atomic_compare_exchange_weak(&c->peak, &peak, now)) {
+  }
+}
+
+/* What no machine has: drivers answer such sizes in several ways. */
+static const size_t too_much = (size_t)1 << 47;
+
+CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out) {
+  if (nbytes > d->total_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult rc = cuMemAlloc(out, nbytes);
+  if (rc != CUDA_ERROR_OUT_OF_MEMORY || tvmgo_cu_trim(d) == 0) return rc;
+  return cuMemAlloc(out, nbytes);
+}
+
+static CUresult allocate(cu_device* d, cu_space space, size_t nbytes, void** out) {
+  CUdeviceptr p = 0;
+  CUresult rc;
+  switch (space) {
+    case SPACE_HOST:
+      *out = NULL;
+      return nbytes > too_much ? CUDA_ERROR_OUT_OF_MEMORY : cuMemHostAlloc(out, nbytes, CU_MEMHOSTALLOC_PORTABLE);
+    case SPACE_MANAGED:
+      rc = nbytes > too_much ? CUDA_ERROR_OUT_OF_MEMORY : cuMemAllocManaged(&p, nbytes, CU_MEM_ATTACH_GLOBAL);
+      break;
+    default: rc = tvmgo_cu_mem_alloc(d, nbytes, &p);
+  }
+  *out = (void*)(uintptr_t)p;
+  return rc;
+}
+
+/* Raises that memory is out, with what there is of it. Between enter and leave. */
+static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
+  size_t free_bytes = 0, total = 0;
+  const char* name = tvmgo_cu_space_name(space);
+  if (space == SPACE_HOST)
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate on %s:%d: no page-locked memory for %zu bytes (%s)", name, (int)d->index, nbytes,
+                       tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY));
+  cuMemGetInfo(&free_bytes, &total);
+  return tvmgo_raise(TVMGO_MEMORY_ERROR,
+                     "allocate on %s:%d: no memory for %zu bytes: %zu of %zu are free, %lld are held for later stream-ordered "
+                     "allocations (%s)",
+                     name, (int)d->index, nbytes, free_bytes, total, (long long)tvmgo_cu_held(d),
+                     tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY));
+}
+
+int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc) {
+  if (rc == CUDA_ERROR_OUT_OF_MEMORY) return raise_full(d, space, nbytes);
+  return tvmgo_cu_raise(rc, "allocate %zu bytes on %s:%d", nbytes, tvmgo_cu_space_name(space), (int)d->index);
+}
+
+int tvmgo_cu_check_alignment(DLDevice dev, size_t alignment) {
+  if (alignment != 0 && alignment <= 256 && (alignment & (alignment - 1)) == 0) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu does not divide 256, which is what memory is aligned to",
+                     tvmgo_device_type_name(dev.device_type), dev.device_id, alignment);
+}
+
+/* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device with peers. */
+static CUresult give_back(cu_device* d, const cu_block* b) {
+  if (b->space == SPACE_HOST || b->how == MEM_POOL) {
+    CUresult rc = cuCtxSynchronize(); /* the driver promises no wait for these */
+    if (rc != CUDA_SUCCESS) return rc;
+  }
+  if (b->space == SPACE_HOST || atomic_load(&d->has_peers)) tvmgo_cu_wait_for_others(d);
+  return b->space == SPACE_HOST ? cuMemFreeHost((void*)b->at) : cuMemFree(b->at);
+}
+
+/* While a stream of the device records, waiting is not allowed: memory is freed afterwards. */
+static int postpone(cu_device* d, const cu_block* b) {
+  cu_idle* i = atomic_load(&d->captures) > 0 ? calloc(1, sizeof *i) : NULL;
+  if (i == NULL) return 0;
+  i->block = *b;
+  pthread_mutex_lock(&d->lock);
+  i->next = d->later;
+  d->later = i;
+  pthread_mutex_unlock(&d->lock);
+  return 1;
+}
+
+void tvmgo_cu_free_later(cu_device* d) {
+  pthread_mutex_lock(&d->lock);
+  cu_idle* list = d->later;
+  d->later = NULL;
+  pthread_mutex_unlock(&d->lock);
+  for (cu_idle* next; list != NULL; list = next) {
+    next = list->next;
+    give_back(d, &list->block);
+    free(list);
+  }
+}
+
+/* Frees a block that is off the books. An error of earlier work is reported where that is waited for: the memory is gone. */
+static int release(cu_device* d, const cu_block* b, DLDevice dev, void* p) {
+  cu_scope s;
+  if (postpone(d, b)) return 0;
+  if (tvmgo_cu_enter(d, &s) != 0) {
+    if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
+    tvmgo_object_release(tvmgo_error_take());
+    return 0;
+  }
+  CUresult rc = give_back(d, b);
+  tvmgo_cu_leave(&s);
+  if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
+  return tvmgo_cu_raise(rc, "free %p of %s:%d", p, tvmgo_device_type_name(dev.device_type), dev.device_id);
+}
+
+int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
+  (void)api, (void)hint;
+  cu_scope s;
+  cu_space space;
+  cu_device* d = tvmgo_cu_device_of(dev, &space);
+  if (d == NULL || tvmgo_cu_check_alignment(dev, alignment) != 0) return -1;
+  if (space == SPACE_MANAGED && !d->has_managed)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate on cuda_managed:%d: %s has no managed memory", dev.device_id, d->name);
+  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space}; /* the driver has no empty memory */
+  void* p = NULL;
+  CUresult code = allocate(d, space, b.nbytes, &p);
+  b.at = (uintptr_t)p;
+  int rc = code == CUDA_SUCCESS ? 0 : tvmgo_cu_raise_alloc(d, space, nbytes, code);
+  if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
+    give_back(d, &b);
+    rc = -1;
+  }
+  tvmgo_cu_leave(&s);
+  if (rc != 0) return -1;
+  tvmgo_cu_count(d, space, (int64_t)b.nbytes);
+  *out = p;
+  return 0;
+}
+
+/* Takes a block off the books that should be of this device, kind, and way; -1 with an error raised. */
+static int take(const cu_device* d, cu_space space, int pinned, void* p, cu_block* b) {
+  const char* what = pinned ? "page-locked memory" : "memory";
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "free %s", what); /* a forked child */
+  if (!tvmgo_cu_book_take((uintptr_t)p, b))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is none that %s:%d made, or it was freed before", what, p,
+                       tvmgo_cu_space_name(space), (int)d->index);
+  if (b->device == d->index && b->space == space && b->pinned == pinned) return 0;
+  tvmgo_cu_book_add(*b); /* there is room: it was there */
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is %s of %s:%d, not %s of %s:%d", what, p,
+                     b->pinned ? "page-locked memory" : "memory", tvmgo_cu_space_name(b->pinned ? SPACE_DEVICE : b->space),
+                     (int)b->device, what, tvmgo_cu_space_name(pinned ? SPACE_DEVICE : space), (int)d->index);
+}
+
+int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
+  (void)api;
+  cu_space space;
+  cu_block b;
+  cu_device* d = tvmgo_cu_device_of(dev, &space);
+  if (d == NULL || take(d, space, 0, p, &b) != 0) return -1;
+  tvmgo_cu_count(d, space, -(int64_t)b.nbytes);
+  return release(d, &b, dev, p);
+}
+
+int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
+  (void)api;
+  cu_scope s;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = SPACE_HOST, .pinned = 1};
+  void* p = NULL;
+  CUresult code = allocate(d, SPACE_HOST, b.nbytes, &p);
+  b.at = (uintptr_t)p;
+  int rc = code == CUDA_SUCCESS                ? 0
+           : code == CUDA_ERROR_OUT_OF_MEMORY ? tvmgo_raise(TVMGO_MEMORY_ERROR, "page-locked memory for cuda:%d: no memory for %zu bytes",
+                                                            dev.device_id, nbytes)
+                                               : tvmgo_cu_raise(code, "page-locked memory for cuda:%d", dev.device_id);
+  if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
+    give_back(d, &b);
+    rc = -1;
+  }
+  tvmgo_cu_leave(&s);
+  if (rc != 0) return -1;
+  atomic_fetch_add(&d->pinned_bytes, (int64_t)b.nbytes);
+  *out = p;
+  return 0;
+}
+
+int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
+  (void)api;
+  cu_block b;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || take(d, SPACE_HOST, 1, p, &b) != 0) return -1;
+  atomic_fetch_sub(&d->pinned_bytes, (int64_t)b.nbytes);
+  return release(d, &b, dev, p);
+}
+
+int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
+  (void)api;
+  cu_scope sc;
+  cu_space space;
+  cu_device* d = tvmgo_cu_device_of(dev, &space);
+  if (d == NULL) return -1;
+  const cu_counts* c = &d->data[space];
+  TVMGOMemoryStats s = {
+      .struct_size = out->struct_size,
+      .total_bytes = -1, /* the host's memory is nobody's here */
+      .free_bytes = -1,
+      .data_bytes = atomic_load(&c->bytes),
+      .data_peak_bytes = atomic_load(&c->peak),
+      .data_count = atomic_load(&c->count),
+      .pinned_bytes = atomic_load(&d->pinned_bytes),
+  };
+  if (space != SPACE_HOST) {
+    size_t free_bytes = 0, total = 0;
+    if (tvmgo_cu_enter(d, &sc) != 0) return -1;
+    CUresult rc = cuMemGetInfo(&free_bytes, &total);
+    tvmgo_cu_leave(&sc);
+    if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "ask the memory of cuda:%d", dev.device_id);
+    s.total_bytes = (int64_t)total;
+    s.free_bytes = (int64_t)free_bytes;
+  }
+  memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
+  return 0;
+}

@@ -1,0 +1,197 @@
+//go:build cuda
+
+/* Stream-ordered memory. Where the driver has pools, each device has one of ours, which keeps what is freed until memory is short.
+ * Where it has none, freed memory is kept here with an event behind its last use, and serves again: at once on the stream that it
+ * was freed on, elsewhere when that event was reached. */
+#include "driver.h"
+
+#include <stdlib.h>
+
+static CUresult make_pool(const cu_device* d, CUmemoryPool* out) {
+  const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .handleTypes = CU_MEM_HANDLE_TYPE_NONE,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->id}};
+  cuuint64_t keep = UINT64_MAX;
+  CUresult rc = cuMemPoolCreate(out, &props);
+  if (rc != CUDA_SUCCESS) return rc;
+  rc = cuMemPoolSetAttribute(*out, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+  if (rc != CUDA_SUCCESS) cuMemPoolDestroy(*out);
+  return rc;
+}
+
+static CUresult pool_of(cu_device* d, CUmemoryPool* out) {
+  CUresult rc = CUDA_SUCCESS;
+  *out = atomic_load_explicit(&d->pool, memory_order_acquire);
+  if (TVMGO_LIKELY(*out != NULL)) return CUDA_SUCCESS;
+  pthread_mutex_lock(&d->lock);
+  *out = atomic_load(&d->pool);
+  if (*out == NULL && (rc = make_pool(d, out)) == CUDA_SUCCESS) atomic_store_explicit(&d->pool, *out, memory_order_release);
+  pthread_mutex_unlock(&d->lock);
+  return rc;
+}
+
+/* ---- without pools ---- */
+
+/* Sizes are rounded, so that memory fits more often. */
+static size_t rounded(size_t n) {
+  size_t unit = n > (1 << 20) ? (size_t)1 << 18 : 512;
+  return n > SIZE_MAX - unit ? n : (n + unit - 1) / unit * unit;
+}
+
+/* Memory of a size that work on a stream may use now; NULL when there is none. */
+static cu_idle* reuse(cu_device* d, size_t nbytes, CUstream stream) {
+  cu_idle *found = NULL, **link;
+  pthread_mutex_lock(&d->lock);
+  for (link = &d->idle; *link != NULL; link = &(*link)->next)
+    if ((*link)->block.nbytes == nbytes && ((*link)->block.stream == stream || cuEventQuery((*link)->done) == CUDA_SUCCESS)) {
+      found = *link;
+      *link = found->next;
+      break;
+    }
+  pthread_mutex_unlock(&d->lock);
+  return found;
+}
+
+static CUresult idle_alloc(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out) {
+  cu_idle* i = reuse(d, rounded(nbytes), stream);
+  if (i == NULL) return tvmgo_cu_mem_alloc(d, rounded(nbytes), out);
+  *out = i->block.at;
+  tvmgo_cu_event_done(d, i->done);
+  free(i);
+  return CUDA_SUCCESS;
+}
+
+static CUresult idle_free(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream) {
+  cu_idle* i = calloc(1, sizeof *i);
+  CUresult rc = i == NULL ? CUDA_ERROR_OUT_OF_MEMORY : tvmgo_cu_spare_event(d, &i->done);
+  if (rc == CUDA_SUCCESS) rc = cuEventRecord(i->done, stream);
+  if (rc != CUDA_SUCCESS) { /* without an event, the driver waits */
+    if (i != NULL && i->done != NULL) tvmgo_cu_event_done(d, i->done);
+    free(i);
+    return cuMemFree(p);
+  }
+  i->block = (cu_block){.at = p, .nbytes = rounded(nbytes), .stream = stream};
+  pthread_mutex_lock(&d->lock);
+  i->next = d->idle;
+  d->idle = i;
+  pthread_mutex_unlock(&d->lock);
+  return CUDA_SUCCESS;
+}
+
+/* A stream that is gone may have a follower of the same handle, which must not take its memory for its own. */
+void tvmgo_cu_stream_gone(cu_device* d, CUstream stream) {
+  pthread_mutex_lock(&d->lock);
+  for (cu_idle* i = d->idle; i != NULL; i = i->next)
+    if (i->block.stream == stream) i->block.stream = (CUstream)i; /* no stream's handle */
+  pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- either ---- */
+
+static int64_t reserved(cu_device* d) {
+  cuuint64_t n = 0;
+  CUmemoryPool pool = atomic_load(&d->pool);
+  if (pool == NULL || cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &n) != CUDA_SUCCESS) return 0;
+  return (int64_t)n;
+}
+
+int64_t tvmgo_cu_held(cu_device* d) {
+  cuuint64_t used = 0;
+  CUmemoryPool pool = atomic_load(&d->pool);
+  int64_t n = reserved(d);
+  if (pool != NULL && cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS) n -= (int64_t)used;
+  pthread_mutex_lock(&d->lock);
+  for (const cu_idle* i = d->idle; i != NULL; i = i->next) n += (int64_t)i->block.nbytes;
+  pthread_mutex_unlock(&d->lock);
+  return n > 0 ? n : 0;
+}
+
+int64_t tvmgo_cu_trim(cu_device* d) {
+  int64_t freed = 0;
+  if (atomic_load(&d->captures) > 0) return 0; /* nothing may be waited for */
+  CUmemoryPool pool = atomic_load(&d->pool);
+  if (pool != NULL) {
+    int64_t before = reserved(d);
+    if (cuCtxSynchronize() == CUDA_SUCCESS && cuMemPoolTrimTo(pool, 0) == CUDA_SUCCESS) freed = before - reserved(d);
+  }
+  pthread_mutex_lock(&d->lock);
+  cu_idle* list = d->idle;
+  d->idle = NULL;
+  pthread_mutex_unlock(&d->lock);
+  for (cu_idle* next; list != NULL; list = next) {
+    next = list->next;
+    cuEventSynchronize(list->done);
+    if (cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
+    tvmgo_cu_event_done(d, list->done);
+    free(list);
+  }
+  return freed;
+}
+
+CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out) {
+  CUmemoryPool pool;
+  if (!d->has_pools) return idle_alloc(d, nbytes, stream, out);
+  CUresult rc = pool_of(d, &pool);
+  if (rc == CUDA_SUCCESS) rc = cuMemAllocFromPoolAsync(out, nbytes, pool, stream);
+  if (rc == CUDA_ERROR_OUT_OF_MEMORY && tvmgo_cu_trim(d) > 0) rc = cuMemAllocFromPoolAsync(out, nbytes, pool, stream);
+  return rc;
+}
+
+CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream) {
+  return d->has_pools ? cuMemFreeAsync(p, stream) : idle_free(d, p, nbytes, stream);
+}
+
+/* What is allocated within a recording would belong to the graph alone. */
+static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
+  if (!tvmgo_cu_is_recording(stream)) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording begins, or after its end",
+                     what, dev.device_id, (void*)stream);
+}
+
+int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                             TVMFFIStreamHandle stream, void** out) {
+  (void)api, (void)hint;
+  cu_scope s;
+  CUdeviceptr p = 0;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_check_alignment(dev, alignment) != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
+  size_t size = nbytes == 0 ? 1 : nbytes;
+  int rc = refuse_recording("allocate", dev, stream);
+  if (rc == 0) {
+    CUresult code = size > d->total_bytes ? CUDA_ERROR_OUT_OF_MEMORY : tvmgo_cu_scratch(d, size, stream, &p);
+    if (code != CUDA_SUCCESS) rc = tvmgo_cu_raise_alloc(d, SPACE_DEVICE, nbytes, code);
+  }
+  cu_block b = {.at = p, .nbytes = size, .device = d->index, .how = d->has_pools ? MEM_POOL : MEM_IDLING, .stream = stream};
+  if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
+    tvmgo_cu_scratch_done(d, p, size, stream);
+    rc = -1;
+  }
+  tvmgo_cu_leave(&s);
+  if (rc != 0) return -1;
+  tvmgo_cu_count(d, SPACE_DEVICE, (int64_t)size);
+  *out = (void*)(uintptr_t)p;
+  return 0;
+}
+
+int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream) {
+  (void)api;
+  cu_scope s;
+  cu_block b;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  int rc = refuse_recording("free memory", dev, stream);
+  if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);
+  else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {
+    tvmgo_cu_book_add(b); /* there is room: it was there */
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free it as plain memory", p,
+                     dev.device_id);
+  }
+  if (rc == 0) {
+    tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);
+    CUresult code = tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
+    if (code != CUDA_SUCCESS && !tvmgo_cu_is_sticky(code)) rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d", dev.device_id);
+  }
+  tvmgo_cu_leave(&s);
+  return rc;
+}

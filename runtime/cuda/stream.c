@@ -1,0 +1,111 @@
+//go:build cuda
+
+/* Streams are CUstreams that don't wait for the legacy default stream, which is NULL. */
+#include "driver.h"
+
+/* Streams of other libraries serve as well, so what is no stream is the driver's to tell. */
+int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  (void)api;
+  cu_scope s;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  CUresult rc = cuStreamSynchronize(stream);
+  tvmgo_cu_leave(&s);
+  if (rc == CUDA_SUCCESS) return 0;
+  if (stream == NULL) return tvmgo_cu_raise(rc, "wait for the default stream of cuda:%d", dev.device_id);
+  return tvmgo_cu_raise(rc, "wait for stream %p of cuda:%d", stream, dev.device_id);
+}
+
+static int create(DLDevice dev, int with_priority, int32_t priority, TVMFFIStreamHandle* out) {
+  cu_scope s;
+  CUstream made = NULL;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  CUresult rc = with_priority ? cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, priority)
+                              : cuStreamCreate(&made, CU_STREAM_NON_BLOCKING);
+  tvmgo_cu_leave(&s);
+  if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "create a stream of cuda:%d", dev.device_id);
+  *out = made;
+  return 0;
+}
+
+int tvmgo_cu_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
+  (void)api;
+  return create(dev, 0, 0, out);
+}
+
+int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest) {
+  (void)api;
+  cu_scope s;
+  int low = 0, high = 0;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  CUresult rc = cuCtxGetStreamPriorityRange(&low, &high);
+  tvmgo_cu_leave(&s);
+  if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "ask the priorities of streams of cuda:%d", dev.device_id);
+  *least = low;
+  *greatest = high;
+  return 0;
+}
+
+/* The driver takes the nearest for a priority out of range; here that is an error. */
+int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out) {
+  int32_t least, greatest;
+  if (tvmgo_cu_stream_priority_range(api, dev, &least, &greatest) != 0) return -1;
+  if (priority > least || priority < greatest)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "create a stream of cuda:%d: priority %d is out of range: %d is the least urgent, %d the most",
+                       dev.device_id, (int)priority, (int)least, (int)greatest);
+  return create(dev, 1, priority, out);
+}
+
+int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  (void)api;
+  cu_scope s;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  tvmgo_cu_stream_gone(d, stream);
+  CUresult rc = cuStreamDestroy(stream); /* goes when its work is done */
+  tvmgo_cu_leave(&s);
+  if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
+  return tvmgo_cu_raise(rc, "free stream %p of cuda:%d", stream, dev.device_id);
+}
+
+int tvmgo_cu_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  (void)api, (void)stream;
+  return tvmgo_cu_device(dev.device_id) == NULL ? -1 : 0;
+}
+
+int tvmgo_cu_is_recording(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (stream == NULL) return 0; /* it cannot */
+  return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst) {
+  cu_scope s;
+  CUevent e = NULL;
+  if (from == to && src == dst) return 0;
+  if (tvmgo_cu_enter(from, &s) != 0) return -1;
+  CUresult rc = tvmgo_cu_spare_event(from, &e);
+  if (rc == CUDA_SUCCESS) rc = cuEventRecord(e, src);
+  if (rc == CUDA_SUCCESS && from == to) rc = cuStreamWaitEvent(dst, e, 0);
+  tvmgo_cu_leave(&s);
+  int raised = 0;
+  if (rc == CUDA_SUCCESS && from != to) {
+    raised = tvmgo_cu_enter(to, &s);
+    if (raised == 0) {
+      rc = cuStreamWaitEvent(dst, e, 0);
+      tvmgo_cu_leave(&s);
+    }
+  }
+  if (e != NULL) tvmgo_cu_event_done(from, e); /* what waits for it has taken the mark */
+  if (raised != 0 || rc == CUDA_SUCCESS) return raised;
+  return tvmgo_cu_raise(rc, "order streams of cuda:%d and cuda:%d", (int)from->index, (int)to->index);
+}
+
+int tvmgo_cu_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
+  (void)api;
+  cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d == NULL) return -1;
+  return tvmgo_cu_order(tvmgo_cu_device_of_stream(src, d), src, tvmgo_cu_device_of_stream(dst, d), dst);
+}

@@ -131,7 +131,10 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := runtime.TrimWorkspaces(s.dev)
 	require.NoError(t, err)
-	require.NoError(t, a.Close()) // nor is closing the stream: its work is done some time, and nobody can wait for it
+	// Nor is closing the stream. Its work is done some time; whoever must know when lets another stream wait before the close.
+	require.NoError(t, b.WaitFor(a))
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Sync(t.Context()))
 	require.Eventually(t, func() bool {
 		if err := runtime.SyncDevice(t.Context(), s.dev); err != nil {
 			return false

@@ -1,0 +1,180 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/fakecuda/control"
+	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
+)
+
+var (
+	first  = dlpack.Device{Type: dlpack.CUDA}
+	second = dlpack.Device{Type: dlpack.CUDA, ID: 1}
+)
+
+// fakeLibrary is the fake driver that the tests run on; "" on a real one.
+var fakeLibrary string
+
+// noDriver says why there is neither a real driver nor the fake one.
+var noDriver string
+
+// setup is a test that isn't one: what TestMain does may fail like a test.
+type setup struct {
+	testing.TB
+	texts []string
+}
+
+var errSetup = errors.New("setup")
+
+func (s *setup) Helper()                      {}
+func (s *setup) Errorf(f string, args ...any) { s.texts = append(s.texts, fmt.Sprintf(f, args...)) }
+func (s *setup) Fatalf(f string, args ...any) { s.Errorf(f, args...); panic(errSetup) }
+func (s *setup) FailNow()                     { panic(errSetup) }
+
+// try runs a part of TestMain; the answer is why it failed.
+func try(f func(t testing.TB)) (why string) {
+	s := &setup{}
+	defer func() {
+		if v := recover(); v != nil && v != errSetup {
+			panic(v)
+		}
+		why = strings.Join(s.texts, "\n")
+	}()
+	f(s)
+	return ""
+}
+
+// hasCard tells whether this machine has a GPU of NVIDIA's with its driver.
+func hasCard() bool {
+	_, err := os.Stat("/dev/nvidiactl")
+	return err == nil
+}
+
+// The tests run on a real driver where there is one, or TVMGO_CUDA_LIBRARY names one, and else on the fake, with two devices.
+// A run on the fake fails when it saw misuse, or when something is left in it.
+func TestMain(m *testing.M) {
+	if fakeLibrary = os.Getenv("FAKECUDA_LIBRARY"); fakeLibrary != "" { // the child of a test
+		os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
+	} else if os.Getenv("TVMGO_CUDA_LIBRARY") == "" && !hasCard() {
+		noDriver = try(func(t testing.TB) {
+			fakeLibrary = fakecuda.Build(t)
+			os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
+			os.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t))
+		})
+	}
+	dir, err := os.MkdirTemp("", "cuda-cache")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if os.Getenv("TVMGO_CACHE_DIR") == "" {
+		os.Setenv("TVMGO_CACHE_DIR", dir)
+	}
+	rc := m.Run()
+	if fakeLibrary != "" {
+		if why := try(checkFake); why != "" {
+			fmt.Fprintln(os.Stderr, why)
+			rc = 1
+		}
+	}
+	os.RemoveAll(dir)
+	os.Exit(rc)
+}
+
+// checkFake asks the fake for misuse, and for what was not given back. Pools live as long as the process, one a device.
+func checkFake(t testing.TB) {
+	driver := control.Open(t, fakeLibrary)
+	for _, text := range driver.Reports() {
+		t.Errorf("misuse of the CUDA driver: %s", text)
+	}
+	if len(cuda.Loaded().Devices) == 0 {
+		return
+	}
+	for i := range cuda.Loaded().Devices {
+		if _, err := cuda.Trim(i); err != nil {
+			t.Errorf("trim cuda:%d: %v", i, err)
+		}
+	}
+	pools := 0
+	for _, text := range driver.Leaks(false) {
+		if strings.HasPrefix(text, "pool ") && pools < len(cuda.Loaded().Devices) {
+			pools++
+			continue
+		}
+		t.Errorf("left in the CUDA driver: %s", text)
+	}
+}
+
+// need skips a test where there is no device; on CI that is a failure.
+func need(t testing.TB) {
+	t.Helper()
+	if noDriver == "" && runtime.DeviceExists(first) {
+		return
+	}
+	reason := noDriver
+	for _, d := range runtime.Devices() {
+		if reason == "" && d.Device.Type == dlpack.CUDA && d.Err != nil {
+			reason = d.Err.Error()
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}
+
+// needFake skips a test that steers the driver, where it is a real one.
+func needFake(t testing.TB) *control.Driver {
+	t.Helper()
+	if fakeLibrary == "" && noDriver == "" {
+		t.Skip("it steers the fake driver, and this one is real")
+	}
+	need(t)
+	return control.Open(t, fakeLibrary)
+}
+
+// present are the devices that tests run on: one or two.
+func present() []dlpack.Device {
+	if !runtime.DeviceExists(second) {
+		return []dlpack.Device{first}
+	}
+	return []dlpack.Device{first, second}
+}
+
+// needTwo is need for tests of what happens between devices.
+func needTwo(t testing.TB) {
+	t.Helper()
+	need(t)
+	if !runtime.DeviceExists(second) {
+		if fakeLibrary != "" {
+			t.Fatal("the fake driver has one device")
+		}
+		t.Skip("there is one CUDA device")
+	}
+}
+
+// inChild tells whether this process is the one that child started for a test.
+func inChild() bool { return os.Getenv("CUDA_TEST_CHILD") != "" }
+
+// child runs a test of this package in a process of its own, with other settings of the driver; it must pass there.
+func child(t *testing.T, name string, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^"+name+"$")
+	cmd.Env = append(append(os.Environ(), "CUDA_TEST_CHILD=1"), env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+name)
+	return string(out)
+}

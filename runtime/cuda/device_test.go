@@ -57,7 +57,7 @@ func TestDevice(t *testing.T) {
 				continue // no managed memory
 			}
 			t.Run(dev.String(), func(t *testing.T) {
-				devicetest.Run(t, dev, devicetest.Options{Second: other, Absent: 63, DataIsAddress: true})
+				devicetest.Run(t, dev, devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, ReportsRaces: fakeLibrary != ""})
 			})
 		}
 	}

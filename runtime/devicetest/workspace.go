@@ -131,10 +131,13 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := runtime.TrimWorkspaces(s.dev)
 	require.NoError(t, err)
-	// Nor is closing the stream. Its work is done some time; whoever must know when lets another stream wait before the close.
-	require.NoError(t, b.WaitFor(a))
-	require.NoError(t, a.Close())
-	require.NoError(t, b.Sync(t.Context()))
+	if s.opts.ReportsRaces {
+		require.NoError(t, b.WaitFor(a)) // whoever must know when the work of a closed stream is done lets another one wait
+	}
+	require.NoError(t, a.Close()) // nor is closing the stream: its work is done some time, and nobody can wait for it
+	if s.opts.ReportsRaces {
+		require.NoError(t, b.Sync(t.Context()))
+	}
 	require.Eventually(t, func() bool {
 		if err := runtime.SyncDevice(t.Context(), s.dev); err != nil {
 			return false

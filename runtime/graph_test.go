@@ -252,7 +252,12 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.Equal(t, workspaces+1, theFake.workspaces.Load(), "launches write to the workspace of the call as well")
-	has := func(at uintptr) bool { theFake.mu.Lock(); defer theFake.mu.Unlock(); _, ok := theFake.spaces[at]; return ok }
+	has := func(at uintptr) bool {
+		theFake.mu.Lock()
+		defer theFake.mu.Unlock()
+		_, ok := theFake.spaces[at]
+		return ok
+	}
 	require.Equal(t, before.Tensors, runtime.Live().Tensors)
 	require.True(t, has(at), "nor is what was closed during the recording free for others")
 	for range 2 {

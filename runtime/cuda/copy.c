@@ -7,6 +7,8 @@
  * asynchronous 1 and 3); and memory of the CPU that was page-locked elsewhere is read whenever the device gets to it. */
 #include "driver.h"
 
+#include <string.h>
+
 /* One side of a copy. */
 typedef struct {
   cu_device* d; /* NULL: ordinary memory of the host */
@@ -72,10 +74,17 @@ static CUresult copy_overlapping(cu_device* d, place from, place to, size_t nbyt
 
 static CUresult queue(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
   if (from.at < to.at + nbytes && to.at < from.at + nbytes) return copy_overlapping(d, from, to, nbytes, stream);
-  if (is_device(from) && is_device(to)) return cuMemcpyDtoDAsync(to.at, from.at, nbytes, stream);
-  if (is_host(from) && is_device(to)) return cuMemcpyHtoDAsync(to.at, (const void*)(uintptr_t)from.at, nbytes, stream);
-  if (is_device(from) && is_host(to)) return cuMemcpyDtoHAsync((void*)(uintptr_t)to.at, from.at, nbytes, stream);
-  return cuMemcpyAsync(to.at, from.at, nbytes, stream); /* the driver sees by the addresses what they are */
+  if (is_host(from) && is_host(to)) return cuMemcpyAsync(to.at, from.at, nbytes, stream);
+  if (is_host(from)) return cuMemcpyHtoDAsync(to.at, (const void*)(uintptr_t)from.at, nbytes, stream);
+  if (is_host(to)) return cuMemcpyDtoHAsync((void*)(uintptr_t)to.at, from.at, nbytes, stream);
+  return cuMemcpyDtoDAsync(to.at, from.at, nbytes, stream);
+}
+
+/* Between ordinary and page-locked memory of the host, once the stream has done what is queued. */
+static CUresult copy_on_host(place from, place to, size_t nbytes, CUstream stream) {
+  CUresult rc = cuStreamSynchronize(stream);
+  if (rc == CUDA_SUCCESS) memmove((void*)(uintptr_t)to.at, (const void*)(uintptr_t)from.at, nbytes);
+  return rc;
 }
 
 static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
@@ -99,9 +108,10 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
                          "copy: stream %p records a graph, and the memory of the host may be gone when that is done: use page-locked "
                          "memory (a tensor on cuda_host)",
                          stream);
-  else
-    rc = queue(d, a, b, nbytes, stream);
-  if (raised == 0 && rc == CUDA_SUCCESS && waits) rc = cuStreamSynchronize(stream);
+  else if (waits && is_host(a) && is_host(b))
+    rc = copy_on_host(a, b, nbytes, stream);
+  else if ((rc = queue(d, a, b, nbytes, stream)) == CUDA_SUCCESS && waits)
+    rc = cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;
   return tvmgo_cu_raise(rc, "copy %zu bytes from %s to %s, with cuda:%d", nbytes, name_of(a), name_of(b), (int)d->index);

@@ -158,6 +158,7 @@ int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst);
 /* An event without times from those that are kept, and back. Between enter and leave. */
 CUresult tvmgo_cu_spare_event(cu_device* d, CUevent* out);
 void tvmgo_cu_event_done(cu_device* d, CUevent e);
+void tvmgo_cu_drop_spare_events(cu_device* d);
 
 /* attributes.c, memory.c, pool.c, copy.c, stream.c, event.c, graph.c: the tables' functions. */
 int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);

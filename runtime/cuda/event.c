@@ -21,6 +21,16 @@ void tvmgo_cu_event_done(cu_device* d, CUevent e) {
   if (!kept) cuEventDestroy(e);
 }
 
+void tvmgo_cu_drop_spare_events(cu_device* d) {
+  CUevent taken[sizeof d->spare / sizeof *d->spare];
+  pthread_mutex_lock(&d->lock);
+  int n = d->num_spare;
+  for (int i = 0; i < n; i++) taken[i] = d->spare[i];
+  d->num_spare = 0;
+  pthread_mutex_unlock(&d->lock);
+  for (int i = 0; i < n; i++) cuEventDestroy(taken[i]);
+}
+
 /* What callers hold as event or timer: one mark or two. */
 typedef struct {
   uint64_t magic; /* of an event or a timer */

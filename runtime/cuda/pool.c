@@ -122,9 +122,10 @@ int64_t tvmgo_cu_trim(cu_device* d) {
     next = list->next;
     cuEventSynchronize(list->done);
     if (cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
-    tvmgo_cu_event_done(d, list->done);
+    cuEventDestroy(list->done);
     free(list);
   }
+  tvmgo_cu_drop_spare_events(d);
   return freed;
 }
 

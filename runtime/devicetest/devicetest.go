@@ -30,6 +30,9 @@ type Options struct {
 	Absent int32
 	// DataIsAddress says that the device's data is an address, so that its alignment means something.
 	DataIsAddress bool
+	// ReportsRaces says that whoever runs the suite hears of every read that nothing orders after the write: the suite
+	// then makes none, where it otherwise looks until what was written is there.
+	ReportsRaces bool
 	// Large is the size in bytes of the largest copy; 0 means 4 MiB.
 	Large int64
 	// Scopes are the storage scopes beside "global", with a shape that fits them.

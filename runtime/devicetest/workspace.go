@@ -131,7 +131,13 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := runtime.TrimWorkspaces(s.dev)
 	require.NoError(t, err)
+	if s.opts.ReportsRaces {
+		require.NoError(t, b.WaitFor(a)) // whoever must know when the work of a closed stream is done lets another one wait
+	}
 	require.NoError(t, a.Close()) // nor is closing the stream: its work is done some time, and nobody can wait for it
+	if s.opts.ReportsRaces {
+		require.NoError(t, b.Sync(t.Context()))
+	}
 	require.Eventually(t, func() bool {
 		if err := runtime.SyncDevice(t.Context(), s.dev); err != nil {
 			return false

@@ -1,6 +1,7 @@
 package nvrtc
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -240,6 +241,49 @@ func TestCompile_OldLibrary(t *testing.T) {
 	require.Equal(t, []int{70, 80}, c.Archs())
 	_, err = c.Compile(t.Context(), s)
 	require.ErrorContains(t, err, "it does not know sm_35; it has sm_70, sm_80")
+}
+
+// A compilation is given up when its context is done.
+func TestCompile_CancelledInTheMiddle(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	flow := "-DFLOW=\"" + pipe + "\""
+	c := opened(t, flow)
+	ctx, cancel := context.WithCancel(t.Context())
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err = c.Compile(ctx, Source{Name: "f", Code: "code", Arch: "sm_80"})
+	}()
+	_, readErr := os.ReadFile(pipe)
+	require.NoError(t, readErr)
+	cancel()
+	<-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "compile f for sm_80 with NVRTC 11.2: context canceled")
+	_, err = opened(t, flow, "-DFAIL=9").Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
+	require.ErrorContains(t, err, "nvrtcSetFlowCallback: FAKE")
+}
+
+// The library beside it that compilation needs is opened with it.
+func TestOpen_Builtins(t *testing.T) {
+	dir := t.TempDir()
+	library := fake(t, dir+"/libnvrtc.so", "-DNEEDS=\"fakebuiltins\"")
+	c, err := open(library)
+	require.NoError(t, err)
+	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
+	_, err = c.Compile(t.Context(), s)
+	require.ErrorContains(t, err, "nvrtcCompileProgram: FAKE_OTHER")
+	builtins := dir + "/libnvrtc-builtins.so.11.2"
+	require.NoError(t, os.WriteFile(builtins, []byte("no library"), 0o644))
+	_, err = open(library)
+	require.ErrorContains(t, err, "cannot be used without the library beside it: "+builtins)
+	fake(t, builtins, "-Wl,-soname,fakebuiltins")
+	c, err = open(library)
+	require.NoError(t, err)
+	_, err = c.Compile(t.Context(), s)
+	require.NoError(t, err)
 }
 
 // Whichever call of NVRTC fails, the error names it.

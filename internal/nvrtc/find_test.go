@@ -178,7 +178,8 @@ func TestIncludeDirs(t *testing.T) {
 		want    []string
 	}{
 		{"cu13/lib/l", []string{"cu13/include/cuda_fp16.h", "cu13/include/cccl/cuda/std/cstdint"}, []string{"cu13/include", "cu13/include/cccl"}},
-		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_cccl/include/cuda/std/cstdint"}, []string{"cuda_runtime/include", "cuda_cccl/include"}},
+		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_nvcc/include/crt/mma.h", "cuda_cccl/include/cuda/std/cstdint"},
+			[]string{"cuda_runtime/include", "cuda_nvcc/include", "cuda_cccl/include"}},
 		{"t/lib64/l", []string{"t/include/cuda_fp16.h", "t/include/cuda/std/cstdint", "home/include/cuda_fp16.h"}, []string{"t/include"}},
 		{"lib/l", []string{"home/include/cuda_fp16.h", "path/include/cuda_fp16.h"}, []string{"home/include"}},
 		{"lib/l", []string{"path/include/cuda_fp16.h"}, []string{"path/include"}},

@@ -29,8 +29,9 @@ const char* nvrtcGetErrorString(int rc) { return rc == 11 ? "FAKE_INTERNAL_ERROR
 
 int nvrtcCreateProgram(char** p, const char* code, const char* name, int n, const char* const* headers, const char* const* names) {
   (void)name, (void)n, (void)headers, (void)names;
+  if (FAIL == 2) return 11;
   *p = strdup(code);
-  return FAIL == 2 ? 11 : 0;
+  return 0;
 }
 
 int nvrtcDestroyProgram(char** p) {

@@ -184,7 +184,7 @@ func TestCompile_ManyAtOnce(t *testing.T) {
 				name := fmt.Sprintf("k_%d_%d", i, j)
 				s := source(func(s *nvrtc.Source) { s.Code = strings.Replace(add, "add(", name+"(", 1) })
 				if j == 3 {
-					s.Code += "error_" + name
+					s.Code += "__device__ int x = error_" + name + ";"
 				}
 				r, err := c.Compile(t.Context(), s)
 				if j == 3 {

@@ -27,7 +27,8 @@ int nvrtcVersion(int* major, int* minor) {
 
 const char* nvrtcGetErrorString(int rc) { return rc == 11 ? "FAKE_INTERNAL_ERROR" : "FAKE_OTHER"; }
 
-int nvrtcCreateProgram(char** p, const char* code, const char* name, int n, const char* const* headers, const char* const* names) {
+int nvrtcCreateProgram(char** p, const char* code, const char* name, int n, const char* const* headers,
+                       const char* const* names) {
   (void)name, (void)n, (void)headers, (void)names;
   if (FAIL == 2) return 11;
   *p = strdup(code);

@@ -33,14 +33,22 @@ static void take_log(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram 
 
 static void take_image(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p) {
   size_t n = 0;
-  if (bad(job, job->cubin ? api->cubin_size(p, &n) : api->ptx_size(p, &n), job->cubin ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize") || n == 0)
-    return;
+  if (job->cubin) {
+    if (bad(job, api->cubin_size(p, &n), "nvrtcGetCUBINSize")) return;
+  } else {
+    if (bad(job, api->ptx_size(p, &n), "nvrtcGetPTXSize")) return;
+  }
+  if (n == 0) return;
   job->image = malloc(n);
   if (job->image == NULL) {
     bad(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
     return;
   }
-  if (bad(job, job->cubin ? api->cubin(p, job->image) : api->ptx(p, job->image), job->cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX")) return;
+  if (job->cubin) {
+    if (bad(job, api->cubin(p, job->image), "nvrtcGetCUBIN")) return;
+  } else {
+    if (bad(job, api->ptx(p, job->image), "nvrtcGetPTX")) return;
+  }
   job->image_size = n;
 }
 
@@ -61,8 +69,8 @@ static void take_names(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgra
 
 void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job) {
   nvrtcProgram p = NULL;
-  if (bad(job, api->create(&p, job->code, job->name, job->num_headers, job->header_code, job->header_names), "nvrtcCreateProgram"))
-    return;
+  int rc = api->create(&p, job->code, job->name, job->num_headers, job->header_code, job->header_names);
+  if (bad(job, rc, "nvrtcCreateProgram")) return;
   for (int i = 0; i < job->num_names && job->rc == 0; i++) bad(job, api->add_name(p, job->names[i]), "nvrtcAddNameExpression");
   if (job->rc == 0 && api->on_flow != NULL) bad(job, api->on_flow(p, wants_stop, job->stop), "nvrtcSetFlowCallback");
   if (job->rc == 0) {

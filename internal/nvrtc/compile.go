@@ -235,7 +235,10 @@ func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job,
 
 // headerHint says what to do when a header is missing that is CUDA's.
 func (c *Compiler) headerHint(log string) string {
-	const install = "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set CUDA_HOME"
+	install := "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set CUDA_HOME"
+	if c.major < 13 {
+		install = fmt.Sprintf("install CUDA's toolkit or the wheels nvidia-cuda-runtime-cu%d, nvidia-cuda-nvcc-cu%[1]d and nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
+	}
 	switch {
 	case !strings.Contains(log, "could not open source file") && !strings.Contains(log, "cannot open source file"):
 		return ""

@@ -1,6 +1,7 @@
 package nvrtc
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -52,6 +53,17 @@ func requireMissing(t *testing.T, err error, wants ...string) {
 
 // With none anywhere the error says where it was looked for and how to get one; the next search may find one.
 func TestFind_None(t *testing.T) {
+	if os.Getenv("TVMGO_NVRTC_CHILD") == "" { // where no other test has loaded one, which the linker would answer with
+		c := exec.Command(os.Args[0], "-test.run=^TestFind_None$", "-test.v")
+		c.Env = append(os.Environ(), "TVMGO_NVRTC_CHILD=1")
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		if strings.Contains(string(out), "--- SKIP") {
+			t.Skip(string(out))
+		}
+		require.Contains(t, string(out), "--- PASS: TestFind_None")
+		return
+	}
 	dir := bare(t)
 	if c, err := search(); err == nil {
 		t.Skipf("this machine has %s", c.Path())
@@ -166,7 +178,8 @@ func TestIncludeDirs(t *testing.T) {
 		want    []string
 	}{
 		{"cu13/lib/l", []string{"cu13/include/cuda_fp16.h", "cu13/include/cccl/cuda/std/cstdint"}, []string{"cu13/include", "cu13/include/cccl"}},
-		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_cccl/include/cuda/std/cstdint"}, []string{"cuda_runtime/include", "cuda_cccl/include"}},
+		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_nvcc/include/crt/mma.h", "cuda_cccl/include/cuda/std/cstdint"},
+			[]string{"cuda_runtime/include", "cuda_nvcc/include", "cuda_cccl/include"}},
 		{"t/lib64/l", []string{"t/include/cuda_fp16.h", "t/include/cuda/std/cstdint", "home/include/cuda_fp16.h"}, []string{"t/include"}},
 		{"lib/l", []string{"home/include/cuda_fp16.h", "path/include/cuda_fp16.h"}, []string{"home/include"}},
 		{"lib/l", []string{"path/include/cuda_fp16.h"}, []string{"path/include"}},
@@ -240,6 +253,49 @@ func TestCompile_OldLibrary(t *testing.T) {
 	require.Equal(t, []int{70, 80}, c.Archs())
 	_, err = c.Compile(t.Context(), s)
 	require.ErrorContains(t, err, "it does not know sm_35; it has sm_70, sm_80")
+}
+
+// A compilation is given up when its context is done.
+func TestCompile_CancelledInTheMiddle(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	flow := "-DFLOW=\"" + pipe + "\""
+	c := opened(t, flow)
+	ctx, cancel := context.WithCancel(t.Context())
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err = c.Compile(ctx, Source{Name: "f", Code: "code", Arch: "sm_80"})
+	}()
+	_, readErr := os.ReadFile(pipe)
+	require.NoError(t, readErr)
+	cancel()
+	<-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "compile f for sm_80 with NVRTC 11.2: context canceled")
+	_, err = opened(t, flow, "-DFAIL=9").Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
+	require.ErrorContains(t, err, "nvrtcSetFlowCallback: FAKE")
+}
+
+// The library beside it that compilation needs is opened with it.
+func TestOpen_Builtins(t *testing.T) {
+	dir := t.TempDir()
+	library := fake(t, dir+"/libnvrtc.so", "-DNEEDS=\"fakebuiltins\"")
+	c, err := open(library)
+	require.NoError(t, err)
+	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
+	_, err = c.Compile(t.Context(), s)
+	require.ErrorContains(t, err, "nvrtcCompileProgram: FAKE_OTHER")
+	builtins := dir + "/libnvrtc-builtins.so.11.2"
+	require.NoError(t, os.WriteFile(builtins, []byte("no library"), 0o644))
+	_, err = open(library)
+	require.ErrorContains(t, err, "cannot be used without the library beside it: "+builtins)
+	fake(t, builtins, "-Wl,-soname,fakebuiltins")
+	c, err = open(library)
+	require.NoError(t, err)
+	_, err = c.Compile(t.Context(), s)
+	require.NoError(t, err)
 }
 
 // Whichever call of NVRTC fails, the error names it.

@@ -1,8 +1,11 @@
 /* An NVRTC of the tests: as old as MAJOR.MINOR says, without what NO_CUBIN and NO_ARCHS take away, failing as FAIL says; it takes
  * signals of the program for itself, when it is loaded and when it compiles. */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef MAJOR
 #define MAJOR 11
@@ -24,10 +27,12 @@ int nvrtcVersion(int* major, int* minor) {
 
 const char* nvrtcGetErrorString(int rc) { return rc == 11 ? "FAKE_INTERNAL_ERROR" : "FAKE_OTHER"; }
 
-int nvrtcCreateProgram(char** p, const char* code, const char* name, int n, const char* const* headers, const char* const* names) {
+int nvrtcCreateProgram(char** p, const char* code, const char* name, int n, const char* const* headers,
+                       const char* const* names) {
   (void)name, (void)n, (void)headers, (void)names;
+  if (FAIL == 2) return 11;
   *p = strdup(code);
-  return FAIL == 2 ? 11 : 0;
+  return 0;
 }
 
 int nvrtcDestroyProgram(char** p) {
@@ -36,9 +41,30 @@ int nvrtcDestroyProgram(char** p) {
   return 0;
 }
 
+#ifdef FLOW
+/* A compilation that takes half a minute, if it is let. */
+static int (*asked)(void*, void*);
+static void* of_it;
+
+int nvrtcSetFlowCallback(char* p, int (*callback)(void*, void*), void* payload) {
+  (void)p;
+  asked = callback;
+  of_it = payload;
+  return FAIL == 9 ? 11 : 0;
+}
+#endif
+
 int nvrtcCompileProgram(char* p, int n, const char* const* options) {
   (void)p, (void)n, (void)options;
   signal(SIGUSR2, steal);
+#ifdef NEEDS
+  if (dlopen(NEEDS, RTLD_NOW) == NULL) return 7;
+#endif
+#ifdef FLOW
+  close(open(FLOW, O_WRONLY)); /* a pipe: whoever opens its other end knows that it began */
+  for (int i = 0; i < 3000; i++, usleep(10000))
+    if (asked(of_it, NULL) == 1) return 16;
+#endif
   return FAIL == 3 ? 11 : 0;
 }
 

@@ -47,11 +47,7 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 			what, err, compileCallback)
 	}
 	arch, kind := target(int(C.tvmgo_cu_devices[dev].major)*10+int(C.tvmgo_cu_devices[dev].minor), n.Archs())
-	name := Kind
-	if list := c.of.Module.Functions; len(list) > 0 {
-		name = list[0].Key
-	}
-	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: name + ".cu", Code: source, Arch: arch, Want: kind,
+	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind,
 		Options: strings.Fields(os.Getenv(optionsVariable))})
 	if errors.Is(err, nvrtc.ErrInvalid) && os.Getenv(optionsVariable) != "" {
 		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))

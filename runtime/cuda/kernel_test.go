@@ -119,7 +119,7 @@ func stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 
 func TestKernel_Launch(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	for format, code := range map[string]string{"ptx": "kernels.ptx", "cubin": "kernels.cubin", "fatbin": "kernels.fatbin"} {
 		k := kernel(t, handMade(t, format, testdata(t, code), kernels...), "scale")
 		for _, dev := range present() {
@@ -145,7 +145,7 @@ func TestKernel_Launch(t *testing.T) {
 // What a file calls its code does not matter: TVM tags fat binaries as cubins.
 func TestKernel_FormatIsTheImages(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	for _, c := range [][2]string{{"cubin", "kernels.fatbin"}, {"ptx", "kernels.fatbin"}, {"cuda", "kernels.cubin"}, {"cuda", "kernels.ptx"}, {"cubin", "kernels.ptx"}} {
 		x := tensor(t, first, []float32{1, 2})
 		require.NoError(t, kernel(t, handMade(t, c[0], testdata(t, c[1]), kernels...), "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
@@ -155,7 +155,7 @@ func TestKernel_FormatIsTheImages(t *testing.T) {
 
 func TestKernel_TypesOfArguments(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	x := empty(t, dlpack.Float64, []int64{5}, first)
 	require.NoError(t, kernel(t, ptx(t, kernels...), "types").Launch(nil, runtime.Dim3{}, runtime.Dim3{}, x,
 		int64(1)<<40, -7, uint32(4000000000), 0.1, 3))
@@ -165,7 +165,7 @@ func TestKernel_TypesOfArguments(t *testing.T) {
 // A part of an array is an address further on.
 func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	x := tensor(t, first, []float32{1, 1, 1, 1, 1})
 	part, err := x.View(dlpack.Float32, []int64{3}, nil, 4)
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 // Pinned and managed memory are addresses that a kernel can use.
 func TestKernel_MemoryOfBoth(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	k := kernel(t, ptx(t, kernels...), "scale")
 	for _, typ := range []dlpack.DeviceType{dlpack.CUDAHost, dlpack.CUDAManaged} {
 		x := tensor(t, dlpack.Device{Type: typ}, []float32{1, 2})
@@ -197,7 +197,7 @@ func shapeOf(t testing.TB, k *runtime.Kernel, c runtime.LaunchConfig) []int32 {
 
 func TestKernel_Shapes(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	args := []dlpack.DataType{handle}
 	of := func(k runtime.KernelType) *runtime.Kernel { return kernel(t, ptx(t, k), k.Name) }
 	plain := of(runtime.KernelType{Name: "shape", Args: args})
@@ -232,7 +232,7 @@ func TestKernel_Shapes(t *testing.T) {
 // More shared memory than every kernel may have is announced, up to what the device gives, in whatever order it is asked for.
 func TestKernel_SharedMemory(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	k := kernel(t, ptx(t, kernels...), "shape_static")
 	for _, n := range []int{1000, 60000, 100000, 50000, 100000} {
 		require.EqualValues(t, n, shapeOf(t, k, runtime.LaunchConfig{Block: one, SharedBytes: n})[9])
@@ -256,7 +256,7 @@ func TestKernel_SharedMemory(t *testing.T) {
 
 func TestKernel_BadCalls(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	m := ptx(t, kernels...)
 	scale, types, few := kernel(t, m, "scale"), kernel(t, m, "types"), kernel(t, m, "few")
 	x := tensor(t, first, make([]float32, 64))
@@ -290,7 +290,7 @@ func TestKernel_BadCalls(t *testing.T) {
 	require.Equal(t, float32(63), slice[float32](t, x)[63])
 
 	f := function(t, m, "scale")
-	_, err := f.Call(x, 1, 1)
+	_, err := f.CallOn(stream(t, first), x, 1, 1)
 	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 numbers for blockIdx.x")
 	_, err = m.Kernel("scales")
 	requireError(t, err, runtime.ErrNotFound, "scale")
@@ -346,7 +346,7 @@ func withMeta(t testing.TB, functions string) (*runtime.Module, error) {
 // Launch parameters as newer files spell them, in an order of their own.
 func TestKernel_NewerTags(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	m, err := withMeta(t, `{"k": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x", "clusterCtaIdx.x",
 		"tirx.use_programtic_dependent_launch", "blockIdx.x", "preferredClusterCtaIdx.x", "tirx.use_dyn_shared_memory"]}}`)
 	require.NoError(t, err)
@@ -357,9 +357,9 @@ func TestKernel_NewerTags(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, slice[int32](t, out))
-	_, err = f.Call(out, 32, 2, 8, 3, 0)
+	_, err = f.CallOn(s, out, 32, 2, 8, 3, 0)
 	requireError(t, err, runtime.ErrInvalidArgument, "the grid is no multiple of the preferred cluster of [3, 1, 1] blocks")
-	_, err = f.Call(out)
+	_, err = f.CallOn(s, out)
 	requireError(t, err, runtime.ErrInvalidArgument, "numbers for threadIdx.x, clusterCtaIdx.x, blockIdx.x, preferredClusterCtaIdx.x, bytes of shared memory; 1 were given")
 	_, err = m.Kernel("k")
 	requireError(t, err, runtime.ErrNotSupported, `takes "preferredClusterCtaIdx.x", which Launch cannot give`)
@@ -368,7 +368,7 @@ func TestKernel_NewerTags(t *testing.T) {
 // A tensor map goes to the kernel as the 128 bytes that an argument points to.
 func TestKernel_TensorMap(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	m, err := withMeta(t, `{"words": {"name": "words", "arg_types": ["handle", "handle"], "launch_param_tags": ["threadIdx.x"], "arg_extra_tags": [0, 1]}}`)
 	require.NoError(t, err)
 	f := function(t, m, "words")
@@ -377,35 +377,39 @@ func TestKernel_TensorMap(t *testing.T) {
 	for i := range 16 {
 		want = append(want, uint64(i)<<40+uint64(i))
 	}
-	_, err = f.Call(out, runtime.Ptr(unsafe.Pointer(&want[0])), 1)
+	s := stream(t, first)
+	_, err = f.CallOn(s, out, runtime.Ptr(unsafe.Pointer(&want[0])), 1)
 	require.NoError(t, err)
+	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, want, slice[uint64](t, out))
 	for _, wrong := range []any{nil, 5, out} {
-		_, err = f.Call(out, wrong, 1)
+		_, err = f.CallOn(s, out, wrong, 1)
 		requireError(t, err, runtime.ErrInvalidArgument, "kernel words: argument 1 must be a pointer to a tensor map (a CUtensorMap of 128 bytes)")
 	}
 }
 
 func TestKernel_GlobalBarrier(t *testing.T) {
 	need(t)
-	noLeaks(t)
+	leavesNothing(t)
 	m := ptx(t, runtime.KernelType{Name: "count", Args: []dlpack.DataType{handle}})
 	prepare := function(t, m, "__tvm_prepare_global_barrier")
 	out := empty(t, dlpack.Int32, []int64{1}, first)
 	k := kernel(t, m, "count")
 	require.NoError(t, m.Close())
+	s := stream(t, first)
 	for range 3 {
-		v, err := prepare.Call()
+		v, err := prepare.CallOn(s)
 		require.NoError(t, err)
 		require.Nil(t, v)
-		require.NoError(t, k.Launch(nil, one, one, out))
+		require.NoError(t, k.Launch(s, one, one, out))
+		require.NoError(t, s.Sync(t.Context()))
 		require.Equal(t, []int32{0}, slice[int32](t, out))
 	}
-	_, err := prepare.Call(1)
+	_, err := prepare.CallOn(s, 1)
 	requireError(t, err, runtime.ErrInvalidArgument, "__tvm_prepare_global_barrier takes no arguments, 1 were given")
 	if fake := steered(t); fake != nil {
 		fake.FailAt(1, 999, "cuMemsetD32Async")
-		_, err = prepare.Call()
+		_, err = prepare.CallOn(s)
 		require.ErrorContains(t, err, "set __tvm_global_barrier_state of the module on cuda:0")
 		require.True(t, fake.Failed())
 	}

@@ -260,6 +260,17 @@ tvmgo_ret tvmgo_bridge_stream_create(DLDevice dev) {
   return r;
 }
 
+tvmgo_ret tvmgo_bridge_stream_create_with_priority(DLDevice dev, int32_t priority) {
+  TVMFFIStreamHandle s = NULL;
+  int rc = tvmgo_device_stream_create_with_priority(dev, priority, &s);
+  tvmgo_ret r = {(uintptr_t)s, taken(rc)};
+  return r;
+}
+
+tvmgo_ret tvmgo_bridge_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest) {
+  return done(tvmgo_device_stream_priorities(dev, least, greatest));
+}
+
 tvmgo_ret tvmgo_bridge_stream_free(DLDevice dev, uintptr_t stream) {
   return done(tvmgo_device_stream_free(dev, (TVMFFIStreamHandle)stream));
 }

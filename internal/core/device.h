@@ -10,6 +10,13 @@ const char* tvmgo_device_type_name(int32_t device_type);
 /* Number of a name or alias; -1 when unknown. */
 int32_t tvmgo_device_type_number(const char* name, size_t len);
 
+/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that its driver
+ * makes. The number that stands for all of them. */
+static inline int32_t tvmgo_device_family(int32_t device_type) {
+  if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
+  return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
+}
+
 /* The device's table, created on first use; raises an error that says what is enabled. */
 const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
 
@@ -28,6 +35,9 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 /* Streams of a device: NULL where there is one queue only, and nothing to free. The pool of workspaces hears
  * of both. */
 int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
+/* The same with a priority, and which there are; an error where the device knows none. */
+int tvmgo_device_stream_create_with_priority(DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
+int tvmgo_device_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest);
 int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
 
 /* What the device reports, with the pool's workspaces among the workspaces. */

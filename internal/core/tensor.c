@@ -306,7 +306,7 @@ int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle s
     return tvmgo_raise(TVMGO_VALUE_ERROR, "copy tensor: the source has %zu bytes, the destination "
                        "%zu: they must be equal", from_bytes, to_bytes);
   int32_t f = from->device.device_type, t = to->device.device_type;
-  if (f != t && !is_host(f) && !is_host(t)) {
+  if (tvmgo_device_family(f) != tvmgo_device_family(t) && !is_host(f) && !is_host(t)) {
     const char *fname = tvmgo_device_type_name(f), *tname = tvmgo_device_type_name(t);
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "copy tensor: from %s (%d) to %s (%d): copy through the CPU",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
 
@@ -53,6 +54,20 @@ func TestStreamPriority(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	dev.ID = fakeCount
 	_, _, err = runtime.StreamPriorities(dev)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+}
+
+func TestTargetProperty(t *testing.T) {
+	dev := fakeDevice(t)
+	v, err := runtime.TargetProperty(dev, "max_num_threads")
+	require.NoError(t, err)
+	require.Equal(t, int64(256), v)
+	for _, d := range []dlpack.Device{dev, runtime.CPU} {
+		v, err = runtime.TargetProperty(d, "no_such_thing")
+		require.NoError(t, err)
+		require.Nil(t, v)
+	}
+	_, err = runtime.TargetProperty(dlpack.Device{Type: 35}, "arch")
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 }
 

@@ -249,6 +249,12 @@ tvmgo_any_ret tvmgo_bridge_device_attr(int32_t type, int32_t id, int32_t kind) {
   return r;
 }
 
+tvmgo_any_ret tvmgo_bridge_device_property(int32_t type, int32_t id, const char* name) {
+  tvmgo_any_ret r = {{0}, 0};
+  r.err = taken(tvmgo_device_property(type, id, name, &r.value));
+  return r;
+}
+
 tvmgo_ret tvmgo_bridge_sync(DLDevice dev, uintptr_t stream) {
   return done(tvmgo_device_sync(dev, (TVMFFIStreamHandle)stream));
 }

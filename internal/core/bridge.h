@@ -64,6 +64,7 @@ tvmgo_ret tvmgo_bridge_to_dlpack(uintptr_t t, int versioned);
 tvmgo_ret tvmgo_bridge_from_dlpack(uintptr_t managed, int versioned);
 
 tvmgo_any_ret tvmgo_bridge_device_attr(int32_t type, int32_t id, int32_t kind);
+tvmgo_any_ret tvmgo_bridge_device_property(int32_t type, int32_t id, const char* name);
 tvmgo_ret tvmgo_bridge_sync(DLDevice dev, uintptr_t stream);
 tvmgo_ret tvmgo_bridge_stream_create(DLDevice dev);
 tvmgo_ret tvmgo_bridge_stream_create_with_priority(DLDevice dev, int32_t priority);

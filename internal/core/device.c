@@ -310,6 +310,13 @@ int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMF
   return api->get_attr(api, device_id, kind, out);
 }
 
+int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out) {
+  *out = tvmgo_any_none();
+  const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
+  if (api == NULL) return -1;
+  return TVMGODeviceAPIHas(api, target_property) ? api->target_property(api, device_id, name, out) : 0;
+}
+
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("synchronize");

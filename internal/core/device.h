@@ -26,6 +26,9 @@ int tvmgo_device_set(int32_t device_type, int32_t device_id);
 /* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
 int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
 
+/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes itself to nobody. */
+int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
+
 /* "cpu, cuda": what is registered, for messages. buf is always terminated. */
 void tvmgo_device_list(char* buf, size_t cap);
 

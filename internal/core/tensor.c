@@ -222,6 +222,8 @@ static int span_bytes(const DLTensor* t, size_t* out) {
   return tvmgo_dtype_bytes(t->dtype, last + 1, out);
 }
 
+void tvmgo_tensor_release_source(void* source) { tvmgo_object_release(source); }
+
 tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int32_t ndim,
                                 DLDataType dtype, const int64_t* strides, uint64_t byte_offset) {
   static const char op[] = "view tensor";
@@ -248,7 +250,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
     return NULL;
   }
   dl.byte_offset = source->dl.byte_offset + byte_offset;
-  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_object_release);
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_tensor_release_source);
   if (t != NULL) tvmgo_object_retain(source);
   return t;
 }

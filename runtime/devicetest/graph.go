@@ -82,7 +82,7 @@ func (s *suite) graphs(t *testing.T) {
 	s.graphFails(t, w, q, other)
 	s.graphApart(t, w, q, other)
 	s.graphWithPinned(t, q)
-	s.graphWithWorkspace(t, q)
+	s.graphWithWorkspace(t, q, other)
 	w.close(t)
 	require.NoError(t, q.Close())
 	require.NoError(t, other.Close())
@@ -196,8 +196,8 @@ func (s *suite) graphWithPinned(t *testing.T, q *runtime.Stream) {
 }
 
 // graphWithWorkspace takes scratch memory while it records, as generated code does: nobody else may have it
-// between launches.
-func (s *suite) graphWithWorkspace(t *testing.T, q *runtime.Stream) {
+// between launches, nor before the last one is done.
+func (s *suite) graphWithWorkspace(t *testing.T, q, other *runtime.Stream) {
 	n := s.opts.Large / 16
 	x, y, z := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)
 	require.NoError(t, runtime.CopyFrom(z, pattern(int(n), 50)))
@@ -220,7 +220,18 @@ func (s *suite) graphWithWorkspace(t *testing.T, q *runtime.Stream) {
 		s.holds(t, v, pattern(int(n), 50), "a launch wrote into a workspace that somebody else has")
 		require.NoError(t, v.Close())
 	}
+	require.NoError(t, runtime.CopyFrom(x, pattern(int(n), 60)))
+	require.NoError(t, g.Launch(other))
 	require.NoError(t, g.Close())
+	v := s.workspace(t, n, q)
+	require.NoError(t, v.CopyFromTensor(z, q))
+	require.NoError(t, q.Sync(t.Context()))
+	require.NoError(t, other.Sync(t.Context()))
+	s.holds(t, y, pattern(int(n), 60), "a launch has its workspace until it is done")
+	require.NoError(t, x.CopyFromTensor(v, q))
+	require.NoError(t, q.Sync(t.Context()))
+	s.holds(t, x, pattern(int(n), 50), "a launch wrote into a workspace after its graph was closed")
+	require.NoError(t, v.Close())
 	for _, c := range []*runtime.Tensor{x, y, z} {
 		require.NoError(t, c.Close())
 	}

@@ -12,6 +12,7 @@ import "C"
 import (
 	_ "tvmgo/export"         // what it answers to C: runtime.ModulePackImports…
 	_ "tvmgo/runtime"        // the runtime, with the CPU
+	_ "tvmgo/runtime/cuda"   // CUDA, with its build tag; else it says how to have it
 	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
 )
 

@@ -1,12 +1,14 @@
 package runtime
 
 /*
+#include <stdlib.h>
 #include "bridge.h"
 */
 import "C"
 
 import (
 	"fmt"
+	"unsafe"
 
 	"tvmgo/dlpack"
 )
@@ -52,6 +54,18 @@ func (k AttrKind) String() string {
 // device has no such thing. AttrExist of a device that is not there is 0, of one that is 1.
 func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID), C.int32_t(kind)))
+	if err != nil {
+		return nil, err
+	}
+	return v.take()
+}
+
+// TargetProperty returns what a device is under the name of a target's option ("arch", "max_threads_per_block"), or
+// another name that it knows ("uuid"), as int64, bool or string; nil, without an error, where it has no such thing.
+func TargetProperty(dev dlpack.Device, name string) (any, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	v, err := anyResult("get device property", C.tvmgo_bridge_device_property(C.int32_t(dev.Type), C.int32_t(dev.ID), c))
 	if err != nil {
 		return nil, err
 	}

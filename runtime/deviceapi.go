@@ -39,6 +39,13 @@ type StreamAPI interface {
 	SyncStreamFromTo(id int, src, dst StreamHandle) error
 }
 
+// StreamPrioritizer is implemented by devices whose streams have priorities.
+type StreamPrioritizer interface {
+	// StreamPriorityRange tells the least and the most urgent priority; greatest <= least.
+	StreamPriorityRange(id int) (least, greatest int, err error)
+	CreateStreamWithPriority(id, priority int) (StreamHandle, error)
+}
+
 // WorkspaceAPI is implemented by devices with a pool of their own for temporary memory.
 type WorkspaceAPI interface {
 	AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s StreamHandle) (unsafe.Pointer, error)

@@ -106,6 +106,25 @@ func tvmgoDeviceStreamCreate(dev C.uintptr_t, id C.int32_t, out *unsafe.Pointer)
 	})
 }
 
+//export tvmgoDeviceStreamPriorities
+func tvmgoDeviceStreamPriorities(dev C.uintptr_t, id C.int32_t, least, greatest *C.int32_t) C.int {
+	return on(dev, func(d StreamPrioritizer) error {
+		low, high, err := d.StreamPriorityRange(int(id))
+		if err == nil {
+			*least, *greatest = C.int32_t(low), C.int32_t(high)
+		}
+		return err
+	})
+}
+
+//export tvmgoDeviceStreamUrgent
+func tvmgoDeviceStreamUrgent(dev C.uintptr_t, id, priority C.int32_t, out *unsafe.Pointer) C.int {
+	return on(dev, func(d StreamPrioritizer) error {
+		s, err := d.CreateStreamWithPriority(int(id), int(priority))
+		return memory(object(s).pointer(), err, out)
+	})
+}
+
 //export tvmgoDeviceStreamFree
 func tvmgoDeviceStreamFree(dev C.uintptr_t, id C.int32_t, stream unsafe.Pointer) C.int {
 	return on(dev, func(d StreamAPI) error {

@@ -12,6 +12,8 @@ int tvmgoDeviceFree(uintptr_t dev, int32_t id, void* p);
 int tvmgoDeviceCopy(uintptr_t dev, DLTensor* from, DLTensor* to, void* stream);
 int tvmgoDeviceSync(uintptr_t dev, int32_t id, void* stream);
 int tvmgoDeviceStreamCreate(uintptr_t dev, int32_t id, void** out);
+int tvmgoDeviceStreamPriorities(uintptr_t dev, int32_t id, int32_t* least, int32_t* greatest);
+int tvmgoDeviceStreamUrgent(uintptr_t dev, int32_t id, int32_t priority, void** out);
 int tvmgoDeviceStreamFree(uintptr_t dev, int32_t id, void* stream);
 int tvmgoDeviceStreamSet(uintptr_t dev, int32_t id, void* stream);
 int tvmgoDeviceStreamOrder(uintptr_t dev, int32_t id, void* src, void* dst);
@@ -49,6 +51,8 @@ static inline int shim_free(API, DLDevice d, void* p) { return IN_GO(tvmgoDevice
 static inline int shim_copy(API, const DLTensor* f, const DLTensor* t, void* s) { return IN_GO(tvmgoDeviceCopy(DEV, (DLTensor*)f, (DLTensor*)t, s)); }
 static inline int shim_sync(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceSync(DEV, d.device_id, s)); }
 static inline int shim_stream_create(API, DLDevice d, void** out) { return IN_GO(tvmgoDeviceStreamCreate(DEV, d.device_id, out)); }
+static inline int shim_priorities(API, DLDevice d, int32_t* least, int32_t* greatest) { return IN_GO(tvmgoDeviceStreamPriorities(DEV, d.device_id, least, greatest)); }
+static inline int shim_stream_urgent(API, DLDevice d, int32_t priority, void** out) { return IN_GO(tvmgoDeviceStreamUrgent(DEV, d.device_id, priority, out)); }
 static inline int shim_stream_free(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceStreamFree(DEV, d.device_id, s)); }
 static inline int shim_stream_set(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceStreamSet(DEV, d.device_id, s)); }
 static inline int shim_stream_order(API, DLDevice d, void* a, void* b) { return IN_GO(tvmgoDeviceStreamOrder(DEV, d.device_id, a, b)); }
@@ -79,7 +83,7 @@ static inline int shim_graph_free(API, DLDevice d, void* g) { (void)api, (void)d
 
 // What the device can do beyond the mandatory part.
 enum { CAN_STREAMS = 1, CAN_WORKSPACE = 2, CAN_SCOPES = 4, CAN_TIME = 8, CAN_EVENTS = 16, CAN_PIN = 32, CAN_REPORT = 64, CAN_DESCRIBE = 128,
-       CAN_ORDER_MEMORY = 256, CAN_RECORD = 512 };
+       CAN_ORDER_MEMORY = 256, CAN_RECORD = 512, CAN_PRIORITIZE = 1024 };
 
 static inline TVMGODeviceAPI* shim_table(uintptr_t self, int can) {
 	TVMGODeviceAPI* t = calloc(1, sizeof *t);
@@ -133,6 +137,10 @@ static inline TVMGODeviceAPI* shim_table(uintptr_t self, int can) {
 		t->capture_end = shim_capture_end;
 		t->graph_launch = shim_graph_launch;
 		t->graph_free = shim_graph_free;
+	}
+	if (can & CAN_PRIORITIZE) {
+		t->stream_priority_range = shim_priorities;
+		t->create_stream_with_priority = shim_stream_urgent;
 	}
 	return t;
 }
@@ -250,6 +258,9 @@ func abilities(dev DeviceAPI) int {
 	}
 	if _, ok := dev.(GraphCapturer); ok {
 		can |= C.CAN_RECORD
+	}
+	if _, ok := dev.(StreamPrioritizer); ok {
+		can |= C.CAN_PRIORITIZE
 	}
 	return can
 }

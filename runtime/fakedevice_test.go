@@ -37,6 +37,8 @@ type fake struct {
 	reused     atomic.Int64 // times that memory given back on a stream served again
 	toDevice   atomic.Int64 // and that it went back by FreeDataSpace
 
+	priorities map[runtime.StreamHandle]int
+
 	// fail is asked before each operation.
 	fail atomic.Pointer[func(op string) error]
 }
@@ -77,7 +79,7 @@ func (f *fake) failWith(t testing.TB, hook func(op string) error) {
 func newFake() *fake {
 	f := &fake{spaces: map[uintptr]fakeSpace{}, pinned: map[uintptr][]byte{},
 		streams: map[runtime.StreamHandle]*fakeStream{}, next: 0x1000, current: map[int]runtime.StreamHandle{},
-		idle: map[runtime.StreamHandle][]fakeSpace{}}
+		idle: map[runtime.StreamHandle][]fakeSpace{}, priorities: map[runtime.StreamHandle]int{}}
 	f.streams[0] = newFakeStream()
 	return f
 }

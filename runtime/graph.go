@@ -115,8 +115,8 @@ func (g *Graph) Device() dlpack.Device {
 }
 
 // Close gives the graph up, and what it kept alive; launches that are queued are done all the same. It
-// waits for none. Tensors of another stream than the launches' (Stream.NewTensor) must be in order with
-// them, as always. Closing twice is fine.
+// waits for none. Memory of the recorded stream (Stream.NewTensor, NewWorkspace) goes back to it behind all
+// launches; that of other streams must be in order with them, as always. Closing twice is fine.
 func (g *Graph) Close() error {
 	if g != nil {
 		g.ref.close()

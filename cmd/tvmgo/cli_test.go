@@ -28,6 +28,9 @@ func cli(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
+// buildTags are those of the program that tests build: the same as their own.
+const buildTags = cudaTag + "," + openclTag
+
 // buildDir is where buildOnce put the binary; "" until then.
 var buildDir string
 

@@ -41,14 +41,19 @@ type deviceRow struct {
 	Name       string         `json:"name,omitempty"`
 	Reason     string         `json:"reason,omitempty"` // why it is absent
 	Threads    int            `json:"threads,omitempty"`
-	Attributes map[string]any `json:"attributes"` // null: the device has no such thing
-	attrs      []attribute    // the same in the order of their numbers
+	Attributes map[string]any `json:"attributes"`           // null: the device has no such thing
+	Properties map[string]any `json:"properties,omitempty"` // what else the device says of itself; those that it has
+	lines      []line         // both, in order
 }
 
-type attribute struct {
-	kind  runtime.AttrKind
+type line struct {
+	name  string
 	value any
 }
+
+// properties are what devices may say of themselves beyond the attributes, under the names of target options where there are such.
+var properties = []string{"arch", "uuid", "pci_bus_id", "memory_clock_rate", "memory_bus_width", "max_shared_memory_per_block_optin",
+	"max_shared_memory_per_multi_processor", "max_threads_per_multi_processor", "async_engine_count", "memory_pools_supported"}
 
 func listDevices() []*deviceRow {
 	var list []*deviceRow
@@ -83,8 +88,22 @@ func (row *deviceRow) readAttributes(dev dlpack.Device) {
 		}
 		row.Attributes[snakeCase(kind.String())] = value
 		if value != nil && kind != runtime.AttrExist && kind != runtime.AttrDeviceName { // these two are the row's head
-			row.attrs = append(row.attrs, attribute{kind, value})
+			row.lines = append(row.lines, line{snakeCase(kind.String()), value})
 		}
+	}
+	for _, name := range properties {
+		value, err := runtime.TargetProperty(dev, name)
+		if err != nil {
+			value = "error: " + reason(err)
+		}
+		if value == nil {
+			continue
+		}
+		if row.Properties == nil {
+			row.Properties = map[string]any{}
+		}
+		row.Properties[name] = value
+		row.lines = append(row.lines, line{name, value})
 	}
 	if dev.Type == dlpack.CPU {
 		row.Threads = runtime.NumThreads()
@@ -107,8 +126,8 @@ func writeDevices(w io.Writer, list []*deviceRow) error {
 		if row.Threads > 0 {
 			fmt.Fprintf(&text, "  %-24s %d\n", "threads", row.Threads)
 		}
-		for _, a := range row.attrs {
-			fmt.Fprintf(&text, "  %-24s %v\n", snakeCase(a.kind.String()), a.value)
+		for _, l := range row.lines {
+			fmt.Fprintf(&text, "  %-24s %v\n", l.name, l.value)
 		}
 	}
 	_, err := io.WriteString(w, text.String())

@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
 	"tvmgo/runtime/opencl"
 )
 
@@ -37,6 +38,7 @@ type finding struct {
 	Usable    bool     `json:"usable"`
 	Verdict   string   `json:"verdict"` // in one line; for an API that fails, the text that is in errors
 	Library   string   `json:"library,omitempty"`
+	Version   string   `json:"version,omitempty"` // of CUDA, the newest that the driver knows
 	Platforms []string `json:"platforms,omitempty"`
 	Devices   []string `json:"devices,omitempty"`
 	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
@@ -58,6 +60,9 @@ func examine() []*finding {
 		add(t)
 	}
 	for _, s := range runtime.Devices() {
+		if s.Device.Type == dlpack.CUDAHost || s.Device.Type == dlpack.CUDAManaged {
+			continue // further memory of the devices of CUDA
+		}
 		f := found[s.Device.Type]
 		if f == nil {
 			f = add(s.Device.Type)
@@ -91,9 +96,11 @@ func (f *finding) explain() {
 	case dlpack.OpenCL.String():
 		d := opencl.Loaded()
 		f.Library, f.Platforms, f.LeftOut = d.Library, d.Platforms, d.LeftOut
-	}
-	if f.Library != "" {
 		f.Verdict += fmt.Sprintf("; opened %s, platform %s", f.Library, strings.Join(f.Platforms, ", platform "))
+	case dlpack.CUDA.String():
+		d := cuda.Loaded()
+		f.Library, f.Version, f.LeftOut = d.Library, d.Version, d.LeftOut
+		f.Verdict += fmt.Sprintf("; opened %s, the driver of CUDA %s", f.Library, f.Version)
 	}
 	if len(f.LeftOut) > 0 {
 		f.Verdict += "; not used: " + strings.Join(f.LeftOut, "; ")

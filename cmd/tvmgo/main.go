@@ -8,7 +8,8 @@ import (
 	"io"
 	"os"
 
-	_ "tvmgo/runtime/opencl" // with its build tag; else it says how to have it
+	_ "tvmgo/runtime/cuda"   // with its build tag; else it says how to have it
+	_ "tvmgo/runtime/opencl" // likewise
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildTags are those of the program that tests build: the same as their own.
-const buildTags = ""
+const openclTag = ""
 
 func TestDoctor_NotBuiltIn(t *testing.T) {
 	f := doctor(t)["opencl"]

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildTags are those of the program that tests build: the same as their own.
-const buildTags = "opencl"
+const openclTag = "opencl"
 
 // twoDevices is the environment in which PoCL has two devices, and nothing is kept from other runs.
 func twoDevices(t *testing.T) []string {

@@ -82,9 +82,10 @@ struct TVMGODeviceAPI {
   /* Frees it, after work that is already queued on any stream. p is never NULL. May be called by any thread. */
   int (*free_data_space)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
-  /* Queues a copy on `stream`. One side is this device; the other this type (another index included: a peer copy) or host
-   * memory. Both are contiguous and of one size, with byte_offset to honour. Pageable host memory may be gone when the call
-   * returns: stage it or wait. */
+  /* Queues a copy on `stream`. One side is this device; the other this type (another index included: a peer copy), host memory, or
+   * another memory of the same hardware (cuda, cuda_host, cuda_managed). Both are contiguous and of one size, with byte_offset to
+   * honour. Memory of the CPU may be gone when the call returns, page-locked or not: stage it or wait. Memory of a host type of the
+   * hardware (cuda_host) stays until the stream is done. */
   int (*copy_data_from_to)(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
                            TVMFFIStreamHandle stream);
 
@@ -191,6 +192,14 @@ struct TVMGODeviceAPI {
 
   /* May be called while a launch is still queued. */
   int (*graph_free)(const TVMGODeviceAPI* api, DLDevice dev, void* graph);
+
+  /* ---- streams with priorities: both or none ---- */
+
+  /* *least is the priority of the least urgent streams, *greatest of the most urgent; greatest <= least, equal where there is one. */
+  int (*stream_priority_range)(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest);
+
+  /* As create_stream; fails on a priority out of range. Work of more urgent streams begins first where both could. */
+  int (*create_stream_with_priority)(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
 };
 
 /* Whether a table has a field and has it filled in: TVMGODeviceAPIHas(api, create_stream). */

@@ -249,6 +249,12 @@ tvmgo_any_ret tvmgo_bridge_device_attr(int32_t type, int32_t id, int32_t kind) {
   return r;
 }
 
+tvmgo_any_ret tvmgo_bridge_device_property(int32_t type, int32_t id, const char* name) {
+  tvmgo_any_ret r = {{0}, 0};
+  r.err = taken(tvmgo_device_property(type, id, name, &r.value));
+  return r;
+}
+
 tvmgo_ret tvmgo_bridge_sync(DLDevice dev, uintptr_t stream) {
   return done(tvmgo_device_sync(dev, (TVMFFIStreamHandle)stream));
 }
@@ -258,6 +264,17 @@ tvmgo_ret tvmgo_bridge_stream_create(DLDevice dev) {
   int rc = tvmgo_device_stream_create(dev, &s);
   tvmgo_ret r = {(uintptr_t)s, taken(rc)};
   return r;
+}
+
+tvmgo_ret tvmgo_bridge_stream_create_with_priority(DLDevice dev, int32_t priority) {
+  TVMFFIStreamHandle s = NULL;
+  int rc = tvmgo_device_stream_create_with_priority(dev, priority, &s);
+  tvmgo_ret r = {(uintptr_t)s, taken(rc)};
+  return r;
+}
+
+tvmgo_ret tvmgo_bridge_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest) {
+  return done(tvmgo_device_stream_priorities(dev, least, greatest));
 }
 
 tvmgo_ret tvmgo_bridge_stream_free(DLDevice dev, uintptr_t stream) {

@@ -64,8 +64,11 @@ tvmgo_ret tvmgo_bridge_to_dlpack(uintptr_t t, int versioned);
 tvmgo_ret tvmgo_bridge_from_dlpack(uintptr_t managed, int versioned);
 
 tvmgo_any_ret tvmgo_bridge_device_attr(int32_t type, int32_t id, int32_t kind);
+tvmgo_any_ret tvmgo_bridge_device_property(int32_t type, int32_t id, const char* name);
 tvmgo_ret tvmgo_bridge_sync(DLDevice dev, uintptr_t stream);
 tvmgo_ret tvmgo_bridge_stream_create(DLDevice dev);
+tvmgo_ret tvmgo_bridge_stream_create_with_priority(DLDevice dev, int32_t priority);
+tvmgo_ret tvmgo_bridge_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest);
 tvmgo_ret tvmgo_bridge_stream_free(DLDevice dev, uintptr_t stream);
 tvmgo_ret tvmgo_bridge_stream_order(DLDevice dev, uintptr_t src, uintptr_t dst);
 tvmgo_ret tvmgo_bridge_timer_new(DLDevice dev);

@@ -310,6 +310,13 @@ int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMF
   return api->get_attr(api, device_id, kind, out);
 }
 
+int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out) {
+  *out = tvmgo_any_none();
+  const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
+  if (api == NULL) return -1;
+  return TVMGODeviceAPIHas(api, target_property) ? api->target_property(api, device_id, name, out) : 0;
+}
+
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("synchronize");
@@ -320,15 +327,42 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   return 0;
 }
 
+/* A stream was made: another one of this handle may have been freed behind our back. */
+static void stream_made(DLDevice dev, TVMFFIStreamHandle stream) {
+  tvmgo_pool_stream_gone(dev, stream);
+  if (stream != NULL) tvmgo_stream_home_gone(dev, stream);
+}
+
 int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   *out = NULL;
   if (api == NULL) return -1;
   if (!TVMGODeviceAPIHas(api, create_stream)) return api->set_device(api, dev.device_id);
   if (api->create_stream(api, dev, out) != 0) return -1;
-  tvmgo_pool_stream_gone(dev, *out); /* another one of this handle that was freed behind our back */
-  if (*out != NULL) tvmgo_stream_home_gone(dev, *out);
+  stream_made(dev, *out);
   return 0;
+}
+
+/* The table of a device whose streams have priorities; NULL with an error raised. */
+static const TVMGODeviceAPI* with_priorities(DLDevice dev) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL || (TVMGODeviceAPIHas(api, create_stream_with_priority) && TVMGODeviceAPIHas(api, stream_priority_range)))
+    return api;
+  tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "streams of device %s have no priorities", tvmgo_device_type_name(dev.device_type));
+  return NULL;
+}
+
+int tvmgo_device_stream_create_with_priority(DLDevice dev, int32_t priority, TVMFFIStreamHandle* out) {
+  const TVMGODeviceAPI* api = with_priorities(dev);
+  *out = NULL;
+  if (api == NULL || api->create_stream_with_priority(api, dev, priority, out) != 0) return -1;
+  stream_made(dev, *out);
+  return 0;
+}
+
+int tvmgo_device_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest) {
+  const TVMGODeviceAPI* api = with_priorities(dev);
+  return api == NULL ? -1 : api->stream_priority_range(api, dev, least, greatest);
 }
 
 int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream) {

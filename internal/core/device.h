@@ -10,6 +10,13 @@ const char* tvmgo_device_type_name(int32_t device_type);
 /* Number of a name or alias; -1 when unknown. */
 int32_t tvmgo_device_type_number(const char* name, size_t len);
 
+/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that its driver
+ * makes. The number that stands for all of them. */
+static inline int32_t tvmgo_device_family(int32_t device_type) {
+  if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
+  return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
+}
+
 /* The device's table, created on first use; raises an error that says what is enabled. */
 const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
 
@@ -18,6 +25,9 @@ int tvmgo_device_set(int32_t device_type, int32_t device_id);
 
 /* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
 int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
+
+/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes itself to nobody. */
+int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
 
 /* "cpu, cuda": what is registered, for messages. buf is always terminated. */
 void tvmgo_device_list(char* buf, size_t cap);
@@ -28,6 +38,9 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 /* Streams of a device: NULL where there is one queue only, and nothing to free. The pool of workspaces hears
  * of both. */
 int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
+/* The same with a priority, and which there are; an error where the device knows none. */
+int tvmgo_device_stream_create_with_priority(DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
+int tvmgo_device_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest);
 int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
 
 /* What the device reports, with the pool's workspaces among the workspaces. */

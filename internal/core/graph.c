@@ -14,7 +14,7 @@ struct tvmgo_graph {
   tvmgo_graph* next;         /* recording */
   void* graph;               /* the device's; NULL before the recording ended, and when it failed */
   tvmgo_kept* kept;
-  int workspaces; /* some of what is kept are workspaces of the device's own */
+  int of_stream; /* some of what is kept is memory that the recorded stream gets back */
 };
 
 _Atomic int tvmgo_recordings;
@@ -115,10 +115,10 @@ int tvmgo_graph_end(tvmgo_graph* g, int discard) {
   return rc;
 }
 
-/* Its own workspaces a device hands out again in the order of the stream that had them. */
-static int order_workspaces(tvmgo_graph* g, TVMFFIStreamHandle stream) {
+/* The recorded stream may have memory of the graph again as soon as that is closed: not before launches are done. */
+static int order_behind(tvmgo_graph* g, TVMFFIStreamHandle stream) {
   int rc = 0;
-  if (!g->workspaces || stream == g->stream || !TVMGODeviceAPIHas(g->api, sync_stream_from_to)) return 0;
+  if (!g->of_stream || stream == g->stream || !TVMGODeviceAPIHas(g->api, sync_stream_from_to)) return 0;
   if (tvmgo_stream_home_enter(g->home)) {
     rc = g->api->sync_stream_from_to(g->api, g->dev, stream, g->stream);
     tvmgo_stream_home_leave(g->home);
@@ -129,7 +129,7 @@ static int order_workspaces(tvmgo_graph* g, TVMFFIStreamHandle stream) {
 int tvmgo_graph_launch(tvmgo_graph* g, TVMFFIStreamHandle stream) {
   if (tvmgo_recording_refuses("launch graph", g->dev, stream) != 0) return -1;
   if (g->api->graph_launch(g->api, g->dev, g->graph, stream) != 0) return -1;
-  return order_workspaces(g, stream);
+  return order_behind(g, stream);
 }
 
 /* ---- what recordings keep ---- */
@@ -147,20 +147,20 @@ int tvmgo_recording_refuses(const char* op, DLDevice dev, TVMFFIStreamHandle str
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records: nothing of it is done before a launch of the graph", op);
 }
 
-static int keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what, int workspace) {
+static int keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what, int of_stream) {
   tvmgo_spin_lock(&lock);
   tvmgo_graph* g = find(dev, stream);
   if (g != NULL) {
     what->next = g->kept;
     g->kept = what;
-    g->workspaces |= workspace;
+    g->of_stream |= of_stream;
   }
   tvmgo_spin_unlock(&lock);
   return g != NULL;
 }
 
 int tvmgo_recording_keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what) {
-  return TVMGO_UNLIKELY(tvmgo_recordings != 0) && keep(dev, stream, what, 0);
+  return TVMGO_UNLIKELY(tvmgo_recordings != 0) && keep(dev, stream, what, 1);
 }
 
 typedef struct {
@@ -179,7 +179,7 @@ int tvmgo_recording_retain(DLDevice dev, TVMFFIStreamHandle stream, TVMFFIObject
   if (k == NULL) return tvmgo_raise_oom();
   *k = (kept_object){{NULL, give_object}, obj};
   tvmgo_object_retain(obj);
-  if (!keep(dev, stream, &k->kept, 0)) give_object(&k->kept);
+  if (!keep(dev, stream, &k->kept, tvmgo_tensor_goes_to_stream(obj))) give_object(&k->kept);
   return 0;
 }
 

@@ -222,6 +222,8 @@ static int span_bytes(const DLTensor* t, size_t* out) {
   return tvmgo_dtype_bytes(t->dtype, last + 1, out);
 }
 
+void tvmgo_tensor_release_source(void* source) { tvmgo_object_release(source); }
+
 tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int32_t ndim,
                                 DLDataType dtype, const int64_t* strides, uint64_t byte_offset) {
   static const char op[] = "view tensor";
@@ -248,7 +250,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
     return NULL;
   }
   dl.byte_offset = source->dl.byte_offset + byte_offset;
-  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_object_release);
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_tensor_release_source);
   if (t != NULL) tvmgo_object_retain(source);
   return t;
 }
@@ -306,7 +308,7 @@ int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle s
     return tvmgo_raise(TVMGO_VALUE_ERROR, "copy tensor: the source has %zu bytes, the destination "
                        "%zu: they must be equal", from_bytes, to_bytes);
   int32_t f = from->device.device_type, t = to->device.device_type;
-  if (f != t && !is_host(f) && !is_host(t)) {
+  if (tvmgo_device_family(f) != tvmgo_device_family(t) && !is_host(f) && !is_host(t)) {
     const char *fname = tvmgo_device_type_name(f), *tname = tvmgo_device_type_name(t);
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "copy tensor: from %s (%d) to %s (%d): copy through the CPU",

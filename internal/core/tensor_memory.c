@@ -96,6 +96,18 @@ tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType
 
 /* ---- in the order of a stream ---- */
 
+static void give_ordered(void* owner);
+
+int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj) {
+  while (obj->type_index == kTVMFFITensor) {
+    tvmgo_tensor* t = (tvmgo_tensor*)obj;
+    if (t->release == give_workspace || t->release == give_ordered) return 1;
+    if (t->release != tvmgo_tensor_release_source) return 0;
+    obj = t->owner; /* a view */
+  }
+  return 0;
+}
+
 typedef struct {
   tvmgo_kept kept; /* first: recordings have it */
   const TVMGODeviceAPI* api;
@@ -110,7 +122,6 @@ static void free_ordered(ordered* o) {
   free(o);
 }
 
-static void give_ordered(void* owner);
 static void give_kept(tvmgo_kept* k) { give_ordered(k); }
 
 /* Some of the work of a recording may use it, and does so after each launch. */

@@ -225,7 +225,9 @@ static void note_flight(API, const DLTensor* t, DLDevice dev, TVMFFIStreamHandle
 
 static int copy_data_from_to(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
   const DLTensor* mine = is_mine(api, from) ? from : to;
-  int32_t other = is_mine(api, to) ? to->device.device_id : mine->device.device_id;
+  const DLTensor* second = mine == from ? to : from;
+  int family = tvmgo_device_family(second->device.device_type) == tvmgo_device_family(mine->device.device_type);
+  int32_t other = family ? second->device.device_id : mine->device.device_id;
   int peers = from->device.device_type == to->device.device_type && from->device.device_id != to->device.device_id;
   size_t n;
   if (tvmgo_dl_bytes(from, &n) != 0) return -1;
@@ -250,6 +252,12 @@ static int stream_sync(API, DLDevice dev, TVMFFIStreamHandle stream) {
 
 static int create_stream(API, DLDevice dev, TVMFFIStreamHandle* out) {
   if (REAL->create_stream(REAL, dev, out) != 0) return -1;
+  tvmgo_book_stream_made(dev, *out);
+  return 0;
+}
+
+static int create_stream_with_priority(API, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out) {
+  if (REAL->create_stream_with_priority(REAL, dev, priority, out) != 0) return -1;
   tvmgo_book_stream_made(dev, *out);
   return 0;
 }
@@ -331,6 +339,9 @@ static int graph_free(API, DLDevice dev, void* graph) {
 
 /* ---- what is only passed on ---- */
 
+static int stream_priority_range(API, DLDevice dev, int32_t* least, int32_t* greatest) {
+  return REAL->stream_priority_range(REAL, dev, least, greatest);
+}
 static int set_device(API, int32_t id) { return REAL->set_device(REAL, id); }
 static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) { return REAL->get_attr(REAL, id, kind, out); }
 static int timer_create(API, DLDevice dev, void** t) { return REAL->timer_create(REAL, dev, t); }
@@ -387,6 +398,8 @@ const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t de
   COVER(event_query);
   COVER(event_free);
   COVER(target_property);
+  COVER(stream_priority_range);
+  COVER(create_stream_with_priority);
   COVER(alloc_on_stream);
   COVER(free_on_stream);
   COVER(capture_begin);

@@ -311,7 +311,8 @@ void tvmgo_book_landed(const TVMGODeviceAPI* real) {
 
 static stream_entry* find_stream(DLDevice dev, TVMFFIStreamHandle s) {
   for (size_t i = 0; i < num_streams; i++)
-    if (streams[i].handle == s && streams[i].dev.device_type == dev.device_type) return &streams[i];
+    if (streams[i].handle == s && tvmgo_device_family(streams[i].dev.device_type) == tvmgo_device_family(dev.device_type))
+      return &streams[i];
   return NULL;
 }
 

@@ -87,6 +87,11 @@ static CUresult copy_on_host(place from, place to, size_t nbytes, CUstream strea
   return rc;
 }
 
+static int is_page_locked(place p) {
+  unsigned int kind = 0;
+  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
+}
+
 static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
 
 int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
@@ -103,15 +108,18 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   if (tvmgo_cu_enter(d, &s) != 0) return -1;
   int waits = a.d == NULL || b.d == NULL, raised = 0;
   CUresult rc = CUDA_SUCCESS;
-  if (waits && tvmgo_cu_is_recording(stream))
-    raised = tvmgo_raise(TVMGO_VALUE_ERROR,
-                         "copy: stream %p records a graph, and the memory of the host may be gone when that is done: use page-locked "
-                         "memory (a tensor on cuda_host)",
-                         stream);
-  else if (waits && is_host(a) && is_host(b))
-    rc = copy_on_host(a, b, nbytes, stream);
-  else if ((rc = queue(d, a, b, nbytes, stream)) == CUDA_SUCCESS && waits)
-    rc = cuStreamSynchronize(stream);
+  if (waits && tvmgo_cu_is_recording(stream)) {
+    waits = 0; /* nothing is copied now: who records keeps the memory */
+    if ((a.d == NULL && !is_page_locked(a)) || (b.d == NULL && !is_page_locked(b)))
+      raised = tvmgo_raise(TVMGO_VALUE_ERROR,
+                           "copy: stream %p records a graph, in which ordinary memory of the host cannot be copied: use page-locked "
+                           "memory (runtime.NewPinnedTensor, or a tensor on cuda_host)",
+                           stream);
+  }
+  if (raised == 0) {
+    rc = waits && is_host(a) && is_host(b) ? copy_on_host(a, b, nbytes, stream) : queue(d, a, b, nbytes, stream);
+    if (rc == CUDA_SUCCESS && waits) rc = cuStreamSynchronize(stream);
+  }
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;
   return tvmgo_cu_raise(rc, "copy %zu bytes from %s to %s, with cuda:%d", nbytes, name_of(a), name_of(b), (int)d->index);

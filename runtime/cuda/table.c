@@ -73,6 +73,8 @@ static int set_device(const TVMGODeviceAPI* api, int32_t id) {
       .capture_end = tvmgo_cu_capture_end,                                \
       .graph_launch = tvmgo_cu_graph_launch,                              \
       .graph_free = tvmgo_cu_graph_free,                                  \
+      .stream_priority_range = tvmgo_cu_stream_priority_range,            \
+      .create_stream_with_priority = tvmgo_cu_stream_create_with_priority, \
       __VA_ARGS__                                                         \
   }
 

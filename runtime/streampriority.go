@@ -1,0 +1,36 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"math"
+
+	"tvmgo/dlpack"
+)
+
+// StreamPriorities tells which priorities the streams of a device may have: smaller numbers are more urgent, so
+// greatest <= least. ErrNotSupported where there are none.
+func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
+	var low, high C.int32_t
+	if _, err := result("stream priorities", C.tvmgo_bridge_stream_priorities(cDevice(dev), &low, &high)); err != nil {
+		return 0, 0, err
+	}
+	return int(low), int(high), nil
+}
+
+// NewStreamWithPriority is NewStream for a stream with a priority of StreamPriorities: where work of several streams
+// could begin, that of the more urgent one does. Others are an error, and so is any on a device without priorities.
+func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
+	const op = "create stream"
+	if priority < math.MinInt32 || priority > math.MaxInt32 {
+		return nil, fail(op, ErrInvalidArgument, "no device has priority %d: StreamPriorities tells which there are", priority)
+	}
+	o, err := result(op, C.tvmgo_bridge_stream_create_with_priority(cDevice(dev), C.int32_t(priority)))
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{dev: dev, handle: C.uintptr_t(o)}, nil
+}

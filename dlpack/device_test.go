@@ -184,3 +184,9 @@ func FuzzParseDevice(f *testing.F) {
 		require.Equal(t, d, again)
 	})
 }
+
+func TestDeviceType_Family(t *testing.T) {
+	for of, family := range map[DeviceType]DeviceType{CPU: CPU, CUDA: CUDA, CUDAHost: CUDA, CUDAManaged: CUDA, ROCM: ROCM, ROCMHost: ROCM, OpenCL: OpenCL, 20: 20} {
+		require.Equal(t, family, of.Family(), "%v", of)
+	}
+}

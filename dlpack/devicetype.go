@@ -59,6 +59,18 @@ func (t DeviceType) Remote(session int) (DeviceType, error) {
 	return t | RPCSessionMask*DeviceType(session+1), nil
 }
 
+// Family is the type that stands for all memory of one hardware: CUDA for CUDAHost and CUDAManaged, ROCM for ROCMHost,
+// else t itself. Those of a family share streams, and copy to each other.
+func (t DeviceType) Family() DeviceType {
+	switch t {
+	case CUDAHost, CUDAManaged:
+		return CUDA
+	case ROCMHost:
+		return ROCM
+	}
+	return t
+}
+
 // IsRemote says whether t belongs to an RPC session.
 func (t DeviceType) IsRemote() bool { return t >= RPCSessionMask }
 

@@ -147,7 +147,7 @@ func (s *Stream) WaitFor(src *Stream) error {
 		return err
 	}
 	defer src.leave()
-	if s == nil || src == nil || s.dev.Type != src.dev.Type {
+	if s == nil || src == nil || s.dev.Type.Family() != src.dev.Type.Family() {
 		return fail(op, ErrInvalidArgument, "both streams must be of one type of device")
 	}
 	_, err = result(op, C.tvmgo_bridge_stream_order(cDevice(s.dev), from.stream, to.stream))

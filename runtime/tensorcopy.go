@@ -151,7 +151,7 @@ func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
 		return err
 	}
 	defer s.leave()
-	if s != nil && s.dev.Type != t.device().Type && s.dev.Type != src.device().Type {
+	if s != nil && s.dev.Type.Family() != t.device().Type.Family() && s.dev.Type.Family() != src.device().Type.Family() {
 		return fail(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev, src.device(), t.device())
 	}
 	return t.copyFrom(op, src, place.stream)

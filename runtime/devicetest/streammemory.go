@@ -38,6 +38,7 @@ func (s *suite) streamMemory(t *testing.T) {
 			require.Zero(t, x.Data()%64, "%d elements", n)
 		}
 		ofX, ofY := pattern(int(n), 1), pattern(int(n), 2)
+		require.NoError(t, a.Sync(t.Context())) // CopyFrom is on another stream
 		require.NoError(t, runtime.CopyFrom(x, ofX))
 		require.NoError(t, runtime.CopyFrom(y, ofY))
 		s.holds(t, x, ofX, "two tensors are two places")
@@ -108,6 +109,9 @@ func (s *suite) streamMemory(t *testing.T) {
 	w := s.onStream(t, n, a)
 	require.NoError(t, w.CopyFromTensor(x, a))
 	require.NoError(t, y.CopyFromTensor(w, a))
+	if s.opts.ReportsRaces {
+		require.NoError(t, b.WaitFor(a))
+	}
 	require.NoError(t, a.Close())
 	require.NoError(t, w.Close())
 	v := s.onStream(t, n, b)

@@ -1,0 +1,136 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+var kinds = []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged}
+
+// Every kind of memory copies to every other, on one device and across two.
+func TestCopy_BetweenKinds(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	for _, from := range kinds {
+		for _, to := range kinds {
+			for _, there := range present() {
+				a, b := on(from, first), on(to, there)
+				t.Run(fmt.Sprintf("%v to %v", a, b), func(t *testing.T) {
+					data := counting(1000, 5)
+					x, y := tensor(t, a, data), tensor(t, b, make([]float32, 1000))
+					require.NoError(t, y.CopyFromTensor(x, nil))
+					require.NoError(t, runtime.SyncDevice(t.Context(), first))
+					require.NoError(t, runtime.SyncDevice(t.Context(), there))
+					require.Equal(t, data, slice(t, y))
+					for _, dev := range []dlpack.Device{first, there} { // a stream of either
+						q := stream(t, dev)
+						require.NoError(t, runtime.CopyFrom(y, make([]float32, 1000)))
+						require.NoError(t, y.CopyFromTensor(x, q))
+						require.NoError(t, q.Sync(t.Context()))
+						require.Equal(t, data, slice(t, y))
+						require.NoError(t, q.Close())
+					}
+					require.NoError(t, x.Close())
+					require.NoError(t, y.Close())
+				})
+			}
+		}
+	}
+}
+
+// Parts of one allocation may overlap, in both directions.
+func TestCopy_Overlapping(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	const n = 1000
+	for _, of := range kinds {
+		for _, c := range []struct{ from, to int64 }{{0, 7}, {7, 0}, {3, 3}, {0, 500}, {500, 0}} {
+			data := counting(n, 1)
+			x := tensor(t, on(of, first), data)
+			q := stream(t, first)
+			from, err := x.View(dlpack.Float32, []int64{n / 2}, nil, c.from*4)
+			require.NoError(t, err)
+			to, err := x.View(dlpack.Float32, []int64{n / 2}, nil, c.to*4)
+			require.NoError(t, err)
+			require.NoError(t, to.CopyFromTensor(from, q))
+			require.NoError(t, q.Sync(t.Context()))
+			copy(data[c.to:c.to+n/2], data[c.from:c.from+n/2])
+			require.Equal(t, data, slice(t, x), "%v: %d to %d", of, c.from, c.to)
+			for _, v := range []*runtime.Tensor{from, to, x} {
+				require.NoError(t, v.Close())
+			}
+			require.NoError(t, q.Close())
+		}
+	}
+}
+
+// Copies of memory of the CPU are done when they return, page-locked or not; those of cuda_host are queued.
+func TestCopy_HostMemory(t *testing.T) {
+	driver := needFake(t)
+	noLeaks(t)
+	const n = 4096
+	data := counting(n, 1)
+	ordinary, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
+	require.NoError(t, err)
+	locked, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, first)
+	require.NoError(t, err)
+	queued := tensor(t, on(dlpack.CUDAHost, first), data)
+	x := tensor(t, first, make([]float32, n))
+	q := stream(t, first)
+	driver.Set(t, "delay_us", 20000)
+	defer driver.Set(t, "delay_us", 0)
+	for name, host := range map[string]*runtime.Tensor{"ordinary": ordinary, "page-locked": locked} {
+		require.NoError(t, runtime.CopyFrom(host, data))
+		require.NoError(t, x.CopyFromTensor(host, q))
+		require.Zero(t, driver.Pending(), name)
+		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // it may change at once
+		require.Equal(t, data, slice(t, x), name)
+		require.NoError(t, host.CopyFromTensor(x, q))
+		require.Zero(t, driver.Pending(), name)
+		require.Equal(t, data, slice(t, host), name)
+	}
+	require.NoError(t, x.CopyFromTensor(queued, q))
+	require.NotZero(t, driver.Pending(), "a copy of cuda_host is queued")
+	require.NoError(t, q.Sync(t.Context()))
+	require.NoError(t, queued.CopyFromTensor(x, q))
+	require.NotZero(t, driver.Pending(), "a copy to cuda_host is queued")
+	require.NoError(t, queued.Close(), "freeing it waits for the copy")
+	require.Zero(t, driver.Pending())
+	for _, c := range []*runtime.Tensor{ordinary, locked, x} {
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, q.Close())
+}
+
+// The default streams of two devices take turns at a copy between them.
+func TestCopy_PeersOnDefaultStreams(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	const n = 1 << 18
+	x, y := tensor(t, first, counting(n, 1)), tensor(t, second, make([]float32, n))
+	z := tensor(t, second, counting(n, 9))
+	for range 5 {
+		require.NoError(t, y.CopyFromTensor(z, nil)) // on the second's
+		require.NoError(t, y.CopyFromTensor(x, nil)) // between both, after that
+		require.NoError(t, z.CopyFromTensor(y, nil)) // on the second's, after it
+		require.NoError(t, runtime.SyncDevice(t.Context(), second))
+		require.Equal(t, counting(n, 1), slice(t, z))
+	}
+	// Freed while the other device reads it.
+	q := stream(t, second)
+	require.NoError(t, y.CopyFromTensor(x, q))
+	require.NoError(t, x.Close())
+	require.NoError(t, q.Sync(t.Context()))
+	require.Equal(t, counting(n, 1), slice(t, y))
+	for _, c := range []*runtime.Tensor{y, z} {
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, q.Close())
+}

@@ -23,24 +23,31 @@ type artifact struct {
 	want []float32
 }
 
+func shaped(t testing.TB, dev dlpack.Device, data []float32, shape []int64) *runtime.Tensor {
+	t.Helper()
+	x := empty(t, dlpack.Float32, shape, dev)
+	require.NoError(t, runtime.CopyFrom(x, data))
+	return x
+}
+
 func example(t testing.TB, name string, dev dlpack.Device) artifact {
 	var a artifact
 	for _, in := range []string{"_in0.npy", "_in1.npy"} {
 		if _, err := os.Stat(artifacts + name + in); err == nil {
 			data, shape := npy(t, artifacts+name+in)
-			a.args = append(a.args, tensor(t, dev, data, shape...))
+			a.args = append(a.args, shaped(t, dev, data, shape))
 		}
 	}
 	want, shape := npy(t, artifacts+name+"_out.npy")
 	a.want = want
-	a.out = tensor(t, dev, make([]float32, len(want)), shape...)
+	a.out = shaped(t, dev, make([]float32, len(want)), shape)
 	a.args = append(a.args, a.out)
 	return a
 }
 
 func (a artifact) check(t testing.TB) {
 	t.Helper()
-	require.InDeltaSlice(t, a.want, slice[float32](t, a.out), 1e-3)
+	require.InDeltaSlice(t, a.want, slice(t, a.out), 1e-3)
 }
 
 func (a artifact) close() {
@@ -95,7 +102,7 @@ func TestArtifacts(t *testing.T) {
 			dev := present()[len(present())-1]
 			x, y := tensor(t, dev, []float32{1, 2, 3}), tensor(t, dev, make([]float32, 3))
 			require.NoError(t, kernel(t, fromFile, "addone_kernel").Launch(nil, one, runtime.Dim3{256}, x, y, 3))
-			require.Equal(t, []float32{2, 3, 4}, slice[float32](t, y))
+			require.Equal(t, []float32{2, 3, 4}, slice(t, y))
 			saved, err := imports[0].SaveToBinary()
 			require.NoError(t, err)
 			again, err := fromFile.SaveToBinary()

@@ -184,7 +184,7 @@ func TestModule_FunctionOutlivesIt(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 	require.NoError(t, f.Close())
 	require.Zero(t, modules(), "%v", fake.Leaks(false))
-	require.Equal(t, []float32{4, 8}, slice[float32](t, x))
+	require.Equal(t, []float32{4, 8}, slice(t, x))
 }
 
 const vary = `extern "C" __global__ void shape(int *out) {
@@ -287,7 +287,7 @@ func TestModule_Files(t *testing.T) {
 		m := module(t, path)
 		x := tensor(t, first, []float32{1, 2})
 		require.NoError(t, kernel(t, m, "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
-		require.Equal(t, []float32{3, 6}, slice[float32](t, x))
+		require.Equal(t, []float32{3, 6}, slice(t, x))
 		payload, err := m.SaveToBinary()
 		require.NoError(t, err)
 		require.Contains(t, string(payload), string(code))

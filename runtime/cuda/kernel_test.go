@@ -73,16 +73,6 @@ func module(t testing.TB, path string) *runtime.Module {
 	return m
 }
 
-func tensor(t testing.TB, dev dlpack.Device, data []float32, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	if shape == nil {
-		shape = []int64{int64(len(data))}
-	}
-	x := empty(t, dlpack.Float32, shape, dev)
-	require.NoError(t, runtime.CopyFrom(x, data))
-	return x
-}
-
 func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device) *runtime.Tensor {
 	t.Helper()
 	x, err := runtime.NewTensor(dtype, shape, dev)
@@ -91,7 +81,7 @@ func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device
 	return x
 }
 
-func slice[T interface {
+func elements[T interface {
 	float32 | float64 | int32 | uint64
 }](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
@@ -107,14 +97,6 @@ func requireError(t *testing.T, err error, kind error, words ...string) {
 	for _, w := range words {
 		require.ErrorContains(t, err, w)
 	}
-}
-
-func stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
-	t.Helper()
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
 }
 
 func TestKernel_Launch(t *testing.T) {
@@ -136,7 +118,7 @@ func TestKernel_Launch(t *testing.T) {
 				for i := range data[:60] {
 					data[i] *= 2.5
 				}
-				require.Equal(t, data, slice[float32](t, x), "%s on %v", format, dev)
+				require.Equal(t, data, slice(t, x), "%s on %v", format, dev)
 			}
 		}
 	}
@@ -149,7 +131,7 @@ func TestKernel_FormatIsTheImages(t *testing.T) {
 	for _, c := range [][2]string{{"cubin", "kernels.fatbin"}, {"ptx", "kernels.fatbin"}, {"cuda", "kernels.cubin"}, {"cuda", "kernels.ptx"}, {"cubin", "kernels.ptx"}} {
 		x := tensor(t, first, []float32{1, 2})
 		require.NoError(t, kernel(t, handMade(t, c[0], testdata(t, c[1]), kernels...), "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
-		require.Equal(t, []float32{3, 6}, slice[float32](t, x), c)
+		require.Equal(t, []float32{3, 6}, slice(t, x), c)
 	}
 }
 
@@ -159,7 +141,7 @@ func TestKernel_TypesOfArguments(t *testing.T) {
 	x := empty(t, dlpack.Float64, []int64{5}, first)
 	require.NoError(t, kernel(t, ptx(t, kernels...), "types").Launch(nil, runtime.Dim3{}, runtime.Dim3{}, x,
 		int64(1)<<40, -7, uint32(4000000000), 0.1, 3))
-	require.Equal(t, []float64{1 << 40, -7, 4000000000, 0.1, 3}, slice[float64](t, x))
+	require.Equal(t, []float64{1 << 40, -7, 4000000000, 0.1, 3}, elements[float64](t, x))
 }
 
 // A part of an array is an address further on.
@@ -171,7 +153,7 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	require.NoError(t, err)
 	defer part.Close()
 	require.NoError(t, kernel(t, ptx(t, kernels...), "scale").Launch(nil, runtime.Dim3{3}, one, part, 3, 3))
-	require.Equal(t, []float32{1, 3, 3, 3, 1}, slice[float32](t, x))
+	require.Equal(t, []float32{1, 3, 3, 3, 1}, slice(t, x))
 }
 
 // Pinned and managed memory are addresses that a kernel can use.
@@ -183,7 +165,7 @@ func TestKernel_MemoryOfBoth(t *testing.T) {
 		x := tensor(t, dlpack.Device{Type: typ}, []float32{1, 2})
 		require.NoError(t, k.Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
 		require.NoError(t, runtime.SyncDevice(t.Context(), first))
-		require.Equal(t, []float32{3, 6}, slice[float32](t, x), "%v", typ)
+		require.Equal(t, []float32{3, 6}, slice(t, x), "%v", typ)
 	}
 }
 
@@ -192,7 +174,7 @@ func shapeOf(t testing.TB, k *runtime.Kernel, c runtime.LaunchConfig) []int32 {
 	t.Helper()
 	out := empty(t, dlpack.Int32, []int64{10}, first)
 	require.NoError(t, k.LaunchWith(nil, c, out))
-	return slice[int32](t, out)
+	return elements[int32](t, out)
 }
 
 func TestKernel_Shapes(t *testing.T) {
@@ -287,7 +269,7 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, one, x, 1, 1), bad, "the limit of blockIdx.x is 2147483647")
 	require.NoError(t, few.Launch(nil, one, runtime.Dim3{64}, x), "the device works on")
-	require.Equal(t, float32(63), slice[float32](t, x)[63])
+	require.Equal(t, float32(63), slice(t, x)[63])
 
 	f := function(t, m, "scale")
 	_, err := f.CallOn(stream(t, first), x, 1, 1)
@@ -356,7 +338,7 @@ func TestKernel_NewerTags(t *testing.T) {
 	_, err = f.CallOn(s, out, 32, 2, 8, 1, 4096)
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(t.Context()))
-	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, slice[int32](t, out))
+	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, elements[int32](t, out))
 	_, err = f.CallOn(s, out, 32, 2, 8, 3, 0)
 	requireError(t, err, runtime.ErrInvalidArgument, "the grid is no multiple of the preferred cluster of [3, 1, 1] blocks")
 	_, err = f.CallOn(s, out)
@@ -381,7 +363,7 @@ func TestKernel_TensorMap(t *testing.T) {
 	_, err = f.CallOn(s, out, runtime.Ptr(unsafe.Pointer(&want[0])), 1)
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(t.Context()))
-	require.Equal(t, want, slice[uint64](t, out))
+	require.Equal(t, want, elements[uint64](t, out))
 	for _, wrong := range []any{nil, 5, out} {
 		_, err = f.CallOn(s, out, wrong, 1)
 		requireError(t, err, runtime.ErrInvalidArgument, "kernel words: argument 1 must be a pointer to a tensor map (a CUtensorMap of 128 bytes)")
@@ -403,7 +385,7 @@ func TestKernel_GlobalBarrier(t *testing.T) {
 		require.Nil(t, v)
 		require.NoError(t, k.Launch(s, one, one, out))
 		require.NoError(t, s.Sync(t.Context()))
-		require.Equal(t, []int32{0}, slice[int32](t, out))
+		require.Equal(t, []int32{0}, elements[int32](t, out))
 	}
 	_, err := prepare.CallOn(s, 1)
 	requireError(t, err, runtime.ErrInvalidArgument, "__tvm_prepare_global_barrier takes no arguments, 1 were given")

@@ -50,11 +50,11 @@ func TestPacked(t *testing.T) {
 				for i := range data {
 					data[i] *= 2
 				}
-				require.Equal(t, data, slice[float32](t, x))
+				require.Equal(t, data, slice(t, x))
 				out := empty(t, dlpack.Int32, []int64{10}, dev)
 				_, err = function(t, m, "shape").Call(out, 32)
 				require.NoError(t, err)
-				require.Equal(t, []int32{2, 1, 1, 32, 1, 1, 1, 1, 1, 60000}, slice[int32](t, out))
+				require.Equal(t, []int32{2, 1, 1, 32, 1, 1, 1, 1, 1, 60000}, elements[int32](t, out))
 			}
 			host := tensor(t, runtime.CPU, []float32{1})
 			_, err := function(t, m, "scale").Call(host, 2, 1)

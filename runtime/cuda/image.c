@@ -7,7 +7,7 @@
 
 int tvmgoCUDAModule(uintptr_t module, int32_t device, void** out); /* module.go */
 
-/* While a stream records, the driver forbids its thread to load, unless it says that this is no part of the recording. */
+/* While a stream of ours records, waiting for the device would end the recording with an error. */
 static int records(const cu_device* d) { return atomic_load_explicit(&d->captures, memory_order_relaxed) > 0; }
 
 int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, size_t size) {
@@ -17,10 +17,9 @@ int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, siz
   cu_scope scope;
   log[0] = 0;
   if (tvmgo_cu_enter(d, &scope) != 0) return -1;
-  const int recording = records(d);
-  if (recording) cuThreadExchangeStreamCaptureMode(&mode);
+  cuThreadExchangeStreamCaptureMode(&mode); /* other libraries' recordings may forbid to load: this is no part of them */
   CUresult rc = cuModuleLoadDataEx(out, image, 2, options, values);
-  if (recording) cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
+  cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
   tvmgo_cu_leave(&scope);
   log[size - 1] = 0;
   return (int)rc;
@@ -30,11 +29,10 @@ void tvmgo_cu_unload(cu_device* d, CUmodule module) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   cu_scope scope;
   if (tvmgo_cu_enter(d, &scope) == 0) {
-    const int recording = records(d);
-    if (recording) cuThreadExchangeStreamCaptureMode(&mode);
-    else cuCtxSynchronize(); /* kernels that are queued still run from it; a recording would end with an error */
+    cuThreadExchangeStreamCaptureMode(&mode);
+    if (!records(d)) cuCtxSynchronize(); /* kernels that are queued still run from it */
     cuModuleUnload(module);
-    if (recording) cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
+    cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
     tvmgo_cu_leave(&scope);
     return;
   }

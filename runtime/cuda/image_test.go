@@ -164,6 +164,35 @@ func TestModule_IsLazy(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 }
 
+// Many launch a kernel for the first time at once: it is loaded by one of them.
+func TestModule_LoadedByOne(t *testing.T) {
+	fake := needFake(t)
+	leavesNothing(t)
+	s := stream(t, first)
+	x := tensor(t, first, []float32{1})
+	for range 50 {
+		k := kernel(t, ptx(t, kernels...), "scale")
+		fake.FailAt(3, 1, "cuModuleLoadDataEx", "cuModuleGetFunction")
+		var wg sync.WaitGroup
+		errs := make([]error, 16)
+		begin := make(chan struct{})
+		for i := range errs {
+			wg.Go(func() {
+				<-begin
+				errs[i] = k.Launch(s, one, one, x, 1, 1)
+			})
+		}
+		close(begin)
+		wg.Wait()
+		require.False(t, fake.Failed(), "one image, one kernel")
+		for _, err := range errs {
+			require.NoError(t, err)
+		}
+	}
+	fake.FailAt(0, 0)
+	require.NoError(t, s.Sync(t.Context()))
+}
+
 // A function works after its module is closed; the driver's module goes with the last of them.
 func TestModule_FunctionOutlivesIt(t *testing.T) {
 	fake := needFake(t)

@@ -252,6 +252,7 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, one, one, x, "a", 1), bad, "kernel scale: argument 1 must be a number")
 	requireError(t, scale.Launch(nil, one, one, x, 1, 0.5), bad, "kernel scale: argument 2 must be an integer, not float")
 	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad, "argument 2 is 2147483648, which does not fit into 32 bits")
+	requireError(t, scale.Launch(nil, one, one, x, 1, -1<<31-1), bad, "argument 2 is -2147483649, which does not fit into 32 bits")
 	requireError(t, types.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
 	if runtime.DeviceExists(second) {
 		far := tensor(t, second, make([]float32, 64))

@@ -191,6 +191,7 @@ static void install_one(int s) {
   memset(&sa, 0, sizeof sa);
   sa.sa_sigaction = handler;
   sa.sa_flags = SA_SIGINFO | (s % 2 ? SA_RESTART : 0) | (s % 3 ? 0 : SA_NODEFER); /* of all kinds */
+  if (library != NULL) sa.sa_flags |= SA_ONSTACK; /* the stacks of Go's threads are too small for handlers */
   sigaddset(&sa.sa_mask, s % 2 ? SIGUSR1 : SIGTERM);
   CHECK(sigaction(s, &sa, NULL) == 0);
 }

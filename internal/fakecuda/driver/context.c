@@ -9,6 +9,8 @@ static __thread int depth;
 
 context *context_current(void) { return depth ? stack[depth - 1] : NULL; }
 
+CUresult context_state(const context *c) { return devices[c->device].lost ? devices[c->device].lost : c->sticky; }
+
 static context *context_make(int device, unsigned flags, bool primary) {
   context *c = calloc(1, sizeof *c);
   *c = (context){.device = device, .flags = flags, .primary = primary, .api = 3020};
@@ -212,7 +214,7 @@ API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned *version) {
 API CUresult cuCtxSynchronize(void) {
   ENTER(F_CTX | F_UNSAFE);
   context_wait(g.ctx);
-  return g.ctx->sticky;
+  return context_state(g.ctx);
 }
 
 API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {

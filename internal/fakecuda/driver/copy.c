@@ -20,8 +20,10 @@ static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t by
   work w = {.kind = DO_COPY, .call = g->name, .dst = dst, .src = src, .bytes = bytes};
   if (s->capture) {
     if (from_plain || to_plain) {
+      if (s->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
       report("%s: plain memory of the host cannot take part in a capture", g->name);
-      return capture_touch(g, s);
+      capture_break(s->capture);
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return stream_do(g, s, w);
   }
@@ -42,10 +44,9 @@ static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t by
   op *o = op_enqueue(s, w, NULL, 0);
   // From plain memory the call need not wait for the device to have the bytes, nor within devices for anything.
   bool waits = to_plain || (!async && (page_locked(d) || page_locked(f)));
-  context *c = s->o.ctx;
   if (waits) {
     op_wait(o);
-    result = devices[c->device].lost ? devices[c->device].lost : c->sticky;
+    result = context_state(s->o.ctx);
   }
   op_drop(o);
   return result;

@@ -21,7 +21,7 @@ API CUresult cuEventDestroy_v2(CUevent handle) {
   op_drop(e->op);
   e->op = NULL;
   object_kill(&e->o);
-  return g.fault;
+  return g.fault ? g.fault : context_state(e->o.ctx);
 }
 
 static CUresult record_event(const guard *g, CUevent handle, CUstream on, unsigned flags) {
@@ -65,8 +65,7 @@ static CUresult event_find(const guard *g, CUevent handle, event **e) {
     capture_break((*e)->capture);
     return CUDA_ERROR_CAPTURED_EVENT;
   }
-  context *c = (*e)->o.ctx;
-  return devices[c->device].lost ? devices[c->device].lost : c->sticky;
+  return context_state((*e)->o.ctx);
 }
 
 API CUresult cuEventQuery(CUevent handle) {
@@ -89,7 +88,7 @@ API CUresult cuEventSynchronize(CUevent handle) {
   if (capture_forbids(g.name)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (e->op) op_wait(e->op);
   pools_trim();
-  return e->o.ctx->sticky;
+  return context_state(e->o.ctx);
 }
 
 // The shortest time is half a microsecond, what the events of a device resolve.

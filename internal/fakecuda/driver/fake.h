@@ -87,6 +87,7 @@ typedef struct context {
   struct stream *legacy, *streams;
 } context;
 context *context_current(void);
+CUresult context_state(const context *c); // the error that sticks to it
 void context_destroy(context *c, const char *call);
 void contexts_forget(void);
 

@@ -73,7 +73,7 @@ guard guard_enter(const char *name, int flags) {
     g.fault = fail_code;
     fail_happened = true;
   } else if (g.ctx && g.ctx->o.alive && (flags & F_CTX)) {
-    g.fault = devices[g.ctx->device].lost ? devices[g.ctx->device].lost : g.ctx->sticky;
+    g.fault = context_state(g.ctx);
   }
   if (g.fault && !(flags & F_RELEASE)) g.refuse = g.fault;
   if (!g.refuse && (flags & F_UNSAFE) && capture_forbids(name)) g.refuse = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

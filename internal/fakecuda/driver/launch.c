@@ -247,3 +247,19 @@ API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction h
   if (*bytes > most_dynamic(f)) *bytes = most_dynamic(f);
   return CUDA_SUCCESS;
 }
+
+// Clusters of the launch that fit on the device at once.
+API CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const CUlaunchConfig *c) {
+  ENTER(F_CTX);
+  function *f = object_find(&g, handle, FUNCTION);
+  if (!f) return CUDA_ERROR_INVALID_HANDLE;
+  if (!out || !c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < c->nattributes; i++) {
+    if (c->attributes[i].id != LAUNCH_CLUSTER) continue;
+    cluster = c->attributes[i].value.cluster.x * c->attributes[i].value.cluster.y * c->attributes[i].value.cluster.z;
+  }
+  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u)) return CUDA_ERROR_INVALID_VALUE;
+  *out = 132 * blocks_per_multiprocessor(f, (int)(c->block[0] * c->block[1] * c->block[2]), c->shared) / (int)cluster;
+  return CUDA_SUCCESS;
+}

@@ -109,7 +109,7 @@ API CUresult cuModuleUnload(CUmodule handle) {
   object_kill(&m->o); // nobody else unloads it while this call waits
   context_wait(m->o.ctx);
   module_close(m);
-  return g.fault;
+  return g.fault ? g.fault : context_state(m->o.ctx);
 }
 
 static void *kernels_library(void) {

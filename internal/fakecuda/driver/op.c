@@ -42,7 +42,7 @@ static double now(void) {
 
 static void run(stream *s, op *o) {
   context *c = s->o.ctx;
-  CUresult status = devices[c->device].lost ? devices[c->device].lost : c->sticky;
+  CUresult status = context_state(c);
   if (!status && fail_next) {
     status = fail_next;
     fail_next = 0;

@@ -24,8 +24,6 @@ void stream_close(stream *s) {
 
 bool stream_idle(const stream *s) { return !s->head; }
 
-static CUresult state(const context *c) { return devices[c->device].lost ? devices[c->device].lost : c->sticky; }
-
 static stream *own_stream(context *c) {
   for (stream *s = c->streams; s; s = s->next) {
     if (s->per_thread && pthread_equal(s->owner, pthread_self())) return s;
@@ -48,7 +46,7 @@ CUresult stream_find(const guard *g, CUstream handle, stream **out) {
     *out = object_find(g, handle, STREAM);
     if (!*out) return CUDA_ERROR_INVALID_HANDLE;
   }
-  return state((*out)->o.ctx);
+  return context_state((*out)->o.ctx);
 }
 
 CUresult stream_do(const guard *g, stream *s, work w) {
@@ -94,7 +92,7 @@ API CUresult cuStreamDestroy_v2(CUstream handle) {
   }
   if (config.strict_destroy && !stream_idle(s)) report("%s: %s has pending work", g.name, object_name(&s->o));
   stream_close(s);
-  return g.fault;
+  return g.fault ? g.fault : context_state(s->o.ctx);
 }
 
 // Waiting for the default stream waits for the blocking streams too: it queues behind them.
@@ -113,7 +111,7 @@ API CUresult cuStreamSynchronize(CUstream handle) {
   if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   if (capture_forbids(g.name)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   wait_stream(s);
-  return state(s->o.ctx);
+  return context_state(s->o.ctx);
 }
 
 API CUresult cuStreamQuery(CUstream handle) {
@@ -131,7 +129,7 @@ API CUresult cuStreamQuery(CUstream handle) {
     }
   }
   order_known(&s->clock);
-  return state(s->o.ctx);
+  return context_state(s->o.ctx);
 }
 
 API CUresult cuStreamGetPriority(CUstream handle, int *priority) {

@@ -25,6 +25,7 @@ void begin(void) {
 void end(void) {
   char text[4096];
   fakecuda_release();
+  CU(cuCtxSynchronize());
   CU(cuModuleUnload(mod));
   SILENT();
   int n = fakecuda_leaks(0, text, sizeof text);

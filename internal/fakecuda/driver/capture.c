@@ -45,7 +45,7 @@ bool capture_implicit(const guard *g, stream *s) {
 
 static void deps_set(int **deps, int *n, const int *from, int count) {
   int *copy = malloc((size_t)(count + 1) * sizeof *copy);
-  memcpy(copy, from, (size_t)count * sizeof *copy);
+  if (count) memcpy(copy, from, (size_t)count * sizeof *copy);
   free(*deps);
   *deps = copy;
   *n = count;

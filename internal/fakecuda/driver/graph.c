@@ -17,7 +17,7 @@ static graph_node *nodes_copy(const graph_node *from, int n) {
     nodes[i].w = work_copy(&from[i].w);
     nodes[i].deps = malloc((size_t)(from[i].ndeps + 1) * sizeof(int));
     nodes[i].ndeps = from[i].ndeps;
-    memcpy(nodes[i].deps, from[i].deps, (size_t)from[i].ndeps * sizeof(int));
+    if (from[i].ndeps) memcpy(nodes[i].deps, from[i].deps, (size_t)from[i].ndeps * sizeof(int));
   }
   return nodes;
 }

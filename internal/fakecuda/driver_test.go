@@ -47,6 +47,18 @@ func cases(t *testing.T, flags ...string) {
 
 func TestDriver(t *testing.T) { cases(t) }
 
+// What a program leaves is told at its end.
+func TestDriver_LeaksAtExit(t *testing.T) {
+	path, env := program(t)
+	log := filepath.Join(t.TempDir(), "log")
+	c := exec.Command(path, "a_device_is_lost", "kernels/standard.ptx")
+	c.Env = append(env, "FAKECUDA_LOG="+log, "FAKECUDA_LEAKS=1")
+	require.NoError(t, c.Run())
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "fakecuda: left at the end of the process:\nmodule 1\n\n", string(text))
+}
+
 func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
 
 // Handles are kept after they died, which is no leak of the tests.

@@ -23,6 +23,33 @@ bool capture_forbids(const char *call) {
   return forbidden;
 }
 
+void capture_drop(capture *c) {
+  for (object *o = objects; o; o = o->next) {
+    if (o->kind == STREAM && ((stream *)o)->capture == c) {
+      ((stream *)o)->capture = NULL;
+      ((stream *)o)->ncap_deps = 0;
+    }
+    if (o->kind == EVENT && ((event *)o)->capture == c) event_uncapture((event *)o);
+  }
+  for (capture **at = &captures; *at; at = &(*at)->next) {
+    if (*at == c) {
+      *at = c->next;
+      break;
+    }
+  }
+  free(c);
+}
+
+static void graph_drop(graph *gr) {
+  graph_nodes_free(gr->nodes, gr->nnodes);
+  free(gr);
+}
+
+void capture_abandon(capture *c) {
+  graph_drop(c->graph);
+  capture_drop(c);
+}
+
 CUresult capture_touch(const guard *g, stream *s) {
   report("%s: not possible on %s, which is being captured", g->name, object_name(&s->o));
   if (s->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -181,27 +208,13 @@ API CUresult cuStreamEndCapture(CUstream handle, CUgraph *out) {
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   }
   if (g.fault) result = g.fault;
-  for (object *o = objects; o; o = o->next) {
-    if (o->kind == STREAM && ((stream *)o)->capture == c) {
-      ((stream *)o)->capture = NULL;
-      ((stream *)o)->ncap_deps = 0;
-    }
-    if (o->kind == EVENT && ((event *)o)->capture == c) event_uncapture((event *)o);
-  }
-  for (capture **at = &captures; *at; at = &(*at)->next) {
-    if (*at == c) {
-      *at = c->next;
-      break;
-    }
-  }
   if (result) {
-    graph_nodes_free(c->graph->nodes, c->graph->nnodes);
-    free(c->graph);
-  } else {
-    object_add(&c->graph->o, GRAPH, s->o.ctx);
-    *out = c->graph;
+    capture_abandon(c);
+    return result;
   }
-  free(c);
+  object_add(&c->graph->o, GRAPH, s->o.ctx);
+  *out = c->graph;
+  capture_drop(c);
   return result;
 }
 

@@ -28,6 +28,7 @@ void context_wait(context *c) {
     pthread_cond_wait(&fake_changed, &fake_lock);
   }
   for (stream *s = c->streams; s; s = s->next) order_known(&s->clock);
+  order_known(&c->closed);
   pools_trim();
 }
 
@@ -37,6 +38,10 @@ void context_destroy(context *c, const char *call) {
     if (!stream_idle(s)) report("%s: %s has pending work in %s", call, object_name(&c->o), object_name(&s->o));
   }
   context_wait(c);
+  for (capture *a = captures, *next; a; a = next) {
+    next = a->next;
+    if (a->origin->o.ctx == c) capture_abandon(a);
+  }
   for (object *o = objects; o; o = o->next) {
     if (!o->alive || o->ctx != c || o == &c->o) continue;
     bool own = o->kind == FUNCTION || (o->kind == STREAM && (((stream *)o)->legacy || ((stream *)o)->per_thread));
@@ -61,12 +66,7 @@ void context_destroy(context *c, const char *call) {
 }
 
 void contexts_forget(void) {
-  while (captures) {
-    stream *origin = captures->origin;
-    capture_break(captures);
-    origin->capture = NULL;
-    captures = captures->next;
-  }
+  while (captures) capture_abandon(captures);
   for (object *o = objects; o; o = o->next) {
     if (o->kind == CONTEXT && o->alive) context_destroy((context *)o, NULL);
   }

@@ -85,6 +85,7 @@ typedef struct context {
   CUresult sticky;
   unsigned peers; // bit per device
   struct stream *legacy, *streams;
+  vclock closed; // of streams that are gone
 } context;
 context *context_current(void);
 CUresult context_state(const context *c); // the error that sticks to it
@@ -129,6 +130,7 @@ op *op_hold(op *o);
 void op_drop(op *o);
 // Queues work on a stream, after its earlier work and what else it must follow; takes the work over.
 op *op_enqueue(struct stream *s, work w, op *const *after, int nafter);
+void op_forget(void); // when all streams are closed: returns when their threads are gone
 void op_wait(op *o); // by the host; it knows afterwards that everything before o is done
 
 typedef struct stream {
@@ -145,6 +147,7 @@ typedef struct stream {
 } stream;
 stream *stream_make(context *c, unsigned flags, int priority);
 void stream_close(stream *s);
+void stream_unlink(stream *s); // its work is done, and it will get no more
 bool stream_idle(const stream *s);
 // The stream behind a handle, 0 to 2 included; an error has been reported.
 CUresult stream_find(const guard *g, CUstream handle, stream **s);
@@ -214,6 +217,7 @@ typedef struct pool {
   bool builtin;
   uint64_t attributes[16];
   size_t used, used_high, reserved_high, cached;
+  struct pool *next;
 } pool;
 pool *pool_default(int device);
 CUresult pool_take(pool *p, size_t bytes);
@@ -280,6 +284,8 @@ typedef struct capture {
 } capture;
 extern capture *captures;
 void capture_break(capture *c);
+void capture_drop(capture *c);    // forgets it; its graph is the caller's
+void capture_abandon(capture *c); // with its graph
 // Whether a call that may synchronise is forbidden to this thread now; it breaks the captures then.
 bool capture_forbids(const char *call);
 CUresult capture_note(const guard *g, stream *s, work w);

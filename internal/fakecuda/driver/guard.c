@@ -151,6 +151,7 @@ API void fakecuda_reset(void) {
   fakecuda_release();
   pthread_mutex_lock(&fake_lock);
   contexts_forget();
+  op_forget();
   memory_reset();
   pools_reset();
   order_reset();

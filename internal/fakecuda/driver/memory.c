@@ -126,13 +126,9 @@ static block *block_make_host(context *c, block_kind kind, void *p, size_t bytes
 }
 
 void block_release(block *b, const char *call) {
-  for (int i = 0; i < nblocks; i++) {
-    if (blocks[i] == b) {
-      memmove(blocks + i, blocks + i + 1, (size_t)(nblocks - i - 1) * sizeof *blocks);
-      nblocks--;
-      break;
-    }
-  }
+  int i = first_after(b->base);
+  memmove(blocks + i, blocks + i + 1, (size_t)(nblocks - i - 1) * sizeof *blocks);
+  nblocks--;
   if (b->kind == DEVICE_MEMORY) {
     if (b->pool) {
       if (!b->freed) pool_give(b->pool, rounded(b->size));

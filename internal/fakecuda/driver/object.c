@@ -81,3 +81,17 @@ API int fakecuda_leaks(int contexts, char *text, size_t size) {
   pthread_mutex_unlock(&fake_lock);
   return n;
 }
+
+// Programs that end by exit (a Go program does not) report what they left, where FAKECUDA_LEAKS is set: 2 for primary
+// contexts, too.
+__attribute__((destructor)) static void at_exit(void) {
+  const char *want = getenv("FAKECUDA_LEAKS");
+  if (!want || !*want || *want == '0') return;
+  char *text = malloc(1 << 16);
+  if (fakecuda_leaks(*want == '2', text, 1 << 16)) {
+    pthread_mutex_lock(&fake_lock);
+    report("left at the end of the process:\n%s", text);
+    pthread_mutex_unlock(&fake_lock);
+  }
+  free(text);
+}

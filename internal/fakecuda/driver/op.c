@@ -1,4 +1,5 @@
 // Operations: what a stream does one after the other on a thread of its own, and what each one waits for.
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -6,7 +7,7 @@
 #include "fake.h"
 
 static long long executed;
-static int fail_next, pending;
+static int fail_next, pending, workers;
 
 op *op_hold(op *o) {
   if (o) o->refs++;
@@ -82,9 +83,24 @@ static void *worker(void *arg) {
     op_drop(o);
     pthread_cond_broadcast(&fake_changed);
   }
-  order_slot_free(s->slot);
+  stream_unlink(s);
+  workers--;
+  pthread_cond_broadcast(&fake_changed);
   pthread_mutex_unlock(&fake_lock);
   return NULL;
+}
+
+// A driver's threads take no signals: those are the host's.
+static void start(stream *s) {
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  s->started = true;
+  workers++;
+  if (pthread_create(&thread, NULL, worker, s)) abort();
+  pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void follow(op *o, op *before) {
@@ -140,13 +156,15 @@ op *op_enqueue(stream *s, work w, op *const *after, int nafter) {
   s->last = o;
   pending++;
   if (!s->started) {
-    pthread_t thread;
-    s->started = true;
-    if (pthread_create(&thread, NULL, worker, s)) abort();
-    pthread_detach(thread);
+    start(s);
   }
   pthread_cond_broadcast(&fake_changed);
   return o;
+}
+
+void op_forget(void) {
+  while (workers) pthread_cond_wait(&fake_changed, &fake_lock);
+  executed = fail_next = 0;
 }
 
 void op_wait(op *o) {

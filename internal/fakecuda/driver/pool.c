@@ -5,12 +5,16 @@
 
 enum { RELEASE_THRESHOLD = 4, RESERVED_CURRENT = 5, RESERVED_HIGH = 6, USED_CURRENT = 7, USED_HIGH = 8 };
 
+static pool *pools; // destroyed ones too: memory may still come back to them
+
 static pool *pool_make(int device, bool builtin) {
   pool *p = calloc(1, sizeof *p);
   p->device = device;
   p->builtin = builtin;
   for (int i = 1; i <= 3; i++) p->attributes[i] = 1;
   object_add(&p->o, POOL, NULL);
+  p->next = pools;
+  pools = p;
   return p;
 }
 
@@ -50,13 +54,14 @@ static void trim(pool *p, size_t keep) {
 
 // At a synchronisation each pool gives back what is above its threshold.
 void pools_trim(void) {
-  for (object *o = objects; o; o = o->next) {
-    if (o->kind == POOL && o->alive && ((pool *)o)->cached) trim((pool *)o, ((pool *)o)->attributes[RELEASE_THRESHOLD]);
+  for (pool *p = pools; p; p = p->next) {
+    if (p->cached) trim(p, p->o.alive ? p->attributes[RELEASE_THRESHOLD] : 0);
   }
 }
 
 void pools_reset(void) {
   for (int d = 0; d < MAX_DEVICES; d++) devices[d].default_pool = devices[d].pool = NULL;
+  pools = NULL;
 }
 
 API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {

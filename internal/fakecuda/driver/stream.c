@@ -16,10 +16,29 @@ stream *stream_make(context *c, unsigned flags, int priority) {
 
 // What is queued still runs; the thread of the stream ends then.
 void stream_close(stream *s) {
-  if (!s->started) order_slot_free(s->slot);
   s->closing = true;
+  if (!s->started) stream_unlink(s);
   object_kill(&s->o);
   pthread_cond_broadcast(&fake_changed);
+}
+
+// Whoever waits for the context, and the default stream, is still ordered after what it did.
+void stream_unlink(stream *s) {
+  context *c = s->o.ctx;
+  order_join(&c->closed, &s->clock);
+  if (!(s->flags & STREAM_NON_BLOCKING) && s != c->legacy) order_join(&c->legacy->clock, &s->clock);
+  for (stream **at = &c->streams; *at; at = &(*at)->next) {
+    if (*at == s) {
+      *at = s->next;
+      break;
+    }
+  }
+  op_drop(s->last);
+  s->last = NULL;
+  free(s->cap_deps);
+  s->cap_deps = NULL;
+  s->ncap_deps = 0;
+  order_slot_free(s->slot);
 }
 
 bool stream_idle(const stream *s) { return !s->head; }
@@ -88,7 +107,11 @@ API CUresult cuStreamDestroy_v2(CUstream handle) {
   if (!s) return CUDA_ERROR_INVALID_HANDLE;
   if (s->capture) {
     report("%s: %s is being captured", g.name, object_name(&s->o));
-    capture_break(s->capture);
+    if (s->capture->origin == s) {
+      capture_abandon(s->capture);
+    } else {
+      capture_break(s->capture);
+    }
   }
   if (config.strict_destroy && !stream_idle(s)) report("%s: %s has pending work", g.name, object_name(&s->o));
   stream_close(s);

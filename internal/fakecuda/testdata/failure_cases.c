@@ -151,6 +151,7 @@ CASE(reset_forgets_everything) {
   IS(0, fakecuda_leaks(1, NULL, 0));
   IS(0, fakecuda_reports());
   IS(0, (int)fakecuda_calls());
+  IS(0, (int)fakecuda_executed());
   IS(CUDA_ERROR_NOT_INITIALIZED, cuCtxSynchronize());
   fakecuda_clear_reports();
   begin();

@@ -183,6 +183,16 @@ CASE(what_breaks_a_capture) {
   end();
 }
 
+CASE(a_destroyed_stream_ends_its_capture) {
+  begin();
+  CUstream s = stream();
+  CU(cuStreamBeginCapture_v2(s, CAPTURE_GLOBAL));
+  CU(cuStreamDestroy_v2(s));
+  REPORTED("is being captured");
+  CU(cuMemFree_v2(memory())); // nothing forbids it now
+  end();
+}
+
 static void *other_thread(void *arg) {
   CUstream *s = arg;
   CUgraph graph;

@@ -187,6 +187,27 @@ CASE(parameters_are_copied_at_the_launch) {
   end();
 }
 
+CASE(entry_points_by_name) {
+  void *p, *old;
+  int status = 9;
+  CU(cuGetProcAddress("cuMemAlloc", &p, 13000, 0));
+  TRUE(p == (void *)cuMemAlloc_v2);
+  CU(cuGetProcAddress_v2("cuInit", &p, 13000, 0, &status));
+  TRUE(p == (void *)cuInit && status == 0);
+  CU(cuGetProcAddress("cuEventElapsedTime", &old, 12000, 0));
+  CU(cuGetProcAddress("cuEventElapsedTime", &p, 13000, 0));
+  TRUE(old == (void *)cuEventElapsedTime && p == (void *)cuEventElapsedTime_v2);
+  IS(CUDA_ERROR_NOT_FOUND, cuGetProcAddress("cuNoSuch", &p, 13000, 0));
+  CU(cuGetProcAddress_v2("cuNoSuch", &p, 13000, 0, &status));
+  TRUE(p == NULL && status == 1);
+  const char *text;
+  CU(cuGetErrorName(700, &text));
+  TRUE(!strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+  CU(cuGetErrorString(2, &text));
+  TRUE(!strcmp(text, "out of memory"));
+  IS(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(12345, &text));
+}
+
 CASE(tensor_maps) {
   begin();
   _Alignas(64) unsigned char map[128];

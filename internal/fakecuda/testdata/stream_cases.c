@@ -236,6 +236,26 @@ CASE(time_between_events) {
   end();
 }
 
+// A closed stream's work counts for the default stream and for who waits for the context.
+CASE(order_after_closed_streams) {
+  begin();
+  CUdeviceptr x = memory();
+  for (int i = 0; i < 300; i++) { // more than there are clocks
+    CUstream s;
+    CU(cuStreamCreate(&s, 0));
+    CU(run("add_one", s, x, 0));
+    CU(cuStreamDestroy_v2(s));
+    if (i % 2) {
+      CU(cuCtxSynchronize());
+    } else {
+      CU(run("add_one", NULL, x, 0));
+    }
+  }
+  SILENT();
+  CU(cuMemFree_v2(x));
+  end();
+}
+
 CASE(a_closed_stream_finishes_its_work) {
   begin();
   CUstream s = stream();

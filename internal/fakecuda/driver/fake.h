@@ -168,7 +168,7 @@ typedef struct {
   size_t lo, hi; // offsets in the block
   int slot;
   uint32_t seq;
-  bool write;
+  bool write, told;
   const char *call;
   const object *stream;
 } record;

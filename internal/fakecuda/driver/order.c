@@ -44,11 +44,11 @@ void order_access(block *b, size_t lo, size_t hi, bool write, const op *o) {
   for (int i = 0; i < b->nrecords; i++) {
     record r = b->records[i];
     bool overlaps = r.lo < hi && lo < r.hi, ordered = before(&r, &o->clock);
-    if (overlaps && !ordered && (write || r.write)) {
+    if (overlaps && !ordered && !r.told && (write || r.write)) {
       report("%s on %s %s bytes [%zu, %zu) of 0x%llx that %s on %s %s: nothing orders them", o->w.call, object_name(&o->stream->o),
              write ? "writes" : "reads", r.lo > lo ? r.lo : lo, r.hi < hi ? r.hi : hi, b->base, r.call, object_name(r.stream),
              r.write ? "writes" : "reads");
-      continue; // told once
+      r.told = true; // it stays, since whoever frees the memory waits for it
     }
     // Whoever is ordered after this access is ordered after the old one too.
     bool covered = lo <= r.lo && r.hi <= hi && ordered && (write || !r.write);
@@ -60,7 +60,7 @@ void order_access(block *b, size_t lo, size_t hi, bool write, const op *o) {
     b->caprecords = b->caprecords ? 2 * b->caprecords : 4;
     b->records = realloc(b->records, (size_t)b->caprecords * sizeof *b->records);
   }
-  b->records[b->nrecords++] = (record){lo, hi, o->stream->slot, o->seq, write, o->w.call, &o->stream->o};
+  b->records[b->nrecords++] = (record){lo, hi, o->stream->slot, o->seq, write, false, o->w.call, &o->stream->o};
 }
 
 bool order_pending(const block *b, size_t lo, size_t hi, bool writes_only) {

@@ -1,0 +1,275 @@
+// Capture: work noted in a graph instead of being run, streams that join it through events, and what breaks it.
+#include <stdlib.h>
+
+#include "fake.h"
+
+capture *captures;
+static unsigned long long ids;
+static __thread int thread_mode = CAPTURE_GLOBAL;
+
+void capture_break(capture *c) { c->invalid = true; }
+
+bool capture_forbids(const char *call) {
+  bool forbidden = false;
+  if (thread_mode == CAPTURE_RELAXED) return false;
+  for (capture *c = captures; c; c = c->next) {
+    bool mine = pthread_equal(c->thread, pthread_self());
+    if ((c->mode == CAPTURE_GLOBAL && thread_mode == CAPTURE_GLOBAL) || (mine && c->mode != CAPTURE_RELAXED)) {
+      report("%s: may synchronise while %s is being captured, and ends the capture", call, object_name(&c->origin->o));
+      capture_break(c);
+      forbidden = true;
+    }
+  }
+  return forbidden;
+}
+
+void capture_drop(capture *c) {
+  for (object *o = objects; o; o = o->next) {
+    if (o->kind == STREAM && ((stream *)o)->capture == c) {
+      ((stream *)o)->capture = NULL;
+      ((stream *)o)->ncap_deps = 0;
+    }
+    if (o->kind == EVENT && ((event *)o)->capture == c) event_uncapture((event *)o);
+  }
+  for (capture **at = &captures; *at; at = &(*at)->next) {
+    if (*at == c) {
+      *at = c->next;
+      break;
+    }
+  }
+  free(c);
+}
+
+static void graph_drop(graph *gr) {
+  graph_nodes_free(gr->nodes, gr->nnodes);
+  free(gr);
+}
+
+void capture_abandon(capture *c) {
+  graph_drop(c->graph);
+  capture_drop(c);
+}
+
+CUresult capture_touch(const guard *g, stream *s) {
+  report("%s: not possible on %s, which is being captured", g->name, object_name(&s->o));
+  if (s->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  capture_break(s->capture);
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// Work of the default stream would have to wait for blocking streams that only note their work.
+bool capture_implicit(const guard *g, stream *s) {
+  if (!s->legacy) return false;
+  bool broken = false;
+  for (stream *o = s->o.ctx->streams; o; o = o->next) {
+    if (!o->capture || o->flags & STREAM_NON_BLOCKING) continue;
+    report("%s: the default stream waits for %s, which is being captured", g->name, object_name(&o->o));
+    capture_break(o->capture);
+    broken = true;
+  }
+  return broken;
+}
+
+static void deps_set(int **deps, int *n, const int *from, int count) {
+  int *copy = malloc((size_t)(count + 1) * sizeof *copy);
+  if (count) memcpy(copy, from, (size_t)count * sizeof *copy);
+  free(*deps);
+  *deps = copy;
+  *n = count;
+}
+
+static void deps_join(int **deps, int *n, const int *from, int count) {
+  *deps = realloc(*deps, (size_t)(*n + count + 1) * sizeof **deps);
+  for (int i = 0; i < count; i++) {
+    bool there = false;
+    for (int k = 0; k < *n; k++) there |= (*deps)[k] == from[i];
+    if (!there) (*deps)[(*n)++] = from[i];
+  }
+}
+
+CUresult capture_note(const guard *g, stream *s, work w) {
+  if (s->capture->invalid) {
+    work_done(&w);
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  }
+  graph *gr = s->capture->graph;
+  if (gr->nnodes == gr->cap) {
+    gr->cap = gr->cap ? 2 * gr->cap : 8;
+    gr->nodes = realloc(gr->nodes, (size_t)gr->cap * sizeof *gr->nodes);
+  }
+  int at = gr->nnodes++;
+  w.call = g->name;
+  w.summed = false;
+  gr->nodes[at] = (graph_node){.w = w};
+  deps_set(&gr->nodes[at].deps, &gr->nodes[at].ndeps, s->cap_deps, s->ncap_deps);
+  deps_set(&s->cap_deps, &s->ncap_deps, &at, 1);
+  return CUDA_SUCCESS;
+}
+
+void event_uncapture(event *e) {
+  free(e->cap_deps);
+  e->cap_deps = NULL;
+  e->ncap_deps = 0;
+  e->capture = NULL;
+}
+
+void capture_event(stream *s, event *e) {
+  op_drop(e->op);
+  e->op = NULL;
+  e->capture = s->capture;
+  deps_set(&e->cap_deps, &e->ncap_deps, s->cap_deps, s->ncap_deps);
+}
+
+CUresult capture_wait(const guard *g, stream *s, event *e) {
+  if (s->capture && s->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (!e->capture) {
+    report("%s: %s is being captured, %s was recorded outside", g->name, object_name(&s->o), object_name(&e->o));
+    capture_break(s->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (s->capture && s->capture != e->capture) {
+    report("%s: %s and %s are in different captures", g->name, object_name(&s->o), object_name(&e->o));
+    capture_break(s->capture);
+    capture_break(e->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+  }
+  if (s->legacy) {
+    report("%s: the default stream cannot join a capture", g->name);
+    capture_break(e->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  }
+  s->capture = e->capture;
+  deps_join(&s->cap_deps, &s->ncap_deps, e->cap_deps, e->ncap_deps);
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
+  ENTER(0);
+  stream *s;
+  CUresult result = stream_find(&g, handle, &s);
+  if (result) return result;
+  if (mode < 0 || mode > 2) return CUDA_ERROR_INVALID_VALUE;
+  if (s->legacy) {
+    report("%s: the default stream cannot be captured", g.name);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  if (s->capture) {
+    report("%s: %s is being captured already", g.name, object_name(&s->o));
+    capture_break(s->capture);
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
+  capture *c = calloc(1, sizeof *c);
+  *c = (capture){.mode = mode, .thread = pthread_self(), .origin = s, .id = ++ids, .next = captures};
+  c->graph = calloc(1, sizeof *c->graph);
+  captures = c;
+  s->capture = c;
+  s->ncap_deps = 0;
+  return CUDA_SUCCESS;
+}
+
+// Everything in the graph must lead to the last work of the stream that began.
+static bool joined(const graph *gr, const stream *origin) {
+  bool *reached = calloc((size_t)gr->nnodes + 1, 1), all = true;
+  for (int i = 0; i < origin->ncap_deps; i++) reached[origin->cap_deps[i]] = true;
+  for (int n = gr->nnodes; n-- > 0;) {
+    all &= reached[n];
+    for (int i = 0; reached[n] && i < gr->nodes[n].ndeps; i++) reached[gr->nodes[n].deps[i]] = true;
+  }
+  free(reached);
+  return all;
+}
+
+API CUresult cuStreamEndCapture(CUstream handle, CUgraph *out) {
+  ENTER(F_RELEASE);
+  stream *s;
+  CUresult result = stream_find(&g, handle, &s);
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  *out = NULL;
+  if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT) return result;
+  capture *c = s->capture;
+  if (!c) {
+    report("%s: %s is not being captured", g.name, object_name(&s->o));
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
+  if (c->origin != s) {
+    report("%s: %s joined the capture that %s began", g.name, object_name(&s->o), object_name(&c->origin->o));
+    capture_break(c);
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  }
+  if (c->mode != CAPTURE_RELAXED && !pthread_equal(c->thread, pthread_self())) {
+    report("%s: the capture of %s was begun by another thread", g.name, object_name(&s->o));
+    capture_break(c);
+    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  }
+  if (c->invalid) {
+    result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  } else if (!joined(c->graph, s)) {
+    report("%s: work of other streams was not joined to %s", g.name, object_name(&s->o));
+    result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  }
+  if (g.fault) result = g.fault;
+  if (result) {
+    capture_abandon(c);
+    return result;
+  }
+  object_add(&c->graph->o, GRAPH, s->o.ctx);
+  *out = c->graph;
+  capture_drop(c);
+  return result;
+}
+
+API CUresult cuStreamIsCapturing(CUstream handle, int *status) {
+  ENTER(0);
+  stream *s;
+  CUresult result = stream_find(&g, handle, &s);
+  if (result) return result;
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED : CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+
+static CUresult info(const guard *g, CUstream handle, int *status, unsigned long long *id) {
+  stream *s;
+  CUresult result = stream_find(g, handle, &s);
+  if (result) return result;
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED : CAPTURE_STATUS_ACTIVE;
+  if (s->capture && id) *id = s->capture->id;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamGetCaptureInfo(CUstream handle, int *status, unsigned long long *id) {
+  ENTER(0);
+  return info(&g, handle, status, id);
+}
+
+// Graph and dependencies while it is made are not given away: NULL is answered for them.
+API CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
+    const CUgraphNode **deps, size_t *n) {
+  ENTER(0);
+  if (out) *out = NULL;
+  if (deps) *deps = NULL;
+  if (n) *n = 0;
+  return info(&g, handle, status, id);
+}
+
+API CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
+    const CUgraphNode **deps,
+                                       const void **edges, size_t *n) {
+  ENTER(0);
+  if (out) *out = NULL;
+  if (deps) *deps = NULL;
+  if (edges) *edges = NULL;
+  if (n) *n = 0;
+  return info(&g, handle, status, id);
+}
+
+API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+  ENTER(0);
+  if (!mode || *mode < 0 || *mode > 2) return CUDA_ERROR_INVALID_VALUE;
+  int old = thread_mode;
+  thread_mode = *mode;
+  *mode = old;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,274 @@
+// Contexts: primary and own, the stack of each thread, peers, limits.
+#include <stdlib.h>
+
+#include "fake.h"
+
+#define DEPTH 32
+static __thread context *stack[DEPTH];
+static __thread int depth;
+
+context *context_current(void) { return depth ? stack[depth - 1] : NULL; }
+
+CUresult context_state(const context *c) { return devices[c->device].lost ? devices[c->device].lost : c->sticky; }
+
+static context *context_make(int device, unsigned flags, bool primary) {
+  context *c = calloc(1, sizeof *c);
+  *c = (context){.device = device, .flags = flags, .primary = primary, .api = 3020};
+  object_add(&c->o, CONTEXT, c);
+  c->legacy = stream_make(c, 0, 0);
+  c->legacy->legacy = true;
+  return c;
+}
+
+void context_wait(context *c) {
+  for (;;) {
+    stream *s = c->streams;
+    while (s && stream_idle(s)) s = s->next;
+    if (!s) break;
+    pthread_cond_wait(&fake_changed, &fake_lock);
+  }
+  for (stream *s = c->streams; s; s = s->next) order_known(&s->clock);
+  order_known(&c->closed);
+  pools_trim();
+}
+
+// Ends everything that lives in the context. What its owner forgot is reported, unless call is NULL.
+void context_destroy(context *c, const char *call) {
+  for (stream *s = c->streams; s && call; s = s->next) {
+    if (!stream_idle(s)) report("%s: %s has pending work in %s", call, object_name(&c->o), object_name(&s->o));
+  }
+  context_wait(c);
+  for (capture *a = captures, *next; a; a = next) {
+    next = a->next;
+    if (a->origin->o.ctx == c) capture_abandon(a);
+  }
+  for (object *o = objects; o; o = o->next) {
+    if (!o->alive || o->ctx != c || o == &c->o) continue;
+    bool own = o->kind == FUNCTION || (o->kind == STREAM && (((stream *)o)->legacy || ((stream *)o)->per_thread));
+    if (call && !own) report("%s: %s is left in %s", call, object_name(o), object_name(&c->o));
+    if (o->kind == STREAM) {
+      stream_close((stream *)o);
+    } else if (o->kind == MODULE) {
+      module_close((module *)o);
+    } else if (o->kind == EVENT) {
+      op_drop(((event *)o)->op);
+      ((event *)o)->op = NULL;
+    }
+    object_kill(o);
+  }
+  for (int i = nblocks; i-- > 0;) {
+    block *b = blocks[i];
+    if (b->ctx != c || b->pool) continue; // a pool belongs to the device
+    if (call) report("%s: %zu bytes at 0x%llx are left in %s", call, b->size, b->base, object_name(&c->o));
+    block_release(b, call ? call : "reset");
+  }
+  object_kill(&c->o);
+}
+
+void contexts_forget(void) {
+  while (captures) capture_abandon(captures);
+  for (object *o = objects; o; o = o->next) {
+    if (o->kind == CONTEXT && o->alive) context_destroy((context *)o, NULL);
+  }
+  memset(devices, 0, sizeof devices);
+}
+
+API CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!ctx) return CUDA_ERROR_INVALID_VALUE;
+  device_state *d = &devices[device];
+  if (d->lost) return d->lost;
+  if (!d->primary) d->primary = context_make(device, d->flags, true);
+  d->retained++;
+  *ctx = d->primary;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  ENTER(F_RELEASE);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  device_state *d = &devices[device];
+  if (!d->retained) {
+    report("%s: the primary context of device %d is not retained", g.name, device);
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (--d->retained == 0) {
+    context_destroy(d->primary, g.name);
+    d->primary = NULL;
+  }
+  return g.fault;
+}
+
+API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (flags) *flags = devices[device].flags;
+  if (active) *active = devices[device].primary != NULL;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (flags > 0xFF || (flags & 7) == 3 || (flags & 7) > 4) return CUDA_ERROR_INVALID_VALUE;
+  devices[device].flags = flags;
+  if (devices[device].primary) devices[device].primary->flags = flags;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  ENTER(F_RELEASE);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  device_state *d = &devices[device];
+  if (d->primary) context_destroy(d->primary, g.name);
+  d->primary = NULL;
+  d->retained = 0;
+  return g.fault;
+}
+
+API CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned flags, CUdevice device) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!ctx || depth == DEPTH) return CUDA_ERROR_INVALID_VALUE;
+  if (devices[device].lost) return devices[device].lost;
+  *ctx = context_make(device, flags, false);
+  stack[depth++] = *ctx;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxDestroy_v2(CUcontext ctx) {
+  ENTER(F_RELEASE);
+  context *c = object_find(&g, ctx, CONTEXT);
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  if (c->primary) {
+    report("%s: %s is the primary context of device %d, which is released, not destroyed", g.name, object_name(&c->o), c->device);
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  context_destroy(c, g.name);
+  if (depth && stack[depth - 1] == c) depth--;
+  return g.fault;
+}
+
+API CUresult cuCtxSetCurrent(CUcontext ctx) {
+  ENTER(0);
+  if (ctx && !object_find(&g, ctx, CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (depth) depth--;
+  if (ctx) stack[depth++] = ctx;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetCurrent(CUcontext *ctx) {
+  ENTER(0);
+  if (!ctx) return CUDA_ERROR_INVALID_VALUE;
+  *ctx = g.ctx;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
+  ENTER(0);
+  if (!object_find(&g, ctx, CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (depth == DEPTH) {
+    report("%s: %d contexts are pushed and were never popped", g.name, depth);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  stack[depth++] = ctx;
+  return CUDA_SUCCESS;
+}
+
+// A failure leaves the context pushed: nothing was released.
+API CUresult cuCtxPopCurrent_v2(CUcontext *ctx) {
+  ENTER(F_RELEASE);
+  if (!depth) {
+    report("%s: no context is current to the thread", g.name);
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  depth--;
+  if (ctx) *ctx = stack[depth];
+  return g.fault;
+}
+
+API CUresult cuCtxGetDevice(CUdevice *device) {
+  ENTER(F_CTX);
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  *device = g.ctx->device;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetFlags(unsigned *flags) {
+  ENTER(F_CTX);
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  *flags = g.ctx->flags;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned *version) {
+  ENTER(0);
+  context *c = ctx ? object_find(&g, ctx, CONTEXT) : g.ctx;
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  *version = c->api;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSynchronize(void) {
+  ENTER(F_CTX | F_UNSAFE);
+  context_wait(g.ctx);
+  return context_state(g.ctx);
+}
+
+API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  ENTER(F_CTX);
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  ENTER(F_CTX);
+  context *c = object_find(&g, peer, CONTEXT);
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  if (c->device == g.ctx->device || config.no_peer) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  if (g.ctx->peers & 1u << c->device) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  g.ctx->peers |= 1u << c->device;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  ENTER(F_CTX);
+  context *c = object_find(&g, peer, CONTEXT);
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!(g.ctx->peers & 1u << c->device)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  g.ctx->peers &= ~(1u << c->device);
+  return CUDA_SUCCESS;
+}
+
+static size_t limits[7] = {1024, 7340032, 8388608, 2, 2048, 128, 0};
+
+API CUresult cuCtxGetLimit(size_t *value, int limit) {
+  ENTER(F_CTX);
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  if (limit < 0 || limit > 6) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = limits[limit];
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSetLimit(int limit, size_t value) {
+  ENTER(F_CTX);
+  if (limit < 0 || limit > 6) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  limits[limit] = value;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSetCacheConfig(int preference) {
+  ENTER(F_CTX);
+  return preference < 0 || preference > 3 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetCacheConfig(int *preference) {
+  ENTER(F_CTX);
+  if (!preference) return CUDA_ERROR_INVALID_VALUE;
+  *preference = 0;
+  return CUDA_SUCCESS;
+}

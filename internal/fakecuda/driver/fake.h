@@ -1,0 +1,298 @@
+// What the parts of the fake driver share. One lock guards everything; operations run outside it, on the thread of
+// their stream. Handles stay in memory after they died, so that a later use is seen and named.
+#ifndef FAKE_H
+#define FAKE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "../fakecuda.h"
+#include "../fakecuda_kernel.h"
+#include "cutypes.h"
+
+#define API __attribute__((visibility("default")))
+#define MAX_DEVICES 8
+#define PARAM_BYTES 4096 // of one launch, each value at a multiple of 8
+#define SLOTS 192 // clocks; streams beyond share them
+
+typedef struct { uint32_t at[SLOTS]; } vclock;
+
+// ---- handles (object.c)
+typedef enum { CONTEXT, STREAM, EVENT, MODULE, FUNCTION, GRAPH, EXEC, POOL, KINDS } object_kind;
+typedef struct object {
+  object_kind kind;
+  bool alive;
+  unsigned serial; // "stream 3" in reports
+  struct context *ctx;
+  struct object *next; // of all
+} object;
+
+// ---- one call (guard.c)
+enum { F_NOINIT = 1, F_CTX = 2, F_RELEASE = 4, F_UNSAFE = 8 };
+typedef struct {
+  const char *name;
+  CUresult refuse; // answer this at once
+  CUresult fault;  // answer this when the release is done
+  struct context *ctx;
+} guard;
+guard guard_enter(const char *name, int flags);
+void guard_leave(guard *g);
+#define ENTER(flags)                                                                                                   \
+  guard g __attribute__((cleanup(guard_leave))) = guard_enter(__func__, flags);                                        \
+  if (g.refuse) return g.refuse
+extern __thread bool in_callback;
+
+// ---- state
+typedef struct {
+  int devices, version;
+  long long memory, delay_us;
+  bool strict_destroy, no_peer, poison;
+} settings;
+extern settings config;
+extern pthread_mutex_t fake_lock;
+extern pthread_cond_t fake_changed;
+extern bool initialised;
+
+// ---- reports (report.c): the lock is held
+void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *object_name(const object *o); // valid for a few calls of the thread
+void report_reset(void);
+
+void object_add(object *o, object_kind kind, struct context *ctx);
+// The live object behind a handle; else NULL, with a report that names call and argument.
+void *object_find(const guard *g, const void *handle, object_kind kind);
+void object_kill(object *o);
+extern object *objects;
+
+// ---- devices and contexts
+typedef struct {
+  struct context *primary;
+  int retained;
+  unsigned flags;
+  CUresult lost;
+  struct pool *default_pool, *pool;
+  size_t used, cached; // bytes taken from config.memory
+} device_state;
+extern device_state devices[MAX_DEVICES];
+bool device_ok(const guard *g, int device);
+int device_attribute(int attribute, int device, bool *known);
+typedef struct context {
+  object o;
+  int device;
+  bool primary;
+  unsigned flags, api;
+  CUresult sticky;
+  unsigned peers; // bit per device
+  struct stream *legacy, *streams;
+  vclock closed; // of streams that are gone
+} context;
+context *context_current(void);
+CUresult context_state(const context *c); // the error that sticks to it
+void context_destroy(context *c, const char *call);
+void contexts_forget(void);
+
+// ---- operations and streams
+typedef enum { DO_MARK, DO_COPY, DO_SET, DO_KERNEL, DO_HOST, DO_CALLBACK, DO_FREE } work_kind;
+typedef struct work {
+  work_kind kind;
+  const char *call;
+  CUdeviceptr dst, src;
+  size_t bytes; // of a copy; of a set: all
+  uint32_t value, width;
+  void *staged;       // source that was read already, owned
+  uint64_t checksum;  // of a page-locked source, if summed
+  bool summed;
+  struct function *function;
+  fakecuda_launch launch;
+  unsigned char *params; // owned
+  CUhostFn host;
+  CUstreamCallback callback;
+  void *data;
+  struct block *block; // that DO_FREE ends
+} work;
+void work_done(work *w);                  // frees what it owns
+work work_copy(const work *w);            // for replay
+CUresult work_run(work *w, struct stream *s, CUresult status); // without the lock
+
+typedef struct op {
+  int refs;
+  bool done;
+  struct stream *stream;
+  struct op *next, **deps;
+  int ndeps;
+  uint32_t seq;
+  vclock clock;
+  double time;
+  work w;
+} op;
+op *op_hold(op *o);
+void op_drop(op *o);
+// Queues work on a stream, after its earlier work and what else it must follow; takes the work over.
+op *op_enqueue(struct stream *s, work w, op *const *after, int nafter);
+void op_forget(void); // when all streams are closed: returns when their threads are gone
+void op_wait(op *o); // by the host; it knows afterwards that everything before o is done
+
+typedef struct stream {
+  object o;
+  unsigned flags;
+  int priority, slot;
+  bool legacy, per_thread, started, closing;
+  pthread_t owner;
+  op *head, *tail, *last; // last: held, may be done
+  vclock clock;
+  struct capture *capture;
+  int *cap_deps, ncap_deps;
+  struct stream *next; // of the context
+} stream;
+stream *stream_make(context *c, unsigned flags, int priority);
+void stream_close(stream *s);
+void stream_unlink(stream *s); // its work is done, and it will get no more
+bool stream_idle(const stream *s);
+// The stream behind a handle, 0 to 2 included; an error has been reported.
+CUresult stream_find(const guard *g, CUstream handle, stream **s);
+// Runs the work on the stream, or notes it in its capture.
+CUresult stream_do(const guard *g, stream *s, work w);
+void context_wait(context *c);
+
+typedef struct event {
+  object o;
+  unsigned flags;
+  op *op;
+  struct capture *capture;
+  int *cap_deps, ncap_deps;
+} event;
+
+// ---- order between operations (order.c)
+typedef struct {
+  size_t lo, hi; // offsets in the block
+  int slot;
+  uint32_t seq;
+  bool write, told;
+  const char *call;
+  const object *stream;
+} record;
+int order_slot(void);
+void order_slot_free(int slot);
+uint32_t order_tick(int slot);
+void order_finished(int slot, uint32_t seq);
+void order_join(vclock *to, const vclock *from);
+void order_known(const vclock *clock);
+void order_host(vclock *clock);
+void order_access(struct block *b, size_t lo, size_t hi, bool write, const op *o);
+bool order_pending(const struct block *b, size_t lo, size_t hi, bool writes_only);
+void order_reset(void);
+
+// ---- memory
+typedef enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY, REGISTERED_MEMORY } block_kind;
+typedef struct block {
+  CUdeviceptr base;
+  size_t size;
+  block_kind kind;
+  context *ctx;
+  int device;
+  struct pool *pool; // stream-ordered, else NULL
+  unsigned flags, id;
+  bool freed; // cuMemFreeAsync was called
+  bool module; // a global of a module
+  const char *freed_by;
+  record *records;
+  int nrecords, caprecords;
+} block;
+extern block **blocks;
+extern int nblocks;
+block *block_find(CUdeviceptr at);
+block *block_of(CUdeviceptr at); // also dead ones
+CUresult block_make_device(context *c, int device, struct pool *pool, size_t bytes, block **out);
+void block_release(block *b, const char *call); // waits for nothing
+void block_wait(block *b);
+void memory_reset(void);
+void *host_address(CUdeviceptr at); // where the bytes are
+// The bytes a call names must lie in one live block. NULL is plain memory of the host, allowed where host is set.
+CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t bytes, bool host, block **out);
+typedef struct pool {
+  object o;
+  int device;
+  bool builtin;
+  uint64_t attributes[16];
+  size_t used, used_high, reserved_high, cached;
+  struct pool *next;
+} pool;
+pool *pool_default(int device);
+CUresult pool_take(pool *p, size_t bytes);
+void pool_give(pool *p, size_t bytes);
+void pools_trim(void);
+void pools_reset(void);
+
+typedef struct { CUdeviceptr at; size_t bytes; bool write; const char *what; } access_range;
+#define MAX_ACCESS (FAKECUDA_MAX_PARAMS)
+int work_accesses(const work *w, access_range *out);
+uint64_t bytes_sum(const void *p, size_t n);
+
+// ---- modules and kernels
+typedef struct { char *name; uint32_t sizes[FAKECUDA_MAX_PARAMS]; int nparams; uint32_t max_threads; bool sized; } image_entry;
+typedef struct { char *name; size_t bytes; } image_global;
+typedef struct {
+  image_entry *entries;
+  int nentries;
+  image_global *globals;
+  int nglobals;
+  int ptx_arch, binary_arch;
+} image;
+CUresult image_read(const void *data, int arch, image *out, char *why, size_t why_size);
+void image_free(image *i);
+typedef struct function {
+  object o;
+  struct module *module;
+  const fakecuda_kernel *kernel;
+  image_entry *entry;
+  int max_dynamic, carveout, nonportable_cluster;
+} function;
+typedef struct module {
+  object o;
+  image image;
+  block **globals;
+  function **functions;
+  int nfunctions;
+} module;
+void module_close(module *m);
+const fakecuda_kernel *kernel_find(const image_entry *e, bool *named);
+void wait_released(void);
+
+// ---- capture and graphs
+typedef struct graph_node { work w; int *deps, ndeps; } graph_node;
+typedef struct graph {
+  object o;
+  graph_node *nodes;
+  int nnodes, cap;
+} graph;
+typedef struct graph_exec {
+  object o;
+  graph_node *nodes;
+  int nnodes;
+  op *last;
+} graph_exec;
+typedef struct capture {
+  int mode;
+  pthread_t thread;
+  stream *origin;
+  graph *graph;
+  bool invalid;
+  unsigned long long id;
+  struct capture *next;
+} capture;
+extern capture *captures;
+void capture_break(capture *c);
+void capture_drop(capture *c);    // forgets it; its graph is the caller's
+void capture_abandon(capture *c); // with its graph
+// Whether a call that may synchronise is forbidden to this thread now; it breaks the captures then.
+bool capture_forbids(const char *call);
+CUresult capture_note(const guard *g, stream *s, work w);
+CUresult capture_wait(const guard *g, stream *s, event *e);
+void capture_event(stream *s, event *e);
+void event_uncapture(event *e);
+void graph_nodes_free(graph_node *nodes, int n);
+CUresult capture_touch(const guard *g, stream *s); // a call that a capturing stream cannot take
+bool capture_implicit(const guard *g, stream *s);  // use of the default stream beside a capture
+
+#endif

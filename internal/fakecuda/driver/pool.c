@@ -1,0 +1,222 @@
+// Memory pools, and memory that is taken and given back in the order of a stream.
+#include <stdlib.h>
+
+#include "fake.h"
+
+enum { RELEASE_THRESHOLD = 4, RESERVED_CURRENT = 5, RESERVED_HIGH = 6, USED_CURRENT = 7, USED_HIGH = 8 };
+
+static pool *pools; // destroyed ones too: memory may still come back to them
+
+static pool *pool_make(int device, bool builtin) {
+  pool *p = calloc(1, sizeof *p);
+  p->device = device;
+  p->builtin = builtin;
+  for (int i = 1; i <= 3; i++) p->attributes[i] = 1;
+  object_add(&p->o, POOL, NULL);
+  p->next = pools;
+  pools = p;
+  return p;
+}
+
+pool *pool_default(int device) {
+  device_state *d = &devices[device];
+  if (!d->default_pool) d->default_pool = pool_make(device, true);
+  if (!d->pool) d->pool = d->default_pool;
+  return d->default_pool;
+}
+
+CUresult pool_take(pool *p, size_t bytes) {
+  device_state *d = &devices[p->device];
+  size_t old = bytes < p->cached ? bytes : p->cached, fresh = bytes - old;
+  if (fresh > (size_t)config.memory || d->used + d->cached + fresh > (size_t)config.memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  p->cached -= old;
+  d->cached -= old;
+  d->used += bytes;
+  p->used += bytes;
+  if (p->used > p->used_high) p->used_high = p->used;
+  if (p->used + p->cached > p->reserved_high) p->reserved_high = p->used + p->cached;
+  return CUDA_SUCCESS;
+}
+
+void pool_give(pool *p, size_t bytes) {
+  p->used -= bytes;
+  p->cached += bytes;
+  devices[p->device].used -= bytes;
+  devices[p->device].cached += bytes;
+}
+
+static void trim(pool *p, size_t keep) {
+  size_t reserved = p->used + p->cached, excess = reserved > keep ? reserved - keep : 0;
+  if (excess > p->cached) excess = p->cached;
+  p->cached -= excess;
+  devices[p->device].cached -= excess;
+}
+
+// At a synchronisation each pool gives back what is above its threshold.
+void pools_trim(void) {
+  for (pool *p = pools; p; p = p->next) {
+    if (p->cached) trim(p, p->o.alive ? p->attributes[RELEASE_THRESHOLD] : 0);
+  }
+}
+
+void pools_reset(void) {
+  for (int d = 0; d < MAX_DEVICES; d++) devices[d].default_pool = devices[d].pool = NULL;
+  pools = NULL;
+}
+
+API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  *out = pool_default(device);
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device) {
+  ENTER(0);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  pool_default(device);
+  *out = devices[device].pool;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!p || p->device != device) return CUDA_ERROR_INVALID_VALUE;
+  pool_default(device);
+  devices[device].pool = p;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props) {
+  ENTER(0);
+  if (!out || !props || props->allocType != 1 || props->location.type != 1) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_ok(&g, props->location.id)) return CUDA_ERROR_INVALID_VALUE;
+  *out = pool_make(props->location.id, false);
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
+  ENTER(F_RELEASE);
+  pool *p = object_find(&g, handle, POOL);
+  if (!p || p->builtin) {
+    if (p) report("%s: the default pool of device %d cannot be destroyed", g.name, p->device);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (p->used) report("%s: %s has %zu bytes in use", g.name, object_name(&p->o), p->used);
+  trim(p, 0);
+  if (devices[p->device].pool == p) devices[p->device].pool = devices[p->device].default_pool;
+  object_kill(&p->o);
+  return g.fault;
+}
+
+API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void *value) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  if (!p || !value || attribute < 1 || attribute > 8) return CUDA_ERROR_INVALID_VALUE;
+  uint64_t values[] = {p->used + p->cached, p->reserved_high, p->used, p->used_high};
+  if (attribute <= 3) {
+    *(int *)value = (int)p->attributes[attribute];
+  } else {
+    *(uint64_t *)value = attribute == RELEASE_THRESHOLD ? p->attributes[attribute] : values[attribute - RESERVED_CURRENT];
+  }
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, void *value) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  if (!p || !value || attribute < 1 || attribute > 8) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute <= 3) {
+    p->attributes[attribute] = (uint64_t) * (int *)value;
+  } else if (attribute == RELEASE_THRESHOLD) {
+    p->attributes[attribute] = *(uint64_t *)value;
+  } else if (*(uint64_t *)value || attribute == RESERVED_CURRENT || attribute == USED_CURRENT) {
+    return CUDA_ERROR_INVALID_VALUE; // the high marks can be set back to zero, and nothing else
+  } else if (attribute == USED_HIGH) {
+    p->used_high = p->used;
+  } else {
+    p->reserved_high = p->used + p->cached;
+  }
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  trim(p, keep);
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  if (!p || !map || !count) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; i++) {
+    if (map[i].location.type != 1 || !device_ok(&g, map[i].location.id)) return CUDA_ERROR_INVALID_DEVICE;
+    if (map[i].location.id == p->device && map[i].flags != 3) return CUDA_ERROR_INVALID_VALUE;
+    if (map[i].location.id != p->device && config.no_peer) return CUDA_ERROR_INVALID_DEVICE;
+  }
+  return CUDA_SUCCESS;
+}
+
+static CUresult alloc_async(const guard *g, CUdeviceptr *out, size_t bytes, pool *p, CUstream on) {
+  stream *s;
+  block *b;
+  CUresult result = stream_find(g, on, &s);
+  if (result) return result;
+  if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (s->capture) return capture_touch(g, s); // the fake has no memory nodes
+  if (capture_implicit(g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  context *c = s->o.ctx;
+  if (!p) {
+    pool_default(c->device);
+    p = devices[c->device].pool;
+  }
+  result = block_make_device(c, p->device, p, bytes, &b);
+  if (result) return result;
+  // The memory begins to be there when the stream comes to it: a write of everything, to those who watch the order.
+  op *o = op_enqueue(s, (work){.kind = DO_MARK, .call = g->name}, NULL, 0);
+  order_access(b, 0, b->size, true, o);
+  op_drop(o);
+  *out = b->base;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream on) {
+  ENTER(0);
+  return alloc_async(&g, out, bytes, NULL, on);
+}
+
+API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool handle, CUstream on) {
+  ENTER(0);
+  pool *p = object_find(&g, handle, POOL);
+  return p ? alloc_async(&g, out, bytes, p, on) : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
+  ENTER(F_RELEASE);
+  stream *s;
+  CUresult result = stream_find(&g, on, &s);
+  if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT) return result;
+  if (!at) return g.fault ? g.fault : result;
+  block *b = block_find(at);
+  if (!b || b->freed_by || b->base != at || !b->pool) {
+    block *old = b ? b : block_of(at);
+    report("%s: 0x%llx %s%s", g.name, at, old && old->freed_by
+        ? "was freed before, by " : "is not the begin of memory that cuMemAllocAsync gave", old && old->freed_by
+            ? old->freed_by : "");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (s->capture) return capture_touch(&g, s);
+  if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  op_drop(op_enqueue(s, (work){.kind = DO_FREE, .call = g.name, .block = b}, NULL, 0));
+  b->freed = true;
+  b->freed_by = g.name;
+  if (b->pool) pool_give(b->pool, (b->size + 511) / 512 * 512); // later work of the stream may have it
+  return g.fault ? g.fault : result;
+}

@@ -1,0 +1,68 @@
+package fakecuda
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program compiles the cases in testdata with a driver, under a sanitizer's flags if there are any.
+func program(t *testing.T, flags ...string) (path string, env []string) {
+	t.Helper()
+	library, kernels := Build(t, Flags(flags...)), Kernels(t)
+	dir := t.TempDir()
+	path = filepath.Join(dir, "check")
+	files, err := filepath.Glob("testdata/*.c")
+	require.NoError(t, err)
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", path}, flags...)
+	args = append(append(args, files...), library, "-Wl,-rpath,"+filepath.Dir(library), "-lpthread", "-ldl")
+	out, err := exec.Command("cc", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path, append(os.Environ(), "FAKECUDA_KERNELS="+kernels, "FAKECUDA_LOG="+filepath.Join(dir, "log"))
+}
+
+func cases(t *testing.T, flags ...string) {
+	path, env := program(t, flags...)
+	list := exec.Command(path)
+	list.Env = env
+	names, err := list.Output()
+	require.NoError(t, err)
+	for _, name := range strings.Fields(string(names)) {
+		if strings.HasPrefix(name, "image_") {
+			continue // takes an image of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			c := exec.Command("timeout", "-s", "ABRT", "60", path, name, "kernels/standard.ptx")
+			c.Env = env
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.Empty(t, string(out))
+		})
+	}
+}
+
+func TestDriver(t *testing.T) { cases(t) }
+
+// What a program leaves is told at its end.
+func TestDriver_LeaksAtExit(t *testing.T) {
+	path, env := program(t)
+	log := filepath.Join(t.TempDir(), "log")
+	c := exec.Command(path, "a_device_is_lost", "kernels/standard.ptx")
+	c.Env = append(env, "FAKECUDA_LOG="+log, "FAKECUDA_LEAKS=1")
+	require.NoError(t, c.Run())
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "fakecuda: left at the end of the process:\nmodule 1\n\n", string(text))
+}
+
+func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
+
+// Handles are kept after they died, which is no leak of the tests.
+func TestDriver_AddressSanitizer(t *testing.T) {
+	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")
+	cases(t, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+}

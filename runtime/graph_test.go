@@ -297,7 +297,10 @@ func TestGraph_ManyAtOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			g, err := s.Capture(func() error { return errors.Join(y.CopyFromTensor(x, s), x.Close(), y.Close()) })
+			g, err := s.Capture(func() error {
+				goruntime.Gosched()
+				return errors.Join(y.CopyFromTensor(x, s), x.Close(), y.Close())
+			})
 			if err != nil {
 				return err
 			}

@@ -334,3 +334,35 @@ func TestGraph_ManyAtOnce(t *testing.T) {
 	}
 	require.Zero(t, theFake.graphs.Load())
 }
+
+// A call is known by its function and arguments, whatever it does with them.
+func TestGraph_KeepsCalls(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, fakeDevice(t))
+	for _, record := range []bool{true, false} {
+		before := runtime.Live()
+		f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
+		require.NoError(t, err)
+		x, err := runtime.NewTensor(dlpack.Float32, []int64{4}, fakeDevice(t))
+		require.NoError(t, err)
+		g, err := s.Capture(func() error {
+			on := s
+			if !record {
+				on = nil
+			}
+			_, err := f.CallOn(on, 1, x)
+			return err
+		})
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, x.Close())
+		kept := int64(0)
+		if record {
+			kept = 1
+		}
+		require.Equal(t, before.Functions+kept, runtime.Live().Functions)
+		require.Equal(t, before.Tensors+kept, runtime.Live().Tensors)
+		require.NoError(t, g.Close())
+		require.Equal(t, before, runtime.Live())
+	}
+}

@@ -45,6 +45,31 @@ type WorkspaceAPI interface {
 	FreeWorkspace(id int, p unsafe.Pointer) error
 }
 
+// StreamAllocator is implemented by devices with memory in the order of a stream.
+type StreamAllocator interface {
+	// AllocOnStream is AllocDataSpace for work that is queued on a stream from now on: cheap, and
+	// without waiting where memory that was given back serves again. FreeDataSpace frees it, too.
+	AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType, s StreamHandle) (unsafe.Pointer, error)
+	// FreeOnStream gives it back once the stream has done what is queued on it now, and returns at once.
+	FreeOnStream(id int, p unsafe.Pointer, s StreamHandle) error
+}
+
+// GraphCapturer is implemented by devices that record work of a stream instead of doing it.
+type GraphCapturer interface {
+	// BeginCapture fails on the default stream where that cannot be recorded, and on a stream that
+	// records already. The end follows on the same thread.
+	BeginCapture(id int, s StreamHandle) error
+	// EndCapture gives what was recorded, or throws it away and returns nil. Whatever it returns, the
+	// stream does again what is queued on it.
+	EndCapture(id int, s StreamHandle, discard bool) (DeviceGraph, error)
+}
+
+// DeviceGraph is recorded work of a device.
+type DeviceGraph interface {
+	Launch(s StreamHandle) error // queues it, in its order
+	Close() error                // may be called while a launch is still queued
+}
+
 // ScopedAllocator is implemented by devices with storage scopes beside "global".
 type ScopedAllocator interface {
 	AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error)

@@ -13,7 +13,7 @@ import (
 )
 
 // The functions below are the table of a device written in Go, as C calls it (deviceshim.go). dev,
-// timer and event are handles of the Go values.
+// timer, event and graph are handles of the Go values.
 
 // on runs f on the Go value behind a handle.
 func on[T any](h C.uintptr_t, f func(T) error) C.int {
@@ -240,6 +240,57 @@ func tvmgoEventFree(event C.uintptr_t) C.int {
 	return on(event, func(d DeviceEvent) error {
 		cgo.Handle(event).Delete()
 		return d.Close()
+	})
+}
+
+//export tvmgoDeviceAllocOn
+func tvmgoDeviceAllocOn(dev C.uintptr_t, id C.int32_t, nbytes, alignment C.size_t, hint C.DLDataType, stream unsafe.Pointer, out *unsafe.Pointer) C.int {
+	return on(dev, func(d StreamAllocator) error {
+		p, err := d.AllocOnStream(int(id), uintptr(nbytes), uintptr(alignment), goType(hint), goStream(stream))
+		return memory(p, err, out)
+	})
+}
+
+//export tvmgoDeviceFreeOn
+func tvmgoDeviceFreeOn(dev C.uintptr_t, id C.int32_t, p, stream unsafe.Pointer) C.int {
+	return on(dev, func(d StreamAllocator) error {
+		return d.FreeOnStream(int(id), p, goStream(stream))
+	})
+}
+
+//export tvmgoDeviceCaptureBegin
+func tvmgoDeviceCaptureBegin(dev C.uintptr_t, id C.int32_t, stream unsafe.Pointer) C.int {
+	return on(dev, func(d GraphCapturer) error {
+		return d.BeginCapture(int(id), goStream(stream))
+	})
+}
+
+//export tvmgoDeviceCaptureEnd
+func tvmgoDeviceCaptureEnd(dev C.uintptr_t, id C.int32_t, stream unsafe.Pointer, graph *C.uintptr_t) C.int {
+	return on(dev, func(d GraphCapturer) error {
+		g, err := d.EndCapture(int(id), goStream(stream), graph == nil)
+		if err != nil || graph == nil {
+			return err
+		}
+		if g == nil {
+			return fail("", ErrFailed, "the device gave no graph")
+		}
+		return keep(g, nil, graph)
+	})
+}
+
+//export tvmgoGraphLaunch
+func tvmgoGraphLaunch(graph C.uintptr_t, stream unsafe.Pointer) C.int {
+	return on(graph, func(g DeviceGraph) error {
+		return g.Launch(goStream(stream))
+	})
+}
+
+//export tvmgoGraphFree
+func tvmgoGraphFree(graph C.uintptr_t) C.int {
+	return on(graph, func(g DeviceGraph) error {
+		cgo.Handle(graph).Delete()
+		return g.Close()
 	})
 }
 

@@ -30,6 +30,12 @@ int tvmgoEventMark(uintptr_t event, void* stream, int wait);
 int tvmgoEventSync(uintptr_t event);
 int tvmgoEventQuery(uintptr_t event, int32_t* done);
 int tvmgoEventFree(uintptr_t event);
+int tvmgoDeviceAllocOn(uintptr_t dev, int32_t id, size_t nbytes, size_t alignment, DLDataType hint, void* stream, void** out);
+int tvmgoDeviceFreeOn(uintptr_t dev, int32_t id, void* p, void* stream);
+int tvmgoDeviceCaptureBegin(uintptr_t dev, int32_t id, void* stream);
+int tvmgoDeviceCaptureEnd(uintptr_t dev, int32_t id, void* stream, uintptr_t* graph);
+int tvmgoGraphLaunch(uintptr_t graph, void* stream);
+int tvmgoGraphFree(uintptr_t graph);
 int tvmgoDeviceProperty(uintptr_t dev, int32_t id, char* name, TVMFFIAny* out);
 
 #define DEV ((uintptr_t)api->self)
@@ -64,9 +70,16 @@ static inline int shim_event_sync(API, void* e) { (void)api; return IN_GO(tvmgoE
 static inline int shim_event_query(API, void* e, int32_t* done) { (void)api; return IN_GO(tvmgoEventQuery((uintptr_t)e, done)); }
 static inline int shim_event_free(API, void* e) { (void)api; return IN_GO(tvmgoEventFree((uintptr_t)e)); }
 static inline int shim_property(API, int32_t id, const char* name, TVMFFIAny* out) { return IN_GO(tvmgoDeviceProperty(DEV, id, (char*)name, out)); }
+static inline int shim_alloc_on(API, DLDevice d, size_t n, size_t a, DLDataType t, void* s, void** out) { return IN_GO(tvmgoDeviceAllocOn(DEV, d.device_id, n, a, t, s, out)); }
+static inline int shim_free_on(API, DLDevice d, void* p, void* s) { return IN_GO(tvmgoDeviceFreeOn(DEV, d.device_id, p, s)); }
+static inline int shim_capture_begin(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceCaptureBegin(DEV, d.device_id, s)); }
+static inline int shim_capture_end(API, DLDevice d, void* s, void** graph) { return IN_GO(tvmgoDeviceCaptureEnd(DEV, d.device_id, s, (uintptr_t*)graph)); }
+static inline int shim_graph_launch(API, DLDevice d, void* g, void* s) { (void)api, (void)d; return IN_GO(tvmgoGraphLaunch((uintptr_t)g, s)); }
+static inline int shim_graph_free(API, DLDevice d, void* g) { (void)api, (void)d; return IN_GO(tvmgoGraphFree((uintptr_t)g)); }
 
 // What the device can do beyond the mandatory part.
-enum { CAN_STREAMS = 1, CAN_WORKSPACE = 2, CAN_SCOPES = 4, CAN_TIME = 8, CAN_EVENTS = 16, CAN_PIN = 32, CAN_REPORT = 64, CAN_DESCRIBE = 128 };
+enum { CAN_STREAMS = 1, CAN_WORKSPACE = 2, CAN_SCOPES = 4, CAN_TIME = 8, CAN_EVENTS = 16, CAN_PIN = 32, CAN_REPORT = 64, CAN_DESCRIBE = 128,
+       CAN_ORDER_MEMORY = 256, CAN_RECORD = 512 };
 
 static inline TVMGODeviceAPI* shim_table(uintptr_t self, int can) {
 	TVMGODeviceAPI* t = calloc(1, sizeof *t);
@@ -111,6 +124,16 @@ static inline TVMGODeviceAPI* shim_table(uintptr_t self, int can) {
 	}
 	if (can & CAN_REPORT) t->memory_stats = shim_stats;
 	if (can & CAN_DESCRIBE) t->target_property = shim_property;
+	if (can & CAN_ORDER_MEMORY) {
+		t->alloc_on_stream = shim_alloc_on;
+		t->free_on_stream = shim_free_on;
+	}
+	if (can & CAN_RECORD) {
+		t->capture_begin = shim_capture_begin;
+		t->capture_end = shim_capture_end;
+		t->graph_launch = shim_graph_launch;
+		t->graph_free = shim_graph_free;
+	}
 	return t;
 }
 
@@ -221,6 +244,12 @@ func abilities(dev DeviceAPI) int {
 	}
 	if _, ok := dev.(TargetProperties); ok {
 		can |= C.CAN_DESCRIBE
+	}
+	if _, ok := dev.(StreamAllocator); ok {
+		can |= C.CAN_ORDER_MEMORY
+	}
+	if _, ok := dev.(GraphCapturer); ok {
+		can |= C.CAN_RECORD
 	}
 	return can
 }

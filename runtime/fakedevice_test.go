@@ -23,6 +23,7 @@ type fake struct {
 	streams map[runtime.StreamHandle]*fakeStream
 	next    runtime.StreamHandle
 	stats   runtime.MemoryStats
+	idle    map[runtime.StreamHandle][]fakeSpace // given back on a stream
 
 	// What the runtime told it.
 	current    map[int]runtime.StreamHandle
@@ -32,6 +33,9 @@ type fake struct {
 	events     atomic.Int64
 	workspaces atomic.Int64
 	scope      string
+	graphs     atomic.Int64
+	reused     atomic.Int64 // times that memory given back on a stream served again
+	toDevice   atomic.Int64 // and that it went back by FreeDataSpace
 
 	// fail is asked before each operation.
 	fail atomic.Pointer[func(op string) error]
@@ -42,6 +46,7 @@ type fakeSpace struct {
 	bytes     []byte
 	nbytes    uintptr // asked for; 0 takes a byte
 	workspace bool
+	ordered   bool // by AllocOnStream
 }
 
 const (
@@ -71,7 +76,8 @@ func (f *fake) failWith(t testing.TB, hook func(op string) error) {
 
 func newFake() *fake {
 	f := &fake{spaces: map[uintptr]fakeSpace{}, pinned: map[uintptr][]byte{},
-		streams: map[runtime.StreamHandle]*fakeStream{}, next: 0x1000, current: map[int]runtime.StreamHandle{}}
+		streams: map[runtime.StreamHandle]*fakeStream{}, next: 0x1000, current: map[int]runtime.StreamHandle{},
+		idle: map[runtime.StreamHandle][]fakeSpace{}}
 	f.streams[0] = newFakeStream()
 	return f
 }
@@ -145,7 +151,7 @@ func (f *fake) space(id int, nbytes uintptr, workspace bool) (unsafe.Pointer, er
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spaces[uintptr(p)] = fakeSpace{id, b, nbytes, workspace}
+	f.spaces[uintptr(p)] = fakeSpace{id, b, nbytes, workspace, false}
 	f.stats.Data += int64(nbytes)
 	f.stats.DataPeak = max(f.stats.DataPeak, f.stats.Data)
 	f.stats.DataCount++
@@ -166,6 +172,9 @@ func (f *fake) release(p unsafe.Pointer, workspace bool) error {
 	s, ok := f.spaces[uintptr(p)]
 	if !ok || s.workspace != workspace {
 		return fmt.Errorf("%p is none of fakedev's", p)
+	}
+	if s.ordered {
+		f.toDevice.Add(1)
 	}
 	delete(f.spaces, uintptr(p))
 	f.stats.Data -= int64(s.nbytes)
@@ -214,11 +223,14 @@ func (f *fake) CopyDataFromTo(from, to dlpack.Tensor, stream runtime.StreamHandl
 		return err
 	}
 	src, dst := bytesOf(from), bytesOf(to)
-	if from.Device.Type == dlpack.CPU {
+	if s.records() && (from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) || to.Device.Type == dlpack.CPU && !f.isPinned(to.Data)) {
+		return &runtime.Error{Kind: runtime.ErrNotSupported, Message: "fakedev records no copies with ordinary memory of the host"}
+	}
+	if from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) {
 		src = append([]byte{}, src...) // host memory may be gone when this returns
 	}
 	s.queue(func() { copy(dst, src) })
-	if to.Device.Type == dlpack.CPU {
+	if to.Device.Type == dlpack.CPU && !s.records() {
 		s.wait()
 	}
 	return nil
@@ -329,4 +341,6 @@ var (
 	_ runtime.PinnedAllocator  = (*fake)(nil)
 	_ runtime.MemoryReporter   = (*fake)(nil)
 	_ runtime.TargetProperties = (*fake)(nil)
+	_ runtime.StreamAllocator  = (*fake)(nil)
+	_ runtime.GraphCapturer    = (*fake)(nil)
 )

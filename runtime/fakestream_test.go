@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"tvmgo/runtime"
@@ -14,6 +15,10 @@ type fakeStream struct {
 	idle *sync.Cond
 	work []func()
 	busy bool
+
+	recording bool
+	recorded  []func()
+	thread    int // of the begin
 }
 
 func newFakeStream() *fakeStream {
@@ -25,6 +30,10 @@ func newFakeStream() *fakeStream {
 func (s *fakeStream) queue(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.recording {
+		s.recorded = append(s.recorded, f)
+		return
+	}
 	s.work = append(s.work, f)
 	if !s.busy {
 		s.busy = true
@@ -77,6 +86,12 @@ func (f *fake) FreeStream(id int, h runtime.StreamHandle) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.streams, h)
+	for _, space := range f.idle[h] {
+		if err := syscall.Munmap(space.bytes); err != nil {
+			return err
+		}
+	}
+	delete(f.idle, h)
 	return nil
 }
 

@@ -17,6 +17,7 @@ type LiveCounts struct {
 	Mappings        int64 // shared libraries kept open
 	WorkspaceBytes  int64 // CPU workspaces handed out and not yet returned
 	WorkspaceCached int64 // CPU workspaces kept for reuse
+	Graphs          int64 // of recorded work
 	DataBytes       int64 // data space allocated from the CPU directly
 }
 
@@ -34,6 +35,7 @@ func Live() LiveCounts {
 		Mappings:        int64(n[C.TVMGO_LIVE_MAPPINGS]),
 		WorkspaceBytes:  int64(n[C.TVMGO_LIVE_WORKSPACE_BYTES]),
 		WorkspaceCached: int64(n[C.TVMGO_LIVE_WORKSPACE_CACHED]),
+		Graphs:          int64(n[C.TVMGO_LIVE_GRAPHS]),
 		DataBytes:       int64(n[C.TVMGO_LIVE_DATA_BYTES]),
 	}
 }

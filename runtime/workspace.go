@@ -27,6 +27,32 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 	return newTensor(o), nil
 }
 
+// NewTensor allocates a tensor, as the function NewTensor does, for work that is queued on this stream from
+// now on. That is cheap where memory comes and goes with the work: neither this nor Close waits for the
+// device. Close gives the memory back once the stream has done what is queued on it then, and after all that
+// is queued on the device when the stream was closed before. Other streams may use it after they waited for
+// this one (WaitFor), and it may be closed after this one waited for them. Lent out (ToDLPack), it is given
+// back when its last user is done.
+//
+// A device without such memory gives ordinary memory, which may be used in the same way: it is freed after
+// the work of all streams.
+func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error) {
+	const op = "allocate tensor"
+	if s == nil {
+		return nil, fail(op, ErrInvalidArgument, "the stream is nil: make one with NewStream, or use the function NewTensor")
+	}
+	place, err := s.enter(op)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	o, err := result(op, C.tvmgo_bridge_tensor_on_stream(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(s.dev), place.stream))
+	if err != nil {
+		return nil, err
+	}
+	return newTensor(o), nil
+}
+
 // NewPinnedTensor returns a tensor on the CPU in page-locked memory of a device, which copies of this
 // device use without staging it: after CopyFromTensor on a stream, wait for the stream before the memory
 // is changed, read or closed. ErrNotSupported where the device has no such memory.

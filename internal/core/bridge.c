@@ -1,4 +1,5 @@
 #include "bridge.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +59,22 @@ static void leave(const tvmgo_place* p, const was_current* old) {
   if (error != NULL) tvmgo_thread_get()->error = error;
 }
 
+/* Launches of a graph use what the recorded call used. */
+static int keep_for_graph(void* f, const TVMFFIAny* args, int32_t n, const tvmgo_place* place) {
+  DLDevice dev = {(DLDeviceType)place->device_type, place->device_id};
+  TVMFFIStreamHandle stream = (TVMFFIStreamHandle)place->stream;
+  if (TVMGO_LIKELY(!tvmgo_recording_on(dev, stream))) return 0;
+  int rc = tvmgo_recording_retain(dev, stream, f);
+  for (int32_t i = 0; rc == 0 && i < n; i++)
+    if (tvmgo_any_is_object(&args[i])) rc = tvmgo_recording_retain(dev, stream, args[i].v_obj);
+  return rc;
+}
+
 static int call_at(void* f, const TVMFFIAny* args, int32_t n, const tvmgo_place* place,
                    TVMFFIAny* result) {
   if (TVMGO_LIKELY(place->device_type == 0)) return tvmgo_function_call(f, args, n, result);
   was_current old;
-  if (enter(place, &old) != 0) return -1;
+  if (keep_for_graph(f, args, n, place) != 0 || enter(place, &old) != 0) return -1;
   int rc = tvmgo_function_call(f, args, n, result);
   leave(place, &old);
   return rc;
@@ -195,7 +207,19 @@ tvmgo_ret tvmgo_bridge_tensor_bytes(uintptr_t t, void* bytes, size_t n, int to_t
   return done(tvmgo_dl_copy_bytes(tvmgo_tensor_dl((void*)t), bytes, n, to_tensor));
 }
 
+/* A copy between two devices may be recorded by either. */
+static int keep_copy_for_graph(TVMFFIObject* from, TVMFFIObject* to, TVMFFIStreamHandle stream) {
+  DLDevice devs[2] = {tvmgo_tensor_dl(from)->device, tvmgo_tensor_dl(to)->device};
+  if (TVMGO_LIKELY(tvmgo_recordings == 0)) return 0;
+  for (int i = 0; i < 2; i++) {
+    if (i == 1 && memcmp(&devs[0], &devs[1], sizeof *devs) == 0) break;
+    if (tvmgo_recording_retain(devs[i], stream, from) != 0 || tvmgo_recording_retain(devs[i], stream, to) != 0) return -1;
+  }
+  return 0;
+}
+
 tvmgo_ret tvmgo_bridge_tensor_copy(uintptr_t from, uintptr_t to, uintptr_t stream) {
+  if (keep_copy_for_graph((void*)from, (void*)to, (TVMFFIStreamHandle)stream) != 0) return done(-1);
   return done(tvmgo_dl_copy(tvmgo_tensor_dl((void*)from), tvmgo_tensor_dl((void*)to),
                             (TVMFFIStreamHandle)stream));
 }
@@ -243,6 +267,9 @@ tvmgo_ret tvmgo_bridge_stream_free(DLDevice dev, uintptr_t stream) {
 tvmgo_ret tvmgo_bridge_stream_order(DLDevice dev, uintptr_t src, uintptr_t dst) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return done(-1);
+  if (tvmgo_recording_refuses("order streams", dev, (TVMFFIStreamHandle)src) != 0 ||
+      tvmgo_recording_refuses("order streams", dev, (TVMFFIStreamHandle)dst) != 0)
+    return done(-1);
   if (src == dst || !TVMGODeviceAPIHas(api, sync_stream_from_to)) return done(0);
   return done(api->sync_stream_from_to(api, dev, (TVMFFIStreamHandle)src, (TVMFFIStreamHandle)dst));
 }
@@ -255,6 +282,7 @@ tvmgo_ret tvmgo_bridge_timer_new(DLDevice dev) {
 }
 
 tvmgo_ret tvmgo_bridge_timer_mark(DLDevice dev, uintptr_t timer, uintptr_t stream, int stop) {
+  if (tvmgo_recording_refuses("mark time", dev, (TVMFFIStreamHandle)stream) != 0) return done(-1);
   return done(tvmgo_timer_mark(dev, (void*)timer, (TVMFFIStreamHandle)stream, stop));
 }
 
@@ -274,6 +302,23 @@ tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out) {
 tvmgo_ret tvmgo_bridge_workspace_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                      uintptr_t stream) {
   return made(tvmgo_tensor_workspace(shape, ndim, dtype, dev, (TVMFFIStreamHandle)stream));
+}
+
+tvmgo_ret tvmgo_bridge_tensor_on_stream(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                        uintptr_t stream) {
+  return made(tvmgo_tensor_on_stream(shape, ndim, dtype, dev, (TVMFFIStreamHandle)stream));
+}
+
+tvmgo_ret tvmgo_bridge_graph_begin(DLDevice dev, uintptr_t stream) {
+  return made(tvmgo_graph_begin(dev, (TVMFFIStreamHandle)stream));
+}
+
+tvmgo_ret tvmgo_bridge_graph_end(uintptr_t graph, int discard) {
+  return done(tvmgo_graph_end((tvmgo_graph*)graph, discard));
+}
+
+tvmgo_ret tvmgo_bridge_graph_launch(uintptr_t graph, uintptr_t stream) {
+  return done(tvmgo_graph_launch((tvmgo_graph*)graph, (TVMFFIStreamHandle)stream));
 }
 
 tvmgo_ret tvmgo_bridge_pinned_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev) {

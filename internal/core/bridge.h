@@ -76,6 +76,12 @@ void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer);
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out);
 tvmgo_ret tvmgo_bridge_workspace_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                      uintptr_t stream);
+tvmgo_ret tvmgo_bridge_tensor_on_stream(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                        uintptr_t stream);
+/* value: a recording, which becomes a graph; owned. */
+tvmgo_ret tvmgo_bridge_graph_begin(DLDevice dev, uintptr_t stream);
+tvmgo_ret tvmgo_bridge_graph_end(uintptr_t graph, int discard);
+tvmgo_ret tvmgo_bridge_graph_launch(uintptr_t graph, uintptr_t stream);
 tvmgo_ret tvmgo_bridge_pinned_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev);
 tvmgo_ret tvmgo_bridge_workspace_stats(DLDevice dev, tvmgo_workspace_stats* out);
 /* value: bytes given back. */

@@ -3,6 +3,8 @@
 #include "core.h"
 #include "device_names_gen.h"
 #include "fork_locks.h"
+#include "graph.h"
+#include "stream_home.h"
 #include "validate.h"
 
 #include <pthread.h>
@@ -311,6 +313,7 @@ int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMF
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("synchronize");
+  if (tvmgo_recording_refuses("synchronize", dev, stream) != 0) return -1;
   tvmgo_pool_mark mark = tvmgo_pool_before_sync(dev, stream);
   if (api->stream_sync(api, dev, stream) != 0) return -1;
   tvmgo_pool_after_sync(dev, mark);
@@ -324,6 +327,7 @@ int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out) {
   if (!TVMGODeviceAPIHas(api, create_stream)) return api->set_device(api, dev.device_id);
   if (api->create_stream(api, dev, out) != 0) return -1;
   tvmgo_pool_stream_gone(dev, *out); /* another one of this handle that was freed behind our back */
+  if (*out != NULL) tvmgo_stream_home_gone(dev, *out);
   return 0;
 }
 
@@ -332,6 +336,7 @@ int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream) {
   if (api == NULL) return -1;
   if (stream == NULL || !TVMGODeviceAPIHas(api, free_stream)) return 0;
   tvmgo_pool_stream_gone(dev, stream);
+  tvmgo_stream_home_gone(dev, stream);
   return api->free_stream(api, dev, stream);
 }
 

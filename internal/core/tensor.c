@@ -129,6 +129,12 @@ static tvmgo_tensor* tensor_alloc(const DLTensor* dl, size_t extra) {
   return t;
 }
 
+size_t tvmgo_dl_alignment(DLDataType t) {
+  size_t align = DATA_ALIGNMENT, element = (size_t)t.bits / 8 * t.lanes;
+  while (TVMGO_UNLIKELY(align * 2 <= element)) align *= 2;
+  return align;
+}
+
 tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                const char* scope) {
   static const char op[] = "allocate tensor";
@@ -145,8 +151,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
     return NULL;
   }
   int flat = scope == NULL || scope[0] == 0 || strcmp(scope, "global") == 0;
-  size_t align = DATA_ALIGNMENT, element = (size_t)dtype.bits / 8 * dtype.lanes;
-  while (TVMGO_UNLIKELY(align * 2 <= element)) align *= 2;
+  size_t align = tvmgo_dl_alignment(dtype);
   if (dev.device_type == kDLCPU && flat && !tvmgo_validating) { /* header and data in one allocation */
     if (nbytes > PTRDIFF_MAX / 2) {
       tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than a CPU can address", op, nbytes);
@@ -217,6 +222,8 @@ static int span_bytes(const DLTensor* t, size_t* out) {
   return tvmgo_dtype_bytes(t->dtype, last + 1, out);
 }
 
+void tvmgo_tensor_release_source(void* source) { tvmgo_object_release(source); }
+
 tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int32_t ndim,
                                 DLDataType dtype, const int64_t* strides, uint64_t byte_offset) {
   static const char op[] = "view tensor";
@@ -243,7 +250,7 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
     return NULL;
   }
   dl.byte_offset = source->dl.byte_offset + byte_offset;
-  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_object_release);
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_tensor_release_source);
   if (t != NULL) tvmgo_object_retain(source);
   return t;
 }

@@ -1,5 +1,8 @@
-/* Tensors in memory that is not plain data space: workspaces, and page-locked memory of the host. */
+/* Tensors in memory that is not plain data space: workspaces, memory in the order of a stream, and page-locked
+ * memory of the host. */
 #include "core.h"
+#include "graph.h"
+#include "stream_home.h"
 #include "validate.h"
 
 #include <stdlib.h>
@@ -89,4 +92,97 @@ tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType
     return NULL;
   }
   return wrap(&dl, l, give_pinned);
+}
+
+/* ---- in the order of a stream ---- */
+
+static void give_ordered(void* owner);
+
+int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj) {
+  while (obj->type_index == kTVMFFITensor) {
+    tvmgo_tensor* t = (tvmgo_tensor*)obj;
+    if (t->release == give_workspace || t->release == give_ordered) return 1;
+    if (t->release != tvmgo_tensor_release_source) return 0;
+    obj = t->owner; /* a view */
+  }
+  return 0;
+}
+
+typedef struct {
+  tvmgo_kept kept; /* first: recordings have it */
+  const TVMGODeviceAPI* api;
+  DLDevice dev;
+  void* p;
+  TVMFFIStreamHandle stream;
+  tvmgo_stream_home* home;
+} ordered;
+
+static void free_ordered(ordered* o) {
+  tvmgo_stream_home_put(o->home);
+  free(o);
+}
+
+static void give_kept(tvmgo_kept* k) { give_ordered(k); }
+
+/* Some of the work of a recording may use it, and does so after each launch. */
+static void give_ordered(void* owner) {
+  ordered* o = owner;
+  if (tvmgo_recording_keep(o->dev, o->stream, &o->kept)) return;
+  int rc;
+  if (tvmgo_stream_home_enter(o->home)) {
+    rc = o->api->free_on_stream(o->api, o->dev, o->p, o->stream);
+    tvmgo_stream_home_leave(o->home);
+  } else {
+    rc = o->api->free_data_space(o->api, o->dev, o->p);
+  }
+  forget_error(rc);
+  free_ordered(o);
+}
+
+static ordered* make_ordered(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  ordered* o = malloc(sizeof *o);
+  if (o == NULL) {
+    tvmgo_raise_oom();
+    return NULL;
+  }
+  *o = (ordered){{NULL, give_kept}, api, dev, NULL, stream, tvmgo_stream_home_get(dev, stream)};
+  if (o->home != NULL) return o;
+  free(o);
+  return NULL;
+}
+
+tvmgo_tensor* tvmgo_tensor_on_stream(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     TVMFFIStreamHandle stream) {
+  static const char op[] = "allocate tensor";
+  size_t nbytes;
+  DLTensor dl = {.device = dev, .ndim = ndim, .dtype = dtype, .shape = (int64_t*)shape};
+  if (size_of(op, &dl, &nbytes) != 0) return NULL;
+  if (tvmgo_recording_on(dev, stream)) {
+    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records, and a graph brings no memory along: make it before", op);
+    return NULL;
+  }
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api != NULL && (!TVMGODeviceAPIHas(api, alloc_on_stream) || !TVMGODeviceAPIHas(api, free_on_stream)))
+    return tvmgo_tensor_new(shape, ndim, dtype, dev, NULL);
+  ordered* o = api == NULL ? NULL : make_ordered(api, dev, stream);
+  if (o == NULL) {
+    tvmgo_raise_context(op);
+    return NULL;
+  }
+  if (api->alloc_on_stream(api, dev, nbytes, tvmgo_dl_alignment(dtype), dtype, stream, &o->p) != 0) {
+    free_ordered(o);
+    tvmgo_raise_context(op);
+    return NULL;
+  }
+  dl.data = o->p;
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, o, give_ordered);
+  if (t == NULL) {
+    TVMFFIObject* error = tvmgo_error_take();
+    give_ordered(o);
+    tvmgo_thread_get()->error = error;
+    return NULL;
+  }
+  t->nbytes = nbytes;
+  tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
+  return t;
 }

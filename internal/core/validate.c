@@ -143,6 +143,24 @@ static int free_workspace(API, DLDevice dev, void* p) {
   return free_book("validate: free workspace", dev, p, TVMGO_BOOK_WORKSPACE);
 }
 
+static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, TVMFFIStreamHandle stream,
+                           void** out) {
+  static const char op[] = "validate: allocate on stream";
+  if (tvmgo_book_check_stream(op, dev, -1, stream) != 0) return -1;
+  int rc = REAL->alloc_on_stream(REAL, dev, nbytes, alignment, hint, stream, out);
+  if (rc != 0 && make_room()) rc = REAL->alloc_on_stream(REAL, dev, nbytes, alignment, hint, stream, out);
+  return rc != 0 ? rc : enter_book(op, api, dev, out, nbytes, TVMGO_BOOK_ORDERED, stream);
+}
+
+/* Any stream of the device may give it back: whether that waited for the work is the caller's affair. Since freed
+ * memory is kept for a while, the device gets it when the stream may be gone, and by free_data_space therefore. */
+static int free_on_stream(API, DLDevice dev, void* p, TVMFFIStreamHandle stream) {
+  static const char op[] = "validate: free on stream";
+  (void)api;
+  if (tvmgo_book_check_stream(op, dev, -1, stream) != 0) return -1;
+  return free_book(op, dev, p, TVMGO_BOOK_ORDERED);
+}
+
 static int pinned_alloc(API, DLDevice dev, size_t nbytes, void** out) {
   if (REAL->pinned_alloc(REAL, dev, nbytes, out) != 0) return -1;
   return enter_book("validate: allocate page-locked memory", api, dev, out, nbytes, TVMGO_BOOK_PINNED, NULL);
@@ -163,6 +181,7 @@ static int memory_stats(API, DLDevice dev, TVMGOMemoryStats* out) {
 /* An event behind all that a stream holds; NULL where there is none to be had. */
 static void* mark(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle stream) {
   void* event = NULL;
+  if (tvmgo_book_records(dev, stream)) return NULL; /* it would be recorded */
   if (!TVMGODeviceAPIHas(real, event_create) || !TVMGODeviceAPIHas(real, event_free)) return NULL;
   if (real->event_create(real, dev, &event) == 0) {
     if (real->event_record(real, event, stream) == 0) return event;
@@ -198,6 +217,7 @@ static int check_side(const char* op, API, const DLTensor* t, size_t n, TVMFFISt
 
 static void note_flight(API, const DLTensor* t, DLDevice dev, TVMFFIStreamHandle stream) {
   if (is_mine(api, t) || !tvmgo_book_is_pinned(t->data)) return;
+  if (tvmgo_book_records(dev, stream)) return; /* nothing is in flight before a launch, and then nobody knows what */
   void* event = mark(REAL, dev, stream);
   if (!tvmgo_book_flight(t->data, REAL, event) && event != NULL && REAL->event_free(REAL, event) != 0)
     tvmgo_object_release(tvmgo_error_take());
@@ -271,6 +291,44 @@ static int event_wait(API, void* e, TVMFFIStreamHandle s) {
   return on_stream("validate: wait for event", api, s) != 0 ? -1 : REAL->event_wait(REAL, e, s);
 }
 
+/* ---- graphs ---- */
+
+static int capture_begin(API, DLDevice dev, TVMFFIStreamHandle stream) {
+  if (tvmgo_book_check_stream("validate: begin recording", dev, -1, stream) != 0) return -1;
+  if (tvmgo_book_record("validate: begin recording", dev, stream) != 0) return -1;
+  if (REAL->capture_begin(REAL, dev, stream) == 0) return 0;
+  tvmgo_book_recorded(dev, stream);
+  return -1;
+}
+
+static int capture_end(API, DLDevice dev, TVMFFIStreamHandle stream, void** graph) {
+  if (tvmgo_book_check_stream("validate: end recording", dev, -1, stream) != 0) return -1;
+  if (!tvmgo_book_recorded(dev, stream))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "validate: end recording: stream %p of %s:%d doesn't record", stream,
+                       tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
+  if (REAL->capture_end(REAL, dev, stream, graph) != 0) return -1;
+  if (graph == NULL) return 0;
+  if (*graph == NULL) return tvmgo_raise(TVMGO_INTERNAL_ERROR, "validate: end recording: the device gave no graph");
+  if (tvmgo_book_graph_made(dev, *graph) == 0) return 0;
+  TVMFFIObject* error = tvmgo_error_take();
+  if (REAL->graph_free(REAL, dev, *graph) != 0) tvmgo_object_release(tvmgo_error_take());
+  *graph = NULL;
+  tvmgo_thread_get()->error = error;
+  return -1;
+}
+
+static int graph_launch(API, DLDevice dev, void* graph, TVMFFIStreamHandle stream) {
+  static const char op[] = "validate: launch graph";
+  if (tvmgo_book_check_graph(op, dev, graph) != 0 || tvmgo_book_check_stream(op, dev, -1, stream) != 0) return -1;
+  return REAL->graph_launch(REAL, dev, graph, stream);
+}
+
+static int graph_free(API, DLDevice dev, void* graph) {
+  if (tvmgo_book_check_graph("validate: free graph", dev, graph) != 0) return -1;
+  tvmgo_book_graph_freed(dev, graph); /* first: the device may make another of this address at once */
+  return REAL->graph_free(REAL, dev, graph);
+}
+
 /* ---- what is only passed on ---- */
 
 static int set_device(API, int32_t id) { return REAL->set_device(REAL, id); }
@@ -329,5 +387,11 @@ const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t de
   COVER(event_query);
   COVER(event_free);
   COVER(target_property);
+  COVER(alloc_on_stream);
+  COVER(free_on_stream);
+  COVER(capture_begin);
+  COVER(capture_end);
+  COVER(graph_launch);
+  COVER(graph_free);
   return t;
 }

@@ -21,7 +21,7 @@ void tvmgo_validate_forget_error(void);
 
 /* ---- the books ---- */
 
-typedef enum { TVMGO_BOOK_DATA, TVMGO_BOOK_WORKSPACE, TVMGO_BOOK_PINNED } tvmgo_book_kind;
+typedef enum { TVMGO_BOOK_DATA, TVMGO_BOOK_WORKSPACE, TVMGO_BOOK_PINNED, TVMGO_BOOK_ORDERED } tvmgo_book_kind;
 
 /* An allocation. Addresses are the device's: handles, where its data is no address. */
 typedef struct tvmgo_book {
@@ -38,6 +38,7 @@ typedef struct tvmgo_book {
   struct tvmgo_flight* flights; /* copies of page-locked memory that may not be done */
 } tvmgo_book;
 
+/* Data space is what free_data_space takes: memory in the order of a stream, too. */
 /* Each returns 0, or -1 with an error raised that begins with op and names the allocation. */
 int tvmgo_book_add(const char* op, tvmgo_book b);
 /* *own is what the caller gives to the device: entries that were kept long enough. */
@@ -62,6 +63,18 @@ int tvmgo_book_is_pinned(const void* p);
 int tvmgo_book_flight(const void* p, const TVMGODeviceAPI* real, void* event);
 /* A stream of the device was waited for: copies without an event count as done. */
 void tvmgo_book_landed(const TVMGODeviceAPI* real);
+
+/* Recordings through the layer: a second one on a stream is an error. */
+int tvmgo_book_record(const char* op, DLDevice dev, TVMFFIStreamHandle s);
+int tvmgo_book_records(DLDevice dev, TVMFFIStreamHandle s);
+/* Ends it; 0 when there was none. */
+int tvmgo_book_recorded(DLDevice dev, TVMFFIStreamHandle s);
+
+/* Graphs that were recorded through the layer. */
+int tvmgo_book_graph_made(DLDevice dev, void* graph);
+int tvmgo_book_check_graph(const char* op, DLDevice dev, void* graph);
+/* It is on the books no more. */
+void tvmgo_book_graph_freed(DLDevice dev, void* graph);
 
 /* Streams that were made through the layer; others are nobody's business. */
 void tvmgo_book_stream_made(DLDevice dev, TVMFFIStreamHandle s);

@@ -39,7 +39,7 @@ static uint64_t calls;
 static int thread_number(void) { return (int)syscall(SYS_gettid); }
 
 static const char* kind_name(tvmgo_book_kind k) {
-  static const char* const names[] = {"data space", "workspace", "page-locked memory"};
+  static const char* const names[] = {"data space", "workspace", "page-locked memory", "memory of a stream"};
   return names[k];
 }
 
@@ -177,6 +177,11 @@ void tvmgo_book_drop(tvmgo_book* b) {
   free(b);
 }
 
+/* Whether memory may be given back as memory of another kind. */
+static int may_free(tvmgo_book_kind is, tvmgo_book_kind as) {
+  return is == as || (is == TVMGO_BOOK_ORDERED && as == TVMGO_BOOK_DATA);
+}
+
 int tvmgo_book_free(const char* op, DLDevice dev, void* p, tvmgo_book_kind kind, tvmgo_book** own) {
   char name[NAME] = "";
   const char* device = tvmgo_device_type_name(dev.device_type);
@@ -186,7 +191,7 @@ int tvmgo_book_free(const char* op, DLDevice dev, void* p, tvmgo_book_kind kind,
   tvmgo_book* b = find_exact(p);
   tvmgo_book* around = b == NULL ? find_around(p, dev.device_type) : NULL;
   if (b != NULL || around != NULL) describe(b != NULL ? b : around, name);
-  int freed = b != NULL && b->freed, other_kind = b != NULL && b->kind != kind;
+  int freed = b != NULL && b->freed, other_kind = b != NULL && !may_free(b->kind, kind);
   int elsewhere = b != NULL && (b->dev.device_type != dev.device_type || b->dev.device_id != dev.device_id);
   if (b != NULL && !freed && !other_kind && !elsewhere) {
     flights = b->flights; /* from here on nobody else frees it */
@@ -356,3 +361,89 @@ int tvmgo_book_check_stream(const char* op, DLDevice dev, int32_t other, TVMFFIS
                        found.made, owner, (int)found.dev.device_id, device, (int)dev.device_id);
   return 0;
 }
+
+/* ---- recordings and graphs ---- */
+
+/* A stream that records, or a graph: a handle of a device. */
+typedef struct {
+  void* handle;
+  DLDevice dev;
+} entry;
+
+typedef struct {
+  entry* list;
+  size_t num, cap;
+} entries;
+
+static entries recordings, graphs;
+
+static entry* find_entry(const entries* e, int32_t device_type, void* handle) {
+  for (size_t i = 0; i < e->num; i++)
+    if (e->list[i].handle == handle && (int32_t)e->list[i].dev.device_type == device_type) return &e->list[i];
+  return NULL;
+}
+
+/* 0, or -1 when memory is out. Under the lock. */
+static int add_entry(entries* e, DLDevice dev, void* handle) {
+  if (e->num == e->cap) {
+    size_t cap = e->cap == 0 ? 64 : e->cap * 2;
+    entry* grown = realloc(e->list, cap * sizeof *grown);
+    if (grown == NULL) return -1;
+    e->list = grown;
+    e->cap = cap;
+  }
+  e->list[e->num++] = (entry){handle, dev};
+  return 0;
+}
+
+static int remove_entry(entries* e, DLDevice dev, void* handle) {
+  tvmgo_spin_lock(&lock);
+  entry* at = find_entry(e, (int32_t)dev.device_type, handle);
+  if (at != NULL) *at = e->list[--e->num];
+  tvmgo_spin_unlock(&lock);
+  return at != NULL;
+}
+
+int tvmgo_book_record(const char* op, DLDevice dev, TVMFFIStreamHandle s) {
+  tvmgo_spin_lock(&lock);
+  int twice = find_entry(&recordings, (int32_t)dev.device_type, s) != NULL;
+  int rc = twice ? 0 : add_entry(&recordings, dev, s);
+  tvmgo_spin_unlock(&lock);
+  if (twice)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p of %s:%d records already", op, s,
+                       tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
+  return rc == 0 ? 0 : tvmgo_raise_oom();
+}
+
+int tvmgo_book_records(DLDevice dev, TVMFFIStreamHandle s) {
+  tvmgo_spin_lock(&lock);
+  int yes = find_entry(&recordings, (int32_t)dev.device_type, s) != NULL;
+  tvmgo_spin_unlock(&lock);
+  return yes;
+}
+
+int tvmgo_book_recorded(DLDevice dev, TVMFFIStreamHandle s) { return remove_entry(&recordings, dev, s); }
+
+int tvmgo_book_graph_made(DLDevice dev, void* graph) {
+  tvmgo_spin_lock(&lock);
+  int rc = add_entry(&graphs, dev, graph);
+  tvmgo_spin_unlock(&lock);
+  return rc == 0 ? 0 : tvmgo_raise_oom();
+}
+
+int tvmgo_book_check_graph(const char* op, DLDevice dev, void* graph) {
+  tvmgo_spin_lock(&lock);
+  entry* e = find_entry(&graphs, (int32_t)dev.device_type, graph);
+  entry found = e != NULL ? *e : (entry){0};
+  tvmgo_spin_unlock(&lock);
+  const char* device = tvmgo_device_type_name(dev.device_type);
+  if (e == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is no graph of %s:%d: it was freed, or is something else", op, graph, device,
+                       (int)dev.device_id);
+  if (found.dev.device_id != dev.device_id)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: wrong device: the graph %p is of %s:%d, not of %s:%d", op, graph, device,
+                       (int)found.dev.device_id, device, (int)dev.device_id);
+  return 0;
+}
+
+void tvmgo_book_graph_freed(DLDevice dev, void* graph) { remove_entry(&graphs, dev, graph); }

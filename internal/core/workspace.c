@@ -9,6 +9,7 @@
  * the most that was in use at one time lately, that is within the last 4096 to 8192 blocks given
  * back. Beyond that the largest idle blocks go first. */
 #include "core.h"
+#include "graph.h"
 #include "fork_locks.h"
 #include "validate.h"
 #include "workspace_class.h"
@@ -275,8 +276,18 @@ int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on) {
   if (p == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: the address is NULL");
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
+  int kept = tvmgo_recording_keep_workspace(dev, on, p);
+  if (kept != 0) return kept < 0 ? -1 : 0;
   if (has_own(api, dev)) return api->free_workspace(api, dev, p);
   return tvmgo_pool_free(dev, p, on);
+}
+
+int tvmgo_workspace_give_late(DLDevice dev, void* p) {
+  static char no_stream; /* the pool asks the device to wait for all of them */
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (has_own(api, dev)) return api->free_workspace(api, dev, p);
+  return tvmgo_pool_free(dev, p, &no_stream);
 }
 
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed) {

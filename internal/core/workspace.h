@@ -19,6 +19,8 @@ size_t tvmgo_workspace_trim(void);
 int tvmgo_workspace_take(DLDevice dev, size_t nbytes, DLDataType hint, TVMFFIStreamHandle stream,
                          void** out);
 int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on);
+/* Gives back what work on any stream may have used. */
+int tvmgo_workspace_give_late(DLDevice dev, void* p);
 /* Gives idle ones back. Of the CPU, other threads than the calling one follow when they next need more
  * memory, or have given back some thousand blocks. */
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed);

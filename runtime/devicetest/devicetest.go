@@ -67,6 +67,8 @@ var parts = []part{
 	{"StreamCancelledWait", (*suite).streamCancelledWait},
 	{"Workspaces", (*suite).workspaces},
 	{"WorkspacesOfStreams", (*suite).workspacesOfStreams},
+	{"StreamMemory", (*suite).streamMemory},
+	{"Graph", (*suite).graphs},
 	{"Timer", (*suite).timer},
 	{"MemoryStatistics", (*suite).memoryStatistics},
 	{"TwoDevices", (*suite).twoDevices},

@@ -27,6 +27,7 @@ type lazy struct {
 	next    runtime.StreamHandle
 	stats   [lazyCount]runtime.MemoryStats
 	idle    []*lazySpace // workspaces that were given back
+	ordered []*lazySpace // memory of streams that was given back
 	staging []byte
 
 	src, dst []byte // of the copy that is being made
@@ -46,7 +47,7 @@ type lazySpace struct {
 	mapped []byte
 	at     uintptr // what was handed out
 	size   uintptr
-	stream runtime.StreamHandle // of a workspace
+	stream runtime.StreamHandle // of a workspace, or that it was given back on
 }
 
 type lazyKey struct {
@@ -59,6 +60,9 @@ type lazyStream struct {
 	work         []func()
 	queued, done int
 	running      bool
+
+	recording bool
+	recorded  []func()
 }
 
 func newLazy(mutant string) *lazy {
@@ -85,6 +89,10 @@ func (d *lazy) enter(id int) error {
 }
 
 func (s *lazyStream) queue(f func()) {
+	if s.recording {
+		s.recorded = append(s.recorded, f)
+		return
+	}
 	s.work = append(s.work, f)
 	s.queued++
 }
@@ -337,6 +345,14 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 			d.finish(d.streams[lazyKey{id, 0}])
 		}
 	}
+	if s.recording {
+		if err := d.recordCopy(from, to); err != nil {
+			return err
+		}
+		if d.is("recorded copies are done at once") {
+			copy(dst, src)
+		}
+	}
 	s.queue(func() { copy(dst, src) })
 	if to.Device.Type == dlpack.CPU && !d.isPinned(to.Data) && !d.is("copies to the host are not waited for") {
 		d.finish(s)
@@ -445,6 +461,9 @@ func (e *lazyEvent) Record(h runtime.StreamHandle) error {
 	e.d.mu.Lock()
 	defer e.d.mu.Unlock()
 	s, err := e.d.stream(e.id, h)
+	if err == nil && s.recording {
+		return failed(runtime.ErrInvalidArgument, "a mark in a recording is never reached")
+	}
 	if err == nil {
 		e.stream, e.mark = s, s.queued
 	}
@@ -711,9 +730,12 @@ var (
 	_ runtime.EventAPI        = (*lazy)(nil)
 	_ runtime.PinnedAllocator = (*lazy)(nil)
 	_ runtime.MemoryReporter  = (*lazy)(nil)
+	_ runtime.StreamAllocator = (*lazy)(nil)
+	_ runtime.GraphCapturer   = (*lazy)(nil)
 )
 
-// pooled is the same device without workspaces of its own, so that the runtime keeps a pool for it.
+// pooled is the same device without workspaces of its own, so that the runtime keeps a pool for it, and without
+// memory in the order of streams.
 type pooled struct {
 	runtime.DeviceAPI
 	runtime.StreamAPI
@@ -722,9 +744,10 @@ type pooled struct {
 	runtime.EventAPI
 	runtime.PinnedAllocator
 	runtime.MemoryReporter
+	runtime.GraphCapturer
 }
 
-func newPooled(d *lazy) pooled { return pooled{d, d, d, d, d, d, d} }
+func newPooled(d *lazy) pooled { return pooled{d, d, d, d, d, d, d, d} }
 
 // bare is the same with the mandatory part alone: what it queues it waits for, since nobody has streams to
 // wait on.

@@ -66,8 +66,10 @@ static int event_create(API, DLDevice dev, void** out) {
   *out = calloc(1, sizeof(int64_t));
   return 0;
 }
+static TVMFFIStreamHandle recording; /* marks in it are never reached */
 static int event_record(API, void* e, TVMFFIStreamHandle s) {
-  (void)api, (void)s;
+  (void)api;
+  CHECK(s == NULL || s != recording);
   *(int64_t*)e = queued;
   return 0;
 }
@@ -111,6 +113,42 @@ static int scoped(API, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataT
   return alloc(api, dev, 4096, 64, t, out);
 }
 
+static int ordered_alloc(API, DLDevice dev, size_t n, size_t alignment, DLDataType t, TVMFFIStreamHandle s, void** out) {
+  (void)s;
+  return alloc(api, dev, n, alignment, t, out);
+}
+static int ordered_free(API, DLDevice dev, void* p, TVMFFIStreamHandle s) {
+  (void)s;
+  return free_space(api, dev, p);
+}
+static int graphs, launches, give_no_graph;
+static int capture_begin(API, DLDevice dev, TVMFFIStreamHandle s) {
+  (void)api, (void)dev;
+  if (refuse) return tvmgo_raise(TVMGO_RUNTIME_ERROR, "the device sulks");
+  recording = s;
+  return 0;
+}
+static int capture_end(API, DLDevice dev, TVMFFIStreamHandle s, void** out) {
+  (void)api, (void)dev, (void)s;
+  recording = NULL;
+  if (refuse) return tvmgo_raise(TVMGO_RUNTIME_ERROR, "the device sulks");
+  if (out == NULL || give_no_graph) return 0;
+  graphs++;
+  *out = malloc(1);
+  return 0;
+}
+static int graph_launch(API, DLDevice dev, void* g, TVMFFIStreamHandle s) {
+  (void)api, (void)dev, (void)g, (void)s;
+  launches++;
+  return 0;
+}
+static int graph_free(API, DLDevice dev, void* g) {
+  (void)api, (void)dev;
+  graphs--;
+  free(g);
+  return 0;
+}
+
 #define COMMON                                                                                          \
   .struct_size = sizeof(TVMGODeviceAPI), .set_device = set_device, .get_attr = get_attr,                  \
   .alloc_data_space = alloc, .free_data_space = free_space, .copy_data_from_to = copy,                    \
@@ -121,7 +159,9 @@ static const TVMGODeviceAPI full = {
     COMMON, .event_create = event_create, .event_record = event_record, .event_wait = event_wait,
     .event_sync = event_sync, .event_query = event_query, .event_free = event_free,
     .timer_create = timer_make, .timer_start = timer_mark, .timer_stop = timer_mark,
-    .timer_elapsed_ns = timer_read, .timer_free = timer_free};
+    .timer_elapsed_ns = timer_read, .timer_free = timer_free,
+    .alloc_on_stream = ordered_alloc, .free_on_stream = ordered_free, .capture_begin = capture_begin,
+    .capture_end = capture_end, .graph_launch = graph_launch, .graph_free = graph_free};
 static const TVMGODeviceAPI plain = {COMMON};
 
 /* ---- what tests share ---- */
@@ -303,6 +343,106 @@ static void test_workspace_of_another_stream(void) {
   CHECK_OK(tvmgo_device_stream_free(a, s));
 }
 
+static void test_memory_of_streams(void) {
+  DLDevice a = on(DEVICE, 0), b = on(DEVICE, 1);
+  const TVMGODeviceAPI* api = api_of(DEVICE);
+  char host[128];
+  tvmgo_validate_flush();
+  int before = spaces;
+  void *s = NULL, *r = NULL, *t = NULL, *p = NULL, *q = NULL;
+  next_stream = 0x6000;
+  CHECK_OK(tvmgo_device_stream_create(a, &s));
+  next_stream += 16;
+  CHECK_OK(tvmgo_device_stream_create(a, &r));
+  next_stream += 16;
+  CHECK_OK(tvmgo_device_stream_create(b, &t));
+  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, t, &p), "validate: allocate on stream: wrong stream", "for valdev:1, not for valdev:0");
+  CHECK_OK(api->alloc_on_stream(api, a, 64, 64, u8, s, &p));
+  CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 64, s));
+  CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 64, r)); /* on any stream: the order is the caller's affair */
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 1, 64, s), "out of bounds", "memory of a stream of valdev:0, 64 bytes at");
+  REFUSES(copy_of(b, p, 0, on(kDLCPU, 0), host, 0, 8, t), "wrong device", "memory of a stream of valdev:0");
+  REFUSES(api->free_on_stream(api, a, p, t), "validate: free on stream: wrong stream");
+  REFUSES(api->free_on_stream(api, b, p, t), "validate: free on stream: wrong device", "memory of a stream of valdev:0");
+  REFUSES(api->free_on_stream(api, a, (char*)p + 8, s), "lies inside of an allocation");
+  CHECK_OK(api->free_on_stream(api, a, p, r)); /* nor need it be the one that it was made on */
+  REFUSES(api->free_on_stream(api, a, p, s), "validate: free on stream: double free", "memory of a stream");
+  REFUSES(free_of(a, p), "validate: free: double free", "memory of a stream");
+  REFUSES(copy_of(a, p, 0, on(kDLCPU, 0), host, 0, 8, s), "use after free", "memory of a stream");
+  CHECK_OK(api->alloc_on_stream(api, a, 64, 64, u8, s, &q));
+  CHECK(q != p); /* the address means nothing else meanwhile */
+  void* d = space_of(a, 64);
+  REFUSES(api->free_on_stream(api, a, d, s), "it is no memory of a stream", "data space of valdev:0");
+  CHECK_OK(free_of(a, d));
+  CHECK_OK(tvmgo_device_stream_free(a, s));
+  REFUSES(api->free_on_stream(api, a, q, s), "validate: free on stream: stream", "was freed by call #");
+  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, s, &p), "validate: allocate on stream: stream", "was freed by call #");
+  CHECK_OK(free_of(a, q)); /* the other way to free it */
+  room = 1;                /* what is kept goes before an allocation fails */
+  CHECK_FAILS(api->alloc_on_stream(api, a, 64, 64, u8, r, &p), TVMGO_MEMORY_ERROR, "full");
+  CHECK_EQ_INT(spaces, before);
+  room = INT64_MAX / 2;
+  CHECK_OK(tvmgo_device_stream_free(a, r));
+  CHECK_OK(tvmgo_device_stream_free(b, t));
+  CHECK(!TVMGODeviceAPIHas(api_of(PLAIN), alloc_on_stream) && !TVMGODeviceAPIHas(api_of(PLAIN), free_on_stream));
+}
+
+static void test_graphs(void) {
+  DLDevice a = on(DEVICE, 0), b = on(DEVICE, 1);
+  const TVMGODeviceAPI* api = api_of(DEVICE);
+  char host[64];
+  void *s = NULL, *t = NULL, *g = NULL, *w = NULL, *pinned = NULL, *p = space_of(a, 64);
+  next_stream = 0x7000;
+  CHECK_OK(tvmgo_device_stream_create(a, &s));
+  next_stream += 16;
+  CHECK_OK(tvmgo_device_stream_create(b, &t));
+  CHECK_OK(api->pinned_alloc(api, a, 64, &pinned));
+  REFUSES(api->capture_end(api, a, s, &g), "validate: end recording: stream 0x7000 of valdev:0 doesn't record");
+  REFUSES(api->capture_begin(api, a, t), "validate: begin recording: wrong stream");
+  CHECK_OK(api->capture_begin(api, a, s));
+  REFUSES(api->capture_begin(api, a, s), "validate: begin recording: stream 0x7000 of valdev:0 records already");
+  CHECK_OK(copy_of(on(kDLCPU, 0), pinned, 0, a, p, 0, 64, s)); /* the layer puts no mark of its own into it */
+  CHECK_OK(api->alloc_workspace(api, a, 64, u8, s, &w)); /* nor to learn whether another stream may use this */
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, w, 0, 64, NULL), "wrong stream: the copy is on stream");
+  CHECK_OK(api->free_workspace(api, a, w));
+  REFUSES(api->capture_end(api, a, t, &g), "validate: end recording: wrong stream");
+  CHECK_OK(api->capture_end(api, a, s, &g));
+  CHECK_OK(api->pinned_free(api, a, pinned)); /* a recorded copy is not in flight */
+  CHECK_EQ_INT(graphs, 1);
+  CHECK_OK(api->graph_launch(api, a, g, s));
+  CHECK_OK(api->graph_launch(api, a, g, NULL));
+  int did = launches;
+  REFUSES(api->graph_launch(api, a, g, t), "validate: launch graph: wrong stream");
+  REFUSES(api->graph_launch(api, b, g, t), "validate: launch graph: wrong device: the graph", "is of valdev:0, not of valdev:1");
+  REFUSES(api->graph_launch(api, a, p, s), "validate: launch graph", "is no graph of valdev:0");
+  REFUSES(api->graph_free(api, b, g), "validate: free graph: wrong device");
+  CHECK_EQ_INT(graphs, 1);
+  CHECK_OK(api->graph_free(api, a, g));
+  CHECK_EQ_INT(graphs, 0);
+  REFUSES(api->graph_free(api, a, g), "validate: free graph", "is no graph of valdev:0: it was freed");
+  REFUSES(api->graph_launch(api, a, g, s), "validate: launch graph", "it was freed");
+  CHECK_EQ_INT(launches, did);
+  CHECK_OK(api->capture_begin(api, a, s)); /* thrown away */
+  CHECK_OK(api->capture_end(api, a, s, NULL));
+  refuse = 1; /* what the device refuses is not begun, and what it fails to end is ended */
+  CHECK_FAILS(api->capture_begin(api, a, s), TVMGO_RUNTIME_ERROR, "the device sulks");
+  refuse = 0;
+  CHECK_OK(api->capture_begin(api, a, s));
+  refuse = 1;
+  CHECK_FAILS(api->capture_end(api, a, s, &g), TVMGO_RUNTIME_ERROR, "the device sulks");
+  refuse = 0;
+  CHECK_OK(api->capture_begin(api, a, s));
+  give_no_graph = 1;
+  g = NULL;
+  CHECK_FAILS(api->capture_end(api, a, s, &g), TVMGO_INTERNAL_ERROR, "the device gave no graph");
+  give_no_graph = 0;
+  CHECK_OK(tvmgo_device_stream_free(a, s));
+  REFUSES(api->capture_begin(api, a, s), "validate: begin recording: stream", "was freed");
+  CHECK_OK(tvmgo_device_stream_free(b, t));
+  CHECK_OK(free_of(a, p));
+  CHECK(!TVMGODeviceAPIHas(api_of(PLAIN), capture_begin) && !TVMGODeviceAPIHas(api_of(PLAIN), graph_free));
+}
+
 static void in_flight_on(int32_t type) {
   DLDevice a = on(type, 0);
   const TVMGODeviceAPI* api = api_of(type);
@@ -418,6 +558,8 @@ int main(int argc, char** argv) {
   RUN(test_wrong_device);
   RUN(test_streams);
   RUN(test_workspace_of_another_stream);
+  RUN(test_memory_of_streams);
+  RUN(test_graphs);
   RUN(test_freed_in_flight);
   RUN(test_tensors_are_on_the_books);
   RUN(test_freed_memory_is_kept_for_a_while);

@@ -1,0 +1,126 @@
+package runtime_test
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+func onStream(t testing.TB, s *runtime.Stream, n int64) *runtime.Tensor {
+	t.Helper()
+	x, err := s.NewTensor(dlpack.Float32, []int64{n})
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func TestStreamMemory_GoesBackToItsStream(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	s := newStream(t, dev)
+	before, reused := runtime.Live().TensorBytes, theFake.reused.Load()
+	x := onStream(t, s, 1000)
+	require.Equal(t, dev, x.Device())
+	require.Equal(t, []int64{1000}, x.Shape())
+	require.Equal(t, before+4000, runtime.Live().TensorBytes)
+	data := make([]float32, 1000)
+	data[7] = 7
+	require.NoError(t, runtime.CopyFrom(x, data))
+	require.Equal(t, data, slice[float32](t, x))
+	at := x.Data()
+	require.NoError(t, x.Close())
+	require.NoError(t, x.Close())
+	require.Equal(t, before, runtime.Live().TensorBytes)
+	require.Equal(t, at, onStream(t, s, 1000).Data(), "the stream's next work may have it")
+	require.Equal(t, reused+1, theFake.reused.Load())
+}
+
+func TestStreamMemory_OutlivesItsStream(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, fakeDevice(t))
+	x, y := onStream(t, s, 10), onStream(t, s, 10)
+	before := theFake.toDevice.Load()
+	require.NoError(t, x.Close())
+	require.NoError(t, s.Close())
+	again := newStream(t, fakeDevice(t))
+	require.NoError(t, y.CopyFromBytes(make([]byte, 40)))
+	require.NoError(t, y.Close())
+	require.Equal(t, before+1, theFake.toDevice.Load(), "to the device, since its stream is gone")
+	_, err := s.NewTensor(dlpack.Float32, []int64{1})
+	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.NoError(t, onStream(t, again, 10).Close())
+}
+
+func TestStreamMemory_LentOut(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, fakeDevice(t))
+	theFake.reused.Store(0)
+	for name, close := range map[string]bool{"stream open": false, "stream closed": true} {
+		s := s
+		if close {
+			s = newStream(t, fakeDevice(t))
+		}
+		count := func() int { theFake.mu.Lock(); defer theFake.mu.Unlock(); return len(theFake.spaces) }
+		before := count()
+		x := onStream(t, s, 12)
+		p, err := x.ToDLPack()
+		require.NoError(t, err)
+		v, err := x.View(dlpack.Float32, []int64{2}, nil, 8)
+		require.NoError(t, err)
+		require.NoError(t, x.Close())
+		if close {
+			require.NoError(t, s.Close())
+		}
+		lent, err := runtime.FromDLPack(p)
+		require.NoError(t, err)
+		require.NoError(t, lent.CopyFromBytes(make([]byte, 48)), name)
+		require.NoError(t, lent.Close())
+		require.Equal(t, before+1, count(), "%s: the view has it", name)
+		require.NoError(t, v.Close())
+		require.Equal(t, before, count(), name)
+	}
+}
+
+func TestStreamMemory_Refused(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, fakeDevice(t))
+	var none *runtime.Stream
+	_, err := none.NewTensor(dlpack.Float32, []int64{1})
+	requireError(t, err, runtime.ErrInvalidArgument, "the stream is nil")
+	_, err = s.NewTensor(dlpack.Float32, []int64{-1})
+	requireError(t, err, runtime.ErrInvalidArgument, "allocate tensor", "negative")
+	_, err = s.NewTensor(dlpack.DataType{}, []int64{1})
+	requireError(t, err, runtime.ErrInvalidArgument, "allocate tensor")
+	_, err = s.NewTensor(dlpack.Float32, []int64{1 << 40})
+	requireError(t, err, runtime.ErrOutOfMemory, "allocate tensor: fakedev has no")
+	theFake.failWith(t, func(op string) error {
+		if op == "free on stream" {
+			return errors.New("no luck")
+		}
+		return nil
+	})
+	x, err := s.NewTensor(dlpack.Float32, []int64{1})
+	require.NoError(t, err)
+	p := x.Data()
+	require.NoError(t, x.Close(), "nobody can be told")
+	require.NoError(t, theFake.FreeDataSpace(0, *(*unsafe.Pointer)(unsafe.Pointer(&p))))
+}
+
+// The CPU has no such memory, and one queue.
+func TestStreamMemory_IsOrdinaryElsewhere(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, runtime.CPU)
+	x, y := onStream(t, s, 3), onStream(t, s, 3)
+	require.NoError(t, runtime.CopyFrom(x, []float32{1, 2, 3}))
+	require.NoError(t, y.CopyFromTensor(x, s))
+	require.NoError(t, x.Close())
+	require.NoError(t, s.Close())
+	require.Equal(t, []float32{1, 2, 3}, slice[float32](t, y))
+	_, err := s.NewTensor(dlpack.Float32, []int64{1})
+	require.ErrorIs(t, err, runtime.ErrClosed)
+}

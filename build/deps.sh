@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
-# OpenCL on the CPU, and Python with the pinned wheels of Apache TVM in a virtual environment under build/.cache. Prints nothing
-# when all is there.
+# OpenCL on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need no
+# card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
 # As root on Debian and its relatives the system packages are installed; otherwise this says which
 # are missing and fails.

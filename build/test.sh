@@ -38,7 +38,7 @@ grep -E '^ok ' "$log"
 
 step "Go tests with the race detector"
 race=build/.cache/race-test.log
-logged "$race" "$go" test -tags "$TAGS" -race -count=1 -timeout 30m ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./cmd/...
+logged "$race" "$go" test -tags "$TAGS" -race -count=1 -timeout 30m ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./internal/nvrtc/... ./internal/diskcache/... ./cmd/...
 grep -E '^ok ' "$race"
 
 step "benchmarks, once each"

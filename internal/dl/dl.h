@@ -47,6 +47,11 @@ void tvmgo_dl_quiet_begin(void);
 void tvmgo_dl_quiet_end(void);
 void tvmgo_dl_quiet_forked(void); /* in a child of fork */
 
+/* Opens a library of any name. NULL when that fails, with the linker's words in why; else its file in path. */
+void* tvmgo_dl_handle(const char* name, char* path, size_t path_size, char* why, size_t why_size);
+void* tvmgo_dl_address(void* handle, const char* name); /* NULL when it lacks the symbol */
+void tvmgo_dl_drop(void* handle);
+
 extern tvmgo_dl_library tvmgo_dl_cuda;   /* cuda_gen.c */
 extern tvmgo_dl_library tvmgo_dl_opencl; /* opencl_gen.c */
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-gl/cl/v1.2/cl"
 
+	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
 )
 
@@ -111,22 +112,25 @@ func (c *code) program(function string, dev int, d *device) (cl.Program, error) 
 // buildOptions are given to the compiler.
 const buildOptions = ""
 
+// kept are compiled programs on the disk.
+const kept diskcache.Cache = "opencl"
+
 // cachedProgram takes a program from the disk, or compiles it and keeps it there.
 func cachedProgram(function, source string, dev int, d *device) (cl.Program, error) {
-	key := cacheKey(source, buildOptions, d.platform.name, d.platform.version, d.name, d.version)
-	if binary := readCache(key); binary != nil {
+	key := diskcache.Key(source, buildOptions, d.platform.name, d.platform.version, d.name, d.version)
+	if binary := kept.Read(key); binary != nil {
 		p, err := d.fromBinary(binary)
 		if err == nil {
 			return p, nil
 		}
-		dropCache(key)
+		kept.Drop(key)
 	}
 	p, err := d.fromSource(function, source, dev)
 	if err != nil {
 		return nil, err
 	}
 	if binary := programBinary(p); binary != nil {
-		_ = writeCache(key, binary) // without it the next start takes longer, no more
+		_ = kept.Write(key, binary) // without it the next start takes longer, no more
 	}
 	return p, nil
 }

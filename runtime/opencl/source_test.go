@@ -47,24 +47,3 @@ func FuzzSplitSource(f *testing.F) {
 		require.Equal(t, pieces == nil, !strings.HasPrefix(string(source), marker) && !strings.Contains(string(source), "\n"+marker))
 	})
 }
-
-func TestCacheKey_EveryPartCounts(t *testing.T) {
-	seen := map[string]bool{}
-	for _, parts := range [][]string{{"a", "b"}, {"ab", ""}, {"", "ab"}, {"b", "a"}, {"a", "b", ""}} {
-		key := cacheKey(parts...)
-		require.Regexp(t, "^[0-9a-f]{64}$", key)
-		require.False(t, seen[key])
-		seen[key] = true
-	}
-}
-
-// Programs are kept until they are dropped.
-func TestCache_KeepsAndDrops(t *testing.T) {
-	t.Setenv(cacheVariable, t.TempDir())
-	program := []byte("a built program")
-	require.Nil(t, readCache("key"))
-	require.NoError(t, writeCache("key", program))
-	require.Equal(t, program, readCache("key"))
-	dropCache("key")
-	require.Nil(t, readCache("key"))
-}

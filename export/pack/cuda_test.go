@@ -1,0 +1,32 @@
+package pack_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/cudaimage"
+	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/nvrtc/nvrtctest"
+)
+
+// The kernels for CUDA that these tests pack are such that NVIDIA's compilers take them.
+func TestCUDAInputs_AreReal(t *testing.T) {
+	c := nvrtctest.Need(t)
+	kernel := func(image []byte, name string, params ...int) {
+		t.Helper()
+		info, err := cudaimage.Describe(image)
+		require.NoError(t, err)
+		require.Contains(t, info.Parts[0].Kernels, cudaimage.Kernel{Name: name, Params: params})
+	}
+	for _, arch := range []string{"sm_75", "sm_90"} {
+		r, err := c.Compile(t.Context(), nvrtc.Source{Name: "k.cu", Code: cuSource, Arch: arch, Options: []string{"--device-as-default-execution-space"}})
+		require.NoError(t, err)
+		kernel(r.Image, "add", 8, 8, 8, 4)
+		nvrtctest.Ptxas(t, r.Image, arch)
+		kernel([]byte(ptxSource), "add", 8)
+		cubin, err := cudaimage.Describe(nvrtctest.Ptxas(t, []byte(ptxSource), arch))
+		require.NoError(t, err)
+		require.Equal(t, []string{"add", "hidden"}, cubin.Kernels())
+	}
+}

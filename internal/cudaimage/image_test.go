@@ -1,0 +1,203 @@
+package cudaimage
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The cubins and fatbins are k.ptx through ptxas and fatbinary of CUDA 12.4 and 13.0.
+func file(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return b
+}
+
+var (
+	named = []Kernel{{"scale", []int{8, 12, 4, 2}}, {"nothing", []int{}}, {"bare", []int{}}}
+	names = []string{"bare", "nothing", "scale"}
+)
+
+func TestDescribe_PTX(t *testing.T) {
+	for _, tail := range []string{"", "\x00", "\n\x00\x00"} {
+		info, err := Describe([]byte(string(file(t, "k.ptx")) + tail))
+		require.NoError(t, err)
+		require.Equal(t, Info{PTX, []Part{{Format: PTX, Arch: "sm_90a", PTXVersion: "8.4", Kernels: named}}}, info)
+		require.Equal(t, "PTX for compute_90a", info.For())
+		require.Equal(t, names, info.Kernels())
+	}
+	info, err := Describe([]byte("\ufeff.version 7.0"))
+	require.NoError(t, err)
+	require.Equal(t, Source, info.Format, "the mark is part of the first word")
+}
+
+func TestDescribe_Cubin(t *testing.T) {
+	for _, name := range []string{"cuda12_sm_90a.cubin", "cuda13_sm_90a.cubin"} {
+		info, err := Describe(file(t, name))
+		require.NoError(t, err, name)
+		require.Equal(t, CUBIN, info.Format)
+		require.Equal(t, "sm_90a", info.For(), name)
+		require.Equal(t, names, info.Kernels(), name)
+	}
+	// What TVM exported: the bytes behind the image are the blob's.
+	exported, err := os.ReadFile("../../blob/testdata/modern_gpu_cuda.blob")
+	require.NoError(t, err)
+	info, err := Describe(exported[strings.Index(string(exported), "\x7fELF"):])
+	require.NoError(t, err)
+	require.Equal(t, "sm_90", info.For())
+	require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, info.Kernels())
+}
+
+// Functions that kernels call, and those that another file has, are no kernels.
+func TestDescribe_OtherFunctions(t *testing.T) {
+	image := file(t, "cuda13_sm_90a.cubin")
+	f, err := elf.NewFile(bytes.NewReader(image))
+	require.NoError(t, err)
+	table := f.SectionByType(elf.SHT_SYMTAB)
+	for at := table.Offset; at < table.Offset+table.Size; at += symbolSize {
+		if image[at+4]&0xf != symbolFunc {
+			continue
+		}
+		for offset, value := range map[uint64]byte{4: 1, 5: 0, 6: 0} {
+			changed := slices.Clone(image)
+			changed[at+offset] = value
+			info, err := Describe(changed)
+			require.NoError(t, err)
+			require.Len(t, info.Kernels(), 2)
+		}
+	}
+}
+
+func TestDescribe_Fatbin(t *testing.T) {
+	info, err := Describe(file(t, "plain.fatbin"))
+	require.NoError(t, err)
+	require.Equal(t, Fatbin, info.Format)
+	require.Equal(t, "sm_80, sm_90a and PTX for compute_100f", info.For())
+	require.Equal(t, names, info.Kernels())
+	require.Equal(t, Part{Format: PTX, Arch: "sm_100f", PTXVersion: "9.0", Kernels: named}, info.Parts[2])
+	for _, p := range info.Parts {
+		require.Len(t, p.Kernels, 3)
+	}
+
+	info, err = Describe(file(t, "packed.fatbin"))
+	require.NoError(t, err)
+	require.Equal(t, "sm_100f and PTX for compute_100f", info.For())
+	require.Empty(t, info.Kernels())
+	require.True(t, info.Parts[0].Compressed && info.Parts[1].Compressed)
+
+	// Kinds to come are named by their number.
+	future := file(t, "packed.fatbin")
+	future[fatbinHeader] = 77
+	info, err = Describe(future)
+	require.NoError(t, err)
+	require.Equal(t, Format("kind 77"), info.Parts[0].Format)
+	empty, err := Describe([]byte{0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	require.NoError(t, err)
+	require.Equal(t, "nothing", empty.For())
+}
+
+func TestDescribe_Source(t *testing.T) {
+	for _, text := range []string{"__global__ void f() {}", "// .version 8.0\nint x;", "/* ü */", "\t#if 1\r\n#endif\x00"} {
+		info, err := Describe([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, Info{Format: Source}, info)
+		require.Equal(t, "any architecture", info.For())
+	}
+}
+
+func TestDescribe_BadInput(t *testing.T) {
+	elf := func(change func(b []byte)) string {
+		b := slices.Clone(file(t, "cuda13_sm_90a.cubin"))
+		change(b)
+		return string(b)
+	}
+	fat := func(change func(b []byte)) string {
+		b := slices.Clone(file(t, "plain.fatbin"))
+		change(b)
+		return string(b)
+	}
+	le := binary.LittleEndian
+	for _, c := range []struct{ image, want string }{
+		{"", "it is empty"},
+		{"\x00\x00", "neither PTX"},
+		{"\xff\xfe", "begin with ff fe are neither PTX, nor a cubin, a fatbin or source"},
+		{"text\x01", "neither PTX"},
+		{".version 8.0\n", "it has no .target"},
+		{".version 8.0\n.target x64", `.target "x64" is no architecture`},
+		{".version 8.0\n.target sm_", `no architecture`},
+		{".version 8.0\n.target sm_90aa", `no architecture`},
+		{".version 8.0\n.target sm_90\n.entry", "an .entry has no name"},
+		{".version 8.0\n.target sm_90\n.entry (", "an .entry has no name"},
+		{".version 8.0\n.target sm_90\n.entry f(.param .u64 a", "ends in the middle, within the parameters of f"},
+		{".version 8.0\n.target sm_90\n.entry f(.param a)", "parameter 0 of f has no type"},
+		{".version 8.0\n.target sm_90\n.entry f(.param .b8 a[x])", "no size that can be"},
+		{".version 8.0\n.target sm_90\n.entry f([4])", "no size that can be"},
+		{".version 8.0\n.target sm_90\n.entry f() {", "within braces"},
+		{".version 8.0\n.target sm_90\n}", "a closing brace"},
+		{"\x7fELF", "less than ELF's header"},
+		{elf(func(b []byte) { b[4] = 1 }), "not 64-bit"},
+		{elf(func(b []byte) { b[18] = 62 }), "for machine 62, not for a card of NVIDIA"},
+		{elf(func(b []byte) { le.PutUint32(b[48:], 5) }), "have no architecture"},
+		{elf(func(b []byte) { le.PutUint64(b[40:], 1<<63) }), "section headers lie outside"},
+		{elf(func(b []byte) { b[58] = 63 }), "have 63 bytes"},
+		{elf(func(b []byte) {})[:1000], "lie outside"},
+		{fat(func(b []byte) {})[:10], "less than its header"},
+		{fat(func(b []byte) { b[6] = 8 }), "it says that it has 8"},
+		{fat(func(b []byte) { le.PutUint64(b[8:], 1<<63) }), "there are"},
+		{fat(func(b []byte) { le.PutUint64(b[8:], 20) }), "part 0: 20 bytes are less than its header"},
+		{fat(func(b []byte) { le.PutUint64(b[24:], 1<<40) }), "part 0 says"},
+		{fat(func(b []byte) { le.PutUint32(b[20:], 8) }), "part 0 says"},
+		{fat(func(b []byte) { b[80+18] = 62 }), "part 0: the ELF is for machine 62"},
+	} {
+		_, err := Describe([]byte(c.image))
+		require.ErrorContains(t, err, c.want, "%.80q", c.image)
+		require.ErrorContains(t, err, "cuda image: ")
+	}
+}
+
+// Every byte of an image may be anything, and an image may end anywhere.
+func TestDescribe_EveryByte(t *testing.T) {
+	for _, name := range []string{"k.ptx", "cuda13_sm_90a.cubin", "plain.fatbin"} {
+		good := file(t, name)
+		for i := range good {
+			_, _ = Describe(good[:i])
+			for _, x := range []byte{1, 0x80, 0xff} {
+				good[i] ^= x
+				_, _ = Describe(good)
+				good[i] ^= x
+			}
+		}
+	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	for _, name := range []string{"k.ptx", "cuda12_sm_90a.cubin", "cuda13_sm_90a.cubin", "plain.fatbin", "packed.fatbin"} {
+		f.Add(file(f, name))
+	}
+	f.Fuzz(func(t *testing.T, image []byte) {
+		info, err := Describe(image)
+		if err != nil {
+			require.Empty(t, info)
+			return
+		}
+		require.NotEmpty(t, info.For())
+		total := 0
+		for _, p := range info.Parts {
+			require.True(t, p.Format == PTX || p.Arch != "")
+			for _, k := range p.Kernels {
+				require.NotEmpty(t, k.Name)
+				require.LessOrEqual(t, len(k.Name), len(image))
+				total += 1 + len(k.Params)
+			}
+		}
+		require.LessOrEqual(t, total, len(image))
+	})
+}

@@ -1,0 +1,98 @@
+// Package diskcache keeps what took long to compile on the disk, for the next process: in folders of TVMGO_CACHE_DIR, or else
+// of tvmgo in the user's cache ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off keeps nothing.
+//
+// A file is whole or not there, whoever reads and writes at the same time; one that was damaged counts as not there.
+package diskcache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Variable names the folder of all caches; "off" is none.
+const Variable = "TVMGO_CACHE_DIR"
+
+// magic begins a file; behind it the SHA-256 of the rest.
+var magic = []byte("tvmgoDC1")
+
+// Cache is the folder of one compiler below the folder of all: "opencl". Any goroutine and process may use it at any time.
+type Cache string
+
+// folder is where files are kept; "" for nowhere.
+func (c Cache) folder() string {
+	switch dir := os.Getenv(Variable); dir {
+	case "off":
+		return ""
+	case "":
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "" // no home: nothing is kept
+		}
+		return filepath.Join(base, "tvmgo", string(c))
+	default:
+		return filepath.Join(dir, string(c))
+	}
+}
+
+// Key is a name for what a file is made of: every part counts, and where it ends.
+func Key(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Read returns what is kept under a key; nil when there is nothing, or when the file was damaged.
+func (c Cache) Read(key string) []byte {
+	dir := c.folder()
+	if dir == "" {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(dir, key))
+	head := len(magic) + sha256.Size
+	if err != nil || len(b) <= head || !bytes.HasPrefix(b, magic) {
+		return nil
+	}
+	if sum := sha256.Sum256(b[head:]); !bytes.Equal(sum[:], b[len(magic):head]) {
+		return nil
+	}
+	return b[head:]
+}
+
+// Write keeps data under a key, in the place of what was there. An error means that nothing changed.
+func (c Cache) Write(key string, data []byte) error {
+	dir := c.folder()
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new*")
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	_, err = f.Write(bytes.Join([][]byte{magic, sum[:], data}, nil))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, key))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Drop removes what is kept under a key: a driver refused it.
+func (c Cache) Drop(key string) {
+	if dir := c.folder(); dir != "" {
+		os.Remove(filepath.Join(dir, key)) // what stays is tried again the next time
+	}
+}

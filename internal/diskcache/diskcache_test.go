@@ -1,0 +1,111 @@
+package diskcache
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const cache Cache = "test"
+
+func TestKey_EveryPartCounts(t *testing.T) {
+	seen := map[string]bool{}
+	for _, parts := range [][]string{{"a", "b"}, {"ab", ""}, {"", "ab"}, {"b", "a"}, {"a", "b", ""}} {
+		key := Key(parts...)
+		require.Regexp(t, "^[0-9a-f]{64}$", key)
+		require.False(t, seen[key])
+		seen[key] = true
+	}
+}
+
+// What is written is read until it is dropped, by a cache of this name alone.
+func TestCache_KeepsAndDrops(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	data := []byte("a built program")
+	require.Nil(t, cache.Read("key"))
+	require.NoError(t, cache.Write("key", data))
+	require.Equal(t, data, cache.Read("key"))
+	require.Nil(t, Cache("other").Read("key"))
+	require.NoError(t, cache.Write("key", data[:3]))
+	require.Equal(t, data[:3], cache.Read("key"))
+	cache.Drop("key")
+	require.Nil(t, cache.Read("key"))
+	cache.Drop("key")
+}
+
+// Whatever byte of a file changes, and wherever it ends, it counts as not there, and is made anew.
+func TestCache_Damage(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(Variable, dir)
+	data := []byte("a built program")
+	require.NoError(t, cache.Write("key", data))
+	path := filepath.Join(dir, "test", "key")
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		require.Nil(t, cache.Read("key"), "byte %d", i)
+		require.NoError(t, os.WriteFile(path, good[:i], 0o600))
+		require.Nil(t, cache.Read("key"), "%d bytes", i)
+	}
+	require.NoError(t, os.WriteFile(path, append(slices.Clone(good), 0), 0o600))
+	require.Nil(t, cache.Read("key"))
+	require.NoError(t, cache.Write("key", data))
+	require.Equal(t, data, cache.Read("key"))
+}
+
+func TestCache_NowhereToKeep(t *testing.T) {
+	t.Setenv(Variable, "off")
+	require.NoError(t, cache.Write("key", []byte("x")))
+	require.Nil(t, cache.Read("key"))
+	cache.Drop("key")
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	t.Setenv(Variable, file)
+	require.Error(t, cache.Write("key", []byte("x")))
+	require.Nil(t, cache.Read("key"))
+
+	home := t.TempDir()
+	t.Setenv(Variable, "")
+	t.Setenv("XDG_CACHE_HOME", home)
+	require.NoError(t, cache.Write("key", []byte("x")))
+	require.FileExists(t, filepath.Join(home, "tvmgo", "test", "key"))
+
+	// A folder in the file's place: the write fails and leaves nothing behind.
+	dir := t.TempDir()
+	t.Setenv(Variable, dir)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "test", "key"), 0o700))
+	require.Error(t, cache.Write("key", []byte("x")))
+	left, err := os.ReadDir(filepath.Join(dir, "test"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
+// Readers and writers of one key meet only whole files.
+func TestCache_ManyAtOnce(t *testing.T) {
+	t.Setenv(Variable, t.TempDir())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		data := bytes.Repeat([]byte{byte(i)}, 1<<16)
+		wg.Go(func() {
+			for range 20 {
+				if err := cache.Write("key", data); err != nil {
+					t.Error(err)
+				}
+				got := cache.Read("key")
+				if len(got) != 1<<16 || !bytes.Equal(got, bytes.Repeat(got[:1], 1<<16)) {
+					t.Error("a mixed file was read")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,166 @@
+package nvrtc_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/internal/cudaimage"
+	"tvmgo/internal/inspect"
+	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/nvrtc/nvrtctest"
+)
+
+const artifacts = "../../testdata/artifacts"
+
+// carried are the modules for CUDA in what TVM exported, by file.
+func carried(t *testing.T) map[string]*blob.DeviceModule {
+	t.Helper()
+	found := map[string]*blob.DeviceModule{}
+	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		name, err := filepath.Rel(artifacts, path)
+		require.NoError(t, err)
+		require.NoError(t, inspect.WithContents(path, func(c *inspect.Contents) error {
+			if c.Parsed == nil {
+				return nil
+			}
+			for _, e := range c.Parsed.Entries {
+				if e.Kind != "cuda" {
+					continue
+				}
+				m, err := blob.ParseDeviceModule(e.Payload, c.Parsed.Layout)
+				if err != nil {
+					return err
+				}
+				m.Data = append([]byte(nil), m.Data...)
+				found[name] = m
+			}
+			return nil
+		}))
+	}
+	code, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.ptx"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.tvm_meta.json"))
+	require.NoError(t, err)
+	meta, err := blob.ParseMetaJSON(text)
+	require.NoError(t, err)
+	found["classic/gpu_cuda_dev.ptx"] = &blob.DeviceModule{Format: "ptx", Functions: meta.Functions, Data: code}
+	return found
+}
+
+// bytesOf is what a kernel's parameter takes.
+func bytesOf(d dlpack.DataType) int {
+	if d == dlpack.Handle {
+		return 8
+	}
+	return (int(d.Bits)*int(d.Lanes) + 7) / 8
+}
+
+// kernelsDiffer says what of the functions of a module is not in an image; nil when all is.
+func kernelsDiffer(functions []blob.Function, image []byte) error {
+	info, err := cudaimage.Describe(image)
+	if err != nil {
+		return err
+	}
+	if len(functions) == 0 {
+		return fmt.Errorf("the module has no functions")
+	}
+	for _, f := range functions {
+		k := -1
+		for i, have := range info.Parts[0].Kernels {
+			if have.Name == f.Key {
+				k = i
+			}
+		}
+		if k < 0 {
+			return fmt.Errorf("kernel %s is missing: there are %s", f.Key, strings.Join(info.Kernels(), ", "))
+		}
+		if info.Format == cudaimage.CUBIN {
+			continue // it does not show them
+		}
+		var want []int
+		for _, a := range f.ArgTypes {
+			want = append(want, bytesOf(a))
+		}
+		if have := info.Parts[0].Kernels[k].Params; fmt.Sprint(have) != fmt.Sprint(want) {
+			return fmt.Errorf("kernel %s has parameters of %v bytes, not %v", f.Key, have, want)
+		}
+	}
+	return nil
+}
+
+// newer is of CUDA 13.5, in one of the artifacts.
+const newer = ".version 9.5"
+
+// What TVM exported for cards of NVIDIA is for what it says: source compiles, PTX assembles, and each kernel has its parameters.
+func TestArtifacts(t *testing.T) {
+	c := nvrtctest.Need(t)
+	formats := map[string]int{}
+	for name, m := range carried(t) {
+		formats[m.Format]++
+		for _, arch := range []string{"sm_90", "sm_75"} {
+			ptx := m.Data
+			switch m.Format {
+			case "cubin":
+				require.NoError(t, kernelsDiffer(m.Functions, m.Data), name)
+				continue
+			case "cuda":
+				r, err := c.Compile(t.Context(), nvrtc.Source{Name: name, Code: string(m.Data), Arch: arch})
+				require.NoError(t, err)
+				ptx = r.Image
+			case "ptx": // for sm_90 and by a newer compiler than ours, with nothing in it that older ones lack
+				if strings.Contains(string(ptx), newer) {
+					_, err := nvrtctest.Assemble(t, ptx, "sm_90")
+					require.ErrorContains(t, err, "Unsupported .version 9.5", "as drivers of CUDA 13.0 say")
+				}
+				ptx = []byte(strings.NewReplacer(".target sm_90", ".target "+arch, newer, ".version 9.0").Replace(string(ptx)))
+			}
+			require.NoError(t, kernelsDiffer(m.Functions, ptx), "%s for %s", name, arch)
+			cubin := nvrtctest.Ptxas(t, ptx, arch)
+			require.NoError(t, kernelsDiffer(m.Functions, cubin), "%s for %s", name, arch)
+			info, err := cudaimage.Describe(cubin)
+			require.NoError(t, err)
+			require.Equal(t, arch, info.For())
+		}
+	}
+	require.Equal(t, map[string]int{"cubin": 1, "cuda": 1, "ptx": 3}, formats)
+}
+
+// The check sees what it is there for.
+func TestArtifacts_CheckFails(t *testing.T) {
+	c := nvrtctest.Need(t)
+	m := carried(t)["modern/gpu_cuda_src.so"]
+	code := string(m.Data)
+	compile := func(code string) error {
+		r, err := c.Compile(t.Context(), nvrtc.Source{Name: "k.cu", Code: code, Arch: "sm_90"})
+		if err != nil {
+			return err
+		}
+		return kernelsDiffer(m.Functions, r.Image)
+	}
+	require.NoError(t, compile(code))
+	require.ErrorContains(t, compile(strings.ReplaceAll(code, "vadd_kernel", "other")), "kernel vadd_kernel is missing: there are addone_kernel, matmul_kernel, other")
+	require.ErrorContains(t, compile(strings.ReplaceAll(code, "int64_t n)", "int n)")), "kernel vadd_kernel has parameters of [8 8 8 4] bytes, not [8 8 8 8]")
+	require.ErrorContains(t, compile(strings.Replace(code, "float* __restrict__ A_ptr, ", "", 1)), "k.cu(")
+	require.ErrorIs(t, compile(code+"}"), nvrtc.ErrCompile)
+
+	ptx := string(carried(t)["classic/gpu_cuda_dev.ptx"].Data)
+	nvrtctest.Ptxas(t, []byte(ptx), "sm_90")
+	for _, broken := range []string{
+		strings.Replace(ptx, "mul.wide.s32", "mul.wild.s32", 1),
+		strings.Replace(ptx, "ret;", "ret", 1),
+		strings.Replace(ptx, ".target sm_90", ".target sm_100", 1),
+		ptx[:len(ptx)/2],
+	} {
+		_, err := nvrtctest.Assemble(t, []byte(broken), "sm_90")
+		require.ErrorContains(t, err, "ptxas -arch=sm_90: ")
+	}
+}

@@ -1,0 +1,104 @@
+package nvrtc
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/diskcache"
+)
+
+func cacheFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "nvrtc", "*"))
+	require.NoError(t, err)
+	return files
+}
+
+// A result is taken from the disk: another is planted there to see it. Damage makes it anew.
+func TestCompileCached_TakesAndRemakes(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(diskcache.Variable, dir)
+	c := opened(t)
+	s := Source{Name: "f", Code: "code", Arch: "sm_80", Names: []string{"a"}}
+	want := Result{Image: []byte("code"), Names: map[string]string{"a": "a"}}
+	compile := func(want Result) {
+		t.Helper()
+		r, err := c.CompileCached(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, want, r)
+	}
+	compile(want)
+	files := cacheFiles(t, dir)
+	require.Equal(t, []string{filepath.Join(dir, "nvrtc", c.key(s))}, files)
+	good, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+
+	planted := []byte(`{"Image":"cGxhbnRlZA==","Kind":0,"Log":"a warning","Names":{"a":"b"}}`)
+	require.NoError(t, kept.Write(c.key(s), planted))
+	compile(Result{Image: []byte("planted"), Log: "a warning", Names: map[string]string{"a": "b"}})
+
+	damaged := slices.Clone(good)
+	damaged[len(damaged)-1] ^= 1
+	for _, b := range [][]byte{nil, good[:20], damaged, append(slices.Clone(good), 0)} {
+		require.NoError(t, os.WriteFile(files[0], b, 0o600))
+		compile(want)
+		now, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		require.Equal(t, good, now)
+	}
+	for _, b := range []string{"no JSON", `{}`, `{"Image":"cGxhbnRlZA==","Kind":1}`} { // whole files with something else in them
+		require.NoError(t, kept.Write(c.key(s), []byte(b)))
+		compile(want)
+	}
+	require.Len(t, cacheFiles(t, dir), 1)
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, nowhere := range []string{"off", file} {
+		t.Setenv(diskcache.Variable, nowhere)
+		compile(want)
+	}
+}
+
+// Failures are not kept.
+func TestCompileCached_Failure(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(diskcache.Variable, dir)
+	_, err := opened(t, "-DFAIL=3").CompileCached(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
+	require.Error(t, err)
+	require.Empty(t, cacheFiles(t, dir))
+}
+
+// Whatever a result depends on makes another key.
+func TestKey_EveryPartCounts(t *testing.T) {
+	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
+	c := Compiler{major: 12, minor: 4}
+	seen := map[string]int{c.key(s): -1}
+	for i, change := range []func(c *Compiler, s *Source){
+		func(c *Compiler, s *Source) { c.major = 13 },
+		func(c *Compiler, s *Source) { c.minor = 5 },
+		func(c *Compiler, s *Source) { c.size = 1 },
+		func(c *Compiler, s *Source) { c.include = []string{"/usr/local/cuda/include"} },
+		func(c *Compiler, s *Source) { s.Name = "g" },
+		func(c *Compiler, s *Source) { s.Code = "other" },
+		func(c *Compiler, s *Source) { s.Arch = "sm_80a" },
+		func(c *Compiler, s *Source) { s.Want = CUBIN },
+		func(c *Compiler, s *Source) { s.Options = []string{"-a", "-b"} },
+		func(c *Compiler, s *Source) { s.Options = []string{"-b", "-a"} },
+		func(c *Compiler, s *Source) { s.Names = []string{"a"} },
+		func(c *Compiler, s *Source) { s.Headers = map[string]string{"a": "b"} },
+		func(c *Compiler, s *Source) { s.Headers = map[string]string{"a": "c"} },
+		func(c *Compiler, s *Source) { s.Headers = map[string]string{"b": "b"} },
+	} {
+		c, s := c, s
+		change(&c, &s)
+		key := c.key(s)
+		require.Equal(t, key, c.key(s))
+		require.NotContains(t, seen, key, "%d is as %d", i, seen[key])
+		seen[key] = i
+	}
+}

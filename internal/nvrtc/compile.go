@@ -1,0 +1,277 @@
+package nvrtc
+
+/*
+#include <stdlib.h>
+#include "compile.h"
+*/
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"tvmgo/internal/dl"
+)
+
+// Kind is a form of compiled code.
+type Kind int
+
+const (
+	PTX   Kind = iota // assembly text, which the driver translates for the card; without the zero byte that C puts at its end
+	CUBIN             // machine code of one architecture
+)
+
+func (k Kind) String() string { return [...]string{"ptx", "cubin"}[k] }
+
+// Source is what to compile.
+type Source struct {
+	Name    string            // in messages: "add.cu"
+	Code    string            // CUDA C++
+	Headers map[string]string // by the names under which the code includes them
+	Options []string          // of the compiler: "--use_fast_math"; not the architecture
+	Arch    string            // "sm_90", "sm_90a", "compute_90"
+	Want    Kind
+	Names   []string // expressions, such as "&add<float>", whose names in the result are asked for
+}
+
+// Result is compiled code.
+type Result struct {
+	Image []byte
+	Kind  Kind
+	Log   string            // warnings; "" for none
+	Names map[string]string // of each expression in Source.Names
+}
+
+// Compile compiles. The error is an *Error: in its tree is ErrInvalid when the request is wrong, ErrCompile when the code is, the
+// context's when that was done: before the start, or, with NVRTC 12.9 and newer, in the middle. Any goroutine, many at once.
+func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
+	if err := c.check(s); err != nil {
+		return Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, c.fail(s, err, "%v", err)
+	}
+	return c.run(ctx, s)
+}
+
+func (c *Compiler) fail(s Source, kind error, format string, args ...any) *Error {
+	name := s.Name
+	if len(name) > 200 {
+		name = name[:200] + "…"
+	}
+	doing := fmt.Sprintf("compile %s", name)
+	if kind != ErrInvalid || archForm.MatchString(s.Arch) {
+		doing += " for " + s.Arch
+	}
+	return &Error{Doing: doing + " with " + c.String(), Why: fmt.Sprintf(format, args...), Kind: kind}
+}
+
+var archForm = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{1,2})[af]?$`)
+
+var archOption = regexp.MustCompile(`^(-arch|--gpu-architecture)(=|$)`)
+
+// check refuses what NVRTC would misread.
+func (c *Compiler) check(s Source) error {
+	texts := []struct{ what, text string }{{"the name", s.Name}, {"the code", s.Code}}
+	for name, code := range s.Headers {
+		texts = append(texts, struct{ what, text string }{"the name of a header", name}, struct{ what, text string }{"header " + strconv.Quote(name), code})
+		if name == "" {
+			return c.fail(s, ErrInvalid, "a header has no name")
+		}
+	}
+	for i, o := range s.Options {
+		texts = append(texts, struct{ what, text string }{fmt.Sprintf("option %d", i), o})
+		if o == "" {
+			return c.fail(s, ErrInvalid, "option %d is empty: leave it out", i)
+		}
+		if archOption.MatchString(o) { // of two NVRTC takes one, with a warning
+			return c.fail(s, ErrInvalid, "option %d is %.40q: the architecture is not given by an option", i, o)
+		}
+	}
+	for i, n := range s.Names {
+		texts = append(texts, struct{ what, text string }{fmt.Sprintf("name expression %d", i), n})
+	}
+	for _, t := range texts {
+		if at := strings.IndexByte(t.text, 0); at >= 0 {
+			return c.fail(s, ErrInvalid, "%s has a zero byte, at %d: it ends C's strings", t.what, at)
+		}
+	}
+	switch {
+	case s.Name == "":
+		return c.fail(s, ErrInvalid, "the source has no name: give it one, for messages")
+	case strings.TrimSpace(s.Code) == "":
+		return c.fail(s, ErrInvalid, "the source is empty")
+	case s.Want != PTX && s.Want != CUBIN:
+		return c.fail(s, ErrInvalid, "kind %d of code is neither PTX nor CUBIN", int(s.Want))
+	}
+	form := archForm.FindStringSubmatch(s.Arch)
+	if form == nil {
+		return c.fail(s, ErrInvalid, "architecture %.40q is none: write it as sm_90, sm_90a or compute_90", s.Arch)
+	}
+	if number, _ := strconv.Atoi(form[2]); c.archs != nil && !slices.Contains(c.archs, number) {
+		return c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
+	}
+	if s.Want == CUBIN && form[1] == "compute" {
+		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: ask for sm_%s, or for PTX", strings.TrimPrefix(s.Arch, "compute_"))
+	}
+	if s.Want == CUBIN && (c.api.cubin == nil || c.api.cubin_size == nil) {
+		return c.fail(s, ErrInvalid, "this NVRTC makes no cubin: ask for PTX, or set %s to a newer one", Variable)
+	}
+	return nil
+}
+
+func (c *Compiler) archNames() string {
+	if c.archs == nil {
+		return "others, which it does not tell"
+	}
+	var list []string
+	for _, a := range c.archs {
+		list = append(list, fmt.Sprintf("sm_%d", a))
+	}
+	return strings.Join(list, ", ")
+}
+
+// options are the caller's, and then ours: his folders of headers come first.
+func (c *Compiler) options(s Source) []string {
+	list := append(slices.Clone(s.Options), "--gpu-architecture="+s.Arch)
+	for _, dir := range c.include {
+		list = append(list, "--include-path="+dir)
+	}
+	return list
+}
+
+// run compiles what was checked.
+func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
+	var m memory
+	defer m.free()
+	names := slices.Sorted(maps.Keys(s.Headers))
+	var headers []string
+	for _, n := range names {
+		headers = append(headers, s.Headers[n])
+	}
+	options := c.options(s)
+	stop := new(atomic.Int32) // pinned: C reads it while Go writes it
+	var pinner runtime.Pinner
+	pinner.Pin(stop)
+	defer pinner.Unpin()
+	defer context.AfterFunc(ctx, func() { stop.Store(1) })()
+
+	job := (*C.tvmgo_nvrtc_job)(C.calloc(1, C.sizeof_tvmgo_nvrtc_job))
+	defer C.free(unsafe.Pointer(job))
+	defer C.tvmgo_nvrtc_done(job)
+	*job = C.tvmgo_nvrtc_job{
+		code: m.text(s.Code), name: m.text(s.Name),
+		num_headers: C.int(len(names)), header_code: m.list(headers), header_names: m.list(names),
+		num_options: C.int(len(options)), options: m.list(options),
+		num_names: C.int(len(s.Names)), names: m.list(s.Names),
+		stop: (*C.int)(unsafe.Pointer(stop)),
+	}
+	if s.Want == CUBIN {
+		job.cubin = 1
+	}
+	dl.Quietly(func() { C.tvmgo_nvrtc_run(c.api, job) })
+	log := bounded(C.GoStringN(job.log, C.int(job.log_size)))
+	if job.rc != 0 {
+		return Result{}, c.failed(ctx, s, job, log)
+	}
+	if job.image_size == 0 {
+		return Result{}, c.fail(s, ErrInvalid, "there is no %s: the options ask for another kind of result", s.Want)
+	}
+	r := Result{Image: C.GoBytes(unsafe.Pointer(job.image), C.int(job.image_size)), Kind: s.Want, Log: log}
+	if s.Want == PTX {
+		r.Image = r.Image[:len(strings.TrimRight(string(r.Image), "\x00"))]
+	}
+	for i, lowered := range unsafe.Slice(job.lowered, len(s.Names)) {
+		if r.Names == nil {
+			r.Names = make(map[string]string, len(s.Names))
+		}
+		r.Names[s.Names[i]] = C.GoString(lowered)
+	}
+	return r, nil
+}
+
+// Results of NVRTC's functions that are told apart.
+const (
+	invalidOption = 5
+	compilation   = 6
+	nameUnknown   = 10
+	cancelled     = 16
+)
+
+// failed makes an error of what NVRTC answered.
+func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job, log string) error {
+	var e *Error
+	switch text := c.errorText(job.rc); job.rc {
+	case invalidOption:
+		e = c.fail(s, ErrInvalid, "an option is wrong, of %s", strings.Join(c.options(s), " "))
+	case compilation:
+		if strings.Contains(log, "--nv_arch flag") { // what it says of an architecture without its letter, or with a wrong one
+			e = c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
+			break
+		}
+		e = c.fail(s, ErrCompile, "the code does not compile%s", c.headerHint(log))
+	case nameUnknown:
+		e = c.fail(s, ErrInvalid, "a name expression is wrong, of %s", strings.Join(s.Names, ", "))
+	case cancelled:
+		if err := ctx.Err(); err != nil {
+			e = c.fail(s, err, "%v", err)
+			break
+		}
+		fallthrough
+	default:
+		e = c.fail(s, nil, "%s: %s", C.GoString(job.failed), text)
+	}
+	e.Log = log
+	return e
+}
+
+// headerHint says what to do when a header is missing that is CUDA's.
+func (c *Compiler) headerHint(log string) string {
+	install := "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set CUDA_HOME"
+	if c.major < 13 {
+		install = fmt.Sprintf("install CUDA's toolkit or the wheels nvidia-cuda-runtime-cu%d, nvidia-cuda-nvcc-cu%[1]d and nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
+	}
+	switch {
+	case !strings.Contains(log, "could not open source file") && !strings.Contains(log, "cannot open source file"):
+		return ""
+	case len(c.include) == 0:
+		return "; no headers of CUDA were found: " + install
+	default:
+		return fmt.Sprintf("; headers of CUDA were looked for in %s: if it is one of them that is missing, %s", strings.Join(c.include, ", "), install)
+	}
+}
+
+// memory is C's, until it is freed.
+type memory []unsafe.Pointer
+
+func (m *memory) text(s string) *C.char {
+	p := C.CString(s)
+	*m = append(*m, unsafe.Pointer(p))
+	return p
+}
+
+func (m *memory) list(texts []string) **C.char {
+	if len(texts) == 0 {
+		return nil
+	}
+	p := (**C.char)(C.calloc(C.size_t(len(texts)), C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	*m = append(*m, unsafe.Pointer(p))
+	for i, t := range texts {
+		unsafe.Slice(p, len(texts))[i] = m.text(t)
+	}
+	return p
+}
+
+func (m *memory) free() {
+	for _, p := range *m {
+		C.free(p)
+	}
+}

@@ -1,0 +1,315 @@
+package nvrtc
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/dl"
+)
+
+// fake compiles an NVRTC of the tests into a file.
+func fake(t *testing.T, path string, flags ...string) string {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	out, err := exec.Command("cc", append(flags, "-Wall", "-shared", "-fPIC", "-o", path, "testdata/fake.c")...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// bare is an environment in which only what the test puts into a folder is found; but for what the machine has in /usr/local.
+func bare(t *testing.T) string {
+	t.Helper()
+	for _, v := range []string{Variable, "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH"} {
+		t.Setenv(v, "")
+	}
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("PATH", dir+"/bin:/usr/bin:/bin") // cc needs the others
+	require.NoError(t, os.MkdirAll(dir+"/bin", 0o755))
+	require.NoError(t, os.WriteFile(dir+"/bin/python3", []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	return dir
+}
+
+func requireMissing(t *testing.T, err error, wants ...string) {
+	t.Helper()
+	var missing *dl.MissingError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, "NVRTC", missing.API)
+	for _, want := range wants {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// With none anywhere the error says where it was looked for and how to get one; the next search may find one.
+func TestFind_None(t *testing.T) {
+	if os.Getenv("TVMGO_NVRTC_CHILD") == "" { // where no other test has loaded one, which the linker would answer with
+		c := exec.Command(os.Args[0], "-test.run=^TestFind_None$", "-test.v")
+		c.Env = append(os.Environ(), "TVMGO_NVRTC_CHILD=1")
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		if strings.Contains(string(out), "--- SKIP") {
+			t.Skip(string(out))
+		}
+		require.Contains(t, string(out), "--- PASS: TestFind_None")
+		return
+	}
+	dir := bare(t)
+	if c, err := search(); err == nil {
+		t.Skipf("this machine has %s", c.Path())
+	}
+	for range 2 {
+		_, err := search()
+		requireMissing(t, err, "NVRTC is not usable", "no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
+			"install CUDA's toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
+	}
+	// A folder with something that is none is named.
+	broken := filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13")
+	require.NoError(t, os.MkdirAll(filepath.Dir(broken), 0o755))
+	require.NoError(t, os.WriteFile(broken, []byte("no library"), 0o644))
+	_, err := search()
+	requireMissing(t, err, "what there is cannot be used", broken, "install CUDA's toolkit")
+
+	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12", "-DMINOR=4")
+	c, err := search()
+	require.NoError(t, err)
+	require.Equal(t, path, c.Path())
+}
+
+// What the variable names is taken, and nothing else.
+func TestFind_NamedWrongly(t *testing.T) {
+	dir := bare(t)
+	fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13"), "-DMAJOR=13", "-DMINOR=0")
+	require.NoError(t, os.MkdirAll(dir+"/empty/lib64", 0o755))
+	require.NoError(t, os.WriteFile(dir+"/empty/libnvrtc-builtins.so.13.0", nil, 0o644))
+	require.NoError(t, os.WriteFile(dir+"/text", []byte("x"), 0o644))
+	for named, want := range map[string]string{
+		"libm.so.6":            "is no NVRTC: it has no function nvrtcVersion",
+		"/no/such/libnvrtc.so": "/no/such/libnvrtc.so: cannot open shared object file",
+		"libnvrtc-no-such.so":  "libnvrtc-no-such.so: cannot open shared object file",
+		dir + "/empty":         "there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have it",
+		dir + "/text":          "/text: ",
+		fake(t, dir+"/old/libnvrtc.so", "-DMAJOR=10", "-DMINOR=2"): "is NVRTC 10.2, older than 11.2",
+		fake(t, dir+"/ill/libnvrtc.so", "-DFAIL=1"):                "nvrtcVersion: FAKE_INTERNAL_ERROR",
+	} {
+		t.Setenv(Variable, named)
+		_, err := search()
+		requireMissing(t, err, "TVMGO_NVRTC="+named+": ", want, "or unset it")
+	}
+}
+
+// Folders of all kinds are understood; the newest in them is taken.
+func TestFind_Folders(t *testing.T) {
+	for _, c := range []struct{ named, library string }{
+		{"f", "f/libnvrtc.so.12"},
+		{"f", "f/libnvrtc.so"},
+		{"cuda", "cuda/lib64/libnvrtc.so.11.2"},
+		{"cuda", "cuda/targets/x86_64-linux/lib/libnvrtc.so.13"},
+		{"venv", "venv/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13"},
+		{"venv", "venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"},
+		{"site-packages", "site-packages/nvidia/cu13/lib/libnvrtc.so.13"},
+		{"nvidia", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"},
+		{"cu13", "cu13/lib/libnvrtc.so.13"},
+		{"odd[1]*", "odd[1]*/lib/libnvrtc.so.13"},
+	} {
+		t.Run(c.library, func(t *testing.T) {
+			dir := bare(t)
+			path := fake(t, filepath.Join(dir, c.library))
+			t.Setenv(Variable, filepath.Join(dir, c.named))
+			found, err := search()
+			require.NoError(t, err)
+			require.Equal(t, path, found.Path())
+			t.Chdir(dir)
+			t.Setenv(Variable, c.named) // a relative name
+			found, err = search()
+			require.NoError(t, err)
+			require.True(t, filepath.IsAbs(found.Path()))
+		})
+	}
+	dir := bare(t)
+	for _, n := range []string{"9", "12", "13", "13.0.88"} {
+		fake(t, dir+"/libnvrtc.so."+n)
+	}
+	fake(t, dir+"/libnvrtc.alt.so.14")
+	t.Setenv(Variable, dir)
+	c, err := search()
+	require.NoError(t, err)
+	require.Equal(t, dir+"/libnvrtc.so.13.0.88", c.Path())
+}
+
+// Without the variable, wheels are found by the virtual environment and by the python3 on the PATH, which does not run.
+func TestFind_Wheels(t *testing.T) {
+	for _, at := range []string{"lib/python3.9/site-packages", "lib/python3/dist-packages", "versions/3.9.1/lib/python3.9/site-packages", ".local/lib/python3.9/site-packages"} {
+		dir := bare(t)
+		path := fake(t, filepath.Join(dir, at, "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"))
+		folders := usualFolders()
+		require.Contains(t, folders, filepath.Dir(path))
+		require.Equal(t, []string{path}, librariesIn(filepath.Dir(path)))
+		env := t.TempDir()
+		t.Setenv("VIRTUAL_ENV", env)
+		first := filepath.Dir(fake(t, env+"/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13"))
+		folders = usualFolders()
+		require.Less(t, slices.Index(folders, first), slices.Index(folders, filepath.Dir(path)))
+		require.GreaterOrEqual(t, slices.Index(folders, first), 0)
+	}
+}
+
+func TestCompareNatural(t *testing.T) {
+	list := []string{"cuda-9", "cuda-13.0", "cuda", "cuda-12.10", "cuda-12.9", "cuda-012.9"}
+	slices.SortStableFunc(list, compareNatural)
+	require.Equal(t, []string{"cuda", "cuda-9", "cuda-12.9", "cuda-012.9", "cuda-12.10", "cuda-13.0"}, list)
+}
+
+// Headers are those beside the library, and then those of the variables.
+func TestIncludeDirs(t *testing.T) {
+	for _, c := range []struct {
+		library string
+		headers []string
+		want    []string
+	}{
+		{"cu13/lib/l", []string{"cu13/include/cuda_fp16.h", "cu13/include/cccl/cuda/std/cstdint"}, []string{"cu13/include", "cu13/include/cccl"}},
+		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_nvcc/include/crt/mma.h", "cuda_cccl/include/cuda/std/cstdint"},
+			[]string{"cuda_runtime/include", "cuda_nvcc/include", "cuda_cccl/include"}},
+		{"t/lib64/l", []string{"t/include/cuda_fp16.h", "t/include/cuda/std/cstdint", "home/include/cuda_fp16.h"}, []string{"t/include"}},
+		{"lib/l", []string{"home/include/cuda_fp16.h", "path/include/cuda_fp16.h"}, []string{"home/include"}},
+		{"lib/l", []string{"path/include/cuda_fp16.h"}, []string{"path/include"}},
+	} {
+		dir := bare(t)
+		t.Setenv("CUDA_HOME", dir+"/home")
+		t.Setenv("CUDA_PATH", dir+"/path")
+		for _, h := range append(c.headers, c.library) {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, h)), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, h), nil, 0o644))
+		}
+		var got []string
+		for _, d := range includeDirs(filepath.Join(dir, c.library)) {
+			if rel, ok := strings.CutPrefix(d, dir+"/"); ok { // the rest is the machine's
+				got = append(got, rel)
+			}
+		}
+		require.Equal(t, c.want, got)
+	}
+}
+
+// action is how the kernel handles a signal in this process.
+func action(t *testing.T, s syscall.Signal) [4]uint64 {
+	t.Helper()
+	var a [4]uint64
+	_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&a)), 8, 0, 0)
+	require.Zero(t, e)
+	return a
+}
+
+func actions(t *testing.T) (list [][4]uint64) {
+	for s := syscall.Signal(1); s < 65; s++ {
+		list = append(list, action(t, s))
+	}
+	return list
+}
+
+func opened(t *testing.T, flags ...string) *Compiler {
+	t.Helper()
+	c, err := open(fake(t, filepath.Join(t.TempDir(), "libnvrtc.so"), flags...))
+	require.NoError(t, err)
+	return c
+}
+
+// A library that takes signals for itself does not keep them.
+func TestSignals_StayTheProgram(t *testing.T) {
+	before := actions(t)
+	c := opened(t)
+	require.Equal(t, before, actions(t), "loaded")
+	_, err := c.Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
+	require.NoError(t, err)
+	require.Equal(t, before, actions(t), "compiled")
+}
+
+// An NVRTC that lacks newer functions works without them.
+func TestCompile_OldLibrary(t *testing.T) {
+	c := opened(t, "-DNO_CUBIN", "-DNO_ARCHS")
+	major, minor := c.Version()
+	require.Equal(t, []int{11, 2}, []int{major, minor})
+	require.Nil(t, c.Archs())
+	s := Source{Name: "f", Code: "code", Arch: "sm_35", Names: []string{"a", "b"}}
+	r, err := c.Compile(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, Result{Image: []byte("code"), Names: map[string]string{"a": "a", "b": "b"}}, r)
+	s.Want = CUBIN
+	_, err = c.Compile(t.Context(), s)
+	require.ErrorIs(t, err, ErrInvalid)
+	require.ErrorContains(t, err, "this NVRTC makes no cubin: ask for PTX")
+
+	c = opened(t)
+	require.Equal(t, []int{70, 80}, c.Archs())
+	_, err = c.Compile(t.Context(), s)
+	require.ErrorContains(t, err, "it does not know sm_35; it has sm_70, sm_80")
+}
+
+// A compilation is given up when its context is done.
+func TestCompile_CancelledInTheMiddle(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	flow := "-DFLOW=\"" + pipe + "\""
+	c := opened(t, flow)
+	ctx, cancel := context.WithCancel(t.Context())
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err = c.Compile(ctx, Source{Name: "f", Code: "code", Arch: "sm_80"})
+	}()
+	_, readErr := os.ReadFile(pipe)
+	require.NoError(t, readErr)
+	cancel()
+	<-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "compile f for sm_80 with NVRTC 11.2: context canceled")
+	_, err = opened(t, flow, "-DFAIL=9").Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
+	require.ErrorContains(t, err, "nvrtcSetFlowCallback: FAKE")
+}
+
+// The library beside it that compilation needs is opened with it.
+func TestOpen_Builtins(t *testing.T) {
+	dir := t.TempDir()
+	library := fake(t, dir+"/libnvrtc.so", "-DNEEDS=\"fakebuiltins\"")
+	c, err := open(library)
+	require.NoError(t, err)
+	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
+	_, err = c.Compile(t.Context(), s)
+	require.ErrorContains(t, err, "nvrtcCompileProgram: FAKE_OTHER")
+	builtins := dir + "/libnvrtc-builtins.so.11.2"
+	require.NoError(t, os.WriteFile(builtins, []byte("no library"), 0o644))
+	_, err = open(library)
+	require.ErrorContains(t, err, "cannot be used without the library beside it: "+builtins)
+	fake(t, builtins, "-Wl,-soname,fakebuiltins")
+	c, err = open(library)
+	require.NoError(t, err)
+	_, err = c.Compile(t.Context(), s)
+	require.NoError(t, err)
+}
+
+// Whichever call of NVRTC fails, the error names it.
+func TestCompile_EveryCallFails(t *testing.T) {
+	s := Source{Name: "f", Code: "code", Arch: "sm_80", Names: []string{"a", "b"}}
+	for flag, want := range map[string]string{
+		"-DFAIL=2": "nvrtcCreateProgram: FAKE_INTERNAL_ERROR", "-DFAIL=3": "nvrtcCompileProgram: FAKE", "-DFAIL=4": "there is no ptx",
+		"-DFAIL=5": "nvrtcGetPTXSize: FAKE", "-DFAIL=6": "nvrtcGetPTX: FAKE", "-DFAIL=7": "nvrtcAddNameExpression: FAKE", "-DFAIL=8": "nvrtcGetLoweredName: FAKE",
+	} {
+		c := opened(t, flag)
+		for range 3 {
+			_, err := c.Compile(t.Context(), s)
+			require.ErrorContains(t, err, "compile f for sm_80 with NVRTC 11.2: "+want)
+			require.False(t, errors.Is(err, ErrCompile) || errors.Is(err, fs.ErrNotExist))
+		}
+	}
+}

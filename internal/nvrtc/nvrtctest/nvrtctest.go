@@ -1,0 +1,90 @@
+// Package nvrtctest gives tests the compilers of CUDA that build/deps.sh installs: NVRTC and ptxas. They need no card.
+package nvrtctest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/nvrtc"
+)
+
+// environment is the virtual environment of the tests, above the folder of the package; "" when there is none.
+func environment() string {
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		venv := filepath.Join(dir, "build", ".cache", "venv")
+		if _, err := os.Stat(venv); err == nil {
+			return venv
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return ""
+}
+
+// Need is NVRTC: what TVMGO_NVRTC names, else that of the tests' virtual environment, for which it sets TVMGO_NVRTC in this
+// process, else the machine's. Where there is none the test is skipped; on CI it fails.
+func Need(t testing.TB) *nvrtc.Compiler {
+	t.Helper()
+	if os.Getenv(nvrtc.Variable) == "" {
+		if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "lib", "libnvrtc.so*")); len(found) > 0 && environment() != "" {
+			os.Setenv(nvrtc.Variable, environment())
+		}
+	}
+	c, err := nvrtc.Find()
+	if err != nil {
+		lacks(t, err)
+	}
+	return c
+}
+
+// wheel is where those of CUDA 13 are in a virtual environment.
+const wheel = "lib/python3*/site-packages/nvidia/cu13"
+
+func lacks(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%v (sh build/deps.sh installs it)", err)
+	}
+	t.Skipf("%v (sh build/deps.sh installs it)", err)
+}
+
+// Ptxas assembles PTX for an architecture. That it does not is a failure; that there is no ptxas is one on CI.
+func Ptxas(t testing.TB, ptx []byte, arch string) (cubin []byte) {
+	t.Helper()
+	cubin, err := Assemble(t, ptx, arch)
+	require.NoError(t, err)
+	return cubin
+}
+
+// Assemble is Ptxas with what ptxas says about bad PTX.
+func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
+	t.Helper()
+	var tool string
+	if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "bin", "ptxas")); len(found) > 0 && environment() != "" {
+		tool = found[0]
+	} else if path, err := exec.LookPath("ptxas"); err == nil {
+		tool = path
+	} else {
+		lacks(t, err)
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "k.ptx"), filepath.Join(dir, "k.cubin")
+	// Modules keep the zero byte at the end, which ptxas takes for an odd letter.
+	require.NoError(t, os.WriteFile(in, bytes.TrimRight(ptx, "\x00"), 0o600))
+	said, err := exec.Command(tool, "-arch="+arch, in, "-o", out).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("ptxas -arch=%s: %w: %s", arch, err, strings.ReplaceAll(string(said), dir+"/", ""))
+	}
+	cubin, err := os.ReadFile(out)
+	require.NoError(t, err)
+	return cubin, nil
+}

@@ -205,7 +205,7 @@ type result struct {
 // run runs a command in the lab.
 func (l *lab) run(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	args = append(l.hide[:len(l.hide):len(l.hide)], args...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)

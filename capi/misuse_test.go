@@ -11,22 +11,24 @@ func TestMisuse(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	program := l.compile(t, "misuse_test", "misuse_test.c", l.linked()...)
+	everything := []string{"streams", "page-locked memory", "two devices", "stream of another device"}
 	for _, c := range []struct {
 		number, name string
 		does         []string
-		need         func(*testing.T)
+		env          func(*testing.T, *lab) []string
 	}{
-		{"1", "cpu", nil, func(*testing.T) {}},
-		{"4", "opencl", []string{"streams", "page-locked memory", "two devices", "stream of another device"}, needOpenCL},
+		{"1", "cpu", nil, func(*testing.T, *lab) []string { return nil }},
+		{"2", "cuda", everything, cuda},
+		{"4", "opencl", everything, openCL},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.need(t)
-			r := l.run(t, []string{twoDevices, "TVMGO_VALIDATE=1"}, program, c.number, c.name)
+			env := append(c.env(t, l), "TVMGO_VALIDATE=1")
+			r := l.run(t, env, program, c.number, c.name)
 			require.True(t, r.ok, r.out)
 			for _, what := range c.does {
 				require.Contains(t, r.out, what+"\n")
 			}
-			r = l.run(t, []string{twoDevices, "TVMGO_VALIDATE=1"}, program, c.number, "nothing")
+			r = l.run(t, env, program, c.number, "nothing")
 			require.False(t, r.ok, "the program sees a report that does not name the device")
 		})
 	}

@@ -108,3 +108,24 @@ func TestDLPack_ThereAndBack(t *testing.T) {
 		require.NoError(t, z.Close())
 	}
 }
+
+// What came read-only is lent out so, by views as well.
+func TestDLPack_ReadOnlyViews(t *testing.T) {
+	noLeaks(t)
+	for flags := range uint64(2) {
+		x, err := runtime.FromDLPack(unsafe.Pointer(call(t, function(t, probe(t), "give_versioned"), 1, int(flags), 2).(runtime.Ptr)))
+		require.NoError(t, err)
+		v, err := x.View(dlpack.Float32, []int64{2}, []int64{4}, 8)
+		require.NoError(t, err)
+		for _, c := range []*runtime.Tensor{x, v} {
+			p, err := c.ToDLPack()
+			require.NoError(t, err)
+			const flagsAt = 24 // version, manager_ctx, deleter
+			require.Equal(t, flags, *(*uint64)(unsafe.Add(p, flagsAt))&1)
+			back, err := runtime.FromDLPack(p)
+			require.NoError(t, err)
+			require.NoError(t, back.Close())
+			require.NoError(t, c.Close())
+		}
+	}
+}

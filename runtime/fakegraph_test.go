@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"fmt"
+	"syscall"
 	"unsafe"
 
 	"tvmgo/dlpack"
@@ -111,7 +112,7 @@ func (f *fake) BeginCapture(id int, h runtime.StreamHandle) error {
 	if s.recording {
 		return &runtime.Error{Kind: runtime.ErrInvalidArgument, Message: "the stream records already"}
 	}
-	s.recording, s.recorded = true, nil
+	s.recording, s.recorded, s.thread = true, nil, syscall.Gettid()
 	return nil
 }
 
@@ -123,7 +124,11 @@ func (f *fake) EndCapture(id int, h runtime.StreamHandle, discard bool) (runtime
 	s.mu.Lock()
 	g := &fakeGraph{f: f, work: s.recorded}
 	s.recording, s.recorded = false, nil
+	moved := s.thread != syscall.Gettid()
 	s.mu.Unlock()
+	if moved {
+		return nil, fmt.Errorf("the recording began on another thread")
+	}
 	if err := f.check("end capture", id); err != nil || discard {
 		return nil, err
 	}

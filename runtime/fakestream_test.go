@@ -18,6 +18,7 @@ type fakeStream struct {
 
 	recording bool
 	recorded  []func()
+	thread    int // of the begin
 }
 
 func newFakeStream() *fakeStream {

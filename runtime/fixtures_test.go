@@ -251,7 +251,7 @@ func stays() runtime.LiveCounts {
 
 // waitLimit and waitStep bound the waits for other goroutines.
 const (
-	waitLimit = 10 * time.Second
+	waitLimit = 2 * time.Minute
 	waitStep  = time.Millisecond
 )
 

@@ -274,3 +274,95 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 	require.False(t, has(at))
 	require.Equal(t, workspaces-1, theFake.workspaces.Load())
 }
+
+// Goroutines record, launch and close at once; each graph has its own stream, and one that all want.
+func TestGraph_ManyAtOnce(t *testing.T) {
+	noLeaks(t)
+	dev := fakeDevice(t)
+	shared := newStream(t, dev)
+	errs := make(chan error)
+	const goroutines, rounds = 8, 20
+	work := func() error {
+		s, err := runtime.NewStream(dev)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		for range rounds {
+			x, err := s.NewTensor(dlpack.Float32, []int64{16})
+			if err != nil {
+				return err
+			}
+			y, err := s.NewTensor(dlpack.Float32, []int64{16})
+			if err != nil {
+				return err
+			}
+			g, err := s.Capture(func() error {
+				goruntime.Gosched()
+				return errors.Join(y.CopyFromTensor(x, s), x.Close(), y.Close())
+			})
+			if err != nil {
+				return err
+			}
+			if h, err := shared.Capture(func() error { goruntime.Gosched(); return nil }); err == nil {
+				err = errors.Join(h.Launch(s), h.Close())
+				if err != nil {
+					return err
+				}
+			} else if !errors.Is(err, runtime.ErrInvalidArgument) {
+				return err
+			}
+			launched := make(chan error)
+			go func() { launched <- g.Launch(s) }()
+			if err := g.Close(); err != nil {
+				return err
+			}
+			if err := <-launched; err != nil && !errors.Is(err, runtime.ErrClosed) {
+				return err
+			}
+			if err := s.Sync(t.Context()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for range goroutines {
+		go func() { errs <- work() }()
+	}
+	for range goroutines {
+		require.NoError(t, <-errs)
+	}
+	require.Zero(t, theFake.graphs.Load())
+}
+
+// A call is known by its function and arguments, whatever it does with them.
+func TestGraph_KeepsCalls(t *testing.T) {
+	noLeaks(t)
+	s := newStream(t, fakeDevice(t))
+	for _, record := range []bool{true, false} {
+		before := runtime.Live()
+		f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
+		require.NoError(t, err)
+		x, err := runtime.NewTensor(dlpack.Float32, []int64{4}, fakeDevice(t))
+		require.NoError(t, err)
+		g, err := s.Capture(func() error {
+			on := s
+			if !record {
+				on = nil
+			}
+			_, err := f.CallOn(on, 1, x)
+			return err
+		})
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, x.Close())
+		kept := int64(0)
+		if record {
+			kept = 1
+		}
+		require.Equal(t, before.Functions+kept, runtime.Live().Functions)
+		require.Equal(t, before.Tensors+kept, runtime.Live().Tensors)
+		require.NoError(t, g.Close())
+		require.Equal(t, before, runtime.Live())
+	}
+}

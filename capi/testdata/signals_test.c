@@ -5,7 +5,7 @@
  *   signals_test LIBRARY FILE CARRIER none NUMBER [GPU]      the host has no handler: this signal ends the process
  *   signals_test LIBRARY FILE CARRIER driver|defaults GPU    a driver is started, with and without handlers of the host
  * FILE has addone; CARRIER is a module that carries others, of a kind without a loader: Go reads it;
- * GPU is a module for OpenCL, and is run on the first device. */
+ * GPU is a module for CUDA, if its name says so, or for OpenCL, and is run on the first device. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static void run_function(void) {
   CHECK(CALL(TVMFuncFree)(f) == 0 && CALL(TVMModFree)(module) == 0);
 }
 
-/* Starts the driver of OpenCL and its compiler, both of which like to have handlers of their own. */
+/* Starts a driver and its compiler; OpenCL's like to have handlers of their own. */
 static void* start_driver(void* gpu) {
   enum { N = 1001 };
   static float in[N], out[N];
@@ -73,10 +73,10 @@ static void* start_driver(void* gpu) {
   TVMModuleHandle module = NULL;
   TVMFunctionHandle f = NULL;
   TVMValue args[3], ret;
-  int codes[3], ret_code;
+  int codes[3], ret_code, type = strstr((char*)gpu, "cuda") != NULL ? kDLCUDA : kDLOpenCL;
   for (int i = 0; i < N; i++) in[i] = (float)i;
   for (int i = 0; i < 3; i++) {
-    if (CALL(TVMArrayAlloc)(&shape, 1, kDLFloat, 32, 1, kDLOpenCL, 0, &a[i]) != 0) return FAIL("%s", CALL(TVMGetLastError)()), NULL;
+    if (CALL(TVMArrayAlloc)(&shape, 1, kDLFloat, 32, 1, type, 0, &a[i]) != 0) return FAIL("%s", CALL(TVMGetLastError)()), NULL;
     CHECK(CALL(TVMArrayCopyFromBytes)(a[i], in, sizeof in) == 0);
     args[i].v_handle = a[i], codes[i] = kTVMDLTensorHandle;
   }
@@ -191,6 +191,7 @@ static void install_one(int s) {
   memset(&sa, 0, sizeof sa);
   sa.sa_sigaction = handler;
   sa.sa_flags = SA_SIGINFO | (s % 2 ? SA_RESTART : 0) | (s % 3 ? 0 : SA_NODEFER); /* of all kinds */
+  if (library != NULL) sa.sa_flags |= SA_ONSTACK; /* the stacks of Go's threads are too small for handlers */
   sigaddset(&sa.sa_mask, s % 2 ? SIGUSR1 : SIGTERM);
   CHECK(sigaction(s, &sa, NULL) == 0);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -27,6 +28,20 @@ static inline long entries(const char* dir) {
   return n;
 }
 
+/* Open descriptors, but for the two that Go opens when it first waits with a time limit, whenever that is. */
+static inline long descriptors(void) {
+  long n = 0;
+  DIR* d = opendir("/proc/self/fd");
+  for (struct dirent* e; d != NULL && (e = readdir(d)) != NULL;) {
+    char path[300], what[64] = "";
+    snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+    if (readlink(path, what, sizeof what - 1) > 0 && strncmp(what, "anon_inode:[event", 17) == 0) continue;
+    n++;
+  }
+  if (d != NULL) closedir(d);
+  return n;
+}
+
 static inline usage measure(void) {
   usage u;
   char line[512];
@@ -37,7 +52,7 @@ static inline usage measure(void) {
   FILE* f = fopen("/proc/self/maps", "r"); /* "[heap]" and what has no name are no files */
   for (; f != NULL && fgets(line, sizeof line, f) != NULL; u.ranges++) u.maps += strchr(line, '/') != NULL;
   if (f != NULL) fclose(f);
-  u.files = entries("/proc/self/fd");
+  u.files = descriptors();
   u.threads = entries("/proc/self/task");
   u.temporary = entries(getenv("TMPDIR"));
   f = fopen("/proc/self/statm", "r");

@@ -164,15 +164,15 @@ func TestInspectLoad_Hangs(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	for _, c := range []struct{ name, body, want string }{
 		{"metadata", `KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) TEXT(_doc_a, "before")`,
-			"metadata of f: no answer within 300ms: give more with --timeout; 2 more texts were not asked for"},
-		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`, "loading it: no answer within 300ms"},
+			"metadata of f: no answer within 1s: give more with --timeout; 2 more texts were not asked for"},
+		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`, "loading it: no answer within 1s"},
 		{"a child of its own", `KERNEL(f) FUNCTION(_metadata_f) { pid_t p = fork(); if (p != 0) { FILE* o = fopen(` + strconv.Quote(pidFile) +
 			`, "w"); fprintf(o, "%d", p); fclose(o); } for (;;) pause(); }`, "metadata of f: no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			start := time.Now()
-			byName, report, _ := described(t, 1, kernels(t, c.body), "--timeout", "300ms")
-			require.Less(t, time.Since(start), time.Minute, "not the pause that never ends")
+			byName, report, _ := described(t, 1, kernels(t, c.body), "--timeout", "1s")
+			require.Less(t, time.Since(start), 5*time.Minute, "not the pause that never ends")
 			require.Len(t, report.Problems, 1)
 			require.Contains(t, report.Problems[0], c.want)
 			if c.name == "metadata" {
@@ -186,7 +186,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 	require.Eventually(t, func() bool { // its entry may wait for its new parent
 		stat, err := os.ReadFile(filepath.Join("/proc", string(pid), "stat"))
 		return err != nil || strings.Contains(string(stat), ") Z ")
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	status, _, stderr := cli("inspect", "x.so", "--timeout", "0s")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "--timeout 0s: give a time above zero")

@@ -226,7 +226,7 @@ func TestSignal_Graceful(t *testing.T) {
 	require.Eventually(t, func() bool { // it takes no new ones
 		_, err := http.Get(url + "/healthz")
 		return err != nil
-	}, 5*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	_, err = io.WriteString(feed, `"b":[2]}`)
 	require.NoError(t, err)
 	require.NoError(t, feed.Close())

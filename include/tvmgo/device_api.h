@@ -180,7 +180,9 @@ struct TVMGODeviceAPI {
   /* ---- graphs: all or none ---- */
 
   /* Records what is queued on the stream from now on instead of doing it. Fails on the default stream where that cannot be recorded,
-   * and on a stream that records already. */
+   * and on a stream that records already. capture_end follows on the same thread. Until then every other function works as ever,
+   * for other streams and on this thread, too: memory may be allocated and freed, copies made and waited for. On this stream a copy
+   * with pageable host memory may fail. */
   int (*capture_begin)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
 
   /* Ends the recording; *graph is what can be launched, freed with graph_free. graph NULL: the recording is thrown away. In every

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int tvmgo_validating;
 
@@ -192,12 +193,17 @@ static void* mark(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle s
   return NULL;
 }
 
-/* Whether a stream is known to have nothing to do. */
+/* Whether a stream is known to have nothing to do. The mark itself takes the device a moment. */
 static int is_idle(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle stream) {
   int32_t done = 0;
   void* event = mark(real, dev, stream);
   if (event == NULL) return 0;
-  if (real->event_query(real, event, &done) != 0) tvmgo_object_release(tvmgo_error_take());
+  for (int try = 0; try < 100 && !done; try++) {
+    if (try > 0) usleep(try * 10u);
+    if (real->event_query(real, event, &done) == 0) continue;
+    tvmgo_object_release(tvmgo_error_take());
+    break;
+  }
   if (real->event_free(real, event) != 0) tvmgo_object_release(tvmgo_error_take());
   return done;
 }

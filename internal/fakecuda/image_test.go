@@ -49,9 +49,9 @@ func TestImages(t *testing.T) {
 		name, run string
 		image     []byte
 	}{
-		{"cubin", "image_of_artifacts", machine},
-		{"ptx", "image_of_artifacts", ptx(t, artifacts+"modern/gpu_cuda_ptx.so")},
-		{"classic", "image_of_artifacts", ptx(t, artifacts+"classic/gpu_cuda_dev.ptx")},
+		{"cubin", "image_with_64_bits", machine},
+		{"ptx", "image_with_64_bits", ptx(t, artifacts+"modern/gpu_cuda_ptx.so")},
+		{"classic", "image_with_32_bits", ptx(t, artifacts+"classic/gpu_cuda_dev.ptx")},
 		{"sm_80", "image_of_another_architecture", older},
 	} {
 		t.Run(c.name, func(t *testing.T) {

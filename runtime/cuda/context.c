@@ -4,6 +4,7 @@
  * process's end is theirs. */
 #include "driver.h"
 
+#include "../../internal/dl/dl.h"
 #include "gobridge.h"
 
 int tvmgoCUDARetain(int32_t index); /* driver.go */
@@ -31,16 +32,20 @@ int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s) {
   return s->changed ? 0 : tvmgo_cu_raise(rc, "use cuda:%d", (int)d->index);
 }
 
-void tvmgo_cu_wait_for_others(const cu_device* but) {
-  CUcontext before = NULL;
-  cuCtxGetCurrent(&before);
+int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s) {
+  if (tvmgo_cu_enter(d, s) == 0) return 0;
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
+  tvmgo_object_release(tvmgo_error_take());
+  return tvmgo_cu_enter(d, s);
+}
+
+CUresult tvmgo_cu_wait_for_others(cu_device* d) {
   for (int32_t i = 0; i < tvmgo_cu_num_devices; i++) {
-    cu_device* d = &tvmgo_cu_devices[i];
-    CUcontext c = atomic_load(&d->context);
-    if (d == but || c == NULL || cuCtxSetCurrent(c) != CUDA_SUCCESS) continue;
-    cuCtxSynchronize();
+    CUcontext c = atomic_load(&tvmgo_cu_devices[i].context);
+    if (i != d->index && c != NULL && cuCtxSetCurrent(c) == CUDA_SUCCESS) cuCtxSynchronize();
   }
-  cuCtxSetCurrent(before);
+  CUresult rc = cuCtxSetCurrent(atomic_load(&d->context));
+  return rc == CUDA_SUCCESS ? rc : cuCtxSetCurrent(atomic_load(&d->context)); /* what follows frees: see tvmgo_cu_enter_to_free */
 }
 
 cu_device* tvmgo_cu_device_of_stream(CUstream stream, cu_device* fallback) {

@@ -86,8 +86,11 @@ typedef struct {
 
 int tvmgo_cu_retain(cu_device* d); /* makes the context; -1 with an error raised */
 int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s);
-/* Waits for all work of every device in use but one (NULL: of all). Errors of that work are reported where it was queued. */
-void tvmgo_cu_wait_for_others(const cu_device* but);
+/* Enter, for what gives something back: nobody can try that again, so it is tried twice here. */
+int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s);
+/* Waits for all work of every device in use but d, whose context is current, and is so afterwards. Errors of that work are reported
+ * where it was queued. */
+CUresult tvmgo_cu_wait_for_others(cu_device* d);
 
 /* 0, or -1 with an error raised; then there is nothing to leave. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {

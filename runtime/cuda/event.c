@@ -89,7 +89,7 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
   cu_scope s;
   cu_marks* m = p;
   m = need(p, m != NULL && m->magic == TIMER ? TIMER : EVENT, "free event");
-  if (m == NULL || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_enter_to_free(m->d, &s) != 0) return -1;
   CUresult rc = CUDA_SUCCESS;
   for (int i = 0; i < 2; i++)
     if (m->at[i] != NULL) {

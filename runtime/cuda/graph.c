@@ -89,10 +89,9 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   CUgraph recorded = NULL;
   cu_graph* made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
-  int records = tvmgo_cu_is_recording(stream);
-  CUresult rc = records ? cuStreamEndCapture(stream, &recorded) : CUDA_ERROR_ILLEGAL_STATE;
-  int ended = records && !tvmgo_cu_is_recording(stream);
+  if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
+  CUresult rc = cuStreamEndCapture(stream, &recorded);
+  int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED; /* these: it records not, or not this */
   if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
   if (recorded != NULL) cuGraphDestroy(recorded);
   if (ended && atomic_fetch_sub(&d->captures, 1) == 1) tvmgo_cu_free_later(d);
@@ -124,7 +123,7 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   cu_scope s;
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(g->d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_enter_to_free(g->d, &s) != 0) return -1;
   if (g->launched != NULL) {
     cuEventSynchronize(g->launched);
     tvmgo_cu_event_done(g->d, g->launched);

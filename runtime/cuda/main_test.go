@@ -30,6 +30,9 @@ var fakeLibrary string
 // noDriver says why there is neither a real driver nor the fake one.
 var noDriver string
 
+// leftBehind is set by tests after which memory of the driver cannot be given back.
+var leftBehind bool
+
 // setup is a test that isn't one: what TestMain does may fail like a test.
 type setup struct {
 	testing.TB
@@ -99,10 +102,18 @@ func checkFake(t testing.TB) {
 	for _, text := range driver.Reports() {
 		t.Errorf("misuse of the CUDA driver: %s", text)
 	}
-	if len(cuda.Loaded().Devices) == 0 {
+	if leftBehind || len(cuda.Loaded().Devices) == 0 {
 		return
 	}
 	for i := range cuda.Loaded().Devices {
+		if !runtime.DeviceExists(dlpack.Device{Type: dlpack.CUDA, ID: int32(i)}) {
+			continue
+		}
+		for _, of := range []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged} {
+			if _, err := runtime.TrimWorkspaces(dlpack.Device{Type: of, ID: int32(i)}); err != nil {
+				t.Errorf("trim %v:%d: %v", of, i, err)
+			}
+		}
 		if _, err := cuda.Trim(i); err != nil {
 			t.Errorf("trim cuda:%d: %v", i, err)
 		}
@@ -142,6 +153,14 @@ func needFake(t testing.TB) *control.Driver {
 		t.Skip("it steers the fake driver, and this one is real")
 	}
 	need(t)
+	return control.Open(t, fakeLibrary)
+}
+
+// openFake is needFake before any device was asked for.
+func openFake(t testing.TB) *control.Driver {
+	t.Helper()
+	require.NotEmpty(t, fakeLibrary, noDriver)
+	require.Empty(t, cuda.Loaded().Devices, "a device was started")
 	return control.Open(t, fakeLibrary)
 }
 

@@ -74,9 +74,13 @@ int tvmgo_cu_check_alignment(DLDevice dev, size_t alignment) {
 static CUresult give_back(cu_device* d, const cu_block* b) {
   if (b->space == SPACE_HOST || b->how == MEM_POOL) {
     CUresult rc = cuCtxSynchronize(); /* the driver promises no wait for these */
+    if (rc != CUDA_SUCCESS) rc = cuCtxSynchronize(); /* see tvmgo_cu_enter_to_free */
+    if (rc != CUDA_SUCCESS && !tvmgo_cu_is_sticky(rc)) return rc;
+  }
+  if (b->space == SPACE_HOST || atomic_load(&d->has_peers)) {
+    CUresult rc = tvmgo_cu_wait_for_others(d);
     if (rc != CUDA_SUCCESS) return rc;
   }
-  if (b->space == SPACE_HOST || atomic_load(&d->has_peers)) tvmgo_cu_wait_for_others(d);
   return b->space == SPACE_HOST ? cuMemFreeHost((void*)b->at) : cuMemFree(b->at);
 }
 
@@ -108,7 +112,7 @@ void tvmgo_cu_free_later(cu_device* d) {
 static int release(cu_device* d, const cu_block* b, DLDevice dev, void* p) {
   cu_scope s;
   if (postpone(d, b)) return 0;
-  if (tvmgo_cu_enter(d, &s) != 0) {
+  if (tvmgo_cu_enter_to_free(d, &s) != 0) {
     if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
     tvmgo_object_release(tvmgo_error_take());
     return 0;

@@ -179,7 +179,7 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   cu_scope s;
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   int rc = refuse_recording("free memory", dev, stream);
   if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);

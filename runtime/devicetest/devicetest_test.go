@@ -91,7 +91,7 @@ var startedPart = regexp.MustCompile(`=== RUN   TestConforms/(\w+)`)
 // a failure of the part that ran.
 func child(t *testing.T, run string, env ...string) (failed []string, out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+run, "-test.v")
 	cmd.Env = append(os.Environ(), env...)

@@ -245,7 +245,8 @@ API CUresult cuStreamGetCaptureInfo(CUstream handle, int *status, unsigned long 
 }
 
 // Graph and dependencies while it is made are not given away: NULL is answered for them.
-API CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id, CUgraph *out, const CUgraphNode **deps, size_t *n) {
+API CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
+    const CUgraphNode **deps, size_t *n) {
   ENTER(0);
   if (out) *out = NULL;
   if (deps) *deps = NULL;
@@ -253,7 +254,8 @@ API CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned lo
   return info(&g, handle, status, id);
 }
 
-API CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, unsigned long long *id, CUgraph *out, const CUgraphNode **deps,
+API CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
+    const CUgraphNode **deps,
                                        const void **edges, size_t *n) {
   ENTER(0);
   if (out) *out = NULL;

@@ -111,7 +111,8 @@ API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
   ENTER(0);
   unsigned domain, bus, slot;
   if (!device || !id || sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3) return CUDA_ERROR_INVALID_VALUE;
-  if (domain || slot || bus < 0x19 || (bus - 0x19) % 0x10 || (int)(bus - 0x19) / 0x10 >= config.devices) return CUDA_ERROR_INVALID_DEVICE;
+  if (domain || slot || bus < 0x19 || (bus - 0x19) % 0x10 || (int)(bus - 0x19) / 0x10 >= config.devices)
+      return CUDA_ERROR_INVALID_DEVICE;
   *device = (int)(bus - 0x19) / 0x10;
   return CUDA_SUCCESS;
 }

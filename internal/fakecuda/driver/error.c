@@ -52,7 +52,9 @@ static const struct { int code; const char *name, *text; } errors[] = {
     E(906, "STREAM_CAPTURE_IMPLICIT", "operation would make the legacy stream depend on a capturing blocking stream"),
     E(907, "CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"),
     E(908, "STREAM_CAPTURE_WRONG_THREAD", "attempt to terminate a thread-local capture sequence from another thread"),
-    E(910, "GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"),
+    E(910, "GRAPH_EXEC_UPDATE_FAILURE",
+        "the graph update was not performed because it included changes which violated "
+        "constraints specific to instantiated graph update"),
     E(999, "UNKNOWN", "unknown error"),
 };
 

@@ -32,7 +32,8 @@ static CUresult record_event(const guard *g, CUevent handle, CUstream on, unsign
   if (result) return result;
   if (flags > 1) return CUDA_ERROR_INVALID_VALUE;
   if (e->o.ctx != s->o.ctx) {
-    report("%s: %s is of %s, %s of %s", g->name, object_name(&e->o), object_name(&e->o.ctx->o), object_name(&s->o), object_name(&s->o.ctx->o));
+    report("%s: %s is of %s, %s of %s", g->name, object_name(&e->o), object_name(&e->o.ctx->o), object_name(&s->o),
+        object_name(&s->o.ctx->o));
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (s->capture) {

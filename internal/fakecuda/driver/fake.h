@@ -208,7 +208,6 @@ void block_release(block *b, const char *call); // waits for nothing
 void block_wait(block *b);
 void memory_reset(void);
 void *host_address(CUdeviceptr at); // where the bytes are
-void *arena_place(int device, size_t bytes);
 // The bytes a call names must lie in one live block. NULL is plain memory of the host, allowed where host is set.
 CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t bytes, bool host, block **out);
 typedef struct pool {

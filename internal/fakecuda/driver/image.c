@@ -96,7 +96,8 @@ static void ptx_globals(const char *text, image *out) {
 static CUresult ptx_read(const char *text, int arch, image *out, char *why, size_t size) {
   const char *target = strstr(text, ".target"), *version = strstr(text, ".version");
   if (!target || !version || strstr(text, "SYNTAX_ERROR")) {
-    snprintf(why, size, "ptxas fatal   : %s", !version ? "Missing .version directive" : !target ? "Missing .target directive" : "Parsing error near 'SYNTAX_ERROR': syntax error");
+    snprintf(why, size, "ptxas fatal   : %s", !version ? "Missing .version directive" : !target
+        ? "Missing .target directive" : "Parsing error near 'SYNTAX_ERROR': syntax error");
     return CUDA_ERROR_INVALID_PTX;
   }
   target += 7 + strspn(target + 7, " \t");
@@ -106,7 +107,8 @@ static CUresult ptx_read(const char *text, int arch, image *out, char *why, size
   }
   const char *suffix = target + 3 + strspn(target + 3, "0123456789");
   if (out->ptx_arch > arch || (*suffix == 'a' && out->ptx_arch != arch)) {
-    snprintf(why, size, "ptxas fatal   : SM version of the .target directive is sm_%d, the device has sm_%d", out->ptx_arch, arch);
+    snprintf(why, size, "ptxas fatal   : SM version of the .target directive is sm_%d, the device has sm_%d", out->ptx_arch,
+        arch);
     return CUDA_ERROR_INVALID_PTX;
   }
   out->binary_arch = arch;
@@ -174,7 +176,8 @@ static void cubin_params(const unsigned char *at, size_t n, image_entry *e) {
 static CUresult cubin_read(const unsigned char *data, int arch, image *out, char *why, size_t size) {
   const Elf64_Ehdr *h = (const void *)data;
   snprintf(why, size, "device kernel image is invalid");
-  if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_CUDA_MACHINE || !h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum) return CUDA_ERROR_INVALID_IMAGE;
+  if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_CUDA_MACHINE || !h->e_shoff ||
+      h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum) return CUDA_ERROR_INVALID_IMAGE;
   // Older images have the number in the lowest byte, newer ones (ABI 8) in the second.
   int low = h->e_flags & 0xFF, second = h->e_flags >> 8 & 0xFF;
   int built = h->e_ident[EI_ABIVERSION] >= 8 ? second : low;
@@ -192,13 +195,15 @@ static CUresult cubin_read(const unsigned char *data, int arch, image *out, char
     for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++) {
       const char *name = strings + symbols[k].st_name;
       int type = ELF64_ST_TYPE(symbols[k].st_info);
-      if (ELF64_ST_BIND(symbols[k].st_info) == STB_LOCAL || symbols[k].st_shndx == SHN_UNDEF || symbols[k].st_shndx >= h->e_shnum) continue;
+      if (ELF64_ST_BIND(symbols[k].st_info) == STB_LOCAL || symbols[k].st_shndx == SHN_UNDEF ||
+          symbols[k].st_shndx >= h->e_shnum) continue;
       if (type == STT_OBJECT) add_global(out, name, strlen(name), symbols[k].st_size);
       if (type != STT_FUNC || !(symbols[k].st_other & 0x10)) continue; // 0x10: an entry
       image_entry *e = add_entry(out, name, strlen(name));
       for (int s = 0; s < h->e_shnum; s++) {
         const char *section = names + sections[s].sh_name;
-        if (!strncmp(section, ".nv.info.", 9) && !strcmp(section + 9, name)) cubin_params(data + sections[s].sh_offset, sections[s].sh_size, e);
+        if (!strncmp(section, ".nv.info.", 9) && !strcmp(section + 9, name)) cubin_params(data + sections[s].sh_offset,
+            sections[s].sh_size, e);
       }
     }
   }
@@ -227,7 +232,8 @@ static CUresult fatbin_read(const unsigned char *data, int arch, image *out, cha
       at += head + payload;
       if (pass == 0 ? kind != 2 : kind != 1) continue;
       image one = {0};
-      CUresult got = kind == 2 ? cubin_read(content, arch, &one, why, size) : ptx_read((const char *)content, arch, &one, why, size);
+      CUresult got = kind == 2 ? cubin_read(content, arch, &one, why, size) : ptx_read((const char *)content, arch, &one, why,
+          size);
       if (!got) {
         *out = one;
         return got;

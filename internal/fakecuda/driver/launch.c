@@ -77,26 +77,31 @@ static CUresult limits(const guard *g, const function *f, const fakecuda_launch 
   uint64_t threads = 1;
   for (int i = 0; i < 3; i++) {
     if (!l->grid[i] || l->grid[i] > most_grid[i] || !l->block[i] || l->block[i] > most_block[i]) {
-      report("%s: kernel %s on a grid of (%u, %u, %u) with blocks of (%u, %u, %u)", g->name, name, l->grid[0], l->grid[1], l->grid[2],
+      report("%s: kernel %s on a grid of (%u, %u, %u) with blocks of (%u, %u, %u)", g->name, name, l->grid[0], l->grid[1],
+          l->grid[2],
              l->block[0], l->block[1], l->block[2]);
       return CUDA_ERROR_INVALID_VALUE;
     }
     threads *= l->block[i];
   }
   if (threads > most_threads(f)) {
-    report("%s: kernel %s with %llu threads a block, %u are possible", g->name, name, (unsigned long long)threads, most_threads(f));
+    report("%s: kernel %s with %llu threads a block, %u are possible", g->name, name, (unsigned long long)threads,
+        most_threads(f));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (threads * registers(f) > 65536) {
-    report("%s: kernel %s needs %u registers a thread, too many for %llu threads", g->name, name, registers(f), (unsigned long long)threads);
+    report("%s: kernel %s needs %u registers a thread, too many for %llu threads", g->name, name, registers(f),
+        (unsigned long long)threads);
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   }
   if (l->shared > most_dynamic(f)) {
-    report("%s: kernel %s with %u bytes of dynamic shared memory, %u are allowed: cuFuncSetAttribute allows more", g->name, name, l->shared, most_dynamic(f));
+    report("%s: kernel %s with %u bytes of dynamic shared memory, %u are allowed: cuFuncSetAttribute allows more", g->name,
+        name, l->shared, most_dynamic(f));
     return CUDA_ERROR_INVALID_VALUE;
   }
   uint32_t cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
-  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u) || l->grid[0] % l->cluster[0] || l->grid[1] % l->cluster[1] || l->grid[2] % l->cluster[2]) {
+  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u) || l->grid[0] % l->cluster[0] || l->grid[1] % l->cluster[1] ||
+      l->grid[2] % l->cluster[2]) {
     report("%s: kernel %s with clusters of (%u, %u, %u)", g->name, name, l->cluster[0], l->cluster[1], l->cluster[2]);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -142,21 +147,24 @@ static CUresult take_params(const guard *g, const function *f, void **params, vo
   return CUDA_SUCCESS;
 }
 
-static CUresult launch(const guard *g, CUfunction handle, fakecuda_launch l, CUstream on, void **params, void **extra, bool cooperative) {
+static CUresult launch(const guard *g, CUfunction handle, fakecuda_launch l, CUstream on, void **params, void **extra,
+    bool cooperative) {
   function *f = object_find(g, handle, FUNCTION);
   stream *s;
   if (!f) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = stream_find(g, on, &s);
   if (result) return result;
   if (s->o.ctx != f->o.ctx) {
-    report("%s: kernel %s is of %s, %s of %s", g->name, f->entry->name, object_name(&f->o.ctx->o), object_name(&s->o), object_name(&s->o.ctx->o));
+    report("%s: kernel %s is of %s, %s of %s", g->name, f->entry->name, object_name(&f->o.ctx->o), object_name(&s->o),
+        object_name(&s->o.ctx->o));
     return CUDA_ERROR_INVALID_HANDLE;
   }
   result = limits(g, f, &l);
   if (result) return result;
   if (cooperative) {
     uint64_t grid = (uint64_t)l.grid[0] * l.grid[1] * l.grid[2];
-    if (grid > 132u * (unsigned)blocks_per_multiprocessor(f, (int)(l.block[0] * l.block[1] * l.block[2]), l.shared)) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    if (grid > 132u * (unsigned)blocks_per_multiprocessor(f, (int)(l.block[0] * l.block[1] * l.block[2]), l.shared))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   }
   l.device = s->o.ctx->device;
   work w = {.kind = DO_KERNEL, .function = f, .launch = l, .params = calloc(1, PARAM_BYTES)};
@@ -168,7 +176,8 @@ static CUresult launch(const guard *g, CUfunction handle, fakecuda_launch l, CUs
   return stream_do(g, s, w);
 }
 
-API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+    unsigned shared,
                             CUstream on, void **params, void **extra) {
   ENTER(F_CTX);
   return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params, extra, false);
@@ -183,7 +192,8 @@ API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, u
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra) {
   ENTER(F_CTX);
   if (!c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
-  fakecuda_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, {1, 1, 1}, c->shared, 0, NULL, NULL};
+  fakecuda_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, {1, 1, 1}, c->shared, 0,
+      NULL, NULL};
   bool cooperative = false;
   for (unsigned i = 0; i < c->nattributes; i++) {
     const CUlaunchAttribute *a = &c->attributes[i];
@@ -211,14 +221,16 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f,
   return occupancy(&g, out, f, threads, shared);
 }
 
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfunction f, int threads, size_t shared, unsigned flags) {
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfunction f, int threads, size_t shared,
+    unsigned flags) {
   ENTER(F_CTX);
   return flags > 1 ? CUDA_ERROR_INVALID_VALUE : occupancy(&g, out, f, threads, shared);
 }
 
 typedef size_t (*shared_of)(int threads);
 
-API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared, size_t fixed, int most) {
+API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared, size_t fixed,
+    int most) {
   ENTER(F_CTX);
   function *f = object_find(&g, handle, FUNCTION);
   if (!f) return CUDA_ERROR_INVALID_HANDLE;

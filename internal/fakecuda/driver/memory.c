@@ -105,7 +105,8 @@ CUresult block_make_device(context *c, int device, pool *p, size_t bytes, block 
     result = pool_take(p, rounded(bytes));
   } else {
     pools_trim();
-    if (bytes > (size_t)config.memory || d->used + d->cached + rounded(bytes) > (size_t)config.memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (bytes > (size_t)config.memory || d->used + d->cached + rounded(bytes) > (size_t)config.memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     d->used += rounded(bytes);
   }
   if (result) return result;
@@ -188,7 +189,8 @@ CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t by
   }
   if (bytes > b->base + b->size - at) {
     if (host && b->kind == REGISTERED_MEMORY) return CUDA_SUCCESS; // its neighbours are plain memory
-    report("%s: %s of %zu bytes at 0x%llx goes beyond its allocation of %zu bytes at 0x%llx", g->name, what, bytes, at, b->size, b->base);
+    report("%s: %s of %zu bytes at 0x%llx goes beyond its allocation of %zu bytes at 0x%llx", g->name, what, bytes, at, b->size,
+        b->base);
     return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
@@ -231,7 +233,8 @@ API CUresult cuMemFree_v2(CUdeviceptr at) {
   if (!b || b->freed || b->base != at || b->kind > MANAGED_MEMORY || b->module) {
     block *old = b ? b : block_of(at);
     report("%s: 0x%llx %s%s", g.name, at,
-           old && old->freed_by ? "was freed before, by " : b ? "is not the begin of memory that it can free" : "was never allocated",
+           old && old->freed_by ? "was freed before, by " : b
+               ? "is not the begin of memory that it can free" : "was never allocated",
            old && old->freed_by ? old->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -265,7 +268,8 @@ API CUresult cuMemFreeHost(void *p) {
   if (!p) return g.fault;
   block *b = block_of((CUdeviceptr)(uintptr_t)p);
   if (!b || b->freed_by || b->kind != HOST_MEMORY || b->base != (CUdeviceptr)(uintptr_t)p) {
-    report("%s: %p %s%s", g.name, p, b && b->freed_by ? "was freed before, by " : "is not memory that cuMemHostAlloc gave", b && b->freed_by ? b->freed_by : "");
+    report("%s: %p %s%s", g.name, p, b && b->freed_by ? "was freed before, by " : "is not memory that cuMemHostAlloc gave", b &&
+        b->freed_by ? b->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
   b->freed_by = g.name;

@@ -101,7 +101,8 @@ API CUresult cuModuleUnload(CUmodule handle) {
   for (stream *s = m->o.ctx->streams; s; s = s->next) {
     for (op *o = s->head; o; o = o->next) {
       if (o->w.kind == DO_KERNEL && o->w.function->module == m) {
-        report("%s: kernel %s of %s is pending on %s", g.name, o->w.function->entry->name, object_name(&m->o), object_name(&s->o));
+        report("%s: kernel %s of %s is pending on %s", g.name, o->w.function->entry->name, object_name(&m->o),
+            object_name(&s->o));
         break;
       }
     }
@@ -159,7 +160,8 @@ API CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *n
   bool named;
   const fakecuda_kernel *k = kernel_find(e, &named);
   if (!k) {
-    report("%s: kernel %s is in the image, and %s in the library that FAKECUDA_KERNELS names", g.name, name, named ? "has parameters of other sizes" : "has no host function");
+    report("%s: kernel %s is in the image, and %s in the library that FAKECUDA_KERNELS names", g.name, name, named
+        ? "has parameters of other sizes" : "has no host function");
     return CUDA_ERROR_NOT_FOUND;
   }
   if (k->arch && (int)k->arch > m->image.binary_arch) {

@@ -40,10 +40,12 @@ void object_add(object *o, object_kind kind, context *ctx) {
 void object_kill(object *o) { o->alive = false; }
 
 void *object_find(const guard *g, const void *handle, object_kind kind) {
-  static const char *const names[KINDS] = {"context", "stream", "event", "module", "function", "graph", "executable graph", "pool"};
+  static const char *const names[KINDS] = {"context", "stream", "event", "module", "function", "graph", "executable graph",
+      "pool"};
   object *o = handle && cap ? table[place(handle)] : NULL;
   if (!o || o->kind != kind) {
-    report("%s: %p is no %s that this driver made%s%s", g->name, handle, names[kind], o ? ", it is " : "", o ? object_name(o) : "");
+    report("%s: %p is no %s that this driver made%s%s", g->name, handle, names[kind], o ? ", it is " : "", o
+        ? object_name(o) : "");
     return NULL;
   }
   if (!o->alive) {
@@ -69,7 +71,8 @@ API int fakecuda_leaks(int contexts, char *text, size_t size) {
     if (o->kind == STREAM && (((stream *)o)->legacy || ((stream *)o)->per_thread)) continue;
     if (o->kind == CONTEXT && ((context *)o)->primary && !contexts) continue;
     snprintf(line, sizeof line, "%s", object_name(o));
-    if (o->kind == CONTEXT && ((context *)o)->primary) snprintf(line, sizeof line, "primary context of device %d", ((context *)o)->device);
+    if (o->kind == CONTEXT && ((context *)o)->primary) snprintf(line, sizeof line, "primary context of device %d",
+        ((context *)o)->device);
     n += leak(text, size, &at, line);
   }
   for (int i = 0; i < nblocks; i++) {

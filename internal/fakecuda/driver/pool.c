@@ -207,7 +207,9 @@ API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
   block *b = block_find(at);
   if (!b || b->freed_by || b->base != at || !b->pool) {
     block *old = b ? b : block_of(at);
-    report("%s: 0x%llx %s%s", g.name, at, old && old->freed_by ? "was freed before, by " : "is not the begin of memory that cuMemAllocAsync gave", old && old->freed_by ? old->freed_by : "");
+    report("%s: 0x%llx %s%s", g.name, at, old && old->freed_by
+        ? "was freed before, by " : "is not the begin of memory that cuMemAllocAsync gave", old && old->freed_by
+            ? old->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (s->capture) return capture_touch(&g, s);

@@ -115,10 +115,12 @@ static CUresult kernel_check(const work *w, const stream *s) {
     if (!b || end > b->base + b->size) {
       block *old = b ? b : block_of(ranges[i].at);
       report("%s: kernel %s %s [0x%llx, 0x%llx), which is %s%s", w->call, name, verb, ranges[i].at, end,
-             b ? "beyond the end of its allocation" : old ? "freed memory, by " : "memory of no allocation", !b && old && old->freed_by ? old->freed_by : "");
+             b ? "beyond the end of its allocation" : old ? "freed memory, by " : "memory of no allocation", !b && old &&
+                 old->freed_by ? old->freed_by : "");
       result = CUDA_ERROR_ILLEGAL_ADDRESS;
     } else if (b->kind == DEVICE_MEMORY && b->device != s->o.ctx->device && !(s->o.ctx->peers & 1u << b->device)) {
-      report("%s: kernel %s %s memory of device %d on device %d, without peer access", w->call, name, verb, b->device, s->o.ctx->device);
+      report("%s: kernel %s %s memory of device %d on device %d, without peer access", w->call, name, verb, b->device,
+          s->o.ctx->device);
       result = CUDA_ERROR_ILLEGAL_ADDRESS;
     }
   }

@@ -34,9 +34,11 @@ static size_t vadd64_bytes(const fakecuda_launch *l) { return 4 * vadd64_count(l
 static int vadd32_run(const fakecuda_launch *l) { return vadd(l, vadd32_count(l)); }
 static int vadd64_run(const fakecuda_launch *l) { return vadd(l, vadd64_count(l)); }
 FAKECUDA_KERNEL(vadd32, .name = "vadd_kernel", .run = vadd32_run, .max_threads = 256, .nparams = 4,
-                .params = {{8, FAKECUDA_READS, vadd32_bytes}, {8, FAKECUDA_READS, vadd32_bytes}, {8, FAKECUDA_WRITES, vadd32_bytes}, {4, FAKECUDA_VALUE, NULL}})
+                .params = {{8, FAKECUDA_READS, vadd32_bytes}, {8, FAKECUDA_READS, vadd32_bytes}, {8, FAKECUDA_WRITES,
+                    vadd32_bytes}, {4, FAKECUDA_VALUE, NULL}})
 FAKECUDA_KERNEL(vadd64, .name = "vadd_kernel", .run = vadd64_run, .max_threads = 256, .nparams = 4,
-                .params = {{8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_WRITES, vadd64_bytes}, {8, FAKECUDA_VALUE, NULL}})
+                .params = {{8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_WRITES,
+                    vadd64_bytes}, {8, FAKECUDA_VALUE, NULL}})
 
 // matmul_kernel(const float *a, const float *b, float *c): 64 by 64, a thread an element
 #define N 64u
@@ -57,4 +59,5 @@ static int matmul_run(const fakecuda_launch *l) {
   return 0;
 }
 FAKECUDA_KERNEL(matmul_kernel, .name = "matmul_kernel", .run = matmul_run, .max_threads = 256, .nparams = 3,
-                .params = {{8, FAKECUDA_READS, matmul_bytes}, {8, FAKECUDA_READS, matmul_bytes}, {8, FAKECUDA_WRITES, matmul_bytes}})
+                .params = {{8, FAKECUDA_READS, matmul_bytes}, {8, FAKECUDA_READS, matmul_bytes}, {8, FAKECUDA_WRITES,
+                    matmul_bytes}})

@@ -42,7 +42,8 @@ extern test_case *cases;
 #define REPORTED(text)                                                                                                 \
   do {                                                                                                                 \
     int n_ = fakecuda_reports();                                                                                       \
-    if (n_ != 1 || !strstr(fakecuda_report(0), text)) FAIL("%d reports, the first %s; want one with: %s", n_, n_ ? fakecuda_report(0) : "-", text); \
+    const char *first_ = n_ ? fakecuda_report(0) : "-";                                                                \
+    if (n_ != 1 || !strstr(first_, text)) FAIL("%d reports, the first %s; want one with: %s", n_, first_, text);       \
     fakecuda_clear_reports();                                                                                          \
   } while (0)
 #define SILENT()                                                                                                       \

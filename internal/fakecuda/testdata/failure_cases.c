@@ -166,7 +166,8 @@ CASE(leaks_are_listed) {
   CUevent e = event();
   CUdeviceptr x = memory();
   IS(4, fakecuda_leaks(0, text, sizeof text));
-  TRUE(strstr(text, "stream ") && strstr(text, "event ") && strstr(text, "module ") && strstr(text, "4096 bytes of device memory"));
+  TRUE(strstr(text, "stream ") && strstr(text, "event ") && strstr(text, "module ") && strstr(text,
+      "4096 bytes of device memory"));
   CU(cuDevicePrimaryCtxRelease_v2(0));
   IS(4, fakecuda_reports());
   fakecuda_clear_reports();

@@ -128,6 +128,24 @@ CASE(a_free_waits_for_the_work_that_uses_the_memory) {
   end();
 }
 
+// Also for work that raced and was reported.
+CASE(a_free_waits_for_all_who_use_the_memory) {
+  begin();
+  CUstream a = stream(), b = stream();
+  CUdeviceptr x = memory(), y = memory();
+  fakecuda_set("delay_us", 5000);
+  for (int i = 0; i < 5; i++) CU(run("fill", a, y, 1));
+  CU(run("fill", a, x, 1));
+  CU(run("fill", b, x, 1));
+  REPORTED("nothing orders them");
+  CU(cuMemFree_v2(x));
+  IS(0, fakecuda_pending());
+  CU(cuMemFree_v2(y));
+  CU(cuStreamDestroy_v2(a));
+  CU(cuStreamDestroy_v2(b));
+  end();
+}
+
 CASE(out_of_memory) {
   begin();
   CUdeviceptr x = 77, y;

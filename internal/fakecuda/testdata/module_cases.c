@@ -31,7 +31,8 @@ CASE(bad_images) {
   load_fails(CUDA_ERROR_INVALID_PTX, ".version 8.0", "", ".version");
   load_fails(CUDA_ERROR_INVALID_PTX, ".param .u64 x", ".param x", "add_one");
   IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "what is this text, which has more than sixty-four letters in a row?"));
-  IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "\x7f" "ELFnot one of ours, and long enough to have a whole header of 64 bytes in it"));
+  IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m,
+      "\x7f" "ELFnot one of ours, and long enough to have a whole header of 64 bytes in it"));
   IS(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/no/such/file"));
   SILENT();
   end();

@@ -1,0 +1,380 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/fakecuda"
+	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
+)
+
+func TestAbsentIndex(t *testing.T) {
+	need(t)
+	n := len(cuda.Loaded().Devices)
+	for _, of := range kinds {
+		_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, dlpack.Device{Type: of, ID: int32(n)})
+		require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+		require.ErrorContains(t, err, fmt.Sprintf("there is no device cuda:%d: this machine has %d, from cuda:0 to cuda:%d", n, n, n-1))
+	}
+	_, err := cuda.Trim(n)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	_, err = cuda.Trim(-1)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+}
+
+// After a kernel that went wrong its device says so at every call, memory is given up in silence, and other devices work.
+func TestError_Sticks(t *testing.T) {
+	if !inChild() {
+		needFake(t)
+		child(t, t.Name(), "FAKECUDA_LIBRARY="+fakeLibrary)
+		return
+	}
+	driver := needFake(t)
+	x, y := tensor(t, first, counting(8, 1)), tensor(t, first, counting(8, 1))
+	host := tensor(t, on(dlpack.CUDAHost, first), counting(8, 1))
+	managed := tensor(t, on(dlpack.CUDAManaged, first), counting(8, 1))
+	q := stream(t, first)
+	ordered, err := q.NewTensor(dlpack.Float32, []int64{8})
+	require.NoError(t, err)
+	timer, err := runtime.NewTimer(first)
+	require.NoError(t, err)
+	require.NoError(t, timer.Start(q))
+	require.NoError(t, q.Sync(t.Context()))
+	driver.FailAsync(700)
+	require.NoError(t, y.CopyFromTensor(x, q))
+	err = q.Sync(t.Context())
+	require.ErrorIs(t, err, runtime.ErrFailed)
+	for _, part := range []string{"wait for stream 0x", " of cuda:0: ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700): work queued earlier failed", "other devices work on"} {
+		require.ErrorContains(t, err, part)
+	}
+	for name, err := range map[string]error{
+		"wait": runtime.SyncDevice(t.Context(), first), "copy": y.CopyFromTensor(x, q), "read": runtime.CopyTo(x, make([]float32, 8)),
+	} {
+		require.ErrorContains(t, err, "CUDA_ERROR_ILLEGAL_ADDRESS", name)
+	}
+	_, err = runtime.NewTensor(dlpack.Float32, []int64{8}, first)
+	require.ErrorContains(t, err, "CUDA_ERROR_ILLEGAL_ADDRESS")
+	for _, c := range []*runtime.Tensor{x, y, host, managed, ordered} {
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, timer.Close())
+	require.NoError(t, q.Close())
+	z := tensor(t, second, counting(8, 1))
+	require.Equal(t, counting(8, 1), slice(t, z))
+	m, err := runtime.DeviceMemory(second)
+	require.NoError(t, err)
+	require.EqualValues(t, 32, m.Data)
+	require.NoError(t, z.Close())
+	leftBehind = true // a context that is broken keeps what it has
+}
+
+// A device that is gone is an error of its kind, and the others work on.
+func TestError_DeviceLost(t *testing.T) {
+	if !inChild() {
+		needFake(t)
+		child(t, t.Name(), "FAKECUDA_LIBRARY="+fakeLibrary)
+		return
+	}
+	driver := needFake(t)
+	x, z := tensor(t, first, counting(8, 1)), tensor(t, second, counting(8, 1))
+	driver.LoseDevice(0, 46)
+	err := runtime.CopyTo(x, make([]float32, 8))
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorContains(t, err, "(CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the device cannot be used")
+	require.NoError(t, x.Close())
+	require.Equal(t, counting(8, 1), slice(t, z))
+	require.NoError(t, z.Close())
+	leftBehind = true
+}
+
+// A start that failed is tried again by whoever asks next.
+func TestStart_TriedAgain(t *testing.T) {
+	if !inChild() {
+		needFake(t)
+		child(t, t.Name(), "FAKECUDA_LIBRARY="+fakeLibrary)
+		return
+	}
+	driver := openFake(t)
+	for _, c := range []struct {
+		code        int
+		text, names string
+	}{
+		{100, "(CUDA_ERROR_NO_DEVICE, 100): nvidia-smi lists the GPUs that there are; a container must be started with them", "cuInit"},
+		{803, "(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803): the driver's library and its kernel module are of different versions", "cuInit"},
+		{804, ", 804): the library of a newer driver", "cuInit"},
+		{802, "start nvidia-fabricmanager", "cuInit"},
+		{999, "ls /dev/nvidia*", "cuInit"},
+		{34, "this is the stub that programs are linked with", "cuInit"},
+		{805, "start nvidia-cuda-mps-control", "cuInit"},
+		{3, "count the devices of ", "cuDeviceGetCount"},
+	} {
+		k := int64(1)
+		if c.code == 100 {
+			k = 2 // the first is by whoever opens the library
+		}
+		driver.FailAt(k, c.code, c.names)
+		_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, first)
+		require.ErrorIs(t, err, runtime.ErrDeviceUnavailable, "%d", c.code)
+		require.ErrorContains(t, err, c.text)
+		require.True(t, driver.Failed())
+		require.Empty(t, cuda.Loaded().Devices)
+	}
+	driver.FailAt(1, 2, "cuDevicePrimaryCtxRetain")
+	_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, first)
+	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
+	require.ErrorContains(t, err, "start cuda:0: make its primary context")
+	driver.FailAt(1, 101, "cuCtxSetCurrent")
+	_, err = runtime.NewTensor(dlpack.Float32, []int64{1}, first)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	x := tensor(t, first, counting(8, 1))
+	require.Equal(t, counting(8, 1), slice(t, x))
+	require.NoError(t, x.Close())
+	require.Len(t, cuda.Loaded().Devices, 2)
+}
+
+// One device that cannot be asked keeps its number, and the other works.
+func TestStart_OneDeviceBroken(t *testing.T) {
+	if !inChild() {
+		needFake(t)
+		child(t, t.Name(), "FAKECUDA_LIBRARY="+fakeLibrary)
+		return
+	}
+	driver := openFake(t)
+	driver.FailAt(1, 999, "cuDeviceTotalMem*")
+	require.False(t, runtime.DeviceExists(first))
+	require.True(t, driver.Failed())
+	_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, first)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorContains(t, err, "cuda:0 cannot be used: ask its memory: ")
+	x := tensor(t, second, counting(8, 1))
+	require.Equal(t, counting(8, 1), slice(t, x))
+	require.NoError(t, x.Close())
+	require.Len(t, cuda.Loaded().LeftOut, 1)
+	require.Contains(t, cuda.Loaded().LeftOut[0], "cuda:0: ask its memory: ")
+}
+
+// everything uses each part of the device once; it may fail anywhere.
+func everything(ctx context.Context) error {
+	const n = 64
+	var closers []func() error
+	defer func() {
+		for i := len(closers) - 1; i >= 0; i-- {
+			_ = closers[i]()
+		}
+	}()
+	var made []*runtime.Tensor
+	keep := func(x *runtime.Tensor, err error) error {
+		if err == nil {
+			made = append(made, x)
+			closers = append(closers, x.Close)
+		}
+		return err
+	}
+	q, err := runtime.NewStream(first)
+	if err != nil {
+		return err
+	}
+	closers = append(closers, q.Close)
+	for _, of := range kinds {
+		if err := keep(runtime.NewTensor(dlpack.Float32, []int64{n}, on(of, first))); err != nil {
+			return err
+		}
+	}
+	if err := keep(runtime.NewTensor(dlpack.Float32, []int64{n}, second)); err != nil {
+		return err
+	}
+	if err := keep(q.NewTensor(dlpack.Float32, []int64{n})); err != nil {
+		return err
+	}
+	if err := keep(runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, first)); err != nil {
+		return err
+	}
+	if err := keep(runtime.NewWorkspace(dlpack.Float32, []int64{n}, first, q)); err != nil {
+		return err
+	}
+	if err := runtime.CopyFrom(made[0], counting(n, 1)); err != nil {
+		return err
+	}
+	for _, x := range made[1:] {
+		if err := x.CopyFromTensor(made[0], q); err != nil {
+			return err
+		}
+		if err := q.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	if err := made[3].CopyFromTensor(made[0], nil); err != nil {
+		return err
+	}
+	if err := runtime.SyncDevice(ctx, second); err != nil {
+		return err
+	}
+	a, err := made[0].View(dlpack.Float32, []int64{n / 2}, nil, 0)
+	if err != nil {
+		return err
+	}
+	closers = append(closers, a.Close)
+	b, err := made[0].View(dlpack.Float32, []int64{n / 2}, nil, 64)
+	if err != nil {
+		return err
+	}
+	closers = append(closers, b.Close)
+	if err := b.CopyFromTensor(a, q); err != nil {
+		return err
+	}
+	timer, err := runtime.NewTimer(first)
+	if err != nil {
+		return err
+	}
+	closers = append(closers, timer.Close)
+	if err := timer.Start(q); err != nil {
+		return err
+	}
+	if err := timer.Stop(q); err != nil {
+		return err
+	}
+	if _, err := timer.Elapsed(); err != nil {
+		return err
+	}
+	urgent, err := runtime.NewStreamWithPriority(first, 0)
+	if err != nil {
+		return err
+	}
+	closers = append(closers, urgent.Close)
+	if err := urgent.WaitFor(q); err != nil {
+		return err
+	}
+	if err := urgent.Sync(ctx); err != nil {
+		return err
+	}
+	g, err := q.Capture(func() error { return made[1].CopyFromTensor(made[0], q) })
+	if err != nil {
+		return err
+	}
+	closers = append(closers, g.Close)
+	if err := g.Launch(q); err != nil {
+		return err
+	}
+	if err := q.Sync(ctx); err != nil {
+		return err
+	}
+	if _, err := runtime.DeviceMemory(first); err != nil {
+		return err
+	}
+	for _, dev := range []dlpack.Device{first, second} {
+		for kind := runtime.AttrExist; kind <= runtime.AttrImagePitchAlignment; kind++ {
+			if _, err := runtime.DeviceAttr(dev, kind); err != nil {
+				return err
+			}
+		}
+		for _, p := range []string{"uuid", "pci_bus_id", "thread_warp_size"} {
+			if _, err := runtime.TargetProperty(dev, p); err != nil {
+				return err
+			}
+		}
+	}
+	return runtime.CopyTo(made[0], make([]float32, n))
+}
+
+// Whichever call of the driver fails: an error or none, no crash, nothing left, nothing misused, and the next try works.
+func TestEveryCallMayFail(t *testing.T) {
+	driver := needFake(t)
+	needTwo(t)
+	noLeaks(t)
+	require.NoError(t, everything(t.Context()))
+	failed := 0
+	for _, code := range []int{1, 2, 999} {
+		for k := int64(1); ; k++ {
+			before := len(driver.Reports())
+			driver.FailAt(k, code)
+			err := everything(t.Context())
+			if !driver.Failed() {
+				driver.FailAt(0, 0)
+				require.NoError(t, err)
+				break
+			}
+			driver.FailAt(0, 0)
+			if err != nil {
+				failed++
+				var e *runtime.Error
+				require.ErrorAs(t, err, &e)
+			}
+			require.Len(t, driver.Reports(), before, "call %d answers %d: %v", k, code, err)
+			require.NoError(t, everything(t.Context()), "after call %d answered %d: %v", k, code, err)
+		}
+	}
+	require.Greater(t, failed, 200, "most calls matter")
+}
+
+// Many goroutines use both devices, while the collector runs all the time.
+func TestManyGoroutinesAndCollections(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	stop := make(chan struct{})
+	var collector sync.WaitGroup
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				goruntime.GC()
+			}
+		}
+	})
+	errs := make([]error, 6)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			for range 5 {
+				if err := everything(context.Background()); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	collector.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+// All of it on drivers of other days: what they lack is done without, or said.
+func TestOlderDrivers(t *testing.T) {
+	needFake(t)
+	if inChild() {
+		return
+	}
+	pools := []string{"cuMemAllocAsync", "cuMemFreeAsync", "cuMemAllocFromPoolAsync", "cuMemPool*"}
+	for name, c := range map[string]struct {
+		version string
+		without []string
+	}{
+		"11.0": {"11000", append([]string{"cuLaunchKernelEx", "cuGraphInstantiateWithFlags", "cuDeviceGetUuid_v2", "cuTensorMapEncodeTiled",
+			"cuOccupancyMaxActiveClusters", "cuGetProcAddress*"}, pools...)},
+		"11.4": {"11040", []string{"cuLaunchKernelEx", "cuTensorMapEncodeTiled", "cuOccupancyMaxActiveClusters"}},
+		"12.4": {"12040", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			library := fakecuda.Build(t, fakecuda.Without(c.without...))
+			for _, test := range []string{"TestDevice", "TestGraph", "TestGraph_Refused", "TestCopy_Overlapping", "TestAllocate_OutOfMemory",
+				"TestStreamMemory_FreedAsAnyOther", "TestManyGoroutinesAndCollections", "TestEveryCallMayFail"} {
+				if testing.Short() && test == "TestEveryCallMayFail" {
+					continue
+				}
+				child(t, test, "FAKECUDA_LIBRARY="+library, "FAKECUDA_VERSION="+c.version)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 //go:build cuda
 
-/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on a device. */
+/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on a
+ * device. */
 #include "launch.h"
 
 #include <limits.h>
@@ -84,16 +85,18 @@ static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
 #define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, "cuda", (d)->index), (s)[TVMGO_LAUNCH_SHARED]
 
 static int too_large(const cu_function* f, const cu_device* d, const size_t* s, int i, int limit) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of %s.%c is %d", SHAPE_ARGS(f, s, d), i < 3 ? "blockIdx" : "threadIdx",
-                     "xyz"[i % 3], limit);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of %s.%c is %d", SHAPE_ARGS(f, s, d),
+                     i < 3 ? "blockIdx" : "threadIdx", "xyz"[i % 3], limit);
 }
 
 static int too_many_threads(const cu_function* f, const cu_device* d, const cu_built* b, const size_t* s, size_t n) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": a block of %zu threads; the limit of this kernel there is %zu (of the device: %d)",
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     SHAPE ": a block of %zu threads; the limit of this kernel there is %zu (of the device: %d)",
                      SHAPE_ARGS(f, s, d), n, b->max_threads, d->max_block);
 }
 
-/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks for more. */
+/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks for
+ * more. */
 static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
   size_t want = s[TVMGO_LAUNCH_SHARED];
   size_t limit = (size_t)d->max_shared_optin > b->static_shared ? (size_t)d->max_shared_optin - b->static_shared : 0;
@@ -135,13 +138,13 @@ static size_t volume(const size_t* s) { return s[0] * s[1] * s[2]; }
 static int check_cluster(const cu_function* f, const cu_device* d, const size_t* s, const size_t* c, const char* what) {
   if (!d->has_clusters)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                       SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 and a driver of "
-                             "CUDA 11.8 or newer",
+                       SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 and a "
+                             "driver of CUDA 11.8 or newer",
                        SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2], d->name, d->major, d->minor);
   for (int i = 0; i < 3; i++)
     if (c[i] > s[i] || s[i] % c[i] != 0) /* also keeps the volume below 2^64 */
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the grid is no multiple of the %s of [%zu, %zu, %zu] blocks", SHAPE_ARGS(f, s, d),
-                         what, c[0], c[1], c[2]);
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the grid is no multiple of the %s of [%zu, %zu, %zu] blocks",
+                         SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2]);
   return 0;
 }
 
@@ -185,7 +188,8 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   }
   if (f->cooperative) {
     if (!d->has_cooperative)
-      return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, SHAPE ": the kernel's blocks wait for each other, and %s has no cooperative launch",
+      return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                         SHAPE ": the kernel's blocks wait for each other, and %s has no cooperative launch",
                          SHAPE_ARGS(f, s, d), d->name);
     attrs[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attrs[n++].value.cooperative = 1;
@@ -198,14 +202,15 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   } else if (rc == CUDA_SUCCESS) {
     CUlaunchConfig config = {.gridDimX = (unsigned)s[0], .gridDimY = (unsigned)s[1], .gridDimZ = (unsigned)s[2],
                              .blockDimX = (unsigned)s[3], .blockDimY = (unsigned)s[4], .blockDimZ = (unsigned)s[5],
-                             .sharedMemBytes = (unsigned)s[TVMGO_LAUNCH_SHARED], .hStream = stream, .attrs = attrs, .numAttrs = n};
+                             .sharedMemBytes = (unsigned)s[TVMGO_LAUNCH_SHARED], .hStream = stream,
+                             .attrs = attrs, .numAttrs = n};
     rc = cuLaunchKernelEx(&config, b->f, params, NULL);
   }
   if (rc == CUDA_SUCCESS) return 0;
   const char* need = "";
   if (rc == CUDA_ERROR_NOT_SUPPORTED && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
-    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of CUDA "
-           "11.8 or newer";
+    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of "
+           "CUDA 11.8 or newer";
   else if (volume(preferred) > 1)
     need = " (a preferred cluster needs compute capability 10.0 and a driver of CUDA 12.8 or newer)";
   return tvmgo_cu_raise(rc, "launch " SHAPE "%s", SHAPE_ARGS(f, s, d), need);

@@ -281,7 +281,8 @@ static int set_stream(API, DLDevice dev, TVMFFIStreamHandle stream) {
 }
 
 static int sync_stream_from_to(API, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
-  if (tvmgo_book_check_stream("validate: order streams", dev, -1, src) != 0 ||
+  /* The one that is waited for may be another device's of the type, for data that goes from there to here. */
+  if (tvmgo_book_check_stream("validate: order streams", any_index(api), -1, src) != 0 ||
       tvmgo_book_check_stream("validate: order streams", dev, -1, dst) != 0)
     return -1;
   return REAL->sync_stream_from_to(REAL, dev, src, dst);

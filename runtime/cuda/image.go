@@ -62,19 +62,30 @@ func (c *code) isSource() bool {
 // load gives the image to the driver. It goes through C and not through the binding for the log of the driver's compiler, which
 // writes into memory that options point to, and so that context and call stay on one thread.
 func (l *loadedImage) load(dev int, what string) error {
-	ended := append(l.image[:len(l.image):len(l.image)], 0) // where PTX ends
-	log := (*C.char)(C.malloc(maxLog))
-	defer C.free(unsafe.Pointer(log))
-	var module C.CUmodule
-	rc := C.tvmgo_cu_load(&C.tvmgo_cu_devices[dev], unsafe.Pointer(&ended[0]), &module, log, maxLog)
+	rc, log := l.give(dev, l.image)
+	if older := l.inOlderPTX(); rc == C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION && older != nil {
+		if again, more := l.give(dev, older); again <= 0 {
+			rc = again
+		} else {
+			log += "\nas PTX " + newestPTX() + ": " + codeText(C.CUresult(again)) + "\n" + more
+		}
+	}
 	switch {
 	case rc < 0:
 		return kernels.Raised()
 	case rc == C.CUDA_SUCCESS:
-		l.module = module
 		return nil
 	}
-	return l.refused(C.CUresult(rc), dev, what, strings.TrimSpace(C.GoString(log)))
+	return l.refused(C.CUresult(rc), dev, what, log)
+}
+
+// give is one try; the answer is the driver's code with its compiler's log, or -1 with an error raised.
+func (l *loadedImage) give(dev int, image []byte) (C.int, string) {
+	ended := append(image[:len(image):len(image)], 0) // where PTX ends
+	log := (*C.char)(C.malloc(maxLog))
+	defer C.free(unsafe.Pointer(log))
+	rc := C.tvmgo_cu_load(&C.tvmgo_cu_devices[dev], unsafe.Pointer(&ended[0]), &l.module, log, maxLog)
+	return rc, strings.TrimSpace(C.GoString(log))
 }
 
 // refused says why the driver does not take the image.
@@ -98,7 +109,7 @@ func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
 		return kernels.NotSupported("%s: compile it for sm_%d%d, or add PTX for compute_%d%d or older%s", text, major, minor, major, minor, log)
 	case C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
 		return kernels.NotSupported("%s, in PTX %s, and the driver knows that of CUDA %s: update the driver, or compile with CUDA %s or older%s",
-			text, l.ptxVersions(), driverVersion(), driverVersion(), log)
+			text, l.versionsOfPTX(), driverVersion(), driverVersion(), log)
 	case C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND, C.CUDA_ERROR_JIT_COMPILATION_DISABLED:
 		return unavailable("%s: PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1 (and CUDA_DISABLE_PTX_JIT not set): install it, or compile to a cubin for sm_%d%d%s",
 			text, major, minor, log)
@@ -125,7 +136,7 @@ func (l *loadedImage) fits(device int) bool {
 }
 
 // ptxVersions are those in the image.
-func (l *loadedImage) ptxVersions() string {
+func (l *loadedImage) versionsOfPTX() string {
 	var list []string
 	if l.about != nil {
 		for _, p := range l.about.Parts {
@@ -140,7 +151,9 @@ func (l *loadedImage) ptxVersions() string {
 	return strings.Join(list, ", ")
 }
 
-func driverVersion() string { return versionText(int(C.tvmgo_cu_driver_version)) }
+func driverVersionNumber() int { return int(C.tvmgo_cu_driver_version) }
+
+func driverVersion() string { return versionText(driverVersionNumber()) }
 
 // kernel loads a kernel on a device.
 func (c *code) kernel(function, dev int) error {

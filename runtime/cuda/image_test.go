@@ -92,6 +92,23 @@ func TestImage_AnswersOfTheDriver(t *testing.T) {
 	require.NoError(t, launchOne(t, "ptx", code, k))
 }
 
+// PTX of a newer compiler than the driver is tried as the newest that the driver knows; what does not pass as that is refused with
+// both answers.
+func TestImage_NewerPTX(t *testing.T) {
+	needFake(t)
+	leavesNothing(t)
+	text := string(testdata(t, "kernels.ptx"))
+	require.Contains(t, text, ".version 8.0\n")
+	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
+	for _, version := range []string{"9.1", "9.5", "10.0"} {
+		code := strings.Replace(text, ".version 8.0\n", ".version "+version+"\n", 1)
+		require.NoError(t, launchOne(t, "ptx", []byte(code), k), version)
+		code = strings.Replace(code, "\tret;", "\tSYNTAX_ERROR;", 1)
+		requireError(t, launchOne(t, "ptx", []byte(code), k), runtime.ErrNotSupported, "in PTX "+version+", and the driver knows that of CUDA 13.0",
+			"Unsupported .version "+version, "as PTX 9.0: ", "CUDA_ERROR_INVALID_PTX", "near 'SYNTAX_ERROR'")
+	}
+}
+
 // A driver before CUDA 11.8 has no cuLaunchKernelEx: launches that need it say so, others work.
 func TestKernel_OlderDriver(t *testing.T) {
 	needFake(t)

@@ -93,12 +93,34 @@ static void ptx_globals(const char *text, image *out) {
   }
 }
 
+// The newest PTX, times ten, that a driver of config.version knows.
+static int newest_ptx(void) {
+  static const struct { int driver, ptx; } known[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85},
+      {12000, 80}, {11000, 70}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (config.version < known[i].driver) continue;
+    int later = known[i].driver >= 12050 && known[i].driver < 13000 ? 0 : (config.version - known[i].driver) / 10; // one with each release
+    return known[i].ptx + later;
+  }
+  return 65;
+}
+
 static CUresult ptx_read(const char *text, int arch, image *out, char *why, size_t size) {
   const char *target = strstr(text, ".target"), *version = strstr(text, ".version");
   if (!target || !version || strstr(text, "SYNTAX_ERROR")) {
     snprintf(why, size, "ptxas fatal   : %s", !version ? "Missing .version directive" : !target
         ? "Missing .target directive" : "Parsing error near 'SYNTAX_ERROR': syntax error");
     return CUDA_ERROR_INVALID_PTX;
+  }
+  int major = 0, minor = 0;
+  if (sscanf(version, ".version %d.%d", &major, &minor) != 2) {
+    snprintf(why, size, "ptxas fatal   : Parsing error near '.version': syntax error");
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  if (major * 10 + minor > newest_ptx()) {
+    snprintf(why, size, "ptxas application ptx input, line 1; fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major,
+        minor, newest_ptx() / 10, newest_ptx() % 10);
+    return 222; // unsupported PTX version
   }
   target += 7 + strspn(target + 7, " \t");
   if (strncmp(target, "sm_", 3) || (out->ptx_arch = atoi(target + 3)) <= 0) {

@@ -1,0 +1,55 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"regexp"
+
+	"tvmgo/internal/cudaimage"
+)
+
+// ptxVersions are the newest PTX that drivers know, by the version of CUDA that they are of, the newest first (the release history of
+// the PTX ISA).
+var ptxVersions = []struct{ driver, major, minor int }{
+	{13050, 9, 5}, {13040, 9, 4}, {13030, 9, 3}, {13020, 9, 2}, {13010, 9, 1}, {13000, 9, 0},
+	{12090, 8, 8}, {12080, 8, 7}, {12070, 8, 6}, {12050, 8, 5}, {12040, 8, 4}, {12030, 8, 3}, {12020, 8, 2}, {12010, 8, 1}, {12000, 8, 0},
+	{11080, 7, 8}, {11070, 7, 7}, {11060, 7, 6}, {11050, 7, 5}, {11040, 7, 4}, {11030, 7, 3}, {11020, 7, 2}, {11010, 7, 1}, {11000, 7, 0},
+}
+
+// ptxOf is the newest PTX that a driver surely knows; "" for one that is older than all of these.
+func ptxOf(driver int) string {
+	for _, v := range ptxVersions {
+		if driver >= v.driver {
+			return fmt.Sprintf("%d.%d", v.major, v.minor)
+		}
+	}
+	return ""
+}
+
+func newestPTX() string { return ptxOf(driverVersionNumber()) }
+
+var ptxVersionLine = regexp.MustCompile(`(?m)^([ \t]*\.version[ \t]+)[0-9]+\.[0-9]+`)
+
+// inOlderPTX is PTX with the newest version that the driver knows in place of its own; nil for other images. A compiler writes the
+// version that it knows, whether the code needs it or not; what does need it, the driver still refuses.
+func (l *loadedImage) inOlderPTX() []byte {
+	version := newestPTX()
+	if version == "" || l.about == nil || l.about.Format != cudaimage.PTX {
+		return nil
+	}
+	at := ptxVersionLine.FindSubmatchIndex(l.image)
+	if at == nil || !newer(string(l.image[at[3]:at[1]]), version) {
+		return nil
+	}
+	older := append([]byte(nil), l.image[:at[3]]...)
+	return append(append(older, version...), l.image[at[1]:]...)
+}
+
+// newer compares versions.
+func newer(a, b string) bool {
+	var x, y [2]int
+	fmt.Sscanf(a, "%d.%d", &x[0], &x[1])
+	fmt.Sscanf(b, "%d.%d", &y[0], &y[1])
+	return x[0] > y[0] || x[0] == y[0] && x[1] > y[1]
+}

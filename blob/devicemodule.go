@@ -17,6 +17,14 @@ func (m *DeviceModule) Function(key string) (FunctionInfo, bool) {
 	return findFunction(m.Functions, key)
 }
 
+// Suffix is that of files with the code, without its dot: "cu" for the format "cuda", else the format itself.
+func (m *DeviceModule) Suffix() string {
+	if m.Format == "cuda" {
+		return "cu"
+	}
+	return m.Format
+}
+
 func findFunction(list []Function, key string) (FunctionInfo, bool) {
 	for i := range list {
 		if list[i].Key == key {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"tvmgo/blob"
@@ -17,10 +18,42 @@ var makers sync.Map // string -> ModuleKind
 type KernelType struct {
 	Name string
 	Args []dlpack.DataType
+
+	// What CUDA has beside: a launch says how much shared memory it needs (LaunchConfig.SharedBytes); it groups blocks
+	// (Cluster); the blocks of the grid wait for each other; it may begin before what is queued ahead of it has ended.
+	DynamicShared, Cluster, Cooperative, Programmatic bool
 }
 
-// launchTags are what a launch in full has: grid and block.
-var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"}
+// tags are the launch parameters of a kernel, as files describe them: its sizes and flags.
+func (k KernelType) tags() []string {
+	n := clusterSlot
+	if k.Cluster {
+		n = sharedSlot
+	}
+	tags := slices.Clone(launchTags[:n])
+	if k.Cooperative {
+		tags = append(tags, cooperativeTag)
+	}
+	if k.Programmatic {
+		tags = append(tags, programmaticTag)
+	}
+	if k.DynamicShared { // the last, by TVM's rule
+		tags = append(tags, launchTags[sharedSlot])
+	}
+	return tags
+}
+
+// launchTags are the sizes that a launch can have.
+var launchTags = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+	"clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z", "tir.use_dyn_shared_memory"}
+
+const (
+	clusterSlot = 6 // where in launchTags what not all devices have begins
+	sharedSlot  = 9
+
+	cooperativeTag  = "tir.use_cooperative_launch"
+	programmaticTag = "tir.use_programtic_dependent_launch"
+)
 
 // NewDeviceModule makes a module from code for a device: kind is its kind ("opencl"), format that of the code
 // ("cl" for OpenCL C; "" is the kind's source). Nothing is compiled before a kernel is first used.
@@ -44,7 +77,7 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 			return nil, fail(op, ErrInvalidArgument, "the kernel %q has no name, or one that comes twice", k.Name)
 		}
 		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
-			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: launchTags}})
+			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: k.tags()}})
 	}
 	impl, err := v.(ModuleKind).Make(m)
 	if err != nil {
@@ -74,7 +107,7 @@ type Kernel struct {
 	f      *Function
 	device dlpack.DeviceType
 	args   int
-	slots  []int // of the sizes that the kernel takes, 0-2 of the grid and 3-5 of the block
+	slots  []int // of the sizes that the kernel takes: indices of launchTags
 }
 
 // Kernel returns a kernel of a module of a device kind, of the module itself or else of its imports, depth first.
@@ -109,7 +142,11 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.DeviceType) (*Kernel, error) {
 	k := &Kernel{device: device, args: len(info.ArgTypes)}
 	for _, tag := range info.LaunchParamTags {
-		slot := slices.Index(launchTags, tag)
+		tag = strings.Replace(tag, "tirx.", "tir.", 1) // newer files spell it so
+		if tag == cooperativeTag || tag == programmaticTag {
+			continue // of each launch of the kernel; nothing is given for it
+		}
+		slot := slices.Index(launchTags[:], tag)
 		if slot < 0 {
 			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function", name, tag)
 		}
@@ -128,10 +165,23 @@ func (k *Kernel) Close() error {
 	return k.f.Close()
 }
 
+// LaunchConfig is the shape of a launch.
+type LaunchConfig struct {
+	Grid, Block Dim3 // blocks of the grid, and work items of a block
+	Cluster     Dim3 // blocks of a cluster
+	SharedBytes int  // of shared memory for each block, beside what the kernel's code has
+}
+
 // Launch queues the kernel on a stream with its arguments: tensors of the device for handles, numbers for the
 // rest. grid counts blocks, block the work items of one. A nil stream is the default stream of the device that
 // the first tensor is on. Launch returns at once; the tensors may be closed.
 func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
+	return k.LaunchWith(s, LaunchConfig{Grid: grid, Block: block}, args...)
+}
+
+// LaunchWith is Launch of a kernel that takes more sizes: those that its KernelType, or the file it is from, says. What it
+// does not take must be 0, or 1 of a cluster.
+func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	const op = "launch kernel"
 	if k == nil {
 		return closedError(op, "kernel")
@@ -139,16 +189,23 @@ func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
 	if len(args) != k.args {
 		return fail(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
 	}
-	sizes := [6]int{grid[0], grid[1], grid[2], block[0], block[1], block[2]}
+	sizes := [len(launchTags)]int{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2],
+		c.Cluster[0], c.Cluster[1], c.Cluster[2], c.SharedBytes}
 	all := slices.Grow(slices.Clone(args), len(k.slots))
-	taken := [6]bool{}
+	taken := [len(launchTags)]bool{}
 	for _, slot := range k.slots {
 		all = append(all, sizes[slot])
 		taken[slot] = true
 	}
 	for slot, n := range sizes {
-		if !taken[slot] && n > 1 {
+		switch {
+		case taken[slot] || n == 0 || n == 1 && slot != sharedSlot:
+		case slot < clusterSlot:
 			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launchTags[slot], n)
+		case slot == sharedSlot:
+			return fail(op, ErrInvalidArgument, "SharedBytes is %d, but the kernel takes none: set DynamicShared in its KernelType", n)
+		default:
+			return fail(op, ErrInvalidArgument, "Cluster is %v, but the kernel has no clusters: set Cluster in its KernelType", c.Cluster)
 		}
 	}
 	if s == nil {

@@ -40,7 +40,7 @@ func init() {
 		builtinKinds[kind] = builtinKind{Serializable, loadOpaque, nil}
 	}
 	for kind, formats := range map[string][]string{
-		"cuda": {"ptx", "cubin"}, "opencl": {"cl", "clbin", "xclbin", "awsxclbin", "aocx"}, "hip": {"hsaco", "hip"}} {
+		"cuda": {"ptx", "cubin", "fatbin"}, "opencl": {"cl", "clbin", "xclbin", "awsxclbin", "aocx"}, "hip": {"hsaco", "hip"}} {
 		for _, f := range formats {
 			fileLoaders[f] = loadDeviceFile(kind)
 		}

@@ -115,7 +115,7 @@ func (m *deviceSource) GetSource(format string) (string, error) {
 	if !slices.Contains(textFormats, m.module.Format) {
 		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind, m.module.Format)
 	}
-	if format != "" && format != m.module.Format && format != m.suffix() {
+	if format != "" && format != m.module.Format && format != m.module.Suffix() {
 		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, not %s", m.kind, m.module.Format, format)
 	}
 	return string(m.module.Data), nil
@@ -131,20 +131,12 @@ func (m *deviceSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	return data, invalid("save module", err)
 }
 
-// suffix is that of the module's files.
-func (m *deviceSource) suffix() string {
-	if m.module.Format == "cuda" {
-		return "cu"
-	}
-	return m.module.Format
-}
-
-func (m *deviceSource) WriteFormats() []string { return []string{m.suffix()} }
+func (m *deviceSource) WriteFormats() []string { return []string{m.module.Suffix()} }
 
 // SaveToFile writes the code, and beside it the description of its kernels.
 func (m *deviceSource) SaveToFile(path, format string) error {
 	const op = "save module"
-	if f := fileFormat(path, format); f != m.suffix() && f != m.module.Format {
+	if f := fileFormat(path, format); f != m.module.Suffix() && f != m.module.Format {
 		return wrongFormat(op, m.kind, path, f, m.WriteFormats())
 	}
 	return m.writeWithMeta(op, path, m.module.Data)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tvmgo/bench/emptycgo"
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
 
@@ -14,9 +15,9 @@ import (
 // empty cgo call in this process.
 type goAPI struct {
 	bound  *runtime.Bound
-	launch *runtime.Bound // of a kernel on OpenCL; made when it is first measured
-	n      int            // calls of a batch
-	allocs float64        // by one bound call; the most that any sample saw
+	launch map[dlpack.DeviceType]*runtime.Bound // of a kernel; made when it is first measured
+	n      int                                  // calls of a batch
+	allocs float64                              // by one bound call; the most that any sample saw
 }
 
 func newGoAPI(path string, sample time.Duration) (*goAPI, error) {
@@ -40,7 +41,7 @@ func newGoAPI(path string, sample time.Duration) (*goAPI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &goAPI{bound: b, n: int(sample / batches / (50 * time.Nanosecond))}, nil
+	return &goAPI{bound: b, launch: map[dlpack.DeviceType]*runtime.Bound{}, n: int(sample / batches / (50 * time.Nanosecond))}, nil
 }
 
 // A sample is the best of a few batches, as in bench/side.

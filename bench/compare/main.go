@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"tvmgo/dlpack"
 )
 
 type config struct {
@@ -90,8 +92,11 @@ type sampler struct {
 	goAPI      *goAPI
 }
 
-// openCLSO is a module exported for OpenCL.
-const openCLSO = "testdata/artifacts/modern/gpu_opencl.so"
+// Modules exported for OpenCL, and for CUDA with PTX.
+const (
+	openCLSO = "testdata/artifacts/modern/gpu_opencl.so"
+	cudaSO   = "testdata/artifacts/modern/gpu_cuda_ptx.so"
+)
 
 func newSampler(p *programs, c config) (*sampler, error) {
 	const artifacts = "testdata/artifacts/modern/"
@@ -106,10 +111,10 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // start begins a group with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO)...); err != nil {
+	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO)...); err != nil {
 		return err
 	}
-	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO)...)
+	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO, cudaSO)...)
 	return err
 }
 
@@ -125,7 +130,9 @@ func (s *sampler) sample(measure string) (float64, error) {
 	case "go.empty":
 		return s.goAPI.emptyCall()
 	case "go.cl-launch":
-		return s.goAPI.boundLaunch()
+		return s.goAPI.boundLaunch(dlpack.OpenCL, openCLSO)
+	case "go.cu-launch":
+		return s.goAPI.boundLaunch(dlpack.CUDA, cudaSO)
 	case "ours.start":
 		return wallTime(s.p.oursStart, small)
 	case "peer.start":

@@ -28,7 +28,7 @@ func newPackCommand() *cobra.Command {
 		Short: "Make a library out of hand-written kernels",
 		Long: `Make a library out of hand-written kernels, which this runtime and Apache TVM load. For each --func it gets a
 function that checks its arguments and calls the kernel of that name. Files are C (.c), objects (.o), OpenCL
-(.cl), SPIR-V (.spv) and CUDA (.ptx, .cubin, .cu); those for different devices are variants of the same
+(.cl), SPIR-V (.spv) and CUDA (.ptx, .cubin, .fatbin, .cu); those for different devices are variants of the same
 functions, and the device of the tensors chooses. OUTPUT is a .so, or a .a or .tar to be linked.
 
 A signature is

@@ -25,7 +25,7 @@ func TestLibrary_BadInput(t *testing.T) {
 		signatures []string
 		failure    string
 	}{
-		{nil, []string{sig}, "no file with kernels is given: .c, .o, .cl, .spv, .ptx, .cubin, .cu"},
+		{nil, []string{sig}, "no file with kernels is given: .c, .o, .cl, .spv, .ptx, .cubin, .fatbin, .cu"},
 		{[]string{k}, nil, "no function is given: write its signature"},
 		{[]string{"missing.c"}, []string{sig}, "missing.c: no such file"},
 		{[]string{"testdata"}, []string{sig}, `testdata: the suffix "" is none of kernels: .c, .o`},
@@ -47,6 +47,9 @@ func TestLibrary_BadInput(t *testing.T) {
 		{file("k.spv", spirv(true, "add")[:30]), []string{sig}, "it is no SPIR-V: 30 bytes"},
 		{file("k.spv", "not that, not that, not that"), []string{sig}, "it is no SPIR-V in little-endian order: it begins with"},
 		{file("k.spv", spirv(true, "add")+"\x01\x00\xff\x00"), []string{sig}, "the SPIR-V is damaged at byte"},
+		{file("k.fatbin", ptxSource), []string{sig}, "it is ptx, not a fatbin"},
+		{file("k.fatbin", "\x50\xed\x55\xba"), []string{sig}, "fatbin: 4 bytes are less than its header"},
+		{[]string{"../../runtime/cuda/testdata/kernels.fatbin"}, []string{"gone(handle) launch threadIdx.x"}, `there is no kernel "gone" in it; it has count, few, scale`},
 		{file("k.cubin", "\x7fELF"), []string{sig}, "it is no ELF image for a GPU"},
 		{file("k.o", "text"), []string{sig}, "it is no ELF object"},
 		{o("void sub(void) {}\nstatic void add(void) {}\nvoid* p = (void*)add;\nint data;"), []string{sig}, `there is no kernel "add" in it; it has sub`},

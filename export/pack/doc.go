@@ -7,7 +7,7 @@
 //	}, "k.so")
 //
 // The file has one packed function for each signature. It checks its arguments, and calls the kernel for the device that the tensors
-// are on: a C function (.c, .o), or a kernel of OpenCL (.cl), Vulkan (.spv) or CUDA (.ptx, .cubin, .cu), one of each at most. This
+// are on: a C function (.c, .o), or a kernel of OpenCL (.cl), Vulkan (.spv) or CUDA (.ptx, .cubin, .fatbin, .cu), one of each at most. This
 // runtime and Apache TVM's load the file.
 //
 // # Signatures

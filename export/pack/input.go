@@ -49,6 +49,7 @@ var forms = []form{
 	{suffix: ".spv", kind: onVulkan, format: "vulkan", target: "vulkan", kernels: spirvKernels},
 	{suffix: ".ptx", kind: onCUDA, format: "ptx", target: "cuda", find: findInPTX},
 	{suffix: ".cubin", kind: onCUDA, format: "cubin", target: "cuda", kernels: cubinKernels},
+	{suffix: ".fatbin", kind: onCUDA, format: "fatbin", target: "cuda", find: findInFatbin},
 	{suffix: ".cu", kind: onCUDA, format: "cuda", target: "cuda", find: findInCUDA},
 }
 
@@ -127,18 +128,23 @@ func (in *input) find(name string) error {
 	if in.form.kernels == nil {
 		return in.form.find(in.data, name)
 	}
-	if slices.Contains(in.names, name) {
+	return findIn(in.names, name)
+}
+
+// findIn says whether a list of kernels has one.
+func findIn(names []string, name string) error {
+	if slices.Contains(names, name) {
 		return nil
 	}
-	if len(in.names) == 0 {
+	if len(names) == 0 {
 		return fmt.Errorf("there is no kernel in it")
 	}
 	const most = 8
-	list, more := in.names, ""
+	list, more := names, ""
 	if len(list) > most {
-		list, more = list[:most], fmt.Sprintf(" and %d more", len(in.names)-most)
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	for _, other := range in.names {
+	for _, other := range names {
 		if strings.HasPrefix(other, "_Z") && strings.Contains(other, name) {
 			return fmt.Errorf("there is no kernel %q in it, but %s: put extern \"C\" before it", name, other)
 		}

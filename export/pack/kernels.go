@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/cudaimage"
 )
 
 // What is here finds kernels by their names, so that one that is missing is told before anything is built. It is no compiler:
@@ -194,6 +196,23 @@ func cubinKernels(data []byte) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// findInFatbin looks into the parts that are not compressed; of others the driver will say what they lack.
+func findInFatbin(data []byte, name string) error {
+	info, err := cudaimage.Describe(data)
+	if err != nil {
+		return err
+	}
+	if info.Format != cudaimage.Fatbin {
+		return fmt.Errorf("it is %s, not a fatbin", info.Format)
+	}
+	for _, p := range info.Parts {
+		if p.Compressed {
+			return nil
+		}
+	}
+	return findIn(info.Kernels(), name)
 }
 
 // Numbers of SPIR-V.

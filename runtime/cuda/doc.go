@@ -18,6 +18,11 @@
 // memory of the host waits until it is done; every other copy is queued. Memory of cuda_host must therefore live, and
 // stay as it is, until the stream has done a copy that uses it.
 //
+// Modules of kind "cuda" hold PTX, a cubin, a fatbin or source. Nothing is loaded before a kernel is first used on a
+// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; TVMGO_NVRTC_OPTIONS has
+// more options, with spaces between them), for the device's architecture, and kept on disk (TVMGO_CACHE_DIR); the global
+// function tvm_callback_cuda_compile, where there is one, compiles in its place.
+//
 // An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
 // reported by the next wait on the device, and by every call after it but those that free.
 package cuda

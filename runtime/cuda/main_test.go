@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 		noDriver = try(func(t testing.TB) {
 			fakeLibrary = fakecuda.Build(t)
 			os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
-			os.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t))
+			os.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t, "testdata/kernels.c"))
 		})
 	}
 	dir, err := os.MkdirTemp("", "cuda-cache")

@@ -11,10 +11,8 @@ import "C"
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +22,7 @@ import (
 	"github.com/go-gl/cl/v1.2/cl"
 
 	"tvmgo/internal/dl"
+	"tvmgo/internal/kernels"
 	"tvmgo/runtime"
 )
 
@@ -54,33 +53,11 @@ func (p platform) String() string { return fmt.Sprintf("%d: %s", p.index, p.name
 func tvmgoOpenCLStart() C.int { return guard(start) }
 
 // guard runs f for C and raises its error or panic.
-func guard(f func() error) (rc C.int) {
-	defer func() {
-		if v := recover(); v != nil {
-			rc = raise("InternalError", fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
-		}
-	}()
-	err := f()
-	if err == nil {
-		return 0
-	}
-	code := "RuntimeError"
-	var e *runtime.Error
-	if errors.As(err, &e) && e.Code != "" {
-		code = e.Code
-	}
-	return raise(code, err.Error())
-}
-
-func raise(code, text string) C.int {
-	kind := C.CString(code)
-	defer C.free(unsafe.Pointer(kind))
-	return C.tvmgo_cl_raise_text(kind, (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
-}
+func guard(f func() error) C.int { return C.int(kernels.Guard(f)) }
 
 // fail makes an error of the runtime; code is the kind's spelling in C.
 func fail(kind error, code, format string, args ...any) error {
-	return &runtime.Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+	return kernels.Fail(kind, code, format, args...)
 }
 
 func unavailable(format string, args ...any) error {

@@ -38,16 +38,3 @@ cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context 
   tvmgo_cl_num_devices++;
   return CL_SUCCESS;
 }
-
-int tvmgo_cl_raise_text(const char* kind, const char* text, size_t n) {
-  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
-}
-
-char* tvmgo_cl_take_error(void) {
-  TVMFFIObject* e = tvmgo_error_take();
-  if (e == NULL) return NULL;
-  TVMFFIErrorCell* cell = tvmgo_error_cell(e);
-  char* text = strndup(cell->message.data, cell->message.size);
-  tvmgo_object_release(e);
-  return text;
-}

@@ -7,10 +7,4 @@
 /* Takes over a device that Go found: 0, or an OpenCL code when its queue cannot be made. */
 cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context context, int one_at_a_time);
 
-/* Raises an error of Go's on the calling thread; always returns -1. */
-int tvmgo_cl_raise_text(const char* kind, const char* text, size_t n);
-
-/* Takes the error that was raised: its text, to be freed; NULL when there is none. */
-char* tvmgo_cl_take_error(void);
-
 #endif

@@ -159,6 +159,8 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad, "a block of 8192 work items; the limit of this kernel there is 4096")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work items")
+	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x, 1, 1), bad, "Cluster is [2 0 0], but the kernel has no clusters")
+	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 8}, x, 1, 1), bad, "SharedBytes is 8, but the kernel takes none")
 	requireError(t, eight.Launch(nil, one, one, x), bad, "the source demands a block of [8, 1, 1]")
 	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device works on")
 	require.Equal(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}, slice(t, x)[:8])
@@ -198,6 +200,10 @@ func TestKernel_BadSource(t *testing.T) {
 	}{
 		{"x", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported, "argument 0 is of type float16"},
 		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule, "300 arguments, more than 256"},
+		{"x", runtime.KernelType{Name: "f", DynamicShared: true}, runtime.ErrNotSupported, `launch parameter "tir.use_dyn_shared_memory": on OpenCL there are blockIdx.x`},
+		{"x", runtime.KernelType{Name: "f", Cluster: true}, runtime.ErrNotSupported, `launch parameter "clusterCtaIdx.x": on OpenCL there are blockIdx.x`},
+		{"x", runtime.KernelType{Name: "f", Cooperative: true}, runtime.ErrNotSupported, `launch parameter "tir.use_cooperative_launch": on OpenCL`},
+		{"x", runtime.KernelType{Name: "f", Programmatic: true}, runtime.ErrNotSupported, `launch parameter "tir.use_programtic_dependent_launch": on OpenCL`},
 		{"", runtime.KernelType{Name: "f"}, runtime.ErrInvalidArgument, "0 bytes of code"},
 		{"x", runtime.KernelType{}, runtime.ErrInvalidArgument, "no name"},
 		{"// Function: g\nx", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `no line "// Function: f"`},

@@ -3,10 +3,7 @@
 #define TVMGO_OPENCL_LAUNCH_H_
 
 #include "driver.h"
-
-enum { MAX_ARGS = 256, MAX_LAUNCH = 6 };
-
-typedef enum { ARG_MEMORY, ARG_INT64, ARG_INT32, ARG_UINT32, ARG_FLOAT64, ARG_FLOAT32 } arg_kind;
+#include "kernels.h"
 
 enum { MAX_IDLE = 8 };
 
@@ -21,42 +18,26 @@ typedef struct {
 
 /* A kernel of a module. What a call looks like is fixed when the module is loaded. */
 typedef struct {
-  struct cl_module* module;
-  int32_t index;
-  char* name;   /* under which it is looked up */
-  char* symbol; /* in the source */
-  int32_t num_args, num_launch;
-  uint8_t args[MAX_ARGS];       /* arg_kind */
-  uint8_t launch[MAX_LAUNCH];   /* what the values after the arguments are: 0-2 the grid, 3-5 the block */
+  tvmgo_kernel k;
   uint32_t work_dim;
   _Atomic(cl_built*) built[MAX_DEVICES]; /* made at the first use on a device */
 } cl_function;
 
-/* The kernels of a module. The module of Go, and each function that was handed out, hold a reference. */
-typedef struct cl_module {
-  _Atomic int64_t refs;
-  uintptr_t go; /* handle of the Go side, which holds the programs */
-  int32_t num_functions;
-  cl_function* functions;
-} cl_module;
+extern const tvmgo_kernel_class tvmgo_cl_kernels; /* of all modules of this kind */
 
-cl_module* tvmgo_cl_module_new(int32_t num_functions, uintptr_t go); /* one reference; NULL when memory is out */
-void tvmgo_cl_module_release(cl_module* m);
-/* Fills in a function; the lists are copied. */
-int tvmgo_cl_function_set(cl_module* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
-                          int32_t num_args, const uint8_t* launch, int32_t num_launch);
-/* A function object, owned; NULL with an error raised. */
-void* tvmgo_cl_function_object(cl_module* m, int32_t index);
+/* The function that gives the compiled programs of the active device (takes = 0), or takes them; owned, NULL with an error raised. */
+void* tvmgo_cl_programs_object(tvmgo_kernels* m, int takes);
 
-/* The function that gives the compiled programs of the active device (takes = 0), or takes them; as above. */
-void* tvmgo_cl_programs_object(cl_module* m, int takes);
+/* Counts the directions of a kernel's sizes, once they are described. */
+void tvmgo_cl_function_ready(tvmgo_kernels* m, int32_t index);
 
 /* Keeps a kernel (given up by the caller) as the one for a device; -1 with an error raised. Called under Go's lock. */
-int tvmgo_cl_built_set(cl_module* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k);
+int tvmgo_cl_built_set(tvmgo_kernels* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k);
 
 /* Whether there is one. */
-static inline int tvmgo_cl_is_built(cl_module* m, int32_t index, int32_t device) {
-  return atomic_load_explicit(&m->functions[index].built[device], memory_order_acquire) != NULL;
+static inline int tvmgo_cl_is_built(tvmgo_kernels* m, int32_t index, int32_t device) {
+  const cl_function* f = (const cl_function*)tvmgo_kernel_at(m, index);
+  return atomic_load_explicit(&f->built[device], memory_order_acquire) != NULL;
 }
 
 #endif

@@ -8,15 +8,16 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	_ "tvmgo/runtime/cuda"   // with its build tag
 	_ "tvmgo/runtime/opencl" // with its build tag
 )
 
-// round is after how many launches the queue is waited for, as in bench/side/opencl.c.
+// round is after how many launches the queue is waited for, as in bench/side/opencl.c and cuda.c.
 const round = 256
 
-// newBoundLaunch binds the kernel of addone with tensors of one element on the first OpenCL device.
-func newBoundLaunch() (*runtime.Bound, error) {
-	m, err := runtime.Load(context.Background(), openCLSO)
+// newBoundLaunch binds the kernel of addone with tensors of one element on the first device of a type.
+func newBoundLaunch(on dlpack.Device, file string) (*runtime.Bound, error) {
+	m, err := runtime.Load(context.Background(), file)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func newBoundLaunch() (*runtime.Bound, error) {
 	}
 	var args []any
 	for range 2 {
-		t, err := runtime.NewTensor(dlpack.Float32, []int64{1}, openCL)
+		t, err := runtime.NewTensor(dlpack.Float32, []int64{1}, on)
 		if err != nil {
 			return nil, err
 		}
@@ -43,25 +44,26 @@ func newBoundLaunch() (*runtime.Bound, error) {
 	return b, b.Call()
 }
 
-var openCL = dlpack.Device{Type: dlpack.OpenCL}
-
-func (g *goAPI) boundLaunch() (float64, error) {
+func (g *goAPI) boundLaunch(on dlpack.DeviceType, file string) (float64, error) {
 	const n = 4 * round
-	if g.launch == nil {
+	dev := dlpack.Device{Type: on}
+	launch := g.launch[on]
+	if launch == nil {
 		var err error
-		if g.launch, err = newBoundLaunch(); err != nil {
-			return 0, fmt.Errorf("OpenCL from Go: %w", err)
+		if launch, err = newBoundLaunch(dev, file); err != nil {
+			return 0, fmt.Errorf("%v from Go: %w", on, err)
 		}
+		g.launch[on] = launch
 	}
 	best := math.Inf(1)
 	for range batches {
 		from := time.Now()
 		for i := range n {
-			if err := g.launch.Call(); err != nil {
+			if err := launch.Call(); err != nil {
 				return 0, err
 			}
 			if i%round == round-1 {
-				if err := runtime.SyncDevice(context.Background(), openCL); err != nil {
+				if err := runtime.SyncDevice(context.Background(), dev); err != nil {
 					return 0, err
 				}
 			}

@@ -1,0 +1,109 @@
+/* Kernels of device modules: their life, and the errors of a launch. */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tvmgo_kernels* tvmgo_kernels_new(const tvmgo_kernel_class* cls, int32_t count, uintptr_t go) {
+  tvmgo_kernels* m = calloc(1, sizeof *m);
+  if (m == NULL) return NULL;
+  m->list = calloc(count > 0 ? (size_t)count : 1, cls->kernel_size);
+  if (m->list == NULL) {
+    free(m);
+    return NULL;
+  }
+  m->cls = cls;
+  m->count = count;
+  m->go = go;
+  m->refs = 1;
+  return m;
+}
+
+void tvmgo_kernels_release(tvmgo_kernels* m) {
+  if (atomic_fetch_sub(&m->refs, 1) != 1 || !tvmgo_can_enter_go()) return;
+  for (int32_t i = 0; i < m->count; i++) {
+    tvmgo_kernel* k = tvmgo_kernel_at(m, i);
+    m->cls->free_kernel(k);
+    free(k->name);
+    free(k->symbol);
+  }
+  free(m->list);
+  m->cls->free_go(m->go);
+  free(m);
+}
+
+int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
+                          int32_t num_args, const uint8_t* launch, int32_t num_launch) {
+  tvmgo_kernel* k = tvmgo_kernel_at(m, index);
+  k->module = m;
+  k->index = index;
+  k->name = strdup(name);
+  k->symbol = strdup(symbol);
+  if (k->name == NULL || k->symbol == NULL) return tvmgo_raise_oom();
+  k->num_args = num_args;
+  k->num_launch = num_launch;
+  if (num_args > 0) memcpy(k->args, args, (size_t)num_args);
+  if (num_launch > 0) memcpy(k->launch, launch, (size_t)num_launch);
+  return 0;
+}
+
+static void drop(void* self) { tvmgo_kernels_release(self); }
+static void drop_kernel(void* self) { tvmgo_kernels_release(((tvmgo_kernel*)self)->module); }
+
+static void* object(tvmgo_kernels* m, void* self, TVMFFISafeCallType call, void (*deleter)(void*)) {
+  TVMFFIObjectHandle h = NULL;
+  atomic_fetch_add(&m->refs, 1);
+  if (TVMFFIFunctionCreate(self, call, deleter, &h) == 0) return h;
+  atomic_fetch_sub(&m->refs, 1);
+  return NULL;
+}
+
+void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index) {
+  return object(m, tvmgo_kernel_at(m, index), m->cls->launch, drop_kernel);
+}
+
+void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call) { return object(m, m, call, drop); }
+
+int tvmgo_raise_text(const char* kind, const char* text, size_t n) {
+  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
+}
+
+char* tvmgo_take_error_text(char** kind) {
+  TVMFFIObject* e = tvmgo_error_take();
+  if (e == NULL) return NULL;
+  const TVMFFIErrorCell* cell = tvmgo_error_cell(e);
+  char* text = strndup(cell->message.data, cell->message.size);
+  *kind = strndup(cell->kind.data, cell->kind.size);
+  tvmgo_object_release(e);
+  return text;
+}
+
+/* ---- errors of a launch ---- */
+
+int tvmgo_kernel_bad_type(const tvmgo_kernel* k, int i, const char* want, const TVMFFIAny* v) {
+  return tvmgo_raise(TVMGO_TYPE_ERROR, TVMGO_ARG " must be %s, not %s", k->name, i, want, tvmgo_type_name(v->type_index));
+}
+
+int tvmgo_kernel_too_wide(const tvmgo_kernel* k, int i, int64_t v) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is %lld, which does not fit into 32 bits", k->name, i, (long long)v);
+}
+
+int tvmgo_kernel_bad_size(const tvmgo_kernel* k, int i, int64_t v) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i, (long long)v);
+}
+
+int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {
+  static const char* const names[TVMGO_MAX_LAUNCH] = {
+      "blockIdx.x",      "blockIdx.y",      "blockIdx.z",      "threadIdx.x",
+      "threadIdx.y",     "threadIdx.z",     "clusterCtaIdx.x", "clusterCtaIdx.y",
+      "clusterCtaIdx.z", "preferredClusterCtaIdx.x", "preferredClusterCtaIdx.y", "preferredClusterCtaIdx.z",
+      "bytes of shared memory"};
+  char tags[320] = "";
+  for (int i = 0; i < k->num_launch; i++) {
+    strcat(tags, i == 0 ? " for " : ", ");
+    strcat(tags, names[k->launch[i]]);
+  }
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s; %d were given", k->name,
+                     (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch, tags, (int)n);
+}

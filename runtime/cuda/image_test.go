@@ -1,0 +1,334 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/nvrtc/nvrtctest"
+	"tvmgo/runtime"
+)
+
+// launchOne launches a kernel of one array with one thread.
+func launchOne(t testing.TB, format string, code []byte, k runtime.KernelType) error {
+	t.Helper()
+	x := tensor(t, first, make([]float32, 64))
+	args := []any{x, 1, 1, 1, 1, 1}[:len(k.Args)]
+	return kernel(t, handMade(t, format, code, k), k.Name).Launch(nil, one, one, args...)
+}
+
+// Why an image cannot be used is said with what it is for and what the device is; the device works on.
+func TestImage_Errors(t *testing.T) {
+	need(t)
+	leavesNothing(t)
+	text := string(testdata(t, "kernels.ptx"))
+	args := []dlpack.DataType{handle}
+	shape := runtime.KernelType{Name: "shape", Args: args}
+	require.NoError(t, launchOne(t, "ptx", []byte(text), shape))
+	// Real drivers have several codes and words for one cause.
+	refused := func(err error, kind error, words ...string) {
+		t.Helper()
+		if steered(t) == nil {
+			require.ErrorContains(t, err, "kernel shape does not load on cuda:0 (")
+			return
+		}
+		requireError(t, err, kind, words...)
+	}
+	corrupt, unsupported := runtime.ErrCorruptModule, runtime.ErrNotSupported
+	newer := strings.Replace(text, ".target sm_90", ".target sm_120", 1)
+	refused(launchOne(t, "ptx", []byte(newer), shape), unsupported,
+		"kernel shape does not load on cuda:0 (", "sm_90): ", "the image (ptx) is for PTX for compute_120: compile it for sm_90, or add PTX for compute_90 or older")
+	foreign := bytes.Clone(testdata(t, "kernels.cubin"))
+	foreign[0x31] = 80 // the architecture in the flags of the header
+	refused(launchOne(t, "cubin", foreign, shape), unsupported, "CUDA_ERROR_NO_BINARY_FOR_GPU", "the image (cubin) is for sm_80: compile it for sm_90")
+	refused(launchOne(t, "ptx", []byte(strings.Replace(text, "\n{", "\n{ SYNTAX_ERROR", 1)), shape), corrupt,
+		"CUDA_ERROR_INVALID_PTX", "the image (ptx) is for PTX for compute_90\nptxas", "SYNTAX_ERROR")
+	for _, format := range []string{"ptx", "cubin", "fatbin"} {
+		refused(launchOne(t, format, []byte("no image at all\x00\x01"), shape), corrupt, "kernel shape does not load on cuda:0 (", "cuda image: ")
+	}
+
+	// Kernels that are not there, or not as they are described.
+	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "gone", Args: args}), corrupt,
+		"kernel gone is not in the image; there are: count, few, scale, shape, shape_static, types, words")
+	mangled := strings.ReplaceAll(text, ".entry shape(", ".entry _Z5shapePi(")
+	requireError(t, launchOne(t, "ptx", []byte(mangled), shape), corrupt, `kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
+	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: args}), corrupt,
+		"kernel scale has 3 arguments in its image, but 1 in its description")
+	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle, dlpack.Float64, dlpack.Int32}}), corrupt,
+		"kernel scale: argument 1 has 4 bytes in its image, but 8 in its description (float64)")
+
+	require.NoError(t, launchOne(t, "ptx", []byte(text), shape))
+}
+
+// What a driver answers that the fake doesn't by itself.
+func TestImage_AnswersOfTheDriver(t *testing.T) {
+	fake := needFake(t)
+	leavesNothing(t)
+	code := testdata(t, "kernels.ptx")
+	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
+	for _, c := range []struct {
+		code int
+		kind error
+		want string
+	}{
+		{222, runtime.ErrNotSupported, "is for PTX for compute_90, in PTX 8.0, and the driver knows that of CUDA 13.0: update the driver, or compile with CUDA 13.0 or older"},
+		{221, runtime.ErrDeviceUnavailable, "PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1"},
+		{2, runtime.ErrOutOfMemory, "kernel shape does not load on cuda:0 (NVIDIA H200, sm_90): the image (ptx) is for PTX for compute_90"},
+	} {
+		fake.FailAt(1, c.code, "cuModuleLoadDataEx")
+		requireError(t, launchOne(t, "ptx", code, k), c.kind, c.want)
+		require.True(t, fake.Failed())
+	}
+	require.NoError(t, launchOne(t, "ptx", code, k))
+}
+
+// A driver before CUDA 11.8 has no cuLaunchKernelEx: launches that need it say so, others work.
+func TestKernel_OlderDriver(t *testing.T) {
+	needFake(t)
+	if !inChild() {
+		child(t, "TestKernel_OlderDriver", "FAKECUDA_LIBRARY="+fakecuda.Build(t, fakecuda.Without("cuLaunchKernelEx")), "FAKECUDA_VERSION=11040")
+		return
+	}
+	leavesNothing(t)
+	args := []dlpack.DataType{handle}
+	x := empty(t, dlpack.Int32, []int64{10}, first)
+	for _, k := range []runtime.KernelType{{Name: "shape", Args: args, Cooperative: true}, {Name: "shape", Args: args, Programmatic: true}} {
+		requireError(t, kernel(t, ptx(t, k), "shape").Launch(nil, one, one, x), runtime.ErrNotSupported,
+			"launch kernel shape with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory", "the driver has no cuLaunchKernelEx", "CUDA 11.8 or newer")
+	}
+	clusters := kernel(t, ptx(t, runtime.KernelType{Name: "shape", Args: args, Cluster: true}), "shape")
+	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}, Cluster: runtime.Dim3{2}}, x), runtime.ErrNotSupported,
+		"CUDA 11.8 or newer")
+	require.NoError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}}, x))
+}
+
+// Nothing is loaded before a kernel is first used on a device, and then once: the image a device, the kernel a device.
+func TestModule_IsLazy(t *testing.T) {
+	fake := needFake(t)
+	needTwo(t)
+	leavesNothing(t)
+	const n = 100
+	var functions []string
+	for i := range n {
+		functions = append(functions, fmt.Sprintf(`"k%d": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x"]}`, i))
+	}
+	fake.FailAt(1, 1, "cuModule*")
+	m, err := withMeta(t, "{"+strings.Join(functions, ",")+"}")
+	require.NoError(t, err)
+	f := function(t, m, "k0")
+	require.False(t, fake.Failed(), "nothing is loaded when a kernel is looked up")
+	fake.FailAt(2, 1, "cuModuleLoadDataEx")
+	for _, dev := range present() {
+		out := empty(t, dlpack.Int32, []int64{10}, dev)
+		s := stream(t, dev)
+		_, err = f.CallOn(s, out, 1)
+		require.NoError(t, err)
+		require.Equal(t, dev.ID == 1, fake.Failed(), "each device has its own")
+		if dev.ID == 0 {
+			fake.FailAt(n+1, 1, "cuModule*") // one kernel is there, and none is loaded twice
+			for range 3 {
+				for i := range n {
+					_, err := function(t, m, fmt.Sprintf("k%d", i)).CallOn(s, out, 1)
+					require.NoError(t, err)
+				}
+			}
+			require.False(t, fake.Failed())
+			fake.FailAt(1, 1, "cuModuleLoadDataEx")
+			f2 := f
+			_, err = f2.CallOn(s, out, 1)
+			require.NoError(t, err)
+			require.False(t, fake.Failed())
+			fake.FailAt(0, 0)
+			break
+		}
+	}
+	// On another device anew, once, by many at the same time.
+	out := empty(t, dlpack.Int32, []int64{10}, second)
+	fake.FailAt(2, 1, "cuModuleLoadDataEx", "cuModuleGetFunction")
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	s := stream(t, second)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = f.CallOn(s, out, 1) })
+	}
+	wg.Wait()
+	require.True(t, fake.Failed(), "the image, and then the kernel")
+	failed := 0
+	for _, err := range errs {
+		if err != nil {
+			failed++
+		}
+	}
+	require.Equal(t, 1, failed, "the others try again")
+	require.NoError(t, s.Sync(t.Context()))
+}
+
+// Many launch a kernel for the first time at once: it is loaded by one of them.
+func TestModule_LoadedByOne(t *testing.T) {
+	fake := needFake(t)
+	leavesNothing(t)
+	s := stream(t, first)
+	x := tensor(t, first, []float32{1})
+	for range 50 {
+		k := kernel(t, ptx(t, kernels...), "scale")
+		fake.FailAt(3, 1, "cuModuleLoadDataEx", "cuModuleGetFunction")
+		var wg sync.WaitGroup
+		errs := make([]error, 16)
+		begin := make(chan struct{})
+		for i := range errs {
+			wg.Go(func() {
+				<-begin
+				errs[i] = k.Launch(s, one, one, x, 1, 1)
+			})
+		}
+		close(begin)
+		wg.Wait()
+		require.False(t, fake.Failed(), "one image, one kernel")
+		for _, err := range errs {
+			require.NoError(t, err)
+		}
+	}
+	fake.FailAt(0, 0)
+	require.NoError(t, s.Sync(t.Context()))
+}
+
+// A function works after its module is closed; the driver's module goes with the last of them.
+func TestModule_FunctionOutlivesIt(t *testing.T) {
+	fake := needFake(t)
+	leavesNothing(t)
+	m, err := runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...)
+	require.NoError(t, err)
+	k := kernel(t, m, "scale")
+	f := function(t, m, "scale")
+	x := tensor(t, first, []float32{1, 2})
+	s := stream(t, first)
+	require.NoError(t, k.Launch(s, one, runtime.Dim3{2}, x, 2, 2))
+	require.NoError(t, m.Close())
+	require.NoError(t, k.Close())
+	modules := func() int { return strings.Count(strings.Join(fake.Leaks(false), "\n"), "module ") }
+	require.Equal(t, 1, modules(), "%v", fake.Leaks(false))
+	_, err = f.CallOn(s, x, 2, 2, 1, 1, 1, 2, 1, 1)
+	require.NoError(t, err)
+	require.NoError(t, s.Sync(t.Context()))
+	require.NoError(t, f.Close())
+	require.Zero(t, modules(), "%v", fake.Leaks(false))
+	require.Equal(t, []float32{4, 8}, slice(t, x))
+}
+
+const vary = `extern "C" __global__ void shape(int *out) {
+#ifdef WRONG
+  out[0] = undeclared;
+#endif
+}`
+
+func TestSource(t *testing.T) {
+	need(t)
+	nvrtctest.Need(t)
+	leavesNothing(t)
+	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
+	cache := t.TempDir()
+	t.Setenv("TVMGO_CACHE_DIR", cache)
+	kept := func() int {
+		list, err := filepath.Glob(filepath.Join(cache, "nvrtc", "*"))
+		require.NoError(t, err)
+		return len(list)
+	}
+	for _, format := range []string{"", "cuda", "cu"} {
+		require.NoError(t, launchOne(t, format, []byte(vary), k))
+	}
+	require.Equal(t, 1, kept(), "compiled once, and kept")
+	t.Setenv("TVMGO_NVRTC_OPTIONS", " --use_fast_math  -DNOTHING ")
+	require.NoError(t, launchOne(t, "cuda", []byte(vary), k))
+	require.Equal(t, 2, kept(), "options count")
+	t.Setenv("TVMGO_NVRTC_OPTIONS", "-DWRONG")
+	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrFailed,
+		"kernel shape on cuda:0 (", "compile kernels.cu for sm_", "the code does not compile", "kernels.cu(3): error:", "undeclared")
+	t.Setenv("TVMGO_NVRTC_OPTIONS", "--no-such-option")
+	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrInvalidArgument, `TVMGO_NVRTC_OPTIONS is "--no-such-option"`)
+	t.Setenv("TVMGO_NVRTC_OPTIONS", "")
+	plain := strings.Replace(vary, `extern "C"`, "", 1)
+	requireError(t, launchOne(t, "cuda", []byte(plain), k), runtime.ErrCorruptModule, `kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
+	m := handMade(t, "", []byte(vary), k)
+	source, err := m.GetSource("")
+	require.NoError(t, err)
+	require.Equal(t, vary, source)
+	path := filepath.Join(t.TempDir(), "k.cu")
+	require.NoError(t, m.SaveToFile(path, ""))
+	out := empty(t, dlpack.Int32, []int64{10}, first)
+	require.NoError(t, kernel(t, module(t, path), "shape").Launch(nil, one, one, out))
+}
+
+// A registered compiler is asked in place of NVRTC.
+func TestSource_Callback(t *testing.T) {
+	need(t)
+	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
+	const name = "tvm_callback_cuda_compile"
+	var answer any
+	var asked []string
+	f, err := runtime.NewFunction(func(args ...any) (any, error) {
+		asked = append(asked, args[0].(string))
+		if err, ok := answer.(error); ok {
+			return nil, err
+		}
+		return answer, nil
+	})
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, runtime.RegisterGlobal(name, f, false))
+	defer runtime.RemoveGlobal(name)
+	code := testdata(t, "kernels.ptx")
+	for _, good := range []any{code, string(code), append([]byte("//\n"), code...), testdata(t, "kernels.cubin")} {
+		asked, answer = nil, good
+		require.NoError(t, launchOne(t, "cuda", []byte("__global__ source"), k))
+		require.Equal(t, []string{"__global__ source"}, asked)
+	}
+	for want, bad := range map[string]any{"returned int64, bytes are needed": 5, "returned no code": []byte{}, "no compiler today": fmt.Errorf("no compiler today")} {
+		answer = bad
+		require.ErrorContains(t, launchOne(t, "cuda", []byte("x"), k), want)
+	}
+}
+
+// Without NVRTC the error says what is missing, and what else would do.
+func TestSource_NoCompiler(t *testing.T) {
+	need(t)
+	if !inChild() {
+		child(t, "TestSource_NoCompiler", "FAKECUDA_LIBRARY="+fakeLibrary, "TVMGO_NVRTC=/nowhere/libnvrtc.so")
+		return
+	}
+	leavesNothing(t)
+	requireError(t, launchOne(t, "cuda", []byte(vary), runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}), runtime.ErrDeviceUnavailable,
+		"kernel shape: its module holds source without NVRTC to compile it", "/nowhere/libnvrtc.so", "or compile it to PTX or a cubin", "tvm_callback_cuda_compile")
+}
+
+// Files of code, with their kernels described beside them.
+func TestModule_Files(t *testing.T) {
+	need(t)
+	leavesNothing(t)
+	dir := t.TempDir()
+	for _, format := range []string{"ptx", "cubin", "fatbin"} {
+		code := testdata(t, "kernels."+format)
+		path := filepath.Join(dir, "k."+format)
+		require.NoError(t, handMade(t, format, code, kernels...).SaveToFile(path, ""))
+		written, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, code, written)
+		m := module(t, path)
+		x := tensor(t, first, []float32{1, 2})
+		require.NoError(t, kernel(t, m, "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
+		require.Equal(t, []float32{3, 6}, slice(t, x))
+		payload, err := m.SaveToBinary()
+		require.NoError(t, err)
+		require.Contains(t, string(payload), string(code))
+		require.Error(t, m.SaveToFile(filepath.Join(dir, "k.so"), ""))
+	}
+}

@@ -1,0 +1,317 @@
+//go:build cuda
+
+/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on a
+ * device. */
+#include "launch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "../../internal/dl/dl.h"
+
+int tvmgoCUDABuild(uintptr_t module, int32_t function, int32_t device); /* module.go */
+void tvmgoCUDAModuleFree(uintptr_t module);
+
+/* The kernel on a device, loaded when it is not there yet. */
+static cu_built* built_for(cu_function* f, const cu_device* d) {
+  cu_built* b = atomic_load_explicit(&f->built[d->index], memory_order_acquire);
+  if (TVMGO_LIKELY(b != NULL)) return b;
+  if (tvmgo_enter_go("loading a kernel") != 0 || tvmgoCUDABuild(f->k.module->go, f->k.index, d->index) != 0) return NULL;
+  return atomic_load_explicit(&f->built[d->index], memory_order_acquire);
+}
+
+/* The thread's active device; NULL with an error raised. */
+static cu_device* active_device(void) {
+  int32_t id = tvmgo_thread_get()->active_device[kDLCUDA];
+  return tvmgo_device_api(kDLCUDA) == NULL ? NULL : tvmgo_cu_device(id); /* finds devices first, if need be */
+}
+
+/* ---- arguments ---- */
+
+static int no_address(const cu_function* f, int i, const cu_device* d) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is NULL: memory of cuda:%d is needed", f->k.name, i, (int)d->index);
+}
+
+static int bad_place(const cu_function* f, int i, const cu_device* d, DLDevice at) {
+  if (at.device_type == kDLCUDA)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       TVMGO_ARG " is an array of cuda:%d, the kernel runs on cuda:%d: copy it there, or make that device the "
+                                 "active one",
+                       f->k.name, i, (int)at.device_id, (int)d->index);
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     TVMGO_ARG " is an array of device type %d, the kernel runs on cuda:%d: copy it there, or make it in memory "
+                               "of both, cuda_host or cuda_managed",
+                     f->k.name, i, (int)at.device_type, (int)d->index);
+}
+
+static int is_empty(const DLTensor* t) {
+  for (int i = 0; i < t->ndim; i++)
+    if (t->shape[i] == 0) return 1;
+  return 0;
+}
+
+/* The address behind an argument: a pointer as generated code passes it, or an array. */
+static inline int address_of(const cu_function* f, int i, const cu_device* d, const TVMFFIAny* v, CUdeviceptr* out) {
+  if (TVMGO_LIKELY(v->type_index == kTVMFFIOpaquePtr)) {
+    *out = (CUdeviceptr)(uintptr_t)v->v_ptr;
+    return TVMGO_LIKELY(*out != 0) ? 0 : no_address(f, i, d);
+  }
+  if (v->type_index != kTVMFFITensor && v->type_index != kTVMFFIDLTensorPtr) {
+    if (v->type_index == kTVMFFINone) return no_address(f, i, d);
+    return tvmgo_kernel_bad_type(&f->k, i, "an array or its data", v);
+  }
+  const DLTensor* t = v->type_index == kTVMFFITensor ? tvmgo_tensor_dl(v->v_obj) : v->v_ptr;
+  if (TVMGO_UNLIKELY(t == NULL)) return tvmgo_kernel_bad_type(&f->k, i, "an array", v);
+  if (TVMGO_UNLIKELY(t->device.device_type != kDLCUDA || t->device.device_id != d->index) &&
+      t->device.device_type != kDLCUDAHost && t->device.device_type != kDLCUDAManaged)
+    return bad_place(f, i, d, t->device);
+  *out = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
+  return TVMGO_LIKELY(t->data != NULL) || is_empty(t) ? 0 : no_address(f, i, d);
+}
+
+/* A tensor map: the address of the object that describes it, of which the driver takes a copy. */
+static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
+  if (v->type_index != kTVMFFIOpaquePtr || v->v_ptr == NULL)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, TVMGO_ARG " must be a pointer to a tensor map (a CUtensorMap of %zu bytes), not %s",
+                       f->k.name, i, sizeof(CUtensorMap), tvmgo_type_name(v->type_index));
+  *out = v->v_ptr;
+  return 0;
+}
+
+/* ---- sizes ---- */
+
+/* The launch, as messages show it. */
+#define SHAPE TVMGO_SHAPE ", %zu bytes of shared memory"
+#define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, "cuda", (d)->index), (s)[TVMGO_LAUNCH_SHARED]
+
+static int too_large(const cu_function* f, const cu_device* d, const size_t* s, int i, int limit) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of %s.%c is %d", SHAPE_ARGS(f, s, d),
+                     i < 3 ? "blockIdx" : "threadIdx", "xyz"[i % 3], limit);
+}
+
+static int too_many_threads(const cu_function* f, const cu_device* d, const cu_built* b, const size_t* s, size_t n) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     SHAPE ": a block of %zu threads; the limit of this kernel there is %zu (of the device: %d)",
+                     SHAPE_ARGS(f, s, d), n, b->max_threads, d->max_block);
+}
+
+/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks for
+ * more. */
+static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
+  size_t want = s[TVMGO_LAUNCH_SHARED];
+  size_t limit = (size_t)d->max_shared_optin > b->static_shared ? (size_t)d->max_shared_optin - b->static_shared : 0;
+  cu_scope scope;
+  if (want > limit)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit is %zu there: %d of the device less %zu of the kernel's own",
+                       SHAPE_ARGS(f, s, d), limit, d->max_shared_optin, b->static_shared);
+  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  CUresult rc = CUDA_SUCCESS;
+  pthread_mutex_lock(&b->lock);
+  if (want > atomic_load_explicit(&b->dynamic, memory_order_relaxed)) {
+    rc = cuFuncSetAttribute(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)want);
+    if (rc == CUDA_SUCCESS) atomic_store_explicit(&b->dynamic, want, memory_order_release);
+  }
+  pthread_mutex_unlock(&b->lock);
+  tvmgo_cu_leave(&scope);
+  return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, SHAPE ": announce the shared memory", SHAPE_ARGS(f, s, d));
+}
+
+/* What the device would refuse, with the limit. */
+static inline int check_sizes(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
+  size_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (TVMGO_UNLIKELY(s[i] > (size_t)d->max_grid[i])) return too_large(f, d, s, i, d->max_grid[i]);
+    if (TVMGO_UNLIKELY(s[3 + i] > (size_t)d->max_threads[i])) return too_large(f, d, s, 3 + i, d->max_threads[i]);
+    threads *= s[3 + i]; /* cannot overflow: each is within the device's limits */
+  }
+  if (TVMGO_UNLIKELY(threads > b->max_threads)) return too_many_threads(f, d, b, s, threads);
+  if (TVMGO_UNLIKELY(s[TVMGO_LAUNCH_SHARED] > atomic_load_explicit(&b->dynamic, memory_order_acquire)))
+    return announce_shared(f, d, b, s);
+  return 0;
+}
+
+/* ---- launches ---- */
+
+static size_t volume(const size_t* s) { return s[0] * s[1] * s[2]; }
+
+/* What clusters need of the device and of the grid. */
+static int check_cluster(const cu_function* f, const cu_device* d, const size_t* s, const size_t* c, const char* what) {
+  if (!d->has_clusters)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                       SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 and a "
+                             "driver of CUDA 11.8 or newer",
+                       SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2], d->name, d->major, d->minor);
+  for (int i = 0; i < 3; i++)
+    if (c[i] > s[i] || s[i] % c[i] != 0) /* also keeps the volume below 2^64 */
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the grid is no multiple of the %s of [%zu, %zu, %zu] blocks",
+                         SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2]);
+  return 0;
+}
+
+/* Tells the driver that clusters will have more blocks than every device takes. The context is current. */
+static CUresult announce_clusters(cu_built* b) {
+  CUresult rc = CUDA_SUCCESS;
+  pthread_mutex_lock(&b->lock);
+  if (!atomic_load_explicit(&b->non_portable, memory_order_relaxed)) {
+    rc = cuFuncSetAttribute(b->f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (rc == CUDA_SUCCESS) atomic_store_explicit(&b->non_portable, 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&b->lock);
+  return rc;
+}
+
+enum { PORTABLE_CLUSTER = 8 }; /* blocks: what every device with clusters takes */
+
+/* A launch with more to say than sizes; the context is current. */
+static __attribute__((noinline)) int launch_special(const cu_function* f, const cu_device* d, cu_built* b, const size_t* s,
+                                                    CUstream stream, void** params) {
+  const size_t *cluster = s + TVMGO_LAUNCH_CLUSTER, *preferred = s + TVMGO_LAUNCH_PREFERRED;
+  CUlaunchAttribute attrs[4] = {{0}};
+  unsigned n = 0;
+  if (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1) {
+    if (check_cluster(f, d, s, cluster, "cluster") != 0) return -1;
+    attrs[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attrs[n].value.clusterDim.x = (unsigned)cluster[0];
+    attrs[n].value.clusterDim.y = (unsigned)cluster[1];
+    attrs[n++].value.clusterDim.z = (unsigned)cluster[2];
+  }
+  if (preferred[0] > 1 || preferred[1] > 1 || preferred[2] > 1) {
+    if (check_cluster(f, d, s, preferred, "preferred cluster") != 0) return -1;
+    attrs[n].id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION;
+    attrs[n].value.preferredClusterDim.x = (unsigned)preferred[0];
+    attrs[n].value.preferredClusterDim.y = (unsigned)preferred[1];
+    attrs[n++].value.preferredClusterDim.z = (unsigned)preferred[2];
+  }
+  if (f->programmatic) {
+    attrs[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attrs[n++].value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (f->cooperative) {
+    if (!d->has_cooperative)
+      return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                         SHAPE ": the kernel's blocks wait for each other, and %s has no cooperative launch",
+                         SHAPE_ARGS(f, s, d), d->name);
+    attrs[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attrs[n++].value.cooperative = 1;
+  }
+  CUresult rc = CUDA_SUCCESS;
+  if (volume(cluster) > PORTABLE_CLUSTER || volume(preferred) > PORTABLE_CLUSTER) rc = announce_clusters(b);
+  if (rc == CUDA_SUCCESS && n == 0) {
+    rc = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4], (unsigned)s[5],
+                        (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
+  } else if (rc == CUDA_SUCCESS) {
+    CUlaunchConfig config = {.gridDimX = (unsigned)s[0], .gridDimY = (unsigned)s[1], .gridDimZ = (unsigned)s[2],
+                             .blockDimX = (unsigned)s[3], .blockDimY = (unsigned)s[4], .blockDimZ = (unsigned)s[5],
+                             .sharedMemBytes = (unsigned)s[TVMGO_LAUNCH_SHARED], .hStream = stream,
+                             .attrs = attrs, .numAttrs = n};
+    rc = cuLaunchKernelEx(&config, b->f, params, NULL);
+  }
+  if (rc == CUDA_SUCCESS) return 0;
+  const char* need = "";
+  if (rc == CUDA_ERROR_NOT_SUPPORTED && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
+    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of "
+           "CUDA 11.8 or newer";
+  else if (volume(preferred) > 1)
+    need = " (a preferred cluster needs compute capability 10.0 and a driver of CUDA 12.8 or newer)";
+  return tvmgo_cu_raise(rc, "launch " SHAPE "%s", SHAPE_ARGS(f, s, d), need);
+}
+
+static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  cu_function* f = self;
+  size_t s[TVMGO_MAX_LAUNCH], size;
+  union {
+    tvmgo_scalar number;
+    CUdeviceptr address;
+  } values[TVMGO_MAX_KERNEL_ARGS];
+  void* params[TVMGO_MAX_KERNEL_ARGS];
+  cu_scope scope;
+  (void)result;
+  if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
+  cu_device* d = active_device();
+  if (d == NULL) return -1;
+  cu_built* b = built_for(f, d);
+  if (b == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0 || check_sizes(f, d, b, s) != 0) return -1;
+  for (int i = 0; i < f->k.num_args; i++) {
+    params[i] = &values[i];
+    switch ((tvmgo_kernel_arg)f->k.args[i]) {
+      case TVMGO_ARG_MEMORY:
+        if (address_of(f, i, d, &args[i], &values[i].address) != 0) return -1;
+        break;
+      case TVMGO_ARG_TENSOR_MAP:
+        if (map_of(f, i, &args[i], &params[i]) != 0) return -1;
+        break;
+      default:
+        if (tvmgo_kernel_scalar(&f->k, i, &args[i], &values[i].number, &size) != 0) return -1;
+    }
+  }
+  CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
+  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  int rc = 0;
+  CUresult code = CUDA_SUCCESS;
+  if (TVMGO_UNLIKELY(f->special))
+    rc = launch_special(f, d, b, s, stream, params);
+  else
+    code = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4], (unsigned)s[5],
+                          (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
+  tvmgo_cu_leave(&scope);
+  return TVMGO_LIKELY(code == CUDA_SUCCESS) ? rc : tvmgo_cu_raise(code, "launch " SHAPE, SHAPE_ARGS(f, s, d));
+}
+
+/* ---- making and freeing ---- */
+
+static void free_built(cu_built* b) {
+  if (b == NULL) return;
+  pthread_mutex_destroy(&b->lock);
+  free(b);
+}
+
+static void free_kernel(tvmgo_kernel* k) {
+  cu_function* f = (cu_function*)k;
+  for (int d = 0; d < MAX_DEVICES; d++) free_built(f->built[d]);
+}
+
+const tvmgo_kernel_class tvmgo_cu_kernels = {
+    .kernel_size = sizeof(cu_function), .launch = launch, .free_kernel = free_kernel, .free_go = tvmgoCUDAModuleFree};
+
+void tvmgo_cu_function_ready(tvmgo_kernels* m, int32_t index, int programmatic, int cooperative) {
+  cu_function* f = (cu_function*)tvmgo_kernel_at(m, index);
+  f->programmatic = programmatic;
+  f->cooperative = cooperative;
+  f->special = programmatic || cooperative;
+  for (int i = 0; i < f->k.num_launch; i++)
+    if (f->k.launch[i] >= TVMGO_LAUNCH_CLUSTER && f->k.launch[i] < TVMGO_LAUNCH_SHARED) f->special = 1;
+}
+
+/* Numbers of a kernel; the context is current. */
+static CUresult ask(CUfunction f, CUfunction_attribute what, size_t* out) {
+  int v = 0;
+  CUresult rc = cuFuncGetAttribute(&v, what, f);
+  *out = v > 0 ? (size_t)v : 0;
+  return rc;
+}
+
+int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule module) {
+  cu_function* f = (cu_function*)tvmgo_kernel_at(m, index);
+  cu_scope scope;
+  size_t dynamic = 0;
+  cu_built* b = calloc(1, sizeof *b);
+  if (b == NULL) return tvmgo_raise_oom();
+  pthread_mutex_init(&b->lock, NULL);
+  if (tvmgo_cu_enter(d, &scope) != 0) {
+    free_built(b);
+    return -1;
+  }
+  CUresult rc = cuModuleGetFunction(&b->f, module, f->k.symbol), asked = CUDA_SUCCESS;
+  if (rc == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &b->max_threads);
+  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &b->static_shared);
+  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic);
+  tvmgo_cu_leave(&scope);
+  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) {
+    if (b->max_threads > (size_t)d->max_block) b->max_threads = (size_t)d->max_block;
+    b->dynamic = dynamic;
+    atomic_store_explicit(&f->built[d->index], b, memory_order_release);
+    return 0;
+  }
+  free_built(b);
+  return rc != CUDA_SUCCESS ? (int)rc : tvmgo_cu_raise(asked, "kernel %s on cuda:%d", f->k.name, (int)d->index);
+}

@@ -1,0 +1,69 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	goruntime "runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/fakecuda/control"
+	"tvmgo/runtime"
+)
+
+// steered is the fake driver; nil on a real one.
+func steered(t testing.TB) *control.Driver {
+	if fakeLibrary == "" {
+		return nil
+	}
+	return control.Open(t, fakeLibrary)
+}
+
+// leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses nothing.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	before, reports := alive(t), 0
+	if fake := steered(t); fake != nil {
+		reports = len(fake.Reports())
+	}
+	t.Cleanup(func() {
+		now := alive(t)
+		for try := 0; try < 100 && !before.equal(now); try++ {
+			goruntime.GC()
+			now = alive(t)
+		}
+		require.Equal(t, before, now)
+		if fake := steered(t); fake != nil {
+			require.Empty(t, fake.Reports()[reports:])
+		}
+	})
+}
+
+// counts are what is alive. Workspaces, pools and the events that order streams are kept for later.
+type counts struct {
+	runtime runtime.LiveCounts
+	memory  [2]runtime.MemoryStats
+	modules []string // in the fake driver
+}
+
+func (c counts) equal(d counts) bool {
+	return c.runtime == d.runtime && c.memory == d.memory && slices.Equal(c.modules, d.modules)
+}
+
+func alive(t *testing.T) counts {
+	var c counts
+	for i, dev := range present() {
+		m, err := runtime.DeviceMemory(dev)
+		require.NoError(t, err)
+		m.DataPeak = 0
+		c.memory[i] = m
+	}
+	c.runtime = runtime.Live()
+	c.runtime.WorkspaceCached = 0
+	if fake := steered(t); fake != nil {
+		c.modules = fake.Leaks(false)
+	}
+	return c
+}

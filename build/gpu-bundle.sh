@@ -15,7 +15,7 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib" "$out/tree"
 
 # Test programs run in the folder of their package, with its testdata beside them.
-for pkg in dlpack blob runtime runtime/opencl internal/dl internal/inspect; do
+for pkg in dlpack blob runtime runtime/cuda runtime/opencl internal/dl internal/inspect; do
   [ -d "$pkg" ] || continue
   mkdir -p "$out/tree/$pkg"
   "$go" test -c ${TAGS:+-tags "$TAGS"} -trimpath -ldflags='-s -w' -o "$out/tree/$pkg/suite.test" "./$pkg"

@@ -29,7 +29,7 @@ if [ -n "$bad" ]; then
   printf 'gofmt would change:\n%s\n' "$bad"
   exit 1
 fi
-(unset CGO_CFLAGS && "$go" build ./... && "$go" vet ./... && "$go" test ./runtime/opencl ./internal/dl) # as they are for who sets nothing
+(unset CGO_CFLAGS && "$go" build ./... && "$go" vet ./... && "$go" test ./runtime/cuda ./runtime/opencl ./internal/dl) # as they are for who sets nothing
 "$go" vet -tags "$TAGS" ./...
 
 step "Go tests"

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,9 @@ func cases(t *testing.T, flags ...string) {
 		if strings.HasPrefix(name, "image_") {
 			continue // takes an image of its own
 		}
+		if slices.Contains(flags, "-fsanitize=thread") && slices.Contains(racing, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			c := exec.Command("timeout", "-s", "ABRT", "60", path, name, "kernels/standard.ptx")
 			c.Env = env
@@ -60,6 +64,10 @@ func TestDriver_LeaksAtExit(t *testing.T) {
 }
 
 func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
+
+// racing are the cases in which streams touch the same bytes without an order, to see it reported: the sanitizer sees it as well.
+var racing = []string{"unordered_streams_are_reported", "an_event_orders_only_what_was_before_it", "readers_need_no_order",
+	"the_default_stream_orders_blocking_streams"}
 
 // Handles are kept after they died, which is no leak of the tests.
 func TestDriver_AddressSanitizer(t *testing.T) {

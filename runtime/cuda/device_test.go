@@ -3,14 +3,17 @@
 package cuda_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/export/pack"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 	"tvmgo/runtime/devicetest"
@@ -46,10 +49,25 @@ func noLeaks(t testing.TB) {
 	})
 }
 
-// The three kinds of memory, on both devices.
+// addOne is a library with the function that the suite calls; "" where none can be packed.
+func addOne(t *testing.T) string {
+	if _, err := exec.LookPath("cc"); err != nil {
+		require.Empty(t, os.Getenv("CI"), "packing needs a C compiler")
+		return ""
+	}
+	library := filepath.Join(t.TempDir(), "k.so")
+	require.NoError(t, pack.Library(t.Context(), pack.Kernels{
+		Inputs:    []pack.Input{{Path: "testdata/add_one.ptx"}},
+		Functions: []pack.Function{{Signature: devicetest.AddOne + "(x: inout float32[n]) launch blockIdx.x=n"}},
+	}, library))
+	return library
+}
+
+// The three kinds of memory, on both devices; kernels run on the device's own.
 func TestDevice(t *testing.T) {
 	need(t)
 	devices := present()
+	file := addOne(t)
 	for _, of := range []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged} {
 		for i, dev := range devices {
 			dev, other := dlpack.Device{Type: of, ID: dev.ID}, dlpack.Device{Type: of, ID: devices[len(devices)-1-i].ID}
@@ -57,7 +75,11 @@ func TestDevice(t *testing.T) {
 				continue // no managed memory
 			}
 			t.Run(dev.String(), func(t *testing.T) {
-				devicetest.Run(t, dev, devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, ReportsRaces: fakeLibrary != ""})
+				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, ReportsRaces: fakeLibrary != ""}
+				if of == dlpack.CUDA && file != "" {
+					opts.Module = func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }
+				}
+				devicetest.Run(t, dev, opts)
 			})
 		}
 	}

@@ -107,13 +107,8 @@ static int newest_ptx(void) {
 
 static CUresult ptx_read(const char *text, int arch, image *out, char *why, size_t size) {
   const char *target = strstr(text, ".target"), *version = strstr(text, ".version");
-  if (!target || !version || strstr(text, "SYNTAX_ERROR")) {
-    snprintf(why, size, "ptxas fatal   : %s", !version ? "Missing .version directive" : !target
-        ? "Missing .target directive" : "Parsing error near 'SYNTAX_ERROR': syntax error");
-    return CUDA_ERROR_INVALID_PTX;
-  }
   int major = 0, minor = 0;
-  if (sscanf(version, ".version %d.%d", &major, &minor) != 2) {
+  if (version && sscanf(version, ".version %d.%d", &major, &minor) != 2) {
     snprintf(why, size, "ptxas fatal   : Parsing error near '.version': syntax error");
     return CUDA_ERROR_INVALID_PTX;
   }
@@ -121,6 +116,11 @@ static CUresult ptx_read(const char *text, int arch, image *out, char *why, size
     snprintf(why, size, "ptxas application ptx input, line 1; fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major,
         minor, newest_ptx() / 10, newest_ptx() % 10);
     return 222; // unsupported PTX version
+  }
+  if (!target || !version || strstr(text, "SYNTAX_ERROR")) {
+    snprintf(why, size, "ptxas fatal   : %s", !version ? "Missing .version directive" : !target
+        ? "Missing .target directive" : "Parsing error near 'SYNTAX_ERROR': syntax error");
+    return CUDA_ERROR_INVALID_PTX;
   }
   target += 7 + strspn(target + 7, " \t");
   if (strncmp(target, "sm_", 3) || (out->ptx_arch = atoi(target + 3)) <= 0) {

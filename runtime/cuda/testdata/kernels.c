@@ -45,3 +45,12 @@ static int count_run(const fakecuda_launch *l) {
   return 0;
 }
 FAKECUDA_KERNEL(count, .name = "count", .run = count_run, .nparams = 1, .params = {{8, FAKECUDA_WRITES, bytes_4}})
+
+// add_one(float *x): x[i] += 1 for every block i (add_one.ptx)
+static size_t blocks_of_floats(const fakecuda_launch *l) { return 4 * (size_t)l->grid[0]; }
+static int add_one_run(const fakecuda_launch *l) {
+  float *x = FAKECUDA_ARG(l, 0, float *);
+  for (uint32_t i = 0; i < l->grid[0]; i++) x[i] += 1;
+  return 0;
+}
+FAKECUDA_KERNEL(add_one, .name = "add_one", .run = add_one_run, .nparams = 1, .params = {{8, FAKECUDA_BOTH, blocks_of_floats}})

@@ -122,5 +122,6 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   }
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;
-  return tvmgo_cu_raise(rc, "copy %zu bytes from %s to %s, with cuda:%d", nbytes, name_of(a), name_of(b), (int)d->index);
+  return tvmgo_cu_raise_waited(rc, d, stream, "copy %zu bytes from %s to %s, with a stream of cuda:%d", nbytes, name_of(a), name_of(b),
+                               (int)d->index);
 }

@@ -20,6 +20,13 @@ typedef struct {
   _Atomic int64_t bytes, peak, count;
 } cu_counts;
 
+/* The last launches of a device, so that an error of the driver, which comes late, can say what it may be of. */
+enum { KEPT_LAUNCHES = 64 };
+typedef struct {
+  _Atomic(const char*) kernel; /* NULL: the stream was waited for here */
+  _Atomic(CUstream) stream;
+} cu_launched;
+
 /* A device, filled in by Go before the table is given out; constant then, but for what begins with the lock. */
 typedef struct {
   int32_t index; /* its number: cuda:index */
@@ -46,6 +53,8 @@ typedef struct {
   int num_spare;
   struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
   struct cu_idle* later;          /* to be freed when no stream records (memory.c), under the lock */
+  _Atomic uint32_t num_launched;
+  cu_launched launched[KEPT_LAUNCHES]; /* the n-th launch is at n % KEPT_LAUNCHES */
 } cu_device;
 
 extern cu_device tvmgo_cu_devices[MAX_DEVICES];
@@ -70,6 +79,18 @@ const char* tvmgo_cu_code_text(CUresult code);
 /* Raises "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind of error that fits, or why CUDA cannot be used; for
  * an error that work of before has left behind (an illegal address, a lost device) it says that, too. Always returns -1. */
 int tvmgo_cu_raise(CUresult code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* The same after a stream was waited for: of an error that stays it says what ran on the stream. */
+int tvmgo_cu_raise_waited(CUresult code, const cu_device* d, CUstream stream, const char* format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* A copy of a name for good, the same one for the same name; NULL when memory is out. */
+const char* tvmgo_cu_keep_name(const char* name);
+/* Notes a launch, by a name that is kept, or that a stream was waited for (NULL). */
+static inline void tvmgo_cu_note(cu_device* d, const char* kernel, CUstream stream) {
+  uint32_t n = atomic_fetch_add_explicit(&d->num_launched, 1, memory_order_relaxed);
+  cu_launched* l = &d->launched[n % KEPT_LAUNCHES];
+  atomic_store_explicit(&l->kernel, kernel, memory_order_relaxed);
+  atomic_store_explicit(&l->stream, stream, memory_order_relaxed);
+}
 /* Whether an error stays: the context can do nothing more, or the device is gone. */
 int tvmgo_cu_is_sticky(CUresult code);
 /* 0 when the driver has a function; else -1 with an error raised that says which CUDA version `what` needs. */

@@ -50,11 +50,23 @@ func TestError_Sticks(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, timer.Start(q))
 	require.NoError(t, q.Sync(t.Context()))
+	m := ptx(t, runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle, dlpack.Float32, dlpack.Int32}},
+		runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}})
+	scale, shape, other := kernel(t, m, "scale"), kernel(t, m, "shape"), stream(t, first)
+	ten := empty(t, dlpack.Int32, []int64{10}, first)
+	require.NoError(t, shape.Launch(q, one, one, ten))
+	require.NoError(t, q.Sync(t.Context()))
+	for range 3 {
+		require.NoError(t, scale.Launch(q, one, one, x, 2, 1))
+	}
 	driver.FailAsync(700)
 	require.NoError(t, y.CopyFromTensor(x, q))
 	err = q.Sync(t.Context())
 	require.ErrorIs(t, err, runtime.ErrFailed)
-	for _, part := range []string{"wait for stream 0x", " of cuda:0: ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700): work queued earlier failed", "other devices work on"} {
+	require.ErrorContains(t, err, ", on which these kernels were launched since it was last waited for (newest first): scale: ")
+	err2 := other.Sync(t.Context())
+	require.ErrorContains(t, err2, ", on which no kernel was launched since; the last on other streams (newest first): scale, shape: ")
+	for _, part := range []string{"wait for stream 0x", " of cuda:0, ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700): work queued earlier failed", "other devices work on"} {
 		require.ErrorContains(t, err, part)
 	}
 	for name, err := range map[string]error{
@@ -64,16 +76,16 @@ func TestError_Sticks(t *testing.T) {
 	}
 	_, err = runtime.NewTensor(dlpack.Float32, []int64{8}, first)
 	require.ErrorContains(t, err, "CUDA_ERROR_ILLEGAL_ADDRESS")
-	for _, c := range []*runtime.Tensor{x, y, host, managed, ordered} {
+	for _, c := range []*runtime.Tensor{x, y, host, managed, ordered, ten} {
 		require.NoError(t, c.Close())
 	}
 	require.NoError(t, timer.Close())
 	require.NoError(t, q.Close())
 	z := tensor(t, second, counting(8, 1))
 	require.Equal(t, counting(8, 1), slice(t, z))
-	m, err := runtime.DeviceMemory(second)
+	memory, err := runtime.DeviceMemory(second)
 	require.NoError(t, err)
-	require.EqualValues(t, 32, m.Data)
+	require.EqualValues(t, 32, memory.Data)
 	require.NoError(t, z.Close())
 	leftBehind = true // a context that is broken keeps what it has
 }

@@ -254,6 +254,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
     code = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4], (unsigned)s[5],
                           (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
   tvmgo_cu_leave(&scope);
+  tvmgo_cu_note(d, b->name, stream);
   return TVMGO_LIKELY(code == CUDA_SUCCESS) ? rc : tvmgo_cu_raise(code, "launch " SHAPE, SHAPE_ARGS(f, s, d));
 }
 
@@ -297,6 +298,10 @@ int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule 
   cu_built* b = calloc(1, sizeof *b);
   if (b == NULL) return tvmgo_raise_oom();
   pthread_mutex_init(&b->lock, NULL);
+  if ((b->name = tvmgo_cu_keep_name(f->k.name)) == NULL) {
+    free_built(b);
+    return tvmgo_raise_oom();
+  }
   if (tvmgo_cu_enter(d, &scope) != 0) {
     free_built(b);
     return -1;

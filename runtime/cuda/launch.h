@@ -8,6 +8,7 @@
 /* A kernel that is loaded on a device. */
 typedef struct {
   CUfunction f;         /* of a module that the Go side holds */
+  const char* name;     /* kept for good, for errors that come late */
   size_t max_threads;   /* of a block: what its registers allow */
   size_t static_shared; /* bytes of a block, fixed by the code */
   _Atomic size_t dynamic; /* bytes that a launch may ask for as things are; more has to be announced */

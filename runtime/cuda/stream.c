@@ -11,9 +11,12 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
   CUresult rc = cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
-  if (rc == CUDA_SUCCESS) return 0;
-  if (stream == NULL) return tvmgo_cu_raise(rc, "wait for the default stream of cuda:%d", dev.device_id);
-  return tvmgo_cu_raise(rc, "wait for stream %p of cuda:%d", stream, dev.device_id);
+  if (rc == CUDA_SUCCESS) {
+    tvmgo_cu_note(d, NULL, stream);
+    return 0;
+  }
+  if (stream == NULL) return tvmgo_cu_raise_waited(rc, d, stream, "wait for the default stream of cuda:%d", dev.device_id);
+  return tvmgo_cu_raise_waited(rc, d, stream, "wait for stream %p of cuda:%d", stream, dev.device_id);
 }
 
 static int create(DLDevice dev, int with_priority, int32_t priority, TVMFFIStreamHandle* out) {

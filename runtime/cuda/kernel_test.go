@@ -9,10 +9,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/sbinet/npyio"
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 )
 
@@ -43,34 +43,7 @@ func ptx(t testing.TB, kernels ...runtime.KernelType) *runtime.Module {
 
 func handMade(t testing.TB, format string, code []byte, kernels ...runtime.KernelType) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewDeviceModule("cuda", format, code, kernels...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
-func kernel(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
-	t.Helper()
-	k, err := m.Kernel(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { k.Close() })
-	return k
-}
-
-func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
-	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
-func module(t testing.TB, path string) *runtime.Module {
-	t.Helper()
-	m, err := runtime.Load(t.Context(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return gputest.HandMade(t, "cuda", format, code, kernels...)
 }
 
 func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device) *runtime.Tensor {
@@ -88,15 +61,6 @@ func elements[T interface {
 	got, err := runtime.ToSlice[T](x)
 	require.NoError(t, err)
 	return got
-}
-
-func requireError(t *testing.T, err error, kind error, words ...string) {
-	t.Helper()
-	require.Error(t, err)
-	require.ErrorIs(t, err, kind, "%v", err)
-	for _, w := range words {
-		require.ErrorContains(t, err, w)
-	}
 }
 
 func TestKernel_Launch(t *testing.T) {
@@ -399,22 +363,4 @@ func TestKernel_GlobalBarrier(t *testing.T) {
 	without := handMade(t, "ptx", []byte(strings.ReplaceAll(string(testdata(t, "kernels.ptx")), "__tvm_global_barrier_state", "another")), kernels...)
 	_, err = without.Function("__tvm_prepare_global_barrier")
 	requireError(t, err, runtime.ErrNotFound)
-}
-
-const artifacts = "../../testdata/artifacts/"
-
-func npy(t testing.TB, path string) ([]float32, []int64) {
-	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	r, err := npyio.NewReader(f)
-	require.NoError(t, err)
-	var data []float32
-	require.NoError(t, r.Read(&data))
-	var shape []int64
-	for _, n := range r.Header.Descr.Shape {
-		shape = append(shape, int64(n))
-	}
-	return data, shape
 }

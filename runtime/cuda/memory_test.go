@@ -18,30 +18,6 @@ func on(of dlpack.DeviceType, dev dlpack.Device) dlpack.Device {
 	return dlpack.Device{Type: of, ID: dev.ID}
 }
 
-func tensor(t testing.TB, dev dlpack.Device, data []float32) *runtime.Tensor {
-	t.Helper()
-	x, err := runtime.NewTensor(dlpack.Float32, []int64{int64(len(data))}, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	require.NoError(t, runtime.CopyFrom(x, data))
-	return x
-}
-
-func slice(t testing.TB, x *runtime.Tensor) []float32 {
-	t.Helper()
-	got, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
-	return got
-}
-
-func stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
-	t.Helper()
-	q, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { q.Close() })
-	return q
-}
-
 func counting(n int, first float32) []float32 {
 	data := make([]float32, n)
 	for i := range data {

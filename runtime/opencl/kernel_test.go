@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 )
 
@@ -37,18 +38,7 @@ var kernels = []runtime.KernelType{
 
 func handMade(t testing.TB, code string, kernels ...runtime.KernelType) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewDeviceModule("opencl", "", []byte(code), kernels...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
-func kernel(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
-	t.Helper()
-	k, err := m.Kernel(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { k.Close() })
-	return k
+	return gputest.HandMade(t, "opencl", "", []byte(code), kernels...)
 }
 
 func TestKernel_Launch(t *testing.T) {
@@ -115,15 +105,6 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	defer odd.Close()
 	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, odd, 3, 32), runtime.ErrInvalidArgument,
 		"kernel scale: argument 0 begins 4 bytes into its memory of 512", "multiple of 128")
-}
-
-func requireError(t *testing.T, err error, kind error, words ...string) {
-	t.Helper()
-	require.Error(t, err)
-	require.ErrorIs(t, err, kind, "%v", err)
-	for _, w := range words {
-		require.ErrorContains(t, err, w)
-	}
 }
 
 func TestKernel_BadCalls(t *testing.T) {

@@ -1,0 +1,60 @@
+package gputest
+
+import (
+	goruntime "runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// Hammer calls a function of each file from many goroutines on all devices, after its module is closed, while the collector runs all
+// the time.
+func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
+	t.Helper()
+	stop := make(chan struct{})
+	var collector sync.WaitGroup
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				goruntime.GC()
+			}
+		}
+	})
+	defer collector.Wait()
+	defer close(stop)
+	for _, file := range files {
+		m, err := runtime.Load(t.Context(), file)
+		require.NoError(t, err)
+		f := Function(t, m, "vadd")
+		require.NoError(t, m.Close())
+		var calls []Call
+		for i := range 8 {
+			calls = append(calls, Example(t, "vadd", devices[i%len(devices)]))
+		}
+		var wg sync.WaitGroup
+		errs := make([]error, len(calls))
+		for i, c := range calls {
+			wg.Go(func() {
+				for range 20 {
+					if _, err := f.Call(c.Args...); err != nil {
+						errs[i] = err
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for i, c := range calls {
+			require.NoError(t, errs[i])
+			c.Check(t)
+			c.Close()
+		}
+		require.NoError(t, f.Close())
+	}
+}

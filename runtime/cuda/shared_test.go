@@ -1,0 +1,18 @@
+//go:build cuda
+
+package cuda_test
+
+import "tvmgo/internal/gputest"
+
+const artifacts = gputest.Dir
+
+// What the tests of all backends share.
+var (
+	tensor       = gputest.Tensor
+	slice        = gputest.Slice
+	stream       = gputest.Stream
+	module       = gputest.Module
+	function     = gputest.Function
+	kernel       = gputest.Kernel
+	requireError = gputest.RequireError
+)

@@ -1,0 +1,17 @@
+//go:build opencl
+
+package opencl_test
+
+import "tvmgo/internal/gputest"
+
+const artifacts = gputest.Dir
+
+// What the tests of all backends share.
+var (
+	tensor       = gputest.Tensor
+	slice        = gputest.Slice
+	module       = gputest.Module
+	function     = gputest.Function
+	kernel       = gputest.Kernel
+	requireError = gputest.RequireError
+)

@@ -15,13 +15,13 @@ import (
 	"os"
 	"reflect"
 	goruntime "runtime"
-	"runtime/debug"
 	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
 
 	"tvmgo/internal/dl"
+	"tvmgo/internal/kernels"
 	"tvmgo/runtime"
 )
 
@@ -41,35 +41,25 @@ func tvmgoCUDAStart() C.int { return guard(start) }
 //export tvmgoCUDARetain
 func tvmgoCUDARetain(index C.int32_t) C.int { return guard(func() error { return retain(int(index)) }) }
 
-// guard runs f for C and raises its error or panic.
-func guard(f func() error) (rc C.int) {
-	defer func() {
-		if v := recover(); v != nil {
-			rc = raise("InternalError", fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
+// guard runs f for C and raises its error or panic; what the driver answered is raised as the driver's.
+func guard(f func() error) C.int {
+	raised := false
+	rc := kernels.Guard(func() error {
+		err := f()
+		var code codeError
+		if !errors.As(err, &code) {
+			return err
 		}
-	}()
-	err := f()
-	if err == nil {
-		return 0
-	}
-	var code codeError
-	if errors.As(err, &code) {
 		what := C.CString(code.what)
 		defer C.free(unsafe.Pointer(what))
-		return C.tvmgo_cu_raise_code(code.code, what)
+		C.tvmgo_cu_raise_code(code.code, what)
+		raised = true
+		return nil
+	})
+	if raised {
+		return -1
 	}
-	kind := "RuntimeError"
-	var e *runtime.Error
-	if errors.As(err, &e) && e.Code != "" {
-		kind = e.Code
-	}
-	return raise(kind, err.Error())
-}
-
-func raise(code, text string) C.int {
-	kind := C.CString(code)
-	defer C.free(unsafe.Pointer(kind))
-	return C.tvmgo_cu_raise_text(kind, (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
+	return C.int(rc)
 }
 
 // codeError is what the driver answered to something.
@@ -275,7 +265,5 @@ func Trim(index int) (int64, error) {
 	if C.tvmgo_cu_trim_device(C.int32_t(index), &freed) == 0 {
 		return int64(freed), nil
 	}
-	text := C.tvmgo_cu_take_error()
-	defer C.free(unsafe.Pointer(text))
-	return 0, unavailable("%s", C.GoString(text))
+	return 0, kernels.Raised()
 }

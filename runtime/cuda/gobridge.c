@@ -37,20 +37,7 @@ void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version) 
   tvmgo_cu_num_devices = n;
 }
 
-int tvmgo_cu_raise_text(const char* kind, const char* text, size_t n) {
-  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
-}
-
 int tvmgo_cu_raise_code(CUresult code, const char* what) { return tvmgo_cu_raise(code, "%s", what); }
-
-char* tvmgo_cu_take_error(void) {
-  TVMFFIObject* e = tvmgo_error_take();
-  if (e == NULL) return NULL;
-  TVMFFIErrorCell* cell = tvmgo_error_cell(e);
-  char* text = strndup(cell->message.data, cell->message.size);
-  tvmgo_object_release(e);
-  return text;
-}
 
 int tvmgo_cu_trim_device(int32_t index, int64_t* freed) {
   cu_scope s;

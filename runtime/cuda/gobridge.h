@@ -20,12 +20,8 @@ void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version);
 /* Keeps the calling thread's current context as a device's. */
 CUresult tvmgo_cu_take_context(int32_t index);
 
-/* Raises an error of Go's on the calling thread; always returns -1. */
-int tvmgo_cu_raise_text(const char* kind, const char* text, size_t n);
 /* Raises what the driver answered; always returns -1. */
 int tvmgo_cu_raise_code(CUresult code, const char* what);
-/* Takes the error that was raised: its text, to be freed; NULL when there is none. */
-char* tvmgo_cu_take_error(void);
 
 /* Frees what alloc_on_stream of a device holds for later; *freed are the bytes. */
 int tvmgo_cu_trim_device(int32_t index, int64_t* freed);

@@ -58,6 +58,19 @@ func TestArtifacts_CUDA(t *testing.T) {
 	}
 }
 
+// CUDA through the device table, and modules of both generations through both C ABIs, with handlers, and in forked children.
+func TestCUDA(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	program := l.compile(t, "gpu_test_cuda", "gpu_test.c", l.linked()...)
+	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "cuda", "table") }) // marks are kept
+	for _, file := range []string{l.modern("gpu_cuda_ptx"), l.classic("gpu_cuda")} {
+		for _, what := range []string{"module", "signals", "defaults", "fork"} {
+			t.Run(what+" "+filepath.Base(file), func(t *testing.T) { l.runOK(t, cuda(t, l), program, "cuda", what, file, l.path("artifacts")) })
+		}
+	}
+}
+
 // Without a driver, with one that is none or too old, or without a card, the errors say so, and all else works.
 func TestCUDA_Absent(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,11 @@
-/* OpenCL as C programs see it: the device table, the modules of TVM through both ABIs, signal handlers, fork.
- *   opencl_test table                events, page-locked memory, copies, and handles that are none
- *   opencl_test module FILE DIR      runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
- *   opencl_test signals FILE DIR     the same with handlers for every signal, which are in force before and after
- *   opencl_test fork FILE DIR        children before the first use, and of a process that uses OpenCL
- *   opencl_test absent               there is no OpenCL: errors that say so, and the CPU works on
- * There are two devices (POCL_DEVICES). */
+/* A GPU's API as C programs see it: the device table, the modules of TVM through both ABIs, signal handlers, fork.
+ *   gpu_test API table             events, page-locked memory, copies, and handles that are none (API: opencl or cuda)
+ *   gpu_test API module FILE DIR   runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
+ *   gpu_test API signals FILE DIR  the same with handlers for every signal, which are in force before and after
+ *   gpu_test API defaults FILE DIR the same with the defaults in force
+ *   gpu_test API fork FILE DIR     children before the first use, and of a process that uses the API
+ *   gpu_test API absent            the API cannot be used: errors that say so, and the CPU works on
+ * There are two devices. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,7 +20,8 @@
 int failures;
 
 enum { N = 1 << 20 };
-static const DLDevice first = {kDLOpenCL, 0}, second = {kDLOpenCL, 1}, host = {kDLCPU, 0};
+static DLDevice first = {kDLOpenCL, 0}, second = {kDLOpenCL, 1}, host = {kDLCPU, 0};
+static const char* name = "opencl";
 static const DLDataType f32 = {kDLFloat, 32, 1};
 static int64_t shape[1] = {N};
 
@@ -29,7 +31,7 @@ static DLTensor array(void* data, DLDevice dev) {
 
 static const TVMGODeviceAPI* table(void) {
   const TVMGODeviceAPI* api = NULL;
-  OK(TVMGODeviceAPIGet(kDLOpenCL, 0, &api));
+  OK(TVMGODeviceAPIGet(first.device_type, 0, &api));
   if (api == NULL) exit(report());
   return api;
 }
@@ -184,7 +186,7 @@ static void test_table(void) {
     OK(api->free_stream(api, dev, stream));
     test_events(api, dev);
   }
-  test_wrong_handles(api);
+  if (first.device_type == kDLOpenCL) test_wrong_handles(api); /* streams and data of CUDA are the driver's own */
   OK(api->memory_stats(api, first, &after));
   CHECK(before.data_bytes == after.data_bytes && before.data_count == after.data_count && after.pinned_bytes == 0);
   CHECK(after.data_peak_bytes >= N * 4 && after.total_bytes > 0);
@@ -233,21 +235,21 @@ static void run_classic(void) {
   CLASSIC(TVMModGetFunction(module, "vadd", 0, &f));
   NEED(f != NULL);
   for (int i = 0; i < 3; i++) {
-    CLASSIC(TVMArrayAlloc(want.shape, want.ndim, kDLFloat, 32, 1, kDLOpenCL, 0, &a[i]));
+    CLASSIC(TVMArrayAlloc(want.shape, want.ndim, kDLFloat, 32, 1, first.device_type, 0, &a[i]));
     if (i < 2) CLASSIC(TVMArrayCopyFromBytes(a[i], in[i].data, bytes));
     args[i].v_handle = a[i];
     codes[i] = kTVMDLTensorHandle;
   }
-  CLASSIC(TVMStreamCreate(kDLOpenCL, 0, &stream));
+  CLASSIC(TVMStreamCreate(first.device_type, 0, &stream));
   for (int with_stream = 0; with_stream < 2; with_stream++) {
-    CLASSIC(TVMSetStream(kDLOpenCL, 0, with_stream ? stream : NULL));
+    CLASSIC(TVMSetStream(first.device_type, 0, with_stream ? stream : NULL));
     CLASSIC(TVMFuncCall(f, args, codes, 3, &ret, &ret_code));
-    CLASSIC(TVMSynchronize(kDLOpenCL, 0, with_stream ? stream : NULL));
+    CLASSIC(TVMSynchronize(first.device_type, 0, with_stream ? stream : NULL));
     CLASSIC(TVMArrayCopyToBytes(a[2], got.data, bytes));
     compare("the classic ABI");
   }
-  CLASSIC(TVMSetStream(kDLOpenCL, 0, NULL));
-  CLASSIC(TVMStreamFree(kDLOpenCL, 0, stream));
+  CLASSIC(TVMSetStream(first.device_type, 0, NULL));
+  CLASSIC(TVMStreamFree(first.device_type, 0, stream));
   for (int i = 0; i < 3; i++) CLASSIC(TVMArrayFree(a[i]));
   CLASSIC(TVMFuncFree(f));
   CLASSIC(TVMModFree(module));
@@ -280,12 +282,14 @@ static void run_ffi(void) {
   drop(&module);
   OK(CALL("runtime.RuntimeEnabled", &v, text_view("opencl")));
   CHECK(v.v_int64 == 1);
-  OK(CALL("runtime.GetDeviceAttr", &v, int_view(kDLOpenCL), int_view(1), int_view(0)));
+  OK(CALL("runtime.GetDeviceAttr", &v, int_view(first.device_type), int_view(1), int_view(0)));
   CHECK(v.v_int64 == 1);
-  OK(CALL("runtime.GetDeviceAttr", &v, int_view(kDLOpenCL), int_view(2), int_view(0)));
+  OK(CALL("runtime.GetDeviceAttr", &v, int_view(first.device_type), int_view(2), int_view(0)));
   CHECK(v.v_int64 == 0);
-  OK(CALL("__tvm_set_device", &v, int_view(kDLOpenCL), int_view(1)));
-  FAILS(CALL("__tvm_set_device", &v, int_view(kDLOpenCL), int_view(2)), "DeviceUnavailableError", "there is no device opencl:2");
+  OK(CALL("__tvm_set_device", &v, int_view(first.device_type), int_view(1)));
+  char no_device[64];
+  snprintf(no_device, sizeof no_device, "there is no device %s:2", name);
+  FAILS(CALL("__tvm_set_device", &v, int_view(first.device_type), int_view(2)), "DeviceUnavailableError", no_device);
 }
 
 /* ---- signals ---- */
@@ -357,7 +361,7 @@ static void child_of_user(void) {
 
 static void child_of_nobody(void) {
   const TVMGODeviceAPI* api = NULL;
-  CHECK(TVMGODeviceAPIGet(kDLOpenCL, 0, &api) == -1);
+  CHECK(TVMGODeviceAPIGet(first.device_type, 0, &api) == -1);
   taken_error e = take_error();
   if (strstr(e.message, "fork") == NULL) FAIL("error \"%s\"", e.message);
 }
@@ -379,25 +383,29 @@ static void test_absent(void) {
   TVMFFIAny v;
   TVMArrayHandle a = NULL;
   for (int i = 0; i < 2; i++) {
-    CHECK(TVMGODeviceAPIGet(kDLOpenCL, 0, &api) == -1 && api == NULL);
+    CHECK(TVMGODeviceAPIGet(first.device_type, 0, &api) == -1 && api == NULL);
     taken_error e = take_error();
     puts(e.message);
   }
-  OK(CALL("runtime.GetDeviceAttr", &v, int_view(kDLOpenCL), int_view(0), int_view(0)));
+  OK(CALL("runtime.GetDeviceAttr", &v, int_view(first.device_type), int_view(0), int_view(0)));
   CHECK(v.v_int64 == 0);
   CLASSIC(TVMArrayAlloc(shape, 1, kDLFloat, 32, 1, kDLCPU, 0, &a));
   CLASSIC(TVMArrayFree(a));
 }
 
 int main(int argc, char** argv) {
-  const char* what = argc > 1 ? argv[1] : "";
-  if (argc == 4) {
-    file = argv[2];
-    read_arrays(argv[3]);
+  if (argc != 3 && argc != 5) return 2;
+  const char* what = argv[2];
+  name = argv[1];
+  if (strcmp(name, "cuda") == 0) first.device_type = second.device_type = kDLCUDA;
+  else if (strcmp(name, "opencl") != 0) return 2;
+  if (argc == 5) {
+    file = argv[3];
+    read_arrays(argv[4]);
   }
   if (strcmp(what, "table") == 0) test_table();
   else if (strcmp(what, "absent") == 0) test_absent();
-  else if (argc != 4) return 2;
+  else if (argc != 5) return 2;
   else if (strcmp(what, "module") == 0) run_classic(), run_ffi();
   else if (strcmp(what, "signals") == 0) test_signals(handler);
   else if (strcmp(what, "defaults") == 0) test_signals(SIG_DFL);

@@ -3,6 +3,8 @@
 # OpenCL on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need no
 # card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
+# "deps.sh devices" installs only what makes a device of this machine's CPU, and where it cannot, says so and goes on.
+#
 # As root on Debian and its relatives the system packages are installed; otherwise this says which
 # are missing and fails.
 set -eu
@@ -13,6 +15,7 @@ mkdir -p build/.cache
 exec 9>build/.cache/deps.lock # two test programs may come at once
 if command -v flock >/dev/null 2>&1; then flock 9; fi
 
+only=${1:-all}
 say() { printf 'deps: %s\n' "$*" >&2; }
 
 packages() {
@@ -20,11 +23,22 @@ packages() {
     say "installing $*"
     apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
       { apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+  elif [ "$only" = devices ]; then
+    say "left out: $* (install these packages to see it)"
   else
     say "missing: install these packages and try again: $*"
     exit 1
   fi
 }
+
+drivers() {
+  ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || packages pocl-opencl-icd ocl-icd-libopencl1 # OpenCL on the CPU
+}
+
+if [ "$only" = devices ]; then
+  drivers || say "not installed: the demonstration goes on without it"
+  exit 0
+fi
 
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
@@ -33,7 +47,7 @@ command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-g
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 [ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with
-ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || packages pocl-opencl-icd ocl-icd-libopencl1 # OpenCL on the CPU
+drivers
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then

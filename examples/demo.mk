@@ -1,3 +1,5 @@
-# make demo: compiles a kernel and runs it from C, C++, Go and the command line. Needs what `make` built.
+# make demo: compiles kernels and runs them from C, C++, Go and the command line, on the CPU and on every device found; where it may,
+# it installs a driver that makes a device of the CPU. Needs what `make` built.
 demo:
+	@sh build/deps.sh devices
 	@CC="$(CC)" CXX="$(CXX)" GO="$(GO)" sh examples/demo.sh "$(DIST)"

@@ -43,7 +43,7 @@ else
 fi
 
 say "4. A Go service, examples/deploy_go, loads the same file and answers a request over HTTP."
-"$go" build -trimpath -o "$out/deploy_go" ./examples/deploy_go
+"$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/deploy_go" ./examples/deploy_go
 "$out/deploy_go" -module "$out/add.so" -function add -selftest
 
 say "5. The command line calls it on two arrays in NumPy's format, and writes a third."
@@ -62,5 +62,21 @@ fi
 cat "$out/error"
 grep -q 'add: C has 1000 elements, A has 1024' "$out/error" || fail "that is not what the kernel says"
 [ ! -e "$out/d.npy" ] || fail "a failed call left $out/d.npy behind"
+
+say "7. Kernels for devices, examples/kernel/add.cl and add.ptx, become one module for all of them: $out/gpu.so"
+"$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx -o "$out/gpu.so" \
+  --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
+devices=$("$dist/bin/tvmgo" devices | sed -n -E 's/^((cuda|opencl):[0-9]+) .*/\1/p')
+for device in $devices; do
+  say "   On $device, from C, from Go and from the command line:"
+  "$out/deploy_c" "$out/gpu.so" add 4096 "$device"
+  "$out/deploy_go" -module "$out/gpu.so" -function add -device "$device" -selftest
+  "$dist/bin/tvmgo" run "$out/gpu.so" add --device "$device" --in "$out/a.npy" --in "$out/b.npy" --out "$out/c.npy" --like 'float32[1024]'
+  cmp "$out/c.npy" "$out/sum.npy" || fail "wrong result on $device"
+done
+if [ -z "$devices" ]; then
+  echo "There is no device but the CPU here; why, says \"$dist/bin/tvmgo doctor\":"
+  "$dist/bin/tvmgo" doctor
+fi
 
 say "All results are right."

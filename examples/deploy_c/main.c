@@ -1,6 +1,6 @@
 /* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures a call.
  *
- *   deploy_c MODULE [FUNCTION] [LENGTH]
+ *   deploy_c MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, …: where the vectors are
  *
  * This is all that an application needs: one header, one library (-ltvmgo). Every call gives 0, or -1 with the reason in
  * TVMGetLastError. */
@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { SAMPLES = 101, SAMPLE_NS = 200000 };
@@ -20,7 +21,26 @@ typedef struct {
   TVMFunctionHandle function;
   TVMArrayHandle a, b, c;
   float* host; /* room for a, b and c */
+  DLDevice device;
 } program;
+
+/* "cuda:1"; an index that is not given is 0. */
+static int parse_device(const char* text, DLDevice* out) {
+  static const struct {
+    const char* name;
+    DLDeviceType type;
+  } known[] = {{"cpu", kDLCPU}, {"cuda", kDLCUDA}, {"opencl", kDLOpenCL}, {"vulkan", kDLVulkan}};
+  size_t n = strcspn(text, ":");
+  char* end = "";
+  long id = text[n] == 0 ? 0 : strtol(text + n + 1, &end, 10);
+  if (*end != 0 || id < 0 || id > 1000) return -1;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strlen(known[i].name) == n && strncmp(known[i].name, text, n) == 0) {
+      *out = (DLDevice){known[i].type, (int32_t)id};
+      return 0;
+    }
+  return -1;
+}
 
 static int failed(const char* what) {
   fprintf(stderr, "%s: %s\n", what, TVMGetLastError());
@@ -41,7 +61,7 @@ static int make_arrays(program* p, int64_t n) {
   size_t bytes = (size_t)n * sizeof(float);
   TVMArrayHandle* arrays[] = {&p->a, &p->b, &p->c};
   for (int i = 0; i < 3; i++)
-    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, kDLCPU, 0, arrays[i]) != 0) return failed("cannot allocate an array");
+    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, (int)p->device.device_type, p->device.device_id, arrays[i]) != 0) return failed("cannot allocate an array");
   p->host = malloc(3 * bytes + 1);
   if (p->host == NULL) {
     fprintf(stderr, "no memory for %zu bytes\n", 3 * bytes);
@@ -65,6 +85,11 @@ static int call(program* p) {
   args[2].v_handle = p->c;
   if (TVMFuncCall(p->function, args, codes, 3, &result, &result_code) != 0) return failed("the call failed");
   return 0;
+}
+
+/* Calls on a device are queued; this waits until they are done. */
+static int finish(program* p) {
+  return TVMSynchronize((int)p->device.device_type, p->device.device_id, NULL) == 0 ? 0 : failed("the work failed");
 }
 
 static int check(program* p, int64_t n) {
@@ -93,13 +118,14 @@ static int ascending(const void* x, const void* y) {
 /* Median time of a call. A sample holds so many calls that reading the clock does not count. */
 static int measure(program* p, double* median_ns, int* calls) {
   double samples[SAMPLES], begin = now_ns();
-  if (call(p) != 0) return -1;
+  if (call(p) != 0 || finish(p) != 0) return -1;
   double once = now_ns() - begin;
   *calls = once >= SAMPLE_NS ? 1 : once < 20 ? 10000 : (int)(SAMPLE_NS / once);
   for (int i = 0; i < SAMPLES; i++) {
     begin = now_ns();
     for (int k = 0; k < *calls; k++)
       if (call(p) != 0) return -1;
+    if (finish(p) != 0) return -1;
     samples[i] = (now_ns() - begin) / *calls;
   }
   qsort(samples, SAMPLES, sizeof *samples, ascending);
@@ -135,8 +161,9 @@ int main(int argc, char** argv) {
   char* end = "";
   errno = 0;
   long long n = argc > 3 ? strtoll(argv[3], &end, 10) : 1024;
-  if (argc < 2 || argc > 4 || errno != 0 || *end != 0 || n < 1 || n > 1 << 28) {
-    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d]\n", argv[0], 1 << 28);
+  if (argc < 2 || argc > 5 || errno != 0 || *end != 0 || n < 1 || n > 1 << 28 ||
+      parse_device(argc > 4 ? argv[4] : "cpu", &p.device) != 0) {
+    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d] [DEVICE: cpu, cuda:0, opencl:0, vulkan:0, ...]\n", argv[0], 1 << 28);
     return 2;
   }
   int rc = run(&p, argv[1], name, n);

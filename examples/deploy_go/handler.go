@@ -41,8 +41,8 @@ func bad(status int, format string, args ...any) error {
 	return &httpError{status, fmt.Sprintf(format, args...)}
 }
 
-// newHandler serves a function that many requests call at once.
-func newHandler(f *runtime.Function) http.Handler {
+// newHandler serves a function that many requests call at once, with tensors on a device.
+func newHandler(f *runtime.Function, dev dlpack.Device) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/predict", func(w http.ResponseWriter, r *http.Request) {
 		if !allow(w, r, http.MethodPost) {
@@ -51,7 +51,7 @@ func newHandler(f *runtime.Function) http.Handler {
 		var out response
 		in, err := decode(w, r)
 		if err == nil {
-			out.C, err = predict(f, in)
+			out.C, err = predict(f, dev, in)
 		}
 		if err != nil {
 			writeError(w, err)
@@ -113,19 +113,32 @@ func decode(w http.ResponseWriter, r *http.Request) (*request, error) {
 	return &in, nil
 }
 
+// vectorOn puts a vector on a device.
+func vectorOn(dev dlpack.Device, v vector) (*runtime.Tensor, error) {
+	x, err := runtime.NewTensor(dlpack.Float32, []int64{int64(len(v))}, dev)
+	if err != nil {
+		return nil, err
+	}
+	if err := runtime.CopyFrom(x, []float32(v)); err != nil {
+		x.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
 // predict calls the function with tensors that belong to this request.
-func predict(f *runtime.Function, in *request) (vector, error) {
-	a, err := runtime.FromSlice([]float32(in.A))
+func predict(f *runtime.Function, dev dlpack.Device, in *request) (vector, error) {
+	a, err := vectorOn(dev, in.A)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	b, err := runtime.FromSlice([]float32(in.B))
+	b, err := vectorOn(dev, in.B)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	c, err := runtime.NewTensor(dlpack.Float32, a.Shape(), runtime.CPU)
+	c, err := runtime.NewTensor(dlpack.Float32, a.Shape(), dev)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,15 @@ import (
 	"syscall"
 	"time"
 
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	_ "tvmgo/runtime/cuda" // these need their build tags; without them they say so
+	_ "tvmgo/runtime/opencl"
 )
 
 type config struct {
 	module, function, addr string
+	device                 string
 	grace                  time.Duration // for requests in progress when the service ends
 	selftest               bool
 }
@@ -32,6 +36,7 @@ func main() {
 	var c config
 	flag.StringVar(&c.module, "module", "", "module file, a function f(A, B, C) of which sets C from A and B")
 	flag.StringVar(&c.function, "function", "add", "name of the function")
+	flag.StringVar(&c.device, "device", "cpu", "where the vectors are: cpu, cuda:0, opencl:1, …")
 	flag.StringVar(&c.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
 	flag.DurationVar(&c.grace, "grace", 10*time.Second, "how long requests in progress may take when the service ends")
 	flag.BoolVar(&c.selftest, "selftest", false, "serve one request of its own and exit")
@@ -50,6 +55,13 @@ func main() {
 
 // run loads the module and serves until ctx ends.
 func run(ctx context.Context, c config, w io.Writer) error {
+	dev := runtime.CPU
+	if c.device != "" {
+		var err error
+		if dev, err = dlpack.ParseDevice(c.device); err != nil {
+			return err
+		}
+	}
 	m, err := runtime.Load(ctx, c.module)
 	if err != nil {
 		return err
@@ -65,14 +77,14 @@ func run(ctx context.Context, c config, w io.Writer) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:           newHandler(f),
+		Handler:           newHandler(f, dev),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 	}
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(w, "serving %s of %s on %s\n", c.function, c.module, url)
+	fmt.Fprintf(w, "serving %s of %s with %v on %s\n", c.function, c.module, dev, url)
 
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -30,7 +30,7 @@ func serve(t *testing.T, module, function string) *httptest.Server {
 	require.NoError(t, err)
 	f, err := m.Function(function)
 	require.NoError(t, err)
-	s := httptest.NewServer(newHandler(f))
+	s := httptest.NewServer(newHandler(f, runtime.CPU))
 	t.Cleanup(func() {
 		s.Close()
 		f.Close()
@@ -176,7 +176,7 @@ func TestPredict_ManyClients(t *testing.T) {
 
 func TestRun_Selftest(t *testing.T) {
 	var out bytes.Buffer
-	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", grace: time.Second, selftest: true}
+	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: time.Second, selftest: true}
 	require.NoError(t, run(context.Background(), c, &out))
 	require.Contains(t, out.String(), "one request added 1000 elements, and all are right")
 
@@ -185,6 +185,8 @@ func TestRun_Selftest(t *testing.T) {
 }
 
 func TestRun_CannotStart(t *testing.T) {
+	wrong := config{module: artifact, function: "vadd", device: "gpuu", addr: "127.0.0.1:0"}
+	require.ErrorContains(t, run(t.Context(), wrong, io.Discard), "gpuu")
 	c := config{module: "none.so", function: "add", addr: "127.0.0.1:0"}
 	require.ErrorContains(t, run(context.Background(), c, io.Discard), "no such file")
 	c.module = artifact
@@ -203,7 +205,7 @@ func TestSignal_Graceful(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	var url string
-	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" on %s\n", &url)
+	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" with cpu:0 on %s\n", &url)
 	require.NoError(t, err)
 
 	// A request whose body is still on its way when the signal comes.

@@ -104,7 +104,8 @@ var deviceFields = []string{"struct_size", "self", "set_device", "get_attr", "al
 	"copy_data_from_to", "stream_sync", "create_stream", "free_stream", "set_stream", "sync_stream_from_to", "alloc_workspace",
 	"free_workspace", "alloc_data_space_with_scope", "timer_create", "timer_start", "timer_stop", "timer_elapsed_ns", "timer_free",
 	"memory_stats", "pinned_alloc", "pinned_free", "event_create", "event_record", "event_wait", "event_sync", "event_query",
-	"event_free", "target_property"}
+	"event_free", "target_property", "alloc_on_stream", "free_on_stream", "capture_begin", "capture_end", "graph_launch", "graph_free",
+	"stream_priority_range", "create_stream_with_priority"}
 
 var deviceLayout = map[string]int{
 	"TVMGODeviceSpec": 56, "TVMGODeviceSpec.struct_size": 0, "TVMGODeviceSpec.device_type": 8, "TVMGODeviceSpec.name": 16,

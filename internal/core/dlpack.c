@@ -139,7 +139,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DLTensor* prot
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is NULL", op,
                        prototype == NULL ? "the prototype" : "the prototype's strides");
   if (tvmgo_dl_check(prototype, op) != 0) return -1;
-  tvmgo_tensor* t = tvmgo_tensor_wrap(prototype, source, tvmgo_object_release);
+  tvmgo_tensor* t = tvmgo_tensor_wrap(prototype, source, tvmgo_tensor_release_source);
   if (t == NULL) return -1;
   tvmgo_object_retain(source);
   *out = t;

@@ -46,6 +46,7 @@ func (s *setup) Helper()                      {}
 func (s *setup) Errorf(f string, args ...any) { s.texts = append(s.texts, fmt.Sprintf(f, args...)) }
 func (s *setup) Fatalf(f string, args ...any) { s.Errorf(f, args...); panic(errSetup) }
 func (s *setup) FailNow()                     { panic(errSetup) }
+func (s *setup) Name() string                 { return "TestMain" }
 func (s *setup) TempDir() string              { return s.dir }
 
 // try runs a part of TestMain; the answer is why it failed.

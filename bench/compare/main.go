@@ -68,7 +68,13 @@ func compare(c config) error {
 	}
 	r := newReport(m, c, rows, results, s.goAPI.allocs)
 	r.print(os.Stdout)
-	if c.out == "" || c.only != "" {
+	if c.only != "" {
+		return nil
+	}
+	if err := printCard(os.Stdout, "bench/results"); err != nil {
+		return err
+	}
+	if c.out == "" {
 		return nil
 	}
 	if err := os.MkdirAll(c.out, 0o777); err != nil {

@@ -39,9 +39,9 @@ func TestPrintCard(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"no JSON": "2026-12-02-cuda.json: invalid",
+		"no JSON":                                "2026-12-02-cuda.json: invalid",
 		`{"device": "x", "quick": true, ` + rows: "no result of a whole run",
-		`{}`: "no result of a whole run",
+		`{}`:                                     "no result of a whole run",
 	} {
 		write("2026-12-02-cuda.json", text)
 		_, err = show()

@@ -71,7 +71,7 @@ if [ -d nvrtc ] && [ -z "${TVMGO_NVRTC:-}" ]; then
     name=${f##*/}
     gzip -dc "$f" >"$nvrtc/${name%.gz}" || fail "unpack $f"
   done
-  export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$nvrtc" TVMGO_NVRTC="$nvrtc"
+  export TVMGO_NVRTC="$nvrtc" # the builtins beside it are found through it
 fi
 
 {

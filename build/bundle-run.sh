@@ -1,15 +1,30 @@
 #!/bin/sh
-# Runs the bundle on this machine: says which drivers there are, runs the tests, writes results to
-# $OUT (default: results/ beside this file). Exits non-zero when a test failed, or when there is a driver that nothing can use.
+# Runs the bundle on this machine: says which drivers there are, runs the tests, compares with CUDA's driver alone, writes results to
+# $OUT (default: results/ beside this file), summary.txt and cuda.json among them. Exits non-zero when a test failed, or when there is
+# a driver that nothing can use. What this machine cannot tell, for want of a driver or a compiler, is listed as not measured.
 #
 # Drivers are looked for in $DRIVERS, folders with colons between them, then where the system has libraries. What is found of
 # NVIDIA's OpenCL driver is told to the loader, unless drivers are registered already (/etc/OpenCL/vendors, OCL_ICD_VENDORS).
+# TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS are options of bin/cuda_card, as --quick.
 set -u
 cd "$(dirname "$0")"
 OUT=${OUT:-$PWD/results}
 mkdir -p "$OUT"
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 failed=0
+: >"$OUT/summary.txt"
+
+# Programs and libraries that came compressed, as they are used.
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+say() { printf '%s\n' "$*" | tee -a "$OUT/summary.txt"; }
+fail() { # what, and a log to show the end of
+  say "FAIL $1"
+  failed=1
+  if [ $# -gt 1 ]; then tail -n 40 "$2"; fi
+}
 
 DRIVERS=${DRIVERS:-/usr/local/nvidia/lib64:/usr/local/nvidia/lib}
 
@@ -42,7 +57,22 @@ if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>
   export OCL_ICD_VENDORS="$OUT/vendors"
   export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$driver")"
 fi
-export TVMGO_CACHE_DIR="${TVMGO_CACHE_DIR:-$OUT/cache}"
+cuda=${TVMGO_CUDA_LIBRARY:-}
+if [ -z "$cuda" ] && cuda=$(path_of libcuda.so.1); then
+  case ":$LD_LIBRARY_PATH:" in *":$(dirname "$cuda"):"*) ;; *) export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$cuda")" ;; esac
+fi
+export TVMGO_CACHE_DIR="${TVMGO_CACHE_DIR:-$work/cache}"
+
+nvrtc=
+if [ -d nvrtc ] && [ -z "${TVMGO_NVRTC:-}" ]; then
+  nvrtc=$work/nvrtc
+  mkdir "$nvrtc"
+  for f in nvrtc/*.gz; do
+    name=${f##*/}
+    gzip -dc "$f" >"$nvrtc/${name%.gz}" || fail "unpack $f"
+  done
+  export TVMGO_NVRTC="$nvrtc" # the builtins beside it are found through it
+fi
 
 {
   printf 'date: %s\ncommit: %s\n' "$(date -u +%FT%TZ)" "$(cat commit.txt)"
@@ -50,7 +80,7 @@ export TVMGO_CACHE_DIR="${TVMGO_CACHE_DIR:-$OUT/cache}"
   grep -m 1 'model name' /proc/cpuinfo
   nproc
   found 'CUDA driver' libcuda.so.1
-  found 'NVRTC' libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2
+  if [ -n "$nvrtc" ]; then echo 'NVRTC: of the bundle'; else found 'NVRTC' libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2; fi
   found 'OpenCL loader' libOpenCL.so.1
   found 'NVIDIA OpenCL' libnvidia-opencl.so.1
   found 'Vulkan loader' libvulkan.so.1
@@ -62,45 +92,83 @@ export TVMGO_CACHE_DIR="${TVMGO_CACHE_DIR:-$OUT/cache}"
   fi
 } | tee "$OUT/machine.txt"
 
-bin/tvmgo devices --json >"$OUT/devices.json" && cat "$OUT/devices.json" || failed=1
+if bin/tvmgo devices --json >"$OUT/devices.json"; then cat "$OUT/devices.json"; else fail 'tvmgo devices --json'; fi
+if bin/tvmgo doctor >"$OUT/doctor.txt"; then cat "$OUT/doctor.txt"; else fail 'tvmgo doctor' "$OUT/doctor.txt"; fi
+bin/tvmgo devices >"$work/devices.txt"
 
-bin/tvmgo doctor | tee "$OUT/doctor.txt"
-devices=$(bin/tvmgo devices | sed -n 's/^opencl:\([0-9]*\) .*/\1/p')
-if [ -n "$driver" ] && [ -z "$devices" ]; then
-  echo "FAIL OpenCL: the driver $driver is there, and no device"
-  failed=1
-fi
-for id in $devices; do
-  for file in tree/testdata/artifacts/*/gpu_opencl.so; do
-    log="$OUT/opencl_$(basename "$(dirname "$file")")_$id.log"
-    if bin/gpu_artifact_test "$file" tree/testdata/artifacts 4 "$id" addone vadd matmul >"$log" 2>&1 &&
-      bin/tvmgo run "$file" vadd --device "opencl:$id" --in tree/testdata/artifacts/vadd_in0.npy \
-        --in tree/testdata/artifacts/vadd_in1.npy --out "$OUT/vadd.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
-      cmp -i 128 "$OUT/vadd.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
-      printf 'ok %s on opencl:%s: %s\n' "$file" "$id" "$(grep 'time of a call' "$log")"
-    else
-      printf 'FAIL %s on opencl:%s\n' "$file" "$id"
-      tail -n 40 "$log"
-      failed=1
-    fi
-  done
-done
+devices_of() { # type: the numbers of its usable devices
+  sed -n "/ absent: /d; s/^$1:\([0-9]*\) .*/\1/p" "$work/devices.txt"
+}
 
-for suite in tree/*/suite.test tree/*/*/suite.test; do
-  [ -x "$suite" ] || continue
-  name=$(dirname "${suite#tree/}" | tr / _)
-  if (cd "$(dirname "$suite")" && ./suite.test -test.v -test.short -test.timeout 5m) >"$OUT/$name.log" 2>&1; then
-    printf 'ok %s: %s passed, %s skipped\n' "$name" "$(grep -c -- '--- PASS' "$OUT/$name.log")" \
-      "$(grep -c -- '--- SKIP' "$OUT/$name.log")"
+# Modules of Apache TVM on a device: through both ABIs, and from the command line. file, type, its number, index
+try_artifact() {
+  log="$OUT/$2_$(basename "$(dirname "$1")")_$(basename "$1" .so)_$4.log"
+  if bin/gpu_artifact_test "$1" tree/testdata/artifacts "$3" "$4" addone vadd matmul >"$log" 2>&1 &&
+    bin/tvmgo run "$1" vadd --device "$2:$4" --in tree/testdata/artifacts/vadd_in0.npy \
+      --in tree/testdata/artifacts/vadd_in1.npy --out "$work/vadd.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
+    cmp -i 128 "$work/vadd.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
+    say "ok $1 on $2:$4: $(grep 'time of a call' "$log")"
+  elif [ -z "$nvrtc" ] && grep -q 'NVRTC is not usable' "$log"; then
+    say "not measured: $1 on $2:$4: it holds source, and this machine has no NVRTC"
+  elif grep -q 'no headers of CUDA were found' "$log"; then
+    say "not measured: $1 on $2:$4: it holds source, and there are no headers of CUDA beside NVRTC"
   else
-    printf 'FAIL %s\n' "$name"
-    grep -vE '^(=== |--- PASS|    --- PASS)' "$OUT/$name.log" | tail -n 40
-    failed=1
+    fail "$1 on $2:$4" "$log"
   fi
+}
+
+if [ -n "$driver" ] && [ -z "$(devices_of opencl)" ]; then fail "OpenCL: the driver $driver is there, and no device"; fi
+for id in $(devices_of opencl); do
+  for file in tree/testdata/artifacts/*/gpu_opencl.so; do try_artifact "$file" opencl 4 "$id"; done
+done
+if [ -z "$(devices_of opencl)" ]; then say 'not measured: OpenCL: there is no device'; fi
+
+if [ -z "$cuda" ]; then
+  say "not measured: CUDA: there is no libcuda.so.1 in $DRIVERS or where the system has libraries"
+elif [ -z "$(devices_of cuda)" ]; then
+  fail "CUDA: the driver $cuda is there, and no usable device" "$OUT/doctor.txt"
+elif grep -q '^cuda[a-z_]*:[0-9]* *absent: ' "$work/devices.txt"; then
+  fail "CUDA: $(grep -m 1 '^cuda[a-z_]*:[0-9]* *absent: ' "$work/devices.txt")"
+fi
+for id in $(devices_of cuda); do
+  for file in tree/testdata/artifacts/*/gpu_cuda*.so; do try_artifact "$file" cuda 2 "$id"; done
 done
 
-if bin/deploy_c bin/add.so >"$OUT/deploy_c.txt" 2>&1; then cat "$OUT/deploy_c.txt"; else
-  cat "$OUT/deploy_c.txt"
-  failed=1
+for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
+  folder=$(dirname "$packed")
+  name=$(printf '%s' "${folder#tree/}" | tr / _)
+  if [ "$name" = runtime_cuda ] && [ -z "$(devices_of cuda)" ]; then
+    say "not measured: $name: there is no device"
+    continue
+  fi
+  # On a card's driver, whatever it is, and never on one that the tests make for themselves.
+  library=${TVMGO_CUDA_LIBRARY:-}
+  if [ "$name" = runtime_cuda ]; then library=$cuda; fi
+  if ! gzip -dc "$packed" >"$work/$name.test" || ! chmod +x "$work/$name.test"; then
+    fail "unpack $packed"
+  elif (cd "$folder" && TVMGO_CUDA_LIBRARY=$library "$work/$name.test" -test.v -test.short -test.timeout 8m) >"$OUT/$name.log" 2>&1; then
+    say "ok $name: $(grep -c -- '--- PASS' "$OUT/$name.log") passed, $(grep -c -- '--- SKIP' "$OUT/$name.log") skipped"
+  else
+    grep -vE '^(=== |--- PASS|    --- PASS)' "$OUT/$name.log" >"$work/$name.log"
+    fail "$name" "$work/$name.log"
+  fi
+  rm -f "$work/$name.test"
+done
+
+if bin/deploy_c bin/add.so >"$OUT/deploy_c.txt" 2>&1; then say 'ok deploy_c'; else fail deploy_c "$OUT/deploy_c.txt"; fi
+
+# One result, of the first device. A target that is missed is no failure: it is said.
+if [ -z "$(devices_of cuda)" ]; then
+  say 'not measured: cuda_card: there is no device'
+elif bin/cuda_card ${CARD_FLAGS:-} --json "$OUT/cuda.json" tree/bench/card tree/testdata/artifacts/classic/gpu_cuda.so >"$OUT/cuda_card.log" 2>&1; then
+  say 'ok cuda_card'
+  sed -n 's/.*"name": "\([^"]*\)", "unit": "\([^"]*\)", "ours": \([^,]*\),.* "raw": \([^,}]*\),.* "met": \([a-z]*\).*/  \1: \3 \2, the driver alone \4, target met: \5/p' \
+    "$OUT/cuda.json" | sed 's/, target met: null//' | tee -a "$OUT/summary.txt"
+else
+  fail cuda_card "$OUT/cuda_card.log"
 fi
+
+printf '\n== summary\n'
+cat "$OUT/summary.txt"
+if [ "$failed" = 0 ]; then echo 'all is well'; else echo "$(grep -c '^FAIL' "$OUT/summary.txt") failed"; fi
 exit "$failed"

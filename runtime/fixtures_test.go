@@ -61,16 +61,7 @@ func buildC(t testing.TB, source string, flags ...string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
-	}
-	if _, err := exec.LookPath(cc); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no C compiler: %v", err)
-		}
-		t.Skipf("no C compiler: %v", err)
-	}
+	cc := compiler(t)
 	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o", path + ".new"}, flags...)
 	cmd := exec.Command(cc, args...)
 	cmd.Stdin = bytes.NewReader(text)
@@ -288,4 +279,20 @@ func settled() runtime.LiveCounts {
 		last = now
 	}
 	return last
+}
+
+// compiler is the C compiler. Without one the test is skipped, which tests that make things first ask for soon; on CI it fails.
+func compiler(t testing.TB) string {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	if _, err := exec.LookPath(cc); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no C compiler: %v", err)
+		}
+		t.Skipf("no C compiler: %v", err)
+	}
+	return cc
 }

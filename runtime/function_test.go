@@ -288,6 +288,7 @@ func TestFunction_CalledOnThreadsOfC(t *testing.T) {
 }
 
 func TestFunction_UsedAfterClose(t *testing.T) {
+	compiler(t)
 	noLeaks(t)
 	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
 	require.NoError(t, err)

@@ -216,6 +216,7 @@ func TestGraph_Refused(t *testing.T) {
 
 // What a graph uses lives as long as it: the fake device unmaps memory that is freed.
 func TestGraph_KeepsWhatItUses(t *testing.T) {
+	compiler(t)
 	noLeaks(t)
 	dev := fakeDevice(t)
 	s := newStream(t, dev)

@@ -221,6 +221,7 @@ func TestImportTree_LoaderFails(t *testing.T) {
 
 // A loader in C's table may do what a kind registered in Go cannot.
 func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
+	compiler(t)
 	noLeaks(t)
 	const name = "ffi.Module.load_from_bytes.tvmgo_test_else"
 	mine, err := runtime.NewModule("mine", 0, &goModule{})

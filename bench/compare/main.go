@@ -4,12 +4,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -68,19 +66,15 @@ func compare(c config) error {
 	}
 	r := newReport(m, c, rows, results, s.goAPI.allocs)
 	r.print(os.Stdout)
-	if c.out == "" || c.only != "" {
+	if c.only != "" {
 		return nil
 	}
-	if err := os.MkdirAll(c.out, 0o777); err != nil {
-		return err
+	if c.out != "" {
+		if err := r.write(c.out); err != nil {
+			return err
+		}
 	}
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(c.out, r.Date+"-cpu.json")
-	fmt.Println("\nwritten to", path)
-	return os.WriteFile(path, append(b, '\n'), 0o666)
+	return printCard(os.Stdout, "bench/results")
 }
 
 // sampler takes samples of any measure.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -72,4 +75,18 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.What, show(row.Ours), show(row.Base), row.text, row.Target, verdict)
 	}
 	t.Flush()
+}
+
+// write keeps the report in a folder, under its date.
+func (r *report) write(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, r.Date+"-cpu.json")
+	fmt.Println("\nwritten to", path)
+	return os.WriteFile(path, append(b, '\n'), 0o666)
 }

@@ -102,7 +102,7 @@ const newer = ".version 9.5"
 
 // What TVM exported for cards of NVIDIA is for what it says: source compiles, PTX assembles, and each kernel has its parameters.
 func TestArtifacts(t *testing.T) {
-	c := nvrtctest.Need(t)
+	c := nvrtctest.NeedHeaders(t)
 	formats := map[string]int{}
 	for name, m := range carried(t) {
 		formats[m.Format]++
@@ -136,7 +136,7 @@ func TestArtifacts(t *testing.T) {
 
 // The check sees what it is there for.
 func TestArtifacts_CheckFails(t *testing.T) {
-	c := nvrtctest.Need(t)
+	c := nvrtctest.NeedHeaders(t)
 	m := carried(t)["modern/gpu_cuda_src.so"]
 	code := string(m.Data)
 	compile := func(code string) error {

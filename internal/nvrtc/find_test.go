@@ -18,9 +18,12 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// fake compiles an NVRTC of the tests into a file.
+// fake compiles an NVRTC of the tests into a file. A test without a C compiler is skipped; on CI it fails.
 func fake(t *testing.T, path string, flags ...string) string {
 	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") == "" {
+		t.Skipf("there is no C compiler: %v", err)
+	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	out, err := exec.Command("cc", append(flags, "-Wall", "-shared", "-fPIC", "-o", path, "testdata/fake.c")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -37,6 +37,7 @@ var leftBehind bool
 type setup struct {
 	testing.TB
 	texts []string
+	dir   string // that goes when the tests are done
 }
 
 var errSetup = errors.New("setup")
@@ -45,10 +46,12 @@ func (s *setup) Helper()                      {}
 func (s *setup) Errorf(f string, args ...any) { s.texts = append(s.texts, fmt.Sprintf(f, args...)) }
 func (s *setup) Fatalf(f string, args ...any) { s.Errorf(f, args...); panic(errSetup) }
 func (s *setup) FailNow()                     { panic(errSetup) }
+func (s *setup) Name() string                 { return "TestMain" }
+func (s *setup) TempDir() string              { return s.dir }
 
 // try runs a part of TestMain; the answer is why it failed.
-func try(f func(t testing.TB)) (why string) {
-	s := &setup{}
+func try(dir string, f func(t testing.TB)) (why string) {
+	s := &setup{dir: dir}
 	defer func() {
 		if v := recover(); v != nil && v != errSetup {
 			panic(v)
@@ -68,26 +71,26 @@ func hasCard() bool {
 // The tests run on a real driver where there is one, or TVMGO_CUDA_LIBRARY names one, and else on the fake, with two devices.
 // A run on the fake fails when it saw misuse, or when something is left in it.
 func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cuda-tests")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if fakeLibrary = os.Getenv("FAKECUDA_LIBRARY"); fakeLibrary != "" { // the child of a test
 		os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
 	} else if os.Getenv("TVMGO_CUDA_LIBRARY") == "" && !hasCard() {
-		noDriver = try(func(t testing.TB) {
+		noDriver = try(dir, func(t testing.TB) {
 			fakeLibrary = fakecuda.Build(t)
 			os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
 			os.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t, "testdata/kernels.c"))
 		})
-	}
-	dir, err := os.MkdirTemp("", "cuda-cache")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 	if os.Getenv("TVMGO_CACHE_DIR") == "" {
 		os.Setenv("TVMGO_CACHE_DIR", dir)
 	}
 	rc := m.Run()
 	if fakeLibrary != "" {
-		if why := try(checkFake); why != "" {
+		if why := try(dir, checkFake); why != "" {
 			fmt.Fprintln(os.Stderr, why)
 			rc = 1
 		}

@@ -46,6 +46,16 @@ func Need(t testing.TB) *nvrtc.Compiler {
 	return c
 }
 
+// NeedHeaders is Need for code that includes headers of CUDA, which not every machine with NVRTC has.
+func NeedHeaders(t testing.TB) *nvrtc.Compiler {
+	t.Helper()
+	c := Need(t)
+	if len(c.IncludeDirs()) == 0 {
+		lacks(t, fmt.Errorf("there are no headers of CUDA beside %s", c.Path()))
+	}
+	return c
+}
+
 // wheel is where those of CUDA 13 are in a virtual environment.
 const wheel = "lib/python3*/site-packages/nvidia/cu13"
 

@@ -43,7 +43,7 @@ func TestLibrary_BadInput(t *testing.T) {
 		{file("k.ptx", ".version 7.0\n.visible .entry _Z3addPf()"), []string{sig}, `there is no kernel "add" in it, but _Z3addPf: put extern "C" before it`},
 		{file("k.ptx", "nothing"), []string{sig}, "it is no PTX"},
 		{file("k.spv", spirv(true, "sub", "main")), []string{sig}, `there is no kernel "add" in it; it has main, sub`},
-		{file("k.spv", spirv(false, "add")), []string{sig}, "it has neither push constants nor a uniform buffer, from which scalar arguments come"},
+		{file("k.spv", spirv(false, "add")), []string{sig}, "the kernel add has neither push constants nor a uniform buffer, from which scalar arguments come"},
 		{file("k.spv", spirv(true, "add")[:30]), []string{sig}, "it is no SPIR-V: 30 bytes"},
 		{file("k.spv", "not that, not that, not that"), []string{sig}, "it is no SPIR-V in little-endian order: it begins with"},
 		{file("k.spv", spirv(true, "add")+"\x01\x00\xff\x00"), []string{sig}, "the SPIR-V is damaged at byte"},

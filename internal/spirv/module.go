@@ -1,6 +1,9 @@
 package spirv
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Model is what an entry point is for.
 type Model uint32
@@ -52,6 +55,15 @@ type Binding struct {
 	Bytes       uint64 // of a uniform buffer: up to the end of its last member
 }
 
+// Bytes are the words as files have them, the low byte first.
+func (m *Module) Bytes() []byte {
+	b := make([]byte, 0, 4*len(m.Words))
+	for _, w := range m.Words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
 // EntryPoint finds an entry point of a model.
 func (m *Module) EntryPoint(name string, model Model) (*EntryPoint, bool) {
 	for i := range m.r.entries {
@@ -81,6 +93,11 @@ func (e *EntryPoint) Binding(number uint32) (Binding, bool) {
 		return Binding{}, false
 	}
 	return e.Bindings[i], true
+}
+
+// ScalarsInUniform says that scalar arguments come from a uniform buffer, not as push constants.
+func (e *EntryPoint) ScalarsInUniform() bool {
+	return e.PushConstants == 0 && slices.ContainsFunc(e.Bindings, func(b Binding) bool { return b.Kind == UniformBuffer })
 }
 
 // Needs says whether a capability is declared.

@@ -89,6 +89,7 @@ func TestParse_OtherByteOrder(t *testing.T) {
 	other, err := Parse(turned)
 	require.NoError(t, err)
 	require.Equal(t, m.Words, other.Words)
+	require.Equal(t, code, other.Bytes())
 	require.Equal(t, uint32(0x07230203), m.Words[0])
 	a, _ := m.EntryPoint("stencil", Compute)
 	b, _ := other.EntryPoint("stencil", Compute)

@@ -56,6 +56,7 @@ typedef struct vk_device {
   char driver_name[256], driver_info[256];
   uint32_t driver_id;
   uint32_t max_spirv_version; /* 0x10600 is 1.6 */
+  uint32_t timestamp_bits;    /* of a time; 0: the queue has none */
   int staged;                 /* never touches data by the host's hand (a test aid, see driver.go) */
   int32_t data_type, upload_type, download_type; /* the memory types chosen (choice.c) */
 
@@ -70,6 +71,7 @@ typedef struct vk_device {
 
 extern vk_device tvmgo_vk_devices[MAX_DEVICES];
 extern int32_t tvmgo_vk_num_devices;
+extern tvmgo_vulkan_instance tvmgo_vk_instance; /* functions of the instance */
 extern TVMGODeviceAPI tvmgo_vk_table; /* constant once it was given out */
 
 /* The device of an index; NULL with an error raised that says how many there are. Any thread. */
@@ -135,9 +137,8 @@ struct vk_memory {
   VkDeviceSize span;   /* bytes taken there */
   char* at;            /* for the host, where it can be seen; else NULL */
   uint8_t coherent, cached;
-  /* Of the stream that used it last, so that one submission holds it once: under that stream's lock. */
-  _Atomic(vk_stream*) last_stream;
-  _Atomic uint64_t last_value;
+  _Atomic uint64_t last_batch; /* that used it, by serial number, so that one batch holds it once */
+  struct vk_piece* spare;      /* what the freed bytes are written down in */
 };
 
 typedef enum { MEMORY_DATA, MEMORY_UPLOAD, MEMORY_DOWNLOAD } memory_use;

@@ -674,6 +674,18 @@ typedef struct _VkLayerProperties {
 typedef void (*PFN_vkVoidFunction)(void);
 typedef struct VkDevice_T* VkDevice;
 typedef struct VkPhysicalDevice_T* VkPhysicalDevice;
+typedef VkFlags VkQueueFlags;
+typedef struct _VkExtent3D {
+  uint32_t width;
+  uint32_t height;
+  uint32_t depth;
+} VkExtent3D;
+typedef struct _VkQueueFamilyProperties {
+  VkQueueFlags queueFlags;
+  uint32_t queueCount;
+  uint32_t timestampValidBits;
+  VkExtent3D minImageTransferGranularity;
+} VkQueueFamilyProperties;
 typedef struct VkDebugUtilsMessengerEXT_T* VkDebugUtilsMessengerEXT;
 typedef struct VkQueue_T* VkQueue;
 typedef struct VkSemaphore_T* VkSemaphore;
@@ -1092,6 +1104,7 @@ typedef struct {
   void (*vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDeviceFeatures2*);
   void (*vkGetPhysicalDeviceMemoryProperties2)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*);
   VkResult (*vkEnumerateDeviceExtensionProperties)(VkPhysicalDevice, const char*, uint32_t*, VkExtensionProperties*);
+  void (*vkGetPhysicalDeviceQueueFamilyProperties)(VkPhysicalDevice, uint32_t*, VkQueueFamilyProperties*);
   VkResult (*vkCreateDebugUtilsMessengerEXT)(VkInstance, const VkDebugUtilsMessengerCreateInfoEXT*, const VkAllocationCallbacks*, VkDebugUtilsMessengerEXT*);
   void (*vkDestroyDebugUtilsMessengerEXT)(VkInstance, VkDebugUtilsMessengerEXT, const VkAllocationCallbacks*);
   VkResult (*vkSetDebugUtilsObjectNameEXT)(VkDevice, const VkDebugUtilsObjectNameInfoEXT*);
@@ -1104,6 +1117,7 @@ typedef struct {
   must(vkGetPhysicalDeviceFeatures2) \
   must(vkGetPhysicalDeviceMemoryProperties2) \
   must(vkEnumerateDeviceExtensionProperties) \
+  must(vkGetPhysicalDeviceQueueFamilyProperties) \
   may(vkCreateDebugUtilsMessengerEXT) \
   may(vkDestroyDebugUtilsMessengerEXT) \
   may(vkSetDebugUtilsObjectNameEXT)

@@ -3,22 +3,36 @@ package vulkan_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/export/pack"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 	"tvmgo/runtime/vulkan"
 )
 
+// addOne is a library with the function that the suite calls.
+func addOne(t *testing.T) string {
+	library := filepath.Join(t.TempDir(), "k.so")
+	require.NoError(t, pack.Library(t.Context(), pack.Kernels{
+		Inputs:    []pack.Input{{Path: "testdata/artifacts.spv"}},
+		Functions: []pack.Function{{Signature: devicetest.AddOne + "(x: inout float32[n]) launch blockIdx.x=n"}},
+	}, library))
+	return library
+}
+
 func TestDevice(t *testing.T) {
 	need(t)
+	file := addOne(t)
 	devices := []dlpack.Device{first, second}
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			devicetest.Run(t, dev, devicetest.Options{Second: devices[1-i], Absent: 63, Large: 9 << 20})
+			devicetest.Run(t, dev, devicetest.Options{Second: devices[1-i], Absent: 63, Large: 9 << 20,
+				Module: func() (*runtime.Module, error) { return runtime.Load(t.Context(), file) }})
 		})
 	}
 }

@@ -45,6 +45,18 @@ func twenty() []dlpack.DataType {
 	return list
 }
 
+// present are the devices that tests run on.
+func present() []dlpack.Device { return []dlpack.Device{first, second} }
+
+func requireError(t *testing.T, err error, kind error, words ...string) {
+	t.Helper()
+	require.Error(t, err)
+	require.ErrorIs(t, err, kind, "%v", err)
+	for _, w := range words {
+		require.ErrorContains(t, err, w)
+	}
+}
+
 func words(t testing.TB, file string) []byte {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join("testdata", file+".spv"))
@@ -356,6 +368,8 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, add.Launch(nil, one, block, x, x, x, 1<<31), bad, "argument 3 is 2147483648, which does not fit into 32 bits")
 	requireError(t, typed.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
 	requireError(t, add.Launch(nil, one, block, x, x, runtime.Ptr(unsafe.Pointer(new(int64))), 1), bad, "argument 2: 0x", "is not memory of vulkan")
+	far := array(t, second, make([]float32, 64))
+	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad, "argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
 	freed := array(t, first, make([]float32, 64))
 	data := runtime.Ptr(unsafe.Pointer(freed.Data())) //nolint:govet // a handle, not memory of Go
 	require.NoError(t, freed.Close())

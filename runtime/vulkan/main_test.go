@@ -28,7 +28,16 @@ func TestMain(m *testing.M) {
 			os.Setenv(v, "1")
 		}
 	}
+	dir, err := os.MkdirTemp("", "vulkan-cache")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if os.Getenv("TVMGO_CACHE_DIR") == "" {
+		os.Setenv("TVMGO_CACHE_DIR", dir)
+	}
 	rc := m.Run()
+	os.RemoveAll(dir)
 	if said := vulkan.Loaded().Messages; len(said) > 0 && os.Getenv(messagesWanted) == "" {
 		fmt.Printf("--- FAIL: validation has %d messages\n", len(said))
 		for _, s := range said {

@@ -1,7 +1,6 @@
 package vulkan
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
 #include "launch.h"
 */
 import "C"

@@ -48,6 +48,7 @@ struct vk_stream {
   vk_hazards hazards;
   vk_memory* upload; /* bytes of the host on their way, from `used` on free */
   VkDeviceSize used;
+  struct vk_room* room; /* room.c: the last one that its batches took */
 };
 
 /* The same as tvmgo_vk_begin for a stream that is known: 0, or -1 and not locked. */

@@ -217,18 +217,16 @@ func TestKernel_ScalarsInAUniformBuffer(t *testing.T) {
 		const launches = 1500 // more than one piece of memory for them holds
 		var outs []*runtime.Tensor
 		var want []float32
-		for i := range launches {
-			if i%100 == 0 {
-				outs = append(outs, array(t, dev, make([]float32, 8)))
-			}
+		for range launches {
+			outs = append(outs, array(t, dev, make([]float32, 8)))
+		}
+		for i, x := range outs { // all of them queued before any is looked at
 			args, sum := twentyValues(i)
-			require.NoError(t, k.Launch(nil, runtime.Dim3{2}, runtime.Dim3{4}, append([]any{outs[len(outs)-1]}, args...)...))
-			if i%100 == 99 {
-				want = append(want, sum)
-			}
+			require.NoError(t, k.Launch(nil, runtime.Dim3{2}, runtime.Dim3{4}, append([]any{x}, args...)...))
+			want = append(want, sum)
 		}
 		for i, x := range outs {
-			require.Equal(t, slices.Repeat([]float32{want[i]}, 8), values[float32](t, x), "the last launch of %d", i)
+			require.Equal(t, slices.Repeat([]float32{want[i]}, 8), values[float32](t, x), "launch %d", i)
 		}
 	}
 }
@@ -371,9 +369,12 @@ func TestKernel_BadCalls(t *testing.T) {
 	far := array(t, second, make([]float32, 64))
 	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad, "argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
 	freed := array(t, first, make([]float32, 64))
-	data := runtime.Ptr(unsafe.Pointer(freed.Data())) //nolint:govet // a handle, not memory of Go
+	address := freed.Data()
+	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go
 	require.NoError(t, freed.Close())
-	requireError(t, add.Launch(nil, one, block, x, x, data, 1), bad, "is not memory of vulkan: it was made elsewhere, or freed")
+	if os.Getenv("TVMGO_VALIDATE") == "" { // which keeps what was freed for a while
+		requireError(t, add.Launch(nil, one, block, x, x, data, 1), bad, "is not memory of vulkan: it was made elsewhere, or freed")
+	}
 	onHost := newStream(t, runtime.CPU)
 	requireError(t, add.Launch(onHost, one, block, x, x, x, 1), bad, "the stream is one of cpu")
 
@@ -519,6 +520,32 @@ func TestKernel_OutlivesItsModule(t *testing.T) {
 	require.Equal(t, numbers(n, func(int) float32 { return 32 }), values[float32](t, sum))
 }
 
+// A stream may lie where another lay before, and counts its work anew: it holds what it runs all the same.
+func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	const n = 1 << 20
+	x := array(t, first, make([]uint32, n))
+	for range 5 {
+		m, err := runtime.NewDeviceModule("vulkan", "", words(t, "two"), types["two"]...)
+		require.NoError(t, err)
+		k, err := m.Kernel("step")
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+		for i := range 4 {
+			s, err := runtime.NewStream(first)
+			require.NoError(t, err)
+			require.NoError(t, k.Launch(s, runtime.Dim3{n / 64}, runtime.Dim3{64}, x, 1, 1))
+			if i == 3 {
+				require.NoError(t, k.Close(), "while it is queued")
+			}
+			require.NoError(t, s.Sync(t.Context()))
+			require.NoError(t, s.Close())
+		}
+	}
+	require.Equal(t, slices.Repeat([]uint32{20}, n), values[uint32](t, x))
+}
+
 // Many goroutines launch at once, on streams of their own and on one, while the collector runs all the time; each kernel is made once.
 func TestKernel_ManyAtOnce(t *testing.T) {
 	need(t)
@@ -579,26 +606,28 @@ func TestKernel_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// Ten thousand dispatches take no more memory than two thousand.
+// Twenty thousand dispatches leave the process as large as those before them did.
 func TestKernel_NoGrowth(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	step, many := shader(t, "two"), shader(t, "scalars")
 	x, y := array(t, first, make([]uint32, 64)), array(t, first, make([]float32, 4))
 	args, _ := twentyValues(0)
-	run := func(n int) {
-		for range n {
-			require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, x, 1, 1))
-			require.NoError(t, many.Launch(nil, one, runtime.Dim3{4}, append([]any{y}, args...)...))
+	run := func(rounds int) {
+		for range rounds {
+			for range 500 {
+				require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, x, 1, 1))
+				require.NoError(t, many.Launch(nil, one, runtime.Dim3{4}, append([]any{y}, args...)...))
+			}
+			values[uint32](t, x) // waits: what is queued takes memory while it is
 		}
-		values[uint32](t, x)
 		goruntime.GC()
 	}
-	run(1000)
+	run(20)
 	before := resident(t)
-	run(5000)
+	run(20)
 	require.Less(t, resident(t)-before, int64(8<<20), "bytes that the process grew by")
-	require.Equal(t, slices.Repeat([]uint32{6000}, 64), values[uint32](t, x))
+	require.Equal(t, slices.Repeat([]uint32{20000}, 64), values[uint32](t, x))
 }
 
 // resident is the memory of this process, in bytes.

@@ -14,11 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+/* Our header hides the function that is made visible here. */
+#define vkGetInstanceProcAddr hidden_one
 #include <vulkan/tvmgo_vulkan.h>
-
-#pragma GCC visibility push(default)
-PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name);
-#pragma GCC visibility pop
+#undef vkGetInstanceProcAddr
 
 static PFN_vkVoidFunction (*real_instance)(VkInstance, const char*);
 static PFN_vkVoidFunction (*real_device)(VkDevice, const char*);

@@ -115,6 +115,28 @@ static int is_number(const vk_device* d, const char* name, int64_t* n) {
   return 0;
 }
 
+/* device_api.vulkan.get_target_property(device, name) */
+static int get_target_property(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  static const char f[] = "device_api.vulkan.get_target_property";
+  TVMFFIByteArray name;
+  char text[64];
+  (void)self;
+  if (tvmgo_check_count(f, n, 2, 2) != 0 || tvmgo_arg_kind(f, args, 0, kTVMFFIDevice) != 0 ||
+      tvmgo_arg_text(f, args, 1, &name) != 0)
+    return -1;
+  if (args[0].v_device.device_type != kDLVulkan)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is a device of type %d, not vulkan", f,
+                       (int)args[0].v_device.device_type);
+  const TVMGODeviceAPI* api = tvmgo_device_api(kDLVulkan);
+  if (api == NULL) return -1;
+  snprintf(text, sizeof text, "%.*s", (int)(name.size < sizeof text ? name.size : 0), name.data);
+  return api->target_property(api, args[0].v_device.device_id, text, result);
+}
+
+__attribute__((constructor(121))) static void register_target_property(void) {
+  tvmgo_global_builtin("device_api.vulkan.get_target_property", get_target_property);
+}
+
 int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   (void)api;
   int yes;

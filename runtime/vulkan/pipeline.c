@@ -76,11 +76,12 @@ static VkResult make_pipeline(vk_pipeline* p, const char* entry, const uint32_t*
 
 /* What the driver keeps of a pipeline, for the next process; NULL when it gives nothing. */
 static void* cache_data(const vk_device* d, VkPipelineCache cache, size_t* size) {
+  void* data = NULL;
   *size = 0;
-  if (d->f.vkGetPipelineCacheData(d->handle, cache, size, NULL) != VK_SUCCESS || *size == 0) return NULL;
-  void* data = malloc(*size);
+  if (d->f.vkGetPipelineCacheData(d->handle, cache, size, NULL) == VK_SUCCESS && *size > 0) data = malloc(*size);
   if (data != NULL && d->f.vkGetPipelineCacheData(d->handle, cache, size, data) == VK_SUCCESS) return data;
   free(data);
+  *size = 0;
   return NULL;
 }
 

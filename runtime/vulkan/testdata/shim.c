@@ -6,6 +6,7 @@
  *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
+ *   SHIM_NO_FLOAT64=1    nor doubles in shaders
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_NO_TIMES=1      the queue has no times */
 #define _GNU_SOURCE
@@ -64,6 +65,16 @@ WRAP(vkEndCommandBuffer, (VkCommandBuffer b), (b))
 WRAP(vkCreateQueryPool, (VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o), (d, i, c, o))
 WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w, VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
 
+WRAP(vkCreateShaderModule, (VkDevice d, const VkShaderModuleCreateInfo* i, callbacks c, VkShaderModule* o), (d, i, c, o))
+WRAP(vkCreatePipelineCache, (VkDevice d, const VkPipelineCacheCreateInfo* i, callbacks c, VkPipelineCache* o), (d, i, c, o))
+WRAP(vkGetPipelineCacheData, (VkDevice d, VkPipelineCache p, size_t* n, void* o), (d, p, n, o))
+WRAP(vkCreatePipelineLayout, (VkDevice d, const VkPipelineLayoutCreateInfo* i, callbacks c, VkPipelineLayout* o), (d, i, c, o))
+WRAP(vkCreateComputePipelines, (VkDevice d, VkPipelineCache p, uint32_t n, const VkComputePipelineCreateInfo* i, callbacks c, VkPipeline* o), (d, p, n, i, c, o))
+WRAP(vkCreateDescriptorSetLayout, (VkDevice d, const VkDescriptorSetLayoutCreateInfo* i, callbacks c, VkDescriptorSetLayout* o), (d, i, c, o))
+WRAP(vkCreateDescriptorPool, (VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c, VkDescriptorPool* o), (d, i, c, o))
+WRAP(vkAllocateDescriptorSets, (VkDevice d, const VkDescriptorSetAllocateInfo* i, VkDescriptorSet* o), (d, i, o))
+WRAP(vkCreateDescriptorUpdateTemplate, (VkDevice d, const VkDescriptorUpdateTemplateCreateInfo* i, callbacks c, VkDescriptorUpdateTemplate* o), (d, i, c, o))
+
 static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, uint32_t,
                                          const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
                                          const VkImageMemoryBarrier*);
@@ -92,6 +103,7 @@ static void my_vkGetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice d, uint
 static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDeviceFeatures2*);
 static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
   real_vkGetPhysicalDeviceFeatures2(d, f);
+  if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
   if (!on("SHIM_NO_TIMELINE")) return;
   for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext)
     if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES) p->timelineSemaphore = 0;
@@ -115,6 +127,9 @@ static const struct {
     ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool),
     ENTRY(vkResetCommandPool), ENTRY(vkAllocateCommandBuffers), ENTRY(vkBeginCommandBuffer), ENTRY(vkEndCommandBuffer),
     ENTRY(vkCreateQueryPool), ENTRY(vkGetQueryPoolResults), ENTRY(vkCmdPipelineBarrier), ENTRY(vkCmdCopyBuffer),
+    ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData), ENTRY(vkCreatePipelineLayout),
+    ENTRY(vkCreateComputePipelines), ENTRY(vkCreateDescriptorSetLayout), ENTRY(vkCreateDescriptorPool),
+    ENTRY(vkAllocateDescriptorSets), ENTRY(vkCreateDescriptorUpdateTemplate),
     ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkGetPhysicalDeviceFeatures2),
     ENTRY(vkGetPhysicalDeviceProperties2),
     {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},

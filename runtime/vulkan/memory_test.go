@@ -74,6 +74,21 @@ func TestFree_WhileInUse(t *testing.T) {
 	}
 }
 
+// What the host writes does not reach work that is queued already.
+func TestWrite_WhileInUse(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	for _, dev := range []dlpack.Device{first, second} {
+		x, y := tensor(t, dev, count(1, 100)), tensor(t, dev, count(0, 100))
+		require.NoError(t, y.CopyFromTensor(x, nil))
+		require.NoError(t, runtime.CopyFrom(x, count(2, 100)))
+		require.Equal(t, count(1, 100), slice(t, y))
+		require.Equal(t, count(2, 100), slice(t, x))
+		require.NoError(t, x.Close())
+		require.NoError(t, y.Close())
+	}
+}
+
 // Many goroutines on one stream and on their own, while the collector runs all the time.
 func TestManyGoroutinesAndCollections(t *testing.T) {
 	need(t)

@@ -121,7 +121,7 @@ VkResult tvmgo_vk_place(vk_memory* m, const VkMemoryRequirements* need, uint32_t
   VkDeviceSize span = round_up(need->size, step);
   VkResult rc = VK_SUCCESS;
   pthread_mutex_lock(&d->heap->lock);
-  if (alone || span > LARGEST_BLOCK / 4) {
+  if (alone || span > LARGEST_BLOCK / 16) {
     vk_block* b = NULL;
     rc = block_new(d, type, need->size, m->buffer, alone, &b);
     if (rc == VK_SUCCESS) take(m, b, &b->free, need->size);

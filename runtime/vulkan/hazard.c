@@ -10,21 +10,17 @@ static int conflict(const vk_use* a, const vk_use* b) {
 
 int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access) {
   vk_use now = {buffer, from, to, access};
-  int hit = h->full == 1;
+  /* A full list of earlier uses makes room by a barrier; so does one that a command with too many uses left behind. */
+  int hit = h->unknown || (h->num == MOST_USES && h->num_earlier > 0);
   for (uint32_t i = 0; i < h->num_earlier && !hit; i++) hit = conflict(&h->uses[i], &now);
-  if (hit || (h->num == MOST_USES && h->num_earlier > 0)) {
-    hit = 1;
+  if (hit) {
     h->num -= h->num_earlier;
     memmove(h->uses, h->uses + h->num_earlier, h->num * sizeof *h->uses);
     h->num_earlier = 0;
-    if (h->full == 1) h->full = 0;
+    h->unknown = 0;
   }
   if (h->num < MOST_USES) h->uses[h->num++] = now;
-  else h->full = 2; /* a command with that many buffers: the next one waits for it */
   return hit;
 }
 
-void tvmgo_vk_hazard_next(vk_hazards* h) {
-  h->num_earlier = h->num;
-  h->full = h->full != 0;
-}
+void tvmgo_vk_hazard_next(vk_hazards* h) { h->num_earlier = h->num; }

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
   vk_use uses[MOST_USES];
   uint32_t num_earlier, num;
-  int full; /* there were more, of an earlier command (1): the next one stands in conflict; of the one to come: 2 */
+  int unknown; /* barriers may be missing: whatever comes next needs one */
 } vk_hazards;
 
 /* Notes a use of the command to come; 1 when a barrier must go before it, after which all earlier uses are forgotten. */

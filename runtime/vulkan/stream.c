@@ -236,7 +236,7 @@ int tvmgo_vk_submit(vk_stream* s) {
     b->next = s->spare;
     s->spare = b;
     s->failed = b->number;
-    s->hazards.full = 1; /* nor are its barriers there */
+    s->hazards.unknown = 1; /* nor are its barriers there */
     return fail(s, rc, "submit work");
   }
   atomic_store(&s->submitted, b->number);

@@ -322,6 +322,20 @@ func TestKernel_DependentDispatches(t *testing.T) {
 	}
 }
 
+// The same of numbers that are added up, in buffers that validation watches.
+func TestKernel_DependentSums(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	add := shader(t, "add")
+	for _, dev := range present() {
+		x, sum := array(t, dev, numbers(64, func(i int) float32 { return float32(i) })), array(t, dev, make([]float32, 64))
+		for range 1000 {
+			require.NoError(t, add.Launch(nil, one, runtime.Dim3{64}, x, sum, sum, 64))
+		}
+		require.Equal(t, numbers(64, func(i int) float32 { return float32(1000 * i) }), values[float32](t, sum))
+	}
+}
+
 // Kernels that touch other arrays, or other parts of one, need not wait for each other, and end right.
 func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)

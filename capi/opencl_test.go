@@ -30,7 +30,7 @@ func TestOpenCL(t *testing.T) {
 	t.Parallel()
 	needOpenCL(t)
 	l := newLab(t)
-	program := l.compile(t, "opencl_test", "opencl_test.c", l.linked()...)
+	program := l.compile(t, "opencl_test", "handles_test.c", l.linked()...)
 	env := []string{twoDevices}
 	t.Run("table", func(t *testing.T) { l.runOK(t, env, program, "table") })
 	for _, file := range []string{l.modern("gpu_opencl"), l.classic("gpu_opencl")} {
@@ -45,7 +45,7 @@ func TestOpenCL_Absent(t *testing.T) {
 	t.Parallel()
 	needOpenCL(t)
 	l := newLab(t)
-	program := l.compile(t, "opencl_absent_test", "opencl_test.c", l.linked()...)
+	program := l.compile(t, "opencl_absent_test", "handles_test.c", l.linked()...)
 	for _, c := range []struct{ variable, want string }{
 		{"TVMGO_OPENCL_LIBRARY=/nowhere/libOpenCL.so.1", "OpenCL is not usable: /nowhere/libOpenCL.so.1: cannot open"},
 		{"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs"},

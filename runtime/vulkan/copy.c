@@ -14,8 +14,11 @@ typedef struct {
 
 static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* out) {
   vk_device* d = tvmgo_vk_device(t->device.device_id);
-  vk_handle* h = d == NULL ? NULL : tvmgo_vk_data(d, t->data, what);
+  vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_need(t->data, HANDLE_BUFFER, what);
   if (h == NULL) return -1;
+  if (h->device != d->index)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of vulkan:%d, the array says vulkan:%d", what, (int)h->device,
+                       (int)d->index);
   *out = (place){d, h->memory, t->byte_offset};
   if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what, nbytes,

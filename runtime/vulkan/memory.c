@@ -54,10 +54,13 @@ static int64_t free_bytes(const vk_device* d, int32_t type) {
 static int out_of_memory(vk_device* d, VkDeviceSize size, memory_use use, VkResult rc) {
   int64_t left = free_bytes(d, chosen(d, use, ~0u));
   char text[64] = "the driver does not tell how much is free";
+  pthread_mutex_lock(&d->heap->lock);
+  uint32_t blocks = d->heap->num_allocations;
+  pthread_mutex_unlock(&d->heap->lock);
   if (left >= 0) snprintf(text, sizeof text, "%lld are free", (long long)left);
   return tvmgo_vk_failed(d, rc, "vulkan:%d: no memory for %llu bytes; %s, %lld are held here in %u blocks (of at most %u)",
                          (int)d->index, (unsigned long long)size, text, (long long)atomic_load(&d->heap->held),
-                         d->heap->num_allocations, d->properties.limits.maxMemoryAllocationCount);
+                         blocks, d->properties.limits.maxMemoryAllocationCount);
 }
 
 static int is_memory_out(VkResult rc) {
@@ -66,7 +69,7 @@ static int is_memory_out(VkResult rc) {
 
 vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) {
   if (size > d->max_allocation) {
-    tvmgo_raise(TVMGO_MEMORY_ERROR, "vulkan:%d: no memory for %llu bytes: one array has at most %llu", (int)d->index,
+    tvmgo_raise(TVMGO_MEMORY_ERROR, "vulkan:%d: no memory for %llu bytes: one buffer has at most %llu", (int)d->index,
                 (unsigned long long)size, (unsigned long long)d->max_allocation);
     return NULL;
   }
@@ -199,7 +202,7 @@ int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   p->m = tvmgo_vk_memory_new(d, p->nbytes, MEMORY_DOWNLOAD);
   if (p->m == NULL) {
     free(p);
-    return -1;
+    return tvmgo_raise_context("page-locked memory");
   }
   pthread_mutex_lock(&pinned_lock);
   p->next = all_pinned;

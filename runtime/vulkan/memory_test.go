@@ -127,7 +127,7 @@ func TestAllocate_TooMuch(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	_, err := runtime.NewTensor(dlpack.UInt8, []int64{1 << 50}, first)
-	require.ErrorContains(t, err, "vulkan:0: no memory for 1125899906842624 bytes: one array has at most ")
+	require.ErrorContains(t, err, "vulkan:0: no memory for 1125899906842624 bytes: one buffer has at most ")
 }
 
 // Every option of target kind vulkan is answered, in its type.

@@ -1,5 +1,5 @@
 // Package vulkan is Vulkan behind the device interface: GPUs and CPUs with a Vulkan 1.1 driver that has timeline semaphores.
-// Import it to enable the device "vulkan":
+// Import it to enable the device "vulkan" and to load modules of kind "vulkan":
 //
 //	import _ "tvmgo/runtime/vulkan"
 //
@@ -16,6 +16,12 @@
 // Streams record commands into batches, which are submitted when somebody waits, when an event is asked for, or when there is
 // much in them. A copy to the host waits until it is done; one from the host takes the bytes over; one within a device is
 // queued; one between two devices goes by way of the host.
+//
+// Modules hold SPIR-V, a shader for each kernel. Memory arguments are storage buffers of set 0, bindings 0, 1 … in their order;
+// all of them come before the scalars, each of which has 8 bytes of push constants, or of a uniform buffer in the binding behind
+// the others. Pipelines are made when a kernel is first used on a device; what the driver keeps of them is on the disk, in
+// TVMGO_CACHE_DIR or else in tvmgo of the user's cache ($XDG_CACHE_HOME); TVMGO_CACHE_DIR=off keeps nothing. What a shader needs
+// and the device lacks is said by name before the driver sees it.
 //
 // TVM_VULKAN_ENABLE_VALIDATION_LAYERS=1 or TVMGO_VULKAN_VALIDATION=1 has the Khronos validation layer watch all calls;
 // Loaded has what it said. TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 and TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 do without

@@ -413,6 +413,22 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, add.Launch(nil, one, block, x, x, x, 1), runtime.ErrClosed)
 }
 
+// An array that is larger than what one descriptor reaches is refused; a launch never sees a part of it.
+func TestKernel_LargeArray(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	const n = 128<<20 + 16 // bytes; devices have to take as much in one array, and lavapipe takes no more
+	x, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, first)
+	require.NoError(t, err)
+	defer x.Close()
+	small := array(t, first, make([]uint32, 64))
+	err = shader(t, "two", "swap").Launch(nil, one, runtime.Dim3{64}, small, x)
+	if err == nil { // a device that takes more
+		return
+	}
+	requireError(t, err, runtime.ErrInvalidArgument, "kernel swap: argument 1 has 134217744 bytes; kernels on vulkan:0 (", "take at most 134217728 in one array: split it")
+}
+
 // with is a module that declares a capability more.
 func with(code []byte, capability uint32) []byte {
 	out := binary.LittleEndian.AppendUint32(slices.Clone(code[:20]), 2<<16|17)

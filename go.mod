@@ -8,6 +8,7 @@ require (
 	github.com/sbinet/npyio v0.9.0
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
+	github.com/vulkan-go/vulkan v0.0.0-20221209234627-c0a353ae26c8
 	gorgonia.org/cu v0.9.6
 )
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
-# OpenCL on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need no
-# card) in a virtual environment under build/.cache. Prints nothing when all is there.
+# OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
+# no card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
 # "deps.sh devices" installs only what makes a device of this machine's CPU, and where it cannot, says so and goes on.
 #
@@ -33,6 +33,7 @@ packages() {
 
 drivers() {
   ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || packages pocl-opencl-icd ocl-icd-libopencl1 # OpenCL on the CPU
+  ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || packages mesa-vulkan-drivers libvulkan1 # Vulkan on the CPU
 }
 
 if [ "$only" = devices ]; then
@@ -48,6 +49,9 @@ command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 [ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with
 drivers
+[ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # to compare ours with
+[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] || packages vulkan-validationlayers
+command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then

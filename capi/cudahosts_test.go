@@ -62,11 +62,11 @@ func TestArtifacts_CUDA(t *testing.T) {
 func TestCUDA(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	program := l.compile(t, "gpu_test_cuda", "gpu_test.c", l.linked()...)
-	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "cuda", "table") }) // marks are kept
+	program := l.compile(t, "gpu_test_cuda", "gpu_test.c", append(l.linked(), "-DCUDA")...)
+	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "table") }) // marks are kept
 	for _, file := range []string{l.modern("gpu_cuda_ptx"), l.classic("gpu_cuda")} {
 		for _, what := range []string{"module", "signals", "defaults", "fork"} {
-			t.Run(what+" "+filepath.Base(file), func(t *testing.T) { l.runOK(t, cuda(t, l), program, "cuda", what, file, l.path("artifacts")) })
+			t.Run(what+" "+filepath.Base(file), func(t *testing.T) { l.runOK(t, cuda(t, l), program, what, file, l.path("artifacts")) })
 		}
 	}
 }

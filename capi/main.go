@@ -14,6 +14,7 @@ import (
 	_ "tvmgo/runtime"        // the runtime, with the CPU
 	_ "tvmgo/runtime/cuda"   // CUDA, with its build tag; else it says how to have it
 	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
+	_ "tvmgo/runtime/vulkan" // Vulkan
 )
 
 func main() {}

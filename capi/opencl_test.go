@@ -30,12 +30,12 @@ func TestOpenCL(t *testing.T) {
 	t.Parallel()
 	needOpenCL(t)
 	l := newLab(t)
-	program := l.compile(t, "gpu_test_opencl", "gpu_test.c", l.linked()...)
+	program := l.compile(t, "opencl_test", "gpu_test.c", l.linked()...)
 	env := []string{twoDevices}
-	t.Run("table", func(t *testing.T) { l.runOK(t, env, program, "opencl", "table") })
+	t.Run("table", func(t *testing.T) { l.runOK(t, env, program, "table") })
 	for _, file := range []string{l.modern("gpu_opencl"), l.classic("gpu_opencl")} {
 		for _, what := range []string{"module", "signals", "defaults", "fork"} {
-			t.Run(what, func(t *testing.T) { l.runOK(t, env, program, "opencl", what, file, l.path("artifacts")) })
+			t.Run(what, func(t *testing.T) { l.runOK(t, env, program, what, file, l.path("artifacts")) })
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestOpenCL_Absent(t *testing.T) {
 	t.Parallel()
 	needOpenCL(t)
 	l := newLab(t)
-	program := l.compile(t, "gpu_test_absent", "gpu_test.c", l.linked()...)
+	program := l.compile(t, "opencl_absent_test", "gpu_test.c", l.linked()...)
 	for _, c := range []struct{ variable, want string }{
 		{"TVMGO_OPENCL_LIBRARY=/nowhere/libOpenCL.so.1", "OpenCL is not usable: /nowhere/libOpenCL.so.1: cannot open"},
 		{"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs"},
@@ -55,12 +55,12 @@ func TestOpenCL_Absent(t *testing.T) {
 		{"TVMGO_OPENCL_PLATFORM=1", `TVMGO_OPENCL_PLATFORM is "1"`},
 	} {
 		t.Run(c.variable, func(t *testing.T) {
-			r := l.run(t, []string{c.variable}, program, "opencl", "absent")
+			r := l.run(t, []string{c.variable}, program, "absent")
 			require.True(t, r.ok && strings.HasSuffix(r.out, "\nok\n"), r.out)
 			require.Equal(t, 2, strings.Count(r.out, c.want), "said each time it is asked for:\n%s", r.out)
 		})
 	}
 	for _, wanted := range []string{"0", "portable"} {
-		l.runOK(t, []string{twoDevices, "TVMGO_OPENCL_PLATFORM=" + wanted}, program, "opencl", "table")
+		l.runOK(t, []string{twoDevices, "TVMGO_OPENCL_PLATFORM=" + wanted}, program, "table")
 	}
 }

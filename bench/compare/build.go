@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"tvmgo/export/pack"
 )
 
 // programs are the C programs of a comparison, built for both libraries.
@@ -16,6 +19,7 @@ type programs struct {
 	oursThrow, peerThrow string // bench/side/throw.cc
 	open                 string // bench/side/open.c
 	blob1K, blob64M      string // libraries that carry a blob
+	vulkanSO             string // a library of the shader stepSPV
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
@@ -75,11 +79,11 @@ func build(dir, lib, venv string) (*programs, error) {
 		ours: in("side-ours"), peer: in("side-peer"),
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
-		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"),
+		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl", "cuda"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl", "cuda", "vulkan"} {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -94,7 +98,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
 		return run("c++", append(args, linkWith(lib)...)...)
 	}
-	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-Ibuild/include", "-ldl"}, linkWith(lib)...)
+	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-DBENCH_VULKAN", "-Ibuild/include", "-ldl"}, linkWith(lib)...)
 	withPeer := linkWith(peer[1], peer[0])
 	for _, step := range []func() error{
 		func() error { return compile(p.ours, sideSources, withOurs...) },
@@ -105,6 +109,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return compile(p.peerStart, []string{"bench/side/start.c"}, withPeer...) },
 		func() error { return compile(p.open, []string{"bench/side/open.c"}, "-ldl") },
 		func() error { return fakeDriver(dir) },
+		func() error { return packShader(p.vulkanSO) },
 		func() error { return buildBlob(p.blob1K, small) },
 		func() error { return buildBlob(p.blob64M, large) },
 	} {
@@ -113,6 +118,12 @@ func build(dir, lib, venv string) (*programs, error) {
 		}
 	}
 	return p, nil
+}
+
+// packShader makes a library of the shader that chains of dispatches run.
+func packShader(out string) error {
+	return pack.Library(context.Background(), pack.Kernels{Inputs: []pack.Input{{Path: stepSPV}},
+		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, out)
 }
 
 // fakeDriver has CUDA's rows measured on a driver that launches nothing (side/cudriver.c), where there is no card: what the library adds to

@@ -90,6 +90,7 @@ type sampler struct {
 const (
 	openCLSO = "testdata/artifacts/modern/gpu_opencl.so"
 	cudaSO   = "testdata/artifacts/modern/gpu_cuda_ptx.so"
+	stepSPV  = "runtime/vulkan/testdata/two.spv"
 )
 
 func newSampler(p *programs, c config) (*sampler, error) {
@@ -105,10 +106,10 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // start begins a group with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO)...); err != nil {
+	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...); err != nil {
 		return err
 	}
-	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO, cudaSO)...)
+	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...)
 	return err
 }
 

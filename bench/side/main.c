@@ -1,7 +1,7 @@
 /* Reads names of rows, one a line, and answers each with nanoseconds per operation: the best of a few
  * batches, because others may use this machine's cores.
  *
- *   side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so */
+ *   side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv */
 #include "side.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
 const char *bench_blob_1k_so, *bench_blob_64m_so;
-const char *bench_throw_so, *bench_opencl_so, *bench_cuda_so;
+const char *bench_throw_so, *bench_opencl_so, *bench_cuda_so, *bench_vulkan_so, *bench_step_spv;
 
 void bench_fail(const char* what) {
   TVMFFIObjectHandle error = NULL;
@@ -62,7 +62,7 @@ TVMFFIAny bench_tensor(int64_t length) {
 static const bench_row* find(const char* name) {
   const bench_row* tables[] = {bench_call_rows, bench_lookup_rows, bench_load_rows,
                                bench_runtime_rows, bench_map_rows, bench_text_rows,
-                               bench_error_rows, bench_opencl_rows, bench_cuda_rows};
+                               bench_error_rows, bench_opencl_rows, bench_cuda_rows, bench_vulkan_rows};
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const bench_row* r = tables[t]; r->name != NULL; r++)
       if (strcmp(r->name, name) == 0) return r;
@@ -116,14 +116,14 @@ static double sample(const bench_row* r, int64_t sample_ns) {
 
 int main(int argc, char** argv) {
   char line[64];
-  if (argc != 10) {
+  if (argc != 12) {
     fprintf(stderr, "usage: side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
-                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so\n");
+                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv\n");
     return 2;
   }
   bench_addone_so = argv[2], bench_multi_llvm_so = argv[3], bench_multi_c_so = argv[4];
   bench_blob_1k_so = argv[5], bench_blob_64m_so = argv[6];
-  bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9];
+  bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9], bench_vulkan_so = argv[10], bench_step_spv = argv[11];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
     printf("%.4f\n", sample(find(line), atoll(argv[1])));

@@ -1,8 +1,8 @@
 /* One side of the comparison: a program linked with one TVM runtime that measures rows on request.
  *
  * It is compiled twice from the same source, once against each library. BENCH_CLASSIC adds the rows
- * of the classic C ABI, which the peer no longer has, BENCH_OPENCL and BENCH_CUDA those of
- * OpenCL and CUDA, which its wheels don't have. */
+ * of the classic C ABI, which the peer no longer has, BENCH_OPENCL, BENCH_CUDA and BENCH_VULKAN
+ * those of OpenCL, CUDA and Vulkan, which its wheels don't have. */
 #ifndef BENCH_SIDE_H_
 #define BENCH_SIDE_H_
 
@@ -26,6 +26,7 @@ extern const bench_row bench_text_rows[];
 extern const bench_row bench_error_rows[];
 extern const bench_row bench_opencl_rows[];
 extern const bench_row bench_cuda_rows[];
+extern const bench_row bench_vulkan_rows[];
 
 /* Files that the rows use, as given on the command line: libraries exported by Apache TVM, of which
  * the first has no dependencies, the second needs libm and has parallel loops, the third neither. */
@@ -34,6 +35,8 @@ extern const char *bench_blob_1k_so, *bench_blob_64m_so;
 extern const char* bench_throw_so; /* side/throw.cc, linked with the same library */
 extern const char* bench_opencl_so; /* exported for OpenCL */
 extern const char* bench_cuda_so; /* exported for CUDA, with PTX */
+extern const char* bench_vulkan_so; /* with the shader step, */
+extern const char* bench_step_spv;  /* which is this */
 
 /* Ends the program with `what` and the error of this thread. */
 _Noreturn void bench_fail(const char* what);

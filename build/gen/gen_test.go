@@ -62,6 +62,10 @@ alias    dGet dGet_v2
 func     int dGet_v2(hook)
 own      int d_init(unsigned) = dInit
 hide     void d_run(struct d_work*)
+opaque   d_world
+table    late
+entry    int dLate(num)
+may      void dMay(d_world*)
 `
 
 func TestParseSpec(t *testing.T) {
@@ -97,7 +101,8 @@ func TestParseSpec_More(t *testing.T) {
 	for _, want := range []string{"#include <stdlib.h>\n", "#define D_VERSION 2\n", "#define D_API\n", "#define dGet dGet_v2\n",
 		"typedef void (*hook)(void*);", "typedef struct _d_dim {\n  int x;\n} d_dim;",
 		"typedef union __attribute__((aligned(16))) _d_value {\n  d_dim dim;\n} d_value;",
-		"int d_init(unsigned);", "struct d_work;\nvoid d_run(struct d_work*);\n#pragma GCC visibility pop"} {
+		"int d_init(unsigned);", "typedef struct d_world d_world;",
+		"typedef struct {\n  int (*dLate)(num);\n  void (*dMay)(d_world*);\n} tvmgo_d_late;\n#define TVMGO_D_LATE(must, may) \\\n  must(dLate) \\\n  may(dMay)\n", "struct d_work;\nvoid d_run(struct d_work*);\n#pragma GCC visibility pop"} {
 		require.Contains(t, h, want)
 	}
 	for _, want := range []string{`{"dInit", (void**)&at.d_init},`, "static void start(void) { at.d_init(0); }", ".start = start,",
@@ -108,6 +113,9 @@ func TestParseSpec_More(t *testing.T) {
 	s, err = parseSpec(small)
 	require.NoError(t, err)
 	require.Contains(t, string(trampolines(s)), ".start = NULL,")
+	require.Contains(t, string(trampolines(s)), "//go:build d\n")
+	s.tag = "none"
+	require.NotContains(t, string(trampolines(s)), "go:build")
 }
 
 func TestParseSpec_Bad(t *testing.T) {
@@ -122,6 +130,7 @@ func TestParseSpec_Bad(t *testing.T) {
 		{"quiet f", "0: quiet names f, which is no function"},
 		{"offline f 0", "0: there is no function f"},
 		{"alias f g", "0: alias f stands for g, which is no function"},
+		{"entry int f(void)", "26: entry: it belongs to no table"},
 		{"define", "26: define: nothing follows"},
 		{"layout x\nvalue A 1", "27: value: layout x does not have it"},
 	} {

@@ -41,6 +41,9 @@ func header(s *spec) []byte {
 	for _, c := range append(s.defines, s.aliases...) {
 		fmt.Fprintf(&b, "#define %s\n", strings.TrimSpace(c.name+" "+c.value))
 	}
+	for _, t := range s.tables {
+		writeTable(&b, s.driver, t)
+	}
 	fmt.Fprint(&b, "\n#pragma GCC visibility push(hidden)\n")
 	for _, f := range append(s.funcs, s.hidden...) {
 		for _, p := range f.params {
@@ -58,6 +61,8 @@ func writeType(b *bytes.Buffer, d decl) {
 	switch d.kind {
 	case "type":
 		fmt.Fprintf(b, "typedef %s;\n", declare(d.of, d.name))
+	case "opaque":
+		fmt.Fprintf(b, "typedef struct %s %s;\n", d.name, d.name)
 	case "handle":
 		fmt.Fprintf(b, "typedef struct %s* %s;\n", d.of, d.name)
 	case "struct", "union", "layout":
@@ -80,6 +85,24 @@ func writeType(b *bytes.Buffer, d decl) {
 		}
 		fmt.Fprintf(b, "} %s;\n", d.name)
 	}
+}
+
+// writeTable writes a structure of pointers, and a macro that names those that must be there and those that may.
+func writeTable(b *bytes.Buffer, driver string, t table) {
+	fmt.Fprint(b, "\ntypedef struct {\n")
+	for _, f := range t.entries {
+		fmt.Fprintf(b, "  %s;\n", f.prototype("(*"+f.name+")"))
+	}
+	name := fmt.Sprintf("tvmgo_%s_%s", driver, t.name)
+	fmt.Fprintf(b, "} %s;\n#define %s(must, may)", name, strings.ToUpper(name))
+	for _, f := range t.entries {
+		macro := "must"
+		if f.may {
+			macro = "may"
+		}
+		fmt.Fprintf(b, " \\\n  %s(%s)", macro, f.name)
+	}
+	fmt.Fprintln(b)
 }
 
 // prototype declares the function, or a pointer to one when name is "(*x)".

@@ -16,10 +16,10 @@ type reference struct{ includes, file, pkg string }
 
 // flags are those with which the compiler finds the headers.
 func (r reference) flags() []string {
-	if dir := filepath.Dir(r.file); dir != "/usr/include/CL" {
-		return []string{"-I", dir}
+	if strings.HasPrefix(r.file, "/usr/include/") {
+		return nil
 	}
-	return nil
+	return []string{"-I", filepath.Dir(r.file)}
 }
 
 // wheel is a file of the virtual environment that build/deps.sh makes; where there is none, a path that says so.
@@ -43,6 +43,11 @@ var references = map[string]reference{
 		file:     "/usr/include/CL/cl.h",
 		pkg:      "opencl-headers",
 	},
+	"vulkan": {
+		includes: "#include <vulkan/vulkan_core.h>\n",
+		file:     "/usr/include/vulkan/vulkan_core.h",
+		pkg:      "libvulkan-dev",
+	},
 }
 
 // report is a program that prints every number of a description, and assigns every function to a
@@ -57,12 +62,21 @@ func report(s *spec, includes string, ours bool) string {
 		}
 		fmt.Fprintf(&b, "__attribute__((unused)) static %s = %s;\n", f.prototype("(*check_"+f.name+")"), name)
 	}
+	for _, t := range s.tables {
+		for _, f := range t.entries {
+			name := f.name
+			if ours {
+				name = fmt.Sprintf("NULL; __attribute__((unused)) static __typeof__(((tvmgo_%s_%s*)0)->%s)* typed_%s = &check_%s", s.driver, t.name, f.name, f.name, f.name)
+			}
+			fmt.Fprintf(&b, "__attribute__((unused)) static %s = %s;\n", f.prototype("(*check_"+f.name+")"), name)
+		}
+	}
 	b.WriteString("int main(void) {\n")
 	for _, c := range s.consts {
 		fmt.Fprintf(&b, "  printf(\"%s %%lld\\n\", (long long)%s);\n", c.name, c.name)
 	}
 	for _, d := range s.types {
-		if d.kind == "layout" {
+		if d.kind == "layout" || d.kind == "opaque" {
 			continue // seen through the fields that have it
 		}
 		fmt.Fprintf(&b, "  printf(\"%s %%zu bytes\\n\", sizeof(%s));\n", d.name, d.name)
@@ -148,6 +162,14 @@ func TestReference_SeesMistakes(t *testing.T) {
 		{"clFinish(cl_command_queue)", "clFinish(cl_command_queue, cl_uint)"},
 		{"clWaitForEvents(cl_uint, const cl_event*)", "clWaitForEvents(cl_ulong, const cl_event*)"},
 	})
+	seesMistakes(t, "vulkan", []mistake{
+		{"VK_ERROR_DEVICE_LOST -4", "VK_ERROR_DEVICE_LOST -5"},
+		{"VK_STRUCTURE_TYPE_SUBMIT_INFO 4", "VK_STRUCTURE_TYPE_SUBMIT_INFO 5"},
+		{"field     VkDeviceSize dstOffset", "field     uint32_t dstOffset"},
+		{"field     VkBool32 timelineSemaphore", "field     uint64_t timelineSemaphore"},
+		{"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t)", "vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t)"},
+		{"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint64_t)", "vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint32_t)"},
+	})
 }
 
 func seesMistakes(t *testing.T, driver string, mistakes []struct{ from, to string }) {
@@ -161,7 +183,7 @@ func seesMistakes(t *testing.T, driver string, mistakes []struct{ from, to strin
 		s, err := parseSpec(strings.Replace(string(text), c.from, c.to, 1))
 		require.NoError(t, err)
 		dir := t.TempDir()
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "CL"), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, s.header)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, s.header), header(s), 0o644))
 		ours, err := build(t, report(s, "#include <"+s.header+">\n", true), "-I", dir)
 		require.NoError(t, err)

@@ -16,7 +16,8 @@ import (
 //	library   FILE …             the vendor's library; the first that opens is taken
 //	first     FUNCTION           without which a library is not the right one
 //	variable  NAME               the environment variable that names another library
-//	archive   FILE               the empty archive that satisfies the binding's -l
+//	archive   FILE               the empty archive that satisfies the binding's -l, if it has one
+//	tag       none               built always, without a Go build tag
 //	cure      TEXT               what to do when there is no library
 //	answer    TYPE VALUE         what functions of this result answer then
 //	answer    FUNCTION VALUE     the same for one function
@@ -25,6 +26,7 @@ import (
 //	quiet     FUNCTION …         signal handlers are put back after these
 //	type      NAME TYPE          a name of another type
 //	handle    NAME STRUCT        a pointer to a structure that nobody sees
+//	opaque    NAME               a structure that is only pointed to
 //	struct    NAME [ALIGNMENT]   followed by its fields
 //	union     NAME               the same
 //	layout    NAME               a structure of this project, for a part that has no name in the vendor's header
@@ -37,9 +39,12 @@ import (
 //	func      RESULT NAME(TYPES) a function that the binding refers to
 //	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it; "= SYMBOL" may
 //	                             follow, under which the library has it
+//	table     NAME               of pointers to functions that the program itself asks the API for; followed by
+//	entry     RESULT NAME(TYPES) one of them
+//	may       RESULT NAME(TYPES) one that the API may lack
 //	hide      RESULT NAME(TYPES) a function that the binding defines: hidden, so that it is nobody else's
 type spec struct {
-	driver, title, header, variable, archive, cure, first, start string
+	driver, title, header, variable, archive, cure, first, start, tag string
 
 	libraries []string
 	includes  []string
@@ -52,6 +57,13 @@ type spec struct {
 	aliases   []constant
 	funcs     []function
 	hidden    []function // defined elsewhere
+	tables    []table
+}
+
+// table is a structure of pointers to functions.
+type table struct {
+	name    string
+	entries []function
 }
 
 // decl is a type, of the kind that the description calls it. A struct's of is its alignment, if it has one.
@@ -70,6 +82,7 @@ type function struct {
 	symbol       string // what the library calls it
 	params       []string
 	own          bool
+	may          bool // of a table: it may be missing
 }
 
 // last is the type of the last parameter, "" when there is none.
@@ -113,7 +126,7 @@ func (s *spec) item(key, rest string) error {
 		return fmt.Errorf("nothing follows")
 	}
 	single := map[string]*string{"driver": &s.driver, "title": &s.title, "header": &s.header,
-		"variable": &s.variable, "archive": &s.archive, "cure": &s.cure, "first": &s.first, "start": &s.start}
+		"variable": &s.variable, "archive": &s.archive, "cure": &s.cure, "first": &s.first, "start": &s.start, "tag": &s.tag}
 	if to, ok := single[key]; ok {
 		*to = rest
 		return nil
@@ -141,9 +154,20 @@ func (s *spec) item(key, rest string) error {
 		f, err := parseFunction(rest)
 		s.hidden = append(s.hidden, f)
 		return err
+	case "table":
+		s.tables = append(s.tables, table{name: words[0]})
+	case "entry", "may":
+		if len(s.tables) == 0 {
+			return fmt.Errorf("it belongs to no table")
+		}
+		f, err := parseFunction(rest)
+		f.may = key == "may"
+		t := &s.tables[len(s.tables)-1]
+		t.entries = append(t.entries, f)
+		return err
 	case "define":
 		s.defines = append(s.defines, constant{words[0], strings.Join(words[1:], " ")})
-	case "struct", "union", "layout", "enum":
+	case "struct", "union", "layout", "enum", "opaque":
 		s.types = append(s.types, decl{kind: key, name: words[0], of: strings.Join(words[1:], " ")})
 	case "field", "value":
 		return s.member(key, rest)
@@ -231,7 +255,7 @@ func splitParams(list string) []string {
 
 func (s *spec) check() error {
 	for key, v := range map[string]string{"driver": s.driver, "title": s.title, "header": s.header,
-		"variable": s.variable, "archive": s.archive, "cure": s.cure, "first": s.first, "library": strings.Join(s.libraries, " ")} {
+		"variable": s.variable, "cure": s.cure, "first": s.first, "library": strings.Join(s.libraries, " ")} {
 		if v == "" {
 			return fmt.Errorf("0: %s is missing", key)
 		}

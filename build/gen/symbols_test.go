@@ -19,6 +19,7 @@ var bindings = map[string]struct {
 }{
 	"cuda":   {"gorgonia.org/cu", regexp.MustCompile(`^cu[A-Z]|^tvmgo_cu_`)},
 	"opencl": {"github.com/go-gl/cl/v1.2/cl", regexp.MustCompile(`^cl[A-Z]`)},
+	"vulkan": {"github.com/vulkan-go/vulkan", regexp.MustCompile(`^vkGet`)},
 }
 
 // archive compiles a package with the headers of this module and returns the file.

@@ -7,5 +7,5 @@ import "embed"
 
 // Files has every header by its path, as programs include it.
 //
-//go:embed cuda.h CL/opencl.h
+//go:embed cuda.h CL/opencl.h vulkan/tvmgo_vulkan.h
 var Files embed.FS

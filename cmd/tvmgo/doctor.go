@@ -11,6 +11,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 	"tvmgo/runtime/opencl"
+	"tvmgo/runtime/vulkan"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -38,8 +39,9 @@ type finding struct {
 	Usable    bool     `json:"usable"`
 	Verdict   string   `json:"verdict"` // in one line; for an API that fails, the text that is in errors
 	Library   string   `json:"library,omitempty"`
-	Version   string   `json:"version,omitempty"` // of CUDA, the newest that the driver knows
+	Version   string   `json:"version,omitempty"` // of CUDA, the newest that the driver knows; of Vulkan, as agreed on with the loader
 	Platforms []string `json:"platforms,omitempty"`
+	Drivers   []string `json:"drivers,omitempty"` // of Vulkan's devices, with the type of memory that their data is in
 	Devices   []string `json:"devices,omitempty"`
 	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
 }
@@ -101,6 +103,10 @@ func (f *finding) explain() {
 		d := cuda.Loaded()
 		f.Library, f.Version, f.LeftOut = d.Library, d.Version, d.LeftOut
 		f.Verdict += fmt.Sprintf("; opened %s, the driver of CUDA %s", f.Library, f.Version)
+	case dlpack.Vulkan.String():
+		d := vulkan.Loaded()
+		f.Library, f.Version, f.Drivers, f.LeftOut = d.Library, d.Version, d.Devices, d.LeftOut
+		f.Verdict += fmt.Sprintf("; opened %s, Vulkan %s: %s", f.Library, f.Version, strings.Join(f.Drivers, ", "))
 	}
 	if len(f.LeftOut) > 0 {
 		f.Verdict += "; not used: " + strings.Join(f.LeftOut, "; ")

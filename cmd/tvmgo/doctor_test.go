@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -36,10 +37,31 @@ func TestDoctor(t *testing.T) {
 	found := doctor(t)
 	require.Regexp(t, `^usable: cpu:0, [1-9][0-9]* threads$`, found["cpu"].Verdict)
 	require.True(t, found["cpu"].Usable)
-	require.Equal(t, finding{API: "vulkan", Verdict: "not part of this build"}, found["vulkan"])
-	for _, api := range []string{"cuda", "opencl"} {
+	for _, api := range []string{"cuda", "opencl", "vulkan"} {
 		require.True(t, found[api].Built)
 		require.NotEmpty(t, found[api].Verdict)
 	}
 	require.NotContains(t, found, "cuda_host", "it is memory of cuda")
+}
+
+// Vulkan needs no build tag: with a driver it is usable; without, the line says what is missing.
+func TestDoctor_Vulkan(t *testing.T) {
+	f := doctor(t)["vulkan"]
+	if !f.Usable {
+		require.Empty(t, os.Getenv("CI"), f.Verdict)
+		t.Skip("there is no Vulkan device: ", f.Verdict)
+	}
+	require.Contains(t, f.Verdict, "usable: vulkan:0 ")
+	require.Contains(t, f.Verdict, "; opened "+f.Library+", Vulkan "+f.Version+": ")
+	require.Contains(t, f.Verdict, "data in memory of type ")
+	require.Contains(t, f.Library, "libvulkan.so")
+
+	f = doctor(t, "TVMGO_VULKAN_LIBRARY=/no/such/libvulkan.so.1")["vulkan"]
+	require.False(t, f.Usable)
+	require.Contains(t, f.Verdict, "Vulkan is not usable: /no/such/libvulkan.so.1")
+	require.Contains(t, f.Verdict, "install the Vulkan loader")
+
+	f = doctor(t, "VK_DRIVER_FILES=/no/such.json", "VK_ICD_FILENAMES=/no/such.json")["vulkan"]
+	require.False(t, f.Usable)
+	require.Contains(t, f.Verdict, "finds no Vulkan driver: open /no/such.json: no such file")
 }

@@ -10,6 +10,7 @@ import (
 
 	_ "tvmgo/runtime/cuda"   // with its build tag; else it says how to have it
 	_ "tvmgo/runtime/opencl" // likewise
+	_ "tvmgo/runtime/vulkan"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -146,8 +146,16 @@ const (
 	cuSource  = "extern \"C\" __global__ void add(const float* a, const float* b, float* c, int n) {}\nvoid helper() {}\n__device__ void half() {}\n"
 )
 
-// spirv is a module with entry points of these names, and a variable of push constants if pushes.
+// spirv is a module with entry points of these names, which take scalars from push constants, or else from nowhere.
 func spirv(pushes bool, names ...string) string {
+	if pushes {
+		return spirvWith(9, names...)
+	}
+	return spirvWith(12, names...) // a storage buffer
+}
+
+// spirvWith is a module whose entry points use one variable of a storage class.
+func spirvWith(class uint32, names ...string) string {
 	words := []uint32{0x07230203, 0x10000, 0, 100, 0}
 	for i, name := range names {
 		text := append([]byte(name), make([]byte, 4-len(name)%4)...)
@@ -156,11 +164,10 @@ func spirv(pushes bool, names ...string) string {
 			words = append(words, binary.LittleEndian.Uint32(text))
 		}
 	}
-	class := uint32(12) // a storage buffer
-	if pushes {
-		class = 9
+	words = append(words, 4<<16|21, 48, 32, 1, 3<<16|30, 49, 48, 4<<16|32, 50, class, 49, 4<<16|59, 50, 51, class)
+	for i := range names {
+		words = append(words, 5<<16|54, 48, uint32(i+1), 0, 48, 4<<16|61, 49, uint32(60+i), 51, 1<<16|56)
 	}
-	words = append(words, 4<<16|59, 50, 51, class)
 	var b []byte
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint32(b, w)
@@ -333,7 +340,7 @@ func TestModule_Tree(t *testing.T) {
 
 // Without push constants, scalars come from a uniform buffer.
 func TestModule_VulkanScalars(t *testing.T) {
-	uniform := spirv(false, "add") + string([]byte{59, 0, 4, 0, 50, 0, 0, 0, 52, 0, 0, 0, 2, 0, 0, 0})
+	uniform := spirvWith(2, "add")
 	for file, flag := range map[string]uint32{spirv(true, "add"): 0, uniform: blob.ShaderUniformScalars} {
 		m, err := pack.Module(kernelsOf([]string{write(t, "k.spv", file)}, addSignature))
 		require.NoError(t, err)

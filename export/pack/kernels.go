@@ -3,7 +3,6 @@ package pack
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"tvmgo/internal/cudaimage"
+	"tvmgo/internal/spirv"
 )
 
 // What is here finds kernels by their names, so that one that is missing is told before anything is built. It is no compiler:
@@ -215,63 +215,20 @@ func findInFatbin(data []byte, name string) error {
 	return findIn(info.Kernels(), name)
 }
 
-// Numbers of SPIR-V.
-const (
-	spirvMagic       = 0x07230203
-	opEntryPoint     = 15
-	opVariable       = 59
-	modelGLCompute   = 5
-	classUniform     = 2
-	classPushContant = 9
-)
-
-// spirvInstructions calls f with every instruction's code and operands.
-func spirvInstructions(data []byte, f func(op uint16, operands []byte)) error {
-	const header = 5 * 4
-	if len(data) < header || len(data)%4 != 0 {
-		return fmt.Errorf("it is no SPIR-V: %d bytes", len(data))
-	}
-	if magic := binary.LittleEndian.Uint32(data); magic != spirvMagic {
-		return fmt.Errorf("it is no SPIR-V in little-endian order: it begins with %#08x", magic)
-	}
-	for at := header; at < len(data); {
-		word := binary.LittleEndian.Uint32(data[at:])
-		length := int(word>>16) * 4
-		if length == 0 || length > len(data)-at {
-			return fmt.Errorf("the SPIR-V is damaged at byte %d", at)
-		}
-		f(uint16(word), data[at+4:at+length])
-		at += length
-	}
-	return nil
-}
-
 // spirvKernels lists the entry points for computing.
 func spirvKernels(data []byte) ([]string, error) {
-	var names []string
-	err := spirvInstructions(data, func(op uint16, operands []byte) {
-		if op != opEntryPoint || len(operands) < 8 || binary.LittleEndian.Uint32(operands) != modelGLCompute {
-			return
-		}
-		if name, _, closed := bytes.Cut(operands[8:], []byte{0}); closed {
-			names = append(names, string(name))
-		}
-	})
-	slices.Sort(names)
-	return names, err
+	m, err := spirv.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return m.Names(spirv.Compute), nil
 }
 
-// spirvScalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that it takes none.
-func spirvScalarsInUniform(data []byte) (bool, error) {
-	push, uniform := false, false
-	err := spirvInstructions(data, func(op uint16, operands []byte) {
-		if op == opVariable && len(operands) >= 12 {
-			class := binary.LittleEndian.Uint32(operands[8:])
-			push, uniform = push || class == classPushContant, uniform || class == classUniform
-		}
-	})
-	if err == nil && !push && !uniform {
-		err = errors.New("it has neither push constants nor a uniform buffer, from which scalar arguments come")
+// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that it takes none.
+func scalarsInUniform(e *spirv.EntryPoint) (bool, error) {
+	uniform := e.ScalarsInUniform()
+	if e.PushConstants == 0 && !uniform {
+		return false, fmt.Errorf("the kernel %s has neither push constants nor a uniform buffer, from which scalar arguments come", e.Name)
 	}
-	return uniform && !push, err
+	return uniform, nil
 }

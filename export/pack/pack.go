@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/spirv"
 	"tvmgo/runtime"
 )
 
@@ -233,11 +234,19 @@ func openCLPieces(source []byte, kernels []blob.Function) []byte {
 const pieceMark = "// Function: "
 
 func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
+	code, err := spirv.Parse(in.data)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
 	m := &blob.VulkanModule{Format: in.form.format, Functions: kernels}
 	for _, k := range kernels {
-		s := blob.Shader{Key: k.Key, Code: in.data}
+		s := blob.Shader{Key: k.Key, Code: code.Bytes()}
 		if slices.ContainsFunc(k.ArgTypes, func(t dlpack.DataType) bool { return t != dlpack.Handle }) {
-			uniform, err := spirvScalarsInUniform(in.data)
+			e, ok := code.EntryPoint(k.Name, spirv.Compute)
+			if !ok {
+				return nil, invalid("there is no kernel %q in it", k.Name)
+			}
+			uniform, err := scalarsInUniform(e)
 			if err != nil {
 				return nil, invalid("%w", err)
 			}

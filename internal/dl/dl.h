@@ -54,5 +54,6 @@ void tvmgo_dl_drop(void* handle);
 
 extern tvmgo_dl_library tvmgo_dl_cuda;   /* cuda_gen.c */
 extern tvmgo_dl_library tvmgo_dl_opencl; /* opencl_gen.c */
+extern tvmgo_dl_library tvmgo_dl_vulkan; /* vulkan_gen.c */
 
 #endif

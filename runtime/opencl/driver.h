@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "core.h"
+#include "handle.h"
 
 enum { MAX_DEVICES = 64 };
 
@@ -49,21 +50,23 @@ int tvmgo_cl_raise(cl_int code, const char* format, ...) __attribute__((format(p
  * reserved range of addresses, so that any pointer can be told to be one without reading it. */
 typedef enum { HANDLE_FREE, HANDLE_BUFFER, HANDLE_IMAGE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_TIMER } handle_kind;
 
-typedef struct cl_handle {
-  _Atomic uint32_t kind;
-  int32_t device;
-  union {
-    struct {
-      cl_mem mem;
-      size_t nbytes;
-      size_t region[3]; /* of an image, in pixels */
+typedef union {
+  tvmgo_handle head;
+  struct {
+    _Atomic uint32_t kind;
+    int32_t device;
+    union {
+      struct {
+        cl_mem mem;
+        size_t nbytes;
+        size_t region[3]; /* of an image, in pixels */
+      };
+      cl_command_queue queue;
+      struct {
+        cl_event mark[2]; /* an event has one, a timer two; NULL = not set */
+        pthread_mutex_t lock;
+      };
     };
-    cl_command_queue queue;
-    struct {
-      cl_event mark[2]; /* an event has one, a timer two; NULL = not set */
-      pthread_mutex_t lock;
-    };
-    struct cl_handle* next; /* free ones */
   };
 } cl_handle;
 

@@ -1,0 +1,413 @@
+package spirv
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	magic       = 0x07230203
+	headerWords = 5
+)
+
+// Instructions that are looked at.
+const (
+	opExtension             = 10
+	opEntryPoint            = 15
+	opExecutionMode         = 16
+	opCapability            = 17
+	opTypeBool              = 20
+	opTypeInt               = 21
+	opTypeFloat             = 22
+	opTypeVector            = 23
+	opTypeMatrix            = 24
+	opTypeArray             = 28
+	opTypeRuntimeArray      = 29
+	opTypeStruct            = 30
+	opTypePointer           = 32
+	opConstant              = 43
+	opConstantComposite     = 44
+	opSpecConstant          = 50
+	opSpecConstantComposite = 51
+	opFunction              = 54
+	opFunctionEnd           = 56
+	opFunctionCall          = 57
+	opVariable              = 59
+	opDecorate              = 71
+	opMemberDecorate        = 72
+	opGroupDecorate         = 74
+	opExecutionModeID       = 331
+)
+
+// Execution modes, decorations, storage classes and a built-in.
+const (
+	modeLocalSize   = 17
+	modeLocalSizeID = 38
+
+	decorationBufferBlock   = 3
+	decorationArrayStride   = 6
+	decorationMatrixStride  = 7
+	decorationBuiltIn       = 11
+	decorationNonWritable   = 24
+	decorationBinding       = 33
+	decorationDescriptorSet = 34
+	decorationOffset        = 35
+	builtInWorkgroupSize    = 25
+
+	classUniformConstant = 0
+	classUniform         = 2
+	classWorkgroup       = 4
+	classPushConstant    = 9
+	classStorageBuffer   = 12
+)
+
+type id = uint32
+
+// decorations are what is said of an id, or of a member: the last word of each.
+type decorations map[uint32]uint32
+
+// value is a type or a constant: its instruction and operands, without the result's id.
+type value struct {
+	op    uint16
+	words []uint32
+	size  uint64 // of a type
+}
+
+type variable struct{ pointer, class uint32 }
+
+// function is what a function's body names.
+type function struct {
+	calls, names map[id]bool
+}
+
+type entry struct {
+	model    Model
+	function id
+	name     string
+}
+
+// blockSize is what modes say of a function: three numbers, or three constants.
+type blockSize struct {
+	words     []uint32
+	constants bool
+}
+
+type member struct {
+	structure id
+	index     uint32
+}
+
+type reader struct {
+	m         *Module
+	entries   []entry
+	sizes     map[id]blockSize
+	values    map[id]value
+	vars      map[id]variable
+	decorated map[id]decorations
+	members   map[member]decorations
+	functions map[id]*function
+	current   *function // whose body is read
+	at        int       // word of the instruction
+}
+
+// Parse reads a module, in either byte order. The error says at which byte it goes wrong.
+func Parse(code []byte) (*Module, error) {
+	words, err := toWords(code)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{m: &Module{Words: words, Major: int(words[1] >> 16 & 0xff), Minor: int(words[1] >> 8 & 0xff)},
+		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{}}
+	for r.at = headerWords; r.at < len(words); {
+		length := int(words[r.at] >> 16)
+		if length == 0 || length > len(words)-r.at {
+			return nil, r.damaged("an instruction of %d words, of which %d are left", length, len(words)-r.at)
+		}
+		if err := r.instruction(uint16(words[r.at]), words[r.at+1:r.at+length]); err != nil {
+			return nil, err
+		}
+		r.at += length
+	}
+	if r.current != nil {
+		return nil, r.damaged("the last function has no end")
+	}
+	r.m.r = r
+	return r.m, nil
+}
+
+func toWords(code []byte) ([]uint32, error) {
+	if len(code) < headerWords*4 || len(code)%4 != 0 {
+		return nil, fmt.Errorf("it is no SPIR-V: %d bytes, where a header of 20 and whole words are needed", len(code))
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	switch first := order.Uint32(code); {
+	case binary.BigEndian.Uint32(code) == magic:
+		order = binary.BigEndian
+	case first != magic:
+		return nil, fmt.Errorf("it is no SPIR-V: it begins with %#08x, not %#08x", first, magic)
+	}
+	words := make([]uint32, len(code)/4)
+	for i := range words {
+		words[i] = order.Uint32(code[4*i:])
+	}
+	return words, nil
+}
+
+func (r *reader) damaged(format string, args ...any) error {
+	return fmt.Errorf("the SPIR-V is damaged at byte %d: %s", 4*r.at, fmt.Sprintf(format, args...))
+}
+
+// least is how many operands an instruction must have.
+var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1, opTypeInt: 3, opTypeFloat: 2,
+	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3, opConstant: 3,
+	opConstantComposite: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opFunction: 4, opFunctionCall: 3, opVariable: 3,
+	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
+
+func (r *reader) instruction(op uint16, w []uint32) error {
+	if len(w) < least[op] {
+		return r.damaged("an instruction %d with %d operands, %d are needed", op, len(w), least[op])
+	}
+	switch op {
+	case opCapability:
+		if c := Capability(w[0]); !r.m.Needs(c) {
+			r.m.Capabilities = append(r.m.Capabilities, c)
+		}
+	case opExtension:
+		name, _, err := r.text(w)
+		r.m.Extensions = append(r.m.Extensions, name)
+		return err
+	case opEntryPoint:
+		name, _, err := r.text(w[2:])
+		r.entries = append(r.entries, entry{model: Model(w[0]), function: w[1], name: name})
+		return err
+	case opExecutionMode, opExecutionModeID:
+		return r.mode(op, w)
+	case opTypeBool, opTypeInt, opTypeFloat, opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray, opTypeStruct, opTypePointer:
+		t := value{op: op, words: w[1:]}
+		t.size = r.sizeOf(w[0], t)
+		r.values[w[0]] = t
+	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite:
+		r.values[w[1]] = value{op: op, words: w[2:]}
+	case opDecorate:
+		decorate(r.decorated, w[0], w[1:])
+	case opMemberDecorate:
+		decorate(r.members, member{w[0], w[1]}, w[2:])
+	case opGroupDecorate:
+		for _, target := range w[1:] {
+			for k, v := range r.decorated[w[0]] {
+				decorate(r.decorated, target, []uint32{k, v})
+			}
+		}
+	case opVariable:
+		if r.current == nil {
+			r.vars[w[1]] = variable{w[0], w[2]}
+		}
+	case opFunction:
+		if r.current != nil {
+			return r.damaged("a function inside of a function")
+		}
+		r.current = &function{map[id]bool{}, map[id]bool{}}
+		r.functions[w[1]] = r.current
+	case opFunctionEnd:
+		r.current = nil
+	default:
+		r.body(op, w)
+	}
+	if op == opFunctionCall {
+		r.body(op, w)
+	}
+	return nil
+}
+
+// matters are the decorations that are kept.
+var matters = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn, decorationNonWritable,
+	decorationBinding, decorationDescriptorSet, decorationOffset}
+
+func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
+	if !slices.Contains(matters, w[0]) {
+		return
+	}
+	d := all[of]
+	if d == nil {
+		d = decorations{}
+		all[of] = d
+	}
+	d[w[0]] = w[len(w)-1]
+}
+
+// text reads a name that ends with a zero byte, and what is behind it.
+func (r *reader) text(w []uint32) (string, []uint32, error) {
+	var b []byte
+	for i, word := range w {
+		for range 4 {
+			if byte(word) == 0 {
+				return string(b), w[i+1:], nil
+			}
+			b = append(b, byte(word))
+			word >>= 8
+		}
+	}
+	return "", nil, r.damaged("a name without an end")
+}
+
+// mode reads the size of a function's blocks.
+func (r *reader) mode(op uint16, w []uint32) error {
+	if !(op == opExecutionMode && w[1] == modeLocalSize || op == opExecutionModeID && w[1] == modeLocalSizeID) {
+		return nil
+	}
+	if len(w) < 5 {
+		return r.damaged("the size of a block has %d numbers", len(w)-2)
+	}
+	r.sizes[w[0]] = blockSize{w[2:5], op == opExecutionModeID}
+	return nil
+}
+
+// literals says from which operand on an instruction of a function's body has numbers in place of ids.
+var literals = map[uint16]int{8: 1, 12: 3, 61: 3, 62: 2, 63: 2, 79: 4, 81: 3, 82: 4, 68: 3, 246: 2, 247: 1, 250: 3, 251: 2}
+
+const opExtInst = 12
+
+// body notes the ids that an instruction of a function names, whatever it does with them.
+func (r *reader) body(op uint16, w []uint32) {
+	if r.current == nil {
+		return
+	}
+	end := len(w)
+	if n, ok := literals[op]; ok {
+		end = min(end, n)
+	}
+	for _, word := range w[:end] {
+		r.current.names[word] = true
+	}
+	if op == opExtInst && len(w) > 4 {
+		for _, word := range w[4:] {
+			r.current.names[word] = true
+		}
+	}
+	if op == opFunctionCall {
+		r.current.calls[w[2]] = true
+	}
+}
+
+// entryPoint gathers what an entry point uses.
+func (r *reader) entryPoint(e *entry) *EntryPoint {
+	p := &EntryPoint{Name: e.name, Model: e.model}
+	r.localSize(e, p)
+	used := r.used(e.function)
+	for _, v := range slices.Sorted(maps.Keys(r.vars)) {
+		if used[v] {
+			r.use(v, p)
+		}
+	}
+	slices.SortStableFunc(p.Bindings, func(a, b Binding) int {
+		return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Number, b.Number))
+	})
+	return p
+}
+
+// used is what a function and those that it calls name.
+func (r *reader) used(f id) map[id]bool {
+	all, seen, todo := map[id]bool{}, map[id]bool{f: true}, []id{f}
+	for len(todo) > 0 {
+		body := r.functions[todo[0]]
+		todo = todo[1:]
+		if body == nil {
+			continue
+		}
+		maps.Copy(all, body.names)
+		for callee := range body.calls {
+			if !seen[callee] {
+				seen[callee] = true
+				todo = append(todo, callee)
+			}
+		}
+	}
+	return all
+}
+
+// localSize is the constant that is decorated as the size, if there is one, else what the entry point says.
+func (r *reader) localSize(e *entry, p *EntryPoint) {
+	size := r.sizes[e.function]
+	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
+		built, ok := r.decorated[of][decorationBuiltIn]
+		c := r.values[of]
+		if ok && built == builtInWorkgroupSize && (c.op == opConstantComposite || c.op == opSpecConstantComposite) && len(c.words) == 3 {
+			size = blockSize{c.words, true}
+		}
+	}
+	if !size.constants {
+		copy(p.LocalSize[:], size.words)
+		return
+	}
+	for i, c := range size.words {
+		v := r.values[c]
+		if v.op != opConstant && v.op != opSpecConstant {
+			p.LocalSize = [3]uint32{} // something computed
+			p.Adjustable = true
+			return
+		}
+		p.LocalSize[i] = v.words[0]
+		p.Adjustable = p.Adjustable || v.op == opSpecConstant
+	}
+}
+
+// use adds a variable to what an entry point uses.
+func (r *reader) use(of id, p *EntryPoint) {
+	v := r.vars[of]
+	pointer := r.values[v.pointer]
+	var kind id
+	if pointer.op == opTypePointer {
+		kind = pointer.words[1]
+	}
+	switch v.class {
+	case classPushConstant:
+		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
+	case classWorkgroup:
+		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
+	case classUniform, classStorageBuffer, classUniformConstant:
+		p.Bindings = append(p.Bindings, r.binding(of, v.class, kind))
+	}
+}
+
+func (r *reader) binding(of id, class uint32, kind id) Binding {
+	d := r.decorated[of]
+	b := Binding{Set: d[decorationDescriptorSet], Number: d[decorationBinding], Count: 1}
+	switch t := r.values[kind]; t.op {
+	case opTypeArray:
+		b.Count = uint32(min(r.length(t.words[1]), math.MaxUint32))
+		kind = t.words[0]
+	case opTypeRuntimeArray:
+		b.Count = 0
+		kind = t.words[0]
+	}
+	_, old := r.decorated[kind][decorationBufferBlock]
+	switch {
+	case class == classStorageBuffer || class == classUniform && old:
+		b.ReadOnly = r.neverWritten(of, kind)
+	case class == classUniform:
+		b.Kind = UniformBuffer
+		b.ReadOnly = true
+		b.Bytes = r.values[kind].size
+	default:
+		b.Kind = OtherDescriptor
+	}
+	return b
+}
+
+// neverWritten says whether a variable, or all members of its block, are decorated so.
+func (r *reader) neverWritten(of, block id) bool {
+	if _, ok := r.decorated[of][decorationNonWritable]; ok {
+		return true
+	}
+	t := r.values[block]
+	for i := range t.words {
+		if _, ok := r.members[member{block, uint32(i)}][decorationNonWritable]; !ok {
+			return false
+		}
+	}
+	return t.op == opTypeStruct && len(t.words) > 0
+}

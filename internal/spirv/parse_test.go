@@ -1,0 +1,226 @@
+package spirv
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shader is a module that the tests of runtime/vulkan run.
+func shader(t testing.TB, name string) []byte {
+	t.Helper()
+	code, err := os.ReadFile(filepath.Join("..", "..", "runtime", "vulkan", "testdata", name+".spv"))
+	require.NoError(t, err)
+	return code
+}
+
+func TestParse(t *testing.T) {
+	in := func(n uint32) Binding { return Binding{Number: n, Count: 1, ReadOnly: true} }
+	out := func(n uint32) Binding { return Binding{Number: n, Count: 1} }
+	for _, c := range []struct {
+		file, extensions string
+		capabilities     []Capability
+		want             EntryPoint
+	}{
+		{"add", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
+			EntryPoint{Name: "add", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), in(1), out(2)}, PushConstants: 4}},
+		{"reduce", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
+			EntryPoint{Name: "reduce", LocalSize: [3]uint32{256, 1, 1}, Bindings: []Binding{in(0), out(1)}, SharedBytes: 1024}},
+		{"subgroup", "", []Capability{Shader, GroupNonUniform, GroupNonUniformArithmetic},
+			EntryPoint{Name: "reduce_subgroup", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), out(1)}, SharedBytes: 256}},
+		{"stencil", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
+			EntryPoint{Name: "stencil", LocalSize: [3]uint32{8, 8, 1}, Bindings: []Binding{in(0), out(1)}, PushConstants: 20}},
+		{"scalars", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader}, EntryPoint{Name: "scalars", LocalSize: [3]uint32{4, 1, 1},
+			Bindings: []Binding{out(0), {Number: 1, Kind: UniformBuffer, Count: 1, ReadOnly: true, Bytes: 156}}}},
+		{"pushed", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
+			EntryPoint{Name: "scalars", LocalSize: [3]uint32{4, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 156}},
+		{"half", "SPV_KHR_16bit_storage SPV_KHR_storage_buffer_storage_class", []Capability{Shader, StorageBuffer16BitAccess},
+			EntryPoint{Name: "half_scale", LocalSize: [3]uint32{16, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 4}},
+		{"types", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader, Int64, Float64},
+			EntryPoint{Name: "types", LocalSize: [3]uint32{1, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 36}},
+		{"two", "", []Capability{Shader}, EntryPoint{Name: "step", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0)}, PushConstants: 12}},
+		{"two", "", []Capability{Shader}, EntryPoint{Name: "swap", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0), out(1)}}},
+	} {
+		code := shader(t, c.file)
+		m, err := Parse(code)
+		require.NoError(t, err)
+		c.want.Model = Compute
+		got, ok := m.EntryPoint(c.want.Name, Compute)
+		require.True(t, ok)
+		require.Equal(t, &c.want, got, c.file)
+		require.Equal(t, c.capabilities, m.Capabilities, c.file)
+		require.Equal(t, c.extensions, strings.Join(m.Extensions, " "), c.file)
+		require.Equal(t, c.file == "subgroup", m.UsesSubgroups())
+		wantMinor := 0
+		if c.file == "subgroup" {
+			wantMinor = 3
+		}
+		require.Equal(t, []int{1, wantMinor}, []int{m.Major, m.Minor})
+		_, ok = m.EntryPoint(c.want.Name, 0)
+		require.False(t, ok, "none for vertices")
+		_, ok = m.EntryPoint("nothing", Compute)
+		require.False(t, ok)
+	}
+	m, err := Parse(shader(t, "two"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"step", "swap"}, m.Names(Compute))
+	swap, _ := m.EntryPoint("swap", Compute)
+	b, ok := swap.Binding(1)
+	require.True(t, ok)
+	require.Equal(t, StorageBuffer, b.Kind)
+	_, ok = swap.Binding(2)
+	require.False(t, ok)
+}
+
+// A module in the other byte order is the same module.
+func TestParse_OtherByteOrder(t *testing.T) {
+	code := shader(t, "stencil")
+	turned := slices.Clone(code)
+	for at := 0; at < len(turned); at += 4 {
+		slices.Reverse(turned[at : at+4])
+	}
+	m, err := Parse(code)
+	require.NoError(t, err)
+	other, err := Parse(turned)
+	require.NoError(t, err)
+	require.Equal(t, m.Words, other.Words)
+	require.Equal(t, code, other.Bytes())
+	require.Equal(t, uint32(0x07230203), m.Words[0])
+	a, _ := m.EntryPoint("stencil", Compute)
+	b, _ := other.EntryPoint("stencil", Compute)
+	require.Equal(t, a, b)
+}
+
+// assemble makes a module of instructions, each a list of an opcode and its operands.
+func assemble(instructions ...[]uint32) []byte {
+	words := []uint32{magic, 0x00010600, 0, 100, 0}
+	for _, w := range instructions {
+		words = append(words, uint32(len(w))<<16|w[0])
+		words = append(words, w[1:]...)
+	}
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+func TestParse_LocalSizeByConstants(t *testing.T) {
+	const uint32T, main = 1, 9
+	point := []uint32{opEntryPoint, 5, main, 'f'}
+	num := func(op, of, v uint32) []uint32 { return []uint32{op, uint32T, of, v} }
+	size := []uint32{opExecutionModeID, main, modeLocalSizeID, 2, 3, 4}
+	parsed := func(code []byte) *EntryPoint {
+		m, err := Parse(code)
+		require.NoError(t, err)
+		e, ok := m.EntryPoint("f", Compute)
+		require.True(t, ok)
+		return e
+	}
+	e := parsed(assemble(point, size, num(opConstant, 2, 32), num(opConstant, 3, 2), num(opConstant, 4, 1)))
+	require.Equal(t, [3]uint32{32, 2, 1}, e.LocalSize)
+	require.False(t, e.Adjustable)
+	e = parsed(assemble(point, size, num(opConstant, 2, 32), num(opSpecConstant, 3, 2), num(opConstant, 4, 1)))
+	require.Equal(t, [3]uint32{32, 2, 1}, e.LocalSize)
+	require.True(t, e.Adjustable)
+	e = parsed(assemble(point, size, num(opConstant, 2, 32)))
+	require.Equal(t, [3]uint32{}, e.LocalSize, "what is computed is not known")
+	require.True(t, e.Adjustable)
+	e = parsed(assemble(point))
+	require.Equal(t, EntryPoint{Name: "f", Model: Compute}, *e)
+}
+
+// Types within types that double with each level are read at once, and come out as large as they are.
+func TestParse_HugeTypes(t *testing.T) {
+	list := [][]uint32{{opEntryPoint, 5, 200, 'f'}, {opTypeInt, 1, 32, 0}, {opConstant, 1, 2, 0xffffffff}}
+	for i := uint32(10); i < 110; i++ {
+		of := i - 1
+		if i == 10 {
+			of = 1
+		}
+		list = append(list, []uint32{opTypeStruct, i, of, of})
+	}
+	list = append(list, []uint32{opTypeArray, 110, 109, 2}, []uint32{opTypePointer, 111, classPushConstant, 110}, []uint32{opVariable, 111, 112, classPushConstant},
+		[]uint32{opTypePointer, 113, classWorkgroup, 110}, []uint32{opVariable, 113, 114, classWorkgroup},
+		[]uint32{opFunction, 1, 200, 0, 1}, []uint32{61, 1, 201, 112}, []uint32{61, 1, 202, 114}, []uint32{opFunctionEnd})
+	m, err := Parse(assemble(list...))
+	require.NoError(t, err)
+	e, _ := m.EntryPoint("f", Compute)
+	require.Equal(t, uint32(0xffffffff), e.PushConstants)
+	require.Equal(t, uint64(unlimited), e.SharedBytes)
+}
+
+func TestParse_Damaged(t *testing.T) {
+	good := shader(t, "add")
+	for want, code := range map[string][]byte{
+		"it is no SPIR-V: 0 bytes":                                     nil,
+		"it is no SPIR-V: 19 bytes":                                    good[:19],
+		"it is no SPIR-V: 1038 bytes":                                  good[:1038],
+		"begins with 0x464c457f, not 0x07230203":                       append([]byte("\x7fELF"), good[4:]...),
+		"at byte 1036: an instruction of 0 words, of which 1 are left": append(slices.Clone(good[:1036]), 0, 0, 0, 0),
+		"at byte 1032: an instruction of 255 words":                    append(slices.Clone(good[:1032]), 1, 0, 255, 0),
+		"the last function has no end":                                 good[:len(good)-4],
+		"a name without an end":                                        assemble([]uint32{opEntryPoint, 5, 1, 0x61616161}),
+		"an instruction 17 with 0 operands, 1 are needed":              assemble([]uint32{opCapability}),
+		"the size of a block has 1 numbers":                            assemble([]uint32{opExecutionMode, 1, modeLocalSize, 1}),
+		"at byte 40: a function inside of a function":                  assemble([]uint32{opFunction, 1, 2, 0, 3}, []uint32{opFunction, 1, 2, 0, 3}),
+	} {
+		_, err := Parse(code)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Whatever is changed or missing, reading ends with a module or an error.
+func TestParse_EveryByte(t *testing.T) {
+	for _, name := range []string{"add", "subgroup", "two", "scalars"} {
+		good := shader(t, name)
+		for i := range good {
+			bad := slices.Clone(good)
+			for _, change := range []byte{1, 0x80, 0xff} {
+				bad[i] = good[i] ^ change
+				read(bad)
+			}
+			read(good[:i])
+		}
+	}
+}
+
+func read(code []byte) {
+	m, err := Parse(code)
+	if err != nil {
+		return
+	}
+	for _, name := range m.Names(Compute) {
+		if e, ok := m.EntryPoint(name, Compute); ok {
+			e.Binding(0)
+		}
+	}
+	for _, c := range m.Capabilities {
+		_ = c.String()
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"add", "reduce", "subgroup", "stencil", "scalars", "half", "types", "two"} {
+		f.Add(shader(f, name))
+	}
+	f.Fuzz(func(t *testing.T, code []byte) {
+		m, err := Parse(code)
+		if err == nil && len(m.Words)*4 != len(code) {
+			t.Fatalf("%d bytes became %d words", len(code), len(m.Words))
+		}
+		read(code)
+	})
+}
+
+func TestCapability_String(t *testing.T) {
+	require.Equal(t, "Float64", Float64.String())
+	require.Equal(t, "9999", Capability(9999).String())
+	require.True(t, GroupNonUniformArithmetic.Subgroup())
+	require.False(t, Float64.Subgroup())
+}

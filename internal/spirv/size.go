@@ -1,0 +1,72 @@
+package spirv
+
+import "math"
+
+// Sizes of types, in bytes. A type is declared behind what it consists of, so its size is known at once. What is not known,
+// and arrays without end, count as 0; what is too large to be true as the largest number.
+
+const unlimited = math.MaxUint64
+
+func add(a, b uint64) uint64 {
+	if a > unlimited-b {
+		return unlimited
+	}
+	return a + b
+}
+
+func mul(a, b uint64) uint64 {
+	if b != 0 && a > unlimited/b {
+		return unlimited
+	}
+	return a * b
+}
+
+// length is the number that a constant is; 0 when it is none.
+func (r *reader) length(of id) uint64 {
+	c := r.values[of]
+	if c.op != opConstant && c.op != opSpecConstant {
+		return 0
+	}
+	return uint64(c.words[0])
+}
+
+// sizeOf is the size of a type that is being declared.
+func (r *reader) sizeOf(of id, t value) uint64 {
+	switch t.op {
+	case opTypeBool:
+		return 4
+	case opTypeInt, opTypeFloat:
+		return uint64(t.words[0]) / 8
+	case opTypeVector, opTypeMatrix:
+		return mul(r.values[t.words[0]].size, uint64(t.words[1]))
+	case opTypeArray:
+		each := r.values[t.words[0]].size
+		if stride, ok := r.decorated[of][decorationArrayStride]; ok {
+			each = uint64(stride)
+		}
+		return mul(each, r.length(t.words[1]))
+	case opTypeStruct:
+		return r.structSize(of, t.words)
+	case opTypePointer:
+		return 8
+	}
+	return 0
+}
+
+// structSize is where the last member ends: by the members' offsets, or one after the other where there are none.
+func (r *reader) structSize(of id, members []uint32) uint64 {
+	var end uint64
+	for i, m := range members {
+		d, t := r.members[member{of, uint32(i)}], r.values[m]
+		size := t.size
+		if stride, ok := d[decorationMatrixStride]; ok && t.op == opTypeMatrix {
+			size = mul(uint64(stride), uint64(t.words[1]))
+		}
+		at := end
+		if offset, ok := d[decorationOffset]; ok {
+			at = uint64(offset)
+		}
+		end = max(end, add(at, size))
+	}
+	return end
+}

@@ -1,0 +1,155 @@
+/* What a device says of itself (ABI.md E.2), and the options of target kind "vulkan" that it knows (F.2). */
+#include <stdio.h>
+#include <string.h>
+
+#include "choice.h"
+#include "driver.h"
+
+enum { HEADER_VERSION = 239 }; /* of Vulkan's registry, from which vulkan.spec is */
+
+static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
+
+int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
+  char buf[256];
+  (void)api;
+  *out = tvmgo_any_none();
+  if (kind == kTVMGODeviceAttrExist) {
+    *out = tvmgo_any_int(id >= 0 && id < tvmgo_vk_num_devices);
+    return 0;
+  }
+  const vk_device* d = tvmgo_vk_device(id);
+  if (d == NULL) return -1;
+  const VkPhysicalDeviceLimits* l = &d->properties.limits;
+  uint32_t v = d->properties.apiVersion;
+  switch (kind) {
+    case kTVMGODeviceAttrMaxThreadsPerBlock: *out = tvmgo_any_int(l->maxComputeWorkGroupInvocations); return 0;
+    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(1); return 0; /* code must not rely on more */
+    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: *out = tvmgo_any_int(l->maxComputeSharedMemorySize); return 0;
+    case kTVMGODeviceAttrComputeVersion:
+      snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22 & 0x7f, v >> 12 & 0x3ff, v & 0xfff);
+      return text(buf, out);
+    case kTVMGODeviceAttrDeviceName: return text(d->properties.deviceName, out);
+    case kTVMGODeviceAttrMaxThreadDimensions:
+      snprintf(buf, sizeof buf, "[%u, %u, %u]", l->maxComputeWorkGroupSize[0], l->maxComputeWorkGroupSize[1],
+               l->maxComputeWorkGroupSize[2]);
+      return text(buf, out);
+    case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(HEADER_VERSION); return 0;
+    case kTVMGODeviceAttrDriverVersion:
+      v = d->properties.driverVersion;
+      snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22, v >> 12 & 0x3ff, v & 0xfff);
+      return text(buf, out);
+    case kTVMGODeviceAttrTotalGlobalMemory:
+      *out = tvmgo_any_int((int64_t)d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size);
+      return 0;
+  }
+  return 0;
+}
+
+static const char* kind_text(VkPhysicalDeviceType kind) {
+  switch (kind) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return "virtual";
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "cpu";
+    default: return "other";
+  }
+}
+
+static int is_yes(const vk_device* d, const char* name, int* yes) {
+  const struct {
+    const char* name;
+    int yes;
+  } all[] = {
+      {"supports_float16", d->has.float16},
+      {"supports_float32", 1},
+      {"supports_float64", d->has.float64},
+      {"supports_int8", d->has.int8},
+      {"supports_int16", d->has.int16},
+      {"supports_int32", 1},
+      {"supports_int64", d->has.int64},
+      {"supports_8bit_buffer", d->has.storage8},
+      {"supports_16bit_buffer", d->has.storage16},
+      {"supports_storage_buffer_storage_class", d->has.storage_class},
+      {"supports_push_descriptor", d->has.push_descriptor},
+      {"supports_dedicated_allocation", d->has.dedicated_allocation},
+      {"supports_integer_dot_product", d->has.integer_dot_product},
+      {"supports_cooperative_matrix", d->has.cooperative_matrix},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i].name, name) == 0) {
+      *yes = all[i].yes;
+      return 1;
+    }
+  return 0;
+}
+
+static int is_number(const vk_device* d, const char* name, int64_t* n) {
+  const VkPhysicalDeviceLimits* l = &d->properties.limits;
+  const struct {
+    const char* name;
+    int64_t n;
+  } all[] = {
+      /* Subgroup operations that only the other stages have are none for kernels. */
+      {"supported_subgroup_operations", d->subgroup_stages & VK_SHADER_STAGE_COMPUTE_BIT ? d->subgroup_operations : 0},
+      {"max_num_threads", l->maxComputeWorkGroupInvocations},
+      {"max_threads_per_block", l->maxComputeWorkGroupInvocations},
+      {"thread_warp_size", 1},
+      {"max_block_size_x", l->maxComputeWorkGroupSize[0]},
+      {"max_block_size_y", l->maxComputeWorkGroupSize[1]},
+      {"max_block_size_z", l->maxComputeWorkGroupSize[2]},
+      {"max_push_constants_size", l->maxPushConstantsSize},
+      {"max_uniform_buffer_range", l->maxUniformBufferRange},
+      {"max_storage_buffer_range", l->maxStorageBufferRange},
+      {"max_per_stage_descriptor_storage_buffer", l->maxPerStageDescriptorStorageBuffers},
+      {"max_shared_memory_per_block", l->maxComputeSharedMemorySize},
+      {"driver_version", d->properties.driverVersion},
+      {"vulkan_api_version", d->properties.apiVersion},
+      {"max_spirv_version", d->max_spirv_version},
+      {"subgroup_size", d->subgroup_size},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i].name, name) == 0) {
+      *n = all[i].n;
+      return 1;
+    }
+  return 0;
+}
+
+/* device_api.vulkan.get_target_property(device, name) */
+static int get_target_property(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  static const char f[] = "device_api.vulkan.get_target_property";
+  TVMFFIByteArray name;
+  char text[64];
+  (void)self;
+  if (tvmgo_check_count(f, n, 2, 2) != 0 || tvmgo_arg_kind(f, args, 0, kTVMFFIDevice) != 0 ||
+      tvmgo_arg_text(f, args, 1, &name) != 0)
+    return -1;
+  if (args[0].v_device.device_type != kDLVulkan)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is a device of type %d, not vulkan", f,
+                       (int)args[0].v_device.device_type);
+  const TVMGODeviceAPI* api = tvmgo_device_api(kDLVulkan);
+  if (api == NULL) return -1;
+  snprintf(text, sizeof text, "%.*s", (int)(name.size < sizeof text ? name.size : 0), name.data);
+  return api->target_property(api, args[0].v_device.device_id, text, result);
+}
+
+__attribute__((constructor(121))) static void register_target_property(void) {
+  tvmgo_global_builtin("device_api.vulkan.get_target_property", get_target_property);
+}
+
+int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
+  (void)api;
+  int yes;
+  int64_t n;
+  char buf[128];
+  *out = tvmgo_any_none();
+  const vk_device* d = tvmgo_vk_device(id);
+  if (d == NULL) return -1;
+  if (is_yes(d, name, &yes)) *out = tvmgo_any_bool(yes);
+  else if (is_number(d, name, &n)) *out = tvmgo_any_int(n);
+  else if (strcmp(name, "device_type") == 0) return text(kind_text(d->properties.deviceType), out);
+  else if (strcmp(name, "device_name") == 0) return text(d->properties.deviceName, out);
+  else if (strcmp(name, "driver_name") == 0) return text(d->driver_name, out);
+  else if (strcmp(name, "memory_type") == 0) return text(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
+  return 0;
+}

@@ -1,0 +1,75 @@
+package vulkan
+
+/*
+#include "launch.h"
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"tvmgo/internal/spirv"
+)
+
+// has says whether a shader with a capability may run on a device, and what Vulkan calls what it needs.
+func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
+	if c.Subgroup() {
+		return hasSubgroup(c, d)
+	}
+	f := &d.has
+	feature := func(name string, has C.uint8_t) (string, bool) { return name, has != 0 }
+	switch c {
+	case spirv.Matrix, spirv.Shader, spirv.ImageQuery:
+		return "Vulkan", true
+	case spirv.Float16:
+		return feature("shaderFloat16", f.float16)
+	case spirv.Float64:
+		return feature("shaderFloat64", f.float64)
+	case spirv.Int64:
+		return feature("shaderInt64", f.int64)
+	case spirv.Int16:
+		return feature("shaderInt16", f.int16)
+	case spirv.Int8:
+		return feature("shaderInt8", f.int8)
+	case spirv.StorageBuffer16BitAccess:
+		return feature("storageBuffer16BitAccess", f.storage16)
+	case spirv.UniformAndStorageBuffer16BitAccess:
+		return feature("uniformAndStorageBuffer16BitAccess", f.uniform16)
+	case spirv.StoragePushConstant16:
+		return feature("storagePushConstant16", f.push16)
+	case spirv.StorageBuffer8BitAccess:
+		return feature("storageBuffer8BitAccess", f.storage8)
+	case spirv.UniformAndStorageBuffer8BitAccess:
+		return feature("uniformAndStorageBuffer8BitAccess", f.uniform8)
+	case spirv.StoragePushConstant8:
+		return feature("storagePushConstant8", f.push8)
+	case spirv.VariablePointers:
+		return feature("variablePointers", f.variable_pointers)
+	case spirv.VariablePointersStorageBuffer:
+		return feature("variablePointersStorageBuffer", f.variable_pointers_buffer)
+	case spirv.VulkanMemoryModel:
+		return feature("vulkanMemoryModel", f.memory_model)
+	case spirv.VulkanMemoryModelDeviceScope:
+		return feature("vulkanMemoryModelDeviceScope", f.memory_model_device_scope)
+	case spirv.PhysicalStorageBufferAddresses:
+		return feature("bufferDeviceAddress", f.buffer_device_address)
+	case spirv.DotProduct, spirv.DotProductInputAll, spirv.DotProductInput4x8Bit, spirv.DotProductInput4x8BitPacked:
+		return feature("shaderIntegerDotProduct", f.integer_dot_product)
+	case spirv.CooperativeMatrixNV:
+		return feature("cooperativeMatrix", f.cooperative_matrix)
+	case spirv.Kernel, spirv.Addresses, spirv.Linkage:
+		return "OpenCL", false // SPIR-V of that kind
+	}
+	return "something that this runtime does not enable", false
+}
+
+// subgroupBits are the bits of VkSubgroupFeatureFlagBits from the lowest on, in the order of the capabilities.
+var subgroupBits = [...]string{"basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle relative", "clustered", "quad"}
+
+const computeStage = 0x20
+
+func hasSubgroup(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
+	bit := c - spirv.GroupNonUniform
+	need = fmt.Sprintf("subgroup operations of the kind %q", subgroupBits[bit])
+	return need, d.subgroup_stages&computeStage != 0 && d.subgroup_operations>>bit&1 != 0
+}

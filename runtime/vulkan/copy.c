@@ -1,0 +1,205 @@
+/* Copies (ABI.md E.4). From the host: the bytes are taken over before the call returns. To the host: done when it returns. Within a
+ * device: queued. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream.h"
+
+/* One side of a copy. */
+typedef struct {
+  vk_device* d;
+  vk_memory* m;
+  size_t offset;
+} place;
+
+static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* out) {
+  vk_device* d = tvmgo_vk_device(t->device.device_id);
+  vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_need(t->data, HANDLE_BUFFER, what);
+  if (h == NULL) return -1;
+  if (h->device != d->index)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of vulkan:%d, the array says vulkan:%d", what, (int)h->device,
+                       (int)d->index);
+  *out = (place){d, h->memory, t->byte_offset};
+  if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what, nbytes,
+                       out->offset, h->nbytes);
+  return 0;
+}
+
+/* Queues a copy between two buffers; *number, unless NULL, is that of its batch. */
+static int queue_copy(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory* to, VkDeviceSize into, VkDeviceSize n,
+                      uint64_t* number) {
+  if (tvmgo_vk_stream_begin(s) != 0) return -1;
+  if (tvmgo_vk_use_memory(s, from, at, n, USE_READ) != 0 || tvmgo_vk_use_memory(s, to, into, n, USE_WRITE) != 0)
+    return tvmgo_vk_cancel(s);
+  VkBufferCopy part = {at, into, n};
+  s->d->f.vkCmdCopyBuffer(s->open->commands, from->buffer, to->buffer, 1, &part);
+  if (number != NULL) *number = tvmgo_vk_number(s);
+  return tvmgo_vk_end(s);
+}
+
+static int copy_and_wait(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory* to, VkDeviceSize into, VkDeviceSize n) {
+  uint64_t number;
+  return queue_copy(s, from, at, to, into, n, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
+}
+
+/* Whether the host's own hand may touch the data: where device and host share the memory, and the host caches it. */
+static int in_reach(const place* p) {
+  VkPhysicalDeviceType kind = p->d->properties.deviceType;
+  return p->m->at != NULL && p->m->coherent && p->m->cached && !p->d->staged &&
+         (kind == VK_PHYSICAL_DEVICE_TYPE_CPU || kind == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU);
+}
+
+/* ---- from the host ---- */
+
+static void give_upload(void* m) { tvmgo_vk_staging_give(m, MEMORY_UPLOAD); }
+
+/* Begins with room for n bytes of the host behind s->used. */
+static int begin_upload(vk_stream* s, size_t n) {
+  vk_memory* fresh = NULL;
+  for (;;) {
+    if (tvmgo_vk_stream_begin(s) != 0) break;
+    if (s->upload != NULL && s->used + n <= s->upload->size) {
+      if (fresh != NULL) tvmgo_vk_staging_give(fresh, MEMORY_UPLOAD);
+      return 0;
+    }
+    if (fresh != NULL) { /* what is full goes back when its copies are done */
+      if (s->upload != NULL && tvmgo_vk_keep(s, give_upload, s->upload) != 0) {
+        tvmgo_vk_cancel(s);
+        break;
+      }
+      s->upload = fresh;
+      s->used = 0;
+      return 0;
+    }
+    tvmgo_vk_cancel(s);
+    fresh = tvmgo_vk_staging_take(s->d, MEMORY_UPLOAD);
+    if (fresh == NULL) return -1;
+  }
+  if (fresh != NULL) tvmgo_vk_staging_give(fresh, MEMORY_UPLOAD);
+  return -1;
+}
+
+static int upload_part(vk_stream* s, const void* from, place to, size_t n) {
+  if (begin_upload(s, n) != 0) return -1;
+  vk_memory* up = s->upload;
+  VkDeviceSize at = s->used;
+  memcpy(up->at + at, from, n);
+  s->used = (at + n + 15) / 16 * 16;
+  VkBufferCopy part = {at, to.offset, n};
+  if (tvmgo_vk_memory_written(up, at, n) != 0 || tvmgo_vk_use_memory(s, up, at, n, USE_READ) != 0 ||
+      tvmgo_vk_use_memory(s, to.m, to.offset, n, USE_WRITE) != 0)
+    return tvmgo_vk_cancel(s);
+  s->d->f.vkCmdCopyBuffer(s->open->commands, up->buffer, to.m->buffer, 1, &part);
+  s->open->num_bytes += n;
+  return tvmgo_vk_end(s);
+}
+
+static int from_host(vk_stream* s, const char* from, place to, size_t n) {
+  VkDeviceSize at;
+  vk_memory* pinned = tvmgo_vk_pinned_of(s->d, from, n, &at);
+  if (pinned != NULL) {
+    int rc = tvmgo_vk_memory_written(pinned, at, n);
+    if (rc == 0) rc = copy_and_wait(s, pinned, at, to.m, to.offset, n);
+    tvmgo_vk_memory_drop(pinned);
+    return rc;
+  }
+  if (in_reach(&to) && atomic_load(&to.m->refs) > 1) tvmgo_vk_collect(s->d);
+  if (in_reach(&to) && atomic_load(&to.m->refs) == 1 && !atomic_load(&s->d->lost)) { /* nothing that is queued uses it */
+    memcpy(to.m->at + to.offset, from, n);
+    return 0;
+  }
+  for (size_t done = 0; done < n;) {
+    size_t part = n - done < STAGING ? n - done : STAGING;
+    if (upload_part(s, from + done, to, part) != 0) return -1;
+    done += part;
+    to.offset += part;
+  }
+  return 0;
+}
+
+/* ---- to the host ---- */
+
+static int to_host(vk_stream* s, place from, char* to, size_t n) {
+  VkDeviceSize at;
+  if (in_reach(&from)) {
+    if (tvmgo_vk_stream_wait(s) != 0) return -1;
+    memcpy(to, from.m->at + from.offset, n);
+    return 0;
+  }
+  vk_memory* pinned = tvmgo_vk_pinned_of(s->d, to, n, &at);
+  if (pinned != NULL) {
+    int rc = copy_and_wait(s, from.m, from.offset, pinned, at, n);
+    if (rc == 0) rc = tvmgo_vk_memory_seen(pinned, at, n);
+    tvmgo_vk_memory_drop(pinned);
+    return rc;
+  }
+  vk_memory* down = tvmgo_vk_staging_take(s->d, MEMORY_DOWNLOAD);
+  if (down == NULL) return -1;
+  int rc = 0;
+  for (size_t done = 0; done < n && rc == 0;) {
+    size_t part = n - done < STAGING ? n - done : STAGING;
+    rc = copy_and_wait(s, from.m, from.offset + done, down, 0, part);
+    if (rc == 0) rc = tvmgo_vk_memory_seen(down, 0, part);
+    if (rc == 0) memcpy(to + done, down->at, part);
+    done += part;
+  }
+  tvmgo_vk_staging_give(down, MEMORY_DOWNLOAD);
+  return rc;
+}
+
+/* ---- between arrays ---- */
+
+/* Parts of one buffer that overlap go by way of another buffer. */
+static int within(vk_stream* s, place from, place to, size_t n) {
+  if (from.m != to.m || from.offset >= to.offset + n || to.offset >= from.offset + n)
+    return queue_copy(s, from.m, from.offset, to.m, to.offset, n, NULL);
+  if (from.offset == to.offset) return 0;
+  vk_memory* between = tvmgo_vk_memory_new(s->d, n, MEMORY_DATA);
+  if (between == NULL) return -1;
+  int rc = queue_copy(s, from.m, from.offset, between, 0, n, NULL);
+  if (rc == 0) rc = queue_copy(s, between, 0, to.m, to.offset, n, NULL);
+  tvmgo_vk_memory_drop(between);
+  return rc;
+}
+
+/* Between two devices, by way of the host. The stream belongs to one of them; the other side uses its default one. */
+static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
+  const vk_handle* h = stream;
+  int at_source = h == NULL || tvmgo_vk_handle_kind(h) != HANDLE_STREAM || h->device == from.d->index;
+  vk_stream* out = tvmgo_vk_stream(from.d, at_source ? stream : NULL);
+  vk_stream* in = out == NULL ? NULL : tvmgo_vk_stream(to.d, h != NULL && at_source ? NULL : stream);
+  if (in == NULL) return -1;
+  size_t chunk = n < STAGING ? n : STAGING;
+  char* between = malloc(chunk);
+  if (between == NULL) return tvmgo_raise_oom();
+  int rc = 0;
+  while (n > 0 && rc == 0) {
+    size_t part = n < chunk ? n : chunk;
+    rc = to_host(out, from, between, part);
+    if (rc == 0) rc = from_host(in, between, to, part);
+    from.offset += part;
+    to.offset += part;
+    n -= part;
+  }
+  free(between);
+  /* Work of the source's stream that follows may rely on the copy. */
+  return rc == 0 && h != NULL && at_source ? tvmgo_vk_stream_wait(in) : rc;
+}
+
+int tvmgo_vk_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
+  (void)api;
+  size_t n;
+  place a = {0}, b = {0};
+  if (tvmgo_dl_bytes(from, &n) != 0) return -1;
+  int from_here = from->device.device_type == kDLVulkan, to_here = to->device.device_type == kDLVulkan;
+  if (from_here && place_of(from, n, "copy: source", &a) != 0) return -1;
+  if (to_here && place_of(to, n, "copy: destination", &b) != 0) return -1;
+  if (from_here && to_here && a.d != b.d) return n == 0 ? 0 : across(a, b, n, stream);
+  vk_stream* s = tvmgo_vk_stream(from_here ? a.d : b.d, stream);
+  if (s == NULL) return -1;
+  if (n == 0) return 0;
+  if (from_here && to_here) return within(s, a, b, n);
+  return from_here ? to_host(s, a, (char*)to->data + to->byte_offset, n)
+                   : from_host(s, (const char*)from->data + from->byte_offset, b, n);
+}

@@ -1,0 +1,289 @@
+/* Opening a device: what it has, and all of that enabled which kernels may want. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../internal/dl/dl.h"
+#include "gobridge.h"
+#include "memory.h"
+
+int tvmgo_vk_family(VkPhysicalDevice physical, vk_family* out) {
+  VkQueueFamilyProperties all[64];
+  uint32_t n = 64;
+  int best = -1, found = -1;
+  tvmgo_vk_instance.vkGetPhysicalDeviceQueueFamilyProperties(physical, &n, all);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!(all[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || all[i].queueCount == 0) continue;
+    int fit = !(all[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) * 2 + (all[i].timestampValidBits > 0);
+    if (fit <= best) continue;
+    best = fit;
+    found = (int)i;
+  }
+  if (found < 0) return -1;
+  *out = (vk_family){(uint32_t)found, all[found].queueCount < MAX_QUEUES ? all[found].queueCount : MAX_QUEUES,
+                     all[found].timestampValidBits};
+  return 0;
+}
+
+/* ---- extensions ---- */
+
+enum { MOST_ENABLED = 32 };
+
+typedef struct {
+  VkExtensionProperties* all;
+  uint32_t num;
+  uint32_t version; /* of the device */
+  const char* enabled[MOST_ENABLED];
+  uint32_t num_enabled;
+} extensions;
+
+static int there(const extensions* e, const char* name) {
+  for (uint32_t i = 0; i < e->num; i++)
+    if (strcmp(e->all[i].extensionName, name) == 0) return 1;
+  return 0;
+}
+
+/* Whether a device has what an extension brings: by its version, or by the extension, which is enabled then. */
+static int bring(extensions* e, uint32_t since, const char* name) {
+  if (since != 0 && e->version >= since) return 1;
+  if (!there(e, name) || e->num_enabled == MOST_ENABLED) return 0;
+  e->enabled[e->num_enabled++] = name;
+  return 1;
+}
+
+static int off(const char* variable) {
+  const char* v = getenv(variable);
+  return v != NULL && *v != 0 && strcmp(v, "0") != 0;
+}
+
+static VkResult list_extensions(VkPhysicalDevice physical, extensions* e) {
+  VkResult rc = tvmgo_vk_instance.vkEnumerateDeviceExtensionProperties(physical, NULL, &e->num, NULL);
+  if (rc != VK_SUCCESS) return rc;
+  e->all = calloc(e->num + 1, sizeof *e->all);
+  if (e->all == NULL) return VK_ERROR_OUT_OF_HOST_MEMORY;
+  return tvmgo_vk_instance.vkEnumerateDeviceExtensionProperties(physical, NULL, &e->num, e->all);
+}
+
+/* ---- features ---- */
+
+/* Every structure that is asked for is handed back to enable what it says. */
+typedef struct {
+  VkPhysicalDeviceFeatures2 base;
+  VkPhysicalDevice16BitStorageFeatures storage16;
+  VkPhysicalDevice8BitStorageFeatures storage8;
+  VkPhysicalDeviceShaderFloat16Int8Features small;
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
+  VkPhysicalDeviceBufferDeviceAddressFeatures address;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
+  VkPhysicalDeviceSubgroupSizeControlFeatures size;
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix;
+  VkPhysicalDeviceVulkanMemoryModelFeatures model;
+  VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
+  VkPhysicalDeviceVariablePointersFeatures pointers;
+  VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
+} features;
+
+static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) {
+  void** end = &f->base.pNext;
+  memset(f, 0, sizeof *f);
+  f->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+#define ASK(member, type, has)                                    \
+  if (has) {                                                      \
+    f->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type;   \
+    *end = &f->member;                                            \
+    end = (void**)&f->member.pNext;                               \
+  }
+  ASK(storage16, 16BIT_STORAGE_FEATURES, 1)
+  ASK(storage8, 8BIT_STORAGE_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_8bit_storage"))
+  ASK(small, SHADER_FLOAT16_INT8_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_float16_int8"))
+  ASK(timeline, TIMELINE_SEMAPHORE_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_timeline_semaphore"))
+  ASK(address, BUFFER_DEVICE_ADDRESS_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_buffer_device_address"))
+  ASK(dot, SHADER_INTEGER_DOT_PRODUCT_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product"))
+  ASK(size, SUBGROUP_SIZE_CONTROL_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_EXT_subgroup_size_control"))
+  ASK(matrix, COOPERATIVE_MATRIX_FEATURES_NV, bring(e, 0, "VK_NV_cooperative_matrix"))
+  ASK(model, VULKAN_MEMORY_MODEL_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_vulkan_memory_model"))
+  ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_subgroup_extended_types"))
+  ASK(pointers, VARIABLE_POINTERS_FEATURES, 1)
+  ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_uniform_buffer_standard_layout"))
+#undef ASK
+  tvmgo_vk_instance.vkGetPhysicalDeviceFeatures2(physical, &f->base);
+  VkPhysicalDeviceFeatures want = {.shaderInt16 = f->base.features.shaderInt16,
+                                   .shaderInt64 = f->base.features.shaderInt64,
+                                   .shaderFloat64 = f->base.features.shaderFloat64};
+  f->base.features = want;
+  f->address.bufferDeviceAddressCaptureReplay = f->address.bufferDeviceAddressMultiDevice = 0;
+  f->matrix.cooperativeMatrixRobustBufferAccess = 0;
+}
+
+static void note_features(vk_device* d, const features* f) {
+  vk_features* h = &d->has;
+  h->int16 = f->base.features.shaderInt16 != 0;
+  h->int64 = f->base.features.shaderInt64 != 0;
+  h->float64 = f->base.features.shaderFloat64 != 0;
+  h->int8 = f->small.shaderInt8 != 0;
+  h->float16 = f->small.shaderFloat16 != 0;
+  h->storage16 = f->storage16.storageBuffer16BitAccess != 0;
+  h->uniform16 = f->storage16.uniformAndStorageBuffer16BitAccess != 0;
+  h->push16 = f->storage16.storagePushConstant16 != 0;
+  h->storage8 = f->storage8.storageBuffer8BitAccess != 0;
+  h->uniform8 = f->storage8.uniformAndStorageBuffer8BitAccess != 0;
+  h->push8 = f->storage8.storagePushConstant8 != 0;
+  h->subgroup_extended_types = f->types.shaderSubgroupExtendedTypes != 0;
+  h->subgroup_size_control = f->size.subgroupSizeControl && f->size.computeFullSubgroups;
+  h->variable_pointers = f->pointers.variablePointers != 0;
+  h->variable_pointers_buffer = f->pointers.variablePointersStorageBuffer != 0;
+  h->buffer_device_address = f->address.bufferDeviceAddress != 0;
+  h->memory_model = f->model.vulkanMemoryModel != 0;
+  h->memory_model_device_scope = f->model.vulkanMemoryModelDeviceScope != 0;
+  h->integer_dot_product = f->dot.shaderIntegerDotProduct != 0;
+  h->cooperative_matrix = f->matrix.cooperativeMatrix != 0;
+  h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
+  h->storage_class = 1;
+  h->timestamps = d->timestamp_bits > 0;
+}
+
+/* ---- properties ---- */
+
+static void ask_properties(vk_device* d, extensions* e) {
+  VkPhysicalDeviceProperties2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  VkPhysicalDeviceSubgroupProperties group = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties most = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
+                                                 .pNext = &group};
+  VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+  VkPhysicalDeviceSubgroupSizeControlProperties size = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  VkPhysicalDevicePushDescriptorPropertiesKHR push = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR};
+  void** end = &group.pNext;
+  base.pNext = &most;
+  if (bring(e, VK_API_VERSION_1_2, "VK_KHR_driver_properties")) *end = &driver, end = (void**)&driver.pNext;
+  if (d->has.subgroup_size_control) *end = &size, end = (void**)&size.pNext;
+  if (d->has.push_descriptor) *end = &push;
+  tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &base);
+  d->properties = base.properties;
+  d->subgroup_size = group.subgroupSize;
+  d->subgroup_operations = group.supportedOperations;
+  d->subgroup_stages = group.supportedStages;
+  d->min_subgroup_size = size.minSubgroupSize != 0 ? size.minSubgroupSize : group.subgroupSize;
+  d->max_subgroup_size = size.maxSubgroupSize != 0 ? size.maxSubgroupSize : group.subgroupSize;
+  d->max_push_descriptors = push.maxPushDescriptors;
+  d->max_allocation = most.maxMemoryAllocationSize;
+  d->driver_id = driver.driverID;
+  snprintf(d->driver_name, sizeof d->driver_name, "%s", driver.driverName);
+  snprintf(d->driver_info, sizeof d->driver_info, "%s", driver.driverInfo);
+  d->max_spirv_version = e->version >= VK_API_VERSION_1_3                                                ? 0x10600
+                         : e->version >= VK_API_VERSION_1_2                                              ? 0x10500
+                         : there(e, "VK_KHR_spirv_1_4") && there(e, "VK_KHR_shader_float_controls") ? 0x10400
+                                                                                                         : 0x10300;
+  if (d->max_spirv_version == 0x10400) bring(e, 0, "VK_KHR_shader_float_controls"), bring(e, 0, "VK_KHR_spirv_1_4");
+}
+
+static void ask_memory(vk_device* d) {
+  VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  tvmgo_vk_instance.vkGetPhysicalDeviceMemoryProperties2(d->physical, &all);
+  d->memory = all.memoryProperties;
+  d->data_type = tvmgo_vk_choose(&d->memory, d->properties.deviceType, ~0u, MEMORY_DATA);
+  d->upload_type = tvmgo_vk_choose(&d->memory, d->properties.deviceType, ~0u, MEMORY_UPLOAD);
+  d->download_type = tvmgo_vk_choose(&d->memory, d->properties.deviceType, ~0u, MEMORY_DOWNLOAD);
+}
+
+/* ---- the device ---- */
+
+/* Functions that came with an extension have its ending on older devices. */
+static PFN_vkVoidFunction function(const vk_device* d, const char* name) {
+  PFN_vkVoidFunction at = tvmgo_vk_instance.vkGetDeviceProcAddr(d->handle, name);
+  char with[128];
+  snprintf(with, sizeof with, "%sKHR", name);
+  return at != NULL ? at : tvmgo_vk_instance.vkGetDeviceProcAddr(d->handle, with);
+}
+
+static VkResult create(vk_device* d, const extensions* e, const features* f, const char** why) {
+  float priorities[MAX_QUEUES];
+  for (int i = 0; i < MAX_QUEUES; i++) priorities[i] = 1;
+  VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                    .queueFamilyIndex = d->family,
+                                    .queueCount = d->num_queues,
+                                    .pQueuePriorities = priorities};
+  VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                             .pNext = &f->base,
+                             .queueCreateInfoCount = 1,
+                             .pQueueCreateInfos = &queues,
+                             .enabledExtensionCount = e->num_enabled,
+                             .ppEnabledExtensionNames = e->enabled};
+  tvmgo_dl_quiet_begin();
+  VkResult rc = tvmgo_vk_instance.vkCreateDevice(d->physical, &info, NULL, &d->handle);
+  tvmgo_dl_quiet_end();
+  if (rc != VK_SUCCESS) return rc;
+  const char* missing = NULL;
+#define MAY(name) d->f.name = (__typeof__(d->f.name))function(d, #name);
+#define MUST(name)     \
+  MAY(name)            \
+  if (d->f.name == NULL) missing = #name;
+  TVMGO_VULKAN_DEVICE(MUST, MAY)
+#undef MUST
+#undef MAY
+  if (missing != NULL) {
+    *why = missing;
+    return VK_ERROR_INCOMPATIBLE_DRIVER;
+  }
+  for (uint32_t i = 0; i < d->num_queues; i++) {
+    pthread_mutex_init(&d->queue_locks[i], NULL);
+    d->f.vkGetDeviceQueue(d->handle, d->family, i, &d->queues[i]);
+  }
+  return VK_SUCCESS;
+}
+
+static VkResult open_device(vk_device* d, extensions* e, uint32_t instance_version, const char** why) {
+  VkPhysicalDeviceProperties2 first = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  features f;
+  VkResult rc = list_extensions(d->physical, e);
+  if (rc != VK_SUCCESS) return rc;
+  tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &first);
+  e->version = d->api_version = first.properties.apiVersion < instance_version ? first.properties.apiVersion : instance_version;
+  ask_features(d->physical, e, &f);
+  if (!f.timeline.timelineSemaphore) {
+    *why = "it has no timeline semaphores";
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+  }
+  note_features(d, &f);
+  d->has.push_descriptor = !off("TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR") && bring(e, 0, "VK_KHR_push_descriptor");
+  d->has.dedicated_allocation = !off("TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION");
+  d->has.memory_budget = (uint8_t)bring(e, 0, "VK_EXT_memory_budget");
+  ask_properties(d, e);
+  ask_memory(d);
+  if (d->data_type < 0 || d->upload_type < 0 || d->download_type < 0) {
+    *why = "it has no memory for buffers, or none that the host can see";
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+  }
+  rc = create(d, e, &f, why);
+  if (rc != VK_SUCCESS) return rc;
+  pthread_mutex_init(&d->lock, NULL);
+  d->heap = tvmgo_vk_heap_new();
+  if (d->heap != NULL) d->stream = tvmgo_vk_stream_new(d);
+  return d->stream == NULL ? VK_ERROR_OUT_OF_HOST_MEMORY : VK_SUCCESS;
+}
+
+VkResult tvmgo_vk_add_device(VkPhysicalDevice physical, const vk_family* family, uint32_t instance_version, int staged,
+                             const char** why) {
+  vk_device* d = &tvmgo_vk_devices[tvmgo_vk_num_devices];
+  extensions e = {0};
+  memset(d, 0, sizeof *d);
+  d->index = tvmgo_vk_num_devices;
+  d->physical = physical;
+  d->family = family->family;
+  d->num_queues = family->num_queues;
+  d->timestamp_bits = family->timestamp_bits;
+  d->staged = staged;
+  VkResult rc = open_device(d, &e, instance_version, why);
+  free(e.all);
+  if (rc != VK_SUCCESS) {
+    free(d->heap);
+    if (d->handle != NULL && d->f.vkDestroyDevice != NULL) d->f.vkDestroyDevice(d->handle, NULL);
+    return rc;
+  }
+  tvmgo_vk_name(d, VK_OBJECT_TYPE_DEVICE, (uint64_t)(uintptr_t)d->handle, "vulkan:%d", (int)d->index);
+  if (!d->has.timestamps) /* one table serves all: the runtime measures on the host then */
+    tvmgo_vk_table.timer_create = NULL;
+  tvmgo_vk_num_devices++;
+  return VK_SUCCESS;
+}

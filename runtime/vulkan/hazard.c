@@ -1,0 +1,26 @@
+#include "hazard.h"
+
+#include <string.h>
+
+#include "driver.h"
+
+static int conflict(const vk_use* a, const vk_use* b) {
+  return a->buffer == b->buffer && a->from < b->to && b->from < a->to && ((a->access | b->access) & USE_WRITE);
+}
+
+int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access) {
+  vk_use now = {buffer, from, to, access};
+  /* A full list of earlier uses makes room by a barrier; so does one that a command with too many uses left behind. */
+  int hit = h->unknown || (h->num == MOST_USES && h->num_earlier > 0);
+  for (uint32_t i = 0; i < h->num_earlier && !hit; i++) hit = conflict(&h->uses[i], &now);
+  if (hit) {
+    h->num -= h->num_earlier;
+    memmove(h->uses, h->uses + h->num_earlier, h->num * sizeof *h->uses);
+    h->num_earlier = 0;
+    h->unknown = 0;
+  }
+  if (h->num < MOST_USES) h->uses[h->num++] = now;
+  return hit;
+}
+
+void tvmgo_vk_hazard_next(vk_hazards* h) { h->num_earlier = h->num; }

@@ -1,0 +1,123 @@
+/* The instance, validation's messages, and the loader's functions. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../internal/dl/dl.h"
+#include "gobridge.h"
+
+tvmgo_vulkan_instance tvmgo_vk_instance;
+static int names_are_seen; /* by validation */
+
+void* tvmgo_vk_loader(void) { return (void*)vkGetInstanceProcAddr; }
+
+/* ---- validation ---- */
+
+enum { MOST_MESSAGES = 64 };
+static char messages[MOST_MESSAGES][2048];
+static uint32_t num_messages;
+static pthread_mutex_t messages_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static VkBool32 on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT type,
+                           const VkDebugUtilsMessengerCallbackDataEXT* data, void* ctx) {
+  (void)severity, (void)ctx;
+  /* The loader's remarks on drivers that it passes over are no one's mistake here. */
+  if (!(type & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return 0;
+  pthread_mutex_lock(&messages_lock);
+  if (num_messages < MOST_MESSAGES) snprintf(messages[num_messages], sizeof *messages, "%s", data->pMessage);
+  num_messages++;
+  pthread_mutex_unlock(&messages_lock);
+  return 0;
+}
+
+uint32_t tvmgo_vk_num_messages(void) {
+  pthread_mutex_lock(&messages_lock);
+  uint32_t n = num_messages;
+  pthread_mutex_unlock(&messages_lock);
+  return n;
+}
+
+const char* tvmgo_vk_message(uint32_t i) { return i < MOST_MESSAGES ? messages[i] : ""; }
+
+void tvmgo_vk_name(const vk_device* d, VkObjectType type, uint64_t object, const char* format, ...) {
+  if (TVMGO_LIKELY(!names_are_seen)) return;
+  char text[128];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  VkDebugUtilsObjectNameInfoEXT info = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+                                        .objectType = type,
+                                        .objectHandle = object,
+                                        .pObjectName = text};
+  tvmgo_vk_instance.vkSetDebugUtilsObjectNameEXT(d->handle, &info);
+}
+
+/* ---- the instance ---- */
+
+static const char validation[] = "VK_LAYER_KHRONOS_validation";
+
+static int has_validation(const tvmgo_vulkan_global* g) {
+  VkLayerProperties layers[64];
+  VkExtensionProperties extensions[64];
+  uint32_t n = 64, layer = 0, debug = 0;
+  VkResult rc = g->vkEnumerateInstanceLayerProperties(&n, layers);
+  if (rc == VK_SUCCESS || rc == VK_INCOMPLETE)
+    for (uint32_t i = 0; i < n; i++) layer |= strcmp(layers[i].layerName, validation) == 0;
+  n = 64;
+  rc = g->vkEnumerateInstanceExtensionProperties(layer ? validation : NULL, &n, extensions);
+  if (rc == VK_SUCCESS || rc == VK_INCOMPLETE)
+    for (uint32_t i = 0; i < n; i++) debug |= strcmp(extensions[i].extensionName, "VK_EXT_debug_utils") == 0;
+  return layer && debug;
+}
+
+VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated) {
+  tvmgo_vulkan_global g;
+#define MUST(f) \
+  if ((g.f = (__typeof__(g.f))vkGetInstanceProcAddr(NULL, #f)) == NULL) return VK_ERROR_INCOMPATIBLE_DRIVER;
+  TVMGO_VULKAN_GLOBAL(MUST, MUST)
+#undef MUST
+  VkResult rc = g.vkEnumerateInstanceVersion(version);
+  if (rc != VK_SUCCESS) return rc;
+  if (*version < VK_API_VERSION_1_1) return VK_ERROR_INCOMPATIBLE_DRIVER;
+  if (*version > VK_API_VERSION_1_3) *version = VK_API_VERSION_1_3;
+  *validated = validate && has_validation(&g);
+  VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "tvmgo", .apiVersion = *version};
+  VkDebugUtilsMessengerCreateInfoEXT messenger = {
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+      .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+      .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+      .pfnUserCallback = on_message};
+  /* Barriers that are missing are seen by this part alone. */
+  VkValidationFeatureEnableEXT order = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  VkValidationFeaturesEXT more = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                  .pNext = &messenger,
+                                  .enabledValidationFeatureCount = 1,
+                                  .pEnabledValidationFeatures = &order};
+  const char *layers[] = {validation}, *extensions[] = {"VK_EXT_debug_utils", "VK_EXT_validation_features"};
+  VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app};
+  if (*validated) {
+    info.pNext = &more;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = layers;
+    info.enabledExtensionCount = 2;
+    info.ppEnabledExtensionNames = extensions;
+  }
+  tvmgo_dl_quiet_begin(); /* drivers start here */
+  rc = g.vkCreateInstance(&info, NULL, out);
+  tvmgo_dl_quiet_end();
+  if (rc != VK_SUCCESS) return rc;
+  int missing = 0;
+#define MAY(f) tvmgo_vk_instance.f = (__typeof__(tvmgo_vk_instance.f))vkGetInstanceProcAddr(*out, #f);
+#define MUST(f) MAY(f) missing |= tvmgo_vk_instance.f == NULL;
+  TVMGO_VULKAN_INSTANCE(MUST, MAY)
+#undef MUST
+#undef MAY
+  if (missing) return VK_ERROR_INCOMPATIBLE_DRIVER;
+  if (*validated) {
+    VkDebugUtilsMessengerEXT kept;
+    rc = tvmgo_vk_instance.vkCreateDebugUtilsMessengerEXT(*out, &messenger, NULL, &kept);
+    names_are_seen = rc == VK_SUCCESS;
+  }
+  return rc;
+}

@@ -1,0 +1,158 @@
+package vulkan_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/runtime/vulkan"
+)
+
+// kernelWork makes a module, runs two of its kernels and one with scalars in a uniform buffer, and checks what comes out; an error is one
+// that a call answered.
+func kernelWork(t *testing.T, dev dlpack.Device) (err error) {
+	var open []interface{ Close() error }
+	defer func() {
+		for _, o := range open {
+			if e := o.Close(); err == nil {
+				err = e
+			}
+		}
+	}()
+	kernel := func(file, name string) (*runtime.Kernel, error) {
+		m, err := runtime.NewDeviceModule("vulkan", "", words(t, file), types[file]...)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, m)
+		k, err := m.Kernel(name)
+		if err == nil {
+			open = append(open, k)
+		}
+		return k, err
+	}
+	tensor := func(dtype dlpack.DataType) (*runtime.Tensor, error) {
+		x, err := runtime.NewTensor(dtype, []int64{64}, dev)
+		if err == nil {
+			open = append(open, x)
+		}
+		return x, err
+	}
+	x, err := tensor(dlpack.UInt32)
+	if err != nil {
+		return err
+	}
+	y, err := tensor(dlpack.Float32)
+	if err != nil {
+		return err
+	}
+	if err := runtime.CopyFrom(x, make([]uint32, 64)); err != nil {
+		return err
+	}
+	step, err := kernel("two", "step")
+	if err != nil {
+		return err
+	}
+	many, err := kernel("scalars", "scalars")
+	if err != nil {
+		return err
+	}
+	args, sum := twentyValues(3)
+	for range 3 {
+		if err := step.Launch(nil, one, runtime.Dim3{64}, x, 3, 1); err != nil {
+			return err
+		}
+		if err := many.Launch(nil, runtime.Dim3{16}, runtime.Dim3{4}, append([]any{y}, args...)...); err != nil {
+			return err
+		}
+	}
+	got, err := runtime.ToSlice[uint32](x)
+	if err != nil {
+		return err
+	}
+	sums, err := runtime.ToSlice[float32](y)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(got, slices.Repeat([]uint32{13}, 64)) || !slices.Equal(sums, slices.Repeat([]float32{sum}, 64)) {
+		t.Errorf("what came back is wrong: %v, %v", got, sums)
+	}
+	return nil
+}
+
+// Whichever call of the driver fails on the way to a launch: the launch says so, or does without; nothing is lost, and the next one works.
+// With descriptors that are pushed, and with those of a pool.
+func TestEveryCallFails_Kernels(t *testing.T) {
+	if !inChild() {
+		need(t)
+		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
+		passes(t, library, "TVMGO_VULKAN_VALIDATION=0")
+		passes(t, library, "TVMGO_VULKAN_VALIDATION=0", "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")
+		return
+	}
+	need(t)
+	t.Setenv("TVMGO_CACHE_DIR", t.TempDir())
+	seen := map[string]bool{}
+	for _, dev := range []dlpack.Device{first, second} {
+		require.NoError(t, kernelWork(t, dev))
+		before, memory := live(t)
+		for k := 1; k < 200; k++ {
+			t.Setenv("SHIM_FAIL_AT", fmt.Sprintf("%d,-1", k))
+			err := kernelWork(t, dev)
+			t.Setenv("SHIM_FAIL_AT", "")
+			if err != nil {
+				require.ErrorContains(t, err, "VK_ERROR_OUT_OF_HOST_MEMORY (-1)", "call %d", k)
+				if strings.Contains(err.Error(), "make its pipeline on "+dev.String()) {
+					seen["pipeline"] = true
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("call %d of %v", k, dev)
+			}
+			require.NoError(t, kernelWork(t, dev), "after call %d failed", k)
+			now, nowMemory := live(t)
+			require.Equal(t, before, now, "call %d", k)
+			require.Equal(t, memory, nowMemory, "call %d", k)
+		}
+	}
+	require.True(t, seen["pipeline"], "making a pipeline failed")
+}
+
+// A device without doubles says so for a kernel that has them; others run.
+func TestKernel_WithoutFloat64(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_FLOAT64=1")
+		return
+	}
+	x := array(t, first, make([]float64, 5))
+	requireError(t, shader(t, "types").Launch(nil, one, one, x, 1, 1, 1, 1, 1), runtime.ErrNotSupported,
+		"kernel types needs shaderFloat64 (capability Float64), which vulkan:0 (", ") lacks")
+	require.NoError(t, kernelWork(t, first))
+}
+
+// Validation sees dispatches that do not wait for those before them.
+func TestValidationSees_Dispatches(t *testing.T) {
+	if !inChild() {
+		need(t)
+		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
+		passes(t, library, "SHIM_NO_BARRIERS=1", messagesWanted+"=SYNC-HAZARD")
+		passes(t, library, "SHIM_NO_BARRIERS=1", "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1", messagesWanted+"=SYNC-HAZARD")
+		return
+	}
+	x := array(t, first, make([]float32, 64))
+	add := shader(t, "add")
+	for range 3 {
+		require.NoError(t, add.Launch(nil, one, runtime.Dim3{64}, x, x, x, 64))
+	}
+	values[float32](t, x)
+	if want := os.Getenv(messagesWanted); want != "" {
+		require.Contains(t, strings.Join(vulkan.Loaded().Messages, "\n"), want)
+	}
+}

@@ -1,0 +1,171 @@
+package vulkan_test
+
+import (
+	goruntime "runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// bytesOn is an array of bytes on a device.
+func bytesOn(t *testing.T, dev dlpack.Device, data []byte) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dlpack.UInt8, []int64{int64(len(data))}, dev)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	require.NoError(t, x.CopyFromBytes(data))
+	return x
+}
+
+// Copies begin and end at any byte, and the parts of one array may overlap either way.
+func TestCopy_AnyBytes(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	const n = 2000
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i * 7)
+	}
+	for _, dev := range []dlpack.Device{first, second} {
+		for _, c := range []struct{ from, to, n int }{
+			{0, 1, 999}, {1, 0, 999}, {3, 1001, 997}, {1001, 3, 1}, {0, 500, 1500}, {500, 0, 1500}, {7, 7, 100}, {13, 14, 1986}, {5, 9, 0},
+		} {
+			x := bytesOn(t, dev, data)
+			from, err := x.View(dlpack.UInt8, []int64{int64(c.n)}, nil, int64(c.from))
+			require.NoError(t, err)
+			to, err := x.View(dlpack.UInt8, []int64{int64(c.n)}, nil, int64(c.to))
+			require.NoError(t, err)
+			require.NoError(t, to.CopyFromTensor(from, nil))
+			want := append([]byte(nil), data...)
+			copy(want[c.to:c.to+c.n], data[c.from:c.from+c.n])
+			got := make([]byte, n)
+			require.NoError(t, x.CopyToBytes(got))
+			require.Equal(t, want, got, "%v: %v", dev, c)
+			require.NoError(t, from.Close())
+			require.NoError(t, to.Close())
+			require.NoError(t, x.Close())
+		}
+	}
+}
+
+// Memory that was freed while work uses it is not given to others before that is done.
+func TestFree_WhileInUse(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	const n, rounds = 50000, 60
+	var kept []*runtime.Tensor
+	for i := range rounds {
+		x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, second)
+		require.NoError(t, err)
+		y, err := runtime.NewTensor(dlpack.Float32, []int64{n}, second)
+		require.NoError(t, err)
+		require.NoError(t, runtime.CopyFrom(x, count(i, n)))
+		require.NoError(t, y.CopyFromTensor(x, nil))
+		require.NoError(t, x.Close())
+		kept = append(kept, y)
+	}
+	for i, y := range kept {
+		require.Equal(t, count(i, n), slice(t, y), "round %d", i)
+		require.NoError(t, y.Close())
+	}
+}
+
+// What the host writes does not reach work that is queued already.
+func TestWrite_WhileInUse(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	for _, dev := range []dlpack.Device{first, second} {
+		x, y := tensor(t, dev, count(1, 100)), tensor(t, dev, count(0, 100))
+		require.NoError(t, y.CopyFromTensor(x, nil))
+		require.NoError(t, runtime.CopyFrom(x, count(2, 100)))
+		require.Equal(t, count(1, 100), slice(t, y))
+		require.Equal(t, count(2, 100), slice(t, x))
+		require.NoError(t, x.Close())
+		require.NoError(t, y.Close())
+	}
+}
+
+// Many goroutines on one stream and on their own, while the collector runs all the time.
+func TestManyGoroutinesAndCollections(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	stop := make(chan struct{})
+	var collector, workers sync.WaitGroup
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				goruntime.GC()
+			}
+		}
+	})
+	errs := make([]error, 8)
+	for i := range errs {
+		workers.Go(func() {
+			for range 8 {
+				if err := work(t, []dlpack.Device{first, second}[i%2]); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	collector.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+func TestAllocate_TooMuch(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	_, err := runtime.NewTensor(dlpack.UInt8, []int64{1 << 50}, first)
+	require.ErrorContains(t, err, "vulkan:0: no memory for 1125899906842624 bytes: one buffer has at most ")
+}
+
+// Every option of target kind vulkan is answered, in its type.
+func TestTargetProperties(t *testing.T) {
+	need(t)
+	global, err := runtime.Global("device_api.vulkan.get_target_property")
+	require.NoError(t, err)
+	defer global.Close()
+	ask := func(name string) any {
+		v, err := runtime.TargetProperty(second, name)
+		require.NoError(t, err)
+		same, err := global.Call(second, name)
+		require.NoError(t, err)
+		require.Equal(t, v, same, name)
+		return v
+	}
+	for _, name := range []string{"supports_float16", "supports_float32", "supports_float64", "supports_int8", "supports_int16", "supports_int32",
+		"supports_int64", "supports_8bit_buffer", "supports_16bit_buffer", "supports_storage_buffer_storage_class", "supports_push_descriptor",
+		"supports_dedicated_allocation", "supports_integer_dot_product", "supports_cooperative_matrix"} {
+		require.IsType(t, true, ask(name), name)
+	}
+	for _, name := range []string{"supported_subgroup_operations", "max_num_threads", "max_threads_per_block", "thread_warp_size", "max_block_size_x",
+		"max_block_size_y", "max_block_size_z", "max_push_constants_size", "max_uniform_buffer_range", "max_storage_buffer_range",
+		"max_per_stage_descriptor_storage_buffer", "max_shared_memory_per_block", "driver_version", "vulkan_api_version", "max_spirv_version"} {
+		require.Positive(t, ask(name).(int64), name)
+	}
+	for _, name := range []string{"device_type", "device_name", "driver_name", "memory_type"} {
+		require.NotEmpty(t, ask(name), name)
+	}
+	require.Equal(t, true, ask("supports_float32"))
+	require.Equal(t, int64(1), ask("thread_warp_size"))
+	require.Contains(t, []any{"discrete", "integrated", "virtual", "cpu", "other"}, ask("device_type"))
+	require.Contains(t, ask("memory_type"), "(device-local")
+	require.Nil(t, ask("no_such_property"))
+	_, err = global.Call(dlpack.Device{Type: dlpack.CPU}, "device_name")
+	require.ErrorContains(t, err, "argument 0 is a device of type 1, not vulkan")
+	_, err = global.Call(first)
+	require.Error(t, err)
+	_, err = runtime.TargetProperty(dlpack.Device{Type: dlpack.Vulkan, ID: 60}, "device_name")
+	require.ErrorContains(t, err, "there is no device vulkan:60: this machine has ")
+}

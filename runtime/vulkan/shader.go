@@ -1,0 +1,208 @@
+package vulkan
+
+/*
+#include <stdlib.h>
+#include "launch.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/cgo"
+	"strings"
+	"unsafe"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/internal/diskcache"
+	"tvmgo/internal/kernels"
+	"tvmgo/internal/spirv"
+	"tvmgo/runtime"
+)
+
+// tvmgoVulkanBuild makes the pipeline of a kernel for a device when it is first launched there.
+//
+//export tvmgoVulkanBuild
+func tvmgoVulkanBuild(module C.uintptr_t, function, device C.int32_t) C.int {
+	return C.int(kernels.Guard(func() error {
+		c := cgo.Handle(module).Value().(*code)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if C.tvmgo_vk_is_made(c.c, function, device) != 0 {
+			return nil // another thread was first
+		}
+		return c.make(int(function), &C.tvmgo_vk_devices[device])
+	}))
+}
+
+// pipelines are kept on the disk, each by itself: what it is made of, and for which driver, is its key.
+const pipelines = diskcache.Cache("vulkan")
+
+func (c *code) make(function int, d *C.vk_device) error {
+	f := &c.of.Functions[function]
+	s, _ := c.of.Shader(f.Key)
+	module, err := spirv.Parse(s.Code)
+	if err != nil {
+		return kernels.Corrupt("kernel %s: its shader: %v", f.Key, err)
+	}
+	e, err := entryPoint(module, f.Name)
+	if err != nil {
+		return err
+	}
+	shape, err := shapeOf(f, s.Flag, e)
+	if err != nil {
+		return err
+	}
+	if err := checkDevice(f.Key, module, e, d); err != nil {
+		return err
+	}
+	if err := checkScalars(f.Key, &shape, d); err != nil {
+		return err
+	}
+	p := &d.properties
+	key := diskcache.Key("pipeline", string(C.GoBytes(unsafe.Pointer(&p.pipelineCacheUUID[0]), 16)), C.GoString(&p.deviceName[0]),
+		fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name, fmt.Sprint(shape.num_buffers, shape.num_scalars, shape.uniform, d.has.push_descriptor))
+	kept := pipelines.Read(key)
+	var data unsafe.Pointer
+	var size C.size_t
+	rc := C.tvmgo_vk_pipeline_make(c.c, C.int32_t(function), d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)), C.size_t(len(module.Words)),
+		unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &data, &size)
+	defer C.free(data)
+	if rc != 0 {
+		return kernels.Raised()
+	}
+	if now := unsafe.Slice((*byte)(data), size); size > 0 && !bytes.Equal(now, kept) {
+		_ = pipelines.Write(key, bytes.Clone(now)) // without it the next start takes longer, no more
+	}
+	return nil
+}
+
+// entryPoint finds the function that a kernel is.
+func entryPoint(m *spirv.Module, name string) (*spirv.EntryPoint, error) {
+	if e, ok := m.EntryPoint(name, spirv.Compute); ok {
+		return e, nil
+	}
+	there := "none"
+	if names := m.Names(spirv.Compute); len(names) > 0 {
+		there = strings.Join(names, ", ")
+	}
+	return nil, kernels.Corrupt("kernel %s is not in the shader; its entry points for computing are: %s", name, there)
+}
+
+// shapeOf is what a launch gives a shader, after a check that this is all that the shader looks at.
+func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, error) {
+	var s C.vk_shape
+	for _, t := range f.ArgTypes {
+		if t.Code == dlpack.CodeHandle {
+			s.num_buffers++
+		} else {
+			s.num_scalars++
+		}
+	}
+	if e.LocalSize[0]*e.LocalSize[1]*e.LocalSize[2] != 0 {
+		for i, n := range e.LocalSize {
+			s.block[i] = C.uint32_t(n)
+		}
+	}
+	for i := range int(s.num_buffers) {
+		s.access[i] = C.USE_READ | C.USE_WRITE
+	}
+	inUniform := flag&blob.ShaderUniformScalars != 0
+	room := 8 * uint64(s.num_scalars)
+	wrong := func(format string, args ...any) (C.vk_shape, error) {
+		return s, kernels.Corrupt("kernel %s: %s", f.Key, fmt.Sprintf(format, args...))
+	}
+	for _, b := range e.Bindings {
+		n := b.Number
+		switch {
+		case b.Set != 0 || b.Count != 1:
+			return wrong("the shader has a %v in binding %d of set %d, %d of them: kernels take single buffers in set 0", b.Kind, n, b.Set, b.Count)
+		case b.Kind == spirv.StorageBuffer && n < uint32(s.num_buffers):
+			if b.ReadOnly {
+				s.access[n] = C.USE_READ
+			}
+		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers) && inUniform && b.Bytes <= room:
+			s.uniform = 1
+		case b.Kind == spirv.UniformBuffer && !inUniform:
+			return wrong("the shader takes scalars from a uniform buffer, which its description does not say")
+		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers):
+			return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", b.Bytes, int(s.num_scalars), room)
+		default:
+			return wrong("the shader uses binding %d, a %v, but the kernel has %s", n, b.Kind, bindings(int(s.num_buffers), inUniform))
+		}
+	}
+	switch {
+	case e.PushConstants > 0 && inUniform:
+		return wrong("the shader takes scalars as push constants, but its description says that they are in a uniform buffer")
+	case uint64(e.PushConstants) > room:
+		return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", e.PushConstants, int(s.num_scalars), room)
+	case s.uniform == 0 && e.PushConstants == 0:
+		s.unread = 1
+	}
+	return s, nil
+}
+
+// bindings says which there are.
+func bindings(buffers int, uniform bool) string {
+	var text string
+	switch buffers {
+	case 0:
+		text = "no buffers"
+	case 1:
+		text = "one buffer, binding 0"
+	default:
+		text = fmt.Sprintf("%d buffers, bindings 0 to %d", buffers, buffers-1)
+	}
+	if uniform {
+		text += fmt.Sprintf(", and scalars in binding %d", buffers)
+	}
+	return text
+}
+
+// deviceText is "vulkan:0 (llvmpipe)".
+func deviceText(d *C.vk_device) string {
+	return fmt.Sprintf("vulkan:%d (%s)", int(d.index), C.GoString(&d.properties.deviceName[0]))
+}
+
+// checkScalars refuses more push constants than the device has.
+func checkScalars(kernel string, s *C.vk_shape, d *C.vk_device) error {
+	need, limit := 8*int(s.num_scalars), int(d.properties.limits.maxPushConstantsSize)
+	if s.uniform != 0 || s.unread != 0 || need <= limit {
+		return nil
+	}
+	return kernels.NotSupported("kernel %s has %d scalars, %d bytes of push constants; %s has %d: compile it so that scalars come from a uniform buffer",
+		kernel, int(s.num_scalars), need, deviceText(d), limit)
+}
+
+// checkDevice compares what a shader needs with what the device has.
+func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device) error {
+	version := uint32(m.Major)<<16 | uint32(m.Minor)<<8
+	if limit := uint32(d.max_spirv_version); version > limit {
+		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s takes up to %d.%d", kernel, m.Major, m.Minor, deviceText(d), limit>>16, limit>>8&0xff)
+	}
+	for _, c := range m.Capabilities {
+		if need, ok := has(c, d); !ok {
+			return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
+		}
+	}
+	limits := &d.properties.limits
+	items := uint64(1)
+	for i, n := range e.LocalSize {
+		if limit := uint32(limits.maxComputeWorkGroupSize[i]); n > limit {
+			return tooLarge("kernel %s has blocks of %v; on %s threadIdx.%c is at most %d", kernel, e.LocalSize, deviceText(d), "xyz"[i], limit)
+		}
+		items *= uint64(n) // cannot overflow: limits are small
+	}
+	if limit := uint64(limits.maxComputeWorkGroupInvocations); items > limit {
+		return tooLarge("kernel %s has blocks of %v, %d work items; %s has at most %d", kernel, e.LocalSize, items, deviceText(d), limit)
+	}
+	if limit := uint64(limits.maxComputeSharedMemorySize); e.SharedBytes > limit {
+		return tooLarge("kernel %s uses %d bytes of shared memory in each block; %s has %d", kernel, e.SharedBytes, deviceText(d), limit)
+	}
+	return nil
+}
+
+func tooLarge(format string, args ...any) error {
+	return kernels.Fail(runtime.ErrInvalidArgument, "ValueError", format, args...)
+}

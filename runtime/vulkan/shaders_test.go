@@ -1,0 +1,44 @@
+package vulkan_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The shaders of the tests are what their sources say, and valid.
+func TestShaders_AreAssembled(t *testing.T) {
+	for _, tool := range []string{"spirv-as", "spirv-val"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip(tool + " is not installed: spirv-tools")
+		}
+	}
+	sources, err := filepath.Glob("testdata/*.spvasm")
+	require.NoError(t, err)
+	codes, err := filepath.Glob("testdata/*.spv")
+	require.NoError(t, err)
+	require.Len(t, codes, len(sources))
+	for _, source := range sources {
+		target := "vulkan1.0"
+		if strings.HasSuffix(source, "subgroup.spvasm") {
+			target = "vulkan1.1" // which has them
+		}
+		made := filepath.Join(t.TempDir(), "made.spv")
+		out, err := exec.Command("spirv-as", "--target-env", target, "-o", made, source).CombinedOutput()
+		require.NoError(t, err, "%s: %s", source, out)
+		out, err = exec.Command("spirv-val", "--target-env", target, made).CombinedOutput()
+		require.NoError(t, err, "%s: %s", source, out)
+		want, err := os.ReadFile(made)
+		require.NoError(t, err)
+		have, err := os.ReadFile(strings.TrimSuffix(source, "asm"))
+		require.NoError(t, err)
+		require.Equal(t, want, have, "%s is not what spirv-as makes of it", source)
+	}
+}

@@ -1,0 +1,265 @@
+package vulkan_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/runtime/vulkan"
+)
+
+const childVariable = "TVMGO_TEST_CHILD"
+
+func inChild() bool { return os.Getenv(childVariable) != "" }
+
+// shim builds the loader of testdata/shim.c.
+func shim(t *testing.T) string {
+	t.Helper()
+	_, err := os.ReadFile("testdata/shim.c") // go test notes by this that a change of it counts
+	require.NoError(t, err)
+	library := filepath.Join(t.TempDir(), "libvulkan.so.1")
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../../build/include", "testdata/shim.c", "-o", library, "-ldl").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return library
+}
+
+// child runs one test of this binary in a process of its own.
+func child(t *testing.T, env ...string) (string, error) {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(append(os.Environ(), childVariable+"=1"), env...)
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// passes is child for a test that must pass there.
+func passes(t *testing.T, env ...string) {
+	t.Helper()
+	out, err := child(t, env...)
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, out, "--- PASS: "+t.Name())
+}
+
+// count makes n numbers from a first one on.
+func count(first, n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = float32(first + i)
+	}
+	return list
+}
+
+// work does a bit of everything on a device and checks what comes out; an error is one that a call answered.
+func work(t *testing.T, dev dlpack.Device) (err error) {
+	const n = 1000
+	var open []interface{ Close() error }
+	defer func() {
+		for _, o := range open {
+			if e := o.Close(); err == nil {
+				err = e
+			}
+		}
+	}()
+	made := func(size int64) (*runtime.Tensor, error) {
+		x, err := runtime.NewTensor(dlpack.Float32, []int64{size}, dev)
+		if err == nil {
+			open = append(open, x)
+		}
+		return x, err
+	}
+	x, err := made(n)
+	if err != nil {
+		return err
+	}
+	y, err := made(n)
+	if err != nil {
+		return err
+	}
+	s, err := runtime.NewStream(dev)
+	if err != nil {
+		return err
+	}
+	open = append(open, s)
+	timer, err := runtime.NewTimer(dev)
+	if err != nil {
+		return err
+	}
+	open = append(open, timer)
+	if err := timer.Start(s); err != nil {
+		return err
+	}
+	for round := range 5 {
+		if err := runtime.CopyFrom(x, count(round, n)); err != nil {
+			return err
+		}
+		if err := y.CopyFromTensor(x, nil); err != nil {
+			return err
+		}
+		got, err := runtime.ToSlice[float32](y)
+		if err != nil {
+			return err
+		}
+		if fmt.Sprint(got) != fmt.Sprint(count(round, n)) {
+			t.Errorf("round %d: what came back is wrong", round)
+		}
+	}
+	if err := timer.Stop(s); err != nil {
+		return err
+	}
+	if _, err := timer.Elapsed(); err != nil {
+		return err
+	}
+	return s.Sync(t.Context())
+}
+
+// Whichever call of the driver fails for want of memory: the operation says so, nothing is lost, and the next one works.
+func TestEveryCallFails(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	need(t)
+	for _, dev := range []dlpack.Device{first, second} {
+		require.NoError(t, work(t, dev))
+		before, memory := live(t)
+		failed := 0
+		for k := 1; k < 400; k++ {
+			t.Setenv("SHIM_FAIL_AT", fmt.Sprintf("%d,-2", k))
+			err := work(t, dev)
+			t.Setenv("SHIM_FAIL_AT", "")
+			if err != nil {
+				failed++
+				require.ErrorContains(t, err, "VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", "call %d", k)
+			}
+			if t.Failed() {
+				t.Fatalf("call %d of %v", k, dev)
+			}
+			require.NoError(t, work(t, dev), "after call %d failed", k)
+			now, nowMemory := live(t)
+			require.Equal(t, before, now, "call %d", k)
+			require.Equal(t, memory, nowMemory, "call %d", k)
+		}
+		require.Greater(t, failed, 10, "calls did fail")
+	}
+}
+
+// A device that is lost says so at every call, and can be given up; the other one lives on.
+func TestDeviceLost(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	need(t)
+	x := tensor(t, second, count(0, 100))
+	s, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	y := tensor(t, second, count(0, 100))
+	t.Setenv("SHIM_FAIL_AT", "1,-4")
+	err = work(t, second)
+	t.Setenv("SHIM_FAIL_AT", "")
+	require.ErrorContains(t, err, "VK_ERROR_DEVICE_LOST")
+	for range 2 {
+		_, err = runtime.ToSlice[float32](x)
+		require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+		require.ErrorContains(t, err, "vulkan:1")
+		require.ErrorContains(t, err, "VK_ERROR_DEVICE_LOST (-4)")
+		require.ErrorContains(t, y.CopyFromTensor(x, nil), "VK_ERROR_DEVICE_LOST")
+		require.ErrorContains(t, s.Sync(t.Context()), "VK_ERROR_DEVICE_LOST")
+		require.NoError(t, work(t, first))
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, x.Close())
+	m, err := runtime.DeviceMemory(second)
+	require.NoError(t, err)
+	require.Equal(t, int64(400), m.Data, "y is left")
+}
+
+// Validation sees what this package could do wrong: a copy of nothing, and a copy that does not wait for the one before it.
+func TestValidationSees(t *testing.T) {
+	if !inChild() {
+		need(t)
+		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
+		passes(t, library, "SHIM_EMPTY_COPIES=1", messagesWanted+"=VUID-VkBufferCopy-size-01988")
+		passes(t, library, "SHIM_NO_BARRIERS=1", messagesWanted+"=SYNC-HAZARD")
+		// And a process that does not expect them fails.
+		out, err := child(t, library, "SHIM_EMPTY_COPIES=1")
+		require.Error(t, err)
+		require.Contains(t, out, "--- FAIL: validation has")
+		return
+	}
+	x, y, z := tensor(t, second, count(0, 10)), tensor(t, second, count(1, 10)), tensor(t, second, count(2, 10))
+	require.NoError(t, y.CopyFromTensor(x, nil))
+	require.NoError(t, z.CopyFromTensor(y, nil))
+	slice(t, z)
+	if want := os.Getenv(messagesWanted); want != "" {
+		require.Contains(t, strings.Join(vulkan.Loaded().Messages, "\n"), want)
+	}
+}
+
+// What cannot be used says why, and what to do.
+func TestAbsent(t *testing.T) {
+	if !inChild() {
+		need(t)
+		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
+		for _, c := range []struct{ env, want string }{
+			{"TVMGO_VULKAN_LIBRARY=/no/such/libvulkan.so.1", "Vulkan is not usable: /no/such/libvulkan.so.1: cannot open"},
+			{"TVMGO_VULKAN_LIBRARY=libm.so.6", "has no function vkGetInstanceProcAddr"},
+			{"VK_DRIVER_FILES=/no/such.json VK_ICD_FILENAMES=/no/such.json", "finds no Vulkan driver: open /no/such.json: no such file or directory"},
+			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
+			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
+		} {
+			passes(t, append(strings.Fields(c.env), "WANT="+c.want)...)
+		}
+		return
+	}
+	require.False(t, runtime.DeviceExists(first))
+	for range 2 {
+		_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, first)
+		require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+		require.ErrorContains(t, err, os.Getenv("WANT"))
+		require.ErrorContains(t, err, "install")
+	}
+	require.Empty(t, vulkan.Loaded())
+}
+
+// A device whose queue has no times is measured on the host.
+func TestNoTimes(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_TIMES=1")
+		return
+	}
+	require.NoError(t, work(t, first))
+	require.NoError(t, work(t, second))
+}
+
+// Where the driver allows few allocations, arrays share them; beyond, the error has the numbers.
+func TestFewAllocations(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_ALLOCATIONS=3", "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	for range 500 {
+		tensor(t, first, count(0, 100))
+	}
+	var err error
+	for i := 0; i < 5 && err == nil; i++ {
+		var x *runtime.Tensor
+		if x, err = runtime.NewTensor(dlpack.Float32, []int64{20 << 20 >> 2}, first); err == nil {
+			defer x.Close()
+		}
+	}
+	require.ErrorContains(t, err, "no memory for 20971520 bytes")
+	require.ErrorContains(t, err, "are held here in 3 blocks (of at most 3): VK_ERROR_TOO_MANY_OBJECTS")
+	require.NoError(t, work(t, first))
+}

@@ -1,0 +1,158 @@
+/* A Vulkan loader that stands before the real one and does on request what drivers do rarely. Its environment is read at each call,
+ * so that a test can change it:
+ *
+ *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
+ *   SHIM_NO_BARRIERS=1   leaves barriers out
+ *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
+ *   SHIM_NO_COMPUTE=1    no queue can compute
+ *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
+ *   SHIM_NO_FLOAT64=1    nor doubles in shaders
+ *   SHIM_ALLOCATIONS=N   the device allows N allocations
+ *   SHIM_NO_TIMES=1      the queue has no times */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* Our header hides the function that is made visible here. */
+#define vkGetInstanceProcAddr hidden_one
+#include <vulkan/tvmgo_vulkan.h>
+#undef vkGetInstanceProcAddr
+
+static PFN_vkVoidFunction (*real_instance)(VkInstance, const char*);
+static PFN_vkVoidFunction (*real_device)(VkDevice, const char*);
+
+static int on(const char* variable) { return getenv(variable) != NULL && *getenv(variable) != 0; }
+
+static _Atomic long calls;
+
+/* What the next call answers in place of doing anything; VK_SUCCESS: it is made. */
+static VkResult fault(void) {
+  static char last[64];
+  const char* at = getenv("SHIM_FAIL_AT");
+  if (at == NULL) at = "";
+  if (strcmp(at, last) != 0) {
+    snprintf(last, sizeof last, "%s", at);
+    calls = 0;
+  }
+  long k = 0, code = 0;
+  long n = ++calls;
+  if (sscanf(at, "%ld,%ld", &k, &code) == 2 && (n == k || (code == VK_ERROR_DEVICE_LOST && n > k))) return (VkResult)code;
+  return VK_SUCCESS;
+}
+
+#define WRAP(name, params, args)                                     \
+  static VkResult(*real_##name) params;                              \
+  static VkResult my_##name params {                                 \
+    VkResult rc = fault();                                           \
+    return rc != VK_SUCCESS ? rc : real_##name args;                 \
+  }
+typedef const VkAllocationCallbacks* callbacks;
+WRAP(vkQueueSubmit, (VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f), (q, n, s, f))
+WRAP(vkAllocateMemory, (VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o), (d, i, c, o))
+WRAP(vkCreateBuffer, (VkDevice d, const VkBufferCreateInfo* i, callbacks c, VkBuffer* o), (d, i, c, o))
+WRAP(vkBindBufferMemory, (VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize o), (d, b, m, o))
+WRAP(vkMapMemory, (VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p), (d, m, o, s, f, p))
+WRAP(vkCreateSemaphore, (VkDevice d, const VkSemaphoreCreateInfo* i, callbacks c, VkSemaphore* o), (d, i, c, o))
+WRAP(vkGetSemaphoreCounterValue, (VkDevice d, VkSemaphore s, uint64_t* v), (d, s, v))
+WRAP(vkWaitSemaphores, (VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t), (d, i, t))
+WRAP(vkCreateCommandPool, (VkDevice d, const VkCommandPoolCreateInfo* i, callbacks c, VkCommandPool* o), (d, i, c, o))
+WRAP(vkResetCommandPool, (VkDevice d, VkCommandPool p, VkCommandPoolResetFlags f), (d, p, f))
+WRAP(vkAllocateCommandBuffers, (VkDevice d, const VkCommandBufferAllocateInfo* i, VkCommandBuffer* o), (d, i, o))
+WRAP(vkBeginCommandBuffer, (VkCommandBuffer b, const VkCommandBufferBeginInfo* i), (b, i))
+WRAP(vkEndCommandBuffer, (VkCommandBuffer b), (b))
+WRAP(vkCreateQueryPool, (VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o), (d, i, c, o))
+WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w, VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
+
+WRAP(vkCreateShaderModule, (VkDevice d, const VkShaderModuleCreateInfo* i, callbacks c, VkShaderModule* o), (d, i, c, o))
+WRAP(vkCreatePipelineCache, (VkDevice d, const VkPipelineCacheCreateInfo* i, callbacks c, VkPipelineCache* o), (d, i, c, o))
+WRAP(vkGetPipelineCacheData, (VkDevice d, VkPipelineCache p, size_t* n, void* o), (d, p, n, o))
+WRAP(vkCreatePipelineLayout, (VkDevice d, const VkPipelineLayoutCreateInfo* i, callbacks c, VkPipelineLayout* o), (d, i, c, o))
+WRAP(vkCreateComputePipelines, (VkDevice d, VkPipelineCache p, uint32_t n, const VkComputePipelineCreateInfo* i, callbacks c, VkPipeline* o), (d, p, n, i, c, o))
+WRAP(vkCreateDescriptorSetLayout, (VkDevice d, const VkDescriptorSetLayoutCreateInfo* i, callbacks c, VkDescriptorSetLayout* o), (d, i, c, o))
+WRAP(vkCreateDescriptorPool, (VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c, VkDescriptorPool* o), (d, i, c, o))
+WRAP(vkAllocateDescriptorSets, (VkDevice d, const VkDescriptorSetAllocateInfo* i, VkDescriptorSet* o), (d, i, o))
+WRAP(vkCreateDescriptorUpdateTemplate, (VkDevice d, const VkDescriptorUpdateTemplateCreateInfo* i, callbacks c, VkDescriptorUpdateTemplate* o), (d, i, c, o))
+
+static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, uint32_t,
+                                         const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
+                                         const VkImageMemoryBarrier*);
+static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b, VkDependencyFlags f,
+                                    uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb, uint32_t ni,
+                                    const VkImageMemoryBarrier* mi) {
+  if (!on("SHIM_NO_BARRIERS")) real_vkCmdPipelineBarrier(c, a, b, f, n, m, nb, mb, ni, mi);
+}
+
+static void (*real_vkCmdCopyBuffer)(VkCommandBuffer, VkBuffer, VkBuffer, uint32_t, const VkBufferCopy*);
+static void my_vkCmdCopyBuffer(VkCommandBuffer c, VkBuffer from, VkBuffer to, uint32_t n, const VkBufferCopy* r) {
+  VkBufferCopy part = *r;
+  if (on("SHIM_EMPTY_COPIES")) part.size = 0;
+  real_vkCmdCopyBuffer(c, from, to, n, &part);
+}
+
+static void (*real_vkGetPhysicalDeviceQueueFamilyProperties)(VkPhysicalDevice, uint32_t*, VkQueueFamilyProperties*);
+static void my_vkGetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice d, uint32_t* n, VkQueueFamilyProperties* p) {
+  real_vkGetPhysicalDeviceQueueFamilyProperties(d, n, p);
+  for (uint32_t i = 0; p != NULL && i < *n; i++) {
+    if (on("SHIM_NO_COMPUTE")) p[i].queueFlags = VK_QUEUE_GRAPHICS_BIT;
+    if (on("SHIM_NO_TIMES")) p[i].timestampValidBits = 0;
+  }
+}
+
+static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDeviceFeatures2*);
+static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
+  real_vkGetPhysicalDeviceFeatures2(d, f);
+  if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
+  if (!on("SHIM_NO_TIMELINE")) return;
+  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext)
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES) p->timelineSemaphore = 0;
+}
+
+static void (*real_vkGetPhysicalDeviceProperties2)(VkPhysicalDevice, VkPhysicalDeviceProperties2*);
+static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDeviceProperties2* p) {
+  real_vkGetPhysicalDeviceProperties2(d, p);
+  if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
+}
+
+static PFN_vkVoidFunction my_vkGetDeviceProcAddr(VkDevice device, const char* name);
+
+#define ENTRY(f) {#f, (PFN_vkVoidFunction)my_##f, (PFN_vkVoidFunction*)&real_##f}
+static const struct {
+  const char* name;
+  PFN_vkVoidFunction mine;
+  PFN_vkVoidFunction* real;
+} wrapped[] = {
+    ENTRY(vkQueueSubmit), ENTRY(vkAllocateMemory), ENTRY(vkCreateBuffer), ENTRY(vkBindBufferMemory), ENTRY(vkMapMemory),
+    ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool),
+    ENTRY(vkResetCommandPool), ENTRY(vkAllocateCommandBuffers), ENTRY(vkBeginCommandBuffer), ENTRY(vkEndCommandBuffer),
+    ENTRY(vkCreateQueryPool), ENTRY(vkGetQueryPoolResults), ENTRY(vkCmdPipelineBarrier), ENTRY(vkCmdCopyBuffer),
+    ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData), ENTRY(vkCreatePipelineLayout),
+    ENTRY(vkCreateComputePipelines), ENTRY(vkCreateDescriptorSetLayout), ENTRY(vkCreateDescriptorPool),
+    ENTRY(vkAllocateDescriptorSets), ENTRY(vkCreateDescriptorUpdateTemplate),
+    ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkGetPhysicalDeviceFeatures2),
+    ENTRY(vkGetPhysicalDeviceProperties2),
+    {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},
+};
+
+static PFN_vkVoidFunction replace(const char* name, PFN_vkVoidFunction at) {
+  for (size_t i = 0; at != NULL && i < sizeof wrapped / sizeof *wrapped; i++)
+    if (strcmp(name, wrapped[i].name) == 0) {
+      *wrapped[i].real = at;
+      return wrapped[i].mine;
+    }
+  return at;
+}
+
+static PFN_vkVoidFunction my_vkGetDeviceProcAddr(VkDevice device, const char* name) {
+  return replace(name, real_device(device, name));
+}
+
+PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name) {
+  if (real_instance == NULL) {
+    void* h = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (h == NULL) return NULL;
+    real_instance = (PFN_vkVoidFunction(*)(VkInstance, const char*))dlsym(h, "vkGetInstanceProcAddr");
+  }
+  return replace(name, real_instance(instance, name));
+}

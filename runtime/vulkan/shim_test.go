@@ -263,3 +263,25 @@ func TestFewAllocations(t *testing.T) {
 	require.ErrorContains(t, err, "are held here in 3 blocks (of at most 3): VK_ERROR_TOO_MANY_OBJECTS")
 	require.NoError(t, work(t, first))
 }
+
+// Where host memory is not coherent, what is written there is flushed, and what is read there invalidated.
+func TestIncoherentMemory(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_INCOHERENT=1")
+		return
+	}
+	for _, dev := range []dlpack.Device{first, second} {
+		require.NoError(t, work(t, dev))
+		const n = 3 << 20 // more than one piece of staging memory
+		x := tensor(t, dev, count(0, n))
+		require.Equal(t, count(0, n), slice(t, x))
+		p, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{999}, dev)
+		require.NoError(t, err)
+		defer p.Close()
+		require.NoError(t, runtime.CopyFrom(p, count(5, 999)))
+		y := tensor(t, dev, count(0, 999))
+		require.NoError(t, y.CopyFromTensor(p, nil))
+		require.Equal(t, count(5, 999), slice(t, y))
+	}
+}

@@ -7,6 +7,7 @@
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
+ *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
  *   SHIM_NO_TIMES=1      the queue has no times */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,10 +50,21 @@ static VkResult fault(void) {
   }
 typedef const VkAllocationCallbacks* callbacks;
 WRAP(vkQueueSubmit, (VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f), (q, n, s, f))
-WRAP(vkAllocateMemory, (VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o), (d, i, c, o))
+static _Thread_local VkDeviceSize last_size; /* of what this thread allocated last: it is mapped next */
+static VkResult (*real_vkAllocateMemory)(VkDevice, const VkMemoryAllocateInfo*, callbacks, VkDeviceMemory*);
+static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o) {
+  VkResult rc = fault();
+  last_size = i->allocationSize;
+  return rc != VK_SUCCESS ? rc : real_vkAllocateMemory(d, i, c, o);
+}
 WRAP(vkCreateBuffer, (VkDevice d, const VkBufferCreateInfo* i, callbacks c, VkBuffer* o), (d, i, c, o))
 WRAP(vkBindBufferMemory, (VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize o), (d, b, m, o))
-WRAP(vkMapMemory, (VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p), (d, m, o, s, f, p))
+static VkResult (*real_vkMapMemory)(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
+static VkResult map(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
+static VkResult my_vkMapMemory(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p) {
+  VkResult rc = fault();
+  return rc != VK_SUCCESS ? rc : map(d, m, o, s, f, p);
+}
 WRAP(vkCreateSemaphore, (VkDevice d, const VkSemaphoreCreateInfo* i, callbacks c, VkSemaphore* o), (d, i, c, o))
 WRAP(vkGetSemaphoreCounterValue, (VkDevice d, VkSemaphore s, uint64_t* v), (d, s, v))
 WRAP(vkWaitSemaphores, (VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t), (d, i, t))
@@ -103,6 +115,65 @@ static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDevi
   if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 
+/* ---- memory of which the host sees a copy ---- */
+
+static void (*real_vkGetPhysicalDeviceMemoryProperties2)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*);
+static void my_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2* p) {
+  real_vkGetPhysicalDeviceMemoryProperties2(d, p);
+  for (uint32_t i = 0; on("SHIM_INCOHERENT") && i < p->memoryProperties.memoryTypeCount; i++)
+    p->memoryProperties.memoryTypes[i].propertyFlags &= ~VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+}
+
+static struct {
+  VkDeviceMemory memory;
+  char *real, *copy;
+  VkDeviceSize size;
+} copies[256];
+
+static VkResult map(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p) {
+  VkResult rc = real_vkMapMemory(d, m, o, s, f, p);
+  if (rc != VK_SUCCESS || !on("SHIM_INCOHERENT")) return rc;
+  int i = 0;
+  while (copies[i].memory != NULL) i++;
+  copies[i].memory = m;
+  copies[i].real = *p;
+  copies[i].size = last_size;
+  *p = copies[i].copy = calloc(1, last_size);
+  return rc;
+}
+
+static void (*real_vkFreeMemory)(VkDevice, VkDeviceMemory, callbacks);
+static void my_vkFreeMemory(VkDevice d, VkDeviceMemory m, callbacks c) {
+  for (int i = 0; i < 256; i++)
+    if (copies[i].memory == m && m != NULL) {
+      free(copies[i].copy);
+      copies[i].memory = NULL;
+    }
+  real_vkFreeMemory(d, m, c);
+}
+
+/* The bytes of a range, from the copy to the memory or back. */
+static void update(const VkMappedMemoryRange* r, int flush) {
+  for (int i = 0; i < 256; i++) {
+    if (copies[i].memory != r->memory) continue;
+    size_t n = r->size;
+    if (n == ~(size_t)0) n = copies[i].size - r->offset;
+    if (flush) memcpy(copies[i].real + r->offset, copies[i].copy + r->offset, n);
+    else memcpy(copies[i].copy + r->offset, copies[i].real + r->offset, n);
+  }
+}
+
+static VkResult (*real_vkFlushMappedMemoryRanges)(VkDevice, uint32_t, const VkMappedMemoryRange*);
+static VkResult my_vkFlushMappedMemoryRanges(VkDevice d, uint32_t n, const VkMappedMemoryRange* r) {
+  update(r, 1);
+  return real_vkFlushMappedMemoryRanges(d, n, r);
+}
+static VkResult (*real_vkInvalidateMappedMemoryRanges)(VkDevice, uint32_t, const VkMappedMemoryRange*);
+static VkResult my_vkInvalidateMappedMemoryRanges(VkDevice d, uint32_t n, const VkMappedMemoryRange* r) {
+  update(r, 0);
+  return real_vkInvalidateMappedMemoryRanges(d, n, r);
+}
+
 static PFN_vkVoidFunction my_vkGetDeviceProcAddr(VkDevice device, const char* name);
 
 #define ENTRY(f) {#f, (PFN_vkVoidFunction)my_##f, (PFN_vkVoidFunction*)&real_##f}
@@ -116,7 +187,8 @@ static const struct {
     ENTRY(vkResetCommandPool), ENTRY(vkAllocateCommandBuffers), ENTRY(vkBeginCommandBuffer), ENTRY(vkEndCommandBuffer),
     ENTRY(vkCreateQueryPool), ENTRY(vkGetQueryPoolResults), ENTRY(vkCmdPipelineBarrier), ENTRY(vkCmdCopyBuffer),
     ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkGetPhysicalDeviceFeatures2),
-    ENTRY(vkGetPhysicalDeviceProperties2),
+    ENTRY(vkGetPhysicalDeviceProperties2), ENTRY(vkGetPhysicalDeviceMemoryProperties2), ENTRY(vkFreeMemory),
+    ENTRY(vkFlushMappedMemoryRanges), ENTRY(vkInvalidateMappedMemoryRanges),
     {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},
 };
 

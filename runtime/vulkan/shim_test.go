@@ -285,3 +285,39 @@ func TestIncoherentMemory(t *testing.T) {
 		require.Equal(t, count(5, 999), slice(t, y))
 	}
 }
+
+// Work of two streams is in the order that was asked for, on a queue that otherwise takes the later one first.
+func TestStreamsAreOrdered(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_REORDER=1", "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	const n = 1000
+	x, y, z := tensor(t, second, count(1, n)), tensor(t, second, count(2, n)), tensor(t, second, count(3, n))
+	a, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer b.Close()
+	c, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer c.Close()
+	for round, ordered := range []bool{false, true} {
+		want := count(10*round+10, n)
+		require.NoError(t, runtime.CopyFrom(x, want))
+		require.NoError(t, runtime.CopyFrom(y, count(0, n)))
+		slice(t, y) // the default stream is done
+		require.NoError(t, y.CopyFromTensor(x, a))
+		if ordered {
+			require.NoError(t, b.WaitFor(a))
+		} else {
+			require.NoError(t, c.WaitFor(a)) // submits the work of a
+		}
+		require.NoError(t, z.CopyFromTensor(y, b))
+		require.NoError(t, b.Sync(t.Context()))
+		require.NoError(t, a.Sync(t.Context()))
+		require.Equal(t, ordered, slice(t, z)[0] == want[0], "ordered %v: %v", ordered, slice(t, z)[0])
+	}
+}

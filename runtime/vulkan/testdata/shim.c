@@ -8,9 +8,11 @@
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
+ *   SHIM_REORDER=1       work of one stream is held back until it is waited for
  *   SHIM_NO_TIMES=1      the queue has no times */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +51,67 @@ static VkResult fault(void) {
     return rc != VK_SUCCESS ? rc : real_##name args;                 \
   }
 typedef const VkAllocationCallbacks* callbacks;
-WRAP(vkQueueSubmit, (VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f), (q, n, s, f))
+
+/* ---- a queue that takes what another stream submitted first, unless that is waited for ---- */
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static VkQueue held_queue; /* NULL: nothing is held back */
+static VkSemaphore held_waits[8], held_signal;
+static uint64_t held_wait_values[8], held_value;
+static VkPipelineStageFlags held_stages[8];
+static VkCommandBuffer held_commands;
+static uint32_t num_held_waits;
+static VkResult (*real_vkQueueSubmit)(VkQueue, uint32_t, const VkSubmitInfo*, VkFence);
+
+static void let_go(void) {
+  if (held_queue == NULL) return;
+  VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                          .waitSemaphoreValueCount = num_held_waits, .pWaitSemaphoreValues = held_wait_values,
+                                          .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &held_value};
+  VkSubmitInfo s = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &values, .waitSemaphoreCount = num_held_waits,
+                    .pWaitSemaphores = held_waits, .pWaitDstStageMask = held_stages, .commandBufferCount = 1,
+                    .pCommandBuffers = &held_commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &held_signal};
+  VkQueue q = held_queue;
+  held_queue = NULL;
+  real_vkQueueSubmit(q, 1, &s, NULL);
+}
+
+static void hold(VkQueue q, const VkSubmitInfo* s) {
+  const VkTimelineSemaphoreSubmitInfo* values = s->pNext;
+  held_queue = q;
+  num_held_waits = s->waitSemaphoreCount;
+  for (uint32_t i = 0; i < num_held_waits; i++) {
+    held_waits[i] = s->pWaitSemaphores[i];
+    held_wait_values[i] = values->pWaitSemaphoreValues[i];
+    held_stages[i] = s->pWaitDstStageMask[i];
+  }
+  held_commands = *s->pCommandBuffers;
+  held_signal = *s->pSignalSemaphores;
+  held_value = *values->pSignalSemaphoreValues;
+}
+
+static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f) {
+  VkResult rc = fault();
+  if (rc != VK_SUCCESS || !on("SHIM_REORDER")) return rc != VK_SUCCESS ? rc : real_vkQueueSubmit(q, n, s, f);
+  pthread_mutex_lock(&held_lock);
+  int ordered = held_queue == NULL || *s->pSignalSemaphores == held_signal;
+  for (uint32_t i = 0; i < s->waitSemaphoreCount; i++) ordered |= s->pWaitSemaphores[i] == held_signal;
+  if (ordered) {
+    let_go();
+    hold(q, s);
+  } else {
+    rc = real_vkQueueSubmit(q, n, s, f);
+  }
+  pthread_mutex_unlock(&held_lock);
+  return rc;
+}
+
+/* Before the host waits for a semaphore, or asks it: what it may mean is submitted; if another stream's work is asked for, not. */
+static void let_go_of(VkSemaphore s) {
+  pthread_mutex_lock(&held_lock);
+  if (s == held_signal) let_go();
+  pthread_mutex_unlock(&held_lock);
+}
 static _Thread_local VkDeviceSize last_size; /* of what this thread allocated last: it is mapped next */
 static VkResult (*real_vkAllocateMemory)(VkDevice, const VkMemoryAllocateInfo*, callbacks, VkDeviceMemory*);
 static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o) {
@@ -66,14 +128,27 @@ static VkResult my_vkMapMemory(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkD
   return rc != VK_SUCCESS ? rc : map(d, m, o, s, f, p);
 }
 WRAP(vkCreateSemaphore, (VkDevice d, const VkSemaphoreCreateInfo* i, callbacks c, VkSemaphore* o), (d, i, c, o))
-WRAP(vkGetSemaphoreCounterValue, (VkDevice d, VkSemaphore s, uint64_t* v), (d, s, v))
-WRAP(vkWaitSemaphores, (VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t), (d, i, t))
+static VkResult (*real_vkGetSemaphoreCounterValue)(VkDevice, VkSemaphore, uint64_t*);
+static VkResult my_vkGetSemaphoreCounterValue(VkDevice d, VkSemaphore s, uint64_t* v) {
+  VkResult rc = fault();
+  return rc != VK_SUCCESS ? rc : real_vkGetSemaphoreCounterValue(d, s, v);
+}
+static VkResult (*real_vkWaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo*, uint64_t);
+static VkResult my_vkWaitSemaphores(VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t) {
+  VkResult rc = fault();
+  let_go_of(*i->pSemaphores);
+  return rc != VK_SUCCESS ? rc : real_vkWaitSemaphores(d, i, t);
+}
 WRAP(vkCreateCommandPool, (VkDevice d, const VkCommandPoolCreateInfo* i, callbacks c, VkCommandPool* o), (d, i, c, o))
 WRAP(vkResetCommandPool, (VkDevice d, VkCommandPool p, VkCommandPoolResetFlags f), (d, p, f))
 WRAP(vkAllocateCommandBuffers, (VkDevice d, const VkCommandBufferAllocateInfo* i, VkCommandBuffer* o), (d, i, o))
 WRAP(vkBeginCommandBuffer, (VkCommandBuffer b, const VkCommandBufferBeginInfo* i), (b, i))
 WRAP(vkEndCommandBuffer, (VkCommandBuffer b), (b))
-WRAP(vkCreateQueryPool, (VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o), (d, i, c, o))
+static VkResult (*real_vkCreateQueryPool)(VkDevice, const VkQueryPoolCreateInfo*, callbacks, VkQueryPool*);
+static VkResult my_vkCreateQueryPool(VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o) {
+  VkResult rc = on("SHIM_NO_TIMES") ? VK_ERROR_FEATURE_NOT_PRESENT : fault();
+  return rc != VK_SUCCESS ? rc : real_vkCreateQueryPool(d, i, c, o);
+}
 WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w, VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
 
 static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, uint32_t,

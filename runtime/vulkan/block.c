@@ -40,7 +40,8 @@ static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuff
                                .pNext = d->has.buffer_device_address ? (void*)&address : (void*)address.pNext,
                                .allocationSize = size,
                                .memoryTypeIndex = type};
-  VkResult rc = b == NULL || all == NULL ? VK_ERROR_OUT_OF_HOST_MEMORY : d->f.vkAllocateMemory(d->handle, &info, NULL, &b->memory);
+  VkResult rc = VK_ERROR_OUT_OF_HOST_MEMORY;
+  if (b != NULL && all != NULL) rc = d->f.vkAllocateMemory(d->handle, &info, NULL, &b->memory);
   if (rc == VK_SUCCESS && flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) {
     void* at = NULL;
     rc = d->f.vkMapMemory(d->handle, b->memory, 0, ~(VkDeviceSize)0, 0, &at);

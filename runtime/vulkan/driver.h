@@ -123,7 +123,7 @@ vk_handle* tvmgo_vk_handle_need(const void* p, handle_kind kind, const char* wha
 /* The memory of a device that `what`, data of an array, should be; NULL with an error raised. */
 vk_handle* tvmgo_vk_data(const vk_device* d, const void* p, const char* what);
 
-/* ---- memory: a buffer and where it lies. Counted: a handle holds a reference, and so does every submission that uses it. ---- */
+/* ---- memory: a buffer and where it lies. Counted: a handle holds a reference, and so does every batch in use. ---- */
 
 typedef struct vk_block vk_block;
 
@@ -174,8 +174,8 @@ enum { USE_READ = 1, USE_WRITE = 2 };
 /* The command buffer that is being recorded, with the stream locked; *s is the stream, also when it is the default one (NULL). */
 VkCommandBuffer tvmgo_vk_begin(vk_device* d, TVMFFIStreamHandle stream, vk_stream** s);
 
-/* Says that the next command reads or writes (or both) bytes of the array data `handle`. Puts a barrier before the command when an
- * earlier one stands in conflict; keeps the memory until the batch is done, even when the handle is freed. All uses of a command
+/* Says that the next command reads or writes (or both) bytes of the array data `handle`. Puts a barrier before the command when
+ * an earlier one stands in conflict; keeps the memory until the batch is done, even when the handle is freed. All uses of a command
  * come before it. *buffer, unless NULL, is the VkBuffer. -1 with an error raised when handle is no memory of the device or the
  * bytes are beyond it; the command must not be recorded then. size (size_t)-1: to the end. */
 int tvmgo_vk_use(vk_stream* s, const void* handle, size_t offset, size_t size, int access, VkBuffer* buffer);

@@ -47,7 +47,7 @@ vk_memory* tvmgo_vk_staging_take(vk_device* d, memory_use use);
 void tvmgo_vk_staging_give(vk_memory* m, memory_use use);
 void tvmgo_vk_staging_trim(vk_device* d);
 
-/* Page-locked memory that holds these bytes of the host, one reference, and where in it they are; NULL when they are not in one. */
+/* Page-locked memory that holds these bytes of the host, one reference, and where in it they are; NULL when there is none. */
 vk_memory* tvmgo_vk_pinned_of(vk_device* d, const void* at, size_t nbytes, VkDeviceSize* offset);
 
 #endif

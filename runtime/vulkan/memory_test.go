@@ -169,3 +169,30 @@ func TestTargetProperties(t *testing.T) {
 	_, err = runtime.TargetProperty(dlpack.Device{Type: dlpack.Vulkan, ID: 60}, "device_name")
 	require.ErrorContains(t, err, "there is no device vulkan:60: this machine has ")
 }
+
+// Blocks go back to the driver when memory is out, and what was freed is found again.
+func TestMemory_IsFoundAgain(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	m, err := runtime.DeviceMemory(first)
+	require.NoError(t, err)
+	size := m.Total / 4
+	for range 3 {
+		var kept []*runtime.Tensor
+		for {
+			x, err := runtime.NewTensor(dlpack.UInt8, []int64{size}, first)
+			if err != nil {
+				require.ErrorContains(t, err, "no memory for")
+				require.ErrorContains(t, err, "are held here in")
+				break
+			}
+			if kept = append(kept, x); len(kept) == 64 {
+				break // a driver that promises more than there is
+			}
+		}
+		require.NotEmpty(t, kept)
+		for _, x := range kept {
+			require.NoError(t, x.Close())
+		}
+	}
+}

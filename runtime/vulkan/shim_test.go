@@ -263,3 +263,61 @@ func TestFewAllocations(t *testing.T) {
 	require.ErrorContains(t, err, "are held here in 3 blocks (of at most 3): VK_ERROR_TOO_MANY_OBJECTS")
 	require.NoError(t, work(t, first))
 }
+
+// Where host memory is not coherent, what is written there is flushed, and what is read there invalidated.
+func TestIncoherentMemory(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_INCOHERENT=1")
+		return
+	}
+	for _, dev := range []dlpack.Device{first, second} {
+		require.NoError(t, work(t, dev))
+		const n = 3 << 20 // more than one piece of staging memory
+		x := tensor(t, dev, count(0, n))
+		require.Equal(t, count(0, n), slice(t, x))
+		p, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{999}, dev)
+		require.NoError(t, err)
+		defer p.Close()
+		require.NoError(t, runtime.CopyFrom(p, count(5, 999)))
+		y := tensor(t, dev, count(0, 999))
+		require.NoError(t, y.CopyFromTensor(p, nil))
+		require.Equal(t, count(5, 999), slice(t, y))
+	}
+}
+
+// Work of two streams is in the order that was asked for, on a queue that otherwise takes the later one first.
+func TestStreamsAreOrdered(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_REORDER=1", "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	const n = 1000
+	x, y, z := tensor(t, second, count(1, n)), tensor(t, second, count(2, n)), tensor(t, second, count(3, n))
+	a, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer b.Close()
+	c, err := runtime.NewStream(second)
+	require.NoError(t, err)
+	defer c.Close()
+	for round, ordered := range []bool{false, true} {
+		want := count(10*round+10, n)
+		require.NoError(t, runtime.CopyFrom(x, want))
+		require.NoError(t, runtime.CopyFrom(y, count(0, n)))
+		slice(t, y) // the default stream is done
+		require.NoError(t, y.CopyFromTensor(x, a))
+		if ordered {
+			require.NoError(t, b.WaitFor(a))
+		} else {
+			require.NoError(t, c.WaitFor(a)) // submits the work of a
+		}
+		require.NoError(t, z.CopyFromTensor(y, b))
+		require.NoError(t, b.Sync(t.Context()))
+		require.NoError(t, a.Sync(t.Context()))
+		require.Equal(t, ordered, slice(t, z)[0] == want[0], "ordered %v: %v", ordered, slice(t, z)[0])
+	}
+}

@@ -1,5 +1,5 @@
 /* Streams: commands of one after the other, recorded into batches, with a timeline semaphore that tells which are done. Several
- * streams may share a queue: a batch waits only for batches that were submitted before it, so that none blocks the queue for ever. */
+ * streams may share a queue: a batch waits only for batches that were submitted before it, so that none blocks the queue. */
 #include "stream.h"
 
 #include <stdlib.h>

@@ -8,9 +8,12 @@
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_NO_FLOAT64=1    nor doubles in shaders
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
+ *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
+ *   SHIM_REORDER=1       work of one stream is held back until it is waited for
  *   SHIM_NO_TIMES=1      the queue has no times */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,20 +52,104 @@ static VkResult fault(void) {
     return rc != VK_SUCCESS ? rc : real_##name args;                 \
   }
 typedef const VkAllocationCallbacks* callbacks;
-WRAP(vkQueueSubmit, (VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f), (q, n, s, f))
-WRAP(vkAllocateMemory, (VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o), (d, i, c, o))
+
+/* ---- a queue that takes what another stream submitted first, unless that is waited for ---- */
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static VkQueue held_queue; /* NULL: nothing is held back */
+static VkSemaphore held_waits[8], held_signal;
+static uint64_t held_wait_values[8], held_value;
+static VkPipelineStageFlags held_stages[8];
+static VkCommandBuffer held_commands;
+static uint32_t num_held_waits;
+static VkResult (*real_vkQueueSubmit)(VkQueue, uint32_t, const VkSubmitInfo*, VkFence);
+
+static void let_go(void) {
+  if (held_queue == NULL) return;
+  VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                          .waitSemaphoreValueCount = num_held_waits, .pWaitSemaphoreValues = held_wait_values,
+                                          .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &held_value};
+  VkSubmitInfo s = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &values, .waitSemaphoreCount = num_held_waits,
+                    .pWaitSemaphores = held_waits, .pWaitDstStageMask = held_stages, .commandBufferCount = 1,
+                    .pCommandBuffers = &held_commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &held_signal};
+  VkQueue q = held_queue;
+  held_queue = NULL;
+  real_vkQueueSubmit(q, 1, &s, NULL);
+}
+
+static void hold(VkQueue q, const VkSubmitInfo* s) {
+  const VkTimelineSemaphoreSubmitInfo* values = s->pNext;
+  held_queue = q;
+  num_held_waits = s->waitSemaphoreCount;
+  for (uint32_t i = 0; i < num_held_waits; i++) {
+    held_waits[i] = s->pWaitSemaphores[i];
+    held_wait_values[i] = values->pWaitSemaphoreValues[i];
+    held_stages[i] = s->pWaitDstStageMask[i];
+  }
+  held_commands = *s->pCommandBuffers;
+  held_signal = *s->pSignalSemaphores;
+  held_value = *values->pSignalSemaphoreValues;
+}
+
+static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f) {
+  VkResult rc = fault();
+  if (rc != VK_SUCCESS || !on("SHIM_REORDER")) return rc != VK_SUCCESS ? rc : real_vkQueueSubmit(q, n, s, f);
+  pthread_mutex_lock(&held_lock);
+  int ordered = held_queue == NULL || *s->pSignalSemaphores == held_signal;
+  for (uint32_t i = 0; i < s->waitSemaphoreCount; i++) ordered |= s->pWaitSemaphores[i] == held_signal;
+  if (ordered) {
+    let_go();
+    hold(q, s);
+  } else {
+    rc = real_vkQueueSubmit(q, n, s, f);
+  }
+  pthread_mutex_unlock(&held_lock);
+  return rc;
+}
+
+/* Before the host waits for a semaphore, or asks it: what it may mean is submitted; if another stream's work is asked for, not. */
+static void let_go_of(VkSemaphore s) {
+  pthread_mutex_lock(&held_lock);
+  if (s == held_signal) let_go();
+  pthread_mutex_unlock(&held_lock);
+}
+static _Thread_local VkDeviceSize last_size; /* of what this thread allocated last: it is mapped next */
+static VkResult (*real_vkAllocateMemory)(VkDevice, const VkMemoryAllocateInfo*, callbacks, VkDeviceMemory*);
+static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o) {
+  VkResult rc = fault();
+  last_size = i->allocationSize;
+  return rc != VK_SUCCESS ? rc : real_vkAllocateMemory(d, i, c, o);
+}
 WRAP(vkCreateBuffer, (VkDevice d, const VkBufferCreateInfo* i, callbacks c, VkBuffer* o), (d, i, c, o))
 WRAP(vkBindBufferMemory, (VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize o), (d, b, m, o))
-WRAP(vkMapMemory, (VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p), (d, m, o, s, f, p))
+static VkResult (*real_vkMapMemory)(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
+static VkResult map(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
+static VkResult my_vkMapMemory(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p) {
+  VkResult rc = fault();
+  return rc != VK_SUCCESS ? rc : map(d, m, o, s, f, p);
+}
 WRAP(vkCreateSemaphore, (VkDevice d, const VkSemaphoreCreateInfo* i, callbacks c, VkSemaphore* o), (d, i, c, o))
-WRAP(vkGetSemaphoreCounterValue, (VkDevice d, VkSemaphore s, uint64_t* v), (d, s, v))
-WRAP(vkWaitSemaphores, (VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t), (d, i, t))
+static VkResult (*real_vkGetSemaphoreCounterValue)(VkDevice, VkSemaphore, uint64_t*);
+static VkResult my_vkGetSemaphoreCounterValue(VkDevice d, VkSemaphore s, uint64_t* v) {
+  VkResult rc = fault();
+  return rc != VK_SUCCESS ? rc : real_vkGetSemaphoreCounterValue(d, s, v);
+}
+static VkResult (*real_vkWaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo*, uint64_t);
+static VkResult my_vkWaitSemaphores(VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t) {
+  VkResult rc = fault();
+  let_go_of(*i->pSemaphores);
+  return rc != VK_SUCCESS ? rc : real_vkWaitSemaphores(d, i, t);
+}
 WRAP(vkCreateCommandPool, (VkDevice d, const VkCommandPoolCreateInfo* i, callbacks c, VkCommandPool* o), (d, i, c, o))
 WRAP(vkResetCommandPool, (VkDevice d, VkCommandPool p, VkCommandPoolResetFlags f), (d, p, f))
 WRAP(vkAllocateCommandBuffers, (VkDevice d, const VkCommandBufferAllocateInfo* i, VkCommandBuffer* o), (d, i, o))
 WRAP(vkBeginCommandBuffer, (VkCommandBuffer b, const VkCommandBufferBeginInfo* i), (b, i))
 WRAP(vkEndCommandBuffer, (VkCommandBuffer b), (b))
-WRAP(vkCreateQueryPool, (VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o), (d, i, c, o))
+static VkResult (*real_vkCreateQueryPool)(VkDevice, const VkQueryPoolCreateInfo*, callbacks, VkQueryPool*);
+static VkResult my_vkCreateQueryPool(VkDevice d, const VkQueryPoolCreateInfo* i, callbacks c, VkQueryPool* o) {
+  VkResult rc = on("SHIM_NO_TIMES") ? VK_ERROR_FEATURE_NOT_PRESENT : fault();
+  return rc != VK_SUCCESS ? rc : real_vkCreateQueryPool(d, i, c, o);
+}
 WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w, VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
 
 WRAP(vkCreateShaderModule, (VkDevice d, const VkShaderModuleCreateInfo* i, callbacks c, VkShaderModule* o), (d, i, c, o))
@@ -115,6 +202,65 @@ static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDevi
   if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 
+/* ---- memory of which the host sees a copy ---- */
+
+static void (*real_vkGetPhysicalDeviceMemoryProperties2)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*);
+static void my_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2* p) {
+  real_vkGetPhysicalDeviceMemoryProperties2(d, p);
+  for (uint32_t i = 0; on("SHIM_INCOHERENT") && i < p->memoryProperties.memoryTypeCount; i++)
+    p->memoryProperties.memoryTypes[i].propertyFlags &= ~VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+}
+
+static struct {
+  VkDeviceMemory memory;
+  char *real, *copy;
+  VkDeviceSize size;
+} copies[256];
+
+static VkResult map(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p) {
+  VkResult rc = real_vkMapMemory(d, m, o, s, f, p);
+  if (rc != VK_SUCCESS || !on("SHIM_INCOHERENT")) return rc;
+  int i = 0;
+  while (copies[i].memory != NULL) i++;
+  copies[i].memory = m;
+  copies[i].real = *p;
+  copies[i].size = last_size;
+  *p = copies[i].copy = calloc(1, last_size);
+  return rc;
+}
+
+static void (*real_vkFreeMemory)(VkDevice, VkDeviceMemory, callbacks);
+static void my_vkFreeMemory(VkDevice d, VkDeviceMemory m, callbacks c) {
+  for (int i = 0; i < 256; i++)
+    if (copies[i].memory == m && m != NULL) {
+      free(copies[i].copy);
+      copies[i].memory = NULL;
+    }
+  real_vkFreeMemory(d, m, c);
+}
+
+/* The bytes of a range, from the copy to the memory or back. */
+static void update(const VkMappedMemoryRange* r, int flush) {
+  for (int i = 0; i < 256; i++) {
+    if (copies[i].memory != r->memory) continue;
+    size_t n = r->size;
+    if (n == ~(size_t)0) n = copies[i].size - r->offset;
+    if (flush) memcpy(copies[i].real + r->offset, copies[i].copy + r->offset, n);
+    else memcpy(copies[i].copy + r->offset, copies[i].real + r->offset, n);
+  }
+}
+
+static VkResult (*real_vkFlushMappedMemoryRanges)(VkDevice, uint32_t, const VkMappedMemoryRange*);
+static VkResult my_vkFlushMappedMemoryRanges(VkDevice d, uint32_t n, const VkMappedMemoryRange* r) {
+  update(r, 1);
+  return real_vkFlushMappedMemoryRanges(d, n, r);
+}
+static VkResult (*real_vkInvalidateMappedMemoryRanges)(VkDevice, uint32_t, const VkMappedMemoryRange*);
+static VkResult my_vkInvalidateMappedMemoryRanges(VkDevice d, uint32_t n, const VkMappedMemoryRange* r) {
+  update(r, 0);
+  return real_vkInvalidateMappedMemoryRanges(d, n, r);
+}
+
 static PFN_vkVoidFunction my_vkGetDeviceProcAddr(VkDevice device, const char* name);
 
 #define ENTRY(f) {#f, (PFN_vkVoidFunction)my_##f, (PFN_vkVoidFunction*)&real_##f}
@@ -131,7 +277,8 @@ static const struct {
     ENTRY(vkCreateComputePipelines), ENTRY(vkCreateDescriptorSetLayout), ENTRY(vkCreateDescriptorPool),
     ENTRY(vkAllocateDescriptorSets), ENTRY(vkCreateDescriptorUpdateTemplate),
     ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkGetPhysicalDeviceFeatures2),
-    ENTRY(vkGetPhysicalDeviceProperties2),
+    ENTRY(vkGetPhysicalDeviceProperties2), ENTRY(vkGetPhysicalDeviceMemoryProperties2), ENTRY(vkFreeMemory),
+    ENTRY(vkFlushMappedMemoryRanges), ENTRY(vkInvalidateMappedMemoryRanges),
     {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},
 };
 

@@ -63,10 +63,10 @@ cat "$out/error"
 grep -q 'add: C has 1000 elements, A has 1024' "$out/error" || fail "that is not what the kernel says"
 [ ! -e "$out/d.npy" ] || fail "a failed call left $out/d.npy behind"
 
-say "7. Kernels for devices, examples/kernel/add.cl and add.ptx, become one module for all of them: $out/gpu.so"
-"$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx -o "$out/gpu.so" \
+say "7. Kernels for devices, examples/kernel/add.cl, add.ptx and add.spv, become one module for all of them: $out/gpu.so"
+"$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
-devices=$("$dist/bin/tvmgo" devices | sed -n -E 's/^((cuda|opencl):[0-9]+) .*/\1/p')
+devices=$("$dist/bin/tvmgo" devices | sed -n -E 's/^((cuda|opencl|vulkan):[0-9]+) .*/\1/p')
 for device in $devices; do
   say "   On $device, from C, from Go and from the command line:"
   "$out/deploy_c" "$out/gpu.so" add 4096 "$device"

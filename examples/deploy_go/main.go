@@ -23,6 +23,7 @@ import (
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/cuda" // these need their build tags; without them they say so
 	_ "tvmgo/runtime/opencl"
+	_ "tvmgo/runtime/vulkan"
 )
 
 type config struct {

@@ -25,10 +25,14 @@ func TestShaders_AreAssembled(t *testing.T) {
 	codes, err := filepath.Glob("testdata/*.spv")
 	require.NoError(t, err)
 	require.Len(t, codes, len(sources))
-	for _, source := range sources {
+	const example = "../../examples/kernel/add.spvasm"
+	for _, source := range append(sources, example) {
 		target := "vulkan1.0"
-		if strings.HasSuffix(source, "subgroup.spvasm") {
+		switch {
+		case strings.HasSuffix(source, "subgroup.spvasm"):
 			target = "vulkan1.1" // which has them
+		case source == example:
+			target = "spv1.3" // storage buffers without an extension
 		}
 		made := filepath.Join(t.TempDir(), "made.spv")
 		out, err := exec.Command("spirv-as", "--target-env", target, "-o", made, source).CombinedOutput()

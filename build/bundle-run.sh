@@ -4,7 +4,8 @@
 # a driver that nothing can use. What this machine cannot tell, for want of a driver or a compiler, is listed as not measured.
 #
 # Drivers are looked for in $DRIVERS, folders with colons between them, then where the system has libraries. What is found of
-# NVIDIA's OpenCL driver is told to the loader, unless drivers are registered already (/etc/OpenCL/vendors, OCL_ICD_VENDORS).
+# NVIDIA's drivers for OpenCL and Vulkan is told to the loaders, unless drivers are registered already (/etc/OpenCL/vendors,
+# OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
 # TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS are options of bin/cuda_card, as --quick.
 set -u
 cd "$(dirname "$0")"
@@ -56,6 +57,18 @@ if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>
   printf '%s\n' "$driver" >"$OUT/vendors/nvidia.icd"
   export OCL_ICD_VENDORS="$OUT/vendors"
   export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$driver")"
+fi
+vulkan= # the file that describes the driver lies beside the folder of its libraries
+if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] && ! ls /etc/vulkan/icd.d/*.json /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1; then
+  for dir in $(printf '%s' "$DRIVERS" | tr : ' '); do
+    for file in "$dir"/../share/vulkan/icd.d/*.json; do
+      if [ -z "$vulkan" ] && [ -e "$file" ]; then vulkan=$file; fi
+    done
+  done
+  if [ -n "$vulkan" ]; then
+    export VK_DRIVER_FILES="$vulkan" VK_ICD_FILENAMES="$vulkan" # newer loaders read the first, older ones the second
+    case ":$LD_LIBRARY_PATH:" in *":${DRIVERS%%:*}:"*) ;; *) export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$DRIVERS" ;; esac
+  fi
 fi
 cuda=${TVMGO_CUDA_LIBRARY:-}
 if [ -z "$cuda" ] && cuda=$(path_of libcuda.so.1); then
@@ -134,10 +147,31 @@ for id in $(devices_of cuda); do
   for file in tree/testdata/artifacts/*/gpu_cuda*.so; do try_artifact "$file" cuda 2 "$id"; done
 done
 
+if [ -n "$vulkan" ] && [ -z "$(devices_of vulkan)" ]; then
+  fail "Vulkan: the driver $vulkan is there, and no usable device" "$OUT/doctor.txt"
+elif [ -z "$(devices_of vulkan)" ]; then
+  say 'not measured: Vulkan: there is no device'
+fi
+
+# One kernel for every kind of device, from C and from the command line.
+for type in cuda opencl vulkan; do
+  for id in $(devices_of "$type"); do
+    log="$OUT/gpu_$type$id.log"
+    if bin/deploy_c bin/gpu.so add 32768 "$type:$id" >"$log" 2>&1 &&
+      bin/tvmgo run bin/gpu.so add --device "$type:$id" --in tree/testdata/artifacts/vadd_in0.npy \
+        --in tree/testdata/artifacts/vadd_in1.npy --out "$work/add.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
+      cmp -i 128 "$work/add.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
+      say "ok gpu.so on $type:$id: $(grep -m 1 'time of a call' "$log")"
+    else
+      fail "gpu.so on $type:$id" "$log"
+    fi
+  done
+done
+
 for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
   folder=$(dirname "$packed")
   name=$(printf '%s' "${folder#tree/}" | tr / _)
-  if [ "$name" = runtime_cuda ] && [ -z "$(devices_of cuda)" ]; then
+  if { [ "$name" = runtime_cuda ] && [ -z "$(devices_of cuda)" ]; } || { [ "$name" = runtime_vulkan ] && [ -z "$(devices_of vulkan)" ]; }; then
     say "not measured: $name: there is no device"
     continue
   fi

@@ -2,7 +2,7 @@
 # Puts everything that a machine with a GPU needs into one folder: test programs, the command line, a
 # C host, artifacts and run.sh. That machine needs neither Go nor a compiler nor a network.
 #
-# The loader of OpenCL (libOpenCL.so.1) comes along, from Debian's package; drivers belong to that machine. Test programs are
+# The loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) come along, from Debian's packages; drivers belong to that machine. Test programs are
 # compressed with gzip, and so is NVRTC, from NVIDIA's wheel, which comes along when all stays within LIMIT_MIB (60). Without
 # it run.sh uses what that machine has.
 #
@@ -17,7 +17,7 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib" "$out/tree"
 
 # Test programs run in the folder of their package, with its testdata beside them.
-for pkg in dlpack blob runtime runtime/cuda runtime/opencl internal/dl internal/inspect internal/nvrtc; do
+for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan internal/dl internal/inspect internal/nvrtc; do
   mkdir -p "$out/tree/$pkg"
   "$go" test -c ${TAGS:+-tags "$TAGS"} -trimpath -ldflags='-s -w' -o "$out/tree/$pkg/suite.test" "./$pkg"
   gzip "$out/tree/$pkg/suite.test"
@@ -37,11 +37,18 @@ cc -std=c11 -D_GNU_SOURCE -O2 -Ibuild/include -I"$dist/include" bench/card/*.c -
 mkdir -p "$out/tree/bench/card"
 cp bench/card/kernels.* "$out/tree/bench/card/"
 
-# The loader, with its licence.
-loader=$(cc -print-file-name=libOpenCL.so.1)
-[ -e "$loader" ] || { echo "gpu-bundle: there is no libOpenCL.so.1: run build/deps.sh (Debian: ocl-icd-libopencl1)" >&2; exit 1; }
-cp -L "$loader" "$out/lib/libOpenCL.so.1"
-cp /usr/share/doc/ocl-icd-libopencl1/copyright "$out/lib/libOpenCL.copyright" 2>/dev/null || true
+# One kernel for every kind of device.
+"$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/bin/gpu.so" \
+  --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
+
+# The loaders, with their licences.
+for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do
+  name=${loader%:*} package=${loader#*:}
+  file=$(cc -print-file-name="$name")
+  [ -e "$file" ] || { echo "gpu-bundle: there is no $name: run build/deps.sh (Debian: $package)" >&2; exit 1; }
+  cp -L "$file" "$out/lib/$name"
+  cp "/usr/share/doc/$package/copyright" "$out/lib/${name%.so.1}.copyright" 2>/dev/null || true
+done
 "$go" version >"$out/built-with.txt"
 git rev-parse HEAD >"$out/commit.txt" 2>/dev/null || echo unknown >"$out/commit.txt"
 cp build/bundle-run.sh "$out/run.sh"

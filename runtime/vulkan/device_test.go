@@ -15,8 +15,12 @@ import (
 	"tvmgo/runtime/vulkan"
 )
 
-// addOne is a library with the function that the suite calls.
+// addOne is a library with the function that the suite calls; "" where none can be packed.
 func addOne(t *testing.T) string {
+	if !hasCompiler() {
+		require.Empty(t, os.Getenv("CI"), "packing needs a C compiler")
+		return ""
+	}
 	library := filepath.Join(t.TempDir(), "k.so")
 	require.NoError(t, pack.Library(t.Context(), pack.Kernels{
 		Inputs:    []pack.Input{{Path: "testdata/artifacts.spv"}},
@@ -31,8 +35,11 @@ func TestDevice(t *testing.T) {
 	devices := []dlpack.Device{first, second}
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			devicetest.Run(t, dev, devicetest.Options{Second: devices[1-i], Absent: 63, Large: 9 << 20,
-				Module: func() (*runtime.Module, error) { return runtime.Load(t.Context(), file) }})
+			opts := devicetest.Options{Second: devices[1-i], Absent: 63, Large: 9 << 20}
+			if file != "" {
+				opts.Module = func() (*runtime.Module, error) { return runtime.Load(t.Context(), file) }
+			}
+			devicetest.Run(t, dev, opts)
 		})
 	}
 }

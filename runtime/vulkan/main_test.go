@@ -1,8 +1,10 @@
 package vulkan_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	goruntime "runtime"
 	"testing"
 
@@ -46,6 +48,25 @@ func TestMain(m *testing.M) {
 		rc = 1
 	}
 	os.Exit(rc)
+}
+
+// hasCompiler tells whether a test can compile C: not where it is run from a bundle.
+func hasCompiler() bool {
+	_, err := exec.LookPath("cc")
+	return err == nil
+}
+
+// needSources skips a test that compiles a file of this repository where it is not there, or no compiler; on CI that is a failure.
+func needSources(t *testing.T, file string) {
+	t.Helper()
+	_, err := os.Stat(file)
+	if err == nil && !hasCompiler() {
+		err = errors.New("there is no C compiler")
+	}
+	if err != nil {
+		require.Empty(t, os.Getenv("CI"), err)
+		t.Skip(err)
+	}
 }
 
 // need skips a test where there is no Vulkan; on CI that is a failure.

@@ -143,6 +143,10 @@ func TestModule_Files(t *testing.T) {
 // packed makes a library of shaders, as `tvmgo pack` does.
 func packed(t *testing.T, signature string, inputs ...string) *runtime.Module {
 	t.Helper()
+	if !hasCompiler() {
+		require.Empty(t, os.Getenv("CI"), "packing needs a C compiler")
+		t.Skip("packing needs a C compiler")
+	}
 	library := filepath.Join(t.TempDir(), "k.so")
 	k := pack.Kernels{Functions: []pack.Function{{Signature: signature}}}
 	for _, path := range inputs {
@@ -246,5 +250,7 @@ func TestPooledDescriptors(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestKernel_NoGrowth")
-	require.Contains(t, string(out), "--- PASS: TestModule_Packed")
+	if hasCompiler() {
+		require.Contains(t, string(out), "--- PASS: TestModule_Packed")
+	}
 }

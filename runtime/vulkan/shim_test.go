@@ -22,6 +22,7 @@ func inChild() bool { return os.Getenv(childVariable) != "" }
 // shim builds the loader of testdata/shim.c.
 func shim(t *testing.T) string {
 	t.Helper()
+	needSources(t, "../../build/include/vulkan/tvmgo_vulkan.h")
 	_, err := os.ReadFile("testdata/shim.c") // go test notes by this that a change of it counts
 	require.NoError(t, err)
 	library := filepath.Join(t.TempDir(), "libvulkan.so.1")

@@ -11,6 +11,7 @@ import (
 
 // The choice of memory on made-up machines, hazards against a plain twin, and places in blocks: C, with a driver that is made up.
 func TestUnits(t *testing.T) {
+	needSources(t, "choice.c")
 	program := filepath.Join(t.TempDir(), "units")
 	_, err := os.ReadFile("testdata/units.c") // go test notes by this that a change of it counts
 	require.NoError(t, err)

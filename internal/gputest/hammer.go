@@ -1,7 +1,6 @@
 package gputest
 
 import (
-	goruntime "runtime"
 	"sync"
 	"testing"
 
@@ -15,20 +14,7 @@ import (
 // the time.
 func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
 	t.Helper()
-	stop := make(chan struct{})
-	var collector sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				goruntime.GC()
-			}
-		}
-	})
-	defer collector.Wait()
-	defer close(stop)
+	defer Collect()()
 	for _, file := range files {
 		m, err := runtime.Load(t.Context(), file)
 		require.NoError(t, err)

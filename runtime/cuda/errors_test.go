@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	goruntime "runtime"
 	"sync"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -332,18 +332,7 @@ func TestEveryCallMayFail(t *testing.T) {
 func TestManyGoroutinesAndCollections(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
-	stop := make(chan struct{})
-	var collector sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				goruntime.GC()
-			}
-		}
-	})
+	defer gputest.Collect()()
 	errs := make([]error, 6)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -356,8 +345,6 @@ func TestManyGoroutinesAndCollections(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	close(stop)
-	collector.Wait()
 	for _, err := range errs {
 		require.NoError(t, err)
 	}

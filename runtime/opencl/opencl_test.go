@@ -6,15 +6,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/export/pack"
 	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
@@ -74,65 +71,18 @@ func needTwo(t testing.TB) {
 
 func missing(t testing.TB) {
 	t.Helper()
-	reason := "there are no two OpenCL devices"
-	for _, d := range runtime.Devices() {
-		if d.Device.Type == dlpack.OpenCL && d.Err != nil {
-			reason = d.Err.Error()
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
+	gputest.Missing(t, dlpack.OpenCL, "there are no two OpenCL devices")
 }
 
 // noLeaks checks that a test leaves nothing alive, in the runtime or on the devices.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	before, memory := live(t)
-	t.Cleanup(func() {
-		now, nowMemory := live(t)
-		for try := 0; try < 100 && (now != before || nowMemory != memory); try++ {
-			goruntime.GC()
-			now, nowMemory = live(t)
-		}
-		require.Equal(t, before, now)
-		require.Equal(t, memory, nowMemory)
-	})
-}
-
-func live(t *testing.T) (runtime.LiveCounts, [2]runtime.MemoryStats) {
-	var memory [2]runtime.MemoryStats
-	for i, dev := range present() {
-		m, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
-		m.DataPeak = 0
-		memory[i] = m
-	}
-	n := runtime.Live()
-	n.WorkspaceCached = 0
-	return n, memory
-}
-
-// addOne is a library with the function that the suite calls; "" where none can be packed.
-func addOne(t *testing.T) string {
-	if _, err := exec.LookPath("cc"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "packing needs a C compiler")
-		return ""
-	}
-	dir := t.TempDir()
-	source, library := filepath.Join(dir, "k.cl"), filepath.Join(dir, "k.so")
-	require.NoError(t, os.WriteFile(source, []byte("__kernel void add_one(__global float* x) { x[get_global_id(0)] += 1; }\n"), 0o666))
-	require.NoError(t, pack.Library(context.Background(), pack.Kernels{
-		Inputs:    []pack.Input{{Path: source}},
-		Functions: []pack.Function{{Signature: devicetest.AddOne + "(x: inout float32[n]) launch blockIdx.x=n"}},
-	}, library))
-	return library
+	gputest.NoLeaks(t, present())
 }
 
 func TestDevice(t *testing.T) {
 	need(t)
-	file := addOne(t)
+	file := gputest.AddOne(t, "testdata/add_one.cl")
 	devices := present()
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
@@ -149,15 +99,7 @@ func TestDevice(t *testing.T) {
 // With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is reported.
 func TestValidated(t *testing.T) {
 	need(t)
-	if os.Getenv("TVMGO_VALIDATE") != "" {
-		return // it is the child
-	}
-	cmd := exec.Command(os.Args[0], "-test.v")
-	cmd.Env = append(os.Environ(), "TVMGO_VALIDATE=1")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: TestDevice/opencl:0/Workspaces")
-	require.NotContains(t, string(out), "validate:")
+	gputest.Validated(t, "TestDevice/opencl:0/Workspaces")
 }
 
 var generations = []string{"modern", "classic"}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 )
 
@@ -47,15 +48,6 @@ func twenty() []dlpack.DataType {
 
 // present are the devices that tests run on.
 func present() []dlpack.Device { return []dlpack.Device{first, second} }
-
-func requireError(t *testing.T, err error, kind error, words ...string) {
-	t.Helper()
-	require.Error(t, err)
-	require.ErrorIs(t, err, kind, "%v", err)
-	for _, w := range words {
-		require.ErrorContains(t, err, w)
-	}
-}
 
 func words(t testing.TB, file string) []byte {
 	t.Helper()
@@ -580,20 +572,8 @@ func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
 func TestKernel_ManyAtOnce(t *testing.T) {
 	need(t)
 	noLeaks(t)
-	stop := make(chan struct{})
-	var collector, all sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				goruntime.GC()
-			}
-		}
-	})
-	defer collector.Wait()
-	defer close(stop)
+	defer gputest.Collect()()
+	var all sync.WaitGroup
 	step, many := shader(t, "two"), shader(t, "scalars")
 	errs := make([]error, 8)
 	xs, sums := make([]*runtime.Tensor, len(errs)), make([]*runtime.Tensor, len(errs))

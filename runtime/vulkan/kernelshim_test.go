@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vulkan"
 )
@@ -101,7 +102,7 @@ func TestEveryCallFails_Kernels(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dev := range []dlpack.Device{first, second} {
 		require.NoError(t, kernelWork(t, dev))
-		before, memory := live(t)
+		before, memory := gputest.Live(t, []dlpack.Device{first, second})
 		for k := 1; k < 200; k++ {
 			t.Setenv("SHIM_FAIL_AT", fmt.Sprintf("%d,-1", k))
 			err := kernelWork(t, dev)
@@ -116,7 +117,7 @@ func TestEveryCallFails_Kernels(t *testing.T) {
 				t.Fatalf("call %d of %v", k, dev)
 			}
 			require.NoError(t, kernelWork(t, dev), "after call %d failed", k)
-			now, nowMemory := live(t)
+			now, nowMemory := gputest.Live(t, []dlpack.Device{first, second})
 			require.Equal(t, before, now, "call %d", k)
 			require.Equal(t, memory, nowMemory, "call %d", k)
 		}

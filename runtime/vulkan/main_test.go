@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vulkan"
 )
@@ -50,17 +49,11 @@ func TestMain(m *testing.M) {
 	os.Exit(rc)
 }
 
-// hasCompiler tells whether a test can compile C: not where it is run from a bundle.
-func hasCompiler() bool {
-	_, err := exec.LookPath("cc")
-	return err == nil
-}
-
 // needSources skips a test that compiles a file of this repository where it is not there, or no compiler; on CI that is a failure.
 func needSources(t *testing.T, file string) {
 	t.Helper()
 	_, err := os.Stat(file)
-	if err == nil && !hasCompiler() {
+	if err == nil && !gputest.HasCompiler(t) {
 		err = errors.New("there is no C compiler")
 	}
 	if err != nil {
@@ -75,58 +68,11 @@ func need(t testing.TB) {
 	if runtime.DeviceExists(second) {
 		return
 	}
-	reason := "there are no two Vulkan devices"
-	for _, d := range runtime.Devices() {
-		if d.Device.Type == dlpack.Vulkan && d.Err != nil {
-			reason = d.Err.Error()
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
+	gputest.Missing(t, dlpack.Vulkan, "there are no two Vulkan devices")
 }
 
 // noLeaks checks that a test leaves nothing alive, in the runtime or on the devices.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	before, memory := live(t)
-	t.Cleanup(func() {
-		now, nowMemory := live(t)
-		for try := 0; try < 100 && (now != before || nowMemory != memory); try++ {
-			goruntime.GC()
-			now, nowMemory = live(t)
-		}
-		require.Equal(t, before, now)
-		require.Equal(t, memory, nowMemory)
-	})
-}
-
-func live(t *testing.T) (runtime.LiveCounts, [2]runtime.MemoryStats) {
-	var memory [2]runtime.MemoryStats
-	for i, dev := range []dlpack.Device{first, second} {
-		m, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
-		m.DataPeak, m.Free = 0, 0
-		memory[i] = m
-	}
-	n := runtime.Live()
-	n.WorkspaceCached = 0
-	return n, memory
-}
-
-func tensor(t testing.TB, dev dlpack.Device, data []float32) *runtime.Tensor {
-	t.Helper()
-	x, err := runtime.NewTensor(dlpack.Float32, []int64{int64(len(data))}, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	require.NoError(t, runtime.CopyFrom(x, data))
-	return x
-}
-
-func slice(t testing.TB, x *runtime.Tensor) []float32 {
-	t.Helper()
-	got, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
-	return got
+	gputest.NoLeaks(t, []dlpack.Device{first, second})
 }

@@ -1,13 +1,13 @@
 package vulkan_test
 
 import (
-	goruntime "runtime"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 )
 
@@ -93,18 +93,8 @@ func TestWrite_WhileInUse(t *testing.T) {
 func TestManyGoroutinesAndCollections(t *testing.T) {
 	need(t)
 	noLeaks(t)
-	stop := make(chan struct{})
-	var collector, workers sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				goruntime.GC()
-			}
-		}
-	})
+	defer gputest.Collect()()
+	var workers sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
 		workers.Go(func() {
@@ -116,8 +106,6 @@ func TestManyGoroutinesAndCollections(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	close(stop)
-	collector.Wait()
 	for _, err := range errs {
 		require.NoError(t, err)
 	}

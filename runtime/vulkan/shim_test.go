@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vulkan"
 )
@@ -130,7 +131,7 @@ func TestEveryCallFails(t *testing.T) {
 	need(t)
 	for _, dev := range []dlpack.Device{first, second} {
 		require.NoError(t, work(t, dev))
-		before, memory := live(t)
+		before, memory := gputest.Live(t, []dlpack.Device{first, second})
 		failed := 0
 		for k := 1; k < 400; k++ {
 			t.Setenv("SHIM_FAIL_AT", fmt.Sprintf("%d,-2", k))
@@ -144,7 +145,7 @@ func TestEveryCallFails(t *testing.T) {
 				t.Fatalf("call %d of %v", k, dev)
 			}
 			require.NoError(t, work(t, dev), "after call %d failed", k)
-			now, nowMemory := live(t)
+			now, nowMemory := gputest.Live(t, []dlpack.Device{first, second})
 			require.Equal(t, before, now, "call %d", k)
 			require.Equal(t, memory, nowMemory, "call %d", k)
 		}

@@ -1,0 +1,10 @@
+package vulkan_test
+
+import "tvmgo/internal/gputest"
+
+// What the tests of all backends share.
+var (
+	tensor       = gputest.Tensor
+	slice        = gputest.Slice
+	requireError = gputest.RequireError
+)

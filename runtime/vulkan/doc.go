@@ -15,7 +15,8 @@
 //
 // Streams record commands into batches, which are submitted when somebody waits, when an event is asked for, or when there is
 // much in them. A copy to the host waits until it is done; one from the host takes the bytes over; one within a device is
-// queued; one between two devices goes by way of the host.
+// queued; one between two devices goes by way of the host. A device with one queue has one stream, the default one: others that are
+// made are it.
 //
 // Modules hold SPIR-V, a shader for each kernel. Memory arguments are storage buffers of set 0, bindings 0, 1 … in their order;
 // all of them come before the scalars, each of which has 8 bytes of push constants, or of a uniform buffer in the binding behind
@@ -26,5 +27,5 @@
 // TVM_VULKAN_ENABLE_VALIDATION_LAYERS=1 or TVMGO_VULKAN_VALIDATION=1 has the Khronos validation layer watch all calls;
 // Loaded has what it said. TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 and TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 do without
 // these. TVMGO_VULKAN_DEVICE_TWICE=1, for tests, opens every device twice; of the second one the data is never reached by the
-// host's own hand, as on a card.
+// host's own hand, as on a card, and its streams share the queue where there is one.
 package vulkan

@@ -1,6 +1,7 @@
 package vulkan_test
 
 import (
+	"os"
 	"sync"
 	"testing"
 
@@ -182,5 +183,24 @@ func TestMemory_IsFoundAgain(t *testing.T) {
 		for _, x := range kept {
 			require.NoError(t, x.Close())
 		}
+	}
+}
+
+// Where there is one queue, streams are the default one; the second device has some all the same, so that they are tested.
+func TestStreams_OfOneQueue(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	for dev, own := range map[dlpack.Device]bool{first: false, second: true} {
+		s, err := runtime.NewStream(dev)
+		require.NoError(t, err)
+		if _, err := os.Stat("/dev/nvidiactl"); err != nil { // a card has many queues
+			require.Equal(t, own, s.Handle() != 0, "%v", dev)
+		}
+		x := tensor(t, dev, []float32{1, 2, 3})
+		y := tensor(t, dev, make([]float32, 3))
+		require.NoError(t, y.CopyFromTensor(x, s))
+		require.NoError(t, s.Sync(t.Context()))
+		require.Equal(t, []float32{1, 2, 3}, slice(t, y))
+		require.NoError(t, s.Close())
 	}
 }

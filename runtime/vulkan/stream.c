@@ -478,6 +478,10 @@ int tvmgo_vk_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 int tvmgo_vk_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
   (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
+  if (d != NULL && d->num_queues == 1 && !d->staged) { /* they would only take turns */
+    *out = NULL;
+    return 0;
+  }
   vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_new(HANDLE_STREAM, d->index);
   if (h == NULL) return -1;
   h->stream = tvmgo_vk_stream_new(d);

@@ -132,6 +132,9 @@ func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil
 	}
+	if err := os.Setenv("FAKECUDA_VERSION", "13050"); err != nil { // as new as the compiler of the modules' PTX
+		return err
+	}
 	for variable, folder := range map[string]string{"TVMGO_CUDA_LIBRARY": "driver", "FAKECUDA_KERNELS": "kernels"} {
 		sources, err := filepath.Glob("internal/fakecuda/" + folder + "/*.c")
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	_ "tvmgo/runtime/opencl" // with its build tag
 )
 
-// round is after how many launches the queue is waited for, as in bench/side/opencl.c and cuda.c.
+// round is after how many launches the queue is waited for, as in bench/side/launch.h.
 const round = 256
 
 // newBoundLaunch binds the kernel of addone with tensors of one element on the first device of a type.

@@ -23,7 +23,7 @@ var magic = []byte("tvmgoDC1")
 // Cache is the folder of one compiler below the folder of all: "opencl". Any goroutine and process may use it at any time.
 type Cache string
 
-// folder is where files are kept; "" for nowhere.
+// folder is where files are kept; "" when nothing is kept.
 func (c Cache) folder() string {
 	switch dir := os.Getenv(Variable); dir {
 	case "off":

@@ -1,0 +1,47 @@
+package tagdata
+
+import (
+	"fmt"
+	"maps"
+)
+
+// merge reads both parts of a config.
+func (c configs) merge() (map[string]any, error) {
+	config, err := parseConfig(c.common)
+	if err != nil {
+		return nil, fmt.Errorf("the config of its group: %w", err)
+	}
+	own, err := parseConfig(c.own)
+	if err != nil {
+		return nil, fmt.Errorf("the config of its row: %w", err)
+	}
+	maps.Copy(config, own)
+	return config, nil
+}
+
+func parseConfig(text string) (map[string]any, error) {
+	if text == "" {
+		return map[string]any{}, nil
+	}
+	r := reader{text: text}
+	config, _ := r.value().(map[string]any) // what rawObject finds is an object, or an error
+	return config, r.end()
+}
+
+func clone(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(value))
+		for k, v := range value {
+			copied[k] = clone(v)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(value))
+		for i, v := range value {
+			copied[i] = clone(v)
+		}
+		return copied
+	}
+	return value
+}

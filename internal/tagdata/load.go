@@ -1,0 +1,188 @@
+package tagdata
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// index is the data as they are looked up. A config stays text until its tag is asked for: most never are.
+type index struct {
+	tags    map[string]*entry
+	aliases map[string]*entry
+}
+
+type entry struct {
+	name    string
+	aliases []string
+	configs
+}
+
+// configs are the texts of the group's config and of the row's, which goes over it; "" is none.
+type configs struct{ common, own string }
+
+// A file, a group and a row as doc.go describes them.
+type (
+	file struct {
+		groups  []group
+		aliases [][2]string // alias and tag
+	}
+	group struct {
+		prefix   string
+		optional []string
+		config   string
+		rows     []row
+	}
+	row struct {
+		config string
+		names  []string
+	}
+)
+
+// load reads the files of a folder. Names and aliases are unique among all of them.
+func load(dir fs.FS) (*index, error) {
+	paths, err := fs.ReadDir(dir, ".")
+	if err != nil {
+		return nil, err
+	}
+	x := &index{tags: make(map[string]*entry, 512), aliases: make(map[string]*entry, 512)}
+	read := make([]file, len(paths))
+	for i, path := range paths {
+		text, err := fs.ReadFile(dir, path.Name())
+		if err != nil {
+			return nil, err
+		}
+		if read[i], err = parse(string(text)); err == nil {
+			err = x.addTags(&read[i])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read target tags: %s: %w", path.Name(), err)
+		}
+	}
+	for i, path := range paths { // after all tags: an alias may be of another file's tag, and must not be a tag's name
+		if err := x.addAliases(&read[i]); err != nil {
+			return nil, fmt.Errorf("read target tags: %s: %w", path.Name(), err)
+		}
+	}
+	return x, nil
+}
+
+func parse(text string) (f file, err error) {
+	r := reader{text: text}
+	r.object(func(key string) {
+		switch key {
+		case "groups":
+			r.list(func() { f.groups = append(f.groups, r.group()) })
+		case "aliases":
+			r.object(func(alias string) { f.aliases = append(f.aliases, [2]string{alias, r.string()}) })
+		default:
+			r.fail("a file has no %q", key)
+		}
+	})
+	return f, r.end()
+}
+
+func (r *reader) group() (g group) {
+	r.object(func(key string) {
+		switch key {
+		case "prefix":
+			g.prefix = r.string()
+		case "optional":
+			g.optional = r.strings()
+		case "config":
+			g.config = r.rawObject()
+		case "rows":
+			r.list(func() { g.rows = append(g.rows, r.row()) })
+		default:
+			r.fail("a group has no %q", key)
+		}
+	})
+	return g
+}
+
+func (r *reader) row() (w row) {
+	r.object(func(key string) {
+		switch key {
+		case "config":
+			w.config = r.rawObject()
+		case "names":
+			w.names = r.strings()
+		default:
+			r.fail("a row has no %q", key)
+		}
+	})
+	if len(w.names) == 0 {
+		r.fail("a row has no names")
+	}
+	return w
+}
+
+func (x *index) addTags(f *file) error {
+	for _, g := range f.groups {
+		for _, r := range g.rows {
+			for _, line := range r.names {
+				names := strings.Fields(line)
+				entries := make([]entry, len(names))
+				for i, name := range names {
+					name = g.prefix + name
+					if x.tags[name] != nil {
+						return fmt.Errorf("tag %q is there twice", name)
+					}
+					entries[i] = entry{name: name, configs: configs{g.config, r.config}}
+					x.tags[name] = &entries[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (x *index) addAliases(f *file) error {
+	for _, g := range f.groups {
+		if len(g.optional) == 0 {
+			continue
+		}
+		for _, r := range g.rows {
+			for _, line := range r.names {
+				for name := range strings.FieldsSeq(line) {
+					if err := x.shorten(g.prefix, name, g.optional); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	for _, a := range f.aliases {
+		if err := x.addAlias(a[0], a[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shorten adds the alias that leaves out the first beginning that fits.
+func (x *index) shorten(prefix, name string, optional []string) error {
+	for _, beginning := range optional {
+		if short, ok := strings.CutPrefix(name, beginning); ok {
+			return x.addAlias(prefix+short, prefix+name)
+		}
+	}
+	return nil
+}
+
+func (x *index) addAlias(alias, name string) error {
+	e := x.tags[name]
+	switch {
+	case e == nil:
+		return fmt.Errorf("alias %q is of tag %q, which is not there", alias, name)
+	case x.tags[alias] != nil:
+		return fmt.Errorf("alias %q of tag %q is a tag's own name", alias, name)
+	case x.aliases[alias] != nil:
+		return fmt.Errorf("alias %q is of two tags, %q and %q", alias, x.aliases[alias].name, name)
+	}
+	at, _ := slices.BinarySearch(e.aliases, alias)
+	e.aliases = slices.Insert(e.aliases, at, alias)
+	x.aliases[alias] = e
+	return nil
+}

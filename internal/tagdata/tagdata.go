@@ -76,3 +76,12 @@ func Find(name string) (Tag, bool) {
 
 // Names returns the canonical names, sorted.
 func Names() []string { return slices.Clone(sorted()) }
+
+// Aliases returns the other names, sorted.
+func Aliases() []string {
+	x, err := builtin()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(x.aliases))
+}

@@ -1,0 +1,114 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parser completes and checks a target that is being made, once what was given has been checked for itself, and a device, if one was to
+// be asked, has answered; defaults are filled in after it. What it returns as an error is the error of [New]; see [Config.Wrong].
+// It may be called by many at once.
+type Parser func(*Config) error
+
+// Config is a target in the making, which a [Parser] sees. It is the parser's until it returns.
+type Config struct {
+	kind       *Kind
+	path       string
+	tag        string
+	host       *Target
+	keys       []string
+	keysGiven  bool
+	values     []any
+	features   []feature // sorted by name
+	warnings   []string
+	fromDevice int
+	asked      bool
+}
+
+// Kind is the kind of the target.
+func (c *Config) Kind() *Kind { return c.kind }
+
+// Tag is the canonical name of the tag that the target is made from, or "".
+func (c *Config) Tag() string { return c.tag }
+
+// Host is the target's host, or nil.
+func (c *Config) Host() *Target { return c.host }
+
+// Value is an option's value as it was given, or as a device answered; false when there is none yet. Defaults are not seen.
+func (c *Config) Value(name string) (any, bool) {
+	slot, ok := c.kind.slots[name]
+	if !ok || c.values[slot] == nil {
+		return nil, false
+	}
+	return cloneValue(c.values[slot]), true
+}
+
+// Text is the value of an option of type str; "" when there is none yet.
+func (c *Config) Text(name string) string {
+	v, _ := c.Value(name)
+	s, _ := v.(string)
+	return s
+}
+
+// Set gives an option a value. It fails if the option would not take it.
+func (c *Config) Set(name string, v any) error {
+	slot, ok := c.kind.slots[name]
+	if !ok || c.kind.options[slot].common {
+		return wrong(child(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind", c.kind.name)
+	}
+	value, err := c.kind.options[slot].check(child(c.path, name), v)
+	if err != nil {
+		return err
+	}
+	c.values[slot] = value
+	return nil
+}
+
+// SetFeature records "feature.name": an int64, bool, float64 or string.
+func (c *Config) SetFeature(name string, v any) {
+	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int { return compare(f.name, name) })
+	if found {
+		c.features[i].value = v
+		return
+	}
+	c.features = slices.Insert(c.features, i, feature{name, v})
+}
+
+// AddKeys adds keys behind those that the user gave, or sets them where none were given. Keys that are there already stay where they
+// are.
+func (c *Config) AddKeys(keys ...string) {
+	c.keys, c.keysGiven = append(slices.Clone(c.keys), keys...), true
+}
+
+// Warn records an assumption.
+func (c *Config) Warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// Wrong is the error for an option's value.
+func (c *Config) Wrong(name, format string, args ...any) error {
+	return wrong(child(c.path, name), ErrRange, format, args...)
+}
+
+// guess is the value of a feature on a command line: text in quotes is text.
+func (t text) guess() any {
+	one := strings.Join(t.parts, ",")
+	if t.flag {
+		return true
+	}
+	if t.quoted {
+		return one
+	}
+	if one == "true" || one == "false" {
+		return one == "true"
+	}
+	if n, err := strconv.ParseInt(one, 10, 64); err == nil {
+		return n
+	}
+	if x, err := strconv.ParseFloat(one, 64); err == nil && strings.ContainsAny(one, "0123456789") && !strings.ContainsAny(one, "xX_") && x-x == 0 {
+		return x
+	}
+	return one
+}

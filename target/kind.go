@@ -1,0 +1,294 @@
+package target
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"tvmgo/dlpack"
+)
+
+// Kind is a kind of target: a code generator, the device that its code runs on, and the options that it has. It is made by
+// [RegisterKind], and does not change but for the attributes that [SetAttr] adds.
+type Kind struct {
+	name      string
+	device    dlpack.DeviceType
+	keys      []string
+	options   []OptionInfo   // those of every kind first
+	slots     map[string]int // by name and alias, the option's place
+	parser    Parser
+	composite bool
+
+	attrsMu sync.Mutex
+	attrs   atomic.Pointer[map[string]any] // copied on write
+}
+
+// Name is what a target's "kind" says.
+func (k *Kind) Name() string { return k.name }
+
+// DeviceType is the device that code of this kind runs on, unless a target says otherwise by target_device_type.
+func (k *Kind) DeviceType() dlpack.DeviceType { return k.device }
+
+// DefaultKeys are the keys of targets that name none.
+func (k *Kind) DefaultKeys() []string { return slices.Clone(k.keys) }
+
+// IsComposite says whether targets of the kind are made of others.
+func (k *Kind) IsComposite() bool { return k.composite }
+
+// Options are the options in the order of their declaration, those that every kind has first.
+func (k *Kind) Options() []OptionInfo {
+	all := slices.Clone(k.options)
+	for i := range all {
+		all[i] = all[i].clone()
+	}
+	return all
+}
+
+// String is the kind's name.
+func (k *Kind) String() string { return k.name }
+
+// OptionInfo is an option of a kind.
+type OptionInfo struct {
+	Name    string
+	Type    Type
+	Aliases []string // other names that are accepted
+	Default any      // of the type's Go type; nil: unset unless given
+	Min     *int64   // of an int; nil: any
+	Max     *int64
+	Values  []string // of a str, or the elements of a list; nil: any
+	Prefix  string   // that a str must start with; "": any
+	Help    string   // one line
+
+	property *string // what a device is asked for instead of the name
+	common   bool    // handled by the constructor itself: kind, keys, tag, host, from_device
+}
+
+func (o OptionInfo) clone() OptionInfo {
+	o.Aliases, o.Values = slices.Clone(o.Aliases), slices.Clone(o.Values)
+	o.Default = cloneValue(o.Default)
+	if o.Min != nil {
+		n := *o.Min
+		o.Min = &n
+	}
+	if o.Max != nil {
+		n := *o.Max
+		o.Max = &n
+	}
+	return o
+}
+
+// KindOption is a part of a kind's declaration.
+type KindOption func(*Kind) error
+
+// OptionSetting is a part of an option's declaration.
+type OptionSetting func(*OptionInfo) error
+
+// Option declares an option.
+func Option(name string, t Type, settings ...OptionSetting) KindOption {
+	return func(k *Kind) error {
+		o := OptionInfo{Name: name, Type: t}
+		if t.base == baseInvalid || t.base > baseTarget {
+			return fmt.Errorf("option %q has no type", name)
+		}
+		for _, set := range settings {
+			if err := set(&o); err != nil {
+				return fmt.Errorf("option %q: %w", name, err)
+			}
+		}
+		for _, n := range append([]string{name}, o.Aliases...) {
+			if err := checkName("option", n); err != nil {
+				return err
+			}
+			if _, twice := k.slots[n]; twice {
+				return fmt.Errorf("option %q is declared twice, or is one that every kind has", n)
+			}
+			k.slots[n] = len(k.options)
+		}
+		if o.Default != nil {
+			v, err := o.check("default", o.Default)
+			if err != nil {
+				return fmt.Errorf("option %q: %w", name, err)
+			}
+			o.Default = v
+		}
+		k.options = append(k.options, o)
+		return nil
+	}
+}
+
+// Default is the value of an option that is not given.
+func Default(v any) OptionSetting {
+	return func(o *OptionInfo) error {
+		if v == nil {
+			return fmt.Errorf("the default is nil: leave Default out")
+		}
+		o.Default = v
+		return nil
+	}
+}
+
+// Min bounds an int, or the ints of a list, from below.
+func Min(n int64) OptionSetting {
+	return func(o *OptionInfo) error { o.Min = &n; return o.needs(baseInt, "Min") }
+}
+
+// Max bounds an int, or the ints of a list, from above.
+func Max(n int64) OptionSetting {
+	return func(o *OptionInfo) error { o.Max = &n; return o.needs(baseInt, "Max") }
+}
+
+// OneOf names the values that a str, or the elements of a list, may have.
+func OneOf(values ...string) OptionSetting {
+	return func(o *OptionInfo) error { o.Values = slices.Clone(values); return o.needs(baseString, "OneOf") }
+}
+
+// StartsWith says what a str, or each element of a list, must start with.
+func StartsWith(prefix string) OptionSetting {
+	return func(o *OptionInfo) error { o.Prefix = prefix; return o.needs(baseString, "StartsWith") }
+}
+
+// Alias is another name under which an option may be given and asked for.
+func Alias(names ...string) OptionSetting {
+	return func(o *OptionInfo) error { o.Aliases = append(o.Aliases, names...); return nil }
+}
+
+// Help says in a line what an option means.
+func Help(line string) OptionSetting {
+	return func(o *OptionInfo) error { o.Help = line; return nil }
+}
+
+func (o *OptionInfo) needs(b baseType, setting string) error {
+	if o.Type.base != b {
+		return fmt.Errorf("%s is of no use to type %s", setting, o.Type)
+	}
+	return nil
+}
+
+// DefaultKeys are the keys of targets that name none.
+func DefaultKeys(keys ...string) KindOption {
+	return func(k *Kind) error {
+		for _, s := range keys {
+			if err := checkName("key", s); err != nil {
+				return err
+			}
+		}
+		k.keys = slices.Clone(keys)
+		return nil
+	}
+}
+
+// WithParser sets what completes and checks the targets of a kind.
+func WithParser(p Parser) KindOption {
+	return func(k *Kind) error { k.parser = p; return nil }
+}
+
+// Composite declares a kind whose targets are made of others: its option "devices", also written "targets", lists them.
+// [Partition] divides work among them.
+func Composite() KindOption {
+	return func(k *Kind) error {
+		k.composite = true
+		return Option("devices", ListOf(Nested), Alias("targets"), Help("the targets that this one is made of"))(k)
+	}
+}
+
+// WithAttr attaches a value to the kind, as [SetAttr] does.
+func WithAttr[T any](column string, value T) KindOption {
+	return func(k *Kind) error { return setAttr(k, column, value) }
+}
+
+// RegisterKind declares a kind of target, whose code runs on devices of a type. Kinds are for good: their names are taken once.
+// It fails, and nothing is registered, when a name is taken, malformed, or declared twice. It may be called by many at once, as from
+// init functions.
+func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*Kind, error) {
+	builtinKinds()
+	k, err := newKind(name, device, parts)
+	if err == nil {
+		err = kinds.add(k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, error) {
+	fail := func(err error) (*Kind, error) {
+		return nil, &Error{Err: ErrRegister, Message: fmt.Sprintf("register kind %q: %v", name, err)}
+	}
+	if err := checkName("kind", name); err != nil {
+		return fail(err)
+	}
+	if device <= 0 {
+		return fail(fmt.Errorf("%d is no device type", device))
+	}
+	k := &Kind{name: name, device: device, slots: make(map[string]int, 16)}
+	for _, part := range append(commonOptions(), parts...) {
+		if err := part(k); err != nil {
+			return fail(err)
+		}
+	}
+	return k, nil
+}
+
+// checkName keeps names to what a command line and JSON can write without quotes.
+func checkName(what, s string) error {
+	if s == "" {
+		return fmt.Errorf("a %s has an empty name", what)
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '_' && c != '-' && c != '.') {
+			return fmt.Errorf("%s name %q: want letters and digits, and _ - . after the first", what, s)
+		}
+	}
+	return nil
+}
+
+// kinds holds those that are registered.
+var kinds kindTable
+
+type kindTable struct {
+	mu  sync.Mutex
+	all atomic.Pointer[map[string]*Kind] // copied on write
+}
+
+func (t *kindTable) add(some ...*Kind) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]*Kind{}
+	if p := t.all.Load(); p != nil {
+		all = maps.Clone(*p)
+	}
+	for _, k := range some {
+		if all[k.name] != nil {
+			return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: there is one of that name", k.name)}
+		}
+		all[k.name] = k
+	}
+	t.all.Store(&all)
+	return nil
+}
+
+// LookupKind finds a kind by its name. The error names the nearest one.
+func LookupKind(name string) (*Kind, error) {
+	builtinKinds()
+	if k := (*kinds.all.Load())[name]; k != nil {
+		return k, nil
+	}
+	return nil, unknownKind("", name)
+}
+
+func unknownKind(path, name string) *Error {
+	names := Kinds()
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, names),
+		Message: fmt.Sprintf("there is no target kind %s: known are %s", brief(name), listed(names))}
+}
+
+// Kinds lists the names of the registered kinds, sorted.
+func Kinds() []string {
+	builtinKinds()
+	return slices.Sorted(maps.Keys(*kinds.all.Load()))
+}

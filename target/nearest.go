@@ -1,0 +1,56 @@
+package target
+
+import "strings"
+
+// nearest is the name most like a given one, "" if none is like it.
+func nearest(name string, names []string) string {
+	best, least := "", len(name)/4+2
+	for _, n := range names {
+		if strings.EqualFold(n, name) || plain(n) == plain(name) {
+			return n
+		}
+		if d := distance(name, n, least); d < least {
+			best, least = n, d
+		}
+	}
+	if best == "" && len(name) > 2 { // a part of a longer name: "h200" of "nvidia/h200"
+		for _, n := range names {
+			if strings.Contains(n, name) && (best == "" || len(n) < len(best)) {
+				best = n
+			}
+		}
+	}
+	return best
+}
+
+// plain takes two spellings of a name for one.
+func plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
+
+// distance is the number of single-byte edits from a to b; limit when it is no less than that.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		least := row[0]
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(row[j]+1, row[j-1]+1, cost)
+			least = min(least, row[j])
+		}
+		if least >= limit {
+			return limit
+		}
+	}
+	return min(row[len(b)], limit)
+}

@@ -1,0 +1,455 @@
+package target
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const (
+	featurePrefix = "feature."
+	maxTargets    = 8 // targets within targets: hosts of hosts, composites of composites
+)
+
+// New makes a target from
+//
+//   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda -arch=sm_90"; the first word
+//     may be a tag), or JSON;
+//   - []byte or json.RawMessage: JSON;
+//   - map[string]any: what the JSON would say. Integers may be of any type of Go, and of float64 if whole; targets within may be
+//     strings, maps or *Target;
+//   - *Target: itself.
+//
+// Under "tag" without "kind" stands the configuration of that tag, in which the other keys replace what they name. "id" is another
+// name of "kind", "target_host" of "host". With from_device a device is asked for what is not given (see [SetDevices]).
+// Nothing else is asked. Assumptions are in Warnings, and go to the default logger of log/slog.
+//
+// Errors are of type *Error, and name the place as a JSON path.
+func New(x any) (*Target, error) {
+	t, err := newAt("$", x, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, ready := x.(*Target); !ready {
+		for _, w := range t.warnings {
+			slog.LogAttrs(context.Background(), slog.LevelWarn, "target: "+w)
+		}
+	}
+	return t, nil
+}
+
+// NewWithHost makes a target whose host is the second one, whatever the first says of one. Both are as in [New].
+func NewWithHost(x, host any) (*Target, error) {
+	t, err := New(x)
+	if err != nil {
+		return nil, err
+	}
+	h, err := New(host)
+	if err != nil {
+		return nil, under("$.host", err)
+	}
+	return t.WithHost(h)
+}
+
+func newAt(path string, x any, depth int) (*Target, error) {
+	if depth > MaxDepth {
+		return nil, tooDeep(path)
+	}
+	switch x := x.(type) {
+	case *Target:
+		return x, under(path, x.valid())
+	case string:
+		m, err := readString(x)
+		if err != nil {
+			return nil, under(path, err)
+		}
+		return newFromMap(path, m, depth)
+	case []byte:
+		return newFromJSON(path, x, depth)
+	case json.RawMessage:
+		return newFromJSON(path, x, depth)
+	case map[string]any:
+		return newFromMap(path, x, depth)
+	}
+	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a *Target", Found: describe(x)}
+}
+
+func newFromJSON(path string, text []byte, depth int) (*Target, error) {
+	m, err := readJSON(text)
+	if err != nil {
+		return nil, under(path, err)
+	}
+	return newFromMap(path, m, depth)
+}
+
+// readString tells the forms of a string apart.
+func readString(s string) (map[string]any, error) {
+	if err := checkText("$", s); err != nil {
+		return nil, err
+	}
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return nil, wrong("$", ErrSyntax, "the text is empty: want a tag, a kind such as \"cuda\", \"cuda -arch=sm_90\", or JSON")
+	case s[0] == '{':
+		return readJSON([]byte(s))
+	}
+	if _, ok := findTag(s); ok {
+		return map[string]any{"tag": s}, nil
+	}
+	if !strings.ContainsAny(s, " \t\r\n'\\") {
+		if _, err := LookupKind(s); err != nil && s[0] != '-' {
+			return nil, unknownTarget(s)
+		}
+	}
+	m, err := readCLI(s)
+	if err != nil {
+		return nil, err
+	}
+	if first := m["kind"].(string); strings.ContainsRune(first, '/') {
+		if _, ok := findTag(first); !ok {
+			return nil, unknownTarget(first)
+		}
+		delete(m, "kind")
+		if _, twice := m["tag"]; twice {
+			return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
+		}
+		m["tag"] = first
+	}
+	return m, nil
+}
+
+// unknownTarget is the error for a word that is neither a kind nor a tag.
+func unknownTarget(s string) error {
+	if strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
+		return &Error{Path: "$", Err: ErrType, Expected: "an object in JSON", Found: brief(s)}
+	}
+	near := nearest(s, Kinds())
+	if n := nearest(s, tagNames()); near == "" || strings.ContainsRune(s, '/') && n != "" {
+		near = n
+	}
+	return &Error{Path: "$", Err: ErrUnknown, Nearest: near,
+		Message: fmt.Sprintf("there is no target kind and no tag %s: kinds are %s; `tvmgo target tags` lists the tags", brief(s), listed(Kinds()))}
+}
+
+// canonicalNames replaces aliases of option names; k is nil while the kind is not known.
+func canonicalNames(path string, k *Kind, m map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(m)+4)
+	for name, v := range m {
+		slot, ok := commonSlot(name)
+		if !ok && k != nil {
+			slot, ok = k.slots[name]
+		}
+		canonical := name
+		if ok {
+			if k != nil {
+				canonical = k.options[slot].Name
+			} else {
+				canonical = commonNames[slot]
+			}
+		}
+		if _, twice := out[canonical]; twice {
+			return nil, wrong(child(path, canonical), ErrDuplicate, "the option is given under two of its names")
+		}
+		out[canonical] = v
+	}
+	return out, nil
+}
+
+var commonNames = [numCommon]string{"kind", "keys", "tag", "device", "model", "libs", "host", "from_device", "target_device_type"}
+
+func commonSlot(name string) (int, bool) {
+	switch name {
+	case "kind", "id":
+		return slotKind, true
+	case "host", "target_host":
+		return slotHost, true
+	case "tag":
+		return slotTag, true
+	}
+	return 0, false
+}
+
+// newFromMap makes a target of a configuration. The order is that of ABI.md F.1, but that a device is asked before defaults are
+// filled in, so that it wins over them.
+func newFromMap(path string, given map[string]any, depth int) (*Target, error) {
+	m, err := canonicalNames(path, nil, given)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := tagOf(path, m)
+	if err != nil {
+		return nil, err
+	}
+	name, hasKind := m["kind"]
+	if !hasKind {
+		if tag == "" {
+			return nil, &Error{Path: child(path, "kind"), Err: ErrUnknown,
+				Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
+		}
+		if m, err = overlay(path, tag, m, depth); err != nil {
+			return nil, err
+		}
+		name = m["kind"]
+		if n, err := tagOf(path, m); err == nil {
+			tag = n
+		}
+	}
+	s, ok := name.(string)
+	if !ok {
+		return nil, &Error{Path: child(path, "kind"), Err: ErrType, Expected: "str", Found: describe(name)}
+	}
+	if err := checkText(child(path, "kind"), s); err != nil {
+		return nil, err
+	}
+	k, err := LookupKind(s)
+	if err != nil {
+		return nil, unknownKind(child(path, "kind"), s)
+	}
+	if m, err = canonicalNames(path, k, m); err != nil {
+		return nil, err
+	}
+	c := &Config{kind: k, path: path, tag: canonicalTag(tag), values: make([]any, len(k.options))}
+	if err := c.read(m, depth); err != nil {
+		return nil, err
+	}
+	return c.finish()
+}
+
+// tagOf is the tag that a configuration names, "" if none.
+func tagOf(path string, m map[string]any) (string, error) {
+	v, ok := m["tag"]
+	if t, isText := v.(text); isText && len(t.parts) > 0 {
+		v = strings.Join(t.parts, ",")
+		m["tag"] = v
+	}
+	if !ok {
+		return "", nil
+	}
+	s, isText := v.(string)
+	if !isText {
+		return "", &Error{Path: child(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
+	}
+	return s, checkText(child(path, "tag"), s)
+}
+
+// overlay puts what a user says over the configuration of a tag.
+func overlay(path, name string, user map[string]any, depth int) (map[string]any, error) {
+	tag, ok := findTag(name)
+	if !ok {
+		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest(name, tagNames()),
+			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(name))}
+	}
+	base, err := canonicalNames(path, nil, tag.config)
+	if err != nil {
+		return nil, err
+	}
+	if base["kind"] == nil { // a tag made of another one
+		inner, err := tagOf(path, base)
+		if err != nil || inner == "" || depth > MaxDepth {
+			return nil, wrong(child(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(name))
+		}
+		if base, err = overlay(path, inner, base, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	kind, _ := base["kind"].(string)
+	if k, err := LookupKind(kind); err == nil { // so that another name of an option replaces it, too
+		if base, err = canonicalNames(path, k, base); err != nil {
+			return nil, err
+		}
+		if user, err = canonicalNames(path, k, user); err != nil {
+			return nil, err
+		}
+	}
+	merged := maps.Clone(base)
+	maps.Copy(merged, user)
+	merged["tag"] = name
+	return merged, nil
+}
+
+// read takes over what was given.
+func (c *Config) read(m map[string]any, depth int) error {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		v, path := m[name], child(c.path, name)
+		if f, ok := strings.CutPrefix(name, featurePrefix); ok {
+			if err := c.readFeature(path, f, v); err != nil {
+				return err
+			}
+			continue
+		}
+		slot, ok := c.kind.slots[name]
+		if !ok {
+			return c.kind.unknownOption(path, name)
+		}
+		if slot == slotKind || slot == slotTag {
+			continue
+		}
+		o := &c.kind.options[slot]
+		value, err := o.checkAt(path, v, depth)
+		if err != nil {
+			return err
+		}
+		switch slot {
+		case slotKeys:
+			c.keys, c.keysGiven = value.([]string), true
+		case slotHost:
+			c.host = value.(*Target)
+		case slotFromDevice:
+			c.fromDevice, c.asked = int(value.(int64)), value.(int64) >= 0
+		default:
+			c.values[slot] = value
+		}
+	}
+	return nil
+}
+
+// readFeature takes a feature over; its type is that of what is given.
+func (c *Config) readFeature(path, name string, v any) error {
+	if t, ok := v.(text); ok {
+		v = t.guess()
+	}
+	if n, ok := v.(json.Number); ok && !strings.ContainsAny(string(n), ".eE") {
+		i, whole, fits := toInt(n)
+		if !whole || !fits {
+			return &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
+		}
+		v = i
+	}
+	switch x := v.(type) {
+	case bool, int64:
+	case string:
+		if err := checkText(path, x); err != nil {
+			return err
+		}
+	case float32, float64, json.Number:
+		f, ok := toFloat(x)
+		if !ok {
+			return &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
+		}
+		v = f
+	default:
+		n, whole, fits := toInt(x)
+		if !whole || !fits {
+			return &Error{Path: path, Err: ErrType, Expected: "int, bool, float or str", Found: describe(v)}
+		}
+		v = n
+	}
+	if err := checkName("feature", name); err != nil {
+		return wrong(path, ErrSyntax, "%v", err)
+	}
+	c.SetFeature(name, v)
+	return nil
+}
+
+// finish completes a configuration whose values are all checked.
+func (c *Config) finish() (*Target, error) {
+	if err := c.askDevice(); err != nil {
+		return nil, err
+	}
+	if c.kind.parser != nil {
+		err := c.runParser()
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.values {
+		if c.values[i] == nil {
+			c.values[i] = c.kind.options[i].Default
+		}
+	}
+	if err := c.lendHost(); err != nil {
+		return nil, err
+	}
+	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings}
+	if t.host != nil {
+		for _, w := range t.host.warnings {
+			t.warnings = append(t.warnings, "host: "+w)
+		}
+	}
+	for _, m := range t.Members() {
+		t.warnings = append(t.warnings, m.warnings...)
+	}
+	if err := t.seal(c.path); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// runParser keeps a parser's panic within the error.
+func (c *Config) runParser() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = wrong(c.path, ErrRegister, "the parser of kind %q failed: %v", c.kind.name, v)
+		}
+	}()
+	err = c.kind.parser(c)
+	var e *Error
+	if err != nil && !errors.As(err, &e) {
+		return &Error{Path: c.path, Err: ErrRange, Message: err.Error()}
+	}
+	return err
+}
+
+// lendHost gives the host that stands beside "targets" to those of them without one.
+func (c *Config) lendHost() error {
+	if !c.kind.composite || c.host == nil {
+		return nil
+	}
+	slot := c.kind.slots["devices"]
+	members, _ := c.values[slot].([]*Target)
+	lent := slices.Clone(members)
+	for i, m := range lent {
+		if m.host == nil {
+			with := *m
+			with.host = c.host
+			if err := with.seal(element(child(c.path, "devices"), i)); err != nil {
+				return err
+			}
+			lent[i] = &with
+		}
+	}
+	if members != nil {
+		c.values[slot] = lent
+	}
+	return nil
+}
+
+// allKeys are the keys of the target: the user's or the kind's, and the device.
+func (c *Config) allKeys() []string {
+	device, _ := c.values[slotDevice].(string)
+	all := make([]string, 0, len(c.keys)+len(c.kind.keys)+1)
+	add := func(keys ...string) {
+		for _, k := range keys {
+			if k != "" && !slices.Contains(all, k) {
+				all = append(all, k)
+			}
+		}
+	}
+	if c.keysGiven {
+		add(c.keys...)
+		add(device)
+	} else {
+		add(device)
+		add(c.kind.keys...)
+	}
+	return all
+}
+
+// unknownOption is the error for a name that the kind has no option of.
+func (k *Kind) unknownOption(path, name string) error {
+	if e := outOfScope(path, name); e != nil {
+		return e
+	}
+	names := make([]string, len(k.options))
+	for i, o := range k.options {
+		names[i] = o.Name
+	}
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, names),
+		Message: fmt.Sprintf("kind %q has no option %s: it has %s", k.name, brief(name), strings.Join(names, ", "))}
+}

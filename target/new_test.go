@@ -1,0 +1,27 @@
+package target_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// TestNew_Forms has one target in every form that New takes.
+func TestNew_Forms(t *testing.T) {
+	want, err := target.New(`{"kind":"cuda","arch":"sm_90","libs":["cudnn","cublas"],"model":"h100"}`)
+	require.NoError(t, err)
+	for _, x := range []any{
+		"cuda -arch=sm_90 -libs=cudnn,cublas -model=h100",
+		"cuda --arch=sm_90  -libs cudnn,cublas   -model 'h100'",
+		[]byte(`{"id":"cuda","arch":"sm_90","libs":"cudnn,cublas","model":"h100"}`),
+		map[string]any{"kind": "cuda", "arch": "sm_90", "libs": []string{"cudnn", "cublas"}, "model": "h100", "max_num_threads": 1024.0},
+		want.JSON(), want.String(), want, want.Export(),
+	} {
+		got, err := target.New(x)
+		require.NoError(t, err, "%v", x)
+		require.True(t, want.Equal(got), "%v\n%s\n%s", x, want.JSON(), got.JSON())
+		require.Equal(t, want.Hash(), got.Hash())
+	}
+}

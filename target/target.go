@@ -1,0 +1,222 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/dlpack"
+)
+
+// Target says what code is generated for. It is immutable: what its methods return is the caller's own.
+type Target struct {
+	kind     *Kind
+	tag      string
+	keys     []string
+	host     *Target
+	values   []any // by the option's place in kind.options; nil: unset
+	features []feature
+	warnings []string
+
+	json  string // canonical; two targets are equal if it is
+	hash  uint64
+	depth int // levels of targets within, this one counted
+}
+
+// feature is an attribute "feature.name", which the kind's parser or the user set.
+type feature struct {
+	name  string
+	value any
+}
+
+// Kind is the kind of target.
+func (t *Target) Kind() *Kind { return t.kind }
+
+// Tag is the canonical name of the tag that the target was made from, or "".
+func (t *Target) Tag() string { return t.tag }
+
+// Keys are the names that schedules are chosen by, the most special first.
+func (t *Target) Keys() []string { return slices.Clone(t.keys) }
+
+// HasKey says whether a key is among the target's.
+func (t *Target) HasKey(key string) bool { return slices.Contains(t.keys, key) }
+
+// Host is what the code that launches kernels is generated for; nil if the target does not say.
+func (t *Target) Host() *Target { return t.host }
+
+// Libs are the libraries that generated code may call.
+func (t *Target) Libs() []string {
+	libs, _ := t.values[slotLibs].([]string)
+	return slices.Clone(libs)
+}
+
+// DeviceType is the device that generated code runs on.
+func (t *Target) DeviceType() dlpack.DeviceType {
+	if n, ok := t.values[slotDeviceType].(int64); ok {
+		return dlpack.DeviceType(n)
+	}
+	return t.kind.device
+}
+
+// Members are the targets that a composite one is made of; nil for others.
+func (t *Target) Members() []*Target {
+	if !t.kind.composite {
+		return nil
+	}
+	members, _ := t.values[t.kind.slots["devices"]].([]*Target)
+	return slices.Clone(members)
+}
+
+// Warnings say what was assumed when the target was made, in sentences.
+func (t *Target) Warnings() []string { return slices.Clone(t.warnings) }
+
+// Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are int64, bool,
+// float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.
+func (t *Target) Attrs() map[string]any {
+	all := map[string]any{}
+	for i, v := range t.values {
+		if v != nil {
+			all[t.kind.options[i].Name] = cloneValue(v)
+		}
+	}
+	for _, f := range t.features {
+		all["feature."+f.name] = f.value
+	}
+	return all
+}
+
+// Features are what the kind's parser found out about the hardware from options alone, as has_sve: int64, bool, float64 or string.
+func (t *Target) Features() map[string]any {
+	all := map[string]any{}
+	for _, f := range t.features {
+		all[f.name] = f.value
+	}
+	return all
+}
+
+// Feature is a feature's value; nil if the target has no such feature.
+func (t *Target) Feature(name string) any {
+	i, ok := slices.BinarySearchFunc(t.features, name, func(f feature, name string) int { return compare(f.name, name) })
+	if !ok {
+		return nil
+	}
+	return t.features[i].value
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Value is the type of an option in Go.
+type Value interface {
+	int | int64 | bool | float64 | string | *Target | []int64 | []bool | []float64 | []string | []*Target
+}
+
+// Get is the value of an option, or of a feature as "feature.name". Its error is ErrNotSet where the option has neither value nor
+// default, ErrType where it is of another type, ErrUnknown where the kind has no such option. Scalars cost no allocation; a list is a
+// copy.
+func Get[T Value](t *Target, name string) (T, error) {
+	var out T
+	if err := t.valid(); err != nil {
+		return out, err
+	}
+	if slot, ok := t.kind.slots[name]; ok && slot >= slotDevice && slot < len(t.values) {
+		if v, ok := as[T](t.values[slot]); ok {
+			return v, nil
+		}
+	}
+	v, err := t.lookup(name)
+	if err != nil {
+		return out, err
+	}
+	out, ok := as[T](v)
+	if !ok {
+		return out, &Error{Path: child("$", name), Err: ErrType, Expected: fmt.Sprintf("type %T in Get", v), Found: fmt.Sprintf("%T", out)}
+	}
+	return out, nil
+}
+
+func as[T Value](v any) (T, bool) {
+	var out T
+	switch p := any(&out).(type) {
+	case *int:
+		n, ok := v.(int64)
+		*p = int(n)
+		return out, ok && int64(int(n)) == n
+	case *[]int64, *[]bool, *[]float64, *[]string, *[]*Target:
+		v = cloneValue(v)
+	}
+	x, ok := v.(T)
+	return x, ok
+}
+
+// lookup finds a value by every name that a target has.
+func (t *Target) lookup(name string) (any, error) {
+	path := child("$", name)
+	if len(name) > len(featurePrefix) && name[:len(featurePrefix)] == featurePrefix {
+		if v := t.Feature(name[len(featurePrefix):]); v != nil {
+			return v, nil
+		}
+		return nil, &Error{Path: path, Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
+	}
+	slot, ok := t.kind.slots[name]
+	if !ok {
+		return nil, t.kind.unknownOption(path, name)
+	}
+	var v any
+	switch slot {
+	case slotKind:
+		v = t.kind.name
+	case slotKeys:
+		v = t.keys
+	case slotTag:
+		v = t.tag
+	case slotHost:
+		if t.host != nil {
+			v = t.host
+		}
+	default:
+		v = t.values[slot]
+	}
+	if v == nil {
+		return nil, &Error{Path: path, Err: ErrNotSet, Message: "the option is not set, and has no default"}
+	}
+	return v, nil
+}
+
+// Equal says whether two targets are the same in kind, tag, keys, host and every option. Modules built for equal targets are equal.
+func (t *Target) Equal(u *Target) bool {
+	return t == u || t != nil && u != nil && t.hash == u.hash && t.json == u.json
+}
+
+// Hash is that of the target's JSON (FNV-1a of 64 bits): equal for equal targets, in every process and on every machine.
+func (t *Target) Hash() uint64 { return t.hash }
+
+// WithHost is the target with another host; nil takes the host away. Members of a composite keep theirs.
+func (t *Target) WithHost(host *Target) (*Target, error) {
+	if err := t.valid(); err != nil {
+		return nil, err
+	}
+	if err := host.valid(); host != nil && err != nil {
+		return nil, under("$.host", err)
+	}
+	u := *t
+	u.host = host
+	if err := u.seal("$"); err != nil {
+		return nil, err
+	}
+	return &u, nil
+}
+
+// valid tells targets that New made from a nil or a zero one.
+func (t *Target) valid() error {
+	if t == nil || t.kind == nil {
+		return wrong("$", ErrType, "the target is nil, or was not made by New")
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package target
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// Type is the type of an option.
+type Type struct {
+	base baseType
+	list bool
+}
+
+type baseType uint8
+
+const (
+	baseInvalid baseType = iota
+	baseInt
+	baseBool
+	baseFloat
+	baseString
+	baseTarget
+)
+
+// The types of options. Their values in Go are int64, bool, float64, string and *Target.
+var (
+	Int    = Type{base: baseInt}
+	Bool   = Type{base: baseBool}
+	Float  = Type{base: baseFloat}
+	String = Type{base: baseString}
+	Nested = Type{base: baseTarget} // a target within a target
+)
+
+// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target.
+func ListOf(t Type) Type { return Type{base: t.base, list: true} }
+
+var typeNames = [...]string{"invalid", "int", "bool", "float", "str", "target.Target"}
+
+// String is the type's name as Apache TVM writes it: "int", "Array<str>".
+func (t Type) String() string {
+	if t.list {
+		return "Array<" + typeNames[t.base] + ">"
+	}
+	return typeNames[t.base]
+}
+
+// describe says what a value is, for an error message.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return fmt.Sprintf("bool %v", v)
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		return fmt.Sprintf("int %d", v)
+	case float32, float64:
+		return fmt.Sprintf("float %v", v)
+	case json.Number:
+		if strings.ContainsAny(string(v), ".eE") {
+			return "float " + string(v)
+		}
+		return "int " + string(v)
+	case string:
+		return "str " + brief(v)
+	case []any, []string, []int64, []int, []bool, []float64, []*Target, []map[string]any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	case *Target:
+		return "a target"
+	}
+	return fmt.Sprintf("a Go value of type %T", v)
+}
+
+func brief(s string) string {
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// checkText refuses text that no other program could be given.
+func checkText(path, s string) error {
+	if !utf8.ValidString(s) {
+		return wrong(path, ErrSyntax, "the text is not valid UTF-8: %s", brief(s))
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return wrong(path, ErrSyntax, "the text holds a NUL character: %s", brief(s))
+	}
+	return nil
+}
+
+// toInt takes whole numbers of every type; those of JSON may be written 1024.0 or 1e3.
+func toInt(v any) (n int64, isNumber, fits bool) {
+	switch v := v.(type) {
+	case int:
+		return int64(v), true, true
+	case int8:
+		return int64(v), true, true
+	case int16:
+		return int64(v), true, true
+	case int32:
+		return int64(v), true, true
+	case int64:
+		return v, true, true
+	case uint:
+		return int64(v), true, uint64(v) <= math.MaxInt64
+	case uint8:
+		return int64(v), true, true
+	case uint16:
+		return int64(v), true, true
+	case uint32:
+		return int64(v), true, true
+	case uint64:
+		return int64(v), true, v <= math.MaxInt64
+	case float32:
+		return toInt(float64(v))
+	case float64:
+		if v != math.Trunc(v) || math.IsInf(v, 0) {
+			return 0, false, false
+		}
+		return int64(v), true, v >= -(1<<63) && v < 1<<63
+	case json.Number:
+		return wholeNumber(string(v))
+	}
+	return 0, false, false
+}
+
+func toFloat(v any) (x float64, ok bool) {
+	switch v := v.(type) {
+	case float32:
+		x, ok = float64(v), true
+	case float64:
+		x, ok = v, true
+	case json.Number:
+		x, err := v.Float64()
+		return x, err == nil && !math.IsInf(x, 0)
+	default:
+		n, isNumber, fits := toInt(v)
+		return float64(n), isNumber && fits
+	}
+	return x, ok && !math.IsNaN(x) && !math.IsInf(x, 0)
+}

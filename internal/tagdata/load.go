@@ -123,6 +123,9 @@ func (x *index) addTags(f *file) error {
 		for _, r := range g.rows {
 			for _, line := range r.names {
 				names := strings.Fields(line)
+				if len(names) == 0 {
+					return fmt.Errorf("a row of group %q has an empty line of names", g.prefix)
+				}
 				entries := make([]entry, len(names))
 				for i, name := range names {
 					name = g.prefix + name

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,13 +50,13 @@ func differences(want, got map[string]any) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		w, wanted := want[key]
 		g, is := got[key]
-		switch a, b := fmt.Sprintf("%T %v", w, w), fmt.Sprintf("%T %v", g, g); {
+		switch {
 		case !is:
 			all = append(all, fmt.Sprintf("%s is missing, it is %v", key, w))
 		case !wanted:
 			all = append(all, fmt.Sprintf("%s is %v, and should not be there", key, g))
-		case a != b:
-			all = append(all, fmt.Sprintf("%s is %v, and should be %v", key, g, w))
+		case !reflect.DeepEqual(w, g):
+			all = append(all, fmt.Sprintf("%s is %#v, and should be %#v", key, g, w))
 		}
 	}
 	return all
@@ -79,7 +80,7 @@ func TestTags_AreTheWheels(t *testing.T) {
 	for _, tag := range tags {
 		configs[tag.Name] = tag.Config
 		if host, ok := tag.Config["host"].(map[string]any); ok {
-			delete(host, "system-lib") // an option of the older generation, which the wheel refuses
+			delete(host, "system-lib") // an option of older generations, which the wheel refuses
 		}
 	}
 	w := askWheel(t, configs)

@@ -1,0 +1,102 @@
+package tagdata
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func folder(files ...string) fstest.MapFS {
+	dir := fstest.MapFS{}
+	for i, text := range files {
+		dir[string(rune('a'+i))+".json"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return dir
+}
+
+func TestLoad(t *testing.T) {
+	x, err := load(folder(
+		`{"aliases": {"other/name": "v/brand-two", "v/2": "v/brand-two"}}`,
+		`{"groups": [{
+			"prefix": "v/", "optional": ["br", "brand-"], "config": {"kind": "llvm", "mcpu": "a", "mattr": ["+x"]},
+			"rows": [
+				{"names": ["one", " two  three "]},
+				{"config": {"mcpu": "b", "mattr": [], "num-cores": 2}, "names": ["brand-two"]}
+			]
+		}, {"rows": [{"config": {"kind": "c"}, "names": ["bare"]}]}]}`,
+		`{}`))
+	require.NoError(t, err)
+	require.Len(t, x.tags, 5)
+	tags, err := x.all([]string{"bare", "v/brand-two", "v/one", "v/three", "v/two"})
+	require.NoError(t, err)
+	common := object{"kind": "llvm", "mcpu": "a", "mattr": list{"+x"}}
+	require.Equal(t, []Tag{
+		{Name: "bare", Config: object{"kind": "c"}},
+		{Name: "v/brand-two", Aliases: []string{"other/name", "v/2", "v/and-two"},
+			Config: object{"kind": "llvm", "mcpu": "b", "mattr": list{}, "num-cores": int64(2)}},
+		{Name: "v/one", Config: common}, {Name: "v/three", Config: common}, {Name: "v/two", Config: common},
+	}, tags)
+}
+
+func TestLoad_Errors(t *testing.T) {
+	const good = `{"groups": [{"prefix": "v/", "rows": [{"names": ["one"]}]}]}`
+	for _, c := range []struct {
+		want  string
+		files []string
+	}{
+		{`a.json: line 1: a '{' is missing`, []string{``}},
+		{`a.json: line 1: a '{' is missing`, []string{`[]`}},
+		{`a.json: line 2: something follows the end`, []string{good + "\n{}"}},
+		{`a.json: line 1: a file has no "group"`, []string{`{"group": []}`}},
+		{`a.json: line 1: a group has no "name"`, []string{`{"groups": [{"name": "x"}]}`}},
+		{`a.json: line 1: a row has no "tags"`, []string{`{"groups": [{"rows": [{"tags": "x"}]}]}`}},
+		{`a.json: line 1: a row has no names`, []string{`{"groups": [{"rows": [{}]}]}`}},
+		{`a.json: line 1: a row has no names`, []string{`{"groups": [{"rows": [{"names": []}]}]}`}},
+		{`a.json: a row of group "v/" has an empty line of names`,
+			[]string{`{"groups": [{"prefix": "v/", "rows": [{"names": [" "]}]}]}`}},
+		{`a.json: line 1: a '{' is missing`, []string{`{"groups": [{"config": 5}]}`}},
+		{`a.json: line 1: an object does not end`, []string{`{"groups": [{"config": {"kind": "c"`}},
+		{`a.json: tag "v/one" is there twice`, []string{`{"groups": [{"prefix": "v/", "rows": [{"names": ["one one"]}]}]}`}},
+		{`b.json: tag "v/one" is there twice`, []string{good, `{"groups": [{"rows": [{"names": ["v/one"]}]}]}`}},
+		{`a.json: alias "x" is of tag "v/two", which is not there`, []string{`{"aliases": {"x": "v/two"}}`, good}},
+		{`b.json: alias "v/one" of tag "v/b-one" is a tag's own name`,
+			[]string{good, `{"groups": [{"prefix": "v/", "optional": ["b-"], "rows": [{"names": ["b-one"]}]}]}`}},
+		{`a.json: alias "v/one" of tag "v/b-one" is a tag's own name`,
+			[]string{`{"groups": [{"prefix": "v/", "optional": ["b-"], "rows": [{"names": ["b-one"]}]}]}`, good}},
+		{`b.json: alias "x" is of two tags, "v/one" and "v/one"`,
+			[]string{`{"aliases": {"x": "v/one"}}`, `{"aliases": {"x": "v/one"}}`, good}},
+		{`a.json: alias "x" is of two tags, "v/one" and "v/one"`, []string{`{"aliases": {"x": "v/one", "x": "v/one"}}`, good}},
+	} {
+		_, err := load(folder(c.files...))
+		require.EqualError(t, err, "read target tags: "+c.want, c.files)
+	}
+}
+
+func TestAll_BrokenConfig(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"a": 1.5}`:             `line 1: "1.5" is no text, list, object, truth value or integer of 64 bits`,
+		"{\n\"a\": 1, \"a\": 2}": `line 2: the key "a" is there twice`,
+		`{"a"}`:                  `line 1: a ':' is missing`,
+	} {
+		for part, text := range map[string]string{
+			"group": `{"groups": [{"config": ` + config + `, "rows": [{"names": ["x"]}]}]}`,
+			"row":   `{"groups": [{"rows": [{"config": ` + config + `, "names": ["x"]}]}]}`,
+		} {
+			x, err := load(folder(text))
+			require.NoError(t, err, "configs are not read before they are asked for")
+			_, err = x.all([]string{"x"})
+			require.EqualError(t, err, `read target tag "x": the config of its `+part+`: `+want)
+		}
+	}
+}
+
+func TestAll_ListsOfObjectsAreCopied(t *testing.T) {
+	x, err := load(folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": [{"names": ["a b"]}]}]}`))
+	require.NoError(t, err)
+	tags, err := x.all([]string{"a", "b"})
+	require.NoError(t, err)
+	require.Equal(t, tags[0].Config, tags[1].Config)
+	tags[0].Config["devices"].(list)[0].(object)["kind"] = "changed"
+	require.Equal(t, list{object{"kind": "c"}}, tags[1].Config["devices"])
+}

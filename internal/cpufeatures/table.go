@@ -20,39 +20,42 @@ type table struct {
 	features []string          // sorted; the place of a feature is its bit
 	implied  []bitset          // by feature: itself and all that it turns on
 	cpus     []row             // sorted by name
-	archs    map[string]string // arm: by the name of a version of the architecture, the feature that it turns on
+	aliases  map[string]string // other names of CPUs
+	archs    map[string]string // arm: by the version of the architecture in the triple, the features that it turns on
 }
 
 // row is a line of a table that is only parsed for the CPU that is asked for.
 type row struct{ name, bits string }
 
-// families are read on first use, each by itself.
-var families = map[Arch]func() *table{}
+// Each table is read on first use.
+var (
+	x86     = onUse("x86")
+	aarch64 = onUse("aarch64")
+	arm     = onUse("arm")
+	riscv   = onUse("riscv")
+)
 
-func init() {
-	for name, archs := range map[string][]Arch{
-		"x86":     {I386, X8664},
-		"aarch64": {AArch64, AArch64BE, AArch6432},
-		"arm":     {ARM, ARMEB, Thumb, ThumbEB},
-		"riscv":   {RISCV32, RISCV64, RISCV32BE, RISCV64BE},
-	} {
-		read := sync.OnceValue(func() *table {
-			t, err := readTable(name)
-			if err != nil {
-				panic(err) // part of this program is damaged
-			}
-			return t
-		})
-		for _, a := range archs {
-			families[a] = read
+func onUse(family string) func() *table {
+	return sync.OnceValue(func() *table {
+		t, err := readTable(family)
+		if err != nil {
+			panic(err) // part of this program is damaged
 		}
-	}
+		return t
+	})
 }
 
 // tableOf is the table with an architecture in it, nil if there is none.
 func tableOf(a Arch) *table {
-	if read := families[a]; read != nil {
-		return read()
+	switch a {
+	case I386, X8664:
+		return x86()
+	case AArch64, AArch64BE, AArch6432:
+		return aarch64()
+	case ARM, ARMEB, Thumb, ThumbEB:
+		return arm()
+	case RISCV32, RISCV64, RISCV32BE, RISCV64BE:
+		return riscv()
 	}
 	return nil
 }
@@ -78,7 +81,7 @@ func readTable(family string) (*table, error) {
 }
 
 func parseTable(text string) (*table, error) {
-	t := &table{archs: map[string]string{}}
+	t := &table{aliases: map[string]string{}, archs: map[string]string{}}
 	var direct []string
 	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -88,6 +91,8 @@ func parseTable(text string) (*table, error) {
 			t.features, direct = append(t.features, name), append(direct, rest)
 		case "cpu":
 			t.cpus = append(t.cpus, row{name, rest})
+		case "alias":
+			t.aliases[name] = rest
 		case "arch":
 			t.archs[name] = rest
 		}
@@ -134,6 +139,9 @@ func (t *table) index(name string) (int, bool) {
 
 // find is the line of a CPU.
 func (t *table) find(name string) (row, bool) {
+	if cpu := t.aliases[name]; cpu != "" {
+		name = cpu
+	}
 	i, ok := sort.Find(len(t.cpus), func(i int) int { return strings.Compare(name, t.cpus[i].name) })
 	if !ok {
 		return row{}, false
@@ -167,12 +175,15 @@ func (t *table) cpu(name string) (bitset, bool) {
 
 // apply switches one feature: "+x" on with all that x needs, else off with all that needs x.
 func (t *table) apply(b bitset, attr string) bitset {
-	name := strings.TrimLeft(attr[:min(1, len(attr))], "+-") + attr[min(1, len(attr)):]
+	name, on := strings.CutPrefix(attr, "+")
+	if !on {
+		name = strings.TrimPrefix(attr, "-")
+	}
 	i, ok := t.index(name)
 	if !ok {
 		return b
 	}
-	if attr[0] == '+' {
+	if on {
 		return b.or(t.implied[i])
 	}
 	for j := range t.implied {

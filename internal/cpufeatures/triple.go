@@ -33,7 +33,6 @@ var architectures = map[string]Arch{
 	"aarch64": AArch64, "arm64": AArch64, "arm64e": AArch64, "arm64ec": AArch64, "aarch64_lfi": AArch64, "aarch64_be": AArch64BE,
 	"aarch64_32": AArch6432, "arm64_32": AArch6432,
 	"riscv32": RISCV32, "riscv64": RISCV64, "riscv32be": RISCV32BE, "riscv64be": RISCV64BE,
-	"xscale": ARM, "xscaleeb": ARMEB,
 	"wasm32": "wasm32", "wasm64": "wasm64", "hexagon": "hexagon", "nvptx": "nvptx", "nvptx64": "nvptx64",
 	"amdgcn": "amdgcn", "r600": "r600", "spirv": "spirv", "spirv32": "spirv32", "spirv64": "spirv64", "bpf": "bpf", "bpfel": "bpfel", "bpfeb": "bpfeb",
 	"powerpc": "powerpc", "ppc": "powerpc", "ppc32": "powerpc", "powerpcle": "powerpcle", "ppcle": "powerpcle", "ppc32le": "powerpcle",
@@ -82,26 +81,41 @@ func parse(triple string) (Triple, error) {
 // architecture knows a triple's first word; for arm it also has the version of the architecture.
 func architecture(word string) (arch Arch, version string, ok bool) {
 	if arch, ok = architectures[word]; ok {
-		return arch, strings.TrimSuffix(map[bool]string{true: word}[strings.HasPrefix(word, "xscale")], "eb"), true
+		return arch, "", true
 	}
-	thumb, big := false, false
-	if version, ok = strings.CutPrefix(word, "arm"); !ok {
-		if version, ok = strings.CutPrefix(word, "thumb"); !ok {
-			return "", "", false
-		}
-		thumb = true
+	version, thumb := strings.CutPrefix(word, "thumb")
+	if !thumb {
+		version = strings.TrimPrefix(word, "arm")
 	}
-	if version, big = strings.CutPrefix(version, "eb"); !big {
+	version, big := strings.CutPrefix(version, "eb")
+	if !big {
 		version, big = strings.CutSuffix(version, "eb")
 	}
-	if version != "" && (len(version) < 2 || version[0] != 'v' || version[1] < '2' || version[1] > '9' || strings.HasSuffix(version, "eb")) {
-		return "", "", false
+	known := version == "" || armVersion(version)
+	if !thumb && !strings.HasPrefix(word, "arm") {
+		known = version == "xscale"
 	}
 	if thumb && (strings.HasPrefix(version, "v2") || strings.HasPrefix(version, "v3")) {
-		return "", "", false // thumb came later
+		known = false // thumb came later
+	}
+	if !known {
+		return "", "", false
 	}
 	thumb = thumb || version == "v6m" || version == "v6sm" // these have nothing but thumb
-	return map[[2]bool]Arch{{}: ARM, {false, true}: ARMEB, {true, false}: Thumb, {true, true}: ThumbEB}[[2]bool{thumb, big}], version, true
+	switch {
+	case thumb && big:
+		return ThumbEB, version, true
+	case thumb:
+		return Thumb, version, true
+	case big:
+		return ARMEB, version, true
+	}
+	return ARM, version, true
+}
+
+// armVersion tells whether a word can be a version of arm: a v and a number, with anything behind it, as new ones come every year.
+func armVersion(word string) bool {
+	return len(word) > 1 && word[0] == 'v' && word[1] >= '0' && word[1] <= '9' && !strings.HasSuffix(word, "eb")
 }
 
 // isOS tells whether a triple's word is the name of an operating system, for triples without a vendor.
@@ -138,8 +152,10 @@ func (t Triple) attrs(table *table, cpu string) (attrs []string) {
 		}
 		return []string{"+32bit-mode"}
 	case ARM, ARMEB, Thumb, ThumbEB:
-		if arch := table.archs[t.SubArch]; arch != "" && cpu == generic {
-			attrs = append(attrs, "+"+arch)
+		if cpu == generic {
+			for feature := range strings.FieldsSeq(table.archs[t.SubArch]) {
+				attrs = append(attrs, "+"+feature)
+			}
 		}
 		if t.Arch == Thumb || t.Arch == ThumbEB {
 			attrs = append(attrs, "+thumb-mode", "+v4t")

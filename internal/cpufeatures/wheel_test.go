@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,14 +50,22 @@ func (q question) ours() any {
 	}
 }
 
-// python runs a script with Apache TVM's wheel, which build/deps.sh installs where it is missing.
+// wheels installs Apache TVM's wheels where they are missing.
+var wheels = sync.OnceValue(func() error {
+	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
+		return fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// python runs a script with Apache TVM's wheels and returns what it prints.
 func python(t *testing.T, input []byte, args ...string) []byte {
 	t.Helper()
-	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
+	if err := wheels(); err != nil {
 		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
+			t.Skip(err)
 		}
-		t.Fatalf("build/deps.sh: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	cmd := exec.Command("../../build/.cache/venv/bin/python", append([]string{"-B"}, args...)...)
 	var messages strings.Builder // LLVM's warnings about attributes, too
@@ -78,7 +88,7 @@ var attributes = map[string][][]string{
 	"x86": {nil, {"+avx512f"}, {"-sse2"}, {"+avx10.2", "-avx512f"}, {"-avx2", "+avx512bw,-f16c"}, {"avx"}, {"+AVX2", "+nosuch", "", "-"}, {"-64bit-mode", "+16bit-mode"}},
 	"aarch64": {nil, {"+sve"}, {"+dotprod"}, {"+v8.2a"}, {"+v9a"}, {"-neon"}, {"+sve2", "-sve"}, {"+v8.6a,+fullfp16"}, {"+sme2", "-bf16"}, {"-fp-armv8", "+i8mm"},
 		{"sve"}, {"+nosuch", ""}, {"+neon", "+nodsp"}},
-	"arm": {nil, {"+dotprod"}, {"-neon"}, {"+v8.2a"}, {"+fullfp16"}, {"-thumb-mode"}, {"+i8mm", "-vfp2sp"}, {"+nomve"}, {"-dsp", "+nodsp"}, {"neon"}, {"+sve"}},
+	"arm":   {nil, {"+dotprod"}, {"-neon"}, {"+v8.2a"}, {"+fullfp16"}, {"-thumb-mode"}, {"+i8mm", "-vfp2sp"}, {"+nomve"}, {"-dsp", "+nodsp"}, {"neon"}, {"+sve"}},
 	"riscv": {nil, {"+v"}, {"+v", "+zvl512b"}, {"+zvl1024b"}, {"+zve64x", "-zicsr"}, {"-d", "+v", "-f"}, {"-64bit", "+32bit"}, {"+v", "+zvl65536b", "-zvl4096b"}},
 }
 
@@ -88,13 +98,14 @@ var microcontrollers = strings.Fields(`cortex-m0+nodsp cortex-m0x cortex-m33+nod
 
 func questions(t *testing.T) []question {
 	var all []question
-	for family, list := range triples {
+	for _, family := range slices.Sorted(maps.Keys(triples)) {
+		list := triples[family]
 		table, err := readTable(family)
 		require.NoError(t, err)
 		known := CPUs(list[0])
 		for _, triple := range list {
 			all = append(all, question{Ask: "cpus", Triple: triple})
-			for _, cpu := range append([]string{"", "nosuch"}, known...) {
+			for _, cpu := range slices.Concat([]string{"", "nosuch"}, known, slices.Sorted(maps.Keys(table.aliases))) {
 				for _, attrs := range attributes[family] {
 					all = append(all, question{Ask: "features", Triple: triple, CPU: cpu, Attrs: attrs})
 					if family == "aarch64" || family == "arm" {
@@ -108,7 +119,7 @@ func questions(t *testing.T) []question {
 					all = append(all, question{Ask: "arm", Kind: "c", CPU: cpu})
 				}
 			}
-			for _, cpu := range append([]string{"", "nosuch", "haswell", "cortex-a53", "apple-m1", "sifive-u74", "generic-rv32", "Haswell"}, known...) {
+			for _, cpu := range append([]string{"", "nosuch", "haswell", "help", "cortex-a53", "apple-m1", "sifive-u74", "generic-rv32", "Haswell"}, known...) {
 				all = append(all, question{Ask: "valid", Triple: triple, CPU: cpu})
 			}
 		}
@@ -119,8 +130,8 @@ func questions(t *testing.T) []question {
 		if family != "arm" {
 			continue
 		}
-		for version := range table.archs {
-			for _, isa := range []string{"arm", "armeb", "thumb"} {
+		for _, version := range slices.Sorted(maps.Keys(table.archs)) {
+			for _, isa := range []string{"", "arm", "armeb", "thumb"} {
 				if _, _, ok := architecture(isa + version); ok {
 					all = append(all, question{Ask: "features", Triple: isa + version + "-linux"}, question{Ask: "features", Triple: isa + version + "-linux", CPU: "cortex-a9"})
 				}
@@ -143,12 +154,9 @@ func questions(t *testing.T) []question {
 
 // Whatever is asked, the tables answer as LLVM and the targets in Apache TVM's wheel do.
 func TestWheel_Agrees(t *testing.T) {
+	t.Parallel()
 	all := questions(t)
-	input, err := json.Marshal(all)
-	require.NoError(t, err)
-	var answers []json.RawMessage
-	require.NoError(t, json.Unmarshal(python(t, input, "testdata/wheel.py"), &answers))
-	require.Len(t, answers, len(all))
+	answers := ask(t, all)
 	asked, wrong := map[string]int{}, 0
 	for i, q := range all {
 		asked[q.Ask]++
@@ -160,6 +168,17 @@ func TestWheel_Agrees(t *testing.T) {
 		}
 	}
 	t.Logf("compared %v", asked)
+}
+
+// ask has the wheel answer, all in one process.
+func ask(t *testing.T, all []question) []json.RawMessage {
+	t.Helper()
+	input, err := json.Marshal(all)
+	require.NoError(t, err)
+	var answers []json.RawMessage
+	require.NoError(t, json.Unmarshal(python(t, input, "testdata/wheel.py"), &answers))
+	require.Len(t, answers, len(all))
+	return answers
 }
 
 func jsonEqual(t *testing.T, a, b []byte) bool {
@@ -174,6 +193,7 @@ func jsonEqual(t *testing.T, a, b []byte) bool {
 
 // The tables are what their generator makes of the wheel.
 func TestWheel_Tables(t *testing.T) {
+	t.Parallel()
 	made := t.TempDir()
 	python(t, nil, "gen/tables.py", made)
 	names, err := filepath.Glob("tables/*")

@@ -3,10 +3,12 @@
 One file a family of architectures, text compressed with gzip, lines of words separated by spaces:
   feature NAME IMPLIED...   a feature and those that it turns on directly; in the order of the bits of the cpu lines
   cpu NAME BITS             a CPU and, as a hexadecimal number, those of its features that no other of its features turns on
-  arch NAME FEATURE         a name of the triple's architecture and the feature that it turns on for the CPU "generic"
+  alias NAME CPU            another name of a CPU, one that LLVM knows but doesn't list
+  arch NAME FEATURE...      arm: a version of the architecture in a triple and what it turns on for the CPU "generic"
 """
 import gzip
 import os
+import re
 import subprocess
 import sys
 
@@ -18,9 +20,9 @@ FAMILIES = {
     "riscv": ("riscv64-unknown-linux-gnu", set()),
 }
 
-# How architectures may be spelt between "arm" or "thumb" and the first dash; LLVM says which of them it knows.
+# How a triple may spell versions of the architecture behind "arm" or "thumb"; LLVM says which of them it knows.
 ARM_ARCHITECTURES = """
-  v2 v2a v3 v3m v4 v4t v5 v5t v5e v5te v5tej v6 v6j v6k v6hl v6t2 v6z v6zk v6kz v6m v6sm v7 v7a v7l v7hl v7ve
+  xscale v2 v2a v3 v3m v4 v4t v5 v5t v5e v5te v5tej v6 v6j v6k v6hl v6t2 v6z v6zk v6kz v6m v6sm v7 v7a v7l v7hl v7ve
   v7r v7m v7em v7s v7k v8 v8a v8l v8r v8m.base v8m.main v8.1m.main v8.1a v8.2a v8.3a v8.4a v8.5a v8.6a v8.7a
   v8.8a v8.9a v9 v9a v9.1a v9.2a v9.3a v9.4a v9.5a v9.6a v9.7a
 """.split()
@@ -57,12 +59,21 @@ def names(triple):
     return sorted(found)
 
 
+def words():
+    """All that could be the name of a CPU in the library that LLVM is part of."""
+    import tvm
+
+    with open(os.path.join(os.path.dirname(tvm.__file__), "lib", "libtvm_compiler.so"), "rb") as f:
+        found = re.findall(rb"[a-z][a-z0-9]*(?:[-_.+][a-z0-9]+)*(?=\0)", f.read())
+    return sorted({w.decode() for w in found if 1 < len(w) < 32})
+
+
 def reduced(wanted, closures):
     """The smallest part of wanted that turns all of wanted on."""
     return {f for f in wanted if not any(f in closures[g] for g in wanted if g != f)}
 
 
-def table(triple, added):
+def table(triple, added, words):
     llvm = LLVM(triple)
     features = names(triple)
     nothing = ["-" + f for f in features]
@@ -72,27 +83,27 @@ def table(triple, added):
         assert f in closures[f], f
         assert not any(f in closures[g] for g in closures[f] - {f}), "two features imply each other: " + f
         yield " ".join(["feature", f, *sorted(reduced(closures[f] - {f}, closures))])
-    for cpu in llvm.cpus():
-        bits = sum(1 << features.index(f) for f in reduced(llvm.features(cpu) - added, closures))
-        yield "cpu %s %x" % (cpu, bits)
-    if not triple.startswith("arm-"):
-        return
-    plain = llvm.features("generic")
-    for arch in ARM_ARCHITECTURES:
-        name = "arm" + arch + "-unknown-linux-gnueabi"
-        if not llvm.is_cpu("generic", name):
-            continue
-        more = llvm.features("generic", triple=name)
-        found = [f for f in more if f.startswith("armv") and plain | closures[f] == more]
-        yield " ".join(["arch", arch, *found])
+    cpus = {cpu: llvm.features(cpu) - added for cpu in llvm.cpus()}
+    for cpu, has in cpus.items():
+        yield "cpu %s %x" % (cpu, sum(1 << features.index(f) for f in reduced(has, closures)))
+    for word in words:
+        if word not in cpus and llvm.is_cpu(word, triple):
+            has = llvm.features(word) - added
+            yield "alias %s %s" % (word, next(cpu for cpu in cpus if cpus[cpu] == has))
+    if triple.startswith("arm-"):
+        for version in ARM_ARCHITECTURES:
+            name = ("arm" if version[0] == "v" else "") + version + "-unknown-linux-gnueabi"
+            if llvm.is_cpu("generic", name):
+                yield " ".join(["arch", version, *sorted(reduced(llvm.features("generic", triple=name), closures))])
 
 
 def main():
     import tvm
 
     major = tvm.get_global_func("target.llvm_version_major")()
+    found = words()
     for family, (triple, added) in FAMILIES.items():
-        lines = list(table(triple, added))
+        lines = list(table(triple, added, found))
         text = "\n".join(["# LLVM %d" % major, *lines]) + "\n"
         with open(os.path.join(sys.argv[1], family + ".gz"), "wb") as f:
             f.write(gzip.compress(text.encode(), 9, mtime=0))

@@ -115,7 +115,7 @@ func questions(t *testing.T) []question {
 						all = append(all, question{Ask: "width", Triple: triple, CPU: cpu, Attrs: attrs})
 					}
 				}
-				if family == "aarch64" || family == "arm" {
+				if triple == list[0] {
 					all = append(all, question{Ask: "arm", Kind: "c", CPU: cpu})
 				}
 			}
@@ -162,7 +162,7 @@ func TestWheel_Agrees(t *testing.T) {
 		asked[q.Ask]++
 		ours, err := json.Marshal(q.ours())
 		require.NoError(t, err)
-		if wrong < 10 && !jsonEqual(t, ours, answers[i]) {
+		if wrong < 10 && !bytes.Equal(ours, answers[i]) && !jsonEqual(t, ours, answers[i]) {
 			wrong++
 			t.Errorf("%+v:\nours  %s\nwheel %s", q, ours, answers[i])
 		}

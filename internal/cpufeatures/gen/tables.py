@@ -60,12 +60,12 @@ def names(triple):
 
 
 def words():
-    """All that could be the name of a CPU in the library that LLVM is part of."""
+    """What could be another name of a CPU in the library that LLVM is part of: LLVM lists none of them, but tells of each whether it is one."""
     import tvm
 
     with open(os.path.join(os.path.dirname(tvm.__file__), "lib", "libtvm_compiler.so"), "rb") as f:
-        found = re.findall(rb"[a-z][a-z0-9]*(?:[-_.+][a-z0-9]+)*(?=\0)", f.read())
-    return sorted({w.decode() for w in found if 1 < len(w) < 32})
+        found = re.findall(rb"[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?=\0)", f.read())
+    return sorted({w.decode() for w in found if 1 < len(w) <= 20})
 
 
 def reduced(wanted, closures):

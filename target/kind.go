@@ -204,10 +204,13 @@ func WithAttr[T any](column string, value T) KindOption {
 func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*Kind, error) {
 	builtinKinds()
 	k, err := newKind(name, device, parts)
-	if err == nil {
-		err = kinds.add(k)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if _, taken := findTag(name); taken {
+		return nil, &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: there is a tag of that name", name)}
+	}
+	if err := kinds.add(k); err != nil {
 		return nil, err
 	}
 	return k, nil

@@ -229,6 +229,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 			return fail(err)
 		}
 	}
+	if _, divides := Attr[Strategy](k, ColumnStrategy); divides && !k.composite {
+		return fail(errNoComposite)
+	}
 	return k, nil
 }
 

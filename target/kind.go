@@ -63,7 +63,7 @@ type OptionInfo struct {
 	Pattern string   // a regular expression that a str must match from end to end; "": any
 	Unless  string   // a flag without which an int is at most Limit; "": no such bound
 	Limit   int64
-	Help    string   // one line
+	Help    string // one line
 
 	pattern  *regexp.Regexp // Pattern, anchored
 	example  string         // what Pattern means
@@ -268,6 +268,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		if slot, ok := k.slots[o.Unless]; !ok || k.options[slot].Type != Bool {
 			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is no flag of the kind", o.Name, o.Unless))
 		}
+	}
+	if _, divides := Attr[Strategy](k, ColumnStrategy); divides && !k.composite {
+		return fail(errNoComposite)
 	}
 	return k, nil
 }

@@ -15,8 +15,8 @@ vk_heap* tvmgo_vk_heap_new(void) {
   return h;
 }
 
-/* Memory of a CPU is the host's own, in small pages unless more is asked for. Where small pages lie makes copies up to a fifth faster
- * or slower from one run to the next. It is a wish: what comes of it is not looked at. */
+/* Memory of a CPU is the host's own, in small pages unless more is asked for. Where small pages lie makes copies up to a fifth
+ * faster or slower from one run to the next. It is a wish: what comes of it is not looked at. */
 static void wish_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
   const uintptr_t page = 2 << 20;
   if (d->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU) return;

@@ -33,6 +33,10 @@ typedef struct {
   uint8_t dedicated_allocation; /* never with TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 */
   uint8_t storage_class;        /* the storage class StorageBuffer: always, since 1.1 */
   uint8_t memory_budget, timestamps;
+  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic operations on
+   * buffers and on the memory of a block. */
+  uint8_t float_mode[5][3], float_add[2][3], float_min_max[2][3];
+  uint8_t denorm_independence, rounding_independence; /* VkShaderFloatControlsIndependence */
 } vk_features;
 
 /* A device, filled in before the table is given out; constant then, but for what is said to change. */

@@ -13,6 +13,9 @@
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_NO_FLOAT64=1    nor doubles in shaders
+ *   SHIM_NO_FLOAT_ATOMICS=1  nor atomic operations on floats
+ *   SHIM_NO_SHARED_FLOATS=1  nor those on the memory of a block
+ *   SHIM_FLOAT_MODES=N,I it has all modes of arithmetic on floats, or with 0 none; their independence is I
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
  *   SHIM_REORDER=1       work of one stream is held back until it is waited for
@@ -292,14 +295,34 @@ static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDev
 static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
   real_vkGetPhysicalDeviceFeatures2(d, f);
   if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
-  if (!on("SHIM_NO_TIMELINE")) return;
-  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext)
-    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES) p->timelineSemaphore = 0;
+  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext) {
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES && on("SHIM_NO_TIMELINE")) p->timelineSemaphore = 0;
+    int none = on("SHIM_NO_FLOAT_ATOMICS"), none_shared = none || on("SHIM_NO_SHARED_FLOATS");
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT) {
+      VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = (void*)p;
+      if (none) a->shaderBufferFloat32AtomicAdd = a->shaderBufferFloat64AtomicAdd = 0;
+      if (none_shared) a->shaderSharedFloat32AtomicAdd = a->shaderSharedFloat64AtomicAdd = 0;
+    }
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_2_FEATURES_EXT) {
+      VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT* a = (void*)p;
+      if (none) a->shaderBufferFloat16AtomicAdd = a->shaderBufferFloat16AtomicMinMax = 0;
+      if (none) a->shaderBufferFloat32AtomicMinMax = a->shaderBufferFloat64AtomicMinMax = 0;
+      if (none_shared) a->shaderSharedFloat16AtomicAdd = a->shaderSharedFloat16AtomicMinMax = 0;
+      if (none_shared) a->shaderSharedFloat32AtomicMinMax = a->shaderSharedFloat64AtomicMinMax = 0;
+    }
+  }
 }
 
 static void (*real_vkGetPhysicalDeviceProperties2)(VkPhysicalDevice, VkPhysicalDeviceProperties2*);
 static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDeviceProperties2* p) {
   real_vkGetPhysicalDeviceProperties2(d, p);
+  int modes, independence;
+  for (VkPhysicalDeviceFloatControlsProperties* f = p->pNext; f != NULL; f = f->pNext)
+    if (f->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && on("SHIM_FLOAT_MODES") &&
+        sscanf(getenv("SHIM_FLOAT_MODES"), "%d,%d", &modes, &independence) == 2) {
+      for (VkBool32* b = &f->shaderSignedZeroInfNanPreserveFloat16; b <= &f->shaderRoundingModeRTZFloat64; b++) *b = modes != 0;
+      f->denormBehaviorIndependence = f->roundingModeIndependence = (VkShaderFloatControlsIndependence)independence;
+    }
   if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 

@@ -1,4 +1,5 @@
-/* Batches: commands of a stream that are recorded, submitted and waited for together. What a batch uses is kept until it is done. */
+/* Batches: commands of a stream that are recorded, submitted and waited for together. What a batch uses is kept until it is
+ * done. */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -243,7 +244,9 @@ int tvmgo_vk_submit(vk_stream* s, int implied) {
   if (rc != VK_SUCCESS) {
     unsigned num = b->num_commands;
     lose(s, b, rc, implied);
-    return tvmgo_vk_failed(s->d, rc, "submit work on vulkan:%d: %u commands that were queued are lost", (int)s->d->index, num);
+    tvmgo_vk_failed(s->d, rc, "submit work on vulkan:%d: %u commands that were queued are lost", (int)s->d->index, num);
+    tvmgo_vk_retire(s); /* all of it, when the device is lost */
+    return -1;
   }
   atomic_store(&s->submitted, b->number);
   s->num_flying++;
@@ -268,8 +271,8 @@ VkResult tvmgo_vk_block(vk_stream* s, uint64_t number) {
   return rc;
 }
 
-/* Opens a batch once there are few enough in flight. Under the lock, which is free while the oldest is waited for: the device gets to
- * it without help of the host, since a batch waits only for what was submitted before it. */
+/* Opens a batch once there are few enough in flight. Under the lock, which is free while the oldest is waited for: the device
+ * gets to it without help of the host, since a batch waits only for what was submitted before it. */
 static VkResult open_when_there_is_room(vk_stream* s) {
   while (s->open == NULL) {
     VkResult rc = s->first != NULL ? tvmgo_vk_poll(s) : VK_SUCCESS;

@@ -126,8 +126,9 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
 static void note_atomics(vk_features* h, const features* f) {
   const VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = &f->atomic;
   const VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT* b = &f->atomic2;
-  const VkBool32 add[2][3] = {{b->shaderBufferFloat16AtomicAdd, a->shaderBufferFloat32AtomicAdd, a->shaderBufferFloat64AtomicAdd},
-                              {b->shaderSharedFloat16AtomicAdd, a->shaderSharedFloat32AtomicAdd, a->shaderSharedFloat64AtomicAdd}};
+  const VkBool32 add[2][3] = {
+      {b->shaderBufferFloat16AtomicAdd, a->shaderBufferFloat32AtomicAdd, a->shaderBufferFloat64AtomicAdd},
+      {b->shaderSharedFloat16AtomicAdd, a->shaderSharedFloat32AtomicAdd, a->shaderSharedFloat64AtomicAdd}};
   const VkBool32 min_max[2][3] = {
       {b->shaderBufferFloat16AtomicMinMax, b->shaderBufferFloat32AtomicMinMax, b->shaderBufferFloat64AtomicMinMax},
       {b->shaderSharedFloat16AtomicMinMax, b->shaderSharedFloat32AtomicMinMax, b->shaderSharedFloat64AtomicMinMax}};
@@ -139,7 +140,8 @@ static void note_float_modes(vk_features* h, const VkPhysicalDeviceFloatControls
   const VkBool32 modes[5][3] = {
       {p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64},
       {p->shaderDenormFlushToZeroFloat16, p->shaderDenormFlushToZeroFloat32, p->shaderDenormFlushToZeroFloat64},
-      {p->shaderSignedZeroInfNanPreserveFloat16, p->shaderSignedZeroInfNanPreserveFloat32, p->shaderSignedZeroInfNanPreserveFloat64},
+      {p->shaderSignedZeroInfNanPreserveFloat16, p->shaderSignedZeroInfNanPreserveFloat32,
+       p->shaderSignedZeroInfNanPreserveFloat64},
       {p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32, p->shaderRoundingModeRTEFloat64},
       {p->shaderRoundingModeRTZFloat16, p->shaderRoundingModeRTZFloat32, p->shaderRoundingModeRTZFloat64}};
   for (int i = 0; i < 5; i++)

@@ -33,8 +33,8 @@ typedef struct {
   uint8_t dedicated_allocation; /* never with TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 */
   uint8_t storage_class;        /* the storage class StorageBuffer: always, since 1.1 */
   uint8_t memory_budget, timestamps;
-  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic operations on
-   * buffers and on the memory of a block. */
+  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic
+   * operations on buffers and on the memory of a block. */
   uint8_t float_mode[5][3], float_add[2][3], float_min_max[2][3];
   uint8_t denorm_independence, rounding_independence; /* VkShaderFloatControlsIndependence */
 } vk_features;
@@ -150,8 +150,8 @@ struct vk_memory {
 typedef enum { MEMORY_DATA, MEMORY_UPLOAD, MEMORY_DOWNLOAD } memory_use;
 
 /* A buffer for storage, uniforms and copies with memory, one reference; NULL with an error raised. MEMORY_UPLOAD is seen by the
- * host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, or an
- * eighth of it is freed and still in use, what waits to be freed is freed. The caller may hold the lock of no stream. Any thread. */
+ * host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, or an eighth of
+ * it is freed and still in use, what waits to be freed is freed. The caller may hold the lock of no stream. Any thread. */
 vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use);
 void tvmgo_vk_memory_keep(vk_memory* m);
 void tvmgo_vk_memory_drop(vk_memory* m); /* frees with the last reference */

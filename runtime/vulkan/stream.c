@@ -76,14 +76,16 @@ int tvmgo_vk_is_done(vk_stream* s, uint64_t number) {
 
 /* Raises that queued work could not be submitted. Under the lock; always -1. */
 static int raise_lost(vk_stream* s, const char* what) {
-  return tvmgo_vk_raise(s->lost_code, "vulkan:%d: %s could not be submitted, and is lost: queue it again", (int)s->d->index, what);
+  return tvmgo_vk_raise(s->lost_code, "vulkan:%d: %s could not be submitted, and is lost: queue it again", (int)s->d->index,
+                        what);
 }
 
 int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number) {
   if (tvmgo_vk_stream_lost(s)) return -1;
   pthread_mutex_lock(&s->lock);
   int rc = s->open != NULL && s->open->number == number ? tvmgo_vk_submit(s, 0) : 0;
-  if (rc == 0 && (tvmgo_vk_is_lost(s, number) || number > atomic_load(&s->submitted))) rc = raise_lost(s, "the work that is waited for");
+  if (rc == 0 && (tvmgo_vk_is_lost(s, number) || number > atomic_load(&s->submitted)))
+    rc = raise_lost(s, "the work that is waited for");
   pthread_mutex_unlock(&s->lock);
   return rc;
 }
@@ -132,9 +134,12 @@ failed:
 }
 
 int tvmgo_vk_stream_mark(vk_stream* s, uint64_t* number) {
-  if (tvmgo_vk_stream_lost(s)) return -1;
   pthread_mutex_lock(&s->lock);
   int rc = tvmgo_vk_submit(s, 0);
+  if (rc == 0 && tvmgo_vk_stream_lost(s)) {
+    tvmgo_vk_retire(s); /* all of it */
+    rc = -1;
+  }
   if (rc == 0) rc = say_lost(s);
   else s->unsaid = 0;
   *number = atomic_load(&s->submitted);

@@ -72,8 +72,9 @@ struct vk_stream {
 /* The same as tvmgo_vk_begin for a stream that is known: 0, or -1 and not locked. Waits for the oldest batch when too much is in
  * flight, so that work which nobody waits for does not pile up. */
 int tvmgo_vk_stream_begin(vk_stream* s);
-/* Submits what is recorded. Under the lock. When that fails, what was recorded is lost, and its number is known as such: the call that
- * wanted it says so. Where that is a call which only queues work of its own, `implied`, the next one that waits says so, too. */
+/* Submits what is recorded. Under the lock. When that fails, what was recorded is lost, and its number is known as such: the
+ * call that wanted it says so. Where that is a call which only queues work of its own, `implied`, the next one that waits says
+ * so, too. */
 int tvmgo_vk_submit(vk_stream* s, int implied);
 /* Opens a batch to record in. Under the lock. */
 VkResult tvmgo_vk_open_batch(vk_stream* s);

@@ -27,6 +27,7 @@ type EntryPoint struct {
 	Model         Model
 	LocalSize     [3]uint32 // invocations of a block in x, y and z; zeroes when nothing says it
 	Adjustable    bool      // LocalSize are the defaults of specialisation constants
+	Computed      bool      // from them something is computed that is not followed here: LocalSize is not known
 	Bindings      []Binding // by set, then by number
 	PushConstants uint32    // bytes up to the end of the block's last member
 	SharedBytes   uint64    // of shared memory

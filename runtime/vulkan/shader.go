@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/cgo"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -42,7 +43,7 @@ const pipelines = diskcache.Cache("vulkan")
 func (c *code) make(function int, d *C.vk_device) error {
 	f := &c.of.Functions[function]
 	s, _ := c.of.Shader(f.Key)
-	module, err := spirv.Parse(s.Code)
+	module, err := parse(s.Code)
 	if err != nil {
 		return kernels.Corrupt("kernel %s: its shader: %v", f.Key, err)
 	}
@@ -78,6 +79,15 @@ func (c *code) make(function int, d *C.vk_device) error {
 	return nil
 }
 
+// parse reads a module that drivers can be given.
+func parse(code []byte) (*spirv.Module, error) {
+	m, err := spirv.Parse(code)
+	if err == nil {
+		err = m.Check()
+	}
+	return m, err
+}
+
 // entryPoint finds the function that a kernel is.
 func entryPoint(m *spirv.Module, name string) (*spirv.EntryPoint, error) {
 	if e, ok := m.EntryPoint(name, spirv.Compute); ok {
@@ -100,7 +110,7 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 			s.num_scalars++
 		}
 	}
-	if e.LocalSize[0]*e.LocalSize[1]*e.LocalSize[2] != 0 {
+	if !e.Computed {
 		for i, n := range e.LocalSize {
 			s.block[i] = C.uint32_t(n)
 		}
@@ -185,6 +195,9 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 		if need, ok := has(c, d); !ok {
 			return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
 		}
+	}
+	if slices.Contains(e.LocalSize[:], 0) && !e.Computed {
+		return kernels.Corrupt("kernel %s has blocks of %v: its shader must say how many work items they have (LocalSize)", kernel, e.LocalSize)
 	}
 	limits := &d.properties.limits
 	items := uint64(1)

@@ -334,6 +334,7 @@ func (r *reader) used(f id) map[id]bool {
 // localSize is the constant that is decorated as the size, if there is one, else what the entry point says.
 func (r *reader) localSize(e *entry, p *EntryPoint) {
 	size := r.sizes[e.function]
+	p.SizeByID = size.constants
 	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
 		built, ok := r.decorated[of][decorationBuiltIn]
 		c := r.values[of]
@@ -368,11 +369,31 @@ func (r *reader) use(of id, p *EntryPoint) {
 	switch v.class {
 	case classPushConstant:
 		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
+		p.Scalars = append(p.Scalars, r.scalars(kind)...)
 	case classWorkgroup:
 		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
 	case classUniform, classStorageBuffer, classUniformConstant:
-		p.Bindings = append(p.Bindings, r.binding(of, v.class, kind))
+		b := r.binding(of, v.class, kind)
+		p.Bindings = append(p.Bindings, b)
+		if b.Kind == UniformBuffer {
+			p.Scalars = append(p.Scalars, r.scalars(kind)...)
+		}
 	}
+}
+
+// scalars are the members of a block that are single numbers.
+func (r *reader) scalars(block id) []Scalar {
+	var list []Scalar
+	t := r.values[block]
+	if t.op != opTypeStruct {
+		return nil
+	}
+	for i, m := range t.words {
+		if offset, ok := r.members[member{block, uint32(i)}][decorationOffset]; ok && (r.values[m].op == opTypeInt || r.values[m].op == opTypeFloat) {
+			list = append(list, Scalar{Offset: uint64(offset), Bits: r.values[m].words[0], Float: r.values[m].op == opTypeFloat})
+		}
+	}
+	return list
 }
 
 func (r *reader) binding(of id, class uint32, kind id) Binding {

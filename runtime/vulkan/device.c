@@ -81,6 +81,7 @@ typedef struct {
   VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
   VkPhysicalDeviceVariablePointersFeatures pointers;
   VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
+  VkPhysicalDeviceMaintenance4Features four;
 } features;
 
 static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) {
@@ -105,6 +106,7 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_subgroup_extended_types"))
   ASK(pointers, VARIABLE_POINTERS_FEATURES, 1)
   ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_uniform_buffer_standard_layout"))
+  ASK(four, MAINTENANCE_4_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
 #undef ASK
   tvmgo_vk_instance.vkGetPhysicalDeviceFeatures2(physical, &f->base);
   VkPhysicalDeviceFeatures want = {.shaderInt16 = f->base.features.shaderInt16,
@@ -138,6 +140,7 @@ static void note_features(vk_device* d, const features* f) {
   h->integer_dot_product = f->dot.shaderIntegerDotProduct != 0;
   h->cooperative_matrix = f->matrix.cooperativeMatrix != 0;
   h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
+  h->maintenance4 = f->four.maintenance4 != 0;
   h->storage_class = 1;
   h->timestamps = d->timestamp_bits > 0;
 }

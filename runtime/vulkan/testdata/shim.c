@@ -7,6 +7,7 @@
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_NO_FLOAT64=1    nor doubles in shaders
+ *   SHIM_NO_MAINTENANCE4=1  nor sizes of blocks by constants
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
  *   SHIM_REORDER=1       work of one stream is held back until it is waited for
@@ -191,6 +192,8 @@ static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDev
 static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
   real_vkGetPhysicalDeviceFeatures2(d, f);
   if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
+  for (VkPhysicalDeviceMaintenance4Features* p = f->pNext; p != NULL && on("SHIM_NO_MAINTENANCE4"); p = p->pNext)
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES) p->maintenance4 = 0;
   if (!on("SHIM_NO_TIMELINE")) return;
   for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext)
     if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES) p->timelineSemaphore = 0;

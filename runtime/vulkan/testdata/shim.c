@@ -3,6 +3,7 @@
  *
  *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
  *   SHIM_NO_BARRIERS=1   leaves barriers out
+ *   SHIM_COUNT_BARRIERS=FILE  writes into it how many there were, but for those before the host looks
  *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
@@ -169,6 +170,11 @@ static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, 
 static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b, VkDependencyFlags f,
                                     uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb, uint32_t ni,
                                     const VkImageMemoryBarrier* mi) {
+  static _Atomic int count;
+  if (on("SHIM_COUNT_BARRIERS") && b != VK_PIPELINE_STAGE_HOST_BIT) {
+    FILE* out = fopen(getenv("SHIM_COUNT_BARRIERS"), "w");
+    if (out == NULL || fprintf(out, "%d", ++count) < 0 || fclose(out) != 0) abort();
+  }
   if (!on("SHIM_NO_BARRIERS")) real_vkCmdPipelineBarrier(c, a, b, f, n, m, nb, mb, ni, mi);
 }
 

@@ -362,6 +362,14 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 			}
 			require.Equal(t, want, values[float32](t, x), "%v", c)
 		}
+		bits, err := x.View(dlpack.ClassicBool, []int64{1024}, nil, 1024)
+		require.NoError(t, err)
+		defer bits.Close()
+		require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, bits, bits, bits, 64), "numbers of less than a byte have one each")
+		for i := 256; i < 256+64; i++ {
+			want[i] *= 2
+		}
+		require.Equal(t, want, values[float32](t, x))
 		odd := view(1)
 		requireError(t, k.Launch(nil, one, runtime.Dim3{64}, odd, x, x, 8), runtime.ErrInvalidArgument,
 			"kernel add: argument 0 begins 4 bytes into its memory of 2048", "a multiple of", "copy it")
@@ -387,6 +395,14 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, add.Launch(nil, one, block, x, x, runtime.Ptr(unsafe.Pointer(new(int64))), 1), bad, "argument 2: 0x", "is not memory of vulkan")
 	far := array(t, second, make([]float32, 64))
 	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad, "argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
+	long := array(t, first, make([]float32, 64)) // that says of itself that it has more than its memory
+	managed, err := long.ToDLPackLegacy()
+	require.NoError(t, err)
+	**(**int64)(unsafe.Add(managed, 24)) = 65
+	claims, err := runtime.FromDLPackLegacy(managed)
+	require.NoError(t, err)
+	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes that begins 0 bytes into its memory of 256: it ends beyond")
+	require.NoError(t, claims.Close())
 	freed := array(t, first, make([]float32, 64))
 	address := freed.Data()
 	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go

@@ -43,7 +43,7 @@ static size_t extent(const DLTensor* t) {
   }
   size_t bits = (size_t)t->dtype.bits * t->dtype.lanes;
   if (last >= ((size_t)-1 >> 1) / (bits + 1)) return (size_t)-1;
-  return bits % 8 == 0 ? (last + 1) * (bits / 8) : ((last + 1) * bits + 7) / 8;
+  return (last + 1) * ((bits + 7) / 8); /* of less than a byte: one for each, as some have it */
 }
 
 /* size: what the array has; shaders may read whole words there. */
@@ -64,6 +64,7 @@ static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
 /* The memory behind an argument: a handle as generated code passes it, or an array. */
 static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMFFIAny* v, part* p) {
   const void* data = v->v_ptr;
+  int whole_bytes = 0;
   p->offset = 0;
   p->size = (size_t)-1;
   if (v->type_index == kTVMFFITensor || v->type_index == kTVMFFIDLTensorPtr) {
@@ -74,6 +75,7 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
                          f->k.name, i, (int)t->device.device_type, (int)d->index);
     data = t->data;
     p->size = extent(t);
+    whole_bytes = t->dtype.bits * t->dtype.lanes % 8 == 0 && p->size != (size_t)-1;
     if (p->size > 0) p->offset = t->byte_offset; /* nothing has no place, but a descriptor has some bytes */
     else p->size = 1;
   } else if (v->type_index == kTVMFFINone) {
@@ -87,6 +89,9 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
   if (TVMGO_UNLIKELY(p->h->device != d->index))
     return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is memory of vulkan:%d, the kernel runs on vulkan:%d: copy it there, or make that "
                        "device the active one", f->k.name, i, (int)p->h->device, (int)d->index);
+  if (TVMGO_UNLIKELY(whole_bytes && (p->offset > p->h->nbytes || p->size > p->h->nbytes - p->offset)))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins %zu bytes into its memory of %zu: it ends beyond",
+                       f->k.name, i, p->size, p->offset, p->h->nbytes);
   return part_of(f, i, d, p);
 }
 

@@ -63,16 +63,12 @@ func (c *checker) access(r *reader, a access) string {
 		if t.op != opTypePointer || t.words[0] != w[2] {
 			return "a variable whose type is no pointer to memory of its kind"
 		}
-		for block := t.words[1]; w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; {
-			switch inner := r.values[block]; inner.op {
-			case opTypeArray, opTypeRuntimeArray:
-				block = inner.words[0]
-				continue
-			case opTypeStruct:
-			default:
-				return "a variable for a block of data whose type is no structure"
-			}
-			break
+		block := r.values[t.words[1]]
+		if block.op == opTypeArray || block.op == opTypeRuntimeArray { // of descriptors
+			block = r.values[block.words[0]]
+		}
+		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock && block.op != opTypeStruct {
+			return "a variable for a block of data whose type is no structure"
 		}
 	case opLoad:
 		if t := pointer(w[2]); t.op != opTypePointer || t.words[1] != w[0] {

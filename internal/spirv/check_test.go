@@ -93,6 +93,7 @@ func TestCheck_Damage(t *testing.T) {
 		{put(6, opTypeInt, 0, 32, 0), "id 0, where 1 to"},
 		{put(8, opTypeStruct, block, void), "type 7 consists of what is no data"},
 		{put(9, opTypePointer, pointer, classStorageBuffer, fn), "consists of what is no data"},
+		{put(8, opTypeArray, block, block, one), "a variable for a block of data whose type is no structure"},
 		{put(9, opTypePointer, pointer, classStorageBuffer, float), "a variable for a block of data whose type is no structure"},
 		{put(10, opVariable, pointer, v, classPushConstant), "a variable whose type is no pointer to memory of its kind"},
 		{put(10, opVariable, block, v, classStorageBuffer), "a variable whose type is no pointer"},
@@ -107,6 +108,29 @@ func TestCheck_Damage(t *testing.T) {
 	} {
 		require.ErrorContains(t, checked(c.code), c.want)
 	}
+}
+
+// Numbers are found in structures and vectors of a block; what has no end, or has too many of them, ends there.
+func TestParse_Scalars(t *testing.T) {
+	const main, number, float, pair, inner, block, pointer, v, two, list, huge = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+	m, err := Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, inner, 0, decorationOffset, 4}, []uint32{opMemberDecorate, inner, 1, decorationOffset, 8},
+		[]uint32{opMemberDecorate, block, 0, decorationOffset, 16}, []uint32{opMemberDecorate, block, 1, decorationOffset, 40}, []uint32{opMemberDecorate, block, 2, decorationOffset, 64},
+		[]uint32{opDecorate, list, decorationArrayStride, 8}, []uint32{opDecorate, huge, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0},
+		[]uint32{opTypeFloat, float, 64}, []uint32{opTypeVector, pair, number, 2}, []uint32{opConstant, number, two, 2}, []uint32{opConstant, number, 12, 1<<32 - 1},
+		[]uint32{opTypeArray, list, number, two}, []uint32{opTypeArray, huge, number, 12}, []uint32{opTypeStruct, inner, number, float},
+		[]uint32{opTypeStruct, block, inner, pair, list, huge}, []uint32{opTypePointer, pointer, classPushConstant, block}, []uint32{opVariable, pointer, v, classPushConstant},
+		[]uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
+	require.NoError(t, err)
+	e, _ := m.EntryPoint("f", Compute)
+	require.Equal(t, []Scalar{{20, 32, false}, {24, 64, true}, {40, 32, false}, {44, 32, false}, {64, 32, false}, {72, 32, false}}, e.Scalars, "the last has no offset")
+
+	m, err = Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, block, 0, decorationOffset, 0}, []uint32{opDecorate, huge, decorationArrayStride, 0},
+		[]uint32{opDecorate, list, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0}, []uint32{opConstant, number, 12, 1<<32 - 1}, []uint32{opTypeArray, huge, number, 12},
+		[]uint32{opTypeArray, list, huge, 12}, []uint32{opTypeStruct, block, list}, []uint32{opTypePointer, pointer, classPushConstant, block},
+		[]uint32{opVariable, pointer, v, classPushConstant}, []uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
+	require.NoError(t, err)
+	e, _ = m.EntryPoint("f", Compute)
+	require.Len(t, e.Scalars, mostParts-2, "the rows count too")
 }
 
 // What an instruction defines that is not known here may be named later.

@@ -360,7 +360,7 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 
 // use adds a variable to what an entry point uses.
 func (r *reader) use(of id, p *EntryPoint) {
-	v := r.vars[of]
+	v, left := r.vars[of], mostParts
 	pointer := r.values[v.pointer]
 	var kind id
 	if pointer.op == opTypePointer {
@@ -369,31 +369,16 @@ func (r *reader) use(of id, p *EntryPoint) {
 	switch v.class {
 	case classPushConstant:
 		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
-		p.Scalars = append(p.Scalars, r.scalars(kind)...)
+		p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
 	case classWorkgroup:
 		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
 	case classUniform, classStorageBuffer, classUniformConstant:
 		b := r.binding(of, v.class, kind)
 		p.Bindings = append(p.Bindings, b)
 		if b.Kind == UniformBuffer {
-			p.Scalars = append(p.Scalars, r.scalars(kind)...)
+			p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
 		}
 	}
-}
-
-// scalars are the members of a block that are single numbers.
-func (r *reader) scalars(block id) []Scalar {
-	var list []Scalar
-	t := r.values[block]
-	if t.op != opTypeStruct {
-		return nil
-	}
-	for i, m := range t.words {
-		if offset, ok := r.members[member{block, uint32(i)}][decorationOffset]; ok && (r.values[m].op == opTypeInt || r.values[m].op == opTypeFloat) {
-			list = append(list, Scalar{Offset: uint64(offset), Bits: r.values[m].words[0], Float: r.values[m].op == opTypeFloat})
-		}
-	}
-	return list
 }
 
 func (r *reader) binding(of id, class uint32, kind id) Binding {

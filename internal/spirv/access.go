@@ -1,6 +1,9 @@
 package spirv
 
 const (
+	opUndef               = 1
+	opConstantTrue        = 41
+	opCompositeConstruct  = 80
 	opLoad                = 61
 	opStore               = 62
 	opAccessChain         = 65
@@ -70,6 +73,12 @@ func (c *checker) access(r *reader, a access) string {
 		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock && block.op != opTypeStruct {
 			return "a variable for a block of data whose type is no structure"
 		}
+		if len(w) > 3 { // what it begins with
+			op := c.defined[w[3]]
+			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant || c.typed[w[3]] != t.words[1] {
+				return "a variable that begins with no constant of its type"
+			}
+		}
 	case opLoad:
 		if t := pointer(w[2]); t.op != opTypePointer || t.words[1] != w[0] {
 			return "a load from a pointer to another type"
@@ -77,6 +86,20 @@ func (c *checker) access(r *reader, a access) string {
 	case opStore:
 		if t := pointer(w[0]); t.op != opTypePointer || t.words[1] != c.typed[w[1]] {
 			return "a store to a pointer to another type"
+		}
+	case opFunctionCall:
+		f := c.types[w[2]]
+		if c.defined[w[2]] != opFunction || len(w)-3 != len(c.params[w[2]]) || c.types[f[0]][0] != w[0] {
+			return "a call that is none of the function"
+		}
+		for i, of := range w[3:] {
+			if c.typed[of] != c.params[w[2]][i] {
+				return "a call with values of other types than the function takes"
+			}
+		}
+	case opConstantComposite, opSpecConstantComposite, opCompositeConstruct:
+		if t := r.values[w[0]]; a.op != opCompositeConstruct || t.op == opTypeArray || t.op == opTypeStruct { // vectors are made of vectors, too
+			return c.composite(r, t, w[2:])
 		}
 	default:
 		from, to := pointer(w[2]), r.values[w[0]]
@@ -92,6 +115,36 @@ func (c *checker) access(r *reader, a access) string {
 	return ""
 }
 
+// composite says what is wrong with a value of a type that has parts.
+func (c *checker) composite(r *reader, t value, parts []uint32) string {
+	n := uint64(len(parts))
+	switch t.op {
+	case opTypeVector, opTypeMatrix:
+		n = uint64(t.words[1])
+	case opTypeArray:
+		if length, ok := r.number(t.words[1], mostNested); ok {
+			n = uint64(length)
+		}
+	case opTypeStruct:
+		n = uint64(len(t.words))
+	default:
+		return "a value with parts, whose type has none"
+	}
+	if n != uint64(len(parts)) {
+		return "a value with more or fewer parts than its type has"
+	}
+	for i, part := range parts {
+		want := t.words[0]
+		if t.op == opTypeStruct {
+			want = t.words[i]
+		}
+		if c.typed[part] != want {
+			return "a value with a part of another type"
+		}
+	}
+	return ""
+}
+
 // walk follows indices into a type.
 func (r *reader) walk(t id, indices []uint32) (id, string) {
 	for _, index := range indices {
@@ -102,6 +155,15 @@ func (r *reader) walk(t id, indices []uint32) (id, string) {
 			}
 			t = in.words[r.length(index)]
 		case opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray:
+			length := uint64(0)
+			if in.op == opTypeArray {
+				length = r.length(in.words[1])
+			} else if in.op != opTypeRuntimeArray {
+				length = uint64(in.words[1])
+			}
+			if r.values[index].op == opConstant && length > 0 && r.length(index) >= length {
+				return 0, "a way beyond the end of an array"
+			}
 			t = in.words[0]
 		default:
 			return 0, "a way into what has no parts"

@@ -11,23 +11,25 @@ const mostIDs = 4194303
 
 // Instructions that only the check looks at.
 const (
-	opNop               = 0
-	opLine              = 8
-	opMemoryModel       = 14
-	opTypeVoid          = 19
-	opTypeFunction      = 33
-	opFunctionParameter = 55
-	opLabel             = 248
-	opBranch            = 249
-	opUnreachable       = 255
-	opNoLine            = 317
+	opNop          = 0
+	opLine         = 8
+	opMemoryModel  = 14
+	opTypeVoid     = 19
+	opTypeFunction = 33
+
+	opTypeForwardPointer = 39
+	opFunctionParameter  = 55
+	opLabel              = 248
+	opBranch             = 249
+	opUnreachable        = 255
+	opNoLine             = 317
 )
 
 // Check says what of a module's outline is wrong: its header, its blocks and functions, names that stand for nothing, entry points
 // without a function, accesses to memory that is not of that type. Drivers crash on these. It is no spirv-val: what is computed with
 // values is not looked at.
 func (m *Module) Check() error {
-	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{}}
+	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{}, params: map[id][]uint32{}, forward: map[id]bool{}}
 	if err := c.header(); err != nil {
 		return err
 	}
@@ -45,11 +47,13 @@ type checker struct {
 	defined  map[id]uint16   // by which instruction
 	types    map[id][]uint32 // of functions: what a type of function gives and takes, and the type of each function
 	uses     []use
-	typed    map[id]id // the types of values
+	typed    map[id]id       // the types of values
+	params   map[id][]uint32 // the types of the parameters of each function
 	accesses []access
-	strange  bool // there are instructions that the table does not have: what they define is not known
-	memory   bool // there is a memory model
-	function id   // whose body this is, 0: none
+	strange  bool        // there are instructions that the table does not have: what they define is not known
+	forward  map[id]bool // pointers that are declared before what they point to
+	memory   bool        // there is a memory model
+	function id          // whose body this is, 0: none
 	blocks   int
 	open     bool // in a block
 }
@@ -87,6 +91,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 		c.strange = true
 		return nil
 	}
+	early := c.function == 0 && !c.strange && op >= opTypeVoid && op <= opVariable && op != opTypeForwardPointer
 	for i, letter := range shape {
 		rest := letter == 'I' || letter == 'L' || letter == 'E'
 		if !rest && i >= len(w) {
@@ -97,7 +102,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 			if c.defined[w[i]] != 0 {
 				return c.wrong("id %d is defined twice", w[i])
 			}
-			c.defined[w[i]] = op
+			defer func() { c.defined[w[i]] = op }()
 			if err := c.use(w[i], false); err != nil {
 				return err
 			}
@@ -105,10 +110,16 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 			if err := c.use(w[i], letter == 't'); err != nil {
 				return err
 			}
+			if early && c.defined[w[i]] == 0 && !c.forward[w[i]] {
+				return c.wrong("id %d before it is defined", w[i])
+			}
 		case 'I':
 			for _, of := range w[min(i, len(w)):] {
 				if err := c.use(of, false); err != nil {
 					return err
+				}
+				if early && c.defined[of] == 0 && !c.forward[of] {
+					return c.wrong("id %d before it is defined", of)
 				}
 			}
 		}
@@ -117,7 +128,12 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 		c.typed[w[1]] = w[0]
 	}
 	switch op {
-	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain:
+	case opTypeForwardPointer:
+		c.forward[w[0]] = true
+	case opFunctionParameter:
+		c.params[c.function] = append(c.params[c.function], w[0])
+	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain, opFunctionCall, opConstantComposite, opSpecConstantComposite,
+		opCompositeConstruct:
 		c.accesses = append(c.accesses, access{op, w, c.at})
 	case opTypeFunction:
 		c.types[w[0]] = w[1:]
@@ -184,6 +200,11 @@ func (c *checker) end(r *reader) error {
 			return fmt.Errorf("the SPIR-V is damaged: function %d has the type %d, which is none of functions", of, t[0])
 		}
 	}
+	for f, t := range c.types {
+		if c.defined[f] == opFunction && !slices.Equal(c.params[f], c.types[t[0]][1:]) && !c.strange {
+			return fmt.Errorf("the SPIR-V is damaged: function %d does not have the parameters that its type says", f)
+		}
+	}
 	for _, e := range r.entries {
 		if c.defined[e.function] != opFunction {
 			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is function %d, which is missing", e.name, e.function)
@@ -206,7 +227,7 @@ var shapes = func() map[uint16]string {
 	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI", opEntryPoint: "liE",
 		opExecutionMode: "iL", opTypeVoid: "r", opTypeBool: "r", opTypeInt: "rll", opTypeFloat: "rL", opTypeVector: "ril", opTypeMatrix: "ril",
 		25: "riL", 26: "r", 27: "ri", opTypeArray: "rii", opTypeRuntimeArray: "ri", opTypeStruct: "rI", 31: "rL", opTypePointer: "rli",
-		opTypeFunction: "riI", 39: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI", 46: "tr", 48: "tr", 49: "tr",
+		opTypeFunction: "riI", opTypeForwardPointer: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI", 45: "trlll", 46: "tr", 48: "tr", 49: "tr",
 		opSpecConstant: "trL", opSpecConstantComposite: "trI", 52: "trlL", opFunction: "trli", opFunctionParameter: "tr", opFunctionEnd: "",
 		opFunctionCall: "triI", opVariable: "trlI", 60: "triii", opLoad: "triL", opStore: "iiL", 63: "iiL", 64: "iiiL", 68: "tril", opDecorate: "ilL",
 		opMemberDecorate: "illL", 73: "r", opGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI", 81: "triL", 82: "triiL",

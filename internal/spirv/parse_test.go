@@ -216,6 +216,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bytes became %d words", len(code), len(m.Words))
 		}
 		read(code)
+		if err == nil {
+			_ = m.Check()
+		}
 	})
 }
 

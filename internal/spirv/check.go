@@ -50,6 +50,7 @@ type checker struct {
 	typed    map[id]id       // the types of values
 	params   map[id][]uint32 // the types of the parameters of each function
 	accesses []access
+	sums     []access // what has a rule
 	strange  bool        // there are instructions that the table does not have: what they define is not known
 	forward  map[id]bool // pointers that are declared before what they point to
 	memory   bool        // there is a memory model
@@ -126,6 +127,9 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 	}
 	if strings.HasPrefix(shape, "tr") {
 		c.typed[w[1]] = w[0]
+		if rules[op] != "" {
+			c.sums = append(c.sums, access{op, w, c.at})
+		}
 	}
 	switch op {
 	case opTypeForwardPointer:
@@ -216,7 +220,10 @@ func (c *checker) end(r *reader) error {
 	if c.strange {
 		return nil
 	}
-	return c.memoryTypes(r)
+	if err := c.memoryTypes(r); err != nil {
+		return err
+	}
+	return c.arithmetic(r)
 }
 
 const opTerminateInvocation = 4416

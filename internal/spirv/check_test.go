@@ -62,6 +62,7 @@ func TestCheck_Damage(t *testing.T) {
 		list[i] = now
 		return assemble(list...)
 	}
+	more := func(i int, now ...uint32) []byte { return assemble(slices.Insert(slices.Clone(right), i, now)...) }
 	drop := func(i int) []byte { return assemble(slices.Delete(slices.Clone(right), i, i+1)...) }
 	header := func(word int, v uint32) []byte {
 		code := assemble(right...)
@@ -99,7 +100,7 @@ func TestCheck_Damage(t *testing.T) {
 		{put(10, opVariable, pointer, v, classPushConstant), "a variable whose type is no pointer to memory of its kind"},
 		{put(10, opVariable, block, v, classStorageBuffer), "a variable whose type is no pointer"},
 		{put(10, opVariable, v, v, classStorageBuffer), "id 9 before it is defined"},
-		{put(12, opConstantNull, one, 14), "id 10, which is no type"},
+		{more(12, opConstantNull, one, 14), "id 10, which is no type"},
 		{put(11, opConstant, number, one, 1), "a way into a structure to a member that is not there"},
 		{put(12, opTypePointer, floats, classWorkgroup, float), "not from one pointer to another"},
 		{put(15, opAccessChain, pointer, way, v, one), "a way into a variable that ends at another type"},
@@ -109,11 +110,19 @@ func TestCheck_Damage(t *testing.T) {
 		{put(8, opTypeStruct, block, block), "id 7 before it is defined"},
 		{put(8, opTypeVector, block, float, 2), "a variable for a block of data"},
 		{put(10, opVariable, pointer, v, classStorageBuffer, number), "a variable that begins with no constant of its type"},
-		{put(12, opConstantComposite, block, 14, one), "a value with a part of another type"},
-		{put(12, opConstantComposite, block, 14), "a value with more or fewer parts than its type has"},
-		{put(12, opConstantComposite, float, 14, one), "a value with parts, whose type has none"},
-		{put(16, opFunctionCall, void, 14, way), "a call that is none of the function"},
-		{put(16, opFunctionCall, void, 14, main, way), "a call that is none of the function"},
+		{more(12, opConstantComposite, block, 14, one), "a value with a part of another type"},
+		{more(12, opConstantComposite, block, 14), "a value with more or fewer parts than its type has"},
+		{more(12, opConstantComposite, float, 14, one), "a value with parts, whose type has none"},
+		{more(16, opFunctionCall, void, 14, way), "a call that is none of the function"},
+		{more(16, opFunctionCall, void, 14, main, way), "a call that is none of the function"},
+		{more(17, 133, number, 14, 13, 13), "an instruction 133 whose operands do not fit its result"},
+		{more(17, 129, float, 14, 13, one), "an instruction 129 whose"},
+		{more(17, 128, number, 14, one, 13), "an instruction 128 whose"},
+		{more(17, 169, number, 14, one, one, one), "an instruction 169 whose"},
+		{more(17, 170, number, 14, one, one), "an instruction 170 whose"},
+		{more(17, 111, float, 14, 13), "an instruction 111 whose"},
+		{more(17, 234, number, 14, way, one, one, one), "an instruction 234 whose"},
+		{put(15, opAccessChain, floats, way, v, v), "a way into a structure to a member that is not there"},
 		{put(17, opStore, way, 14), "id 14, which nothing defines"},
 	} {
 		require.ErrorContains(t, checked(c.code), c.want)

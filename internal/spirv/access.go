@@ -98,13 +98,29 @@ func (c *checker) access(r *reader, a access) string {
 			}
 		}
 	case opConstantComposite, opSpecConstantComposite, opCompositeConstruct:
-		if t := r.values[w[0]]; a.op != opCompositeConstruct || t.op == opTypeArray || t.op == opTypeStruct { // vectors are made of vectors, too
+		if t := r.values[w[0]]; a.op != opCompositeConstruct || t.op != opTypeVector {
 			return c.composite(r, t, w[2:])
+		}
+		want := r.kindOf(w[0])
+		for _, part := range w[2:] { // vectors are made of vectors, too
+			k := r.kindOf(c.typed[part])
+			if k.op != want.op || k.bits != want.bits || k.parts > want.parts {
+				return "a value with a part of another type"
+			}
+			want.parts -= k.parts
+		}
+		if want.parts != 0 {
+			return "a value with more or fewer parts than its type has"
 		}
 	default:
 		from, to := pointer(w[2]), r.values[w[0]]
 		if from.op != opTypePointer || to.op != opTypePointer || from.words[0] != to.words[0] {
 			return "a way into a variable that is not from one pointer to another"
+		}
+		for _, index := range w[3:] {
+			if k := r.kindOf(c.typed[index]); k.op != opTypeInt || k.parts != 1 {
+				return "a way into a variable by what is no integer"
+			}
 		}
 		part, cause := r.walk(from.words[1], w[3:])
 		if cause == "" && part != to.words[1] {

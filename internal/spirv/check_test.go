@@ -115,6 +115,7 @@ func TestCheck_Damage(t *testing.T) {
 		{more(12, opConstantComposite, float, 14, one), "a value with parts, whose type has none"},
 		{more(16, opFunctionCall, void, 14, way), "a call that is none of the function"},
 		{more(16, opFunctionCall, void, 14, main, way), "a call that is none of the function"},
+		{more(17, opCompositeConstruct, float, 14, 13), "a value with parts, whose type has none"},
 		{more(17, 133, number, 14, 13, 13), "an instruction 133 whose operands do not fit its result"},
 		{more(17, 129, float, 14, 13, one), "an instruction 129 whose"},
 		{more(17, 128, number, 14, one, 13), "an instruction 128 whose"},
@@ -122,7 +123,7 @@ func TestCheck_Damage(t *testing.T) {
 		{more(17, 170, number, 14, one, one), "an instruction 170 whose"},
 		{more(17, 111, float, 14, 13), "an instruction 111 whose"},
 		{more(17, 234, number, 14, way, one, one, one), "an instruction 234 whose"},
-		{put(15, opAccessChain, floats, way, v, v), "a way into a structure to a member that is not there"},
+		{put(15, opAccessChain, floats, way, v, v), "a way into a variable by what is no integer"},
 		{put(17, opStore, way, 14), "id 14, which nothing defines"},
 	} {
 		require.ErrorContains(t, checked(c.code), c.want)

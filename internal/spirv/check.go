@@ -50,7 +50,7 @@ type checker struct {
 	typed    map[id]id       // the types of values
 	params   map[id][]uint32 // the types of the parameters of each function
 	accesses []access
-	sums     []access // what has a rule
+	sums     []access    // what has a rule
 	strange  bool        // there are instructions that the table does not have: what they define is not known
 	forward  map[id]bool // pointers that are declared before what they point to
 	memory   bool        // there is a memory model

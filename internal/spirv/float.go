@@ -30,9 +30,6 @@ const (
 	opAtomicFMin           = 5614
 	opAtomicFMax           = 5615
 	opAtomicFAdd           = 6035
-	opFunctionParameter    = 55
-	opAccessChain          = 65
-	opInBoundsAccessChain  = 66
 	opPtrAccessChain       = 67
 	opInBoundsPtrAccess    = 70
 	opCopyObject           = 83

@@ -31,8 +31,10 @@ const (
 	opTypePointer           = 32
 	opConstant              = 43
 	opConstantComposite     = 44
+	opConstantNull          = 46
 	opSpecConstant          = 50
 	opSpecConstantComposite = 51
+	opSpecConstantOp        = 52
 	opFunction              = 54
 	opFunctionEnd           = 56
 	opFunctionCall          = 57
@@ -171,7 +173,7 @@ func (r *reader) damaged(format string, args ...any) error {
 // least is how many operands an instruction must have.
 var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1, opTypeInt: 3, opTypeFloat: 2,
 	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3, opConstant: 3,
-	opConstantComposite: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opFunction: 4, opFunctionCall: 3, opVariable: 3,
+	opConstantComposite: 2, opConstantNull: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opSpecConstantOp: 3, opFunction: 4, opFunctionCall: 3, opVariable: 3,
 	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
 
 func (r *reader) instruction(op uint16, w []uint32) error {
@@ -197,7 +199,7 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		t := value{op: op, words: w[1:]}
 		t.size = r.sizeOf(w[0], t)
 		r.values[w[0]] = t
-	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite:
+	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite, opConstantNull, opSpecConstantOp:
 		r.values[w[1]] = value{op: op, words: w[2:]}
 	case opDecorate:
 		decorate(r.decorated, w[0], w[1:])
@@ -347,6 +349,7 @@ func (r *reader) used(f id) (names map[id]bool, functions []*function) {
 // localSize is the constant that is decorated as the size, if there is one, else what the entry point says.
 func (r *reader) localSize(e *entry, p *EntryPoint) {
 	size := r.sizes[e.function]
+	p.SizeByID = size.constants
 	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
 		built, ok := r.decorated[of][decorationBuiltIn]
 		c := r.values[of]
@@ -359,20 +362,20 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 		return
 	}
 	for i, c := range size.words {
-		v := r.values[c]
-		if v.op != opConstant && v.op != opSpecConstant {
-			p.LocalSize = [3]uint32{} // something computed
-			p.Adjustable = true
+		n, ok := r.number(c, mostNested)
+		if !ok {
+			p.LocalSize = [3]uint32{}
+			p.Adjustable, p.Computed = true, true
 			return
 		}
-		p.LocalSize[i] = v.words[0]
-		p.Adjustable = p.Adjustable || v.op == opSpecConstant
+		p.LocalSize[i] = n
+		p.Adjustable = p.Adjustable || r.values[c].op == opSpecConstant || r.values[c].op == opSpecConstantOp
 	}
 }
 
 // use adds a variable to what an entry point uses.
 func (r *reader) use(of id, p *EntryPoint) {
-	v := r.vars[of]
+	v, left := r.vars[of], mostParts
 	pointer := r.values[v.pointer]
 	var kind id
 	if pointer.op == opTypePointer {
@@ -381,10 +384,15 @@ func (r *reader) use(of id, p *EntryPoint) {
 	switch v.class {
 	case classPushConstant:
 		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
+		p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
 	case classWorkgroup:
 		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
 	case classUniform, classStorageBuffer, classUniformConstant:
-		p.Bindings = append(p.Bindings, r.binding(of, v.class, kind))
+		b := r.binding(of, v.class, kind)
+		p.Bindings = append(p.Bindings, b)
+		if b.Kind == UniformBuffer {
+			p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
+		}
 	}
 }
 

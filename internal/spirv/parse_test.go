@@ -58,6 +58,7 @@ func TestParse(t *testing.T) {
 		c.want.Model = Compute
 		got, ok := m.EntryPoint(c.want.Name, Compute)
 		require.True(t, ok)
+		got.Scalars = nil
 		require.Equal(t, &c.want, got, c.file)
 		require.Equal(t, c.capabilities, m.Capabilities, c.file)
 		require.Equal(t, c.extensions, strings.Join(m.Extensions, " "), c.file)
@@ -247,6 +248,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bytes became %d words", len(code), len(m.Words))
 		}
 		read(code)
+		if err == nil {
+			_ = m.Check()
+		}
 	})
 }
 

@@ -83,6 +83,7 @@ typedef struct {
   VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic;
   VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT atomic2;
+  VkPhysicalDeviceMaintenance4Features four;
 } features;
 
 static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) {
@@ -109,6 +110,7 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_uniform_buffer_standard_layout"))
   ASK(atomic, SHADER_ATOMIC_FLOAT_FEATURES_EXT, bring(e, 0, "VK_EXT_shader_atomic_float"))
   ASK(atomic2, SHADER_ATOMIC_FLOAT_2_FEATURES_EXT, f->atomic.sType != 0 && bring(e, 0, "VK_EXT_shader_atomic_float2"))
+  ASK(four, MAINTENANCE_4_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
 #undef ASK
   tvmgo_vk_instance.vkGetPhysicalDeviceFeatures2(physical, &f->base);
   VkPhysicalDeviceFeatures want = {.shaderInt16 = f->base.features.shaderInt16,
@@ -173,6 +175,7 @@ static void note_features(vk_device* d, const features* f) {
   h->integer_dot_product = f->dot.shaderIntegerDotProduct != 0;
   h->cooperative_matrix = f->matrix.cooperativeMatrix != 0;
   h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
+  h->maintenance4 = f->four.maintenance4 != 0;
   h->storage_class = 1;
   note_atomics(h, f);
   h->timestamps = d->timestamp_bits > 0;

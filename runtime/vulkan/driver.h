@@ -32,6 +32,7 @@ typedef struct {
   uint8_t push_descriptor;      /* VK_KHR_push_descriptor; never with TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 */
   uint8_t dedicated_allocation; /* never with TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 */
   uint8_t storage_class;        /* the storage class StorageBuffer: always, since 1.1 */
+  uint8_t maintenance4;         /* the size of blocks may be given by constants (LocalSizeId) */
   uint8_t memory_budget, timestamps;
   /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic
    * operations on buffers and on the memory of a block. */

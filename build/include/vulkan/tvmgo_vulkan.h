@@ -74,6 +74,7 @@ typedef enum VkStructureType_enum {
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES = 1000175000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VARIABLE_POINTERS_FEATURES = 1000120000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES = 1000253000,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES = 1000413000,
 } VkStructureType;
 typedef enum VkPhysicalDeviceType_enum {
   VK_PHYSICAL_DEVICE_TYPE_OTHER = 0,
@@ -483,6 +484,11 @@ typedef struct _VkPhysicalDeviceUniformBufferStandardLayoutFeatures {
   void* pNext;
   VkBool32 uniformBufferStandardLayout;
 } VkPhysicalDeviceUniformBufferStandardLayoutFeatures;
+typedef struct _VkPhysicalDeviceMaintenance4Features {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 maintenance4;
+} VkPhysicalDeviceMaintenance4Features;
 typedef struct _VkPipelineShaderStageRequiredSubgroupSizeCreateInfo {
   VkStructureType sType;
   void* pNext;

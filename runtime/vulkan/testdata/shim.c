@@ -9,6 +9,7 @@
  *   SHIM_MOST_MEMORY=BYTES, SHIM_MOST_POOLS=N, SHIM_MOST_BATCHES=N  the process ends with a message when there is more
  *                        memory, or more descriptor or command pools, at a time
  *   SHIM_NO_BARRIERS=1   leaves barriers out
+ *   SHIM_COUNT_BARRIERS=FILE  writes into it how many there were, but for those before the host looks
  *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
@@ -16,6 +17,7 @@
  *   SHIM_NO_FLOAT_ATOMICS=1  nor atomic operations on floats
  *   SHIM_NO_SHARED_FLOATS=1  nor those on the memory of a block
  *   SHIM_FLOAT_MODES=N,I it has all modes of arithmetic on floats, or with 0 none; their independence is I
+ *   SHIM_NO_MAINTENANCE4=1  nor sizes of blocks by constants
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
  *   SHIM_REORDER=1       work of one stream is held back until it is waited for
@@ -272,6 +274,11 @@ static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, 
 static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b, VkDependencyFlags f,
                                     uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb, uint32_t ni,
                                     const VkImageMemoryBarrier* mi) {
+  static _Atomic int count;
+  if (on("SHIM_COUNT_BARRIERS") && b != VK_PIPELINE_STAGE_HOST_BIT) {
+    FILE* out = fopen(getenv("SHIM_COUNT_BARRIERS"), "w");
+    if (out == NULL || fprintf(out, "%d", ++count) < 0 || fclose(out) != 0) abort();
+  }
   if (!on("SHIM_NO_BARRIERS")) real_vkCmdPipelineBarrier(c, a, b, f, n, m, nb, mb, ni, mi);
 }
 
@@ -310,6 +317,8 @@ static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDevice
       if (none_shared) a->shaderSharedFloat16AtomicAdd = a->shaderSharedFloat16AtomicMinMax = 0;
       if (none_shared) a->shaderSharedFloat32AtomicMinMax = a->shaderSharedFloat64AtomicMinMax = 0;
     }
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES && on("SHIM_NO_MAINTENANCE4"))
+      ((VkPhysicalDeviceMaintenance4Features*)(void*)p)->maintenance4 = 0;
   }
 }
 

@@ -63,7 +63,7 @@ type OptionInfo struct {
 	Pattern string   // a regular expression that a str must match from end to end; "": any
 	Unless  string   // a flag without which an int is at most Limit; "": no such bound
 	Limit   int64
-	Help    string   // one line
+	Help    string // one line
 
 	pattern  *regexp.Regexp // Pattern, anchored
 	example  string         // what Pattern means

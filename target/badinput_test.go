@@ -159,12 +159,12 @@ func TestNew_BadInput(t *testing.T) {
 		"objects":             {strings.Repeat(`{"host":`, 1<<17), "", target.ErrTooDeep, "more than 32 levels"},
 		"quotes":              {"c -host=" + strings.Repeat("'", 1<<20), "$.host", target.ErrSyntax, ""},
 		"shared parts":        {shared, "", target.ErrTooDeep, "bytes of JSON"},
-		"enormous text":       {"c -model=" + strings.Repeat("x", 1<<24), "$", target.ErrTooDeep, "bytes of JSON"},
-		"enormous word":       {strings.Repeat("x", 1<<24), "$", target.ErrUnknown, "no target kind and no tag"},
-		"enormous kind":       {map[string]any{"kind": strings.Repeat("x", 1<<24)}, "$.kind", target.ErrUnknown, "no target kind"},
-		"enormous key":        {map[string]any{"kind": "c", strings.Repeat("x", 1<<24): 1}, "", target.ErrUnknown, "no option"},
-		"enormous number":     {[]byte(`{"kind":"c","from_device":` + strings.Repeat("1", 1<<24) + `}`), "$.from_device", target.ErrRange, "…"},
-		"enormous fraction":   {[]byte(`{"kind":"c","from_device":0.` + strings.Repeat("1", 1<<24) + `}`), "$.from_device", target.ErrType, "…"},
+		"enormous text":       {"c -model=" + strings.Repeat("x", 1<<22), "$", target.ErrTooDeep, "bytes of JSON"},
+		"enormous word":       {strings.Repeat("x", 1<<22), "$", target.ErrUnknown, "no target kind and no tag"},
+		"enormous kind":       {map[string]any{"kind": strings.Repeat("x", 1<<22)}, "$.kind", target.ErrUnknown, "no target kind"},
+		"enormous key":        {map[string]any{"kind": "c", strings.Repeat("x", 1<<22): 1}, "", target.ErrUnknown, "no option"},
+		"enormous number":     {[]byte(`{"kind":"c","from_device":` + strings.Repeat("1", 1<<22) + `}`), "$.from_device", target.ErrRange, "…"},
+		"enormous fraction":   {[]byte(`{"kind":"c","from_device":0.` + strings.Repeat("1", 1<<22) + `}`), "$.from_device", target.ErrType, "…"},
 		"enormous list":       {map[string]any{"kind": "c", "libs": make([]string, 1<<20)}, "$", target.ErrTooDeep, "bytes of JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {

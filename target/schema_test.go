@@ -54,7 +54,7 @@ func TestSchema_AgreesOnValid(t *testing.T) {
 	anyKind := validator(t, "")
 	for i, k := range shared() {
 		valid := validator(t, k.Name())
-		for n := range cases(t, k, 60) {
+		for n := range cases(t, k, 40) {
 			g := newGenerator(uint64(i*10000 + n))
 			m := g.config("$", k, 0, n%10 == 0)
 			config := text(t, m)
@@ -79,7 +79,7 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 	seen := map[string]int{}
 	for i, k := range shared() {
 		valid := validator(t, k.Name())
-		for n := range cases(t, k, 150) {
+		for n := range cases(t, k, 100) {
 			seed := uint64(1e6 + i*10000 + n)
 			g := newGenerator(seed)
 			m := g.config("$", k, 0, n%10 == 0)

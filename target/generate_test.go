@@ -146,20 +146,28 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 	for _, o := range k.Options() { // what one option demands of another
 		if flag := o.Unless; flag != "" && !byTag {
 			for _, spelling := range append(o.Aliases, o.Name) {
-				n, ok := m[spelling].(json.Number)
-				if x, err := n.Float64(); ok && err == nil && x > float64(o.Limit) && len(flagsIn(k, m, flag)) == 0 {
-					m[flag] = true
+				n, _ := m[spelling].(json.Number)
+				x, err := n.Float64()
+				if err != nil || x <= float64(o.Limit) {
+					continue
 				}
-				for _, f := range flagsIn(k, m, flag) {
-					if x, err := n.Float64(); ok && err == nil && x > float64(o.Limit) {
-						m[f] = true
-					}
+				given := flagsIn(k, m, flag)
+				for _, f := range given {
+					m[f] = true
+				}
+				if len(given) == 0 && !byDefault(k, flag) {
+					m[flag] = true
 				}
 			}
 		}
 	}
 	g.add(place{path: path, object: m, kind: k, within: path, whole: true})
 	return m
+}
+
+// byDefault says whether a flag is true where it is not given.
+func byDefault(k *target.Kind, flag string) bool {
+	return slices.ContainsFunc(k.Options(), func(o target.OptionInfo) bool { return o.Name == flag && o.Default == true })
 }
 
 // flagsIn are the keys under which an option stands in a configuration.

@@ -103,7 +103,11 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 				return fmt.Errorf("option %q: %w", name, err)
 			}
 		}
-		for _, n := range append([]string{name}, o.Aliases...) {
+		for i := -1; i < len(o.Aliases); i++ {
+			n := name
+			if i >= 0 {
+				n = o.Aliases[i]
+			}
 			if err := checkName("option", n); err != nil {
 				return err
 			}
@@ -245,6 +249,24 @@ func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*
 	return k, nil
 }
 
+// commonKind has the options of every kind; the rest is for newKind to fill in.
+func commonKind() *Kind {
+	common.Do(func() {
+		common.kind.slots = map[string]int{}
+		for _, part := range commonOptions() {
+			if err := part(&common.kind); err != nil {
+				panic(err) // a mistake in commonOptions
+			}
+		}
+	})
+	return &common.kind
+}
+
+var common struct {
+	sync.Once
+	kind Kind
+}
+
 func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, error) {
 	fail := func(err error) (*Kind, error) {
 		return nil, &Error{Err: ErrRegister, Message: fmt.Sprintf("register kind %q: %v", name, err)}
@@ -255,8 +277,11 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 	if device <= 0 {
 		return fail(fmt.Errorf("%d is no device type", device))
 	}
-	k := &Kind{name: name, device: device, slots: make(map[string]int, 16)}
-	for _, part := range append(commonOptions(), parts...) {
+	base := commonKind()
+	k := &Kind{name: name, device: device, slots: make(map[string]int, len(base.slots)+len(parts)),
+		options: append(make([]OptionInfo, 0, numCommon+len(parts)), base.options...)}
+	maps.Copy(k.slots, base.slots)
+	for _, part := range parts {
 		if err := part(k); err != nil {
 			return fail(err)
 		}

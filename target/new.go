@@ -89,15 +89,14 @@ func newFromJSON(path string, text []byte, depth int) (*Target, error) {
 
 // readString tells the forms of a string apart.
 func readString(s string) (map[string]any, error) {
+	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
+		return readJSON(s)
+	}
 	if err := checkText("$", s); err != nil {
 		return nil, err
 	}
-	s = strings.Trim(s, " \t\r\n")
-	switch {
-	case s == "":
+	if s = strings.Trim(s, " \t\r\n"); s == "" {
 		return nil, wrong("$", ErrSyntax, "the text is empty: want a tag, a kind such as \"cuda\", \"cuda -arch=sm_90\", or JSON")
-	case s[0] == '{':
-		return readJSON(s)
 	}
 	if _, ok := findTag(s); ok {
 		return map[string]any{"tag": s}, nil

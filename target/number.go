@@ -10,6 +10,9 @@ func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true, true
 	}
+	if !isNumber(s) {
+		return 0, false, false
+	}
 	digits, negative := strings.CutPrefix(s, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
@@ -40,4 +43,18 @@ func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	}
 	n, err := strconv.ParseInt(short, 10, 64)
 	return n, true, err == nil
+}
+
+// isNumber tells decimal numbers from the other texts that a json.Number of Go may hold.
+func isNumber(s string) bool {
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	mantissa, exponent := strings.TrimPrefix(s, "-"), "0"
+	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
+		mantissa, exponent = mantissa[:i], mantissa[i+1:]
+		if exponent != "" && (exponent[0] == '+' || exponent[0] == '-') {
+			exponent = exponent[1:]
+		}
+	}
+	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
+	return digits(whole) && digits(exponent) && (!hasPoint || digits(fraction))
 }

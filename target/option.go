@@ -86,10 +86,16 @@ func (o *OptionInfo) checkAt(path string, v any, depth int) (any, error) {
 
 func listOf[T any](o *OptionInfo, path string, items []any, depth int) (any, error) {
 	list := make([]T, len(items))
+	size := 0
 	for i, item := range items {
 		v, err := o.checkOne(element(path, i), item, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if t, ok := v.(*Target); ok {
+			if size += len(t.json); size > maxSize { // before all are made: they may share parts
+				return nil, tooLarge(path)
+			}
 		}
 		list[i] = v.(T)
 	}

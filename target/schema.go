@@ -156,7 +156,7 @@ func (k *Kind) limitSchema(o *OptionInfo) schema {
 	for _, n := range append([]string{o.Name}, o.Aliases...) {
 		bound[n] = schema{"maximum": o.Limit}
 	}
-	return schema{"if": schema{"anyOf": free}, "then": schema{}, "else": schema{"properties": bound}}
+	return schema{"if": schema{"anyOf": free}, "else": schema{"properties": bound}}
 }
 
 // schema is that of an option's values.

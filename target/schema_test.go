@@ -45,15 +45,19 @@ func TestSchema_AgreesOnValid(t *testing.T) {
 	anyKind := validator(t, "")
 	for i, k := range shared() {
 		valid := validator(t, k.Name())
-		for n := range cases(t, k, 60) {
+		for n := range cases(t, k, 40) {
 			g := newGenerator(uint64(i*10000 + n))
-			config := text(t, g.config("$", k, 0, n%10 == 0))
+			m := g.config("$", k, 0, n%10 == 0)
+			config := text(t, m)
 			x, err := target.New(config)
 			require.NoError(t, err, "seed %d: %s", i*10000+n, config)
 			require.Equal(t, k, x.Kind(), config)
 			require.NoError(t, valid(config), "seed %d: %s", i*10000+n, config)
 			require.NoError(t, anyKind(config), "seed %d: %s", i*10000+n, config)
 			roundTrip(t, x)
+			same, err := target.New(m)
+			require.NoError(t, err, "as a map: %s", config)
+			require.True(t, x.Equal(same), "as a map: %s", config)
 			require.NoError(t, valid(x.JSON()), "canonical form: %s", x.JSON())
 		}
 	}
@@ -66,7 +70,7 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 	seen := map[string]int{}
 	for i, k := range shared() {
 		valid := validator(t, k.Name())
-		for n := range cases(t, k, 150) {
+		for n := range cases(t, k, 100) {
 			seed := uint64(1e6 + i*10000 + n)
 			g := newGenerator(seed)
 			m := g.config("$", k, 0, n%10 == 0)
@@ -89,6 +93,7 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 			if change.nearest != "" {
 				require.Equal(t, change.nearest, e.Nearest, "seed %d: %s: %v", seed, change.name, err)
 			}
+			require.Equal(t, err, errorOf(target.New(m)), "seed %d: as a map: %s", seed, after)
 			require.Error(t, valid(after), "seed %d: %s: at %s: %s", seed, change.name, change.path, after)
 			if strings.Contains(after, `"kind"`) || strings.Contains(after, `"id"`) {
 				_, hasKind := m["kind"]
@@ -98,6 +103,9 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 				}
 			}
 		}
+	}
+	if testing.Short() {
+		return
 	}
 	for _, name := range []string{"type", "range", "range of a float", "misspelled key", "two names", "no kind", "unknown kind", "enumeration",
 		"pattern", "prefix", "NUL", "list with commas", "empty target", "name of a feature", "type of a feature", "limit"} {

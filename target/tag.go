@@ -89,6 +89,9 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 	}
 	tags.Lock()
 	defer tags.Unlock()
+	if by := madeOf(own, base); by != "" {
+		return fail(ErrRegister, "the configuration is made of this very tag, which a tag in it names as %s", brief(by))
+	}
 	if to, isAlias := aliasOf(base); isAlias {
 		return fail(ErrDuplicate, "the name is an alias of tag %s", brief(to))
 	}
@@ -208,7 +211,31 @@ func (t *tag) hash() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// The next four need tags to be locked.
+// The next five need tags to be locked.
+
+// madeOf follows the tags that a configuration without a kind stands on. It gives the one that names the tag of a base name, "" if none
+// does.
+func madeOf(config map[string]any, base string) string {
+	for range MaxDepth {
+		ref, _ := config["tag"].(string)
+		if ref == "" || config["kind"] != nil || config["id"] != nil {
+			return ""
+		}
+		name, version, _ := strings.Cut(ref, ":")
+		if to, ok := aliasOf(name); ok {
+			name = to
+		}
+		if name == base && version == "" {
+			return ref
+		}
+		t := lookupTag(name, version)
+		if t == nil {
+			return ""
+		}
+		config = t.config
+	}
+	return base
+}
 
 func aliasOf(name string) (string, bool) {
 	if to, ok := tags.aliases[name]; ok {

@@ -163,16 +163,15 @@ func as[T Value](v any) (T, bool) {
 
 // lookup finds a value by every name that a target has.
 func (t *Target) lookup(name string) (any, error) {
-	path := child("$", name)
 	if len(name) > len(featurePrefix) && name[:len(featurePrefix)] == featurePrefix {
 		if v := t.Feature(name[len(featurePrefix):]); v != nil {
 			return v, nil
 		}
-		return nil, &Error{Path: path, Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
+		return nil, &Error{Path: child("$", name), Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
 	}
 	slot, ok := t.kind.slots[name]
 	if !ok {
-		return nil, t.kind.unknownOption(path, name)
+		return nil, t.kind.unknownOption(child("$", name), name)
 	}
 	var v any
 	switch slot {
@@ -190,7 +189,7 @@ func (t *Target) lookup(name string) (any, error) {
 		v = t.values[slot]
 	}
 	if v == nil {
-		return nil, &Error{Path: path, Err: ErrNotSet, Message: "the option is not set, and has no default"}
+		return nil, &Error{Path: child("$", name), Err: ErrNotSet, Message: "the option is not set, and has no default"}
 	}
 	return v, nil
 }

@@ -143,7 +143,7 @@ func toFloat(v any) (x float64, ok bool) {
 		x, ok = v, true
 	case json.Number:
 		x, err := v.Float64()
-		return x, err == nil && !math.IsInf(x, 0)
+		return x, err == nil && isNumber(string(v))
 	default:
 		n, isNumber, fits := toInt(v)
 		return float64(n), isNumber && fits

@@ -1,0 +1,25 @@
+package target_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// TestReplaceTag_Cycle has no tag stand for itself, by way of others either.
+func TestReplaceTag_Cycle(t *testing.T) {
+	require.NoError(t, target.RegisterTag("test-cycle/a", map[string]any{"kind": "c", "mcpu": "x"}, "test-cycle/alias"))
+	require.NoError(t, target.RegisterTag("test-cycle/b", map[string]any{"tag": "test-cycle/alias"}))
+	require.NoError(t, target.RegisterTag("test-cycle/c", map[string]any{"tag": "test-cycle/b"}))
+	for _, through := range []string{"test-cycle/a", "test-cycle/alias", "test-cycle/b", "test-cycle/c"} {
+		err := target.ReplaceTag("test-cycle/a", map[string]any{"tag": through})
+		require.ErrorIs(t, err, target.ErrRegister, through)
+		require.ErrorContains(t, err, "made of this very tag")
+	}
+	x, err := target.New("test-cycle/c")
+	require.NoError(t, err)
+	require.Equal(t, "test-cycle/c", x.Tag())
+	require.NoError(t, target.ReplaceTag("test-cycle/a", map[string]any{"tag": "test-cycle/c", "kind": "c"})) // a kind of its own: no cycle
+}

@@ -1,9 +1,11 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -93,13 +95,22 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 			return fmt.Errorf("option %q has no type", name)
 		}
 		for _, set := range settings {
+			if set == nil {
+				return fmt.Errorf("option %q: a setting is nil", name)
+			}
 			if err := set(&o); err != nil {
 				return fmt.Errorf("option %q: %w", name, err)
 			}
 		}
+		if o.Min != nil && o.Max != nil && *o.Min > *o.Max {
+			return fmt.Errorf("option %q: Min is %d, and Max is %d", name, *o.Min, *o.Max)
+		}
 		for _, n := range append([]string{name}, o.Aliases...) {
 			if err := checkName("option", n); err != nil {
 				return err
+			}
+			if strings.HasPrefix(n, featurePrefix) {
+				return fmt.Errorf("option %q would be a feature: those are not declared", n)
 			}
 			if _, twice := k.slots[n]; twice {
 				return fmt.Errorf("option %q is declared twice, or is one that every kind has", n)
@@ -228,6 +239,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 	}
 	k := &Kind{name: name, device: device, slots: make(map[string]int, 16)}
 	for _, part := range append(commonOptions(), parts...) {
+		if part == nil {
+			return fail(errors.New("a part of the declaration is nil"))
+		}
 		if err := part(k); err != nil {
 			return fail(err)
 		}

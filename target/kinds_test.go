@@ -58,7 +58,7 @@ var kindRows = []kindRow{
 	{"aocl", 32, "aocl hls", "", "classic"},
 	{"aocl_sw_emu", 32, "aocl hls", "", "classic"},
 	{"stackvm", 1, "cpu", "", "classic"},
-	{"hybrid", 1, "cpu", "", "classic"},
+	{"hybrid", 1, "", "", "classic"},
 }
 
 type optionRow struct {

@@ -391,7 +391,7 @@ func (c *Config) runParser() (err error) {
 	err = c.kind.parser(c)
 	var e *Error
 	if err != nil && !errors.As(err, &e) {
-		return &Error{Path: c.path, Err: ErrRange, Message: err.Error()}
+		return &Error{Path: c.path, Err: fmt.Errorf("%w: %w", ErrRange, err), Message: err.Error()}
 	}
 	return err
 }

@@ -67,11 +67,6 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 			return fail(ErrRegister, "%v", err)
 		}
 	}
-	if config["tag"] != nil && config["kind"] == nil && config["id"] == nil {
-		if s, _ := config["tag"].(string); s == name || s == base {
-			return fail(ErrRegister, "the configuration is made of this very tag")
-		}
-	}
 	own, err := copyConfig(config)
 	if err != nil {
 		return under("", fail(ErrRegister, "%v", err))
@@ -89,6 +84,9 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 	}
 	tags.Lock()
 	defer tags.Unlock()
+	if stands(own, t, 0) {
+		return fail(ErrRegister, "the configuration is made of this very tag")
+	}
 	if to, isAlias := aliasOf(base); isAlias {
 		return fail(ErrDuplicate, "the name is an alias of tag %s", brief(to))
 	}
@@ -188,9 +186,66 @@ func (t *tag) full() string {
 
 // target is what the tag stands for, but that no device is asked.
 func (t *tag) target() (*Target, error) {
-	config := maps.Clone(t.config)
-	delete(config, "from_device")
+	config, _, err := unasked(t.config, 0)
+	if err != nil {
+		return nil, err
+	}
 	return newFromMap("$", config, 0)
+}
+
+// unasked is a configuration in which no target asks a device, and what each from_device in it said.
+func unasked(config map[string]any, depth int) (map[string]any, []any, error) {
+	if depth > MaxDepth {
+		return nil, nil, tooDeep("$")
+	}
+	var asked []any
+	nested := func(v any) (any, error) {
+		if s, ok := v.(string); ok {
+			m, err := readString(s)
+			if err != nil {
+				return v, nil // it is no target, which whoever makes it says better
+			}
+			v = m
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			return v, nil
+		}
+		m, more, err := unasked(m, depth+1)
+		asked = append(asked, more...)
+		return m, err
+	}
+	quiet := maps.Clone(config)
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		var err error
+		switch v := config[name].(type) {
+		case map[string]any:
+			quiet[name], err = nested(v)
+		case string:
+			if name == "host" || name == "target_host" {
+				quiet[name], err = nested(v)
+			}
+		case []any:
+			if name != "devices" && name != "targets" {
+				continue
+			}
+			members := slices.Clone(v)
+			for i := range members {
+				if members[i], err = nested(v[i]); err != nil {
+					return nil, nil, err
+				}
+			}
+			quiet[name] = members
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if v, given := config["from_device"]; given {
+		asked = append(asked, v)
+	}
+	quiet["from_device"] = -1
+	return quiet, asked, nil
 }
 
 // hash is that of the target that the tag stands for, and of the device that is to be asked.
@@ -204,11 +259,65 @@ func (t *tag) hash() (string, error) {
 	if err := plain.seal("$"); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(plain.json + fmt.Sprint(t.config["from_device"])))
+	_, asked, err := unasked(t.config, 0)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range asked {
+		if _, err := x.kind.options[slotFromDevice].check(child("$", "from_device"), v); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256(fmt.Append([]byte(plain.json), asked...))
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// The next four need tags to be locked.
+// The next five need tags to be locked.
+
+// stands says whether a configuration would be made of a tag that is about to be there: by "tag" without "kind", or in a target within.
+func stands(config map[string]any, self *tag, depth int) bool {
+	if depth > MaxDepth {
+		return true
+	}
+	within := func(v any) bool {
+		switch v := v.(type) {
+		case string:
+			ref, version, _ := strings.Cut(v, ":")
+			if to, ok := aliasOf(ref); ok {
+				ref = to
+			}
+			newest := version == "" && exactTag(ref, "") == nil
+			if ref == self.name && (version == self.version || newest) {
+				return true
+			}
+			t := lookupTag(ref, version)
+			return t != nil && stands(t.config, self, depth+1)
+		case map[string]any:
+			return stands(v, self, depth+1)
+		}
+		return false
+	}
+	if config["kind"] == nil && config["id"] == nil && within(config["tag"]) {
+		return true
+	}
+	for name, v := range config {
+		switch v := v.(type) {
+		case map[string]any:
+			if within(v) {
+				return true
+			}
+		case string:
+			if (name == "host" || name == "target_host") && within(v) {
+				return true
+			}
+		case []any:
+			if (name == "devices" || name == "targets") && slices.ContainsFunc(v, within) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func aliasOf(name string) (string, bool) {
 	if to, ok := tags.aliases[name]; ok {

@@ -5,6 +5,7 @@ go 1.26
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/go-gl/cl v0.0.0-20160402050751-283e73a0ca2a
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/sbinet/npyio v0.9.0
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1

@@ -78,10 +78,17 @@ func addCPUs(add addKind) {
 		texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"), count("vtcm-capacity", Help("bytes")))
 }
 
+// fixed is an option that has one possible value, and needs not be given.
+func fixed(name, value string) KindOption {
+	return text1(name, OneOf(value), Default(value), Property(""), Help("always this"))
+}
+
+var computeCapability = Matches(`sm_[0-9]{2,3}[af]?`, `sm_ and two or three digits, as in "sm_86" or "sm_90a"`)
+
 func addGPUs(add addKind) {
 	add("cuda", dlpack.CUDA, DefaultKeys("cuda", "gpu"),
 		text1("mcpu", Property("")),
-		text1("arch", StartsWith("sm_"), Help("compute capability: sm_90a")),
+		text1("arch", computeCapability, Help("compute capability: sm_90a")),
 		count("max_shared_memory_per_block", Help("bytes")),
 		atLeastOne("max_threads_per_block"),
 		atLeastOne("thread_warp_size", Default(32)),
@@ -90,14 +97,14 @@ func addGPUs(add addKind) {
 		atLeastOne("max_num_threads", Default(1024)),
 		WithParser(parseCUDA))
 	add("nvptx", dlpack.CUDA, DefaultKeys("cuda", "gpu"),
-		text1("mcpu", StartsWith("sm_"), Property("arch"), Help("compute capability: sm_90a")),
-		text1("mtriple", Property("")),
+		text1("mcpu", computeCapability, Property("arch"), Help("compute capability: sm_90a")),
+		fixed("mtriple", "nvptx64-nvidia-cuda"),
 		atLeastOne("max_num_threads", Default(1024)),
 		atLeastOne("thread_warp_size", Default(32)),
 		WithParser(parseNVPTX))
 	add("rocm", dlpack.ROCM, DefaultKeys("rocm", "gpu"),
 		text1("mcpu", StartsWith("gfx"), Help("the GPU: gfx942")),
-		text1("mtriple", Property("")), texts("mattr"),
+		fixed("mtriple", "amdgcn-amd-amdhsa-hcc"), texts("mattr"),
 		atLeastOne("max_num_threads", Default(256)),
 		atLeastOne("max_threads_per_block", Default(256)),
 		count("max_shared_memory_per_block", Default(65536), Help("bytes")),
@@ -124,7 +131,7 @@ func addGPUs(add addKind) {
 		atLeastOne("max_num_threads", Default(256)),
 		count("max_shared_memory_per_block", Default(32768), Help("bytes")),
 		flag("supports_subgroups", Default(false)),
-		atLeastOne("thread_warp_size", Default(1)),
+		atLeastOne("thread_warp_size", Default(1), MaxUnless(1, "supports_subgroups")),
 		WithParser(parseWebGPU))
 }
 

@@ -169,7 +169,7 @@ func (o *OptionInfo) fromText(path, s string) (any, error) {
 	case baseInt:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil && err.(*strconv.NumError).Err == strconv.ErrRange {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: o.interval(), Found: s}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: o.interval(), Found: brief(s)}
 		}
 		if err != nil {
 			return nil, &Error{Path: path, Err: ErrType, Expected: "int", Found: brief(s)}
@@ -177,6 +177,9 @@ func (o *OptionInfo) fromText(path, s string) (any, error) {
 		return n, nil
 	case baseFloat:
 		x, err := strconv.ParseFloat(s, 64)
+		if err != nil && err.(*strconv.NumError).Err == strconv.ErrRange {
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: brief(s)}
+		}
 		if err != nil {
 			return nil, &Error{Path: path, Err: ErrType, Expected: "float", Found: brief(s)}
 		}

@@ -25,6 +25,23 @@ type Config struct {
 	warnings   []string
 	fromDevice int
 	asked      bool
+	spelled    map[string]string // names of options under which another one was given
+}
+
+// rename remembers the name that the user wrote, for errors.
+func (c *Config) rename(option, written string) {
+	if c.spelled == nil {
+		c.spelled = map[string]string{}
+	}
+	c.spelled[option] = written
+}
+
+// at is the path of an option as the user wrote it.
+func (c *Config) at(option string) string {
+	if written, ok := c.spelled[option]; ok {
+		option = written
+	}
+	return child(c.path, option)
 }
 
 // Kind is the kind of the target.
@@ -58,7 +75,7 @@ func (c *Config) Set(name string, v any) error {
 	if !ok || c.kind.options[slot].common {
 		return wrong(child(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind", c.kind.name)
 	}
-	value, err := c.kind.options[slot].check(child(c.path, name), v)
+	value, err := c.kind.options[slot].check(c.at(name), v)
 	if err != nil {
 		return err
 	}
@@ -89,7 +106,7 @@ func (c *Config) Warn(format string, args ...any) {
 
 // Wrong is the error for an option's value.
 func (c *Config) Wrong(name, format string, args ...any) error {
-	return wrong(child(c.path, name), ErrRange, format, args...)
+	return wrong(c.at(name), ErrRange, format, args...)
 }
 
 // guess is the value of a feature on a command line: text in quotes is text.

@@ -13,7 +13,7 @@ var (
 	ErrType      = errors.New("wrong type")                   // a value of another type than the option's
 	ErrRange     = errors.New("value out of range")           // of the right type, and yet not allowed
 	ErrDuplicate = errors.New("defined twice")                // a key, a kind, a tag, an alias
-	ErrTooDeep   = errors.New("nested too deeply")            // more levels than MaxDepth, or a map that holds itself
+	ErrTooDeep   = errors.New("nested too deeply")            // more levels than MaxDepth, a map that holds itself, or too large
 	ErrScope     = errors.New("not part of a target")         // it does not change the generated module
 	ErrDevice    = errors.New("device cannot be asked")       // from_device names one that is not there
 	ErrNotSet    = errors.New("option is not set")            // Get: known, and without a value

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -61,10 +62,15 @@ type OptionInfo struct {
 	Max     *int64
 	Values  []string // of a str, or the elements of a list; nil: any
 	Prefix  string   // that a str must start with; "": any
-	Help    string   // one line
+	Pattern string   // a regular expression that a str must match from end to end; "": any
+	Unless  string   // a flag without which an int is at most Limit; "": no such bound
+	Limit   int64
+	Help    string // one line
 
-	property *string // what a device is asked for instead of the name
-	common   bool    // handled by the constructor itself: kind, keys, tag, host, from_device
+	pattern  *regexp.Regexp // Pattern, anchored
+	example  string         // what Pattern means
+	property *string        // what a device is asked for instead of the name
+	common   bool           // handled by the constructor itself: kind, keys, tag, host, from_device
 }
 
 func (o OptionInfo) clone() OptionInfo {
@@ -160,6 +166,29 @@ func StartsWith(prefix string) OptionSetting {
 	return func(o *OptionInfo) error { o.Prefix = prefix; return o.needs(baseString, "StartsWith") }
 }
 
+// Matches says what a str, or each element of a list, is from end to end, as a regular expression that Go and ECMA-262 read alike:
+// classes, groups and counts. Errors say the meaning instead: "sm_ and two or three digits".
+func Matches(pattern, meaning string) OptionSetting {
+	return func(o *OptionInfo) (err error) {
+		o.Pattern, o.example = pattern, meaning
+		if o.pattern, err = regexp.Compile(`^(?:` + pattern + `)$`); err != nil {
+			return err
+		}
+		return o.needs(baseString, "Matches")
+	}
+}
+
+// MaxUnless bounds an int from above in targets whose flag, another option, is not true.
+func MaxUnless(n int64, flag string) OptionSetting {
+	return func(o *OptionInfo) error {
+		o.Limit, o.Unless = n, flag
+		if o.Type != Int {
+			return o.needs(baseInvalid, "MaxUnless")
+		}
+		return nil
+	}
+}
+
 // Alias is another name under which an option may be given and asked for.
 func Alias(names ...string) OptionSetting {
 	return func(o *OptionInfo) error { o.Aliases = append(o.Aliases, names...); return nil }
@@ -245,6 +274,17 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		if err := part(k); err != nil {
 			return fail(err)
 		}
+	}
+	for _, o := range k.options {
+		if o.Unless == "" {
+			continue
+		}
+		if slot, ok := k.slots[o.Unless]; !ok || k.options[slot].Type != Bool {
+			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is no flag of the kind", o.Name, o.Unless))
+		}
+	}
+	if _, divides := Attr[Strategy](k, ColumnStrategy); divides && !k.composite {
+		return fail(errNoComposite)
 	}
 	return k, nil
 }

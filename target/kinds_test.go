@@ -30,8 +30,8 @@ var kindRows = []kindRow{
 	{"c", 1, "cpu", `mcpu str; march str; workspace-byte-alignment int; constants-byte-alignment int; system-lib bool`, ""},
 	{"cuda", 2, "cuda gpu", `mcpu str; arch str; max_shared_memory_per_block int; max_threads_per_block int; thread_warp_size int=32;
 		registers_per_block int; l2_cache_size_bytes int; max_num_threads int=1024`, ""},
-	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str; max_num_threads int=1024; thread_warp_size int=32`, ""},
-	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str; mattr []str; max_num_threads int=256; max_threads_per_block int=256;
+	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str=nvptx64-nvidia-cuda; max_num_threads int=1024; thread_warp_size int=32`, ""},
+	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str=amdgcn-amd-amdhsa-hcc; mattr []str; max_num_threads int=256; max_threads_per_block int=256;
 		max_shared_memory_per_block int=65536; thread_warp_size int=64`, ""},
 	{"opencl", 4, "opencl gpu", `max_threads_per_block int=256; max_shared_memory_per_block int=16384; max_num_threads int=256;
 		thread_warp_size int=1; texture_spatial_limit int=16384; max_function_args int=128; texture_depth_limit int=2048;
@@ -83,6 +83,8 @@ func optionRows(t testing.TB, text string) []optionRow {
 			n, err := strconv.ParseInt(def, 10, 64)
 			require.NoError(t, err)
 			row.def = n
+		case hasDefault && typ == "str":
+			row.def = def
 		case hasDefault:
 			require.Equal(t, "bool", typ)
 			row.def = def == "true"

@@ -80,7 +80,7 @@ func newAt(path string, x any, depth int) (*Target, error) {
 }
 
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {
-	m, err := readJSON(text)
+	m, err := readJSON(string(text))
 	if err != nil {
 		return nil, under(path, err)
 	}
@@ -92,12 +92,12 @@ func readString(s string) (map[string]any, error) {
 	if err := checkText("$", s); err != nil {
 		return nil, err
 	}
-	s = strings.TrimSpace(s)
+	s = strings.Trim(s, " \t\r\n")
 	switch {
 	case s == "":
 		return nil, wrong("$", ErrSyntax, "the text is empty: want a tag, a kind such as \"cuda\", \"cuda -arch=sm_90\", or JSON")
 	case s[0] == '{':
-		return readJSON([]byte(s))
+		return readJSON(s)
 	}
 	if _, ok := findTag(s); ok {
 		return map[string]any{"tag": s}, nil
@@ -137,57 +137,33 @@ func unknownTarget(s string) error {
 		Message: fmt.Sprintf("there is no target kind and no tag %s: kinds are %s; `tvmgo target tags` lists the tags", brief(s), listed(Kinds()))}
 }
 
-// canonicalNames replaces aliases of option names; k is nil while the kind is not known.
-func canonicalNames(path string, k *Kind, m map[string]any) (map[string]any, error) {
-	out := make(map[string]any, len(m)+4)
-	for name, v := range m {
-		slot, ok := commonSlot(name)
-		if !ok && k != nil {
-			slot, ok = k.slots[name]
-		}
-		canonical := name
-		if ok {
-			if k != nil {
-				canonical = k.options[slot].Name
-			} else {
-				canonical = commonNames[slot]
-			}
-		}
-		if _, twice := out[canonical]; twice {
-			return nil, wrong(child(path, canonical), ErrDuplicate, "the option is given under two of its names")
-		}
-		out[canonical] = v
+// kindOf is what a configuration says under "kind" or "id", and which of the two it is.
+func kindOf(path string, m map[string]any) (v any, name string, err error) {
+	v, hasKind := m["kind"]
+	id, hasID := m["id"]
+	switch {
+	case hasKind && hasID:
+		return nil, "", wrong(child(path, "kind"), ErrDuplicate, `the kind is given as "kind" and as "id"`)
+	case hasID:
+		return id, "id", nil
+	case hasKind:
+		return v, "kind", nil
 	}
-	return out, nil
-}
-
-var commonNames = [numCommon]string{"kind", "keys", "tag", "device", "model", "libs", "host", "from_device", "target_device_type"}
-
-func commonSlot(name string) (int, bool) {
-	switch name {
-	case "kind", "id":
-		return slotKind, true
-	case "host", "target_host":
-		return slotHost, true
-	case "tag":
-		return slotTag, true
-	}
-	return 0, false
+	return nil, "", nil
 }
 
 // newFromMap makes a target of a configuration. The order is that of ABI.md F.1, but that a device is asked before defaults are
 // filled in, so that it wins over them.
-func newFromMap(path string, given map[string]any, depth int) (*Target, error) {
-	m, err := canonicalNames(path, nil, given)
-	if err != nil {
-		return nil, err
-	}
+func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	tag, err := tagOf(path, m)
 	if err != nil {
 		return nil, err
 	}
-	name, hasKind := m["kind"]
-	if !hasKind {
+	name, key, err := kindOf(path, m)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
 		if tag == "" {
 			return nil, &Error{Path: child(path, "kind"), Err: ErrUnknown,
 				Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
@@ -195,24 +171,23 @@ func newFromMap(path string, given map[string]any, depth int) (*Target, error) {
 		if m, err = overlay(path, tag, m, depth); err != nil {
 			return nil, err
 		}
-		name = m["kind"]
-		if n, err := tagOf(path, m); err == nil {
-			tag = n
+		if name, key, err = kindOf(path, m); err != nil {
+			return nil, err
 		}
+	}
+	if t, isText := name.(text); isText && len(t.parts) > 0 {
+		name = strings.Join(t.parts, ",")
 	}
 	s, ok := name.(string)
 	if !ok {
-		return nil, &Error{Path: child(path, "kind"), Err: ErrType, Expected: "str", Found: describe(name)}
+		return nil, &Error{Path: child(path, key), Err: ErrType, Expected: "str", Found: describe(name)}
 	}
-	if err := checkText(child(path, "kind"), s); err != nil {
+	if err := checkText(child(path, key), s); err != nil {
 		return nil, err
 	}
 	k, err := LookupKind(s)
 	if err != nil {
-		return nil, unknownKind(child(path, "kind"), s)
-	}
-	if m, err = canonicalNames(path, k, m); err != nil {
-		return nil, err
+		return nil, unknownKind(child(path, key), s)
 	}
 	c := &Config{kind: k, path: path, tag: canonicalTag(tag), values: make([]any, len(k.options))}
 	if err := c.read(m, depth); err != nil {
@@ -245,11 +220,12 @@ func overlay(path, name string, user map[string]any, depth int) (map[string]any,
 		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest(name, tagNames()),
 			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(name))}
 	}
-	base, err := canonicalNames(path, nil, tag.config)
+	base := tag.config
+	kind, key, err := kindOf(path, base)
 	if err != nil {
 		return nil, err
 	}
-	if base["kind"] == nil { // a tag made of another one
+	if key == "" { // a tag made of another one
 		inner, err := tagOf(path, base)
 		if err != nil || inner == "" || depth > MaxDepth {
 			return nil, wrong(child(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(name))
@@ -257,17 +233,22 @@ func overlay(path, name string, user map[string]any, depth int) (map[string]any,
 		if base, err = overlay(path, inner, base, depth+1); err != nil {
 			return nil, err
 		}
-	}
-	kind, _ := base["kind"].(string)
-	if k, err := LookupKind(kind); err == nil { // so that another name of an option replaces it, too
-		if base, err = canonicalNames(path, k, base); err != nil {
-			return nil, err
-		}
-		if user, err = canonicalNames(path, k, user); err != nil {
+		if kind, _, err = kindOf(path, base); err != nil {
 			return nil, err
 		}
 	}
 	merged := maps.Clone(base)
+	s, _ := kind.(string)
+	if k, err := LookupKind(s); err == nil { // another name of an option replaces it, too
+		for given := range user {
+			if slot, ok := k.slots[given]; ok {
+				delete(merged, k.options[slot].Name)
+				for _, a := range k.options[slot].Aliases {
+					delete(merged, a)
+				}
+			}
+		}
+	}
 	maps.Copy(merged, user)
 	merged["tag"] = name
 	return merged, nil
@@ -275,6 +256,7 @@ func overlay(path, name string, user map[string]any, depth int) (map[string]any,
 
 // read takes over what was given.
 func (c *Config) read(m map[string]any, depth int) error {
+	var seen []int // options, by their place
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		v, path := m[name], child(c.path, name)
 		if f, ok := strings.CutPrefix(name, featurePrefix); ok {
@@ -291,6 +273,13 @@ func (c *Config) read(m map[string]any, depth int) error {
 			continue
 		}
 		o := &c.kind.options[slot]
+		if slices.Contains(seen, slot) {
+			return wrong(child(c.path, o.Name), ErrDuplicate, "the option is given under two of its names")
+		}
+		seen = append(seen, slot)
+		if name != o.Name {
+			c.rename(o.Name, name)
+		}
 		value, err := o.checkAt(path, v, depth)
 		if err != nil {
 			return err
@@ -352,6 +341,9 @@ func (c *Config) finish() (*Target, error) {
 	if err := c.askDevice(); err != nil {
 		return nil, err
 	}
+	if err := c.checkLimits(); err != nil {
+		return nil, err
+	}
 	if c.kind.parser != nil {
 		err := c.runParser()
 		if err != nil {
@@ -381,6 +373,27 @@ func (c *Config) finish() (*Target, error) {
 	return t, nil
 }
 
+// checkLimits checks what [MaxUnless] declares.
+func (c *Config) checkLimits() error {
+	for i := range c.kind.options {
+		o := &c.kind.options[i]
+		if o.Unless == "" {
+			continue
+		}
+		n, given := c.values[i].(int64)
+		slot := c.kind.slots[o.Unless]
+		flag := c.values[slot]
+		if flag == nil {
+			flag = c.kind.options[slot].Default
+		}
+		if given && n > o.Limit && flag != true {
+			return &Error{Path: c.at(o.Name), Err: ErrRange, Found: describe(n),
+				Expected: fmt.Sprintf("at most %d unless %s=true is given as well", o.Limit, o.Unless)}
+		}
+	}
+	return nil
+}
+
 // runParser keeps a parser's panic within the error.
 func (c *Config) runParser() (err error) {
 	defer func() {
@@ -408,7 +421,7 @@ func (c *Config) lendHost() error {
 		if m.host == nil {
 			with := *m
 			with.host = c.host
-			if err := with.seal(element(child(c.path, "devices"), i)); err != nil {
+			if err := with.seal(element(c.at("devices"), i)); err != nil {
 				return err
 			}
 			lent[i] = &with
@@ -447,9 +460,11 @@ func (k *Kind) unknownOption(path, name string) error {
 		return e
 	}
 	names := make([]string, len(k.options))
+	var all []string
 	for i, o := range k.options {
 		names[i] = o.Name
+		all = append(append(all, o.Name), o.Aliases...)
 	}
-	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, names),
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, all),
 		Message: fmt.Sprintf("kind %q has no option %s: it has %s", k.name, brief(name), strings.Join(names, ", "))}
 }

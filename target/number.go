@@ -1,28 +1,43 @@
 package target
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 )
 
-// wholeNumber reads a number of JSON. Whether it is whole is a matter of its value, not of its writing.
+// wholeNumber reads a number of JSON. Whether it is whole is a matter of its value, not of its writing: 1024.0, 1e3 and 20e-1 are.
 func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true, true
 	}
-	if !strings.ContainsAny(s, ".eE") {
-		return 0, true, false // too long
-	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if e, err := strconv.Atoi(s[i+1:]); err != nil || e > 400 || e < -400 { // big.Rat would write it out
-			zero := strings.Trim(s[:i], "-0.") == ""
-			return 0, zero || !strings.HasPrefix(s[i+1:], "-"), zero
+	digits, negative := strings.CutPrefix(s, "-")
+	exponent := 0
+	if i := strings.IndexAny(digits, "eE"); i >= 0 {
+		e, err := strconv.Atoi(digits[i+1:])
+		if err != nil || e > 1<<40 || e < -1<<40 { // far more than the digits that a text may have
+			e = 1 << 40
+			if strings.HasPrefix(digits[i+1:], "-") {
+				e = -e
+			}
 		}
+		digits, exponent = digits[:i], e
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok || !r.IsInt() {
+	before, after, _ := strings.Cut(digits, ".")
+	digits, exponent = strings.TrimLeft(before+after, "0"), exponent-len(after)
+	short := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(short)
+	switch {
+	case short == "":
+		return 0, true, true
+	case exponent < 0:
 		return 0, false, false
+	case len(short)+exponent > 19:
+		return 0, true, false
 	}
-	return r.Num().Int64(), true, r.Num().IsInt64()
+	short += strings.Repeat("0", exponent)
+	if negative {
+		short = "-" + short
+	}
+	n, err := strconv.ParseInt(short, 10, 64)
+	return n, true, err == nil
 }

@@ -131,6 +131,9 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 		if !strings.HasPrefix(s, o.Prefix) || len(s) == len(o.Prefix) && o.Prefix != "" {
 			return nil, &Error{Path: path, Err: ErrRange, Expected: fmt.Sprintf("a str that starts with %q and goes on", o.Prefix), Found: describe(v)}
 		}
+		if o.pattern != nil && !o.pattern.MatchString(s) {
+			return nil, &Error{Path: path, Err: ErrRange, Expected: o.example, Found: describe(v)}
+		}
 		if o.Values != nil && !slices.Contains(o.Values, s) {
 			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest(s, o.Values)}
 		}

@@ -1,58 +1,26 @@
 package target
 
-import "strings"
-
 // What is assumed of GPUs of which nothing is said (ABI.md F.2). A device is asked by from_device alone, on a machine with a card too.
 const (
 	DefaultCUDAArch = "sm_50"
 	DefaultROCmCPU  = "gfx900"
 )
 
-func parseCUDA(c *Config) error {
-	arch, err := nvidiaArch(c, "arch")
-	if err == nil {
-		err = c.Set("arch", arch)
-	}
-	return err
-}
+func parseCUDA(c *Config) error { return assumeArch(c, "arch") }
 
-func nvidiaArch(c *Config, option string) (string, error) {
-	arch := c.Text(option)
-	if arch == "" {
-		c.Warn(`kind %q without %q: %s is assumed; say which card it is for, by a tag such as "nvidia/h100" or by %s=sm_90a, or ask one by from_device`,
-			c.kind.name, option, DefaultCUDAArch, option)
-		return DefaultCUDAArch, nil
-	}
-	digits := strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af") // sm_90a, sm_100f
-	if len(digits) < 2 || len(digits) > 3 || strings.Trim(digits, "0123456789") != "" || len(arch)-len("sm_")-len(digits) > 1 {
-		return "", c.Wrong(option, `%s is no compute capability: want sm_ and two or three digits, as in "sm_86" or "sm_90a"`, brief(arch))
-	}
-	return arch, nil
-}
+func parseNVPTX(c *Config) error { return assumeArch(c, "mcpu") }
 
-// fixed sets an option that has one possible value.
-func fixed(c *Config, name, value string) error {
-	if given, ok := c.Value(name); ok && given != value {
-		return &Error{Path: child(c.path, name), Err: ErrRange, Expected: brief(value), Found: describe(given)}
+// assumeArch sets the option of the compute capability where it is not given.
+func assumeArch(c *Config, option string) error {
+	if c.Text(option) != "" {
+		return nil
 	}
-	return c.Set(name, value)
-}
-
-func parseNVPTX(c *Config) error {
-	if err := fixed(c, "mtriple", "nvptx64-nvidia-cuda"); err != nil {
-		return err
-	}
-	arch, err := nvidiaArch(c, "mcpu")
-	if err == nil {
-		err = c.Set("mcpu", arch)
-	}
-	return err
+	c.Warn(`kind %q without %q: %s is assumed; say which card it is for, by a tag such as "nvidia/h100" or by %s=sm_90a, or ask one by from_device`,
+		c.kind.name, option, DefaultCUDAArch, option)
+	return c.Set(option, DefaultCUDAArch)
 }
 
 func parseROCm(c *Config) error {
-	if err := fixed(c, "mtriple", "amdgcn-amd-amdhsa-hcc"); err != nil {
-		return err
-	}
 	if c.Text("mcpu") != "" {
 		return nil
 	}
@@ -62,12 +30,8 @@ func parseROCm(c *Config) error {
 
 // parseWebGPU knows warps only with subgroups, which have 32 threads then.
 func parseWebGPU(c *Config) error {
-	subgroups, _ := c.Value("supports_subgroups")
-	if subgroups == true {
+	if subgroups, _ := c.Value("supports_subgroups"); subgroups == true {
 		return c.Set("thread_warp_size", 32)
-	}
-	if n, ok := c.Value("thread_warp_size"); ok && n.(int64) > 1 {
-		return c.Wrong("thread_warp_size", "%d threads in a warp need subgroups: give supports_subgroups=true as well", n)
 	}
 	return nil
 }

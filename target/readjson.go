@@ -1,13 +1,11 @@
 package target
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,6 +14,9 @@ const MaxDepth = 32
 
 // child is the JSON path of a member.
 func child(path, key string) string {
+	if len(key) > 60 {
+		return path + "[" + brief(key) + "]"
+	}
 	for i := range len(key) {
 		c := key[i]
 		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -30,22 +31,25 @@ func child(path, key string) string {
 
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// readJSON reads one object; its numbers stay json.Number.
-func readJSON(text []byte) (map[string]any, error) {
-	if !utf8.Valid(text) {
-		return nil, &Error{Path: "$", Err: ErrSyntax, Message: "the JSON is not valid UTF-8"}
+// readJSON reads one object; its numbers stay json.Number. Stricter than encoding/json: keys stand once, text is whole characters.
+func readJSON(text string) (map[string]any, error) {
+	r := jsonReader{text: text}
+	if !utf8.ValidString(text) {
+		for r.at < len(text) {
+			c, n := utf8.DecodeRuneInString(text[r.at:])
+			if c == utf8.RuneError && n == 1 {
+				break
+			}
+			r.at += n
+		}
+		return nil, r.wrong("the text is not valid UTF-8")
 	}
-	r := jsonReader{d: json.NewDecoder(bytes.NewReader(text)), text: text}
-	r.d.UseNumber()
-	v, err := r.value("$", 0)
+	v, err := r.value()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.d.Token(); err != io.EOF {
-		return nil, r.syntax("$", errors.New("more text follows the end of the target"))
-	}
-	if at := loneSurrogate(text); at >= 0 {
-		return nil, wrong("$", ErrSyntax, "not JSON: at byte %d: half of a surrogate pair", at)
+	if r.space(); r.at < len(text) {
+		return nil, r.wrong("more text follows the end of the target")
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -54,72 +58,291 @@ func readJSON(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
+// jsonReader keeps the place where it reads; the path is put together only for an error.
 type jsonReader struct {
-	d    *json.Decoder
-	text []byte
+	text  string
+	at    int
+	depth int
+	steps [MaxDepth]step
 }
 
-func (r *jsonReader) syntax(path string, err error) error {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the text ends early")
-	}
-	at := r.d.InputOffset()
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
-		at = s.Offset
-	}
-	line := 1 + bytes.Count(r.text[:min(at, int64(len(r.text)))], []byte("\n"))
-	return wrong(path, ErrSyntax, "not JSON: at byte %d (line %d): %s", at, line, strings.TrimPrefix(err.Error(), "json: "))
+// step is a member of an object, or an element of a list if index >= 0.
+type step struct {
+	key   string
+	index int
 }
 
-func (r *jsonReader) value(path string, depth int) (any, error) {
-	t, err := r.d.Token()
-	if err != nil {
-		return nil, r.syntax(path, err)
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		return t, nil
-	}
-	if depth == MaxDepth {
-		return nil, tooDeep(path)
-	}
-	if open == '[' {
-		list := []any{}
-		for r.d.More() {
-			v, err := r.value(element(path, len(list)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+func (r *jsonReader) path() string {
+	path := "$"
+	for _, s := range r.steps[:r.depth] {
+		if s.index < 0 {
+			path = child(path, s.key)
+		} else {
+			path = element(path, s.index)
 		}
-		if _, err := r.d.Token(); err != nil {
-			return nil, r.syntax(path, err)
+	}
+	return path
+}
+
+func (r *jsonReader) wrong(format string, args ...any) error {
+	line := 1 + strings.Count(r.text[:min(r.at, len(r.text))], "\n")
+	return wrong(r.path(), ErrSyntax, "not JSON: at byte %d (line %d): %s", r.at, line, fmt.Sprintf(format, args...))
+}
+
+// unexpected is the error for what stands at the place.
+func (r *jsonReader) unexpected(want string) error {
+	if r.at >= len(r.text) {
+		return r.wrong("the text ends early: want %s", want)
+	}
+	c, _ := utf8.DecodeRuneInString(r.text[r.at:])
+	return r.wrong("want %s, not %q", want, c)
+}
+
+func (r *jsonReader) space() {
+	for r.at < len(r.text) {
+		switch r.text[r.at] {
+		case ' ', '\t', '\n', '\r':
+			r.at++
+		default:
+			return
 		}
+	}
+}
+
+// next is the next byte that is no white space; 0 at the end.
+func (r *jsonReader) next() byte {
+	r.space()
+	if r.at < len(r.text) {
+		return r.text[r.at]
+	}
+	return 0
+}
+
+func (r *jsonReader) value() (any, error) {
+	switch c := r.next(); {
+	case c == '{' || c == '[':
+		if r.depth == MaxDepth {
+			return nil, tooDeep(r.path())
+		}
+		r.at++
+		r.depth++
+		if c == '{' {
+			return r.object()
+		}
+		return r.list()
+	case c == '"':
+		return r.string()
+	case c == '-' || c >= '0' && c <= '9':
+		return r.number()
+	}
+	for _, w := range []struct {
+		text  string
+		value any
+	}{{"true", true}, {"false", false}, {"null", nil}} {
+		if strings.HasPrefix(r.text[r.at:], w.text) {
+			r.at += len(w.text)
+			return w.value, nil
+		}
+	}
+	return nil, r.unexpected("a value")
+}
+
+func (r *jsonReader) list() (any, error) {
+	list := []any{}
+	if r.steps[r.depth-1] = (step{index: 0}); r.next() == ']' {
+		r.at++
+		r.depth--
 		return list, nil
 	}
-	m := map[string]any{}
-	for r.d.More() {
-		t, err := r.d.Token()
+	for {
+		r.steps[r.depth-1].index = len(list)
+		v, err := r.value()
 		if err != nil {
-			return nil, r.syntax(path, err)
+			return nil, err
 		}
-		key, ok := t.(string)
-		if !ok {
-			return nil, r.syntax(path, fmt.Errorf("a key must be text, not %v", t))
+		list = append(list, v)
+		c := r.next()
+		if c != ',' && c != ']' {
+			return nil, r.unexpected("a comma or ]")
 		}
-		at := child(path, key)
+		if r.at++; c == ']' {
+			r.depth--
+			return list, nil
+		}
+	}
+}
+
+func (r *jsonReader) object() (any, error) {
+	m := make(map[string]any, 8)
+	depth := r.depth
+	r.depth-- // an error before the first key is one of the object's own
+	if r.next() == '}' {
+		r.at++
+		return m, nil
+	}
+	for {
+		if r.next() != '"' {
+			return nil, r.unexpected("a key in quotes")
+		}
+		start := r.at
+		key, err := r.string()
+		if err != nil {
+			return nil, err
+		}
+		r.depth = depth
+		r.steps[depth-1] = step{key: key, index: -1}
 		if _, twice := m[key]; twice {
-			return nil, wrong(at, ErrDuplicate, "the key stands there twice")
+			line := 1 + strings.Count(r.text[:start], "\n")
+			return nil, wrong(r.path(), ErrDuplicate, "at byte %d (line %d): the key stands there twice", start, line)
 		}
-		if m[key], err = r.value(at, depth+1); err != nil {
+		if r.next() != ':' {
+			return nil, r.unexpected("a colon")
+		}
+		r.at++
+		if m[key], err = r.value(); err != nil {
+			return nil, err
+		}
+		r.depth--
+		c := r.next()
+		if c != ',' && c != '}' {
+			return nil, r.unexpected("a comma or }")
+		}
+		if r.at++; c == '}' {
+			return m, nil
+		}
+	}
+}
+
+// digits passes over at least one.
+func (r *jsonReader) digits() error {
+	start := r.at
+	for r.at < len(r.text) && r.text[r.at] >= '0' && r.text[r.at] <= '9' {
+		r.at++
+	}
+	if r.at == start {
+		return r.unexpected("a digit")
+	}
+	return nil
+}
+
+// has passes over one of some bytes.
+func (r *jsonReader) has(bytes string) bool {
+	if r.at < len(r.text) && strings.IndexByte(bytes, r.text[r.at]) >= 0 {
+		r.at++
+		return true
+	}
+	return false
+}
+
+func (r *jsonReader) number() (any, error) {
+	start := r.at
+	r.has("-")
+	if !r.has("0") {
+		if err := r.digits(); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := r.d.Token(); err != nil {
-		return nil, r.syntax(path, err)
+	if r.has(".") {
+		if err := r.digits(); err != nil {
+			return nil, err
+		}
 	}
-	return m, nil
+	if r.has("eE") {
+		r.has("+-")
+		if err := r.digits(); err != nil {
+			return nil, err
+		}
+	}
+	return json.Number(r.text[start:r.at]), nil
+}
+
+// string reads text in quotes.
+func (r *jsonReader) string() (string, error) {
+	r.at++
+	start := r.at
+	for ; r.at < len(r.text); r.at++ {
+		switch c := r.text[r.at]; {
+		case c == '"':
+			r.at++
+			return r.text[start : r.at-1], nil
+		case c == '\\':
+			return r.escaped(start)
+		case c < ' ':
+			return "", r.wrong("a control character in text: write \\u%04x", c)
+		}
+	}
+	return "", r.wrong("the text ends early: a \" is not closed")
+}
+
+// escaped reads on from the first escape of a text.
+func (r *jsonReader) escaped(start int) (string, error) {
+	b := []byte(r.text[start:r.at])
+	for r.at < len(r.text) {
+		c := r.text[r.at]
+		switch {
+		case c == '"':
+			r.at++
+			return string(b), nil
+		case c < ' ':
+			return "", r.wrong("a control character in text: write \\u%04x", c)
+		case c != '\\':
+			b = append(b, c)
+			r.at++
+			continue
+		}
+		if r.at+1 == len(r.text) {
+			break
+		}
+		i := strings.IndexByte(`"\/bfnrt`, r.text[r.at+1])
+		if i >= 0 {
+			b = append(b, "\"\\/\b\f\n\r\t"[i])
+			r.at += 2
+			continue
+		}
+		char, err := r.unicode()
+		if err != nil {
+			return "", err
+		}
+		b = utf8.AppendRune(b, char)
+	}
+	return "", r.wrong("the text ends early: a \" is not closed")
+}
+
+// unicode reads \uXXXX, or the two of a surrogate pair.
+func (r *jsonReader) unicode() (rune, error) {
+	first, ok := r.hex(r.at)
+	switch {
+	case !ok:
+		return 0, r.wrong(`no such escape: want one of \" \\ \/ \b \f \n \r \t, or \u and four hexadecimal digits`)
+	case !utf16.IsSurrogate(first):
+		r.at += 6
+		return first, nil
+	}
+	second, _ := r.hex(r.at + 6)
+	char := utf16.DecodeRune(first, second)
+	if char == utf8.RuneError {
+		return 0, r.wrong("half of a surrogate pair")
+	}
+	r.at += 12
+	return char, nil
+}
+
+func (r *jsonReader) hex(at int) (rune, bool) {
+	if at+6 > len(r.text) || r.text[at] != '\\' || r.text[at+1] != 'u' {
+		return 0, false
+	}
+	n := rune(0)
+	for _, c := range []byte(r.text[at+2 : at+6]) {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			n = n<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return n, true
 }
 
 func tooDeep(path string) error {
@@ -127,38 +350,4 @@ func tooDeep(path string) error {
 		path = path[:80] + "…"
 	}
 	return wrong(path, ErrTooDeep, "more than %d levels, or something that holds itself", MaxDepth)
-}
-
-// loneSurrogate finds a \u escape that stands for half a character; Go's reader would replace it. -1: there is none.
-func loneSurrogate(text []byte) int {
-	half := func(i int) int { // 1: the first half, 2: the second
-		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
-			return 0
-		}
-		n, err := strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
-		switch {
-		case err != nil || n < 0xd800 || n > 0xdfff:
-			return 0
-		case n < 0xdc00:
-			return 1
-		}
-		return 2
-	}
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		switch half(i) {
-		case 1:
-			if half(i+6) != 2 {
-				return i
-			}
-			i += 11
-		case 2:
-			return i
-		default:
-			i++ // what is escaped
-		}
-	}
-	return -1
 }

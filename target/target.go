@@ -45,12 +45,18 @@ func (t *Target) Host() *Target { return t.host }
 
 // Libs are the libraries that generated code may call.
 func (t *Target) Libs() []string {
+	if t.valid() != nil {
+		return nil
+	}
 	libs, _ := t.values[slotLibs].([]string)
 	return slices.Clone(libs)
 }
 
 // DeviceType is the device that generated code runs on.
 func (t *Target) DeviceType() dlpack.DeviceType {
+	if t.valid() != nil {
+		return 0
+	}
 	if n, ok := t.values[slotDeviceType].(int64); ok {
 		return dlpack.DeviceType(n)
 	}
@@ -59,7 +65,7 @@ func (t *Target) DeviceType() dlpack.DeviceType {
 
 // Members are the targets that a composite one is made of; nil for others.
 func (t *Target) Members() []*Target {
-	if !t.kind.composite {
+	if t.valid() != nil || !t.kind.composite {
 		return nil
 	}
 	members, _ := t.values[t.kind.slots["devices"]].([]*Target)

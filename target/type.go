@@ -59,10 +59,16 @@ func describe(v any) string {
 	case float32, float64:
 		return fmt.Sprintf("float %v", v)
 	case json.Number:
-		if strings.ContainsAny(string(v), ".eE") {
-			return "float " + string(v)
+		s := string(v)
+		if len(s) > 60 {
+			s = s[:60] + "…"
 		}
-		return "int " + string(v)
+		if strings.ContainsAny(string(v), ".eE") {
+			return "float " + s
+		}
+		return "int " + s
+	case text:
+		return "str " + brief(v.raw)
 	case string:
 		return "str " + brief(v)
 	case []any, []string, []int64, []int, []bool, []float64, []*Target, []map[string]any:

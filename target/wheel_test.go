@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -246,13 +245,6 @@ func asGo(v any) any {
 		return float64(v)
 	}
 	return v
-}
-
-// quiet keeps warnings of what is assumed out of the test's output.
-func quiet(t testing.TB) {
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { slog.SetDefault(before) })
 }
 
 func TestWheel_Agrees(t *testing.T) {

@@ -25,7 +25,7 @@ func wheelCases(t testing.TB) []wheelCase {
 		pair := v.([]any)
 		all = append(all, wheelCase{given: pair[0], host: pair[1]})
 	}
-	g := generator{t: t, Rand: rand.New(rand.NewPCG(27, 18))}
+	g := wheelGenerator{t: t, Rand: rand.New(rand.NewPCG(27, 18))}
 	for _, row := range kindRows {
 		if row.only == "classic" {
 			continue
@@ -101,15 +101,15 @@ var hostCases = []string{
 	`["cuda",{"kind":"c","host":"llvm"}]`, `["cuda","{\"kind\":\"c\"}"]`, `["cuda","aws/cpu/c5.large"]`, `["nvidia/jetson-orin-nano","llvm"]`,
 }
 
-type generator struct {
+type wheelGenerator struct {
 	*rand.Rand
 	t testing.TB
 }
 
-func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+func pick[T any](g wheelGenerator, from ...T) T { return from[g.IntN(len(from))] }
 
 // chance is true in n of a hundred draws.
-func (g generator) chance(n int) bool { return g.IntN(100) < n }
+func (g wheelGenerator) chance(n int) bool { return g.IntN(100) < n }
 
 // words are what options of type str are given, by kind and option, and by option.
 var words = map[string][]string{
@@ -128,7 +128,7 @@ var words = map[string][]string{
 	"device_type": {"discrete", "integrated"}, "device_name": {"llvmpipe (LLVM 15, 256 bits)"}, "driver_name": {"lavapipe", "it's"},
 }
 
-func (g generator) value(kind string, o optionRow) any {
+func (g wheelGenerator) value(kind string, o optionRow) any {
 	if g.chance(4) {
 		return pick[any](g, true, int64(1), int64(0), int64(-3), number(1.5), number(32), number(1e9), "32", "text", nil, []any{}, []any{int64(1)}, object{})
 	}
@@ -156,7 +156,7 @@ func (g generator) value(kind string, o optionRow) any {
 }
 
 // config draws a configuration of a kind.
-func (g generator) config(row kindRow, depth int) object {
+func (g wheelGenerator) config(row kindRow, depth int) object {
 	o := object{"kind": row.name}
 	if g.chance(6) {
 		o = object{"id": row.name}
@@ -207,7 +207,7 @@ func (g generator) config(row kindRow, depth int) object {
 }
 
 // nested is a target within another: an object, the name of a kind, or a tag.
-func (g generator) nested(depth int) any {
+func (g wheelGenerator) nested(depth int) any {
 	modern := slices.DeleteFunc(slices.Clone(kindRows), func(r kindRow) bool { return r.only == "classic" })
 	switch row := pick(g, modern...); {
 	case g.chance(15):
@@ -220,7 +220,7 @@ func (g generator) nested(depth int) any {
 }
 
 // tagged draws a configuration that stands on a tag.
-func (g generator) tagged() object {
+func (g wheelGenerator) tagged() object {
 	tag := pick(g, "nvidia/nvidia-h100", "nvidia/geforce-rtx-4090", "nvidia/tesla-p40", "qcom/adreno-vulkan", "nvidia/h100",
 		"apple/m1-gpu-restricted", "apple/m2-gpu",
 		"nvidia/jetson-orin-nano", "arm/rasp4b64", "arm/pynq", "raspberry-pi/4b-aarch64", "aws/cpu/c5.24xlarge", "qcom/hexagon-v68", "aws/trn1/trn1.2xlarge", "riscv/sifive-u54", "riscv/licheepi3a", "qcom/adreno-opencl-texture")
@@ -241,7 +241,7 @@ func (g generator) tagged() object {
 }
 
 // forms are an object and, now and then, the same written as JSON text or as a command line.
-func (g generator) forms(o object) []wheelCase {
+func (g wheelGenerator) forms(o object) []wheelCase {
 	all := []wheelCase{{given: o}}
 	if g.chance(10) {
 		all = append(all, wheelCase{given: asText(o), means: o})

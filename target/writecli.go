@@ -7,7 +7,7 @@ import (
 
 // String is the command line form: kind, keys, tag, host, then attributes sorted by name. A target made from it equals this one.
 func (t *Target) String() string {
-	if t == nil {
+	if t.valid() != nil {
 		return "<nil>"
 	}
 	var b strings.Builder

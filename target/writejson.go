@@ -13,10 +13,18 @@ import (
 func (t *Target) JSON() string { return t.json }
 
 // MarshalJSON gives the canonical form.
-func (t *Target) MarshalJSON() ([]byte, error) { return []byte(t.json), nil }
+func (t *Target) MarshalJSON() ([]byte, error) {
+	if err := t.valid(); err != nil {
+		return nil, err
+	}
+	return []byte(t.json), nil
+}
 
 // Export is the configuration that the canonical JSON spells: lists are []any, nested targets are maps.
 func (t *Target) Export() map[string]any {
+	if t.valid() != nil {
+		return nil
+	}
 	all := t.Attrs()
 	for name, v := range all {
 		switch v := v.(type) {
@@ -41,24 +49,34 @@ func (t *Target) Export() map[string]any {
 	return all
 }
 
-// seal computes what is asked of a finished target often. It fails if too many targets are within each other.
+// maxSize bounds the canonical JSON: maps and targets in Go may share parts, and stand for far more than they take.
+const maxSize = 1 << 20
+
+// seal computes what is asked of a finished target often. It fails if too many targets are within each other, or the target is huge.
 func (t *Target) seal(path string) error {
+	size := 0
 	t.depth = 1
 	if t.host != nil {
 		t.depth = 1 + t.host.depth
+		size = len(t.host.json)
 	}
 	for _, v := range t.values {
 		switch v := v.(type) {
 		case *Target:
 			t.depth = max(t.depth, 1+v.depth)
+			size += len(v.json)
 		case []*Target:
 			for _, m := range v {
 				t.depth = max(t.depth, 1+m.depth)
+				size += len(m.json)
 			}
 		}
 	}
 	if t.depth > maxTargets {
 		return wrong(path, ErrTooDeep, "more than %d targets within each other: a host needs no host itself", maxTargets)
+	}
+	if size > maxSize { // before it is written out
+		return tooLarge(path)
 	}
 	b := make([]byte, 0, 512)
 	b = append(b, `{"kind":`...)
@@ -77,11 +95,18 @@ func (t *Target) seal(path string) error {
 		b = append(b, ':')
 		b = appendValue(b, a.value)
 	}
+	if len(b) >= maxSize {
+		return tooLarge(path)
+	}
 	t.json = string(append(b, '}'))
 	h := fnv.New64a()
 	h.Write([]byte(t.json))
 	t.hash = h.Sum64()
 	return nil
+}
+
+func tooLarge(path string) error {
+	return wrong(path, ErrTooDeep, "the target is more than %d bytes of JSON: say less in it", maxSize)
 }
 
 // sorted lists the attributes by name; the values are not copied.

@@ -1,0 +1,64 @@
+package target_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// roundTrip checks what holds of every target: its forms make it again, and its JSON is its export.
+func roundTrip(t testing.TB, x *target.Target) {
+	t.Helper()
+	require.True(t, json.Valid([]byte(x.JSON())), "%s", x.JSON())
+	for form, in := range map[string]any{"JSON": x.JSON(), "JSON in bytes": []byte(x.JSON()), "command line": x.String(), "export": x.Export()} {
+		y, err := target.New(in)
+		require.NoError(t, err, "%s: %v", form, in)
+		require.True(t, x.Equal(y), "%s: %v\n%s\n%s", form, in, x.JSON(), y.JSON())
+		require.Equal(t, x.Hash(), y.Hash(), form)
+		require.Equal(t, x.JSON(), y.JSON(), form)
+		require.Equal(t, x.String(), y.String(), form)
+	}
+	b, err := json.Marshal(x.Export())
+	require.NoError(t, err)
+	require.Equal(t, content(t, string(b)), content(t, x.JSON()))
+	b, err = json.Marshal(x)
+	require.NoError(t, err)
+	require.Equal(t, content(t, string(b)), content(t, x.JSON()))
+}
+
+// content is a JSON text with its integers exact, and what is told apart by writing alone, 1.0 and 1, the same.
+func content(t testing.TB, s string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	require.NoError(t, d.Decode(&v))
+	return plain(v)
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		x, _ := v.Float64()
+		if x == float64(int64(x)) {
+			return int64(x)
+		}
+		return x
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	}
+	return v
+}

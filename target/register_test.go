@@ -14,8 +14,8 @@ import (
 	"tvmgo/target"
 )
 
-// everyType declares an option of each type, with a default.
-func everyType() []target.KindOption {
+// partsOfEveryType declares an option of each type, with a default.
+func partsOfEveryType() []target.KindOption {
 	return []target.KindOption{
 		target.DefaultKeys("third", "party"),
 		target.Option("i", target.Int, target.Default(3), target.Min(-5), target.Max(5), target.Help("an int")),
@@ -33,7 +33,7 @@ func everyType() []target.KindOption {
 
 func TestRegisterKind_EveryType(t *testing.T) {
 	name := fresh("typed")
-	k, err := target.RegisterKind(name, dlpack.ExtDev, everyType()...)
+	k, err := target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...)
 	require.NoError(t, err)
 	require.Equal(t, name, k.Name())
 	require.Equal(t, name, k.String())
@@ -104,7 +104,7 @@ func TestRegisterKind_EveryType(t *testing.T) {
 
 func TestRegisterKind_ValuesRefused(t *testing.T) {
 	name := fresh("bounds")
-	_, err := target.RegisterKind(name, dlpack.ExtDev, everyType()...)
+	_, err := target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		option string

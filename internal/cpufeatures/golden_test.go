@@ -48,6 +48,7 @@ var sample = []question{
 	{Ask: "width", Triple: "powerpc64le-linux"},
 	{Ask: "arm", Triple: "aarch64-linux-gnu"},
 	{Ask: "arm", Triple: "aarch64-linux-gnu", CPU: "neoverse-v1"},
+	{Ask: "arm", Triple: "aarch64-linux-gnu", Attrs: []string{"+i8mm"}},
 	{Ask: "arm", Triple: "aarch64-linux-gnu", CPU: "neoverse-v1", Attrs: []string{"-sve", "+sme"}},
 	{Ask: "arm", Triple: "aarch64-linux-gnu", CPU: "nosuch", Attrs: []string{"+dotprod"}},
 	{Ask: "arm", Triple: "aarch64-linux-gnu", CPU: "cortex-m4"},

@@ -200,7 +200,7 @@ func TestWheel_Tables(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, names, len(triples))
 	for _, name := range names {
-		require.Equal(t, unzipped(t, filepath.Join(made, filepath.Base(name))), unzipped(t, name), "go generate makes another %s", name)
+		require.True(t, unzipped(t, filepath.Join(made, filepath.Base(name))) == unzipped(t, name), "go generate makes another %s", name)
 	}
 }
 

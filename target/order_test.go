@@ -184,6 +184,19 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.Equal(t, "c", got.Host().Kind().Name())
 	require.Nil(t, mustNew(t, "nvidia/h100").Host(), "the member itself is another target")
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
+
+	// So do WithHost, and a composite target within: every host is in the JSON, which makes the same target again.
+	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",{"kind":"metal","host":"ext_dev"}]}]}`)
+	with, err := got.WithHost(mustNew(t, "c"))
+	require.NoError(t, err)
+	inner := with.Members()[1]
+	require.Equal(t, "c", with.Members()[0].Host().Kind().Name())
+	require.Equal(t, "c", inner.Host().Kind().Name())
+	require.Equal(t, "c", inner.Members()[0].Host().Kind().Name())
+	require.Equal(t, "ext_dev", inner.Members()[1].Host().Kind().Name())
+	require.True(t, with.Equal(mustNew(t, with.JSON())))
+	require.Nil(t, got.Members()[0].Host(), "the first target stays as it is")
+	require.Nil(t, got.Members()[1].Members()[0].Host())
 }
 
 // TestOrder_Device: what a device answers wins over defaults, and never over the user.

@@ -114,7 +114,7 @@ func TestRegisterKind_ValuesRefused(t *testing.T) {
 	}{
 		{"i", -6, target.ErrRange, "$.i"}, {"i", 6, target.ErrRange, "$.i"}, {"i", uint64(math.MaxUint64), target.ErrRange, "$.i"}, {"i", "1", target.ErrType, "$.i"},
 		{"f", math.NaN(), target.ErrRange, "$.f"}, {"f", math.Inf(1), target.ErrRange, "$.f"}, {"f", "1", target.ErrType, "$.f"}, {"f", true, target.ErrType, "$.f"},
-		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text", 1, target.ErrType, "$.s"},
+		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text", 1, target.ErrType, "$.text"},
 		{"is", []int{0, -1}, target.ErrRange, "$.is[1]"}, {"is", []any{0, "1"}, target.ErrType, "$.is[1]"}, {"is", 1, target.ErrType, "$.is"},
 		{"bs", []any{true, 1}, target.ErrType, "$.bs[1]"}, {"fs", []any{"x"}, target.ErrType, "$.fs[0]"}, {"ss", []string{"a", "d"}, target.ErrRange, "$.ss[1]"},
 		{"t", "nope", target.ErrUnknown, "$.t"}, {"t", 1, target.ErrType, "$.t"}, {"t", map[string]any{"kind": name, "i": 9}, target.ErrRange, "$.t.i"},

@@ -96,6 +96,7 @@ var writtenCases = []string{
 
 // hostCases are pairs: a target and the host that it is given.
 var hostCases = []string{
+	`[{"kind":"composite","devices":["cuda",{"kind":"metal","host":"ext_dev"},{"kind":"composite","devices":["vulkan"]}]},"c"]`,
 	`["cuda","c"]`, `["nvidia/nvidia-h100",{"kind":"c"}]`, `[{"kind":"cuda","host":"llvm"},"c"]`, `["cuda","nope"]`, `["nope","c"]`,
 	`[{"kind":"cuda","host":{"kind":"llvm","mcpu":"core2"}},{"kind":"llvm","mtriple":"x86_64-linux-gnu"}]`,
 	`["cuda",{"kind":"c","host":"llvm"}]`, `["cuda","{\"kind\":\"c\"}"]`, `["cuda","aws/cpu/c5.large"]`, `["nvidia/jetson-orin-nano","llvm"]`,

@@ -253,14 +253,7 @@ var differences = []difference{
 		}},
 	{name: "members share the host", why: "in the 2020 design a host beside the members is that of each which names none",
 		adjust: func(answer object, _ any) bool {
-			changed := false
-			members, _ := answer["attrs"].(object)["devices"].([]any)
-			for _, m := range members {
-				if m := m.(object); answer["host"] != nil && m["host"] == nil {
-					m["host"], changed = answer["host"], true
-				}
-			}
-			return changed
+			return lend(answer)
 		}},
 	{name: "SPIR-V follows Vulkan", why: "each version of Vulkan guarantees one of SPIR-V: 1.0, 1.3, 1.5, 1.6",
 		adjust: func(answer object, _ any) bool {
@@ -273,6 +266,19 @@ var differences = []difference{
 			attrs["max_spirv_version"] = spirv[min(3, version>>12&0x3ff)]
 			return true
 		}},
+}
+
+// lend gives the host of a composite answer to members without one, and they to theirs.
+func lend(answer object) bool {
+	changed := false
+	members, _ := answer["attrs"].(object)["devices"].([]any)
+	for _, m := range members {
+		if m := m.(object); answer["host"] != nil && m["host"] == nil {
+			m["host"], changed = answer["host"], true
+			lend(m)
+		}
+	}
+	return changed
 }
 
 func anyFeature(o object, is func(name string, v any) bool) bool {

@@ -237,8 +237,10 @@ func TestOrder_DeviceBeforeParser(t *testing.T) {
 	d := &fakeDevices{properties: map[string]any{"arch": "sm_90a", "compute_version": "9.0"}}
 	setDevices(t, d)
 	kind := fresh("asking")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("speed", target.Int, target.Default(1)), target.Option("name", target.String, target.Property("device_name")),
-		target.Option("silent", target.Int, target.Property(""), target.Default(5)), target.Option("fine", target.Bool), target.Option("inner", target.Nested),
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("speed", target.Int, target.Default(1)), target.Option("name",
+		target.String, target.Property("device_name")),
+		target.Option("silent", target.Int, target.Property(""), target.Default(5)), target.Option("fine",
+			target.Bool), target.Option("inner", target.Nested),
 		target.WithParser(func(c *target.Config) error {
 			speed, known := c.Value("speed")
 			if known {
@@ -249,7 +251,8 @@ func TestOrder_DeviceBeforeParser(t *testing.T) {
 			return nil
 		}))
 	require.NoError(t, err)
-	d.properties = map[string]any{"speed": int64(9), "device_name": "Fake 1", "silent": int64(7), "fine": true, "inner": "cuda", "name": "wrong"}
+	d.properties = map[string]any{"speed": int64(9), "device_name": "Fake 1", "silent": int64(7), "fine": true, "inner": "cuda",
+		"name": "wrong"}
 	got := mustNew(t, map[string]any{"kind": kind, "from_device": 0})
 	require.Equal(t, map[string]any{"speed": int64(9), "name": "Fake 1", "silent": int64(5), "fine": true, "feature.speed": int64(9),
 		"feature.silent_known": false}, got.Attrs())

@@ -47,10 +47,12 @@ func TestRegisterKind_EveryType(t *testing.T) {
 	ext, c := mustNew(t, "ext_dev"), mustNew(t, "c")
 	plain := mustNew(t, name)
 	require.Equal(t, []string{"third", "party"}, plain.Keys())
-	require.Equal(t, map[string]any{"i": int64(3), "b": true, "f": 2.0, "s": "x1", "is": []int64{1, 2}, "bs": []bool{true}, "fs": []float64{0.5},
+	require.Equal(t, map[string]any{"i": int64(3), "b": true, "f": 2.0, "s": "x1", "is": []int64{1, 2}, "bs": []bool{true},
+		"fs": []float64{0.5},
 		"ss": []string{"a", "b"}, "t": ext, "ts": []*target.Target{c, ext}}, plain.Attrs())
 
-	given := map[string]any{"kind": name, "i": -5, "b": false, "f": -1.5e300, "text": "x2", "is": []any{0, 7.0}, "bs": []any{}, "fs": []any{1, 2.5},
+	given := map[string]any{"kind": name, "i": -5, "b": false, "f": -1.5e300, "text": "x2", "is": []any{0, 7.0}, "bs": []any{},
+		"fs": []any{1, 2.5},
 		"ss": []any{"c d", "a"}, "t": map[string]any{"kind": name, "i": 1}, "ts": []*target.Target{ext}}
 	got := mustNew(t, given)
 	for _, form := range []any{got.String(), got.JSON(), []byte(got.JSON()), got.Export()} {
@@ -112,13 +114,19 @@ func TestRegisterKind_ValuesRefused(t *testing.T) {
 		sort   error
 		path   string
 	}{
-		{"i", -6, target.ErrRange, "$.i"}, {"i", 6, target.ErrRange, "$.i"}, {"i", uint64(math.MaxUint64), target.ErrRange, "$.i"}, {"i", "1", target.ErrType, "$.i"},
-		{"f", math.NaN(), target.ErrRange, "$.f"}, {"f", math.Inf(1), target.ErrRange, "$.f"}, {"f", "1", target.ErrType, "$.f"}, {"f", true, target.ErrType, "$.f"},
-		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text", 1, target.ErrType, "$.text"},
+		{"i", -6, target.ErrRange, "$.i"}, {"i", 6, target.ErrRange, "$.i"}, {"i", uint64(math.MaxUint64), target.ErrRange,
+			"$.i"}, {"i", "1", target.ErrType, "$.i"},
+		{"f", math.NaN(), target.ErrRange, "$.f"}, {"f", math.Inf(1), target.ErrRange, "$.f"}, {"f", "1", target.ErrType,
+			"$.f"}, {"f", true, target.ErrType, "$.f"},
+		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text", 1,
+			target.ErrType, "$.text"},
 		{"is", []int{0, -1}, target.ErrRange, "$.is[1]"}, {"is", []any{0, "1"}, target.ErrType, "$.is[1]"}, {"is", 1, target.ErrType, "$.is"},
-		{"bs", []any{true, 1}, target.ErrType, "$.bs[1]"}, {"fs", []any{"x"}, target.ErrType, "$.fs[0]"}, {"ss", []string{"a", "d"}, target.ErrRange, "$.ss[1]"},
-		{"t", "nope", target.ErrUnknown, "$.t"}, {"t", 1, target.ErrType, "$.t"}, {"t", map[string]any{"kind": name, "i": 9}, target.ErrRange, "$.t.i"},
-		{"ts", []any{"c", "nope"}, target.ErrUnknown, "$.ts[1]"}, {"ts", "c", target.ErrType, "$.ts"}, {"t", (*target.Target)(nil), target.ErrType, "$.t"},
+		{"bs", []any{true, 1}, target.ErrType, "$.bs[1]"}, {"fs", []any{"x"}, target.ErrType, "$.fs[0]"}, {"ss", []string{"a", "d"},
+			target.ErrRange, "$.ss[1]"},
+		{"t", "nope", target.ErrUnknown, "$.t"}, {"t", 1, target.ErrType, "$.t"}, {"t", map[string]any{"kind": name, "i": 9},
+			target.ErrRange, "$.t.i"},
+		{"ts", []any{"c", "nope"}, target.ErrUnknown, "$.ts[1]"}, {"ts", "c", target.ErrType, "$.ts"}, {"t", (*target.Target)(nil),
+			target.ErrType, "$.t"},
 	} {
 		_, err := target.New(map[string]any{"kind": name, c.option: c.v})
 		require.ErrorIs(t, err, c.sort, "%s=%v", c.option, c.v)
@@ -138,7 +146,8 @@ func TestRegisterKind_Refused(t *testing.T) {
 		parts []target.KindOption
 		says  string
 	}{
-		{"", 1, nil, "empty"}, {"a b", 1, nil, "kind name"}, {"-a", 1, nil, "kind name"}, {"a/b", 1, nil, "kind name"}, {"ä", 1, nil, "kind name"}, {"a:b", 1, nil, "kind name"},
+		{"", 1, nil, "empty"}, {"a b", 1, nil, "kind name"}, {"-a", 1, nil, "kind name"}, {"a/b", 1, nil, "kind name"}, {"ä", 1, nil,
+			"kind name"}, {"a:b", 1, nil, "kind name"},
 		{name, 0, nil, "device type"}, {name, -1, nil, "device type"},
 		{name, 1, []target.KindOption{one, one}, "twice"},
 		{name, 1, []target.KindOption{target.Option("kind", target.String)}, "every kind"},
@@ -208,7 +217,8 @@ func TestRegisterKind_Parser(t *testing.T) {
 	quiet(t)
 	name := fresh("parsed")
 	failure := errors.New("no such board")
-	_, err := target.RegisterKind(name, dlpack.CPU, target.DefaultKeys("d"), target.Option("n", target.Int, target.Max(9), target.Default(7)), target.Option("what", target.String),
+	_, err := target.RegisterKind(name, dlpack.CPU, target.DefaultKeys("d"), target.Option("n", target.Int, target.Max(9),
+		target.Default(7)), target.Option("what", target.String),
 		target.Option("list", target.ListOf(target.String)),
 		target.WithParser(func(c *target.Config) error {
 			switch c.Text("what") {
@@ -259,7 +269,8 @@ func TestRegisterKind_Parser(t *testing.T) {
 	require.Equal(t, []string{"n is taken to be 4"}, got.Warnings())
 	got, err = make("look")
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"n": int64(7), "what": "look", "list": []string{"a"}, "feature.tag": "label", "feature.host": "ext_dev", "feature.kind": name}, got.Attrs())
+	require.Equal(t, map[string]any{"n": int64(7), "what": "look", "list": []string{"a"}, "feature.tag": "label",
+		"feature.host": "ext_dev", "feature.kind": name}, got.Attrs())
 	for what, want := range map[string]struct {
 		sort error
 		says string

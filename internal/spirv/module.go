@@ -30,6 +30,8 @@ type EntryPoint struct {
 	Bindings      []Binding // by set, then by number
 	PushConstants uint32    // bytes up to the end of the block's last member
 	SharedBytes   uint64    // of shared memory
+	FloatModes    []FloatMode
+	FloatAtomics  []FloatAtomic // by capability
 }
 
 // BindingKind is what a descriptor is.

@@ -63,6 +63,8 @@ const (
 	classWorkgroup       = 4
 	classPushConstant    = 9
 	classStorageBuffer   = 12
+
+	classPhysicalStorageBuffer = 5349
 )
 
 type id = uint32
@@ -82,6 +84,7 @@ type variable struct{ pointer, class uint32 }
 // function is what a function's body names.
 type function struct {
 	calls, names map[id]bool
+	atomics      []floatAtomic
 }
 
 type entry struct {
@@ -110,8 +113,11 @@ type reader struct {
 	decorated map[id]decorations
 	members   map[member]decorations
 	functions map[id]*function
-	current   *function // whose body is read
-	at        int       // word of the instruction
+
+	floatModes map[id][]FloatMode // by function
+	pointers   map[id]id          // types of what functions compute
+	current    *function          // whose body is read
+	at         int                // word of the instruction
 }
 
 // Parse reads a module, in either byte order. The error says at which byte it goes wrong.
@@ -121,7 +127,8 @@ func Parse(code []byte) (*Module, error) {
 		return nil, err
 	}
 	r := &reader{m: &Module{Words: words, Major: int(words[1] >> 16 & 0xff), Minor: int(words[1] >> 8 & 0xff)},
-		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{}}
+		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{},
+		floatModes: map[id][]FloatMode{}, pointers: map[id]id{}}
 	for r.at = headerWords; r.at < len(words); {
 		length := int(words[r.at] >> 16)
 		if length == 0 || length > len(words)-r.at {
@@ -210,7 +217,7 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		if r.current != nil {
 			return r.damaged("a function inside of a function")
 		}
-		r.current = &function{map[id]bool{}, map[id]bool{}}
+		r.current = &function{calls: map[id]bool{}, names: map[id]bool{}}
 		r.functions[w[1]] = r.current
 	case opFunctionEnd:
 		r.current = nil
@@ -254,8 +261,13 @@ func (r *reader) text(w []uint32) (string, []uint32, error) {
 	return "", nil, r.damaged("a name without an end")
 }
 
-// mode reads the size of a function's blocks.
+// mode reads the size of a function's blocks, and how it computes.
 func (r *reader) mode(op uint16, w []uint32) error {
+	if op == opExecutionMode {
+		if err := r.floatMode(w); err != nil {
+			return err
+		}
+	}
 	if !(op == opExecutionMode && w[1] == modeLocalSize || op == opExecutionModeID && w[1] == modeLocalSizeID) {
 		return nil
 	}
@@ -291,13 +303,15 @@ func (r *reader) body(op uint16, w []uint32) {
 	if op == opFunctionCall {
 		r.current.calls[w[2]] = true
 	}
+	r.floatAtomic(op, w)
 }
 
 // entryPoint gathers what an entry point uses.
 func (r *reader) entryPoint(e *entry) *EntryPoint {
 	p := &EntryPoint{Name: e.name, Model: e.model}
 	r.localSize(e, p)
-	used := r.used(e.function)
+	used, functions := r.used(e.function)
+	r.floats(e, functions, p)
 	for _, v := range slices.Sorted(maps.Keys(r.vars)) {
 		if used[v] {
 			r.use(v, p)
@@ -309,8 +323,8 @@ func (r *reader) entryPoint(e *entry) *EntryPoint {
 	return p
 }
 
-// used is what a function and those that it calls name.
-func (r *reader) used(f id) map[id]bool {
+// used is what a function and those that it calls name, and which these are.
+func (r *reader) used(f id) (names map[id]bool, functions []*function) {
 	all, seen, todo := map[id]bool{}, map[id]bool{f: true}, []id{f}
 	for len(todo) > 0 {
 		body := r.functions[todo[0]]
@@ -318,6 +332,7 @@ func (r *reader) used(f id) map[id]bool {
 		if body == nil {
 			continue
 		}
+		functions = append(functions, body)
 		maps.Copy(all, body.names)
 		for callee := range body.calls {
 			if !seen[callee] {
@@ -326,7 +341,7 @@ func (r *reader) used(f id) map[id]bool {
 			}
 		}
 	}
-	return all
+	return all, functions
 }
 
 // localSize is the constant that is decorated as the size, if there is one, else what the entry point says.

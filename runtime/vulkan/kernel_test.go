@@ -34,6 +34,7 @@ var types = map[string][]runtime.KernelType{
 	"pushed":   {{Name: "scalars", Args: twenty()}},
 	"half":     {{Name: "half_scale", Args: []dlpack.DataType{memory, dlpack.Float32}}},
 	"types":    {{Name: "types", Args: []dlpack.DataType{memory, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}}},
+	"floats":   {{Name: "scaled", Args: []dlpack.DataType{memory, memory}}, {Name: "gathered", Args: []dlpack.DataType{memory, memory}}},
 	"two":      {{Name: "step", Args: []dlpack.DataType{memory, dlpack.UInt32, dlpack.UInt32}}, {Name: "swap", Args: []dlpack.DataType{memory, memory}}},
 }
 

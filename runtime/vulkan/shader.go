@@ -186,6 +186,9 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 			return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
 		}
 	}
+	if err := checkFloats(kernel, e, d); err != nil {
+		return err
+	}
 	limits := &d.properties.limits
 	items := uint64(1)
 	for i, n := range e.LocalSize {

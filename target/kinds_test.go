@@ -58,7 +58,7 @@ var kindRows = []kindRow{
 	{"aocl", 32, "aocl hls", "", "classic"},
 	{"aocl_sw_emu", 32, "aocl hls", "", "classic"},
 	{"stackvm", 1, "cpu", "", "classic"},
-	{"hybrid", 1, "cpu", "", "classic"},
+	{"hybrid", 1, "", "", "classic"},
 }
 
 type optionRow struct {
@@ -202,6 +202,54 @@ func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 				require.ErrorIs(t, err, target.ErrType, "%s=%v", name, bad)
 				require.ErrorContains(t, err, "$."+o.name, name)
 			}
+		}
+	}
+}
+
+// TestKinds_Ranges has the least and the greatest value of options, and what is just outside.
+func TestKinds_Ranges(t *testing.T) {
+	quiet(t)
+	type row struct {
+		kind, option string
+		good, bad    []any
+	}
+	rows := []row{
+		{"llvm", "opt-level", []any{0, 3}, []any{-1, 4}},
+		{"llvm", "mfloat-abi", []any{"hard", "soft", "softfp"}, []any{"", "hardfp", "Hard"}},
+		{"llvm", "jit", []any{"mcjit", "orcjit"}, []any{"", "jit"}},
+		{"cuda", "arch", []any{"sm_50", "sm_90a", "sm_100f", "sm_120"}, []any{"", "sm_", "sm_9", "sm_9a", "sm_90ab", "sm_1000", "90",
+			"compute_90", "SM_90"}},
+		{"nvptx", "mcpu", []any{"sm_50", "sm_90a"}, []any{"", "sm_", "sm_9", "gfx906"}},
+		{"nvptx", "mtriple", []any{"nvptx64-nvidia-cuda"}, []any{"", "nvptx-nvidia-cuda"}},
+		{"rocm", "mcpu", []any{"gfx906", "gfx90a:sramecc+"}, []any{"", "gfx", "agfx906", "mi300x"}},
+		{"rocm", "mtriple", []any{"amdgcn-amd-amdhsa-hcc"}, []any{"", "amdgcn"}},
+		{"webgpu", "thread_warp_size", []any{1}, []any{0, 2, 32}},
+		{"vulkan", "vulkan_api_version", []any{-1, 0, 1 << 40}, nil},
+	}
+	for _, k := range kindRows {
+		rows = append(rows, row{k.name, "target_device_type", []any{1, 35}, []any{0, 36, -1}}, row{k.name, "from_device", []any{-1,
+			1<<31 - 1}, []any{-2, 1 << 31}})
+		for _, o := range k.rows(t) {
+			switch {
+			case o.typ != "int" || o.name == "opt-level" || strings.HasSuffix(o.name, "_version") ||
+				k.name == "webgpu" && o.name == "thread_warp_size":
+			case o.name == "num-cores" || o.name == "thread_warp_size" || o.name == "vector-width" || strings.HasSuffix(o.name, "-alignment") ||
+				o.name == "max_num_threads" || o.name == "max_threads_per_block":
+				rows = append(rows, row{k.name, o.name, []any{1, 1 << 40}, []any{0, -1}})
+			default:
+				rows = append(rows, row{k.name, o.name, []any{0, 1 << 40}, []any{-1}})
+			}
+		}
+	}
+	for _, r := range rows {
+		for _, v := range r.good {
+			_, err := target.New(map[string]any{"kind": r.kind, r.option: v})
+			require.NoError(t, err, "%s.%s=%v", r.kind, r.option, v)
+		}
+		for _, v := range r.bad {
+			_, err := target.New(map[string]any{"kind": r.kind, r.option: v})
+			require.ErrorIs(t, err, target.ErrRange, "%s.%s=%v", r.kind, r.option, v)
+			require.ErrorContains(t, err, "$."+r.option)
 		}
 	}
 }

@@ -183,7 +183,8 @@ var differences = []difference{
 		refuse: anyOption("int", func(_ string, v any) bool { _, is := v.(bool); return is })},
 	{name: "bool is no int", why: "a number where true or false belongs is a mistake", sort: target.ErrType,
 		refuse: anyOption("bool", func(_ string, v any) bool { _, is := v.(int64); return is })},
-	{name: "sizes have a least value", why: "no size is negative, no warp empty, and a device type has a number below 36", sort: target.ErrRange,
+	{name: "sizes have a least value", why: "no size is negative, no warp empty, and a device type has a number below 36",
+		sort: target.ErrRange,
 		refuse: anyOption("int", func(name string, v any) bool {
 			n, isInt := v.(int64)
 			most, bounded := mostOf[name]
@@ -195,7 +196,8 @@ var differences = []difference{
 			s, isText := v.(string)
 			return isText && known != nil && !slices.Contains(known, s)
 		})},
-	{name: "compute capability", why: "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_", sort: target.ErrRange,
+	{name: "compute capability", why: "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_",
+		sort: target.ErrRange,
 		refuse: func(o object) bool {
 			name := map[string]string{"cuda": "arch", "nvptx": "mcpu"}[kindOf(o)]
 			s, given := o[name].(string)
@@ -226,7 +228,7 @@ var differences = []difference{
 			return false
 		}},
 
-	{name: "a tag by name is kept", why: "a target says what it was made from, also where only the tag's name was given; the wheel keeps it for {tag: …} alone",
+	{name: "a tag by name is kept", why: "a target says what it was made from; the wheel does so for {tag: …} alone",
 		adjust: func(answer object, config any) bool {
 			s, _ := config.(string)
 			if !strings.Contains(s, "/") || answer["tag"] != "" {
@@ -253,14 +255,7 @@ var differences = []difference{
 		}},
 	{name: "members share the host", why: "in the 2020 design a host beside the members is that of each which names none",
 		adjust: func(answer object, _ any) bool {
-			changed := false
-			members, _ := answer["attrs"].(object)["devices"].([]any)
-			for _, m := range members {
-				if m := m.(object); answer["host"] != nil && m["host"] == nil {
-					m["host"], changed = answer["host"], true
-				}
-			}
-			return changed
+			return lend(answer)
 		}},
 	{name: "SPIR-V follows Vulkan", why: "each version of Vulkan guarantees one of SPIR-V: 1.0, 1.3, 1.5, 1.6",
 		adjust: func(answer object, _ any) bool {
@@ -273,6 +268,19 @@ var differences = []difference{
 			attrs["max_spirv_version"] = spirv[min(3, version>>12&0x3ff)]
 			return true
 		}},
+}
+
+// lend gives the host of a composite answer to members without one, and they to theirs.
+func lend(answer object) bool {
+	changed := false
+	members, _ := answer["attrs"].(object)["devices"].([]any)
+	for _, m := range members {
+		if m := m.(object); answer["host"] != nil && m["host"] == nil {
+			m["host"], changed = answer["host"], true
+			lend(m)
+		}
+	}
+	return changed
 }
 
 func anyFeature(o object, is func(name string, v any) bool) bool {

@@ -1,0 +1,408 @@
+package target_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+// TestPartition_Groups has two members, of which the first takes kind a and the second b; c goes to a third that takes everything.
+func TestPartition_Groups(t *testing.T) {
+	soc := composite(t, onlyKinds(t, "a"), onlyKinds(t, "b"), newTarget(t, "llvm"))
+	for _, c := range []struct{ name, graph, want string }{
+		{"nothing", "", ""},
+		{"one", "x:a(in)", "0:x"},
+		{"line", "x:a(in) y:a(x) z:a(y)", "0:x,y,z"},
+		{"in turn", "x:a(in) y:b(x) z:a(y)", "0:x 1:y 0:z"},
+		{"independent", "x:a y:a z:b", "0:x,y 1:z"},
+		{"any order", "z:a(y) y:b(x) x:a(in)", "0:x 1:y 0:z"},
+		{"the way out and back is not swallowed", "x:a y:b(x) z:a(x,y)", "0:x 1:y 0:z"},
+		{"a way out alone", "x:a y:b(x) z:a(x)", "0:x,z 1:y"},
+		{"a way in alone", "x:a y:b z:a(x,y)", "1:y 0:x,z"},
+		{"joins what starts later", "p:b x:a y:a(p)", "1:p 0:x,y"},
+		{"two lines side by side", "x:a y:b(x) z:a(y) p:a q:b(p) r:a(q)", "0:p,x 1:q,y 0:r,z"},
+		{"two lines that cross", "x:a y:b(x) p:b q:a(p)", "1:p 0:x,q 1:y"},
+		{"three members", "x:a y:b(x) z:c(x) u:a(y,z)", "0:x 1:y 2:z 0:u"},
+		{"twice the same input", "x:a y:b(x,x)", "0:x 1:y"},
+		{"joins a group that waits anyhow", "x:a y:b(x) z:a(y) p:c q:c(p) r:c(q) s:c(r) w:b(z,p) v:b(s)", "2:p,q,r,s 0:x 1:y 0:z 1:w,v"},
+		{"joins the last group otherwise", "x:a y:c(x) z:a(y) p:b q:b(p) r:b(q) v:a(r)", "1:p,q,r 0:x 2:y 0:z,v"},
+	} {
+		p, err := target.Partition(graph(t, c.graph), soc)
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.want, groupsOf(p), c.name)
+	}
+}
+
+func TestPartition_Border(t *testing.T) {
+	g := graph(t, "x:a(in,w) y:a(x,w) z:b(x,v,in) u:a(z,y)")
+	soc := composite(t, onlyKinds(t, "a"), newTarget(t, "llvm"))
+	p, err := target.Partition(g, soc)
+	require.NoError(t, err)
+	require.Equal(t, "0:x,y 1:z 0:u", groupsOf(p))
+	require.Equal(t, []string{"in", "w", "v"}, p.Inputs)
+	require.Equal(t, []string{"u"}, p.Outputs)
+	want := []struct {
+		in, out []string
+		after   []int
+	}{
+		{[]string{"in", "w"}, []string{"x", "y"}, []int{}},
+		{[]string{"x", "v", "in"}, []string{"z"}, []int{0}},
+		{[]string{"z", "y"}, []string{"u"}, []int{0, 1}},
+	}
+	for i, w := range want {
+		require.Equal(t, w.in, p.Groups[i].Inputs)
+		require.Equal(t, w.out, p.Groups[i].Outputs)
+		require.Equal(t, w.after, p.Groups[i].After)
+	}
+	require.Same(t, soc, p.Target)
+	require.True(t, p.Groups[1].Target.Equal(newTarget(t, "llvm")))
+	require.Equal(t, g.Ops[2], p.Groups[1].Ops[0])
+
+	g.Outputs, g.Inputs = []string{"u", "z", "z"}, []string{"v", "in", "w", "unused"}
+	p, err = target.Partition(g, soc)
+	require.NoError(t, err)
+	require.Equal(t, []string{"z", "u"}, p.Outputs)
+	require.Equal(t, []string{"v", "in", "w", "unused"}, p.Inputs)
+	require.Equal(t, []string{"z"}, p.Groups[1].Outputs)
+
+	g = graph(t, "x:a y:a(x)")
+	g.Outputs = []string{"x"}
+	p, err = target.Partition(g, soc)
+	require.NoError(t, err)
+	require.Equal(t, []string{"x", "y"}, p.Groups[0].Outputs, "what is wanted leaves its group, whoever else uses it")
+}
+
+// TestPartition_Single divides nothing.
+func TestPartition_Single(t *testing.T) {
+	p, err := target.Partition(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90"))
+	require.NoError(t, err)
+	require.Equal(t, ":u,x,y,z", groupsOf(p))
+	require.Empty(t, p.Groups[0].Member)
+
+	_, err = target.Partition(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
+	require.ErrorIs(t, err, target.ErrPartition)
+	require.ErrorContains(t, err, `operation "y" (b) is taken by no member`)
+}
+
+func TestPartition_Reasons(t *testing.T) {
+	cautious := taking(t, func(_ *target.Target, op *target.Op) (bool, string) {
+		return op.Attrs["dtype"] == "float32", fmt.Sprint("the type is ", op.Attrs["dtype"])
+	})
+	silent := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Name == "y", "" })
+	g := graph(t, "x:a y:a z:a")
+	g.Ops[0].Attrs = map[string]any{"dtype": "float32"}
+	p, err := target.Partition(g, composite(t, cautious, silent, newTarget(t, "c")))
+	require.NoError(t, err)
+	require.Equal(t, "0:x 1:y 2:z", groupsOf(p))
+	x, ok := p.Why("x")
+	require.True(t, ok)
+	require.Equal(t, target.Decision{Op: "x", Group: 0, Reason: "the type is float32"}, x)
+	z, _ := p.Why("z")
+	require.Equal(t, `kind "c" takes every operation`, z.Reason)
+	require.Equal(t, []target.Refusal{
+		{Member: []int{0}, Target: cautious, Reason: "the type is <nil>"},
+		{Member: []int{1}, Target: silent, Reason: "the partitioner gives no reason"},
+	}, z.Refused)
+	y, _ := p.Why("y")
+	require.Equal(t, "the partitioner gives no reason", y.Reason)
+	_, ok = p.Why("nothing")
+	require.False(t, ok)
+}
+
+// TestPartition_SameMemberTwice keeps members apart that are equal.
+func TestPartition_SameMemberTwice(t *testing.T) {
+	even := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, t *target.Target) ([]target.Assignment, error) {
+		var answer []target.Assignment
+		for i, op := range g.Ops {
+			answer = append(answer, target.Assignment{Op: op.Name, Member: i % 2})
+		}
+		return answer, nil
+	}))
+	p, err := target.Partition(graph(t, "a:k b:k c:k d:k"), newTarget(t, map[string]any{"kind": even, "devices": []any{"llvm", "llvm"}}))
+	require.NoError(t, err)
+	require.Equal(t, "0:a,c 1:b,d", groupsOf(p))
+	why, _ := p.Why("a")
+	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" takes every operation`, even), why.Reason)
+}
+
+func TestPartition_Nested(t *testing.T) {
+	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
+	inner := composite(t, a, b)
+	soc := composite(t, inner, newTarget(t, "llvm"))
+	p, err := target.Partition(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
+	require.NoError(t, err)
+	require.Equal(t, "0.0:u,x 0.1:y 1:z", groupsOf(p))
+	z, _ := p.Why("z")
+	require.Equal(t, []target.Refusal{
+		{Member: []int{0, 0}, Target: a, Reason: "kinds are a"}, {Member: []int{0, 1}, Target: b, Reason: "kinds are b"},
+	}, z.Refused)
+
+	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target, op *target.Op) (bool, string) {
+		return op.Name != "x", "no x"
+	}))
+	soc = composite(t, newTarget(t, map[string]any{"kind": guarded, "devices": []any{a, b}}), newTarget(t, "llvm"))
+	p, err = target.Partition(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
+	require.NoError(t, err)
+	require.Equal(t, "0.0:u 1:x 0.1:y 1:z", groupsOf(p))
+	x, _ := p.Why("x")
+	require.Len(t, x.Refused, 1, "the members of what refuses are not asked")
+	require.Equal(t, "no x", x.Refused[0].Reason)
+}
+
+// TestPartition_NestedStrategy gives a strategy what is left to its target, as a graph that stands for itself.
+func TestPartition_NestedStrategy(t *testing.T) {
+	var seen *target.Graph
+	kind := newKind(t, target.Composite(),
+		target.WithAttr(target.ColumnPartitioner, target.Predicate(func(_ *target.Target, op *target.Op) (bool, string) { return op.Kind != "c", "no c" })),
+		target.WithAttr(target.ColumnStrategy, target.Strategy(func(g *target.Graph, of *target.Target) ([]target.Assignment, error) {
+			seen = g
+			var answer []target.Assignment
+			for _, op := range g.Ops {
+				answer = append(answer, target.Assignment{Op: op.Name, Member: len(of.Members()) - 1, Reason: "the last"})
+			}
+			return answer, nil
+		})))
+	soc := composite(t, onlyKinds(t, "a"), newTarget(t, map[string]any{"kind": kind, "devices": []any{"cuda -arch=sm_90", "c"}}), newTarget(t, "llvm"))
+	p, err := target.Partition(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc)
+	require.NoError(t, err)
+	require.Equal(t, "0:x 1.1:y,v,z 2:w", groupsOf(p))
+	require.Equal(t, &target.Graph{
+		Ops: []target.Op{{Name: "y", Kind: "b", Inputs: []string{"x", "p"}}, {Name: "v", Kind: "b", Inputs: []string{"y"}},
+			{Name: "z", Kind: "b", Inputs: []string{"y", "q"}}},
+		Inputs: []string{"x", "p", "q"}, Outputs: []string{"v", "z"},
+	}, seen)
+	y, _ := p.Why("y")
+	require.Equal(t, fmt.Sprintf(`the strategy of kind %q: the last; kind "c" takes every operation`, kind), y.Reason)
+}
+
+func TestPartition_Strategy(t *testing.T) {
+	lost := errors.New("lost the way")
+	for _, c := range []struct {
+		name   string
+		answer func(g *target.Graph, t *target.Target) ([]target.Assignment, error)
+		want   string
+	}{
+		{"one is missing", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "x", Member: 1}}, nil
+		}, `names 1 of 2 operations: "y" is left`},
+		{"one twice", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "x", Member: 1}, {Op: "y", Member: 1}, {Op: "x", Member: 1}}, nil
+		}, `names operation "x" twice`},
+		{"unknown operation", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "z", Member: 1}}, nil
+		}, `names "z", which is no operation that it was given`},
+		{"member before the first", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "x", Member: -1}}, nil
+		}, `gives operation "x" to member -1: members are 0 to 1`},
+		{"member behind the last", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "x", Member: 2}}, nil
+		}, `gives operation "x" to member 2: members are 0 to 1`},
+		{"member refuses", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
+			return []target.Assignment{{Op: "x", Member: 0}, {Op: "y", Member: 0}}, nil
+		}, `gives operation "y" (b) to member 0, which refuses it: `},
+		{"error", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, lost }, "failed: lost the way"},
+		{"panic", func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+			return nil, g.Ops[9].Attrs["e"].(error)
+		}, "panicked: runtime error"},
+		{"nothing", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil }, `names 0 of 2 operations: "x" is left`},
+	} {
+		kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, c.answer))
+		soc := newTarget(t, map[string]any{"kind": kind, "devices": []any{onlyKinds(t, "a"), "llvm"}})
+		p, err := target.Partition(graph(t, "x:a y:b(x)"), soc)
+		requirePartitionError(t, err, c.name)
+		require.Nil(t, p, c.name)
+		require.ErrorContains(t, err, "target: partition: the strategy of "+kind+" "+c.want, c.name)
+		require.Equal(t, c.name == "error", errors.Is(err, lost), c.name)
+	}
+}
+
+func requirePartitionError(t testing.TB, err error, what ...any) {
+	require.ErrorIs(t, err, target.ErrPartition, what...)
+	var e *target.Error
+	require.ErrorAs(t, err, &e, what...)
+}
+
+func TestPartition_BadInput(t *testing.T) {
+	llvm := newTarget(t, "llvm")
+	a := onlyKinds(t, "a")
+	both := composite(t, a, onlyKinds(t, "b"))
+	with := func(text string, inputs, outputs []string) *target.Graph {
+		g := graph(t, text)
+		g.Inputs, g.Outputs = inputs, outputs
+		return g
+	}
+	of := func(ops ...target.Op) *target.Graph { return &target.Graph{Ops: ops} }
+	for _, c := range []struct {
+		name   string
+		graph  *target.Graph
+		target *target.Target
+		want   string
+	}{
+		{"nil graph", nil, llvm, "the graph is nil"},
+		{"nil target", graph(t, "x:a"), nil, "the target is nil"},
+		{"zero target", graph(t, "x:a"), &target.Target{}, "the target is nil, or was not made by New"},
+		{"no members", graph(t, "x:a"), newTarget(t, "composite"), `composite is composite and has no members: list them in "devices"`},
+		{"no members within", graph(t, "x:a"), composite(t, llvm, newTarget(t, "composite")), "composite (member 1) is composite and has no members"},
+		{"no members, nothing to do", graph(t, ""), composite(t), "has no members"},
+		{"two of one name", graph(t, "x:a y:a x:b"), llvm, `operations 0 and 2 are both named "x"`},
+		{"no name", of(target.Op{Kind: "a"}), llvm, `the name of operation 0 of the graph (kind "a") is empty`},
+		{"no kind", of(target.Op{Name: "a"}), llvm, `operation "a": its kind is empty`},
+		{"input without a name", of(target.Op{Name: "a", Kind: "k", Inputs: []string{"x", ""}}), llvm, `operation "a": the name of input 1 is empty`},
+		{"a name that is no text", of(target.Op{Name: "a\xff", Kind: "k"}), llvm, `the name of operation 0 of the graph (kind "k") is no text`},
+		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is no text`},
+		{"uses itself", graph(t, "x:a(x)"), llvm, `the graph has a cycle: "x" -> "x"`},
+		{"cycle", graph(t, "u:a(d) d:a(c) c:a(b,in) b:a(d) in:a"), llvm, `the graph has a cycle: "b" -> "c" -> "d" -> "b"`},
+		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm, `operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
+		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is no operation and no input`},
+		{"input like an operation", with("x:a", []string{"x"}, nil), llvm, `input 0 of the graph is named "x", as an operation or another input is`},
+		{"input twice", with("x:a(y)", []string{"y", "y"}, nil), llvm, `input 1 of the graph is named "y"`},
+		{"nameless input", with("x:a", []string{""}, nil), llvm, "the name of input 0 of the graph is empty"},
+		{"unknown output", with("conv1:a(y)", nil, []string{"conv2"}), llvm, `output 0 of the graph is "conv2", which is no operation; did you mean "conv1"?`},
+		{"nobody takes it", graph(t, "x:a y:c(x) z:c"), both, `operation "z" (c) is taken by no member (and so are 1 more): ` +
+			a.Kind().Name() + ` (member 0): kinds are a; test`},
+	} {
+		p, err := target.Partition(c.graph, c.target)
+		requirePartitionError(t, err, c.name)
+		require.Nil(t, p, c.name)
+		require.ErrorContains(t, err, "target: partition: ", c.name)
+		require.ErrorContains(t, err, c.want, c.name)
+	}
+}
+
+// TestPartition_LongCycle does not write ten thousand names into a message.
+func TestPartition_LongCycle(t *testing.T) {
+	g := shaped(10_000, func(i int) target.Op { return target.Op{Kind: "k", Inputs: after(i, 1)} })
+	g.Ops[0].Inputs = []string{name(9_999)}
+	_, err := target.Partition(g, newTarget(t, "llvm"))
+	requirePartitionError(t, err)
+	require.ErrorContains(t, err, `"op000011" -> 9988 more -> "op000000"`)
+}
+
+func TestPartition_PredicatePanics(t *testing.T) {
+	bad := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Attrs["shape"].([]int)[0] > 1, "" })
+	_, err := target.Partition(graph(t, "x:a"), composite(t, bad, newTarget(t, "llvm")))
+	requirePartitionError(t, err)
+	require.ErrorContains(t, err, `the partitioner of `+bad.Kind().Name()+` (member 0) panicked at operation "x": interface conversion`)
+}
+
+// TestPartition_Copies lets neither a partitioner nor who reads a plan change the graph.
+func TestPartition_Copies(t *testing.T) {
+	spoils := func(op *target.Op) {
+		op.Inputs[0], op.Attrs["dtype"], op.Name, op.Kind = "spoilt", "spoilt", "spoilt", "spoilt"
+	}
+	bad := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { spoils(op); return false, "" })
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+		name := g.Ops[0].Name
+		spoils(&g.Ops[0])
+		return []target.Assignment{{Op: name, Member: 0}}, nil
+	}))
+	fresh := func() *target.Graph {
+		return &target.Graph{Ops: []target.Op{{Name: "x", Kind: "a", Inputs: []string{"in"}, Attrs: map[string]any{"dtype": "int8"}}}}
+	}
+	for _, soc := range []*target.Target{composite(t, bad, newTarget(t, "llvm")), newTarget(t, map[string]any{"kind": kind, "devices": []any{"llvm"}})} {
+		g := fresh()
+		p, err := target.Partition(g, soc)
+		require.NoError(t, err)
+		require.Equal(t, fresh().Ops, p.Groups[0].Ops)
+		spoils(&p.Groups[0].Ops[0])
+		require.Equal(t, fresh(), g)
+	}
+}
+
+func TestPartition_TooManyMembers(t *testing.T) {
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+		var answer []target.Assignment
+		for i, op := range g.Ops {
+			answer = append(answer, target.Assignment{Op: op.Name, Member: i})
+		}
+		return answer, nil
+	}))
+	soc := newTarget(t, map[string]any{"kind": kind, "devices": slices.Repeat([]any{"llvm"}, 300)})
+	one := func(int) target.Op { return target.Op{Kind: "k"} }
+	p, err := target.Partition(shaped(256, one), soc)
+	require.NoError(t, err)
+	require.Len(t, p.Groups, 256)
+	_, err = target.Partition(shaped(257, one), soc)
+	requirePartitionError(t, err)
+	require.ErrorContains(t, err, "257 members take operations: at most 256 can")
+}
+
+// TestSetAttr_KnownColumns gives plain functions the columns' types, and refuses what is none.
+func TestSetAttr_KnownColumns(t *testing.T) {
+	takesAll := func(*target.Target, *target.Op) (bool, string) { return true, "all" }
+	kind := newKind(t)
+	require.NoError(t, target.SetAttr(kind, target.ColumnPartitioner, takesAll))
+	k, err := target.LookupKind(kind)
+	require.NoError(t, err)
+	p, ok := target.Attr[target.Predicate](k, target.ColumnPartitioner)
+	require.True(t, ok)
+	takes, reason := p(nil, nil)
+	require.True(t, takes)
+	require.Equal(t, "all", reason)
+
+	plain, mixed := newKind(t), newKind(t, target.Composite())
+	for _, err := range []error{
+		target.SetAttr(plain, target.ColumnPartitioner, func(*target.Op) bool { return true }),
+		target.SetAttr(plain, target.ColumnPartitioner, target.Predicate(nil)),
+		target.SetAttr[any](plain, target.ColumnPartitioner, nil),
+		target.SetAttr(mixed, target.ColumnStrategy, takesAll),
+		target.SetAttr(mixed, target.ColumnStrategy, target.Strategy(nil)),
+		target.SetAttr(plain, target.ColumnStrategy, func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil }),
+	} {
+		require.ErrorIs(t, err, target.ErrRegister)
+	}
+	_, err = target.RegisterKind("nomembers", dlpack.CPU, target.WithAttr(target.ColumnStrategy, target.Strategy(
+		func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil })))
+	require.ErrorIs(t, err, target.ErrRegister)
+	require.ErrorContains(t, err, "declare it with target.Composite")
+	require.NotContains(t, target.Kinds(), "nomembers")
+}
+
+func TestPartition_AtOnce(t *testing.T) {
+	soc := composite(t, onlyKinds(t, "even"), newTarget(t, "llvm"))
+	g := shaped(200, shapes[2].op)
+	want, err := target.Partition(g, soc)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			p, err := target.Partition(g, soc)
+			if err != nil || p.JSON() != want.JSON() {
+				t.Errorf("another plan: %v", err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPlan_JSON(t *testing.T) {
+	kind := newKind(t, target.WithAttr(target.ColumnPartitioner, func(_ *target.Target, op *target.Op) (bool, string) {
+		return op.Kind == "a", "a < b"
+	}))
+	soc := composite(t, newTarget(t, kind), newTarget(t, "stackvm"))
+	p, err := target.Partition(graph(t, "x:a(in) y:b(x)"), soc)
+	require.NoError(t, err)
+	want := `{"target":` + soc.JSON() + `,"inputs":["in"],"outputs":["y"],"groups":[` +
+		`{"member":[0],"kind":"` + kind + `","after":[],"inputs":["in"],"outputs":["x"],"ops":[` +
+		`{"name":"x","kind":"a","inputs":["in"],"reason":"a < b","refused":[]}]},` +
+		`{"member":[1],"kind":"stackvm","after":[0],"inputs":["x"],"outputs":["y"],"ops":[` +
+		`{"name":"y","kind":"b","inputs":["x"],"reason":"kind \"stackvm\" takes every operation","refused":[` +
+		`{"member":[0],"kind":"` + kind + `","reason":"a < b"}]}]}]}`
+	require.Equal(t, want, p.JSON())
+	marshalled, err := p.MarshalJSON()
+	require.NoError(t, err)
+	require.Equal(t, want, string(marshalled))
+
+	p, err = target.Partition(&target.Graph{}, newTarget(t, "stackvm"))
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(p.JSON(), `,"inputs":[],"outputs":[],"groups":[]}`), p.JSON())
+	require.Empty(t, p.String())
+}

@@ -93,8 +93,8 @@ func requireUnmergeable(t testing.TB, p *target.Plan, direct [][]bool) {
 				through[j] = through[j] || reached[k] && direct[k][j]
 			}
 			reached[j] = through[j] || direct[i][j]
-			if slices.Equal(p.Groups[i].Member, p.Groups[j].Member) {
-				require.True(t, through[j], "groups %d and %d could be one: %s", i, j, groupsOf(p))
+			if !through[j] && slices.Equal(p.Groups[i].Member, p.Groups[j].Member) {
+				require.Fail(t, "two groups could be one", "%d and %d of %s", i, j, groupsOf(p))
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func TestPartition_Random(t *testing.T) {
 func TestPartition_Large(t *testing.T) {
 	soc, owner := sieve(t)
 	for _, s := range shapes {
-		g := shaped(400, s.op)
+		g := shaped(300, s.op)
 		for i := range g.Ops {
 			g.Ops[i].Kind = map[string]string{"even": "k0", "odd": "k1", "third": "k2", "fourth": "k4", "fifth": "k1"}[g.Ops[i].Kind]
 		}

@@ -32,7 +32,9 @@ func TestPartition_Groups(t *testing.T) {
 		{"two lines that cross", "x:a y:b(x) p:b q:a(p)", "1:p 0:x,q 1:y"},
 		{"three members", "x:a y:b(x) z:c(x) u:a(y,z)", "0:x 1:y 2:z 0:u"},
 		{"twice the same input", "x:a y:b(x,x)", "0:x 1:y"},
-		{"joins a group that waits anyhow", "x:a y:b(x) z:a(y) p:c q:c(p) r:c(q) s:c(r) w:b(z,p) v:b(s)", "2:p,q,r,s 0:x 1:y 0:z 1:w,v"},
+		{"joins the first group that waits anyhow", "x:a y:b(x) z:a(y) w:b(z,p) u:a(w) k:b(u) p:c q:c(p) r:c(q) s:c(r) l:c(s) m:c(l) v:b(m)",
+			"2:p,q,r,s,l,m 0:x 1:y 0:z 1:w,v 0:u 1:k"},
+		{"stays where its inputs are", "x:a y:b(x) z:a(y) x2:a(x) x3:a(x2) x4:a(x3)", "0:x,x2,x3,x4 1:y 0:z"},
 		{"joins the last group otherwise", "x:a y:c(x) z:a(y) p:b q:b(p) r:b(q) v:a(r)", "1:p,q,r 0:x 2:y 0:z,v"},
 	} {
 		p, err := target.Partition(graph(t, c.graph), soc)

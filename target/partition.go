@@ -39,7 +39,8 @@ const maxMembers = 256
 // plan is the same in whatever order Ops lists the operations.
 //
 // All errors are of type *Error and wrap [ErrPartition]: a cycle, two operations of one name, an operation that no member takes, with
-// the reason of each, a strategy whose answer is none, a predicate or a strategy that panics. A plan has at most 256 members.
+// the reason of each, a strategy whose answer is wrong or that fails, whose error is wrapped as well, a predicate or a strategy that
+// panics. At most 256 members can have a part in a plan.
 func Partition(g *Graph, t *Target) (*Plan, error) {
 	if err := t.valid(); err != nil {
 		return nil, noPartition("the target is nil, or was not made by New")
@@ -97,9 +98,9 @@ func step(path []int, i int) []int { return append(slices.Clip(path), i) }
 // nameMember is how messages call a target within another: "dnnl (member 0)".
 func nameMember(t *Target, path []int) string {
 	if len(path) == 0 {
-		return t.kind.name
+		return t.kindName()
 	}
-	return t.kind.name + " (member " + joined(path, ".") + ")"
+	return t.kindName() + " (member " + joined(path, ".") + ")"
 }
 
 func joined(numbers []int, between string) string {

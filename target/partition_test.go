@@ -408,3 +408,12 @@ func TestPlan_JSON(t *testing.T) {
 	require.True(t, strings.HasSuffix(p.JSON(), `,"inputs":[],"outputs":[],"groups":[]}`), p.JSON())
 	require.Empty(t, p.String())
 }
+
+// TestPlan_Foreign reads plans that Partition did not make.
+func TestPlan_Foreign(t *testing.T) {
+	p := &target.Plan{Target: &target.Target{}, Groups: []target.Group{{Ops: []target.Op{{Name: "x", Kind: "a"}}}},
+		Decisions: []target.Decision{{Op: "x", Refused: []target.Refusal{{Reason: "not \xff"}}}}}
+	require.Equal(t, "group 0: \n  in: \n  out: \n  x = a(): \n    not : not \xff\n", p.String())
+	require.Equal(t, `{"target":null,"inputs":null,"outputs":null,"groups":[{"member":null,"kind":"","after":null,"inputs":null,"outputs":null,`+
+		`"ops":[{"name":"x","kind":"a","inputs":[],"reason":"","refused":[{"member":[],"kind":"","reason":"not \ufffd"}]}]}]}`, p.JSON())
+}

@@ -2,6 +2,7 @@ package target_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -49,6 +50,16 @@ func TestPartition_Strategy(t *testing.T) {
 		require.ErrorContains(t, err, "target: partition: the strategy of "+kind+" "+c.want, c.name)
 		require.Equal(t, c.name == "error", errors.Is(err, lost), c.name)
 	}
+}
+
+// TestPartition_StrategyRefused names who refuses what a strategy gives, and not who was asked before.
+func TestPartition_StrategyRefused(t *testing.T) {
+	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
+	within := noting(t, composite(t, b, b), new([]string))
+	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, a, within))
+	requirePartitionError(t, err)
+	require.EqualError(t, err, fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses it: `+
+		`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
 }
 
 func requirePartitionError(t testing.TB, err error, what ...any) {

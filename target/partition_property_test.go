@@ -26,9 +26,17 @@ func requirePlan(t testing.TB, g *target.Graph, p *target.Plan, owner func(op *t
 			require.Equal(t, []int{owner(&op)}, gr.Member, "operation %s", op.Name)
 			require.Same(t, p.Target.Members()[gr.Member[0]], gr.Target)
 			group[op.Name], place[op.Name] = n, i
+			why, ok := p.Why(op.Name)
+			require.True(t, ok)
+			require.Equal(t, n, why.Group)
+			require.Len(t, why.Refused, gr.Member[0], "all that stand before refused it")
+			for m, r := range why.Refused {
+				require.Equal(t, []int{m}, r.Member)
+			}
 		}
 	}
 	require.Len(t, group, len(ops))
+	require.Len(t, p.Decisions, len(ops))
 
 	n := len(p.Groups)
 	used := map[string]bool{}
@@ -60,13 +68,13 @@ func requirePlan(t testing.TB, g *target.Graph, p *target.Plan, owner func(op *t
 	}
 	for i, gr := range p.Groups {
 		require.ElementsMatch(t, inputs[i], gr.Inputs)
-		var after []int
+		after := []int{}
 		for j := range i {
 			if direct[j][i] {
 				after = append(after, j)
 			}
 		}
-		require.ElementsMatch(t, after, gr.After)
+		require.Equal(t, after, gr.After)
 		var outputs []string
 		for _, op := range gr.Ops {
 			leaves := !used[op.Name] || slices.Contains(g.Outputs, op.Name)

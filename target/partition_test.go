@@ -133,6 +133,33 @@ func TestPartition_SameMemberTwice(t *testing.T) {
 	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" takes every operation`, even), why.Reason)
 }
 
+// noting is a composite whose strategy notes which operations it is given, and gives them all to its only member.
+func noting(t testing.TB, member *target.Target, seen *[]string) *target.Target {
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+		var answer []target.Assignment
+		for i := len(g.Ops) - 1; i >= 0; i-- { // an answer may have any order
+			answer = append(answer, target.Assignment{Op: g.Ops[i].Name})
+			*seen = append(*seen, g.Ops[len(g.Ops)-1-i].Name)
+		}
+		return answer, nil
+	}))
+	return newTarget(t, map[string]any{"kind": kind, "devices": []any{member}})
+}
+
+// TestPartition_Order has a strategy see operations behind those that they use, whatever became of them before.
+func TestPartition_Order(t *testing.T) {
+	var outer, inner []string
+	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target, op *target.Op) (bool, string) {
+		return op.Name != "z", "no z"
+	}))
+	first := newTarget(t, map[string]any{"kind": guarded, "devices": []any{onlyKinds(t, "a")}})
+	p, err := target.Partition(graph(t, "v:c(z) z:a(y) x:c y:a(x)"), composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
+	require.NoError(t, err)
+	require.Equal(t, "1.0.0:x 0.0:y 1.0.0:z,v", groupsOf(p))
+	require.Equal(t, []string{"x", "z", "v"}, outer)
+	require.Equal(t, []string{"x", "z", "v"}, inner)
+}
+
 func TestPartition_Nested(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	inner := composite(t, a, b)

@@ -1,9 +1,6 @@
 package target
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
 // grouping puts the operations of one member into groups, one operation after the other, each behind those that it uses.
 //
@@ -31,8 +28,6 @@ func groups(f *flow, member []int32, members int) *grouping {
 		for _, j := range f.uses[i] {
 			used = append(used, g.of[j])
 		}
-		slices.Sort(used)
-		used = slices.Compact(used)
 		g.put(int32(i), member[i], used)
 	}
 	return g

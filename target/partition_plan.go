@@ -141,13 +141,16 @@ func (p *Plan) JSON() string {
 		Outputs []string `json:"outputs"`
 		Groups  []group  `json:"groups"`
 	}{p.Target, p.Inputs, p.Outputs, []group{}}
+	if p.Target.valid() != nil {
+		plan.Target = nil
+	}
 	for _, g := range p.Groups {
-		out := group{g.Member, g.Target.kind.name, g.After, g.Inputs, g.Outputs, []op{}}
+		out := group{g.Member, g.Target.kindName(), g.After, g.Inputs, g.Outputs, []op{}}
 		for _, o := range g.Ops {
 			why, _ := p.Why(o.Name)
 			one := op{o.Name, o.Kind, append([]string{}, o.Inputs...), why.Reason, []refusal{}}
 			for _, r := range why.Refused {
-				one.Refused = append(one.Refused, refusal{append([]int{}, r.Member...), r.Target.kind.name, r.Reason})
+				one.Refused = append(one.Refused, refusal{append([]int{}, r.Member...), r.Target.kindName(), r.Reason})
 			}
 			out.Ops = append(out.Ops, one)
 		}
@@ -164,3 +167,11 @@ func (p *Plan) JSON() string {
 
 // MarshalJSON gives what JSON gives.
 func (p *Plan) MarshalJSON() ([]byte, error) { return []byte(p.JSON()), nil }
+
+// kindName is "" for a target that is none, as in a plan that somebody else made.
+func (t *Target) kindName() string {
+	if t.valid() != nil {
+		return ""
+	}
+	return t.kind.name
+}

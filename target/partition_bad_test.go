@@ -56,7 +56,7 @@ func TestPartition_Strategy(t *testing.T) {
 func TestPartition_StrategyRefused(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	within := noting(t, composite(t, b, b), new([]string))
-	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, a, within))
+	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
 	requirePartitionError(t, err)
 	require.EqualError(t, err, fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses it: `+
 		`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))

@@ -98,6 +98,7 @@ func TestPartition_BadInput(t *testing.T) {
 		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is no text`},
 		{"uses itself", graph(t, "x:a(x)"), llvm, `the graph has a cycle: "x" -> "x"`},
 		{"cycle", graph(t, "u:a(d) d:a(c) c:a(b,in) b:a(d) in:a"), llvm, `the graph has a cycle: "b" -> "c" -> "d" -> "b"`},
+		{"behind a cycle", graph(t, "a:k(b) b:k(c) c:k(d) d:k(b)"), llvm, `the graph has a cycle: "b" -> "d" -> "c" -> "b":`},
 		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm, `operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
 		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is no operation and no input`},
 		{"input like an operation", with("x:a", []string{"x"}, nil), llvm, `input 0 of the graph is named "x", as an operation or another input is`},

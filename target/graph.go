@@ -32,7 +32,7 @@ type flow struct {
 	ops    []Op // copies
 	inputs []string
 	wanted []bool    // by operation: its result is an output of the graph
-	uses   [][]int32 // by operation: those whose results it takes, each once
+	uses   [][]int32 // by operation: those whose results it takes
 	users  [][]int32 // the other way round
 }
 
@@ -51,8 +51,6 @@ func newFlow(g *Graph) (*flow, error) {
 				uses[i] = append(uses[i], j)
 			}
 		}
-		slices.Sort(uses[i])
-		uses[i] = slices.Compact(uses[i])
 	}
 	depth, whole := depths(uses, inverse(uses))
 	if !whole {
@@ -75,7 +73,6 @@ func newFlow(g *Graph) (*flow, error) {
 		for _, j := range uses[old] {
 			f.uses[i] = append(f.uses[i], place[j])
 		}
-		slices.Sort(f.uses[i])
 	}
 	f.users = inverse(f.uses)
 	for i := range f.wanted {

@@ -56,7 +56,7 @@ func TestPartition_Strategy(t *testing.T) {
 func TestPartition_StrategyRefused(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	within := noting(t, composite(t, b, b), new([]string))
-	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, a, within))
+	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
 	requirePartitionError(t, err)
 	require.EqualError(t, err, fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses it: `+
 		`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
@@ -98,6 +98,7 @@ func TestPartition_BadInput(t *testing.T) {
 		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is no text`},
 		{"uses itself", graph(t, "x:a(x)"), llvm, `the graph has a cycle: "x" -> "x"`},
 		{"cycle", graph(t, "u:a(d) d:a(c) c:a(b,in) b:a(d) in:a"), llvm, `the graph has a cycle: "b" -> "c" -> "d" -> "b"`},
+		{"behind a cycle", graph(t, "a:k(b) b:k(c) c:k(d) d:k(b)"), llvm, `the graph has a cycle: "b" -> "d" -> "c" -> "b":`},
 		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm, `operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
 		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is no operation and no input`},
 		{"input like an operation", with("x:a", []string{"x"}, nil), llvm, `input 0 of the graph is named "x", as an operation or another input is`},

@@ -304,6 +304,9 @@ func TestPlan_JSON(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(p.JSON(), `,"inputs":[],"outputs":[],"groups":[]}`), p.JSON())
 	require.Empty(t, p.String())
+	p, err = target.Partition(graph(t, "x:a"), newTarget(t, "stackvm"))
+	require.NoError(t, err)
+	require.Contains(t, p.JSON(), `"groups":[{"member":[],"kind":"stackvm",`)
 }
 
 // TestPlan_Foreign reads plans that Partition did not make.

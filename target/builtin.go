@@ -176,5 +176,5 @@ func addOthers(add addKind) {
 	add("aocl", dlpack.AOCL, DefaultKeys("aocl", "hls"))
 	add("aocl_sw_emu", dlpack.AOCL, DefaultKeys("aocl", "hls"))
 	add("stackvm", dlpack.CPU, DefaultKeys("cpu"))
-	add("hybrid", dlpack.CPU, DefaultKeys("cpu"))
+	add("hybrid", dlpack.CPU)
 }

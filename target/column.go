@@ -1,6 +1,7 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 )
@@ -12,17 +13,24 @@ const (
 )
 
 // SetAttr attaches a value to a kind, in the column of a name: passes that run before code is generated, a partitioner, a code
-// generator. A column has one value a kind, of any type, and keeps it: a second one is an error.
+// generator. A column has one value a kind, of any type, and keeps it: a second one is an error. The columns named above have the types
+// named there, for which a plain function will do.
 func SetAttr[T any](kind, column string, value T) error {
 	k, err := LookupKind(kind)
 	if err != nil {
 		return err
 	}
+	if column == ColumnStrategy && !k.composite {
+		return &Error{Err: ErrRegister, Message: fmt.Sprintf("set attribute of kind %q: %v", k.name, errNoComposite)}
+	}
 	return setAttr(k, column, value)
 }
 
+var errNoComposite = errors.New("a strategy divides work among members, and the kind has none: declare it with target.Composite")
+
 func setAttr(k *Kind, column string, value any) error {
-	if err := checkName("column", column); err != nil {
+	value, err := typed(column, value)
+	if err != nil {
 		return &Error{Err: ErrRegister, Message: fmt.Sprintf("set attribute of kind %q: %v", k.name, err)}
 	}
 	k.attrsMu.Lock()
@@ -37,6 +45,34 @@ func setAttr(k *Kind, column string, value any) error {
 	all[column] = value
 	k.attrs.Store(&all)
 	return nil
+}
+
+// typed checks a column's name, and gives the values of known columns their types, so that [Attr] finds them.
+func typed(column string, value any) (any, error) {
+	if err := checkName("column", column); err != nil {
+		return nil, err
+	}
+	switch column {
+	case ColumnPartitioner:
+		p, ok := value.(Predicate)
+		if f, plain := value.(func(*Target, *Op) (bool, string)); plain {
+			p, ok = f, true
+		}
+		if !ok || p == nil {
+			return nil, fmt.Errorf("column %q holds a target.Predicate that is not nil, found %T", column, value)
+		}
+		return p, nil
+	case ColumnStrategy:
+		s, ok := value.(Strategy)
+		if f, plain := value.(func(*Graph, *Target) ([]Assignment, error)); plain {
+			s, ok = f, true
+		}
+		if !ok || s == nil {
+			return nil, fmt.Errorf("column %q holds a target.Strategy that is not nil, found %T", column, value)
+		}
+		return s, nil
+	}
+	return value, nil
 }
 
 // Attr is the value of a kind in a column; false when it has none of type T there.

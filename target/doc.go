@@ -8,4 +8,7 @@
 // What a kind accepts is declared once, by [RegisterKind]: typed options with defaults, keys, a parser. Whoever builds on targets
 // attaches values of its own to a kind with [SetAttr]: passes, a partitioner, a code generator. Names for whole targets are added by
 // [RegisterTag].
+//
+// A target may be made of others, as a system of a CPU and an accelerator is. [Partition] divides a graph of operations among them, and
+// says why; internal/byoctest/dnnl is a kind with a partitioner and a code generator of its own, in one file.
 package target

@@ -24,7 +24,7 @@ var (
 // Error says what is wrong with a target, and where.
 type Error struct {
 	Path     string // JSON path of the value, "$.host.mcpu"; "" when there is none
-	Err      error  // one of the Err variables above
+	Err      error  // one of the Err variables above; with the own error of a parser or a strategy, if it was that
 	Expected string // what would be right: a type, a range; "" when Message says it
 	Found    string // what stands there
 	Nearest  string // the most similar name that is known; "" if none is

@@ -1,10 +1,12 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -99,9 +101,15 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 			return fmt.Errorf("option %q has no type", name)
 		}
 		for _, set := range settings {
+			if set == nil {
+				return fmt.Errorf("option %q: a setting is nil", name)
+			}
 			if err := set(&o); err != nil {
 				return fmt.Errorf("option %q: %w", name, err)
 			}
+		}
+		if o.Min != nil && o.Max != nil && *o.Min > *o.Max {
+			return fmt.Errorf("option %q: Min is %d, and Max is %d", name, *o.Min, *o.Max)
 		}
 		for i := -1; i < len(o.Aliases); i++ {
 			n := name
@@ -110,6 +118,9 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 			}
 			if err := checkName("option", n); err != nil {
 				return err
+			}
+			if strings.HasPrefix(n, featurePrefix) {
+				return fmt.Errorf("option %q would be a feature: those are not declared", n)
 			}
 			if _, twice := k.slots[n]; twice {
 				return fmt.Errorf("option %q is declared twice, or is one that every kind has", n)
@@ -237,10 +248,13 @@ func WithAttr[T any](column string, value T) KindOption {
 func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*Kind, error) {
 	builtinKinds()
 	k, err := newKind(name, device, parts)
-	if err == nil {
-		err = kinds.add(k)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if _, taken := findTag(name); taken {
+		return nil, &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: there is a tag of that name", name)}
+	}
+	if err := kinds.add(k); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -279,6 +293,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		options: append(make([]OptionInfo, 0, numCommon+len(parts)), base.options...)}
 	maps.Copy(k.slots, base.slots)
 	for _, part := range parts {
+		if part == nil {
+			return fail(errors.New("a part of the declaration is nil"))
+		}
 		if err := part(k); err != nil {
 			return fail(err)
 		}
@@ -290,6 +307,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		if slot, ok := k.slots[o.Unless]; !ok || k.options[slot].Type != Bool {
 			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is no flag of the kind", o.Name, o.Unless))
 		}
+	}
+	if _, divides := Attr[Strategy](k, ColumnStrategy); divides && !k.composite {
+		return fail(errNoComposite)
 	}
 	return k, nil
 }

@@ -354,9 +354,6 @@ func (c *Config) finish() (*Target, error) {
 			c.values[i] = c.kind.options[i].Default
 		}
 	}
-	if err := c.lendHost(); err != nil {
-		return nil, err
-	}
 	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings}
 	if t.host != nil {
 		for _, w := range t.host.warnings {
@@ -365,6 +362,9 @@ func (c *Config) finish() (*Target, error) {
 	}
 	for _, m := range t.Members() {
 		t.warnings = append(t.warnings, m.warnings...)
+	}
+	if err := t.lendHost(c.at("devices")); err != nil {
+		return nil, err
 	}
 	if err := t.seal(c.path); err != nil {
 		return nil, err
@@ -403,33 +403,9 @@ func (c *Config) runParser() (err error) {
 	err = c.kind.parser(c)
 	var e *Error
 	if err != nil && !errors.As(err, &e) {
-		return &Error{Path: c.path, Err: ErrRange, Message: err.Error()}
+		return &Error{Path: c.path, Err: fmt.Errorf("%w: %w", ErrRange, err), Message: err.Error()}
 	}
 	return err
-}
-
-// lendHost gives the host that stands beside "targets" to those of them without one.
-func (c *Config) lendHost() error {
-	if !c.kind.composite || c.host == nil {
-		return nil
-	}
-	slot := c.kind.slots["devices"]
-	members, _ := c.values[slot].([]*Target)
-	lent := slices.Clone(members)
-	for i, m := range lent {
-		if m.host == nil {
-			with := *m
-			with.host = c.host
-			if err := with.seal(element(c.at("devices"), i)); err != nil {
-				return err
-			}
-			lent[i] = &with
-		}
-	}
-	if members != nil {
-		c.values[slot] = lent
-	}
-	return nil
 }
 
 // allKeys are the keys of the target: the user's or the kind's, and the device.

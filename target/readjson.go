@@ -63,11 +63,11 @@ type jsonReader struct {
 	text  string
 	at    int
 	depth int
-	steps [MaxDepth]step
+	steps [MaxDepth]pathStep
 }
 
-// step is a member of an object, or an element of a list if index >= 0.
-type step struct {
+// pathStep is a member of an object, or an element of a list if index >= 0.
+type pathStep struct {
 	key   string
 	index int
 }
@@ -149,7 +149,7 @@ func (r *jsonReader) value() (any, error) {
 
 func (r *jsonReader) list() (any, error) {
 	list := []any{}
-	if r.steps[r.depth-1] = (step{index: 0}); r.next() == ']' {
+	if r.steps[r.depth-1] = (pathStep{index: 0}); r.next() == ']' {
 		r.at++
 		r.depth--
 		return list, nil
@@ -190,7 +190,7 @@ func (r *jsonReader) object() (any, error) {
 			return nil, err
 		}
 		r.depth = depth
-		r.steps[depth-1] = step{key: key, index: -1}
+		r.steps[depth-1] = pathStep{key: key, index: -1}
 		if _, twice := m[key]; twice {
 			line := 1 + strings.Count(r.text[:start], "\n")
 			return nil, wrong(r.path(), ErrDuplicate, "at byte %d (line %d): the key stands there twice", start, line)

@@ -3,8 +3,6 @@ package target_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -13,13 +11,6 @@ import (
 
 	"tvmgo/target"
 )
-
-// quiet keeps warnings out of the log.
-func quiet(t testing.TB) {
-	old := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(old) })
-}
 
 // validator compiles a schema, which checks it against the metaschema of its draft.
 func validator(t *testing.T, kind string) func(text string) error {

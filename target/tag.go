@@ -67,11 +67,6 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 			return fail(ErrRegister, "%v", err)
 		}
 	}
-	if config["tag"] != nil && config["kind"] == nil && config["id"] == nil {
-		if s, _ := config["tag"].(string); s == name || s == base {
-			return fail(ErrRegister, "the configuration is made of this very tag")
-		}
-	}
 	own, err := copyConfig(config)
 	if err != nil {
 		return under("", fail(ErrRegister, "%v", err))
@@ -89,8 +84,8 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 	}
 	tags.Lock()
 	defer tags.Unlock()
-	if by := madeOf(own, base); by != "" {
-		return fail(ErrRegister, "the configuration is made of this very tag, which a tag in it names as %s", brief(by))
+	if stands(own, t, 0) {
+		return fail(ErrRegister, "the configuration is made of this very tag")
 	}
 	if to, isAlias := aliasOf(base); isAlias {
 		return fail(ErrDuplicate, "the name is an alias of tag %s", brief(to))
@@ -191,8 +186,10 @@ func (t *tag) full() string {
 
 // target is what the tag stands for, but that no device is asked.
 func (t *tag) target() (*Target, error) {
-	config := maps.Clone(t.config)
-	delete(config, "from_device")
+	config, _, err := unasked(t.config, 0)
+	if err != nil {
+		return nil, err
+	}
 	return newFromMap("$", config, 0)
 }
 
@@ -207,35 +204,20 @@ func (t *tag) hash() (string, error) {
 	if err := plain.seal("$"); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(plain.json + fmt.Sprint(t.config["from_device"])))
+	_, asked, err := unasked(t.config, 0)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range asked {
+		if _, err := x.kind.options[slotFromDevice].check(child("$", "from_device"), v); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256(fmt.Append([]byte(plain.json), asked...))
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// The next five need tags to be locked.
-
-// madeOf follows the tags that a configuration without a kind stands on. It gives the one that names the tag of a base name, "" if none
-// does.
-func madeOf(config map[string]any, base string) string {
-	for range MaxDepth {
-		ref, _ := config["tag"].(string)
-		if ref == "" || config["kind"] != nil || config["id"] != nil {
-			return ""
-		}
-		name, version, _ := strings.Cut(ref, ":")
-		if to, ok := aliasOf(name); ok {
-			name = to
-		}
-		if name == base && version == "" {
-			return ref
-		}
-		t := lookupTag(name, version)
-		if t == nil {
-			return ""
-		}
-		config = t.config
-	}
-	return base
-}
+// The next four, and stands, need tags to be locked.
 
 func aliasOf(name string) (string, bool) {
 	if to, ok := tags.aliases[name]; ok {

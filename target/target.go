@@ -202,7 +202,8 @@ func (t *Target) Equal(u *Target) bool {
 // Hash is that of the target's JSON (FNV-1a of 64 bits): equal for equal targets, in every process and on every machine.
 func (t *Target) Hash() uint64 { return t.hash }
 
-// WithHost is the target with another host; nil takes the host away. Members of a composite keep theirs.
+// WithHost is the target with another host; nil takes the host away. Members of a composite that have a host keep it, the others get
+// this one.
 func (t *Target) WithHost(host *Target) (*Target, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
@@ -212,10 +213,38 @@ func (t *Target) WithHost(host *Target) (*Target, error) {
 	}
 	u := *t
 	u.host = host
+	if err := u.lendHost("$.devices"); err != nil {
+		return nil, err
+	}
 	if err := u.seal("$"); err != nil {
 		return nil, err
 	}
 	return &u, nil
+}
+
+// lendHost gives the host of a composite target to those of its members, and of theirs, that have none. path is that of the members.
+func (t *Target) lendHost(path string) error {
+	members := t.Members()
+	if t.host == nil || len(members) == 0 {
+		return nil
+	}
+	for i, m := range members {
+		if m.host != nil {
+			continue
+		}
+		with, at := *m, element(path, i)
+		with.host = t.host
+		if err := with.lendHost(at + ".devices"); err != nil {
+			return err
+		}
+		if err := with.seal(at); err != nil {
+			return err
+		}
+		members[i] = &with
+	}
+	t.values = slices.Clone(t.values)
+	t.values[t.kind.slots["devices"]] = members
+	return nil
 }
 
 // valid tells targets that New made from a nil or a zero one.

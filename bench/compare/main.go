@@ -23,6 +23,10 @@ type config struct {
 }
 
 func main() {
+	if os.Getenv(firstTarget) != "" {
+		printFirstTarget()
+		return
+	}
 	var c config
 	flag.StringVar(&c.lib, "lib", "dist/lib/libtvmgo.so", "our library")
 	flag.StringVar(&c.venv, "venv", "build/.cache/venv", "virtual environment with Apache TVM's wheels")
@@ -128,6 +132,14 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return s.goAPI.boundLaunch(dlpack.OpenCL, openCLSO)
 	case "go.cu-launch":
 		return s.goAPI.boundLaunch(dlpack.CUDA, cudaSO)
+	case "go.target-new":
+		return targetNew()
+	case "go.target-read":
+		return targetRead()
+	case "go.target-get":
+		return targetGet()
+	case "go.target-first":
+		return targetFirst()
 	case "ours.start":
 		return wallTime(s.p.oursStart, small)
 	case "peer.start":

@@ -156,7 +156,7 @@ func spirv(pushes bool, names ...string) string {
 
 // spirvWith is a module whose entry points use one variable of a storage class.
 func spirvWith(class uint32, names ...string) string {
-	words := []uint32{0x07230203, 0x10000, 0, 100, 0}
+	words := []uint32{0x07230203, 0x10000, 0, 100, 0, 3<<16 | 14, 0, 1}
 	for i, name := range names {
 		text := append([]byte(name), make([]byte, 4-len(name)%4)...)
 		words = append(words, uint32(3+len(text)/4)<<16|15, 5, uint32(i+1))
@@ -164,9 +164,9 @@ func spirvWith(class uint32, names ...string) string {
 			words = append(words, binary.LittleEndian.Uint32(text))
 		}
 	}
-	words = append(words, 4<<16|21, 48, 32, 1, 3<<16|30, 49, 48, 4<<16|32, 50, class, 49, 4<<16|59, 50, 51, class)
+	words = append(words, 4<<16|21, 48, 32, 1, 3<<16|30, 49, 48, 4<<16|32, 50, class, 49, 4<<16|59, 50, 51, class, 2<<16|19, 52, 3<<16|33, 53, 52)
 	for i := range names {
-		words = append(words, 5<<16|54, 48, uint32(i+1), 0, 48, 4<<16|61, 49, uint32(60+i), 51, 1<<16|56)
+		words = append(words, 5<<16|54, 52, uint32(i+1), 0, 53, 2<<16|248, uint32(80+i), 4<<16|61, 49, uint32(60+i), 51, 1<<16|253, 1<<16|56)
 	}
 	var b []byte
 	for _, w := range words {

@@ -221,6 +221,9 @@ func spirvKernels(data []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
 	return m.Names(spirv.Compute), nil
 }
 

@@ -44,6 +44,9 @@ const (
 	VulkanMemoryModelDeviceScope       Capability = 5346
 	PhysicalStorageBufferAddresses     Capability = 5347
 	CooperativeMatrixNV                Capability = 5357
+	AtomicFloat32MinMaxEXT             Capability = 5612
+	AtomicFloat64MinMaxEXT             Capability = 5613
+	AtomicFloat16MinMaxEXT             Capability = 5616
 	DotProductInputAll                 Capability = 6016
 	DotProductInput4x8Bit              Capability = 6017
 	DotProductInput4x8BitPacked        Capability = 6018
@@ -51,6 +54,7 @@ const (
 	CooperativeMatrixKHR               Capability = 6022
 	AtomicFloat32AddEXT                Capability = 6033
 	AtomicFloat64AddEXT                Capability = 6034
+	AtomicFloat16AddEXT                Capability = 6095
 )
 
 var capabilityNames = map[Capability]string{
@@ -70,7 +74,9 @@ var capabilityNames = map[Capability]string{
 	CooperativeMatrixNV: "CooperativeMatrixNV", DotProductInputAll: "DotProductInputAll",
 	DotProductInput4x8Bit: "DotProductInput4x8Bit", DotProductInput4x8BitPacked: "DotProductInput4x8BitPacked",
 	DotProduct: "DotProduct", CooperativeMatrixKHR: "CooperativeMatrixKHR", AtomicFloat32AddEXT: "AtomicFloat32AddEXT",
-	AtomicFloat64AddEXT: "AtomicFloat64AddEXT",
+	AtomicFloat64AddEXT: "AtomicFloat64AddEXT", AtomicFloat16AddEXT: "AtomicFloat16AddEXT",
+	AtomicFloat16MinMaxEXT: "AtomicFloat16MinMaxEXT", AtomicFloat32MinMaxEXT: "AtomicFloat32MinMaxEXT",
+	AtomicFloat64MinMaxEXT: "AtomicFloat64MinMaxEXT",
 }
 
 // String is the name in the specification, or the number of one that is not listed here.

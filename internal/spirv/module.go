@@ -27,9 +27,21 @@ type EntryPoint struct {
 	Model         Model
 	LocalSize     [3]uint32 // invocations of a block in x, y and z; zeroes when nothing says it
 	Adjustable    bool      // LocalSize are the defaults of specialisation constants
+	Computed      bool      // from them something is computed that is not followed here: LocalSize is not known
+	SizeByID      bool      // it is given by the execution mode LocalSizeId
 	Bindings      []Binding // by set, then by number
+	Scalars       []Scalar  // the numbers in the block that scalars come in: that of push constants, or a uniform buffer
 	PushConstants uint32    // bytes up to the end of the block's last member
 	SharedBytes   uint64    // of shared memory
+	FloatModes    []FloatMode
+	FloatAtomics  []FloatAtomic // by capability
+}
+
+// Scalar is a number in a block of them.
+type Scalar struct {
+	Offset uint64 // bytes
+	Bits   uint32
+	Float  bool
 }
 
 // BindingKind is what a descriptor is.

@@ -31,8 +31,10 @@ const (
 	opTypePointer           = 32
 	opConstant              = 43
 	opConstantComposite     = 44
+	opConstantNull          = 46
 	opSpecConstant          = 50
 	opSpecConstantComposite = 51
+	opSpecConstantOp        = 52
 	opFunction              = 54
 	opFunctionEnd           = 56
 	opFunctionCall          = 57
@@ -63,6 +65,8 @@ const (
 	classWorkgroup       = 4
 	classPushConstant    = 9
 	classStorageBuffer   = 12
+
+	classPhysicalStorageBuffer = 5349
 )
 
 type id = uint32
@@ -82,6 +86,7 @@ type variable struct{ pointer, class uint32 }
 // function is what a function's body names.
 type function struct {
 	calls, names map[id]bool
+	atomics      []floatAtomic
 }
 
 type entry struct {
@@ -110,8 +115,11 @@ type reader struct {
 	decorated map[id]decorations
 	members   map[member]decorations
 	functions map[id]*function
-	current   *function // whose body is read
-	at        int       // word of the instruction
+
+	floatModes map[id][]FloatMode // by function
+	pointers   map[id]id          // types of what functions compute
+	current    *function          // whose body is read
+	at         int                // word of the instruction
 }
 
 // Parse reads a module, in either byte order. The error says at which byte it goes wrong.
@@ -121,7 +129,8 @@ func Parse(code []byte) (*Module, error) {
 		return nil, err
 	}
 	r := &reader{m: &Module{Words: words, Major: int(words[1] >> 16 & 0xff), Minor: int(words[1] >> 8 & 0xff)},
-		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{}}
+		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{},
+		floatModes: map[id][]FloatMode{}, pointers: map[id]id{}}
 	for r.at = headerWords; r.at < len(words); {
 		length := int(words[r.at] >> 16)
 		if length == 0 || length > len(words)-r.at {
@@ -164,7 +173,7 @@ func (r *reader) damaged(format string, args ...any) error {
 // least is how many operands an instruction must have.
 var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1, opTypeInt: 3, opTypeFloat: 2,
 	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3, opConstant: 3,
-	opConstantComposite: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opFunction: 4, opFunctionCall: 3, opVariable: 3,
+	opConstantComposite: 2, opConstantNull: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opSpecConstantOp: 3, opFunction: 4, opFunctionCall: 3, opVariable: 3,
 	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
 
 func (r *reader) instruction(op uint16, w []uint32) error {
@@ -190,7 +199,7 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		t := value{op: op, words: w[1:]}
 		t.size = r.sizeOf(w[0], t)
 		r.values[w[0]] = t
-	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite:
+	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite, opConstantNull, opSpecConstantOp:
 		r.values[w[1]] = value{op: op, words: w[2:]}
 	case opDecorate:
 		decorate(r.decorated, w[0], w[1:])
@@ -210,7 +219,7 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		if r.current != nil {
 			return r.damaged("a function inside of a function")
 		}
-		r.current = &function{map[id]bool{}, map[id]bool{}}
+		r.current = &function{calls: map[id]bool{}, names: map[id]bool{}}
 		r.functions[w[1]] = r.current
 	case opFunctionEnd:
 		r.current = nil
@@ -254,8 +263,13 @@ func (r *reader) text(w []uint32) (string, []uint32, error) {
 	return "", nil, r.damaged("a name without an end")
 }
 
-// mode reads the size of a function's blocks.
+// mode reads the size of a function's blocks, and how it computes.
 func (r *reader) mode(op uint16, w []uint32) error {
+	if op == opExecutionMode {
+		if err := r.floatMode(w); err != nil {
+			return err
+		}
+	}
 	if !(op == opExecutionMode && w[1] == modeLocalSize || op == opExecutionModeID && w[1] == modeLocalSizeID) {
 		return nil
 	}
@@ -291,13 +305,15 @@ func (r *reader) body(op uint16, w []uint32) {
 	if op == opFunctionCall {
 		r.current.calls[w[2]] = true
 	}
+	r.floatAtomic(op, w)
 }
 
 // entryPoint gathers what an entry point uses.
 func (r *reader) entryPoint(e *entry) *EntryPoint {
 	p := &EntryPoint{Name: e.name, Model: e.model}
 	r.localSize(e, p)
-	used := r.used(e.function)
+	used, functions := r.used(e.function)
+	r.floats(e, functions, p)
 	for _, v := range slices.Sorted(maps.Keys(r.vars)) {
 		if used[v] {
 			r.use(v, p)
@@ -309,8 +325,8 @@ func (r *reader) entryPoint(e *entry) *EntryPoint {
 	return p
 }
 
-// used is what a function and those that it calls name.
-func (r *reader) used(f id) map[id]bool {
+// used is what a function and those that it calls name, and which these are.
+func (r *reader) used(f id) (names map[id]bool, functions []*function) {
 	all, seen, todo := map[id]bool{}, map[id]bool{f: true}, []id{f}
 	for len(todo) > 0 {
 		body := r.functions[todo[0]]
@@ -318,6 +334,7 @@ func (r *reader) used(f id) map[id]bool {
 		if body == nil {
 			continue
 		}
+		functions = append(functions, body)
 		maps.Copy(all, body.names)
 		for callee := range body.calls {
 			if !seen[callee] {
@@ -326,12 +343,13 @@ func (r *reader) used(f id) map[id]bool {
 			}
 		}
 	}
-	return all
+	return all, functions
 }
 
 // localSize is the constant that is decorated as the size, if there is one, else what the entry point says.
 func (r *reader) localSize(e *entry, p *EntryPoint) {
 	size := r.sizes[e.function]
+	p.SizeByID = size.constants
 	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
 		built, ok := r.decorated[of][decorationBuiltIn]
 		c := r.values[of]
@@ -344,20 +362,20 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 		return
 	}
 	for i, c := range size.words {
-		v := r.values[c]
-		if v.op != opConstant && v.op != opSpecConstant {
-			p.LocalSize = [3]uint32{} // something computed
-			p.Adjustable = true
+		n, ok := r.number(c, mostNested)
+		if !ok {
+			p.LocalSize = [3]uint32{}
+			p.Adjustable, p.Computed = true, true
 			return
 		}
-		p.LocalSize[i] = v.words[0]
-		p.Adjustable = p.Adjustable || v.op == opSpecConstant
+		p.LocalSize[i] = n
+		p.Adjustable = p.Adjustable || r.values[c].op == opSpecConstant || r.values[c].op == opSpecConstantOp
 	}
 }
 
 // use adds a variable to what an entry point uses.
 func (r *reader) use(of id, p *EntryPoint) {
-	v := r.vars[of]
+	v, left := r.vars[of], mostParts
 	pointer := r.values[v.pointer]
 	var kind id
 	if pointer.op == opTypePointer {
@@ -366,10 +384,15 @@ func (r *reader) use(of id, p *EntryPoint) {
 	switch v.class {
 	case classPushConstant:
 		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
+		p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
 	case classWorkgroup:
 		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
 	case classUniform, classStorageBuffer, classUniformConstant:
-		p.Bindings = append(p.Bindings, r.binding(of, v.class, kind))
+		b := r.binding(of, v.class, kind)
+		p.Bindings = append(p.Bindings, b)
+		if b.Kind == UniformBuffer {
+			p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
+		}
 	}
 }
 

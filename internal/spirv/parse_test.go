@@ -22,6 +22,8 @@ func shader(t testing.TB, name string) []byte {
 func TestParse(t *testing.T) {
 	in := func(n uint32) Binding { return Binding{Number: n, Count: 1, ReadOnly: true} }
 	out := func(n uint32) Binding { return Binding{Number: n, Count: 1} }
+	const floatExtensions = "SPV_KHR_storage_buffer_storage_class SPV_KHR_float_controls SPV_EXT_shader_atomic_float_add SPV_EXT_shader_atomic_float_min_max"
+	floatCapabilities := []Capability{Shader, SignedZeroInfNanPreserve, RoundingModeRTE, AtomicFloat32AddEXT, AtomicFloat32MinMaxEXT}
 	for _, c := range []struct {
 		file, extensions string
 		capabilities     []Capability
@@ -43,6 +45,10 @@ func TestParse(t *testing.T) {
 			EntryPoint{Name: "half_scale", LocalSize: [3]uint32{16, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 4}},
 		{"types", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader, Int64, Float64},
 			EntryPoint{Name: "types", LocalSize: [3]uint32{1, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 36}},
+		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "scaled", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{out(0), out(1)},
+			FloatModes: []FloatMode{{SignedZeroInfNanPreserve, 32}, {RoundingModeRTE, 32}}}},
+		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "gathered", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{out(0), out(1)}, SharedBytes: 4,
+			FloatAtomics: []FloatAtomic{{Of: AtomicFloat32MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT, Buffer: true}, {Of: AtomicFloat32AddEXT, Shared: true}}}},
 		{"two", "", []Capability{Shader}, EntryPoint{Name: "step", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0)}, PushConstants: 12}},
 		{"two", "", []Capability{Shader}, EntryPoint{Name: "swap", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0), out(1)}}},
 	} {
@@ -52,6 +58,7 @@ func TestParse(t *testing.T) {
 		c.want.Model = Compute
 		got, ok := m.EntryPoint(c.want.Name, Compute)
 		require.True(t, ok)
+		got.Scalars = nil
 		require.Equal(t, &c.want, got, c.file)
 		require.Equal(t, c.capabilities, m.Capabilities, c.file)
 		require.Equal(t, c.extensions, strings.Join(m.Extensions, " "), c.file)
@@ -108,6 +115,32 @@ func assemble(instructions ...[]uint32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, w)
 	}
 	return b
+}
+
+// Widths and places of atomic operations on floats, in functions that are called too.
+func TestParse_FloatAtomics(t *testing.T) {
+	const main, called, uncalled, float, shared, buffer, image = 1, 2, 3, 10, 20, 21, 22
+	function := func(f uint32, body ...[]uint32) [][]uint32 {
+		return append(append([][]uint32{{opFunction, 5, f, 0, 6}}, body...), []uint32{opFunctionEnd})
+	}
+	atomic := func(op, bits, pointer uint32) []uint32 { return []uint32{op, float + bits, 99, pointer, 0, 0, 0} }
+	code := [][]uint32{{opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeDenormPreserve, 16}, {opExecutionMode, main, modeRoundingModeRTZ, 64},
+		{opExecutionMode, called, modeRoundingModeRTZ, 32},
+		{opTypeFloat, float + 16, 16}, {opTypeFloat, float + 32, 32}, {opTypeFloat, float + 64, 64}, {opTypeFloat, float + 8, 8},
+		{opTypePointer, shared, classWorkgroup, float + 16}, {opTypePointer, buffer, classUniform, float + 32}, {opTypePointer, image, 11, float + 32},
+		{opVariable, shared, 30, classWorkgroup}}
+	code = append(code, function(main, []uint32{opFunctionCall, 5, 98, called}, atomic(opAtomicFAdd, 16, 30), []uint32{opAccessChain, buffer, 31, 30},
+		atomic(opAtomicFMin, 64, 31), atomic(opAtomicFMax, 64, 31))...)
+	code = append(code, function(called, atomic(opAtomicFAdd, 32, 32), []uint32{opFunctionParameter, image, 33}, atomic(opAtomicFMax, 8, 33))...)
+	code = append(code, function(uncalled, atomic(opAtomicFAdd, 64, 30))...)
+	m, err := Parse(assemble(code...))
+	require.NoError(t, err)
+	e, ok := m.EntryPoint("f", Compute)
+	require.True(t, ok)
+	require.Equal(t, []FloatMode{{DenormPreserve, 16}, {RoundingModeRTZ, 64}}, e.FloatModes)
+	require.Equal(t, []FloatAtomic{{}, {Of: AtomicFloat64MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT}, {Of: AtomicFloat16AddEXT, Shared: true}}, e.FloatAtomics)
+	_, err = Parse(assemble([]uint32{opExecutionMode, main, modeDenormPreserve}))
+	require.ErrorContains(t, err, "an execution mode of floats without their width")
 }
 
 func TestParse_LocalSizeByConstants(t *testing.T) {
@@ -215,6 +248,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bytes became %d words", len(code), len(m.Words))
 		}
 		read(code)
+		if err == nil {
+			_ = m.Check()
+		}
 	})
 }
 

@@ -23,11 +23,8 @@ func mul(a, b uint64) uint64 {
 
 // length is the number that a constant is; 0 when it is none.
 func (r *reader) length(of id) uint64 {
-	c := r.values[of]
-	if c.op != opConstant && c.op != opSpecConstant {
-		return 0
-	}
-	return uint64(c.words[0])
+	n, _ := r.number(of, mostNested)
+	return uint64(n)
 }
 
 // sizeOf is the size of a type that is being declared.

@@ -13,10 +13,13 @@ import (
 
 // has says whether a shader with a capability may run on a device, and what Vulkan calls what it needs.
 func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
+	f := &d.has
+	if need, ok, is := hasFloats(c, f); is {
+		return need, ok
+	}
 	if c.Subgroup() {
 		return hasSubgroup(c, d)
 	}
-	f := &d.has
 	feature := func(name string, has C.uint8_t) (string, bool) { return name, has != 0 }
 	switch c {
 	case spirv.Matrix, spirv.Shader, spirv.ImageQuery:

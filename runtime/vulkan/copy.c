@@ -1,6 +1,5 @@
 /* Copies (ABI.md E.4). From the host: the bytes are taken over before the call returns. To the host: done when it returns.
  * Within a device: queued. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "stream.h"
@@ -120,6 +119,69 @@ static int from_host(vk_stream* s, const char* from, place to, size_t n) {
 
 /* ---- to the host ---- */
 
+/* Takes n bytes that came from the device, `done` bytes behind the first of them. */
+typedef int (*taker)(void* to, const char* bytes, size_t done, size_t n);
+
+/* A piece that the device copies to the host's memory. */
+typedef struct {
+  vk_memory* m;
+  uint64_t number;
+  size_t n;
+} piece;
+
+enum { PIECES = 2, LEAST_PIECE = 1 << 20 };
+
+/* Large copies in pieces of which there is one more on its way while the host takes one; small ones in one piece. */
+static size_t piece_of(size_t n) {
+  size_t part = n / (2 * PIECES);
+  if (part < LEAST_PIECE) part = LEAST_PIECE;
+  return part < STAGING ? part : STAGING;
+}
+
+/* Has the device begin with a piece. */
+static int start(vk_stream* s, const place* from, size_t done, piece* p) {
+  if (p->m == NULL) p->m = tvmgo_vk_staging_take(s->d, MEMORY_DOWNLOAD);
+  if (p->m == NULL || queue_copy(s, from->m, from->offset + done, p->m, 0, p->n, &p->number) != 0) return -1;
+  return tvmgo_vk_stream_flush(s, p->number);
+}
+
+/* Waits for a piece and hands it on. */
+static int finish(vk_stream* s, piece* p, size_t done, taker take, void* to) {
+  if (tvmgo_vk_wait(s, p->number) != 0 || tvmgo_vk_memory_seen(p->m, 0, p->n) != 0) return -1;
+  return take(to, p->m->at, done, p->n);
+}
+
+static int in_pieces(vk_stream* s, const place* from, size_t n, taker take, void* to) {
+  piece list[PIECES] = {{0}};
+  size_t part = piece_of(n), started = 0, done = 0;
+  int rc = tvmgo_vk_stream_check(s);
+  for (unsigned first = 0, flying = 0; rc == 0 && done < n;) {
+    if (flying < PIECES && started < n) {
+      piece* p = &list[(first + flying) % PIECES];
+      p->n = n - started < part ? n - started : part;
+      rc = start(s, from, started, p);
+      started += p->n;
+      flying++;
+    } else {
+      piece* p = &list[first];
+      rc = finish(s, p, done, take, to);
+      done += p->n;
+      first = (first + 1) % PIECES;
+      flying--;
+    }
+  }
+  for (int i = 0; i < PIECES; i++) { /* after an error the device may still write there: nobody else must have it */
+    if (list[i].m != NULL && rc == 0) tvmgo_vk_staging_give(list[i].m, MEMORY_DOWNLOAD);
+    else if (list[i].m != NULL) tvmgo_vk_memory_drop(list[i].m);
+  }
+  return rc;
+}
+
+static int to_memory(void* to, const char* bytes, size_t done, size_t n) {
+  memcpy((char*)to + done, bytes, n);
+  return 0;
+}
+
 static int to_host(vk_stream* s, place from, char* to, size_t n) {
   VkDeviceSize at;
   if (in_reach(&from)) {
@@ -129,23 +191,13 @@ static int to_host(vk_stream* s, place from, char* to, size_t n) {
   }
   vk_memory* pinned = tvmgo_vk_pinned_of(s->d, to, n, &at);
   if (pinned != NULL) {
-    int rc = copy_and_wait(s, from.m, from.offset, pinned, at, n);
+    int rc = tvmgo_vk_stream_check(s);
+    if (rc == 0) rc = copy_and_wait(s, from.m, from.offset, pinned, at, n);
     if (rc == 0) rc = tvmgo_vk_memory_seen(pinned, at, n);
     tvmgo_vk_memory_drop(pinned);
     return rc;
   }
-  vk_memory* down = tvmgo_vk_staging_take(s->d, MEMORY_DOWNLOAD);
-  if (down == NULL) return -1;
-  int rc = 0;
-  for (size_t done = 0; done < n && rc == 0;) {
-    size_t part = n - done < STAGING ? n - done : STAGING;
-    rc = copy_and_wait(s, from.m, from.offset + done, down, 0, part);
-    if (rc == 0) rc = tvmgo_vk_memory_seen(down, 0, part);
-    if (rc == 0) memcpy(to + done, down->at, part);
-    done += part;
-  }
-  tvmgo_vk_staging_give(down, MEMORY_DOWNLOAD);
-  return rc;
+  return in_pieces(s, &from, n, to_memory, to);
 }
 
 /* ---- between arrays ---- */
@@ -159,8 +211,19 @@ static int within(vk_stream* s, place from, place to, size_t n) {
   if (between == NULL) return -1;
   int rc = queue_copy(s, from.m, from.offset, between, 0, n, NULL);
   if (rc == 0) rc = queue_copy(s, between, 0, to.m, to.offset, n, NULL);
-  tvmgo_vk_memory_drop(between);
+  tvmgo_vk_memory_leave(between);
   return rc;
+}
+
+/* The other end of a copy between two devices. */
+typedef struct {
+  vk_stream* s;
+  place at;
+} far_end;
+
+static int to_device(void* to, const char* bytes, size_t done, size_t n) {
+  const far_end* end = to;
+  return from_host(end->s, bytes, (place){end->at.d, end->at.m, end->at.offset + done}, n);
 }
 
 /* Between two devices, by way of the host. The stream belongs to one of them; the other side uses its default one. */
@@ -170,19 +233,14 @@ static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
   vk_stream* out = tvmgo_vk_stream(from.d, at_source ? stream : NULL);
   vk_stream* in = out == NULL ? NULL : tvmgo_vk_stream(to.d, h != NULL && at_source ? NULL : stream);
   if (in == NULL) return -1;
-  size_t chunk = n < STAGING ? n : STAGING;
-  char* between = malloc(chunk);
-  if (between == NULL) return tvmgo_raise_oom();
-  int rc = 0;
-  while (n > 0 && rc == 0) {
-    size_t part = n < chunk ? n : chunk;
-    rc = to_host(out, from, between, part);
-    if (rc == 0) rc = from_host(in, between, to, part);
-    from.offset += part;
-    to.offset += part;
-    n -= part;
+  far_end end = {in, to};
+  int rc;
+  if (in_reach(&from)) {
+    rc = tvmgo_vk_stream_wait(out);
+    if (rc == 0) rc = to_device(&end, from.m->at + from.offset, 0, n);
+  } else {
+    rc = in_pieces(out, &from, n, to_device, &end);
   }
-  free(between);
   /* Work of the source's stream that follows may rely on the copy. */
   return rc == 0 && h != NULL && at_source ? tvmgo_vk_stream_wait(in) : rc;
 }

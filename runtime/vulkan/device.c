@@ -81,6 +81,9 @@ typedef struct {
   VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
   VkPhysicalDeviceVariablePointersFeatures pointers;
   VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic;
+  VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT atomic2;
+  VkPhysicalDeviceMaintenance4Features four;
 } features;
 
 static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) {
@@ -105,6 +108,9 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_subgroup_extended_types"))
   ASK(pointers, VARIABLE_POINTERS_FEATURES, 1)
   ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_uniform_buffer_standard_layout"))
+  ASK(atomic, SHADER_ATOMIC_FLOAT_FEATURES_EXT, bring(e, 0, "VK_EXT_shader_atomic_float"))
+  ASK(atomic2, SHADER_ATOMIC_FLOAT_2_FEATURES_EXT, f->atomic.sType != 0 && bring(e, 0, "VK_EXT_shader_atomic_float2"))
+  ASK(four, MAINTENANCE_4_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
 #undef ASK
   tvmgo_vk_instance.vkGetPhysicalDeviceFeatures2(physical, &f->base);
   VkPhysicalDeviceFeatures want = {.shaderInt16 = f->base.features.shaderInt16,
@@ -113,6 +119,37 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   f->base.features = want;
   f->address.bufferDeviceAddressCaptureReplay = f->address.bufferDeviceAddressMultiDevice = 0;
   f->matrix.cooperativeMatrixRobustBufferAccess = 0;
+  /* Kernels have no images. */
+  f->atomic.shaderImageFloat32Atomics = f->atomic.shaderImageFloat32AtomicAdd = 0;
+  f->atomic.sparseImageFloat32Atomics = f->atomic.sparseImageFloat32AtomicAdd = 0;
+  f->atomic2.shaderImageFloat32AtomicMinMax = f->atomic2.sparseImageFloat32AtomicMinMax = 0;
+}
+
+static void note_atomics(vk_features* h, const features* f) {
+  const VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = &f->atomic;
+  const VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT* b = &f->atomic2;
+  const VkBool32 add[2][3] = {
+      {b->shaderBufferFloat16AtomicAdd, a->shaderBufferFloat32AtomicAdd, a->shaderBufferFloat64AtomicAdd},
+      {b->shaderSharedFloat16AtomicAdd, a->shaderSharedFloat32AtomicAdd, a->shaderSharedFloat64AtomicAdd}};
+  const VkBool32 min_max[2][3] = {
+      {b->shaderBufferFloat16AtomicMinMax, b->shaderBufferFloat32AtomicMinMax, b->shaderBufferFloat64AtomicMinMax},
+      {b->shaderSharedFloat16AtomicMinMax, b->shaderSharedFloat32AtomicMinMax, b->shaderSharedFloat64AtomicMinMax}};
+  for (int i = 0; i < 2; i++)
+    for (int k = 0; k < 3; k++) h->float_add[i][k] = add[i][k] != 0, h->float_min_max[i][k] = min_max[i][k] != 0;
+}
+
+static void note_float_modes(vk_features* h, const VkPhysicalDeviceFloatControlsProperties* p) {
+  const VkBool32 modes[5][3] = {
+      {p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64},
+      {p->shaderDenormFlushToZeroFloat16, p->shaderDenormFlushToZeroFloat32, p->shaderDenormFlushToZeroFloat64},
+      {p->shaderSignedZeroInfNanPreserveFloat16, p->shaderSignedZeroInfNanPreserveFloat32,
+       p->shaderSignedZeroInfNanPreserveFloat64},
+      {p->shaderRoundingModeRTEFloat16, p->shaderRoundingModeRTEFloat32, p->shaderRoundingModeRTEFloat64},
+      {p->shaderRoundingModeRTZFloat16, p->shaderRoundingModeRTZFloat32, p->shaderRoundingModeRTZFloat64}};
+  for (int i = 0; i < 5; i++)
+    for (int k = 0; k < 3; k++) h->float_mode[i][k] = modes[i][k] != 0;
+  h->denorm_independence = (uint8_t)p->denormBehaviorIndependence;
+  h->rounding_independence = (uint8_t)p->roundingModeIndependence;
 }
 
 static void note_features(vk_device* d, const features* f) {
@@ -138,7 +175,9 @@ static void note_features(vk_device* d, const features* f) {
   h->integer_dot_product = f->dot.shaderIntegerDotProduct != 0;
   h->cooperative_matrix = f->matrix.cooperativeMatrix != 0;
   h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
+  h->maintenance4 = f->four.maintenance4 != 0;
   h->storage_class = 1;
+  note_atomics(h, f);
   h->timestamps = d->timestamp_bits > 0;
 }
 
@@ -154,12 +193,16 @@ static void ask_properties(vk_device* d, extensions* e) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDevicePushDescriptorPropertiesKHR push = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR};
+  VkPhysicalDeviceFloatControlsProperties floats = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  int float_controls = bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_float_controls");
   void** end = &group.pNext;
   base.pNext = &most;
+  if (float_controls) *end = &floats, end = (void**)&floats.pNext;
   if (bring(e, VK_API_VERSION_1_2, "VK_KHR_driver_properties")) *end = &driver, end = (void**)&driver.pNext;
   if (d->has.subgroup_size_control) *end = &size, end = (void**)&size.pNext;
   if (d->has.push_descriptor) *end = &push;
   tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &base);
+  note_float_modes(&d->has, &floats);
   d->properties = base.properties;
   d->subgroup_size = group.subgroupSize;
   d->subgroup_operations = group.supportedOperations;
@@ -171,11 +214,8 @@ static void ask_properties(vk_device* d, extensions* e) {
   d->driver_id = driver.driverID;
   snprintf(d->driver_name, sizeof d->driver_name, "%s", driver.driverName);
   snprintf(d->driver_info, sizeof d->driver_info, "%s", driver.driverInfo);
-  d->max_spirv_version = e->version >= VK_API_VERSION_1_3                                                ? 0x10600
-                         : e->version >= VK_API_VERSION_1_2                                              ? 0x10500
-                         : there(e, "VK_KHR_spirv_1_4") && there(e, "VK_KHR_shader_float_controls") ? 0x10400
-                                                                                                         : 0x10300;
-  if (d->max_spirv_version == 0x10400) bring(e, 0, "VK_KHR_shader_float_controls"), bring(e, 0, "VK_KHR_spirv_1_4");
+  d->max_spirv_version = e->version >= VK_API_VERSION_1_3 ? 0x10600 : e->version >= VK_API_VERSION_1_2 ? 0x10500 : 0x10300;
+  if (e->version < VK_API_VERSION_1_2 && float_controls && bring(e, 0, "VK_KHR_spirv_1_4")) d->max_spirv_version = 0x10400;
 }
 
 static void ask_memory(vk_device* d) {

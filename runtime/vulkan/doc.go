@@ -11,12 +11,17 @@
 //
 // Memory. Data of an array is a handle of this package, not an address; byte_offset says where in its buffer an array begins.
 // Small arrays share blocks of the driver's memory. Memory of the device itself is taken where there is any (the target
-// property memory_type tells which). Free waits for nothing: memory stays until the work that uses it is done.
+// property memory_type tells which). Free waits for nothing: memory stays until the work that uses it is done; with an eighth of
+// the heap freed and in use, the next allocation waits.
 //
 // Streams record commands into batches, which are submitted when somebody waits, when an event is asked for, or when there is
-// much in them. A copy to the host waits until it is done; one from the host takes the bytes over; one within a device is
+// much in them. With 32 batches or 64 MiB of the host's bytes in flight, queueing waits for the oldest. A copy to the host waits
+// until it is done, in pieces of at most 4 MiB that overlap; one from the host takes the bytes over; one within a device is
 // queued; one between two devices goes by way of the host. A device with one queue has one stream, the default one: others that are
 // made are it.
+//
+// Work that the driver does not take is lost: the call that submits says so, and where earlier calls had queued some of it, so does
+// the next one that waits for the stream. What is queued then is done as ever.
 //
 // Modules hold SPIR-V, a shader for each kernel. Memory arguments are storage buffers of set 0, bindings 0, 1 … in their order;
 // all of them come before the scalars, each of which has 8 bytes of push constants, or of a uniform buffer in the binding behind

@@ -32,7 +32,12 @@ typedef struct {
   uint8_t push_descriptor;      /* VK_KHR_push_descriptor; never with TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 */
   uint8_t dedicated_allocation; /* never with TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 */
   uint8_t storage_class;        /* the storage class StorageBuffer: always, since 1.1 */
+  uint8_t maintenance4;         /* the size of blocks may be given by constants (LocalSizeId) */
   uint8_t memory_budget, timestamps;
+  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic
+   * operations on buffers and on the memory of a block. */
+  uint8_t float_mode[5][3], float_add[2][3], float_min_max[2][3];
+  uint8_t denorm_independence, rounding_independence; /* VkShaderFloatControlsIndependence */
 } vk_features;
 
 /* A device, filled in before the table is given out; constant then, but for what is said to change. */
@@ -67,6 +72,7 @@ typedef struct vk_device {
   pthread_mutex_t lock;   /* of the list of streams */
   vk_stream* all_streams;
   _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
+  _Atomic int64_t left_bytes; /* of memory that is freed and still in use by work that is queued */
 } vk_device;
 
 extern vk_device tvmgo_vk_devices[MAX_DEVICES];
@@ -137,6 +143,7 @@ struct vk_memory {
   VkDeviceSize span;   /* bytes taken there */
   char* at;            /* for the host, where it can be seen; else NULL */
   uint8_t coherent, cached;
+  uint8_t left;        /* its owner has left it */
   _Atomic uint64_t last_batch; /* that used it, by serial number, so that one batch holds it once */
   struct vk_piece* spare;      /* what the freed bytes are written down in */
 };
@@ -144,11 +151,12 @@ struct vk_memory {
 typedef enum { MEMORY_DATA, MEMORY_UPLOAD, MEMORY_DOWNLOAD } memory_use;
 
 /* A buffer for storage, uniforms and copies with memory, one reference; NULL with an error raised. MEMORY_UPLOAD is seen by the
- * host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, what waits to be freed is freed. The
- * caller may hold the lock of no stream. Any thread. */
+ * host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, or an eighth of
+ * it is freed and still in use, what waits to be freed is freed. The caller may hold the lock of no stream. Any thread. */
 vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use);
 void tvmgo_vk_memory_keep(vk_memory* m);
 void tvmgo_vk_memory_drop(vk_memory* m); /* frees with the last reference */
+void tvmgo_vk_memory_leave(vk_memory* m); /* the same for its owner: work that is queued may keep it for some time */
 /* Before the host reads what the device wrote there (invalidate), after it wrote (flush). */
 int tvmgo_vk_memory_seen(vk_memory* m, VkDeviceSize offset, VkDeviceSize size);
 int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size);
@@ -209,8 +217,8 @@ int tvmgo_vk_wait(vk_stream* s, uint64_t number);
 void tvmgo_vk_stream_keep(vk_stream* s);
 void tvmgo_vk_stream_drop(vk_stream* s);
 vk_stream* tvmgo_vk_stream_new(vk_device* d); /* one reference; NULL with an error raised */
-/* Submits and waits for all streams of a device; what they kept is dropped then. */
-int tvmgo_vk_drain(vk_device* d);
+/* Submits and waits for all streams of a device; what they kept is dropped then. Raises nothing. */
+void tvmgo_vk_drain(vk_device* d);
 /* Drops what batches that are done had kept, without waiting; streams that are locked are left out. */
 void tvmgo_vk_collect(vk_device* d);
 

@@ -5,32 +5,59 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tvmgo/internal/dl"
 )
 
-// icdFiles lists the files that name the drivers for the loader, and where it looks for them.
+// icdFiles lists the files that name the drivers for the loader, and where it looks for them. A variable that is set and empty names none.
 func icdFiles() (where string, files []string) {
 	for _, variable := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
-		if v, ok := os.LookupEnv(variable); ok && v != "" {
-			for _, f := range filepath.SplitList(v) {
-				if info, err := os.Stat(f); err == nil && info.IsDir() {
-					more, _ := filepath.Glob(filepath.Join(f, "*.json"))
-					files = append(files, more...)
-				} else if f != "" {
-					files = append(files, f)
-				}
-			}
-			return variable + "=" + v, files
+		if v, ok := os.LookupEnv(variable); ok {
+			return variable + "=" + v, namedFiles(v)
 		}
 	}
-	folders := []string{"/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d"}
+	folders := icdFolders()
 	for _, f := range folders {
 		more, _ := filepath.Glob(filepath.Join(f, "*.json"))
 		files = append(files, more...)
 	}
-	return strings.Join(folders, ", "), files
+	return strings.Join(folders, ", "), append(namedFiles(os.Getenv("VK_ADD_DRIVER_FILES")), files...)
+}
+
+// namedFiles are those of a list of files and folders.
+func namedFiles(list string) (files []string) {
+	for _, f := range filepath.SplitList(list) {
+		if info, err := os.Stat(f); err == nil && info.IsDir() {
+			more, _ := filepath.Glob(filepath.Join(f, "*.json"))
+			files = append(files, more...)
+		} else if f != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// icdFolders are where the loader looks when no variable names files: the user's settings, the machine's, the user's data, the machine's.
+func icdFolders() []string {
+	home, _ := os.UserHomeDir()
+	or := func(variable, otherwise string) []string {
+		if v := os.Getenv(variable); v != "" {
+			return filepath.SplitList(v)
+		}
+		return filepath.SplitList(otherwise)
+	}
+	var all []string
+	for _, roots := range [][]string{or("XDG_CONFIG_HOME", filepath.Join(home, ".config")), or("XDG_CONFIG_DIRS", "/etc/xdg"), {"/etc"},
+		or("XDG_DATA_HOME", filepath.Join(home, ".local/share")), or("XDG_DATA_DIRS", "/usr/local/share:/usr/share")} {
+		for _, root := range roots {
+			if f := filepath.Join(root, "vulkan/icd.d"); root != "" && !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
 }
 
 // brokenDrivers says of each driver that is named and cannot be opened, why. The loader passes over those in silence.

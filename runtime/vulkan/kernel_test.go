@@ -33,7 +33,10 @@ var types = map[string][]runtime.KernelType{
 	"scalars":  {{Name: "scalars", Args: twenty()}},
 	"pushed":   {{Name: "scalars", Args: twenty()}},
 	"half":     {{Name: "half_scale", Args: []dlpack.DataType{memory, dlpack.Float32}}},
+	"sizeid":   {{Name: "number", Args: []dlpack.DataType{memory}}},
+	"alias":    {{Name: "next", Args: []dlpack.DataType{memory, memory}}},
 	"types":    {{Name: "types", Args: []dlpack.DataType{memory, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}}},
+	"floats":   {{Name: "scaled", Args: []dlpack.DataType{memory, memory}}, {Name: "gathered", Args: []dlpack.DataType{memory, memory}}},
 	"two":      {{Name: "step", Args: []dlpack.DataType{memory, dlpack.UInt32, dlpack.UInt32}}, {Name: "swap", Args: []dlpack.DataType{memory, memory}}},
 }
 
@@ -349,6 +352,25 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, values[float32](t, x))
+		// The end of an array, and nothing of it anywhere, are parts, too.
+		for _, c := range []struct{ at, n int64 }{{512 - 4, 4}, {0, 0}, {1, 0}, {512, 0}} {
+			v, err := x.View(dlpack.Float32, []int64{c.n}, nil, 4*c.at)
+			require.NoError(t, err)
+			defer v.Close()
+			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, v, v, v, c.n))
+			for i := c.at; i < c.at+c.n; i++ {
+				want[i] *= 2
+			}
+			require.Equal(t, want, values[float32](t, x), "%v", c)
+		}
+		bits, err := x.View(dlpack.ClassicBool, []int64{1024}, nil, 1024)
+		require.NoError(t, err)
+		defer bits.Close()
+		require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, bits, bits, bits, 64), "numbers of less than a byte have one each")
+		for i := 256; i < 256+64; i++ {
+			want[i] *= 2
+		}
+		require.Equal(t, want, values[float32](t, x))
 		odd := view(1)
 		requireError(t, k.Launch(nil, one, runtime.Dim3{64}, odd, x, x, 8), runtime.ErrInvalidArgument,
 			"kernel add: argument 0 begins 4 bytes into its memory of 2048", "a multiple of", "copy it")
@@ -374,6 +396,14 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, add.Launch(nil, one, block, x, x, runtime.Ptr(unsafe.Pointer(new(int64))), 1), bad, "argument 2: 0x", "is not memory of vulkan")
 	far := array(t, second, make([]float32, 64))
 	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad, "argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
+	long := array(t, first, make([]float32, 64)) // that says of itself that it has more than its memory
+	managed, err := long.ToDLPackLegacy()
+	require.NoError(t, err)
+	**(**int64)(unsafe.Add(managed, 24)) = 65
+	claims, err := runtime.FromDLPackLegacy(managed)
+	require.NoError(t, err)
+	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes that begins 0 bytes into its memory of 256: it ends beyond")
+	require.NoError(t, claims.Close())
 	freed := array(t, first, make([]float32, 64))
 	address := freed.Data()
 	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go
@@ -419,6 +449,12 @@ func TestKernel_LargeArray(t *testing.T) {
 		return
 	}
 	requireError(t, err, runtime.ErrInvalidArgument, "kernel swap: argument 1 has 134217744 bytes; kernels on vulkan:0 (", "take at most 134217728 in one array: split it")
+	part, err := x.View(dlpack.UInt32, []int64{64}, nil, 0)
+	require.NoError(t, err)
+	defer part.Close()
+	step := shader(t, "two", "step")
+	require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, part, 0, 5), "as the error says")
+	require.Equal(t, slices.Repeat([]uint32{5}, 64), values[uint32](t, part))
 }
 
 // with is a module that declares a capability more.
@@ -480,6 +516,20 @@ func TestKernel_BadShaders(t *testing.T) {
 		requireError(t, err, c.kind, c.want)
 	}
 	size := find(t, add, 6<<16|16) // the size of its blocks
+	stencil := words(t, "stencil")
+	moved := func(code []byte, from, to uint32) []byte { // a member of a block
+		at := find(t, code, 5<<16|72)
+		for binary.LittleEndian.Uint32(code[at+16:]) != from {
+			at += 4 * int(binary.LittleEndian.Uint32(code[at:])>>16)
+		}
+		return patched(t, code, at+16, from, to)
+	}
+	typed := func(file string, i int, now dlpack.DataType) runtime.KernelType {
+		k := types[file][0]
+		k.Args = slices.Clone(k.Args)
+		k.Args[i] = now
+		return k
+	}
 	shared := words(t, "reduce")
 	length := find(t, shared, 4<<16|43)
 	for length < len(shared) && binary.LittleEndian.Uint32(shared[length+12:]) != 256 {
@@ -503,6 +553,15 @@ func TestKernel_BadShaders(t *testing.T) {
 		{words(t, "scalars"), runtime.KernelType{Name: "scalars", Args: twenty()[:20]}, runtime.ErrCorruptModule, []string{"reads 156 bytes of scalars, but the kernel has 19 of them, 152 bytes"}},
 		{patched(t, add, size+12, 64, 1<<20), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [1048576 1 1]; on vulkan:0 (", "threadIdx.x is at most"}},
 		{patched(t, add, size+16, 1, 1000), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [64 1000 1], 64000 work items; vulkan:0 (", ") has at most"}},
+		{patched(t, add, size+12, 64, 0), types["add"][0], runtime.ErrCorruptModule, []string{"kernel add has blocks of [0 1 1]: its shader must say how many work items"}},
+		{patched(t, patched(t, add, size+12, 64, 1<<16), size+16, 1, 1<<16), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [65536 65536 1]; on vulkan:0 ("}},
+		{moved(stencil, 8, 4), types["stencil"][0], runtime.ErrCorruptModule,
+			[]string{"kernel stencil: the shader reads an integer of 32 bits at byte 4 of its scalars; each of them begins at a multiple of 8 bytes (in GLSL: layout(offset = 8))"}},
+		{moved(words(t, "scalars"), 40, 44), types["scalars"][0], runtime.ErrCorruptModule, []string{"at byte 44 of its scalars"}},
+		{stencil, typed("stencil", 4, dlpack.Int32), runtime.ErrCorruptModule, []string{"kernel stencil: the shader reads argument 4 as a float of 32 bits, but it is of type int32"}},
+		{stencil, typed("stencil", 4, dlpack.Float64), runtime.ErrCorruptModule, []string{"argument 4 as a float of 32 bits, but it is of type float64"}},
+		{words(t, "types"), typed("types", 1, dlpack.Int32), runtime.ErrCorruptModule, []string{"kernel types: the shader reads argument 1 as an integer of 64 bits, but it is of type int32"}},
+		{words(t, "types"), typed("types", 4, dlpack.Float32), runtime.ErrCorruptModule, []string{"argument 4 as a float of 64 bits, but it is of type float32"}},
 		{patched(t, shared, length+12, 256, 1<<20), types["reduce"][0], runtime.ErrInvalidArgument, []string{"kernel reduce uses 4194304 bytes of shared memory in each block; vulkan:0 ("}},
 	} {
 		k := kernelOf(t, made(t, c.code, c.kernel), c.kernel.Name)
@@ -518,6 +577,105 @@ func TestKernel_BadShaders(t *testing.T) {
 			requireError(t, k.Launch(nil, one, one, args...), c.kind, c.want...)
 		}
 	}
+}
+
+// bindings is a shader that writes its number into each of its buffers.
+func bindings(n uint32) []byte {
+	const void, uint, fn, zero, array, block, buffer, element, main, label, some = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+	code := []uint32{0x07230203, 0x10300, 0, some + 3*n, 0}
+	put := func(w ...uint32) { code = append(append(code, uint32(len(w))<<16|w[0]), w[1:]...) }
+	put(17, 1)
+	put(14, 0, 1)
+	put(15, 5, main, 'f')
+	put(16, main, 17, 1, 1, 1)
+	put(71, array, 6, 4)
+	put(71, block, 2)
+	put(72, block, 0, 35, 0)
+	for i := range n {
+		put(71, some+i, 34, 0)
+		put(71, some+i, 33, i)
+	}
+	put(19, void)
+	put(21, uint, 32, 0)
+	put(33, fn, void)
+	put(43, uint, zero, 0)
+	put(29, array, uint)
+	put(30, block, array)
+	put(32, buffer, 12, block)
+	put(32, element, 12, uint)
+	for i := range n {
+		put(59, buffer, some+i, 12)
+		put(43, uint, some+n+i, 1000+i)
+	}
+	put(54, void, main, 0, fn)
+	put(248, label)
+	for i := range n {
+		put(65, element, some+2*n+i, some+i, zero, zero)
+		put(62, some+2*n+i, some+n+i)
+	}
+	put(253)
+	put(56)
+	var b []byte
+	for _, w := range code {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// A kernel has as many arrays as the device's shaders see, and no more.
+func TestKernel_ManyArrays(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	limit, err := runtime.TargetProperty(first, "max_per_stage_descriptor_storage_buffer")
+	require.NoError(t, err)
+	for n := 1; n <= 256; n += 15 {
+		k := kernelOf(t, made(t, bindings(uint32(n)), runtime.KernelType{Name: "f", Args: slices.Repeat([]dlpack.DataType{memory}, n)}), "f")
+		xs, args := make([]*runtime.Tensor, n), make([]any, n)
+		for i := range args {
+			xs[i] = array(t, first, []uint32{0})
+			args[i] = xs[i]
+		}
+		err := k.Launch(nil, one, one, args...)
+		if int64(n) > limit.(int64) {
+			requireError(t, err, runtime.ErrInvalidArgument, fmt.Sprintf("kernel f takes %d arrays; on vulkan:0 (", n), fmt.Sprintf("a kernel has at most %d", limit))
+			continue
+		}
+		require.NoError(t, err)
+		for i, x := range xs {
+			require.Equal(t, []uint32{uint32(1000 + i)}, values[uint32](t, x))
+		}
+	}
+}
+
+// A buffer may have two variables in a shader: that one of them is never written does not say it of the buffer.
+func TestKernel_TwoVariablesForABuffer(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	k := shader(t, "alias")
+	for _, dev := range present() {
+		x, y := array(t, dev, make([]uint32, 64)), array(t, dev, make([]uint32, 64))
+		for range 100 { // validation sees it when one does not wait for the other
+			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, x, y))
+			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, y, x))
+		}
+		require.Equal(t, slices.Repeat([]uint32{199}, 64), values[uint32](t, x))
+	}
+}
+
+// Blocks may have their size from constants, also from some that are computed; where the device can't have that, it is said.
+func TestKernel_SizeByConstants(t *testing.T) {
+	need(t)
+	k := shader(t, "sizeid")
+	x := array(t, first, make([]uint32, 16))
+	err := k.Launch(nil, runtime.Dim3{2}, runtime.Dim3{8}, x)
+	if inChild() || err != nil && os.Getenv("CI") == "" {
+		requireError(t, err, runtime.ErrNotSupported, "kernel number needs maintenance4 (execution mode LocalSizeId), which vulkan:0 (", ") lacks")
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, values[uint32](t, x))
+	requireError(t, k.Launch(nil, one, runtime.Dim3{4}, x), runtime.ErrInvalidArgument, "the shader's blocks are [8, 1, 1]")
+	passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_MAINTENANCE4=1")
 }
 
 // Kernels and functions work after their module and their arguments are closed.

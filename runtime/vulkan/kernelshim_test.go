@@ -3,6 +3,7 @@ package vulkan_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,63 @@ func TestKernel_WithoutFloat64(t *testing.T) {
 	requireError(t, shader(t, "types").Launch(nil, one, one, x, 1, 1, 1, 1, 1), runtime.ErrNotSupported,
 		"kernel types needs shaderFloat64 (capability Float64), which vulkan:0 (", ") lacks")
 	require.NoError(t, kernelWork(t, first))
+}
+
+// Dispatches wait for those that touch the same bytes, and for no others.
+func TestBarriers_StandWhereNeeded(t *testing.T) {
+	if !inChild() {
+		need(t)
+		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
+		dir := t.TempDir()
+		passes(t, library, "SHIM_COUNT_BARRIERS="+filepath.Join(dir, "pushed"))
+		passes(t, library, "SHIM_COUNT_BARRIERS="+filepath.Join(dir, "pooled"), "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")
+		return
+	}
+	so := func() (n int) {
+		text, _ := os.ReadFile(os.Getenv("SHIM_COUNT_BARRIERS")) // there is none before the first
+		_, _ = fmt.Sscan(string(text), &n)
+		return n
+	}
+	step, add := shader(t, "two", "step"), shader(t, "add")
+	for _, dev := range present() {
+		x, y, z := array(t, dev, make([]uint32, 1024)), array(t, dev, make([]float32, 64)), array(t, dev, make([]float32, 64))
+		other := array(t, dev, make([]float32, 64))
+		var parts []*runtime.Tensor
+		for i := range int64(16) {
+			v, err := x.View(dlpack.UInt32, []int64{64}, nil, 256*i)
+			require.NoError(t, err)
+			defer v.Close()
+			parts = append(parts, v)
+		}
+		run := func(k *runtime.Kernel, args ...any) {
+			t.Helper()
+			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, args...))
+		}
+		values[uint32](t, x)
+		values[float32](t, y)
+		for _, v := range parts[:8] {
+			run(step, v, 1, 1)
+		}
+		before := so()
+		for _, v := range parts[8:] {
+			run(step, v, 1, 1)
+		}
+		require.Equal(t, before, so(), "each its own part")
+		run(step, parts[8], 1, 1)
+		require.Equal(t, before+1, so(), "the same part")
+		run(step, parts[9], 1, 1)
+		require.Equal(t, before+1, so(), "one that the barrier was for already")
+		run(step, x, 1, 1)
+		require.Equal(t, before+2, so(), "all of it")
+		run(step, x, 1, 1)
+		before = so() // nothing else is under way
+		run(add, y, y, z, 64)
+		run(add, y, y, other, 64)
+		require.Equal(t, before, so(), "both only read")
+		run(add, z, y, y, 64)
+		require.Equal(t, before+1, so(), "written where it was read")
+		values[uint32](t, x)
+	}
 }
 
 // Validation sees dispatches that do not wait for those before them.

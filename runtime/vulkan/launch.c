@@ -27,6 +27,26 @@ typedef struct {
   size_t offset, size;
 } part;
 
+/* Bytes from an array's first element to behind its last; (size_t)-1 when that isn't known: to the end of its memory. */
+static size_t extent(const DLTensor* t) {
+  size_t last = 0;
+  for (int i = 0; i < t->ndim; i++)
+    if (t->shape[i] <= 0) return 0;
+  int64_t step = 1;
+  for (int i = t->ndim - 1; i >= 0; i--) {
+    size_t reach;
+    if (t->strides != NULL) step = t->strides[i];
+    if (step < 0 || __builtin_mul_overflow((size_t)step, (size_t)t->shape[i] - 1, &reach) ||
+        __builtin_add_overflow(last, reach, &last) ||
+        (t->strides == NULL && __builtin_mul_overflow(step, t->shape[i], &step)))
+      return (size_t)-1;
+  }
+  size_t bits = (size_t)t->dtype.bits * t->dtype.lanes;
+  if (last >= ((size_t)-1 >> 1) / (bits + 1)) return (size_t)-1;
+  return (last + 1) * ((bits + 7) / 8); /* of less than a byte: one for each, as some have it */
+}
+
+/* size: what the array has; shaders may read whole words there. */
 static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
   const VkPhysicalDeviceLimits* limits = &d->properties.limits;
   if (TVMGO_UNLIKELY(p->offset >= p->h->nbytes || p->offset % limits->minStorageBufferOffsetAlignment != 0))
@@ -34,7 +54,8 @@ static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
                        TVMGO_ARG " begins %zu bytes into its memory of %zu: vulkan:%d takes parts of a buffer that begin at a multiple "
                            "of %zu bytes: copy it to an array of its own",
                        f->k.name, i, p->offset, p->h->nbytes, (int)d->index, (size_t)limits->minStorageBufferOffsetAlignment);
-  p->size = p->h->nbytes - p->offset;
+  size_t room = p->h->nbytes - p->offset, step = limits->minStorageBufferOffsetAlignment < 16 ? 16 : limits->minStorageBufferOffsetAlignment;
+  p->size = p->size >= room || room - p->size < step ? room : (p->size + step - 1) / step * step;
   if (TVMGO_LIKELY(p->size <= limits->maxStorageBufferRange)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " has %zu bytes; kernels on vulkan:%d (%s) take at most %zu in one array: split it",
                      f->k.name, i, p->size, (int)d->index, d->properties.deviceName, (size_t)limits->maxStorageBufferRange);
@@ -43,7 +64,9 @@ static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
 /* The memory behind an argument: a handle as generated code passes it, or an array. */
 static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMFFIAny* v, part* p) {
   const void* data = v->v_ptr;
+  int whole_bytes = 0;
   p->offset = 0;
+  p->size = (size_t)-1;
   if (v->type_index == kTVMFFITensor || v->type_index == kTVMFFIDLTensorPtr) {
     const DLTensor* t = v->type_index == kTVMFFITensor ? tvmgo_tensor_dl(v->v_obj) : v->v_ptr;
     if (t == NULL) return tvmgo_kernel_bad_type(&f->k, i, "an array", v);
@@ -51,7 +74,10 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
       return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of device type %d, the kernel runs on vulkan:%d: copy it there",
                          f->k.name, i, (int)t->device.device_type, (int)d->index);
     data = t->data;
-    p->offset = t->byte_offset;
+    p->size = extent(t);
+    whole_bytes = t->dtype.bits * t->dtype.lanes % 8 == 0 && p->size != (size_t)-1;
+    if (p->size > 0) p->offset = t->byte_offset; /* nothing has no place, but a descriptor has some bytes */
+    else p->size = 1;
   } else if (v->type_index == kTVMFFINone) {
     return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is NULL: memory of vulkan:%d is needed", f->k.name, i, (int)d->index);
   } else if (v->type_index != kTVMFFIOpaquePtr) {
@@ -63,6 +89,9 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
   if (TVMGO_UNLIKELY(p->h->device != d->index))
     return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is memory of vulkan:%d, the kernel runs on vulkan:%d: copy it there, or make that "
                        "device the active one", f->k.name, i, (int)p->h->device, (int)d->index);
+  if (TVMGO_UNLIKELY(whole_bytes && (p->offset > p->h->nbytes || p->size > p->h->nbytes - p->offset)))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins %zu bytes into its memory of %zu: it ends beyond",
+                       f->k.name, i, p->size, p->offset, p->h->nbytes);
   return part_of(f, i, d, p);
 }
 

@@ -102,7 +102,7 @@ int tvmgo_vk_event_sync(const TVMGODeviceAPI* api, void* event) {
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "wait for event");
   vk_stream* of = h == NULL ? NULL : get_mark(h, &value);
   if (of == NULL) return h == NULL ? -1 : 0;
-  int rc = tvmgo_vk_wait(of, value);
+  int rc = tvmgo_vk_wait(of, value) != 0 || tvmgo_vk_stream_check(of) != 0 ? -1 : 0;
   tvmgo_vk_stream_drop(of);
   return rc;
 }
@@ -113,11 +113,8 @@ int tvmgo_vk_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) 
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "ask event");
   if (h == NULL) return -1;
   vk_stream* of = get_mark(h, &value);
-  int rc = 0, is_done = of == NULL || tvmgo_vk_is_done(of, value);
-  if (!is_done) {
-    rc = tvmgo_vk_stream_flush(of, value);
-    is_done = rc == 0 && tvmgo_vk_is_done(of, value);
-  }
+  int rc = of == NULL ? 0 : tvmgo_vk_stream_flush(of, value);
+  int is_done = of == NULL || (rc == 0 && tvmgo_vk_is_done(of, value));
   if (of != NULL) tvmgo_vk_stream_drop(of);
   if (rc == 0) *done = is_done;
   return rc;

@@ -10,6 +10,7 @@
 /* ---- buffers ---- */
 
 static void destroy(vk_memory* m) {
+  if (m->left) atomic_fetch_sub(&m->d->left_bytes, (int64_t)m->size);
   if (m->buffer != NULL) m->d->f.vkDestroyBuffer(m->d->handle, m->buffer, NULL);
   tvmgo_vk_unplace(m);
   free(m->spare);
@@ -20,6 +21,20 @@ void tvmgo_vk_memory_keep(vk_memory* m) { atomic_fetch_add(&m->refs, 1); }
 
 void tvmgo_vk_memory_drop(vk_memory* m) {
   if (atomic_fetch_sub(&m->refs, 1) == 1) destroy(m);
+}
+
+void tvmgo_vk_memory_leave(vk_memory* m) {
+  m->left = 1;
+  atomic_fetch_add(&m->d->left_bytes, (int64_t)m->size);
+  tvmgo_vk_memory_drop(m);
+}
+
+/* A program that allocates, queues work and frees without ever waiting must not take all memory. */
+static void limit_left(vk_device* d) {
+  int64_t most = (int64_t)(d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size / 8);
+  if (TVMGO_LIKELY(atomic_load(&d->left_bytes) <= most)) return;
+  tvmgo_vk_collect(d);
+  if (atomic_load(&d->left_bytes) > most) tvmgo_vk_drain(d);
 }
 
 static int32_t chosen(const vk_device* d, memory_use use, uint32_t bits) {
@@ -73,6 +88,7 @@ vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) 
                 (unsigned long long)size, (unsigned long long)d->max_allocation);
     return NULL;
   }
+  if (use == MEMORY_DATA) limit_left(d);
   vk_memory* m = calloc(1, sizeof *m);
   if (m == NULL || (m->spare = malloc(sizeof *m->spare)) == NULL) {
     free(m);
@@ -177,7 +193,7 @@ int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   vk_memory* m = h->memory;
   count(d, -(int64_t)h->nbytes);
   tvmgo_vk_handle_free(h);
-  tvmgo_vk_memory_drop(m);
+  tvmgo_vk_memory_leave(m);
   return 0;
 }
 

@@ -1,7 +1,10 @@
 package vulkan_test
 
 import (
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -184,6 +187,41 @@ func TestMemory_IsFoundAgain(t *testing.T) {
 			require.NoError(t, x.Close())
 		}
 	}
+}
+
+// largePages counts the bytes of this process for which large pages were asked.
+func largePages(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	var total, size int64
+	for line := range strings.Lines(string(text)) {
+		if n, err := fmt.Sscanf(line, "Size: %d kB", &size); n == 1 && err == nil {
+			continue
+		}
+		if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && slices.Contains(strings.Fields(flags), "hg") {
+			total += size << 10
+		}
+	}
+	return total
+}
+
+// The memory of a device that is the CPU is in large pages where it can be.
+func TestMemory_LargePages(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	if kind, err := runtime.TargetProperty(first, "device_type"); err != nil || kind != "cpu" {
+		t.Skipf("the device is %v, not a CPU: %v", kind, err)
+	}
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Skip("the kernel has no large pages")
+	}
+	const size = 32 << 20
+	before := largePages(t)
+	x, err := runtime.NewTensor(dlpack.UInt8, []int64{size}, first)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, largePages(t)-before, int64(size-4<<20))
+	require.NoError(t, x.Close())
 }
 
 // Where there is one queue, streams are the default one; the second device has some all the same, so that they are tested.

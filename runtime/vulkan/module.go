@@ -14,7 +14,6 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/kernels"
-	"tvmgo/internal/spirv"
 	"tvmgo/runtime"
 )
 
@@ -66,7 +65,7 @@ func fromCode(m *blob.DeviceModule) (runtime.ModuleImpl, error) {
 	if !slices.Contains(formats, m.Format) {
 		return nil, kernels.NotSupported(`code of the format %q: modules of kind %q are made from SPIR-V, "spv"`, m.Format, Kind)
 	}
-	words, err := spirv.Parse(m.Data)
+	words, err := parse(m.Data)
 	if err != nil {
 		return nil, kernels.Corrupt("%v", err)
 	}

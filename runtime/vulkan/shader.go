@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/cgo"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -42,7 +43,7 @@ const pipelines = diskcache.Cache("vulkan")
 func (c *code) make(function int, d *C.vk_device) error {
 	f := &c.of.Functions[function]
 	s, _ := c.of.Shader(f.Key)
-	module, err := spirv.Parse(s.Code)
+	module, err := parse(s.Code)
 	if err != nil {
 		return kernels.Corrupt("kernel %s: its shader: %v", f.Key, err)
 	}
@@ -58,6 +59,9 @@ func (c *code) make(function int, d *C.vk_device) error {
 		return err
 	}
 	if err := checkScalars(f.Key, &shape, d); err != nil {
+		return err
+	}
+	if err := checkBuffers(f.Key, &shape, d); err != nil {
 		return err
 	}
 	p := &d.properties
@@ -76,6 +80,15 @@ func (c *code) make(function int, d *C.vk_device) error {
 		_ = pipelines.Write(key, bytes.Clone(now)) // without it the next start takes longer, no more
 	}
 	return nil
+}
+
+// parse reads a module that drivers can be given.
+func parse(code []byte) (*spirv.Module, error) {
+	m, err := spirv.Parse(code)
+	if err == nil {
+		err = m.Check()
+	}
+	return m, err
 }
 
 // entryPoint finds the function that a kernel is.
@@ -100,7 +113,7 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 			s.num_scalars++
 		}
 	}
-	if e.LocalSize[0]*e.LocalSize[1]*e.LocalSize[2] != 0 {
+	if !e.Computed {
 		for i, n := range e.LocalSize {
 			s.block[i] = C.uint32_t(n)
 		}
@@ -119,7 +132,7 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 		case b.Set != 0 || b.Count != 1:
 			return wrong("the shader has a %v in binding %d of set %d, %d of them: kernels take single buffers in set 0", b.Kind, n, b.Set, b.Count)
 		case b.Kind == spirv.StorageBuffer && n < uint32(s.num_buffers):
-			if b.ReadOnly {
+			if b.ReadOnly && !written(e, n) {
 				s.access[n] = C.USE_READ
 			}
 		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers) && inUniform && b.Bytes <= room:
@@ -140,7 +153,39 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 	case s.uniform == 0 && e.PushConstants == 0:
 		s.unread = 1
 	}
+	for _, scalar := range e.Scalars {
+		if cause := misread(f.ArgTypes, int(s.num_buffers), scalar); cause != "" {
+			return wrong("%s", cause)
+		}
+	}
 	return s, nil
+}
+
+// written says whether one of the variables that stand for a binding may be written.
+func written(e *spirv.EntryPoint, n uint32) bool {
+	return slices.ContainsFunc(e.Bindings, func(b spirv.Binding) bool { return b.Set == 0 && b.Number == n && !b.ReadOnly })
+}
+
+// misread says how the number that a shader reads is not the argument that lies there, of which each has 8 bytes; "" when it is. The bits
+// of a number may be read as integers.
+func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
+	i := buffers + int(s.Offset/8)
+	if s.Offset/8 >= uint64(len(args)-buffers) {
+		return "" // one that nobody reads: sizes were compared
+	}
+	at, have := uint32(s.Offset%8), args[i]
+	kind := "an integer"
+	if s.Float {
+		kind = "a float"
+	}
+	switch {
+	case 8*at+s.Bits > 64 || at > 0 && have.Bits <= 32:
+		return fmt.Sprintf("the shader reads %s of %d bits at byte %d of its scalars; each of them begins at a multiple of 8 bytes (in GLSL: layout(offset = %d))",
+			kind, s.Bits, s.Offset, (s.Offset+7)/8*8)
+	case s.Bits > uint32(have.Bits) || s.Float && (have.Code != dlpack.CodeFloat || s.Bits != uint32(have.Bits)):
+		return fmt.Sprintf("the shader reads argument %d as %s of %d bits, but it is of type %v", i, kind, s.Bits, have)
+	}
+	return ""
 }
 
 // bindings says which there are.
@@ -175,6 +220,16 @@ func checkScalars(kernel string, s *C.vk_shape, d *C.vk_device) error {
 		kernel, int(s.num_scalars), need, deviceText(d), limit)
 }
 
+// checkBuffers refuses more buffers than the device's shaders see.
+func checkBuffers(kernel string, s *C.vk_shape, d *C.vk_device) error {
+	limits := &d.properties.limits
+	most := min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources-C.uint32_t(s.uniform))
+	if s.num_buffers <= most {
+		return nil
+	}
+	return tooLarge("kernel %s takes %d arrays; on %s a kernel has at most %d", kernel, int(s.num_buffers), deviceText(d), int(most))
+}
+
 // checkDevice compares what a shader needs with what the device has.
 func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device) error {
 	version := uint32(m.Major)<<16 | uint32(m.Minor)<<8
@@ -185,6 +240,15 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 		if need, ok := has(c, d); !ok {
 			return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
 		}
+	}
+	if err := checkFloats(kernel, e, d); err != nil {
+		return err
+	}
+	if slices.Contains(e.LocalSize[:], 0) && !e.Computed {
+		return kernels.Corrupt("kernel %s has blocks of %v: its shader must say how many work items they have (LocalSize)", kernel, e.LocalSize)
+	}
+	if e.SizeByID && d.has.maintenance4 == 0 {
+		return kernels.NotSupported("kernel %s needs maintenance4 (execution mode LocalSizeId), which %s lacks", kernel, deviceText(d))
 	}
 	limits := &d.properties.limits
 	items := uint64(1)

@@ -216,6 +216,8 @@ func TestAbsent(t *testing.T) {
 			{"TVMGO_VULKAN_LIBRARY=/no/such/libvulkan.so.1", "Vulkan is not usable: /no/such/libvulkan.so.1: cannot open"},
 			{"TVMGO_VULKAN_LIBRARY=libm.so.6", "has no function vkGetInstanceProcAddr"},
 			{"VK_DRIVER_FILES=/no/such.json VK_ICD_FILENAMES=/no/such.json", "finds no Vulkan driver: open /no/such.json: no such file or directory"},
+			{"VK_DRIVER_FILES=", "finds no Vulkan driver: no file of VK_DRIVER_FILES= names one"},
+			{"XDG_DATA_DIRS=/no/such HOME=/no/home XDG_CONFIG_HOME= XDG_CONFIG_DIRS= XDG_DATA_HOME=", "no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, /no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
 			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
 			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
 		} {

@@ -68,10 +68,13 @@ typedef enum VkStructureType_enum {
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES = 1000225002,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV = 1000249000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT = 1000260000,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_2_FEATURES_EXT = 1000273000,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES = 1000197000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES = 1000211000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES = 1000175000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VARIABLE_POINTERS_FEATURES = 1000120000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES = 1000253000,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES = 1000413000,
 } VkStructureType;
 typedef enum VkPhysicalDeviceType_enum {
   VK_PHYSICAL_DEVICE_TYPE_OTHER = 0,
@@ -337,6 +340,32 @@ typedef struct _VkPhysicalDeviceMaintenance3Properties {
   uint32_t maxPerSetDescriptors;
   VkDeviceSize maxMemoryAllocationSize;
 } VkPhysicalDeviceMaintenance3Properties;
+typedef enum VkShaderFloatControlsIndependence_enum {
+  VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY = 0,
+  VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL = 1,
+  VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE = 2,
+} VkShaderFloatControlsIndependence;
+typedef struct _VkPhysicalDeviceFloatControlsProperties {
+  VkStructureType sType;
+  void* pNext;
+  VkShaderFloatControlsIndependence denormBehaviorIndependence;
+  VkShaderFloatControlsIndependence roundingModeIndependence;
+  VkBool32 shaderSignedZeroInfNanPreserveFloat16;
+  VkBool32 shaderSignedZeroInfNanPreserveFloat32;
+  VkBool32 shaderSignedZeroInfNanPreserveFloat64;
+  VkBool32 shaderDenormPreserveFloat16;
+  VkBool32 shaderDenormPreserveFloat32;
+  VkBool32 shaderDenormPreserveFloat64;
+  VkBool32 shaderDenormFlushToZeroFloat16;
+  VkBool32 shaderDenormFlushToZeroFloat32;
+  VkBool32 shaderDenormFlushToZeroFloat64;
+  VkBool32 shaderRoundingModeRTEFloat16;
+  VkBool32 shaderRoundingModeRTEFloat32;
+  VkBool32 shaderRoundingModeRTEFloat64;
+  VkBool32 shaderRoundingModeRTZFloat16;
+  VkBool32 shaderRoundingModeRTZFloat32;
+  VkBool32 shaderRoundingModeRTZFloat64;
+} VkPhysicalDeviceFloatControlsProperties;
 typedef struct _VkPhysicalDeviceSubgroupSizeControlProperties {
   VkStructureType sType;
   void* pNext;
@@ -416,6 +445,22 @@ typedef struct _VkPhysicalDeviceShaderAtomicFloatFeaturesEXT {
   VkBool32 sparseImageFloat32Atomics;
   VkBool32 sparseImageFloat32AtomicAdd;
 } VkPhysicalDeviceShaderAtomicFloatFeaturesEXT;
+typedef struct _VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 shaderBufferFloat16Atomics;
+  VkBool32 shaderBufferFloat16AtomicAdd;
+  VkBool32 shaderBufferFloat16AtomicMinMax;
+  VkBool32 shaderBufferFloat32AtomicMinMax;
+  VkBool32 shaderBufferFloat64AtomicMinMax;
+  VkBool32 shaderSharedFloat16Atomics;
+  VkBool32 shaderSharedFloat16AtomicAdd;
+  VkBool32 shaderSharedFloat16AtomicMinMax;
+  VkBool32 shaderSharedFloat32AtomicMinMax;
+  VkBool32 shaderSharedFloat64AtomicMinMax;
+  VkBool32 shaderImageFloat32AtomicMinMax;
+  VkBool32 sparseImageFloat32AtomicMinMax;
+} VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT;
 typedef struct _VkPhysicalDeviceVulkanMemoryModelFeatures {
   VkStructureType sType;
   void* pNext;
@@ -439,6 +484,11 @@ typedef struct _VkPhysicalDeviceUniformBufferStandardLayoutFeatures {
   void* pNext;
   VkBool32 uniformBufferStandardLayout;
 } VkPhysicalDeviceUniformBufferStandardLayoutFeatures;
+typedef struct _VkPhysicalDeviceMaintenance4Features {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 maintenance4;
+} VkPhysicalDeviceMaintenance4Features;
 typedef struct _VkPipelineShaderStageRequiredSubgroupSizeCreateInfo {
   VkStructureType sType;
   void* pNext;

@@ -2,11 +2,22 @@
  * so that a test can change it:
  *
  *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
+ *   SHIM_FAIL_SUBMIT=K,CODE  the K-th submission from then on fails so
+ *   SHIM_TRACE=FILE      writes a line there for each submission and each wait: "submit SEMAPHORE NUMBER", "wait …"
+ *   SHIM_LAZY=1          work is done when it is waited for and no sooner
+ *   SHIM_HEAP=BYTES      heaps of memory are so large
+ *   SHIM_MOST_MEMORY=BYTES, SHIM_MOST_POOLS=N, SHIM_MOST_BATCHES=N  the process ends with a message when there is more
+ *                        memory, or more descriptor or command pools, at a time
  *   SHIM_NO_BARRIERS=1   leaves barriers out
+ *   SHIM_COUNT_BARRIERS=FILE  writes into it how many there were, but for those before the host looks
  *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
  *   SHIM_NO_COMPUTE=1    no queue can compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
  *   SHIM_NO_FLOAT64=1    nor doubles in shaders
+ *   SHIM_NO_FLOAT_ATOMICS=1  nor atomic operations on floats
+ *   SHIM_NO_SHARED_FLOATS=1  nor those on the memory of a block
+ *   SHIM_FLOAT_MODES=N,I it has all modes of arithmetic on floats, or with 0 none; their independence is I
+ *   SHIM_NO_MAINTENANCE4=1  nor sizes of blocks by constants
  *   SHIM_ALLOCATIONS=N   the device allows N allocations
  *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
  *   SHIM_REORDER=1       work of one stream is held back until it is waited for
@@ -18,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 /* Our header hides the function that is made visible here. */
 #define vkGetInstanceProcAddr hidden_one
 #include <vulkan/tvmgo_vulkan.h>
@@ -53,51 +65,87 @@ static VkResult fault(void) {
   }
 typedef const VkAllocationCallbacks* callbacks;
 
-/* ---- a queue that takes what another stream submitted first, unless that is waited for ---- */
+/* ---- a queue that takes what another stream submitted first, unless that is waited for, or one that is lazy ---- */
+
+typedef struct submission {
+  struct submission* next;
+  VkQueue queue;
+  VkSemaphore waits[8], signal;
+  uint64_t wait_values[8], value;
+  VkPipelineStageFlags stages[8];
+  VkCommandBuffer commands;
+  uint32_t num_waits;
+} submission;
 
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
-static VkQueue held_queue; /* NULL: nothing is held back */
-static VkSemaphore held_waits[8], held_signal;
-static uint64_t held_wait_values[8], held_value;
-static VkPipelineStageFlags held_stages[8];
-static VkCommandBuffer held_commands;
-static uint32_t num_held_waits;
+static submission *held, **held_end = &held; /* in the order in which they came */
 static VkResult (*real_vkQueueSubmit)(VkQueue, uint32_t, const VkSubmitInfo*, VkFence);
 
+/* Submits the first that is held back. */
 static void let_go(void) {
-  if (held_queue == NULL) return;
+  submission* h = held;
+  if (h == NULL) return;
   VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                          .waitSemaphoreValueCount = num_held_waits, .pWaitSemaphoreValues = held_wait_values,
-                                          .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &held_value};
-  VkSubmitInfo s = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &values, .waitSemaphoreCount = num_held_waits,
-                    .pWaitSemaphores = held_waits, .pWaitDstStageMask = held_stages, .commandBufferCount = 1,
-                    .pCommandBuffers = &held_commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &held_signal};
-  VkQueue q = held_queue;
-  held_queue = NULL;
-  real_vkQueueSubmit(q, 1, &s, NULL);
+                                          .waitSemaphoreValueCount = h->num_waits, .pWaitSemaphoreValues = h->wait_values,
+                                          .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &h->value};
+  VkSubmitInfo s = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &values, .waitSemaphoreCount = h->num_waits,
+                    .pWaitSemaphores = h->waits, .pWaitDstStageMask = h->stages, .commandBufferCount = 1,
+                    .pCommandBuffers = &h->commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &h->signal};
+  held = h->next;
+  if (held == NULL) held_end = &held;
+  real_vkQueueSubmit(h->queue, 1, &s, NULL);
+  free(h);
 }
 
 static void hold(VkQueue q, const VkSubmitInfo* s) {
   const VkTimelineSemaphoreSubmitInfo* values = s->pNext;
-  held_queue = q;
-  num_held_waits = s->waitSemaphoreCount;
-  for (uint32_t i = 0; i < num_held_waits; i++) {
-    held_waits[i] = s->pWaitSemaphores[i];
-    held_wait_values[i] = values->pWaitSemaphoreValues[i];
-    held_stages[i] = s->pWaitDstStageMask[i];
+  submission* h = calloc(1, sizeof *h);
+  h->queue = q;
+  h->num_waits = s->waitSemaphoreCount;
+  for (uint32_t i = 0; i < h->num_waits; i++) {
+    h->waits[i] = s->pWaitSemaphores[i];
+    h->wait_values[i] = values->pWaitSemaphoreValues[i];
+    h->stages[i] = s->pWaitDstStageMask[i];
   }
-  held_commands = *s->pCommandBuffers;
-  held_signal = *s->pSignalSemaphores;
-  held_value = *values->pSignalSemaphoreValues;
+  h->commands = *s->pCommandBuffers;
+  h->signal = *s->pSignalSemaphores;
+  h->value = *values->pSignalSemaphoreValues;
+  *held_end = h;
+  held_end = &h->next;
+}
+
+static void trace(const char* what, VkSemaphore s, uint64_t number) {
+  if (!on("SHIM_TRACE")) return;
+  FILE* f = fopen(getenv("SHIM_TRACE"), "a");
+  fprintf(f, "%s %p %lu\n", what, (void*)s, (unsigned long)number);
+  fclose(f);
+}
+
+static VkResult submit_fault(void) {
+  static char last[64];
+  static long num;
+  const char* at = getenv("SHIM_FAIL_SUBMIT");
+  long k = 0, code = 0;
+  if (at == NULL) at = "";
+  if (strcmp(at, last) != 0) {
+    snprintf(last, sizeof last, "%s", at);
+    num = 0;
+  }
+  return ++num, sscanf(at, "%ld,%ld", &k, &code) == 2 && num == k ? (VkResult)code : VK_SUCCESS;
 }
 
 static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f) {
   VkResult rc = fault();
-  if (rc != VK_SUCCESS || !on("SHIM_REORDER")) return rc != VK_SUCCESS ? rc : real_vkQueueSubmit(q, n, s, f);
+  if (rc == VK_SUCCESS) rc = submit_fault();
+  if (rc != VK_SUCCESS) return rc;
+  trace("submit", *s->pSignalSemaphores, *((const VkTimelineSemaphoreSubmitInfo*)s->pNext)->pSignalSemaphoreValues);
+  if (!on("SHIM_REORDER") && !on("SHIM_LAZY")) return real_vkQueueSubmit(q, n, s, f);
   pthread_mutex_lock(&held_lock);
-  int ordered = held_queue == NULL || *s->pSignalSemaphores == held_signal;
-  for (uint32_t i = 0; i < s->waitSemaphoreCount; i++) ordered |= s->pWaitSemaphores[i] == held_signal;
-  if (ordered) {
+  int ordered = held == NULL || *s->pSignalSemaphores == held->signal;
+  for (uint32_t i = 0; i < s->waitSemaphoreCount && held != NULL; i++) ordered |= s->pWaitSemaphores[i] == held->signal;
+  if (on("SHIM_LAZY")) {
+    hold(q, s);
+  } else if (ordered) {
     let_go();
     hold(q, s);
   } else {
@@ -107,18 +155,58 @@ static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, V
   return rc;
 }
 
-/* Before the host waits for a semaphore, or asks it: what it may mean is submitted; if another stream's work is asked for, not. */
-static void let_go_of(VkSemaphore s) {
+/* Before the host waits for a semaphore: what it may mean is submitted, with all that came before; if another stream's work is asked
+ * for, not. */
+static void let_go_of(VkSemaphore s, uint64_t value) {
   pthread_mutex_lock(&held_lock);
-  if (s == held_signal) let_go();
+  int found = 0;
+  for (const submission* h = held; h != NULL; h = h->next) found |= h->signal == s && h->value <= value;
+  while (found) {
+    int last = held->signal == s && held->value >= value;
+    let_go();
+    found = 0;
+    for (const submission* h = held; h != NULL && !last; h = h->next) found |= h->signal == s && h->value <= value;
+  }
   pthread_mutex_unlock(&held_lock);
 }
+
+/* ---- what there is at a time ---- */
+
+static void limit(const char* variable, const char* what, long long have) {
+  if (!on(variable) || have <= atoll(getenv(variable))) return;
+  fprintf(stderr, "shim: %lld %s at a time, of at most %s\n", have, what, getenv(variable));
+  _exit(3);
+}
+
+static _Atomic long long live_bytes, live_pools, live_batches;
+static struct {
+  VkDeviceMemory memory;
+  VkDeviceSize size;
+} sizes[4096];
+static pthread_mutex_t sizes_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Notes the size of memory, or with 0 takes it out. */
+static void note_size(VkDeviceMemory m, VkDeviceSize size) {
+  pthread_mutex_lock(&sizes_lock);
+  for (int i = 0; i < 4096; i++)
+    if (sizes[i].memory == (size != 0 ? NULL : m)) {
+      live_bytes += size != 0 ? (long long)size : -(long long)sizes[i].size;
+      sizes[i].memory = size != 0 ? m : NULL;
+      sizes[i].size = size;
+      break;
+    }
+  pthread_mutex_unlock(&sizes_lock);
+  limit("SHIM_MOST_MEMORY", "bytes of memory", live_bytes);
+}
+
 static _Thread_local VkDeviceSize last_size; /* of what this thread allocated last: it is mapped next */
 static VkResult (*real_vkAllocateMemory)(VkDevice, const VkMemoryAllocateInfo*, callbacks, VkDeviceMemory*);
 static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o) {
   VkResult rc = fault();
   last_size = i->allocationSize;
-  return rc != VK_SUCCESS ? rc : real_vkAllocateMemory(d, i, c, o);
+  if (rc == VK_SUCCESS) rc = real_vkAllocateMemory(d, i, c, o);
+  if (rc == VK_SUCCESS) note_size(*o, i->allocationSize);
+  return rc;
 }
 WRAP(vkCreateBuffer, (VkDevice d, const VkBufferCreateInfo* i, callbacks c, VkBuffer* o), (d, i, c, o))
 WRAP(vkBindBufferMemory, (VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize o), (d, b, m, o))
@@ -137,10 +225,22 @@ static VkResult my_vkGetSemaphoreCounterValue(VkDevice d, VkSemaphore s, uint64_
 static VkResult (*real_vkWaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo*, uint64_t);
 static VkResult my_vkWaitSemaphores(VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t t) {
   VkResult rc = fault();
-  let_go_of(*i->pSemaphores);
+  let_go_of(*i->pSemaphores, *i->pValues);
+  trace("wait", *i->pSemaphores, *i->pValues);
   return rc != VK_SUCCESS ? rc : real_vkWaitSemaphores(d, i, t);
 }
-WRAP(vkCreateCommandPool, (VkDevice d, const VkCommandPoolCreateInfo* i, callbacks c, VkCommandPool* o), (d, i, c, o))
+static VkResult (*real_vkCreateCommandPool)(VkDevice, const VkCommandPoolCreateInfo*, callbacks, VkCommandPool*);
+static VkResult my_vkCreateCommandPool(VkDevice d, const VkCommandPoolCreateInfo* i, callbacks c, VkCommandPool* o) {
+  VkResult rc = fault();
+  if (rc == VK_SUCCESS) rc = real_vkCreateCommandPool(d, i, c, o);
+  if (rc == VK_SUCCESS) limit("SHIM_MOST_BATCHES", "command pools", ++live_batches);
+  return rc;
+}
+static void (*real_vkDestroyCommandPool)(VkDevice, VkCommandPool, callbacks);
+static void my_vkDestroyCommandPool(VkDevice d, VkCommandPool p, callbacks c) {
+  live_batches--;
+  real_vkDestroyCommandPool(d, p, c);
+}
 WRAP(vkResetCommandPool, (VkDevice d, VkCommandPool p, VkCommandPoolResetFlags f), (d, p, f))
 WRAP(vkAllocateCommandBuffers, (VkDevice d, const VkCommandBufferAllocateInfo* i, VkCommandBuffer* o), (d, i, o))
 WRAP(vkBeginCommandBuffer, (VkCommandBuffer b, const VkCommandBufferBeginInfo* i), (b, i))
@@ -158,7 +258,13 @@ WRAP(vkGetPipelineCacheData, (VkDevice d, VkPipelineCache p, size_t* n, void* o)
 WRAP(vkCreatePipelineLayout, (VkDevice d, const VkPipelineLayoutCreateInfo* i, callbacks c, VkPipelineLayout* o), (d, i, c, o))
 WRAP(vkCreateComputePipelines, (VkDevice d, VkPipelineCache p, uint32_t n, const VkComputePipelineCreateInfo* i, callbacks c, VkPipeline* o), (d, p, n, i, c, o))
 WRAP(vkCreateDescriptorSetLayout, (VkDevice d, const VkDescriptorSetLayoutCreateInfo* i, callbacks c, VkDescriptorSetLayout* o), (d, i, c, o))
-WRAP(vkCreateDescriptorPool, (VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c, VkDescriptorPool* o), (d, i, c, o))
+static VkResult (*real_vkCreateDescriptorPool)(VkDevice, const VkDescriptorPoolCreateInfo*, callbacks, VkDescriptorPool*);
+static VkResult my_vkCreateDescriptorPool(VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c, VkDescriptorPool* o) {
+  VkResult rc = fault();
+  if (rc == VK_SUCCESS) rc = real_vkCreateDescriptorPool(d, i, c, o);
+  if (rc == VK_SUCCESS) limit("SHIM_MOST_POOLS", "descriptor pools", ++live_pools);
+  return rc;
+}
 WRAP(vkAllocateDescriptorSets, (VkDevice d, const VkDescriptorSetAllocateInfo* i, VkDescriptorSet* o), (d, i, o))
 WRAP(vkCreateDescriptorUpdateTemplate, (VkDevice d, const VkDescriptorUpdateTemplateCreateInfo* i, callbacks c, VkDescriptorUpdateTemplate* o), (d, i, c, o))
 
@@ -168,6 +274,11 @@ static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, 
 static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b, VkDependencyFlags f,
                                     uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb, uint32_t ni,
                                     const VkImageMemoryBarrier* mi) {
+  static _Atomic int count;
+  if (on("SHIM_COUNT_BARRIERS") && b != VK_PIPELINE_STAGE_HOST_BIT) {
+    FILE* out = fopen(getenv("SHIM_COUNT_BARRIERS"), "w");
+    if (out == NULL || fprintf(out, "%d", ++count) < 0 || fclose(out) != 0) abort();
+  }
   if (!on("SHIM_NO_BARRIERS")) real_vkCmdPipelineBarrier(c, a, b, f, n, m, nb, mb, ni, mi);
 }
 
@@ -191,14 +302,36 @@ static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDev
 static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
   real_vkGetPhysicalDeviceFeatures2(d, f);
   if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
-  if (!on("SHIM_NO_TIMELINE")) return;
-  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext)
-    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES) p->timelineSemaphore = 0;
+  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext) {
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES && on("SHIM_NO_TIMELINE")) p->timelineSemaphore = 0;
+    int none = on("SHIM_NO_FLOAT_ATOMICS"), none_shared = none || on("SHIM_NO_SHARED_FLOATS");
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT) {
+      VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = (void*)p;
+      if (none) a->shaderBufferFloat32AtomicAdd = a->shaderBufferFloat64AtomicAdd = 0;
+      if (none_shared) a->shaderSharedFloat32AtomicAdd = a->shaderSharedFloat64AtomicAdd = 0;
+    }
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_2_FEATURES_EXT) {
+      VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT* a = (void*)p;
+      if (none) a->shaderBufferFloat16AtomicAdd = a->shaderBufferFloat16AtomicMinMax = 0;
+      if (none) a->shaderBufferFloat32AtomicMinMax = a->shaderBufferFloat64AtomicMinMax = 0;
+      if (none_shared) a->shaderSharedFloat16AtomicAdd = a->shaderSharedFloat16AtomicMinMax = 0;
+      if (none_shared) a->shaderSharedFloat32AtomicMinMax = a->shaderSharedFloat64AtomicMinMax = 0;
+    }
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES && on("SHIM_NO_MAINTENANCE4"))
+      ((VkPhysicalDeviceMaintenance4Features*)(void*)p)->maintenance4 = 0;
+  }
 }
 
 static void (*real_vkGetPhysicalDeviceProperties2)(VkPhysicalDevice, VkPhysicalDeviceProperties2*);
 static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDeviceProperties2* p) {
   real_vkGetPhysicalDeviceProperties2(d, p);
+  int modes, independence;
+  for (VkPhysicalDeviceFloatControlsProperties* f = p->pNext; f != NULL; f = f->pNext)
+    if (f->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && on("SHIM_FLOAT_MODES") &&
+        sscanf(getenv("SHIM_FLOAT_MODES"), "%d,%d", &modes, &independence) == 2) {
+      for (VkBool32* b = &f->shaderSignedZeroInfNanPreserveFloat16; b <= &f->shaderRoundingModeRTZFloat64; b++) *b = modes != 0;
+      f->denormBehaviorIndependence = f->roundingModeIndependence = (VkShaderFloatControlsIndependence)independence;
+    }
   if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 
@@ -209,6 +342,8 @@ static void my_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice d, VkPhysic
   real_vkGetPhysicalDeviceMemoryProperties2(d, p);
   for (uint32_t i = 0; on("SHIM_INCOHERENT") && i < p->memoryProperties.memoryTypeCount; i++)
     p->memoryProperties.memoryTypes[i].propertyFlags &= ~VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  for (uint32_t i = 0; on("SHIM_HEAP") && i < p->memoryProperties.memoryHeapCount; i++)
+    p->memoryProperties.memoryHeaps[i].size = (VkDeviceSize)atoll(getenv("SHIM_HEAP"));
 }
 
 static struct {
@@ -236,6 +371,7 @@ static void my_vkFreeMemory(VkDevice d, VkDeviceMemory m, callbacks c) {
       free(copies[i].copy);
       copies[i].memory = NULL;
     }
+  note_size(m, 0);
   real_vkFreeMemory(d, m, c);
 }
 
@@ -270,7 +406,7 @@ static const struct {
   PFN_vkVoidFunction* real;
 } wrapped[] = {
     ENTRY(vkQueueSubmit), ENTRY(vkAllocateMemory), ENTRY(vkCreateBuffer), ENTRY(vkBindBufferMemory), ENTRY(vkMapMemory),
-    ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool),
+    ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool), ENTRY(vkDestroyCommandPool),
     ENTRY(vkResetCommandPool), ENTRY(vkAllocateCommandBuffers), ENTRY(vkBeginCommandBuffer), ENTRY(vkEndCommandBuffer),
     ENTRY(vkCreateQueryPool), ENTRY(vkGetQueryPoolResults), ENTRY(vkCmdPipelineBarrier), ENTRY(vkCmdCopyBuffer),
     ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData), ENTRY(vkCreatePipelineLayout),

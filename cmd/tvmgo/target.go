@@ -1,0 +1,353 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/target"
+)
+
+func newTargetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "target",
+		Short: "Look at target kinds and tags, and check targets",
+		Long: "Look at target kinds and tags, and check targets.\n\n" +
+			"A TARGET is a tag (nvidia/h100), a kind (cuda), a command line ('cuda -arch=sm_90'), JSON, the name of a file with JSON, or - for JSON\n" +
+			"on standard input.",
+		Args: noSuchTargetCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRun: func(*cobra.Command, []string) { // the commands print warnings themselves
+			slog.SetDefault(slog.New(slog.DiscardHandler))
+		},
+	}
+	cmd.AddCommand(newTargetListCommand(), newTargetShowCommand(), newTargetTagsCommand(), newTargetCheckCommand(), newTargetSchemaCommand())
+	return cmd
+}
+
+func noSuchTargetCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{fmt.Errorf("target: there is no command %q", args[0]), "tvmgo target list | show | tags | check | schema"}
+}
+
+// kindRow is a kind, and an optionRow one of its options, as --json prints them.
+type kindRow struct {
+	Kind       string      `json:"kind"`
+	Device     string      `json:"device"`
+	DeviceType int32       `json:"device_type"`
+	Keys       []string    `json:"keys"`
+	Composite  bool        `json:"composite,omitempty"`
+	Options    []optionRow `json:"options"`
+}
+
+type optionRow struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type"`
+	Aliases []string `json:"aliases,omitempty"`
+	Default any      `json:"default,omitempty"`
+	Help    string   `json:"help,omitempty"`
+}
+
+func newTargetListCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list [KIND]",
+		Short: "List the target kinds, or the options of one",
+		Args:  atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names := target.Kinds()
+			if len(args) == 1 {
+				names = args
+			}
+			rows := make([]kindRow, len(names))
+			for i, n := range names {
+				k, err := target.LookupKind(n)
+				if err != nil {
+					return err
+				}
+				rows[i] = rowOfKind(k)
+			}
+			switch out := cmd.OutOrStdout(); {
+			case asJSON && len(args) == 1:
+				return writeJSON(out, rows[0])
+			case asJSON:
+				return writeJSON(out, map[string]any{"kinds": rows})
+			case len(args) == 1:
+				return writeKind(out, rows[0])
+			default:
+				return writeKinds(out, rows)
+			}
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func rowOfKind(k *target.Kind) kindRow {
+	row := kindRow{Kind: k.Name(), Device: k.DeviceType().String(), DeviceType: int32(k.DeviceType()), Keys: append([]string{}, k.DefaultKeys()...),
+		Composite: k.IsComposite()}
+	for _, o := range k.Options() {
+		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default, Help: o.Help})
+	}
+	return row
+}
+
+func writeKinds(w io.Writer, rows []kindRow) error {
+	var text strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&text, "%-12s %-8s %s\n", r.Kind, r.Device, strings.Join(r.Keys, ","))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func writeKind(w io.Writer, r kindRow) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: device %s, keys %s\n", r.Kind, r.Device, strings.Join(r.Keys, ","))
+	for _, o := range r.Options {
+		line := fmt.Sprintf("  %-32s %-20s", o.Name, o.Type)
+		if o.Default != nil {
+			line += fmt.Sprintf(" = %v", o.Default)
+		}
+		if o.Help != "" {
+			line += "  " + o.Help
+		}
+		if len(o.Aliases) > 0 {
+			line += " (also " + strings.Join(o.Aliases, ", ") + ")"
+		}
+		fmt.Fprintln(&text, strings.TrimRight(line, " "))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func newTargetShowCommand() *cobra.Command {
+	asJSON, host := false, ""
+	cmd := &cobra.Command{
+		Use:   "show TARGET [--host TARGET]",
+		Short: "Show what a target comes to: every value, given or by default",
+		Args:  exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := readTarget(cmd.InOrStdin(), args[0])
+			if err == nil && host != "" {
+				t, err = withHost(cmd.InOrStdin(), t, host)
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"target": t, "cli": t.String(), "hash": hashOf(t), "warnings": orEmpty(t.Warnings())})
+			}
+			warn(cmd.ErrOrStderr(), t)
+			return writeTarget(cmd.OutOrStdout(), t)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&host, "host", "", "the target's host, instead of the one that it names")
+	return cmd
+}
+
+func withHost(stdin io.Reader, t *target.Target, host string) (*target.Target, error) {
+	h, err := readTarget(stdin, host)
+	if err != nil {
+		return nil, fmt.Errorf("--host: %w", err)
+	}
+	return t.WithHost(h)
+}
+
+func hashOf(t *target.Target) string { return fmt.Sprintf("%016x", t.Hash()) }
+
+func orEmpty(s []string) []string { return append([]string{}, s...) }
+
+func warn(w io.Writer, t *target.Target) {
+	for _, s := range t.Warnings() {
+		fmt.Fprintln(w, "warning:", s)
+	}
+}
+
+func writeTarget(w io.Writer, t *target.Target) error {
+	var text strings.Builder
+	put := func(name string, v any) { fmt.Fprintf(&text, "%-32s %v\n", name, v) }
+	put("kind", t.Kind())
+	put("device", t.DeviceType())
+	if t.Tag() != "" {
+		put("tag", t.Tag())
+	}
+	put("keys", strings.Join(t.Keys(), ","))
+	attrs := t.Attrs()
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		switch v := attrs[name].(type) {
+		case []string:
+			put(name, strings.Join(v, ","))
+		case []*target.Target:
+			for i, m := range v {
+				put(fmt.Sprintf("%s[%d]", name, i), m)
+			}
+		default:
+			put(name, v)
+		}
+	}
+	if t.Host() != nil {
+		put("host", t.Host())
+	}
+	put("hash", hashOf(t))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// readTarget makes a target of an argument: of the file of that name where there is one, else of the text itself.
+func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
+	if arg == "-" {
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		t, err := target.New(text)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return t, nil
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+		text, err := os.ReadFile(arg)
+		if err != nil {
+			return nil, err
+		}
+		t, err := target.New(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		return t, nil
+	}
+	if strings.HasSuffix(arg, ".json") {
+		return nil, fmt.Errorf("%s: there is no such file", arg)
+	}
+	return target.New(arg)
+}
+
+func newTargetTagsCommand() *cobra.Command {
+	asJSON, key := false, ""
+	cmd := &cobra.Command{
+		Use:   "tags [PREFIX] [--key KEY]",
+		Short: "List the tags: all, those that start with a text, or the family of a key",
+		Args:  atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list := target.Tags()
+			if key != "" {
+				list = target.TagsWithKey(key)
+			}
+			if len(args) == 1 {
+				list = slices.DeleteFunc(list, func(t target.TagInfo) bool { return !strings.HasPrefix(t.Name, args[0]) })
+			}
+			if asJSON {
+				return writeTagsJSON(cmd.OutOrStdout(), list)
+			}
+			var text strings.Builder
+			for _, t := range list {
+				line := fmt.Sprintf("%-40s %-8s %-24s %s", t.Name, t.Kind, strings.Join(t.Keys, ","), strings.Join(t.Aliases, " "))
+				fmt.Fprintln(&text, strings.TrimRight(line, " "))
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), text.String())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&key, "key", "", "only tags whose target has the key, for example mali")
+	return cmd
+}
+
+type tagRow struct {
+	Tag     string   `json:"tag"`
+	Version string   `json:"version,omitempty"`
+	Aliases []string `json:"aliases"`
+	Kind    string   `json:"kind"`
+	Keys    []string `json:"keys"`
+	Hash    string   `json:"hash"`
+}
+
+func writeTagsJSON(w io.Writer, list []target.TagInfo) error {
+	rows := make([]tagRow, len(list))
+	for i, t := range list {
+		rows[i] = tagRow{Tag: t.Name, Version: t.Version, Aliases: orEmpty(t.Aliases), Kind: t.Kind, Keys: orEmpty(t.Keys), Hash: t.Hash}
+	}
+	return writeJSON(w, map[string]any{"tags": rows})
+}
+
+func newTargetCheckCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "check TARGET",
+		Short: "Say whether a target is right, and what is wrong with it",
+		Args:  exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := readTarget(cmd.InOrStdin(), args[0])
+			switch {
+			case asJSON && err != nil:
+				if werr := writeJSON(cmd.OutOrStdout(), map[string]any{"valid": false, "error": rowOfError(err)}); werr != nil {
+					return werr
+				}
+				return err
+			case err != nil:
+				return err
+			case asJSON:
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"valid": true, "target": t, "warnings": orEmpty(t.Warnings())})
+			}
+			warn(cmd.ErrOrStderr(), t)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ok: %s\n", t)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; the error, if any, is printed there, too")
+	return cmd
+}
+
+type errorRow struct {
+	Message  string `json:"message"`
+	Path     string `json:"path,omitempty"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	Nearest  string `json:"nearest,omitempty"`
+}
+
+func rowOfError(err error) errorRow {
+	row := errorRow{Message: err.Error()}
+	var e *target.Error
+	if errors.As(err, &e) {
+		row.Path, row.Expected, row.Found, row.Nearest = e.Path, e.Expected, e.Found, e.Nearest
+	}
+	return row
+}
+
+func newTargetSchemaCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "schema [KIND]",
+		Short: "Print the JSON Schema of the targets of a kind, or of all",
+		Args:  atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind := ""
+			if len(args) == 1 {
+				kind = args[0]
+			}
+			schema, err := target.Schema(kind)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(string(schema)))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, which is what a schema is in any case")
+	return cmd
+}

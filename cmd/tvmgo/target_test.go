@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// targetJSON runs a command of target with --json and reads what it prints.
+func targetJSON(t *testing.T, into any, args ...string) {
+	t.Helper()
+	status, stdout, stderr := builtWith(t, ".", nil, append(append([]string{"target"}, args...), "--json")...)
+	require.Zero(t, status, stderr)
+	require.NoError(t, json.Unmarshal([]byte(stdout), into), stdout)
+}
+
+func TestTarget_List(t *testing.T) {
+	var list struct{ Kinds []kindRow }
+	targetJSON(t, &list, "list")
+	status, text, stderr := builtWith(t, ".", nil, "target", "list")
+	require.Zero(t, status, stderr)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	require.Len(t, lines, len(target.Kinds()))
+	require.Len(t, list.Kinds, len(lines))
+	for i, k := range list.Kinds {
+		require.Equal(t, []string{k.Kind, k.Device}, strings.Fields(lines[i])[:2])
+	}
+	require.Contains(t, lines, "cuda         cuda     cuda,gpu")
+
+	var one kindRow
+	targetJSON(t, &one, "list", "webgpu")
+	require.Equal(t, "webgpu", one.Kind)
+	require.Contains(t, one.Options, optionRow{Name: "supports_subgroups", Type: "bool", Default: false})
+	_, text, _ = builtWith(t, ".", nil, "target", "list", "cuda")
+	require.Regexp(t, `(?m)^  arch +str +compute capability`, text)
+	require.Regexp(t, `(?m)^  thread_warp_size +int += 32$`, text)
+}
+
+func TestTarget_Show(t *testing.T) {
+	status, text, stderr := builtWith(t, ".", nil, "target", "show", "nvidia/h100", "--host", "llvm -mtriple=aarch64-linux-gnu")
+	require.Zero(t, status, stderr)
+	require.Empty(t, stderr)
+	for _, want := range []string{`(?m)^tag +nvidia/nvidia-h100$`, `(?m)^arch +sm_90a$`, `(?m)^keys +cuda,gpu$`, `(?m)^host +llvm -keys=arm_cpu,cpu .*-mtriple=aarch64-linux-gnu$`} {
+		require.Regexp(t, want, text)
+	}
+	var shown struct {
+		Target   json.RawMessage
+		CLI      string
+		Hash     string
+		Warnings []string
+	}
+	targetJSON(t, &shown, "show", "cuda")
+	got, err := target.New(shown.Target)
+	require.NoError(t, err)
+	want, err := target.New("cuda")
+	require.NoError(t, err)
+	require.True(t, want.Equal(got))
+	require.Equal(t, hashOf(want), shown.Hash)
+	require.Equal(t, want.String(), shown.CLI)
+	require.Equal(t, want.Warnings(), shown.Warnings)
+
+	status, _, stderr = builtWith(t, ".", nil, "target", "show", "cuda")
+	require.Zero(t, status)
+	require.Regexp(t, `^warning: kind "cuda" without "arch": sm_50 is assumed`, stderr)
+	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+}
+
+func TestTarget_Tags(t *testing.T) {
+	var list struct{ Tags []tagRow }
+	targetJSON(t, &list, "tags", "--key", "mali")
+	require.NotEmpty(t, list.Tags)
+	names := map[string]tagRow{}
+	for _, tag := range list.Tags {
+		require.Contains(t, tag.Keys, "mali")
+		require.Len(t, tag.Hash, 64)
+		names[tag.Tag] = tag
+	}
+	require.Contains(t, names, "rockchip/rk3399-gpu")
+	status, text, stderr := builtWith(t, ".", nil, "target", "tags", "nvidia/nvidia-h")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^nvidia/nvidia-h100 +cuda +cuda,gpu +.*nvidia/h100`, text)
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		require.True(t, strings.HasPrefix(line, "nvidia/nvidia-h"), line)
+	}
+}
+
+func TestTarget_Check(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.json"), filepath.Join(dir, "bad.json")
+	require.NoError(t, os.WriteFile(good, []byte(`{"kind": "cuda", "arch": "sm_86"}`), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte(`{"kind": "cuda", "host": {"kind": "llvm", "mcqu": "x"}}`), 0o600))
+
+	status, text, stderr := builtWith(t, dir, nil, "target", "check", "good.json")
+	require.Zero(t, status, stderr)
+	require.Equal(t, "ok: cuda -keys=cuda,gpu -arch=sm_86 -max_num_threads=1024 -thread_warp_size=32\n", text)
+
+	status, text, stderr = builtWith(t, dir, nil, "target", "check", bad)
+	require.Equal(t, 1, status)
+	require.Empty(t, text)
+	require.Contains(t, stderr, `tvmgo: `+bad+`: target: $.host.mcqu: kind "llvm" has no option "mcqu"`)
+	require.Contains(t, stderr, `did you mean "mcpu"?`)
+
+	status, text, _ = builtWith(t, dir, nil, "target", "check", "--json", bad)
+	require.Equal(t, 1, status)
+	var report struct {
+		Valid bool
+		Error errorRow
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &report), text)
+	require.False(t, report.Valid)
+	require.Equal(t, "$.host.mcqu", report.Error.Path)
+	require.Equal(t, "mcpu", report.Error.Nearest)
+
+	status, _, stderr = builtWith(t, dir, nil, "target", "check", "absent.json")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "absent.json: there is no such file")
+}
+
+func TestTarget_Schema(t *testing.T) {
+	for _, args := range [][]string{{"schema", "cuda"}, {"schema"}} {
+		var schema map[string]any
+		targetJSON(t, &schema, args...)
+		require.Contains(t, schema["$schema"], "json-schema.org")
+	}
+	status, _, stderr := builtWith(t, ".", nil, "target", "schema", "cudaa")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, `did you mean "cuda"?`)
+}
+
+func TestTarget_WrongCommandLines(t *testing.T) {
+	for _, args := range [][]string{{"lst"}, {"list", "cuda", "llvm"}, {"show"}, {"check"}, {"show", "cuda", "--hosts=x"}} {
+		status, stdout, stderr := builtWith(t, ".", nil, append([]string{"target"}, args...)...)
+		require.Equal(t, 2, status, "%v: %s%s", args, stdout, stderr)
+		require.Contains(t, stderr, "usage: tvmgo target")
+	}
+}

@@ -1,0 +1,129 @@
+// Package cpufeatures knows the features of CPUs without LLVM: which CPUs there are for a target triple, and what each of them
+// can do once the attributes of a target ("+avx512f", "-sse2") are applied with all that they imply.
+//
+// The facts are tables that gen/tables.py asks of LLVM; the rules beside them (what a triple adds, in which order attributes are
+// applied) are LLVM's too, so that what a compile target says of its CPU is what the compiler will make of it.
+// The architectures with tables are x86, aarch64, arm and riscv, of 32 and 64 bits.
+package cpufeatures
+
+import (
+	"runtime"
+	"strings"
+)
+
+//go:generate ../../build/.cache/venv/bin/python -B gen/tables.py tables
+
+// generic is the CPU of a target that names none.
+const generic = "generic"
+
+// Features is what the CPU of a target can do. attrs are switched in their order: "+x" turns x on with all that x needs, and
+// anything else before the name turns it off with all that needs it; names that the architecture has not got do nothing.
+// An empty triple is this machine's, an empty CPU "generic".
+//
+// known is false where the answer is no more than a guess: for a CPU that is not in the table the set is that of "generic",
+// for an architecture without a table it is empty.
+func Features(triple, cpu string, attrs []string) (set Set, known bool) {
+	t, err := parse(triple)
+	if err != nil {
+		return Set{}, false
+	}
+	table := tableOf(t.Arch)
+	if table == nil {
+		return Set{}, false
+	}
+	if cpu == "" {
+		cpu = generic
+	}
+	bits, known := table.cpu(t.cpu(cpu))
+	if !known {
+		cpu = generic
+		bits, _ = table.cpu(t.cpu(cpu))
+	}
+	for _, attr := range t.attrs(table, cpu) {
+		bits = table.apply(bits, attr)
+	}
+	for _, attr := range attrs {
+		for one := range strings.SplitSeq(attr, ",") {
+			bits = table.apply(bits, one)
+		}
+	}
+	return Set{table, bits}, known
+}
+
+// ValidCPU tells whether the triple's architecture has a CPU of this name.
+func ValidCPU(triple, cpu string) bool {
+	if t, err := parse(triple); err == nil {
+		if table := tableOf(t.Arch); table != nil {
+			_, ok := table.find(cpu)
+			return ok
+		}
+	}
+	return false
+}
+
+// CPUs are the names of the CPUs of the triple's architecture, sorted; none where it has no table.
+func CPUs(triple string) []string {
+	t, err := parse(triple)
+	if err != nil {
+		return nil
+	}
+	table := tableOf(t.Arch)
+	if table == nil {
+		return nil
+	}
+	names := make([]string, len(table.cpus))
+	for i, c := range table.cpus {
+		names[i] = c.name
+	}
+	return names
+}
+
+// VectorWidth is the number of bits of a vector that code generation assumes for a target that doesn't say, 0 where the triple
+// has no known architecture. On riscv it is what the vector extension promises at least, 128 without. On x86 it is the
+// architecture's widest, whatever the CPU: narrower CPUs work on such a vector in parts.
+func VectorWidth(triple, cpu string, attrs []string) int {
+	t, err := parse(triple)
+	if err != nil {
+		return 0
+	}
+	switch t.Arch {
+	case X8664:
+		return 512
+	case I386:
+		return 256
+	case RISCV32, RISCV64:
+		set, _ := Features(triple, cpu, attrs)
+		for bits := 65536; set.Has("v") && bits > 128; bits /= 2 {
+			if set.Has(zvl(bits)) {
+				return bits
+			}
+		}
+	}
+	return 128
+}
+
+// HostTriple is the triple of the machine that this program was built for.
+func HostTriple() string {
+	arch := map[string]string{"386": "i686", "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7l", "ppc64le": "powerpc64le",
+		"ppc64": "powerpc64", "loong64": "loongarch64", "wasm": "wasm32"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	switch runtime.GOOS {
+	case "linux":
+		if runtime.GOARCH == "arm" {
+			return arch + "-unknown-linux-gnueabihf"
+		}
+		return arch + "-unknown-linux-gnu"
+	case "darwin":
+		if runtime.GOARCH == "arm64" {
+			arch = "arm64"
+		}
+		return arch + "-apple-macos"
+	case "windows":
+		return arch + "-pc-windows-msvc"
+	case "android":
+		return arch + "-unknown-linux-android"
+	}
+	return arch + "-unknown-" + runtime.GOOS
+}

@@ -1,0 +1,189 @@
+package spirv
+
+const (
+	opUndef               = 1
+	opConstantTrue        = 41
+	opCompositeConstruct  = 80
+	opLoad                = 61
+	opStore               = 62
+	opAccessChain         = 65
+	opInBoundsAccessChain = 66
+)
+
+// access is an instruction that has to do with memory: a variable, a way to a part of one, a load, a store.
+type access struct {
+	op    uint16
+	words []uint32
+	at    int
+}
+
+// memoryTypes says which type or access is not what memory can be.
+func (c *checker) memoryTypes(r *reader) error {
+	for of, t := range r.values {
+		if !c.holdsData(r, t) {
+			return c.wrong("type %d consists of what is no data", of)
+		}
+	}
+	for _, a := range c.accesses {
+		if cause := c.access(r, a); cause != "" {
+			return c.wrongAt(a.at, "%s", cause)
+		}
+	}
+	return nil
+}
+
+// holdsData says whether what a type is made of can lie in memory. Others than types do.
+func (c *checker) holdsData(r *reader, t value) bool {
+	var parts []uint32
+	switch t.op {
+	case opTypeVector:
+		op := r.values[t.words[0]].op
+		return op == opTypeBool || op == opTypeInt || op == opTypeFloat
+	case opTypeMatrix:
+		return r.values[t.words[0]].op == opTypeVector
+	case opTypeArray, opTypeRuntimeArray:
+		parts = t.words[:1]
+	case opTypePointer:
+		parts = t.words[1:]
+	case opTypeStruct:
+		parts = t.words
+	}
+	for _, part := range parts {
+		if op := c.defined[part]; op <= opTypeVoid || op >= opTypeFunction {
+			return false
+		}
+	}
+	return true
+}
+
+// access says what is wrong with one; "" when nothing is.
+func (c *checker) access(r *reader, a access) string {
+	pointer := func(of id) value { return r.values[c.typed[of]] }
+	w := a.words
+	switch a.op {
+	case opVariable:
+		t := r.values[w[0]]
+		if t.op != opTypePointer || t.words[0] != w[2] {
+			return "a variable whose type is no pointer to memory of its kind"
+		}
+		block := r.values[t.words[1]]
+		if block.op == opTypeArray || block.op == opTypeRuntimeArray { // of descriptors
+			block = r.values[block.words[0]]
+		}
+		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock && block.op != opTypeStruct {
+			return "a variable for a block of data whose type is no structure"
+		}
+		if len(w) > 3 { // what it begins with
+			op := c.defined[w[3]]
+			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant || c.typed[w[3]] != t.words[1] {
+				return "a variable that begins with no constant of its type"
+			}
+		}
+	case opLoad:
+		if t := pointer(w[2]); t.op != opTypePointer || t.words[1] != w[0] {
+			return "a load from a pointer to another type"
+		}
+	case opStore:
+		if t := pointer(w[0]); t.op != opTypePointer || t.words[1] != c.typed[w[1]] {
+			return "a store to a pointer to another type"
+		}
+	case opFunctionCall:
+		f := c.types[w[2]]
+		if c.defined[w[2]] != opFunction || len(w)-3 != len(c.params[w[2]]) || c.types[f[0]][0] != w[0] {
+			return "a call that is none of the function"
+		}
+		for i, of := range w[3:] {
+			if c.typed[of] != c.params[w[2]][i] {
+				return "a call with values of other types than the function takes"
+			}
+		}
+	case opConstantComposite, opSpecConstantComposite, opCompositeConstruct:
+		if t := r.values[w[0]]; a.op != opCompositeConstruct || t.op != opTypeVector {
+			return c.composite(r, t, w[2:])
+		}
+		want := r.kindOf(w[0])
+		for _, part := range w[2:] { // vectors are made of vectors, too
+			k := r.kindOf(c.typed[part])
+			if k.op != want.op || k.bits != want.bits || k.parts > want.parts {
+				return "a value with a part of another type"
+			}
+			want.parts -= k.parts
+		}
+		if want.parts != 0 {
+			return "a value with more or fewer parts than its type has"
+		}
+	default:
+		from, to := pointer(w[2]), r.values[w[0]]
+		if from.op != opTypePointer || to.op != opTypePointer || from.words[0] != to.words[0] {
+			return "a way into a variable that is not from one pointer to another"
+		}
+		for _, index := range w[3:] {
+			if k := r.kindOf(c.typed[index]); k.op != opTypeInt || k.parts != 1 {
+				return "a way into a variable by what is no integer"
+			}
+		}
+		part, cause := r.walk(from.words[1], w[3:])
+		if cause == "" && part != to.words[1] {
+			cause = "a way into a variable that ends at another type"
+		}
+		return cause
+	}
+	return ""
+}
+
+// composite says what is wrong with a value of a type that has parts.
+func (c *checker) composite(r *reader, t value, parts []uint32) string {
+	n := uint64(len(parts))
+	switch t.op {
+	case opTypeVector, opTypeMatrix:
+		n = uint64(t.words[1])
+	case opTypeArray:
+		if length, ok := r.number(t.words[1], mostNested); ok {
+			n = uint64(length)
+		}
+	case opTypeStruct:
+		n = uint64(len(t.words))
+	default:
+		return "a value with parts, whose type has none"
+	}
+	if n != uint64(len(parts)) {
+		return "a value with more or fewer parts than its type has"
+	}
+	for i, part := range parts {
+		want := t.words[0]
+		if t.op == opTypeStruct {
+			want = t.words[i]
+		}
+		if c.typed[part] != want {
+			return "a value with a part of another type"
+		}
+	}
+	return ""
+}
+
+// walk follows indices into a type.
+func (r *reader) walk(t id, indices []uint32) (id, string) {
+	for _, index := range indices {
+		switch in := r.values[t]; in.op {
+		case opTypeStruct:
+			if r.values[index].op != opConstant || r.length(index) >= uint64(len(in.words)) {
+				return 0, "a way into a structure to a member that is not there"
+			}
+			t = in.words[r.length(index)]
+		case opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray:
+			length := uint64(0)
+			if in.op == opTypeArray {
+				length = r.length(in.words[1])
+			} else if in.op != opTypeRuntimeArray {
+				length = uint64(in.words[1])
+			}
+			if r.values[index].op == opConstant && length > 0 && r.length(index) >= length {
+				return 0, "a way beyond the end of an array"
+			}
+			t = in.words[0]
+		default:
+			return 0, "a way into what has no parts"
+		}
+	}
+	return t, ""
+}

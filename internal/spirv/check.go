@@ -1,0 +1,261 @@
+package spirv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mostIDs is the universal limit of a module's bound.
+const mostIDs = 4194303
+
+// Instructions that only the check looks at.
+const (
+	opNop          = 0
+	opLine         = 8
+	opMemoryModel  = 14
+	opTypeVoid     = 19
+	opTypeFunction = 33
+
+	opTypeForwardPointer = 39
+	opFunctionParameter  = 55
+	opLabel              = 248
+	opBranch             = 249
+	opUnreachable        = 255
+	opNoLine             = 317
+)
+
+// Check says what of a module's outline is wrong: its header, its blocks and functions, names that stand for nothing, entry points
+// without a function, accesses to memory that is not of that type. Drivers crash on these. It is no spirv-val: what is computed with
+// values is not looked at.
+func (m *Module) Check() error {
+	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{}, params: map[id][]uint32{}, forward: map[id]bool{}}
+	if err := c.header(); err != nil {
+		return err
+	}
+	for c.at = headerWords; c.at < len(c.words); c.at += int(c.words[c.at] >> 16) {
+		if err := c.instruction(uint16(c.words[c.at]), c.words[c.at+1:c.at+int(c.words[c.at]>>16)]); err != nil {
+			return err
+		}
+	}
+	return c.end(m.r)
+}
+
+type checker struct {
+	words    []uint32
+	at       int
+	defined  map[id]uint16   // by which instruction
+	types    map[id][]uint32 // of functions: what a type of function gives and takes, and the type of each function
+	uses     []use
+	typed    map[id]id       // the types of values
+	params   map[id][]uint32 // the types of the parameters of each function
+	accesses []access
+	sums     []access    // what has a rule
+	strange  bool        // there are instructions that the table does not have: what they define is not known
+	forward  map[id]bool // pointers that are declared before what they point to
+	memory   bool        // there is a memory model
+	function id          // whose body this is, 0: none
+	blocks   int
+	open     bool // in a block
+}
+
+type use struct {
+	of     id
+	at     int // word of the instruction
+	isType bool
+}
+
+func (c *checker) wrong(format string, args ...any) error { return c.wrongAt(c.at, format, args...) }
+
+func (c *checker) wrongAt(at int, format string, args ...any) error {
+	return fmt.Errorf("the SPIR-V is damaged at byte %d: %s", 4*at, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) header() error {
+	switch version, bound := c.words[1], c.words[3]; {
+	case version&0xff0000ff != 0 || version>>16 != 1:
+		return c.wrongAt(1, "its version is %#08x, not 1.x", version)
+	case bound == 0 || bound > mostIDs:
+		return c.wrongAt(3, "its bound of ids is %d, where 1 to %d are allowed", bound, mostIDs)
+	case c.words[4] != 0:
+		return c.wrongAt(4, "its schema is %d, which is not known", c.words[4])
+	}
+	return nil
+}
+
+func (c *checker) instruction(op uint16, w []uint32) error {
+	if err := c.place(op, w); err != nil {
+		return err
+	}
+	shape, known := shapes[op]
+	if !known {
+		c.strange = true
+		return nil
+	}
+	early := c.function == 0 && !c.strange && op >= opTypeVoid && op <= opVariable && op != opTypeForwardPointer
+	for i, letter := range shape {
+		rest := letter == 'I' || letter == 'L' || letter == 'E'
+		if !rest && i >= len(w) {
+			return c.wrong("an instruction %d with %d operands", op, len(w))
+		}
+		switch letter {
+		case 'r':
+			if c.defined[w[i]] != 0 {
+				return c.wrong("id %d is defined twice", w[i])
+			}
+			defer func() { c.defined[w[i]] = op }()
+			if err := c.use(w[i], false); err != nil {
+				return err
+			}
+		case 't', 'i':
+			if err := c.use(w[i], letter == 't'); err != nil {
+				return err
+			}
+			if early && c.defined[w[i]] == 0 && !c.forward[w[i]] {
+				return c.wrong("id %d before it is defined", w[i])
+			}
+		case 'I':
+			for _, of := range w[min(i, len(w)):] {
+				if err := c.use(of, false); err != nil {
+					return err
+				}
+				if early && c.defined[of] == 0 && !c.forward[of] {
+					return c.wrong("id %d before it is defined", of)
+				}
+			}
+		}
+	}
+	if strings.HasPrefix(shape, "tr") {
+		c.typed[w[1]] = w[0]
+		if rules[op] != "" {
+			c.sums = append(c.sums, access{op, w, c.at})
+		}
+	}
+	switch op {
+	case opTypeForwardPointer:
+		c.forward[w[0]] = true
+	case opFunctionParameter:
+		c.params[c.function] = append(c.params[c.function], w[0])
+	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain, opFunctionCall, opConstantComposite, opSpecConstantComposite,
+		opCompositeConstruct:
+		c.accesses = append(c.accesses, access{op, w, c.at})
+	case opTypeFunction:
+		c.types[w[0]] = w[1:]
+	case opFunction:
+		c.types[w[1]] = w[3:4]
+	}
+	return nil
+}
+
+func (c *checker) use(of id, isType bool) error {
+	if of == 0 || of >= c.words[3] {
+		return c.wrong("id %d, where 1 to %d are allowed", of, c.words[3]-1)
+	}
+	c.uses = append(c.uses, use{of, c.at, isType})
+	return nil
+}
+
+// place looks at where an instruction stands: in blocks that end, in functions that have some.
+func (c *checker) place(op uint16, w []uint32) error {
+	switch {
+	case op == opMemoryModel:
+		c.memory = true
+	case op == opFunction:
+		c.function, c.blocks = w[1], 0
+	case op == opFunctionEnd && c.function == 0:
+		return c.wrong("the end of a function where none is")
+	case op == opFunctionEnd && (c.open || c.blocks == 0):
+		return c.wrong("function %d ends within a block, or has none", c.function)
+	case op == opFunctionEnd:
+		c.function = 0
+	case op == opLabel && (c.function == 0 || c.open):
+		return c.wrong("a block begins outside of functions, or within another")
+	case op == opLabel:
+		c.open = true
+		c.blocks++
+	case op >= opBranch && op <= opUnreachable && !c.open:
+		return c.wrong("a block ends where none is")
+	case op >= opBranch && op <= opUnreachable || op == opTerminateInvocation:
+		c.open = false
+	case op == opFunctionParameter && (c.function == 0 || c.blocks > 0):
+		return c.wrong("a parameter outside of a function's head")
+	case c.function != 0 && !c.open && !slices.Contains([]uint16{opNop, opLine, opNoLine, opFunctionParameter, opExtInst}, op):
+		return c.wrong("an instruction %d of a function outside of its blocks", op)
+	}
+	return nil
+}
+
+// end looks at what only the whole module tells.
+func (c *checker) end(r *reader) error {
+	if !c.memory {
+		return c.wrong("it has no memory model")
+	}
+	for _, u := range c.uses {
+		switch op := c.defined[u.of]; {
+		case c.strange:
+		case op == 0:
+			return c.wrongAt(u.at, "id %d, which nothing defines", u.of)
+		case u.isType && (op < opTypeVoid || op > opTypeFunction):
+			return c.wrongAt(u.at, "id %d, which is no type", u.of)
+		}
+	}
+	for of, t := range c.types {
+		if c.defined[of] == opFunction && c.defined[t[0]] != opTypeFunction {
+			return fmt.Errorf("the SPIR-V is damaged: function %d has the type %d, which is none of functions", of, t[0])
+		}
+	}
+	for f, t := range c.types {
+		if c.defined[f] == opFunction && !slices.Equal(c.params[f], c.types[t[0]][1:]) && !c.strange {
+			return fmt.Errorf("the SPIR-V is damaged: function %d does not have the parameters that its type says", f)
+		}
+	}
+	for _, e := range r.entries {
+		if c.defined[e.function] != opFunction {
+			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is function %d, which is missing", e.name, e.function)
+		}
+		if t := c.types[c.types[e.function][0]]; !c.strange && (len(t) != 1 || c.defined[t[0]] != opTypeVoid) {
+			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is a function that takes or gives values", e.name)
+		}
+	}
+	if c.strange {
+		return nil
+	}
+	if err := c.memoryTypes(r); err != nil {
+		return err
+	}
+	return c.arithmetic(r)
+}
+
+const opTerminateInvocation = 4416
+
+// shapes are the operands of an instruction, by letter: r what it defines, t its type, i an id, l a number; and for all that follow,
+// I ids, L what is no id or may be none, E an entry point's name and ids.
+var shapes = func() map[uint16]string {
+	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI", opEntryPoint: "liE",
+		opExecutionMode: "iL", opTypeVoid: "r", opTypeBool: "r", opTypeInt: "rll", opTypeFloat: "rL", opTypeVector: "ril", opTypeMatrix: "ril",
+		25: "riL", 26: "r", 27: "ri", opTypeArray: "rii", opTypeRuntimeArray: "ri", opTypeStruct: "rI", 31: "rL", opTypePointer: "rli",
+		opTypeFunction: "riI", opTypeForwardPointer: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI", 45: "trlll", 46: "tr", 48: "tr", 49: "tr",
+		opSpecConstant: "trL", opSpecConstantComposite: "trI", 52: "trlL", opFunction: "trli", opFunctionParameter: "tr", opFunctionEnd: "",
+		opFunctionCall: "triI", opVariable: "trlI", 60: "triii", opLoad: "triL", opStore: "iiL", 63: "iiL", 64: "iiiL", 68: "tril", opDecorate: "ilL",
+		opMemberDecorate: "illL", 73: "r", opGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI", 81: "triL", 82: "triiL",
+		83: "tri", 84: "tri", 86: "trii", 99: "iiiL", 100: "tri", 168: "tri", 169: "triii", 200: "tri", 201: "triiii", 202: "triii",
+		203: "triii", 204: "tri", 205: "tri", 224: "iii", 225: "ii", 227: "triii", 228: "iiii", 229: "triiii", 230: "triiiiii", 232: "triii",
+		233: "triii", 245: "trI", 246: "iiL", 247: "il", opLabel: "r", opBranch: "i", 250: "iiiL", 251: "iiL", 252: "", 253: "", 254: "i",
+		opUnreachable: "", opNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI", 365: "triii", 366: "triii",
+		400: "tri", opTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
+	// Runs of instructions with the same operands: texts, conversions, arithmetic, comparisons, atomics, subgroups, dot products.
+	for _, run := range []struct {
+		from, to uint16
+		shape    string
+	}{
+		{2, 4, "L"}, {opExtension, opExtension, "L"}, {opMemoryModel, opMemoryModel, "L"}, {opCapability, opCapability, "l"}, {65, 67, "triI"}, {70, 70, "triI"},
+		{87, 98, "triiL"}, {101, 107, "triI"}, {109, 122, "tri"}, {124, 124, "tri"}, {126, 127, "tri"}, {128, 152, "trii"}, {154, 160, "tri"}, {161, 167, "trii"},
+		{170, 191, "trii"}, {194, 199, "trii"}, {207, 215, "tri"}, {234, 242, "triiii"}, {330, 330, "L"}, {334, 336, "trii"}, {338, 340, "trii"},
+		{343, 344, "trii"}, {345, 348, "triii"}, {349, 364, "trilI"}, {401, 403, "trii"}, {4450, 4452, "triiL"}, {4453, 4455, "triiiL"},
+	} {
+		for op := run.from; op <= run.to; op++ {
+			all[op] = run.shape
+		}
+	}
+	return all
+}()

@@ -1,0 +1,187 @@
+package spirv
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// checked parses and checks a module.
+func checked(code []byte) error {
+	m, err := Parse(code)
+	if err != nil {
+		return err
+	}
+	return m.Check()
+}
+
+// What runs passes, and no piece of it does, wherever it is cut.
+func TestCheck_Shaders(t *testing.T) {
+	files, err := filepath.Glob("../../runtime/vulkan/testdata/*.spv")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range append(files, "../../examples/kernel/add.spv") {
+		code, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, checked(code), file)
+		if strings.HasSuffix(file, "two.spv") || strings.HasSuffix(file, "artifacts.spv") {
+			continue // several functions: what is in front may be whole
+		}
+		for n := range len(code) {
+			if err := checked(code[:n]); err == nil { // nothing is promised yet
+				m, _ := Parse(code[:n])
+				require.Empty(t, m.Names(Compute), "%s, of which there are %d bytes", file, n)
+			}
+		}
+	}
+	m, err := Parse(shader(t, "two")) // its second entry point is cut off, which the first lines promised
+	require.NoError(t, err)
+	end := headerWords
+	for m.Words[end]&0xffff != opFunctionEnd {
+		end += int(m.Words[end] >> 16)
+	}
+	require.ErrorContains(t, checked(shader(t, "two")[:4*end+4]), "which nothing defines")
+}
+
+// least is a module that is right: one empty kernel. Each change of it is refused.
+func TestCheck_Damage(t *testing.T) {
+	const void, fn, main, label, number, float, block, pointer, v, one, floats, way = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+	right := [][]uint32{{opCapability, 1}, {opMemoryModel, 0, 1}, {opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeLocalSize, 1, 1, 1},
+		{opTypeVoid, void}, {opTypeFunction, fn, void}, {opTypeInt, number, 32, 0}, {opTypeFloat, float, 32}, {opTypeStruct, block, float},
+		{opTypePointer, pointer, classStorageBuffer, block}, {opVariable, pointer, v, classStorageBuffer}, {opConstant, number, one, 0},
+		{opTypePointer, floats, classStorageBuffer, float}, {opFunction, void, main, 0, fn}, {opLabel, label}, {opAccessChain, floats, way, v, one},
+		{opLoad, float, 13, way}, {opStore, way, 13}, {253}, {opFunctionEnd}}
+	require.NoError(t, checked(assemble(right...)))
+	put := func(i int, now ...uint32) []byte {
+		list := slices.Clone(right)
+		list[i] = now
+		return assemble(list...)
+	}
+	more := func(i int, now ...uint32) []byte { return assemble(slices.Insert(slices.Clone(right), i, now)...) }
+	drop := func(i int) []byte { return assemble(slices.Delete(slices.Clone(right), i, i+1)...) }
+	header := func(word int, v uint32) []byte {
+		code := assemble(right...)
+		binary.LittleEndian.PutUint32(code[4*word:], v)
+		return code
+	}
+	for _, c := range []struct {
+		code []byte
+		want string
+	}{
+		{header(1, 0x00020000), "at byte 4: its version is 0x00020000, not 1.x"},
+		{header(1, 0x01010000), "its version is 0x01010000"},
+		{header(3, 0), "at byte 12: its bound of ids is 0"},
+		{header(3, 0xffffffff), "its bound of ids is 4294967295, where 1 to 4194303"},
+		{header(3, 13), "id 13, where 1 to 12 are allowed"},
+		{header(4, 1), "at byte 16: its schema is 1"},
+		{drop(1), "it has no memory model"},
+		{drop(4), "id 1 before it is defined"},
+		{drop(7), "id 6 before it is defined"},
+		{drop(5), "id 2, which nothing defines"},
+		{drop(14), "an instruction 65 of a function outside of its blocks"},
+		{drop(18), "function 3 ends within a block"},
+		{drop(19), "the last function has no end"},
+		{put(14, 0), "an instruction 65 of a function outside of its blocks"},
+		{put(2, opEntryPoint, 5, v, 'f'), `the entry point "f" is function 9, which is missing`},
+		{put(4, opTypeBool, void), `the entry point "f" is a function that takes or gives values`},
+		{put(5, opTypeFunction, fn, void, void), "function 3 does not have the parameters that its type says"},
+		{put(5, opTypeStruct, fn, void), "function 3 has the type 2, which is none of functions"},
+		{put(6, opTypeInt, float, 32, 0), "id 6 is defined twice"},
+		{put(6, opTypeInt, 0, 32, 0), "id 0, where 1 to"},
+		{put(8, opTypeStruct, block, void), "type 7 consists of what is no data"},
+		{put(9, opTypePointer, pointer, classStorageBuffer, fn), "consists of what is no data"},
+		{put(8, opTypeArray, block, block, one), "id 7 before it is defined"},
+		{put(9, opTypePointer, pointer, classStorageBuffer, float), "a variable for a block of data whose type is no structure"},
+		{put(10, opVariable, pointer, v, classPushConstant), "a variable whose type is no pointer to memory of its kind"},
+		{put(10, opVariable, block, v, classStorageBuffer), "a variable whose type is no pointer"},
+		{put(10, opVariable, v, v, classStorageBuffer), "id 9 before it is defined"},
+		{more(12, opConstantNull, one, 14), "id 10, which is no type"},
+		{put(11, opConstant, number, one, 1), "a way into a structure to a member that is not there"},
+		{put(12, opTypePointer, floats, classWorkgroup, float), "not from one pointer to another"},
+		{put(15, opAccessChain, pointer, way, v, one), "a way into a variable that ends at another type"},
+		{put(15, opAccessChain, floats, way, v, one, one), "a way into what has no parts"},
+		{put(16, opLoad, number, 13, way), "a load from a pointer to another type"},
+		{put(17, opStore, v, 13), "a store to a pointer to another type"},
+		{put(8, opTypeStruct, block, block), "id 7 before it is defined"},
+		{put(8, opTypeVector, block, float, 2), "a variable for a block of data"},
+		{put(10, opVariable, pointer, v, classStorageBuffer, number), "a variable that begins with no constant of its type"},
+		{more(12, opConstantComposite, block, 14, one), "a value with a part of another type"},
+		{more(12, opConstantComposite, block, 14), "a value with more or fewer parts than its type has"},
+		{more(12, opConstantComposite, float, 14, one), "a value with parts, whose type has none"},
+		{more(16, opFunctionCall, void, 14, way), "a call that is none of the function"},
+		{more(16, opFunctionCall, void, 14, main, way), "a call that is none of the function"},
+		{more(17, opCompositeConstruct, float, 14, 13), "a value with parts, whose type has none"},
+		{more(17, 133, number, 14, 13, 13), "an instruction 133 whose operands do not fit its result"},
+		{more(17, 129, float, 14, 13, one), "an instruction 129 whose"},
+		{more(17, 128, number, 14, one, 13), "an instruction 128 whose"},
+		{more(17, 169, number, 14, one, one, one), "an instruction 169 whose"},
+		{more(17, 170, number, 14, one, one), "an instruction 170 whose"},
+		{more(17, 111, float, 14, 13), "an instruction 111 whose"},
+		{more(17, 234, number, 14, way, one, one, one), "an instruction 234 whose"},
+		{put(15, opAccessChain, floats, way, v, v), "a way into a variable by what is no integer"},
+		{put(17, opStore, way, 14), "id 14, which nothing defines"},
+	} {
+		require.ErrorContains(t, checked(c.code), c.want)
+	}
+}
+
+// Numbers are found in structures and vectors of a block; what has no end, or has too many of them, ends there.
+func TestParse_Scalars(t *testing.T) {
+	const main, number, float, pair, inner, block, pointer, v, two, list, huge = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+	m, err := Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, inner, 0, decorationOffset, 4}, []uint32{opMemberDecorate, inner, 1, decorationOffset, 8},
+		[]uint32{opMemberDecorate, block, 0, decorationOffset, 16}, []uint32{opMemberDecorate, block, 1, decorationOffset, 40}, []uint32{opMemberDecorate, block, 2, decorationOffset, 64},
+		[]uint32{opDecorate, list, decorationArrayStride, 8}, []uint32{opDecorate, huge, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0},
+		[]uint32{opTypeFloat, float, 64}, []uint32{opTypeVector, pair, number, 2}, []uint32{opConstant, number, two, 2}, []uint32{opConstant, number, 12, 1<<32 - 1},
+		[]uint32{opTypeArray, list, number, two}, []uint32{opTypeArray, huge, number, 12}, []uint32{opTypeStruct, inner, number, float},
+		[]uint32{opTypeStruct, block, inner, pair, list, huge}, []uint32{opTypePointer, pointer, classPushConstant, block}, []uint32{opVariable, pointer, v, classPushConstant},
+		[]uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
+	require.NoError(t, err)
+	e, _ := m.EntryPoint("f", Compute)
+	require.Equal(t, []Scalar{{20, 32, false}, {24, 64, true}, {40, 32, false}, {44, 32, false}, {64, 32, false}, {72, 32, false}}, e.Scalars, "the last has no offset")
+
+	m, err = Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, block, 0, decorationOffset, 0}, []uint32{opDecorate, huge, decorationArrayStride, 0},
+		[]uint32{opDecorate, list, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0}, []uint32{opConstant, number, 12, 1<<32 - 1}, []uint32{opTypeArray, huge, number, 12},
+		[]uint32{opTypeArray, list, huge, 12}, []uint32{opTypeStruct, block, list}, []uint32{opTypePointer, pointer, classPushConstant, block},
+		[]uint32{opVariable, pointer, v, classPushConstant}, []uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
+	require.NoError(t, err)
+	e, _ = m.EntryPoint("f", Compute)
+	require.Len(t, e.Scalars, mostParts-2, "the rows count too")
+}
+
+// What an instruction defines that is not known here may be named later.
+func TestCheck_StrangeInstructions(t *testing.T) {
+	list := [][]uint32{{opMemoryModel, 0, 1}, {opEntryPoint, 5, 3, 'f'}, {opTypeVoid, 1}, {opTypeFunction, 2, 1}, {7000, 1, 20}, {5, 20, 'x'},
+		{opFunction, 1, 3, 0, 2}, {opLabel, 4}, {253}, {opFunctionEnd}}
+	require.NoError(t, checked(assemble(list...)))
+	list[4] = []uint32{opNop}
+	require.ErrorContains(t, checked(assemble(list...)), "id 20, which nothing defines")
+}
+
+// The size of blocks may be computed from specialisation constants.
+func TestParse_LocalSizeComputed(t *testing.T) {
+	size := func(op uint32, a, b uint32) *EntryPoint {
+		m, err := Parse(assemble([]uint32{opEntryPoint, 5, 9, 'f'}, []uint32{opExecutionModeID, 9, modeLocalSizeID, 4, 5, 3}, []uint32{opSpecConstant, 1, 2, a},
+			[]uint32{opConstant, 1, 3, b}, []uint32{opSpecConstantOp, 1, 4, op, 2, 3}, []uint32{opSpecConstantOp, 1, 5, 128, 4, 3}))
+		require.NoError(t, err)
+		e, ok := m.EntryPoint("f", Compute)
+		require.True(t, ok)
+		require.True(t, e.Adjustable)
+		return e
+	}
+	for _, c := range []struct{ op, a, b, want uint32 }{{128, 5, 3, 8}, {130, 5, 3, 2}, {132, 5, 3, 15}, {134, 17, 3, 5}, {137, 17, 3, 2},
+		{194, 17, 3, 2}, {196, 2, 3, 16}, {197, 4, 3, 7}, {198, 5, 3, 6}, {199, 5, 3, 1}} {
+		e := size(c.op, c.a, c.b)
+		require.Equal(t, [3]uint32{c.want, c.want + c.b, c.b}, e.LocalSize, "%d", c.op)
+		require.False(t, e.Computed)
+	}
+	for _, c := range [][3]uint32{{134, 1, 0}, {137, 1, 0}, {194, 1, 32}, {196, 1, 32}, {200, 1, 1}} {
+		e := size(c[0], c[1], c[2])
+		require.Equal(t, [3]uint32{}, e.LocalSize)
+		require.True(t, e.Computed)
+	}
+}

@@ -1,0 +1,34 @@
+package spirv
+
+// mostParts is how many parts of a block are looked at: more than a kernel has arguments.
+const mostParts = 1024
+
+// scalars adds the numbers that a type consists of, the first of which is at an offset; left is how many parts may be looked at.
+func (r *reader) scalars(list []Scalar, of id, at uint64, left *int) []Scalar {
+	t := r.values[of]
+	each := func(part id, n, step uint64) []Scalar {
+		for i := uint64(0); i < n && *left > 0; i++ {
+			*left--
+			list = r.scalars(list, part, add(at, mul(i, step)), left)
+		}
+		return list
+	}
+	switch t.op {
+	case opTypeInt, opTypeFloat:
+		return append(list, Scalar{Offset: at, Bits: t.words[0], Float: t.op == opTypeFloat})
+	case opTypeVector:
+		return each(t.words[0], uint64(t.words[1]), r.values[t.words[0]].size)
+	case opTypeArray:
+		if stride, ok := r.decorated[of][decorationArrayStride]; ok {
+			return each(t.words[0], r.length(t.words[1]), uint64(stride))
+		}
+	case opTypeStruct:
+		for i, part := range t.words {
+			if offset, ok := r.members[member{of, uint32(i)}][decorationOffset]; ok && *left > 0 {
+				*left--
+				list = r.scalars(list, part, add(at, uint64(offset)), left)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,296 @@
+package vulkan_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+var host = dlpack.Device{Type: dlpack.CPU}
+
+// traced runs f and returns what the shim saw of it: "submit SEMAPHORE NUMBER" and "wait SEMAPHORE NUMBER".
+func traced(t *testing.T, f func()) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace")
+	t.Setenv("SHIM_TRACE", file)
+	f()
+	t.Setenv("SHIM_TRACE", "")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// pieces is an array that is copied in n full pieces and a short one, and its bytes.
+func pieces(n int) []byte {
+	data := make([]byte, n<<22+12345)
+	for i := range data {
+		data[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	return data
+}
+
+// A large copy to the host is in pieces, and the device works at the next one when the host waits for one.
+func TestCopy_PiecesOverlap(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_LAZY=1")
+		return
+	}
+	data := pieces(6)
+	x := bytesOn(t, second, data)
+	got := make([]byte, len(data))
+	y := bytesOn(t, first, got)
+	for what, copies := range map[string]func() error{
+		"to the host":     func() error { return x.CopyToBytes(got) },
+		"between devices": func() error { return y.CopyFromTensor(x, nil) },
+	} {
+		clear(got)
+		var submitted, waited int
+		trace := traced(t, func() { require.NoError(t, copies()) })
+		source := strings.Fields(trace[0])[1]
+		for _, line := range trace {
+			switch words := strings.Fields(line); {
+			case words[1] != source: // of the destination
+				continue
+			case words[0] == "submit":
+				submitted++
+				continue
+			}
+			waited++
+			require.Equal(t, min(waited+1, 7), submitted, "%s: submitted when the host waits for the %dth time: %v", what, waited, trace)
+		}
+		require.Equal(t, 7, waited, what)
+		if what == "between devices" {
+			require.NoError(t, y.CopyToBytes(got))
+		}
+		require.Equal(t, data, got, what)
+	}
+}
+
+// A large copy from the host begins before the host has taken all of it over.
+func TestCopy_FromTheHostBeginsEarly(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t))
+		return
+	}
+	data := pieces(6)
+	x, from := bytesOn(t, second, make([]byte, len(data))), bytesOn(t, host, data)
+	trace := traced(t, func() { require.NoError(t, x.CopyFromTensor(from, nil)) })
+	require.Len(t, trace, 6, "a submission for each full piece, and no wait")
+	require.NotContains(t, strings.Join(trace, "\n"), "wait")
+	got := make([]byte, len(data))
+	require.NoError(t, x.CopyToBytes(got))
+	require.Equal(t, data, got)
+}
+
+// Work that nobody waits for, on a device that does none of it before somebody does: what it keeps has bounds. (The shim ends a process
+// that goes beyond them.)
+func TestFlight_IsBounded(t *testing.T) {
+	if !inChild() {
+		need(t)
+		env := []string{"TVMGO_VULKAN_LIBRARY=" + shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1", "SHIM_HEAP=" + fmt.Sprint(256<<20),
+			"SHIM_MOST_POOLS=100", "SHIM_MOST_BATCHES=200", "SHIM_MOST_MEMORY=" + fmt.Sprint(112<<20)}
+		passes(t, env...)
+		passes(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")...)
+		for _, bound := range []string{"SHIM_MOST_POOLS=10", "SHIM_MOST_BATCHES=30", "SHIM_MOST_MEMORY=" + fmt.Sprint(60<<20)} { // they are looked at
+			out, err := child(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1", bound)...)
+			require.Error(t, err)
+			require.Contains(t, out, " at a time, of at most "+strings.Split(bound, "=")[1])
+		}
+		return
+	}
+	noLeaks(t)
+	step, many := shader(t, "two"), shader(t, "scalars")
+	args, sum := twentyValues(0)
+	for _, dev := range []dlpack.Device{first, second} {
+		x, y := array(t, dev, make([]uint32, 64)), array(t, dev, make([]float32, 4))
+		s := newStream(t, dev)
+		for range 25000 {
+			require.NoError(t, step.Launch(s, one, runtime.Dim3{64}, x, 1, 1))
+			require.NoError(t, many.Launch(s, one, runtime.Dim3{4}, append([]any{y}, args...)...))
+		}
+		require.NoError(t, s.Sync(t.Context()))
+		require.Equal(t, uint32(25000), values[uint32](t, x)[0])
+		require.Equal(t, sum, values[float32](t, y)[0])
+	}
+
+	// Bytes of the host.
+	data := make([]byte, 1<<20)
+	x := bytesOn(t, second, data)
+	for i := range 1000 {
+		data[0] = byte(i)
+		from := bytesOn(t, host, data)
+		require.NoError(t, x.CopyFromTensor(from, nil))
+		require.NoError(t, from.Close())
+	}
+	got := make([]byte, len(data))
+	require.NoError(t, x.CopyToBytes(got))
+	require.Equal(t, data, got)
+
+	// Arrays that are freed while queued work uses them.
+	for range 1000 {
+		y, err := runtime.NewTensor(dlpack.UInt8, []int64{1 << 20}, second)
+		require.NoError(t, err)
+		require.NoError(t, y.CopyFromTensor(x, nil))
+		require.NoError(t, y.Close())
+	}
+
+	// Streams that wait for each other.
+	a, b := newStream(t, second), newStream(t, second)
+	z := array(t, second, make([]uint32, 64))
+	for range 5000 {
+		require.NoError(t, step.Launch(a, one, runtime.Dim3{64}, z, 1, 1))
+		require.NoError(t, b.WaitFor(a))
+		require.NoError(t, b.WaitFor(a))
+		require.NoError(t, step.Launch(b, one, runtime.Dim3{64}, z, 1, 1))
+		require.NoError(t, a.WaitFor(b))
+	}
+	require.NoError(t, b.Sync(t.Context()))
+	require.Equal(t, uint32(10000), values[uint32](t, z)[0])
+}
+
+// A submission that fails loses what was queued: the call says so, and where earlier calls had queued some of it, so does the next one
+// that waits; then all is well.
+func TestSubmit_Fails(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0")
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0", "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")
+		return
+	}
+	noLeaks(t)
+	failures := 0
+	fail := func() { // the next submission; the text differs from the last one, so that counting begins anew
+		failures++
+		t.Setenv("SHIM_FAIL_SUBMIT", fmt.Sprintf("1,-2 %d", failures))
+	}
+	const code = "VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)"
+	step, many := shader(t, "two"), shader(t, "scalars")
+	args, _ := twentyValues(0)
+	for _, dev := range []dlpack.Device{first, second} {
+		s := newStream(t, dev)
+		x, y := array(t, dev, make([]uint32, 64)), array(t, dev, make([]float32, 4))
+		launch := func() error {
+			if err := many.Launch(s, one, runtime.Dim3{4}, append([]any{y}, args...)...); err != nil {
+				return err
+			}
+			return step.Launch(s, one, runtime.Dim3{64}, x, 1, 1)
+		}
+		waits := map[string]func() error{
+			"sync":  func() error { return s.Sync(t.Context()) },
+			"order": func() error { o := newStream(t, second); defer o.Close(); return o.WaitFor(s) },
+			"read":  func() error { _, err := runtime.ToSlice[uint32](x); return err },
+		}
+		if dev == second {
+			delete(waits, "read") // it is on the default stream
+		} else {
+			delete(waits, "order")
+		}
+		for what, wait := range waits {
+			require.NoError(t, wait(), what)
+			queues := func() { // a call that queues submits
+				fail()
+				var err error
+				for n := 0; err == nil && n < 1000; n++ {
+					err = launch()
+				}
+				require.ErrorContains(t, err, "submit work on "+dev.String()+": ", what)
+				require.ErrorContains(t, err, " commands that were queued are lost: "+code, what)
+				require.NoError(t, launch(), what)
+			}
+			queues()
+			err := wait()
+			require.ErrorIs(t, err, runtime.ErrOutOfMemory, what)
+			require.ErrorContains(t, err, dev.String()+": earlier work (", what)
+			require.ErrorContains(t, err, "commands) could not be submitted, and is lost: queue it again: "+code, what)
+			require.NoError(t, wait(), what)
+			// The call that waits submits: it has said all.
+			queues()
+			require.NoError(t, launch(), what)
+			fail()
+			require.ErrorContains(t, wait(), "4 commands that were queued are lost: "+code, what)
+			require.NoError(t, wait(), what)
+		}
+		before := values[uint32](t, x)[0]
+		require.NoError(t, launch())
+		require.NoError(t, s.Sync(t.Context()))
+		require.Equal(t, before+1, values[uint32](t, x)[0])
+		// A timer that is lost with its batch.
+		timer, err := runtime.NewTimer(dev)
+		require.NoError(t, err)
+		require.NoError(t, timer.Start(s))
+		require.NoError(t, timer.Stop(s))
+		fail()
+		require.ErrorContains(t, s.Sync(t.Context()), code)
+		_, err = timer.Elapsed()
+		require.ErrorContains(t, err, "the work that is waited for could not be submitted, and is lost: queue it again: "+code)
+		require.NoError(t, launch())
+		require.NoError(t, s.Sync(t.Context())) // later numbers are reached
+		_, err = timer.Elapsed()
+		require.ErrorContains(t, err, "the work that is waited for could not be submitted")
+		require.NoError(t, timer.Close())
+	}
+}
+
+// What a lost batch shares with one before it is not given to others while that one runs.
+func TestSubmit_FailsBehindAnother(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1")
+		return
+	}
+	noLeaks(t)
+	data := pieces(1)[:3<<20] // of staging memory of 4 MiB
+	zeroes := make([]byte, len(data))
+	x, y := bytesOn(t, second, zeroes), bytesOn(t, second, zeroes)
+	from, other := bytesOn(t, host, data), bytesOn(t, host, zeroes)
+	s, o := newStream(t, second), newStream(t, second)
+	require.NoError(t, x.CopyFromTensor(from, s))
+	require.NoError(t, o.WaitFor(s))               // submitted, and not done
+	require.NoError(t, y.CopyFromTensor(other, s)) // by other staging memory: the first is kept by this batch
+	t.Setenv("SHIM_FAIL_SUBMIT", "1,-2")
+	require.ErrorContains(t, o.WaitFor(s), "are lost")
+	t.Setenv("SHIM_FAIL_SUBMIT", "")
+	for range 6 {
+		require.NoError(t, y.CopyFromTensor(other, s)) // takes staging memory that is free
+	}
+	require.NoError(t, s.Sync(t.Context()))
+	got := make([]byte, len(data))
+	require.NoError(t, x.CopyToBytes(got))
+	require.Equal(t, data, got)
+}
+
+// A batch that is lost waited for another stream; what comes after it does so in its place.
+func TestSubmit_FailsAndOrderStays(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_REORDER=1", "TVMGO_VULKAN_VALIDATION=0")
+		return
+	}
+	const n = 1000
+	x, y, z := tensor(t, second, count(1, n)), tensor(t, second, count(2, n)), tensor(t, second, count(3, n))
+	a, b := newStream(t, second), newStream(t, second)
+	want := count(10, n)
+	require.NoError(t, runtime.CopyFrom(x, want))
+	slice(t, x)
+	slice(t, y)
+	slice(t, z)
+	require.NoError(t, y.CopyFromTensor(x, a))
+	require.NoError(t, b.WaitFor(a))
+	require.NoError(t, z.CopyFromTensor(y, b))
+	t.Setenv("SHIM_FAIL_SUBMIT", "1,-2")
+	require.ErrorContains(t, b.Sync(t.Context()), "1 commands that were queued are lost")
+	t.Setenv("SHIM_FAIL_SUBMIT", "")
+	require.NoError(t, z.CopyFromTensor(y, b))
+	require.NoError(t, b.Sync(t.Context()))
+	require.NoError(t, a.Sync(t.Context()))
+	require.Equal(t, want, slice(t, z))
+}

@@ -1,0 +1,121 @@
+package vulkan
+
+/*
+#include "launch.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tvmgo/internal/kernels"
+	"tvmgo/internal/spirv"
+)
+
+// widths are those of floats, in bits, in the order of vk_features.
+var widths = [...]uint32{16, 32, 64}
+
+// floatAtomics are the capabilities of atomic operations on floats, by width.
+var (
+	floatAdd    = [...]spirv.Capability{spirv.AtomicFloat16AddEXT, spirv.AtomicFloat32AddEXT, spirv.AtomicFloat64AddEXT}
+	floatMinMax = [...]spirv.Capability{spirv.AtomicFloat16MinMaxEXT, spirv.AtomicFloat32MinMaxEXT, spirv.AtomicFloat64MinMaxEXT}
+)
+
+// atomicsOf are what a device has of a capability, on buffers and on the memory of a block, and what Vulkan calls these.
+func atomicsOf(c spirv.Capability, f *C.vk_features) (has [2]bool, names [2]string, is bool) {
+	list, what := &f.float_add, "Add"
+	i := slices.Index(floatAdd[:], c)
+	if i < 0 {
+		list, what = &f.float_min_max, "MinMax"
+		i = slices.Index(floatMinMax[:], c)
+	}
+	if i < 0 {
+		return has, names, false
+	}
+	for place, where := range [...]string{"Buffer", "Shared"} {
+		has[place] = list[place][i] != 0
+		names[place] = fmt.Sprintf("shader%sFloat%dAtomic%s", where, widths[i], what)
+	}
+	return has, names, true
+}
+
+// modeOf says for which widths a device has a mode of arithmetic.
+func modeOf(c spirv.Capability, f *C.vk_features) (has [3]C.uint8_t, is bool) {
+	if c < spirv.DenormPreserve || c > spirv.RoundingModeRTZ {
+		return has, false
+	}
+	return f.float_mode[c-spirv.DenormPreserve], true
+}
+
+// modeName is what Vulkan calls a mode for a width.
+func modeName(c spirv.Capability, bits any) string { return fmt.Sprintf("shader%vFloat%v", c, bits) }
+
+// hasFloats is has for capabilities of floats; is says whether it is one. Which width and which memory they are for, a module's
+// capabilities do not say: checkFloats does.
+func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) {
+	if has, names, is := atomicsOf(c, f); is {
+		return strings.Join(names[:], " or "), slices.Contains(has[:], true), true
+	}
+	has, is := modeOf(c, f)
+	var names []string
+	for i, bits := range widths {
+		ok = ok || has[i] != 0
+		names = append(names, modeName(c, bits))
+	}
+	return strings.Join(names, " or "), ok, is
+}
+
+// checkFloats compares what an entry point does with floats with what the device has.
+func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
+	f := &d.has
+	lacks := func(need string, c spirv.Capability) error {
+		return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
+	}
+	for _, m := range e.FloatModes {
+		has, _ := modeOf(m.Of, f)
+		if i := slices.Index(widths[:], m.Bits); i < 0 || has[i] == 0 {
+			return lacks(modeName(m.Of, m.Bits), m.Of)
+		}
+	}
+	for _, a := range e.FloatAtomics {
+		has, names, is := atomicsOf(a.Of, f)
+		for place, used := range [...]bool{a.Buffer, a.Shared} {
+			if is && used && !has[place] {
+				return lacks(names[place], a.Of)
+			}
+		}
+	}
+	for _, group := range []struct {
+		of   []spirv.Capability
+		each C.uint8_t
+		name string
+	}{
+		{[]spirv.Capability{spirv.DenormPreserve, spirv.DenormFlushToZero}, f.denorm_independence, "denormBehaviorIndependence"},
+		{[]spirv.Capability{spirv.RoundingModeRTE, spirv.RoundingModeRTZ}, f.rounding_independence, "roundingModeIndependence"},
+	} {
+		if a, b, ok := apart(e.FloatModes, group.of, group.each); !ok {
+			return kernels.NotSupported("kernel %s has %v for floats of %d bits and %v for those of %d; %s (its %s) has one mode for both",
+				kernel, a.Of, a.Bits, b.Of, b.Bits, deviceText(d), group.name)
+		}
+	}
+	return nil
+}
+
+// apart finds two modes of a group that differ between widths which a device treats alike; ok when there are none.
+func apart(modes []spirv.FloatMode, of []spirv.Capability, each C.uint8_t) (a, b spirv.FloatMode, ok bool) {
+	for i, a := range modes {
+		for _, b := range modes[:i] {
+			if !slices.Contains(of, a.Of) || !slices.Contains(of, b.Of) || a.Of == b.Of || a.Bits == b.Bits {
+				continue
+			}
+			alike := each == C.VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE ||
+				each == C.VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY && a.Bits != 32 && b.Bits != 32
+			if alike {
+				return b, a, false
+			}
+		}
+	}
+	return a, b, true
+}

@@ -1,0 +1,71 @@
+package target_test
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+// A tag says everything about a card; options may be put over it.
+func ExampleNew() {
+	t, err := target.New(map[string]any{"tag": "nvidia/h100", "libs": []string{"cublas"}, "host": "llvm -mtriple=aarch64-linux-gnu"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	arch, err := target.Get[string](t, "arch")
+	fmt.Println(t.Kind(), t.Tag(), arch, err)
+	fmt.Println(t.Libs(), t.Host().Keys())
+
+	_, err = target.New(`{"kind": "cuda", "arch": "sm_90", "host": {"kind": "llvm", "num_cores": "4"}}`)
+	fmt.Println(err)
+	// Output:
+	// cuda nvidia/nvidia-h100 sm_90a <nil>
+	// [cublas] [arm_cpu cpu]
+	// target: $.host.num_cores: kind "llvm" has no option "num_cores": it has kind, keys, tag, device, model, libs, host, from_device, target_device_type, mattr, mcpu, mtriple, mfloat-abi, mabi, num-cores, fast-math, fast-math-nnan, fast-math-ninf, fast-math-nsz, fast-math-arcp, fast-math-contract, fast-math-reassoc, opt-level, cl-opt, jit, vector-width, system-lib; did you mean "num-cores"?
+}
+
+// A kind of one's own: options with types, ranges and defaults, and a parser for what follows from them.
+func ExampleRegisterKind() {
+	_, err := target.RegisterKind("example_npu", dlpack.ExtDev,
+		target.DefaultKeys("example_npu"),
+		target.Option("lanes", target.Int, target.Default(8), target.Min(1), target.Max(64)),
+		target.Option("sram", target.Int, target.Help("bytes")),
+		target.WithParser(func(c *target.Config) error {
+			if _, given := c.Value("sram"); given {
+				return nil
+			}
+			c.Warn("example_npu without sram: 1 MiB is assumed")
+			return c.Set("sram", 1<<20)
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t, err := target.New("example_npu -lanes=16 -sram=65536")
+	fmt.Println(t, err)
+	_, err = target.New("example_npu -lanes=65")
+	fmt.Println(err)
+	// Output:
+	// example_npu -keys=example_npu -lanes=16 -sram=65536 <nil>
+	// target: $.lanes: value out of range: expected an int from 1 to 64, found int 65
+}
+
+// A tag of one's own, with a version and an alias.
+func ExampleRegisterTag() {
+	config := map[string]any{"kind": "opencl", "device": "mali", "model": "board"}
+	err := target.RegisterTag("example/board:1", config, "example/b")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t, err := target.New("example/b")
+	fmt.Println(t.Tag(), t.Keys(), err)
+	config["model"] = "another"
+	err = target.RegisterTag("example/board:1", config)
+	fmt.Println(err != nil)
+	// Output:
+	// example/board:1 [mali opencl gpu] <nil>
+	// true
+}

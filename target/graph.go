@@ -1,0 +1,228 @@
+package target
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Op is an operation of a graph. Its name stands for its result, or for all of them if it has several.
+type Op struct {
+	Name   string         // one operation of a graph has it
+	Kind   string         // what it computes: "matmul"
+	Inputs []string       // in the order of its arguments: names of operations, or of inputs of the graph
+	Attrs  map[string]any // what else it is, such as "dtype"; who makes a graph and who takes its operations agree on the names
+}
+
+func (o *Op) clone() Op {
+	return Op{Name: o.Name, Kind: o.Kind, Inputs: slices.Clone(o.Inputs), Attrs: maps.Clone(o.Attrs)}
+}
+
+// Graph is operations that use each other's results, in any order. [Partition] does not change it.
+type Graph struct {
+	Ops     []Op
+	Inputs  []string // what comes from outside; nil: every name that is no operation's
+	Outputs []string // operations whose results are wanted, besides those that no operation uses
+}
+
+// flow is a graph that has been checked. Its operations are numbered by depth, then by name: one that uses another comes behind it.
+type flow struct {
+	ops    []Op // copies
+	inputs []string
+	wanted []bool    // by operation: its result is an output of the graph
+	uses   [][]int32 // by operation: those whose results it takes, each once
+	users  [][]int32 // the other way round
+}
+
+func newFlow(g *Graph) (*flow, error) {
+	if g == nil {
+		return nil, noPartition("the graph is nil: give the operations in a target.Graph")
+	}
+	number, err := g.number()
+	if err != nil {
+		return nil, err
+	}
+	uses := make([][]int32, len(g.Ops))
+	for i := range g.Ops {
+		for _, name := range g.Ops[i].Inputs {
+			if j, ok := number[name]; ok {
+				uses[i] = append(uses[i], j)
+			}
+		}
+		slices.Sort(uses[i])
+		uses[i] = slices.Compact(uses[i])
+	}
+	depth, whole := depths(uses, inverse(uses))
+	if !whole {
+		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result", g.cycle(uses, depth))
+	}
+	order := make([]int32, len(g.Ops))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(depth[a], depth[b]), strings.Compare(g.Ops[a].Name, g.Ops[b].Name))
+	})
+	place := make([]int32, len(order))
+	for i, old := range order {
+		place[old] = int32(i)
+	}
+	f := &flow{ops: make([]Op, len(order)), wanted: make([]bool, len(order)), uses: make([][]int32, len(order)), inputs: slices.Clone(g.Inputs)}
+	for i, old := range order {
+		f.ops[i] = g.Ops[old].clone()
+		for _, j := range uses[old] {
+			f.uses[i] = append(f.uses[i], place[j])
+		}
+		slices.Sort(f.uses[i])
+	}
+	f.users = inverse(f.uses)
+	for i := range f.wanted {
+		f.wanted[i] = len(f.users[i]) == 0
+	}
+	for _, name := range g.Outputs {
+		f.wanted[place[number[name]]] = true
+	}
+	if g.Inputs == nil {
+		known := map[string]bool{}
+		for _, op := range f.ops {
+			for _, name := range op.Inputs {
+				if _, ok := number[name]; !ok && !known[name] {
+					known[name] = true
+					f.inputs = append(f.inputs, name)
+				}
+			}
+		}
+	}
+	return f, nil
+}
+
+// number checks the names of a graph, and gives each operation its place in Ops.
+func (g *Graph) number() (map[string]int32, error) {
+	number := make(map[string]int32, len(g.Ops))
+	for i := range g.Ops {
+		op := &g.Ops[i]
+		if err := checkWord(op.Name); err != nil {
+			return nil, noPartition("the name of operation %d of the graph (kind %s) %v", i, brief(op.Kind), err)
+		}
+		if err := checkWord(op.Kind); err != nil {
+			return nil, noPartition("operation %s: its kind %v", brief(op.Name), err)
+		}
+		if first, twice := number[op.Name]; twice {
+			return nil, noPartition("operations %d and %d are both named %s: a name stands for one operation", first, i, brief(op.Name))
+		}
+		number[op.Name] = int32(i)
+	}
+	inputs := make(map[string]bool, len(g.Inputs))
+	for i, name := range g.Inputs {
+		if err := checkWord(name); err != nil {
+			return nil, noPartition("the name of input %d of the graph %v", i, err)
+		}
+		if _, twice := number[name]; twice || inputs[name] {
+			return nil, noPartition("input %d of the graph is named %s, as an operation or another input is", i, brief(name))
+		}
+		inputs[name] = true
+	}
+	for i := range g.Ops {
+		for j, name := range g.Ops[i].Inputs {
+			if err := checkWord(name); err != nil {
+				return nil, noPartition("operation %s: the name of input %d %v", brief(g.Ops[i].Name), j, err)
+			}
+			if _, ok := number[name]; !ok && g.Inputs != nil && !inputs[name] {
+				e := noPartition("operation %s: input %d is %s, which is no operation and no input of the graph", brief(g.Ops[i].Name), j, brief(name))
+				e.Nearest = nearest(name, append(slices.Sorted(maps.Keys(number)), g.Inputs...))
+				return nil, e
+			}
+		}
+	}
+	for i, name := range g.Outputs {
+		if _, ok := number[name]; !ok {
+			e := noPartition("output %d of the graph is %s, which is no operation", i, brief(name))
+			e.Nearest = nearest(name, slices.Sorted(maps.Keys(number)))
+			return nil, e
+		}
+	}
+	return number, nil
+}
+
+func checkWord(s string) error {
+	if s == "" {
+		return fmt.Errorf("is empty")
+	}
+	if err := checkText("", s); err != nil {
+		return fmt.Errorf("is no text: %s holds a NUL character, or is not valid UTF-8", brief(s))
+	}
+	return nil
+}
+
+func inverse(uses [][]int32) [][]int32 {
+	users := make([][]int32, len(uses))
+	for i, all := range uses {
+		for _, j := range all {
+			users[j] = append(users[j], int32(i))
+		}
+	}
+	return users
+}
+
+// depths counts the edges of the longest way to each node; -1 and false where a way has no start, as in a cycle or behind it.
+func depths(uses, users [][]int32) (depth []int32, whole bool) {
+	depth = make([]int32, len(uses))
+	missing := make([]int, len(uses))
+	ready := make([]int32, 0, len(uses))
+	for i, all := range uses {
+		depth[i], missing[i] = -1, len(all)
+		if len(all) == 0 {
+			depth[i] = 0
+			ready = append(ready, int32(i))
+		}
+	}
+	for next := 0; next < len(ready); next++ {
+		i := ready[next]
+		for _, j := range users[i] {
+			if missing[j]--; missing[j] == 0 { // i is the last that it waits for, and ready is sorted by depth
+				depth[j] = depth[i] + 1
+				ready = append(ready, j)
+			}
+		}
+	}
+	return depth, len(ready) == len(uses)
+}
+
+// cycle names the operations of a cycle in the order in which results pass, from the smallest name on.
+func (g *Graph) cycle(uses [][]int32, depth []int32) string {
+	less := func(a, b int32) int { return strings.Compare(g.Ops[a].Name, g.Ops[b].Name) }
+	var stuck []int32
+	for i := range uses {
+		if depth[i] < 0 {
+			stuck = append(stuck, int32(i))
+		}
+	}
+	at := slices.MinFunc(stuck, less)
+	seen, way := map[int32]int{}, []int32(nil)
+	for {
+		if start, again := seen[at]; again {
+			way = way[start:]
+			break
+		}
+		seen[at] = len(way)
+		way = append(way, at)
+		waits := slices.DeleteFunc(slices.Clone(uses[at]), func(j int32) bool { return depth[j] >= 0 })
+		at = slices.MinFunc(waits, less)
+	}
+	slices.Reverse(way)
+	first := slices.Index(way, slices.MinFunc(way, less))
+	way = slices.Concat(way[first:], way[:first])
+	const most = 12
+	var b strings.Builder
+	for i, j := range way {
+		if i == most {
+			fmt.Fprintf(&b, "%d more -> ", len(way)-most)
+			break
+		}
+		b.WriteString(brief(g.Ops[j].Name) + " -> ")
+	}
+	b.WriteString(brief(g.Ops[way[0]].Name))
+	return b.String()
+}

@@ -1,0 +1,70 @@
+package target_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// shapes are graphs of n operations; those of kind "even" and "odd" belong to different members.
+var shapes = []struct {
+	name string
+	op   func(i int) target.Op
+}{
+	{"line of one member", func(i int) target.Op { return target.Op{Kind: "even", Inputs: after(i, 1)} }},
+	{"line of two in turn", func(i int) target.Op { return target.Op{Kind: evenOdd(i), Inputs: after(i, 1)} }},
+	{"lattice", func(i int) target.Op {
+		return target.Op{Kind: evenOdd(i * 7 / 3), Inputs: append(after(i, 1), after(i, 100)...)}
+	}},
+	{"no edges", func(i int) target.Op { return target.Op{Kind: evenOdd(i)} }},
+	// A line hangs on the first group, which one operation after the other joins that waits for another line: each makes the whole
+	// first line wait for more.
+	{"late joins", func(i int) target.Op {
+		switch i % 3 {
+		case 0:
+			return target.Op{Kind: "even", Inputs: after(i, 1)}
+		case 1:
+			return target.Op{Kind: []string{"third", "fourth"}[i/3%2], Inputs: after(i, min(i, 3))}
+		}
+		return target.Op{Kind: []string{"fifth", "odd"}[i/3%2], Inputs: after(i, 3)}
+	}},
+}
+
+func evenOdd(i int) string { return []string{"even", "odd"}[i%2] }
+
+func name(i int) string { return fmt.Sprintf("op%06d", i) }
+
+// after names the operation that stands so far before another one.
+func after(i, far int) []string {
+	if i < far {
+		return nil
+	}
+	return []string{name(i - far)}
+}
+
+func shaped(n int, op func(i int) target.Op) *target.Graph {
+	g := &target.Graph{Ops: make([]target.Op, n)}
+	for i := range g.Ops {
+		g.Ops[i] = op(i)
+		g.Ops[i].Name = name(i)
+	}
+	return g
+}
+
+func BenchmarkPartition(b *testing.B) {
+	pair := composite(b, onlyKinds(b, "even"), onlyKinds(b, "odd"), onlyKinds(b, "third"), onlyKinds(b, "fourth"), onlyKinds(b, "fifth"))
+	for _, s := range shapes {
+		g := shaped(10_000, s.op)
+		b.Run(s.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p, err := target.Partition(g, pair)
+				require.NoError(b, err)
+				b.ReportMetric(float64(len(p.Groups)), "groups")
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package target_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+var kindCount atomic.Int64
+
+// newKind registers a kind under a name that no other test has: kinds stay until the test binary ends.
+func newKind(t testing.TB, parts ...target.KindOption) string {
+	name := fmt.Sprintf("test%d", kindCount.Add(1))
+	_, err := target.RegisterKind(name, dlpack.CPU, parts...)
+	require.NoError(t, err)
+	return name
+}
+
+func newTarget(t testing.TB, x any) *target.Target {
+	made, err := target.New(x)
+	require.NoError(t, err)
+	return made
+}
+
+// taking is a target that takes what a predicate says.
+func taking(t testing.TB, p target.Predicate) *target.Target {
+	return newTarget(t, newKind(t, target.WithAttr(target.ColumnPartitioner, p)))
+}
+
+// onlyKinds is a target that takes some kinds of operation.
+func onlyKinds(t testing.TB, kinds ...string) *target.Target {
+	return taking(t, func(_ *target.Target, op *target.Op) (bool, string) {
+		return slices.Contains(kinds, op.Kind), "kinds are " + strings.Join(kinds, ", ")
+	})
+}
+
+// composite is a target of others.
+func composite(t testing.TB, members ...*target.Target) *target.Target {
+	return newTarget(t, map[string]any{"kind": "composite", "devices": members})
+}
+
+// graph reads "a:relu b:matmul(a,w)": operations with their kinds and inputs.
+func graph(t testing.TB, text string) *target.Graph {
+	g := &target.Graph{}
+	for _, word := range strings.Fields(text) {
+		name, rest, ok := strings.Cut(word, ":")
+		require.True(t, ok, word)
+		op := target.Op{Name: name, Kind: rest}
+		if kind, inputs, given := strings.Cut(strings.TrimSuffix(rest, ")"), "("); given {
+			op.Kind, op.Inputs = kind, strings.Split(inputs, ",")
+		}
+		g.Ops = append(g.Ops, op)
+	}
+	return g
+}
+
+// groupsOf writes the groups of a plan as "0:a,b 1:c": the member, and what it computes.
+func groupsOf(p *target.Plan) string {
+	var all []string
+	for _, g := range p.Groups {
+		var names []string
+		for _, op := range g.Ops {
+			names = append(names, op.Name)
+		}
+		all = append(all, strings.Trim(strings.ReplaceAll(fmt.Sprint(g.Member), " ", "."), "[]")+":"+strings.Join(names, ","))
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,74 @@
+package target_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+// proposalKinds are kinds of accelerators that others bring, and one of the proposal's discussion.
+var proposalKinds = sync.OnceValue(func() error {
+	for name, parts := range map[string][]target.KindOption{
+		"dnnl": {target.DefaultKeys("dnnl", "cpu")},
+		"acl":  {target.DefaultKeys("acl", "arm_cpu")},
+		"ethosn": {target.DefaultKeys("ethosn"), target.Option("variant", target.String, target.OneOf("n77", "n78")),
+			target.Option("sram_size", target.Int, target.Min(1)), target.Option("tops", target.Int, target.Default(4))},
+		"packaged": {target.Option("runner", target.String), target.Option("driver", target.Nested), target.Option("target", target.Nested)},
+		"aot":      nil,
+	} {
+		if _, err := target.RegisterKind(name, dlpack.CPU, parts...); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// proposal reads the examples of the 2020 design and its discussion, of which only the syntax is repaired.
+func proposal(t testing.TB) map[string]string {
+	paths, err := filepath.Glob("testdata/proposal/*.*")
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, path := range paths {
+		if filepath.Ext(path) == ".golden" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		all[path] = strings.TrimSpace(string(text))
+	}
+	require.Len(t, all, 26)
+	return all
+}
+
+// TestProposal holds what becomes of them against golden files: the canonical JSON, in which the CPU of this machine, that a bare
+// "llvm" stands for, has a name of its own.
+func TestProposal(t *testing.T) {
+	quiet(t)
+	require.NoError(t, proposalKinds())
+	here := mustNew(t, "llvm")
+	hosted, err := here.WithHost(here)
+	require.NoError(t, err)
+	for path, text := range proposal(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			got := mustNew(t, text)
+			for _, form := range []any{got.JSON(), got.String(), got.Export()} {
+				require.True(t, got.Equal(mustNew(t, form)), "%s", form)
+			}
+			json := strings.NewReplacer(hosted.JSON(), `"llvm here, with itself as host"`, here.JSON(), `"llvm here"`).Replace(got.JSON()) + "\n"
+			golden := strings.TrimSuffix(path, filepath.Ext(path)) + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(json), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), json)
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package target_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+var numFresh atomic.Int64
+
+// fresh is a name that nobody has registered, also where a test runs twice in a process.
+func fresh(name string) string { return fmt.Sprintf("%s-%d", name, numFresh.Add(1)) }
+
+func TestRegisterTag(t *testing.T) {
+	name, alias := fresh("vendor/board"), fresh("vendor/nick")
+	config := map[string]any{"kind": "cuda", "arch": "sm_87", "keys": []string{"board", "cuda", "gpu"}, "host": map[string]any{"kind": "c"}}
+	require.NoError(t, target.RegisterTag(name, config, alias))
+	config["arch"], config["keys"].([]string)[0], config["host"].(map[string]any)["kind"] = "sm_50", "changed", "llvm" // the tag has its own
+	for _, ref := range []string{name, alias} {
+		got, err := target.New(ref)
+		require.NoError(t, err)
+		require.Equal(t, name, got.Tag(), "the canonical name, also by an alias")
+		require.Equal(t, "sm_87", got.Attrs()["arch"])
+		require.Equal(t, []string{"board", "cuda", "gpu"}, got.Keys())
+		require.Equal(t, "c", got.Host().Kind().Name())
+	}
+	info, err := target.LookupTag(alias)
+	require.NoError(t, err)
+	require.Equal(t, target.TagInfo{Name: name, Aliases: []string{alias}, Hash: info.Hash, Kind: "cuda", Keys: []string{"board",
+		"cuda", "gpu"}}, info)
+	require.Contains(t, target.Tags(), info)
+	require.Contains(t, target.TagsWithKey("board"), info)
+	require.NotContains(t, target.TagsWithKey("mali"), info)
+
+	err = target.RegisterTag(name, map[string]any{"kind": "c"})
+	require.ErrorIs(t, err, target.ErrDuplicate)
+	require.ErrorContains(t, err, name)
+	require.ErrorIs(t, target.RegisterTag(alias, map[string]any{"kind": "c"}), target.ErrDuplicate)
+	require.ErrorIs(t, target.RegisterTag("nvidia/nvidia-h100", map[string]any{"kind": "c"}), target.ErrDuplicate)
+	require.ErrorIs(t, target.RegisterTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate)
+}
+
+// TestRegisterTag_Refused has what is no tag; of none of them anything stays.
+func TestRegisterTag_Refused(t *testing.T) {
+	good := map[string]any{"kind": "cuda", "arch": "sm_80"}
+	taken, name := fresh("vendor/taken"), fresh("vendor/refused")
+	require.NoError(t, target.RegisterTag(taken, good, taken+"-alias"))
+	for _, c := range []struct {
+		name    string
+		config  map[string]any
+		aliases []string
+		sort    error
+		says    string
+	}{
+		{"", good, nil, target.ErrRegister, "empty"},
+		{"a b", good, nil, target.ErrRegister, "tag name"},
+		{"-a", good, nil, target.ErrRegister, "tag name"},
+		{"/a", good, nil, target.ErrRegister, "tag name"},
+		{"größe/a", good, nil, target.ErrRegister, "tag name"},
+		{"{a}", good, nil, target.ErrRegister, "tag name"},
+		{"cuda", good, nil, target.ErrRegister, "that of a kind"},
+		{name + ":", good, nil, target.ErrRegister, "version"},
+		{name + ":a b", good, nil, target.ErrRegister, "version"},
+		{name + ":1:2", good, nil, target.ErrRegister, "version"},
+		{name, nil, nil, target.ErrUnknown, "kind"},
+		{name, map[string]any{}, nil, target.ErrUnknown, "kind"},
+		{name, map[string]any{"kind": "nope"}, nil, target.ErrUnknown, "nope"},
+		{name, map[string]any{"kind": "cuda", "archs": 1}, nil, target.ErrUnknown, `"arch"`},
+		{name, map[string]any{"kind": "cuda", "arch": 1}, nil, target.ErrType, "$.arch"},
+		{name, map[string]any{"kind": "cuda", "arch": "x"}, nil, target.ErrRange, "$.arch"},
+		{name, map[string]any{"kind": "cuda", "from_device": "x"}, nil, target.ErrType, "$.from_device"},
+		{name, map[string]any{"kind": "cuda", "host": map[string]any{"kind": "llvm", "from_device": -7}}, nil, target.ErrRange, "from_device"},
+		{name, map[string]any{"tag": "nope/nope"}, nil, target.ErrUnknown, "nope/nope"},
+		{name, map[string]any{"tag": name}, nil, target.ErrUnknown, name},
+		{name, good, []string{""}, target.ErrRegister, "alias"},
+		{name, good, []string{"a b"}, target.ErrRegister, "alias"},
+		{name, good, []string{"cuda"}, target.ErrRegister, "alias"},
+		{name, good, []string{name}, target.ErrDuplicate, "alias"},
+		{name, good, []string{name + "-fine", taken}, target.ErrDuplicate, "alias"},
+		{name, good, []string{name + "-fine", taken + "-alias"}, target.ErrDuplicate, "alias"},
+		{name, good, []string{name + "-fine", "nvidia/nvidia-h100"}, target.ErrDuplicate, "alias"},
+		{name, good, []string{name + "-fine", "nvidia/h100"}, target.ErrDuplicate, "alias"},
+	} {
+		before := target.Tags()
+		err := target.RegisterTag(c.name, c.config, c.aliases...)
+		require.ErrorIs(t, err, c.sort, "%q %v %v", c.name, c.config, c.aliases)
+		require.ErrorContains(t, err, c.says)
+		require.ErrorContains(t, err, "register tag")
+		require.Equal(t, before, target.Tags(), "%q", c.name)
+		for _, ref := range []string{name, name + "-fine"} {
+			_, err = target.LookupTag(ref)
+			require.ErrorIs(t, err, target.ErrUnknown)
+		}
+	}
+	require.NoError(t, target.RegisterTag(name, good, name+"-fine"), "and now it is possible")
+}
+
+func TestRegisterTag_Versions(t *testing.T) {
+	quiet(t)
+	name, alias := fresh("vendor/v"), fresh("vendor/va")
+	arch := func(ref string) string {
+		got, err := target.New(ref)
+		require.NoError(t, err, ref)
+		return got.Attrs()["arch"].(string) + " " + strings.TrimPrefix(got.Tag(), name)
+	}
+	config := func(arch string) map[string]any { return map[string]any{"kind": "cuda", "arch": arch} }
+	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60"), alias))
+	require.NoError(t, target.RegisterTag(name+":1.10", config("sm_70")))
+	require.NoError(t, target.RegisterTag(name+":1.rc", config("sm_50")))
+	require.Equal(t, "sm_70 :1.10", arch(name), "the newest is meant where none is named")
+	require.Equal(t, "sm_70 :1.10", arch(alias))
+	require.Equal(t, "sm_60 :1.9", arch(name+":1.9"))
+	require.Equal(t, "sm_60 :1.9", arch(alias+":1.9"))
+	require.Equal(t, "sm_50 :1.rc", arch(name+":1.rc"))
+	for _, ref := range []string{name + ":2", name + ":", name + ":1", alias + ":2"} {
+		_, err := target.New(ref)
+		require.ErrorIs(t, err, target.ErrUnknown, ref)
+	}
+
+	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60")), "the same again")
+	err := target.RegisterTag(name+":1.9", config("sm_61"))
+	require.ErrorIs(t, err, target.ErrDuplicate)
+	require.ErrorContains(t, err, "hash")
+	require.ErrorIs(t, target.ReplaceTag(name+":1.9", config("sm_61")), target.ErrDuplicate)
+	require.Equal(t, "sm_60 :1.9", arch(name+":1.9"))
+
+	require.NoError(t, target.RegisterTag(name+":2", map[string]any{"tag": name + ":1.9", "model": "of 1.9"}))
+	require.Equal(t, "sm_60 :2", arch(name))
+	err = target.RegisterTag(name+":3", map[string]any{"tag": name})
+	require.ErrorIs(t, err, target.ErrRegister, "it would stand for itself")
+	info, err := target.LookupTag(name + ":1.10")
+	require.NoError(t, err)
+	require.Equal(t, []string{name + ":1.10", "1.10"}, []string{info.Name, info.Version})
+	require.Equal(t, []string{alias}, info.Aliases)
+
+	// A version of a built-in tag stands beside it: the name alone stays what it was.
+	version := ":" + fresh("9")
+	require.NoError(t, target.RegisterTag("nvidia/nvidia-h100"+version, map[string]any{"tag": "nvidia/nvidia-h100",
+		"l2_cache_size_bytes": 1}))
+	got, err := target.New("nvidia/h100" + version)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, got.Attrs()["l2_cache_size_bytes"])
+	require.Equal(t, "nvidia/nvidia-h100"+version, got.Tag())
+	got, err = target.New("nvidia/h100")
+	require.NoError(t, err)
+	require.EqualValues(t, 52428800, got.Attrs()["l2_cache_size_bytes"])
+}
+
+func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
+	hash := func(config map[string]any) string {
+		name := fresh("vendor/hash")
+		require.NoError(t, target.RegisterTag(name, config))
+		info, err := target.LookupTag(name)
+		require.NoError(t, err)
+		again, err := target.LookupTag(name)
+		require.NoError(t, err)
+		require.Equal(t, info, again)
+		return info.Hash
+	}
+	base := hash(map[string]any{"kind": "cuda", "arch": "sm_80"})
+	require.Equal(t, base, hash(map[string]any{"id": "cuda", "arch": "sm_80", "thread_warp_size": 32.0}), "another writing of the same")
+	all := []string{base}
+	for _, config := range []map[string]any{
+		{"kind": "cuda", "arch": "sm_81"},
+		{"kind": "cuda", "arch": "sm_80", "keys": []string{"cuda"}},
+		{"kind": "cuda", "arch": "sm_80", "host": "c"},
+		{"kind": "cuda", "arch": "sm_80", "from_device": 0},
+		{"kind": "cuda", "arch": "sm_80", "from_device": 1},
+		{"kind": "cuda", "arch": "sm_80", "host": map[string]any{"kind": "c", "from_device": 1}},
+	} {
+		h := hash(config)
+		require.NotContains(t, all, h, "%v", config)
+		all = append(all, h)
+	}
+	h100, err := target.LookupTag("nvidia/h100")
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte(`{"kind":"cuda","tag":"","keys":["cuda","gpu"],"arch":"sm_90a",` +
+		`"l2_cache_size_bytes":52428800,"max_num_threads":1024,"max_shared_memory_per_block":49152,"max_threads_per_block":1024,"registers_per_block":65536,"thread_warp_size":32}`))
+	require.Equal(t, hex.EncodeToString(sum[:]), h100.Hash, "hashes are the same on every machine")
+}
+
+func TestReplaceTag(t *testing.T) {
+	name := fresh("vendor/replaced")
+	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c"}), "it need not be there")
+	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": "new"}))
+	got, err := target.New(name)
+	require.NoError(t, err)
+	require.Equal(t, "new", got.Attrs()["mcpu"])
+	require.Error(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": 1}))
+	again, err := target.New(name)
+	require.NoError(t, err)
+	require.True(t, got.Equal(again), "what could not replace it left it alone")
+	count := 0
+	for _, info := range target.Tags() {
+		if info.Name == name {
+			count++
+		}
+	}
+	require.Equal(t, 1, count)
+	require.ErrorIs(t, target.ReplaceTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate, "an alias is no tag")
+}
+
+func TestRegisterTag_OfAnotherTag(t *testing.T) {
+	a, b := fresh("vendor/a"), fresh("vendor/b")
+	require.NoError(t, target.RegisterTag(a, map[string]any{"tag": "nvidia/h100", "libs": []string{"cudnn"}, "host": "c"}))
+	require.NoError(t, target.RegisterTag(b, map[string]any{"tag": a, "libs": "cublas", "keys": "mine", "target_host": "llvm -mcpu=core2"}))
+	got, err := target.New(map[string]any{"tag": b, "model": "m"})
+	require.NoError(t, err)
+	require.Equal(t, b, got.Tag())
+	require.Equal(t, []string{"cublas"}, got.Libs())
+	require.Equal(t, []string{"mine"}, got.Keys())
+	require.Equal(t, "llvm", got.Host().Kind().Name())
+	require.Equal(t, "sm_90a", got.Attrs()["arch"])
+
+	// No circle can be made, whichever way it runs.
+	for _, config := range []map[string]any{{"tag": b}, {"tag": a}, {"kind": "cuda", "host": b}, {"kind": "cuda",
+		"host": map[string]any{"tag": b}},
+		{"kind": "composite", "devices": []any{"c", b}}, {"kind": "composite", "devices": []any{map[string]any{"kind": "c", "host": a}}}} {
+		err := target.ReplaceTag(a, config)
+		require.ErrorIs(t, err, target.ErrRegister, "%v", config)
+		require.ErrorContains(t, err, "made of this very tag")
+	}
+	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}), "beside a kind the tag is a label")
+	got, err = target.New(b)
+	require.NoError(t, err)
+	require.Equal(t, "sm_70", got.Attrs()["arch"], "b follows a")
+}
+
+func TestRegisterTag_OfAThirdPartysKind(t *testing.T) {
+	kind, name := fresh("acme"), fresh("acme/card")
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.DefaultKeys("acme"), target.Option("cores", target.Int, target.Default(4)))
+	require.NoError(t, err)
+	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": kind, "cores": 8}))
+	got, err := target.New(name)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"cores": int64(8)}, got.Attrs())
+	info, err := target.LookupTag(name)
+	require.NoError(t, err)
+	require.Equal(t, kind, info.Kind)
+	require.True(t, slices.ContainsFunc(target.TagsWithKey("acme"), func(i target.TagInfo) bool { return i.Name == name }))
+}
+
+// TestRegisterTag_AsksNoDevice has from_device wherever it can stand in a tag: only a target made of the tag asks.
+func TestRegisterTag_AsksNoDevice(t *testing.T) {
+	d := &fakeDevices{}
+	setDevices(t, d)
+	host := map[string]any{"kind": "llvm", "from_device": 0}
+	base := fresh("vendor/asks")
+	require.NoError(t, target.RegisterTag(base, map[string]any{"kind": "cuda", "arch": "sm_80", "from_device": 0}))
+	for _, config := range []map[string]any{
+		{"tag": base}, {"kind": "cuda", "arch": "sm_80", "host": host}, {"kind": "cuda", "arch": "sm_80", "target_host": "llvm -from_device=0"},
+		{"kind": "composite", "devices": []any{host, "llvm -from_device=0", base}}, {"kind": "cuda", "arch": "sm_80", "host": base},
+		{"kind": "cuda", "arch": "sm_80", "host": `{"kind":"c","host":{"kind":"llvm","from_device":0}}`},
+	} {
+		name := fresh("vendor/asks")
+		require.NoError(t, target.RegisterTag(name, config), "%v", config)
+		_, err := target.LookupTag(name)
+		require.NoError(t, err)
+		require.NotEmpty(t, target.Tags())
+		require.Zero(t, d.asked, "%v", config)
+		_, err = target.New(name)
+		require.NoError(t, err)
+		require.NotZero(t, d.asked, "%v", config)
+		d.asked = 0
+	}
+}

@@ -1,0 +1,301 @@
+package target_test
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tvmgo/target"
+)
+
+// difference is where this package means to answer otherwise than Apache TVM's wheel. Exactly one of rewrite, refuse and adjust is
+// there. A difference that no case shows fails the test.
+type difference struct {
+	name, why string
+
+	// rewrite turns what stands for a target into what the wheel reads as this package reads the original; false: nothing to do.
+	rewrite     func(target object) bool
+	rewriteText func(s string) string
+
+	// refuse says that this package refuses what the wheel takes; sort is that of the error.
+	refuse func(target object) bool
+	sort   error
+
+	// adjust turns the wheel's answer into this package's; config is what the wheel made it of, a string or an object.
+	adjust func(answer object, config any) bool
+}
+
+// kindOf is the kind of what an object stands for, "" if there is none.
+func kindOf(o object) string {
+	for _, name := range []string{"kind", "id"} {
+		if kind, given := o[name]; given {
+			s, _ := kind.(string)
+			return s
+		}
+	}
+	tag, _ := o["tag"].(string)
+	info, _ := target.LookupTag(tag)
+	return info.Kind
+}
+
+// optionTypesOf are the types of a kind's options, from the table of ABI.md; those of every kind if it is not known.
+func optionTypesOf(o object) map[string]string {
+	kind := kindOf(o)
+	types := map[string]string{}
+	rows := optionRows(nil, everyKind)
+	for _, k := range kindRows {
+		if k.name == kind {
+			rows = append(rows, k.rows(nil)...)
+		}
+	}
+	for _, r := range rows {
+		types[r.name] = r.typ
+	}
+	return types
+}
+
+// changeOptions replaces the values of options of a type.
+func changeOptions(o object, typ string, change func(v any) (any, bool)) bool {
+	changed := false
+	for name, t := range optionTypesOf(o) {
+		if v, given := o[name]; given && t == typ {
+			if n, ok := change(v); ok {
+				o[name], changed = n, true
+			}
+		}
+	}
+	return changed
+}
+
+func rename(from, to string) func(object) bool {
+	return func(o object) bool {
+		v, ok := o[from]
+		if _, both := o[to]; !ok || both {
+			return false
+		}
+		delete(o, from)
+		o[to] = v
+		return true
+	}
+}
+
+// anyOption says whether an option of a type has a value of a sort.
+func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
+	return func(o object) bool {
+		for name, t := range optionTypesOf(o) {
+			if v, given := o[name]; given && t == typ && is(name, v) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// leastOf is the least value of options that count something; the least of others is 0.
+var leastOf = map[string]int64{"thread_warp_size": 1, "max_threads_per_block": 1, "max_num_threads": 1, "num-cores": 1, "vector-width": 1,
+	"workspace-byte-alignment": 1, "constants-byte-alignment": 1, "target_device_type": 1, "from_device": -1,
+	"driver_version": math.MinInt64, "vulkan_api_version": math.MinInt64, "max_spirv_version": math.MinInt64}
+
+var mostOf = map[string]int64{"opt-level": 3, "target_device_type": 35, "from_device": math.MaxInt32}
+
+var capability = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
+
+var differences = []difference{
+	{name: "command line", why: "v0.18 reads the command line form, and people type it; the wheel has dropped it",
+		rewrite:     func(object) bool { return false },
+		rewriteText: func(s string) string { return strings.TrimSpace(s) }},
+	{name: "id", why: "the 2020 design calls the kind so", rewrite: rename("id", "kind")},
+	{name: "target_host", why: "the 2020 design calls the host so", rewrite: rename("target_host", "host")},
+	{name: "targets", why: "the 2020 design calls the members of a composite target so",
+		rewrite: func(o object) bool { return kindOf(o) == "composite" && rename("targets", "devices")(o) }},
+	{name: "whole floats", why: "other programs write 1024.0 where they mean the int, and JSON does not tell the two apart",
+		rewrite: func(o object) bool {
+			return changeOptions(o, "int", func(v any) (any, bool) {
+				n, ok := v.(number)
+				x := float64(n)
+				return int64(x), ok && x == math.Trunc(x) && math.Abs(x) < 1<<62
+			})
+		}},
+	{name: "list as text", why: `the 2020 design writes "mattr": "+neon"`,
+		rewrite: func(o object) bool {
+			return changeOptions(o, "[]str", func(v any) (any, bool) {
+				s, ok := v.(string)
+				list := []any{}
+				if s != "" {
+					for part := range strings.SplitSeq(s, ",") {
+						list = append(list, part)
+					}
+				}
+				return list, ok
+			})
+		}},
+	{name: "aliases of tags", why: "nvidia/h100 is what people call nvidia/nvidia-h100",
+		rewriteText: canonicalTagOf,
+		rewrite: func(o object) bool {
+			s, _ := o["tag"].(string)
+			o2 := canonicalTagOf(s)
+			if s != o2 {
+				o["tag"] = o2
+			}
+			changed := s != o2
+			for _, name := range []string{"host", "devices"} {
+				switch v := o[name].(type) {
+				case string:
+					o[name] = canonicalTagOf(v)
+					changed = changed || o[name] != v
+				case []any:
+					for i := range v {
+						if s, ok := v[i].(string); ok && canonicalTagOf(s) != s {
+							v[i], changed = canonicalTagOf(s), true
+						}
+					}
+				}
+			}
+			return changed
+		}},
+	{name: "system-lib is taken", why: "v0.18 has the option, and the 2020 design uses it; its value is held against the original below",
+		rewrite: func(o object) bool {
+			v, given := o["system-lib"]
+			if !given {
+				v, given = o["system_lib"]
+			}
+			if _, isBool := v.(bool); !given || !isBool || kindOf(o) != "llvm" && kindOf(o) != "c" {
+				return false
+			}
+			delete(o, "system-lib")
+			delete(o, "system_lib")
+			o["feature.test-system-lib"] = v
+			return true
+		}},
+	{name: "system-lib stays", why: "as above",
+		adjust: func(answer object, _ any) bool {
+			attrs := answer["attrs"].(object)
+			v, ok := attrs["feature.test-system-lib"]
+			if ok {
+				delete(attrs, "feature.test-system-lib")
+				attrs["system-lib"] = v
+			}
+			return ok
+		}},
+
+	{name: "int is no bool", why: "true where a number belongs is a mistake, which the wheel turns into 1", sort: target.ErrType,
+		refuse: anyOption("int", func(_ string, v any) bool { _, is := v.(bool); return is })},
+	{name: "bool is no int", why: "a number where true or false belongs is a mistake", sort: target.ErrType,
+		refuse: anyOption("bool", func(_ string, v any) bool { _, is := v.(int64); return is })},
+	{name: "sizes have a least value", why: "no size is negative, no warp empty, and a device type has a number below 36",
+		sort: target.ErrRange,
+		refuse: anyOption("int", func(name string, v any) bool {
+			n, isInt := v.(int64)
+			most, bounded := mostOf[name]
+			return isInt && (n < leastOf[name] || bounded && n > most)
+		})},
+	{name: "enumerations", why: "LLVM knows no other values, and fails later", sort: target.ErrRange,
+		refuse: anyOption("str", func(name string, v any) bool {
+			known := map[string][]string{"mfloat-abi": {"hard", "soft", "softfp"}, "jit": {"mcjit", "orcjit"}}[name]
+			s, isText := v.(string)
+			return isText && known != nil && !slices.Contains(known, s)
+		})},
+	{name: "compute capability", why: "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_",
+		sort: target.ErrRange,
+		refuse: func(o object) bool {
+			name := map[string]string{"cuda": "arch", "nvptx": "mcpu"}[kindOf(o)]
+			s, given := o[name].(string)
+			return given && !capability.MatchString(s)
+		}},
+	{name: "features are scalars", why: "what a parser finds out is a number, a truth or a name", sort: target.ErrType,
+		refuse: func(o object) bool {
+			return anyFeature(o, func(_ string, v any) bool {
+				switch v.(type) {
+				case nil, []any, object:
+					return true
+				}
+				return false
+			})
+		}},
+	{name: "names of features", why: "so that the command line form can write them", sort: target.ErrSyntax,
+		refuse: func(o object) bool {
+			return anyFeature(o, func(name string, _ any) bool { return strings.ContainsAny(name, " ,'") })
+		}},
+	{name: "null", why: "what is not given is left out; null is most often a mistake of a program that writes JSON", sort: target.ErrType,
+		refuse: func(o object) bool {
+			types := optionTypesOf(o)
+			for name, v := range o {
+				if _, known := types[name]; known && v == nil {
+					return true
+				}
+			}
+			return false
+		}},
+
+	{name: "a tag by name is kept", why: "a target says what it was made from; the wheel does so for {tag: …} alone",
+		adjust: func(answer object, config any) bool {
+			s, _ := config.(string)
+			if !strings.Contains(s, "/") || answer["tag"] != "" {
+				return false
+			}
+			answer["tag"] = s
+			return true
+		}},
+	{name: "the system's triple", why: "the wheel names the vendor conda, for which it was built",
+		adjust: func(answer object, _ any) bool {
+			attrs := answer["attrs"].(object)
+			triple, _ := attrs["mtriple"].(string)
+			if !strings.Contains(triple, "-conda-") {
+				return false
+			}
+			attrs["mtriple"] = strings.Replace(triple, "-conda-", "-unknown-", 1)
+			return true
+		}},
+	{name: "an empty key is no key", why: "nothing can be chosen by it",
+		adjust: func(answer object, _ any) bool {
+			keys := answer["keys"].([]any)
+			answer["keys"] = slices.DeleteFunc(slices.Clone(keys), func(k any) bool { return k == "" })
+			return len(answer["keys"].([]any)) < len(keys)
+		}},
+	{name: "members share the host", why: "in the 2020 design a host beside the members is that of each which names none",
+		adjust: func(answer object, _ any) bool {
+			return lend(answer)
+		}},
+	{name: "SPIR-V follows Vulkan", why: "each version of Vulkan guarantees one of SPIR-V: 1.0, 1.3, 1.5, 1.6",
+		adjust: func(answer object, _ any) bool {
+			attrs := answer["attrs"].(object)
+			version, ok := attrs["vulkan_api_version"].(int64)
+			if _, given := attrs["max_spirv_version"]; !ok || given || version < 1<<22 {
+				return false
+			}
+			spirv := []int64{0x10000, 0x10300, 0x10500, 0x10600}
+			attrs["max_spirv_version"] = spirv[min(3, version>>12&0x3ff)]
+			return true
+		}},
+}
+
+// lend gives the host of a composite answer to members without one, and they to theirs.
+func lend(answer object) bool {
+	changed := false
+	members, _ := answer["attrs"].(object)["devices"].([]any)
+	for _, m := range members {
+		if m := m.(object); answer["host"] != nil && m["host"] == nil {
+			m["host"], changed = answer["host"], true
+			lend(m)
+		}
+	}
+	return changed
+}
+
+func anyFeature(o object, is func(name string, v any) bool) bool {
+	for name, v := range o {
+		if f, ok := strings.CutPrefix(name, "feature."); ok && is(f, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonicalTagOf knows the aliases that the cases use.
+func canonicalTagOf(s string) string {
+	if s == "nvidia/h100" {
+		return "nvidia/nvidia-h100"
+	}
+	return s
+}

@@ -275,7 +275,7 @@ func (g *generator) integer(o target.OptionInfo) json.Number {
 	return json.Number(g.pick(writing))
 }
 
-var samples = []string{"", "a", "cortex-a72", "x,y", "it's", `back\slash`, "two words", "tab\tnewline\n", "ünïcode 日本 🚀", "\u00a0", "\x01\x7f", `"quoted"`, "-x=1", "{", "1", "true"}
+var samples = []string{"", "a", "cortex-a72", "x,y", "it's", `back\slash`, "two words", "a\tb", "new\nline", "return\r", "ünïcode 日本 🚀", "\u00a0", "\x01\x7f", `"quoted"`, "-x=1", "{", "1", "true"}
 
 func (g *generator) str(o target.OptionInfo) string {
 	switch {
@@ -461,6 +461,9 @@ func (g *generator) mutateObject(p place) (mutation, bool) {
 		m[name] = true
 		return mutation{name: "name of a feature", path: path(name), sort: target.ErrSyntax}, true
 	case 4:
+		if bounded := slices.DeleteFunc(slices.Clone(options), func(o target.OptionInfo) bool { return o.Unless == "" }); len(bounded) > 0 {
+			o = bounded[g.IntN(len(bounded))]
+		}
 		_, hasKind := m["kind"]
 		_, hasID := m["id"]
 		n, asked := m["from_device"].(json.Number)

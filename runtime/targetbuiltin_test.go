@@ -3,6 +3,7 @@ package runtime_test
 import (
 	goruntime "runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,23 @@ func TestTarget_IsAValue(t *testing.T) {
 		})
 	}
 	tasks.Wait()
+}
+
+// A target whose objects are gone is the collector's.
+func TestTarget_IsLetGo(t *testing.T) {
+	var gone atomic.Bool
+	export := global(t, "target.TargetExport")
+	func() {
+		x := newTarget(t, "llvm")
+		goruntime.AddCleanup(x, func(*atomic.Bool) { gone.Store(true) }, &gone)
+		call(t, export, x)
+	}()
+	other := newTarget(t, "llvm")
+	for try := 0; try < leakTries && !gone.Load(); try++ {
+		call(t, export, other)
+		goruntime.GC()
+	}
+	require.True(t, gone.Load())
 }
 
 func TestTargetFunctions(t *testing.T) {

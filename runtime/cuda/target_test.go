@@ -57,7 +57,7 @@ func TestTarget_DriverFails(t *testing.T) {
 	_, err := target.New("cuda -from_device=0") // what is asked once
 	require.NoError(t, err)
 	defer fake.FailAt(0, 0)
-	fake.FailAt(1, 1, "cuDeviceGetAttribute")
+	fake.FailAt(1, 2, "cuDeviceGetAttribute")
 	_, err = target.New("cuda -from_device=0")
 	require.ErrorIs(t, err, target.ErrDevice)
 	require.ErrorContains(t, err, "target: $.from_device: cuda:0 does not tell \"thread_warp_size\"")

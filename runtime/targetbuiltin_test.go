@@ -4,6 +4,7 @@ import (
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -245,29 +246,24 @@ func TestTarget_Current(t *testing.T) {
 	noLeaks(t)
 	enter, exit, current := global(t, "target.TargetEnterScope"), global(t, "target.TargetExitScope"), global(t, "target.TargetCurrent")
 	a, b := newTarget(t, "llvm"), newTarget(t, "cuda -arch=sm_90")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lockThread(t, func() {
-			require.Nil(t, call(t, current, true))
-			_, err := current.Call(false)
-			require.ErrorContains(t, err, "no current target")
-			_, err = exit.Call(a)
-			require.ErrorContains(t, err, "in no target's scope")
-			_, err = enter.Call("llvm")
-			require.ErrorContains(t, err, "argument 0")
-			for range 20 {
-				call(t, enter, a)
-				call(t, enter, b)
-			}
-			require.Same(t, b, call(t, current, false))
-			_, err = exit.Call(a)
-			require.ErrorContains(t, err, "not the innermost")
-			call(t, exit, b)
-			require.Same(t, a, call(t, current, false))
-		}) // the thread ends with targets entered
-	}()
-	<-done
+	onThread(func() {
+		require.Nil(t, call(t, current, true))
+		_, err := current.Call(false)
+		require.ErrorContains(t, err, "no current target")
+		_, err = exit.Call(a)
+		require.ErrorContains(t, err, "in no target's scope")
+		_, err = enter.Call("llvm")
+		require.ErrorContains(t, err, "argument 0")
+		for range 20 {
+			call(t, enter, a)
+			call(t, enter, b)
+		}
+		require.Same(t, b, call(t, current, false))
+		_, err = exit.Call(a)
+		require.ErrorContains(t, err, "not the innermost")
+		call(t, exit, b)
+		require.Same(t, a, call(t, current, false))
+	}) // the thread ends with targets entered
 	require.Nil(t, call(t, current, true))
 }
 
@@ -315,9 +311,18 @@ func TestTarget_FromDevice(t *testing.T) {
 	require.Contains(t, newTarget(t, "metal -from_device=0").Warnings()[0], "no API for metal devices")
 }
 
-// lockThread runs f on a thread that ends with it.
-func lockThread(t *testing.T, f func()) {
-	t.Helper()
-	goruntime.LockOSThread()
-	f()
+// onThread runs f on a thread that ends after it.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		goruntime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() { // the first thread lasts as long as the process: keep it from the next goroutine
+			onThread(f)
+			goruntime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
 }

@@ -91,6 +91,7 @@ func processState(t *testing.T) {
 // Everything that is registered from the start refuses wrong arguments with an error.
 func TestBuiltins_RefuseNonsense(t *testing.T) {
 	processState(t)
+	kindsOnce(t)
 	noLeaks(t)
 	x := tensor(t, []float32{1})
 	skip := map[string]bool{"runtime.config_threadpool": true, "ffi.FunctionRemoveGlobal": true, "ffi.FunctionFromExternC": true,

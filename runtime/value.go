@@ -1,7 +1,7 @@
 package runtime
 
 /*
-#include "bridge.h"
+#include "target.h"
 */
 import "C"
 
@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/target"
 )
 
 // anyValue is a TVMFFIAny: 16 bytes, a type index, the length of a short string, a payload.
@@ -229,11 +230,23 @@ func (p *packer) add(arg any) error {
 			return nil
 		}
 		return p.borrow(v.ref, "object")
+	case *target.Target:
+		if v == nil {
+			p.push(indexNone, 0)
+			return nil
+		}
+		return p.own(makeTarget(v, p.depth+1))
+	case *target.Kind:
+		if v == nil {
+			p.push(indexNone, 0)
+			return nil
+		}
+		return p.own(kindObject(v))
 	case error:
 		return p.own(giveError(v), nil)
 	default:
 		return fail("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
-			"*Tensor, *Function, *Module, Shape, []any, Map, Ptr, error, dlpack.DataType or dlpack.Device", arg)
+			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or dlpack.Device", arg)
 	}
 	return nil
 }
@@ -362,6 +375,10 @@ func takeObject(o object, depth int) (any, error) {
 		return newFunction(o), nil
 	case indexModule:
 		return newModule(o), nil
+	case int32(C.tvmgo_target_type):
+		return takeTarget(o)
+	case int32(C.tvmgo_target_kind_type):
+		return takeKind(o)
 	}
 	obj := &Object{ref: &ref{obj: o}}
 	watch(obj, obj.ref)

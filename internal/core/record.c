@@ -10,7 +10,7 @@ tvmgo_stored tvmgo_record_stored(const TVMFFIFieldInfo* f) {
   return f->size == (int64_t)sizeof(void*) ? TVMGO_STORED_OBJECT : TVMGO_STORED_VALUE;
 }
 
-static void record_delete(void* self, int flags) {
+void tvmgo_record_delete(void* self, int flags) {
   TVMFFIObject* obj = self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmgo_field_walk w = tvmgo_fields(obj->type_index, 0);
@@ -31,7 +31,7 @@ static void record_delete(void* self, int flags) {
 
 void* tvmgo_record_new(int32_t type_index, size_t size) {
   return tvmgo_object_new(size < sizeof(TVMFFIObject) ? sizeof(TVMFFIObject) : size, type_index,
-                          record_delete);
+                          tvmgo_record_delete);
 }
 
 void* tvmgo_record_copy(const TVMFFIObject* source, size_t size) {

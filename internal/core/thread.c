@@ -22,6 +22,7 @@ static void thread_end(void* arg) {
   TVMFFIObject* error = t->error;
   t->error = NULL;
   tvmgo_object_release(error);
+  while (t->num_targets > 0) tvmgo_object_release(t->targets[--t->num_targets]);
   tvmgo_workspace_cache_free(t);
   if (t->error != NULL) tvmgo_object_release(t->error);
   tvmgo_tls = NULL;
@@ -39,6 +40,7 @@ static void thread_end(void* arg) {
   free(t->names);
   free(t->backtrace_text);
   free(t->streams);
+  free(t->targets);
   free(t);
 }
 

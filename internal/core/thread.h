@@ -39,6 +39,8 @@ typedef struct tvmgo_thread {
   int32_t active_device[TVMGO_MAX_DEVICE_TYPE]; /* id last given to set_device, per type */
   DLPackManagedTensorAllocator dlpack_allocator;
   tvmgo_workspace_cache* workspace;         /* freed by tvmgo_workspace_cache_free */
+  TVMFFIObject** targets;                   /* current targets, owned, the innermost last */
+  int32_t num_targets, cap_targets;
   int parallel_depth;                       /* >0 while this thread runs a task of a launch */
 } tvmgo_thread;
 

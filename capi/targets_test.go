@@ -1,0 +1,12 @@
+package main_test
+
+import "testing"
+
+// Targets in C, by both C ABIs: functions, objects, current targets, and nothing that stays.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	program := l.compile(t, "targets_test", "targets_test.c", l.linked()...)
+	l.runOK(t, nil, program)
+	l.runOK(t, []string{"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}, program)
+}

@@ -1,0 +1,123 @@
+/* The objects of targets and their kinds. */
+#include "target.h"
+#include "record.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+_Static_assert(offsetof(tvmgo_target_kind, default_device_type) == 40 && sizeof(tvmgo_target_kind) == 56, "target.TargetKind");
+_Static_assert(offsetof(tvmgo_target, tag) == 40 && offsetof(tvmgo_target, attrs) == 64, "target.Target");
+
+int32_t tvmgo_target_type, tvmgo_target_kind_type;
+static const int32_t text_type = kTVMFFIStr;
+
+static _Atomic(tvmgo_target_hold*) dropped;
+
+static void target_delete(void* self, int flags) {
+  tvmgo_target_hold* hold = ((tvmgo_target*)self)->hold;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && hold != NULL) {
+    ((tvmgo_target*)self)->hold = NULL;
+    hold->next = atomic_load_explicit(&dropped, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&dropped, &hold->next, hold, memory_order_release, memory_order_relaxed)) {
+    }
+  }
+  tvmgo_record_delete(self, flags);
+}
+
+tvmgo_target_hold* tvmgo_bridge_target_dropped(void) {
+  return atomic_exchange_explicit(&dropped, NULL, memory_order_acquire);
+}
+
+/* An owned value of a borrowed one. */
+static TVMFFIAny held(const TVMFFIAny* v) {
+  if (tvmgo_any_is_object(v)) tvmgo_object_retain(v->v_obj);
+  return *v;
+}
+
+static TVMFFIObject* held_object(const TVMFFIAny* v) { return tvmgo_any_is_object(v) ? held(v).v_obj : NULL; }
+
+tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts) {
+  tvmgo_target_kind* k = tvmgo_record_new(tvmgo_target_kind_type, sizeof *k);
+  if (k == NULL) return (tvmgo_ret){0, (uintptr_t)tvmgo_error_take()};
+  k->name = held(&parts[0]);
+  k->default_device_type = (int32_t)parts[1].v_int64;
+  k->default_keys = held_object(&parts[2]);
+  return (tvmgo_ret){(uintptr_t)k, 0};
+}
+
+tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle) {
+  tvmgo_target_hold* hold = malloc(sizeof *hold);
+  tvmgo_target* t = hold == NULL ? NULL : tvmgo_object_new(sizeof *t, tvmgo_target_type, target_delete);
+  if (hold == NULL) tvmgo_raise_oom();
+  if (t == NULL) {
+    free(hold);
+    return (tvmgo_ret){0, (uintptr_t)tvmgo_error_take()};
+  }
+  t->kind = held_object(&parts[0]);
+  t->host = held_object(&parts[1]);
+  t->tag = held(&parts[2]);
+  t->keys = held_object(&parts[3]);
+  t->attrs = held_object(&parts[4]);
+  *hold = (tvmgo_target_hold){NULL, handle};
+  t->hold = hold;
+  return (tvmgo_ret){(uintptr_t)t, 0};
+}
+
+/* A target before its fields are set, as reflection makes one. */
+static int make_target(TVMFFIObjectHandle* out) {
+  tvmgo_target* t = tvmgo_record_new(tvmgo_target_type, sizeof *t);
+  if (t == NULL) return -1;
+  t->tag.type_index = kTVMFFISmallStr;
+  t->keys = tvmgo_array_new(NULL, 0);
+  t->attrs = tvmgo_map_new(kTVMFFIMap);
+  if (t->keys == NULL || t->attrs == NULL) {
+    tvmgo_object_release(t);
+    return -1;
+  }
+  *out = t;
+  return 0;
+}
+
+/* ---- What reflection says of them ---------------------------------------------------------- */
+
+#define STR "{\"type\":\"ffi.String\"}"
+#define STRINGS "{\"type\":\"ffi.Array\",\"args\":[" STR "]}"
+
+static const tvmgo_record_field kind_fields[] = {
+    {"name", STR, "What a target's kind says.", kTVMFFIAny, 16, 24, 0, &text_type},
+    {"default_device_type", "{\"type\":\"int\"}", "The device that code runs on.", kTVMFFIInt, 4, 40, 0, NULL},
+    {"default_keys", STRINGS, "The keys of targets that name none.", kTVMFFIArray, 8, 48, 0, NULL},
+    {0},
+};
+static const tvmgo_record_field target_fields[] = {
+    {"kind", "{\"type\":\"target.TargetKind\"}", "The code generator.", kTVMFFIObject, 8, 24, 0, &tvmgo_target_kind_type},
+    {"tag", STR, "The name that the target was made from, or none.", kTVMFFIAny, 16, 40, 0, &text_type},
+    {"keys", STRINGS, "Names that schedules are chosen by.", kTVMFFIArray, 8, 56, 0, NULL},
+    {"attrs", "{\"type\":\"ffi.Map\",\"args\":[" STR ",{\"type\":\"Any\"}]}", "Values of options, and features.", kTVMFFIMap,
+     8, 64, 0, NULL},
+    {"host", "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Object\"}]}", "What launches the kernels.", kTVMFFIAny, 8, 32, 0,
+     &tvmgo_target_type},
+    {0},
+};
+
+static int kind_text(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  void* kind;
+  (void)self;
+  if (tvmgo_check_count("target.TargetKind", n, 1, 2) != 0 ||
+      tvmgo_arg_object("target.TargetKind", args, 0, tvmgo_target_kind_type, &kind) != 0)
+    return -1;
+  *result = held(&((tvmgo_target_kind*)kind)->name);
+  return 0;
+}
+
+void tvmgo_register_target_types(void) {
+  const tvmgo_record_description kind = {"target.TargetKind", kTVMFFIObject, sizeof(tvmgo_target_kind),
+                                         kTVMFFISEqHashKindUniqueInstance, 1, NULL, kind_fields, NULL};
+  tvmgo_target_kind_type = tvmgo_record_describe(&kind);
+  if (tvmgo_record_type(tvmgo_target_kind_type, sizeof(tvmgo_target_kind)) != 0) abort(); /* a deep copy copies the kind, too */
+  tvmgo_record_hook(tvmgo_target_kind_type, "__ffi_repr__", kind_text);
+  tvmgo_record_hook(tvmgo_target_kind_type, "__data_to_json__", kind_text);
+  const tvmgo_record_description target = {"target.Target", kTVMFFIObject, sizeof(tvmgo_target),
+                                           kTVMFFISEqHashKindTreeNode, 1, make_target, target_fields, NULL};
+  tvmgo_target_type = tvmgo_record_describe(&target);
+}

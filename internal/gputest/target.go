@@ -1,0 +1,67 @@
+package gputest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/target"
+)
+
+// FromDevice checks targets of a kind that ask a device: its answers stand above defaults and below what is given, and without
+// from_device nothing is known of it. What a device says of the options named last is for the caller to check, in the target that it
+// gets.
+func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) *target.Target {
+	t.Helper()
+	config := func(more ...any) map[string]any {
+		m := map[string]any{"kind": kind, "from_device": dev.ID}
+		for i := 0; i < len(more); i += 2 {
+			m[more[i].(string)] = more[i+1]
+		}
+		return m
+	}
+	asked, err := target.New(config())
+	require.NoError(t, err)
+	own := map[string]bool{}
+	for _, name := range others {
+		own[name] = true
+	}
+	answers := 0
+	for _, o := range asked.Kind().Options()[9:] { // those before are every kind's
+		if own[o.Name] {
+			continue
+		}
+		v, err := runtime.TargetProperty(dev, o.Name)
+		require.NoError(t, err)
+		if v == nil {
+			require.Equal(t, o.Default, asked.Attrs()[o.Name], o.Name)
+			continue
+		}
+		answers++
+		require.Equal(t, v, asked.Attrs()[o.Name], o.Name)
+		if n, ok := v.(int64); ok {
+			given, err := target.New(config(o.Name, n+1))
+			require.NoError(t, err)
+			require.EqualValues(t, n+1, given.Attrs()[o.Name], o.Name)
+		}
+		plain, err := target.New(kind)
+		require.NoError(t, err)
+		require.Equal(t, o.Default, plain.Attrs()[o.Name], o.Name)
+	}
+	require.GreaterOrEqual(t, answers, 3)
+	require.NotContains(t, asked.Attrs(), "from_device") // a target does not depend on a machine
+	again, err := target.New(asked.JSON())
+	require.NoError(t, err)
+	require.True(t, asked.Equal(again))
+	detected, err := runtime.DetectTarget(dev)
+	require.NoError(t, err)
+	require.Equal(t, dev.Type, detected.DeviceType())
+	_, err = target.New(map[string]any{"kind": kind, "from_device": 63})
+	require.ErrorIs(t, err, target.ErrDevice)
+	require.ErrorContains(t, err, dlpack.Device{Type: dev.Type, ID: 63}.String())
+	_, err = runtime.DetectTarget(dlpack.Device{Type: dev.Type, ID: 63})
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	return asked
+}

@@ -1,0 +1,328 @@
+package runtime_test
+
+import (
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/target"
+)
+
+// kindsOnce makes the objects of kinds, which stay for good, before leaks are counted.
+func kindsOnce(t testing.TB) {
+	t.Helper()
+	for _, name := range target.Kinds() {
+		k, err := target.LookupKind(name)
+		require.NoError(t, err)
+		call(t, global(t, "target.ListTargetKindOptions"), k)
+	}
+}
+
+func newTarget(t testing.TB, x any) *target.Target {
+	t.Helper()
+	made, err := target.New(x)
+	require.NoError(t, err)
+	return made
+}
+
+// Targets pass through calls as values, and come back as what they were, also from within containers.
+func TestTarget_IsAValue(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	echo, err := runtime.NewFunction(func(args ...any) (any, error) { return args[0], nil })
+	require.NoError(t, err)
+	defer echo.Close()
+	h := newTarget(t, map[string]any{"kind": "composite", "devices": []any{"cuda -arch=sm_90", "llvm"}, "host": "llvm -mcpu=core2"})
+	require.Same(t, h, call(t, echo, h))
+	require.Same(t, h.Kind(), call(t, echo, h.Kind()))
+	require.Equal(t, []any{runtime.Map{{"t", h}}, h.Kind()}, call(t, echo, []any{runtime.Map{{"t", h}}, h.Kind()}))
+	require.Nil(t, call(t, echo, (*target.Target)(nil)))
+	require.Nil(t, call(t, echo, (*target.Kind)(nil)))
+	for _, bad := range []any{&target.Target{}, &target.Kind{}} {
+		_, err = echo.Call(bad)
+		require.ErrorContains(t, err, "not made by")
+	}
+	var tasks sync.WaitGroup
+	for range 8 {
+		tasks.Go(func() {
+			for range 200 {
+				v, err := echo.Call([]any{h, h.Host(), h.Kind()})
+				if err != nil || v.([]any)[0] != h {
+					t.Errorf("%v: %v", v, err)
+				}
+			}
+		})
+	}
+	tasks.Wait()
+}
+
+// A target whose objects are gone is the collector's.
+func TestTarget_IsLetGo(t *testing.T) {
+	var gone atomic.Bool
+	export := global(t, "target.TargetExport")
+	func() {
+		x := newTarget(t, "llvm")
+		goruntime.AddCleanup(x, func(*atomic.Bool) { gone.Store(true) }, &gone)
+		call(t, export, x)
+	}()
+	other := newTarget(t, "llvm")
+	for try := 0; try < leakTries && !gone.Load(); try++ {
+		call(t, export, other)
+		goruntime.GC()
+	}
+	require.True(t, gone.Load())
+}
+
+func TestTargetFunctions(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	do := func(name string, args ...any) any { t.Helper(); return call(t, global(t, "target."+name), args...) }
+	cuda := newTarget(t, "cuda -arch=sm_90 -libs=cudnn,cublas")
+	for _, x := range []any{"cuda -arch=sm_90 -libs=cudnn,cublas", cuda.JSON(), []byte(cuda.JSON()), cuda,
+		runtime.Map{{"kind", "cuda"}, {"arch", "sm_90"}, {"libs", []any{"cudnn", "cublas"}}},
+		runtime.Map{{"kind", cuda.Kind()}, {"arch", "sm_90"}, {"libs", "cudnn,cublas"}, {"max_num_threads", 1024.0}}} {
+		got := do("Target", x).(*target.Target)
+		require.True(t, cuda.Equal(got), "%v: %s", x, got)
+	}
+	llvm := newTarget(t, "llvm")
+	hosted := do("Target", runtime.Map{{"kind", "cuda"}, {"arch", "sm_90"}}, runtime.Map{{"kind", "llvm"}, {"mcpu", "core2"}}).(*target.Target)
+	require.Equal(t, "core2", do("TargetExport", hosted).(runtime.Map)[3].Value.(runtime.Map)[3].Value)
+	require.True(t, llvm.Equal(do("WithHost", cuda, llvm).(*target.Target).Host()))
+	require.True(t, llvm.Equal(do("WithHost", cuda, "llvm").(*target.Target).Host()))
+	require.True(t, cuda.Equal(do("WithHost", do("WithHost", cuda, llvm), nil).(*target.Target)))
+	require.Equal(t, cuda.JSON(), do("TargetAsJSON", cuda))
+	require.Equal(t, cuda.JSON(), call(t, global(t, "ffi.ReprPrint"), cuda))
+	require.Equal(t, "cuda", call(t, global(t, "ffi.ReprPrint"), cuda.Kind()))
+	require.Equal(t, runtime.Map{{"kind", "cuda"}, {"tag", ""}, {"keys", []any{"cuda", "gpu"}}, {"arch", "sm_90"},
+		{"libs", []any{"cudnn", "cublas"}}, {"max_num_threads", int64(1024)}, {"thread_warp_size", int64(32)}}, do("TargetExport", cuda))
+	both := newTarget(t, map[string]any{"kind": "composite", "devices": []any{cuda, "llvm"}})
+	devices := do("TargetExport", both).(runtime.Map)[3].Value.([]any)
+	require.Equal(t, do("TargetExport", cuda), devices[0])
+	require.EqualValues(t, 2, do("TargetGetDeviceType", cuda))
+	require.EqualValues(t, 4, do("TargetGetDeviceType", newTarget(t, `{"kind":"cuda","arch":"sm_90","target_device_type":4}`)))
+	require.Equal(t, true, do("TargetGetFeature", newTarget(t, "test"), "is_test"))
+	require.Nil(t, do("TargetGetFeature", cuda, "is_test"))
+	require.Subset(t, do("ListTargetKinds"), []any{"cuda", "llvm", "composite"})
+	require.Len(t, do("ListTargetKinds"), len(target.Kinds()))
+	for _, name := range []string{"ListTargetKindOptions", "ListTargetKindOptionsFromName", "TargetKindGetOptions"} {
+		options := map[any]any{}
+		for _, e := range do(name, "composite").(runtime.Map) {
+			options[e.Key] = e.Value
+		}
+		require.Equal(t, map[any]any{"kind": "str", "keys": "Array<str>", "tag": "str", "device": "str", "model": "str", "libs": "Array<str>",
+			"host": "target.Target", "from_device": "int", "target_device_type": "int", "devices": "Array<target.Target>"}, options)
+		require.Equal(t, do(name, "cuda"), do(name, cuda.Kind()))
+	}
+}
+
+func TestTargetFunctions_Tags(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	list, add := global(t, "target.TargetTagListTags"), global(t, "target.TargetTagAddTag")
+	byName := func() map[any]any {
+		m := map[any]any{}
+		for _, e := range call(t, list).(runtime.Map) {
+			m[e.Key] = e.Value
+		}
+		return m
+	}
+	before := byName()
+	require.Len(t, before, len(target.Tags()))
+	require.True(t, newTarget(t, "nvidia/nvidia-h100").Equal(before["nvidia/nvidia-h100"].(*target.Target)))
+	config := runtime.Map{{"kind", "cuda"}, {"arch", "sm_75"}}
+	made := call(t, add, "runtime-test/board", config, false).(*target.Target)
+	require.Equal(t, "runtime-test/board", made.Tag())
+	require.True(t, newTarget(t, "runtime-test/board").Equal(made))
+	_, err := add.Call("runtime-test/board", config, false)
+	require.ErrorIs(t, err, target.ErrDuplicate)
+	made = call(t, add, "runtime-test/board", runtime.Map{{"kind", "cuda"}, {"arch", "sm_80"}}, true).(*target.Target)
+	require.Equal(t, "sm_80", made.Attrs()["arch"])
+	require.True(t, made.Equal(byName()["runtime-test/board"].(*target.Target)))
+	require.Len(t, byName(), len(before)+1)
+}
+
+func TestTargetFunctions_AttributesOfKinds(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	get := global(t, "target.TargetKindGetAttr")
+	require.NoError(t, target.SetAttr("test", "runtime-test.number", 7))
+	require.NoError(t, target.SetAttr("test", "runtime-test.chan", make(chan int)))
+	require.EqualValues(t, 7, call(t, get, "test", "runtime-test.number"))
+	_, err := get.Call("test", "runtime-test.none")
+	require.ErrorContains(t, err, `kind "test" has no value in column "runtime-test.none"`)
+	_, err = get.Call("test", "runtime-test.chan")
+	require.ErrorContains(t, err, "chan int cannot be passed")
+}
+
+// The text of an error is that of package target, with the place.
+func TestTargetFunctions_Refuse(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	deep := any("x")
+	for range 100 {
+		deep = []any{deep}
+	}
+	cuda := newTarget(t, "cuda -arch=sm_90")
+	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
+	require.NoError(t, err)
+	defer f.Close()
+	for _, c := range []struct {
+		name, code, text string
+		args             []any
+	}{
+		{"Target", "ValueError", "expected 1 to 2 arguments, got 0", nil},
+		{"Target", "ValueError", "expected 1 to 2 arguments, got 3", []any{"llvm", "llvm", "llvm"}},
+		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a *Target, found int 3", []any{3}},
+		{"Target", "TypeError", "found null", []any{nil}},
+		{"Target", "TypeError", "target: $.host: ", []any{"llvm", nil}},
+		{"Target", "ValueError", `did you mean "cuda"?`, []any{"cudda"}},
+		{"Target", "ValueError", `target: $.host: there is no target kind`, []any{runtime.Map{{"kind", "cuda"}, {"host", "no"}}}},
+		{"Target", "TypeError", "target: $.arch: ", []any{runtime.Map{{"kind", "cuda"}, {"arch", nil}}}},
+		{"Target", "TypeError", "target: $.host.mcpu: wrong type: expected str, found int 3",
+			[]any{runtime.Map{{"kind", "cuda"}, {"host", runtime.Map{{"kind", "llvm"}, {"mcpu", 3}}}}}},
+		{"Target", "TypeError", "target: $.libs[1]: wrong type: expected int, bool, float, str, a list, a map or a target, found a Function",
+			[]any{runtime.Map{{"kind", "llvm"}, {"libs", []any{"x", f}}}}},
+		{"Target", "TypeError", "found bytes", []any{runtime.Map{{"kind", "llvm"}, {"mcpu", []byte("x")}}}},
+		{"Target", "TypeError", "found the key int 1", []any{runtime.Map{{1, 2}}}},
+		{"Target", "ValueError", `did you mean "arch"?`, []any{runtime.Map{{"kind", "cuda"}, {"arc", "sm_90"}}}},
+		{"Target", "ValueError", "nested too deeply", []any{runtime.Map{{"kind", "llvm"}, {"libs", deep}}}},
+		{"Target", "ValueError", "target: $[\"a b\"]", []any{runtime.Map{{"kind", "llvm"}, {"a b", 1}}}},
+		{"WithHost", "TypeError", "argument 0: expected a target (target.Target makes one), got str \"cuda\"", []any{"cuda", "llvm"}},
+		{"TargetExport", "TypeError", "argument 0: expected a target", []any{nil}},
+		{"TargetGetFeature", "TypeError", "argument 1: expected a string, got int 1", []any{cuda, 1}},
+		{"ListTargetKindOptionsFromName", "ValueError", `did you mean "llvm"?`, []any{"llwm"}},
+		{"ListTargetKindOptions", "TypeError", "argument 0: expected a target kind", []any{cuda}},
+		{"TargetTagAddTag", "TypeError", "argument 1: expected a map of options, got str", []any{"a/b", "llvm", true}},
+		{"TargetTagAddTag", "TypeError", "argument 2: expected a bool, got str", []any{"a/b", runtime.Map{{"kind", "llvm"}}, "yes"}},
+		{"TargetTagAddTag", "ValueError", "register tag", []any{"a b", runtime.Map{{"kind", "llvm"}}, false}},
+	} {
+		_, err := global(t, "target."+c.name).Call(c.args...)
+		require.Error(t, err, "%s %v", c.name, c.args)
+		var e *runtime.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, c.code, e.Code, "%v", err)
+		require.ErrorContains(t, err, c.text)
+	}
+}
+
+// What reflection makes of fields is a target if the fields say one.
+func TestTarget_OfFields(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	toJSON, fromJSON := global(t, "ffi.ToJSONGraphString"), global(t, "ffi.FromJSONGraphString")
+	same := global(t, "ffi.StructuralEqual")
+	hash := global(t, "ffi.StructuralHash")
+	for _, x := range []string{"cuda -arch=sm_90 -libs=cudnn,cublas", "nvidia/nvidia-h100", "llvm -mtriple=aarch64-linux-gnu",
+		`{"kind":"composite","devices":["vulkan","llvm"],"host":"llvm"}`, "test"} {
+		want := newTarget(t, x)
+		text := call(t, toJSON, want, nil).(string)
+		got := call(t, fromJSON, text).(*target.Target)
+		require.True(t, want.Equal(got), "%s\n%s", want.JSON(), got.JSON())
+		require.Equal(t, true, call(t, same, want, got, false, false))
+		require.Equal(t, call(t, hash, want, false, false), call(t, hash, got, false, false))
+		require.Equal(t, false, call(t, same, want, newTarget(t, "cuda -arch=sm_91"), false, false))
+		require.True(t, want.Equal(call(t, global(t, "ffi.DeepCopy"), want).(*target.Target)))
+	}
+	fill := global(t, "ffi.MakeObjectFromPackedArgs")
+	kind, err := target.LookupKind("cuda")
+	require.NoError(t, err)
+	made := call(t, fill, "target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs", runtime.Map{{"arch", "sm_90"}}, "host", nil)
+	require.Equal(t, "sm_90", made.(*target.Target).Attrs()["arch"])
+	_, err = fill.Call("target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs", runtime.Map{{"arch", 90}}, "host", nil)
+	require.ErrorIs(t, err, target.ErrType)
+	_, err = fill.Call("target.Target", "kind", nil, "tag", "", "keys", []any{}, "attrs", runtime.Map{}, "host", nil)
+	require.Error(t, err)
+}
+
+// Current targets are the thread's.
+func TestTarget_Current(t *testing.T) {
+	kindsOnce(t)
+	noLeaks(t)
+	enter, exit, current := global(t, "target.TargetEnterScope"), global(t, "target.TargetExitScope"), global(t, "target.TargetCurrent")
+	a, b := newTarget(t, "llvm"), newTarget(t, "cuda -arch=sm_90")
+	onThread(func() {
+		require.Nil(t, call(t, current, true))
+		_, err := current.Call(false)
+		require.ErrorContains(t, err, "no current target")
+		_, err = exit.Call(a)
+		require.ErrorContains(t, err, "in no target's scope")
+		_, err = enter.Call("llvm")
+		require.ErrorContains(t, err, "argument 0")
+		for range 20 {
+			call(t, enter, a)
+			call(t, enter, b)
+		}
+		require.Same(t, b, call(t, current, false))
+		_, err = exit.Call(a)
+		require.ErrorContains(t, err, "not the innermost")
+		call(t, exit, b)
+		require.Same(t, a, call(t, current, false))
+	}) // the thread ends with targets entered
+	require.Nil(t, call(t, current, true))
+}
+
+func TestDetectTarget(t *testing.T) {
+	dev := fakeDevice(t)
+	got, err := runtime.DetectTarget(runtime.CPU)
+	require.NoError(t, err)
+	require.Equal(t, "llvm", got.Kind().Name())
+	require.Empty(t, got.Warnings())
+	_, err = runtime.DetectTarget(dev)
+	require.ErrorIs(t, err, runtime.ErrNotSupported)
+	require.ErrorContains(t, err, "there is no target kind for")
+	_, err = target.RegisterKind(dev.Type.APIName(), dev.Type, target.Option("max_num_threads", target.Int))
+	require.NoError(t, err)
+	got, err = runtime.DetectTarget(dev)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"max_num_threads": int64(256)}, got.Attrs())
+	_, err = runtime.DetectTarget(dlpack.Device{Type: dev.Type, ID: fakeCount})
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	_, err = runtime.DetectTarget(dlpack.Device{Type: dlpack.Metal})
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorContains(t, err, "no API for metal devices")
+}
+
+// A device's answers stand above defaults, and below what is given.
+func TestTarget_FromDevice(t *testing.T) {
+	dev := fakeDevice(t)
+	config := func(more ...any) map[string]any {
+		m := map[string]any{"kind": "cuda", "arch": "sm_90", "target_device_type": int(dev.Type)}
+		for i := 0; i < len(more); i += 2 {
+			m[more[i].(string)] = more[i+1]
+		}
+		return m
+	}
+	require.EqualValues(t, 1024, newTarget(t, config()).Attrs()["max_num_threads"])
+	asked := newTarget(t, config("from_device", 1)).Attrs()
+	require.EqualValues(t, 256, asked["max_num_threads"])
+	require.EqualValues(t, 32, asked["thread_warp_size"])
+	require.EqualValues(t, 64, newTarget(t, config("from_device", 1, "max_num_threads", 64)).Attrs()["max_num_threads"])
+	_, err := target.New(config("from_device", fakeCount))
+	require.ErrorIs(t, err, target.ErrDevice)
+	_, err = global(t, "target.Target").Call(runtime.Map{{"kind", "cuda"}, {"target_device_type", int(dev.Type)}, {"from_device", fakeCount}})
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorContains(t, err, "target: $.from_device: there is no device")
+	require.Contains(t, newTarget(t, "metal -from_device=0").Warnings()[0], "no API for metal devices")
+}
+
+// onThread runs f on a thread that ends after it.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		goruntime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() { // the first thread lasts as long as the process: keep it from the next goroutine
+			onThread(f)
+			goruntime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
+}

@@ -1,0 +1,37 @@
+package target_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
+)
+
+// A program that imports this package alone has no devices: from_device is a warning, and defaults stand.
+func TestFromDevice_WithoutRuntime(t *testing.T) {
+	plain, err := target.New("vulkan")
+	require.NoError(t, err)
+	for _, x := range []string{"vulkan -from_device=0", `{"kind":"vulkan","from_device":7}`} {
+		asked, err := target.New(x)
+		require.NoError(t, err)
+		require.Len(t, asked.Warnings(), 1)
+		require.Contains(t, asked.Warnings()[0], "from_device: this program has no API for vulkan devices")
+		require.True(t, plain.Equal(asked))
+	}
+	none, err := target.New("vulkan -from_device=-1")
+	require.NoError(t, err)
+	require.Empty(t, none.Warnings())
+}
+
+// The package stays free of C, and of the runtime, which imports it.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, dep := range strings.Fields(string(out)) {
+		require.NotEqual(t, "runtime/cgo", dep)
+		require.False(t, strings.HasPrefix(dep, "tvmgo/runtime"), dep)
+	}
+}

@@ -42,7 +42,7 @@ func (f *Function) Close() error {
 
 // Call calls the function on the default stream of its devices and returns its result: nil, bool,
 // int64, float64, string, []byte, dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, error,
-// *Tensor, *Function, *Module or *Object. Arguments are of the same types, and of Go's other numbers.
+// *Tensor, *Function, *Module, *target.Target, *target.Kind or *Object. Arguments are of the same types, and of Go's other numbers.
 // Generated kernels take their outputs as last arguments.
 //
 // Results that refer to objects are the caller's to close. The error of the function itself is an

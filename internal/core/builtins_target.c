@@ -40,6 +40,8 @@ static int kind_from_json(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAn
 
 /* ---- Current targets, a stack per thread --------------------------------------------------- */
 
+/* A goroutine that uses them has to stay on its thread. */
+
 static int enter(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_thread* t = tvmgo_thread_get();
@@ -73,8 +75,8 @@ static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   same = innermost == target;
   if (!same && tvmgo_structural_equal(f, &a, &b, (tvmgo_structural_options){0}, &same, NULL) != 0) return -1;
   if (!same)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is not the innermost current target of this thread: leave scopes in the "
-                       "reverse order of entering them", f);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is not the innermost current target of this thread: leave scopes in "
+                       "the reverse order of entering them", f);
   t->num_targets--;
   tvmgo_object_release(innermost); /* last, because it may run foreign code */
   return 0;

@@ -98,7 +98,8 @@ TEST(targets, errors) {
 
 TEST(targets, are_arguments) {
   Target t(String("llvm"));
-  auto f = cpp_test::ThroughC(Function::FromTyped([](Target target, Map<String, Target> more) { return more.at("it").same_as(target); }));
+  auto f = cpp_test::ThroughC(
+      Function::FromTyped([](Target target, Map<String, Target> more) { return more.at("it").same_as(target); }));
   CHECK(f(t, Map<String, Target>{{"it", t}}).cast<bool>());
   Map<String, Target> tags = Global("target.TargetTagListTags")().cast<Map<String, Target>>();
   CHECK(tags.size() > 200);

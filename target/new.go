@@ -110,16 +110,18 @@ func readString(s string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first := m["kind"].(string); strings.ContainsRune(first, '/') {
-		if _, ok := findTag(first); !ok {
-			return nil, unknownTarget(first)
-		}
-		delete(m, "kind")
-		if _, twice := m["tag"]; twice {
-			return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
-		}
-		m["tag"] = first
+	first := m["kind"].(string)
+	if _, err := LookupKind(first); err == nil {
+		return m, nil
 	}
+	if _, ok := findTag(first); !ok {
+		return nil, unknownTarget(first)
+	}
+	delete(m, "kind")
+	if _, twice := m["tag"]; twice {
+		return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
+	}
+	m["tag"] = first
 	return m, nil
 }
 

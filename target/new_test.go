@@ -25,3 +25,16 @@ func TestNew_Forms(t *testing.T) {
 		require.Equal(t, want.Hash(), got.Hash())
 	}
 }
+
+// TestNew_TagWithOptions has a tag for the first word of a command line, whether it looks like one or not.
+func TestNew_TagWithOptions(t *testing.T) {
+	require.NoError(t, target.RegisterTag("board-of-mine", map[string]any{"kind": "opencl", "device": "mali"}))
+	for text, tag := range map[string]string{"nvidia/h100 -libs=cublas": "nvidia/nvidia-h100", "board-of-mine -libs=cublas": "board-of-mine"} {
+		got, err := target.New(text)
+		require.NoError(t, err)
+		require.Equal(t, tag, got.Tag())
+		require.Equal(t, []string{"cublas"}, got.Libs())
+	}
+	_, err := target.New("board-of-mime -libs=cublas")
+	require.ErrorContains(t, err, `did you mean "board-of-mine"?`)
+}

@@ -1,0 +1,346 @@
+package tir
+
+import (
+	"fmt"
+	"math"
+)
+
+// NewVar makes a variable.
+func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
+
+// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it. It is Bad where the type
+// cannot have the value.
+func Const(t Type, v float64) Expr {
+	if IsInt(t) || IsBool(t) {
+		if v != math.Trunc(v) || v < -(1<<63) || v >= 1<<63 {
+			return bad("constant %v is not of type %s", v, t)
+		}
+		return IntConst(t, int64(v))
+	}
+	if err := checkType(t); err != nil || !IsFloat(t) {
+		return bad("constant %v: type %s has no constants", v, t)
+	}
+	return spread(&FloatImm{Element(t), v}, int(t.Lanes))
+}
+
+// IntConst is a constant of whole numbers, of truth values, or of floats.
+func IntConst(t Type, v int64) Expr {
+	if IsFloat(t) {
+		return Const(t, float64(v))
+	}
+	if err := checkType(t); err != nil || !IsInt(t) && !IsBool(t) {
+		return bad("constant %d: type %s has no constants", v, t)
+	}
+	least, greatest := int64(0), int64(1)
+	if IsInt(t) {
+		least, greatest = intRange(Element(t))
+	}
+	if v < least || v > greatest {
+		return bad("constant %d is not within %s", v, t)
+	}
+	return spread(&IntImm{Element(t), v}, int(t.Lanes))
+}
+
+// I32 is a constant of type int32.
+func I32(v int32) Expr { return &IntImm{Int32, int64(v)} }
+
+// I64 is a constant of type int64.
+func I64(v int64) Expr { return &IntImm{Int64, v} }
+
+// F32 is a constant of type float32.
+func F32(v float32) Expr { return &FloatImm{Float32, float64(v)} }
+
+// F64 is a constant of type float64.
+func F64(v float64) Expr { return &FloatImm{Float64, v} }
+
+// BoolConst is a truth value.
+func BoolConst(v bool) Expr {
+	if v {
+		return &IntImm{Bool, 1}
+	}
+	return &IntImm{Bool, 0}
+}
+
+// Text is a constant of text.
+func Text(s string) Expr { return &StringImm{s} }
+
+// spread makes a vector of a scalar.
+func spread(e Expr, lanes int) Expr {
+	if lanes == 1 {
+		return e
+	}
+	return &Broadcast{e, lanes}
+}
+
+func bad(format string, args ...any) Expr { return &Bad{fmt.Errorf("tir: "+format, args...)} }
+
+// firstBad is the first of some expressions that could not be made; a nil one is such, too.
+func firstBad(what string, all ...Expr) Expr {
+	for _, e := range all {
+		if e == nil {
+			return bad("%s: an operand is nil", what)
+		}
+		if b, ok := e.(*Bad); ok {
+			return b
+		}
+	}
+	return nil
+}
+
+// Add is a + b. This and the functions below make both operands of one type: a scalar goes with a vector as a Broadcast; a constant takes
+// the other's type if that can have it; of two ints, or two floats, the narrower becomes the wider. All else is Bad: cast one.
+func Add(a, b Expr) Expr { return NewBinary(OpAdd, a, b) }
+
+// Sub is a - b.
+func Sub(a, b Expr) Expr { return NewBinary(OpSub, a, b) }
+
+// Mul is a * b.
+func Mul(a, b Expr) Expr { return NewBinary(OpMul, a, b) }
+
+// Div is a / b; of whole numbers rounded towards zero.
+func Div(a, b Expr) Expr { return NewBinary(OpDiv, a, b) }
+
+// Mod is the remainder of Div.
+func Mod(a, b Expr) Expr { return NewBinary(OpMod, a, b) }
+
+// FloorDiv is a / b rounded towards minus infinity.
+func FloorDiv(a, b Expr) Expr { return NewBinary(OpFloorDiv, a, b) }
+
+// FloorMod is the remainder of FloorDiv.
+func FloorMod(a, b Expr) Expr { return NewBinary(OpFloorMod, a, b) }
+
+// Min is the lesser of a and b.
+func Min(a, b Expr) Expr { return NewBinary(OpMin, a, b) }
+
+// Max is the greater of a and b.
+func Max(a, b Expr) Expr { return NewBinary(OpMax, a, b) }
+
+// EQ is whether a and b are equal.
+func EQ(a, b Expr) Expr { return NewBinary(OpEQ, a, b) }
+
+// NE is whether a and b differ.
+func NE(a, b Expr) Expr { return NewBinary(OpNE, a, b) }
+
+// LT is whether a is less than b.
+func LT(a, b Expr) Expr { return NewBinary(OpLT, a, b) }
+
+// LE is whether a is at most b.
+func LE(a, b Expr) Expr { return NewBinary(OpLE, a, b) }
+
+// GT is whether a is greater than b.
+func GT(a, b Expr) Expr { return NewBinary(OpGT, a, b) }
+
+// GE is whether a is at least b.
+func GE(a, b Expr) Expr { return NewBinary(OpGE, a, b) }
+
+// And is whether both hold.
+func And(a, b Expr) Expr { return NewBinary(OpAnd, a, b) }
+
+// Or is whether one of both holds.
+func Or(a, b Expr) Expr { return NewBinary(OpOr, a, b) }
+
+// Negate is -a.
+func Negate(a Expr) Expr {
+	if b := firstBad("negate", a); b != nil {
+		return b
+	}
+	return Sub(Const(a.DType(), 0), a)
+}
+
+// NewBinary is an operation on two values. Constants are not computed: the simplifier does that.
+func NewBinary(op BinaryOp, a, b Expr) Expr {
+	if op >= numBinaryOps {
+		return bad("operation %d does not exist", op)
+	}
+	if e := firstBad(op.String(), a, b); e != nil {
+		return e
+	}
+	a, b, err := match(a, b)
+	if err != nil {
+		return bad("%s: %v", op, err)
+	}
+	t := a.DType()
+	switch {
+	case op.IsLogical() && !IsBool(t):
+		return bad("%s of type %s: want bool, as comparisons give it", op, t)
+	case op == OpEQ || op == OpNE:
+	case IsBool(t) && !op.IsLogical(), IsHandle(t), t == Void:
+		return bad("%s of type %s", op, t)
+	}
+	return &Binary{op, a, b}
+}
+
+// match makes two operands of one type.
+func match(a, b Expr) (Expr, Expr, error) {
+	x, y := a.DType(), b.DType()
+	switch {
+	case x.Lanes == y.Lanes:
+	case x.Lanes == 1:
+		a, x = &Broadcast{a, int(y.Lanes)}, Vector(x, int(y.Lanes))
+	case y.Lanes == 1:
+		b, y = &Broadcast{b, int(x.Lanes)}, Vector(y, int(x.Lanes))
+	default:
+		return nil, nil, fmt.Errorf("vectors of %d and %d lanes", x.Lanes, y.Lanes)
+	}
+	if x == y {
+		return a, b, nil
+	}
+	if c := constantAs(a, y); c != nil {
+		return c, b, nil
+	}
+	if c := constantAs(b, x); c != nil {
+		return a, c, nil
+	}
+	sameSort := IsInt(x) && IsInt(y) && x.Code == y.Code || x.Code == y.Code && IsFloat(x) && IsFloat(y)
+	if !sameSort {
+		return nil, nil, fmt.Errorf("operands of types %s and %s: cast one", x, y)
+	}
+	if x.Bits < y.Bits {
+		return &Cast{y, a}, b, nil
+	}
+	return a, &Cast{x, b}, nil
+}
+
+// constantAs is a constant as another type; nil if it is none, or the type cannot have it. Ints become floats, and not the other way round.
+func constantAs(e Expr, t Type) Expr {
+	lanes := int(t.Lanes)
+	if b, ok := e.(*Broadcast); ok {
+		e = b.Value
+	}
+	var c Expr
+	switch e := e.(type) {
+	case *IntImm:
+		if IsBool(e.Type) || !IsInt(t) && !IsFloat(t) {
+			return nil
+		}
+		c = IntConst(Element(t), e.Value)
+	case *FloatImm:
+		if !IsFloat(t) {
+			return nil
+		}
+		c = Const(Element(t), e.Value)
+	default:
+		return nil
+	}
+	if _, isBad := c.(*Bad); isBad {
+		return nil
+	}
+	return spread(c, lanes)
+}
+
+// NewNot is the opposite of a truth value.
+func NewNot(a Expr) Expr {
+	if e := firstBad("not", a); e != nil {
+		return e
+	}
+	if !IsBool(a.DType()) {
+		return bad("not of type %s: want bool", a.DType())
+	}
+	return &Not{a}
+}
+
+// NewSelect is then where cond is true, else otherwise.
+func NewSelect(cond, then, otherwise Expr) Expr {
+	if e := firstBad("select", cond, then, otherwise); e != nil {
+		return e
+	}
+	if !IsBool(cond.DType()) {
+		return bad("select by type %s: want bool", cond.DType())
+	}
+	then, otherwise, err := match(then, otherwise)
+	if err != nil {
+		return bad("select: %v", err)
+	}
+	if c, t := cond.DType().Lanes, then.DType().Lanes; c != t {
+		switch {
+		case c == 1:
+			cond = &Broadcast{cond, int(t)}
+		case t == 1:
+			then, otherwise = &Broadcast{then, int(c)}, &Broadcast{otherwise, int(c)}
+		default:
+			return bad("select: %d truth values for %d lanes", c, t)
+		}
+	}
+	return &Select{cond, then, otherwise}
+}
+
+// NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it is.
+func NewCast(t Type, v Expr) Expr {
+	if e := firstBad("cast", v); e != nil {
+		return e
+	}
+	from := v.DType()
+	if t.Lanes == 1 {
+		t.Lanes = from.Lanes
+	}
+	if err := checkType(t); err != nil {
+		return bad("cast: %v", err)
+	}
+	switch {
+	case t == from:
+		return v
+	case t.Lanes != from.Lanes:
+		return bad("cast of %s to %s: the lanes differ", from, t)
+	case t == Void || from == Void:
+		return bad("cast of %s to %s", from, t)
+	case IsHandle(t) != IsHandle(from) && !(IsInt(t) && t.Bits == 64) && !(IsInt(from) && from.Bits == 64):
+		return bad("cast of %s to %s: an address goes with ints of 64 bits alone", from, t)
+	}
+	return &Cast{t, v}
+}
+
+// BufferAt is an element of a buffer.
+func BufferAt(b *Buffer, indices ...Expr) Expr {
+	if b == nil {
+		return bad("load: the buffer is nil")
+	}
+	if e := checkIndices("buffer "+b.Name, len(b.Shape), indices); e != nil {
+		return e
+	}
+	return &BufferLoad{b, indices}
+}
+
+// ProducerAt is an element of a producer.
+func ProducerAt(p Producer, indices ...Expr) Expr {
+	if p == nil {
+		return bad("load: the producer is nil")
+	}
+	if e := checkIndices("tensor "+p.ProducerName(), len(p.ProducerShape()), indices); e != nil {
+		return e
+	}
+	return &ProducerLoad{p, indices}
+}
+
+func checkIndices(what string, dims int, indices []Expr) Expr {
+	if e := firstBad(what, indices...); e != nil {
+		return e
+	}
+	if len(indices) != dims {
+		return bad("%s has %d dimensions, and %d indices", what, dims, len(indices))
+	}
+	for i, x := range indices {
+		if t := x.DType(); !IsInt(t) || t.Lanes > 1 && i < dims-1 {
+			return bad("%s: index %d is of type %s: want a whole number", what, i, t)
+		}
+	}
+	return nil
+}
+
+// NewCall is a call of a C function (CallExtern), of a packed function or one of the module's, or of an intrinsic, whose arguments are
+// checked against Intrinsics.
+func NewCall(kind CallKind, t Type, name string, args ...Expr) Expr {
+	if e := firstBad("call of "+name, args...); e != nil {
+		return e
+	}
+	if kind >= numCallKinds {
+		return bad("call of %s: kind %d does not exist", name, kind)
+	}
+	if err := checkType(t); err != nil {
+		return bad("call of %s: %v", name, err)
+	}
+	c := &Call{kind, name, t, args}
+	if err := c.check(); err != nil {
+		return &Bad{fmt.Errorf("tir: %w", err)}
+	}
+	return c
+}

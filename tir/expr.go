@@ -1,0 +1,276 @@
+package tir
+
+// Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast,
+// *Shuffle, *Let, *Call, *Reduce, or *Bad.
+type Expr interface {
+	// DType is the type of the expression's value.
+	DType() Type
+	expr()
+}
+
+// Var is a variable. Two variables are the same only if they are the same pointer; the name is for readers.
+type Var struct {
+	Name string
+	Type Type
+}
+
+// IntImm is a constant of whole numbers, or of truth values (0 and 1). A uint64 beyond int64 is the same 64 bits.
+type IntImm struct {
+	Type  Type // one lane
+	Value int64
+}
+
+// FloatImm is a constant of floating point numbers. It may be an infinity or no number at all.
+type FloatImm struct {
+	Type  Type // one lane
+	Value float64
+}
+
+// StringImm is text, which only calls take.
+type StringImm struct{ Value string }
+
+// Binary is an operation on two values of one type; comparisons and And and Or give truth values.
+type Binary struct {
+	Op   BinaryOp
+	A, B Expr
+}
+
+// BinaryOp is what a Binary does.
+type BinaryOp uint8
+
+// The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that FloorMod has the sign of
+// its second operand. Division by zero is not defined for whole numbers, overflow of signed ones neither. And and Or
+// do not look at their second operand where the first decides.
+const (
+	OpAdd BinaryOp = iota
+	OpSub
+	OpMul
+	OpDiv
+	OpMod
+	OpFloorDiv
+	OpFloorMod
+	OpMin
+	OpMax
+	OpEQ
+	OpNE
+	OpLT
+	OpLE
+	OpGT
+	OpGE
+	OpAnd
+	OpOr
+	numBinaryOps
+)
+
+var binaryNames = [numBinaryOps]string{"+", "-", "*", "/", "%", "floordiv", "floormod", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||"}
+
+// String is the operation as the printer writes it.
+func (op BinaryOp) String() string {
+	if op >= numBinaryOps {
+		return "invalid"
+	}
+	return binaryNames[op]
+}
+
+// IsComparison says whether the operation compares.
+func (op BinaryOp) IsComparison() bool { return op >= OpEQ && op <= OpGE }
+
+// IsLogical says whether the operation is And or Or.
+func (op BinaryOp) IsLogical() bool { return op == OpAnd || op == OpOr }
+
+// Not is the opposite of a truth value.
+type Not struct{ A Expr }
+
+// Select is Then where Cond is true, else Else. Both may be computed in any case, so that neither may fail.
+type Select struct{ Cond, Then, Else Expr }
+
+// Cast is a value as another type: floats to ints towards zero, to bool by comparison with zero. Lanes stay.
+type Cast struct {
+	Type  Type
+	Value Expr
+}
+
+// BufferLoad is the element of a buffer at indices, one for each dimension; with a vector for the last one, several elements.
+type BufferLoad struct {
+	Buffer  *Buffer
+	Indices []Expr
+}
+
+// Producer is a tensor that has a value before it has a buffer, as those of tensor expressions.
+type Producer interface {
+	ProducerName() string
+	ProducerShape() []Expr
+	ProducerDType() Type
+}
+
+// ProducerLoad is the element of a producer. Lowering replaces it; no generator sees it.
+type ProducerLoad struct {
+	Producer Producer
+	Indices  []Expr
+}
+
+// Ramp is the vector Base, Base+Stride, Base+2*Stride, ….
+type Ramp struct {
+	Base, Stride Expr // one lane each
+	Lanes        int
+}
+
+// Broadcast is a vector whose lanes are all Value.
+type Broadcast struct {
+	Value Expr // one lane
+	Lanes int
+}
+
+// Shuffle is the lanes of vectors, one after another, picked by Indices.
+type Shuffle struct {
+	Vectors []Expr
+	Indices []int // one a lane of the result
+}
+
+// Let is Body where Var has a value.
+type Let struct {
+	Var         *Var
+	Value, Body Expr
+}
+
+// CallKind says who answers a call.
+type CallKind uint8
+
+// Who answers a call.
+const (
+	CallIntrinsic CallKind = iota // the code generator: see Intrinsics
+	CallExtern                    // a C function of the name, with C's convention
+	CallPacked                    // a function of the name found at run time, by the tvm-ffi convention
+	CallFunc                      // another function of the module
+	numCallKinds
+)
+
+var callKindNames = [numCallKinds]string{"intrin", "extern", "packed", "func"}
+
+// String is the kind as the printer writes it.
+func (k CallKind) String() string {
+	if k >= numCallKinds {
+		return "invalid"
+	}
+	return callKindNames[k]
+}
+
+// Call is a call, whose value is of a type that the caller says.
+type Call struct {
+	Kind CallKind
+	Name string
+	Type Type
+	Args []Expr
+}
+
+// Combiner says how a reduction puts values together: of the variables Left (what has been found) and Right (what comes now) are
+// computed the Results, beginning with Identity. All have the same length: one for each value that is reduced at once.
+type Combiner struct {
+	Left, Right []*Var
+	Results     []Expr
+	Identity    []Expr
+}
+
+// Reduce is one of the values that a combiner makes of Sources over all points of Axes where Cond holds. Tensor expressions have it;
+// no generator sees it.
+type Reduce struct {
+	Combiner *Combiner
+	Sources  []Expr
+	Axes     []*IterVar
+	Cond     Expr // nil: everywhere
+	Value    int  // which of the combiner's results
+}
+
+// Bad is an expression that could not be made. Whatever is made of it is Bad with the same error.
+type Bad struct{ Err error }
+
+func (*Var) expr()          {}
+func (*IntImm) expr()       {}
+func (*FloatImm) expr()     {}
+func (*StringImm) expr()    {}
+func (*Binary) expr()       {}
+func (*Not) expr()          {}
+func (*Select) expr()       {}
+func (*Cast) expr()         {}
+func (*BufferLoad) expr()   {}
+func (*ProducerLoad) expr() {}
+func (*Ramp) expr()         {}
+func (*Broadcast) expr()    {}
+func (*Shuffle) expr()      {}
+func (*Let) expr()          {}
+func (*Call) expr()         {}
+func (*Reduce) expr()       {}
+func (*Bad) expr()          {}
+
+// DType is the variable's type.
+func (e *Var) DType() Type { return e.Type }
+
+// DType is the constant's type.
+func (e *IntImm) DType() Type { return e.Type }
+
+// DType is the constant's type.
+func (e *FloatImm) DType() Type { return e.Type }
+
+// DType is Handle.
+func (e *StringImm) DType() Type { return Handle }
+
+// DType is the operands' type, or bool with as many lanes.
+func (e *Binary) DType() Type {
+	t := e.A.DType()
+	if e.Op.IsComparison() {
+		return Vector(Bool, int(t.Lanes))
+	}
+	return t
+}
+
+// DType is the operand's type.
+func (e *Not) DType() Type { return e.A.DType() }
+
+// DType is the type of Then.
+func (e *Select) DType() Type { return e.Then.DType() }
+
+// DType is the type that is cast to.
+func (e *Cast) DType() Type { return e.Type }
+
+// DType is the buffer's type, with the lanes of the last index.
+func (e *BufferLoad) DType() Type { return lanesOf(e.Buffer.DType, e.Indices) }
+
+// DType is the producer's type.
+func (e *ProducerLoad) DType() Type { return e.Producer.ProducerDType() }
+
+// DType is that of Base, as a vector.
+func (e *Ramp) DType() Type { return Vector(e.Base.DType(), e.Lanes) }
+
+// DType is that of Value, as a vector.
+func (e *Broadcast) DType() Type { return Vector(e.Value.DType(), e.Lanes) }
+
+// DType is that of the vectors, with a lane for each index.
+func (e *Shuffle) DType() Type {
+	if len(e.Vectors) == 0 {
+		return Void
+	}
+	return Vector(e.Vectors[0].DType(), len(e.Indices))
+}
+
+// DType is the body's type.
+func (e *Let) DType() Type { return e.Body.DType() }
+
+// DType is the type that the caller says.
+func (e *Call) DType() Type { return e.Type }
+
+// DType is that of the source.
+func (e *Reduce) DType() Type { return e.Sources[e.Value].DType() }
+
+// DType is Void.
+func (e *Bad) DType() Type { return Void }
+
+// lanesOf is an element type with the lanes of the last index.
+func lanesOf(t Type, indices []Expr) Type {
+	if len(indices) == 0 {
+		return t
+	}
+	if lanes := indices[len(indices)-1].DType().Lanes; lanes > 1 {
+		return Vector(t, int(t.Lanes)*int(lanes))
+	}
+	return t
+}

@@ -1,0 +1,114 @@
+package tir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Intrinsic is what a code generator knows how to call.
+type Intrinsic struct {
+	Name string
+	Args int  // how many; -1: any number
+	Pure bool // it does nothing but give a value
+	sort intrinsicSort
+}
+
+type intrinsicSort uint8
+
+const (
+	sortFloat intrinsicSort = iota // floats to one of their type
+	sortBits                       // ints to one of their type
+	sortAny                        // what it likes
+)
+
+var intrinsics = func() map[string]*Intrinsic {
+	all := map[string]*Intrinsic{}
+	add := func(sort intrinsicSort, args int, pure bool, names ...string) {
+		for _, n := range names {
+			all[n] = &Intrinsic{Name: n, Args: args, Pure: pure, sort: sort}
+		}
+	}
+	add(sortFloat, 1, true, "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "round", "nearbyint", "sigmoid", "fabs")
+	add(sortFloat, 2, true, "pow", "fmod", "atan2", "hypot", "copysign")
+	add(sortFloat, 3, true, "fma")
+	add(sortBits, 2, true, "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
+	add(sortBits, 1, true, "bitwise_not", "popcount", "clz", "abs")
+	add(sortAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
+	add(sortAny, 3, true, "if_then_else") // only the branch that is taken is computed
+	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of")
+	add(sortAny, 0, false, "ret_none")
+	add(sortAny, 1, false, "ret")
+	return all
+}()
+
+// Intrinsics lists the intrinsics by name.
+func Intrinsics() []Intrinsic {
+	list := make([]Intrinsic, 0, len(intrinsics))
+	for _, n := range slices.Sorted(maps.Keys(intrinsics)) {
+		list = append(list, *intrinsics[n])
+	}
+	return list
+}
+
+// LookupIntrinsic finds an intrinsic.
+func LookupIntrinsic(name string) (Intrinsic, bool) {
+	i := intrinsics[name]
+	if i == nil {
+		return Intrinsic{}, false
+	}
+	return *i, true
+}
+
+// check says what is wrong with a call, as far as it can be seen alone.
+func (c *Call) check() error {
+	if c.Name == "" {
+		return fmt.Errorf("a call has no name")
+	}
+	if c.Kind != CallIntrinsic {
+		return nil
+	}
+	i := intrinsics[c.Name]
+	switch {
+	case i == nil:
+		return fmt.Errorf("there is no intrinsic %q: known are %v", c.Name, slices.Sorted(maps.Keys(intrinsics)))
+	case i.Args >= 0 && len(c.Args) != i.Args:
+		return fmt.Errorf("intrinsic %s takes %d arguments, found %d", c.Name, i.Args, len(c.Args))
+	}
+	for n, a := range c.Args {
+		if a == nil {
+			return fmt.Errorf("intrinsic %s: argument %d is nil", c.Name, n)
+		}
+		t := a.DType()
+		switch {
+		case i.sort == sortAny:
+		case t != c.Type:
+			return fmt.Errorf("intrinsic %s of type %s: argument %d is of type %s", c.Name, c.Type, n, t)
+		case i.sort == sortFloat && !IsFloat(t):
+			return fmt.Errorf("intrinsic %s takes floats, found %s", c.Name, t)
+		case i.sort == sortBits && !IsInt(t):
+			return fmt.Errorf("intrinsic %s takes whole numbers, found %s", c.Name, t)
+		}
+	}
+	if c.Name == "if_then_else" && (!IsBool(c.Args[0].DType()) || c.Args[1].DType() != c.Type || c.Args[2].DType() != c.Type) {
+		return fmt.Errorf("intrinsic if_then_else takes a bool and two values of type %s", c.Type)
+	}
+	return nil
+}
+
+// Intrin is a call of an intrinsic on values of one type, which it gives as well: Intrin("exp", x).
+func Intrin(name string, args ...Expr) Expr {
+	if e := firstBad("intrinsic "+name, args...); e != nil {
+		return e
+	}
+	if len(args) == 0 {
+		return NewCall(CallIntrinsic, Void, name)
+	}
+	t := args[len(args)-1].DType()
+	switch name {
+	case "isnan", "isinf", "isfinite":
+		t = Vector(Bool, int(t.Lanes))
+	}
+	return NewCall(CallIntrinsic, t, name, args...)
+}

@@ -1,0 +1,87 @@
+package tir
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+)
+
+// Type is the type of an expression: a number's kind, its bits, and how many of them there are (lanes).
+type Type = dlpack.DataType
+
+// Types of scalars.
+var (
+	Int8     = dlpack.Int8
+	Int16    = dlpack.Int16
+	Int32    = dlpack.Int32
+	Int64    = dlpack.Int64
+	UInt8    = dlpack.UInt8
+	UInt16   = dlpack.UInt16
+	UInt32   = dlpack.UInt32
+	UInt64   = dlpack.UInt64
+	Float16  = dlpack.Float16
+	BFloat16 = dlpack.BFloat16
+	Float32  = dlpack.Float32
+	Float64  = dlpack.Float64
+	Bool     = dlpack.Bool
+	Handle   = dlpack.Handle // an address, or an object
+	Void     = dlpack.Void   // of calls that give nothing
+)
+
+// Vector is a type with so many lanes; of a vector's element if t is one.
+func Vector(t Type, lanes int) Type {
+	t.Lanes = uint16(lanes)
+	return t
+}
+
+// Element is the type of one lane.
+func Element(t Type) Type { return Vector(t, 1) }
+
+// IsInt says whether t is of whole numbers, signed or not, with any number of lanes.
+func IsInt(t Type) bool { return t.Code == dlpack.CodeInt || t.Code == dlpack.CodeUInt }
+
+// IsSigned says whether t is of signed whole numbers.
+func IsSigned(t Type) bool { return t.Code == dlpack.CodeInt }
+
+// IsFloat says whether t is of floating point numbers, those of 16 bits and less among them.
+func IsFloat(t Type) bool {
+	return t.Code == dlpack.CodeFloat || t.Code == dlpack.CodeBFloat || t.Code >= dlpack.CodeFloat8E3M4 && t.Code <= dlpack.CodeFloat4E2M1FN
+}
+
+// IsBool says whether t is of truth values.
+func IsBool(t Type) bool { return t.Code == dlpack.CodeBool }
+
+// IsHandle says whether t is of addresses.
+func IsHandle(t Type) bool { return t.Code == dlpack.CodeHandle && t.Bits > 0 }
+
+// MaxLanes is how many lanes a vector may have.
+const MaxLanes = 1024
+
+// checkType says why t is no type of an expression.
+func checkType(t Type) error {
+	if t == Void {
+		return nil
+	}
+	switch {
+	case t.Lanes < 1 || t.Lanes > MaxLanes:
+		return fmt.Errorf("type %s has %d lanes: want 1 to %d", t, t.Lanes, MaxLanes)
+	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 1),
+		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat && t.Bits == 16,
+		IsBool(t) && t.Bits == 8, IsHandle(t) && t.Bits == 64 && t.Lanes == 1,
+		IsFloat(t) && t.Code >= dlpack.CodeFloat8E3M4 && t.Bits <= 8:
+		return nil
+	}
+	return fmt.Errorf("type %s is not one that expressions have", t)
+}
+
+// intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since constants are
+// int64.
+func intRange(t Type) (least, greatest int64) {
+	switch {
+	case t.Code == dlpack.CodeUInt && t.Bits >= 64:
+		return 0, 1<<63 - 1
+	case t.Code == dlpack.CodeUInt:
+		return 0, 1<<t.Bits - 1
+	}
+	return -1 << (t.Bits - 1), 1<<(t.Bits-1) - 1
+}

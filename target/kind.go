@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/nearest"
 )
 
 // Kind is a kind of target: a code generator, the device that its code runs on, and the options that it has. It is made by
@@ -365,7 +366,7 @@ func LookupKind(name string) (*Kind, error) {
 
 func unknownKind(path, name string) *Error {
 	names := Kinds()
-	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, names),
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest.Name(name, names),
 		Message: fmt.Sprintf("there is no target kind %s: known are %s", brief(name), listed(names))}
 }
 

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/nearest"
 )
 
 const (
@@ -130,8 +132,8 @@ func unknownTarget(s string) error {
 	if strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
 		return &Error{Path: "$", Err: ErrType, Expected: "an object in JSON", Found: brief(s)}
 	}
-	near := nearest(s, Kinds())
-	if n := nearest(s, tagNames()); near == "" || strings.ContainsRune(s, '/') && n != "" {
+	near := nearest.Name(s, Kinds())
+	if n := nearest.Name(s, tagNames()); near == "" || strings.ContainsRune(s, '/') && n != "" {
 		near = n
 	}
 	return &Error{Path: "$", Err: ErrUnknown, Nearest: near,
@@ -218,7 +220,7 @@ func tagOf(path string, m map[string]any) (string, error) {
 func overlay(path, name string, user map[string]any, depth int) (map[string]any, error) {
 	tag, ok := findTag(name)
 	if !ok {
-		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest(name, tagNames()),
+		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(name, tagNames()),
 			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(name))}
 	}
 	base := tag.config
@@ -442,6 +444,6 @@ func (k *Kind) unknownOption(path, name string) error {
 		names[i] = o.Name
 		all = append(append(all, o.Name), o.Aliases...)
 	}
-	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, all),
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest.Name(name, all),
 		Message: fmt.Sprintf("kind %q has no option %s: it has %s", k.name, brief(name), strings.Join(names, ", "))}
 }

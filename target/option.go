@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/nearest"
 )
 
 // commonOptions are what every kind has.
@@ -141,7 +142,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 			return nil, &Error{Path: path, Err: ErrRange, Expected: o.example, Found: describe(v)}
 		}
 		if o.Values != nil && !slices.Contains(o.Values, s) {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest(s, o.Values)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest.Name(s, o.Values)}
 		}
 		return s, nil
 	case baseTarget:

@@ -1,11 +1,15 @@
 package target
 
-import "strings"
+import (
+	"strings"
+
+	"tvmgo/internal/nearest"
+)
 
 // outOfScope says where an option belongs that does not change the generated module; nil for any other name. The rule: a Target holds
 // what changes the code, and the place where the code is linked or loaded holds the rest.
 func outOfScope(path, name string) error {
-	advice, ok := elsewhere[plain(strings.TrimSpace(name))]
+	advice, ok := elsewhere[nearest.Plain(strings.TrimSpace(name))]
 	if !ok {
 		return nil
 	}

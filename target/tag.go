@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"tvmgo/internal/nearest"
 	"tvmgo/internal/tagdata"
 )
 
@@ -355,7 +356,7 @@ func TagsWithKey(key string) []TagInfo {
 func LookupTag(ref string) (TagInfo, error) {
 	t, ok := findTag(ref)
 	if !ok {
-		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest(ref, tagNames()), Message: "there is no target tag " + brief(ref)}
+		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest.Name(ref, tagNames()), Message: "there is no target tag " + brief(ref)}
 	}
 	return t.info()
 }

@@ -118,6 +118,15 @@ func TestNew_BadInput(t *testing.T) {
 		"option twice":          {"cuda -arch=sm_90 -arch=sm_80", "$.arch", target.ErrDuplicate, "twice"},
 		"tag twice":             {"nvidia/h100 -tag=x", "$.tag", target.ErrDuplicate, "-tag names another"},
 
+		"tag and -kind":     {"nvidia/h100 -kind=cuda", "$.kind", target.ErrDuplicate, "leave -kind out"},
+		"tag and -id":       {"nvidia/h100 -id=llvm", "$.id", target.ErrDuplicate, "-id names a kind"},
+		"Kind":              {`{"Kind":"cuda"}`, "$.Kind", target.ErrUnknown, `did you mean "kind"?`},
+		"knd":               {`{"arch":"sm_90","knd":"cuda"}`, "$.knd", target.ErrUnknown, `did you mean "kind"?`},
+		"mark of a text":    {"\ufeff" + `{"kind":"c"}`, "$", target.ErrSyntax, "byte order mark"},
+		"mark of bytes":     {[]byte("\ufeff" + `{"kind":"c"}`), "$", target.ErrSyntax, "byte order mark"},
+		"mark within":       {`{"kind":"c","host":"\ufeff{\"kind\":\"c\"}"}`, "$.host", target.ErrSyntax, "byte order mark"},
+		"no name of a kind": {`{"kind":""}`, "$.kind", target.ErrUnknown, `there is no target kind ""`},
+
 		"1e30":             {`{"kind":"llvm","num-cores":1e30}`, "$.num-cores", target.ErrRange, "expected an int of 64 bits, at least 1, found float 1e30"},
 		"2^63":             {`{"kind":"llvm","num-cores":9223372036854775808}`, "$.num-cores", target.ErrRange, "found int 9223372036854775808"},
 		"2^63 of uint64":   {map[string]any{"kind": "llvm", "num-cores": uint64(1 << 63)}, "$.num-cores", target.ErrRange, "found int 9223372036854775808"},

@@ -4,7 +4,7 @@ import "strings"
 
 // nearest is the name most like a given one, "" if none is like it.
 func nearest(name string, names []string) string {
-	if len(name) > 200 { // no slip of the pen
+	if name == "" || len(name) > 200 { // no slip of the pen
 		return ""
 	}
 	best, least := "", len(name)/4+2

@@ -36,7 +36,7 @@ func New(x any) (*Target, error) {
 		return nil, err
 	}
 	if _, ready := x.(*Target); !ready {
-		for _, w := range t.warnings {
+		for _, w := range t.Warnings() {
 			slog.LogAttrs(context.Background(), slog.LevelWarn, "target: "+w)
 		}
 	}
@@ -60,7 +60,7 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	if depth > MaxDepth {
 		return nil, tooDeep(path)
 	}
-	switch x := x.(type) {
+	switch x := basic(x).(type) {
 	case *Target:
 		return x, under(path, x.valid())
 	case string:
@@ -89,7 +89,7 @@ func newFromJSON(path string, text []byte, depth int) (*Target, error) {
 
 // readString tells the forms of a string apart.
 func readString(s string) (map[string]any, error) {
-	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
+	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(s, byteOrderMark), " \t\r\n"), "{") {
 		return readJSON(s)
 	}
 	if err := checkText("$", s); err != nil {
@@ -118,6 +118,9 @@ func readString(s string) (map[string]any, error) {
 		return nil, unknownTarget(first)
 	}
 	delete(m, "kind")
+	if _, twice := m["id"]; twice {
+		return nil, wrong("$.id", ErrDuplicate, "command line %s: the first word is a tag, and -id names a kind", brief(s))
+	}
 	if _, twice := m["tag"]; twice {
 		return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
 	}
@@ -166,6 +169,12 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	}
 	if key == "" {
 		if tag == "" {
+			for _, given := range slices.Sorted(maps.Keys(m)) {
+				if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || distance(strings.ToLower(given), "kind", 2) < 2 {
+					return nil, &Error{Path: child(path, given), Err: ErrUnknown, Nearest: nearest(given, []string{"kind", "id", "tag"}),
+						Message: `neither "kind" nor "tag" is given`}
+				}
+			}
 			return nil, &Error{Path: child(path, "kind"), Err: ErrUnknown,
 				Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
 		}
@@ -179,7 +188,7 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	if t, isText := name.(text); isText && len(t.parts) > 0 {
 		name = strings.Join(t.parts, ",")
 	}
-	s, ok := name.(string)
+	s, ok := basic(name).(string)
 	if !ok {
 		return nil, &Error{Path: child(path, key), Err: ErrType, Expected: "str", Found: describe(name)}
 	}
@@ -207,7 +216,7 @@ func tagOf(path string, m map[string]any) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	s, isText := v.(string)
+	s, isText := basic(v).(string)
 	if !isText {
 		return "", &Error{Path: child(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
 	}
@@ -311,6 +320,7 @@ func (c *Config) readFeature(path, name string, v any) error {
 		}
 		v = i
 	}
+	v = basic(v)
 	switch x := v.(type) {
 	case bool, int64:
 	case string:
@@ -357,14 +367,6 @@ func (c *Config) finish() (*Target, error) {
 		}
 	}
 	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings}
-	if t.host != nil {
-		for _, w := range t.host.warnings {
-			t.warnings = append(t.warnings, "host: "+w)
-		}
-	}
-	for _, m := range t.Members() {
-		t.warnings = append(t.warnings, m.warnings...)
-	}
 	if err := t.lendHost(c.at("devices")); err != nil {
 		return nil, err
 	}

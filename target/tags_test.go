@@ -273,3 +273,29 @@ func TestRegisterTag_AsksNoDevice(t *testing.T) {
 		d.asked = 0
 	}
 }
+
+// A name without version is the newest, in whatever order the versions came.
+func TestRegisterTag_VersionOrder(t *testing.T) {
+	for _, ascending := range [][]string{
+		{"1.9", "1.10", "2", "10"}, {"v1.9", "v1.10", "v2", "v10"}, {"2024-9-1", "2024-10-1", "2024-10-02", "2025-1-1"},
+		{"1.0-alpha", "1.0-rc2", "1.0-rc10", "1.0", "1.0.1", "1.0-2"}, {"r9", "r10b", "r10"}, {"01", "1"},
+		{"99999999999999999999", "100000000000000000000"}, {"b", "1"},
+	} {
+		for _, down := range []bool{false, true} {
+			name := fresh("vendor/order")
+			for i := range ascending {
+				v := ascending[i]
+				newest := v
+				if down {
+					v, newest = ascending[len(ascending)-1-i], ascending[len(ascending)-1]
+				}
+				require.NoError(t, target.RegisterTag(name+":"+v, map[string]any{"kind": "c", "model": v}))
+				require.Equal(t, name+":"+newest, mustNew(t, name).Tag(), "%v", ascending)
+			}
+		}
+	}
+	name := fresh("vendor/plain")
+	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": "c", "model": "plain"}))
+	require.NoError(t, target.RegisterTag(name+":2", map[string]any{"kind": "c", "model": "2"}))
+	require.Equal(t, name, mustNew(t, name).Tag(), "what was registered without a version keeps its name")
+}

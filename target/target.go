@@ -72,8 +72,37 @@ func (t *Target) Members() []*Target {
 	return slices.Clone(members)
 }
 
-// Warnings say what was assumed when the target was made, in sentences.
-func (t *Target) Warnings() []string { return slices.Clone(t.warnings) }
+// Warnings say what was assumed when the target was made, in sentences. Those of a target within start with its place: "host: …".
+func (t *Target) Warnings() []string {
+	if t == nil {
+		return nil
+	}
+	return t.collectWarnings(nil, "", nil)
+}
+
+// collectWarnings adds the warnings of a target at a place. Those of the outer target's host are told once, also where members have it, too.
+func (t *Target) collectWarnings(all []string, place string, outer *Target) []string {
+	for _, w := range t.warnings {
+		all = append(all, place+w)
+	}
+	if t.host != nil {
+		if !t.host.Equal(outer) {
+			all = t.host.collectWarnings(all, place+"host: ", nil)
+		}
+		outer = t.host
+	}
+	for i, v := range t.values {
+		switch v := v.(type) {
+		case *Target:
+			all = v.collectWarnings(all, place+t.kind.options[i].Name+": ", nil)
+		case []*Target:
+			for j, m := range v {
+				all = m.collectWarnings(all, place+element(t.kind.options[i].Name, j)+": ", outer)
+			}
+		}
+	}
+	return all
+}
 
 // Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are int64, bool,
 // float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.

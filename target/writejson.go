@@ -20,6 +20,32 @@ func (t *Target) MarshalJSON() ([]byte, error) {
 	return []byte(t.json), nil
 }
 
+// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may hold a *Target or a
+// Target. It fails on a target that is one already, since targets do not change.
+func (t *Target) UnmarshalJSON(data []byte) error {
+	if t.kind != nil {
+		return wrong("$", ErrDuplicate, "the target to read into is one already, and targets do not change: read into a new one")
+	}
+	r := jsonReader{text: string(data)}
+	var x any = data
+	switch r.next() {
+	case 'n': // by convention null leaves all as it is
+		return nil
+	case '"':
+		s, err := r.string()
+		if err != nil {
+			return err
+		}
+		x = s
+	}
+	made, err := New(x)
+	if err != nil {
+		return err
+	}
+	*t = *made
+	return nil
+}
+
 // Export is the configuration that the canonical JSON spells: lists are []any, nested targets are maps.
 func (t *Target) Export() map[string]any {
 	if t.valid() != nil {

@@ -43,7 +43,7 @@ func TestNew_BadInput(t *testing.T) {
 		sort error
 		says string
 	}{
-		"nil":              {nil, "$", target.ErrType, "expected a string, JSON, a map or a *Target, found null"},
+		"nil":              {nil, "$", target.ErrType, "expected a string, JSON, a map or a target, found null"},
 		"nil target":       {(*target.Target)(nil), "$", target.ErrType, "nil, or was not made by New"},
 		"zero target":      {&target.Target{}, "$", target.ErrType, "nil, or was not made by New"},
 		"nil map":          {map[string]any(nil), "$.kind", target.ErrUnknown, `neither "kind" nor "tag"`},

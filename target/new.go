@@ -76,7 +76,7 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	case map[string]any:
 		return newFromMap(path, x, depth)
 	}
-	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a *Target", Found: describe(x)}
+	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a target", Found: describe(x)}
 }
 
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {

@@ -74,10 +74,15 @@ func describe(v any) string {
 		return "str " + brief(v)
 	case []any, []string, []int64, []int, []bool, []float64, []*Target, []map[string]any:
 		return "a list"
+	case []byte:
+		return "bytes"
 	case map[string]any:
 		return "an object"
 	case *Target:
 		return "a target"
+	}
+	if named, ok := v.(fmt.GoStringer); ok { // of another language, by way of the runtime
+		return named.GoString()
 	}
 	return fmt.Sprintf("a Go value of type %T", v)
 }

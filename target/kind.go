@@ -28,8 +28,13 @@ type Kind struct {
 	attrs   atomic.Pointer[map[string]any] // copied on write
 }
 
-// Name is what a target's "kind" says.
-func (k *Kind) Name() string { return k.name }
+// Name is what a target's "kind" says; "" for a nil kind.
+func (k *Kind) Name() string {
+	if k == nil {
+		return ""
+	}
+	return k.name
+}
 
 // DeviceType is the device that code of this kind runs on, unless a target says otherwise by target_device_type.
 func (k *Kind) DeviceType() dlpack.DeviceType { return k.device }
@@ -50,7 +55,7 @@ func (k *Kind) Options() []OptionInfo {
 }
 
 // String is the kind's name.
-func (k *Kind) String() string { return k.name }
+func (k *Kind) String() string { return k.Name() }
 
 // OptionInfo is an option of a kind.
 type OptionInfo struct {

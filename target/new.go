@@ -21,8 +21,8 @@ const (
 //   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda -arch=sm_90"; the first word
 //     may be a tag), or JSON;
 //   - []byte or json.RawMessage: JSON;
-//   - map[string]any: what the JSON would say. Integers may be of any type of Go, and of float64 if whole; targets within may be
-//     strings, maps or *Target;
+//   - map[string]any, or another map of names: what the JSON would say. Values and lists may be of a program's own types (type CPU string,
+//     []int32, dlpack.DeviceType), integers of any type of Go, and of float64 if whole; targets within may be strings, maps or *Target;
 //   - *Target: itself.
 //
 // Under "tag" without "kind" stands the configuration of that tag, in which the other keys replace what they name. "id" is another

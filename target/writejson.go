@@ -10,7 +10,7 @@ import (
 
 // JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target made from it
 // equals this one.
-func (t *Target) JSON() string { return t.json }
+func (t *Target) JSON() string { return t.orNone().json }
 
 // MarshalJSON gives the canonical form.
 func (t *Target) MarshalJSON() ([]byte, error) {

@@ -225,7 +225,7 @@ func attrOfKind(c targetCall) (any, error) {
 func targetsOfTags(targetCall) (any, error) {
 	m := Map{}
 	for _, tag := range target.Tags() {
-		t, err := target.New(map[string]any{"tag": tag.Name, "from_device": -1})
+		t, err := tag.Target()
 		if err != nil {
 			return nil, err
 		}

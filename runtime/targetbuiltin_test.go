@@ -1,6 +1,8 @@
 package runtime_test
 
 import (
+	"bytes"
+	"log/slog"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -132,7 +134,12 @@ func TestTargetFunctions_Tags(t *testing.T) {
 		}
 		return m
 	}
+	var logged bytes.Buffer
+	logger := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
 	before := byName()
+	slog.SetDefault(logger)
+	require.Empty(t, logged.String(), "a list is no use of what is in it")
 	require.Len(t, before, len(target.Tags()))
 	require.True(t, newTarget(t, "nvidia/nvidia-h100").Equal(before["nvidia/nvidia-h100"].(*target.Target)))
 	config := runtime.Map{{"kind", "cuda"}, {"arch", "sm_75"}}

@@ -375,6 +375,23 @@ func LookupTag(ref string) (TagInfo, error) {
 	return t.info()
 }
 
+// Target is what the tag stands for; no device is asked, also where its configuration says from_device, and no warning is logged. The
+// error is that of [LookupTag], for a name that is none.
+func (i TagInfo) Target() (*Target, error) {
+	t, ok := findTag(i.Name)
+	if !ok {
+		_, err := LookupTag(i.Name)
+		return nil, err
+	}
+	x, err := t.target()
+	if err != nil {
+		return nil, err
+	}
+	named := *x
+	named.tag = t.full()
+	return &named, named.seal("$")
+}
+
 // info builds the tag's target, whose keys and kind it tells.
 func (t *tag) info() (TagInfo, error) {
 	x, err := t.target()

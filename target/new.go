@@ -313,38 +313,46 @@ func (c *Config) readFeature(path, name string, v any) error {
 	if t, ok := v.(text); ok {
 		v = t.guess()
 	}
+	value, err := featureValue(path, name, v)
+	if err == nil {
+		c.putFeature(name, value)
+	}
+	return err
+}
+
+// featureValue checks a feature, whose value is an int64, bool, float64 or string then.
+func featureValue(path, name string, v any) (any, error) {
+	v = basic(v)
 	if n, ok := v.(json.Number); ok && !strings.ContainsAny(string(n), ".eE") {
 		i, whole, fits := toInt(n)
 		if !whole || !fits {
-			return &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
 		}
 		v = i
 	}
-	v = basic(v)
 	switch x := v.(type) {
 	case bool, int64:
 	case string:
 		if err := checkText(path, x); err != nil {
-			return err
+			return nil, err
 		}
-	case float32, float64, json.Number:
+	case float64, json.Number:
 		f, ok := toFloat(x)
 		if !ok {
-			return &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
 		}
 		v = f
 	default:
 		n, whole, fits := toInt(x)
 		if !whole || !fits {
-			return &Error{Path: path, Err: ErrType, Expected: "int, bool, float or str", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrType, Expected: "int, bool, float or str", Found: describe(v)}
 		}
 		v = n
 	}
 	if err := checkName("feature", name); err != nil {
-		return wrong(path, ErrSyntax, "%v", err)
+		return nil, wrong(path, ErrSyntax, "%v", err)
 	}
-	c.SetFeature(name, v)
-	return nil
+	return v, nil
 }
 
 // finish completes a configuration whose values are all checked.
@@ -406,6 +414,9 @@ func (c *Config) runParser() (err error) {
 	}()
 	err = c.kind.parser(c)
 	var e *Error
+	if err == nil && errors.As(c.failed, &e) {
+		return wrong(e.Path, ErrRegister, "the parser of kind %q sets a feature that is none: %s", c.kind.name, strings.TrimPrefix(e.Error(), "target: "))
+	}
 	if err != nil && !errors.As(err, &e) {
 		return &Error{Path: c.path, Err: fmt.Errorf("%w: %w", ErrRange, err), Message: err.Error()}
 	}

@@ -35,8 +35,13 @@ var (
 	Nested = Type{base: baseTarget} // a target within a target
 )
 
-// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target.
-func ListOf(t Type) Type { return Type{base: t.base, list: true} }
+// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There are no lists of lists.
+func ListOf(t Type) Type {
+	if t.list {
+		return Type{}
+	}
+	return Type{base: t.base, list: true}
+}
 
 var typeNames = [...]string{"invalid", "int", "bool", "float", "str", "target.Target"}
 

@@ -96,6 +96,7 @@ func (c *Config) SetFeature(name string, v any) {
 	c.putFeature(name, value)
 }
 
+// putFeature is SetFeature for what is known to be one.
 func (c *Config) putFeature(name string, v any) {
 	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int { return compare(f.name, name) })
 	if found {

@@ -20,8 +20,8 @@ func (t *Target) MarshalJSON() ([]byte, error) {
 	return []byte(t.json), nil
 }
 
-// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may hold a *Target or a
-// Target. It fails on a target that is one already, since targets do not change.
+// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may hold a *Target.
+// It fails on a target that is one already, since targets do not change.
 func (t *Target) UnmarshalJSON(data []byte) error {
 	if t.kind != nil {
 		return wrong("$", ErrDuplicate, "the target to read into is one already, and targets do not change: read into a new one")

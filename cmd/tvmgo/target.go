@@ -57,6 +57,11 @@ type optionRow struct {
 	Type    string   `json:"type"`
 	Aliases []string `json:"aliases,omitempty"`
 	Default any      `json:"default,omitempty"`
+	Min     *int64   `json:"min,omitempty"`
+	Max     *int64   `json:"max,omitempty"`
+	Values  []string `json:"values,omitempty"`
+	Prefix  string   `json:"prefix,omitempty"`
+	Pattern string   `json:"pattern,omitempty"`
 	Help    string   `json:"help,omitempty"`
 }
 
@@ -99,7 +104,8 @@ func rowOfKind(k *target.Kind) kindRow {
 	row := kindRow{Kind: k.Name(), Device: k.DeviceType().String(), DeviceType: int32(k.DeviceType()), Keys: append([]string{}, k.DefaultKeys()...),
 		Composite: k.IsComposite()}
 	for _, o := range k.Options() {
-		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default, Help: o.Help})
+		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default,
+			Min: o.Min, Max: o.Max, Values: o.Values, Prefix: o.Prefix, Pattern: o.Pattern, Help: o.Help})
 	}
 	return row
 }
@@ -124,6 +130,7 @@ func writeKind(w io.Writer, r kindRow) error {
 		if o.Help != "" {
 			line += "  " + o.Help
 		}
+		line += o.limits()
 		if len(o.Aliases) > 0 {
 			line += " (also " + strings.Join(o.Aliases, ", ") + ")"
 		}
@@ -131,6 +138,29 @@ func writeKind(w io.Writer, r kindRow) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// limits says what a value must be, besides its type.
+func (o optionRow) limits() string {
+	var all string
+	switch {
+	case o.Min != nil && o.Max != nil:
+		all = fmt.Sprintf(" (%d to %d)", *o.Min, *o.Max)
+	case o.Min != nil:
+		all = fmt.Sprintf(" (at least %d)", *o.Min)
+	case o.Max != nil:
+		all = fmt.Sprintf(" (at most %d)", *o.Max)
+	}
+	if len(o.Values) > 0 {
+		all += " (one of " + strings.Join(o.Values, ", ") + ")"
+	}
+	if o.Prefix != "" {
+		all += " (starts with " + o.Prefix + ")"
+	}
+	if o.Pattern != "" {
+		all += " (matches " + o.Pattern + ")"
+	}
+	return all
 }
 
 func newTargetShowCommand() *cobra.Command {

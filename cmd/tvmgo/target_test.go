@@ -38,9 +38,20 @@ func TestTarget_List(t *testing.T) {
 	targetJSON(t, &one, "list", "webgpu")
 	require.Equal(t, "webgpu", one.Kind)
 	require.Contains(t, one.Options, optionRow{Name: "supports_subgroups", Type: "bool", Default: false})
+	targetJSON(t, &one, "list", "llvm")
+	least, most := int64(0), int64(3)
+	require.Contains(t, one.Options, optionRow{Name: "opt-level", Type: "int", Min: &least, Max: &most, Help: "how hard LLVM optimises"})
+	require.Contains(t, one.Options, optionRow{Name: "jit", Type: "str", Values: []string{"mcjit", "orcjit"}, Help: "how LLVM runs code at once"})
+	_, text, _ = builtWith(t, ".", nil, "target", "list", "llvm")
+	require.Regexp(t, `(?m)^  opt-level +int +how hard LLVM optimises \(0 to 3\)$`, text)
+	require.Regexp(t, `(?m)^  num-cores .* \(at least 1\)$`, text)
+	require.Regexp(t, `(?m)^  jit .* \(one of mcjit, orcjit\)$`, text)
+	_, text, _ = builtWith(t, ".", nil, "target", "list", "rocm")
+	require.Regexp(t, `(?m)^  mcpu .* \(starts with gfx\)$`, text)
 	_, text, _ = builtWith(t, ".", nil, "target", "list", "cuda")
+	require.Regexp(t, `(?m)^  arch .*: sm_90a \(matches sm_\[0-9\]`, text)
 	require.Regexp(t, `(?m)^  arch +str +compute capability`, text)
-	require.Regexp(t, `(?m)^  thread_warp_size +int += 32$`, text)
+	require.Regexp(t, `(?m)^  thread_warp_size +int += 32 \(at least 1\)$`, text)
 }
 
 func TestTarget_Show(t *testing.T) {

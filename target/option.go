@@ -55,6 +55,7 @@ func (o *OptionInfo) checkAt(path string, v any, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, tooDeep(path)
 	}
+	v = basic(v)
 	if t, ok := v.(text); ok {
 		return o.checkCLI(path, t, depth)
 	}
@@ -107,6 +108,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 	mismatch := func() (any, error) {
 		return nil, &Error{Path: path, Err: ErrType, Expected: typeNames[o.Type.base], Found: describe(v)}
 	}
+	v = basic(v)
 	switch o.Type.base {
 	case baseBool:
 		if b, ok := v.(bool); ok {

@@ -42,7 +42,7 @@ func setArm(c *Config, features map[string]bool) {
 		return
 	}
 	for name, has := range features {
-		c.SetFeature(name, has)
+		c.putFeature(name, has)
 	}
 	c.AddKeys("arm_cpu", "cpu")
 }

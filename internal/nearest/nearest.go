@@ -5,7 +5,7 @@ import "strings"
 
 // Name is that of names which is most like a given one, "" if none is like it.
 func Name(name string, names []string) string {
-	if len(name) > 200 { // no slip of the pen
+	if name == "" || len(name) > 200 { // no slip of the pen
 		return ""
 	}
 	best, least := "", len(name)/4+2
@@ -13,7 +13,7 @@ func Name(name string, names []string) string {
 		if strings.EqualFold(n, name) || Plain(n) == Plain(name) {
 			return n
 		}
-		if d := distance(name, n, least); d < least {
+		if d := Distance(name, n, least); d < least {
 			best, least = n, d
 		}
 	}
@@ -30,8 +30,8 @@ func Name(name string, names []string) string {
 // Plain takes two spellings of a name for one.
 func Plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
 
-// distance is the number of single-byte edits from a to b; limit when it is no less than that.
-func distance(a, b string, limit int) int {
+// Distance is the number of single-byte edits from a to b; limit when it is no less than that.
+func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}

@@ -158,7 +158,7 @@ func (g *callGraph) of(name string) []string {
 	for todo := []any{f.Body}; len(todo) > 0; {
 		node := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if isNil(node) || seen[node] {
+		if isNil(node) || isForeign(node) || seen[node] {
 			continue
 		}
 		seen[node] = true

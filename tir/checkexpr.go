@@ -18,6 +18,10 @@ func (c *checker) expr(e Expr) (t Type, ok bool) {
 		c.fail("the expression is nil")
 		return Void, false
 	}
+	if isForeign(e) {
+		c.fail("%T is no expression", e)
+		return Void, false
+	}
 	switch e := e.(type) {
 	case *Var:
 		return e.Type, c.variable(e)
@@ -120,7 +124,6 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 		t, err := typeOf(e, types)
 		return t, c.failed(err)
 	}
-	c.fail("%T is no expression", e)
 	return Void, false
 }
 

@@ -27,6 +27,10 @@ func (c *checker) stmt(s Stmt) {
 		c.fail("the statement is nil")
 		return
 	}
+	if isForeign(s) {
+		c.fail("%T is no statement", s)
+		return
+	}
 	f, known := c.memo[s]
 	switch {
 	case known && f.open:
@@ -107,8 +111,6 @@ func (c *checker) stmtParts(s Stmt) {
 		c.push(at("value"))
 		c.evaluate(s.Value)
 		c.pop()
-	default:
-		c.fail("%T is no statement", s)
 	}
 }
 

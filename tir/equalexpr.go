@@ -45,6 +45,9 @@ func (c *comparer) expr(l, r Expr) bool {
 	if isNil(l) || isNil(r) || reflect.TypeOf(l) != reflect.TypeOf(r) {
 		return isNil(l) && isNil(r) || c.differ("%s is not %s", nodeName(l), nodeName(r))
 	}
+	if isForeign(l) {
+		return c.differ("%T is no expression", l)
+	}
 	switch l := l.(type) {
 	case *Var:
 		return c.variable(l, r.(*Var))

@@ -13,6 +13,9 @@ func (c *comparer) stmt(l, r Stmt) bool {
 	if isNil(l) || isNil(r) || reflect.TypeOf(l) != reflect.TypeOf(r) {
 		return isNil(l) && isNil(r) || c.differ("%s is not %s", nodeName(l), nodeName(r))
 	}
+	if isForeign(l) {
+		return c.differ("%T is no statement", l)
+	}
 	if c.deeper(l, r, func() bool { return c.stmtParts(l, r) }) {
 		return true
 	}

@@ -49,6 +49,10 @@ func (h *hasher) expr(e Expr) {
 		h.sum.add(hashNil)
 		return
 	}
+	if isForeign(e) {
+		h.sum.add(hashOther)
+		return
+	}
 	switch e := e.(type) {
 	case *Var:
 		h.sum.add(hashNodes)
@@ -171,6 +175,10 @@ func (h *hasher) stmt(s Stmt) {
 		h.sum.add(hashNil)
 		return
 	}
+	if isForeign(s) {
+		h.sum.add(hashOther)
+		return
+	}
 	h.deeper(s, func() { h.stmtParts(s) })
 }
 
@@ -237,7 +245,5 @@ func (h *hasher) stmtParts(s Stmt) {
 	case *Evaluate:
 		h.sum.add(hashNodes + 26)
 		h.expr(s.Value)
-	default:
-		h.sum.add(hashOther)
 	}
 }

@@ -115,6 +115,17 @@ func ExprParts(e Expr) []Expr {
 	return nil
 }
 
+// isForeign says whether an expression or a statement is none of this package, by embedding one. What has no comparison may be
+// among them, so that they are no keys of maps.
+func isForeign(node any) bool {
+	switch node.(type) {
+	case *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast, *Shuffle, *Let, *Call,
+		*Reduce, *Bad, *BufferStore, *For, *While, *If, *LetStmt, *Assert, *Alloc, *AttrStmt, *Seq, *Evaluate, nil:
+		return false
+	}
+	return true
+}
+
 // isNil tells nil pointers within an interface, too.
 func isNil(node any) bool {
 	switch n := node.(type) {

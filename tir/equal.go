@@ -56,8 +56,8 @@ type link struct {
 }
 
 type undo struct {
-	l, r           any
-	wasRight, wasL *link
+	l, r              any
+	wasRight, wasLeft *link
 }
 
 type compared struct {
@@ -118,27 +118,21 @@ func (c *comparer) any(a, b any) bool {
 
 // close ends the innermost scope, and what was bound in it since there were so many bindings.
 func (c *comparer) close(undone int) {
-	shadowed := false
 	for len(c.undo) > undone {
 		u := c.undo[len(c.undo)-1]
 		c.undo = c.undo[:len(c.undo)-1]
-		shadowed = put(c.right, u.l, u.wasRight) || shadowed
-		shadowed = put(c.left, u.r, u.wasL) || shadowed
-	}
-	if shadowed {
-		c.era++
+		putBack(c.right, u.l, u.wasRight)
+		putBack(c.left, u.r, u.wasLeft)
 	}
 	c.leave()
 }
 
-// put puts back what was; it says whether there was something.
-func put(m map[any]*link, key any, was *link) bool {
+func putBack[T any](m map[any]*T, key any, was *T) {
 	if was == nil {
 		delete(m, key)
-		return false
+	} else {
+		m[key] = was
 	}
-	m[key] = was
-	return true
 }
 
 // bind makes two things the same in the innermost scope.

@@ -32,7 +32,7 @@ func TestEqual_Deep(t *testing.T) {
 		require.True(t, EqualFree(a, b))
 		require.Len(t, Difference(a, b), 2*100_000-1+len(": variable x is not variable y"))
 	}
-	deeper := nested(x, 10*maxDepth, true)
+	deeper := nested(x, maxDepth+1, true)
 	require.False(t, Equal(deeper, deeper))
 	require.Contains(t, Difference(deeper, deeper), "nested more than 200000 deep: not compared")
 	require.Equal(t, Hash(deeper), Hash(deeper))
@@ -122,6 +122,26 @@ func TestEqual_SharedNodeLeavesScope(t *testing.T) {
 	require.True(t, Equal(shadow(i, i), shadow(j, j)), "a loop in a loop of the same variable")
 	require.False(t, Equal(shadow(i, i), shadow(j, k)))
 	require.Equal(t, Hash(shadow(i, i)), Hash(shadow(j, j)))
+}
+
+// A variable that is bound again within its scope is the inner one there, in shared nodes, too.
+func TestEqual_Shadowing(t *testing.T) {
+	x, y, z := NewVar("x", Int32), NewVar("y", Int32), NewVar("z", Int32)
+	let := func(v *Var, body Expr) Expr { return &Let{v, I32(1), body} }
+	require.False(t, Equal(let(x, let(y, x)), let(z, let(z, z))), "the outer one is out of reach")
+	require.True(t, Equal(let(x, let(y, y)), let(z, let(z, z))))
+	require.Equal(t, Hash(let(x, let(y, y))), Hash(let(z, let(z, z))))
+	require.NotEqual(t, Hash(let(x, let(y, x))), Hash(let(z, let(z, z))))
+
+	twice := func(outer, inner *Var) Expr { // of one node, that uses the outer variable
+		e := &Binary{OpAdd, outer, I32(1)}
+		return let(outer, &Binary{OpMul, &Binary{OpSub, e, let(inner, e)}, e})
+	}
+	require.False(t, Equal(twice(x, x), twice(y, z)))
+	require.False(t, Equal(twice(y, z), twice(x, x)))
+	require.True(t, Equal(twice(x, x), twice(y, y)))
+	require.Equal(t, Hash(twice(x, x)), Hash(twice(y, y)))
+	require.NotEqual(t, Hash(twice(x, x)), Hash(twice(y, z)))
 }
 
 // Graphs that contain themselves are no programs; nothing hangs over them.

@@ -126,19 +126,10 @@ func (h *hasher) within(do func()) {
 	h.enter()
 	h.inner = 0
 	do()
-	shadowed := false
 	for len(h.undo) > undone {
 		u := h.undo[len(h.undo)-1]
 		h.undo = h.undo[:len(h.undo)-1]
-		if u.was == nil {
-			delete(h.numbers, u.what)
-		} else {
-			h.numbers[u.what] = u.was
-			shadowed = true
-		}
-	}
-	if shadowed {
-		h.era++
+		putBack(h.numbers, u.what, u.was)
 	}
 	h.leave()
 	h.inner, h.binds = inner, true

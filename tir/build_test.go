@@ -328,6 +328,23 @@ func TestBuild_NoValue(t *testing.T) {
 	require.Equal(t, Type{Code: dlpack.CodeInt, Bits: 32}, Vector(Int32, 65540), "no lanes by wrapping around")
 }
 
+// What lacks its parts has no type, and nothing is made of it.
+func TestBuild_MissingParts(t *testing.T) {
+	b, x := NewBuffer("b", Int32, I32(4)), NewVar("x", Int32)
+	for _, e := range []Expr{(*Var)(nil), (*IntImm)(nil), (*FloatImm)(nil), (*Binary)(nil), (*Not)(nil), (*Select)(nil), (*Cast)(nil), (*BufferLoad)(nil),
+		(*ProducerLoad)(nil), (*Ramp)(nil), (*Broadcast)(nil), (*Shuffle)(nil), (*Let)(nil), (*Call)(nil), (*Reduce)(nil), (*Bad)(nil),
+		&Binary{}, &Not{}, &Select{}, &BufferLoad{}, &ProducerLoad{}, &Let{}, &Reduce{}, &Reduce{Value: -1}, &Shuffle{}, &Not{(*Var)(nil)}} {
+		require.Equal(t, Void, e.DType(), "%T", e)
+		for _, made := range []Expr{Add(e, x), Add(x, e), EQ(e, e), NewNot(e), NewSelect(e, x, x), NewSelect(BoolConst(true), x, e), NewCast(Int64, e),
+			BufferAt(b, e), Intrin("exp", e), NewCall(CallExtern, Int32, "f", e), Negate(e)} {
+			require.IsType(t, &Bad{}, made, "%T", e)
+		}
+	}
+	for _, e := range []Expr{&Ramp{}, &Broadcast{}, &Broadcast{Lanes: 4}, &Shuffle{Vectors: []Expr{nil}}, &BufferLoad{b, []Expr{nil}}} {
+		require.NotPanics(t, func() { e.DType() })
+	}
+}
+
 type noProducer struct{ name string }
 
 func (p *noProducer) ProducerName() string  { return p.name }

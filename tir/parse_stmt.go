@@ -267,12 +267,13 @@ func (p *parser) attrStmt() Stmt {
 	}
 	if bound != nil {
 		p.vars.bind(bound.Name, bound)
+		p.vars.declare(bound.Name, bound)
 	}
 	s.Body = p.body()
 	return s
 }
 
-// iter reads an axis. One that says its type brings its variable.
+// iter reads an axis. One that says its type brings its variable, which is known to the function's end.
 func (p *parser) iter() (x *IterVar, bound *Var) {
 	x = &IterVar{}
 	if p.ahead(1).is(":") {

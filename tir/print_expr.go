@@ -214,7 +214,7 @@ func (p *printer) reduce(e *Reduce) {
 		if i > 0 {
 			p.write(", ")
 		}
-		p.iter(x, nil)
+		p.iter(x)
 	}
 	p.write("]")
 	if c := e.Combiner; c != nil {

@@ -38,7 +38,9 @@ func (w *jsonWriter) expr(e Expr) {
 		w.raw(`{"text":`)
 		w.text(e.Value)
 	case *Binary:
-		w.raw(`{"op":"` + e.Op.String() + `","a":`)
+		w.raw(`{"op":`)
+		w.word(e.Op)
+		w.field("a")
 		w.expr(e.A)
 		w.field("b")
 		w.expr(e.B)
@@ -91,7 +93,7 @@ func (w *jsonWriter) expr(e Expr) {
 		w.raw(`{"call":`)
 		w.text(e.Name)
 		w.field("kind")
-		w.text(e.Kind.String())
+		w.word(e.Kind)
 		w.field("type")
 		w.typ(e.Type)
 		w.field("args")
@@ -123,7 +125,7 @@ func (w *jsonWriter) stmt(s Stmt) {
 		w.raw(`{"for":`)
 		w.variable(s.Var)
 		w.field("kind")
-		w.text(s.Kind.String())
+		w.word(s.Kind)
 		w.field("min")
 		w.expr(s.Min)
 		w.field("extent")
@@ -223,7 +225,7 @@ func (w *jsonWriter) node(node any) {
 			w.expr(n.Extent)
 		}
 		w.field("kind")
-		w.text(n.Kind.String())
+		w.word(n.Kind)
 		if n.Thread != "" {
 			w.field("thread")
 			w.text(n.Thread)

@@ -63,12 +63,11 @@ func (p *place) String() string {
 			part = "." + p.key
 		}
 		parts = append(parts, part)
-		if len(parts) == 30 && p.up != nil {
-			parts = append(parts, "…")
-			break
-		}
 	}
 	slices.Reverse(parts)
+	if n := len(parts); n > 40 { // deep within: where it begins, and where it ends
+		parts = append(append(parts[:20:20], "…"), parts[n-10:]...)
+	}
 	return "$" + strings.Join(parts, "")
 }
 

@@ -25,11 +25,8 @@ const jsonVersion = 1
 // Variables and buffers are said by their place in "vars" and "buffers", so that what is one stays one. A sequence is a list; every other node is an
 // object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a reader that keeps them. Floats without a number are "inf", "-inf", "nan" and
 // "nan:" with their bits; text that isn't UTF-8 is {"base64":"…"}. What a finished module doesn't have (*Bad, *ProducerLoad, *Reduce) is an error.
-func (m *IRModule) MarshalJSON() ([]byte, error) {
+func (m IRModule) MarshalJSON() ([]byte, error) {
 	w := &jsonWriter{vars: map[*Var]int{}, buffers: map[*Buffer]int{}}
-	if m == nil {
-		return []byte("null"), nil
-	}
 	for i, f := range m.Funcs {
 		w.comma(i)
 		w.function(f)
@@ -106,6 +103,15 @@ func (w *jsonWriter) text(s string) {
 		return
 	}
 	w.out = append(w.out, b...)
+}
+
+// word writes the name of an operation or a kind, which there is.
+func (w *jsonWriter) word(of fmt.Stringer) {
+	if s := of.String(); s != "invalid" {
+		w.text(s)
+		return
+	}
+	w.fail("%T(%[1]d) does not exist", of)
 }
 
 func (w *jsonWriter) number(n int64) { w.out = strconv.AppendInt(w.out, n, 10) }

@@ -292,7 +292,7 @@ func (p *parser) named(t token) parsed {
 	}
 	if err != nil || dt == Void {
 		names := append(slices.Collect(maps.Keys(intrinsics)), slices.Collect(maps.Keys(builtins))...)
-		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", clip(t.text), didYouMean(t.text, names), clip(t.text))
+		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", clip(t.text), didYouMeanWord(t.text, names), clip(t.text))
 	}
 	p.at += 2
 	after := 0

@@ -113,7 +113,7 @@ func (p *parser) storeOrCall(t token) Stmt {
 	}
 	if next := p.ahead(1); !calls && !next.is("[") && !next.is("(") {
 		p.fail(t, "found %s, want a statement: for, if, let, alloc, a store A[i] = x, a call, …%s", t,
-			didYouMean(t.text, []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}))
+			didYouMeanWord(t.text, []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}))
 	}
 	e := p.operand().e
 	switch e := e.(type) {

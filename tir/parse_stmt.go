@@ -216,9 +216,6 @@ func (p *parser) ifStmt() Stmt {
 		return s
 	}
 	if p.skipWord("if") {
-		if p.blocks > maxStmtDepth {
-			p.fail(p.peek(), "more than %d statements are within one another", maxStmtDepth)
-		}
 		s.Else = p.ifStmt()
 		return s
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestRoundTrip_RandomModules writes modules as text and as JSON, and reads them again: they are the same, and are written the same.
 func TestRoundTrip_RandomModules(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(2500)
 	if testing.Short() {
 		cases = 500
 	}

@@ -93,14 +93,14 @@ func (m *format) beyond(sign uint64) uint64 {
 	return m.max | sign
 }
 
-// encodePower is encode of float8_e8m0fnu; between two powers the greater one is the even one or not by its exponent, as in other formats.
+// encodePower is encode of float8_e8m0fnu: of two powers the nearer one, at ties the greater (1.5 is rounded to 2, the even number).
 func (m *format) encodePower(x float64) uint64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return m.nan
 	}
 	f, e := math.Frexp(x) // f is in [1/2, 1): x lies between 2^(e-1) and 2^e
 	code := e - 1 + m.bias
-	if f > 0.75 || f == 0.75 && code%2 != 0 {
+	if f >= 0.75 {
 		code++
 	}
 	switch {

@@ -222,7 +222,6 @@ func BenchmarkRun_VectorAdd(b *testing.B) {
 			const size = 1 << 16
 			v := array(b, Float32, make([]float32, size), size)
 			out := array(b, Float32, make([]float32, size), size)
-			b.SetBytes(size)
 			for b.Loop() {
 				_, err := p.Call("main", v, v, out)
 				require.NoError(b, err)

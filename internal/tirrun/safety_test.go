@@ -283,7 +283,7 @@ func TestCompile_Refuses(t *testing.T) {
 		"within a parallel loop":                each(Parallel, "i", I32(1), func(Expr) Stmt { return sync("shared") }),
 		"want the text \"shared\"":              sync("global"),
 		"want bool":                             &While{Cond: I32(1), Body: &Seq{}},
-		"a buffer without address":              &Alloc{Buffer: &Buffer{Name: "x"}, Body: &Seq{}},
+		"buffer x has no address":               &Alloc{Buffer: &Buffer{Name: "x"}, Body: &Seq{}},
 		"buffer L is neither allocated":         store(NewBuffer("L", Float32), F32(1)),
 	} {
 		_, err := Compile(module(t, s, a), Options{})
@@ -291,7 +291,9 @@ func TestCompile_Refuses(t *testing.T) {
 		require.ErrorContains(t, err, text)
 		require.NotContains(t, err.Error(), "can't be understood")
 	}
-	_, err := Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})
+	_, err := Compile(&IRModule{Funcs: []*PrimFunc{{Name: "f", Buffers: map[*Var]*Buffer{v: a}, Body: &Seq{}}}}, Options{})
+	require.ErrorContains(t, err, "belongs to none of its parameters")
+	_, err = Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})
 	require.ErrorIs(t, err, ErrInvalid)
 	// Nodes that have lost their parts do not bring the process down.
 	for _, s := range []Stmt{&Evaluate{Value: &Binary{}}, &Evaluate{Value: (*Var)(nil)}, &LetStmt{}, &If{}, (*For)(nil), &Evaluate{Value: &ProducerLoad{}},
@@ -360,6 +362,7 @@ func TestRun_CallsOutside(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.ErrorIs(t, err, ErrCall)
 	err = again(func([]any) (any, error) { return "text", nil })
+	require.ErrorContains(t, again(func([]any) (any, error) { panic("oh") }), "call of half: panic: oh")
 	require.ErrorContains(t, err, "call of half: its result: found text (string): want a value of type float64")
 }
 

@@ -18,6 +18,7 @@ type Analyzer struct {
 
 	simple    map[tir.Expr]tir.Expr // memory of simplify; emptied where something is learned
 	ranges    map[tir.Expr]interval // memory of rangeOf
+	failed    map[string]int        // memory of proofs that failed, with as many steps left
 	lastID    int
 	infoDepth int
 	depth     int
@@ -31,15 +32,15 @@ type Analyzer struct {
 // Limits of one answer.
 const (
 	maxSteps    = 1 << 17
-	maxAttempts = 200 // of a proof
+	maxAttempts = 60 // of a proof of each depth
 	maxDepth    = 3000
-	proofDepth  = 5
+	proofDepth  = 4
 )
 
 // NewAnalyzer makes an analyzer that knows nothing.
 func NewAnalyzer() *Analyzer {
 	return &Analyzer{infos: map[tir.Expr]info{}, ids: map[tir.Expr]int{}, keys: map[any]int{}, exprs: map[int]tir.Expr{}, known: map[int]interval{}, mods: map[int]modulus{},
-		values: map[*tir.Var]tir.Expr{}, simple: map[tir.Expr]tir.Expr{}, ranges: map[tir.Expr]interval{}}
+		values: map[*tir.Var]tir.Expr{}, simple: map[tir.Expr]tir.Expr{}, ranges: map[tir.Expr]interval{}, failed: map[string]int{}}
 }
 
 // Bind says that v is one of the extent whole numbers from min on. What has been known of v is forgotten: it is another variable now. min
@@ -210,5 +211,8 @@ func (a *Analyzer) changed() {
 	}
 	if len(a.ranges) > 0 {
 		a.ranges = map[tir.Expr]interval{}
+	}
+	if len(a.failed) > 0 {
+		a.failed = map[string]int{}
 	}
 }

@@ -132,7 +132,7 @@ func (a *Analyzer) ordered(op tir.BinaryOp, d sum, t tir.Type) tir.Expr {
 	switch {
 	case len(left.terms) == 0:
 		return a.makeCompare(tir.OpGE, right, left.plusConst(d.c))
-	case d.c == 0:
+	case d.c == 0 && len(right.terms) > 0:
 		return a.makeCompare(tir.OpLE, left, right)
 	}
 	return a.makeCompare(tir.OpLT, left, right.plusConst(-d.c).plusConst(1))
@@ -183,39 +183,27 @@ func (a *Analyzer) reduceOrder(d sum) sum {
 	return d
 }
 
-// dropLow makes g*U + T <= c be U <= c/g, where T makes no difference.
+// dropLow makes g*U + T <= c be U <= (c - t)/g, where T is t at least, and too little more than that to make a difference.
 func (a *Analyzer) dropLow(d sum) (sum, bool) {
-	if d.c == least {
-		return d, false
-	}
-	limit := -d.c // S <= limit
 	for _, x := range d.terms {
 		g := magnitudeOf(x.coef)
-		if g < 2 {
+		if g < 2 || d.c == least {
 			continue
 		}
 		d0 := d
 		d0.c = 0
 		high, low := d0.splitBy(g)
-		if len(low.terms) == 0 {
-			continue
-		}
 		r := a.sumRange(low)
-		if !r.finite() || r.lo > r.hi || floorDiv(r.lo, g) != floorDiv(r.hi, g) {
+		if len(low.terms) == 0 || !r.finite() || r.lo > r.hi {
 			continue
 		}
-		k := floorDiv(r.lo, g)
-		high.addConst(k) // g*high + rest <= limit, 0 <= rest < g
-		q, left := floorDiv(limit, g), floorMod(limit, g)
-		switch {
-		case r.hi-k*g <= left:
-		case r.lo-k*g > left:
-			q--
-		default:
+		limit, ok1 := addOK(-d.c, -r.lo)
+		width, ok2 := addOK(r.hi, -r.lo)
+		if !ok1 || !ok2 || width > floorMod(limit, g) {
 			continue
 		}
 		a.hit(ruleCompareFactor)
-		high.addConst(-q)
+		high.addConst(-floorDiv(limit, g))
 		return high, true
 	}
 	return d, false

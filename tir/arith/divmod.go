@@ -297,7 +297,7 @@ func (a *Analyzer) divSymbol(s sum, x, y tir.Expr, t tir.Type, mod bool) (sum, b
 			r = a.keep(op, rest, y)
 		}
 		if !mod {
-			r = r.plus(q)
+			r = q.plus(r)
 		}
 		return r, true
 	}

@@ -325,6 +325,11 @@ func (a *Analyzer) sumKey(e tir.Expr, t tir.Type) any {
 	if s.over {
 		return e
 	}
+	return node{kind: "sum", x: int(t.Bits), more: s.key()}
+}
+
+// key is text that sums of the same terms have in common, whatever their order.
+func (s sum) key() string {
 	terms := slices.Clone(s.terms)
 	slices.SortFunc(terms, func(x, y term) int { return x.id - y.id })
 	key := make([]byte, 0, 64)
@@ -335,7 +340,7 @@ func (a *Analyzer) sumKey(e tir.Expr, t tir.Type) any {
 		key = append(key, ' ')
 	}
 	key = strconv.AppendInt(key, s.c, 10)
-	return node{kind: "sum", x: int(t.Bits), more: string(key)}
+	return string(key)
 }
 
 // alias is the key of an expression that has a number already.

@@ -8,8 +8,13 @@ import (
 
 // proveNonNegative says whether a sum for proofs is 0 at least.
 func (a *Analyzer) proveNonNegative(s sum) bool {
-	a.attempts = maxAttempts
-	return a.nonNegative(s, proofDepth)
+	for depth := 1; depth <= proofDepth; depth++ { // short proofs first, and no long way into the wrong corner
+		a.attempts = maxAttempts
+		if a.nonNegative(s, depth) {
+			return true
+		}
+	}
+	return false
 }
 
 // nonNegative tries the ranges of what is added, then what is known beside: of a sum s and a fact f, both with x added, s*m - f*n without x is tried
@@ -24,8 +29,21 @@ func (a *Analyzer) nonNegative(s sum, depth int) bool {
 	if depth == 0 || a.attempts <= 0 || !a.spend() || len(s.terms) == 0 {
 		return false
 	}
-	a.attempts--
 	s = s.tightened()
+	key := s.key()
+	if a.failed[key] >= depth {
+		return false
+	}
+	a.attempts--
+	if a.proveBeside(s, depth) {
+		return true
+	}
+	a.failed[key] = depth
+	return false
+}
+
+// proveBeside tries what is known beside ranges.
+func (a *Analyzer) proveBeside(s sum, depth int) bool {
 	terms := slices.Clone(s.terms)
 	slices.SortFunc(terms, func(x, y term) int { return y.id - x.id })
 	for _, x := range terms {
@@ -88,6 +106,8 @@ func (a *Analyzer) factsOf(x term) []sum {
 	}
 	self := sum{t: t, terms: []term{{1, e, x.id}}}
 	switch e.Op {
+	case tir.OpMul:
+		all = a.factsOfProduct(all, e, t)
 	case tir.OpMin:
 		all = append(all, a.sumExpanded(e.A, t).minus(self), a.sumExpanded(e.B, t).minus(self))
 	case tir.OpMax:
@@ -111,7 +131,50 @@ func (a *Analyzer) factsOf(x term) []sum {
 	return all
 }
 
-// provedOrder says whether x <= y holds, or x > y, of index types.
+// factsOfProduct appends the facts of each factor, times the others, where these are not negative.
+func (a *Analyzer) factsOfProduct(all []sum, e tir.Expr, t tir.Type) []sum {
+	parts := factors(e)
+	for i, f := range parts {
+		var others tir.Expr
+		for j, o := range parts {
+			switch {
+			case j == i:
+			case others == nil:
+				others = o
+			default:
+				others = &tir.Binary{Op: tir.OpMul, A: others, B: o}
+			}
+		}
+		if others == nil || a.rangeOf(others).lo < 0 {
+			continue
+		}
+		times := func(s sum) {
+			if b := a.build(a.sumPlain(s, t)); b != nil {
+				all = append(all, a.sumExpanded(&tir.Binary{Op: tir.OpMul, A: b, B: others}, t))
+			}
+		}
+		x := a.sumExpanded(f, t)
+		if r := a.rangeOf(f); r.lo != least && r.lo != typeRange(t).lo {
+			times(x.plusConst(-r.lo))
+		}
+		if r := a.rangeOf(f); r.hi != greatest && r.hi != typeRange(t).hi {
+			times(x.negated().plusConst(r.hi))
+		}
+		for _, known := range a.facts {
+			if known.sum.coefOf(a.id(f)) != 0 {
+				times(known.sum.as(t))
+			}
+		}
+	}
+	return all
+}
+
+func (s sum) as(t tir.Type) sum {
+	s.t = t
+	return s
+}
+
+// provedLE says whether x <= y, of index types.
 func (a *Analyzer) provedLE(x, y tir.Expr, t tir.Type) bool {
 	return a.proveNonNegative(a.sumExpanded(y, t).minus(a.sumExpanded(x, t)))
 }

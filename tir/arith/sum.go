@@ -191,8 +191,12 @@ func (a *Analyzer) collect(s *sum, e tir.Expr, coef int64, mode collectMode) {
 }
 
 func (a *Analyzer) collectBinary(s *sum, e *tir.Binary, coef int64, mode collectMode) bool {
-	if e.Op > tir.OpMul || !isIndex(a.info(e).t) || a.info(e).flags&hasEffect != 0 || !a.spend() {
+	if e.Op > tir.OpMul || !isIndex(a.info(e).t) || a.info(e).flags&hasEffect != 0 {
 		return false
+	}
+	if !a.spend() {
+		s.over = true
+		return true
 	}
 	if e.Op == tir.OpMul {
 		x, y := e.A, e.B

@@ -88,7 +88,7 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	w.line("%s* const %s = TVMBackendAllocWorkspace(kDLCPU, 0, %s, %d, %d);", element, name, bytes, b.DType.Code, b.DType.Bits)
 	w.line("if (%s == NULL) %s", name, w.leaving("-1"))
 	outer := w.leave
-	own := &cleanup{label: w.temp("free_" + name)}
+	own := &cleanup{label: w.labels.pick("free_" + name)}
 	w.leave = own
 	w.usesRC = true
 	w.stmt(s.Body)

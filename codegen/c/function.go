@@ -191,6 +191,7 @@ type writer struct {
 	vars   map[*tir.Var]string
 	types  map[*tir.Var]string // what the address of a buffer points to
 	arrays map[*tir.Var]bool   // vectors that are arrays of their lanes
+	labels names               // C has one set of them a function
 	leave  *cleanup            // where errors go; nil: out of the function
 	usesRC bool
 	inTask bool
@@ -201,7 +202,7 @@ type writer struct {
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
 	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
-		arrays: map[*tir.Var]bool{}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
+		arrays: map[*tir.Var]bool{}, labels: names{map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {
 		w.vars[v] = name
 	}

@@ -9,11 +9,13 @@ import (
 
 func (w *writer) line(format string, args ...any) { w.out.line(format, args...) }
 
-// indented writes what stands between braces.
+// indented writes what stands between braces. Names that it picks are free again behind them.
 func (w *writer) indented(write func()) {
+	outer := *w.names.clone()
 	w.out.depth++
 	write()
 	w.out.depth--
+	w.names = outer
 }
 
 // capture is what write would write, a step further in if that is asked for.
@@ -139,6 +141,7 @@ func (w *writer) loop(s *tir.For) {
 	w.line("for (%s %s = %s; %s < %s; ++%s) {", w.valueType(s.Var.Type), name, low.text, name, end.in(precShift), name)
 	w.indented(func() { w.stmt(s.Body) })
 	w.line("}")
+	delete(w.names.taken, name)
 }
 
 // as is an integer expression in another type.

@@ -32,7 +32,7 @@ func all(t testing.TB) *tir.IRModule {
 }
 
 // compile compiles code with all warnings, by both compilers.
-func compile(t testing.TB, name, code string) {
+func compile(t testing.TB, name, code string, levels ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".c")
 	require.NoError(t, os.WriteFile(path, []byte(code), 0o666))
@@ -42,7 +42,7 @@ func compile(t testing.TB, name, code string) {
 			t.Logf("no %s", compiler)
 			continue
 		}
-		for _, level := range []string{"-O0", "-O2"} {
+		for _, level := range levels {
 			out, err := exec.Command(compiler, "-std=c11", level, "-Wall", "-Wextra", "-Werror", "-fPIC", "-I../../include", "-c", path, "-o", path+".o").CombinedOutput()
 			require.NoError(t, err, "%s %s:\n%s", compiler, level, out)
 			require.Empty(t, string(out))
@@ -52,6 +52,6 @@ func compile(t testing.TB, name, code string) {
 
 func TestEmit_CompilesWithoutWarnings(t *testing.T) {
 	for _, classic := range []bool{false, true} {
-		compile(t, fmt.Sprint("classic_", classic), emit(t, c.Emitter{Classic: classic}, all(t)))
+		compile(t, fmt.Sprint("classic_", classic), emit(t, c.Emitter{Classic: classic}, all(t)), "-O0", "-O2")
 	}
 }

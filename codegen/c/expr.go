@@ -276,8 +276,9 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	}
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
-		floor := map[string]string{"float": "floorf", "double": "floor"}[c]
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a - %s(a / b) * b; }\n", w.inline(), c, name, c, c, floor))
+		fmod := map[string]string{"float": "fmodf", "double": "fmod"}[c]
+		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
+			w.inline(), c, name, c, c, c, fmod))
 		return name
 	}
 	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n",

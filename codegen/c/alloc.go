@@ -14,6 +14,10 @@ func (w *writer) alloc(s *tir.Alloc) {
 		w.fail("allocation of buffer %s of type %s: it needs an address, and elements of one lane", b.Name, b.DType)
 		return
 	}
+	if b.Offset != nil {
+		w.fail("allocation of buffer %s has an offset, which is for parts of other memory", b.Name)
+		return
+	}
 	element := w.storageType(b.DType)
 	size := int64(b.DType.Bits+7) / 8
 	count, constant := constantCount(b)

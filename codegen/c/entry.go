@@ -261,7 +261,11 @@ func (e *entry) call() {
 		switch {
 		case p.handle:
 			args = append(args, e.vars[p.v])
+		case p.buffer != nil && p.buffer.Offset != nil:
+			e.helper("base")
+			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v], max(int(p.buffer.DType.Bits)/8, 1)))
 		case p.buffer != nil:
+			e.helper("data")
 			args = append(args, fmt.Sprintf("(%s)tvmgo_data(%s)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
 		case tir.IsHandle(p.v.Type):
 			args = append(args, e.vars[p.v])

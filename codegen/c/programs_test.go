@@ -118,3 +118,24 @@ func twice() []*tir.PrimFunc {
 	body := loop(tir.Parallel, i, n, store(b, tir.NewCall(tir.CallFunc, tir.Float32, "doubled", at(a, i)), i))
 	return []*tir.PrimFunc{tensors("twice", body, a, b), double}
 }
+
+// scratch has memory within memory, and calls that may fail within both.
+func scratch(name string, kind tir.ForKind) *tir.PrimFunc {
+	n, i, j := i64("n"), i64("i"), i64("j")
+	a := tir.NewBuffer("A", tir.Float32, n)
+	x, y := tir.NewBuffer("x", tir.Float32, n), tir.NewBuffer("y", tir.Float32, tir.Add(n, tir.I64(300)), tir.I64(2))
+	f := tensors(name, nil, a)
+	zero := tir.I64(0)
+	check := tir.NewCall(tir.CallPacked, tir.Void, "test.check", i, tir.F32(1.5), tir.BoolConst(true), tir.Text("te\"xt"), f.Params[0], a.Data)
+	value := tir.NewCall(tir.CallPacked, tir.Float32, "test.value", i)
+	inner := []tir.Stmt{store(y, tir.NewCast(tir.Float32, i), zero, zero), &tir.Evaluate{Value: check}}
+	if kind == tir.Serial {
+		inner = append(inner, &tir.If{Cond: tir.GT(at(a, i), tir.F32(100)), Then: &tir.Evaluate{Value: tir.Intrin("ret_none")}})
+	}
+	inner = append(inner, &tir.Assert{Cond: tir.GE(at(a, i), tir.F32(0)), Kind: "ValueError", Message: "A is 100% negative"},
+		store(x, tir.Add(at(y, zero, zero), value), i))
+	f.Body = &tir.Alloc{Buffer: x, Body: tir.Sequence(
+		loop(kind, i, n, &tir.Alloc{Buffer: y, Body: tir.Sequence(inner...)}),
+		loop(tir.Serial, j, n, store(a, at(x, j), j)))}
+	return f
+}

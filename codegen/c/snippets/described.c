@@ -63,5 +63,3 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
   return tvmgo_raise("ValueError", "%s: argument %d (%s): the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
                      p->function, p->index, p->name, beyond, alignment);
 }
-
-static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }

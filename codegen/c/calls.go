@@ -229,7 +229,7 @@ func (w *writer) externCall(e *tir.Call) code {
 	if len(types) == 0 {
 		types = []string{"void"}
 	}
-	proto := fmt.Sprintf("extern %s%s(%s);", spaced(w.valueType(e.Type)), e.Name, strings.Join(types, ", "))
+	proto := fmt.Sprintf("extern %s %s(%s);", w.valueType(e.Type), e.Name, strings.Join(types, ", "))
 	switch old, known := w.externs[e.Name]; {
 	case !known:
 		w.externs[e.Name] = proto
@@ -258,7 +258,7 @@ func (w *writer) result(t tir.Type, call code) code {
 		return code{}
 	}
 	name := w.temp("got")
-	w.line("const %s%s = %s;", spaced(w.valueType(t)), name, call.text)
+	w.line("%s %s = %s;", constant(w.valueType(t)), name, call.text)
 	return atom(name)
 }
 

@@ -20,11 +20,14 @@ type Hooks struct {
 	ThreadIndex func(tag string) (string, error)
 	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has type Void.
 	Intrinsic func(call *tir.Call, args []string) (string, error)
+	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
+	Pointer func(b *tir.Buffer, element string) string
 	// Declare is the head of a body, up to the brace, in the place of "static int32_t NAME_body(params)".
 	Declare func(f *tir.PrimFunc, body, params string) string
 	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
 	Scope func(scope string) (string, error)
-	// Head stands before all, in the place of the comment and the includes. Prologue and Epilogue stand at the beginning and the
+	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the language has not.
+	// Prologue and Epilogue stand at the beginning and the
 	// end of each body.
 	Head               func(m *tir.IRModule, t *target.Target) string
 	Prologue, Epilogue func(f *tir.PrimFunc) string
@@ -121,6 +124,7 @@ func (g *generator) fail(format string, args ...any) {
 
 func (g *generator) generate() string {
 	g.functions = map[string]*function{}
+	g.reserve()
 	for _, f := range g.module.Funcs {
 		g.declare(f)
 	}
@@ -164,6 +168,22 @@ func (g *generator) generate() string {
 	all.WriteString(bodies.String())
 	all.WriteString(entries.String())
 	return all.String()
+}
+
+// reserve takes the names that C functions have, before variables take them.
+func (g *generator) reserve() {
+	for _, f := range g.module.Funcs {
+		if f == nil {
+			continue
+		}
+		g.names.taken[f.Name], g.names.taken[f.Name+"_body"] = true, true
+		tir.Walk(f.Body, func(node any) bool {
+			if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallExtern {
+				g.names.taken[c.Name] = true
+			}
+			return true
+		})
+	}
 }
 
 // head is the beginning of the file.

@@ -233,8 +233,10 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	o := infix[op]
 	switch {
+	case op.IsComparison() && tir.IsBool(t): // compilers suspect these of meaning something else
+		return code{a.in(precAtom) + " " + o.text + " " + b.in(precAtom), o.prec}
 	case op.IsComparison():
-		return code{a.in(o.prec+1) + " " + o.text + " " + b.in(o.prec+1), o.prec}
+		return code{a.in(precShift) + " " + o.text + " " + b.in(precShift), o.prec}
 	case op == tir.OpFloorDiv && tir.IsFloat(t):
 		return w.wrap(t, w.math("floor", t, code{a.in(precMul) + " / " + b.in(precUnary), precMul}))
 	case op == tir.OpMod && tir.IsFloat(t):
@@ -262,7 +264,7 @@ func (w *writer) wrapFloat(t tir.Type, c code) code {
 // typed is the helper of an operation for one type.
 func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	c := w.valueType(t)
-	short := strings.TrimSuffix(c, "_t")
+	short := strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
 	switch op {
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
@@ -334,7 +336,7 @@ func (w *writer) choose(cond, then, other tir.Expr, i string) code {
 		return x
 	}
 	name := w.temp("chosen")
-	w.line("%s%s;", spaced(w.valueType(then.DType())), name)
+	w.line("%s %s;", w.valueType(then.DType()), name)
 	w.line("if (%s) {", c.text)
 	w.out.WriteString(first)
 	w.line("  %s = %s;", name, a.text)

@@ -44,7 +44,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		g.fail("there are two functions of this name")
 		return
 	}
-	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: names{map[string]bool{}}, vars: map[*tir.Var]string{}}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
 	if g.kernels {
@@ -71,7 +71,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 				g.fail("parameter %s stands for buffer %s: it must be of type handle, and the buffer have an address", v.Name, p.buffer.Name)
 				return
 			}
-			p.ctype = g.storageType(p.buffer.DType) + "*" + restrict
+			p.ctype = g.pointerType(p.buffer) + restrict
 			p.name = fn.names.pick(p.buffer.Name)
 			fn.vars[p.buffer.Data] = p.name
 		} else {
@@ -99,7 +99,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	all := fn.allParams()
 	list := make([]string, 0, len(all)+1)
 	for _, p := range all {
-		list = append(list, spaced(p.ctype)+p.name)
+		list = append(list, p.ctype+" "+p.name)
 	}
 	if f.Result != tir.Void && f.Result != (tir.Type{}) {
 		if g.kernels || f.Result.Lanes != 1 || g.valueType(f.Result) == "void*" {
@@ -124,14 +124,6 @@ func (fn *function) allParams() []param { return append(append([]param{}, fn.par
 
 // hasResult says whether the function gives a value.
 func (fn *function) hasResult() bool { return fn.Result != tir.Void && fn.Result != tir.Type{} }
-
-// spaced is a type with what stands between it and a name.
-func spaced(ctype string) string {
-	if strings.HasSuffix(ctype, "*") {
-		return ctype + " "
-	}
-	return ctype + " "
-}
 
 // shapeParts are the expressions of a buffer that a tensor's description answers.
 func shapeParts(b *tir.Buffer) []tir.Expr {

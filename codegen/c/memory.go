@@ -25,7 +25,7 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 		}
 		c := w.lane(x, i)
 		if t := tir.Element(x.DType()); !small && t.Bits < 64 && !isConstant(x) {
-			c = code{"(int64_t)" + c.in(precUnary), precUnary}
+			c = code{"(" + w.valueType(tir.Int64) + ")" + c.in(precUnary), precUnary}
 		}
 		return c
 	}
@@ -94,7 +94,7 @@ func (w *writer) pointer(b *tir.Buffer) string {
 		return name
 	}
 	if w.kernels {
-		return fmt.Sprintf("((%s*)%s)", element, name)
+		return fmt.Sprintf("((%s)%s)", w.pointerType(b), name)
 	}
 	return fmt.Sprintf("((%s*)%s)", w.aliasType(element), name)
 }

@@ -29,6 +29,10 @@ func (w *writer) parallel(s *tir.For) {
 	slices.SortFunc(list, func(a, b capture) int { return cmp.Compare(a.name, b.name) })
 
 	name := w.generator.names.pick(w.fn.Name + "_parallel_" + identifier(s.Var.Name))
+	for w.names.taken[name] {
+		name = w.generator.names.pick(name)
+	}
+	w.names.taken[name] = true
 	itype := w.valueType(s.Var.Type)
 	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.clone(), vars: map[*tir.Var]string{}, types: w.types,
 		arrays: w.arrays, labels: names{map[string]bool{}}, out: &text{depth: 1}, inTask: true, mayReturn: false}
@@ -36,8 +40,8 @@ func (w *writer) parallel(s *tir.For) {
 	def, values := &text{}, []string{low.text, extent.text}
 	def.line("/* What the turns over %s need of the function around them. */", s.Var.Name)
 	def.line("typedef struct {")
-	def.line("  %s%s;", spaced(itype), low2)
-	def.line("  %s%s;", spaced(itype), extent2)
+	def.line("  %s %s;", itype, low2)
+	def.line("  %s %s;", itype, extent2)
 	for _, c := range list {
 		t.vars[c.v] = c.name
 	}
@@ -55,8 +59,8 @@ func (w *writer) parallel(s *tir.For) {
 		if !hasWord(t.out.String(), c.name) {
 			continue
 		}
-		def.line("  %s%s;", spaced(c.ctype), c.name)
-		taken.line("  %s%s = closure->%s;", spaced(constant(c.ctype)), c.name, c.name)
+		def.line("  %s %s;", c.ctype, c.name)
+		taken.line("  %s %s = closure->%s;", constant(c.ctype), c.name, c.name)
 		values = append(values, c.name)
 	}
 	def.line("} %s_args;", name)

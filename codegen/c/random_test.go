@@ -114,6 +114,9 @@ func (p *program) expr(t tir.Type, depth int) tir.Expr {
 	switch {
 	case tir.IsBool(t):
 		of := p.typ()
+		if tir.IsBool(of) && p.IntN(2) == 0 {
+			return tir.NewBinary(tir.OpEQ+tir.BinaryOp(p.IntN(2)), sub(), sub())
+		}
 		if tir.IsBool(of) {
 			return [](func() tir.Expr){
 				func() tir.Expr { return tir.And(sub(), sub()) }, func() tir.Expr { return tir.Or(sub(), sub()) }, func() tir.Expr { return tir.NewNot(sub()) }}[p.IntN(3)]()

@@ -52,11 +52,20 @@ func (g *generator) valueType(t tir.Type) string {
 func (g *generator) storageType(t tir.Type) string {
 	switch {
 	case tir.IsBool(t):
-		return "uint8_t" // which may have been written as any number
+		return g.valueType(tir.UInt8) // which may have been written as any number
 	case isNarrow(t):
-		return "uint16_t"
+		return g.valueType(tir.UInt16)
 	}
 	return g.valueType(t)
+}
+
+// pointerType is the type of a buffer's address.
+func (g *generator) pointerType(b *tir.Buffer) string {
+	element := g.storageType(b.DType)
+	if g.hooks.Pointer != nil {
+		return g.hooks.Pointer(b, element)
+	}
+	return element + "*"
 }
 
 // isNative says whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.

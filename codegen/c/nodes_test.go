@@ -8,7 +8,6 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
-	"tvmgo/runtime"
 	"tvmgo/tir"
 )
 
@@ -156,6 +155,24 @@ func TestRun_OtherNodes(t *testing.T) {
 	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, slice[int32](t, z))
 }
 
+// Truth values in memory may be any byte.
+func TestRun_BoolsOfAnyByte(t *testing.T) {
+	r := &tir.Ramp{Base: tir.I64(0), Stride: tir.I64(1), Lanes: 4}
+	a, b := tir.NewBuffer("A", tir.Bool, tir.I64(4)), tir.NewBuffer("B", tir.Int32, tir.I64(4))
+	vectors := tensors("vectors", store(b, tir.NewCast(tir.Int32, at(a, r)), r), a, b)
+	one := elementwise("one", tir.Bool, tir.Int32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Int32, x) })
+	m := loaded(t, c.Emitter{}, module(t, one, vectors))
+	x, err := tensor(t, []uint8{0, 1, 2, 255}).View(dlpack.Bool, []int64{4}, nil, 0)
+	require.NoError(t, err)
+	defer x.Close()
+	for _, name := range []string{"one", "vectors"} {
+		out := empty(t, dlpack.Int32, 4)
+		_, err = call(t, m, name, x, out)
+		require.NoError(t, err)
+		require.Equal(t, []int32{0, 1, 1, 1}, slice[int32](t, out), name)
+	}
+}
+
 // A type's every value goes to 16 bits and back as it should.
 func TestRun_NarrowFloats(t *testing.T) {
 	half := elementwise("half", tir.Float64, tir.Float16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) })
@@ -202,5 +219,3 @@ func TestRun_NarrowFloats(t *testing.T) {
 		near(t, math.Copysign(want, float64(1-i>>15*2)), got, 0, "%#x", i)
 	}
 }
-
-var _ *runtime.Module

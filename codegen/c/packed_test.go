@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
-	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -97,5 +96,3 @@ func TestRun_ScratchMemoryComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, s.InUse, "%+v", s)
 }
-
-var _ = dlpack.Float32

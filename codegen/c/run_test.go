@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/codegen"
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
@@ -284,5 +283,3 @@ func TestRun_InWheel(t *testing.T) {
 	require.NoError(t, err, "%s%s", out, messages.String())
 	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): shape[1])\n", string(out))
 }
-
-var _ = codegen.Build

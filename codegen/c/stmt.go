@@ -264,7 +264,9 @@ func (w *writer) evaluate(e tir.Expr) {
 	case t.Lanes > 1:
 		w.line("(void)%s;", w.lanes(e))
 	default:
-		if x := w.expr(e); !isConstant(e) && x.text != "" {
+		if x := w.expr(e); t == tir.Void && x.text != "" {
+			w.line("%s;", x.text)
+		} else if !isConstant(e) && x.text != "" {
 			w.line("(void)%s;", x.in(precUnary))
 		}
 	}

@@ -191,8 +191,9 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, env spans) e
 		return nil
 	}
 	noteSizes(a, p.ProducerShape()[d])
-	s := a.spanOf(a.poly(index), env)
-	if !s.known() {
+	x := a.poly(index)
+	s := a.spanOf(x, env)
+	if !s.known() || !attained(x, env) {
 		return nil
 	}
 	beyond := s.hi.plus(a.poly(widen(p.ProducerShape()[d], index.DType())), -1)
@@ -201,6 +202,20 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, env spans) e
 			"if_then_else", d, p.ProducerName(), dump(s.lo.expr()), dump(s.hi.expr()), dump(p.ProducerShape()[d]))
 	}
 	return nil
+}
+
+// attained says whether a value comes to both ends of its span: where it is a sum of axes, each one once.
+func attained(p poly, env spans) bool {
+	for _, t := range p.terms {
+		for _, f := range t.factors {
+			v, isVar := f.expr.(*tir.Var)
+			moves := mentions(f.expr, func(v *tir.Var) bool { _, ok := env(v); return ok })
+			if moves && (!isVar || v == nil || len(t.factors) > 1) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // noteSizes tells an analyzer that the variables that are sizes are not negative.

@@ -133,6 +133,9 @@ func (a *analyzer) spanOfBinary(op tir.BinaryOp, x, y span) span {
 		return span{}
 	}
 	d := *y.lo
+	if op == tir.OpMod && x.lo != nil && a.plainlyNonNegative(*x.lo) {
+		op = tir.OpFloorMod
+	}
 	switch op {
 	case tir.OpFloorDiv:
 		return mapSpan(x, func(p poly) poly { return a.floorDiv(p, d) })

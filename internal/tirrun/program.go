@@ -1,0 +1,300 @@
+package tirrun
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"tvmgo/tir"
+)
+
+// Options say how a module is run. The zero value is what Run takes.
+type Options struct {
+	Seed     uint64 // of the order of turns that are independent
+	MaxSteps int64  // turns of loops and calls in one Call, so that it ends; 0: 1<<40
+	MaxBytes int64  // of one allocation; 0: 1 GiB
+
+	// Funcs answers packed and extern calls. Arguments are int64, uint64, float64, bool, string, *Array (of memory: what there is from the
+	// address on), or slices of those for vectors; the result is converted to the call's type. A panic in it is not recovered.
+	Funcs map[string]func(args []any) (any, error)
+}
+
+const maxCallDepth = 200
+
+// Program is a module that can be run, by several goroutines at once.
+type Program struct {
+	options Options
+	module  *tir.IRModule
+	funcs   map[string]*function
+}
+
+// function is a function of the module as closures.
+type function struct {
+	source     *tir.PrimFunc
+	name       string
+	body       func(*frame) control
+	ints       int // how many places a frame has for values: one for each variable and each lane of what is computed on the way
+	floats     int
+	handles    int
+	params     []param
+	bind       []func(*frame) // buffers: first variables get values, then all is checked
+	check      []func(*frame)
+	hasBarrier bool
+}
+
+// param is where a parameter's value goes.
+type param struct {
+	v    *tir.Var
+	slot int
+}
+
+// frame is a call that is under way, or one thread of it.
+type frame struct {
+	name    string // of the function
+	x       *run
+	i       []int64
+	f       []float64
+	h       []any
+	levels  []level
+	kernel  *kernel
+	dims    [numDims]int64
+	barrier func(*tir.Call) // ends this thread's turn until all threads are there; nil: this is no thread among others
+	depth   int
+
+	caller   *frame
+	calledAt *place
+
+	ri     int64 // result of the function
+	rf     float64
+	allocs map[*tir.Alloc]*memory // used again
+}
+
+// run is what all frames of a Call have in common.
+type run struct {
+	p     *Program
+	steps int64
+	epoch uint32
+	rng   *rand.Rand
+	known map[*byte]*memory // of arrays, so that two that begin at one byte are one memory
+}
+
+func (x *run) newEpoch() uint32 {
+	x.epoch++
+	return x.epoch
+}
+
+// step counts a turn.
+func (f *frame) step(at *place) {
+	if f.x.steps--; f.x.steps < 0 {
+		f.fail(at, ErrLimit, "more than %d steps: raise Options.MaxSteps if the program is to run so long", f.x.p.options.MaxSteps)
+	}
+}
+
+// Compile makes closures of a module. The module must not be changed afterwards.
+func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
+	if m == nil {
+		return nil, &Error{Func: "?", Sort: ErrInvalid, Text: "the module is nil"}
+	}
+	if o.MaxSteps <= 0 {
+		o.MaxSteps = 1 << 40
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 1 << 30
+	}
+	p = &Program{options: o, module: m, funcs: map[string]*function{}}
+	name := "?"
+	defer func() {
+		if err != nil {
+			p = nil
+		}
+	}()
+	defer func() { caught(recover(), name, &err) }()
+	barriers := findBarriers(m)
+	for _, f := range m.Funcs {
+		if f == nil {
+			return nil, &Error{Func: "?", Sort: ErrInvalid, Text: "a function of the module is nil"}
+		}
+		if p.funcs[f.Name] != nil {
+			return nil, &Error{Func: f.Name, Sort: ErrInvalid, Text: "two functions have this name"}
+		}
+		// All are there before one is compiled: they may call each other.
+		p.funcs[f.Name] = &function{source: f, name: f.Name, hasBarrier: barriers[f.Name]}
+	}
+	for _, f := range m.Funcs {
+		name = f.Name
+		p.compile(p.funcs[f.Name])
+	}
+	return p, nil
+}
+
+// compile makes closures of one function.
+func (p *Program) compile(fn *function) {
+	c := &compiler{p: p, fn: fn, slots: map[*tir.Var]int{}, bound: map[*tir.Var]bool{}}
+	f := fn.source
+	for _, v := range f.Params {
+		if v == nil {
+			c.fail("a parameter is nil")
+		}
+		fn.params = append(fn.params, param{v, c.define(v)})
+	}
+	c.buffers(f)
+	if f.Body == nil {
+		c.fail("the function has no body")
+	}
+	fn.body = c.stmt(f.Body)
+}
+
+// compiler is at work on one function.
+type compiler struct {
+	p         *Program
+	fn        *function
+	slots     map[*tir.Var]int
+	bound     map[*tir.Var]bool // variables that have a value here
+	at        *place
+	local     []localSlot // buffers of scopes local and shared that are allocated around
+	loops     int         // loops around whose turns run at once
+	parallels int         // parallel ones among them, within the innermost ThreadBind
+	late      []func()    // see buffers
+}
+
+// localSlot is an allocated buffer of which threads, or blocks, have copies.
+type localSlot struct {
+	slot  int
+	scope scope
+}
+
+// fail stops compiling.
+func (c *compiler) fail(format string, args ...any) {
+	panic(&Error{Func: c.fn.name, Sort: ErrInvalid, Text: fmt.Sprintf(format, args...)})
+}
+
+// room gives a frame room for the lanes of a type.
+func (c *compiler) room(t tir.Type) int {
+	n := max(int(t.Lanes), 1)
+	var count *int
+	switch {
+	case tir.IsFloat(t):
+		count = &c.fn.floats
+	case tir.IsHandle(t):
+		count = &c.fn.handles
+	default:
+		count = &c.fn.ints
+	}
+	*count += n
+	return *count - n
+}
+
+// define gives a variable its place, and begins its scope.
+func (c *compiler) define(v *tir.Var) int {
+	if v == nil {
+		c.fail("a variable is nil")
+	}
+	c.valid("variable "+v.Name, v.Type)
+	if c.bound[v] {
+		c.fail("variable %s gets a value where it has one already: give the inner one a variable of its own", v.Name)
+	}
+	c.bound[v] = true
+	slot, ok := c.slots[v]
+	if !ok {
+		slot = c.room(v.Type)
+		c.slots[v] = slot
+	}
+	return slot
+}
+
+// leave ends a variable's scope.
+func (c *compiler) leave(v *tir.Var) { delete(c.bound, v) }
+
+// slot is where a variable is.
+func (c *compiler) slot(v *tir.Var) int {
+	if v == nil {
+		c.fail("a variable is nil")
+	}
+	if !c.bound[v] {
+		c.fail("variable %s (%s) has no value here", v.Name, v.Type)
+	}
+	return c.slots[v]
+}
+
+// valid stops at a type that values do not have.
+func (c *compiler) valid(what string, t tir.Type) {
+	if !validType(t) {
+		c.fail("%s: type %s is not one that values have", what, t)
+	}
+}
+
+func validType(t tir.Type) bool {
+	if t.Lanes < 1 || t.Lanes > tir.MaxLanes {
+		return false
+	}
+	switch {
+	case tir.IsInt(t):
+		return t.Bits == 1 || t.Bits == 4 || t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64
+	case tir.IsBool(t):
+		return t.Bits == 8
+	case tir.IsFloat(t) && (t.Bits == 32 || t.Bits == 64):
+		return t.Code == tir.Float32.Code
+	case tir.IsFloat(t):
+		m := formats[t.Code]
+		return m != nil && (m.sign == 0 && t.Bits == 8 || m.sign == 1<<(t.Bits-1))
+	}
+	return t == tir.Handle
+}
+
+// Run compiles a module and runs one of its functions. Parameters are Go ints, floats and bools, and *Array for tensors.
+func Run(m *tir.IRModule, name string, args ...any) error {
+	p, err := Compile(m, Options{})
+	if err != nil {
+		return err
+	}
+	_, err = p.Call(name, args...)
+	return err
+}
+
+// Call runs a function and gives its result: int64, uint64, float64 or bool; nil where it has none.
+func (p *Program) Call(name string, args ...any) (result any, err error) {
+	fn := p.funcs[name]
+	if fn == nil {
+		return nil, &Error{Func: name, Sort: ErrArgument, Text: "the module has no such function"}
+	}
+	defer func() {
+		if err != nil {
+			result = nil
+		}
+	}()
+	defer func() { caught(recover(), name, &err) }()
+	f := fn.frame(p.newRun())
+	f.bindArgs(fn, args)
+	if fn.body(f) == proceed && noResult(fn.source.Result) != tir.Void {
+		f.fail(nil, ErrInvalid, "the function ended without a result: want %s", fn.source.Result)
+	}
+	return fn.result(f), nil
+}
+
+func (p *Program) newRun() *run {
+	return &run{p: p, steps: p.options.MaxSteps, rng: rand.New(rand.NewPCG(p.options.Seed, 0)), known: map[*byte]*memory{}}
+}
+
+// frame makes room for a call.
+func (fn *function) frame(x *run) *frame {
+	f := &frame{name: fn.name, x: x, i: make([]int64, fn.ints), f: make([]float64, fn.floats), h: make([]any, fn.handles)}
+	for d := range f.dims {
+		f.dims[d] = -1
+	}
+	return f
+}
+
+// result is what the function returned, as Go has it.
+func (fn *function) result(f *frame) any {
+	t := fn.source.Result
+	switch {
+	case tir.IsFloat(t):
+		return f.rf
+	case tir.IsBool(t):
+		return f.ri != 0
+	case tir.IsInt(t) && tir.IsSigned(t):
+		return f.ri
+	case tir.IsInt(t):
+		return uint64(f.ri)
+	}
+	return nil
+}

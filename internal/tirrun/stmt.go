@@ -1,0 +1,269 @@
+package tirrun
+
+import "tvmgo/tir"
+
+// control says how a statement ended.
+type control uint8
+
+const (
+	proceed  control = iota
+	returned         // the function is to end
+)
+
+// stmt compiles a statement.
+func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
+	switch s := s.(type) {
+	case *tir.BufferStore:
+		do := c.storing(s)
+		return func(f *frame) control { do(f); return proceed }
+	case *tir.For:
+		return c.loop(s)
+	case *tir.While:
+		cond, at := c.condition(s.Cond, "condition of while"), c.at
+		body := c.stmt(s.Body)
+		return func(f *frame) control {
+			for cond(f) != 0 {
+				f.step(at)
+				if body(f) != proceed {
+					return returned
+				}
+			}
+			return proceed
+		}
+	case *tir.If:
+		return c.branch(s)
+	case *tir.LetStmt:
+		set := c.let(s.Var, s.Value)
+		body := c.stmt(s.Body)
+		c.leave(s.Var)
+		return func(f *frame) control { set(f); return body(f) }
+	case *tir.Assert:
+		cond, at := c.condition(s.Cond, "assertion"), c.at
+		err := &AssertError{s.Kind, s.Message}
+		return func(f *frame) control {
+			if cond(f) == 0 {
+				panic(&Error{Func: f.name, Sort: ErrAssert, Text: err.Error(), Path: at.path(f), Err: err})
+			}
+			return proceed
+		}
+	case *tir.Alloc:
+		return c.alloc(s)
+	case *tir.AttrStmt:
+		return c.stmt(s.Body)
+	case *tir.Seq:
+		return c.sequence(s)
+	case *tir.Evaluate:
+		return c.evaluate(s)
+	}
+	c.fail("a statement is nil, or of a kind that is not known (%T)", s)
+	return nil
+}
+
+func (c *compiler) branch(s *tir.If) func(*frame) control {
+	cond := c.condition(s.Cond, "condition of if")
+	then := c.stmt(s.Then)
+	other := func(*frame) control { return proceed }
+	if s.Else != nil {
+		other = c.stmt(s.Else)
+	}
+	return func(f *frame) control {
+		if cond(f) != 0 {
+			return then(f)
+		}
+		return other(f)
+	}
+}
+
+func (c *compiler) sequence(s *tir.Seq) func(*frame) control {
+	all := make([]func(*frame) control, len(s.Stmts))
+	for i, x := range s.Stmts {
+		all[i] = c.stmt(x)
+	}
+	return func(f *frame) control {
+		for _, do := range all {
+			if do(f) != proceed {
+				return returned
+			}
+		}
+		return proceed
+	}
+}
+
+// evaluate compiles an expression that does something; ret is one of them.
+func (c *compiler) evaluate(s *tir.Evaluate) func(*frame) control {
+	if call, ok := s.Value.(*tir.Call); ok && call.Kind == tir.CallIntrinsic && (call.Name == "ret" || call.Name == "ret_none") {
+		return c.ret(call)
+	}
+	v := c.expr(s.Value)
+	switch {
+	case v.vector():
+		return func(f *frame) control { v.v(f); return proceed }
+	case v.x != nil:
+		return func(f *frame) control { v.x(f); return proceed }
+	case v.h != nil:
+		return func(f *frame) control { v.h(f); return proceed }
+	}
+	return func(f *frame) control { v.i(f); return proceed }
+}
+
+func (c *compiler) ret(call *tir.Call) func(*frame) control {
+	if c.loops > 0 {
+		c.fail("%s stands within a loop whose turns run at once", call.Name)
+	}
+	want := noResult(c.fn.source.Result)
+	if call.Name == "ret_none" {
+		if want != tir.Void {
+			c.fail("ret_none in a function that gives %s", want)
+		}
+		return func(*frame) control { return returned }
+	}
+	if len(call.Args) != 1 {
+		c.fail("ret takes 1 argument, found %d", len(call.Args))
+	}
+	v := c.expr(call.Args[0])
+	if want == tir.Void && tir.IsInt(v.t) && !v.vector() { // the status that C functions give
+		at := c.at
+		return func(f *frame) control {
+			if n := v.i(f); n != 0 {
+				f.fail(at, ErrCall, "the function returned status %d", n)
+			}
+			return returned
+		}
+	}
+	if v.t != want || v.vector() || tir.IsHandle(v.t) {
+		c.fail("ret of type %s in a function that gives %s", v.t, want)
+	}
+	return func(f *frame) control {
+		if v.x != nil {
+			f.rf = v.x(f)
+		} else {
+			f.ri = v.i(f)
+		}
+		return returned
+	}
+}
+
+// noResult is Void for the type that nobody set, too.
+func noResult(t tir.Type) tir.Type {
+	if t == (tir.Type{}) {
+		return tir.Void
+	}
+	return t
+}
+
+// alloc compiles memory of the program's own.
+func (c *compiler) alloc(s *tir.Alloc) func(*frame) control {
+	b := s.Buffer
+	if b == nil || b.Data == nil {
+		c.fail("a buffer without address is allocated")
+	}
+	if b.Data.Type != tir.Handle {
+		c.fail("buffer %s: its address is of type %s, want %s", b.Name, b.Data.Type, tir.Handle)
+	}
+	if _, err := codecOf(b.DType); err != nil {
+		c.fail("buffer %s: type %s can't be in memory", b.Name, b.DType)
+	}
+	scope := storageScope(b)
+	if scope == scopeUnknown {
+		c.fail("buffer %s: scope %q is not known here: want global, shared or local", b.Name, b.StorageScope())
+	}
+	strides := c.strides(b)
+	sizes := make([]func(*frame) int64, len(b.Shape))
+	for d, x := range b.Shape {
+		sizes[d] = c.size(x, "shape of buffer "+b.Name).i
+	}
+	offset := func(*frame) int64 { return 0 }
+	if b.Offset != nil {
+		offset = c.size(b.Offset, "offset of buffer "+b.Name).i
+	}
+	at, limit := c.at, c.p.options.MaxBytes
+	bytes := func(f *frame) int {
+		// In float64 nothing overflows, and what is not exact is beyond the limit.
+		last, none := float64(offset(f)), false
+		for d, size := range sizes {
+			n, by := size(f), strides[d].i(f)
+			if n < 0 || by < 0 {
+				f.fail(at, ErrArgument, "allocation of buffer %s: dimension %d has size %d and stride %d", b.Name, d, n, by)
+			}
+			none = none || n == 0
+			last += float64(n-1) * float64(by)
+		}
+		if none {
+			last = -1
+		}
+		if last < -1 || last*float64(b.DType.Bits)*float64(b.DType.Lanes)/8 > float64(limit) {
+			f.fail(at, ErrLimit, "allocation of buffer %s: %.0f elements of %s: the limit of Options.MaxBytes is %d", b.Name, last+1, b.DType, limit)
+		}
+		size, err := b.DType.Bytes(int64(last) + 1)
+		if err != nil {
+			f.fail(at, ErrArgument, "allocation of buffer %s: %v", b.Name, err)
+		}
+		return int(size)
+	}
+	slot := c.define(b.Data)
+	if scope != scopeGlobal {
+		c.local = append(c.local, localSlot{slot, scope})
+	}
+	body := c.stmt(s.Body)
+	if scope != scopeGlobal {
+		c.local = c.local[:len(c.local)-1]
+	}
+	c.leave(b.Data)
+	unit := int(b.DType.Bits) / 8 * int(b.DType.Lanes)
+	return func(f *frame) control {
+		m := f.allocate(s, bytes(f), unit, scope)
+		f.h[slot] = &pointer{m: m}
+		return body(f)
+	}
+}
+
+type scope uint8
+
+const (
+	scopeUnknown scope = iota
+	scopeGlobal
+	scopeShared
+	scopeLocal
+)
+
+func storageScope(b *tir.Buffer) scope {
+	switch b.StorageScope() {
+	case "global", "global.workspace", "texture":
+		return scopeGlobal
+	case "shared", "shared.dyn":
+		return scopeShared
+	case "local":
+		return scopeLocal
+	}
+	return scopeUnknown
+}
+
+// allocate finds memory that nobody uses any more, or makes it.
+func (f *frame) allocate(s *tir.Alloc, bytes, unit int, in scope) *memory {
+	depth, k := len(f.levels), f.kernel
+	if k != nil && (in == scopeShared || in == scopeGlobal && !f.inThread()) {
+		depth = k.threads
+	}
+	if k != nil && in == scopeShared && f.inThread() {
+		if m := k.shared[s]; m != nil && len(m.data) == bytes {
+			return m
+		}
+		m := fresh(s.Buffer.Name, bytes, unit)
+		m.depth = depth
+		k.shared[s] = m
+		return m
+	}
+	m := f.allocs[s]
+	if m == nil || len(m.data) != bytes || m.ready == nil {
+		m = fresh(s.Buffer.Name, bytes, unit)
+		if f.allocs == nil {
+			f.allocs = map[*tir.Alloc]*memory{}
+		}
+		f.allocs[s] = m
+	} else {
+		m.spoil()
+		m.copies = nil
+	}
+	m.depth = depth
+	return m
+}

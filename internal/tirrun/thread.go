@@ -1,0 +1,317 @@
+package tirrun
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// The indices that blocks and threads have.
+var dimNames = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z",
+	"vthread", "cthread"}
+
+const (
+	numDims      = len(dimNames)
+	firstThread  = 3 // dimensions before are of blocks
+	firstVThread = 6 // dimensions from here on are of threads that share one of the device
+)
+
+// kernel is a nest of ThreadBind loops that is being run.
+type kernel struct {
+	threads int                      // the frame's level of the block's threads; the one of blocks is before it
+	extents [numDims]int64           // of loops that have been met in this block; 0: none
+	shared  map[*tir.Alloc]*memory   // of the block, allocated within threads
+	turns   map[[numDims]int64]int32 // numbers of blocks and threads
+	dims    [][numDims]int64         // the other way round
+}
+
+// turn numbers a block or a thread.
+func (k *kernel) turn(dims [numDims]int64) int32 {
+	n, ok := k.turns[dims]
+	if !ok {
+		k.dims = append(k.dims, dims)
+		n = int32(len(k.dims))
+		k.turns[dims] = n
+	}
+	return n
+}
+
+// name is a block or a thread by its indices.
+func (k *kernel) name(turn int32) string {
+	var s []string
+	for d, v := range k.dims[turn-1] {
+		if v >= 0 {
+			s = append(s, fmt.Sprintf("%s=%d", dimNames[d], v))
+		}
+	}
+	if len(s) == 0 {
+		return "the block outside of its threads"
+	}
+	return strings.Join(s, " ")
+}
+
+// inThread says whether the frame runs a thread, not the block as a whole.
+func (f *frame) inThread() bool {
+	for _, v := range f.dims[firstThread:] {
+		if v >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// threads compiles a loop over blocks or threads.
+func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int64)) func(*frame) control {
+	dim := slices.Index(dimNames[:], s.Thread)
+	if dim < 0 {
+		c.fail("loop %s is bound to %q: want one of %v", s.Var.Name, s.Thread, dimNames)
+	}
+	at, parallels := c.at, c.parallels
+	c.loops++
+	c.parallels = 0
+	body := c.stmt(s.Body)
+	c.loops--
+	c.parallels = parallels
+	var own []int // buffers that each turn has a copy of
+	for _, l := range c.local {
+		if l.scope == scopeLocal || dim < firstThread {
+			own = append(own, l.slot)
+		}
+	}
+	barrier := dim >= firstThread && c.hasBarrier(s.Body)
+	turn := func(f *frame, i int64) {
+		f.i[slot] = i
+		f.step(at)
+		f.enter(dim, i, own)
+		body(f)
+	}
+	return func(f *frame) control {
+		lo, n := bounds(f)
+		if lo < 0 {
+			f.fail(at.up, ErrArgument, "loop %s begins at %d: indices of %s are not negative", s.Var.Name, lo, s.Thread)
+		}
+		began := f.kernel == nil
+		if began {
+			f.begin()
+		}
+		f.sameExtent(at.up, s, dim, n)
+		order := f.x.order(n)
+		dims, levels := f.dims, slices.Clone(f.levels)
+		memory := make([]any, len(own))
+		for k, o := range own {
+			memory[k] = f.h[o]
+		}
+		if barrier {
+			f.together(at, n, func(g *frame, k int64) { turn(g, lo+k) })
+		} else {
+			for k := range n {
+				turn(f, lo+order(k))
+				for k, o := range own {
+					f.h[o] = memory[k]
+				}
+			}
+		}
+		f.dims = dims
+		copy(f.levels, levels)
+		if began {
+			f.kernel = nil
+			f.levels = f.levels[:len(f.levels)-2]
+		}
+		return proceed
+	}
+}
+
+// begin makes the frame one of a kernel.
+func (f *frame) begin() {
+	k := &kernel{threads: len(f.levels) + 1, shared: map[*tir.Alloc]*memory{}, turns: map[[numDims]int64]int32{}}
+	f.kernel = k
+	f.levels = append(f.levels,
+		level{&turns{f.x.newEpoch(), "blocks", k.name}, k.turn(f.dims)},
+		level{&turns{f.x.newEpoch(), "threads between barriers", k.name}, k.turn(f.dims)})
+}
+
+// sameExtent sees to it that loops over one index of a kernel are as long as each other.
+func (f *frame) sameExtent(at *place, s *tir.For, dim int, n int64) {
+	k := f.kernel
+	if n <= 0 {
+		return
+	}
+	if f.dims[dim] >= 0 {
+		f.fail(at, ErrInvalid, "loop %s over %s stands within another one over it", s.Var.Name, s.Thread)
+	}
+	if dim < firstThread && f.inThread() {
+		f.fail(at, ErrInvalid, "loop %s over %s stands within one over threads: put blocks outside", s.Var.Name, s.Thread)
+	}
+	if old := k.extents[dim]; old != 0 && old != n && dim < firstVThread {
+		f.fail(at, ErrInvalid, "loop %s over %s has %d turns, another one of the kernel %d: a launch has one extent", s.Var.Name, s.Thread, n, old)
+	}
+	k.extents[dim] = n
+}
+
+// enter makes the frame that of a block or a thread.
+func (f *frame) enter(dim int, i int64, own []int) {
+	k := f.kernel
+	f.dims[dim] = i
+	threads := &f.levels[k.threads]
+	if dim < firstThread {
+		f.levels[k.threads-1].turn = k.turn(f.dims)
+		threads.epoch = f.x.newEpoch()
+		clear(k.shared)
+	}
+	threads.turn = k.turn(f.dims)
+	depth := private
+	for _, slot := range own {
+		if p, ok := f.h[slot].(*pointer); ok {
+			if dim < firstThread {
+				depth = k.threads
+			}
+			f.h[slot] = &pointer{m: p.m.copyFor(copyKey{dim, i}, depth), base: p.base}
+		}
+	}
+}
+
+// maxTogether is how many turns of one loop wait for each other.
+const maxTogether = 1 << 14
+
+// errAbandoned ends threads that nobody waits for.
+var errAbandoned = errors.New("abandoned")
+
+// together runs all turns of a loop from barrier to barrier, each in a frame of its own.
+func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
+	if n > maxTogether {
+		f.fail(at.up, ErrLimit, "%d threads with barriers: the limit is %d", n, maxTogether)
+	}
+	resume := make([]func() (*tir.Call, bool), max(n, 0))
+	for i := range resume {
+		g := f.fork()
+		next, stop := iter.Pull(func(yield func(*tir.Call) bool) {
+			defer func() {
+				if r := recover(); r != nil && r != errAbandoned {
+					panic(r)
+				}
+			}()
+			g.barrier = func(call *tir.Call) {
+				if !yield(call) {
+					panic(errAbandoned)
+				}
+			}
+			turn(g, int64(i))
+		})
+		defer stop()
+		resume[i] = next
+	}
+	for {
+		order := f.x.order(n)
+		var met *tir.Call
+		first, ended := int64(-1), int64(-1)
+		for k := range n {
+			i := order(k)
+			call, waits := resume[i]()
+			switch {
+			case !waits:
+				ended = i
+			case met != nil && met != call:
+				f.fail(at.up, ErrSync, "turns %d and %d of loop %s are at different barriers: all threads must reach the same", first, i, at.name)
+			default:
+				met, first = call, i
+			}
+		}
+		switch {
+		case met == nil:
+			return
+		case ended >= 0:
+			f.fail(at.up, ErrSync, "turn %d of loop %s waits at a barrier that turn %d does not reach: put it where all threads come by", first, at.name, ended)
+		}
+		f.meet(met)
+	}
+}
+
+// fork is a frame for a thread that starts here.
+func (f *frame) fork() *frame {
+	g := *f
+	g.i, g.f, g.h, g.levels, g.allocs = slices.Clone(f.i), slices.Clone(f.f), slices.Clone(f.h), slices.Clone(f.levels), nil
+	return &g
+}
+
+// meet is the frame's part of a barrier: it waits for the threads around, if there are any; otherwise all of the block are there.
+func (f *frame) meet(call *tir.Call) {
+	if f.barrier != nil {
+		f.barrier(call)
+		return
+	}
+	f.levels[f.kernel.threads].epoch = f.x.newEpoch()
+}
+
+// barrier compiles storage_sync.
+func (c *compiler) barrier(e *tir.Call) value {
+	if len(e.Args) != 1 {
+		c.fail("storage_sync takes a scope, found %d arguments", len(e.Args))
+	}
+	text, ok := e.Args[0].(*tir.StringImm)
+	if !ok || text.Value != "shared" && text.Value != "warp" {
+		c.fail("storage_sync of %v: want the text \"shared\" or \"warp\"", e.Args[0])
+	}
+	if c.parallels > 0 {
+		c.fail("storage_sync stands within a parallel loop")
+	}
+	at := c.at
+	return value{t: tir.Void, i: func(f *frame) int64 {
+		if f.kernel == nil {
+			f.fail(at, ErrSync, "storage_sync outside of blocks and threads")
+		}
+		if text.Value == "warp" {
+			n := int64(1)
+			for _, x := range f.kernel.extents[firstThread:firstVThread] {
+				n *= max(x, 1)
+			}
+			if n > 32 {
+				f.fail(at, ErrInvalid, "storage_sync(\"warp\") in a block of %d threads: up to 32 are understood", n)
+			}
+		}
+		f.meet(e)
+		return 0
+	}}
+}
+
+// hasBarrier says whether a statement meets one, itself or in functions that it calls.
+func (c *compiler) hasBarrier(s tir.Stmt) bool {
+	found := false
+	tir.Walk(s, func(node any) bool {
+		if call, ok := node.(*tir.Call); ok {
+			switch call.Kind {
+			case tir.CallIntrinsic:
+				found = found || call.Name == "storage_sync"
+			case tir.CallFunc:
+				fn := c.p.funcs[call.Name]
+				found = found || fn != nil && fn.hasBarrier
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// findBarriers names the functions that meet a barrier.
+func findBarriers(m *tir.IRModule) map[string]bool {
+	found := map[string]bool{}
+	for changed := true; changed; {
+		changed = false
+		for _, f := range m.Funcs {
+			if f == nil || found[f.Name] {
+				continue
+			}
+			tir.Walk(f, func(node any) bool {
+				call, ok := node.(*tir.Call)
+				if ok && (call.Kind == tir.CallIntrinsic && call.Name == "storage_sync" || call.Kind == tir.CallFunc && found[call.Name]) {
+					found[f.Name], changed = true, true
+				}
+				return !found[f.Name]
+			})
+		}
+	}
+	return found
+}

@@ -1,0 +1,394 @@
+package tir
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tvmgo/dlpack"
+)
+
+// parsed is an expression that was read, and how many expressions are within one another in it.
+type parsed struct {
+	e      Expr
+	height int
+}
+
+var infixOps = func() map[string]BinaryOp {
+	all := map[string]BinaryOp{}
+	for op := range numBinaryOps {
+		if op.precedence() != precPrimary {
+			all[op.String()] = op
+		}
+	}
+	return all
+}()
+
+// deeper counts an expression that is begun; the caller counts it back.
+func (p *parser) deeper() {
+	p.exprs++
+	if p.exprs > 2*maxExprDepth {
+		p.tooDeep(p.peek())
+	}
+}
+
+func (p *parser) tooDeep(t token) {
+	p.fail(t, "more than %d expressions are within one another: use let", maxExprDepth)
+}
+
+// node is an expression made at a token of others; an error of making it is told there.
+func (p *parser) node(t token, e Expr, err error, parts ...parsed) parsed {
+	if err == nil {
+		e, err = made(e)
+	}
+	if err != nil {
+		p.fail(t, "%v", err)
+	}
+	height := 0
+	for _, x := range parts {
+		height = max(height, x.height)
+	}
+	if height+1 > maxExprDepth {
+		p.tooDeep(t)
+	}
+	return parsed{e, height + 1}
+}
+
+func (p *parser) expr() parsed {
+	p.deeper()
+	defer func() { p.exprs-- }()
+	if p.peek().isWord("let") {
+		return p.let()
+	}
+	return p.infix(precOr)
+}
+
+func (p *parser) let() parsed {
+	t := p.next()
+	defer p.scope()()
+	v, x := p.binding()
+	p.wantWord("in", "after the value of a let within an expression")
+	p.vars.bind(v.Name, v)
+	body := p.expr()
+	return p.node(t, &Let{v, x.e, body.e}, nil, x, body)
+}
+
+// binding reads "x = value", and does not yet make x known.
+func (p *parser) binding() (*Var, parsed) {
+	name, at := p.name("a variable")
+	typed, t := p.skip(":"), Void
+	if typed {
+		t = p.typ()
+	}
+	p.want("=", "and a value after the variable")
+	x := p.expr()
+	if typed {
+		x.e = asType(x.e, t)
+		if found := x.e.DType(); found != t {
+			p.fail(at, "variable %s is of type %s, and its value of type %s: cast the value", nameText(name), typeText(t), typeText(found))
+		}
+	}
+	return NewVar(name, x.e.DType()), x
+}
+
+// infix reads operands with operators between that bind at least as tightly as prec says.
+func (p *parser) infix(prec int) parsed {
+	left := p.unary()
+	compared := false
+	for {
+		t := p.peek()
+		op, isOp := infixOps[t.text]
+		if t.kind != tokenSign || !isOp || op.precedence() < prec {
+			return left
+		}
+		if compared && op.IsComparison() {
+			p.fail(t, "comparisons are not chained: put one of them in parentheses, or join two by &&")
+		}
+		compared = op.IsComparison()
+		p.at++
+		right := p.infix(op.precedence() + 1)
+		left = p.node(t, NewBinary(op, left.e, right.e), nil, left, right)
+	}
+}
+
+func (p *parser) unary() parsed {
+	t := p.peek()
+	switch {
+	case t.is("!"):
+		p.at++
+		p.deeper()
+		x := p.unary()
+		p.exprs--
+		return p.node(t, NewNot(x.e), nil, x)
+	case t.is("-") && !startsNumber(p.ahead(1)):
+		p.at++
+		p.deeper()
+		x := p.unary()
+		p.exprs--
+		return p.node(t, Negate(x.e), nil, x)
+	}
+	return p.operand()
+}
+
+func startsNumber(t token) bool {
+	return t.kind == tokenNumber || t.isWord("inf") || t.isWord("nan")
+}
+
+func (p *parser) operand() parsed {
+	t := p.peek()
+	switch {
+	case t.is("("):
+		p.at++
+		x := p.expr()
+		p.want(")", "after an expression")
+		return x
+	case t.is("-"), startsNumber(t):
+		return p.constant(t)
+	case t.isWord("true"), t.isWord("false"):
+		p.at++
+		return p.node(t, BoolConst(t.text == "true"), nil)
+	case t.kind == tokenText:
+		p.at++
+		return p.node(t, Text(t.text), nil)
+	case t.isWord("intrin"), t.isWord("extern"), t.isWord("packed"), t.isWord("func"):
+		p.at++
+		return p.call(CallKind(slices.Index(callKindNames[:], t.text)))
+	case p.ahead(1).is("(") && (t.isName() || t.kind == tokenWord && isTypeName(t.text)):
+		return p.named(t)
+	case !t.isName():
+		p.fail(t, "found %s, want an expression", t)
+	case p.ahead(1).is("["):
+		return p.indexed(t)
+	}
+	p.at++
+	v, known := p.vars.lookup(t.text)
+	if !known {
+		if _, isBuffer := p.buffers.lookup(t.text); isBuffer {
+			p.fail(t, "%s is a buffer: write which element, as in %s[0]", nameText(t.text), nameText(t.text))
+		}
+		p.fail(t, "there is no variable %s%s", nameText(t.text), didYouMean(t.text, p.vars.names()))
+	}
+	return p.node(t, v, nil)
+}
+
+// number reads a number, inf or nan, with its sign. Of a NaN whose bits are said, they come as a float.
+func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
+	sign := ""
+	if p.skip("-") {
+		sign = "-"
+	}
+	n := p.next()
+	if !startsNumber(n) {
+		p.fail(n, "found %s, want a number", n)
+	}
+	if n.text != "nan" {
+		return sign + n.text, 0, false
+	}
+	if sign != "" {
+		p.fail(t, "nan has no sign: its bits are said as nan(0xfff8000000000000)")
+	}
+	if !p.skip("(") {
+		return "nan", 0, false
+	}
+	hex := p.next()
+	v, err := strconv.ParseUint(strings.TrimPrefix(hex.text, "0x"), 16, 64)
+	bits = math.Float64frombits(v)
+	if hex.kind != tokenNumber || err != nil || !strings.HasPrefix(hex.text, "0x") || !math.IsNaN(bits) {
+		p.fail(hex, "found %s, want the 64 bits of a NaN, as in nan(0x7ff8000000000001)", hex)
+	}
+	p.want(")", "after the bits of a NaN")
+	return "nan", bits, true
+}
+
+// isWholeNumber says whether a number's text is a whole number's.
+func isWholeNumber(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits[0] != 'i' && digits[0] != 'n' && (strings.HasPrefix(digits, "0x") || !strings.ContainsAny(digits, ".eE"))
+}
+
+// constant reads a constant that doesn't say its type.
+func (p *parser) constant(t token) parsed {
+	text, bits, isNaN := p.number(t)
+	if isNaN {
+		return p.node(t, &FloatImm{Float32, bits}, nil)
+	}
+	if isWholeNumber(text) {
+		e, err := makeConst(Int32, text)
+		if err != nil {
+			if _, long := makeConst(Int64, text); long == nil {
+				p.fail(t, "%s is beyond int32: write int64(%s)", text, text)
+			}
+		}
+		return p.node(t, e, err)
+	}
+	v, err := readFloat(text, 32)
+	return p.node(t, &FloatImm{Float32, v}, err)
+}
+
+// typedConstant reads a number in parentheses after its type.
+func (p *parser) typedConstant(at token, t Type) parsed {
+	text, bits, isNaN := p.number(at)
+	p.want(")", "after a constant")
+	if isNaN {
+		if !IsFloat(t) {
+			p.fail(at, "nan is no constant of type %s", typeText(t))
+		}
+		return p.node(at, spread(&FloatImm{Element(t), bits}, int(t.Lanes)), nil)
+	}
+	e, err := makeConst(t, text)
+	return p.node(at, e, err)
+}
+
+// args reads expressions up to a closing bracket.
+func (p *parser) args(end, of string) (list []parsed) {
+	for !p.skip(end) {
+		if len(list) > 0 {
+			if t := p.peek(); !p.skip(",") {
+				p.fail(t, "found %s, want \",\" or %q %s", t, end, of)
+			}
+		}
+		list = append(list, p.expr())
+	}
+	return list
+}
+
+// exprsIn are the expressions of values.
+func exprsIn(all []parsed) []Expr {
+	list := make([]Expr, len(all))
+	for i, x := range all {
+		list[i] = x.e
+	}
+	return list
+}
+
+// indexed reads an element of a buffer, or the call of an intrinsic that says its type in brackets.
+func (p *parser) indexed(t token) parsed {
+	if p.ahead(2).kind == tokenWord && p.ahead(3).is("]") && p.ahead(4).is("(") {
+		return p.call(CallIntrinsic)
+	}
+	p.at += 2
+	b, known := p.buffers.lookup(t.text)
+	if !known {
+		if _, isVar := p.vars.lookup(t.text); isVar {
+			p.fail(t, "%s is a variable, not a buffer%s", nameText(t.text), didYouMean(t.text, p.buffers.names()))
+		}
+		p.fail(t, "there is no buffer %s%s", nameText(t.text), didYouMean(t.text, p.buffers.names()))
+	}
+	indices := p.args("]", "after an index")
+	return p.node(t, BufferAt(b, exprsIn(indices)...), nil, indices...)
+}
+
+// named reads what is written as a word with arguments in parentheses.
+func (p *parser) named(t token) parsed {
+	if t.kind == tokenWord && builtins[t.text] {
+		return p.builtin()
+	}
+	if _, known := intrinsics[t.text]; known || t.kind == tokenName {
+		return p.call(CallIntrinsic)
+	}
+	dt, err := dlpack.ParseDataType(t.text)
+	if err == nil {
+		err = checkType(dt)
+	}
+	if err != nil || dt == Void {
+		names := append(slices.Collect(maps.Keys(intrinsics)), slices.Collect(maps.Keys(builtins))...)
+		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", clip(t.text), didYouMean(t.text, names), clip(t.text))
+	}
+	p.at += 2
+	after := 0
+	if p.ahead(0).is("-") {
+		after = 1
+	}
+	if startsNumber(p.ahead(after)) && (p.ahead(after+1).is(")") || p.ahead(after).isWord("nan")) {
+		return p.typedConstant(t, dt)
+	}
+	x := p.expr()
+	p.want(")", "after a value that is cast")
+	e, err := makeCast(dt, x.e)
+	return p.node(t, e, err, x)
+}
+
+// call reads a call from its name on.
+func (p *parser) call(kind CallKind) parsed {
+	t := p.peek()
+	name, _ := p.name("what is called")
+	typed, dt := p.skip("["), Void
+	if typed {
+		dt = p.typ()
+		p.want("]", "after a call's type")
+	}
+	p.want("(", "before the arguments of a call")
+	args := p.args(")", "after an argument")
+	if _, known := intrinsics[name]; kind == CallIntrinsic && !known {
+		p.fail(t, "there is no intrinsic %s%s", nameText(name), didYouMean(name, slices.Collect(maps.Keys(intrinsics))))
+	}
+	list := exprsIn(args)
+	if !typed && kind == CallIntrinsic {
+		dt = intrinsicType(name, list)
+	}
+	return p.node(t, NewCall(kind, dt, name, list...), nil, args...)
+}
+
+// builtin reads what is written as a call, and is a node of its own.
+func (p *parser) builtin() parsed {
+	t := p.next()
+	p.want("(", "")
+	comma := func() { p.want(",", "and what else "+t.text+" takes") }
+	end := func() { p.want(")", "after what "+t.text+" takes") }
+	switch t.text {
+	case "cast":
+		dt := p.typ()
+		comma()
+		x := p.expr()
+		end()
+		e, err := makeCast(dt, x.e)
+		return p.node(t, e, err, x)
+	case "select":
+		cond := p.expr()
+		comma()
+		then := p.expr()
+		comma()
+		other := p.expr()
+		end()
+		return p.node(t, NewSelect(cond.e, then.e, other.e), nil, cond, then, other)
+	case "ramp":
+		base := p.expr()
+		comma()
+		stride := p.expr()
+		comma()
+		lanes := p.whole("the number of lanes")
+		end()
+		e, err := makeRamp(base.e, stride.e, lanes)
+		return p.node(t, e, err, base, stride)
+	case "broadcast":
+		x := p.expr()
+		comma()
+		lanes := p.whole("the number of lanes")
+		end()
+		e, err := makeBroadcast(x.e, lanes)
+		return p.node(t, e, err, x)
+	case "shuffle":
+		p.want("[", "before the vectors of a shuffle")
+		vectors := p.args("]", "after a vector")
+		comma()
+		p.want("[", "before the indices of a shuffle")
+		var indices []int
+		for !p.skip("]") {
+			if len(indices) > 0 {
+				p.want(",", "or \"]\" after an index")
+			}
+			indices = append(indices, p.whole("an index"))
+		}
+		end()
+		e, err := makeShuffle(exprsIn(vectors), indices)
+		return p.node(t, e, err, vectors...)
+	}
+	a := p.expr()
+	comma()
+	b := p.expr()
+	end()
+	op := BinaryOp(slices.Index(binaryNames[:], t.text))
+	return p.node(t, NewBinary(op, a.e, b.e), nil, a, b)
+}

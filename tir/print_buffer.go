@@ -1,0 +1,127 @@
+package tir
+
+import "strconv"
+
+// buffer writes a buffer alone.
+func (p *printer) buffer(b *Buffer) {
+	if b == nil {
+		p.write("<nil>")
+		return
+	}
+	p.survey.buffer(b)
+	name, _ := p.bindBuffer(b)
+	p.write("buffer ", name)
+	p.layout(b, "")
+}
+
+// layout writes what a buffer is but its name. Its address is bound here unless it is known, and undo takes that back.
+func (p *printer) layout(b *Buffer, param string) (undo func()) {
+	undo = func() {}
+	if b == nil {
+		return undo
+	}
+	p.write(": ", typeText(b.DType))
+	p.list("[", "]", b.Shape)
+	if param != "" {
+		p.write(", param ", param)
+	}
+	undo = p.data(b)
+	if b.Strides != nil {
+		p.list(", strides [", "]", b.Strides)
+	}
+	if !isNil(b.Offset) {
+		p.write(", offset ")
+		p.expr(b.Offset, precLet)
+	}
+	if b.Scope != "" {
+		p.write(", scope ", strconv.Quote(b.Scope))
+	}
+	if b.Alignment != 0 {
+		p.write(", align ", strconv.Itoa(b.Alignment))
+	}
+	return undo
+}
+
+// data writes a buffer's address if it has to be said: with a type where this is the place that brings it.
+func (p *printer) data(b *Buffer) (undo func()) {
+	if _, known := p.vars.of[b.Data]; known || b.Data == nil {
+		p.write(", data ", p.varName(b.Data))
+		return func() {}
+	}
+	if p.survey.hides(b) {
+		return func() {}
+	}
+	name, undo := p.bindVar(b.Data)
+	p.write(", data ", name, ": ", typeText(b.Data.Type))
+	return undo
+}
+
+// declareOf writes lines for the buffers that a statement uses first, and nothing brings.
+func (p *printer) declareOf(s Stmt) {
+	switch s := s.(type) {
+	case *BufferStore:
+		p.declare(s.Buffer)
+		p.declareIn(s.Indices...)
+		p.declareIn(s.Value)
+	case *For:
+		p.declareIn(s.Min, s.Extent)
+	case *While:
+		p.declareIn(s.Cond)
+	case *If:
+		p.declareIn(s.Cond)
+	case *LetStmt:
+		p.declareIn(s.Value)
+	case *Assert:
+		p.declareIn(s.Cond)
+	case *Alloc:
+		p.declareIn(exprsOf(s.Buffer)...)
+	case *AttrStmt:
+		switch n := s.Node.(type) {
+		case *Buffer:
+			p.declare(n)
+		case *IterVar:
+			if n != nil {
+				p.declareIn(n.Min, n.Extent)
+			}
+		}
+		p.declareIn(s.Value)
+	case *Evaluate:
+		p.declareIn(s.Value)
+	}
+}
+
+// declareIn declares the buffers that are new in expressions.
+func (p *printer) declareIn(all ...Expr) {
+	for _, e := range all {
+		Walk(e, func(n any) bool {
+			if load, ok := n.(*BufferLoad); ok {
+				p.declare(load.Buffer)
+			}
+			return true
+		})
+	}
+}
+
+// hasNewBuffers says whether an expression uses a buffer that would have to be declared.
+func (p *printer) hasNewBuffers(e Expr) (found bool) {
+	Walk(e, func(n any) bool {
+		if load, ok := n.(*BufferLoad); ok && load.Buffer != nil {
+			_, known := p.buffers.of[load.Buffer]
+			found = found || !known
+		}
+		return !found
+	})
+	return found
+}
+
+// declare writes the line of a buffer that nothing brings. It is known from there to the function's end.
+func (p *printer) declare(b *Buffer) {
+	if _, known := p.buffers.of[b]; known || b == nil {
+		return
+	}
+	name, _ := p.bindBuffer(b)
+	p.declareIn(exprsOf(b)...)
+	p.line("buffer ", name)
+	p.layout(b, "")
+	p.write("\n")
+}

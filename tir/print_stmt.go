@@ -1,0 +1,219 @@
+package tir
+
+import (
+	"strconv"
+)
+
+// block writes a body: statements in lines, at the depth of now.
+func (p *printer) block(s Stmt) {
+	if isNil(s) {
+		return
+	}
+	// A sequence of one, or within a sequence, has to be said, since it would not come back else.
+	if seq, ok := s.(*Seq); ok && len(seq.Stmts) != 1 {
+		for i, x := range seq.Stmts {
+			p.stmt(x, i == len(seq.Stmts)-1)
+		}
+		return
+	}
+	p.stmt(s, true)
+}
+
+// braces ends a line with a body in braces.
+func (p *printer) braces(s Stmt) {
+	if seq, ok := s.(*Seq); isNil(s) || ok && len(seq.Stmts) == 0 {
+		p.write(" {}")
+		return
+	}
+	p.write(" {\n")
+	p.depth++
+	p.block(s)
+	p.depth--
+	p.line("}")
+}
+
+// rest writes the body of a statement that binds something: what follows in the block if the statement is the last there, else in braces.
+func (p *printer) rest(body Stmt, last bool) {
+	if !last {
+		p.braces(body)
+		p.write("\n")
+		return
+	}
+	p.write("\n")
+	p.block(body)
+}
+
+// stmt writes a statement. One that is the last in its block has its body after it.
+func (p *printer) stmt(s Stmt, last bool) {
+	if isNil(s) {
+		p.line("<nil>\n")
+		return
+	}
+	if !p.fragment {
+		p.declareOf(s)
+	}
+	switch s := s.(type) {
+	case *BufferStore:
+		p.line(p.bufferName(s.Buffer))
+		p.list("[", "]", s.Indices)
+		p.write(" = ")
+		p.expr(s.Value, precLet)
+		p.write("\n")
+	case *For:
+		p.forStmt(s)
+	case *While:
+		p.line("while ")
+		p.expr(s.Cond, precLet)
+		p.braces(s.Body)
+		p.write("\n")
+	case *If:
+		p.line()
+		p.ifStmt(s)
+		p.write("\n")
+	case *LetStmt:
+		p.line("let ")
+		value, undo := p.binding(s.Var, s.Value)
+		p.write(value)
+		p.rest(s.Body, last)
+		undo()
+	case *Assert:
+		p.line("assert ")
+		p.expr(s.Cond, precLet)
+		p.write(", ", nameText(s.Kind), ", ", strconv.Quote(s.Message), "\n")
+	case *Alloc:
+		name, undo := p.bindBuffer(s.Buffer)
+		p.line("alloc ", name)
+		undoData := p.layout(s.Buffer, "")
+		p.rest(s.Body, last)
+		undoData()
+		undo()
+	case *AttrStmt:
+		p.attrStmt(s, last)
+	case *Seq:
+		p.line("seq")
+		p.seqBraces(s)
+		p.write("\n")
+	case *Evaluate:
+		p.line()
+		if _, isCall := s.Value.(*Call); !isCall || isNil(s.Value) {
+			p.write("eval ")
+		}
+		p.expr(s.Value, precLet)
+		p.write("\n")
+	default:
+		p.line("<unknown statement>\n")
+	}
+}
+
+// seqBraces writes the statements of a sequence that is said to be one.
+func (p *printer) seqBraces(s *Seq) {
+	if len(s.Stmts) == 0 {
+		p.write(" {}")
+		return
+	}
+	p.write(" {\n")
+	p.depth++
+	for i, x := range s.Stmts {
+		p.stmt(x, i == len(s.Stmts)-1)
+	}
+	p.depth--
+	p.line("}")
+}
+
+func (p *printer) forStmt(s *For) {
+	span := p.aside(func() { p.span(s.Min, s.Extent) })
+	name, undo := p.bindVar(s.Var)
+	p.line(s.Kind.String(), " ", name)
+	p.spanType(s.Var, s.Min, s.Extent)
+	p.write(" in ", span)
+	if s.Thread != "" {
+		p.write(", thread ", strconv.Quote(s.Thread))
+	}
+	if len(s.Annotations) > 0 {
+		p.write(", attrs ", attrsText(s.Annotations))
+	}
+	p.braces(s.Body)
+	p.write("\n")
+	undo()
+}
+
+// span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's type.
+func (p *printer) span(low, n Expr) {
+	p.write("range(")
+	if zero, ok := low.(*IntImm); !ok || isNil(low) || isNil(n) || zero.Value != 0 || zero.Type != n.DType() {
+		p.expr(low, precLet)
+		p.write(", count=")
+	}
+	p.expr(n, precLet)
+	p.write(")")
+}
+
+// spanType writes the variable's type unless its range tells.
+func (p *printer) spanType(v *Var, low, n Expr) {
+	if isNil(low) || isNil(n) || low.DType() != varType(v) || n.DType() != varType(v) {
+		p.write(": ", typeText(varType(v)))
+	}
+}
+
+func (p *printer) ifStmt(s *If) {
+	p.write("if ")
+	p.expr(s.Cond, precLet)
+	p.braces(s.Then)
+	if isNil(s.Else) {
+		return
+	}
+	p.write(" else")
+	if next, ok := s.Else.(*If); ok && (p.fragment || !p.hasNewBuffers(next.Cond)) {
+		p.write(" ")
+		p.ifStmt(next)
+		return
+	}
+	p.braces(s.Else)
+}
+
+func (p *printer) attrStmt(s *AttrStmt, last bool) {
+	undo := func() {}
+	p.line("attr ", strconv.Quote(s.Key))
+	value := "none"
+	if !isNil(s.Value) { // an axis that the attribute brings is not known in its value
+		value = p.aside(func() { p.expr(s.Value, precLet) })
+	}
+	switch n := s.Node.(type) {
+	case nil:
+	case *Var:
+		p.write(" var ", p.varName(n))
+	case *Buffer:
+		p.write(" buffer ", p.bufferName(n))
+	case *IterVar:
+		p.write(" iter ")
+		p.iter(n, &undo)
+	default:
+		p.write(" <no node>")
+	}
+	p.write(" = ", value)
+	p.rest(s.Body, last)
+	undo()
+}
+
+// iter writes an axis. With undo, its variable is bound if it isn't yet, and undo takes that back; a type tells that it is.
+func (p *printer) iter(x *IterVar, undo *func()) {
+	if x == nil {
+		p.write("<nil>")
+		return
+	}
+	span := ""
+	if !isNil(x.Min) || !isNil(x.Extent) {
+		span = " in " + p.aside(func() { p.span(x.Min, x.Extent) })
+	}
+	if _, known := p.vars.of[x.Var]; known || undo == nil {
+		p.write(p.varName(x.Var))
+	} else {
+		name, u := p.bindVar(x.Var)
+		*undo = u
+		p.write(name, ": ", typeText(varType(x.Var)))
+	}
+	p.write(span, ", kind ", x.Kind.String())
+	if x.Thread != "" {
+		p.write(", thread ", strconv.Quote(x.Thread))
+	}
+}

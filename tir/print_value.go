@@ -1,0 +1,147 @@
+package tir
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+// reserved are the words that a text reads as something else than a name.
+var reserved = map[string]bool{
+	"alloc": true, "assert": true, "attr": true, "attrs": true, "buffer": true, "else": true, "eval": true, "extern": true, "false": true,
+	"for": true, "func": true, "if": true, "in": true, "inf": true, "intrin": true, "let": true, "nan": true, "none": true, "packed": true,
+	"parallel": true, "seq": true, "thread": true, "true": true, "unrolled": true, "var": true, "vectorized": true, "while": true,
+}
+
+// isPlainName says whether a name is written as it is: letters, digits and "_", with dots between, that are neither a type nor reserved.
+func isPlainName(s string) bool {
+	if s == "" || reserved[s] || isTypeName(s) {
+		return false
+	}
+	return wordLength(s) == len(s)
+}
+
+// isTypeName says whether a word is the full name of a type. Short ones ("i32") are types only where a type must stand.
+func isTypeName(s string) bool {
+	if s == "void" {
+		return true
+	}
+	switch s[0] {
+	case 'i', 'u', 'f', 'b', 'h': // int, uint, float, bfloat, bool, handle
+		t, err := dlpack.ParseDataType(s)
+		return err == nil && t.String() == s
+	}
+	return false
+}
+
+// wordLength is how many bytes of s belong to the name that it begins with.
+func wordLength(s string) int {
+	n := 0
+	for n < len(s) {
+		c := s[n]
+		switch {
+		case isLetter(c), n > 0 && isDigit(c):
+			n++
+		case c == '.' && n > 0 && n+1 < len(s) && (isLetter(s[n+1]) || isDigit(s[n+1])):
+			n += 2
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// nameText is a name as it is written: itself, or $"…" for what is no word.
+func nameText(s string) string {
+	if isPlainName(s) {
+		return s
+	}
+	return "$" + strconv.Quote(s)
+}
+
+func typeText(t Type) string {
+	if t == Void {
+		return "void"
+	}
+	return t.String()
+}
+
+// intText is a constant of whole numbers or truth values.
+func intText(t Type, v int64) string {
+	switch {
+	case t == Int32 && v == int64(int32(v)):
+		return strconv.FormatInt(v, 10)
+	case t == Bool && v == 0:
+		return "false"
+	case t == Bool && v == 1:
+		return "true"
+	case t == UInt64:
+		return typeText(t) + "(" + strconv.FormatUint(uint64(v), 10) + ")"
+	}
+	return typeText(t) + "(" + strconv.FormatInt(v, 10) + ")"
+}
+
+// floatText is a constant of floats. A float32 that is no float32's value, as 0.1 is, carries its type: the number is then not rounded.
+func floatText(t Type, v float64) string {
+	if t == Float32 && (math.IsNaN(v) || float64(float32(v)) == v) {
+		return number(v, 32)
+	}
+	return typeText(t) + "(" + number(v, 64) + ")"
+}
+
+// number is the shortest text that gives v again, and is no whole number's. What isn't the usual NaN has its bits.
+func number(v float64, bits int) string {
+	switch {
+	case math.IsNaN(v) && math.Float64bits(v) == math.Float64bits(math.NaN()):
+		return "nan"
+	case math.IsNaN(v):
+		return fmt.Sprintf("nan(%#016x)", math.Float64bits(v))
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	s := strconv.FormatFloat(v, 'g', -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// attrsText is attributes by name.
+func attrsText(attrs map[string]any) string {
+	parts := make([]string, 0, len(attrs))
+	for _, k := range slices.Sorted(maps.Keys(attrs)) {
+		parts = append(parts, strconv.Quote(k)+": "+valueText(attrs[k]))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// valueText is an attribute's value.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return number(v, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	case string:
+		return strconv.Quote(v)
+	case *target.Target:
+		if v != nil {
+			return "target " + v.JSON()
+		}
+	}
+	return fmt.Sprintf("<%T is no attribute>", v)
+}

@@ -43,7 +43,7 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 
 // around makes the loop, with a variable in place of its own.
 func (lp *loop) around(v *tir.Var, body tir.Stmt) tir.Stmt {
-	if v == nil {
+	if v == nil || lp.same != nil {
 		return body
 	}
 	return &tir.For{Kind: lp.mark.kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.mark.thread,
@@ -73,7 +73,7 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 	leaves = slices.Clone(leaves)
 	vars := make([]*tir.Var, len(n.loops))
 	for i, lp := range n.loops[first:] {
-		if lp.axis.Kind == tir.IterReduce || lp.v == nil {
+		if lp.axis.Kind == tir.IterReduce || lp.v == nil || lp.same != nil {
 			continue
 		}
 		v := tir.NewVar(lp.v.Name+".init", lp.v.Type)
@@ -196,6 +196,7 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 			all = append(all, tir.LT(l.a.simplify(x), end))
 		}
 	}
+	all = append(all, l.threadConditions(n, below)...)
 	for _, lp := range n.loops {
 		if dataOnly && lp.axis.Kind == tir.IterReduce || lp.v == nil {
 			continue
@@ -227,6 +228,27 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 			all = append(all, tir.LT(l.a.simplify(at), l.a.simplify(shape)))
 		}
 		delete(l.a.loops, v)
+	}
+	return all
+}
+
+// threadConditions say which of the threads around compute the nest: those for which there is something to do; of those that share its memory and
+// do not divide the work, the first.
+func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all []tir.Expr) {
+	done := map[*tir.Var]bool{}
+	for _, lp := range slices.Backward(n.path) {
+		if !bound(lp) || done[lp.v] {
+			continue
+		}
+		done[lp.v] = true
+		switch {
+		case !seenBy(n.scope, lp):
+			below(lp.v, n.active[lp.v])
+		case !slices.ContainsFunc(n.loops, func(own *loop) bool { return own.same != nil && own.v == lp.v }):
+			if c, ok := lp.width.(*tir.IntImm); !ok || c.Value != 1 {
+				all = append(all, tir.EQ(lp.v, tir.IntConst(lp.v.Type, 0)))
+			}
+		}
 	}
 	return all
 }

@@ -33,7 +33,7 @@ func (l *lowering) infer() error {
 }
 
 func (l *lowering) inferStage(st *Stage) error {
-	n := &nest{st: st, scope: st.scope, inside: map[*loop][]*nest{}}
+	n := &nest{st: st, scope: st.scope, inside: map[*loop][]*nest{}, active: map[*tir.Var]tir.Expr{}}
 	n.kernel = n
 	l.nests[st] = n
 	if st.at == nil {
@@ -97,6 +97,7 @@ func (l *lowering) inferRegion(n *nest) error {
 			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed within that axis: compute it there, too, or "+
 				"attach both further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
 		}
+		l.activate(n, reader)
 		env := l.readerEnv(n, reader, around)
 		for _, b := range l.bodies[r] {
 			tir.Walk(b, func(x any) bool {
@@ -128,14 +129,34 @@ func (l *lowering) inferRegion(n *nest) error {
 	return nil
 }
 
+// activate notes that the threads that compute a reader have to compute what it reads.
+func (l *lowering) activate(n, reader *nest) {
+	for _, lp := range n.path {
+		if !bound(lp) {
+			continue
+		}
+		need := reader.activeOf(lp)
+		if old := n.active[lp.v]; old != nil {
+			a, b := l.a.poly(old), l.a.poly(need)
+			switch {
+			case l.a.nonNegative(a.plus(b, -1)):
+				need = old
+			case !l.a.nonNegative(b.plus(a, -1)):
+				need = lp.width
+			}
+		}
+		n.active[lp.v] = need
+	}
+}
+
 // readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share the memory.
 func (l *lowering) readerEnv(n, reader *nest, around []*loop) spans {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
-		if lp.v != nil && (i >= len(n.path) || seenBy(n.scope, lp)) {
+		if lp.v != nil && (lp.same == nil && i >= len(n.path) || seenBy(n.scope, lp) || moves[lp.same]) {
 			moves[lp] = true
-			lo, hi := constPoly(lp.v.Type, 0), l.a.poly(lp.extent).plusConst(-1)
+			lo, hi := constPoly(lp.v.Type, 0), l.a.poly(reader.activeOf(lp)).plusConst(-1)
 			vars[lp.v] = span{&lo, &hi}
 		}
 	}
@@ -222,24 +243,27 @@ func (l *lowering) widen() (changed bool, err error) {
 	for _, st := range l.order {
 		n := l.nests[st]
 		for _, lp := range n.loops {
-			if lp.mark.kind != tir.ThreadBind || isThread(lp, "vthread") {
+			if !bound(lp) {
 				continue
 			}
 			key := threadKey{n.kernel.st, lp.mark.thread}
+			need := lp.width
 			f, ok := seen[key]
-			if !ok {
+			if lp.same != nil {
+				need, f, ok = lp.extent, first{n.kernel, lp.same}, true
+			} else if !ok {
 				seen[key] = first{n, lp}
 				continue
 			}
-			a, b := l.a.poly(f.lp.width), l.a.poly(lp.width)
+			a, b := l.a.poly(f.lp.width), l.a.poly(widen(need, f.lp.axis.Var.Type))
 			switch {
-			case a.c == b.c && a.isConst() && b.isConst(), a.equal(b):
+			case a.equal(b), lp.same != nil && l.a.nonNegative(a.plus(b, -1)):
 			case a.isConst() && b.isConst():
 				l.widths[key] = max(a.c, b.c, l.widths[key])
 				changed = true
 			default:
 				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: both are %s of one kernel, and lengths that "+
-					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, dump(f.lp.width), lp.axis.Var.Name, st.op.name, dump(lp.width), lp.mark.thread)
+					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, dump(f.lp.width), lp.axis.Var.Name, st.op.name, dump(need), lp.mark.thread)
 			}
 		}
 	}

@@ -197,13 +197,13 @@ func (l *lowering) reads(st *Stage) []*Tensor {
 
 // body computes the stages at the root one after the other.
 func (l *lowering) body() (tir.Stmt, error) {
-	bound := false
+	kernels := false
 	for _, st := range l.order {
 		n := l.nests[st]
 		if err := l.allocate(n); err != nil {
 			return nil, err
 		}
-		bound = bound || slices.ContainsFunc(n.loops, func(lp *loop) bool { return lp.mark.kind == tir.ThreadBind })
+		kernels = kernels || slices.ContainsFunc(n.loops, bound)
 	}
 	var body tir.Stmt = &tir.Seq{}
 	for _, st := range slices.Backward(l.order) {
@@ -213,7 +213,7 @@ func (l *lowering) body() (tir.Stmt, error) {
 			continue
 		case st.double:
 			return nil, fmt.Errorf("double_buffer of tensor %s: it is in no loop whose next turn could be prepared: use compute_at", st.op.name)
-		case bound && n.scope != "global":
+		case kernels && n.scope != "global":
 			return nil, fmt.Errorf("tensor %s in scope %s: kernels read and write global memory alone: compute it at an axis of its reader", st.op.name, n.scope)
 		}
 		var err error

@@ -14,13 +14,7 @@ func fill(t tir.Type, seed uint64, shape ...int64) *memory {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := newMemory(t, shape...)
 	for i := range m.vals {
-		v := r.Int64N(15) - 7
-		m.vals[i], m.set[i] = number{i: v, f: float64(v) / 4}, true
-		if tir.IsFloat(t) {
-			m.vals[i].i = 0
-		} else {
-			m.vals[i].f = 0
-		}
+		m.vals[i] = m.number(float64(r.Int64N(15) - 7))
 	}
 	return m
 }
@@ -39,14 +33,6 @@ func schedule(t *testing.T, outs ...*Tensor) *Schedule {
 	return s
 }
 
-func ints(m *memory) []int64 {
-	out := make([]int64, len(m.vals))
-	for i, v := range m.vals {
-		out[i] = v.i
-	}
-	return out
-}
-
 func TestLower_Elementwise(t *testing.T) {
 	n := Var("n")
 	a := Placeholder([]tir.Expr{n}, tir.Int32, "A")
@@ -54,7 +40,7 @@ func TestLower_Elementwise(t *testing.T) {
 	c := Compute([]tir.Expr{n}, "C", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i...), a.At(i...)) })
 	f := lower(t, schedule(t, c), a, c)
 	in, out := fill(tir.Int32, 1, 9), newMemory(tir.Int32, 9)
-	require.NoError(t, run(f, in, out))
+	require.NoError(t, run(f, 1, in, out))
 	for i, v := range ints(in) {
 		require.Equal(t, (v+1)*v, out.vals[i].i)
 	}
@@ -75,7 +61,7 @@ func TestLower_Matmul(t *testing.T) {
 	st.Parallel(st.Fuse(io, jo))
 	f := lower(t, s, a, b, c)
 	x, y, z := fill(tir.Int32, 1, N, K), fill(tir.Int32, 2, K, M), newMemory(tir.Int32, N, M)
-	require.NoError(t, run(f, x, y, z))
+	require.NoError(t, run(f, 1, x, y, z))
 	for i := range N {
 		for j := range M {
 			sum := int64(0)
@@ -103,7 +89,7 @@ func TestLower_ArgMax(t *testing.T) {
 			s.Stage(out[0]).Reorder(k, j)
 			f := lower(t, s, a, out[0], out[1])
 			x, at, v := fill(tir.Float32, 3, 4, 3, 5), newMemory(tir.Int32, 4), newMemory(tir.Float32, 4)
-			require.NoError(t, run(f, x, at, v))
+			require.NoError(t, run(f, 1, x, at, v))
 			for i := range 4 {
 				best, where := 0.0, -1
 				for j := range 3 {

@@ -18,8 +18,9 @@ type nest struct {
 	size   []tir.Expr
 	whole  []bool // of each dimension: all of it is computed
 	extent map[*tir.IterVar]tir.Expr
-	inside map[*loop][]*nest // what is attached to its loops, in the order of computation
-	kernel *nest             // the nest at the root that it is within
+	inside map[*loop][]*nest     // what is attached to its loops, in the order of computation
+	kernel *nest                 // the nest at the root that it is within
+	active map[*tir.Var]tir.Expr // how many of the threads of the loops around have something to do
 }
 
 // loop is one of a nest. Its variable runs from 0 on.
@@ -29,6 +30,7 @@ type loop struct {
 	v      *tir.Var // nil: it runs once, and is left out
 	extent tir.Expr // how often there is something to do
 	width  tir.Expr // how often it runs: extent, or more if other loops of the same threads have more to do
+	same   *loop    // the loop around of the same index of threads, whose variable it has: it is left out, too
 }
 
 func isThread(l *loop, prefix string) bool {
@@ -40,7 +42,20 @@ func (l *loop) index() tir.Expr {
 	if l.v == nil {
 		return tir.IntConst(l.axis.Var.Type, 0)
 	}
-	return l.v
+	return widen(l.v, l.axis.Var.Type)
+}
+
+// activeOf is how many turns of a loop, of the nest's own or around it, compute what the nest computes.
+func (n *nest) activeOf(lp *loop) tir.Expr {
+	for _, own := range n.loops {
+		if own.v == lp.v {
+			return widen(own.extent, lp.v.Type)
+		}
+	}
+	if e := n.active[lp.v]; e != nil {
+		return e
+	}
+	return lp.extent
 }
 
 // makeLoops follows splits and fusions down from the sizes of the stage's axes, and makes its loops.
@@ -98,7 +113,12 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 	case kind == tir.Vectorized && c.Value > tir.MaxLanes:
 		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and runs %d times: want %d at most: split it", n.st.op.name, x.Var.Name, c.Value,
 			tir.MaxLanes)
-	case kind == tir.ThreadBind && !isThread(lp, "vthread"):
+	case kind == tir.ThreadBind:
+		if i := slices.IndexFunc(n.path, func(o *loop) bool { return bound(o) && o.mark.thread == lp.mark.thread && o.same == nil }); i >= 0 {
+			lp.same = n.path[i]
+			lp.v, lp.width = lp.same.v, lp.same.width
+			return lp, nil
+		}
 		if w := l.widths[threadKey{n.kernel.st, lp.mark.thread}]; w > 0 {
 			lp.width = tir.IntConst(x.Var.Type, w)
 		}
@@ -108,33 +128,63 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 	return lp, nil
 }
 
-// checkThreads says why loops of a nest may not be bound as they are.
+// checkThreads says why loops of a nest may not be run as they are marked, given the loops around them.
 func (l *lowering) checkThreads(n *nest) error {
-	rank := scopeRank(n.scope)
-	for i, lp := range n.loops {
-		if lp.mark.kind == tir.Vectorized {
-			for _, in := range n.loops[i+1:] {
-				if k := in.mark.kind; k == tir.Parallel || k == tir.ThreadBind || k == tir.Vectorized {
-					return fmt.Errorf("tensor %s: axis %s is %s within axis %s, which is vectorized: reorder them", n.st.op.name, in.axis.Var.Name, k, lp.axis.Var.Name)
-				}
+	around := slices.Clone(n.path)
+	if slices.ContainsFunc(around, bound) && scopeRank(n.scope) == rankGlobal {
+		return fmt.Errorf("tensor %s in scope %s is computed within a loop of threads, where global memory cannot be had: set scope \"shared\" or \"local\"",
+			n.st.op.name, n.scope)
+	}
+	for _, lp := range n.loops {
+		kind := lp.mark.kind
+		what := ""
+		for _, out := range around {
+			switch {
+			case out.mark.kind == tir.Vectorized && kind != tir.Serial && kind != tir.Unrolled:
+				what = "which is vectorized: reorder them"
+			case bound(out) && kind == tir.Parallel:
+				what = "which is run by threads of a device: leave out parallel"
+			case isThread(lp, "blockIdx") && (isThread(out, "threadIdx") || isThread(out, "vthread")):
+				what = "which is of the threads within a block: reorder them"
+			}
+			if what != "" {
+				return fmt.Errorf("tensor %s: axis %s is %s within axis %s, %s", n.st.op.name, lp.axis.Var.Name, markName(lp), out.axis.Var.Name, what)
 			}
 		}
-		if lp.mark.kind != tir.ThreadBind || n.st.output {
-			continue
-		}
-		what := ""
-		switch block := isThread(lp, "blockIdx"); {
-		case rank >= rankWarp, rank == rankShared && block:
-			what = fmt.Sprintf("each of them has %s memory of its own: set another scope", n.scope)
-		case rank == rankShared && n.st.at == nil:
-			what = "shared memory ends with the kernel: compute the tensor at an axis of its reader"
-		}
-		if what != "" {
+		if what = l.sharing(n, lp); what != "" {
 			return fmt.Errorf("tensor %s in scope %s: axis %s is bound to %s, and %s", n.st.op.name, n.scope, lp.axis.Var.Name, lp.mark.thread, what)
 		}
+		around = append(around, lp)
 	}
 	return nil
 }
+
+// sharing says why the turns of a loop of threads cannot fill the nest's memory together.
+func (l *lowering) sharing(n *nest, lp *loop) string {
+	if !bound(lp) || n.st.output {
+		return ""
+	}
+	block := isThread(lp, "blockIdx")
+	switch rank := scopeRank(n.scope); {
+	case block && slices.ContainsFunc(n.path, bound):
+		return "it is computed within a kernel, whose blocks do not wait for each other: bind it to threadIdx"
+	case rank >= rankWarp, rank == rankShared && block:
+		return fmt.Sprintf("each of them has %s memory of its own: set another scope", n.scope)
+	case rank == rankShared && n.st.at == nil:
+		return "shared memory ends with the kernel: compute the tensor at an axis of its reader"
+	}
+	return ""
+}
+
+func markName(lp *loop) string {
+	if bound(lp) {
+		return "bound to " + lp.mark.thread
+	}
+	return lp.mark.kind.String()
+}
+
+// bound says whether a loop is run by threads of a device.
+func bound(lp *loop) bool { return lp.mark.kind == tir.ThreadBind }
 
 // Ranks of memory: who sees it.
 const (
@@ -159,8 +209,6 @@ func scopeRank(scope string) int {
 // seenBy says whether all turns of a loop of threads see the memory, so that it has to hold what all of them need.
 func seenBy(scope string, lp *loop) bool {
 	switch scopeRank(scope) {
-	case rankGlobal:
-		return lp.mark.kind == tir.ThreadBind
 	case rankShared:
 		return isThread(lp, "threadIdx") || isThread(lp, "vthread")
 	case rankWarp:
@@ -215,7 +263,7 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 		if all[lp.axis] = lp.v == nil || moves[lp]; all[lp.axis] {
 			at[lp.axis] = full(lp.axis)
 		} else {
-			at[lp.axis] = point(atom(lp.v))
+			at[lp.axis] = point(l.a.poly(lp.index()))
 		}
 	}
 	for _, r := range slices.Backward(n.st.rels) {

@@ -176,7 +176,7 @@ func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 		return
 	}
 	for a, m := range st.marks {
-		if a != axis && m.kind == tir.ThreadBind && m.thread == thread && !strings.HasPrefix(thread, "vthread") {
+		if a != axis && m.kind == tir.ThreadBind && m.thread == thread {
 			st.fail(primitive, "axis %s: axis %s is bound to %s already", axis.Var.Name, a.Var.Name, thread)
 			return
 		}

@@ -212,6 +212,6 @@ func unscheduled(t *testing.T, w workload) []any {
 	t.Helper()
 	outs, args := w.build()
 	in := w.call()
-	require.NoError(t, run(lower(t, schedule(t, outs...), args...), in...))
+	require.NoError(t, run(lower(t, schedule(t, outs...), args...), 1, in...))
 	return in
 }

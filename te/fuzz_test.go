@@ -65,6 +65,9 @@ func (d *drawer) draw() {
 	}
 	name := st.op.name
 	plain := d.plain(st)
+	if len(st.rels) > 6 {
+		return // many splits of little make many turns that do nothing
+	}
 	x, some := pick(d, plain)
 	data := kindOnly(slices.Clone(plain), tir.IterData)
 	y, someData := pick(d, data)

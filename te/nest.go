@@ -73,9 +73,11 @@ func (l *lowering) makeLoops(n *nest) error {
 		case r.fuse:
 			n.extent[r.parent] = l.a.simplify(tir.Mul(widen(n.extent[r.outer], t), widen(n.extent[r.inner], t)))
 		case r.parts > 0:
-			n.extent[r.outer], n.extent[r.inner] = tir.IntConst(t, r.parts), l.ceilDiv(n.extent[r.parent], r.parts)
+			parts := atMost(r.parts, n.extent[r.parent])
+			n.extent[r.outer], n.extent[r.inner] = tir.IntConst(t, parts), l.ceilDiv(n.extent[r.parent], parts)
 		default:
-			n.extent[r.outer], n.extent[r.inner] = l.ceilDiv(n.extent[r.parent], r.factor), tir.IntConst(t, r.factor)
+			factor := atMost(r.factor, n.extent[r.parent])
+			n.extent[r.outer], n.extent[r.inner] = l.ceilDiv(n.extent[r.parent], factor), tir.IntConst(t, factor)
 		}
 		for _, x := range []*tir.IterVar{r.parent, r.outer, r.inner} {
 			if b, ok := n.extent[x].(*tir.Bad); ok {
@@ -91,6 +93,14 @@ func (l *lowering) makeLoops(n *nest) error {
 		n.loops = append(n.loops, lp)
 	}
 	return l.checkThreads(n)
+}
+
+// atMost makes a split no larger than what there is to be split, as far as that is known: what is attached is often less than the whole.
+func atMost(n int64, extent tir.Expr) int64 {
+	if c, ok := extent.(*tir.IntImm); ok {
+		return max(1, min(n, c.Value))
+	}
+	return n
 }
 
 func (l *lowering) ceilDiv(x tir.Expr, d int64) tir.Expr {

@@ -38,7 +38,8 @@ func (st *Stage) unmarked(primitive string, axis *tir.IterVar) int {
 	return i
 }
 
-// Split makes two loops of one: the inner one runs factor times. Where that does not divide, the rest is guarded by a condition.
+// Split makes two loops of one: the inner one runs factor times, or as often as there is something to do, if that is known to be less. Where it does not
+// divide, the rest is guarded by a condition.
 func (st *Stage) Split(axis *tir.IterVar, factor int) (outer, inner *tir.IterVar) {
 	return st.split("split", axis, relation{factor: int64(factor)}, factor)
 }

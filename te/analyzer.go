@@ -183,7 +183,29 @@ func (a *analyzer) floorDiv(x, d poly) poly {
 	if !d.isConst() && r.is(-1) { // a divisor is not 0, so that this one is 1 or more
 		return q.plusConst(-1)
 	}
+	r, d, _ = shorten(r, d)
 	return q.plus(atom(tir.FloorDiv(r.expr(), d.expr())), 1)
+}
+
+// shorten divides both by what all factors of r and the constant d have in common: floor((g·x+c) / (g·d)) is floor((x+floor(c/g)) / d).
+func shorten(r, d poly) (poly, poly, int64) {
+	if !d.isConst() {
+		return r, d, 1
+	}
+	g := d.c
+	for _, t := range r.terms {
+		for c := t.coeff; c != 0; {
+			g, c = c, g%c
+		}
+	}
+	if g = max(g, -g); g <= 1 {
+		return r, d, 1
+	}
+	out := constPoly(r.typ, floorDivInt(r.c, g))
+	for _, t := range r.terms {
+		out.terms = append(out.terms, makeTerm(t.coeff/g, t.factors...))
+	}
+	return out, constPoly(d.typ, d.c/g), g
 }
 
 func (a *analyzer) floorMod(x, d poly) poly {
@@ -196,7 +218,9 @@ func (a *analyzer) floorMod(x, d poly) poly {
 	case !d.isConst() && r.is(-1):
 		return d.plusConst(-1)
 	}
-	return atom(tir.FloorMod(r.expr(), d.expr()))
+	x, e, g := shorten(r, d)
+	low := r.c - g*floorDivInt(r.c, g)
+	return constPoly(r.typ, low).plus(atom(tir.FloorMod(x.expr(), e.expr())), g)
 }
 
 // within says whether 0 <= r < d is sure.

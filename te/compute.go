@@ -199,7 +199,7 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, env spans) e
 	beyond := s.hi.plus(a.poly(widen(p.ProducerShape()[d], index.DType())), -1)
 	if s.lo.isConst() && s.lo.c < 0 || beyond.isConst() && beyond.c >= 0 {
 		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: mend the shapes, or guard the element by "+
-			"if_then_else", d, p.ProducerName(), dump(s.lo.expr()), dump(s.hi.expr()), dump(p.ProducerShape()[d]))
+			"if_then_else", d, p.ProducerName(), tir.Print(s.lo.expr()), tir.Print(s.hi.expr()), tir.Print(p.ProducerShape()[d]))
 	}
 	return nil
 }

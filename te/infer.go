@@ -263,7 +263,7 @@ func (l *lowering) widen() (changed bool, err error) {
 				changed = true
 			default:
 				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: both are %s of one kernel, and lengths that "+
-					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, dump(f.lp.width), lp.axis.Var.Name, st.op.name, dump(need), lp.mark.thread)
+					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(need), lp.mark.thread)
 			}
 		}
 	}

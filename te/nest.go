@@ -119,7 +119,7 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 		return lp, nil
 	case (kind == tir.Vectorized || kind == tir.Unrolled) && !isConst:
 		return nil, fmt.Errorf("tensor %s: axis %s is %s, and its length %s is not constant: split it, and take the inner axis", n.st.op.name, x.Var.Name,
-			kind, dump(lp.extent))
+			kind, tir.Print(lp.extent))
 	case kind == tir.Vectorized && c.Value > tir.MaxLanes:
 		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and runs %d times: want %d at most: split it", n.st.op.name, x.Var.Name, c.Value,
 			tir.MaxLanes)

@@ -50,7 +50,7 @@ func (r *Reducer) OverWhere(cond tir.Expr, sources []tir.Expr, axes ...*tir.Iter
 	comb, err := r.combiner(cond, sources, axes)
 	for i := range out {
 		if err != nil {
-			out[i] = &tir.Bad{Err: fmt.Errorf("te: reduction: %w", err)}
+			out[i] = &tir.Bad{Err: fmt.Errorf("reduction: %w", err)}
 		} else {
 			out[i] = &tir.Reduce{Combiner: comb, Sources: sources, Axes: axes, Cond: cond, Value: i}
 		}
@@ -198,7 +198,7 @@ func ArgMin(e tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 
 func argReduce(better tir.BinaryOp, start func(tir.Type) tir.Expr, e tir.Expr, axes []*tir.IterVar) []tir.Expr {
 	if err := checkReduced(nil, []tir.Expr{e}, axes); err != nil {
-		bad := &tir.Bad{Err: fmt.Errorf("te: reduction: %w", err)}
+		bad := &tir.Bad{Err: fmt.Errorf("reduction: %w", err)}
 		return []tir.Expr{bad, bad}
 	}
 	place := tir.Sub(axes[0].Var, axes[0].Min)

@@ -60,7 +60,7 @@ func NewSchedule(outputs ...*Tensor) (*Schedule, error) {
 			return nil, fmt.Errorf("te: new schedule: tensor %d is nil", i)
 		}
 		if t.op.err != nil {
-			return nil, t.op.err
+			return nil, t.Err()
 		}
 		if t.op.kind == opPlaceholder {
 			return nil, fmt.Errorf("te: new schedule: tensor %s is a placeholder: there is nothing to compute", t.name)

@@ -63,7 +63,7 @@ func (op *operation) addTensor(name string, shape []tir.Expr, t tir.Type) {
 // fail keeps the first error.
 func (op *operation) fail(what string, err error) {
 	if err != nil && op.err == nil {
-		op.err = fmt.Errorf("te: %s %s: %w", what, op.name, err)
+		op.err = fmt.Errorf("%s %s: %w", what, op.name, err)
 	}
 }
 
@@ -71,6 +71,9 @@ func (op *operation) fail(what string, err error) {
 func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
 	if name == "" {
 		return fmt.Errorf("a tensor has no name: give it one")
+	}
+	if t == tir.Void {
+		return fmt.Errorf("elements have no type")
 	}
 	if c, ok := tir.Const(t, 0).(*tir.Bad); ok || t.Lanes != 1 {
 		if ok {
@@ -135,7 +138,10 @@ func (t *Tensor) Err() error {
 	if t == nil {
 		return fmt.Errorf("te: the tensor is nil")
 	}
-	return t.op.err
+	if t.op.err == nil {
+		return nil
+	}
+	return fmt.Errorf("te: %w", t.op.err)
 }
 
 // Axes are the axes that the tensor is computed over, one for each dimension; none for arguments and extern operations.

@@ -64,7 +64,7 @@ func NewModule(funcs ...*PrimFunc) (*IRModule, error) {
 // Func is the function of a name, or nil.
 func (m *IRModule) Func(name string) *PrimFunc {
 	for _, f := range m.Funcs {
-		if f.Name == name {
+		if f != nil && f.Name == name {
 			return f
 		}
 	}

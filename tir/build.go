@@ -8,11 +8,14 @@ import (
 // NewVar makes a variable.
 func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
 
-// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it. It is Bad where the type
-// cannot have the value.
+// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it. Floats become the
+// nearest one of the type. It is Bad where the type cannot have the value.
 func Const(t Type, v float64) Expr {
 	if IsInt(t) || IsBool(t) {
-		if v != math.Trunc(v) || v < -(1<<63) || v >= 1<<63 {
+		switch {
+		case Element(t) == UInt64 && checkType(t) == nil && v == math.Trunc(v) && v >= 1<<63 && v < 1<<64:
+			return spread(&IntImm{UInt64, int64(uint64(v))}, int(t.Lanes))
+		case v != math.Trunc(v) || v < -(1<<63) || v >= 1<<63:
 			return bad("constant %v is not of type %s", v, t)
 		}
 		return IntConst(t, int64(v))
@@ -20,13 +23,21 @@ func Const(t Type, v float64) Expr {
 	if err := checkType(t); err != nil || !IsFloat(t) {
 		return bad("constant %v: type %s has no constants", v, t)
 	}
-	return spread(&FloatImm{Element(t), v}, int(t.Lanes))
+	nearest, ok := roundFloat(t, v)
+	if !ok {
+		return bad("constant %v is not within %s", v, t)
+	}
+	return spread(&FloatImm{Element(t), nearest}, int(t.Lanes))
 }
 
-// IntConst is a constant of whole numbers, of truth values, or of floats.
+// IntConst is a constant of whole numbers, of truth values, or of floats that have exactly that value.
 func IntConst(t Type, v int64) Expr {
 	if IsFloat(t) {
-		return Const(t, float64(v))
+		c := Const(t, float64(v))
+		if f, ok := lane(c).(*FloatImm); ok && (f.Value != float64(v) || f.Value >= 1<<63 || int64(f.Value) != v) {
+			return bad("constant %d is not exactly of type %s: Const rounds it", v, t)
+		}
+		return c
 	}
 	if err := checkType(t); err != nil || !IsInt(t) && !IsBool(t) {
 		return bad("constant %d: type %s has no constants", v, t)
@@ -64,6 +75,14 @@ func BoolConst(v bool) Expr {
 // Text is a constant of text.
 func Text(s string) Expr { return &StringImm{s} }
 
+// lane is what all lanes of a Broadcast are; of another expression it is that.
+func lane(e Expr) Expr {
+	if b, ok := e.(*Broadcast); ok {
+		return b.Value
+	}
+	return e
+}
+
 // spread makes a vector of a scalar.
 func spread(e Expr, lanes int) Expr {
 	if lanes == 1 {
@@ -77,7 +96,7 @@ func bad(format string, args ...any) Expr { return &Bad{fmt.Errorf("tir: "+forma
 // firstBad is the first of some expressions that could not be made; a nil one is such, too.
 func firstBad(what string, all ...Expr) Expr {
 	for _, e := range all {
-		if e == nil {
+		if isNil(e) {
 			return bad("%s: an operand is nil", what)
 		}
 		if b, ok := e.(*Bad); ok {
@@ -87,8 +106,27 @@ func firstBad(what string, all ...Expr) Expr {
 	return nil
 }
 
+// firstNoValue is the first of some expressions that cannot be computed with.
+func firstNoValue(what string, all ...Expr) Expr {
+	if b := firstBad(what, all...); b != nil {
+		return b
+	}
+	for _, e := range all {
+		if _, isText := e.(*StringImm); isText {
+			return bad("%s: text is nothing but an argument of calls", what)
+		}
+		if t := e.DType(); t == Void {
+			return bad("%s: an operand is of type void, and has no value", what)
+		} else if err := checkType(t); err != nil {
+			return bad("%s: %v", what, err)
+		}
+	}
+	return nil
+}
+
 // Add is a + b. This and the functions below make both operands of one type: a scalar goes with a vector as a Broadcast; a constant takes
-// the other's type if that can have it; of two ints, or two floats, the narrower becomes the wider. All else is Bad: cast one.
+// the other's type if that can have it, of two constants the narrower first; of two ints that are both signed or both not, or of two
+// floats of one sort, the narrower becomes the wider. All else is Bad: cast one.
 func Add(a, b Expr) Expr { return NewBinary(OpAdd, a, b) }
 
 // Sub is a - b.
@@ -139,12 +177,16 @@ func And(a, b Expr) Expr { return NewBinary(OpAnd, a, b) }
 // Or is whether one of both holds.
 func Or(a, b Expr) Expr { return NewBinary(OpOr, a, b) }
 
-// Negate is -a.
+// Negate is -a; of floats -0 - a, so that it is -0 for 0.
 func Negate(a Expr) Expr {
-	if b := firstBad("negate", a); b != nil {
+	if b := firstNoValue("negate", a); b != nil {
 		return b
 	}
-	return Sub(Const(a.DType(), 0), a)
+	zero := 0.0
+	if IsFloat(a.DType()) {
+		zero = math.Copysign(0, -1)
+	}
+	return Sub(Const(a.DType(), zero), a)
 }
 
 // NewBinary is an operation on two values. Constants are not computed: the simplifier does that.
@@ -152,22 +194,32 @@ func NewBinary(op BinaryOp, a, b Expr) Expr {
 	if op >= numBinaryOps {
 		return bad("operation %d does not exist", op)
 	}
-	if e := firstBad(op.String(), a, b); e != nil {
+	if e := firstNoValue(op.String(), a, b); e != nil {
 		return e
 	}
 	a, b, err := match(a, b)
 	if err != nil {
 		return bad("%s: %v", op, err)
 	}
-	t := a.DType()
-	switch {
-	case op.IsLogical() && !IsBool(t):
-		return bad("%s of type %s: want bool, as comparisons give it", op, t)
-	case op == OpEQ || op == OpNE:
-	case IsBool(t) && !op.IsLogical(), IsHandle(t), t == Void:
-		return bad("%s of type %s", op, t)
+	if err := operandError(op, a.DType()); err != nil {
+		return bad("%v", err)
 	}
 	return &Binary{op, a, b}
+}
+
+// operandError says why an operation does not take operands of a type.
+func operandError(op BinaryOp, t Type) error {
+	if err := checkType(t); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	switch {
+	case op.IsLogical() && !IsBool(t):
+		return fmt.Errorf("%s of type %s: want bool, as comparisons give it", op, typeName(t))
+	case (op == OpEQ || op == OpNE) && t != Void:
+	case IsBool(t) && !op.IsLogical(), IsHandle(t), t == Void:
+		return fmt.Errorf("%s of type %s", op, typeName(t))
+	}
+	return nil
 }
 
 // match makes two operands of one type.
@@ -185,13 +237,13 @@ func match(a, b Expr) (Expr, Expr, error) {
 	if x == y {
 		return a, b, nil
 	}
-	if c := constantAs(a, y); c != nil {
+	sameSort := IsInt(x) && IsInt(y) && x.Code == y.Code || x.Code == y.Code && IsFloat(x) && IsFloat(y)
+	if c := constantAs(a, y); c != nil && !(sameSort && x.Bits > y.Bits && constantAs(b, x) != nil) {
 		return c, b, nil
 	}
 	if c := constantAs(b, x); c != nil {
 		return a, c, nil
 	}
-	sameSort := IsInt(x) && IsInt(y) && x.Code == y.Code || x.Code == y.Code && IsFloat(x) && IsFloat(y)
 	if !sameSort {
 		return nil, nil, fmt.Errorf("operands of types %s and %s: cast one", x, y)
 	}
@@ -204,16 +256,19 @@ func match(a, b Expr) (Expr, Expr, error) {
 // constantAs is a constant as another type; nil if it is none, or the type cannot have it. Ints become floats, and not the other way round.
 func constantAs(e Expr, t Type) Expr {
 	lanes := int(t.Lanes)
-	if b, ok := e.(*Broadcast); ok {
-		e = b.Value
-	}
 	var c Expr
-	switch e := e.(type) {
+	switch e := lane(e).(type) {
 	case *IntImm:
 		if IsBool(e.Type) || !IsInt(t) && !IsFloat(t) {
 			return nil
 		}
 		c = IntConst(Element(t), e.Value)
+		if v := uint64(e.Value); e.Type == UInt64 && e.Value < 0 { // beyond int64
+			c = Const(Element(t), float64(v))
+			if f, ok := c.(*FloatImm); !ok || f.Value >= 1<<64 || uint64(f.Value) != v {
+				return nil
+			}
+		}
 	case *FloatImm:
 		if !IsFloat(t) {
 			return nil
@@ -230,18 +285,25 @@ func constantAs(e Expr, t Type) Expr {
 
 // NewNot is the opposite of a truth value.
 func NewNot(a Expr) Expr {
-	if e := firstBad("not", a); e != nil {
+	if e := firstNoValue("not", a); e != nil {
 		return e
 	}
-	if !IsBool(a.DType()) {
-		return bad("not of type %s: want bool", a.DType())
+	if err := notError(a.DType()); err != nil {
+		return bad("%v", err)
 	}
 	return &Not{a}
 }
 
+func notError(t Type) error {
+	if !IsBool(t) {
+		return fmt.Errorf("not of type %s: want bool", t)
+	}
+	return nil
+}
+
 // NewSelect is then where cond is true, else otherwise.
 func NewSelect(cond, then, otherwise Expr) Expr {
-	if e := firstBad("select", cond, then, otherwise); e != nil {
+	if e := firstNoValue("select", cond, then, otherwise); e != nil {
 		return e
 	}
 	if !IsBool(cond.DType()) {
@@ -261,32 +323,44 @@ func NewSelect(cond, then, otherwise Expr) Expr {
 			return bad("select: %d truth values for %d lanes", c, t)
 		}
 	}
+	if err := checkType(then.DType()); err != nil {
+		return bad("select: %v", err)
+	}
 	return &Select{cond, then, otherwise}
 }
 
 // NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it is.
 func NewCast(t Type, v Expr) Expr {
-	if e := firstBad("cast", v); e != nil {
+	if e := firstNoValue("cast", v); e != nil {
 		return e
 	}
 	from := v.DType()
 	if t.Lanes == 1 {
 		t.Lanes = from.Lanes
 	}
-	if err := checkType(t); err != nil {
-		return bad("cast: %v", err)
+	if err := castError(t, from); err != nil {
+		return bad("%v", err)
 	}
-	switch {
-	case t == from:
+	if t == from {
 		return v
-	case t.Lanes != from.Lanes:
-		return bad("cast of %s to %s: the lanes differ", from, t)
-	case t == Void || from == Void:
-		return bad("cast of %s to %s", from, t)
-	case IsHandle(t) != IsHandle(from) && !(IsInt(t) && t.Bits == 64) && !(IsInt(from) && from.Bits == 64):
-		return bad("cast of %s to %s: an address goes with ints of 64 bits alone", from, t)
 	}
 	return &Cast{t, v}
+}
+
+// castError says why a type cannot be cast to t.
+func castError(t, from Type) error {
+	if err := checkType(t); err != nil {
+		return fmt.Errorf("cast: %w", err)
+	}
+	switch {
+	case t == Void || from == Void:
+		return fmt.Errorf("cast of %s to %s", typeName(from), typeName(t))
+	case t.Lanes != from.Lanes:
+		return fmt.Errorf("cast of %s to %s: the lanes differ", from, t)
+	case IsHandle(t) != IsHandle(from) && !(IsInt(t) && t.Bits == 64) && !(IsInt(from) && from.Bits == 64):
+		return fmt.Errorf("cast of %s to %s: an address goes with ints of 64 bits alone", from, t)
+	}
+	return nil
 }
 
 // BufferAt is an element of a buffer.
@@ -297,13 +371,16 @@ func BufferAt(b *Buffer, indices ...Expr) Expr {
 	if e := checkIndices("buffer "+b.Name, len(b.Shape), indices); e != nil {
 		return e
 	}
+	if n := len(indices); n > 0 && int(b.DType.Lanes)*int(indices[n-1].DType().Lanes) > MaxLanes {
+		return bad("buffer %s: %d elements of type %s are more than %d lanes", b.Name, indices[n-1].DType().Lanes, b.DType, MaxLanes)
+	}
 	return &BufferLoad{b, indices}
 }
 
 // ProducerAt is an element of a producer.
 func ProducerAt(p Producer, indices ...Expr) Expr {
-	if p == nil {
-		return bad("load: the producer is nil")
+	if !usable(p) {
+		return bad("load: the producer is nil, or not one that can be compared")
 	}
 	if e := checkIndices("tensor "+p.ProducerName(), len(p.ProducerShape()), indices); e != nil {
 		return e
@@ -312,7 +389,7 @@ func ProducerAt(p Producer, indices ...Expr) Expr {
 }
 
 func checkIndices(what string, dims int, indices []Expr) Expr {
-	if e := firstBad(what, indices...); e != nil {
+	if e := firstNoValue(what, indices...); e != nil {
 		return e
 	}
 	if len(indices) != dims {

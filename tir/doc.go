@@ -9,5 +9,8 @@
 // Expressions are made by functions ([Add], [BufferAt], …) that match the types of their operands. What cannot be made becomes a [Bad]
 // expression, which carries the error to whoever uses the expression, so that formulas can be written as formulas; [Check] finds it.
 //
+// Two programs are the same if they are [Equal], where what is bound is known by its place and not by its name; [Difference] says where they
+// are not, and [Hash] is the same for equal ones in every process.
+//
 // Package tir imports no runtime and no device.
 package tir

@@ -3,7 +3,7 @@ package tir
 // Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast,
 // *Shuffle, *Let, *Call, *Reduce, or *Bad.
 type Expr interface {
-	// DType is the type of the expression's value.
+	// DType is the type of the expression's value; Void of one that lacks what has the type.
 	DType() Type
 	expr()
 }
@@ -203,20 +203,38 @@ func (*Reduce) expr()       {}
 func (*Bad) expr()          {}
 
 // DType is the variable's type.
-func (e *Var) DType() Type { return e.Type }
+func (e *Var) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return e.Type
+}
 
 // DType is the constant's type.
-func (e *IntImm) DType() Type { return e.Type }
+func (e *IntImm) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return e.Type
+}
 
 // DType is the constant's type.
-func (e *FloatImm) DType() Type { return e.Type }
+func (e *FloatImm) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return e.Type
+}
 
 // DType is Handle.
 func (e *StringImm) DType() Type { return Handle }
 
 // DType is the operands' type, or bool with as many lanes.
 func (e *Binary) DType() Type {
-	t := e.A.DType()
+	if e == nil {
+		return Void
+	}
+	t := partType(e.A)
 	if e.Op.IsComparison() {
 		return Vector(Bool, int(t.Lanes))
 	}
@@ -224,52 +242,110 @@ func (e *Binary) DType() Type {
 }
 
 // DType is the operand's type.
-func (e *Not) DType() Type { return e.A.DType() }
+func (e *Not) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return partType(e.A)
+}
 
 // DType is the type of Then.
-func (e *Select) DType() Type { return e.Then.DType() }
+func (e *Select) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return partType(e.Then)
+}
 
 // DType is the type that is cast to.
-func (e *Cast) DType() Type { return e.Type }
+func (e *Cast) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return e.Type
+}
 
 // DType is the buffer's type, with the lanes of the last index.
-func (e *BufferLoad) DType() Type { return lanesOf(e.Buffer.DType, e.Indices) }
+func (e *BufferLoad) DType() Type {
+	if e == nil || e.Buffer == nil {
+		return Void
+	}
+	return lanesOf(e.Buffer.DType, e.Indices)
+}
 
 // DType is the producer's type.
-func (e *ProducerLoad) DType() Type { return e.Producer.ProducerDType() }
+func (e *ProducerLoad) DType() Type {
+	if e == nil || e.Producer == nil {
+		return Void
+	}
+	return e.Producer.ProducerDType()
+}
 
 // DType is that of Base, as a vector.
-func (e *Ramp) DType() Type { return Vector(e.Base.DType(), e.Lanes) }
+func (e *Ramp) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return Vector(partType(e.Base), e.Lanes)
+}
 
 // DType is that of Value, as a vector.
-func (e *Broadcast) DType() Type { return Vector(e.Value.DType(), e.Lanes) }
+func (e *Broadcast) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return Vector(partType(e.Value), e.Lanes)
+}
 
 // DType is that of the vectors, with a lane for each index.
 func (e *Shuffle) DType() Type {
-	if len(e.Vectors) == 0 {
+	if e == nil || len(e.Vectors) == 0 {
 		return Void
 	}
-	return Vector(e.Vectors[0].DType(), len(e.Indices))
+	return Vector(partType(e.Vectors[0]), len(e.Indices))
 }
 
 // DType is the body's type.
-func (e *Let) DType() Type { return e.Body.DType() }
+func (e *Let) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return partType(e.Body)
+}
 
 // DType is the type that the caller says.
-func (e *Call) DType() Type { return e.Type }
+func (e *Call) DType() Type {
+	if e == nil {
+		return Void
+	}
+	return e.Type
+}
 
 // DType is that of the source.
-func (e *Reduce) DType() Type { return e.Sources[e.Value].DType() }
+func (e *Reduce) DType() Type {
+	if e == nil || e.Value < 0 || e.Value >= len(e.Sources) {
+		return Void
+	}
+	return partType(e.Sources[e.Value])
+}
 
 // DType is Void.
 func (e *Bad) DType() Type { return Void }
+
+// partType is the type of a part, Void of one that is missing.
+func partType(e Expr) Type {
+	if e == nil {
+		return Void
+	}
+	return e.DType()
+}
 
 // lanesOf is an element type with the lanes of the last index.
 func lanesOf(t Type, indices []Expr) Type {
 	if len(indices) == 0 {
 		return t
 	}
-	if lanes := indices[len(indices)-1].DType().Lanes; lanes > 1 {
+	if lanes := partType(indices[len(indices)-1]).Lanes; lanes > 1 {
 		return Vector(t, int(t.Lanes)*int(lanes))
 	}
 	return t

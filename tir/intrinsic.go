@@ -63,8 +63,35 @@ func LookupIntrinsic(name string) (Intrinsic, bool) {
 
 // check says what is wrong with a call, as far as it can be seen alone.
 func (c *Call) check() error {
+	types := make([]Type, len(c.Args))
+	for n, a := range c.Args {
+		if isNil(a) {
+			return fmt.Errorf("%s %s: argument %d is nil", c.what(), c.Name, n)
+		}
+		if _, isText := a.(*StringImm); isText && !takesText(c) {
+			return fmt.Errorf("%s %s: argument %d is text", c.what(), c.Name, n)
+		}
+		types[n] = a.DType()
+	}
+	return c.checkTypes(types)
+}
+
+func (c *Call) what() string {
+	if c.Kind == CallIntrinsic {
+		return "intrinsic"
+	}
+	return "call of"
+}
+
+// checkTypes says what is wrong with a call whose arguments are of the given types.
+func (c *Call) checkTypes(types []Type) error {
 	if c.Name == "" {
 		return fmt.Errorf("a call has no name")
+	}
+	for n, t := range types {
+		if t == Void {
+			return fmt.Errorf("%s %s: argument %d is of type void, and has no value", c.what(), c.Name, n)
+		}
 	}
 	if c.Kind != CallIntrinsic {
 		return nil
@@ -73,26 +100,48 @@ func (c *Call) check() error {
 	switch {
 	case i == nil:
 		return fmt.Errorf("there is no intrinsic %q: known are %v", c.Name, slices.Sorted(maps.Keys(intrinsics)))
-	case i.Args >= 0 && len(c.Args) != i.Args:
-		return fmt.Errorf("intrinsic %s takes %d arguments, found %d", c.Name, i.Args, len(c.Args))
+	case i.Args >= 0 && len(types) != i.Args:
+		return fmt.Errorf("intrinsic %s takes %d arguments, found %d", c.Name, i.Args, len(types))
 	}
-	for n, a := range c.Args {
-		if a == nil {
-			return fmt.Errorf("intrinsic %s: argument %d is nil", c.Name, n)
-		}
-		t := a.DType()
+	for n, t := range types {
 		switch {
 		case i.sort == sortAny:
 		case t != c.Type:
-			return fmt.Errorf("intrinsic %s of type %s: argument %d is of type %s", c.Name, c.Type, n, t)
+			return fmt.Errorf("intrinsic %s of type %s: argument %d is of type %s", c.Name, typeName(c.Type), n, t)
 		case i.sort == sortFloat && !IsFloat(t):
 			return fmt.Errorf("intrinsic %s takes floats, found %s", c.Name, t)
 		case i.sort == sortBits && !IsInt(t):
 			return fmt.Errorf("intrinsic %s takes whole numbers, found %s", c.Name, t)
 		}
 	}
-	if c.Name == "if_then_else" && (!IsBool(c.Args[0].DType()) || c.Args[1].DType() != c.Type || c.Args[2].DType() != c.Type) {
-		return fmt.Errorf("intrinsic if_then_else takes a bool and two values of type %s", c.Type)
+	switch c.Name {
+	case "if_then_else":
+		if !IsBool(types[0]) || types[1] != c.Type || types[2] != c.Type {
+			return fmt.Errorf("intrinsic if_then_else takes a bool and two values of type %s", typeName(c.Type))
+		}
+		if types[0].Lanes != 1 && types[0].Lanes != c.Type.Lanes {
+			return fmt.Errorf("intrinsic if_then_else: %d truth values for %d lanes", types[0].Lanes, c.Type.Lanes)
+		}
+	case "isnan", "isinf", "isfinite":
+		if t := types[0]; !IsFloat(t) || c.Type != Vector(Bool, int(t.Lanes)) {
+			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t, typeName(c.Type))
+		}
+	case "likely":
+		if !IsBool(c.Type) || types[0] != c.Type {
+			return fmt.Errorf("intrinsic likely takes and gives truth values: found %s and %s", types[0], typeName(c.Type))
+		}
+	case "reinterpret":
+		if t := types[0]; int(t.Bits)*int(t.Lanes) != int(c.Type.Bits)*int(c.Type.Lanes) {
+			return fmt.Errorf("intrinsic reinterpret of %s as %s: the sizes differ", t, typeName(c.Type))
+		}
+	case "ret":
+		if c.Type != Void && c.Type != types[0] {
+			return fmt.Errorf("intrinsic ret of type %s: argument 0 is of type %s", c.Type, types[0])
+		}
+	case "ret_none":
+		if c.Type != Void {
+			return fmt.Errorf("intrinsic ret_none of type %s: want void", c.Type)
+		}
 	}
 	return nil
 }

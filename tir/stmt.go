@@ -111,7 +111,9 @@ func Sequence(stmts ...Stmt) Stmt {
 				all = append(all, s.Stmts...)
 			}
 		default:
-			all = append(all, s)
+			if !isNil(s) {
+				all = append(all, s)
+			}
 		}
 	}
 	if len(all) == 1 {

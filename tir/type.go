@@ -28,8 +28,12 @@ var (
 	Void     = dlpack.Void   // of calls that give nothing
 )
 
-// Vector is a type with so many lanes; of a vector's element if t is one.
+// Vector is a type with so many lanes; of a vector's element if t is one. More lanes than [MaxLanes], or fewer than none, make a type of 0
+// lanes, which no expression has.
 func Vector(t Type, lanes int) Type {
+	if lanes < 0 || lanes > MaxLanes {
+		lanes = 0
+	}
 	t.Lanes = uint16(lanes)
 	return t
 }
@@ -57,6 +61,17 @@ func IsHandle(t Type) bool { return t.Code == dlpack.CodeHandle && t.Bits > 0 }
 // MaxLanes is how many lanes a vector may have.
 const MaxLanes = 1024
 
+// typeName is a type as errors write it: void has a name there, and so do vectors of addresses.
+func typeName(t Type) string {
+	switch {
+	case t == Void:
+		return "void"
+	case IsHandle(t) && t.Lanes != 1:
+		return fmt.Sprintf("%sx%d", Element(t), t.Lanes)
+	}
+	return t.String()
+}
+
 // checkType says why t is no type of an expression.
 func checkType(t Type) error {
 	if t == Void {
@@ -64,14 +79,15 @@ func checkType(t Type) error {
 	}
 	switch {
 	case t.Lanes < 1 || t.Lanes > MaxLanes:
-		return fmt.Errorf("type %s has %d lanes: want 1 to %d", t, t.Lanes, MaxLanes)
+		return fmt.Errorf("type %s has %d lanes: want 1 to %d", typeName(t), t.Lanes, MaxLanes)
 	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 1),
 		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat && t.Bits == 16,
 		IsBool(t) && t.Bits == 8, IsHandle(t) && t.Bits == 64 && t.Lanes == 1,
-		IsFloat(t) && t.Code >= dlpack.CodeFloat8E3M4 && t.Bits <= 8:
+		t.Code >= dlpack.CodeFloat8E3M4 && t.Code <= dlpack.CodeFloat8E8M0FNU && t.Bits == 8,
+		(t.Code == dlpack.CodeFloat6E2M3FN || t.Code == dlpack.CodeFloat6E3M2FN) && t.Bits == 6, t.Code == dlpack.CodeFloat4E2M1FN && t.Bits == 4:
 		return nil
 	}
-	return fmt.Errorf("type %s is not one that expressions have", t)
+	return fmt.Errorf("type %s is not one that expressions have", typeName(t))
 }
 
 // intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since constants are

@@ -4,8 +4,8 @@ package tir
 // computed. Where visit answers false, the parts are left out. A node that stands in several places is visited in each. nil is not
 // visited.
 //
-// Variables are visited where they are used, not where they are bound; shapes and addresses of buffers, and the sources and combiner of
-// reductions: the sources are visited, the shapes and the combiner are not.
+// Variables are visited where they are used, not where they are bound. Of reductions the sources and the condition are visited, the combiner
+// and the axes are not; of buffers neither the shape nor the address.
 func Walk(node any, visit func(node any) bool) {
 	w := walker{visit}
 	switch n := node.(type) {
@@ -20,7 +20,9 @@ func Walk(node any, visit func(node any) bool) {
 	case *IRModule:
 		if n != nil {
 			for _, f := range n.Funcs {
-				w.stmt(f.Body)
+				if f != nil {
+					w.stmt(f.Body)
+				}
 			}
 		}
 	}
@@ -111,6 +113,17 @@ func ExprParts(e Expr) []Expr {
 		return append(append([]Expr{}, e.Sources...), e.Cond)
 	}
 	return nil
+}
+
+// isForeign says whether an expression or a statement is none of this package, by embedding one. What has no comparison may be
+// among them, so that they are no keys of maps.
+func isForeign(node any) bool {
+	switch node.(type) {
+	case *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast, *Shuffle, *Let, *Call,
+		*Reduce, *Bad, *BufferStore, *For, *While, *If, *LetStmt, *Assert, *Alloc, *AttrStmt, *Seq, *Evaluate, nil:
+		return false
+	}
+	return true
 }
 
 // isNil tells nil pointers within an interface, too.

@@ -1,0 +1,242 @@
+package tir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tvmgo/target"
+)
+
+// Error is what Check finds: something that no program may be.
+type Error struct {
+	Func    string // the function's name; empty for what concerns the module
+	Path    string // from the function to the node: body[0].for(i).body.value.a
+	Message string
+	Err     error // of an expression that could not be made ([Bad])
+}
+
+// Error says where it is, and what.
+func (e *Error) Error() string {
+	switch {
+	case e.Func == "" && e.Path == "":
+		return "tir: check: " + e.Message
+	case e.Func == "" || e.Path == "":
+		return "tir: check " + e.Func + e.Path + ": " + e.Message
+	}
+	return "tir: check " + e.Func + "." + e.Path + ": " + e.Message
+}
+
+// Unwrap is the error of an expression that could not be made.
+func (e *Error) Unwrap() error { return e.Err }
+
+// maxErrors is how many errors CheckAll lists.
+const maxErrors = 100
+
+// Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is well-formed. Well-formed means that
+// nothing is missing, that types are what the functions that make nodes make them, that each variable and buffer is defined once and used
+// within, that loops are what their kinds ask for, that functions that are called exist and do not call each other in a circle, that nothing
+// is left that lowering replaces, and that no constant index is outside of its buffer, except behind a condition. Any garbage may be checked.
+func Check(m *IRModule) error {
+	if all := checkModule(m, 1); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// CheckAll is all that Check finds, up to 100 errors, each node once.
+func CheckAll(m *IRModule) []*Error { return checkModule(m, maxErrors) }
+
+// CheckFunc is Check of a function alone; functions of the module that it calls are not looked for.
+func CheckFunc(f *PrimFunc) error {
+	c := &checker{limit: 1}
+	c.function(f)
+	if len(c.errs) > 0 {
+		return c.errs[0]
+	}
+	return nil
+}
+
+func checkModule(m *IRModule, limit int) []*Error {
+	c := &checker{limit: limit, calls: newCallGraph(m)}
+	if m == nil {
+		c.fail("the module is nil")
+		return c.errs
+	}
+	names := map[string]bool{}
+	for i, f := range m.Funcs {
+		c.push(atIndex("funcs", i))
+		if f != nil && f.Name != "" && names[f.Name] {
+			c.fail("two functions are named %q: give one another name", f.Name)
+		} else if f == nil {
+			c.fail("the function is nil")
+		}
+		c.pop()
+		if f != nil {
+			names[f.Name] = true
+			c.function(f)
+		}
+	}
+	c.attrs("attrs", m.Attrs, true)
+	return c.errs
+}
+
+// checker walks through a module, and notes what is wrong.
+type checker struct {
+	scopes
+	calls    *callGraph // nil: of a function alone
+	fn       *PrimFunc
+	levels   map[any]int // of variables and buffers that are defined where the walk is
+	here     [][]any     // what each open scope defines
+	binders  map[any]any // of those that were defined anywhere in the function
+	memo     map[any]checked
+	path     []step
+	depth    int
+	guarded  int // conditions that what is looked at stands behind
+	returned bool
+	errs     []*Error
+	limit    int
+}
+
+// checked is what was found of a node.
+type checked struct {
+	stamp
+	t                     Type
+	failed, open, guarded bool
+}
+
+func (c *checker) push(s step)   { c.path = append(c.path, s) }
+func (c *checker) pop()          { c.path = c.path[:len(c.path)-1] }
+func (c *checker) stopped() bool { return len(c.errs) >= c.limit }
+
+func (c *checker) fail(format string, args ...any) {
+	if c.stopped() {
+		return
+	}
+	e := &Error{Path: pathText(c.path), Message: fmt.Sprintf(format, args...)}
+	if c.fn != nil {
+		e.Func = c.fn.Name
+	}
+	c.errs = append(c.errs, e)
+}
+
+func (c *checker) function(f *PrimFunc) {
+	if f == nil {
+		c.fail("the function is nil")
+		return
+	}
+	c.fn, c.levels, c.binders, c.memo = f, map[any]int{}, map[any]any{}, map[any]checked{}
+	c.scopes, c.here, c.returned = scopes{}, nil, false
+	if f.Name == "" {
+		c.fail("the function has no name")
+	} else if !isIdentifier(f.Name) {
+		c.fail("function name %q is no C identifier: use letters, digits and _, and no digit first", f.Name)
+	}
+	if t := f.Result; t != Void && (checkType(t) != nil || t.Lanes != 1) {
+		c.fail("result of type %s: want void or a scalar", typeName(t))
+	}
+	c.attrs("attrs", f.Attrs, true)
+	c.inside()
+	for i, p := range f.Params {
+		c.push(atIndex("params", i))
+		if p != nil && c.defined(p) {
+			c.fail("parameter %s is there twice", p.Name)
+		} else {
+			c.bindVar(p, f)
+			if p != nil && p.Type.Lanes > 1 {
+				c.fail("parameter %s of type %s: want a scalar", p.Name, p.Type)
+			}
+		}
+		c.pop()
+	}
+	c.parameterBuffers(f)
+	errors := len(c.errs)
+	c.body(f.Body)
+	if f.Result != Void && !c.returned && len(c.errs) == errors {
+		c.fail("the function gives a result of type %s, and has no call of ret", f.Result)
+	}
+	c.fn = nil
+}
+
+// parameterBuffers defines the buffers of parameters, after the sizes that they bring along.
+func (c *checker) parameterBuffers(f *PrimFunc) {
+	var buffers []*Buffer
+	var owners []*Var
+	for _, p := range f.Params {
+		b, ok := f.Buffers[p]
+		if !ok || p == nil {
+			continue
+		}
+		switch {
+		case p.Type != Handle:
+			c.fail("parameter %s of type %s has a buffer: want type handle", p.Name, p.Type)
+		case b == nil:
+			c.fail("the buffer of parameter %s is nil", p.Name)
+		case slices.Contains(buffers, b):
+			c.fail("buffer %s is that of two parameters", b.Name)
+		default:
+			buffers, owners = append(buffers, b), append(owners, p)
+		}
+	}
+	strangers := []string{}
+	for key := range f.Buffers {
+		if key == nil || !slices.Contains(f.Params, key) {
+			strangers = append(strangers, varName(key))
+		}
+	}
+	slices.Sort(strangers)
+	for _, name := range strangers {
+		c.fail("a buffer is given for %s, which is no parameter", name)
+	}
+	for _, b := range buffers {
+		c.push(at("buffer(" + b.Name + ")"))
+		for _, v := range ownSizes(b) {
+			if v != nil && !c.defined(v) {
+				c.bindVar(v, b)
+			}
+		}
+		c.pop()
+	}
+	for i, b := range buffers {
+		c.push(at("buffer(" + b.Name + ")"))
+		c.bindBuffer(b, owners[i], f)
+		c.pop()
+	}
+}
+
+// isIdentifier says whether a name may stand in C, and as a symbol in a library. Words that C keeps for itself are for the generator
+// to see to.
+func isIdentifier(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (c *checker) attrs(name string, all map[string]any, targets bool) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		c.push(at(name + "[" + key + "]"))
+		if key == "" {
+			c.fail("the key is empty")
+		}
+		switch v := all[key].(type) {
+		case int64, bool, float64, string:
+		case *target.Target:
+			if v == nil {
+				c.fail("the target is nil")
+			} else if !targets {
+				c.fail("a target is for functions and modules alone")
+			}
+		default:
+			want := "int64, bool, float64 or string"
+			if targets {
+				want = "int64, bool, float64, string or *target.Target"
+			}
+			c.fail("the value is of Go type %T: want %s", v, want)
+		}
+		c.pop()
+	}
+}

@@ -1,0 +1,240 @@
+package tir
+
+import (
+	"slices"
+	"strings"
+)
+
+// call checks a call. Calls of ret and ret_none are statements: see evaluate.
+func (c *checker) call(e *Call) (Type, bool) {
+	if e.Kind == CallIntrinsic && (e.Name == "ret" || e.Name == "ret_none") {
+		c.fail("%s stands within an expression: evaluate it alone", e.Name)
+		return Void, false
+	}
+	return c.callParts(e)
+}
+
+func (c *checker) callParts(e *Call) (Type, bool) {
+	if e.Kind >= numCallKinds {
+		c.fail("call of %s: kind %d does not exist", e.Name, e.Kind)
+		return Void, false
+	}
+	if !c.failed(checkType(e.Type)) {
+		return Void, false
+	}
+	ok := true
+	types := make([]Type, len(e.Args))
+	for i, a := range e.Args {
+		c.push(atIndex("args", i))
+		if s, isText := a.(*StringImm); isText && s != nil && takesText(e) {
+			types[i] = Handle
+		} else {
+			behind := e.Kind == CallIntrinsic && e.Name == "if_then_else" && i > 0
+			if behind {
+				c.guarded++
+			}
+			t, fine := c.value(a)
+			if behind {
+				c.guarded--
+			}
+			types[i], ok = t, ok && fine
+		}
+		c.pop()
+	}
+	if !ok || !c.failed(e.checkTypes(types)) {
+		return Void, false
+	}
+	switch {
+	case e.Kind == CallFunc && c.calls != nil:
+		return e.Type, c.callee(e, types)
+	case e.Kind == CallIntrinsic && e.Name == "address_of":
+		if len(e.Args) != 1 || e.Type != Handle {
+			c.fail("intrinsic address_of of type %s takes an element of a buffer: want type handle and 1 argument, found %d", typeName(e.Type), len(e.Args))
+			return Void, false
+		}
+		if _, isLoad := e.Args[0].(*BufferLoad); !isLoad {
+			c.fail("intrinsic address_of takes an element of a buffer, found %s", nodeName(e.Args[0]))
+			return Void, false
+		}
+	}
+	return e.Type, true
+}
+
+// takesText says whether text may be an argument of a call.
+func takesText(e *Call) bool {
+	if e.Kind != CallIntrinsic {
+		return true
+	}
+	i := intrinsics[e.Name]
+	return i != nil && i.Args < 0
+}
+
+// evaluate checks an expression that is computed for what it does; calls of ret and ret_none end the function.
+func (c *checker) evaluate(e Expr) {
+	call, ok := e.(*Call)
+	if !ok || call == nil || call.Kind != CallIntrinsic || call.Name != "ret" && call.Name != "ret_none" {
+		c.expr(e)
+		return
+	}
+	c.returned = true
+	if _, ok := c.callParts(call); !ok {
+		return
+	}
+	t := Void
+	if call.Name == "ret" {
+		t = c.memoType(call.Args[0])
+	}
+	if result := c.fn.Result; t != result {
+		c.fail("%s gives type %s, the function's result is of type %s", call.Name, typeName(t), typeName(result))
+	}
+}
+
+// memoType is the type of an expression that was found right.
+func (c *checker) memoType(e Expr) Type {
+	if f, ok := c.memo[e]; ok {
+		return f.t
+	}
+	return e.DType() // of no parts
+}
+
+// callee checks a call of a function of the module.
+func (c *checker) callee(e *Call, types []Type) bool {
+	f := c.calls.functions[e.Name]
+	switch {
+	case f == nil:
+		c.fail("call of function %s, which the module has not", e.Name)
+		return false
+	case len(types) != len(f.Params):
+		c.fail("function %s takes %d arguments, found %d", e.Name, len(f.Params), len(types))
+		return false
+	case e.Type != f.Result:
+		c.fail("call of function %s of type %s: its result is of type %s", e.Name, typeName(e.Type), typeName(f.Result))
+		return false
+	}
+	for i, p := range f.Params {
+		if p != nil && p.Type != types[i] {
+			c.fail("function %s: argument %d is of type %s: want %s", e.Name, i, types[i], p.Type)
+			return false
+		}
+	}
+	if circle := c.calls.circle(c.fn.Name, e.Name); circle != nil {
+		c.fail("functions call each other in a circle: %s", strings.Join(circle, " calls "))
+		return false
+	}
+	return true
+}
+
+// callGraph is which function of a module calls which.
+type callGraph struct {
+	functions map[string]*PrimFunc
+	callees   map[string][]string // those that were looked for
+	reported  map[string]bool     // circles
+}
+
+func newCallGraph(m *IRModule) *callGraph {
+	g := &callGraph{map[string]*PrimFunc{}, map[string][]string{}, map[string]bool{}}
+	if m == nil {
+		return g
+	}
+	for _, f := range m.Funcs {
+		if f != nil && g.functions[f.Name] == nil {
+			g.functions[f.Name] = f
+		}
+	}
+	return g
+}
+
+// of lists the functions that a function calls. It looks at each node once, whatever they are.
+func (g *callGraph) of(name string) []string {
+	if known, ok := g.callees[name]; ok {
+		return known
+	}
+	g.callees[name] = nil
+	f := g.functions[name]
+	if f == nil {
+		return nil
+	}
+	seen := map[any]bool{}
+	for todo := []any{f.Body}; len(todo) > 0; {
+		node := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if isNil(node) || isForeign(node) || seen[node] {
+			continue
+		}
+		seen[node] = true
+		if e, ok := node.(*Call); ok && e.Kind == CallFunc && !slices.Contains(g.callees[name], e.Name) {
+			g.callees[name] = append(g.callees[name], e.Name)
+		}
+		if e, ok := node.(Expr); ok {
+			for _, p := range ExprParts(e) {
+				todo = append(todo, p)
+			}
+		} else if s, ok := node.(Stmt); ok {
+			todo = append(todo, stmtNodes(s)...)
+		}
+	}
+	return g.callees[name]
+}
+
+// stmtNodes are the expressions and statements that a statement is made of.
+func stmtNodes(s Stmt) []any {
+	switch s := s.(type) {
+	case *BufferStore:
+		all := []any{s.Value}
+		for _, x := range s.Indices {
+			all = append(all, x)
+		}
+		return all
+	case *For:
+		return []any{s.Min, s.Extent, s.Body}
+	case *While:
+		return []any{s.Cond, s.Body}
+	case *If:
+		return []any{s.Cond, s.Then, s.Else}
+	case *LetStmt:
+		return []any{s.Value, s.Body}
+	case *Assert:
+		return []any{s.Cond}
+	case *Alloc:
+		return []any{s.Body}
+	case *AttrStmt:
+		return []any{s.Value, s.Body}
+	case *Seq:
+		var all []any
+		for _, x := range s.Stmts {
+			all = append(all, x)
+		}
+		return all
+	case *Evaluate:
+		return []any{s.Value}
+	}
+	return nil
+}
+
+// circle is the shortest way from a call of one function by another back to the caller; nil if there is none, or it was given before.
+func (g *callGraph) circle(caller, callee string) []string {
+	from := map[string]string{callee: ""}
+	for todo := []string{callee}; len(todo) > 0; todo = todo[1:] {
+		if todo[0] == caller {
+			var way []string
+			for f := caller; f != ""; f = from[f] {
+				way = append(way, f)
+			}
+			way = append(way, caller) // from its end: caller … callee, caller
+			slices.Reverse(way)
+			key := slices.Sorted(slices.Values(way[1:]))
+			if g.reported[strings.Join(key, " ")] {
+				return nil
+			}
+			g.reported[strings.Join(key, " ")] = true
+			return way
+		}
+		for _, next := range g.of(todo[0]) {
+			if _, seen := from[next]; !seen {
+				from[next] = todo[0]
+				todo = append(todo, next)
+			}
+		}
+	}
+	return nil
+}

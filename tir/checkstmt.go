@@ -1,0 +1,196 @@
+package tir
+
+import "slices"
+
+// threadNames are the indices of threads that a loop may be bound to.
+var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x", "vthread.y",
+	"vthread.z"}
+
+// body checks the statement that another one, or a function, is around.
+func (c *checker) body(s Stmt) { c.under(at("body"), s) }
+
+func (c *checker) under(st step, s Stmt) {
+	c.push(st)
+	c.stmt(s)
+	c.pop()
+}
+
+// behind checks a statement that is run on a condition.
+func (c *checker) behind(st step, s Stmt) {
+	c.guarded++
+	c.under(st, s)
+	c.guarded--
+}
+
+func (c *checker) stmt(s Stmt) {
+	if isNil(s) {
+		c.fail("the statement is nil")
+		return
+	}
+	if isForeign(s) {
+		c.fail("%T is no statement", s)
+		return
+	}
+	f, known := c.memo[s]
+	switch {
+	case known && f.open:
+		c.fail("%s contains itself", nodeName(s))
+		return
+	case known && f.failed, known && (!f.guarded || c.guarded > 0) && c.holds(f.stamp), c.stopped():
+		return
+	case c.depth == maxDepth:
+		c.fail("nested more than %d deep", maxDepth)
+		return
+	}
+	outer, errors := c.used, len(c.errs)
+	c.used = 0
+	c.depth++
+	c.memo[s] = checked{open: true}
+	if st, ok := stmtStep(s); ok {
+		c.push(st)
+		c.stmtParts(s)
+		c.pop()
+	} else {
+		c.stmtParts(s)
+	}
+	c.depth--
+	c.memo[s] = checked{stamp: c.stamp(), failed: len(c.errs) > errors, guarded: c.guarded > 0}
+	c.used |= outer
+}
+
+func (c *checker) stmtParts(s Stmt) {
+	switch s := s.(type) {
+	case *BufferStore:
+		t, ok := c.element(s.Buffer, s.Indices)
+		v, fine := c.part(at("value"), s.Value)
+		if ok && fine && t != v {
+			c.fail("a value of type %s is stored to buffer %s, whose element is of type %s: cast it", v, s.Buffer.Name, t)
+		}
+	case *For:
+		c.loop(s)
+	case *While:
+		c.condition(s.Cond)
+		c.behind(at("body"), s.Body)
+	case *If:
+		c.condition(s.Cond)
+		c.behind(at("then"), s.Then)
+		if s.Else != nil {
+			c.behind(at("else"), s.Else)
+		}
+	case *LetStmt:
+		t, ok := c.part(at("value"), s.Value)
+		c.inside()
+		c.bindLet(s.Var, t, ok, s)
+		c.body(s.Body)
+		c.exit()
+	case *Assert:
+		c.condition(s.Cond)
+		if s.Kind == "" {
+			c.fail(`the assertion names no kind of error: say "ValueError", "TypeError" or the like`)
+		}
+	case *Alloc:
+		c.inside()
+		c.push(at("buffer"))
+		c.bindBuffer(s.Buffer, nil, s)
+		c.pop()
+		c.body(s.Body)
+		c.exit()
+	case *AttrStmt:
+		c.attr(s)
+	case *Seq:
+		for i, x := range s.Stmts {
+			c.push(atIndex("", i))
+			if inner, ok := x.(*Seq); ok && inner != nil {
+				c.fail("a Seq stands in a Seq: make them with Sequence")
+			} else {
+				c.stmt(x)
+			}
+			c.pop()
+		}
+	case *Evaluate:
+		c.push(at("value"))
+		c.evaluate(s.Value)
+		c.pop()
+	}
+}
+
+// condition checks the condition of a statement.
+func (c *checker) condition(e Expr) {
+	c.push(at("cond"))
+	if t, ok := c.value(e); ok && t != Bool {
+		c.fail("condition of type %s: want bool", t)
+	}
+	c.pop()
+}
+
+func (c *checker) loop(s *For) {
+	low, okLow := c.part(at("min"), s.Min)
+	n, okN := c.part(at("extent"), s.Extent)
+	c.attrs("annotations", s.Annotations, false)
+	c.inside()
+	c.bindVar(s.Var, s)
+	if s.Var != nil {
+		t := s.Var.Type
+		switch {
+		case !IsInt(t) || t.Lanes != 1:
+			c.fail("loop over a variable of type %s: want a whole number", t)
+		case okLow && low != t:
+			c.fail("loop over a variable of type %s from a value of type %s: cast it", t, low)
+		case okN && n != t:
+			c.fail("loop over a variable of type %s, as often as a value of type %s: cast it", t, n)
+		}
+	}
+	extent, isConst := s.Extent.(*IntImm)
+	isConst = isConst && extent != nil
+	switch {
+	case s.Kind >= numForKinds:
+		c.fail("kind %d of loops does not exist", s.Kind)
+	case (s.Kind == Vectorized || s.Kind == Unrolled) && okN && !isConst:
+		c.fail("the extent of a loop that is %s is not constant", s.Kind)
+	case s.Kind == Vectorized && okN && (extent.Value < 1 || extent.Value > MaxLanes):
+		c.fail("a loop of %d turns cannot be a vector: want 1 to %d", extent.Value, MaxLanes)
+	case s.Kind == ThreadBind && s.Thread == "":
+		c.fail("a loop over threads does not say which: set Thread, as to threadIdx.x")
+	case s.Kind == ThreadBind && !slices.Contains(threadNames, s.Thread):
+		c.fail("thread %q is not known: want one of %q", s.Thread, threadNames)
+	case s.Kind != ThreadBind && s.Thread != "":
+		c.fail("thread %q of a loop that is of kind %s, and not thread", s.Thread, s.Kind)
+	}
+	c.body(s.Body)
+	c.exit()
+}
+
+// attr checks an attribute; its value may be text.
+func (c *checker) attr(s *AttrStmt) {
+	if s.Key == "" {
+		c.fail("the attribute has no key")
+	}
+	c.push(at("node"))
+	switch n := s.Node.(type) {
+	case nil:
+	case *Var:
+		c.variable(n)
+	case *Buffer:
+		c.buffer(n)
+	case *IterVar:
+		if n == nil {
+			c.fail("the axis is nil")
+			break
+		}
+		c.push(at("var"))
+		c.variable(n.Var)
+		c.pop()
+		c.part(at("min"), n.Min)
+		c.part(at("extent"), n.Extent)
+		if n.Kind >= numIterKinds {
+			c.fail("kind %d of axes does not exist", n.Kind)
+		}
+	default:
+		c.fail("the attribute is of a %T: want a *Var, *Buffer or *IterVar", n)
+	}
+	c.pop()
+	if text, ok := s.Value.(*StringImm); !ok || text == nil {
+		c.part(at("value"), s.Value)
+	}
+	c.body(s.Body)
+}

@@ -1,0 +1,105 @@
+package tir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxDepth is how deep nodes may stand within each other for Equal, Hash and Check; deeper ones are most likely endless.
+const maxDepth = 200_000
+
+// step is one step of a path from a function to a node within it: a name, or the place in a list.
+type step struct {
+	name  string
+	index int // -1: none
+}
+
+func at(name string) step                 { return step{name, -1} }
+func atIndex(name string, index int) step { return step{name, index} }
+
+// pathText writes a path: main.body[0].for(i).body.value.a
+func pathText(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		if b.Len() > 0 && s.name != "" {
+			b.WriteByte('.')
+		}
+		b.WriteString(s.name)
+		if s.index >= 0 {
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		}
+	}
+	return b.String()
+}
+
+// partStep is the step from an expression to one of its parts, as [ExprParts] lists them.
+func partStep(e Expr, part int) step {
+	switch e := e.(type) {
+	case *Binary:
+		return at([]string{"a", "b"}[part])
+	case *Not:
+		return at("a")
+	case *Select:
+		return at([]string{"cond", "then", "else"}[part])
+	case *Cast, *Broadcast:
+		return at("value")
+	case *BufferLoad, *ProducerLoad:
+		return atIndex("indices", part)
+	case *Ramp:
+		return at([]string{"base", "stride"}[part])
+	case *Shuffle:
+		return atIndex("vectors", part)
+	case *Let:
+		return at([]string{"value", "body"}[part])
+	case *Call:
+		return atIndex("args", part)
+	case *Reduce:
+		if part == len(e.Sources) {
+			return at("cond")
+		}
+		return atIndex("sources", part)
+	}
+	return atIndex("part", part)
+}
+
+// stmtStep is the step into a statement that is not only known by its place.
+func stmtStep(s Stmt) (step, bool) {
+	switch s := s.(type) {
+	case *For:
+		return at("for(" + varName(s.Var) + ")"), true
+	case *LetStmt:
+		return at("let(" + varName(s.Var) + ")"), true
+	case *Alloc:
+		return at("alloc(" + bufferName(s.Buffer) + ")"), true
+	case *AttrStmt:
+		return at("attr(" + s.Key + ")"), true
+	case *While:
+		return at("while"), true
+	case *If:
+		return at("if"), true
+	}
+	return step{}, false
+}
+
+func varName(v *Var) string {
+	if v == nil {
+		return "nil"
+	}
+	return v.Name
+}
+
+func bufferName(b *Buffer) string {
+	if b == nil {
+		return "nil"
+	}
+	return b.Name
+}
+
+// nodeName says what sort of node it is: "Binary", "For", ….
+func nodeName(node any) string {
+	if isNil(node) {
+		return "nil"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", node), "*tir.")
+}

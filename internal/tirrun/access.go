@@ -31,25 +31,14 @@ type access struct {
 
 // access compiles where a buffer is touched.
 func (c *compiler) access(b *tir.Buffer, indices []tir.Expr, store bool) *access {
-	if b == nil {
-		c.fail("a buffer is nil")
-	}
-	if b.Data == nil {
-		c.fail("buffer %s has no address", b.Name)
-	}
+	c.address(b)
 	if !c.bound[b.Data] {
 		c.fail("buffer %s is neither allocated here nor a parameter's", b.Name)
-	}
-	if b.Data.Type != tir.Handle {
-		c.fail("buffer %s: its address is of type %s, want %s", b.Name, b.Data.Type, tir.Handle)
 	}
 	if len(indices) != len(b.Shape) {
 		c.fail("buffer %s has %d dimensions, and %d indices", b.Name, len(b.Shape), len(indices))
 	}
-	codec, err := codecOf(b.DType)
-	if err != nil {
-		c.fail("buffer %s: type %s can't be in memory", b.Name, b.DType)
-	}
+	codec, _ := codecOf(b.DType)
 	a := &access{buffer: b, store: store, at: c.at, slot: c.slots[b.Data], codec: codec, lanes: int64(b.DType.Lanes), constBound: -1}
 	a.bits = codec.bits * a.lanes
 	strides := c.strides(b)

@@ -25,6 +25,9 @@ func New(t tir.Type, shape ...int64) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new array: %w", err)
 	}
+	if _, err := codecOf(t); err != nil {
+		return nil, fmt.Errorf("new array: %w", err)
+	}
 	bytes, err := t.Bytes(n)
 	if err != nil {
 		return nil, fmt.Errorf("new array: %w", err)
@@ -49,10 +52,7 @@ func From[T Number](t tir.Type, values []T, shape ...int64) (*Array, error) {
 	if n, _ := dlpack.NumElements(shape); n*int64(t.Lanes) != int64(len(values)) {
 		return nil, fmt.Errorf("new array: shape %v of %s has %d numbers, found %d", shape, t, n*int64(t.Lanes), len(values))
 	}
-	c, err := codecOf(t)
-	if err != nil {
-		return nil, fmt.Errorf("new array: %w", err)
-	}
+	c, _ := codecOf(t)
 	for i, v := range values {
 		bit := int64(i) * c.bits
 		switch {

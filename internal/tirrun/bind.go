@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"tvmgo/tir"
 )
@@ -128,6 +129,11 @@ func (x *run) memoryOf(name string, a *Array) *memory {
 
 // buffers compiles what the tensors of parameters must be. A variable alone that has no value yet gets it from the array.
 func (c *compiler) buffers(f *tir.PrimFunc) {
+	for v, b := range f.Buffers {
+		if v == nil || b == nil || !slices.Contains(f.Params, v) {
+			c.fail("the function has a buffer that belongs to none of its parameters")
+		}
+	}
 	for _, p := range f.Params {
 		b := f.Buffers[p]
 		if b == nil {
@@ -136,10 +142,7 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 		if !tir.IsHandle(p.Type) {
 			c.fail("parameter %s: type %s stands for no buffer: want %s", p.Name, p.Type, tir.Handle)
 		}
-		if b.Data == nil {
-			c.fail("buffer %s has no address", b.Name)
-		}
-		c.valid("buffer "+b.Name, b.DType)
+		c.address(b)
 		from := c.slot(p)
 		to := from
 		if b.Data != p {
@@ -179,6 +182,20 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 		late()
 	}
 	c.late = nil
+}
+
+// address stops at a buffer that can't be in memory.
+func (c *compiler) address(b *tir.Buffer) {
+	switch {
+	case b == nil:
+		c.fail("a buffer is nil")
+	case b.Data == nil:
+		c.fail("buffer %s has no address", b.Name)
+	case b.Data.Type != tir.Handle:
+		c.fail("buffer %s: its address is of type %s, want %s", b.Name, b.Data.Type, tir.Handle)
+	case tir.IsHandle(b.DType) || !validType(b.DType):
+		c.fail("buffer %s: type %s can't be in memory", b.Name, b.DType)
+	}
 }
 
 // bindSize takes a number of an array for a variable that has no value, and compares it with what else there is.

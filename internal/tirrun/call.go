@@ -106,7 +106,7 @@ func (c *compiler) outside(e *tir.Call) value {
 				given = append(given, p.m)
 			}
 		}
-		r, err := fn(list)
+		r, err := protected(fn, list)
 		if err != nil {
 			panic(&Error{Func: f.name, Sort: ErrCall, Text: fmt.Sprintf("call of %s: %v", e.Name, err), Path: at.path(f), Err: err})
 		}
@@ -137,6 +137,16 @@ func (c *compiler) outside(e *tir.Call) value {
 			f.fail(at, ErrCall, "call of %s: its result: %v", e.Name, err)
 		}
 	})
+}
+
+// protected calls a function whose panics are its errors.
+func protected(fn func([]any) (any, error), args []any) (r any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return fn(args)
 }
 
 // view is memory as functions outside see it.

@@ -26,11 +26,11 @@
 // A ThreadBind loop within no other begins a kernel. Turns over blockIdx.… are blocks; turns over threadIdx.…, vthread… and cthread are
 // threads of the block, which meet at storage_sync("shared"); what stands in a block outside of such loops is a thread of its own.
 // Loops of one name within a block are the same threads, and have the same extent. Memory of scope "local" is a thread's own,
-// also where it is allocated around the loop (the thread's copy begins as what the block has then); memory of scope "shared" is the block's,
+// also where its function allocates it around the loop (the thread's copy begins as what the block has then); memory of scope "shared" is the block's,
 // also where it is allocated within the loop, and then keeps its contents from one turn of a serial loop to the next. storage_sync("warp") is understood in
 // blocks of up to 32 threads, where it is the same as "shared". A barrier that some threads of a block do not reach is an error.
 //
 // Packed and extern functions come from [Options.Funcs]. Memory that they are given counts as written afterwards, and what they touch is
-// not seen by the detector of races. tvm_struct_get and tvm_struct_set are about structures in memory, which there are none of here:
+// not seen by the detector of races. Arguments are one memory if they begin at one byte; it does not see that others overlap. tvm_struct_get and tvm_struct_set are about structures in memory, which there are none of here:
 // they are taken from [Options.Funcs], too.
 package tirrun

@@ -422,7 +422,7 @@ func TestEval_Refuses(t *testing.T) {
 		"gets a value of type":    &Let{Var: v, Value: F32(1), Body: v},
 		"where it has one alread": &Let{Var: v, Value: I32(1), Body: &Let{Var: v, Value: I32(1), Body: v}},
 		"neither allocated here":  &BufferLoad{Buffer: NewBuffer("A", Int32)},
-		"2 dimensions, and 1":     &BufferLoad{Buffer: &Buffer{Name: "A", Data: NewVar("d", Handle), Shape: []Expr{v, v}}, Indices: []Expr{I32(1)}},
+		"2 dimensions, and 1":     &BufferLoad{Buffer: &Buffer{Name: "A", Data: NewVar("d", Handle), DType: Int32, Shape: []Expr{v, v}}, Indices: []Expr{I32(1)}},
 	} {
 		vars := map[*Var]any{}
 		if l, ok := e.(*BufferLoad); ok && len(l.Buffer.Shape) > 0 {

@@ -14,7 +14,7 @@ type Options struct {
 	MaxBytes int64  // of one allocation; 0: 1 GiB
 
 	// Funcs answers packed and extern calls. Arguments are int64, uint64, float64, bool, string, *Array (of memory: what there is from the
-	// address on), or slices of those for vectors; the result is converted to the call's type. A panic in it is not recovered.
+	// address on), or slices of those for vectors; the result is converted to the call's type. A panic in it is an error.
 	Funcs map[string]func(args []any) (any, error)
 }
 

@@ -1,8 +1,10 @@
 package tirrun
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +12,7 @@ import (
 	. "tvmgo/tir"
 )
 
-// function makes a module of one function over buffers; sizes that are variables come from the arrays.
+// module has one function, main, over buffers; sizes that are variables come from the arrays.
 func module(t testing.TB, body Stmt, buffers ...*Buffer) *IRModule {
 	f := &PrimFunc{Name: "main", Buffers: map[*Var]*Buffer{}, Result: Void, Body: body}
 	for _, b := range buffers {
@@ -70,7 +72,7 @@ func TestRun_VectorAdd(t *testing.T) {
 	}
 }
 
-// vaddVector is a vadd whose turns do four lanes at once.
+// Each turn does four lanes at once.
 func TestRun_VectorAddOfLanes(t *testing.T) {
 	a, b, c := NewBuffer("A", Float32, I32(16)), NewBuffer("B", Float32, I32(16)), NewBuffer("C", Float32, I32(16))
 	m := module(t, each(Parallel, "i", I32(4), func(i Expr) Stmt {
@@ -211,6 +213,43 @@ func TestRun_PrefixSumsOfThreads(t *testing.T) {
 	require.ErrorIs(t, Run(prefixSums(t, 1, 32, nil), "main", none, array(t, Int32, make([]int32, 32), 32)), ErrUninitialized)
 }
 
+// Collatz's steps, counted by a while loop; attributes change nothing.
+func TestRun_WhileAndAttributes(t *testing.T) {
+	x, y := NewBuffer("X", Int32, I32(4)), NewBuffer("Y", Int32, I32(4))
+	v := NewBuffer("v", Int32)
+	m := module(t, &AttrStmt{Key: "pragma", Value: NewVar("nowhere", Int32), Body: each(Parallel, "i", I32(4), func(i Expr) Stmt {
+		return &Alloc{Buffer: v, Body: Sequence(store(v, BufferAt(x, i)), store(y, I32(0), i), &While{Cond: NE(BufferAt(v), I32(1)), Body: Sequence(
+			&If{Cond: EQ(FloorMod(BufferAt(v), I32(2)), I32(0)), Then: store(v, FloorDiv(BufferAt(v), I32(2))),
+				Else: store(v, Add(Mul(BufferAt(v), I32(3)), I32(1)))},
+			store(y, Add(BufferAt(y, i), I32(1)), i),
+		)})}
+	})}, x, y)
+	out := array(t, Int32, make([]int, 4), 4)
+	require.NoError(t, Run(m, "main", array(t, Int32, []int{1, 6, 7, 27}, 4), out))
+	require.Equal(t, []int{0, 8, 16, 111}, numbers[int](t, out))
+}
+
+// A program is run by several goroutines at once.
+func TestProgram_Concurrently(t *testing.T) {
+	p, err := Compile(prefixSums(t, 2, 32, sync("shared")), Options{Seed: 3})
+	require.NoError(t, err)
+	errs := make(chan error)
+	for g := range 4 {
+		go func() {
+			x, _ := From(Int32, slices.Repeat([]int{g}, 64), 64)
+			y, _ := New(Int32, 64)
+			_, err := p.Call("main", x, y)
+			if v, _ := Values[int](y); err == nil && v[63] != 32*g {
+				err = fmt.Errorf("sum %d of %d", v[63], g)
+			}
+			errs <- err
+		}()
+	}
+	for range 4 {
+		require.NoError(t, <-errs)
+	}
+}
+
 func BenchmarkRun_VectorAdd(b *testing.B) {
 	n := NewVar("n", Int32)
 	x, y, z := NewBuffer("A", Float32, n), NewBuffer("B", Float32, n), NewBuffer("C", Float32, n)
@@ -222,7 +261,6 @@ func BenchmarkRun_VectorAdd(b *testing.B) {
 			const size = 1 << 16
 			v := array(b, Float32, make([]float32, size), size)
 			out := array(b, Float32, make([]float32, size), size)
-			b.SetBytes(size)
 			for b.Loop() {
 				_, err := p.Call("main", v, v, out)
 				require.NoError(b, err)

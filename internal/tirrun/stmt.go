@@ -154,15 +154,7 @@ func noResult(t tir.Type) tir.Type {
 // alloc compiles memory of the program's own.
 func (c *compiler) alloc(s *tir.Alloc) func(*frame) control {
 	b := s.Buffer
-	if b == nil || b.Data == nil {
-		c.fail("a buffer without address is allocated")
-	}
-	if b.Data.Type != tir.Handle {
-		c.fail("buffer %s: its address is of type %s, want %s", b.Name, b.Data.Type, tir.Handle)
-	}
-	if _, err := codecOf(b.DType); err != nil {
-		c.fail("buffer %s: type %s can't be in memory", b.Name, b.DType)
-	}
+	c.address(b)
 	scope := storageScope(b)
 	if scope == scopeUnknown {
 		c.fail("buffer %s: scope %q is not known here: want global, shared or local", b.Name, b.StorageScope())

@@ -162,3 +162,10 @@ func asType(e Expr, t Type) Expr {
 	}
 	return e
 }
+
+// nanOf is the NaN of bits in hexadecimal, without 0x.
+func nanOf(hex string) (float64, bool) {
+	bits, err := strconv.ParseUint(hex, 16, 64)
+	v := math.Float64frombits(bits)
+	return v, err == nil && math.IsNaN(v)
+}

@@ -321,7 +321,7 @@ func (p *parser) typ() Type {
 		if err == nil {
 			return dt
 		}
-		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", clip(t.text), didYouMean(t.text, typeNames))
+		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", clip(t.text), didYouMeanWord(t.text, typeNames))
 	}
 	p.fail(t, "found %s, want a type: int32, float16, bool, handle, float32x4, …", t)
 	return Void

@@ -2,9 +2,7 @@ package tir
 
 import (
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tvmgo/dlpack"
@@ -193,9 +191,9 @@ func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
 		return "nan", 0, false
 	}
 	hex := p.next()
-	v, err := strconv.ParseUint(strings.TrimPrefix(hex.text, "0x"), 16, 64)
-	bits = math.Float64frombits(v)
-	if hex.kind != tokenNumber || err != nil || !strings.HasPrefix(hex.text, "0x") || !math.IsNaN(bits) {
+	digits, isHex := strings.CutPrefix(hex.text, "0x")
+	bits, isNaN = nanOf(digits)
+	if hex.kind != tokenNumber || !isHex || !isNaN {
 		p.fail(hex, "found %s, want the 64 bits of a NaN, as in nan(0x7ff8000000000001)", hex)
 	}
 	p.want(")", "after the bits of a NaN")
@@ -294,7 +292,7 @@ func (p *parser) named(t token) parsed {
 	}
 	if err != nil || dt == Void {
 		names := append(slices.Collect(maps.Keys(intrinsics)), slices.Collect(maps.Keys(builtins))...)
-		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", clip(t.text), didYouMean(t.text, names), clip(t.text))
+		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", clip(t.text), didYouMeanWord(t.text, names), clip(t.text))
 	}
 	p.at += 2
 	after := 0

@@ -113,7 +113,7 @@ func (p *parser) storeOrCall(t token) Stmt {
 	}
 	if next := p.ahead(1); !calls && !next.is("[") && !next.is("(") {
 		p.fail(t, "found %s, want a statement: for, if, let, alloc, a store A[i] = x, a call, …%s", t,
-			didYouMean(t.text, []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}))
+			didYouMeanWord(t.text, []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}))
 	}
 	e := p.operand().e
 	switch e := e.(type) {
@@ -267,12 +267,13 @@ func (p *parser) attrStmt() Stmt {
 	}
 	if bound != nil {
 		p.vars.bind(bound.Name, bound)
+		p.vars.declare(bound.Name, bound)
 	}
 	s.Body = p.body()
 	return s
 }
 
-// iter reads an axis. One that says its type brings its variable.
+// iter reads an axis. One that says its type brings its variable, which is known to the function's end.
 func (p *parser) iter() (x *IterVar, bound *Var) {
 	x = &IterVar{}
 	if p.ahead(1).is(":") {

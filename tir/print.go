@@ -28,7 +28,7 @@ func Print(node any) string {
 	case *Buffer:
 		p.buffer(n)
 	case *IterVar:
-		p.iter(n, nil)
+		p.iter(n)
 	default:
 		return fmt.Sprintf("<%T is no node>", node)
 	}

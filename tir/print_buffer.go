@@ -42,16 +42,21 @@ func (p *printer) layout(b *Buffer, param string) (undo func()) {
 	return undo
 }
 
-// data writes a buffer's address if it has to be said: with a type where this is the place that brings it.
+// data writes a buffer's address if it has to be said: with a type where this is the place that brings it. It goes without saying where it is of the
+// buffer's name, and nothing else speaks of it.
 func (p *printer) data(b *Buffer) (undo func()) {
 	if _, known := p.vars.of[b.Data]; known || b.Data == nil {
 		p.write(", data ", p.varName(b.Data))
 		return func() {}
 	}
-	if p.survey.hides(b) {
+	owned := p.survey.owns(b)
+	if owned && b.Data.Name == b.Name {
 		return func() {}
 	}
 	name, undo := p.bindVar(b.Data)
+	if owned && name == p.bufferName(b) {
+		return undo
+	}
 	p.write(", data ", name, ": ", typeText(b.Data.Type))
 	return undo
 }

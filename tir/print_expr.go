@@ -146,7 +146,7 @@ func (p *printer) let(e *Let, prec int) {
 func (p *printer) binding(v *Var, value Expr) (text string, undo func()) {
 	right := p.aside(func() { p.expr(value, precLet) })
 	name, undo := p.bindVar(v)
-	if isNil(value) || value.DType() != varType(v) {
+	if isNil(value) || typeOf(value) != varType(v) {
 		name += ": " + typeText(varType(v))
 	}
 	return name + " = " + right, undo
@@ -194,10 +194,10 @@ var builtins = map[string]bool{"select": true, "cast": true, "ramp": true, "broa
 
 // intrinsicType is the type that an intrinsic's call has where none is said, as [Intrin] has it.
 func intrinsicType(name string, args []Expr) Type {
-	if len(args) == 0 || isNil(args[len(args)-1]) {
+	if len(args) == 0 {
 		return Void
 	}
-	t := args[len(args)-1].DType()
+	t := typeOf(args[len(args)-1])
 	switch name {
 	case "isnan", "isinf", "isfinite":
 		return Vector(Bool, int(t.Lanes))
@@ -214,7 +214,7 @@ func (p *printer) reduce(e *Reduce) {
 		if i > 0 {
 			p.write(", ")
 		}
-		p.iter(x, nil)
+		p.iter(x)
 	}
 	p.write("]")
 	if c := e.Combiner; c != nil {

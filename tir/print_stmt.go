@@ -140,7 +140,7 @@ func (p *printer) forStmt(s *For) {
 // span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's type.
 func (p *printer) span(low, n Expr) {
 	p.write("range(")
-	if zero, ok := low.(*IntImm); !ok || isNil(low) || isNil(n) || zero.Value != 0 || zero.Type != n.DType() {
+	if zero, ok := low.(*IntImm); !ok || isNil(low) || isNil(n) || zero.Value != 0 || zero.Type != typeOf(n) {
 		p.expr(low, precLet)
 		p.write(", count=")
 	}
@@ -150,7 +150,7 @@ func (p *printer) span(low, n Expr) {
 
 // spanType writes the variable's type unless its range tells.
 func (p *printer) spanType(v *Var, low, n Expr) {
-	if isNil(low) || isNil(n) || low.DType() != varType(v) || n.DType() != varType(v) {
+	if isNil(low) || isNil(n) || typeOf(low) != varType(v) || typeOf(n) != varType(v) {
 		p.write(": ", typeText(varType(v)))
 	}
 }
@@ -172,7 +172,6 @@ func (p *printer) ifStmt(s *If) {
 }
 
 func (p *printer) attrStmt(s *AttrStmt, last bool) {
-	undo := func() {}
 	p.line("attr ", strconv.Quote(s.Key))
 	value := "none"
 	if !isNil(s.Value) { // an axis that the attribute brings is not known in its value
@@ -186,17 +185,16 @@ func (p *printer) attrStmt(s *AttrStmt, last bool) {
 		p.write(" buffer ", p.bufferName(n))
 	case *IterVar:
 		p.write(" iter ")
-		p.iter(n, &undo)
+		p.iter(n)
 	default:
 		p.write(" <no node>")
 	}
 	p.write(" = ", value)
 	p.rest(s.Body, last)
-	undo()
 }
 
-// iter writes an axis. With undo, its variable is bound if it isn't yet, and undo takes that back; a type tells that it is.
-func (p *printer) iter(x *IterVar, undo *func()) {
+// iter writes an axis. A type tells that it brings its variable, which is then known to the function's end: other attributes may speak of it again.
+func (p *printer) iter(x *IterVar) {
 	if x == nil {
 		p.write("<nil>")
 		return
@@ -205,11 +203,10 @@ func (p *printer) iter(x *IterVar, undo *func()) {
 	if !isNil(x.Min) || !isNil(x.Extent) {
 		span = " in " + p.aside(func() { p.span(x.Min, x.Extent) })
 	}
-	if _, known := p.vars.of[x.Var]; known || undo == nil {
+	if _, known := p.vars.of[x.Var]; known {
 		p.write(p.varName(x.Var))
 	} else {
-		name, u := p.bindVar(x.Var)
-		*undo = u
+		name, _ := p.bindVar(x.Var)
 		p.write(name, ": ", typeText(varType(x.Var)))
 	}
 	p.write(span, ", kind ", x.Kind.String())

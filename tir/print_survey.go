@@ -12,10 +12,10 @@ func newSurvey() survey {
 	return survey{map[*Var]bool{}, map[*Var]*Buffer{}, map[*Buffer]bool{}}
 }
 
-// hides says whether a buffer's address goes without saying: a variable of the buffer's name that nothing else speaks of.
-func (s survey) hides(b *Buffer) bool {
+// owns says whether nothing else speaks of a buffer's address.
+func (s survey) owns(b *Buffer) bool {
 	d := b.Data
-	return d != nil && !s.used[d] && s.owners[d] == b && d.Name == b.Name && d.Type == Handle
+	return d != nil && !s.used[d] && s.owners[d] == b && d.Type == Handle
 }
 
 func (s survey) function(f *PrimFunc) {

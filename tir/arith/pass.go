@@ -1,0 +1,51 @@
+package arith
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// SimplifyFunc is a function that does what f does. The extents of its parameters' tensors are known not to be negative.
+func SimplifyFunc(f *tir.PrimFunc) *tir.PrimFunc { return simplifyFunc(f, nil) }
+
+func simplifyFunc(f *tir.PrimFunc, applied func(rule)) *tir.PrimFunc {
+	if f == nil || f.Body == nil {
+		return f
+	}
+	a := NewAnalyzer()
+	a.applied = applied
+	for _, p := range f.Params {
+		if b := f.Buffers[p]; b != nil {
+			for _, n := range b.Shape {
+				if v, ok := n.(*tir.Var); ok && v != nil && isIndex(v.Type) {
+					a.learn(a.id(v), interval{0, greatest})
+				}
+			}
+		}
+	}
+	body := a.SimplifyStmt(f.Body)
+	if body == f.Body {
+		return f
+	}
+	c := *f
+	c.Body = body
+	return &c
+}
+
+// Simplify is the pass that simplifies all functions of a module; what stays the same is shared with it. The target plays no part, and may be nil.
+func Simplify(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	if m == nil {
+		return nil, fmt.Errorf("tir: simplify: the module is nil")
+	}
+	if i := slices.Index(m.Funcs, nil); i >= 0 {
+		return nil, fmt.Errorf("tir: simplify: function %d of the module is nil", i)
+	}
+	r := &tir.IRModule{Attrs: m.Attrs}
+	for _, f := range m.Funcs {
+		r.Funcs = append(r.Funcs, SimplifyFunc(f))
+	}
+	return r, nil
+}

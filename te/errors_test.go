@@ -184,7 +184,7 @@ func TestCompute_Errors(t *testing.T) {
 	k, nine := axis("k", 0, 8), axis("nine", 0, 9)
 	one := func(e tir.Expr) func(...tir.Expr) tir.Expr { return func(...tir.Expr) tir.Expr { return e } }
 	for want, made := range map[string]*Tensor{
-		"te: compute C: tensor A has 2 dimensions, and 1 indices": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr { return a.At(i...) }),
+		"te: compute C: tir: tensor A has 2 dimensions, and 1 indices": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr { return a.At(i...) }),
 		"te: compute C: dimension 1 of tensor A is read from 0 to 8, and has 8 elements": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr {
 			return Sum(a.At(i[0], nine.Var), nine)
 		}),

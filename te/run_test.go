@@ -49,6 +49,9 @@ func run(f *tir.PrimFunc, seed uint64, args ...any) error {
 	if err != nil {
 		return err
 	}
+	if err := tir.Check(m); err != nil {
+		return err
+	}
 	p, err := tirrun.Compile(m, tirrun.Options{Seed: seed, MaxSteps: 1 << 24})
 	if err != nil {
 		return err

@@ -121,14 +121,14 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 		if !ok {
 			return Void, false
 		}
-		t, err := typeOf(e, types)
+		t, err := typeOfParts(e, types)
 		return t, c.failed(err)
 	}
 	return Void, false
 }
 
-// typeOf is the type of an expression whose parts have the given ones.
-func typeOf(e Expr, types []Type) (Type, error) {
+// typeOfParts is the type of an expression whose parts have the given ones.
+func typeOfParts(e Expr, types []Type) (Type, error) {
 	switch e := e.(type) {
 	case *Not:
 		return types[0], notError(types[0])

@@ -1,0 +1,147 @@
+package te
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// CacheRead makes a copy of a tensor in another memory, which readers then read instead of it. The copy is a tensor with a stage of its own, named
+// after tensor and scope.
+func (s *Schedule) CacheRead(t *Tensor, scope string, readers ...*Tensor) *Tensor {
+	const primitive = "cache_read"
+	none := &Tensor{op: &operation{kind: opPlaceholder, name: "none"}, name: "none"}
+	st := s.Stage(t)
+	if s.err != nil {
+		return none
+	}
+	if scope == "" || len(readers) == 0 {
+		st.fail(primitive, "scope %q and %d readers: want a scope, and one reader or more", scope, len(readers))
+		return none
+	}
+	var stages []*Stage
+	for _, r := range readers {
+		rs := s.Stage(r)
+		switch {
+		case s.err != nil:
+			return none
+		case rs.op.kind == opExtern:
+			st.fail(primitive, "reader %s is an extern operation, which reads the tensor's own buffer", rs.op.name)
+			return none
+		case !slices.Contains(rs.reads(), t):
+			st.fail(primitive, "reader %s does not read it", rs.op.name)
+			return none
+		}
+		stages = append(stages, rs)
+	}
+	op := &operation{kind: opCompute, name: t.name + "." + scope, axes: dataAxes(t.shape)}
+	op.addTensor(op.name, t.shape, t.typ)
+	op.bodies = []tir.Expr{t.At(axisVars(op.axes)...)}
+	copied := op.tensors[0]
+	for _, rs := range stages {
+		rs.bodies = replaceTensors(rs.bodies, map[*Tensor]*Tensor{t: copied})
+	}
+	s.insert(slices.Index(s.stages, st)+1, op).scope = scope
+	return copied
+}
+
+// CacheWrite has a tensor computed in another memory, and then copied: what it gives is the tensor that is computed there, and the stage of t becomes the
+// copy. It has to be done before the loops of t are changed.
+func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
+	const primitive = "cache_write"
+	none := &Tensor{op: &operation{kind: opPlaceholder, name: "none"}, name: "none"}
+	st := s.Stage(t)
+	if !st.computed(primitive) {
+		return none
+	}
+	switch {
+	case scope == "":
+		st.fail(primitive, "the scope is empty")
+	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 || !slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
+		st.fail(primitive, "its loops have been changed: do this before")
+	case len(st.op.tensors) > 1:
+		st.fail(primitive, "it is computed together with others: want a tensor of its own")
+	case st.inlined:
+		st.fail(primitive, "it is inlined, and has no memory")
+	}
+	for _, o := range s.stages {
+		if o.at == st {
+			st.fail(primitive, "tensor %s is computed at one of its axes: do this before", o.op.name)
+		}
+	}
+	if s.err != nil {
+		return none
+	}
+	op := &operation{kind: opCompute, name: t.name + "." + scope, axes: dataAxes(t.shape), reduce: st.reduce}
+	op.addTensor(op.name, t.shape, t.typ)
+	cached := op.tensors[0]
+	to := map[*tir.Var]tir.Expr{}
+	for i, a := range st.axes {
+		to[a.Var] = op.axes[i].Var
+	}
+	op.bodies = []tir.Expr{tir.Substitute(st.bodies[0], to)}
+	st.bodies = []tir.Expr{cached.At(axisVars(st.axes)...)}
+	st.reduce, st.leaves = nil, slices.Clone(st.axes)
+	s.insert(slices.Index(s.stages, st), op).scope = scope
+	return cached
+}
+
+func (s *Schedule) insert(i int, op *operation) *Stage {
+	st := newStage(s, op)
+	s.of[op] = st
+	s.stages = slices.Insert(s.stages, i, st)
+	return st
+}
+
+// replaceTensors has formulas read other tensors.
+func replaceTensors(bodies []tir.Expr, by map[*Tensor]*Tensor) []tir.Expr {
+	return mapLoads(bodies, func(l *tir.ProducerLoad) tir.Expr {
+		if t := by[l.Producer.(*Tensor)]; t != nil {
+			return &tir.ProducerLoad{Producer: t, Indices: l.Indices}
+		}
+		return l
+	})
+}
+
+// mapLoads replaces all reads of tensors. Values of one reduction stay of one.
+func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr {
+	m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
+		if l, ok := e.(*tir.ProducerLoad); ok {
+			return f(l)
+		}
+		return e
+	}}
+	out := make([]tir.Expr, len(bodies))
+	for i, b := range bodies {
+		out[i] = m.MutateExpr(b)
+	}
+	return out
+}
+
+// inline replaces tensors by their formulas, wherever they are read. It gives the formulas of all stages that are left.
+func (s *Schedule) inline() (map[*Stage][]tir.Expr, error) {
+	bodies := map[*Stage][]tir.Expr{}
+	for _, st := range s.stages {
+		bodies[st] = mapLoads(st.bodies, func(l *tir.ProducerLoad) tir.Expr {
+			t := l.Producer.(*Tensor)
+			from := s.of[t.op]
+			if !from.inlined {
+				return l
+			}
+			to := map[*tir.Var]tir.Expr{}
+			for i, a := range from.axes {
+				to[a.Var] = widen(l.Indices[i], a.Var.Type)
+			}
+			return tir.Substitute(bodies[from][t.index], to)
+		})
+		if st.op.kind == opExtern {
+			for _, t := range st.op.inputs {
+				if s.of[t.op].inlined {
+					return nil, fmt.Errorf("tensor %s is inlined, and extern operation %s reads its buffer", t.name, st.op.name)
+				}
+			}
+		}
+	}
+	return bodies, nil
+}

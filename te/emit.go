@@ -1,0 +1,282 @@
+package te
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// produce computes what a nest computes.
+func (l *lowering) produce(n *nest) (tir.Stmt, error) {
+	if n.st.op.kind == opExtern {
+		return l.produceExtern(n)
+	}
+	leaves := make([]tir.Expr, len(n.loops))
+	for i, lp := range n.loops {
+		leaves[i] = lp.index()
+	}
+	value := l.relative(n, leaves)
+	body, err := l.store(n, value)
+	if err != nil {
+		return nil, err
+	}
+	body = guarded(l.conditions(n, value, false), body)
+	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
+	for i, lp := range slices.Backward(n.loops) {
+		for _, in := range slices.Backward(n.inside[lp]) {
+			if body, err = l.around(in, body); err != nil {
+				return nil, err
+			}
+		}
+		body = lp.around(lp.v, body)
+		if i == first {
+			start, err := l.initialize(n, leaves, first)
+			if err != nil {
+				return nil, err
+			}
+			body = tir.Sequence(start, body)
+		}
+	}
+	return body, nil
+}
+
+// around makes the loop, with a variable in place of its own.
+func (lp *loop) around(v *tir.Var, body tir.Stmt) tir.Stmt {
+	if v == nil || lp.same != nil {
+		return body
+	}
+	return &tir.For{Kind: lp.mark.kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.mark.thread,
+		Annotations: lp.mark.pragma, Body: body}
+}
+
+func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
+	var ins, outs []*tir.Buffer
+	for _, t := range n.st.op.inputs {
+		ins = append(ins, l.buffers[t])
+	}
+	for _, t := range n.st.op.tensors {
+		outs = append(outs, l.buffers[t])
+	}
+	body := n.st.op.extern(ins, outs)
+	if body == nil {
+		return nil, fmt.Errorf("extern operation %s gives no statement", n.st.op.name)
+	}
+	if err := badOf(body); err != nil {
+		return nil, fmt.Errorf("extern operation %s: %w", n.st.op.name, err)
+	}
+	return body, nil
+}
+
+// initialize sets results to the reduction's identity, in loops over those axes that are within the reduction's first one.
+func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, error) {
+	leaves = slices.Clone(leaves)
+	vars := make([]*tir.Var, len(n.loops))
+	for i, lp := range n.loops[first:] {
+		if lp.axis.Kind == tir.IterReduce || lp.v == nil || lp.same != nil {
+			continue
+		}
+		v := tir.NewVar(lp.v.Name+".init", lp.v.Type)
+		l.a.loops[v] = lp.width
+		vars[first+i], leaves[first+i] = v, v
+	}
+	value := l.relative(n, leaves)
+	r := l.bodies[n.st][0].(*tir.Reduce)
+	var stores []tir.Stmt
+	for i, t := range n.st.op.tensors {
+		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i], Indices: l.place(n, value)})
+	}
+	body := guarded(l.conditions(n, value, true), tir.Sequence(stores...))
+	for i, lp := range slices.Backward(n.loops[first:]) {
+		body = lp.around(vars[first+i], body)
+	}
+	return body, badOf(body)
+}
+
+// place is the indices within the nest's buffers.
+func (l *lowering) place(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
+	at := make([]tir.Expr, len(n.st.axes))
+	for i, a := range n.st.axes {
+		at[i] = value[a]
+	}
+	return at
+}
+
+// store computes one element of each result, or, for a reduction, puts one more value to it.
+func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, error) {
+	to := map[*tir.Var]tir.Expr{}
+	for i, a := range n.st.axes {
+		to[a.Var] = l.a.simplify(tir.Add(n.lo[i], value[a]))
+	}
+	for _, a := range n.st.reduce {
+		to[a.Var] = l.a.simplify(tir.Add(widen(a.Min, a.Var.Type), value[a]))
+	}
+	at := l.place(n, value)
+	lowered := func(e tir.Expr) tir.Expr { return l.a.simplify(l.loads(tir.Substitute(e, to))) }
+	bodies := l.bodies[n.st]
+	r, isReduce := bodies[0].(*tir.Reduce)
+	var body tir.Stmt
+	switch {
+	case !isReduce:
+		var stores []tir.Stmt
+		for i, b := range bodies {
+			stores = append(stores, &tir.BufferStore{Buffer: l.buffers[n.st.op.tensors[i]], Value: lowered(b), Indices: at})
+		}
+		body = tir.Sequence(stores...)
+	default:
+		body = l.update(n, r, at, lowered)
+		if r.Cond != nil {
+			body = &tir.If{Cond: lowered(r.Cond), Then: body}
+		}
+	}
+	if err := badOf(body); err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", n.st.op.name, err)
+	}
+	return body, nil
+}
+
+// update combines what has been found with one more value. Of several results all are computed before the first is stored.
+func (l *lowering) update(n *nest, r *tir.Reduce, at []tir.Expr, lowered func(tir.Expr) tir.Expr) tir.Stmt {
+	c := r.Combiner
+	to := map[*tir.Var]tir.Expr{}
+	for i, t := range n.st.op.tensors {
+		to[c.Left[i]] = tir.BufferAt(l.buffers[t], at...)
+		to[c.Right[i]] = lowered(r.Sources[i])
+	}
+	if len(c.Results) == 1 {
+		return &tir.BufferStore{Buffer: l.buffers[n.st.op.tensors[0]], Value: tir.Substitute(c.Results[0], to), Indices: at}
+	}
+	var names, values []*tir.Var
+	var stores []tir.Stmt
+	for _, t := range n.st.op.tensors {
+		v := tir.NewVar(t.name+".next", t.typ)
+		names, values = append(names, tir.NewVar(t.name+".new", t.typ)), append(values, v)
+		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: v, Indices: at})
+	}
+	fresh := map[*tir.Var]tir.Expr{}
+	for i := range names {
+		fresh[c.Left[i]], fresh[c.Right[i]] = to[c.Left[i]], names[i]
+	}
+	body := tir.Sequence(stores...)
+	for i, v := range slices.Backward(values) {
+		body = &tir.LetStmt{Var: v, Value: tir.Substitute(c.Results[i], fresh), Body: body}
+	}
+	for i, v := range slices.Backward(names) {
+		body = &tir.LetStmt{Var: v, Value: to[c.Right[i]], Body: body}
+	}
+	return body
+}
+
+// loads reads buffers in place of tensors.
+func (l *lowering) loads(e tir.Expr) tir.Expr {
+	m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
+		p, ok := e.(*tir.ProducerLoad)
+		if !ok {
+			return e
+		}
+		t := p.Producer.(*Tensor)
+		at := slices.Clone(p.Indices)
+		if n := l.nests[l.s.of[t.op]]; n != nil && n.st.op.kind == opCompute {
+			for i := range at {
+				if c, ok := n.lo[i].(*tir.IntImm); !ok || c.Value != 0 {
+					at[i] = tir.Sub(at[i], n.lo[i])
+				}
+			}
+		}
+		return tir.BufferAt(l.buffers[t], at...)
+	}}
+	return m.MutateExpr(e)
+}
+
+// conditions are what has to hold so that a point is one of the tensor's, and none that splits have added: as far as it is not sure.
+func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly bool) []tir.Expr {
+	var all []tir.Expr
+	below := func(x, end tir.Expr) {
+		if !l.a.nonNegative(l.a.poly(tir.Sub(end, x)).plusConst(-1)) {
+			all = append(all, tir.LT(l.a.simplify(x), end))
+		}
+	}
+	all = append(all, l.threadConditions(n, below)...)
+	for _, lp := range n.loops {
+		if dataOnly && lp.axis.Kind == tir.IterReduce || lp.v == nil {
+			continue
+		}
+		below(value[lp.axis], lp.extent)
+	}
+	for _, r := range n.st.rels {
+		if r.fuse || dataOnly && r.parent.Kind == tir.IterReduce {
+			continue
+		}
+		whole := l.a.poly(tir.Mul(n.extent[r.outer], n.extent[r.inner]))
+		if !whole.equal(l.a.poly(n.extent[r.parent])) {
+			below(value[r.parent], n.extent[r.parent])
+		}
+	}
+	for i, a := range n.st.axes {
+		if n.whole[i] {
+			continue
+		}
+		// The value is known to be less than the size here, whatever loops it comes of.
+		v := tir.NewVar(a.Var.Name, a.Var.Type)
+		l.a.loops[v] = n.size[i]
+		shape := widen(n.st.op.tensors[0].shape[i], a.Var.Type)
+		at := tir.Add(n.lo[i], value[a])
+		if !l.a.nonNegative(l.a.poly(tir.Add(n.lo[i], v))) {
+			all = append(all, tir.GE(l.a.simplify(at), tir.IntConst(a.Var.Type, 0)))
+		}
+		if !l.a.nonNegative(l.a.poly(tir.Sub(shape, tir.Add(n.lo[i], v))).plusConst(-1)) {
+			all = append(all, tir.LT(l.a.simplify(at), l.a.simplify(shape)))
+		}
+		delete(l.a.loops, v)
+	}
+	return all
+}
+
+// threadConditions say which of the threads around compute the nest: those for which there is something to do; of those that share its memory and
+// do not divide the work, the first.
+func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all []tir.Expr) {
+	done := map[*tir.Var]bool{}
+	for _, lp := range slices.Backward(n.path) {
+		if !bound(lp) || done[lp.v] {
+			continue
+		}
+		done[lp.v] = true
+		switch {
+		case !seenBy(n.scope, lp):
+			below(lp.v, n.active[lp.v])
+		case !slices.ContainsFunc(n.loops, func(own *loop) bool { return own.same != nil && own.v == lp.v }):
+			if c, ok := lp.width.(*tir.IntImm); !ok || c.Value != 1 {
+				all = append(all, tir.EQ(lp.v, tir.IntConst(lp.v.Type, 0)))
+			}
+		}
+	}
+	return all
+}
+
+// guarded runs a statement where all conditions hold, which they mostly do.
+func guarded(conds []tir.Expr, body tir.Stmt) tir.Stmt {
+	var all tir.Expr
+	for _, c := range conds {
+		c = tir.Intrin("likely", c)
+		if all == nil {
+			all = c
+		} else {
+			all = tir.And(all, c)
+		}
+	}
+	if all == nil {
+		return body
+	}
+	return &tir.If{Cond: all, Then: body}
+}
+
+// badOf is the error of the first expression that could not be made.
+func badOf(s tir.Stmt) (err error) {
+	tir.Walk(s, func(n any) bool {
+		if b, ok := n.(*tir.Bad); ok && err == nil {
+			err = b.Err
+		}
+		return err == nil
+	})
+	return err
+}

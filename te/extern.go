@@ -1,0 +1,42 @@
+package te
+
+import (
+	"fmt"
+
+	"tvmgo/tir"
+)
+
+// ExternResult is what Extern is to make.
+type ExternResult struct {
+	Shape []tir.Expr
+	Type  tir.Type
+}
+
+// Extern makes tensors by a statement that body gives for the buffers of inputs and results, when it is lowered. The statement has to read nothing else, and to
+// write all elements of all results. The buffers have the tensors' shapes. One tensor is named name, several name.v0, name.v1, ….
+func Extern(results []ExternResult, inputs []*Tensor, name string, body func(ins, outs []*tir.Buffer) tir.Stmt) []*Tensor {
+	op := &operation{kind: opExtern, name: name, inputs: append([]*Tensor{}, inputs...), extern: body}
+	for i, r := range results {
+		n := name
+		if len(results) > 1 {
+			n = fmt.Sprintf("%s.v%d", name, i)
+		}
+		op.addTensor(n, r.Shape, r.Type)
+		op.fail("extern", checkTensor(name, r.Shape, r.Type))
+	}
+	if len(results) == 0 {
+		op.addTensor(name, nil, tir.Void)
+		op.fail("extern", fmt.Errorf("there are no results"))
+	}
+	for i, t := range inputs {
+		if t == nil {
+			op.fail("extern", fmt.Errorf("input %d is nil", i))
+		} else if t.op.err != nil {
+			op.fail("extern", t.op.err)
+		}
+	}
+	if body == nil {
+		op.fail("extern", fmt.Errorf("the body is nil"))
+	}
+	return op.tensors
+}

@@ -1,0 +1,271 @@
+package te
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// threadKey is an index of threads of a kernel, which is a stage at the root with all that is attached to it.
+type threadKey struct {
+	kernel *Stage
+	thread string
+}
+
+// infer makes the nests of all stages: those of readers first, since they say what has to be computed.
+func (l *lowering) infer() error {
+	l.widths = map[threadKey]int64{}
+	for range 10 {
+		l.a.loops = map[*tir.Var]tir.Expr{}
+		l.nests = map[*Stage]*nest{}
+		for _, st := range slices.Backward(l.order) {
+			if err := l.inferStage(st); err != nil {
+				return err
+			}
+		}
+		changed, err := l.widen()
+		if err != nil || !changed {
+			return err
+		}
+	}
+	return fmt.Errorf("the lengths of loops of threads do not settle: bind loops of constant length")
+}
+
+func (l *lowering) inferStage(st *Stage) error {
+	n := &nest{st: st, scope: st.scope, inside: map[*loop][]*nest{}, active: map[*tir.Var]tir.Expr{}}
+	n.kernel = n
+	l.nests[st] = n
+	if st.at == nil {
+		if n.scope == "" {
+			n.scope = "global"
+		}
+		for _, size := range st.op.tensors[0].shape {
+			n.add(tir.IntConst(size.DType(), 0), l.a.simplify(size), true)
+		}
+	} else if err := l.inferAttached(n); err != nil {
+		return err
+	}
+	if st.op.kind != opCompute {
+		return nil
+	}
+	return l.makeLoops(n)
+}
+
+func (n *nest) add(lo, size tir.Expr, whole bool) {
+	n.lo, n.size, n.whole = append(n.lo, lo), append(n.size, size), append(n.whole, whole)
+}
+
+// inferAttached finds what a stage has to compute within the loop that it is attached to.
+func (l *lowering) inferAttached(n *nest) error {
+	st, host := n.st, l.nests[n.st.at]
+	if host == nil {
+		return fmt.Errorf("compute_at of tensor %s: tensor %s is inlined, and has no loops", st.op.name, st.at.op.name)
+	}
+	i := slices.IndexFunc(host.loops, func(lp *loop) bool { return lp.axis == st.atAxis })
+	if i < 0 {
+		return fmt.Errorf("compute_at of tensor %s: axis %s is no loop of tensor %s any more", st.op.name, st.atAxis.Var.Name, st.at.op.name)
+	}
+	n.kernel = host.kernel
+	n.path = append(slices.Clone(host.path), host.loops[:i+1]...)
+	for _, lp := range n.path {
+		if lp.mark.kind == tir.Vectorized {
+			return fmt.Errorf("compute_at of tensor %s: axis %s of tensor %s is vectorized, and can have no tensor computed within: take an outer one", st.op.name,
+				lp.axis.Var.Name, st.at.op.name)
+		}
+	}
+	if n.scope == "" {
+		n.scope = defaultScope(n.path)
+	}
+	at := host.loops[i]
+	host.inside[at] = slices.Insert(host.inside[at], 0, n) // readers have come before
+	return l.inferRegion(n)
+}
+
+// inferRegion unites what all readers need.
+func (l *lowering) inferRegion(n *nest) error {
+	st := n.st
+	needs := make([]span, len(st.axes))
+	found := false
+	for _, r := range l.order {
+		reader := l.nests[r]
+		if reader == nil || reader == n || !slices.ContainsFunc(l.reads(r), func(t *Tensor) bool { return t.op == st.op }) {
+			continue
+		}
+		around := append(slices.Clone(reader.path), reader.loops...)
+		if len(around) < len(n.path) || !slices.Equal(around[:len(n.path)], n.path) {
+			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed within that axis: compute it there, too, or "+
+				"attach both further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
+		}
+		l.activate(n, reader)
+		env := l.readerEnv(n, reader, around)
+		for _, b := range l.bodies[r] {
+			tir.Walk(b, func(x any) bool {
+				load, ok := x.(*tir.ProducerLoad)
+				if !ok || load.Producer.(*Tensor).op != st.op {
+					return true
+				}
+				for d, index := range load.Indices {
+					s := span{}
+					if isIndex(index.DType()) {
+						s = l.cast(l.a.spanOf(l.a.poly(index), env), st.axes[d].Var.Type)
+					}
+					if found {
+						s = l.a.union(needs[d], s)
+					}
+					needs[d] = s
+				}
+				found = true
+				return true
+			})
+		}
+	}
+	if !found {
+		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name, st.atAxis.Var.Name, st.at.op.name)
+	}
+	for d, need := range needs {
+		n.add(l.window(need, l.a.simplify(st.op.tensors[0].shape[d])))
+	}
+	return nil
+}
+
+// activate notes that the threads that compute a reader have to compute what it reads.
+func (l *lowering) activate(n, reader *nest) {
+	for _, lp := range n.path {
+		if !bound(lp) {
+			continue
+		}
+		need := reader.activeOf(lp)
+		if old := n.active[lp.v]; old != nil {
+			a, b := l.a.poly(old), l.a.poly(need)
+			switch {
+			case l.a.nonNegative(a.plus(b, -1)):
+				need = old
+			case !l.a.nonNegative(b.plus(a, -1)):
+				need = lp.width
+			}
+		}
+		n.active[lp.v] = need
+	}
+}
+
+// readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share the memory.
+func (l *lowering) readerEnv(n, reader *nest, around []*loop) spans {
+	moves := map[*loop]bool{}
+	vars := map[*tir.Var]span{}
+	for i, lp := range around {
+		if lp.v != nil && (lp.same == nil && i >= len(n.path) || seenBy(n.scope, lp) || moves[lp.same]) {
+			moves[lp] = true
+			lo, hi := constPoly(lp.v.Type, 0), l.a.poly(reader.activeOf(lp)).plusConst(-1)
+			vars[lp.v] = span{&lo, &hi}
+		}
+	}
+	loops := func(v *tir.Var) (span, bool) { s, ok := vars[v]; return s, ok }
+	axes := map[*tir.Var]span{}
+	rel := l.relativeSpans(reader, moves)
+	for i, a := range reader.st.axes {
+		base := l.a.spanOf(l.a.poly(reader.lo[i]), loops)
+		axes[a.Var] = span{addEnd(base.lo, rel[a].lo, 1), addEnd(base.hi, rel[a].hi, 1)}
+	}
+	for _, a := range reader.st.reduce {
+		base := l.a.poly(widen(a.Min, a.Var.Type))
+		axes[a.Var] = span{addEnd(&base, rel[a].lo, 1), addEnd(&base, rel[a].hi, 1)}
+	}
+	return func(v *tir.Var) (span, bool) { s, ok := axes[v]; return s, ok }
+}
+
+// window is where to begin, and how many to compute. The number is the same in every turn; where that cannot be had, or all are needed anyway,
+// it is the whole dimension.
+func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole bool) {
+	all := l.a.poly(shape)
+	zero := tir.IntConst(shape.DType(), 0)
+	if !need.known() {
+		return zero, shape, true
+	}
+	n := need.hi.plus(*need.lo, -1).plusConst(1)
+	if !l.a.free(n) {
+		n = l.boundDifference(n)
+		s := l.a.spanOf(n, l.a.loopSpan)
+		if s.hi == nil || !l.a.free(*s.hi) {
+			return zero, shape, true
+		}
+		n = *s.hi
+		if !n.isConst() && !n.equal(all) {
+			return zero, shape, true
+		}
+	}
+	if n.isConst() && n.c < 0 {
+		n.c = 0
+	}
+	if l.a.nonNegative(n.plus(all, -1)) {
+		return zero, shape, true
+	}
+	return need.lo.expr(), n.expr(), false
+}
+
+// boundDifference replaces floordiv(x, d) - floordiv(y, d), where x - y is constant, by the most that it can be.
+func (l *lowering) boundDifference(p poly) poly {
+	quotient := func(t term) (x, d poly, ok bool) {
+		if len(t.factors) != 1 {
+			return x, d, false
+		}
+		b, ok := t.factors[0].expr.(*tir.Binary)
+		if !ok || b.Op != tir.OpFloorDiv {
+			return x, d, false
+		}
+		x, d = l.a.poly(b.A), l.a.poly(b.B)
+		return x, d, d.isConst() && d.c > 0
+	}
+	for _, t := range p.terms {
+		for _, u := range p.terms {
+			x, d, ok := quotient(t)
+			y, e, same := quotient(u)
+			if !ok || !same || !d.equal(e) || t.coeff <= 0 || u.coeff != -t.coeff {
+				continue
+			}
+			if diff := x.plus(y, -1); diff.isConst() {
+				most := floorDivInt(diff.c+d.c-1, d.c)
+				out := p.plus(poly{typ: p.typ, terms: []term{t}}, -1).plus(poly{typ: p.typ, terms: []term{u}}, -1)
+				return l.boundDifference(out.plusConst(most * t.coeff))
+			}
+		}
+	}
+	return p
+}
+
+// widen finds the length of the loops of the same threads: the greatest. changed says that nests have to be made again.
+func (l *lowering) widen() (changed bool, err error) {
+	type first struct {
+		n  *nest
+		lp *loop
+	}
+	seen := map[threadKey]first{}
+	for _, st := range l.order {
+		n := l.nests[st]
+		for _, lp := range n.loops {
+			if !bound(lp) {
+				continue
+			}
+			key := threadKey{n.kernel.st, lp.mark.thread}
+			need := lp.width
+			f, ok := seen[key]
+			if lp.same != nil {
+				need, f, ok = lp.extent, first{n.kernel, lp.same}, true
+			} else if !ok {
+				seen[key] = first{n, lp}
+				continue
+			}
+			a, b := l.a.poly(f.lp.width), l.a.poly(widen(need, f.lp.axis.Var.Type))
+			switch {
+			case a.equal(b), lp.same != nil && l.a.nonNegative(a.plus(b, -1)):
+			case a.isConst() && b.isConst():
+				l.widths[key] = max(a.c, b.c, l.widths[key])
+				changed = true
+			default:
+				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: both are %s of one kernel, and lengths that "+
+					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(need), lp.mark.thread)
+			}
+		}
+	}
+	return changed, nil
+}

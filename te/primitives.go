@@ -1,0 +1,215 @@
+package te
+
+import (
+	"slices"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// derived makes an axis that takes another's place.
+func derived(name string, t tir.Type, kind tir.IterKind) *tir.IterVar {
+	return &tir.IterVar{Var: tir.NewVar(name, t), Kind: kind}
+}
+
+// unmarked says whether an axis is a loop of which nothing has been said yet, so that it may become others.
+func (st *Stage) unmarked(primitive string, axis *tir.IterVar) int {
+	i := st.leaf(primitive, axis)
+	if i < 0 {
+		return -1
+	}
+	if m := st.marks[axis]; m != nil {
+		what := m.kind.String()
+		switch {
+		case m.kind == tir.ThreadBind:
+			what = "bound to " + m.thread
+		case m.kind == tir.Serial:
+			what = "given a pragma"
+		}
+		st.fail(primitive, "axis %s has been %s: do this before", axis.Var.Name, what)
+		return -1
+	}
+	for _, o := range st.s.stages {
+		if o.at == st && o.atAxis == axis {
+			st.fail(primitive, "tensor %s is computed at axis %s: do this before", o.op.name, axis.Var.Name)
+			return -1
+		}
+	}
+	return i
+}
+
+// Split makes two loops of one: the inner one runs factor times, or as often as there is something to do, if that is known to be less. Where it does not
+// divide, the rest is guarded by a condition.
+func (st *Stage) Split(axis *tir.IterVar, factor int) (outer, inner *tir.IterVar) {
+	return st.split("split", axis, relation{factor: int64(factor)}, factor)
+}
+
+// SplitParts makes two loops of one: the outer one runs parts times.
+func (st *Stage) SplitParts(axis *tir.IterVar, parts int) (outer, inner *tir.IterVar) {
+	return st.split("split into parts", axis, relation{parts: int64(parts)}, parts)
+}
+
+func (st *Stage) split(primitive string, axis *tir.IterVar, r relation, n int) (outer, inner *tir.IterVar) {
+	name, t, kind := "none", tir.Int32, tir.IterOpaque
+	if axis != nil {
+		name, t, kind = axis.Var.Name, axis.Var.Type, axis.Kind
+	}
+	outer, inner = derived(name+".outer", t, kind), derived(name+".inner", t, kind)
+	i := st.unmarked(primitive, axis)
+	if i < 0 {
+		return outer, inner
+	}
+	if n < 1 || n > 1<<31-1 {
+		st.fail(primitive, "axis %s is split by %d: want 1 or more, and less than 2147483648", name, n)
+		return outer, inner
+	}
+	r.parent, r.outer, r.inner = axis, outer, inner
+	st.rels = append(st.rels, r)
+	st.leaves = slices.Replace(st.leaves, i, i+1, outer, inner)
+	return outer, inner
+}
+
+// Fuse makes one loop of two, of which the inner one is right within the outer one.
+func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
+	const primitive = "fuse"
+	name, t, kind := "none", tir.Int32, tir.IterOpaque
+	if outer != nil && inner != nil {
+		name, t, kind = outer.Var.Name+"."+inner.Var.Name+".fused", outer.Var.Type, outer.Kind
+		if inner.Var.Type == tir.Int64 {
+			t = tir.Int64
+		}
+	}
+	fused := derived(name, t, kind)
+	i, j := st.unmarked(primitive, outer), st.unmarked(primitive, inner)
+	switch {
+	case i < 0 || j < 0:
+	case outer.Kind != inner.Kind:
+		st.fail(primitive, "axis %s is of kind %s, and axis %s of kind %s: want two of one kind", outer.Var.Name, outer.Kind, inner.Var.Name, inner.Kind)
+	case j != i+1:
+		st.fail(primitive, "axis %s is not right within axis %s: the loops are %v: reorder them before", inner.Var.Name, outer.Var.Name,
+			axisNames(st.leaves))
+	default:
+		st.rels = append(st.rels, relation{parent: fused, outer: outer, inner: inner, fuse: true})
+		st.leaves = slices.Replace(st.leaves, i, j+1, fused)
+	}
+	return fused
+}
+
+// Reorder puts loops into the order in which they are given; they take each other's places, and others stay where they are.
+func (st *Stage) Reorder(axes ...*tir.IterVar) {
+	const primitive = "reorder"
+	var places []int
+	for _, a := range axes {
+		i := st.leaf(primitive, a)
+		if i < 0 {
+			return
+		}
+		if slices.Contains(places, i) {
+			st.fail(primitive, "axis %s is given twice", a.Var.Name)
+			return
+		}
+		places = append(places, i)
+	}
+	slices.Sort(places)
+	for n, i := range places {
+		st.leaves[i] = axes[n]
+	}
+}
+
+// Tile splits two axes, and puts the loops over tiles outside those within a tile.
+func (st *Stage) Tile(x, y *tir.IterVar, xFactor, yFactor int) (xOuter, yOuter, xInner, yInner *tir.IterVar) {
+	xOuter, xInner = st.split("tile", x, relation{factor: int64(xFactor)}, xFactor)
+	yOuter, yInner = st.split("tile", y, relation{factor: int64(yFactor)}, yFactor)
+	if st.s.err == nil {
+		st.Reorder(xOuter, yOuter, xInner, yInner)
+	}
+	return xOuter, yOuter, xInner, yInner
+}
+
+// mark says of a loop how it is run; once.
+func (st *Stage) mark(primitive string, axis *tir.IterVar, kind tir.ForKind, thread string) {
+	if st.leaf(primitive, axis) < 0 {
+		return
+	}
+	name := axis.Var.Name
+	if axis.Kind == tir.IterReduce && kind != tir.Unrolled {
+		st.fail(primitive, "axis %s is one of the reduction, whose turns depend on each other: take one of the axes %v", name, axisNames(st.axes))
+		return
+	}
+	m := st.marks[axis]
+	if m == nil {
+		m = &mark{}
+		st.marks[axis] = m
+	}
+	switch {
+	case m.kind == tir.ThreadBind && kind == tir.ThreadBind:
+		st.fail(primitive, "axis %s is bound to %s already", name, m.thread)
+	case m.kind == tir.ThreadBind:
+		st.fail(primitive, "axis %s is bound to %s", name, m.thread)
+	case m.kind != tir.Serial:
+		st.fail(primitive, "axis %s is %s already", name, m.kind)
+	default:
+		m.kind, m.thread = kind, thread
+	}
+}
+
+// Vectorize computes a loop's turns as lanes of vectors. Its length has to be a constant.
+func (st *Stage) Vectorize(axis *tir.IterVar) { st.mark("vectorize", axis, tir.Vectorized, "") }
+
+// Unroll writes a loop's turns out. Its length has to be a constant.
+func (st *Stage) Unroll(axis *tir.IterVar) { st.mark("unroll", axis, tir.Unrolled, "") }
+
+// Parallel has a loop's turns computed by threads of the CPU.
+func (st *Stage) Parallel(axis *tir.IterVar) { st.mark("parallel", axis, tir.Parallel, "") }
+
+// threadNames are the indices of threads that a loop can be bound to.
+var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x",
+	"vthread.y", "vthread.z"}
+
+// Bind has a loop's turns computed by threads of a device: "blockIdx.x", "threadIdx.y", "vthread", ….
+func (st *Stage) Bind(axis *tir.IterVar, thread string) {
+	const primitive = "bind"
+	if st.leaf(primitive, axis) < 0 {
+		return
+	}
+	if !slices.Contains(threadNames, thread) {
+		st.fail(primitive, "axis %s: there is no index of threads %q: want one of %s", axis.Var.Name, thread, strings.Join(threadNames, ", "))
+		return
+	}
+	for a, m := range st.marks {
+		if a != axis && m.kind == tir.ThreadBind && m.thread == thread {
+			st.fail(primitive, "axis %s: axis %s is bound to %s already", axis.Var.Name, a.Var.Name, thread)
+			return
+		}
+	}
+	st.mark(primitive, axis, tir.ThreadBind, thread)
+}
+
+// Pragma tells passes something of a loop, under a key: an int64, a bool, a float64 or a string.
+func (st *Stage) Pragma(axis *tir.IterVar, key string, value any) {
+	const primitive = "pragma"
+	if st.leaf(primitive, axis) < 0 {
+		return
+	}
+	switch v := value.(type) {
+	case int:
+		value = int64(v)
+	case int64, bool, float64, string:
+	default:
+		st.fail(primitive, "axis %s, key %q: the value is a %T: want an int, int64, bool, float64 or string", axis.Var.Name, key, value)
+		return
+	}
+	m := st.marks[axis]
+	if m == nil {
+		m = &mark{}
+		st.marks[axis] = m
+	}
+	if key == "" || m.pragma[key] != nil {
+		st.fail(primitive, "axis %s: key %q is empty, or has a value already", axis.Var.Name, key)
+		return
+	}
+	if m.pragma == nil {
+		m.pragma = map[string]any{}
+	}
+	m.pragma[key] = value
+}

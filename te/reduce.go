@@ -1,0 +1,239 @@
+package te
+
+import (
+	"fmt"
+	"math"
+
+	"tvmgo/tir"
+)
+
+// ReduceAxis makes an axis that reductions run over, from least on, extent times.
+func ReduceAxis(least, extent tir.Expr, name string) *tir.IterVar {
+	t := tir.Int32
+	if least != nil && extent != nil && (least.DType() == tir.Int64 || extent.DType() == tir.Int64) {
+		t = tir.Int64
+	}
+	return &tir.IterVar{Var: tir.NewVar(name, t), Min: widen(least, t), Extent: widen(extent, t), Kind: tir.IterReduce}
+}
+
+// widen makes an expression of whole numbers one of type t; what is none stays, and is found later.
+func widen(e tir.Expr, t tir.Type) tir.Expr {
+	if e == nil || !tir.IsInt(e.DType()) || e.DType() == t {
+		return e
+	}
+	if c, ok := e.(*tir.IntImm); ok {
+		return tir.IntConst(t, c.Value)
+	}
+	return tir.NewCast(t, e)
+}
+
+// Reducer puts values together, one after the other. It has to be associative and commutative: schedules change the order.
+type Reducer struct {
+	combine  func(left, right []tir.Expr) []tir.Expr
+	identity func(types []tir.Type) []tir.Expr
+}
+
+// NewReducer makes a reducer: combine gives what becomes of values found so far (left) and values that come now (right), identity what to begin with.
+// Several values may be reduced at once; all lists are of one length.
+func NewReducer(combine func(left, right []tir.Expr) []tir.Expr, identity func(types []tir.Type) []tir.Expr) *Reducer {
+	return &Reducer{combine, identity}
+}
+
+// Over reduces values over all points of axes. It gives as many values as it takes: the results of ComputeMulti, or, if it is one, of Compute.
+func (r *Reducer) Over(sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
+	return r.OverWhere(nil, sources, axes...)
+}
+
+// OverWhere reduces values over those points of axes where a condition holds.
+func (r *Reducer) OverWhere(cond tir.Expr, sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
+	out := make([]tir.Expr, max(1, len(sources)))
+	comb, err := r.combiner(cond, sources, axes)
+	for i := range out {
+		if err != nil {
+			out[i] = &tir.Bad{Err: fmt.Errorf("reduction: %w", err)}
+		} else {
+			out[i] = &tir.Reduce{Combiner: comb, Sources: sources, Axes: axes, Cond: cond, Value: i}
+		}
+	}
+	return out
+}
+
+func (r *Reducer) combiner(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) (*tir.Combiner, error) {
+	if r == nil || r.combine == nil || r.identity == nil {
+		return nil, fmt.Errorf("the reducer lacks a function: make it with NewReducer")
+	}
+	if err := checkReduced(cond, sources, axes); err != nil {
+		return nil, err
+	}
+	c := &tir.Combiner{}
+	var types []tir.Type
+	var left, right []tir.Expr
+	for _, x := range sources {
+		t := x.DType()
+		types = append(types, t)
+		c.Left, c.Right = append(c.Left, tir.NewVar("x", t)), append(c.Right, tir.NewVar("y", t))
+		left, right = append(left, c.Left[len(left)]), append(right, c.Right[len(right)])
+	}
+	c.Results, c.Identity = r.combine(left, right), r.identity(types)
+	for what, list := range map[string][]tir.Expr{"results": c.Results, "identities": c.Identity} {
+		if len(list) != len(sources) {
+			return nil, fmt.Errorf("%d values are reduced, and the reducer gives %d %s", len(sources), len(list), what)
+		}
+	}
+	for i, t := range types {
+		for what, e := range map[string]tir.Expr{"result": c.Results[i], "identity": c.Identity[i]} {
+			switch b, bad := e.(*tir.Bad); {
+			case e == nil:
+				return nil, fmt.Errorf("%s %d of the reducer is nil", what, i)
+			case bad:
+				return nil, b.Err
+			case e.DType() != t:
+				return nil, fmt.Errorf("%s %d of the reducer is of type %s, and the value of type %s: cast it", what, i, e.DType(), t)
+			case hasLoad(e):
+				return nil, fmt.Errorf("%s %d of the reducer reads a tensor: it may use its operands alone", what, i)
+			}
+		}
+	}
+	return c, nil
+}
+
+func checkReduced(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) error {
+	if len(sources) == 0 {
+		return fmt.Errorf("there is nothing to reduce")
+	}
+	for i, x := range sources {
+		if x == nil {
+			return fmt.Errorf("value %d is nil", i)
+		}
+		if b, ok := x.(*tir.Bad); ok {
+			return b.Err
+		}
+	}
+	if b, ok := cond.(*tir.Bad); ok {
+		return b.Err
+	}
+	if cond != nil && cond.DType() != tir.Bool {
+		return fmt.Errorf("the condition is of type %s: want bool", cond.DType())
+	}
+	if len(axes) == 0 {
+		return fmt.Errorf("no axis is given: want one or more of ReduceAxis")
+	}
+	seen := map[*tir.Var]bool{}
+	for i, a := range axes {
+		if a == nil || a.Var == nil {
+			return fmt.Errorf("axis %d is nil", i)
+		}
+		switch {
+		case a.Kind != tir.IterReduce:
+			return fmt.Errorf("axis %s is of kind %s: want one of ReduceAxis", a.Var.Name, a.Kind)
+		case seen[a.Var]:
+			return fmt.Errorf("axis %s is given twice", a.Var.Name)
+		case a.Min == nil || !isIndex(a.Min.DType()):
+			if b, ok := a.Min.(*tir.Bad); ok {
+				return b.Err
+			}
+			return fmt.Errorf("axis %s begins at something that is not int32 or int64", a.Var.Name)
+		}
+		if err := checkSize(a.Extent); err != nil {
+			return fmt.Errorf("axis %s: %w", a.Var.Name, err)
+		}
+		seen[a.Var] = true
+	}
+	return nil
+}
+
+func hasLoad(e tir.Expr) bool {
+	found := false
+	tir.Walk(e, func(n any) bool {
+		switch n.(type) {
+		case *tir.ProducerLoad, *tir.BufferLoad, *tir.Reduce:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// binaryReducer reduces one value by an operation.
+func binaryReducer(op tir.BinaryOp, identity func(tir.Type) tir.Expr) *Reducer {
+	return NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.NewBinary(op, l[0], r[0])} },
+		func(types []tir.Type) []tir.Expr { return []tir.Expr{identity(types[0])} })
+}
+
+var (
+	sumReducer  = binaryReducer(tir.OpAdd, func(t tir.Type) tir.Expr { return tir.Const(t, 0) })
+	prodReducer = binaryReducer(tir.OpMul, func(t tir.Type) tir.Expr { return tir.Const(t, 1) })
+	maxReducer  = binaryReducer(tir.OpMax, least)
+	minReducer  = binaryReducer(tir.OpMin, greatest)
+)
+
+// Sum adds up a value over all points of axes.
+func Sum(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
+	return sumReducer.Over([]tir.Expr{e}, axes...)[0]
+}
+
+// Prod multiplies a value over all points of axes.
+func Prod(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
+	return prodReducer.Over([]tir.Expr{e}, axes...)[0]
+}
+
+// Max is the greatest value over all points of axes; of none the least of its type.
+func Max(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
+	return maxReducer.Over([]tir.Expr{e}, axes...)[0]
+}
+
+// Min is the least value over all points of axes; of none the greatest of its type.
+func Min(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
+	return minReducer.Over([]tir.Expr{e}, axes...)[0]
+}
+
+// ArgMax is where the greatest value is, and the value: two results, for ComputeMulti. The place is the position within the axes, the last one
+// fastest, from 0 on; of several the first. Of no point it is the greatest number of its type.
+func ArgMax(e tir.Expr, axes ...*tir.IterVar) []tir.Expr { return argReduce(tir.OpGT, least, e, axes) }
+
+// ArgMin is where the least value is, and the value, as ArgMax.
+func ArgMin(e tir.Expr, axes ...*tir.IterVar) []tir.Expr {
+	return argReduce(tir.OpLT, greatest, e, axes)
+}
+
+func argReduce(better tir.BinaryOp, start func(tir.Type) tir.Expr, e tir.Expr, axes []*tir.IterVar) []tir.Expr {
+	if err := checkReduced(nil, []tir.Expr{e}, axes); err != nil {
+		bad := &tir.Bad{Err: fmt.Errorf("reduction: %w", err)}
+		return []tir.Expr{bad, bad}
+	}
+	place := tir.Sub(axes[0].Var, axes[0].Min)
+	for _, a := range axes[1:] {
+		place = tir.Add(tir.Mul(place, a.Extent), tir.Sub(a.Var, a.Min))
+	}
+	r := NewReducer(func(l, r []tir.Expr) []tir.Expr {
+		keep := tir.Or(tir.NewBinary(better, l[1], r[1]), tir.And(tir.EQ(l[1], r[1]), tir.LE(l[0], r[0])))
+		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
+	}, func(types []tir.Type) []tir.Expr { return []tir.Expr{greatest(types[0]), start(types[1])} })
+	return r.Over([]tir.Expr{simplify(place), e}, axes...)
+}
+
+// least is the least value of a type.
+func least(t tir.Type) tir.Expr {
+	switch {
+	case tir.IsFloat(t):
+		return tir.Const(t, math.Inf(-1))
+	case tir.IsSigned(t):
+		return tir.IntConst(t, -1<<(t.Bits-1))
+	}
+	return tir.IntConst(t, 0)
+}
+
+// greatest is the greatest value of a type.
+func greatest(t tir.Type) tir.Expr {
+	switch {
+	case tir.IsFloat(t):
+		return tir.Const(t, math.Inf(1))
+	case tir.IsSigned(t):
+		return tir.IntConst(t, 1<<(t.Bits-1)-1)
+	case t == tir.UInt64:
+		return &tir.IntImm{Type: t, Value: -1}
+	case tir.IsInt(t):
+		return tir.IntConst(t, 1<<t.Bits-1)
+	}
+	return tir.Const(t, 1)
+}

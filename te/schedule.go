@@ -1,0 +1,229 @@
+package te
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// Schedule says how tensors are computed. It may be lowered several times, and changed in between. It is for one goroutine.
+type Schedule struct {
+	outputs []*Stage
+	stages  []*Stage // each after those that it reads
+	of      map[*operation]*Stage
+	err     error
+}
+
+// Stage is how one operation is computed: its loops, their order and kinds, where it is attached.
+type Stage struct {
+	s       *Schedule
+	op      *operation
+	bodies  []tir.Expr // as caches have changed them
+	axes    []*tir.IterVar
+	reduce  []*tir.IterVar
+	leaves  []*tir.IterVar // the loops, outermost first
+	rels    []relation
+	marks   map[*tir.IterVar]*mark
+	output  bool
+	inlined bool
+	at      *Stage // nil: computed on its own
+	atAxis  *tir.IterVar
+
+	scope  string
+	double bool
+	aligns map[*tir.IterVar]alignment
+}
+
+// relation is how axes came from others: a split gives two for one, a fusion one for two.
+type relation struct {
+	parent, outer, inner *tir.IterVar
+	fuse                 bool
+	factor, parts        int64 // of a split: one of both
+}
+
+// mark is what is said of a loop.
+type mark struct {
+	kind   tir.ForKind
+	thread string
+	pragma map[string]any
+}
+
+// NewSchedule makes a schedule of tensors and all that they read: each is computed on its own, by serial loops.
+func NewSchedule(outputs ...*Tensor) (*Schedule, error) {
+	if len(outputs) == 0 {
+		return nil, fmt.Errorf("te: new schedule: there is no tensor to compute")
+	}
+	s := &Schedule{of: map[*operation]*Stage{}}
+	for i, t := range outputs {
+		if t == nil {
+			return nil, fmt.Errorf("te: new schedule: tensor %d is nil", i)
+		}
+		if t.op.err != nil {
+			return nil, t.Err()
+		}
+		if t.op.kind == opPlaceholder {
+			return nil, fmt.Errorf("te: new schedule: tensor %s is a placeholder: there is nothing to compute", t.name)
+		}
+		st := s.add(t.op)
+		if !st.output {
+			st.output = true
+			s.outputs = append(s.outputs, st)
+		}
+	}
+	return s, nil
+}
+
+// add makes the stage of an operation, after those of what it reads.
+func (s *Schedule) add(op *operation) *Stage {
+	if st := s.of[op]; st != nil {
+		return st
+	}
+	st := newStage(s, op)
+	s.of[op] = st
+	for _, t := range st.reads() {
+		s.add(t.op)
+	}
+	s.stages = append(s.stages, st)
+	return st
+}
+
+func newStage(s *Schedule, op *operation) *Stage {
+	st := &Stage{s: s, op: op, bodies: op.bodies, axes: op.axes, reduce: op.reduce,
+		marks: map[*tir.IterVar]*mark{}, aligns: map[*tir.IterVar]alignment{}}
+	st.leaves = append(slices.Clone(op.axes), op.reduce...)
+	return st
+}
+
+// reads are the tensors that a stage reads, in the order in which they are found.
+func (st *Stage) reads() []*Tensor {
+	if st.op.kind == opExtern {
+		return st.op.inputs
+	}
+	return readsOf(st.bodies)
+}
+
+func readsOf(bodies []tir.Expr) []*Tensor {
+	var all []*Tensor
+	for _, b := range bodies {
+		tir.Walk(b, func(n any) bool {
+			if l, ok := n.(*tir.ProducerLoad); ok {
+				if t := l.Producer.(*Tensor); !slices.Contains(all, t) {
+					all = append(all, t)
+				}
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// Err is the first error of a primitive, or nil.
+func (s *Schedule) Err() error { return s.err }
+
+// Stage is the stage of a tensor. Tensors that are computed together have one.
+func (s *Schedule) Stage(t *Tensor) *Stage {
+	if t != nil {
+		if st := s.of[t.op]; st != nil {
+			return st
+		}
+	}
+	name := "nil"
+	if t != nil {
+		name = t.name
+	}
+	if s.err == nil {
+		s.err = fmt.Errorf("te: stage of tensor %s: the schedule has no such tensor: none of its outputs needs it", name)
+	}
+	return newStage(s, &operation{kind: opPlaceholder, name: name, tensors: []*Tensor{{name: name}}})
+}
+
+// Stages are all stages, those of arguments, too, each after those that it reads.
+func (s *Schedule) Stages() []*Stage { return slices.Clone(s.stages) }
+
+// Tensor is the stage's tensor, the first if there are several.
+func (st *Stage) Tensor() *Tensor { return st.op.tensors[0] }
+
+// Axes are the axes of the tensor, as before all splits.
+func (st *Stage) Axes() []*tir.IterVar { return slices.Clone(st.axes) }
+
+// ReduceAxes are the axes of the reduction, as before all splits.
+func (st *Stage) ReduceAxes() []*tir.IterVar { return slices.Clone(st.reduce) }
+
+// Leaves are the axes that are loops now, outermost first.
+func (st *Stage) Leaves() []*tir.IterVar { return slices.Clone(st.leaves) }
+
+// IsPlaceholder says whether the stage is an argument, which is not computed.
+func (st *Stage) IsPlaceholder() bool { return st.op.kind == opPlaceholder }
+
+// fail keeps the first error, and names primitive and tensor.
+func (st *Stage) fail(primitive, format string, args ...any) {
+	if st.s.err == nil {
+		st.s.err = fmt.Errorf("te: %s of tensor %s: %w", primitive, st.op.name, fmt.Errorf(format, args...))
+	}
+}
+
+// computed says whether a primitive may touch the stage's loops.
+func (st *Stage) computed(primitive string) bool {
+	if st.s.err != nil {
+		return false
+	}
+	switch st.op.kind {
+	case opPlaceholder:
+		st.fail(primitive, "it is an argument, and is not computed")
+	case opExtern:
+		st.fail(primitive, "it is made by an extern operation, which has no loops")
+	}
+	return st.s.err == nil
+}
+
+// leaf says where an axis is among the loops; -1 and an error if it is none.
+func (st *Stage) leaf(primitive string, axis *tir.IterVar) int {
+	if !st.computed(primitive) {
+		return -1
+	}
+	if axis == nil {
+		st.fail(primitive, "the axis is nil")
+		return -1
+	}
+	if i := slices.Index(st.leaves, axis); i >= 0 {
+		return i
+	}
+	name := axis.Var.Name
+	for _, r := range st.rels {
+		if r.fuse && (r.outer == axis || r.inner == axis) {
+			st.fail(primitive, "axis %s is no loop any more: it was fused into %s", name, r.parent.Var.Name)
+			return -1
+		}
+		if !r.fuse && r.parent == axis {
+			st.fail(primitive, "axis %s is no loop any more: it was split into %s and %s", name, r.outer.Var.Name, r.inner.Var.Name)
+			return -1
+		}
+	}
+	for _, o := range st.s.stages {
+		if o.hasAxis(axis) {
+			st.fail(primitive, "axis %s is not one of its axes, but of tensor %s", name, o.op.name)
+			return -1
+		}
+	}
+	st.fail(primitive, "axis %s is not one of its axes %v", name, axisNames(st.leaves))
+	return -1
+}
+
+// hasAxis says whether an axis is, or was, one of the stage's.
+func (st *Stage) hasAxis(axis *tir.IterVar) bool {
+	for _, r := range st.rels {
+		if r.parent == axis || r.outer == axis || r.inner == axis {
+			return true
+		}
+	}
+	return slices.Contains(st.axes, axis) || slices.Contains(st.reduce, axis)
+}
+
+func axisNames(axes []*tir.IterVar) []string {
+	names := make([]string, len(axes))
+	for i, a := range axes {
+		names[i] = a.Var.Name
+	}
+	return names
+}

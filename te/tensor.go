@@ -1,0 +1,151 @@
+package te
+
+import (
+	"fmt"
+
+	"tvmgo/tir"
+)
+
+// Tensor is a tensor that is an argument, or is computed. It is a [tir.Producer].
+type Tensor struct {
+	op    *operation
+	index int // which of the operation's results
+	name  string
+	shape []tir.Expr
+	typ   tir.Type
+}
+
+// operation is what gives tensors their values. It is not changed once it is made; schedules keep what they change in their stages.
+type operation struct {
+	kind    opKind
+	name    string
+	tensors []*Tensor
+	axes    []*tir.IterVar // of opCompute
+	reduce  []*tir.IterVar // of opCompute
+	bodies  []tir.Expr     // of opCompute: one for each tensor
+	inputs  []*Tensor      // of opExtern
+	extern  func(ins, outs []*tir.Buffer) tir.Stmt
+	err     error
+}
+
+type opKind uint8
+
+const (
+	opPlaceholder opKind = iota
+	opCompute
+	opExtern
+)
+
+// Var makes a variable of type int32 that stands for a size.
+func Var(name string) *tir.Var { return tir.NewVar(name, tir.Int32) }
+
+// Dims is a shape of constants of type int32.
+func Dims(sizes ...int32) []tir.Expr {
+	shape := make([]tir.Expr, len(sizes))
+	for i, n := range sizes {
+		shape[i] = tir.I32(n)
+	}
+	return shape
+}
+
+// Placeholder makes a tensor that is an argument of the function.
+func Placeholder(shape []tir.Expr, t tir.Type, name string) *Tensor {
+	op := &operation{kind: opPlaceholder, name: name}
+	op.addTensor(name, shape, t)
+	op.fail("placeholder", checkTensor(name, shape, t))
+	return op.tensors[0]
+}
+
+func (op *operation) addTensor(name string, shape []tir.Expr, t tir.Type) {
+	op.tensors = append(op.tensors, &Tensor{op: op, index: len(op.tensors), name: name, shape: shape, typ: t})
+}
+
+// fail keeps the first error.
+func (op *operation) fail(what string, err error) {
+	if err != nil && op.err == nil {
+		op.err = fmt.Errorf("%s %s: %w", what, op.name, err)
+	}
+}
+
+// checkTensor says why there can be no such tensor.
+func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
+	if name == "" {
+		return fmt.Errorf("a tensor has no name: give it one")
+	}
+	if t == tir.Void {
+		return fmt.Errorf("elements have no type")
+	}
+	if c, ok := tir.Const(t, 0).(*tir.Bad); ok || t.Lanes != 1 {
+		if ok {
+			return fmt.Errorf("elements of type %s: %w", t, c.Err)
+		}
+		return fmt.Errorf("elements of type %s: want one lane", t)
+	}
+	return checkShape(shape)
+}
+
+func checkShape(shape []tir.Expr) error {
+	for i, n := range shape {
+		if err := checkSize(n); err != nil {
+			return fmt.Errorf("dimension %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkSize says why an expression is no size of a dimension or an axis.
+func checkSize(n tir.Expr) error {
+	if n == nil {
+		return fmt.Errorf("the size is nil")
+	}
+	if b, ok := n.(*tir.Bad); ok {
+		return b.Err
+	}
+	if t := n.DType(); !isIndex(t) {
+		return fmt.Errorf("the size is of type %s: want int32 or int64", t)
+	}
+	if c, ok := n.(*tir.IntImm); ok && c.Value < 0 {
+		return fmt.Errorf("the size is %d: want 0 or more", c.Value)
+	}
+	return nil
+}
+
+// isIndex says whether axes and sizes may be of a type.
+func isIndex(t tir.Type) bool { return t == tir.Int32 || t == tir.Int64 }
+
+// At is the element of the tensor at indices, one for each dimension.
+func (t *Tensor) At(indices ...tir.Expr) tir.Expr {
+	if t == nil {
+		return &tir.Bad{Err: fmt.Errorf("te: load: the tensor is nil")}
+	}
+	if t.op.err != nil {
+		return &tir.Bad{Err: t.op.err}
+	}
+	return tir.ProducerAt(t, indices...)
+}
+
+// ProducerName is the tensor's name.
+func (t *Tensor) ProducerName() string { return t.name }
+
+// ProducerShape is the tensor's shape.
+func (t *Tensor) ProducerShape() []tir.Expr { return t.shape }
+
+// ProducerDType is the type of an element.
+func (t *Tensor) ProducerDType() tir.Type { return t.typ }
+
+// Err is why the tensor could not be made, or nil.
+func (t *Tensor) Err() error {
+	if t == nil {
+		return fmt.Errorf("te: the tensor is nil")
+	}
+	if t.op.err == nil {
+		return nil
+	}
+	return fmt.Errorf("te: %w", t.op.err)
+}
+
+// Axes are the axes that the tensor is computed over, one for each dimension; none for arguments and extern operations.
+func (t *Tensor) Axes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.axes...) }
+
+// ReduceAxes are the axes that the tensor's reduction runs over.
+func (t *Tensor) ReduceAxes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.reduce...) }

@@ -47,6 +47,20 @@ func TestRaces_AfterBarriers(t *testing.T) {
 	}), y, 16, func(_ *Array, err error) { require.ErrorContains(t, err, "what blockIdx.x=0 threadIdx.x=0 wrote") })
 }
 
+// A thread that reads may write later only if it is the only one that reads.
+func TestRaces_WriterAmongReaders(t *testing.T) {
+	y := NewBuffer("Y", Int32, I32(1))
+	read := func(Expr) Stmt { return &Evaluate{Value: BufferAt(y, I32(0))} }
+	runSeeds(t, threads("blockIdx.x", 1, func(Expr) Stmt {
+		return Sequence(threads("threadIdx.x", 2, read), threads("threadIdx.x", 2, func(i Expr) Stmt {
+			return &If{Cond: EQ(i, I32(0)), Then: store(y, I32(1), I32(0))}
+		}))
+	}), y, 1, func(_ *Array, err error) {
+		require.ErrorIs(t, err, ErrRace)
+		require.ErrorContains(t, err, "writes what others read")
+	})
+}
+
 // Variables of a thread keep their values while others run.
 func TestThreads_VariablesAcrossBarriers(t *testing.T) {
 	y := NewBuffer("Y", Float32, I32(4))

@@ -429,7 +429,7 @@ func TestEval_Refuses(t *testing.T) {
 			vars[l.Buffer.Data] = array(t, Int32, []int{1}, 1)
 		}
 		_, err := Eval(e, vars)
-		var typed *Error
+		var typed *Fault
 		require.ErrorAs(t, err, &typed, text)
 		require.ErrorContains(t, err, text)
 		require.NotContains(t, err.Error(), "can't be understood", "%v", err)

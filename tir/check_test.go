@@ -367,4 +367,9 @@ func TestCheck_DeepAndShared(t *testing.T) {
 		s = &If{BoolConst(true), s, s}
 	}
 	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: s}}}), 1, "each node once")
+	e = &Not{I32(1)}
+	for range 100 {
+		e = &Binary{OpAdd, e, e}
+	}
+	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: &Evaluate{e}}}}), 1, "each node once")
 }

@@ -152,6 +152,13 @@ func TestHash_SharedBindersAtTwoDepths(t *testing.T) {
 	shared, copied := &Let{v, e, &Binary{OpAdd, e, v}}, &Let{w, inner(), &Binary{OpAdd, inner(), w}}
 	require.True(t, Equal(shared, copied))
 	require.Equal(t, Hash(shared), Hash(copied))
+
+	around := func(e func() Expr) func() Expr { return func() Expr { return &Not{e()} } }
+	program := func(e, around func() Expr) Expr {
+		return &Binary{OpAdd, &Binary{OpAdd, e(), around()}, &Let{NewVar("v", Int32), I32(1), around()}}
+	}
+	p := around(func() Expr { return e })()
+	require.Equal(t, Hash(program(func() Expr { return e }, func() Expr { return p })), Hash(program(inner, around(inner))))
 }
 
 // A variable that is bound again within its scope is the inner one there, in shared nodes, too.

@@ -120,6 +120,19 @@ func makeConst(t Type, text string) (Expr, error) {
 	return nil, fmt.Errorf("type %s has no constants", typeText(t))
 }
 
+// makeFloat is a constant of a type of floats that has the very value.
+func makeFloat(t Type, v float64) (Expr, error) {
+	e, err := made(Const(Element(t), v))
+	if err != nil {
+		return nil, err
+	}
+	c, ok := e.(*FloatImm)
+	if !ok || math.Float64bits(c.Value) != math.Float64bits(v) {
+		return nil, fmt.Errorf("%s is no value of type %s", number(v, 64), typeText(t))
+	}
+	return spread(e, int(t.Lanes)), nil
+}
+
 // digitsOf is a whole number's text as strconv takes it: without 0x, and the base. A leading 0 alone is decimal.
 func digitsOf(text string) (digits string, base, bits int) {
 	sign, rest := "", text

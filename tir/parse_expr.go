@@ -230,10 +230,8 @@ func (p *parser) typedConstant(at token, t Type) parsed {
 	text, bits, isNaN := p.number(at)
 	p.want(")", "after a constant")
 	if isNaN {
-		if !IsFloat(t) {
-			p.fail(at, "nan is no constant of type %s", typeText(t))
-		}
-		return p.node(at, spread(&FloatImm{Element(t), bits}, int(t.Lanes)), nil)
+		e, err := makeFloat(t, bits)
+		return p.node(at, e, err)
 	}
 	e, err := makeConst(t, text)
 	return p.node(at, e, err)

@@ -18,7 +18,7 @@ func TestPrint_Constants(t *testing.T) {
 		{&IntImm{UInt64, -1}, "uint64(18446744073709551615)"},
 		{BoolConst(true), "true"},
 		{F32(0.1), "0.1"},
-		{Const(Float32, 0.1), "float32(0.1)"},
+		{&FloatImm{Float32, 0.1}, "float32(0.1)"},
 		{F32(1), "1.0"},
 		{F32(1e20), "1e+20"},
 		{F32(float32(math.Copysign(0, -1))), "-0.0"},

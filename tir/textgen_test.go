@@ -244,25 +244,37 @@ func (g *textGen) call(t Type, depth int) Expr {
 	}
 	var fit []Intrinsic
 	for _, i := range Intrinsics() {
-		if i.sort == sortFloat && IsFloat(t) || i.sort == sortBits && IsInt(t) || i.sort == sortAny {
+		switch {
+		case i.Name == "ret_none":
+		case i.Name == "likely" || i.Name == "isnan" || i.Name == "isinf" || i.Name == "isfinite":
+			if IsBool(t) && t.Bits == 8 {
+				fit = append(fit, i)
+			}
+		case i.sort == sortFloat && IsFloat(t) || i.sort == sortBits && IsInt(t) || i.sort == sortAny:
 			fit = append(fit, i)
 		}
 	}
 	i := fit[g.r.IntN(len(fit))]
-	n := i.Args
-	if n < 0 {
-		n = g.r.IntN(4)
-	}
 	c := &Call{CallIntrinsic, i.Name, t, nil}
-	for a := range n {
-		switch {
-		case i.Name == "if_then_else" && a == 0:
-			c.Args = append(c.Args, g.expr(Bool, depth))
-		case i.sort == sortAny && i.Name != "if_then_else":
-			c.Args = append(c.Args, g.arg(depth))
-		default:
-			c.Args = append(c.Args, g.expr(t, depth))
+	switch i.Name {
+	case "isnan", "isinf", "isfinite":
+		c.Args = g.exprs(Vector([]Type{Float16, Float32, Float64}[g.r.IntN(3)], int(t.Lanes)), 1, depth)
+	case "reinterpret":
+		from := t
+		if t.Bits == 32 {
+			from = Vector([]Type{Float32, Int32, UInt32}[g.r.IntN(3)], int(t.Lanes))
 		}
+		c.Args = g.exprs(from, 1, depth)
+	case "if_then_else":
+		c.Args = append(g.exprs(Bool, 1, depth), g.exprs(t, 2, depth)...)
+	case "tvm_struct_get", "tvm_struct_set", "storage_sync", "prefetch":
+		for range g.r.IntN(4) {
+			c.Args = append(c.Args, g.arg(depth))
+		}
+	case "address_of":
+		c.Args = g.exprs(g.anyType(), 1, depth)
+	default:
+		c.Args = g.exprs(t, i.Args, depth)
 	}
 	return c
 }
@@ -360,6 +372,9 @@ func (g *textGen) stmt(depth int) Stmt {
 	if depth <= 0 || g.left <= 0 {
 		if b := g.pickBuffer(func(*Buffer) bool { return true }); b != nil && !g.oneIn(3) {
 			return &BufferStore{b, g.expr(b.DType, 1), g.indices(b, 1, 1)}
+		}
+		if g.oneIn(20) {
+			return &Evaluate{&Call{CallIntrinsic, "ret_none", Void, nil}}
 		}
 		return &Evaluate{g.expr(g.argType(), 1)}
 	}

@@ -92,7 +92,8 @@ func trimmed(err error) error {
 	return err
 }
 
-// makeConst is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and those of uint64 go to 2^64-1.
+// makeConst is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and those of
+// uint64 go to 2^64-1.
 func makeConst(t Type, text string) (Expr, error) {
 	switch {
 	case IsInt(t) && IsSigned(t), IsBool(t):

@@ -100,6 +100,22 @@ func TestLower_ReduceWhere(t *testing.T) {
 	}
 }
 
+// What is read at places that another tensor says is not known where it is computed, wherever these are.
+func TestLower_PlacesFromTensors(t *testing.T) {
+	at, a := Placeholder(Dims(1), tir.Int32, "At"), Placeholder(Dims(9), tir.Int32, "A")
+	b := Compute(Dims(9), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })
+	c := Compute(Dims(4), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(b.At(at.At(tir.I32(0))), i[0]) })
+	s := schedule(t, c)
+	s.Stage(b).ComputeAt(s.Stage(c), c.Axes()[0])
+	f := lower(t, s, at, a, c)
+	place, in, out := newMemory(tir.Int32, 1), fill(tir.Int32, 1, 9), newMemory(tir.Int32, 4)
+	place.vals[0].i = 7
+	require.NoError(t, run(f, 1, place, in, out), tir.Print(f))
+	v := in.vals[7].i + 1
+	require.Equal(t, []int64{v, v + 1, v + 2, v + 3}, ints(out))
+	require.ErrorContains(t, Compute(dims(at.At(tir.I32(0))), "D", func(...tir.Expr) tir.Expr { return tir.I32(1) }).Err(), "the size reads a tensor")
+}
+
 // Many stages that read each other take no time worth speaking of.
 func TestLower_LongChain(t *testing.T) {
 	n := Var("n")

@@ -42,15 +42,54 @@ func TestLower_Empty(t *testing.T) {
 	d := Compute(Dims(3), "D", func(i ...tir.Expr) tir.Expr {
 		return Sum(b.At(tir.Sub(tir.I32(0), tir.Mul(l.Var, tir.I32(4))), i[0]), l)
 	})
-	e := Compute(Dims(3), "E", func(i ...tir.Expr) tir.Expr { return tir.Max(c.At(i...), d.At(i...)) })
+	own := Compute(Dims(3), "Own", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(tir.I32(0), i[0]), tir.I32(1)) })
+	never := Compute(Dims(3), "Never", func(i ...tir.Expr) tir.Expr {
+		return Sum(own.At(tir.Add(tir.Mul(l.Var, tir.I32(4)), tir.I32(2))), l)
+	})
+	e := Compute(Dims(3), "E", func(i ...tir.Expr) tir.Expr { return tir.Add(tir.Max(c.At(i...), d.At(i...)), never.At(i...)) })
 	s := schedule(t, e)
 	s.Stage(c).ComputeAt(s.Stage(e), e.Axes()[0])
 	s.Stage(d).ComputeAt(s.Stage(e), e.Axes()[0])
+	s.Stage(own).ComputeAt(s.Stage(never), never.Axes()[0])
 	s.Stage(b).ComputeAt(s.Stage(e), e.Axes()[0])
 	f := lower(t, s, a, e)
 	out := newMemory(tir.Int32, 3)
 	require.NoError(t, run(f, 1, newMemory(tir.Int32, 0, 3), out), tir.Print(f))
 	require.Equal(t, []int64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, ints(out))
+}
+
+// Marks of loops are there when the loops are.
+func TestLower_Marks(t *testing.T) {
+	x := newABC(t)
+	st := x.s.Stage(x.c)
+	i, j := x.c.Axes()[0], x.c.Axes()[1]
+	io, ii := st.Split(i, 4)
+	st.Parallel(io)
+	st.Unroll(ii)
+	st.Vectorize(j)
+	st.Pragma(io, "grain", 3)
+	st.Pragma(x.s.Stage(x.c).Leaves()[1], "name", "inner")
+	st.Reorder(io, j, ii)
+	x.s.Stage(x.b).Unroll(x.k)
+	var got []string
+	tir.Walk(lower(t, x.s, x.a, x.c), func(n any) bool {
+		if f, ok := n.(*tir.For); ok {
+			got = append(got, fmt.Sprint(f.Var.Name, " ", f.Kind, " ", f.Annotations))
+		}
+		return true
+	})
+	require.Equal(t, []string{"i0 for map[]", "i1 for map[]", "k unrolled map[]", "i0.outer parallel map[grain:3]", "i1 vectorized map[]",
+		"i0.inner unrolled map[name:inner]"}, got)
+}
+
+// Remainders of a span that goes beyond a multiple are any.
+func TestAnalyzer_Divide(t *testing.T) {
+	a := newAnalyzer()
+	for _, c := range [][6]int64{{8, 12, 0, 1, 0, 9}, {11, 18, 1, 1, 1, 8}, {20, 20, 2, 2, 0, 0}} {
+		q, r := a.divide(span{tir.I64(c[0]), tir.I64(c[1])}, tir.I64(10))
+		require.Equal(t, span{tir.I64(c[2]), tir.I64(c[3])}, q)
+		require.Equal(t, span{tir.I64(c[4]), tir.I64(c[5])}, r)
+	}
 }
 
 // Threads that fetch together may count in another type than those that compute.

@@ -279,18 +279,9 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 			all[r.parent] = true
 			at[r.parent] = l.a.turns(n.extent[r.parent])
 		default:
-			at[r.parent] = l.splitSpan(n, r, at[r.outer], at[r.inner])
+			scaled := func(e tir.Expr) tir.Expr { return tir.Mul(e, n.extent[r.inner]) }
+			at[r.parent] = l.a.shift(span{scaled(at[r.outer].lo), scaled(at[r.outer].hi)}, at[r.inner])
 		}
 	}
 	return at
-}
-
-// splitSpan is outer·extent + inner, but not beyond what the axis has, where both are known. None of them is negative.
-func (l *lowering) splitSpan(n *nest, r relation, outer, inner span) span {
-	size := n.extent[r.inner]
-	s := span{l.a.Simplify(tir.Add(tir.Mul(outer.lo, size), inner.lo)), l.a.Simplify(tir.Add(tir.Mul(outer.hi, size), inner.hi))}
-	if last := l.a.plus(n.extent[r.parent], -1); l.a.atLeast(s.hi, last) {
-		s.hi = last
-	}
-	return s
 }

@@ -1,315 +1,73 @@
 package te
 
-import "tvmgo/tir"
+import (
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
 
-// analyzer simplifies expressions of whole numbers, and says between what they lie. It knows loops and sizes; those that it does not know may
-// have any value.
+// analyzer is an arith.Analyzer that knows which variables are those of loops.
 type analyzer struct {
-	loops map[*tir.Var]tir.Expr // how often a loop runs, from 0 on; free of variables of loops
-	sizes map[*tir.Var]bool     // that are not negative
+	*arith.Analyzer
+	loops map[*tir.Var]tir.Expr // how often each runs, from 0 on; free of variables of loops
+	sizes map[*tir.Var]bool
 }
 
 func newAnalyzer() *analyzer {
-	return &analyzer{map[*tir.Var]tir.Expr{}, map[*tir.Var]bool{}}
+	return &analyzer{arith.NewAnalyzer(), map[*tir.Var]tir.Expr{}, map[*tir.Var]bool{}}
 }
 
-// simplify is what can be done without knowing anything.
-func simplify(e tir.Expr) tir.Expr { return newAnalyzer().simplify(e) }
-
-// simplify makes an expression shorter, of whichever type.
-func (a *analyzer) simplify(e tir.Expr) tir.Expr {
-	m := &tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) {
-		if isIndex(e.DType()) {
-			return a.poly(e).expr(), true
-		}
-		return e, false
-	}}
-	return m.MutateExpr(e)
+// loop tells of a loop's variable.
+func (a *analyzer) loop(v *tir.Var, n tir.Expr) {
+	a.loops[v] = n
+	a.Bind(v, tir.IntConst(v.Type, 0), n)
 }
 
-// inner simplifies the parts of an expression that stays.
-func (a *analyzer) inner(e tir.Expr) tir.Expr {
-	first := true
-	m := &tir.Mutator{PreExpr: func(x tir.Expr) (tir.Expr, bool) {
-		if first {
-			first = false
-			return x, false
-		}
-		if isIndex(x.DType()) {
-			return a.poly(x).expr(), true
-		}
-		return x, false
-	}}
-	return m.MutateExpr(e)
-}
-
-// atom is an expression as the one factor of a poly.
-func atom(e tir.Expr) poly {
-	return poly{typ: e.DType(), terms: []term{makeTerm(1, factor{e, exprKey(e)})}}
-}
-
-// poly is an expression of type int32 or int64 as a poly. What goes beyond the type is not defined, so that order does not matter.
-func (a *analyzer) poly(e tir.Expr) poly {
-	switch e := e.(type) {
-	case *tir.IntImm:
-		return constPoly(e.Type, e.Value)
-	case *tir.Binary:
-		return a.binary(e)
-	case *tir.Var:
-		return atom(e)
-	case *tir.Cast:
-		if isIndex(e.Value.DType()) {
-			if v := a.poly(e.Value); v.isConst() {
-				return constPoly(e.Type, v.c)
-			}
+// noteSizes tells that the variables that are sizes are not negative.
+func (a *analyzer) noteSizes(sizes ...tir.Expr) {
+	for _, n := range sizes {
+		if v, ok := n.(*tir.Var); ok && !a.sizes[v] {
+			a.sizes[v] = true
+			a.Bind(v, tir.IntConst(v.Type, 0), greatest(v.Type))
 		}
 	}
-	return atom(a.inner(e))
 }
 
-func (a *analyzer) binary(e *tir.Binary) poly {
-	x, y := a.poly(e.A), a.poly(e.B)
-	switch e.Op {
-	case tir.OpAdd:
-		return x.plus(y, 1)
-	case tir.OpSub:
-		return x.plus(y, -1)
-	case tir.OpMul:
-		if p, ok := x.times(y); ok {
-			return p
-		}
-	case tir.OpDiv:
-		if a.nonNegative(x) && a.nonNegative(y) {
-			return a.floorDiv(x, y)
-		}
-	case tir.OpMod:
-		if a.nonNegative(x) && a.nonNegative(y) {
-			return a.floorMod(x, y)
-		}
-	case tir.OpFloorDiv:
-		return a.floorDiv(x, y)
-	case tir.OpFloorMod:
-		return a.floorMod(x, y)
-	case tir.OpMin:
-		return a.minOf(x, y)
-	case tir.OpMax:
-		return a.maxOf(x, y)
+// sum is x + k·y; nil if one of both is.
+func (a *analyzer) sum(x, y tir.Expr, k int64) tir.Expr {
+	if x == nil || y == nil {
+		return nil
 	}
-	return atom(tir.NewBinary(e.Op, x.expr(), y.expr()))
+	return a.Simplify(tir.Add(x, tir.Mul(y, tir.IntConst(y.DType(), k))))
 }
 
-func (a *analyzer) minOf(x, y poly) poly {
-	switch d := y.plus(x, -1); {
-	case a.nonNegative(d):
-		return x
-	case a.nonNegative(x.plus(y, -1)):
-		return y
-	}
-	return atom(tir.Min(x.expr(), y.expr()))
+func (a *analyzer) plus(x tir.Expr, c int64) tir.Expr {
+	return a.Simplify(tir.Add(x, tir.IntConst(x.DType(), c)))
 }
 
-func (a *analyzer) maxOf(x, y poly) poly {
-	switch d := y.plus(x, -1); {
-	case a.nonNegative(d):
-		return y
-	case a.nonNegative(x.plus(y, -1)):
-		return x
-	}
-	return atom(tir.Max(x.expr(), y.expr()))
+// same says whether x and y are sure to be equal.
+func (a *analyzer) same(x, y tir.Expr) bool {
+	c, ok := constant(a.sum(x, y, -1))
+	return ok && c == 0
 }
 
-// divide splits x into d·q + r, such that d divides nothing of r; ok is false where d is no product that is known to be positive.
-func (a *analyzer) divide(x, d poly) (q, r poly, ok bool) {
-	q, r = constPoly(x.typ, 0), constPoly(x.typ, 0)
-	if d.isConst() {
-		if d.c <= 0 {
-			return q, r, false
-		}
-		for _, t := range x.terms {
-			part := poly{typ: x.typ, terms: []term{t}}
-			if t.coeff%d.c == 0 {
-				part.terms = []term{makeTerm(t.coeff/d.c, t.factors...)}
-				q = q.plus(part, 1)
-			} else {
-				r = r.plus(part, 1)
-			}
-		}
-		q.c = floorDivInt(x.c, d.c)
-		r.c = x.c - q.c*d.c
-		return q, r, true
-	}
-	if len(d.terms) != 1 || d.c != 0 || d.terms[0].coeff != 1 || !a.nonNegative(d) {
-		return q, r, false
-	}
-	for _, t := range x.terms {
-		if rest, ok := without(t, d.terms[0]); ok {
-			if len(rest.factors) == 0 {
-				q.c += rest.coeff
-			} else {
-				q = q.plus(poly{typ: x.typ, terms: []term{rest}}, 1)
-			}
-			continue
-		}
-		r = r.plus(poly{typ: x.typ, terms: []term{t}}, 1)
-	}
-	r.c = x.c
-	return q, r, true
+// atLeast says whether x is sure to be y or more.
+func (a *analyzer) atLeast(x, y tir.Expr) bool { return a.Prove(tir.GE(x, y)) }
+
+func (a *analyzer) ceilDiv(x tir.Expr, d int64) tir.Expr {
+	t := x.DType()
+	return a.Simplify(tir.FloorDiv(tir.Add(x, tir.IntConst(t, d-1)), tir.IntConst(t, d)))
 }
 
-// without takes the factors of d out of t.
-func without(t, d term) (term, bool) {
-	left := append([]factor{}, t.factors...)
-next:
-	for _, f := range d.factors {
-		for i, g := range left {
-			if g.key == f.key {
-				left = append(left[:i:i], left[i+1:]...)
-				continue next
-			}
-		}
-		return t, false
+func constant(e tir.Expr) (int64, bool) {
+	if c, ok := e.(*tir.IntImm); ok {
+		return c.Value, true
 	}
-	return makeTerm(t.coeff, left...), true
-}
-
-func (a *analyzer) floorDiv(x, d poly) poly {
-	q, r, ok := a.divide(x, d)
-	if !ok {
-		return atom(tir.FloorDiv(x.expr(), d.expr()))
-	}
-	if a.within(r, d) {
-		return q
-	}
-	if !d.isConst() && r.is(-1) { // a divisor is not 0, so that this one is 1 or more
-		return q.plusConst(-1)
-	}
-	r, d, _ = shorten(r, d)
-	return q.plus(atom(tir.FloorDiv(r.expr(), d.expr())), 1)
-}
-
-// shorten divides both by what all factors of r and the constant d have in common: floor((g·x+c) / (g·d)) is floor((x+floor(c/g)) / d).
-func shorten(r, d poly) (poly, poly, int64) {
-	if !d.isConst() {
-		return r, d, 1
-	}
-	g := d.c
-	for _, t := range r.terms {
-		for c := t.coeff; c != 0; {
-			g, c = c, g%c
-		}
-	}
-	if g = max(g, -g); g <= 1 {
-		return r, d, 1
-	}
-	out := constPoly(r.typ, floorDivInt(r.c, g))
-	for _, t := range r.terms {
-		out.terms = append(out.terms, makeTerm(t.coeff/g, t.factors...))
-	}
-	return out, constPoly(d.typ, d.c/g), g
-}
-
-func (a *analyzer) floorMod(x, d poly) poly {
-	_, r, ok := a.divide(x, d)
-	switch {
-	case !ok:
-		return atom(tir.FloorMod(x.expr(), d.expr()))
-	case a.within(r, d):
-		return r
-	case !d.isConst() && r.is(-1):
-		return d.plusConst(-1)
-	}
-	x, e, g := shorten(r, d)
-	low := r.c - g*floorDivInt(r.c, g)
-	return constPoly(r.typ, low).plus(atom(tir.FloorMod(x.expr(), e.expr())), g)
-}
-
-// within says whether 0 <= r < d is sure.
-func (a *analyzer) within(r, d poly) bool {
-	if r.is(0) {
-		return true
-	}
-	if r.isConst() && d.isConst() {
-		return r.c >= 0 && r.c < d.c
-	}
-	return a.nonNegative(r) && a.nonNegative(d.plus(r, -1).plusConst(-1))
-}
-
-func floorDivInt(x, d int64) int64 {
-	q := x / d
-	if x%d != 0 && (x < 0) != (d < 0) {
-		q--
-	}
-	return q
-}
-
-// nonNegative says whether a poly is sure to be 0 or more.
-func (a *analyzer) nonNegative(p poly) bool {
-	if a.plainlyNonNegative(p) {
-		return true
-	}
-	s := a.spanOf(p, a.loopSpan)
-	return s.lo != nil && a.plainlyNonNegative(*s.lo)
-}
-
-// plainlyNonNegative looks at signs alone.
-func (a *analyzer) plainlyNonNegative(p poly) bool {
-	if p.c < 0 {
-		return false
-	}
-	for _, t := range p.terms {
-		if t.coeff < 0 {
-			return false
-		}
-		for _, f := range t.factors {
-			if !a.factorNonNegative(f.expr) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (a *analyzer) factorNonNegative(e tir.Expr) bool {
-	switch e := e.(type) {
-	case *tir.Var:
-		_, loop := a.loops[e]
-		return loop || a.sizes[e]
-	case *tir.Cast:
-		return isIndex(e.Type) && isIndex(e.Value.DType()) && a.plainlyNonNegative(a.poly(e.Value))
-	case *tir.Binary:
-		x, y := func() bool { return a.plainlyNonNegative(a.poly(e.A)) }, func() bool { return a.plainlyNonNegative(a.poly(e.B)) }
-		switch e.Op {
-		case tir.OpFloorDiv, tir.OpMin, tir.OpMul, tir.OpAdd:
-			return x() && y()
-		case tir.OpFloorMod:
-			return y()
-		case tir.OpMax:
-			return x() || y()
-		}
-	}
-	return false
-}
-
-// loopSpan is where the variables of loops lie.
-func (a *analyzer) loopSpan(v *tir.Var) (span, bool) {
-	n, ok := a.loops[v]
-	if !ok {
-		return span{}, false
-	}
-	lo, hi := constPoly(v.Type, 0), a.poly(n).plusConst(-1)
-	return span{&lo, &hi}, true
+	return 0, false
 }
 
 // free says whether no variable of a loop is in an expression.
-func (a *analyzer) free(p poly) bool {
-	for _, t := range p.terms {
-		for _, f := range t.factors {
-			if mentions(f.expr, func(v *tir.Var) bool { _, ok := a.loops[v]; return ok }) {
-				return false
-			}
-		}
-	}
-	return true
+func (a *analyzer) free(e tir.Expr) bool {
+	return !mentions(e, func(v *tir.Var) bool { return a.loops[v] != nil })
 }
 
 // mentions says whether an expression has a variable of a set.
@@ -322,4 +80,77 @@ func mentions(e tir.Expr, in func(*tir.Var) bool) bool {
 		return !found
 	})
 	return found
+}
+
+// span is between what a value lies, both ends included; nil: not known.
+type span struct{ lo, hi tir.Expr }
+
+func point(e tir.Expr) span { return span{e, e} }
+
+// turns is the span of a variable that runs n times from 0 on.
+func (a *analyzer) turns(n tir.Expr) span { return span{tir.IntConst(n.DType(), 0), a.plus(n, -1)} }
+
+func (s span) known() bool { return s.lo != nil && s.hi != nil }
+
+// spanOf is where an expression of type int32 or int64 lies, if variables lie within spans, and all others do not change.
+func (a *analyzer) spanOf(e tir.Expr, in map[*tir.Var]span) span {
+	domains := map[*tir.Var]arith.Domain{}
+	for v, s := range in {
+		if s.known() {
+			domains[v] = arith.Domain{Min: s.lo, Extent: a.plus(a.sum(s.hi, s.lo, -1), 1)}
+		} else if mentions(e, func(x *tir.Var) bool { return x == v }) {
+			return span{}
+		}
+	}
+	lo, hi := a.EvalInterval(e, domains)
+	return span{lo, hi}
+}
+
+// shift is a span so much further.
+func (a *analyzer) shift(s, by span) span { return span{a.sum(s.lo, by.lo, 1), a.sum(s.hi, by.hi, 1)} }
+
+// union is the least span that has both.
+func (a *analyzer) union(x, y span) span {
+	if !x.known() || !y.known() {
+		return span{}
+	}
+	return span{a.Simplify(tir.Min(x.lo, y.lo)), a.Simplify(tir.Max(x.hi, y.hi))}
+}
+
+// divide is where quotient and remainder lie.
+func (a *analyzer) divide(s span, d tir.Expr) (quotient, remainder span) {
+	if !s.known() {
+		return span{}, a.turns(d)
+	}
+	q := span{a.Simplify(tir.FloorDiv(s.lo, d)), a.Simplify(tir.FloorDiv(s.hi, d))}
+	if a.same(q.lo, q.hi) {
+		return q, span{a.Simplify(tir.FloorMod(s.lo, d)), a.Simplify(tir.FloorMod(s.hi, d))}
+	}
+	return q, a.turns(d)
+}
+
+// cast makes the ends of a span of another type.
+func (a *analyzer) cast(s span, t tir.Type) span {
+	to := func(e tir.Expr) tir.Expr {
+		if e == nil {
+			return nil
+		}
+		return a.Simplify(widen(e, t))
+	}
+	return span{to(s.lo), to(s.hi)}
+}
+
+// most is the greatest that an expression can be in any turn of the loops, free of their variables; nil: not known.
+func (a *analyzer) most(e tir.Expr) tir.Expr {
+	in := map[*tir.Var]span{}
+	for v, n := range a.loops {
+		if mentions(e, func(x *tir.Var) bool { return x == v }) {
+			in[v] = a.turns(n)
+		}
+	}
+	hi := a.spanOf(e, in).hi
+	if hi == nil || !a.free(hi) {
+		return nil
+	}
+	return hi
 }

@@ -37,12 +37,18 @@ func (st *Stage) ComputeAt(target *Stage, axis *tir.IterVar) {
 
 // needs says whether a stage reads another, or one that needs it.
 func (st *Stage) needs(other *Stage) bool {
-	for _, t := range st.reads() {
-		if o := st.s.of[t.op]; o == other || o.needs(other) {
-			return true
+	seen := map[*Stage]bool{}
+	var look func(*Stage) bool
+	look = func(x *Stage) bool {
+		seen[x] = true
+		for _, t := range x.reads() {
+			if o := x.s.of[t.op]; o == other || !seen[o] && look(o) {
+				return true
+			}
 		}
+		return false
 	}
-	return false
+	return look(st)
 }
 
 // ComputeInline puts the tensor's formula wherever it is read.

@@ -158,12 +158,10 @@ func (op *operation) checkReads() (err error) {
 	a := newAnalyzer()
 	ends := map[*tir.Var]span{}
 	for _, x := range append(append([]*tir.IterVar{}, op.axes...), op.reduce...) {
-		noteSizes(a, x.Extent)
-		lo := a.poly(x.Min)
-		hi := lo.plus(a.poly(x.Extent), 1).plusConst(-1)
-		ends[x.Var] = span{&lo, &hi}
+		a.noteSizes(x.Extent)
+		lo := a.Simplify(widen(x.Min, x.Var.Type))
+		ends[x.Var] = a.shift(a.turns(widen(x.Extent, x.Var.Type)), point(lo))
 	}
-	env := func(v *tir.Var) (span, bool) { s, ok := ends[v]; return s, ok }
 	for _, b := range op.bodies {
 		tir.Walk(b, func(n any) bool {
 			switch n := n.(type) {
@@ -175,7 +173,7 @@ func (op *operation) checkReads() (err error) {
 				return n.Cond == nil
 			case *tir.ProducerLoad:
 				for d, x := range n.Indices {
-					if e := checkIndex(a, n.Producer, d, x, env); err == nil {
+					if e := checkIndex(a, n.Producer, d, x, ends); err == nil {
 						err = e
 					}
 				}
@@ -186,43 +184,47 @@ func (op *operation) checkReads() (err error) {
 	return err
 }
 
-func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, env spans) error {
+func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, ends map[*tir.Var]span) error {
 	if !isIndex(index.DType()) {
 		return nil
 	}
-	noteSizes(a, p.ProducerShape()[d])
-	x := a.poly(index)
-	s := a.spanOf(x, env)
-	if !s.known() || !attained(x, env) {
+	a.noteSizes(p.ProducerShape()[d])
+	index = a.Simplify(index)
+	s := a.spanOf(index, ends)
+	if !s.known() || !attained(index, ends) {
 		return nil
 	}
-	beyond := s.hi.plus(a.poly(widen(p.ProducerShape()[d], index.DType())), -1)
-	if s.lo.isConst() && s.lo.c < 0 || beyond.isConst() && beyond.c >= 0 {
+	least, known := constant(s.lo)
+	beyond, sure := constant(a.sum(s.hi, widen(p.ProducerShape()[d], index.DType()), -1))
+	if known && least < 0 || sure && beyond >= 0 {
 		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: mend the shapes, or guard the element by "+
-			"if_then_else", d, p.ProducerName(), tir.Print(s.lo.expr()), tir.Print(s.hi.expr()), tir.Print(p.ProducerShape()[d]))
+			"if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(p.ProducerShape()[d]))
 	}
 	return nil
 }
 
-// attained says whether a value comes to both ends of its span: where it is a sum of axes, each one once.
-func attained(p poly, env spans) bool {
-	for _, t := range p.terms {
-		for _, f := range t.factors {
-			v, isVar := f.expr.(*tir.Var)
-			moves := mentions(f.expr, func(v *tir.Var) bool { _, ok := env(v); return ok })
-			if moves && (!isVar || v == nil || len(t.factors) > 1) {
+// attained says whether a value comes to both ends of its span: where it is a sum of axes times constants, each axis once.
+func attained(e tir.Expr, ends map[*tir.Var]span) bool {
+	seen := map[*tir.Var]bool{}
+	var linear func(tir.Expr) bool
+	linear = func(e tir.Expr) bool {
+		switch e := e.(type) {
+		case *tir.Var:
+			_, axis := ends[e]
+			if axis && seen[e] {
 				return false
 			}
+			seen[e] = true
+			return true
+		case *tir.Binary:
+			switch _, scaled := constant(e.B); {
+			case e.Op == tir.OpAdd, e.Op == tir.OpSub:
+				return linear(e.A) && linear(e.B)
+			case e.Op == tir.OpMul && scaled:
+				return linear(e.A)
+			}
 		}
+		return !mentions(e, func(v *tir.Var) bool { _, axis := ends[v]; return axis })
 	}
-	return true
-}
-
-// noteSizes tells an analyzer that the variables that are sizes are not negative.
-func noteSizes(a *analyzer, sizes ...tir.Expr) {
-	for _, n := range sizes {
-		if v, ok := n.(*tir.Var); ok {
-			a.sizes[v] = true
-		}
-	}
+	return linear(e)
 }

@@ -77,7 +77,7 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 			continue
 		}
 		v := tir.NewVar(lp.v.Name+".init", lp.v.Type)
-		l.a.loops[v] = lp.width
+		l.a.loop(v, lp.width)
 		vars[first+i], leaves[first+i] = v, v
 	}
 	value := l.relative(n, leaves)
@@ -106,13 +106,13 @@ func (l *lowering) place(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
 func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, error) {
 	to := map[*tir.Var]tir.Expr{}
 	for i, a := range n.st.axes {
-		to[a.Var] = l.a.simplify(tir.Add(n.lo[i], value[a]))
+		to[a.Var] = l.a.Simplify(tir.Add(n.lo[i], value[a]))
 	}
 	for _, a := range n.st.reduce {
-		to[a.Var] = l.a.simplify(tir.Add(widen(a.Min, a.Var.Type), value[a]))
+		to[a.Var] = l.a.Simplify(tir.Add(widen(a.Min, a.Var.Type), value[a]))
 	}
 	at := l.place(n, value)
-	lowered := func(e tir.Expr) tir.Expr { return l.a.simplify(l.loads(tir.Substitute(e, to))) }
+	lowered := func(e tir.Expr) tir.Expr { return l.a.Simplify(l.loads(tir.Substitute(e, to))) }
 	bodies := l.bodies[n.st]
 	r, isReduce := bodies[0].(*tir.Reduce)
 	var body tir.Stmt
@@ -192,8 +192,8 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly bool) []tir.Expr {
 	var all []tir.Expr
 	below := func(x, end tir.Expr) {
-		if !l.a.nonNegative(l.a.poly(tir.Sub(end, x)).plusConst(-1)) {
-			all = append(all, tir.LT(l.a.simplify(x), end))
+		if !l.a.Prove(tir.LT(x, end)) {
+			all = append(all, tir.LT(l.a.Simplify(x), end))
 		}
 	}
 	all = append(all, l.threadConditions(n, below)...)
@@ -207,8 +207,7 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 		if r.fuse || dataOnly && r.parent.Kind == tir.IterReduce {
 			continue
 		}
-		whole := l.a.poly(tir.Mul(n.extent[r.outer], n.extent[r.inner]))
-		if !whole.equal(l.a.poly(n.extent[r.parent])) {
+		if !l.a.same(tir.Mul(n.extent[r.outer], n.extent[r.inner]), n.extent[r.parent]) {
 			below(value[r.parent], n.extent[r.parent])
 		}
 	}
@@ -218,16 +217,16 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 		}
 		// The value is known to be less than the size here, whatever loops it comes of.
 		v := tir.NewVar(a.Var.Name, a.Var.Type)
-		l.a.loops[v] = n.size[i]
+		l.a.Bind(v, tir.IntConst(v.Type, 0), n.size[i])
 		shape := widen(n.st.op.tensors[0].shape[i], a.Var.Type)
 		at := tir.Add(n.lo[i], value[a])
-		if !l.a.nonNegative(l.a.poly(tir.Add(n.lo[i], v))) {
-			all = append(all, tir.GE(l.a.simplify(at), tir.IntConst(a.Var.Type, 0)))
+		zero := tir.IntConst(a.Var.Type, 0)
+		if !l.a.atLeast(tir.Add(n.lo[i], v), zero) {
+			all = append(all, tir.GE(l.a.Simplify(at), zero))
 		}
-		if !l.a.nonNegative(l.a.poly(tir.Sub(shape, tir.Add(n.lo[i], v))).plusConst(-1)) {
-			all = append(all, tir.LT(l.a.simplify(at), l.a.simplify(shape)))
+		if !l.a.Prove(tir.LT(tir.Add(n.lo[i], v), shape)) {
+			all = append(all, tir.LT(l.a.Simplify(at), l.a.Simplify(shape)))
 		}
-		delete(l.a.loops, v)
 	}
 	return all
 }

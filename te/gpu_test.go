@@ -43,6 +43,8 @@ func TestLower_SharedTiles(t *testing.T) {
 	f := lower(t, s, a, b, c)
 	x, y, z := fill(tir.Int32, 1, N, K), fill(tir.Int32, 2, K, M), newMemory(tir.Int32, N, M)
 	require.NoError(t, run(f, 1, x, y, z), tir.Print(f))
+	require.Contains(t, tir.Print(f), `alloc A.shared: int32[6, 4], strides [9, 1], scope "shared"`)
+	require.Contains(t, tir.Print(f), `attr "double_buffer_scope" buffer A.shared = 1`)
 	for i := range N {
 		for j := range M {
 			sum := int64(0)

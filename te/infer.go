@@ -41,7 +41,7 @@ func (l *lowering) inferStage(st *Stage) error {
 			n.scope = "global"
 		}
 		for _, size := range st.op.tensors[0].shape {
-			n.add(tir.IntConst(size.DType(), 0), l.a.simplify(size), true)
+			n.add(tir.IntConst(size.DType(), 0), l.a.Simplify(size), true)
 		}
 	} else if err := l.inferAttached(n); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (l *lowering) inferRegion(n *nest) error {
 				}
 				for d, index := range load.Indices {
 					s := span{}
-					if isIndex(index.DType()) {
-						s = l.cast(l.a.spanOf(l.a.poly(index), env), st.axes[d].Var.Type)
+					if isIndex(index.DType()) && !hasLoad(index) { // what is read is not known before
+						s = l.a.cast(l.a.spanOf(index, env), st.axes[d].Var.Type)
 					}
 					if found {
 						s = l.a.union(needs[d], s)
@@ -124,7 +124,7 @@ func (l *lowering) inferRegion(n *nest) error {
 		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name, st.atAxis.Var.Name, st.at.op.name)
 	}
 	for d, need := range needs {
-		n.add(l.window(need, l.a.simplify(st.op.tensors[0].shape[d])))
+		n.add(l.window(need, l.a.Simplify(st.op.tensors[0].shape[d])))
 	}
 	return nil
 }
@@ -137,11 +137,10 @@ func (l *lowering) activate(n, reader *nest) {
 		}
 		need := reader.activeOf(lp)
 		if old := n.active[lp.v]; old != nil {
-			a, b := l.a.poly(old), l.a.poly(need)
 			switch {
-			case l.a.nonNegative(a.plus(b, -1)):
+			case l.a.atLeast(old, need):
 				need = old
-			case !l.a.nonNegative(b.plus(a, -1)):
+			case !l.a.atLeast(need, old):
 				need = lp.width
 			}
 		}
@@ -150,87 +149,110 @@ func (l *lowering) activate(n, reader *nest) {
 }
 
 // readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share the memory.
-func (l *lowering) readerEnv(n, reader *nest, around []*loop) spans {
+func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
 		if lp.v != nil && (lp.same == nil && i >= len(n.path) || seenBy(n.scope, lp) || moves[lp.same]) {
 			moves[lp] = true
-			lo, hi := constPoly(lp.v.Type, 0), l.a.poly(reader.activeOf(lp)).plusConst(-1)
-			vars[lp.v] = span{&lo, &hi}
+			vars[lp.v] = l.a.turns(reader.activeOf(lp))
 		}
 	}
-	loops := func(v *tir.Var) (span, bool) { s, ok := vars[v]; return s, ok }
 	axes := map[*tir.Var]span{}
 	rel := l.relativeSpans(reader, moves)
 	for i, a := range reader.st.axes {
-		base := l.a.spanOf(l.a.poly(reader.lo[i]), loops)
-		axes[a.Var] = span{addEnd(base.lo, rel[a].lo, 1), addEnd(base.hi, rel[a].hi, 1)}
+		axes[a.Var] = l.a.shift(l.a.spanOf(reader.lo[i], vars), rel[a])
 	}
 	for _, a := range reader.st.reduce {
-		base := l.a.poly(widen(a.Min, a.Var.Type))
-		axes[a.Var] = span{addEnd(&base, rel[a].lo, 1), addEnd(&base, rel[a].hi, 1)}
+		axes[a.Var] = l.a.shift(point(widen(a.Min, a.Var.Type)), rel[a])
 	}
-	return func(v *tir.Var) (span, bool) { s, ok := axes[v]; return s, ok }
+	return axes
 }
 
 // window is where to begin, and how many to compute. The number is the same in every turn; where that cannot be had, or all are needed anyway,
 // it is the whole dimension.
 func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole bool) {
-	all := l.a.poly(shape)
 	zero := tir.IntConst(shape.DType(), 0)
 	if !need.known() {
 		return zero, shape, true
 	}
-	n := need.hi.plus(*need.lo, -1).plusConst(1)
+	n := l.a.plus(l.a.sum(need.hi, need.lo, -1), 1)
 	if !l.a.free(n) {
-		n = l.boundDifference(n)
-		s := l.a.spanOf(n, l.a.loopSpan)
-		if s.hi == nil || !l.a.free(*s.hi) {
+		if n = l.a.most(l.boundDifference(n)); n == nil {
 			return zero, shape, true
 		}
-		n = *s.hi
-		if !n.isConst() && !n.equal(all) {
+		if _, ok := constant(n); !ok && !l.a.same(n, shape) {
 			return zero, shape, true
 		}
 	}
-	if n.isConst() && n.c < 0 {
-		n.c = 0
+	if c, ok := constant(n); ok && c < 0 {
+		n = zero
 	}
-	if l.a.nonNegative(n.plus(all, -1)) {
+	if l.a.atLeast(n, shape) {
 		return zero, shape, true
 	}
-	return need.lo.expr(), n.expr(), false
+	return need.lo, n, false
 }
 
 // boundDifference replaces floordiv(x, d) - floordiv(y, d), where x - y is constant, by the most that it can be.
-func (l *lowering) boundDifference(p poly) poly {
-	quotient := func(t term) (x, d poly, ok bool) {
-		if len(t.factors) != 1 {
-			return x, d, false
-		}
-		b, ok := t.factors[0].expr.(*tir.Binary)
-		if !ok || b.Op != tir.OpFloorDiv {
-			return x, d, false
-		}
-		x, d = l.a.poly(b.A), l.a.poly(b.B)
-		return x, d, d.isConst() && d.c > 0
-	}
-	for _, t := range p.terms {
-		for _, u := range p.terms {
-			x, d, ok := quotient(t)
-			y, e, same := quotient(u)
-			if !ok || !same || !d.equal(e) || t.coeff <= 0 || u.coeff != -t.coeff {
+func (l *lowering) boundDifference(e tir.Expr) tir.Expr {
+	parts := addends(e, 1, nil)
+	for i, p := range parts {
+		for j, m := range parts {
+			x, d, ok := quotient(p.e)
+			y, k, same := quotient(m.e)
+			if !ok || !same || d != k || p.sign != 1 || m.sign != -1 {
 				continue
 			}
-			if diff := x.plus(y, -1); diff.isConst() {
-				most := floorDivInt(diff.c+d.c-1, d.c)
-				out := p.plus(poly{typ: p.typ, terms: []term{t}}, -1).plus(poly{typ: p.typ, terms: []term{u}}, -1)
-				return l.boundDifference(out.plusConst(most * t.coeff))
+			diff, isConst := constant(l.a.sum(x, y, -1))
+			if !isConst {
+				continue
 			}
+			rest := tir.IntConst(e.DType(), floorDiv(diff+d-1, d))
+			for n, o := range parts {
+				if n != i && n != j {
+					rest = tir.Add(rest, tir.Mul(o.e, tir.IntConst(e.DType(), o.sign)))
+				}
+			}
+			return l.boundDifference(l.a.Simplify(rest))
 		}
 	}
-	return p
+	return e
+}
+
+type addend struct {
+	sign int64
+	e    tir.Expr
+}
+
+// addends are the parts of a sum.
+func addends(e tir.Expr, sign int64, all []addend) []addend {
+	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub) {
+		all = addends(b.A, sign, all)
+		if b.Op == tir.OpSub {
+			sign = -sign
+		}
+		return addends(b.B, sign, all)
+	}
+	return append(all, addend{sign, e})
+}
+
+// quotient takes floordiv(x, d) apart, if d is constant.
+func quotient(e tir.Expr) (x tir.Expr, d int64, ok bool) {
+	b, isBinary := e.(*tir.Binary)
+	if !isBinary || b.Op != tir.OpFloorDiv {
+		return nil, 0, false
+	}
+	d, ok = constant(b.B)
+	return b.A, d, ok && d > 0
+}
+
+func floorDiv(x, d int64) int64 {
+	q := x / d
+	if x%d < 0 {
+		q--
+	}
+	return q
 }
 
 // widen finds the length of the loops of the same threads: the greatest. changed says that nests have to be made again.
@@ -255,11 +277,13 @@ func (l *lowering) widen() (changed bool, err error) {
 				seen[key] = first{n, lp}
 				continue
 			}
-			a, b := l.a.poly(f.lp.width), l.a.poly(widen(need, f.lp.axis.Var.Type))
+			width, need := f.lp.width, widen(need, f.lp.axis.Var.Type)
+			a, known := constant(width)
+			b, sure := constant(need)
 			switch {
-			case a.equal(b), lp.same != nil && l.a.nonNegative(a.plus(b, -1)):
-			case a.isConst() && b.isConst():
-				l.widths[key] = max(a.c, b.c, l.widths[key])
+			case l.a.same(width, need), lp.same != nil && l.a.atLeast(width, need):
+			case known && sure:
+				l.widths[key] = max(a, b, l.widths[key])
 				changed = true
 			default:
 				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: both are %s of one kernel, and lengths that "+

@@ -47,10 +47,10 @@ func (l *lowering) function(args []any, name string) (*tir.PrimFunc, error) {
 	}
 	for _, st := range l.s.stages {
 		for _, t := range st.op.tensors {
-			noteSizes(l.a, t.shape...)
+			l.a.noteSizes(t.shape...)
 		}
 		for _, x := range st.reduce {
-			noteSizes(l.a, x.Extent)
+			l.a.noteSizes(x.Extent)
 		}
 		if st.op.kind != opPlaceholder && !st.inlined {
 			l.order = append(l.order, st)
@@ -254,10 +254,10 @@ func (l *lowering) strides(n *nest) []tir.Expr {
 		if al := n.st.aligns[n.st.axes[d]]; al.factor > 0 {
 			t := stride.DType()
 			gap := tir.FloorMod(tir.Sub(tir.IntConst(t, al.factor+al.offset), tir.FloorMod(stride, tir.IntConst(t, al.factor))), tir.IntConst(t, al.factor))
-			stride = l.a.simplify(tir.Add(stride, gap))
+			stride = l.a.Simplify(tir.Add(stride, gap))
 		}
 		out[d] = stride
-		stride = l.a.simplify(tir.Mul(stride, n.size[d]))
+		stride = l.a.Simplify(tir.Mul(stride, n.size[d]))
 	}
 	return out
 }

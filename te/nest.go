@@ -65,19 +65,19 @@ func (l *lowering) makeLoops(n *nest) error {
 		n.extent[a] = n.size[i]
 	}
 	for _, a := range n.st.reduce {
-		n.extent[a] = l.a.simplify(a.Extent)
+		n.extent[a] = l.a.Simplify(a.Extent)
 	}
 	for _, r := range n.st.rels {
 		t := r.parent.Var.Type
 		switch {
 		case r.fuse:
-			n.extent[r.parent] = l.a.simplify(tir.Mul(widen(n.extent[r.outer], t), widen(n.extent[r.inner], t)))
+			n.extent[r.parent] = l.a.Simplify(tir.Mul(widen(n.extent[r.outer], t), widen(n.extent[r.inner], t)))
 		case r.parts > 0:
 			parts := atMost(r.parts, n.extent[r.parent])
-			n.extent[r.outer], n.extent[r.inner] = tir.IntConst(t, parts), l.ceilDiv(n.extent[r.parent], parts)
+			n.extent[r.outer], n.extent[r.inner] = tir.IntConst(t, parts), l.a.ceilDiv(n.extent[r.parent], parts)
 		default:
 			factor := atMost(r.factor, n.extent[r.parent])
-			n.extent[r.outer], n.extent[r.inner] = l.ceilDiv(n.extent[r.parent], factor), tir.IntConst(t, factor)
+			n.extent[r.outer], n.extent[r.inner] = l.a.ceilDiv(n.extent[r.parent], factor), tir.IntConst(t, factor)
 		}
 		for _, x := range []*tir.IterVar{r.parent, r.outer, r.inner} {
 			if b, ok := n.extent[x].(*tir.Bad); ok {
@@ -101,11 +101,6 @@ func atMost(n int64, extent tir.Expr) int64 {
 		return max(1, min(n, c.Value))
 	}
 	return n
-}
-
-func (l *lowering) ceilDiv(x tir.Expr, d int64) tir.Expr {
-	p := l.a.poly(x)
-	return l.a.floorDiv(p.plusConst(d-1), constPoly(p.typ, d)).expr()
 }
 
 func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
@@ -134,7 +129,7 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 		}
 	}
 	lp.v = tir.NewVar(x.Var.Name, x.Var.Type)
-	l.a.loops[lp.v] = lp.width
+	l.a.loop(lp.v, lp.width)
 	return lp, nil
 }
 
@@ -252,11 +247,11 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 	for _, r := range slices.Backward(n.st.rels) {
 		if r.fuse {
 			f, inner := value[r.parent], n.extent[r.inner]
-			value[r.outer] = l.a.simplify(widen(tir.FloorDiv(f, widen(inner, f.DType())), r.outer.Var.Type))
-			value[r.inner] = l.a.simplify(widen(tir.FloorMod(f, widen(inner, f.DType())), r.inner.Var.Type))
+			value[r.outer] = l.a.Simplify(widen(tir.FloorDiv(f, widen(inner, f.DType())), r.outer.Var.Type))
+			value[r.inner] = l.a.Simplify(widen(tir.FloorMod(f, widen(inner, f.DType())), r.inner.Var.Type))
 			continue
 		}
-		value[r.parent] = l.a.simplify(tir.Add(tir.Mul(value[r.outer], n.extent[r.inner]), value[r.inner]))
+		value[r.parent] = l.a.Simplify(tir.Add(tir.Mul(value[r.outer], n.extent[r.inner]), value[r.inner]))
 	}
 	return value
 }
@@ -265,51 +260,28 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar]span {
 	at := map[*tir.IterVar]span{}
 	all := map[*tir.IterVar]bool{} // runs over everything
-	full := func(x *tir.IterVar) span {
-		lo, hi := constPoly(x.Var.Type, 0), l.a.poly(n.extent[x]).plusConst(-1)
-		return span{&lo, &hi}
-	}
 	for _, lp := range n.loops {
 		if all[lp.axis] = lp.v == nil || moves[lp]; all[lp.axis] {
-			at[lp.axis] = full(lp.axis)
+			at[lp.axis] = l.a.turns(n.extent[lp.axis])
 		} else {
-			at[lp.axis] = point(l.a.poly(lp.index()))
+			at[lp.axis] = point(lp.index())
 		}
 	}
 	for _, r := range slices.Backward(n.st.rels) {
 		switch {
 		case r.fuse && all[r.parent]:
 			all[r.outer], all[r.inner] = true, true
-			at[r.outer], at[r.inner] = full(r.outer), full(r.inner)
+			at[r.outer], at[r.inner] = l.a.turns(n.extent[r.outer]), l.a.turns(n.extent[r.inner])
 		case r.fuse:
-			size := point(l.a.poly(widen(n.extent[r.inner], r.parent.Var.Type)))
-			at[r.outer] = l.cast(l.a.spanOfBinary(tir.OpFloorDiv, at[r.parent], size), r.outer.Var.Type)
-			at[r.inner] = l.cast(l.a.spanOfBinary(tir.OpFloorMod, at[r.parent], size), r.inner.Var.Type)
+			q, m := l.a.divide(at[r.parent], widen(n.extent[r.inner], r.parent.Var.Type))
+			at[r.outer], at[r.inner] = l.a.cast(q, r.outer.Var.Type), l.a.cast(m, r.inner.Var.Type)
 		case all[r.outer] && all[r.inner]:
 			all[r.parent] = true
-			at[r.parent] = full(r.parent)
+			at[r.parent] = l.a.turns(n.extent[r.parent])
 		default:
-			at[r.parent] = l.splitSpan(n, r, at)
+			scaled := func(e tir.Expr) tir.Expr { return tir.Mul(e, n.extent[r.inner]) }
+			at[r.parent] = l.a.shift(span{scaled(at[r.outer].lo), scaled(at[r.outer].hi)}, at[r.inner])
 		}
 	}
 	return at
-}
-
-// splitSpan is outer·extent + inner, but not beyond what the axis has, where both are known.
-func (l *lowering) splitSpan(n *nest, r relation, at map[*tir.IterVar]span) span {
-	size := point(l.a.poly(n.extent[r.inner]))
-	base := l.a.product(at[r.outer], size)
-	s := span{addEnd(base.lo, at[r.inner].lo, 1), addEnd(base.hi, at[r.inner].hi, 1)}
-	if last := l.a.poly(n.extent[r.parent]).plusConst(-1); s.hi != nil && l.a.nonNegative(s.hi.plus(last, -1)) {
-		s.hi = &last
-	}
-	return s
-}
-
-// cast makes the ends of a span of another type.
-func (l *lowering) cast(s span, t tir.Type) span {
-	if s.lo != nil && s.lo.typ == t || s.hi != nil && s.hi.typ == t {
-		return s
-	}
-	return mapSpan(s, func(p poly) poly { return l.a.poly(widen(p.expr(), t)) })
 }

@@ -128,6 +128,8 @@ func checkReduced(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) error 
 			return fmt.Errorf("axis %s is of kind %s: want one of ReduceAxis", a.Var.Name, a.Kind)
 		case seen[a.Var]:
 			return fmt.Errorf("axis %s is given twice", a.Var.Name)
+		case a.Min != nil && hasLoad(a.Min):
+			return fmt.Errorf("axis %s begins at what is read of a tensor: want constants and variables", a.Var.Name)
 		case a.Min == nil || !isIndex(a.Min.DType()):
 			if b, ok := a.Min.(*tir.Bad); ok {
 				return b.Err
@@ -209,7 +211,7 @@ func argReduce(better tir.BinaryOp, start func(tir.Type) tir.Expr, e tir.Expr, a
 		keep := tir.Or(tir.NewBinary(better, l[1], r[1]), tir.And(tir.EQ(l[1], r[1]), tir.LE(l[0], r[0])))
 		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
 	}, func(types []tir.Type) []tir.Expr { return []tir.Expr{greatest(types[0]), start(types[1])} })
-	return r.Over([]tir.Expr{simplify(place), e}, axes...)
+	return r.Over([]tir.Expr{newAnalyzer().Simplify(place), e}, axes...)
 }
 
 // least is the least value of a type.

@@ -104,6 +104,9 @@ func checkSize(n tir.Expr) error {
 	if t := n.DType(); !isIndex(t) {
 		return fmt.Errorf("the size is of type %s: want int32 or int64", t)
 	}
+	if hasLoad(n) {
+		return fmt.Errorf("the size reads a tensor: want constants and variables")
+	}
 	if c, ok := n.(*tir.IntImm); ok && c.Value < 0 {
 		return fmt.Errorf("the size is %d: want 0 or more", c.Value)
 	}

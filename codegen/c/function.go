@@ -47,6 +47,9 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
+	for g.module.Func(fn.body) != nil {
+		fn.body += "_"
+	}
 	if g.kernels {
 		fn.body = f.Name
 	}

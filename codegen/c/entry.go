@@ -209,8 +209,8 @@ func (e *entry) check(l later) {
 	}}
 	wide.MutateExpr(l.want)
 	if unknown != nil {
-		e.fail("buffer %s: %s is %s, and nothing says what %s is: let it be the size of some dimension, or a parameter", e.f.paramName(l.param), l.what,
-			plain(l.want), unknown.Name)
+		e.fail("buffer %s: %s is %s, and nothing says what %s is: let it be the size of some dimension, or a parameter",
+			e.f.paramName(l.param), l.what, plain(l.want), unknown.Name)
 		return
 	}
 	e.helper("extent")

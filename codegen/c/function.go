@@ -96,7 +96,8 @@ func (g *generator) declare(f *tir.PrimFunc) {
 			}
 		}
 		if fn.used[p.v] && p.v != p.buffer.Data {
-			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", name: fn.names.pick(p.buffer.Name + "_tensor"), handle: true})
+			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", handle: true,
+				name: fn.names.pick(p.buffer.Name + "_tensor")})
 		}
 	}
 	all := fn.allParams()

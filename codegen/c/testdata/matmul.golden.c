@@ -21,6 +21,8 @@ typedef struct {
   const char* name;
   const char* type;
 } tvmgo_parameter;
+#define TVMGO_AT "%s: argument %d (%s): "
+#define TVMGO_OF(p) (p)->function, (p)->index, (p)->name
 
 /* Sets this thread's error. */
 static __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise(const char* kind, const char* format, ...) {
@@ -41,7 +43,7 @@ static int32_t tvmgo_count(const char* function, const char* signature, const vo
 }
 
 static int32_t tvmgo_expected(const tvmgo_parameter* p, const char* got) {
-  return tvmgo_raise("TypeError", "%s: argument %d (%s): expected %s, got %s", p->function, p->index, p->name, p->type, got);
+  return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), p->type, got);
 }
 
 static const char* tvmgo_kind(const TVMFFIAny* a) {
@@ -84,8 +86,8 @@ static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
 }
 
 static void tvmgo_device_text(DLDevice d, char* out, size_t size) {
-  static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm", "rocm_host",
-                                      "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
+  static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm",
+                                      "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
   const int type = (int)d.device_type;
   if (type <= 0 || type >= (int)(sizeof(names) / sizeof(names[0])) || names[type][0] == 0)
     snprintf(out, size, "a device of type %d", type);
@@ -103,18 +105,18 @@ static int tvmgo_is_empty(const DLTensor* t) {
 static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
   char want[64], got[64];
   if (t == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the pointer to the tensor is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
   }
   if (t->ndim != ndim) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): expected %d %s (%s), got %d", p->function, p->index, p->name, (int)ndim,
+    return tvmgo_raise("ValueError", TVMGO_AT "expected %d %s (%s), got %d", TVMGO_OF(p), (int)ndim,
                        ndim == 1 ? "dimension" : "dimensions", p->type, (int)t->ndim);
   }
   if (t->ndim > 0 && t->shape == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor's shape is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor's shape is NULL", TVMGO_OF(p));
   }
   for (int32_t i = 0; i < t->ndim; i++) {
     if (t->shape[i] >= 0) continue;
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): shape[%d] is %lld, which is negative", p->function, p->index, p->name, (int)i,
+    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is negative", TVMGO_OF(p), (int)i,
                        (long long)t->shape[i]);
   }
   const int is_type = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == type.lanes;
@@ -122,20 +124,20 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
   if (!is_type && !is_old_bool) {
     tvmgo_type_text(type, want, sizeof(want));
     tvmgo_type_text(t->dtype, got, sizeof(got));
-    return tvmgo_raise("TypeError", "%s: argument %d (%s): expected %s, got %s", p->function, p->index, p->name, want, got);
+    return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
   }
   if (t->device.device_type != kDLCPU) {
     tvmgo_device_text(t->device, got, sizeof(got));
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor is on %s, expected cpu: copy it", p->function, p->index, p->name, got);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected cpu: copy it", TVMGO_OF(p), got);
   }
   if (tvmgo_is_empty(t)) return 0;
   if (t->data == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor's data is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor's data is NULL", TVMGO_OF(p));
   }
   const unsigned beyond = (unsigned)(((uintptr_t)t->data + (uintptr_t)t->byte_offset) % alignment);
   if (beyond == 0) return 0;
-  return tvmgo_raise("ValueError", "%s: argument %d (%s): the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
-                     p->function, p->index, p->name, beyond, alignment);
+  return tvmgo_raise("ValueError", TVMGO_AT "the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
+                     TVMGO_OF(p), beyond, alignment);
 }
 
 static int32_t tvmgo_tensor(const tvmgo_parameter* p, const TVMFFIAny* a, DLDataType type, int32_t ndim, unsigned alignment,
@@ -151,26 +153,25 @@ static int32_t tvmgo_compact(const tvmgo_parameter* p, const DLTensor* t) {
   int64_t step = 1;
   for (int32_t i = t->ndim; i-- > 0;) {
     if (t->shape[i] != 1 && t->strides[i] != step) {
-      return tvmgo_raise("ValueError", "%s: argument %d (%s): strides[%d] is %lld, expected %lld: the tensor is not compact, copy it",
-                         p->function, p->index, p->name, (int)i, (long long)t->strides[i], (long long)step);
+      return tvmgo_raise("ValueError", TVMGO_AT "strides[%d] is %lld, expected %lld: the tensor is not compact, copy it",
+                         TVMGO_OF(p), (int)i, (long long)t->strides[i], (long long)step);
     }
     if (__builtin_mul_overflow(step, t->shape[i], &step)) {
-      return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor has more elements than can be counted", p->function, p->index,
-                         p->name);
+      return tvmgo_raise("ValueError", TVMGO_AT "the tensor has more elements than can be counted", TVMGO_OF(p));
     }
   }
   return 0;
 }
 
-/* Compares a number of a tensor's description with what it must be. by says where that comes from; NULL when it is a constant. */
-static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t got, int64_t want, const char* name, const char* by) {
+/* Compares a number of a tensor's description with what it must be. by says where that comes from; NULL of a constant. */
+static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t got, int64_t want, const char* name,
+                          const char* by) {
   if (got == want) return 0;
   if (name == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): %s is %lld, expected %lld", p->function, p->index, p->name, what, (long long)got,
-                       (long long)want);
+    return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %lld", TVMGO_OF(p), what, (long long)got, (long long)want);
   }
-  return tvmgo_raise("ValueError", "%s: argument %d (%s): %s is %lld, expected %s = %lld%s%s%s", p->function, p->index, p->name, what,
-                     (long long)got, name, (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
+  return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %s = %lld%s%s%s", TVMGO_OF(p), what, (long long)got, name,
+                     (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
 }
 
 static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }

@@ -123,15 +123,17 @@ func TestBuild_CompilesOnce(t *testing.T) {
 // Many that call one module for the first time get the same library.
 func TestBuild_CalledByMany(t *testing.T) {
 	m := built(t, scale(t, 2), kind(t, "c"))
-	results := make([][]float32, 8)
+	functions, errs := make([]*runtime.Function, 8), make([]error, 8)
 	var wg sync.WaitGroup
-	for k := range results {
-		wg.Go(func() { results[k] = run(t, m) })
+	for k := range functions {
+		wg.Go(func() { functions[k], errs[k] = m.Function("scale") })
 	}
 	wg.Wait()
-	for _, r := range results {
-		require.Equal(t, []float32{1, 1, 1}, r)
+	for k, f := range functions {
+		require.NoError(t, errs[k])
+		require.NoError(t, f.Close())
 	}
+	require.Equal(t, []float32{1, 1, 1}, run(t, m))
 }
 
 func TestBuild_Exports(t *testing.T) {

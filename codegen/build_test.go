@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,11 @@ import (
 	"tvmgo/target"
 	"tvmgo/tir"
 )
+
+func TestMain(m *testing.M) {
+	os.Setenv("TVMGO_CACHE_DIR", "off") // but where a test is about the cache
+	os.Exit(m.Run())
+}
 
 // scale is a module of one function, which multiplies a vector by a number.
 func scale(t testing.TB, by float32) *tir.IRModule {
@@ -112,6 +118,22 @@ func TestBuild_CompilesOnce(t *testing.T) {
 	}
 	run(t, built(t, scale(t, 2), kind(t, "c")))
 	require.Equal(t, 4*once, runs(), "the file was damaged")
+}
+
+// Many that call one module for the first time get the same library.
+func TestBuild_CalledByMany(t *testing.T) {
+	m := built(t, scale(t, 2), kind(t, "c"))
+	functions, errs := make([]*runtime.Function, 8), make([]error, 8)
+	var wg sync.WaitGroup
+	for k := range functions {
+		wg.Go(func() { functions[k], errs[k] = m.Function("scale") })
+	}
+	wg.Wait()
+	for k, f := range functions {
+		require.NoError(t, errs[k])
+		require.NoError(t, f.Close())
+	}
+	require.Equal(t, []float32{1, 1, 1}, run(t, m))
 }
 
 func TestBuild_Exports(t *testing.T) {

@@ -14,6 +14,9 @@
 // given back however the function ends. Parallel loops run their turns in as many contiguous pieces as there are threads; one within another
 // runs serially, since the runtime's threads start none. Functions that are called by packed calls are looked up once.
 //
+// Loops over threads of a device are refused; vectorized ones that lowering has left are loops, unrolled ones are written out up to 64
+// turns.
+//
 // Vectors of a power of two of lanes, at most 64 bytes, are vectors of the compiler; all others are loops over their lanes. float16 and
 // bfloat16 are two bytes in memory and float everywhere else, rounded after each operation as if the operation were one of
 // 16 bits. Integers of 4 bits and floats of 8 and less are refused.

@@ -70,3 +70,15 @@ func TestEmit_UnderSanitizers(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, "scratch 20\nscratch_parallel 21\nmatmul 1\nsoftmax 7\nvadd_vectors 1\nvadd_six 1\nvadd_half 0\nless_vectors 0\n", string(out))
 }
+
+// The whole of a generated source, as a person reads it.
+func TestEmit_Golden(t *testing.T) {
+	const golden = "testdata/matmul.golden.c"
+	code := emit(t, c.Emitter{}, module(t, matmul()))
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(code), 0o666))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), code, "if this is meant: go test ./codegen/c -update")
+}

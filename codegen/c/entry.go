@@ -27,9 +27,6 @@ type later struct {
 
 // entry writes what a library exports of a function: it checks the arguments, and calls the body.
 func (g *generator) entry(f *function, to *text) {
-	if f.hasResult() && (isNarrow(f.Result) || !tir.IsFloat(f.Result) && !tir.IsInt(f.Result) && !tir.IsBool(f.Result)) {
-		return // such a result is for other functions of the module
-	}
 	if g.classic && (reserved[f.Name] || declared[f.Name]) {
 		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give it another", f.Name)
 		return
@@ -212,8 +209,8 @@ func (e *entry) check(l later) {
 	}}
 	wide.MutateExpr(l.want)
 	if unknown != nil {
-		e.fail("buffer %s: %s is %s, and nothing says what %s is: let it be the size of some dimension, or a parameter", e.f.paramName(l.param), l.what,
-			plain(l.want), unknown.Name)
+		e.fail("buffer %s: %s is %s, and nothing says what %s is: let it be the size of some dimension, or a parameter",
+			e.f.paramName(l.param), l.what, plain(l.want), unknown.Name)
 		return
 	}
 	e.helper("extent")

@@ -47,6 +47,9 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
+	for g.module.Func(fn.body) != nil {
+		fn.body += "_"
+	}
 	if g.kernels {
 		fn.body = f.Name
 	}
@@ -93,7 +96,8 @@ func (g *generator) declare(f *tir.PrimFunc) {
 			}
 		}
 		if fn.used[p.v] && p.v != p.buffer.Data {
-			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", name: fn.names.pick(p.buffer.Name + "_tensor"), handle: true})
+			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", handle: true,
+				name: fn.names.pick(p.buffer.Name + "_tensor")})
 		}
 	}
 	all := fn.allParams()

@@ -155,6 +155,56 @@ func TestRun_OtherNodes(t *testing.T) {
 	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, slice[int32](t, z))
 }
 
+// Division rounds towards minus infinity where it is asked to, and the remainder has the divisor's sign; that of C rounds towards zero.
+func TestRun_Divisions(t *testing.T) {
+	ops := []tir.BinaryOp{tir.OpFloorDiv, tir.OpFloorMod, tir.OpDiv, tir.OpMod}
+	names := []string{"floordiv", "floormod", "div", "mod"}
+	types := []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.Float16, tir.Float32, tir.Float64}
+	n := tir.I64(6)
+	r := &tir.Ramp{Base: tir.I64(0), Stride: tir.I64(1), Lanes: 6}
+	var funcs []*tir.PrimFunc
+	for k, op := range ops {
+		for _, e := range types {
+			a, b := tir.NewBuffer("A", tir.Float64, n), tir.NewBuffer("B", tir.Float64, n)
+			out, i := tir.NewBuffer("C", tir.Float64, n), i64("i")
+			quotient := func(at tir.Expr) tir.Expr {
+				return tir.NewCast(tir.Float64, tir.NewBinary(op, tir.NewCast(e, tir.BufferAt(a, at)), tir.NewCast(e, tir.BufferAt(b, at))))
+			}
+			funcs = append(funcs, tensors(names[k]+"_"+e.String(), loop(tir.Serial, i, n, store(out, quotient(i), i)), a, b, out),
+				tensors(names[k]+"_lanes_"+e.String(), store(out, quotient(r), r), a, b, out))
+		}
+	}
+	m := loaded(t, c.Emitter{}, module(t, funcs...))
+	a, b := tensor(t, []float64{7, -7, 7, -7, 6, -6}), tensor(t, []float64{2, 2, -2, -2, -3, 3})
+	want := map[string][]float64{"floordiv": {3, -4, -4, 3, -2, -2}, "floormod": {1, 1, -1, -1, 0, 0}, "div": {3, -3, -3, 3, -2, -2}, "mod": {1, -1, 1, -1, 0, 0}}
+	for k, op := range ops {
+		for _, e := range types {
+			w := want[names[k]]
+			if tir.IsFloat(e) && op == tir.OpDiv {
+				w = []float64{3.5, -3.5, -3.5, 3.5, -2, -2}
+			}
+			for _, name := range []string{names[k] + "_" + e.String(), names[k] + "_lanes_" + e.String()} {
+				out := empty(t, dlpack.Float64, 6)
+				_, err := call(t, m, name, a, b, out)
+				require.NoError(t, err)
+				got := slice[float64](t, out)
+				for i := range w {
+					require.True(t, w[i] == got[i], "%s: %v, want %v", name, got, w)
+				}
+			}
+		}
+	}
+}
+
+// Indices of 32 bits into memory of any size are computed in 64.
+func TestEmit_WideIndices(t *testing.T) {
+	n, m, i, j := i64("n"), i64("m"), tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
+	a := tir.NewBuffer("A", tir.Float32, n, m)
+	small := tir.NewBuffer("B", tir.Float32, tir.I32(100), tir.I32(100))
+	code := emit(t, c.Emitter{}, module(t, tensors("f", loop(tir.Serial, i, tir.I32(9), loop(tir.Serial, j, tir.I32(9), store(a, at(small, i, j), i, j))), a, small)))
+	require.Contains(t, code, "A[(int64_t)i * m + (int64_t)j] = B[i * 100 + j];")
+}
+
 // Truth values in memory may be any byte.
 func TestRun_BoolsOfAnyByte(t *testing.T) {
 	r := &tir.Ramp{Base: tir.I64(0), Stride: tir.I64(1), Lanes: 4}

@@ -80,7 +80,8 @@ func TestEmit_Names(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for _, name := range []string{"rc", "args", "lane", "closure", "self", "result", "int32_t", "float32x8", "tvmgo_raise", "names_body", "ärger", "", "1", "TVMValue", "p", "from", "value"} {
 		i := i64(name)
-		f := tensors("names", loop(tir.Parallel, i, n, loop(tir.Serial, i64(name), tir.I64(2), store(b, tir.Intrin("exp", tir.Mul(at(a, i), x)), i))), a, b)
+		f := tensors("names", loop(tir.Parallel, i, n, loop(tir.Serial, i64(name), tir.I64(2), tir.Sequence(&tir.Assert{Cond: tir.GE(i, tir.I64(0))},
+			store(b, tir.Intrin("exp", tir.Mul(at(a, i), x)), i)))), a, b)
 		f.Params = append(f.Params, x)
 		m := module(t, f)
 		code := emit(t, c.Emitter{}, m)

@@ -204,6 +204,35 @@ func TestRun_FunctionsOfOneLibrary(t *testing.T) {
 	})
 }
 
+// Results of every type that can be one, of functions whose names meet.
+func TestRun_Results(t *testing.T) {
+	both := []*tir.PrimFunc{}
+	types := []tir.Type{tir.Bool, tir.Int8, tir.UInt32, tir.Int64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
+	for _, e := range types {
+		x := tir.NewVar("x", e)
+		both = append(both, &tir.PrimFunc{Name: "same_" + e.String(), Params: []*tir.Var{x}, Result: e, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret", x)}},
+			&tir.PrimFunc{Name: "same_" + e.String() + "_body", Params: []*tir.Var{x}, Result: e, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret",
+				tir.NewCall(tir.CallFunc, e, "same_"+e.String(), x))}})
+	}
+	for _, classic := range []bool{false, true} {
+		m := loaded(t, c.Emitter{Classic: classic}, module(t, both...))
+		for _, e := range types {
+			for _, suffix := range []string{"", "_body"} {
+				in, want := any(int64(1)), any(int64(1))
+				switch {
+				case tir.IsFloat(e):
+					in, want = 1.5, 1.5
+				case tir.IsBool(e) && !classic:
+					in, want = true, true
+				}
+				got, err := call(t, m, "same_"+e.String()+suffix, in)
+				require.NoError(t, err)
+				require.Equal(t, want, got, e)
+			}
+		}
+	}
+}
+
 // What callers do wrong, and what they read.
 func TestRun_WrongArguments(t *testing.T) {
 	m := loaded(t, c.Emitter{}, all(t))

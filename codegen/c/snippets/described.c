@@ -10,8 +10,8 @@ static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
 }
 
 static void tvmgo_device_text(DLDevice d, char* out, size_t size) {
-  static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm", "rocm_host",
-                                      "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
+  static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm",
+                                      "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
   const int type = (int)d.device_type;
   if (type <= 0 || type >= (int)(sizeof(names) / sizeof(names[0])) || names[type][0] == 0)
     snprintf(out, size, "a device of type %d", type);
@@ -29,18 +29,18 @@ static int tvmgo_is_empty(const DLTensor* t) {
 static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
   char want[64], got[64];
   if (t == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the pointer to the tensor is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
   }
   if (t->ndim != ndim) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): expected %d %s (%s), got %d", p->function, p->index, p->name, (int)ndim,
+    return tvmgo_raise("ValueError", TVMGO_AT "expected %d %s (%s), got %d", TVMGO_OF(p), (int)ndim,
                        ndim == 1 ? "dimension" : "dimensions", p->type, (int)t->ndim);
   }
   if (t->ndim > 0 && t->shape == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor's shape is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor's shape is NULL", TVMGO_OF(p));
   }
   for (int32_t i = 0; i < t->ndim; i++) {
     if (t->shape[i] >= 0) continue;
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): shape[%d] is %lld, which is negative", p->function, p->index, p->name, (int)i,
+    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is negative", TVMGO_OF(p), (int)i,
                        (long long)t->shape[i]);
   }
   const int is_type = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == type.lanes;
@@ -48,18 +48,18 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
   if (!is_type && !is_old_bool) {
     tvmgo_type_text(type, want, sizeof(want));
     tvmgo_type_text(t->dtype, got, sizeof(got));
-    return tvmgo_raise("TypeError", "%s: argument %d (%s): expected %s, got %s", p->function, p->index, p->name, want, got);
+    return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
   }
   if (t->device.device_type != kDLCPU) {
     tvmgo_device_text(t->device, got, sizeof(got));
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor is on %s, expected cpu: copy it", p->function, p->index, p->name, got);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected cpu: copy it", TVMGO_OF(p), got);
   }
   if (tvmgo_is_empty(t)) return 0;
   if (t->data == NULL) {
-    return tvmgo_raise("ValueError", "%s: argument %d (%s): the tensor's data is NULL", p->function, p->index, p->name);
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor's data is NULL", TVMGO_OF(p));
   }
   const unsigned beyond = (unsigned)(((uintptr_t)t->data + (uintptr_t)t->byte_offset) % alignment);
   if (beyond == 0) return 0;
-  return tvmgo_raise("ValueError", "%s: argument %d (%s): the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
-                     p->function, p->index, p->name, beyond, alignment);
+  return tvmgo_raise("ValueError", TVMGO_AT "the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
+                     TVMGO_OF(p), beyond, alignment);
 }

@@ -5,3 +5,5 @@ typedef struct {
   const char* name;
   const char* type;
 } tvmgo_parameter;
+#define TVMGO_AT "%s: argument %d (%s): "
+#define TVMGO_OF(p) (p)->function, (p)->index, (p)->name

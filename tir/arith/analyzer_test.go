@@ -85,7 +85,10 @@ func TestSimplify_EndsSoon(t *testing.T) {
 		"cond": func(e tir.Expr) tir.Expr {
 			return tir.NewCast(tir.Int32, tir.And(tir.LT(e, y), tir.Or(tir.LT(x, e), tir.EQ(e, y))))
 		},
-		"let":  func(e tir.Expr) tir.Expr { v := tir.NewVar("t", tir.Int32); return &tir.Let{Var: v, Value: e, Body: tir.Mul(v, e)} },
+		"let": func(e tir.Expr) tir.Expr {
+			v := tir.NewVar("t", tir.Int32)
+			return &tir.Let{Var: v, Value: e, Body: tir.Mul(v, e)}
+		},
 		"cast": func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int32, tir.NewCast(tir.UInt8, tir.Add(e, e))) },
 	}
 	for name, f := range shared {

@@ -237,6 +237,15 @@ assert B[0] < 5
 B[0] = 9
 if B[0] < 5
  A[0] = 1`},
+	{"a let of memory is no fact about it", `
+let t = B[0]
+ B[0] = t + 1
+ if t < B[0]
+  A[0] = 1`, `
+let t = B[0]
+ B[0] = t + 1
+ if t < B[0]
+  A[0] = 1`},
 	{"lets", `
 let t = 3
  let s = t
@@ -518,6 +527,16 @@ func TestSimplifyStmt_Malformed(t *testing.T) {
 		deep = &tir.If{Cond: tir.LT(x, tir.I32(3)), Then: deep}
 	}
 	newCounted().SimplifyStmt(deep)
+}
+
+// What a program asserts is not known once it is simplified.
+func TestSimplifyStmt_ForgetsAfterwards(t *testing.T) {
+	r := newReader(t)
+	a := newCounted()
+	a.SimplifyStmt(r.statements([]string{"assert n < 3", "assert n + m < 9", "A[0] = n", "for i from 0, n", " A[i] = 1"}))
+	require.Empty(t, a.known)
+	require.Empty(t, a.facts)
+	require.Empty(t, a.undo)
 }
 
 // The random programs are not all alike.

@@ -47,3 +47,11 @@ func roundTrip(t *testing.T, name string, m *IRModule) {
 	require.Equal(t, string(data), string(again), name)
 	require.Equal(t, text, read.String(), name)
 }
+
+// textSame says where two modules differ, "" if they don't. Variables and buffers that nothing binds stand for those of the same place.
+func textSame(a, b any) string {
+	if EqualFree(a, b) {
+		return ""
+	}
+	return "at " + Difference(a, b)
+}

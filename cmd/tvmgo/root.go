@@ -20,7 +20,7 @@ func newRootCommand() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.UseLine()} })
-	root.AddCommand(newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newTargetCommand(), newUnpackCommand(),
+	root.AddCommand(newBuildCommand(), newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newTargetCommand(), newUnpackCommand(),
 		newVerifyCommand(), newVersionCommand(), newDescribeCommand())
 	return root
 }
@@ -62,7 +62,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}
-	return &usageError{err, "tvmgo devices | diff | doctor | inspect | pack | run | target | unpack | verify | version"}
+	return &usageError{err, "tvmgo build | devices | diff | doctor | inspect | pack | run | target | unpack | verify | version"}
 }
 
 func writeJSON(w io.Writer, v any) error {

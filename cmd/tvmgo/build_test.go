@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const addProgram = `# c = a + b
+func add(a_handle: handle, b_handle: handle, c_handle: handle) {
+  var n: int32
+  buffer a: float32[n], param a_handle
+  buffer b: float32[n], param b_handle
+  buffer c: float32[n], param c_handle
+  parallel i in range(n) {
+    c[i] = a[i] + b[i]
+  }
+}
+`
+
+// TestBuild goes from text to a library that runs.
+func TestBuild(t *testing.T) {
+	dir := t.TempDir()
+	program, library := filepath.Join(dir, "add.tir"), filepath.Join(dir, "add.so")
+	require.NoError(t, os.WriteFile(program, []byte(addProgram), 0o600))
+	status, stdout, stderr := builtWith(t, dir, nil, "build", "add.tir", "-o", "add.so", "--target", "c -march=x86-64-v2", "--flag", "-O3")
+	require.Zero(t, status, stderr)
+	require.Equal(t, "wrote add.so\n", stdout)
+
+	a, b := filepath.Join(dir, "a.npy"), filepath.Join(dir, "b.npy")
+	writeNpy(t, a, []float32{1, 2, 3})
+	writeNpy(t, b, []float32{10, 20, 30})
+	status, _, stderr = builtWith(t, dir, nil, "run", library, "add", "--in", a, "--in", b, "--out", "c.npy", "--like", "float32[3]")
+	require.Zero(t, status, stderr)
+	require.Equal(t, []float32{11, 22, 33}, readNpy(t, filepath.Join(dir, "c.npy")))
+}
+
+func TestBuild_Emit(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "add.tir"), []byte(addProgram), 0o600))
+	status, code, stderr := builtWith(t, dir, nil, "build", "add.tir", "--emit", "c")
+	require.Zero(t, status, stderr)
+	require.Contains(t, code, "__tvm_ffi_add(")
+	status, text, stderr := builtWith(t, dir, nil, "build", "add.tir", "--emit", "tir", "-o", "same.tir")
+	require.Zero(t, status, stderr)
+	require.Empty(t, text)
+	status, again, stderr := builtWith(t, dir, nil, "build", "same.tir", "--emit", "tir")
+	require.Zero(t, status, stderr)
+	written, err := os.ReadFile(filepath.Join(dir, "same.tir"))
+	require.NoError(t, err)
+	require.Equal(t, string(written), again)
+	require.Contains(t, again, "parallel i in range(n)")
+}
+
+func TestBuild_BadInput(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write("add.tir", addProgram)
+	write("typo.tir", "func f(a: handle) {\n  bufer A: float32[4], param a\n}\n")
+	write("loose.tir", "func f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")
+	write("empty.tir", "# nothing\n")
+	for _, row := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"typo.tir", "-o", "x.so"}, 1, "typo.tir: "},
+		{[]string{"loose.tir", "-o", "x.so"}, 1, "loose.tir: tir: "},
+		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
+		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},
+		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 1, "--target: target: $: there is no target kind"},
+		{[]string{"add.tir", "-o", "x.so", "--target", "nvidia/h100"}, 1, "cuda"},
+		{[]string{"add.tir", "-o", "x.so", "--compiler", "no-such-cc"}, 1, "no-such-cc"},
+		{[]string{"add.tir", "-o", "none/x.so"}, 1, "none"},
+		{[]string{"add.tir"}, 2, "usage: tvmgo build"},
+		{[]string{"add.tir", "--emit", "asm"}, 2, "want tir or c"},
+		{nil, 2, "usage: tvmgo build"},
+	} {
+		status, stdout, stderr := builtWith(t, dir, nil, append([]string{"build"}, row.args...)...)
+		require.Equal(t, row.status, status, "%v: %s%s", row.args, stdout, stderr)
+		require.Contains(t, stderr, row.want, "%v", row.args)
+		require.NoFileExists(t, filepath.Join(dir, "x.so"))
+	}
+}

@@ -65,6 +65,8 @@ func TestOps(t *testing.T) {
 	col := placeholder("Col", 3, 1)
 	require.Equal(t, at(12, func(i int) float64 { return r[i%4] * a[i/4] }), compute(t, Multiply(row, col, "M"), row, col))
 	require.Equal(t, at(12, func(i int) float64 { return a[i%3*4+i/3] }), compute(t, Transpose(x, "T", 1, 0), x))
+	cube, c := placeholder("Cube", 2, 3, 4), values(24)
+	require.Equal(t, at(24, func(i int) float64 { return c[i/3%2*12+i%3*4+i/6] }), compute(t, Transpose(cube, "T", 2, 0, 1), cube))
 	require.Equal(t, at(15, func(i int) float64 {
 		sum := 0.0
 		for k := range 4 {
@@ -85,6 +87,15 @@ func TestOps(t *testing.T) {
 		}
 		return math.Exp(a[i]) / sum
 	}), compute(t, Softmax(x, "Soft"), x), 1e-6)
+	// exp of 500 is beyond float32: the greatest is taken off before.
+	big := Map(x, "Big", func(e tir.Expr) tir.Expr { return tir.Mul(e, tir.F32(100)) })
+	require.InDeltaSlice(t, at(12, func(i int) float64 {
+		sum := 0.0
+		for k := range 4 {
+			sum += math.Exp(100 * (a[i/4*4+k] - a[i]))
+		}
+		return 1 / sum
+	}), compute(t, Softmax(big, "Soft"), x), 1e-6)
 }
 
 func TestConv2D(t *testing.T) {

@@ -27,6 +27,9 @@ func (b *builder) link() error {
 	for _, l := range b.config.libraries {
 		args = append(args, "-l"+l)
 	}
+	if !b.nvcc { // what generated code computes with; it is not asked for where nothing uses it
+		args = append(args, "-Wl,--as-needed", "-lm")
+	}
 	return b.compiler("", args...)
 }
 

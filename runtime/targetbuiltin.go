@@ -102,23 +102,23 @@ func (c targetCall) kind(i int) (*target.Kind, error) {
 	return nil, c.wrong(i, "a target kind or the name of one")
 }
 
-// config is an argument as target.New takes it.
-func (c targetCall) config(i int) (any, error) {
+// config is an argument as target.New takes it; path is what errors call it.
+func (c targetCall) config(i int, path string) (any, error) {
 	if b, ok := c.args[i].([]byte); ok { // JSON
 		return b, nil
 	}
-	return configuration("$", c.args[i], 0)
+	return configuration(path, c.args[i], 0)
 }
 
 func newTarget(c targetCall) (any, error) {
-	x, err := c.config(0)
+	x, err := c.config(0, "$")
 	if err != nil {
 		return nil, err
 	}
 	if len(c.args) == 1 {
 		return target.New(x)
 	}
-	host, err := c.config(1)
+	host, err := c.config(1, "$.host")
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func targetWithHost(c targetCall) (any, error) {
 	if c.args[1] == nil {
 		return t.WithHost(nil)
 	}
-	host, err := c.config(1)
+	host, err := c.config(1, "$.host")
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func attrOfKind(c targetCall) (any, error) {
 func targetsOfTags(targetCall) (any, error) {
 	m := Map{}
 	for _, tag := range target.Tags() {
-		t, err := target.New(map[string]any{"tag": tag.Name, "from_device": -1})
+		t, err := tag.Target()
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func addTag(c targetCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.config(1)
+	v, err := c.config(1, "$")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package runtime_test
 
 import (
+	"bytes"
+	"log/slog"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -131,7 +134,12 @@ func TestTargetFunctions_Tags(t *testing.T) {
 		}
 		return m
 	}
+	var logged bytes.Buffer
+	logger := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
 	before := byName()
+	slog.SetDefault(logger)
+	require.Empty(t, logged.String(), "a list is no use of what is in it")
 	require.Len(t, before, len(target.Tags()))
 	require.True(t, newTarget(t, "nvidia/nvidia-h100").Equal(before["nvidia/nvidia-h100"].(*target.Target)))
 	config := runtime.Map{{"kind", "cuda"}, {"arch", "sm_75"}}
@@ -177,7 +185,7 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 	}{
 		{"Target", "ValueError", "expected 1 to 2 arguments, got 0", nil},
 		{"Target", "ValueError", "expected 1 to 2 arguments, got 3", []any{"llvm", "llvm", "llvm"}},
-		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a *Target, found int 3", []any{3}},
+		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a target, found int 3", []any{3}},
 		{"Target", "TypeError", "found null", []any{nil}},
 		{"Target", "TypeError", "target: $.host: ", []any{"llvm", nil}},
 		{"Target", "ValueError", `did you mean "cuda"?`, []any{"cudda"}},
@@ -185,9 +193,19 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 		{"Target", "TypeError", "target: $.arch: ", []any{runtime.Map{{"kind", "cuda"}, {"arch", nil}}}},
 		{"Target", "TypeError", "target: $.host.mcpu: wrong type: expected str, found int 3",
 			[]any{runtime.Map{{"kind", "cuda"}, {"host", runtime.Map{{"kind", "llvm"}, {"mcpu", 3}}}}}},
-		{"Target", "TypeError", "target: $.libs[1]: wrong type: expected int, bool, float, str, a list, a map or a target, found a Function",
+		{"Target", "TypeError", "target: $.libs[1]: wrong type: expected str, found a Function",
 			[]any{runtime.Map{{"kind", "llvm"}, {"libs", []any{"x", f}}}}},
-		{"Target", "TypeError", "found bytes", []any{runtime.Map{{"kind", "llvm"}, {"mcpu", []byte("x")}}}},
+		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a target, found device cuda:1",
+			[]any{dlpack.Device{Type: dlpack.CUDA, ID: 1}}},
+		{"Target", "TypeError", "target: $.host.num-cores: wrong type: expected int, found data type float32",
+			[]any{runtime.Map{{"kind", "c"}, {"host", runtime.Map{{"kind", "llvm"}, {"num-cores", dlpack.Float32}}}}}},
+		{"Target", "TypeError", "target: $.kind: wrong type: expected str, found a pointer", []any{runtime.Map{{"kind", runtime.Ptr(&deep)}}}},
+		{"Target", "TypeError", "target: $.libs[0]: wrong type: expected str, found int 2", []any{runtime.Map{{"kind", "c"}, {"libs", runtime.Shape{2}}}}},
+		{"Target", "TypeError", "target: $.host: wrong type: expected target.Target, found bytes", []any{runtime.Map{{"kind", "c"}, {"host", []byte("c")}}}},
+		{"WithHost", "TypeError", "target: $.host: wrong type: expected a string, JSON, a map or a target, found device cuda:1",
+			[]any{cuda, dlpack.Device{Type: dlpack.CUDA, ID: 1}}},
+		{"WithHost", "TypeError", "target: $.host: wrong type: expected names as keys, found the key int 1", []any{cuda, runtime.Map{{1, 2}}}},
+		{"Target", "TypeError", "target: $.mcpu: wrong type: expected str, found bytes", []any{runtime.Map{{"kind", "llvm"}, {"mcpu", []byte("x")}}}},
 		{"Target", "TypeError", "found the key int 1", []any{runtime.Map{{1, 2}}}},
 		{"Target", "ValueError", `did you mean "arch"?`, []any{runtime.Map{{"kind", "cuda"}, {"arc", "sm_90"}}}},
 		{"Target", "ValueError", "nested too deeply", []any{runtime.Map{{"kind", "llvm"}, {"libs", deep}}}},

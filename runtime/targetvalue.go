@@ -15,6 +15,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"tvmgo/dlpack"
 	"tvmgo/target"
 )
 
@@ -195,7 +196,7 @@ func configuration(path string, v any, depth int) (any, error) {
 	}
 	var err error
 	switch v := v.(type) {
-	case nil, bool, int64, float64, string, *target.Target:
+	case nil, bool, int64, float64, string, *target.Target, Shape:
 		return v, nil
 	case *target.Kind:
 		return v.Name(), nil
@@ -220,9 +221,14 @@ func configuration(path string, v any, depth int) (any, error) {
 		}
 		return m, nil
 	}
-	return nil, &target.Error{Path: path, Err: target.ErrType,
-		Expected: "int, bool, float, str, a list, a map or a target", Found: nameOf(v)}
+	return foreign{nameOf(v)}, nil // whoever refuses it knows what is expected
 }
+
+// foreign is a value of the C ABI that no option takes.
+type foreign struct{ name string }
+
+// GoString is how errors of package target call it.
+func (f foreign) GoString() string { return f.name }
 
 // memberPath is the JSON path of a member, with quotes about what could be misread.
 func memberPath(path, name string) string {
@@ -250,6 +256,14 @@ func nameOf(v any) string {
 		return fmt.Sprintf("str %q", v)
 	case []byte:
 		return "bytes"
+	case dlpack.Device:
+		return "device " + v.String()
+	case dlpack.DataType:
+		return "data type " + v.String()
+	case Ptr:
+		return "a pointer"
+	case Shape:
+		return "a shape"
 	case []any:
 		return "a list"
 	case Map:

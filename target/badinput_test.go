@@ -43,7 +43,7 @@ func TestNew_BadInput(t *testing.T) {
 		sort error
 		says string
 	}{
-		"nil":              {nil, "$", target.ErrType, "expected a string, JSON, a map or a *Target, found null"},
+		"nil":              {nil, "$", target.ErrType, "expected a string, JSON, a map or a target, found null"},
 		"nil target":       {(*target.Target)(nil), "$", target.ErrType, "nil, or was not made by New"},
 		"zero target":      {&target.Target{}, "$", target.ErrType, "nil, or was not made by New"},
 		"nil map":          {map[string]any(nil), "$.kind", target.ErrUnknown, `neither "kind" nor "tag"`},
@@ -117,6 +117,15 @@ func TestNew_BadInput(t *testing.T) {
 		"two names in a Go map": {map[string]any{"tag": "nvidia/h100", "host": "c", "target_host": "c"}, "$.host", target.ErrDuplicate, "two of its names"},
 		"option twice":          {"cuda -arch=sm_90 -arch=sm_80", "$.arch", target.ErrDuplicate, "twice"},
 		"tag twice":             {"nvidia/h100 -tag=x", "$.tag", target.ErrDuplicate, "-tag names another"},
+
+		"tag and -kind":     {"nvidia/h100 -kind=cuda", "$.kind", target.ErrDuplicate, "leave -kind out"},
+		"tag and -id":       {"nvidia/h100 -id=llvm", "$.id", target.ErrDuplicate, "-id names a kind"},
+		"Kind":              {`{"Kind":"cuda"}`, "$.Kind", target.ErrUnknown, `did you mean "kind"?`},
+		"knd":               {`{"arch":"sm_90","knd":"cuda"}`, "$.knd", target.ErrUnknown, `did you mean "kind"?`},
+		"mark of a text":    {"\ufeff" + `{"kind":"c"}`, "$", target.ErrSyntax, "byte order mark"},
+		"mark of bytes":     {[]byte("\ufeff" + `{"kind":"c"}`), "$", target.ErrSyntax, "byte order mark"},
+		"mark within":       {`{"kind":"c","host":"\ufeff{\"kind\":\"c\"}"}`, "$.host", target.ErrSyntax, "byte order mark"},
+		"no name of a kind": {`{"kind":""}`, "$.kind", target.ErrUnknown, `there is no target kind ""`},
 
 		"1e30":             {`{"kind":"llvm","num-cores":1e30}`, "$.num-cores", target.ErrRange, "expected an int of 64 bits, at least 1, found float 1e30"},
 		"2^63":             {`{"kind":"llvm","num-cores":9223372036854775808}`, "$.num-cores", target.ErrRange, "found int 9223372036854775808"},
@@ -226,6 +235,16 @@ func TestZeroTarget(t *testing.T) {
 		require.Zero(t, x.DeviceType())
 		require.True(t, x.Equal(x))
 		require.Equal(t, "<nil>", fmt.Sprint(x))
+		require.Nil(t, x.Kind())
+		require.Empty(t, x.Kind().Name()+x.Kind().String()+x.Tag()+x.JSON())
+		require.Nil(t, x.Host())
+		require.Empty(t, x.Keys())
+		require.False(t, x.HasKey("gpu") || x.HasCPUFeature("avx2"))
+		require.Empty(t, x.Attrs())
+		require.Empty(t, x.Features())
+		require.Nil(t, x.Feature("has_sve"))
+		require.Empty(t, x.Warnings())
+		require.Zero(t, x.Hash())
 	}
 	c, err := target.New("c")
 	require.NoError(t, err)

@@ -1,13 +1,7 @@
 package target_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,38 +56,6 @@ func BenchmarkSchema(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// BenchmarkFirstUse is the time of the first target of a process, of a kind and of a tag: everything that is made once.
-func BenchmarkFirstUse(b *testing.B) {
-	var total time.Duration
-	for b.Loop() {
-		c := exec.Command(os.Args[0], "-test.run=^TestFirstUseChild$", "-test.v")
-		c.Env = append(os.Environ(), "TVMGO_TEST_FIRST_USE=1")
-		out, err := c.CombinedOutput()
-		require.NoError(b, err, "%s", out)
-		_, after, ok := strings.Cut(string(out), "first use: ")
-		require.True(b, ok, "%s", out)
-		n, err := strconv.Atoi(strings.Fields(after)[0])
-		require.NoError(b, err)
-		total += time.Duration(n)
-	}
-	b.ReportMetric(float64(total.Microseconds())/float64(b.N), "first-use-µs")
-	b.ReportMetric(0, "ns/op")
-}
-
-// TestFirstUseChild is the other process of BenchmarkFirstUse.
-func TestFirstUseChild(t *testing.T) {
-	if os.Getenv("TVMGO_TEST_FIRST_USE") == "" {
-		t.Skip("BenchmarkFirstUse runs it, in a process of its own")
-	}
-	start := time.Now()
-	_, err := target.New("cuda -arch=sm_90")
-	_, err2 := target.New("nvidia/h100")
-	d := time.Since(start)
-	require.NoError(t, err)
-	require.NoError(t, err2)
-	fmt.Printf("first use: %d ns\n", d.Nanoseconds())
 }
 
 // TestGet_NoAllocation has scalars cost none.

@@ -40,6 +40,9 @@ func readCLI(s string) (map[string]any, error) {
 			raw, given = tokens[i], true
 		}
 		at := child("$", name)
+		if name == "kind" {
+			return nil, wrong(at, ErrDuplicate, "command line %s: the first word says the kind, or the tag; leave -kind out", brief(s))
+		}
 		if _, twice := m[name]; twice {
 			return nil, wrong(at, ErrDuplicate, "command line %s: the option stands there twice", brief(s))
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 )
 
 // Attribute columns that this project knows; their values are set by the packages that own their types.
@@ -75,7 +76,8 @@ func typed(column string, value any) (any, error) {
 	return value, nil
 }
 
-// Attr is the value of a kind in a column; false when it has none of type T there.
+// Attr is the value of a kind in a column; false when it has none of type T there. T is the very type that was set, or an interface that
+// it implements: what was set as a named type of function is not found as a func.
 func Attr[T any](k *Kind, column string) (T, bool) {
 	var none T
 	if k == nil {
@@ -85,6 +87,10 @@ func Attr[T any](k *Kind, column string) (T, bool) {
 	if p == nil {
 		return none, false
 	}
-	v, ok := (*p)[column].(T)
+	stored, set := (*p)[column]
+	if set && stored == nil { // a nil of an interface, which has no type of its own
+		return none, reflect.TypeFor[T]().Kind() == reflect.Interface
+	}
+	v, ok := stored.(T)
 	return v, ok
 }

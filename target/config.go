@@ -1,6 +1,7 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ type Config struct {
 	values     []any
 	features   []feature // sorted by name
 	warnings   []string
+	failed     error // of what a parser did
 	fromDevice int
 	asked      bool
 	spelled    map[string]string // names of options under which another one was given
@@ -83,8 +85,19 @@ func (c *Config) Set(name string, v any) error {
 	return nil
 }
 
-// SetFeature records "feature.name": an int64, bool, float64 or string.
+// SetFeature records "feature.name": an int, bool, float or str of any type of Go. What is none, or a malformed name, is an error of the
+// parser's.
 func (c *Config) SetFeature(name string, v any) {
+	value, err := featureValue(child(c.path, featurePrefix+name), name, v)
+	if err != nil {
+		c.failed = errors.Join(c.failed, err)
+		return
+	}
+	c.putFeature(name, value)
+}
+
+// putFeature is SetFeature for what is known to be one.
+func (c *Config) putFeature(name string, v any) {
 	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int { return compare(f.name, name) })
 	if found {
 		c.features[i].value = v

@@ -1,7 +1,7 @@
 package target
 
 import (
-	"fmt"
+	"errors"
 	"sync/atomic"
 
 	"tvmgo/dlpack"
@@ -34,10 +34,15 @@ func Property(name string) OptionSetting {
 }
 
 // askDevice fills in what is not given. Without an API for the device, defaults stay; without the device it is an error.
-func (c *Config) askDevice() error {
+func (c *Config) askDevice() (err error) {
 	if !c.asked {
 		return nil
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = wrong(child(c.path, "from_device"), ErrDevice, "asking the device failed: %v", v)
+		}
+	}()
 	typ := c.kind.device
 	if n, ok := c.values[slotDeviceType].(int64); ok {
 		typ = dlpack.DeviceType(n)
@@ -69,9 +74,21 @@ func (c *Config) askDevice() error {
 		}
 		value, err := o.check(child(c.path, o.Name), v)
 		if err != nil {
-			return fmt.Errorf("target: %s answers %q with a value that the option does not take: %w", dev, name, err)
+			return wrongAnswer(child(c.path, o.Name), dev, name, err)
 		}
 		c.values[i] = value
 	}
 	return nil
+}
+
+// wrongAnswer is the error for what a device says of itself, and the option does not take.
+func wrongAnswer(path string, dev dlpack.Device, name string, refused error) error {
+	e := wrong(path, ErrDevice, "%s answers %q with a value that the option does not take", dev, name)
+	var why *Error
+	if errors.As(refused, &why) {
+		if e.Expected, e.Found = why.Expected, why.Found; e.Expected == "" {
+			e.Message += ": " + why.Message
+		}
+	}
+	return e
 }

@@ -69,3 +69,28 @@ func ExampleRegisterTag() {
 	// example/board:1 [mali opencl gpu] <nil>
 	// true
 }
+
+// Passes and a code generator of one's own, attached to a kind that others declared and found again by the target's kind.
+func ExampleSetAttr() {
+	type generator func(t *target.Target, function string) (code string)
+	err := target.SetAttr("stackvm", "example.generator", generator(func(t *target.Target, function string) string {
+		return "code of " + function + " for " + t.Kind().Name()
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t, err := target.New("stackvm")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if generate, ok := target.Attr[generator](t.Kind(), "example.generator"); ok {
+		fmt.Println(generate(t, "add"))
+	}
+	_, ok := target.Attr[generator](t.Host().Kind(), "example.generator")
+	fmt.Println(ok)
+	// Output:
+	// code of add for stackvm
+	// false
+}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/nearest"
 )
 
 // Op is an operation of a graph. Its name stands for its result, or for all of them if it has several.
@@ -128,7 +130,7 @@ func (g *Graph) number() (map[string]int32, error) {
 			}
 			if _, ok := number[name]; !ok && g.Inputs != nil && !inputs[name] {
 				e := noPartition("operation %s: input %d is %s, which is no operation and no input of the graph", brief(g.Ops[i].Name), j, brief(name))
-				e.Nearest = nearest(name, append(slices.Sorted(maps.Keys(number)), g.Inputs...))
+				e.Nearest = nearest.Name(name, append(slices.Sorted(maps.Keys(number)), g.Inputs...))
 				return nil, e
 			}
 		}
@@ -136,7 +138,7 @@ func (g *Graph) number() (map[string]int32, error) {
 	for i, name := range g.Outputs {
 		if _, ok := number[name]; !ok {
 			e := noPartition("output %d of the graph is %s, which is no operation", i, brief(name))
-			e.Nearest = nearest(name, slices.Sorted(maps.Keys(number)))
+			e.Nearest = nearest.Name(name, slices.Sorted(maps.Keys(number)))
 			return nil, e
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/nearest"
 )
 
 // Kind is a kind of target: a code generator, the device that its code runs on, and the options that it has. It is made by
@@ -28,8 +29,13 @@ type Kind struct {
 	attrs   atomic.Pointer[map[string]any] // copied on write
 }
 
-// Name is what a target's "kind" says.
-func (k *Kind) Name() string { return k.name }
+// Name is what a target's "kind" says; "" for a nil kind.
+func (k *Kind) Name() string {
+	if k == nil {
+		return ""
+	}
+	return k.name
+}
 
 // DeviceType is the device that code of this kind runs on, unless a target says otherwise by target_device_type.
 func (k *Kind) DeviceType() dlpack.DeviceType { return k.device }
@@ -50,7 +56,7 @@ func (k *Kind) Options() []OptionInfo {
 }
 
 // String is the kind's name.
-func (k *Kind) String() string { return k.name }
+func (k *Kind) String() string { return k.Name() }
 
 // OptionInfo is an option of a kind.
 type OptionInfo struct {
@@ -98,7 +104,7 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 	return func(k *Kind) error {
 		o := OptionInfo{Name: name, Type: t}
 		if t.base == baseInvalid || t.base > baseTarget {
-			return fmt.Errorf("option %q has no type", name)
+			return fmt.Errorf("option %q has no type: want target.Int, Bool, Float, String, Nested, or ListOf one of them", name)
 		}
 		for _, set := range settings {
 			if set == nil {
@@ -162,7 +168,13 @@ func Max(n int64) OptionSetting {
 
 // OneOf names the values that a str, or the elements of a list, may have.
 func OneOf(values ...string) OptionSetting {
-	return func(o *OptionInfo) error { o.Values = slices.Clone(values); return o.needs(baseString, "OneOf") }
+	return func(o *OptionInfo) error {
+		if len(values) == 0 {
+			return errors.New("OneOf names no value")
+		}
+		o.Values = slices.Clone(values)
+		return o.needs(baseString, "OneOf")
+	}
 }
 
 // StartsWith says what a str, or each element of a list, must start with.
@@ -285,8 +297,8 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 	if err := checkName("kind", name); err != nil {
 		return fail(err)
 	}
-	if device <= 0 {
-		return fail(fmt.Errorf("%d is no device type", device))
+	if device <= 0 || device >= dlpack.MaxDeviceAPI {
+		return fail(fmt.Errorf("%d is no device type: want one from 1 to %d", device, dlpack.MaxDeviceAPI-1))
 	}
 	base := commonKind()
 	k := &Kind{name: name, device: device, slots: make(map[string]int, len(base.slots)+len(parts)),
@@ -365,7 +377,7 @@ func LookupKind(name string) (*Kind, error) {
 
 func unknownKind(path, name string) *Error {
 	names := Kinds()
-	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, names),
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest.Name(name, names),
 		Message: fmt.Sprintf("there is no target kind %s: known are %s", brief(name), listed(names))}
 }
 

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/nearest"
 )
 
 const (
@@ -21,8 +23,8 @@ const (
 //   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda -arch=sm_90"; the first word
 //     may be a tag), or JSON;
 //   - []byte or json.RawMessage: JSON;
-//   - map[string]any: what the JSON would say. Integers may be of any type of Go, and of float64 if whole; targets within may be
-//     strings, maps or *Target;
+//   - map[string]any, or another map of names: what the JSON would say. Values and lists may be of a program's own types (type CPU string,
+//     []int32, dlpack.DeviceType), integers of any type of Go, and of float64 if whole; targets within may be strings, maps or *Target;
 //   - *Target: itself.
 //
 // Under "tag" without "kind" stands the configuration of that tag, in which the other keys replace what they name. "id" is another
@@ -36,7 +38,7 @@ func New(x any) (*Target, error) {
 		return nil, err
 	}
 	if _, ready := x.(*Target); !ready {
-		for _, w := range t.warnings {
+		for _, w := range t.Warnings() {
 			slog.LogAttrs(context.Background(), slog.LevelWarn, "target: "+w)
 		}
 	}
@@ -60,7 +62,7 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	if depth > MaxDepth {
 		return nil, tooDeep(path)
 	}
-	switch x := x.(type) {
+	switch x := basic(x).(type) {
 	case *Target:
 		return x, under(path, x.valid())
 	case string:
@@ -76,7 +78,7 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	case map[string]any:
 		return newFromMap(path, x, depth)
 	}
-	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a *Target", Found: describe(x)}
+	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a target", Found: describe(x)}
 }
 
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {
@@ -89,7 +91,7 @@ func newFromJSON(path string, text []byte, depth int) (*Target, error) {
 
 // readString tells the forms of a string apart.
 func readString(s string) (map[string]any, error) {
-	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
+	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(s, byteOrderMark), " \t\r\n"), "{") {
 		return readJSON(s)
 	}
 	if err := checkText("$", s); err != nil {
@@ -118,6 +120,9 @@ func readString(s string) (map[string]any, error) {
 		return nil, unknownTarget(first)
 	}
 	delete(m, "kind")
+	if _, twice := m["id"]; twice {
+		return nil, wrong("$.id", ErrDuplicate, "command line %s: the first word is a tag, and -id names a kind", brief(s))
+	}
 	if _, twice := m["tag"]; twice {
 		return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
 	}
@@ -130,8 +135,8 @@ func unknownTarget(s string) error {
 	if strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
 		return &Error{Path: "$", Err: ErrType, Expected: "an object in JSON", Found: brief(s)}
 	}
-	near := nearest(s, Kinds())
-	if n := nearest(s, tagNames()); near == "" || strings.ContainsRune(s, '/') && n != "" {
+	near := nearest.Name(s, Kinds())
+	if n := nearest.Name(s, tagNames()); near == "" || strings.ContainsRune(s, '/') && n != "" {
 		near = n
 	}
 	return &Error{Path: "$", Err: ErrUnknown, Nearest: near,
@@ -166,6 +171,12 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	}
 	if key == "" {
 		if tag == "" {
+			for _, given := range slices.Sorted(maps.Keys(m)) {
+				if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
+					return nil, &Error{Path: child(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
+						Message: `neither "kind" nor "tag" is given`}
+				}
+			}
 			return nil, &Error{Path: child(path, "kind"), Err: ErrUnknown,
 				Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
 		}
@@ -179,7 +190,7 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	if t, isText := name.(text); isText && len(t.parts) > 0 {
 		name = strings.Join(t.parts, ",")
 	}
-	s, ok := name.(string)
+	s, ok := basic(name).(string)
 	if !ok {
 		return nil, &Error{Path: child(path, key), Err: ErrType, Expected: "str", Found: describe(name)}
 	}
@@ -207,7 +218,7 @@ func tagOf(path string, m map[string]any) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	s, isText := v.(string)
+	s, isText := basic(v).(string)
 	if !isText {
 		return "", &Error{Path: child(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
 	}
@@ -218,7 +229,7 @@ func tagOf(path string, m map[string]any) (string, error) {
 func overlay(path, name string, user map[string]any, depth int) (map[string]any, error) {
 	tag, ok := findTag(name)
 	if !ok {
-		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest(name, tagNames()),
+		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(name, tagNames()),
 			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(name))}
 	}
 	base := tag.config
@@ -304,10 +315,20 @@ func (c *Config) readFeature(path, name string, v any) error {
 	if t, ok := v.(text); ok {
 		v = t.guess()
 	}
+	value, err := featureValue(path, name, v)
+	if err == nil {
+		c.putFeature(name, value)
+	}
+	return err
+}
+
+// featureValue checks a feature, whose value is an int64, bool, float64 or string then.
+func featureValue(path, name string, v any) (any, error) {
+	v = basic(v)
 	if n, ok := v.(json.Number); ok && !strings.ContainsAny(string(n), ".eE") {
 		i, whole, fits := toInt(n)
 		if !whole || !fits {
-			return &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
 		}
 		v = i
 	}
@@ -315,26 +336,25 @@ func (c *Config) readFeature(path, name string, v any) error {
 	case bool, int64:
 	case string:
 		if err := checkText(path, x); err != nil {
-			return err
+			return nil, err
 		}
-	case float32, float64, json.Number:
+	case float64, json.Number:
 		f, ok := toFloat(x)
 		if !ok {
-			return &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
 		}
 		v = f
 	default:
 		n, whole, fits := toInt(x)
 		if !whole || !fits {
-			return &Error{Path: path, Err: ErrType, Expected: "int, bool, float or str", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrType, Expected: "int, bool, float or str", Found: describe(v)}
 		}
 		v = n
 	}
 	if err := checkName("feature", name); err != nil {
-		return wrong(path, ErrSyntax, "%v", err)
+		return nil, wrong(path, ErrSyntax, "%v", err)
 	}
-	c.SetFeature(name, v)
-	return nil
+	return v, nil
 }
 
 // finish completes a configuration whose values are all checked.
@@ -357,14 +377,6 @@ func (c *Config) finish() (*Target, error) {
 		}
 	}
 	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings}
-	if t.host != nil {
-		for _, w := range t.host.warnings {
-			t.warnings = append(t.warnings, "host: "+w)
-		}
-	}
-	for _, m := range t.Members() {
-		t.warnings = append(t.warnings, m.warnings...)
-	}
 	if err := t.lendHost(c.at("devices")); err != nil {
 		return nil, err
 	}
@@ -404,6 +416,9 @@ func (c *Config) runParser() (err error) {
 	}()
 	err = c.kind.parser(c)
 	var e *Error
+	if err == nil && errors.As(c.failed, &e) {
+		return wrong(e.Path, ErrRegister, "the parser of kind %q sets a feature that is none: %s", c.kind.name, strings.TrimPrefix(e.Error(), "target: "))
+	}
 	if err != nil && !errors.As(err, &e) {
 		return &Error{Path: c.path, Err: fmt.Errorf("%w: %w", ErrRange, err), Message: err.Error()}
 	}
@@ -442,6 +457,6 @@ func (k *Kind) unknownOption(path, name string) error {
 		names[i] = o.Name
 		all = append(append(all, o.Name), o.Aliases...)
 	}
-	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest(name, all),
+	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest.Name(name, all),
 		Message: fmt.Sprintf("kind %q has no option %s: it has %s", k.name, brief(name), strings.Join(names, ", "))}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/nearest"
 )
 
 // commonOptions are what every kind has.
@@ -54,6 +55,7 @@ func (o *OptionInfo) checkAt(path string, v any, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, tooDeep(path)
 	}
+	v = basic(v)
 	if t, ok := v.(text); ok {
 		return o.checkCLI(path, t, depth)
 	}
@@ -106,6 +108,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 	mismatch := func() (any, error) {
 		return nil, &Error{Path: path, Err: ErrType, Expected: typeNames[o.Type.base], Found: describe(v)}
 	}
+	v = basic(v)
 	switch o.Type.base {
 	case baseBool:
 		if b, ok := v.(bool); ok {
@@ -141,7 +144,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 			return nil, &Error{Path: path, Err: ErrRange, Expected: o.example, Found: describe(v)}
 		}
 		if o.Values != nil && !slices.Contains(o.Values, s) {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest(s, o.Values)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest.Name(s, o.Values)}
 		}
 		return s, nil
 	case baseTarget:

@@ -12,7 +12,7 @@ import (
 
 // fakeDevices answers for devices 0 to 3 of every type; properties is by name.
 type fakeDevices struct {
-	properties map[string]any // an error is one
+	properties map[string]any // an error is one; a func() is called
 	none       bool           // no API at all
 	asked      int
 	names      []string
@@ -32,6 +32,9 @@ func (d *fakeDevices) TargetProperty(_ dlpack.Device, name string) (any, error) 
 	v := d.properties[name]
 	if err, ok := v.(error); ok {
 		return nil, err
+	}
+	if f, ok := v.(func()); ok {
+		f()
 	}
 	return v, nil
 }
@@ -282,8 +285,16 @@ func TestOrder_DeviceFails(t *testing.T) {
 		var e *target.Error
 		require.ErrorAs(t, err, &e, "%v", bad)
 		require.Equal(t, "$.max_threads_per_block", e.Path)
+		require.ErrorIs(t, err, target.ErrDevice)
 		require.ErrorContains(t, err, "opencl:0")
+		require.IsType(t, e, err, "its own error, which keeps its text in a host, too")
+		_, err = target.New(`{"kind":"c","host":{"kind":"opencl","from_device":1}}`)
+		require.ErrorContains(t, err, `$.host.max_threads_per_block: opencl:1 answers "max_threads_per_block"`)
 	}
+	d.properties["max_threads_per_block"] = func() { panic("the driver broke") }
+	_, err = target.New(`{"kind":"c","host":{"kind":"opencl","from_device":1}}`)
+	require.ErrorIs(t, err, target.ErrDevice)
+	require.ErrorContains(t, err, "$.host.from_device: asking the device failed: the driver broke")
 
 	for _, none := range []target.Devices{&fakeDevices{none: true}, nil} {
 		setDevices(t, none)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tvmgo/internal/cpufeatures"
+	"tvmgo/internal/nearest"
 )
 
 // parseLLVM fills in the machine that this program was built for where neither machine nor CPU is given, and finds out from tables what
@@ -41,7 +42,7 @@ func setArm(c *Config, features map[string]bool) {
 		return
 	}
 	for name, has := range features {
-		c.SetFeature(name, has)
+		c.putFeature(name, has)
 	}
 	c.AddKeys("arm_cpu", "cpu")
 }
@@ -57,7 +58,7 @@ func warnOfCPU(c *Config, triple, cpu string) {
 		return
 	}
 	advice := ""
-	if n := nearest(name, known); n != "" {
+	if n := nearest.Name(name, known); n != "" {
 		advice = `; did you mean "` + n + `"?`
 	}
 	where := "this machine's architecture"

@@ -12,6 +12,8 @@ import (
 // MaxDepth is the number of levels that a target may have: objects and lists in JSON, maps and slices in Go.
 const MaxDepth = 32
 
+const byteOrderMark = "\ufeff" // what some editors write before a text
+
 // child is the JSON path of a member.
 func child(path, key string) string {
 	if len(key) > 60 {
@@ -43,6 +45,9 @@ func readJSON(text string) (map[string]any, error) {
 			r.at += n
 		}
 		return nil, r.wrong("the text is not valid UTF-8")
+	}
+	if strings.HasPrefix(text, byteOrderMark) {
+		return nil, r.wrong("the text starts with a byte order mark: save it as UTF-8 without one")
 	}
 	v, err := r.value()
 	if err != nil {

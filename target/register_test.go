@@ -148,7 +148,7 @@ func TestRegisterKind_Refused(t *testing.T) {
 	}{
 		{"", 1, nil, "empty"}, {"a b", 1, nil, "kind name"}, {"-a", 1, nil, "kind name"}, {"a/b", 1, nil, "kind name"}, {"ä", 1, nil,
 			"kind name"}, {"a:b", 1, nil, "kind name"},
-		{name, 0, nil, "device type"}, {name, -1, nil, "device type"},
+		{name, 0, nil, "device type"}, {name, -1, nil, "device type"}, {name, dlpack.MaxDeviceAPI, nil, "device type"},
 		{name, 1, []target.KindOption{one, one}, "twice"},
 		{name, 1, []target.KindOption{target.Option("kind", target.String)}, "every kind"},
 		{name, 1, []target.KindOption{target.Option("id", target.String)}, "every kind"},
@@ -176,6 +176,8 @@ func TestRegisterKind_Refused(t *testing.T) {
 		{name, 1, []target.KindOption{target.WithAttr("a", 1), target.WithAttr("a", 2)}, "already"},
 		{name, 1, []target.KindOption{target.Option("feature.x", target.Int)}, "feature"},
 		{name, 1, []target.KindOption{nil}, "nil"},
+		{name, 1, []target.KindOption{target.Option("x", target.ListOf(target.ListOf(target.Int)))}, "no type"},
+		{name, 1, []target.KindOption{target.Option("x", target.String, target.OneOf())}, "OneOf names no value"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, nil)}, "nil"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Min(3), target.Max(2))}, "Min"},
 	} {
@@ -311,6 +313,11 @@ func TestSetAttr(t *testing.T) {
 	require.False(t, ok)
 	_, ok = target.Attr[int](nil, "first")
 	require.False(t, ok)
+	nothing, ok := target.Attr[any](k, "any")
+	require.True(t, ok, "nil was set")
+	require.Nil(t, nothing)
+	_, ok = target.Attr[*int](k, "any")
+	require.False(t, ok)
 	other, err := target.LookupKind("llvm")
 	require.NoError(t, err)
 	_, ok = target.Attr[int](other, "first")
@@ -357,4 +364,33 @@ func TestRegister_ByMany(t *testing.T) {
 	}
 	group.Wait()
 	require.Equal(t, []int{1, 1, 1}, []int{kinds, columns, tags})
+}
+
+// A parser sets features of any type of number; what would not come back from JSON is an error.
+func TestConfig_SetFeature(t *testing.T) {
+	var value any
+	feature := "x"
+	name := fresh("features")
+	_, err := target.RegisterKind(name, dlpack.ExtDev, target.WithParser(func(c *target.Config) error {
+		c.SetFeature(feature, value)
+		return nil
+	}))
+	require.NoError(t, err)
+	type own uint8
+	for in, want := range map[any]any{4: int64(4), own(3): int64(3), uint32(7): int64(7), float32(0.5): 0.5, "s": "s", true: true, int64(-1): int64(-1)} {
+		value = in
+		got := mustNew(t, name)
+		require.Equal(t, want, got.Feature("x"), "%T", in)
+		require.True(t, got.Equal(mustNew(t, got.JSON())))
+	}
+	for _, c := range []struct {
+		feature string
+		value   any
+	}{{"x", nil}, {"x", []int{1}}, {"x", math.NaN()}, {"x", "\xff"}, {"x", struct{}{}}, {"a b", 1}, {"", 1}} {
+		feature, value = c.feature, c.value
+		_, err := target.New(map[string]any{"kind": "c", "host": name})
+		require.ErrorIs(t, err, target.ErrRegister, "%v", c)
+		require.ErrorContains(t, err, fmt.Sprintf(`["feature.%s"]: the parser of kind %q sets a feature that is none: `, c.feature, name))
+		require.ErrorContains(t, err, "target: $.host[")
+	}
 }

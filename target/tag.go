@@ -1,16 +1,17 @@
 package target
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
+	"tvmgo/internal/nearest"
 	"tvmgo/internal/tagdata"
 )
 
@@ -42,7 +43,7 @@ var tags = struct {
 }{byName: map[string]*tag{}, aliases: map[string]string{}, names: map[string][]string{}}
 
 // RegisterTag gives a configuration, as [New] takes in a map, a name: "vendor/board", or with a version, "vendor/board:2". Without a
-// version a name stands for its newest one. Aliases are further names of it, whatever the version. It fails, and nothing is registered,
+// version a name stands for what was registered, or is built in, without one; for its newest version if nothing was. Aliases are further names of it, whatever the version. It fails, and nothing is registered,
 // when the configuration makes no target, or a name is malformed, taken, or that of a kind. To register a version again with the
 // same configuration changes nothing; with another one it is an error.
 func RegisterTag(name string, config map[string]any, aliases ...string) error {
@@ -153,7 +154,7 @@ func copyValue(v any, depth int) (any, error) {
 		return nil, tooDeep("$")
 	}
 	var err error
-	switch v := v.(type) {
+	switch v := basic(v).(type) {
 	case map[string]any:
 		c := make(map[string]any, len(v))
 		for name, item := range v {
@@ -289,34 +290,49 @@ func canonicalTag(ref string) string {
 	return ref
 }
 
-// compareVersions orders versions by their numbers, 1.9 before 1.10, and by the rest as text.
+// compareVersions orders versions by the numbers and words in them: 1.9 before 1.10, v2 before v10, 2024-9-1 before 2024-10-1. A word is older
+// than nothing, and nothing is older than a number: 1.0-rc1, 1.0, 1.0.1.
 func compareVersions(a, b string) int {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range min(len(as), len(bs)) {
-		n, errA := strconv.ParseUint(as[i], 10, 64)
-		m, errB := strconv.ParseUint(bs[i], 10, 64)
-		switch {
-		case errA == nil && errB == nil && n != m:
-			return int(compare64(n, m))
-		case errA == nil && errB == nil:
-			continue
-		case (errA == nil) != (errB == nil): // a number is newer than a word: 1.0 after 1.rc
-			if errA == nil {
-				return 1
-			}
-			return -1
-		case as[i] != bs[i]:
-			return compare(as[i], bs[i])
+	for x, y := a, b; x != "" || y != ""; {
+		var m, n string
+		m, x = versionPart(x)
+		n, y = versionPart(y)
+		if c := cmp.Or(cmp.Compare(rankOfPart(m), rankOfPart(n)), comparePart(m, n)); c != 0 {
+			return c
 		}
 	}
-	return len(as) - len(bs)
+	return compare(a, b)
 }
 
-func compare64(a, b uint64) int {
-	if a < b {
-		return -1
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// versionPart cuts off the first run of digits, or of letters; "" when only separators are left.
+func versionPart(s string) (part, rest string) {
+	s = strings.TrimLeft(s, "._-")
+	end := 0
+	for end < len(s) && strings.IndexByte("._-", s[end]) < 0 && isDigit(s[end]) == isDigit(s[0]) {
+		end++
 	}
-	return 1
+	return s[:end], s[end:]
+}
+
+func rankOfPart(s string) int {
+	switch {
+	case s == "":
+		return 1
+	case isDigit(s[0]):
+		return 2
+	}
+	return 0
+}
+
+// comparePart compares two words, or two numbers of any size.
+func comparePart(a, b string) int {
+	if a != "" && isDigit(a[0]) {
+		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+		return cmp.Or(cmp.Compare(len(a), len(b)), compare(a, b))
+	}
+	return compare(a, b)
 }
 
 // tagNames are the names and aliases of all tags.
@@ -355,9 +371,26 @@ func TagsWithKey(key string) []TagInfo {
 func LookupTag(ref string) (TagInfo, error) {
 	t, ok := findTag(ref)
 	if !ok {
-		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest(ref, tagNames()), Message: "there is no target tag " + brief(ref)}
+		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest.Name(ref, tagNames()), Message: "there is no target tag " + brief(ref)}
 	}
 	return t.info()
+}
+
+// Target is what the tag stands for; no device is asked, also where its configuration says from_device, and no warning is logged. The
+// error is that of [LookupTag], for a name that is none.
+func (i TagInfo) Target() (*Target, error) {
+	t, ok := findTag(i.Name)
+	if !ok {
+		_, err := LookupTag(i.Name)
+		return nil, err
+	}
+	x, err := t.target()
+	if err != nil {
+		return nil, err
+	}
+	named := *x
+	named.tag = t.full()
+	return &named, named.seal("$")
 }
 
 // info builds the tag's target, whose keys and kind it tells.

@@ -1,9 +1,11 @@
 package target_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -272,4 +274,64 @@ func TestRegisterTag_AsksNoDevice(t *testing.T) {
 		require.NotZero(t, d.asked, "%v", config)
 		d.asked = 0
 	}
+}
+
+// A name without version is the newest, in whatever order the versions came.
+func TestRegisterTag_VersionOrder(t *testing.T) {
+	for _, ascending := range [][]string{
+		{"1.9", "1.10", "2", "10"}, {"v1.9", "v1.10", "v2", "v10"}, {"2024-9-1", "2024-10-1", "2024-10-02", "2025-1-1"},
+		{"1.0-alpha", "1.0-rc2", "1.0-rc10", "1.0", "1.0.1", "1.0-2"}, {"r9", "r10b", "r10"}, {"01", "1"},
+		{"99999999999999999999", "100000000000000000000"}, {"b", "1"},
+	} {
+		for _, down := range []bool{false, true} {
+			name := fresh("vendor/order")
+			for i := range ascending {
+				v := ascending[i]
+				newest := v
+				if down {
+					v, newest = ascending[len(ascending)-1-i], ascending[len(ascending)-1]
+				}
+				require.NoError(t, target.RegisterTag(name+":"+v, map[string]any{"kind": "c", "model": v}))
+				require.Equal(t, name+":"+newest, mustNew(t, name).Tag(), "%v", ascending)
+			}
+		}
+	}
+	name := fresh("vendor/plain")
+	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": "c", "model": "plain"}))
+	require.NoError(t, target.RegisterTag(name+":2", map[string]any{"kind": "c", "model": "2"}))
+	require.Equal(t, name, mustNew(t, name).Tag(), "what was registered without a version keeps its name")
+}
+
+// TestTagInfo_Target is what New makes of each tag, but that nothing is asked or logged.
+func TestTagInfo_Target(t *testing.T) {
+	var out bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	base, live := fresh("vendor/base"), fresh("vendor/live")
+	require.NoError(t, target.RegisterTag(base+":2", map[string]any{"kind": "rocm", "model": "m"}))
+	require.NoError(t, target.RegisterTag(live, map[string]any{"tag": base, "host": map[string]any{"kind": "cuda", "from_device": 0}}))
+	d := &fakeDevices{}
+	setDevices(t, d)
+	for _, info := range target.Tags() {
+		slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+		got, err := info.Target()
+		require.NoError(t, err)
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		require.Equal(t, info.Name, got.Tag())
+		require.Equal(t, info.Kind, got.Kind().Name())
+		if want := mustNew(t, info.Name); d.asked == 0 {
+			require.Equal(t, want.JSON(), got.JSON())
+			require.Equal(t, want.Warnings(), got.Warnings())
+		}
+		d.asked = 0
+	}
+	info, err := target.LookupTag(live)
+	require.NoError(t, err)
+	got, err := info.Target()
+	require.NoError(t, err)
+	require.Zero(t, d.asked, "of a host, neither")
+	require.Equal(t, []string{`kind "rocm"`, `host: kind "cuda"`}, starts(got.Warnings()))
+	require.Empty(t, out.String())
+	_, err = target.TagInfo{Name: "vendor/nome"}.Target()
+	require.ErrorIs(t, err, target.ErrUnknown)
 }

@@ -28,20 +28,31 @@ type feature struct {
 	value any
 }
 
-// Kind is the kind of target.
-func (t *Target) Kind() *Kind { return t.kind }
+// none is what a nil target tells: t.Host().HasKey("arm_cpu") needs no check of Host.
+var none Target
+
+func (t *Target) orNone() *Target {
+	if t == nil {
+		return &none
+	}
+	return t
+}
+
+// Kind is the kind of target; nil for a target that is none.
+func (t *Target) Kind() *Kind { return t.orNone().kind }
 
 // Tag is the canonical name of the tag that the target was made from, or "".
-func (t *Target) Tag() string { return t.tag }
+func (t *Target) Tag() string { return t.orNone().tag }
 
 // Keys are the names that schedules are chosen by, the most special first.
-func (t *Target) Keys() []string { return slices.Clone(t.keys) }
+func (t *Target) Keys() []string { return slices.Clone(t.orNone().keys) }
 
 // HasKey says whether a key is among the target's.
-func (t *Target) HasKey(key string) bool { return slices.Contains(t.keys, key) }
+func (t *Target) HasKey(key string) bool { return slices.Contains(t.orNone().keys, key) }
 
-// Host is what the code that launches kernels is generated for; nil if the target does not say.
-func (t *Target) Host() *Target { return t.host }
+// Host is what the code that launches kernels is generated for; nil if the target does not say. A nil target has no keys, options,
+// features or host itself.
+func (t *Target) Host() *Target { return t.orNone().host }
 
 // Libs are the libraries that generated code may call.
 func (t *Target) Libs() []string {
@@ -72,19 +83,45 @@ func (t *Target) Members() []*Target {
 	return slices.Clone(members)
 }
 
-// Warnings say what was assumed when the target was made, in sentences.
-func (t *Target) Warnings() []string { return slices.Clone(t.warnings) }
+// Warnings say what was assumed when the target was made, in sentences. Those of a target within start with its place: "host: …".
+func (t *Target) Warnings() []string {
+	return t.orNone().collectWarnings(nil, "", nil)
+}
+
+// collectWarnings adds the warnings of a target at a place. Those of the outer target's host are told once, also where members have it, too.
+func (t *Target) collectWarnings(all []string, place string, outer *Target) []string {
+	for _, w := range t.warnings {
+		all = append(all, place+w)
+	}
+	if t.host != nil {
+		if !t.host.Equal(outer) {
+			all = t.host.collectWarnings(all, place+"host: ", nil)
+		}
+		outer = t.host
+	}
+	for i, v := range t.values {
+		switch v := v.(type) {
+		case *Target:
+			all = v.collectWarnings(all, place+t.kind.options[i].Name+": ", nil)
+		case []*Target:
+			for j, m := range v {
+				all = m.collectWarnings(all, place+element(t.kind.options[i].Name, j)+": ", outer)
+			}
+		}
+	}
+	return all
+}
 
 // Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are int64, bool,
 // float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.
 func (t *Target) Attrs() map[string]any {
 	all := map[string]any{}
-	for i, v := range t.values {
+	for i, v := range t.orNone().values {
 		if v != nil {
 			all[t.kind.options[i].Name] = cloneValue(v)
 		}
 	}
-	for _, f := range t.features {
+	for _, f := range t.orNone().features {
 		all["feature."+f.name] = f.value
 	}
 	return all
@@ -93,7 +130,7 @@ func (t *Target) Attrs() map[string]any {
 // Features are what the kind's parser found out about the hardware from options alone, as has_sve: int64, bool, float64 or string.
 func (t *Target) Features() map[string]any {
 	all := map[string]any{}
-	for _, f := range t.features {
+	for _, f := range t.orNone().features {
 		all[f.name] = f.value
 	}
 	return all
@@ -101,7 +138,7 @@ func (t *Target) Features() map[string]any {
 
 // Feature is a feature's value; nil if the target has no such feature.
 func (t *Target) Feature(name string) any {
-	i, ok := slices.BinarySearchFunc(t.features, name, func(f feature, name string) int { return compare(f.name, name) })
+	i, ok := slices.BinarySearchFunc(t.orNone().features, name, func(f feature, name string) int { return compare(f.name, name) })
 	if !ok {
 		return nil
 	}
@@ -200,7 +237,7 @@ func (t *Target) Equal(u *Target) bool {
 }
 
 // Hash is that of the target's JSON (FNV-1a of 64 bits): equal for equal targets, in every process and on every machine.
-func (t *Target) Hash() uint64 { return t.hash }
+func (t *Target) Hash() uint64 { return t.orNone().hash }
 
 // WithHost is the target with another host; nil takes the host away. Members of a composite that have a host keep it, the others get
 // this one.

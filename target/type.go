@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 )
@@ -34,8 +35,13 @@ var (
 	Nested = Type{base: baseTarget} // a target within a target
 )
 
-// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target.
-func ListOf(t Type) Type { return Type{base: t.base, list: true} }
+// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There are no lists of lists.
+func ListOf(t Type) Type {
+	if t.list {
+		return Type{}
+	}
+	return Type{base: t.base, list: true}
+}
 
 var typeNames = [...]string{"invalid", "int", "bool", "float", "str", "target.Target"}
 
@@ -73,12 +79,52 @@ func describe(v any) string {
 		return "str " + brief(v)
 	case []any, []string, []int64, []int, []bool, []float64, []*Target, []map[string]any:
 		return "a list"
+	case []byte:
+		return "bytes"
 	case map[string]any:
 		return "an object"
 	case *Target:
 		return "a target"
 	}
+	if named, ok := v.(fmt.GoStringer); ok { // of another language, by way of the runtime
+		return named.GoString()
+	}
 	return fmt.Sprintf("a Go value of type %T", v)
+}
+
+// basic gives values of a program's own types (type CPU string, []int32, map[string]string) the type that options know; lists and maps one
+// level deep. All else stays as it is.
+func basic(v any) any {
+	switch v.(type) {
+	case nil, bool, int, int64, float64, string, json.Number, text, *Target, []any, []string, map[string]any, []byte, json.RawMessage:
+		return v
+	}
+	r := reflect.ValueOf(v)
+	switch k := r.Kind(); {
+	case k == reflect.Bool:
+		return r.Bool()
+	case r.CanInt():
+		return r.Int()
+	case r.CanUint() && k != reflect.Uintptr:
+		return r.Uint()
+	case r.CanFloat():
+		return r.Float()
+	case k == reflect.String:
+		return r.String()
+	case k == reflect.Slice || k == reflect.Array:
+		list := make([]any, r.Len())
+		for i := range list {
+			list[i] = r.Index(i).Interface()
+		}
+		return list
+	case k == reflect.Map && r.Type().Key().Kind() == reflect.String:
+		m := make(map[string]any, r.Len())
+		for i := r.MapRange(); i.Next(); {
+			m[i.Key().String()] = i.Value().Interface()
+		}
+		return m
+	}
+	return v
 }
 
 func brief(s string) string {

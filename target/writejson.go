@@ -10,7 +10,7 @@ import (
 
 // JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target made from it
 // equals this one.
-func (t *Target) JSON() string { return t.json }
+func (t *Target) JSON() string { return t.orNone().json }
 
 // MarshalJSON gives the canonical form.
 func (t *Target) MarshalJSON() ([]byte, error) {
@@ -18,6 +18,32 @@ func (t *Target) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return []byte(t.json), nil
+}
+
+// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may hold a *Target.
+// It fails on a target that is one already, since targets do not change.
+func (t *Target) UnmarshalJSON(data []byte) error {
+	if t.kind != nil {
+		return wrong("$", ErrDuplicate, "the target to read into is one already, and targets do not change: read into a new one")
+	}
+	r := jsonReader{text: string(data)}
+	var x any = data
+	switch r.next() {
+	case 'n': // by convention null leaves all as it is
+		return nil
+	case '"':
+		s, err := r.string()
+		if err != nil {
+			return err
+		}
+		x = s
+	}
+	made, err := New(x)
+	if err != nil {
+		return err
+	}
+	*t = *made
+	return nil
 }
 
 // Export is the configuration that the canonical JSON spells: lists are []any, nested targets are maps.

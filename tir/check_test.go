@@ -261,12 +261,18 @@ var spoiledPrograms = []spoiled{
 	{"what could not be made", func(w *wellFormed) { w.store.Value = Add(F32(1), w.a) }, inLoop + "[0].let(x).body.value: tir: +: operands of types float32 and handle: cast one"},
 	{"what could not be made for no reason", func(w *wellFormed) { w.store.Value = &Bad{} }, inLoop + "[0].let(x).body.value: an expression that could not be made, without saying why"},
 	{"foreign expression", func(w *wellFormed) { w.store.Value = struct{ Expr }{} }, inLoop + "[0].let(x).body.value: struct { tir.Expr } is no expression"},
+	{"allocation of nothing", func(w *wellFormed) { w.alloc.Buffer = nil }, "main.body.for(i).body.alloc(nil).buffer: the buffer is nil"},
+	{"attribute of a nil variable", func(w *wellFormed) { w.attr.Node = (*Var)(nil) }, inLoop + "[4].attr(pragma).node: the variable is nil"},
+	{"address of two", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "address_of", Handle, []Expr{w.letExpr.Value, w.n}}
+	}, inLoop + "[6].value: intrinsic address_of of type handle takes an element of a buffer: want type handle and 1 argument, found 2"},
 	{"foreign statement", func(w *wellFormed) { w.let.Body = struct{ Stmt }{} }, inLoop + "[0].let(x).body: struct { tir.Stmt } is no statement"},
 }
 
 func TestCheck(t *testing.T) {
 	require.NoError(t, Check(newWellFormed().module))
 	require.NoError(t, CheckFunc(newWellFormed().main))
+	require.EqualError(t, CheckFunc(nil), "tir: check: the function is nil")
 	for _, c := range spoiledPrograms {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWellFormed()
@@ -327,6 +333,9 @@ func TestCheck_IndexBehindCondition(t *testing.T) {
 		require.NoError(t, check(s))
 		require.ErrorContains(t, check(Sequence(s, &Evaluate{load})), "body[1].value.indices[0]: index 7 is outside", "the same node")
 	}
+	v := NewVar("v", Int32)
+	let := &Let{v, I32(9), BufferAt(b, v)}
+	require.NoError(t, check(Sequence(&If{BoolConst(false), &Evaluate{let}, nil}, &Evaluate{let})), "looked at again, v is defined once")
 	for _, s := range []Stmt{&Evaluate{And(zero, zero)}, &Evaluate{NewSelect(BoolConst(false), load, F32(0))}, &If{zero, &Seq{}, nil}} {
 		require.ErrorContains(t, check(s), "index 7 is outside")
 	}
@@ -367,4 +376,14 @@ func TestCheck_DeepAndShared(t *testing.T) {
 		s = &If{BoolConst(true), s, s}
 	}
 	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: s}}}), 1, "each node once")
+	s = &Evaluate{I32(0)}
+	for range maxDepth {
+		s = &While{BoolConst(true), s}
+	}
+	require.ErrorContains(t, CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: s}), "nested more than 200000 deep")
+	e = &Not{I32(1)}
+	for range 100 {
+		e = &Binary{OpAdd, e, e}
+	}
+	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: &Evaluate{e}}}}), 1, "each node once")
 }

@@ -124,6 +124,43 @@ func TestEqual_SharedNodeLeavesScope(t *testing.T) {
 	require.Equal(t, Hash(shadow(i, i)), Hash(shadow(j, j)))
 }
 
+// What holds a shared node depends on what that depends on, also where it was found before.
+func TestEqual_AroundSharedNodeLeavesScope(t *testing.T) {
+	program := func(v, after *Var) Stmt {
+		e := &Binary{OpAdd, v, I32(1)}
+		around := &Binary{OpMul, e, I32(2)}
+		loop := &For{Var: v, Min: I32(0), Extent: I32(2), Body: Sequence(&Evaluate{e}, &Evaluate{around})}
+		if v == after {
+			return Sequence(loop, &Evaluate{around})
+		}
+		return Sequence(loop, &Evaluate{&Binary{OpMul, &Binary{OpAdd, after, I32(1)}, I32(2)}})
+	}
+	i, j := NewVar("i", Int32), NewVar("j", Int32)
+	require.False(t, Equal(program(i, i), program(j, j)))
+	require.True(t, EqualFree(program(i, i), program(j, j)))
+	k := NewVar("k", Int32)
+	require.True(t, EqualFree(program(i, i), program(j, k)), "after the loop it comes from outside, whatever it was within")
+	require.Equal(t, Hash(program(i, i)), Hash(program(j, k)))
+	err := CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: program(i, i)})
+	require.EqualError(t, err, "tir: check f.body[1].value.a.a: variable i is used outside of its scope")
+}
+
+// The hash of a node with binders within is that of its place, also where the node stands in several.
+func TestHash_SharedBindersAtTwoDepths(t *testing.T) {
+	inner := func() Expr { u := NewVar("u", Int32); return &Let{u, I32(1), &Binary{OpAdd, u, I32(1)}} }
+	v, w, e := NewVar("v", Int32), NewVar("w", Int32), inner()
+	shared, copied := &Let{v, e, &Binary{OpAdd, e, v}}, &Let{w, inner(), &Binary{OpAdd, inner(), w}}
+	require.True(t, Equal(shared, copied))
+	require.Equal(t, Hash(shared), Hash(copied))
+
+	around := func(e func() Expr) func() Expr { return func() Expr { return &Not{e()} } }
+	program := func(e, around func() Expr) Expr {
+		return &Binary{OpAdd, &Binary{OpAdd, e(), around()}, &Let{NewVar("v", Int32), I32(1), around()}}
+	}
+	p := around(func() Expr { return e })()
+	require.Equal(t, Hash(program(func() Expr { return e }, func() Expr { return p })), Hash(program(inner, around(inner))))
+}
+
 // A variable that is bound again within its scope is the inner one there, in shared nodes, too.
 func TestEqual_Shadowing(t *testing.T) {
 	x, y, z := NewVar("x", Int32), NewVar("y", Int32), NewVar("z", Int32)

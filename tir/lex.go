@@ -27,7 +27,10 @@ type token struct {
 }
 
 // signs are the operators and brackets, longer ones before what they begin with.
-var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "->", "(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "+", "-", "*", "/", "%", "<", ">", "!"}
+var signs = []string{
+	"&&", "||", "==", "!=", "<=", ">=", "->",
+	"(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "+", "-", "*", "/", "%", "<", ">", "!",
+}
 
 // lex splits a text into tokens. The last one is tokenEnd, or the first that is bad.
 func lex(src string) []token {

@@ -92,7 +92,8 @@ func trimmed(err error) error {
 	return err
 }
 
-// makeConst is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and those of uint64 go to 2^64-1.
+// makeConst is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and those of
+// uint64 go to 2^64-1.
 func makeConst(t Type, text string) (Expr, error) {
 	switch {
 	case IsInt(t) && IsSigned(t), IsBool(t):
@@ -118,6 +119,19 @@ func makeConst(t Type, text string) (Expr, error) {
 		return made(Const(t, v))
 	}
 	return nil, fmt.Errorf("type %s has no constants", typeText(t))
+}
+
+// makeFloat is a constant of a type of floats that has the very value.
+func makeFloat(t Type, v float64) (Expr, error) {
+	e, err := made(Const(Element(t), v))
+	if err != nil {
+		return nil, err
+	}
+	c, ok := e.(*FloatImm)
+	if !ok || math.Float64bits(c.Value) != math.Float64bits(v) {
+		return nil, fmt.Errorf("%s is no value of type %s", number(v, 64), typeText(t))
+	}
+	return spread(e, int(t.Lanes)), nil
 }
 
 // digitsOf is a whole number's text as strconv takes it: without 0x, and the base. A leading 0 alone is decimal.

@@ -3,7 +3,6 @@ package tir
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"tvmgo/dlpack"
 )
@@ -130,10 +129,6 @@ func (p *parser) unary() parsed {
 	return p.operand()
 }
 
-func startsNumber(t token) bool {
-	return t.kind == tokenNumber || t.isWord("inf") || t.isWord("nan")
-}
-
 func (p *parser) operand() parsed {
 	t := p.peek()
 	switch {
@@ -169,74 +164,6 @@ func (p *parser) operand() parsed {
 		p.fail(t, "there is no variable %s%s", nameText(t.text), didYouMean(t.text, p.vars.names()))
 	}
 	return p.node(t, v, nil)
-}
-
-// number reads a number, inf or nan, with its sign. Of a NaN whose bits are said, they come as a float.
-func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
-	sign := ""
-	if p.skip("-") {
-		sign = "-"
-	}
-	n := p.next()
-	if !startsNumber(n) {
-		p.fail(n, "found %s, want a number", n)
-	}
-	if n.text != "nan" {
-		return sign + n.text, 0, false
-	}
-	if sign != "" {
-		p.fail(t, "nan has no sign: its bits are said as nan(0xfff8000000000000)")
-	}
-	if !p.skip("(") {
-		return "nan", 0, false
-	}
-	hex := p.next()
-	digits, isHex := strings.CutPrefix(hex.text, "0x")
-	bits, isNaN = nanOf(digits)
-	if hex.kind != tokenNumber || !isHex || !isNaN {
-		p.fail(hex, "found %s, want the 64 bits of a NaN, as in nan(0x7ff8000000000001)", hex)
-	}
-	p.want(")", "after the bits of a NaN")
-	return "nan", bits, true
-}
-
-// isWholeNumber says whether a number's text is a whole number's.
-func isWholeNumber(text string) bool {
-	digits := strings.TrimPrefix(text, "-")
-	return digits[0] != 'i' && digits[0] != 'n' && (strings.HasPrefix(digits, "0x") || !strings.ContainsAny(digits, ".eE"))
-}
-
-// constant reads a constant that doesn't say its type.
-func (p *parser) constant(t token) parsed {
-	text, bits, isNaN := p.number(t)
-	if isNaN {
-		return p.node(t, &FloatImm{Float32, bits}, nil)
-	}
-	if isWholeNumber(text) {
-		e, err := makeConst(Int32, text)
-		if err != nil {
-			if _, long := makeConst(Int64, text); long == nil {
-				p.fail(t, "%s is beyond int32: write int64(%s)", text, text)
-			}
-		}
-		return p.node(t, e, err)
-	}
-	v, err := readFloat(text, 32)
-	return p.node(t, &FloatImm{Float32, v}, err)
-}
-
-// typedConstant reads a number in parentheses after its type.
-func (p *parser) typedConstant(at token, t Type) parsed {
-	text, bits, isNaN := p.number(at)
-	p.want(")", "after a constant")
-	if isNaN {
-		if !IsFloat(t) {
-			p.fail(at, "nan is no constant of type %s", typeText(t))
-		}
-		return p.node(at, spread(&FloatImm{Element(t), bits}, int(t.Lanes)), nil)
-	}
-	e, err := makeConst(t, text)
-	return p.node(at, e, err)
 }
 
 // args reads expressions up to a closing bracket.

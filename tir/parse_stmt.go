@@ -5,7 +5,6 @@ import "slices"
 // block reads statements in braces.
 func (p *parser) block(of string) Stmt {
 	p.want("{", "before "+of)
-	defer p.scope()()
 	s := p.restOfBlock()
 	p.want("}", "after a statement")
 	return s
@@ -80,7 +79,6 @@ func (p *parser) statement(t token) Stmt {
 		case "seq":
 			p.at++
 			p.want("{", "after seq")
-			defer p.scope()()
 			s := &Seq{p.statements()}
 			p.want("}", "after a statement")
 			return s
@@ -109,11 +107,11 @@ func (p *parser) storeOrCall(t token) Stmt {
 		p.fail(t, "found %s, want a statement: for, if, let, alloc, a store A[i] = x, a call, …", t)
 	}
 	if p.ahead(1).is("=") {
-		p.fail(t, "%s: variables have a value by \"let %s = …\", elements of buffers by %s[…] = …", nameText(t.text), nameText(t.text), nameText(t.text))
+		p.fail(t, "%s: variables have a value by \"let %[1]s = …\", elements of buffers by %[1]s[…] = …", nameText(t.text))
 	}
 	if next := p.ahead(1); !calls && !next.is("[") && !next.is("(") {
 		p.fail(t, "found %s, want a statement: for, if, let, alloc, a store A[i] = x, a call, …%s", t,
-			didYouMeanWord(t.text, []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}))
+			didYouMeanWord(t.text, statementWords))
 	}
 	e := p.operand().e
 	switch e := e.(type) {
@@ -131,6 +129,8 @@ func (p *parser) storeOrCall(t token) Stmt {
 	p.fail(t, "an expression alone does nothing: write eval before it if that is meant")
 	return nil
 }
+
+var statementWords = []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}
 
 // cond reads a truth value.
 func (p *parser) cond(of string) Expr {
@@ -170,8 +170,8 @@ func (p *parser) span(v *Var, typed bool) (low, n Expr) {
 	}
 	low = asType(low, v.Type)
 	if !IsInt(v.Type) || v.Type.Lanes != 1 || low.DType() != v.Type || n.DType() != v.Type {
-		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one of whole numbers, of one lane", nameText(v.Name), typeText(v.Type),
-			typeText(low.DType()), typeText(n.DType()))
+		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one of whole numbers, of one lane",
+			nameText(v.Name), typeText(v.Type), typeText(low.DType()), typeText(n.DType()))
 	}
 	return low, n
 }
@@ -216,9 +216,6 @@ func (p *parser) ifStmt() Stmt {
 		return s
 	}
 	if p.skipWord("if") {
-		if p.blocks > maxStmtDepth {
-			p.fail(p.peek(), "more than %d statements are within one another", maxStmtDepth)
-		}
 		s.Else = p.ifStmt()
 		return s
 	}

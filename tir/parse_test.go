@@ -148,6 +148,7 @@ func TestParse_Lenient(t *testing.T) {
 		{"eval (let x = 1 in x) + 1", "eval (let x = 1 in x) + 1"},
 		{"eval select(p, m, 1.5)", ""},
 		{"for i: int64 in range(10) {}", "for i in range(int64(10)) {}"},
+		{"for i: int64 in range(1, count=3) {}", "for i in range(int64(1), count=int64(3)) {}"},
 		{"for i in range(0, count=n) {}", "for i in range(n) {}"},
 		{"for i in range(1, count=n) {}", "for i in range(int64(1), count=n) {}"},
 		{"for i in range(3) {} for i in range(4) {}", "for i in range(3) {}\n  for i_1 in range(4) {}"},

@@ -146,7 +146,7 @@ func (p *printer) let(e *Let, prec int) {
 func (p *printer) binding(v *Var, value Expr) (text string, undo func()) {
 	right := p.aside(func() { p.expr(value, precLet) })
 	name, undo := p.bindVar(v)
-	if isNil(value) || typeOf(value) != varType(v) {
+	if isNil(value) || printedType(value) != varType(v) {
 		name += ": " + typeText(varType(v))
 	}
 	return name + " = " + right, undo
@@ -197,7 +197,7 @@ func intrinsicType(name string, args []Expr) Type {
 	if len(args) == 0 {
 		return Void
 	}
-	t := typeOf(args[len(args)-1])
+	t := printedType(args[len(args)-1])
 	switch name {
 	case "isnan", "isinf", "isfinite":
 		return Vector(Bool, int(t.Lanes))

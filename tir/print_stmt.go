@@ -140,7 +140,7 @@ func (p *printer) forStmt(s *For) {
 // span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's type.
 func (p *printer) span(low, n Expr) {
 	p.write("range(")
-	if zero, ok := low.(*IntImm); !ok || isNil(low) || isNil(n) || zero.Value != 0 || zero.Type != typeOf(n) {
+	if zero, ok := low.(*IntImm); !ok || isNil(low) || isNil(n) || zero.Value != 0 || zero.Type != printedType(n) {
 		p.expr(low, precLet)
 		p.write(", count=")
 	}
@@ -150,7 +150,7 @@ func (p *printer) span(low, n Expr) {
 
 // spanType writes the variable's type unless its range tells.
 func (p *printer) spanType(v *Var, low, n Expr) {
-	if isNil(low) || isNil(n) || typeOf(low) != varType(v) || typeOf(n) != varType(v) {
+	if isNil(low) || isNil(n) || printedType(low) != varType(v) || printedType(n) != varType(v) {
 		p.write(": ", typeText(varType(v)))
 	}
 }

@@ -3,19 +3,19 @@ package tir
 // survey is what the printer knows of a function before it writes: which variables are used for more than to be a buffer's address.
 // Others need no name in the text.
 type survey struct {
-	used   map[*Var]bool
-	owners map[*Var]*Buffer // the one buffer whose address a variable is
-	seen   map[*Buffer]bool
+	used      map[*Var]bool
+	addresses map[*Var]bool // of buffers; of two, the variable is used, too
+	seen      map[*Buffer]bool
 }
 
 func newSurvey() survey {
-	return survey{map[*Var]bool{}, map[*Var]*Buffer{}, map[*Buffer]bool{}}
+	return survey{map[*Var]bool{}, map[*Var]bool{}, map[*Buffer]bool{}}
 }
 
 // owns says whether nothing else speaks of a buffer's address.
 func (s survey) owns(b *Buffer) bool {
 	d := b.Data
-	return d != nil && !s.used[d] && s.owners[d] == b && d.Type == Handle
+	return d != nil && !s.used[d] && d.Type == Handle
 }
 
 func (s survey) function(f *PrimFunc) {
@@ -88,11 +88,10 @@ func (s survey) buffer(b *Buffer) {
 		return
 	}
 	s.seen[b] = true
-	if _, shared := s.owners[b.Data]; shared {
+	if s.addresses[b.Data] {
 		s.used[b.Data] = true
-	} else {
-		s.owners[b.Data] = b
 	}
+	s.addresses[b.Data] = true
 	s.exprs(exprsOf(b)...)
 }
 

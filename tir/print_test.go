@@ -18,7 +18,7 @@ func TestPrint_Constants(t *testing.T) {
 		{&IntImm{UInt64, -1}, "uint64(18446744073709551615)"},
 		{BoolConst(true), "true"},
 		{F32(0.1), "0.1"},
-		{Const(Float32, 0.1), "float32(0.1)"},
+		{&FloatImm{Float32, 0.1}, "float32(0.1)"},
 		{F32(1), "1.0"},
 		{F32(1e20), "1e+20"},
 		{F32(float32(math.Copysign(0, -1))), "-0.0"},
@@ -106,6 +106,30 @@ func TestPrint_SharedBuffer(t *testing.T) {
 	roundTrip(t, "shared", &IRModule{Funcs: []*PrimFunc{f}})
 }
 
+// An address is written only where the text would not be read as the same without. Strides that are none are not nil.
+func TestPrint_Addresses(t *testing.T) {
+	b, c, d := NewBuffer("B", Int8), NewBuffer("B", Int8), NewBuffer("B", Int8)
+	c.Data.Name, d.Data.Name = "B_1", "other"
+	d.Strides = []Expr{}
+	f := &PrimFunc{Name: "f", Result: Void, Body: &Alloc{b, &Alloc{c, &Alloc{d, &Evaluate{NewCall(CallExtern, Void, "g", d.Data)}}}}}
+	want := `func f() {
+  alloc B: int8[]
+  alloc B_1: int8[]
+  alloc B_2: int8[], data other: handle, strides []
+  extern g(other)
+}
+`
+	require.Equal(t, want, f.String())
+	m := &IRModule{Funcs: []*PrimFunc{f}}
+	roundTrip(t, "addresses", m)
+	m, err := Parse(want)
+	require.NoError(t, err)
+	data, err := m.MarshalJSON()
+	require.NoError(t, err)
+	require.NoError(t, m.UnmarshalJSON(data))
+	require.Equal(t, want, m.String())
+}
+
 type textProducer struct{}
 
 func (textProducer) ProducerName() string  { return "T" }
@@ -119,6 +143,9 @@ func TestPrint_Unfinished(t *testing.T) {
 		[]*IterVar{{Var: k, Min: I32(0), Extent: I32(4), Kind: IterReduce}}, LT(k, I32(3)), 0}
 	require.Equal(t, "reduce([tensor T[k]], over [k in range(4), kind reduce], by (x, y) => [x + y] from [0.0], where k < 3)[0]", Print(sum))
 	require.Equal(t, "<bad: tir: oh>", Print(&Bad{errors.New("tir: oh")}))
+	long := NewVar("n", Int64)
+	require.Equal(t, "let n: int64 = 1\neval n", Print(&LetStmt{long, I32(1), &Evaluate{long}}), "types that differ are seen")
+	require.Equal(t, "for n: int64 in range(0, count=int64(4)) {}", Print(&For{Var: long, Min: I32(0), Extent: I64(4)}))
 	var none *Var
 	for _, n := range []any{nil, 3, none, &Binary{}, &Binary{Op: 99, A: k, B: k}, &Select{}, &Cast{}, &BufferLoad{}, &ProducerLoad{}, &Ramp{}, &Broadcast{}, &Shuffle{},
 		&Let{}, &Let{Value: &BufferLoad{}}, &Call{}, &Call{Name: "exp", Args: []Expr{&Binary{}}}, &Reduce{}, &Bad{}, &BufferStore{}, &For{}, &For{Min: &Select{}, Extent: &Not{}}, &While{},

@@ -146,8 +146,8 @@ func valueText(v any) string {
 	return fmt.Sprintf("<%T is no attribute>", v)
 }
 
-// typeOf is an expression's type; Void where that can't be said, since a part is missing.
-func typeOf(e Expr) (t Type) {
+// printedType is an expression's type; Void where that can't be said, since a part is missing.
+func printedType(e Expr) (t Type) {
 	defer func() {
 		if recover() != nil { // the nil of a part, which the text shows
 			t = Void

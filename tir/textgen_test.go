@@ -34,7 +34,7 @@ var textGenTexts = []string{"", "global", "shared", "a \"quoted\" text", "two\nl
 func (g *textGen) text() string { return textGenTexts[g.r.IntN(len(textGenTexts))] }
 
 var textGenFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, float64(float32(0.1)), 1e-45, 5e-324, math.MaxFloat64, math.MaxFloat32, -math.MaxFloat32, math.Inf(1),
-	math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7ff0000000000001), 65504, 1e6, 1e21, 16777217, math.Pi}
+	math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7ff8000000000123), 65504, 1e6, 1e21, 16777217, math.Pi}
 
 func (g *textGen) float() float64 {
 	if g.oneIn(3) {
@@ -43,15 +43,35 @@ func (g *textGen) float() float64 {
 	return textGenFloats[g.r.IntN(len(textGenFloats))]
 }
 
+// floatOf is a value that a type of floats has.
+func (g *textGen) floatOf(t Type) float64 {
+	values := []float64{0, 0.5, 1, 1.5, -1, 2, 6, -6} // of all of them
+	switch {
+	case t == Float64:
+		return g.float()
+	case t == Float32:
+		if v := g.float(); math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) <= math.MaxFloat32 {
+			if math.IsNaN(v) {
+				return v
+			}
+			return float64(float32(v))
+		}
+	case t == Float16:
+		values = append(values, 65504, 0x1p-24, -0x1p-24)
+	case t == BFloat16:
+		values = append(values, 0x1.fep127, 0x1p-133)
+	}
+	if t.Bits >= 16 {
+		values = append(values, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000))
+	}
+	return values[g.r.IntN(len(values))]
+}
+
 // constant is a constant of a type of one lane.
 func (g *textGen) constant(t Type) Expr {
 	switch {
 	case IsFloat(t):
-		v := g.float()
-		if t == Float32 && g.oneIn(2) {
-			v = float64(float32(v))
-		}
-		return &FloatImm{t, v}
+		return &FloatImm{t, g.floatOf(t)}
 	case IsBool(t):
 		return &IntImm{t, int64(g.r.IntN(2))}
 	case t == UInt64 && g.oneIn(4):
@@ -100,7 +120,7 @@ func (g *textGen) leaf(t Type) Expr {
 	}
 	switch {
 	case t == Handle:
-		return &StringImm{g.text()}
+		return &Cast{t, g.constant(Int64)}
 	case t.Lanes > 1:
 		return &Broadcast{g.leaf(Element(t)), int(t.Lanes)}
 	}
@@ -218,35 +238,53 @@ func (g *textGen) call(t Type, depth int) Expr {
 	if g.oneIn(2) {
 		c := &Call{CallKind(1 + g.r.IntN(3)), g.name() + "f", t, nil}
 		for range g.r.IntN(4) {
-			c.Args = append(c.Args, g.expr(g.argType(), depth))
+			c.Args = append(c.Args, g.arg(depth))
 		}
 		return c
 	}
 	var fit []Intrinsic
 	for _, i := range Intrinsics() {
-		if i.sort == sortFloat && IsFloat(t) || i.sort == sortBits && IsInt(t) || i.sort == sortAny {
+		switch {
+		case i.Name == "ret_none":
+		case i.Name == "likely" || i.Name == "isnan" || i.Name == "isinf" || i.Name == "isfinite":
+			if IsBool(t) && t.Bits == 8 {
+				fit = append(fit, i)
+			}
+		case i.sort == sortFloat && IsFloat(t) || i.sort == sortBits && IsInt(t) || i.sort == sortAny:
 			fit = append(fit, i)
 		}
 	}
 	i := fit[g.r.IntN(len(fit))]
-	n := i.Args
-	if n < 0 {
-		n = g.r.IntN(4)
-	}
 	c := &Call{CallIntrinsic, i.Name, t, nil}
-	for a := range n {
+	switch i.Name {
+	case "isnan", "isinf", "isfinite":
+		c.Args = g.exprs(Vector([]Type{Float16, Float32, Float64}[g.r.IntN(3)], int(t.Lanes)), 1, depth)
+	case "reinterpret":
 		from := t
-		switch {
-		case i.Name == "if_then_else":
-			if a == 0 {
-				from = Bool
-			}
-		case i.sort == sortAny:
-			from = g.argType()
+		if t.Bits == 32 {
+			from = Vector([]Type{Float32, Int32, UInt32}[g.r.IntN(3)], int(t.Lanes))
 		}
-		c.Args = append(c.Args, g.expr(from, depth))
+		c.Args = g.exprs(from, 1, depth)
+	case "if_then_else":
+		c.Args = append(g.exprs(Bool, 1, depth), g.exprs(t, 2, depth)...)
+	case "tvm_struct_get", "tvm_struct_set", "storage_sync", "prefetch":
+		for range g.r.IntN(4) {
+			c.Args = append(c.Args, g.arg(depth))
+		}
+	case "address_of":
+		c.Args = g.exprs(g.anyType(), 1, depth)
+	default:
+		c.Args = g.exprs(t, i.Args, depth)
 	}
 	return c
+}
+
+// arg is what calls take, and attributes have as their values.
+func (g *textGen) arg(depth int) Expr {
+	if g.oneIn(4) {
+		return &StringImm{g.text()}
+	}
+	return g.expr(g.argType(), depth)
 }
 
 func (g *textGen) argType() Type {
@@ -335,6 +373,9 @@ func (g *textGen) stmt(depth int) Stmt {
 		if b := g.pickBuffer(func(*Buffer) bool { return true }); b != nil && !g.oneIn(3) {
 			return &BufferStore{b, g.expr(b.DType, 1), g.indices(b, 1, 1)}
 		}
+		if g.oneIn(20) {
+			return &Evaluate{&Call{CallIntrinsic, "ret_none", Void, nil}}
+		}
 		return &Evaluate{g.expr(g.argType(), 1)}
 	}
 	depth--
@@ -389,7 +430,7 @@ func (g *textGen) stmt(depth int) Stmt {
 func (g *textGen) attr(depth int) Stmt {
 	s := &AttrStmt{Key: g.text()}
 	if !g.oneIn(4) {
-		s.Value = g.expr(g.argType(), 2)
+		s.Value = g.arg(2)
 	}
 	var bound *Var
 	switch g.r.IntN(4) {

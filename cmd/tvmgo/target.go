@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -20,8 +21,8 @@ func newTargetCommand() *cobra.Command {
 		Use:   "target",
 		Short: "Look at target kinds and tags, and check targets",
 		Long: "Look at target kinds and tags, and check targets.\n\n" +
-			"A TARGET is a tag (nvidia/h100), a kind (cuda), a command line ('cuda -arch=sm_90'), JSON, the name of a file with JSON, or - for JSON\n" +
-			"on standard input.",
+			"A TARGET is a tag (nvidia/h100), a kind (cuda), a command line ('cuda -arch=sm_90'), JSON, the name of a file with JSON (./cuda, if it\n" +
+			"is that of a kind or a tag as well), or - for JSON on standard input.",
 		Args: noSuchTargetCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
@@ -56,6 +57,11 @@ type optionRow struct {
 	Type    string   `json:"type"`
 	Aliases []string `json:"aliases,omitempty"`
 	Default any      `json:"default,omitempty"`
+	Min     *int64   `json:"min,omitempty"`
+	Max     *int64   `json:"max,omitempty"`
+	Values  []string `json:"values,omitempty"`
+	Prefix  string   `json:"prefix,omitempty"`
+	Pattern string   `json:"pattern,omitempty"`
 	Help    string   `json:"help,omitempty"`
 }
 
@@ -98,7 +104,8 @@ func rowOfKind(k *target.Kind) kindRow {
 	row := kindRow{Kind: k.Name(), Device: k.DeviceType().String(), DeviceType: int32(k.DeviceType()), Keys: append([]string{}, k.DefaultKeys()...),
 		Composite: k.IsComposite()}
 	for _, o := range k.Options() {
-		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default, Help: o.Help})
+		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default,
+			Min: o.Min, Max: o.Max, Values: o.Values, Prefix: o.Prefix, Pattern: o.Pattern, Help: o.Help})
 	}
 	return row
 }
@@ -123,6 +130,7 @@ func writeKind(w io.Writer, r kindRow) error {
 		if o.Help != "" {
 			line += "  " + o.Help
 		}
+		line += o.limits()
 		if len(o.Aliases) > 0 {
 			line += " (also " + strings.Join(o.Aliases, ", ") + ")"
 		}
@@ -130,6 +138,29 @@ func writeKind(w io.Writer, r kindRow) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// limits says what a value must be, besides its type.
+func (o optionRow) limits() string {
+	var all string
+	switch {
+	case o.Min != nil && o.Max != nil:
+		all = fmt.Sprintf(" (%d to %d)", *o.Min, *o.Max)
+	case o.Min != nil:
+		all = fmt.Sprintf(" (at least %d)", *o.Min)
+	case o.Max != nil:
+		all = fmt.Sprintf(" (at most %d)", *o.Max)
+	}
+	if len(o.Values) > 0 {
+		all += " (one of " + strings.Join(o.Values, ", ") + ")"
+	}
+	if o.Prefix != "" {
+		all += " (starts with " + o.Prefix + ")"
+	}
+	if o.Pattern != "" {
+		all += " (matches " + o.Pattern + ")"
+	}
+	return all
 }
 
 func newTargetShowCommand() *cobra.Command {
@@ -140,7 +171,7 @@ func newTargetShowCommand() *cobra.Command {
 		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := readTarget(cmd.InOrStdin(), args[0])
-			if err == nil && host != "" {
+			if err == nil && cmd.Flags().Changed("host") {
 				t, err = withHost(cmd.InOrStdin(), t, host)
 			}
 			if err != nil {
@@ -206,41 +237,70 @@ func writeTarget(w io.Writer, t *target.Target) error {
 	return err
 }
 
-// readTarget makes a target of an argument: of the file of that name where there is one, else of the text itself.
+// maxTargetText bounds what is read of a file or of standard input: far more than a target may be.
+const maxTargetText = 16 << 20
+
+// readTarget makes a target of an argument: a kind or a tag, also where a file has that name; else of a file, else of the text itself.
 func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	if arg == "-" {
-		text, err := io.ReadAll(stdin)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		t, err := target.New(text)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		return t, nil
+		return readTargetText(stdin, "standard input")
 	}
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
-		text, err := os.ReadFile(arg)
+	if _, err := target.LookupKind(arg); err == nil {
+		return target.New(arg)
+	}
+	if _, err := target.LookupTag(arg); err == nil {
+		return target.New(arg)
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: want the name of a file with JSON, a tag, a kind, a command line or JSON", arg)
+	case err == nil:
+		file, err := os.Open(arg)
 		if err != nil {
 			return nil, err
 		}
-		t, err := target.New(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", arg, err)
-		}
-		return t, nil
-	}
-	if strings.HasSuffix(arg, ".json") {
+		defer file.Close()
+		return readTargetText(file, arg)
+	case !isPath(arg):
+		return target.New(arg)
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: there is no such file", arg)
 	}
-	return target.New(arg)
+	return nil, err
+}
+
+// isPath tells names of files from kinds, tags, command lines and JSON, none of which starts or ends so.
+func isPath(arg string) bool {
+	for _, start := range []string{"/", "./", "../", "~"} {
+		if strings.HasPrefix(arg, start) {
+			return true
+		}
+	}
+	return strings.HasSuffix(arg, ".json")
+}
+
+// readTargetText reads the JSON of a target to its end.
+func readTargetText(r io.Reader, name string) (*target.Target, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxTargetText+1))
+	if err == nil && len(text) > maxTargetText {
+		err = fmt.Errorf("more than %d MiB: that is no target", maxTargetText>>20)
+	}
+	var t *target.Target
+	if err == nil {
+		t, err = target.New(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
 }
 
 func newTargetTagsCommand() *cobra.Command {
 	asJSON, key := false, ""
 	cmd := &cobra.Command{
 		Use:   "tags [PREFIX] [--key KEY]",
-		Short: "List the tags: all, those that start with a text, or the family of a key",
+		Short: "List the tags: all, those of which a name starts with a text, or the family of a key",
 		Args:  atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := target.Tags()
@@ -248,7 +308,7 @@ func newTargetTagsCommand() *cobra.Command {
 				list = target.TagsWithKey(key)
 			}
 			if len(args) == 1 {
-				list = slices.DeleteFunc(list, func(t target.TagInfo) bool { return !strings.HasPrefix(t.Name, args[0]) })
+				list = slices.DeleteFunc(list, func(t target.TagInfo) bool { return !startsWith(t, args[0]) })
 			}
 			if asJSON {
 				return writeTagsJSON(cmd.OutOrStdout(), list)
@@ -265,6 +325,11 @@ func newTargetTagsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&key, "key", "", "only tags whose target has the key, for example mali")
 	return cmd
+}
+
+// startsWith says whether a tag's name or one of its aliases starts so.
+func startsWith(t target.TagInfo, prefix string) bool {
+	return slices.ContainsFunc(append(t.Aliases, t.Name), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 type tagRow struct {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,9 +38,20 @@ func TestTarget_List(t *testing.T) {
 	targetJSON(t, &one, "list", "webgpu")
 	require.Equal(t, "webgpu", one.Kind)
 	require.Contains(t, one.Options, optionRow{Name: "supports_subgroups", Type: "bool", Default: false})
+	targetJSON(t, &one, "list", "llvm")
+	least, most := int64(0), int64(3)
+	require.Contains(t, one.Options, optionRow{Name: "opt-level", Type: "int", Min: &least, Max: &most, Help: "how hard LLVM optimises"})
+	require.Contains(t, one.Options, optionRow{Name: "jit", Type: "str", Values: []string{"mcjit", "orcjit"}, Help: "how LLVM runs code at once"})
+	_, text, _ = builtWith(t, ".", nil, "target", "list", "llvm")
+	require.Regexp(t, `(?m)^  opt-level +int +how hard LLVM optimises \(0 to 3\)$`, text)
+	require.Regexp(t, `(?m)^  num-cores .* \(at least 1\)$`, text)
+	require.Regexp(t, `(?m)^  jit .* \(one of mcjit, orcjit\)$`, text)
+	_, text, _ = builtWith(t, ".", nil, "target", "list", "rocm")
+	require.Regexp(t, `(?m)^  mcpu .* \(starts with gfx\)$`, text)
 	_, text, _ = builtWith(t, ".", nil, "target", "list", "cuda")
+	require.Regexp(t, `(?m)^  arch .*: sm_90a \(matches sm_\[0-9\]`, text)
 	require.Regexp(t, `(?m)^  arch +str +compute capability`, text)
-	require.Regexp(t, `(?m)^  thread_warp_size +int += 32$`, text)
+	require.Regexp(t, `(?m)^  thread_warp_size +int += 32 \(at least 1\)$`, text)
 }
 
 func TestTarget_Show(t *testing.T) {
@@ -120,6 +132,47 @@ func TestTarget_Check(t *testing.T) {
 	status, _, stderr = builtWith(t, dir, nil, "target", "check", "absent.json")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "absent.json: there is no such file")
+}
+
+// What may be a file or a name, and what is neither.
+func TestTarget_Files(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "c"), []byte(`{"kind": "ext_dev"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "list.json"), []byte(`[{"kind": "c"}]`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mark.json"), []byte("\ufeff{\"kind\": \"c\"}"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "cuda"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop.json")))
+	require.NoError(t, os.Symlink("loop.json", filepath.Join(dir, "loop")))
+	for arg, want := range map[string]string{"c": "ok: c ", "./c": "ok: ext_dev ", "cuda": "ok: cuda "} {
+		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
+		require.Zero(t, status, stderr)
+		require.True(t, strings.HasPrefix(text, want), text)
+	}
+	for arg, want := range map[string]string{
+		"folder": "folder is a directory", "./folder": "./folder is a directory", "./none": "./none: there is no such file",
+		"none.json": "none.json: there is no such file", "list.json": "list.json: target: $: wrong type: expected an object, found a list",
+		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a byte order mark", "loop.json": "loop.json: too many",
+		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON", "/dev/zero": "/dev/zero: more than 16 MiB",
+	} {
+		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
+		require.Equal(t, 1, status, arg)
+		require.Empty(t, text)
+		require.Contains(t, stderr, want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+	pipe := filepath.Join(dir, "pipe") // as of <(…) in a shell
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	go func() { _ = os.WriteFile(pipe, []byte(`{"kind": "c"}`), 0o600) }()
+	status, text, stderr := builtWith(t, dir, nil, "target", "check", pipe)
+	require.Zero(t, status, stderr)
+	require.Equal(t, "ok: c -keys=cpu\n", text)
+
+	status, _, stderr = builtWith(t, dir, nil, "target", "show", "c", "--host", "")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "--host: target: $: the text is empty")
+	_, byAlias, _ := builtWith(t, dir, nil, "target", "tags", "nvidia/h100")
+	require.True(t, strings.HasPrefix(byAlias, "nvidia/nvidia-h100 "), byAlias)
 }
 
 func TestTarget_Schema(t *testing.T) {

@@ -108,7 +108,7 @@ func (c *compiler) outside(e *tir.Call) value {
 		}
 		r, err := protected(fn, list)
 		if err != nil {
-			panic(&Error{Func: f.name, Sort: ErrCall, Text: fmt.Sprintf("call of %s: %v", e.Name, err), Path: at.path(f), Err: err})
+			panic(&Fault{Func: f.name, Sort: ErrCall, Text: fmt.Sprintf("call of %s: %v", e.Name, err), Path: at.path(f), Err: err})
 		}
 		for _, m := range given {
 			m.allWritten()

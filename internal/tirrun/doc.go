@@ -2,7 +2,7 @@
 // silence. It is the plain twin that passes and code generators are compared with.
 //
 // [Compile] turns a module into closures, [Program.Call] runs one of its functions on numbers and on [Array]s, [Eval] computes one
-// expression. What a program may not do is an [*Error]: an index out of bounds, memory read before it is written, two turns of a
+// expression. What a program may not do is an [*Fault]: an index out of bounds, memory read before it is written, two turns of a
 // parallel loop (or two threads between barriers) that touch one element and do not both read it.
 //
 // # What tir leaves open

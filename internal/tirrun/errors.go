@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What programs do wrong. [Error] wraps one of them.
+// What programs do wrong. [Fault] wraps one of them.
 var (
 	ErrInvalid       = errors.New("invalid program")           // it can't be run: found before it is
 	ErrArgument      = errors.New("invalid argument")          // of Run, or of a call in the program
@@ -20,8 +20,8 @@ var (
 	ErrAssert        = errors.New("assertion failed")          // see AssertError
 )
 
-// Error says what went wrong where.
-type Error struct {
+// Fault says what went wrong where.
+type Fault struct {
 	Func string // the function of the module that was run
 	Sort error  // one of the variables above
 	Text string
@@ -29,7 +29,7 @@ type Error struct {
 	Err  error  // what a function of Options.Funcs answered, or an *AssertError; nil: nothing more
 }
 
-func (e *Error) Error() string {
+func (e *Fault) Error() string {
 	s := "run " + e.Func + ": " + e.Text
 	if e.Path != "" {
 		s += " (at " + e.Path + ")"
@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives the sort, and the error below.
-func (e *Error) Unwrap() []error {
+func (e *Fault) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Sort}
 	}
@@ -76,16 +76,16 @@ func (p *place) path(f *frame) string {
 
 // fail leaves the program: Call recovers it. A closure that hands errors up would be twice as slow.
 func (f *frame) fail(at *place, sort error, format string, args ...any) {
-	panic(&Error{Func: f.name, Sort: sort, Text: fmt.Sprintf(format, args...), Path: at.path(f)})
+	panic(&Fault{Func: f.name, Sort: sort, Text: fmt.Sprintf(format, args...), Path: at.path(f)})
 }
 
 // caught turns what was panicked into an error.
 func caught(r any, name string, err *error) {
 	switch r := r.(type) {
 	case nil:
-	case *Error:
+	case *Fault:
 		*err = r
 	default:
-		*err = &Error{Func: name, Sort: ErrInvalid, Text: fmt.Sprintf("the program can't be understood: %v: check it with tir.Check", r)}
+		*err = &Fault{Func: name, Sort: ErrInvalid, Text: fmt.Sprintf("the program can't be understood: %v: check it with tir.Check", r)}
 	}
 }

@@ -70,7 +70,6 @@ func intOperations[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | ui
 			}
 			return box(x)
 		}},
-		{Intrin("likely", a), func(x, y T) any { return box(x) }},
 		{NewSelect(LT(a, b), a, b), func(x, y T) any { return box(min(x, y)) }},
 		{NewCast(Bool, a), func(x, y T) any { return x != 0 }},
 		{NewCast(Int8, a), func(x, y T) any { return int64(int8(x)) }},
@@ -195,7 +194,7 @@ func floats[T float32 | float64](t *testing.T, dt Type) {
 		"==": {EQ(a, b), func(x, y T) any { return x == y }}, "!=": {NE(a, b), func(x, y T) any { return x != y }},
 		"<": {LT(a, b), func(x, y T) any { return x < y }}, "<=": {LE(a, b), func(x, y T) any { return x <= y }},
 		">": {GT(a, b), func(x, y T) any { return x > y }}, ">=": {GE(a, b), func(x, y T) any { return x >= y }},
-		"negate": {Negate(a), func(x, y T) any { return 0 - x }},
+		"negate": {Negate(a), func(x, y T) any { return -x }},
 		"select": {NewSelect(LT(a, b), a, b), func(x, y T) any {
 			if x < y {
 				return x
@@ -429,7 +428,7 @@ func TestEval_Refuses(t *testing.T) {
 			vars[l.Buffer.Data] = array(t, Int32, []int{1}, 1)
 		}
 		_, err := Eval(e, vars)
-		var typed *Error
+		var typed *Fault
 		require.ErrorAs(t, err, &typed, text)
 		require.ErrorContains(t, err, text)
 		require.NotContains(t, err.Error(), "can't be understood", "%v", err)
@@ -442,5 +441,13 @@ func TestEval_Refuses(t *testing.T) {
 		x := NewVar("x", c.t)
 		_, err := Eval(x, map[*Var]any{x: c.v})
 		require.ErrorIs(t, err, ErrArgument, "%s %v", c.t, c.v)
+	}
+}
+
+func TestEval_Likely(t *testing.T) {
+	for _, v := range []bool{true, false} {
+		got, err := Eval(Intrin("likely", BoolConst(v)), nil)
+		require.NoError(t, err)
+		require.Equal(t, v, got)
 	}
 }

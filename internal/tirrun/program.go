@@ -92,7 +92,7 @@ func (f *frame) step(at *place) {
 // Compile makes closures of a module. The module must not be changed afterwards.
 func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 	if m == nil {
-		return nil, &Error{Func: "?", Sort: ErrInvalid, Text: "the module is nil"}
+		return nil, &Fault{Func: "?", Sort: ErrInvalid, Text: "the module is nil"}
 	}
 	if o.MaxSteps <= 0 {
 		o.MaxSteps = 1 << 40
@@ -111,10 +111,10 @@ func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 	barriers := findBarriers(m)
 	for _, f := range m.Funcs {
 		if f == nil {
-			return nil, &Error{Func: "?", Sort: ErrInvalid, Text: "a function of the module is nil"}
+			return nil, &Fault{Func: "?", Sort: ErrInvalid, Text: "a function of the module is nil"}
 		}
 		if p.funcs[f.Name] != nil {
-			return nil, &Error{Func: f.Name, Sort: ErrInvalid, Text: "two functions have this name"}
+			return nil, &Fault{Func: f.Name, Sort: ErrInvalid, Text: "two functions have this name"}
 		}
 		// All are there before one is compiled: they may call each other.
 		p.funcs[f.Name] = &function{source: f, name: f.Name, hasBarrier: barriers[f.Name]}
@@ -164,7 +164,7 @@ type localSlot struct {
 
 // fail stops compiling.
 func (c *compiler) fail(format string, args ...any) {
-	panic(&Error{Func: c.fn.name, Sort: ErrInvalid, Text: fmt.Sprintf(format, args...)})
+	panic(&Fault{Func: c.fn.name, Sort: ErrInvalid, Text: fmt.Sprintf(format, args...)})
 }
 
 // room gives a frame room for the lanes of a type.
@@ -254,7 +254,7 @@ func Run(m *tir.IRModule, name string, args ...any) error {
 func (p *Program) Call(name string, args ...any) (result any, err error) {
 	fn := p.funcs[name]
 	if fn == nil {
-		return nil, &Error{Func: name, Sort: ErrArgument, Text: "the module has no such function"}
+		return nil, &Fault{Func: name, Sort: ErrArgument, Text: "the module has no such function"}
 	}
 	defer func() {
 		if err != nil {

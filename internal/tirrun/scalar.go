@@ -82,7 +82,7 @@ func intOp(op tir.BinaryOp, t tir.Type) func(a, b int64) int64 {
 	case tir.OpGE:
 		return func(a, b int64) int64 { return b2i(!less(a, b)) }
 	}
-	panic(&Error{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
+	panic(&Fault{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
 }
 
 // fastInt is intOp with the closures that indices are made of most.
@@ -153,7 +153,7 @@ func floatOp(op tir.BinaryOp, t tir.Type) func(a, b float64) float64 {
 			return b
 		}
 	}
-	panic(&Error{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
+	panic(&Fault{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
 }
 
 // fastFloat is floatOp with closures for what kernels do most.

@@ -42,7 +42,7 @@ func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
 		err := &AssertError{s.Kind, s.Message}
 		return func(f *frame) control {
 			if cond(f) == 0 {
-				panic(&Error{Func: f.name, Sort: ErrAssert, Text: err.Error(), Path: at.path(f), Err: err})
+				panic(&Fault{Func: f.name, Sort: ErrAssert, Text: err.Error(), Path: at.path(f), Err: err})
 			}
 			return proceed
 		}

@@ -71,7 +71,7 @@ func TestThreads_BarrierBetweenLoopsAndWithin(t *testing.T) {
 
 func errorsIsAny(err error, sorts ...error) bool {
 	for _, s := range sorts {
-		if e, ok := err.(*Error); ok && e.Sort == s {
+		if e, ok := err.(*Fault); ok && e.Sort == s {
 			return true
 		}
 	}

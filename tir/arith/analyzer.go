@@ -31,7 +31,7 @@ type Analyzer struct {
 
 // Limits of one answer.
 const (
-	maxSteps    = 1 << 17
+	maxSteps    = 1 << 16
 	maxAttempts = 60 // of a proof of each depth
 	maxDepth    = 3000
 	proofDepth  = 4

@@ -55,6 +55,14 @@ func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 	return s
 }
 
+// emptyLike is a statement that does nothing, old if that is such.
+func emptyLike(old tir.Stmt) tir.Stmt {
+	if q, ok := old.(*tir.Seq); ok && q != nil && len(q.Stmts) == 0 {
+		return old
+	}
+	return &tir.Seq{}
+}
+
 // leaf simplifies the expressions of a statement without statements.
 func (a *Analyzer) leaf(s tir.Stmt) tir.Stmt {
 	return (&tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return a.Simplify(e), true }}).MutateStmt(s)
@@ -116,7 +124,7 @@ func (a *Analyzer) loop(s *tir.For) tir.Stmt {
 		return nil
 	}
 	if body == nil {
-		body = &tir.Seq{}
+		body = emptyLike(s.Body)
 	}
 	if isConst(extent, 1) && s.Kind != tir.ThreadBind && len(s.Annotations) == 0 && a.info(low).t == s.Var.Type {
 		a.hit(ruleLoopOnce)
@@ -213,7 +221,7 @@ func (a *Analyzer) while(s *tir.While) tir.Stmt {
 	var body tir.Stmt
 	a.With(cond, func() { body = a.stmt(s.Body) })
 	if body == nil {
-		body = &tir.Seq{}
+		body = emptyLike(s.Body)
 	}
 	if cond == s.Cond && body == s.Body {
 		return s
@@ -269,7 +277,7 @@ func (a *Analyzer) letStmt(s *tir.LetStmt) tir.Stmt {
 		return body
 	}
 	if body == nil {
-		body = &tir.Seq{}
+		body = emptyLike(s.Body)
 	}
 	if value == s.Value && body == s.Body {
 		return s

@@ -11,13 +11,13 @@ import (
 )
 
 // The variables of the table: i in [0, 16), j in [0, 8), k in [0, 4), x in [-20, 20], y and z in [-10, 10], n and m in [1, 12], r in [0, n), s in
-// [0, min(8, n)), e in [3, 3], all of int32; l and w in [-20, 20] of int64; the others have all values of their types: u (uint8), v (uint32), b (uint64), h (int8),
+// [0, min(8, n)), e in [3, 3], d in [8, 16), all of int32; l and w in [-20, 20] of int64; the others have all values of their types: u (uint8), v (uint32), b (uint64), h (int8),
 // p and q (bool), f and g (float32). A[.] is int32, whose value is 3 times the index, and 1 more.
 var tableRanges = []struct {
 	name        string
 	low, extent string
 }{{"i", "0", "16"}, {"j", "0", "8"}, {"k", "0", "4"}, {"x", "-20", "41"}, {"y", "-10", "21"}, {"z", "-10", "21"}, {"n", "1", "12"}, {"m", "1", "12"},
-	{"r", "0", "n"}, {"s", "0", "min(8, n)"}, {"e", "3", "1"}, {"l", "cint64(-20)", "cint64(41)"}, {"w", "cint64(-20)", "cint64(41)"}}
+	{"r", "0", "n"}, {"s", "0", "min(8, n)"}, {"e", "3", "1"}, {"d", "8", "8"}, {"l", "cint64(-20)", "cint64(41)"}, {"w", "cint64(-20)", "cint64(41)"}}
 
 // simplifications has rows of an expression, what it becomes, and, after "if", what is known to hold.
 const simplifications = `
@@ -102,6 +102,8 @@ j%%8 => j
 x//(-4) => (x*-1)//4
 x%%(-4) => ((x*-1)%%4)*-1
 x//(-1) => x*-1
+(x*8 + d)//16 => (x + 1)//2
+(x*8 + d)%%16 => ((x + 1)%%2)*8 + d - 8
 (7 - j)//8 => 0
 (7 - j)%%8 => 7 - j
 (i*8 - j)%%8 => (j*-1)%%8

@@ -1,18 +1,19 @@
-package target
+// Package nearest finds what somebody meant who wrote a name that is not there.
+package nearest
 
 import "strings"
 
-// nearest is the name most like a given one, "" if none is like it.
-func nearest(name string, names []string) string {
-	if len(name) > 200 { // no slip of the pen
+// Name is that of names which is most like a given one, "" if none is like it.
+func Name(name string, names []string) string {
+	if name == "" || len(name) > 200 { // no slip of the pen
 		return ""
 	}
 	best, least := "", len(name)/4+2
 	for _, n := range names {
-		if strings.EqualFold(n, name) || plain(n) == plain(name) {
+		if strings.EqualFold(n, name) || Plain(n) == Plain(name) {
 			return n
 		}
-		if d := distance(name, n, least); d < least {
+		if d := Distance(name, n, least); d < least {
 			best, least = n, d
 		}
 	}
@@ -26,11 +27,11 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// plain takes two spellings of a name for one.
-func plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
+// Plain takes two spellings of a name for one.
+func Plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
 
-// distance is the number of single-byte edits from a to b; limit when it is no less than that.
-func distance(a, b string, limit int) int {
+// Distance is the number of single-byte edits from a to b; limit when it is no less than that.
+func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}

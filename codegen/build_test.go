@@ -1,0 +1,257 @@
+package codegen_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/codegen/hello"
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+func TestMain(m *testing.M) {
+	os.Setenv("TVMGO_CACHE_DIR", "off") // but where a test is about the cache
+	os.Exit(m.Run())
+}
+
+// scale is a module of one function, which multiplies a vector by a number.
+func scale(t testing.TB, by float32) *tir.IRModule {
+	t.Helper()
+	n, i := tir.NewVar("n", tir.Int64), tir.NewVar("i", tir.Int64)
+	a, b := tir.NewBuffer("A", tir.Float32, n), tir.NewBuffer("B", tir.Float32, n)
+	x, y := tir.NewVar("a", tir.Handle), tir.NewVar("b", tir.Handle)
+	body := &tir.For{Var: i, Min: tir.I64(0), Extent: n, Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i},
+		Value: tir.Intrin("exp", tir.Mul(tir.BufferAt(a, i), tir.F32(by)))}}
+	m, err := tir.NewModule(&tir.PrimFunc{Name: "scale", Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: a, y: b}, Body: body, Result: tir.Void})
+	require.NoError(t, err)
+	return m
+}
+
+func kind(t testing.TB, text string) *target.Target {
+	t.Helper()
+	k, err := target.New(text)
+	require.NoError(t, err)
+	return k
+}
+
+func built(t testing.TB, m *tir.IRModule, k *target.Target) *runtime.Module {
+	t.Helper()
+	b, err := codegen.Build(m, k)
+	require.NoError(t, err)
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// run calls scale of a module.
+func run(t testing.TB, m *runtime.Module) []float32 {
+	t.Helper()
+	f, err := m.Function("scale")
+	require.NoError(t, err)
+	defer f.Close()
+	a, err := runtime.FromSlice([]float32{0, 0, 0})
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := runtime.NewTensor(dlpack.Float32, []int64{3}, runtime.CPU)
+	require.NoError(t, err)
+	defer b.Close()
+	_, err = f.Call(a, b)
+	require.NoError(t, err)
+	s, err := runtime.ToSlice[float32](b)
+	require.NoError(t, err)
+	return s
+}
+
+func TestBuild_CallsAtOnce(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TVMGO_CACHE_DIR", cache)
+	before := runtime.Live()
+	m, err := codegen.Build(scale(t, 2), kind(t, "c"))
+	require.NoError(t, err)
+	require.Equal(t, "c", m.Kind())
+	require.Equal(t, []float32{1, 1, 1}, run(t, m))
+	_, err = m.Function("missing")
+	require.ErrorIs(t, err, runtime.ErrNotFound)
+	require.NoError(t, m.Close())
+	require.Equal(t, before, runtime.Live())
+
+	kept, err := filepath.Glob(filepath.Join(cache, "host", "*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+}
+
+func TestBuild_CompilesOnce(t *testing.T) {
+	t.Setenv("TVMGO_CACHE_DIR", t.TempDir())
+	log := filepath.Join(t.TempDir(), "log")
+	cc := filepath.Join(t.TempDir(), "cc")
+	require.NoError(t, os.WriteFile(cc, []byte("#!/bin/sh\necho run >>"+log+"\nexec gcc \"$@\"\n"), 0o777))
+	t.Setenv("CC", cc)
+	runs := func() int {
+		b, _ := os.ReadFile(log)
+		return bytes.Count(b, []byte("run"))
+	}
+	run(t, built(t, scale(t, 2), kind(t, "c")))
+	once := runs()
+	require.Positive(t, once)
+	run(t, built(t, scale(t, 2), kind(t, "c")))
+	require.Equal(t, once, runs(), "the same program")
+	run(t, built(t, scale(t, 3), kind(t, "c")))
+	require.Equal(t, 2*once, runs(), "another program")
+	run(t, built(t, scale(t, 2), kind(t, "c -march=x86-64")))
+	require.Equal(t, 3*once, runs(), "for another processor")
+	damaged, err := filepath.Glob(filepath.Join(os.Getenv("TVMGO_CACHE_DIR"), "host", "*"))
+	require.NoError(t, err)
+	for _, path := range damaged {
+		require.NoError(t, os.Truncate(path, 1000))
+	}
+	run(t, built(t, scale(t, 2), kind(t, "c")))
+	require.Equal(t, 4*once, runs(), "the file was damaged")
+}
+
+// Many that call one module for the first time get the same library.
+func TestBuild_CalledByMany(t *testing.T) {
+	m := built(t, scale(t, 2), kind(t, "c"))
+	functions, errs := make([]*runtime.Function, 8), make([]error, 8)
+	var wg sync.WaitGroup
+	for k := range functions {
+		wg.Go(func() { functions[k], errs[k] = m.Function("scale") })
+	}
+	wg.Wait()
+	for k, f := range functions {
+		require.NoError(t, errs[k])
+		require.NoError(t, f.Close())
+	}
+	require.Equal(t, []float32{1, 1, 1}, run(t, m))
+}
+
+func TestBuild_Exports(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scale.so")
+	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c")), path))
+	m, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	defer m.Close()
+	require.Equal(t, []float32{1, 1, 1}, run(t, m))
+}
+
+func TestBuild_WithoutCompiler(t *testing.T) {
+	t.Setenv("TVMGO_CACHE_DIR", "off")
+	m := built(t, scale(t, 2), kind(t, "c"))
+	t.Setenv("CC", "no-such-compiler")
+	_, err := m.Function("scale")
+	require.ErrorContains(t, err, "no-such-compiler")
+	t.Setenv("CC", "")
+	require.Equal(t, []float32{1, 1, 1}, run(t, m), "the next call tries again")
+}
+
+func TestBuild_BadInput(t *testing.T) {
+	_, err := codegen.Build(nil, kind(t, "c"))
+	require.ErrorContains(t, err, "build: the module is nil")
+	_, err = codegen.Build(scale(t, 1), nil)
+	require.ErrorContains(t, err, "build: the target is nil: make one by target.New")
+	_, err = codegen.Build(scale(t, 1), kind(t, "metal"))
+	require.ErrorIs(t, err, runtime.ErrNotSupported)
+	require.ErrorContains(t, err, `build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello: import the package that registers it`)
+	m := scale(t, 1)
+	m.Funcs[0].Body = &tir.Evaluate{Value: tir.Add(tir.F32(1), tir.BoolConst(true))}
+	_, err = codegen.Build(m, kind(t, "c"))
+	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, err, `build for kind "c": write C: function scale: an expression could not be made: tir: +: operands of types float32 and bool: cast one`)
+}
+
+func TestRegister_BadInput(t *testing.T) {
+	f := func(*tir.IRModule, *target.Target) (*runtime.Module, error) { return nil, nil }
+	require.ErrorContains(t, codegen.Register("c", f), "register target.build.c: there is one already")
+	require.ErrorContains(t, codegen.Register("rocm", nil), "register target.build.rocm: the function is nil")
+	require.ErrorContains(t, codegen.Register("nonesuch", f), "there is no target kind")
+}
+
+// Passes of a kind run in their order before its code is generated.
+func TestBuild_Passes(t *testing.T) {
+	var seen []string
+	var got *tir.IRModule
+	other := scale(t, 5)
+	failing := errors.New("no way")
+	declare := func(name string, passes any) {
+		_, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnPasses, passes))
+		require.NoError(t, err)
+		require.NoError(t, codegen.Register(name, func(m *tir.IRModule, _ *target.Target) (*runtime.Module, error) {
+			got = m
+			return nil, nil
+		}))
+	}
+	declare("passes-test", []codegen.Pass{
+		func(m *tir.IRModule, k *target.Target) (*tir.IRModule, error) {
+			seen = append(seen, "first for "+k.Kind().Name())
+			return other, nil
+		},
+		func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+			require.Same(t, other, m)
+			seen = append(seen, "second")
+			return m, nil
+		}})
+	_, err := codegen.Build(scale(t, 1), kind(t, "passes-test"))
+	require.ErrorContains(t, err, "the code generator gave no module")
+	require.Equal(t, []string{"first for passes-test", "second"}, seen)
+	require.Same(t, other, got)
+
+	declare("passes-fail", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, failing }})
+	_, err = codegen.Build(scale(t, 1), kind(t, "passes-fail"))
+	require.ErrorIs(t, err, failing)
+	declare("passes-none", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, nil }})
+	_, err = codegen.Build(scale(t, 1), kind(t, "passes-none"))
+	require.ErrorContains(t, err, "pass 0 gave no module")
+	declare("passes-odd", 7)
+	_, err = codegen.Build(scale(t, 1), kind(t, "passes-odd"))
+	require.ErrorContains(t, err, "its column codegen.passes holds a int: want a []codegen.Pass")
+}
+
+func TestHello(t *testing.T) {
+	var out bytes.Buffer
+	hello.Output = &out
+	defer func() { hello.Output = os.Stdout }()
+	m := built(t, scale(t, 2), kind(t, "hello"))
+	require.Equal(t, "hello", m.Kind())
+	code, err := m.GetSource("")
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(code, "// hello tvm backend!\n"), code)
+	require.Contains(t, code, "scale_body(float* A, float* B, int64_t n)")
+	f, err := m.Function("whatever")
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.Call()
+	require.NoError(t, err)
+	require.Equal(t, code, out.String())
+	_, err = m.SaveToBinary()
+	require.ErrorIs(t, err, runtime.ErrNotSupported)
+	require.ErrorIs(t, m.SaveToFile(filepath.Join(t.TempDir(), "m.c"), "c"), runtime.ErrNotSupported)
+
+	lines, err := os.ReadFile("hello/hello.go")
+	require.NoError(t, err)
+	require.LessOrEqual(t, bytes.Count(lines, []byte("\n")), 70)
+}
+
+// What makes code knows no device.
+func TestImports_NoDevice(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "tvmgo/tir", "tvmgo/target", "tvmgo/codegen", "tvmgo/codegen/hello").Output()
+	require.NoError(t, err)
+	for _, p := range strings.Fields(string(out)) {
+		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan", "gorgonia.org", "github.com/"} {
+			require.False(t, strings.HasPrefix(p, device), p)
+		}
+	}
+	out, err = exec.Command("go", "list", "-deps", "tvmgo/codegen/c").Output()
+	require.NoError(t, err)
+	require.NotContains(t, strings.Fields(string(out)), "tvmgo/runtime")
+}

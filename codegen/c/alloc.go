@@ -1,0 +1,151 @@
+package c
+
+import (
+	"fmt"
+	"math/bits"
+
+	"tvmgo/tir"
+)
+
+// alloc runs a statement with memory.
+func (w *writer) alloc(s *tir.Alloc) {
+	b := s.Buffer
+	if b.Data == nil || b.DType.Lanes != 1 {
+		w.fail("allocation of buffer %s of type %s: it needs an address, and elements of one lane", b.Name, b.DType)
+		return
+	}
+	if b.Offset != nil {
+		w.fail("allocation of buffer %s has an offset, which is for parts of other memory", b.Name)
+		return
+	}
+	element := w.storageType(b.DType)
+	size := int64(b.DType.Bits+7) / 8
+	count, constant := constantCount(b)
+	if count < 0 || count > 1<<40 {
+		w.fail("allocation of buffer %s has %d elements", b.Name, count)
+		return
+	}
+	scope := ""
+	if w.kernels {
+		if !constant {
+			w.fail("allocation of buffer %s on a device: its shape is not constant", b.Name)
+			return
+		}
+		if w.hooks.Scope != nil {
+			var err error
+			if scope, err = w.hooks.Scope(b.StorageScope()); err != nil {
+				w.fail("allocation of buffer %s: %w", b.Name, err)
+				return
+			}
+		}
+		if scope != "" {
+			scope += " "
+		}
+	} else if sc := b.StorageScope(); sc != "global" && sc != "local" {
+		w.fail("allocation of buffer %s in scope %q: the CPU has \"global\" and \"local\"", b.Name, sc)
+		return
+	}
+	if b.Alignment < 0 || b.Alignment > 0 && (bits.OnesCount(uint(b.Alignment)) != 1 || b.Alignment > 4096) {
+		w.fail("allocation of buffer %s: %d is no alignment, want a power of two up to 4096", b.Name, b.Alignment)
+		return
+	}
+	name := w.define(b.Data)
+	w.types[b.Data] = element
+	if w.kernels || constant && count*size <= StackLimit {
+		align := ""
+		if b.Alignment > int(size) && !w.kernels {
+			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
+		}
+		w.line("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
+		if !w.fn.used[b.Data] {
+			w.line("(void)%s;", name)
+		}
+		w.stmt(s.Body)
+		return
+	}
+	w.workspace(s, name, element, size)
+}
+
+// workspaceAlignment is what the runtime's scratch memory is aligned to.
+const workspaceAlignment = 64
+
+// workspace is memory of the runtime, which is given back at the end of the statement, and when anything within it fails.
+func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
+	b := s.Buffer
+	if b.Alignment > workspaceAlignment {
+		w.fail("allocation of buffer %s is aligned to %d bytes: scratch memory is to %d", b.Name, b.Alignment, workspaceAlignment)
+		return
+	}
+	bytes := w.temp(name + "_bytes")
+	w.line("uint64_t %s = %d;", bytes, size)
+	w.helper("grow")
+	for i, e := range b.Shape {
+		n := w.expr(e)
+		if b.Strides != nil {
+			break
+		}
+		w.line("if (tvmgo_grow(&%s, %s, %s, %d) != 0) %s", bytes, n.text, literal(w.fn.Name+": allocation of "+name), i, w.leaving("-1"))
+	}
+	if b.Strides != nil {
+		w.strided(b, bytes, size)
+	}
+	w.line("%s* const %s = TVMBackendAllocWorkspace(kDLCPU, 0, %s, %d, %d);", element, name, bytes, b.DType.Code, b.DType.Bits)
+	w.line("if (%s == NULL) %s", name, w.leaving("-1"))
+	outer := w.leave
+	own := &cleanup{label: w.labels.pick("free_" + name)}
+	w.leave = own
+	w.usesRC = true
+	w.stmt(s.Body)
+	w.leave = outer
+	if own.used {
+		w.out.depth--
+		w.line("%s:", own.label)
+		w.out.depth++
+	}
+	w.line("if (TVMBackendFreeWorkspace(kDLCPU, 0, %s) != 0 && rc == 0) rc = -1;", name)
+	switch {
+	case outer != nil:
+		outer.used = true
+		w.line("if (rc != 0) goto %s;", outer.label)
+	case w.mayReturn:
+		w.line("if (rc != 0) return rc == TVMGO_RETURNED ? 0 : rc;")
+	default:
+		w.line("if (rc != 0) return rc;")
+	}
+}
+
+// strided computes the bytes of a buffer with strides, from its first element to its last.
+func (w *writer) strided(b *tir.Buffer, bytes string, size int64) {
+	var last tir.Expr = tir.I64(1)
+	for i, n := range b.Shape {
+		last = tir.Add(last, tir.Mul(tir.Sub(tir.NewCast(tir.Int64, n), tir.I64(1)), tir.NewCast(tir.Int64, b.Strides[i])))
+	}
+	w.line("%s = (uint64_t)(%s) * %d;", bytes, w.expr(last).text, size)
+}
+
+// constantCount is how many elements a buffer spans; false where that is not known before it runs.
+func constantCount(b *tir.Buffer) (int64, bool) {
+	count := int64(1)
+	for i, e := range b.Shape {
+		n, ok := e.(*tir.IntImm)
+		if !ok {
+			return 0, false
+		}
+		if b.Strides != nil {
+			s, ok := b.Strides[i].(*tir.IntImm)
+			if !ok {
+				return 0, false
+			}
+			if n.Value == 0 {
+				return 0, true
+			}
+			count += (n.Value - 1) * s.Value
+			continue
+		}
+		if n.Value < 0 || n.Value > 1<<40 || count > 1<<40 {
+			return -1, true
+		}
+		count *= n.Value
+	}
+	return count, true
+}

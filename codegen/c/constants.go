@@ -1,0 +1,112 @@
+package c
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// intConstant is a whole number, or a truth value.
+func (w *writer) intConstant(e *tir.IntImm) code {
+	v := e.Value
+	switch t := e.Type; {
+	case tir.IsBool(t):
+		return atom(strconv.FormatBool(v != 0))
+	case t == tir.UInt64:
+		return atom(fmt.Sprintf("UINT64_C(%d)", uint64(v)))
+	case t == tir.UInt32:
+		return atom(fmt.Sprintf("%du", uint32(v)))
+	case t == tir.Int64 && v == math.MinInt64:
+		return atom("INT64_MIN")
+	case t == tir.Int64 && (v > math.MaxInt32 || v <= math.MinInt32):
+		return signed(fmt.Sprintf("INT64_C(%d)", v), v < 0)
+	case t == tir.Int32 && v == math.MinInt32:
+		return atom("INT32_MIN")
+	case w.valueType(t) == "":
+		return atom("0")
+	}
+	return signed(strconv.FormatInt(v, 10), v < 0)
+}
+
+// signed is a number that may begin with a minus.
+func signed(s string, negative bool) code {
+	if negative {
+		return code{s, precUnary}
+	}
+	return atom(s)
+}
+
+// floatConstant is a float, which C reads back to the last bit.
+func (w *writer) floatConstant(e *tir.FloatImm) code {
+	v, suffix, bits := e.Value, "", 64
+	if w.valueType(e.Type) == "float" {
+		suffix, bits = "f", 32
+	}
+	switch {
+	case isNarrow(e.Type):
+		v = roundNarrow(v, e.Type)
+	case bits == 32:
+		v = float64(float32(v))
+	}
+	switch {
+	case math.IsNaN(v):
+		return code{w.cName("float", "NAN", e.Type), precUnary}
+	case math.IsInf(v, 1):
+		return code{w.cName("float", "INFINITY", e.Type), precUnary}
+	case math.IsInf(v, -1):
+		return code{"-" + w.cName("float", "INFINITY", e.Type), precUnary}
+	}
+	s := strconv.FormatFloat(v, 'g', -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return signed(s+suffix, math.Signbit(v))
+}
+
+// cName casts a constant of type float to what it is meant to be.
+func (w *writer) cName(is, name string, t tir.Type) string {
+	if want := w.valueType(t); want != is {
+		return "(" + want + ")" + name
+	}
+	return name
+}
+
+// roundNarrow is the nearest value of a type of 16 bits, ties to even.
+func roundNarrow(v float64, t tir.Type) float64 {
+	digits, least, greatest := 11, -14, 65504.0
+	if tir.Element(t) == tir.BFloat16 {
+		digits, least, greatest = 8, -126, math.Ldexp(255, 120)
+	}
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	_, exp := math.Frexp(v)
+	unit := max(exp-1, least) - digits + 1
+	r := math.Ldexp(math.RoundToEven(math.Ldexp(v, -unit)), unit)
+	if math.Abs(r) > greatest {
+		return math.Inf(int(math.Copysign(1, v)))
+	}
+	return r
+}
+
+// literal is text in C, in one line.
+func literal(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c >= ' ' && c < 0x7f && c != '?': // two of which begin a trigraph
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "\\%03o", c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,27 @@
+// Package c writes a module of tir as C that a person can read, for the CPU or, with hooks, for whatever speaks a language like C.
+//
+//	var e c.Emitter
+//	code, err := e.Emit(m, target)
+//
+// # What becomes of a function
+//
+// Each function becomes two. NAME_body does the work: it takes addresses, numbers, and the sizes that the tensors' shapes bind, and
+// returns 0 or an error's code. __tvm_ffi_NAME is what a library exports by the tvm-ffi convention (with [Emitter.Classic]: NAME, by the
+// convention of TVM v0.20 and older): it checks what it is given, with an error that says which argument is wrong, what it is and what
+// was expected, and calls the body. A name of a size (n in float32[n]) is bound where it first stands, and compared from there on.
+//
+// Memory whose size is a constant of at most [StackLimit] bytes lies on the stack; all other is the runtime's scratch memory, which is
+// given back however the function ends. Parallel loops run their turns in as many contiguous pieces as there are threads; one within another
+// runs serially, since the runtime's threads start none. Functions that are called by packed calls are looked up once.
+//
+// Loops over threads of a device are refused; vectorized ones that lowering has left are loops, unrolled ones are written out up to 64
+// turns.
+//
+// Vectors of a power of two of lanes, at most 64 bytes, are vectors of the compiler; all others are loops over their lanes. float16 and
+// bfloat16 are two bytes in memory and float everywhere else, rounded after each operation as if the operation were one of
+// 16 bits. Integers of 4 bits and floats of 8 and less are refused.
+//
+// # What is not defined
+//
+// What tir leaves undefined (overflow of signed ints, division by zero, indices out of bounds) is as undefined as it is in C.
+package c

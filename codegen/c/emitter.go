@@ -1,0 +1,218 @@
+package c
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// StackLimit is how many bytes of memory a function has on its stack, for each allocation.
+const StackLimit = 1024
+
+// Hooks are what a generator of another language puts in the place of C's. Each may be nil.
+type Hooks struct {
+	// TypeName is what a type of one lane is called; false: as in C.
+	TypeName func(t tir.Type) (string, bool)
+	// ThreadIndex is the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an error.
+	ThreadIndex func(tag string) (string, error)
+	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has type Void.
+	Intrinsic func(call *tir.Call, args []string) (string, error)
+	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
+	Pointer func(b *tir.Buffer, element string) string
+	// Declare is the head of a body, up to the brace, in the place of "static int32_t NAME_body(params)".
+	Declare func(f *tir.PrimFunc, body, params string) string
+	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
+	Scope func(scope string) (string, error)
+	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the language has not.
+	// Prologue and Epilogue stand at the beginning and the
+	// end of each body.
+	Head               func(m *tir.IRModule, t *target.Target) string
+	Prologue, Epilogue func(f *tir.PrimFunc) string
+	// Finish has the last word on the text.
+	Finish func(code string) string
+}
+
+// Emitter writes modules as C. The zero value does so for the CPU by the tvm-ffi convention. It may be used by many at once.
+type Emitter struct {
+	Hooks
+	// Classic exports functions by the convention of TVM v0.20 and older.
+	Classic bool
+	// Kernels writes code for a device: bodies alone, which return nothing, run one turn of each loop over threads, and can't fail.
+	// Memory is local, or of a scope that the hook knows, and vectors are loops over their lanes.
+	Kernels bool
+}
+
+// Emit is the text of a module. t may be nil.
+func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err error) {
+	if m == nil {
+		return "", errors.New("write C: the module is nil")
+	}
+	g := &generator{hooks: &e.Hooks, classic: e.Classic, kernels: e.Kernels, noVectors: e.Kernels, module: m, target: t,
+		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, found: map[string]string{}, names: names{map[string]bool{}}}
+	defer func() {
+		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
+			code, err = "", fmt.Errorf("write C: %sthe program is malformed (%v): check it with tir.Check", g.where(), p)
+		}
+	}()
+	text := g.generate()
+	if g.err != nil {
+		return "", fmt.Errorf("write C: %w", g.err)
+	}
+	if e.Finish != nil {
+		text = e.Finish(text)
+	}
+	return text, nil
+}
+
+// text is code in the making.
+type text struct {
+	strings.Builder
+	depth int
+}
+
+func (t *text) line(format string, args ...any) {
+	if format != "" {
+		t.WriteString(strings.Repeat("  ", t.depth))
+		fmt.Fprintf(t, format, args...)
+	}
+	t.WriteByte('\n')
+}
+
+// generator writes one module.
+type generator struct {
+	hooks     *Hooks
+	classic   bool
+	kernels   bool
+	noVectors bool
+	module    *tir.IRModule
+	target    *target.Target
+
+	names     names // of the whole file
+	functions map[string]*function
+	current   string // the function that is being written, for errors
+
+	types     text // typedefs
+	typedefs  map[string]bool
+	helpers   text
+	helperSet map[string]bool
+	externs   map[string]string // the prototype of each C function that is called
+	protos    text
+	statics   text              // what packed calls have found
+	found     map[string]string // its variable, by the name that is looked up
+	usesCtx   bool
+	usesTasks bool
+
+	err error
+}
+
+func (g *generator) where() string {
+	if g.current == "" {
+		return ""
+	}
+	return "function " + g.current + ": "
+}
+
+// fail keeps the first error.
+func (g *generator) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf("%s%w", g.where(), fmt.Errorf(format, args...))
+	}
+}
+
+func (g *generator) generate() string {
+	g.functions = map[string]*function{}
+	g.reserve()
+	for _, f := range g.module.Funcs {
+		g.declare(f)
+	}
+	var bodies, entries text
+	for _, f := range g.module.Funcs {
+		if g.err != nil {
+			return ""
+		}
+		g.current = f.Name
+		g.body(g.functions[f.Name], &bodies)
+	}
+	if !g.kernels {
+		for _, f := range g.module.Funcs {
+			if g.err != nil {
+				return ""
+			}
+			g.current = f.Name
+			g.entry(g.functions[f.Name], &entries)
+		}
+	}
+	g.current = ""
+	var all text
+	all.WriteString(g.head())
+	part := func(t *text) {
+		if t.Len() > 0 {
+			all.line("")
+			all.WriteString(t.String())
+		}
+	}
+	part(&g.types)
+	part(&g.helpers)
+	part(&g.protos)
+	part(&g.statics)
+	var forward text
+	if len(g.module.Funcs) > 1 && !g.kernels {
+		for _, f := range g.module.Funcs {
+			forward.line("%s;", g.functions[f.Name].head)
+		}
+	}
+	part(&forward)
+	all.WriteString(bodies.String())
+	all.WriteString(entries.String())
+	return all.String()
+}
+
+// reserve takes the names that C functions have, before variables take them.
+func (g *generator) reserve() {
+	for _, f := range g.module.Funcs {
+		if f == nil {
+			continue
+		}
+		g.names.taken[f.Name], g.names.taken[f.Name+"_body"] = true, true
+		tir.Walk(f.Body, func(node any) bool {
+			if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallExtern {
+				g.names.taken[c.Name] = true
+			}
+			return true
+		})
+	}
+}
+
+// head is the beginning of the file.
+func (g *generator) head() string {
+	if g.hooks.Head != nil {
+		return g.hooks.Head(g.module, g.target)
+	}
+	if g.kernels {
+		return ""
+	}
+	var t text
+	t.line("/* Generated by tvmgo. */")
+	for _, h := range []string{"math.h", "stdarg.h", "stdbool.h", "stdint.h", "stdio.h", "string.h"} {
+		t.line("#include <%s>", h)
+	}
+	if !g.classic {
+		t.line("#include <tvm/ffi/extra/c_env_api.h>")
+	}
+	t.line("#include <tvm/runtime/c_backend_api.h>")
+	t.line("")
+	t.line("/* A program may well compare what can only have one result. */")
+	t.line("#pragma GCC diagnostic ignored \"-Wtype-limits\"")
+	t.line("#pragma GCC diagnostic ignored \"-Wtautological-compare\"")
+	t.line("")
+	t.line("#define TVMGO_EXPORT __attribute__((visibility(\"default\")))")
+	if g.usesCtx {
+		t.line("")
+		t.line("/* The loader puts the library's module here, in whose imports packed calls look first. */")
+		t.line("TVMGO_EXPORT void* %s = NULL;", map[bool]string{false: "__tvm_ffi__library_ctx", true: "__tvm_module_ctx"}[g.classic])
+	}
+	return t.String()
+}

@@ -1,0 +1,288 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// How tightly operators bind.
+const (
+	precAssign = iota
+	precCond
+	precOr
+	precAnd
+	precBits
+	precEqual
+	precCompare
+	precShift
+	precAdd
+	precMul
+	precUnary
+	precAtom
+)
+
+// code is an expression in C.
+type code struct {
+	text string
+	prec int
+}
+
+func atom(s string) code { return code{s, precAtom} }
+
+// in is the expression as an operand that binds at least so tightly.
+func (c code) in(prec int) string {
+	if c.prec < prec {
+		return "(" + c.text + ")"
+	}
+	return c.text
+}
+
+// expr is a scalar. What can't be said in an expression is written before the statement that it stands in.
+func (w *writer) expr(e tir.Expr) code {
+	if t := e.DType(); t.Lanes > 1 {
+		w.fail("a vector of type %s stands where C needs one value", t)
+		return atom("0")
+	}
+	return w.lane(e, "")
+}
+
+// lane is one lane of an expression: of a vector that with the index i, of a scalar all of it.
+func (w *writer) lane(e tir.Expr, i string) code {
+	if w.err != nil {
+		return atom("0")
+	}
+	switch e := e.(type) {
+	case *tir.Var:
+		return w.variable(e, i)
+	case *tir.IntImm:
+		return w.intConstant(e)
+	case *tir.FloatImm:
+		return w.floatConstant(e)
+	case *tir.StringImm:
+		return atom(literal(e.Value))
+	case *tir.Binary:
+		return w.binary(e, i)
+	case *tir.Not:
+		return code{"!" + w.lane(e.A, i).in(precUnary), precUnary}
+	case *tir.Select:
+		return w.choose(e.Cond, e.Then, e.Else, i)
+	case *tir.Cast:
+		return w.cast(e.Type, e.Value.DType(), w.lane(e.Value, i))
+	case *tir.BufferLoad:
+		return w.load(e, i)
+	case *tir.Ramp:
+		t := e.Base.DType()
+		base, stride := w.lane(e.Base, ""), w.lane(e.Stride, "")
+		step := code{i, precAtom}
+		if s, ok := e.Stride.(*tir.IntImm); !ok || s.Value != 1 {
+			step = code{i + " * " + stride.in(precUnary), precMul}
+		}
+		return w.wrap(t, code{base.in(precAdd) + " + " + step.in(precMul), precAdd})
+	case *tir.Broadcast:
+		return w.lane(e.Value, "")
+	case *tir.Shuffle:
+		return w.shuffle(e, i)
+	case *tir.Let:
+		w.bind(e.Var, e.Value)
+		return w.lane(e.Body, i)
+	case *tir.Call:
+		return w.call(e, i)
+	case *tir.Bad:
+		w.fail("an expression could not be made: %w", e.Err)
+	case *tir.ProducerLoad:
+		w.fail("the tensor %s has no buffer: lower the tensor expression first", e.Producer.ProducerName())
+	case *tir.Reduce:
+		w.fail("a reduction is still one: lower the tensor expression first")
+	default:
+		w.fail("C has no expression %T", e)
+	}
+	return atom("0")
+}
+
+func (w *writer) variable(v *tir.Var, i string) code {
+	name, ok := w.vars[v]
+	if !ok {
+		w.fail("variable %s has no value here: it is neither a parameter, nor bound by a loop, a let or a shape", v.Name)
+		return atom("0")
+	}
+	if v.Type.Lanes > 1 {
+		if i == "" {
+			w.fail("the vector %s stands where C needs one value", v.Name)
+		}
+		return atom(name + "[" + i + "]")
+	}
+	return atom(name)
+}
+
+// wrap makes a result of arithmetic one of its type again: C computes small ints as int, and those of 16 bits are floats here.
+func (w *writer) wrap(t tir.Type, c code) code {
+	t = tir.Element(t)
+	switch {
+	case isNarrow(t):
+		w.helper(narrowName(t))
+		return atom("tvmgo_round_" + narrowName(t) + "(" + c.text + ")")
+	case tir.IsInt(t) && t.Bits < 32:
+		return code{"(" + w.valueType(t) + ")" + c.in(precUnary), precUnary}
+	}
+	return c
+}
+
+var infix = map[tir.BinaryOp]struct {
+	text string
+	prec int
+}{
+	tir.OpAdd: {"+", precAdd}, tir.OpSub: {"-", precAdd}, tir.OpMul: {"*", precMul}, tir.OpDiv: {"/", precMul}, tir.OpMod: {"%", precMul},
+	tir.OpEQ: {"==", precEqual}, tir.OpNE: {"!=", precEqual}, tir.OpLT: {"<", precCompare}, tir.OpLE: {"<=", precCompare},
+	tir.OpGT: {">", precCompare}, tir.OpGE: {">=", precCompare}, tir.OpAnd: {"&&", precAnd}, tir.OpOr: {"||", precOr},
+}
+
+func (w *writer) binary(e *tir.Binary, i string) code {
+	t := tir.Element(e.A.DType())
+	if e.Op.IsLogical() {
+		return w.logical(e, i)
+	}
+	a, b := w.lane(e.A, i), w.lane(e.B, i)
+	return w.operate(e.Op, t, a, b)
+}
+
+// operate is an operation on two values of a type.
+func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
+	o := infix[op]
+	switch {
+	case op.IsComparison() && tir.IsBool(t): // compilers suspect these of meaning something else
+		return code{a.in(precAtom) + " " + o.text + " " + b.in(precAtom), o.prec}
+	case op.IsComparison():
+		return code{a.in(precShift) + " " + o.text + " " + b.in(precShift), o.prec}
+	case op == tir.OpFloorDiv && tir.IsFloat(t):
+		return w.wrap(t, w.math("floor", t, code{a.in(precMul) + " / " + b.in(precUnary), precMul}))
+	case op == tir.OpMod && tir.IsFloat(t):
+		return w.wrap(t, w.math("fmod", t, a, b))
+	case op == tir.OpMin, op == tir.OpMax, op == tir.OpFloorDiv && tir.IsSigned(t), op == tir.OpFloorMod && (tir.IsSigned(t) || tir.IsFloat(t)):
+		return w.wrapFloat(t, atom(w.typed(op, t)+"("+a.text+", "+b.text+")"))
+	case op == tir.OpFloorDiv:
+		o = infix[tir.OpDiv]
+	case op == tir.OpFloorMod:
+		o = infix[tir.OpMod]
+	case t == tir.UInt16 && op == tir.OpMul: // which is int times int, that overflows
+		a = code{"(uint32_t)" + a.in(precUnary), precUnary}
+	}
+	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
+}
+
+// wrapFloat is wrap of what a helper of the type itself gives.
+func (w *writer) wrapFloat(t tir.Type, c code) code {
+	if isNarrow(t) {
+		return w.wrap(t, c)
+	}
+	return c
+}
+
+// typed is the helper of an operation for one type.
+func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
+	c := w.valueType(t)
+	short := strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
+	switch op {
+	case tir.OpMin, tir.OpMax:
+		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
+		name := fmt.Sprintf("tvmgo_%s_%s", op, short)
+		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a %s b ? a : b; }\n", w.inline(), c, name, c, c, sign))
+		return name
+	case tir.OpFloorDiv:
+		name := "tvmgo_floordiv_" + short
+		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < 0))); }\n",
+			w.inline(), c, name, c, c, c))
+		return name
+	}
+	name := "tvmgo_floormod_" + short
+	if tir.IsFloat(t) {
+		fmod := map[string]string{"float": "fmodf", "double": "fmod"}[c]
+		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
+			w.inline(), c, name, c, c, c, fmod))
+		return name
+	}
+	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
+		w.inline(), c, name, c, c, c, c, c))
+	return name
+}
+
+// inline is what stands before a helper.
+func (g *generator) inline() string {
+	if g.kernels {
+		return ""
+	}
+	return "static "
+}
+
+// logical does not compute its second operand where the first decides.
+func (w *writer) logical(e *tir.Binary, i string) code {
+	a := w.lane(e.A, i)
+	var b code
+	w.out.depth++
+	before := w.capture(func() { b = w.lane(e.B, i) })
+	w.out.depth--
+	o := infix[e.Op]
+	if before == "" {
+		return code{a.in(precEqual) + " " + o.text + " " + b.in(precEqual), o.prec}
+	}
+	name := w.temp("holds")
+	w.line("bool %s = %s;", name, a.text)
+	not := ""
+	if e.Op == tir.OpOr {
+		not = "!"
+	}
+	w.line("if (%s%s) {", not, name)
+	w.out.WriteString(before)
+	w.line("  %s = %s;", name, b.text)
+	w.line("}")
+	return atom(name)
+}
+
+// choose is one of two values, of which only one is computed.
+func (w *writer) choose(cond, then, other tir.Expr, i string) code {
+	c := w.lane(cond, i)
+	var a, b code
+	w.out.depth++
+	first := w.capture(func() { a = w.lane(then, i) })
+	second := w.capture(func() { b = w.lane(other, i) })
+	w.out.depth--
+	if first == "" && second == "" {
+		x := code{c.in(precOr) + " ? " + a.in(precCond) + " : " + b.in(precCond), precCond}
+		if t := tir.Element(then.DType()); tir.IsInt(t) && t.Bits < 32 {
+			return w.wrap(t, x)
+		}
+		return x
+	}
+	name := w.temp("chosen")
+	w.line("%s %s;", w.valueType(then.DType()), name)
+	w.line("if (%s) {", c.text)
+	w.out.WriteString(first)
+	w.line("  %s = %s;", name, a.text)
+	w.line("} else {")
+	w.out.WriteString(second)
+	w.line("  %s = %s;", name, b.text)
+	w.line("}")
+	return atom(name)
+}
+
+// cast is a value of one type as another.
+func (w *writer) cast(to, from tir.Type, c code) code {
+	to, from = tir.Element(to), tir.Element(from)
+	switch {
+	case to == from:
+		return c
+	case tir.IsBool(to):
+		return code{c.in(precCompare) + " != 0", precEqual}
+	case isNarrow(to):
+		w.helper(narrowName(to))
+		return atom("tvmgo_round_" + narrowName(to) + "(" + c.text + ")")
+	case tir.IsHandle(to):
+		return code{"(void*)(uintptr_t)" + c.in(precUnary), precUnary}
+	case tir.IsHandle(from):
+		return code{"(" + w.valueType(to) + ")(uintptr_t)" + c.in(precUnary), precUnary}
+	case w.valueType(to) == w.valueType(from):
+		return c
+	}
+	return code{"(" + w.valueType(to) + ")" + c.in(precUnary), precUnary}
+}

@@ -1,0 +1,333 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// function is what other functions, and its entry, know of one.
+type function struct {
+	*tir.PrimFunc
+	body   string // its name in C
+	head   string
+	params []param
+	extras []param // sizes that shapes bind, and tensors that packed calls are given
+	used   map[*tir.Var]bool
+	names  names
+	vars   map[*tir.Var]string
+}
+
+// param is a parameter of a body.
+type param struct {
+	v      *tir.Var
+	buffer *tir.Buffer // of a tensor
+	ctype  string
+	name   string
+	handle bool // the tensor itself, as packed functions take it
+}
+
+// declare settles the head of a body.
+func (g *generator) declare(f *tir.PrimFunc) {
+	if f == nil || f.Body == nil {
+		g.fail("a function is nil, or has no body")
+		return
+	}
+	g.current = f.Name
+	defer func() { g.current = "" }()
+	if !isIdentifier(f.Name) {
+		g.fail("the name %q is none for C: use letters, digits and _", f.Name)
+		return
+	}
+	if g.functions[f.Name] != nil {
+		g.fail("there are two functions of this name")
+		return
+	}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
+	g.functions[f.Name] = fn
+	fn.body = f.Name + "_body"
+	for g.module.Func(fn.body) != nil {
+		fn.body += "_"
+	}
+	if g.kernels {
+		fn.body = f.Name
+	}
+	fn.collect(f.Body)
+	restrict := ""
+	if b, _ := f.Attrs["tir.noalias"].(bool); b {
+		restrict = " restrict"
+	}
+	isParam := map[*tir.Var]bool{}
+	for i, v := range f.Params {
+		if v == nil || isParam[v] {
+			g.fail("parameter %d is nil, or there twice", i)
+			return
+		}
+		isParam[v] = true
+		p := param{v: v, buffer: f.Buffers[v], ctype: g.valueType(v.Type)}
+		if v.Type.Lanes != 1 {
+			g.fail("parameter %s is a vector of type %s: pass a tensor", v.Name, v.Type)
+		}
+		if p.buffer != nil {
+			if !tir.IsHandle(v.Type) || p.buffer.Data == nil {
+				g.fail("parameter %s stands for buffer %s: it must be of type handle, and the buffer have an address", v.Name, p.buffer.Name)
+				return
+			}
+			p.ctype = g.pointerType(p.buffer) + restrict
+			p.name = fn.names.pick(p.buffer.Name)
+			fn.vars[p.buffer.Data] = p.name
+		} else {
+			p.name = fn.names.pick(v.Name)
+			fn.vars[v] = p.name
+		}
+		fn.params = append(fn.params, p)
+	}
+	for _, p := range fn.params {
+		if p.buffer == nil {
+			continue
+		}
+		for _, e := range shapeParts(p.buffer) {
+			if v, ok := e.(*tir.Var); ok && fn.vars[v] == "" {
+				fn.vars[v] = fn.names.pick(v.Name)
+				if fn.used[v] {
+					fn.extras = append(fn.extras, param{v: v, ctype: g.valueType(v.Type), name: fn.vars[v]})
+				}
+			}
+		}
+		if fn.used[p.v] && p.v != p.buffer.Data {
+			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", handle: true,
+				name: fn.names.pick(p.buffer.Name + "_tensor")})
+		}
+	}
+	all := fn.allParams()
+	list := make([]string, 0, len(all)+1)
+	for _, p := range all {
+		list = append(list, p.ctype+" "+p.name)
+	}
+	if f.Result != tir.Void && f.Result != (tir.Type{}) {
+		if g.kernels || f.Result.Lanes != 1 || g.valueType(f.Result) == "void*" {
+			g.fail("a result of type %s: only numbers of one lane can be, and none on a device", f.Result)
+		}
+		list = append(list, g.valueType(f.Result)+"* result")
+	}
+	if len(list) == 0 {
+		list = append(list, "void")
+	}
+	params := strings.Join(list, ", ")
+	if g.hooks.Declare != nil {
+		fn.head = g.hooks.Declare(f, fn.body, params)
+	} else if g.kernels {
+		fn.head = fmt.Sprintf("void %s(%s)", fn.body, params)
+	} else {
+		fn.head = fmt.Sprintf("static int32_t %s(%s)", fn.body, params)
+	}
+}
+
+func (fn *function) allParams() []param { return append(append([]param{}, fn.params...), fn.extras...) }
+
+// hasResult says whether the function gives a value.
+func (fn *function) hasResult() bool { return fn.Result != tir.Void && fn.Result != tir.Type{} }
+
+// shapeParts are the expressions of a buffer that a tensor's description answers.
+func shapeParts(b *tir.Buffer) []tir.Expr {
+	all := append(append([]tir.Expr{}, b.Shape...), b.Strides...)
+	if b.Offset != nil {
+		all = append(all, b.Offset)
+	}
+	return all
+}
+
+// collect finds the variables that a body needs: those it names, and those of the buffers that it reads and writes.
+func (fn *function) collect(body tir.Stmt) {
+	buffers := map[*tir.Buffer]bool{}
+	var visit func(node any) bool
+	buffer := func(b *tir.Buffer) {
+		if b == nil || buffers[b] {
+			return
+		}
+		buffers[b] = true
+		fn.used[b.Data] = true
+		steps := b.Strides
+		if steps == nil && len(b.Shape) > 0 {
+			steps = b.Shape[1:]
+		}
+		for _, e := range steps {
+			tir.Walk(e, visit)
+		}
+		if b.Offset != nil {
+			tir.Walk(b.Offset, visit)
+		}
+	}
+	visit = func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Var:
+			fn.used[n] = true
+		case *tir.BufferLoad:
+			buffer(n.Buffer)
+		case *tir.BufferStore:
+			buffer(n.Buffer)
+		case *tir.Alloc:
+			for _, e := range shapeParts(n.Buffer) {
+				tir.Walk(e, visit)
+			}
+		}
+		return true
+	}
+	tir.Walk(body, visit)
+}
+
+// writer writes the statements of one C function: a body, or the turns of a parallel loop.
+type writer struct {
+	*generator
+	fn     *function
+	out    *text
+	before *text // what must stand before this C function
+	names  names
+	vars   map[*tir.Var]string
+	types  map[*tir.Var]string // what the address of a buffer points to
+	arrays map[*tir.Var]bool   // vectors that are arrays of their lanes
+	labels names               // C has one set of them a function
+	leave  *cleanup            // where errors go; nil: out of the function
+	usesRC bool
+	inTask bool
+	// mayReturn says that the function may end in its middle, without an error.
+	mayReturn bool
+}
+
+// body writes a function.
+func (g *generator) body(fn *function, to *text) {
+	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
+		arrays: map[*tir.Var]bool{}, labels: names{map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
+	for v, name := range fn.vars {
+		w.vars[v] = name
+	}
+	for _, p := range fn.extras {
+		if p.handle {
+			w.vars[p.v] = p.name
+		}
+	}
+	for _, p := range fn.params {
+		if p.buffer != nil {
+			w.types[p.buffer.Data] = g.storageType(p.buffer.DType)
+		}
+	}
+	if fn.hasResult() {
+		w.out.line("*result = 0;")
+	}
+	w.stmt(fn.Body)
+	to.line("")
+	to.line("/* %s */", comment(fn.signature()))
+	to.line("%s {", fn.head)
+	if g.hooks.Prologue != nil {
+		to.WriteString(g.hooks.Prologue(fn.PrimFunc))
+	}
+	for _, p := range fn.allParams() {
+		if !hasWord(w.out.String(), p.name) {
+			to.line("  (void)%s;", p.name)
+		}
+	}
+	if w.usesRC {
+		to.line("  int32_t rc = 0;")
+	}
+	to.WriteString(w.out.String())
+	if g.hooks.Epilogue != nil {
+		to.WriteString(g.hooks.Epilogue(fn.PrimFunc))
+	}
+	if !g.kernels {
+		to.line("  return 0;")
+	}
+	to.line("}")
+}
+
+// hasWord says whether code names something.
+func hasWord(code, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(code[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(name)
+		if (i == 0 || !isIdentifier("_"+code[i-1:i])) && (at == len(code) || !isIdentifier("_"+code[at:at+1])) {
+			return true
+		}
+	}
+}
+
+// returns says whether a body ends in its middle.
+func returns(body tir.Stmt) (found bool) {
+	tir.Walk(body, func(node any) bool {
+		if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none") {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// comment is text that may stand in a comment.
+func comment(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "*/", "* /"), "\n", " ")
+}
+
+// signature is the function as its caller sees it: matmul(A: float32[n, k], n: int32).
+func (fn *function) signature() string {
+	list := make([]string, len(fn.params))
+	for i, p := range fn.params {
+		list[i] = fn.paramName(i) + ": " + fn.paramType(p)
+	}
+	return fn.Name + "(" + strings.Join(list, ", ") + ")"
+}
+
+// paramName is what errors call a parameter.
+func (fn *function) paramName(i int) string {
+	if b := fn.params[i].buffer; b != nil && b.Name != "" {
+		return b.Name
+	}
+	return fn.params[i].v.Name
+}
+
+func (fn *function) paramType(p param) string {
+	if p.buffer == nil {
+		return p.v.Type.String()
+	}
+	dims := make([]string, len(p.buffer.Shape))
+	for i, e := range p.buffer.Shape {
+		dims[i] = plain(e)
+	}
+	return p.buffer.DType.String() + "[" + strings.Join(dims, ", ") + "]"
+}
+
+// plain is an expression of sizes as messages say it.
+func plain(e tir.Expr) string {
+	switch e := e.(type) {
+	case *tir.Var:
+		return e.Name
+	case *tir.IntImm:
+		return fmt.Sprint(e.Value)
+	case *tir.Cast:
+		return plain(e.Value)
+	case *tir.Binary:
+		a, b := plainOperand(e.A), plainOperand(e.B)
+		if s := e.Op.String(); !isIdentifier(s) {
+			return a + " " + s + " " + b
+		}
+		return fmt.Sprintf("%s(%s, %s)", e.Op, plain(e.A), plain(e.B))
+	case *tir.Call:
+		args := make([]string, len(e.Args))
+		for i, a := range e.Args {
+			args[i] = plain(a)
+		}
+		return e.Name + "(" + strings.Join(args, ", ") + ")"
+	}
+	return "?"
+}
+
+func plainOperand(e tir.Expr) string {
+	s := plain(e)
+	if b, ok := e.(*tir.Binary); ok && !isIdentifier(b.Op.String()) {
+		return "(" + s + ")"
+	}
+	return s
+}

@@ -1,0 +1,241 @@
+package c
+
+import (
+	"fmt"
+
+	"tvmgo/tir"
+)
+
+// address is the place of a buffer's element as an index from its address; of a vector of indices that of lane i, and with rampBase
+// that of the first lane.
+func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase bool) code {
+	if b.DType.Lanes != 1 {
+		w.fail("buffer %s has elements of type %s: give it another dimension instead of lanes", b.Name, b.DType)
+		return atom("0")
+	}
+	if len(indices) != len(b.Shape) || b.Strides != nil && len(b.Strides) != len(b.Shape) {
+		w.fail("buffer %s has %d dimensions, %d strides, and %d indices", b.Name, len(b.Shape), len(b.Strides), len(indices))
+		return atom("0")
+	}
+	small := smallBuffer(b)
+	one := func(d int) code {
+		x := indices[d]
+		if r, ok := x.(*tir.Ramp); ok && rampBase {
+			x = r.Base
+		}
+		c := w.lane(x, i)
+		if t := tir.Element(x.DType()); !small && t.Bits < 64 && !isConstant(x) {
+			c = code{"(" + w.valueType(tir.Int64) + ")" + c.in(precUnary), precUnary}
+		}
+		return c
+	}
+	var sum code
+	add := func(c code) {
+		switch {
+		case sum.text == "" || sum.text == "0":
+			sum = c
+		case c.text == "0":
+		default:
+			sum = code{sum.in(precAdd) + " + " + c.in(precMul), precAdd}
+		}
+	}
+	times := func(c code, n tir.Expr) code {
+		if k, ok := n.(*tir.IntImm); ok && k.Value == 1 || c.text == "0" {
+			return c
+		}
+		return code{c.in(precMul) + " * " + w.lane(n, "").in(precUnary), precMul}
+	}
+	if b.Offset != nil {
+		add(w.lane(b.Offset, ""))
+	}
+	if b.Strides != nil {
+		for d := range indices {
+			add(times(one(d), b.Strides[d]))
+		}
+	} else {
+		var row code
+		for d := range indices {
+			c := one(d)
+			switch {
+			case d == 0 || row.text == "0":
+				row = c
+			default:
+				row = times(row, b.Shape[d])
+				if c.text != "0" {
+					row = code{row.in(precAdd) + " + " + c.in(precMul), precAdd}
+				}
+			}
+		}
+		if len(indices) > 0 {
+			add(row)
+		}
+	}
+	if sum.text == "" {
+		return atom("0")
+	}
+	return sum
+}
+
+// smallBuffer says whether indices of a buffer fit 32 bits for certain.
+func smallBuffer(b *tir.Buffer) bool {
+	n, constant := constantCount(b)
+	return constant && b.Offset == nil && n >= 0 && n < 1<<31
+}
+
+// pointer is a buffer's address, as a pointer to what its elements are in memory.
+func (w *writer) pointer(b *tir.Buffer) string {
+	name, ok := w.vars[b.Data]
+	if !ok {
+		w.fail("buffer %s has no memory here: it is neither a parameter's, nor allocated around this", b.Name)
+		return "NULL"
+	}
+	element := w.storageType(b.DType)
+	if w.types[b.Data] == element {
+		return name
+	}
+	if w.kernels {
+		return fmt.Sprintf("((%s)%s)", w.pointerType(b), name)
+	}
+	return fmt.Sprintf("((%s*)%s)", w.aliasType(element), name)
+}
+
+// element is one element of a buffer as it is in memory.
+func (w *writer) element(b *tir.Buffer, indices []tir.Expr, i string) string {
+	return w.pointer(b) + "[" + w.address(b, indices, i, false).text + "]"
+}
+
+func (w *writer) load(e *tir.BufferLoad, i string) code {
+	x := atom(w.element(e.Buffer, e.Indices, i))
+	switch t := e.Buffer.DType; {
+	case tir.IsBool(t):
+		return code{x.text + " != 0", precEqual}
+	case isNarrow(t):
+		w.helper(narrowName(t))
+		return atom("tvmgo_from_" + narrowName(t) + "(" + x.text + ")")
+	}
+	return x
+}
+
+// stored is a value as it goes into memory.
+func (w *writer) stored(t tir.Type, c code) string {
+	if isNarrow(t) {
+		w.helper(narrowName(t))
+		return "tvmgo_to_" + narrowName(t) + "(" + c.text + ")"
+	}
+	return c.text
+}
+
+func (w *writer) store(s *tir.BufferStore) {
+	b, t := s.Buffer, s.Value.DType()
+	lanes := int(lanesOf(s.Indices).Lanes)
+	if tir.Element(t) != tir.Element(b.DType) || int(t.Lanes) != lanes {
+		w.fail("a value of type %s is stored in buffer %s of type %s at %d indices: cast it, or broadcast it", t, b.Name, b.DType, lanes)
+		return
+	}
+	if lanes == 1 {
+		value := w.expr(s.Value)
+		w.line("%s = %s;", w.element(b, s.Indices, ""), w.stored(b.DType, value))
+		return
+	}
+	if w.isNative(t) && w.nativeTree(s.Value) {
+		value := w.vec(s.Value)
+		if w.contiguous(b, s.Indices) {
+			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)
+			return
+		}
+		name := w.temp("value")
+		w.line("const %s %s = %s;", w.vectorType(t), name, value.text)
+		w.scatter(s, t, name)
+		return
+	}
+	w.scatter(s, t, w.lanes(s.Value))
+}
+
+// scatter stores the lanes of a vector, or of an array.
+func (w *writer) scatter(s *tir.BufferStore, t tir.Type, name string) {
+	w.overLanes(t, func() {
+		w.line("%s = %s;", w.element(s.Buffer, s.Indices, "lane"), w.stored(s.Buffer.DType, atom(name+"[lane]")))
+	})
+}
+
+// overLanes writes a loop over the lanes of a type.
+func (w *writer) overLanes(t tir.Type, write func()) {
+	w.line("for (int lane = 0; lane < %d; ++lane) {", t.Lanes)
+	w.indented(write)
+	w.line("}")
+}
+
+// lanes computes all lanes of a vector into an array, which it names.
+func (w *writer) lanes(e tir.Expr) string {
+	t := e.DType()
+	if v, ok := e.(*tir.Var); ok && w.arrays[v] {
+		return w.vars[v]
+	}
+	if l, ok := e.(*tir.Let); ok { // once, not for each lane
+		w.bind(l.Var, l.Value)
+		return w.lanes(l.Body)
+	}
+	e = w.hoist(e)
+	name := w.temp("value")
+	w.line("%s %s[%d];", w.valueType(t), name, t.Lanes)
+	w.overLanes(t, func() {
+		x := w.lane(e, "lane")
+		w.line("%s[lane] = %s;", name, x.text)
+	})
+	return name
+}
+
+// hoist computes what is the same in all lanes of a vector, before they are computed one by one. Branches that may not be computed
+// stay as they are.
+func (w *writer) hoist(e tir.Expr) tir.Expr {
+	keep := func(x tir.Expr) tir.Expr {
+		if _, isVar := x.(*tir.Var); isVar || isConstant(x) {
+			return x
+		}
+		v := tir.NewVar("scalar", x.DType())
+		w.fn.used[v] = true
+		w.bind(v, x)
+		return v
+	}
+	m := tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) {
+		switch e := e.(type) {
+		case *tir.Broadcast:
+			return &tir.Broadcast{Value: keep(e.Value), Lanes: e.Lanes}, true
+		case *tir.Ramp:
+			return &tir.Ramp{Base: keep(e.Base), Stride: keep(e.Stride), Lanes: e.Lanes}, true
+		case *tir.Let:
+			return e, true
+		case *tir.Call:
+			return e, e.Name == "if_then_else" && e.Kind == tir.CallIntrinsic
+		case *tir.Binary:
+			return e, e.Op.IsLogical()
+		}
+		return e, false
+	}}
+	return m.MutateExpr(e)
+}
+
+// contiguous says whether a vector of indices names neighbours in memory.
+func (w *writer) contiguous(b *tir.Buffer, indices []tir.Expr) bool {
+	r, ok := indices[len(indices)-1].(*tir.Ramp)
+	if !ok {
+		return false
+	}
+	s, ok := r.Stride.(*tir.IntImm)
+	if !ok || s.Value != 1 {
+		return false
+	}
+	if b.Strides == nil {
+		return true
+	}
+	last, ok := b.Strides[len(b.Strides)-1].(*tir.IntImm)
+	return ok && last.Value == 1
+}
+
+// lanesOf is the type of the last index.
+func lanesOf(indices []tir.Expr) tir.Type {
+	if len(indices) == 0 {
+		return tir.Int32
+	}
+	return indices[len(indices)-1].DType()
+}

@@ -1,0 +1,92 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// reserved are identifiers that a variable may not have: words of C and of languages like it, and what the code calls or names itself.
+var reserved = func() map[string]bool {
+	all := map[string]bool{}
+	for _, s := range strings.Fields(`
+		auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return
+		short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool true false
+		alignas alignof constexpr nullptr thread_local static_assert
+		class template typename new delete this operator private public protected namespace using try catch throw virtual friend
+		explicit export mutable and or not xor bitand bitor compl
+		kernel global local constant half uint uchar ushort ulong read_only write_only
+		blockIdx threadIdx blockDim gridDim warpSize
+		NULL NAN INFINITY EOF errno stdin stdout stderr linux unix i386
+		memcpy memset memmove main isnan isinf isfinite
+		self args num_args result rc p lane penv task_id cdata closure tasks share from to type_codes out_value out_code resource`) {
+		all[s] = true
+	}
+	for _, i := range tir.Intrinsics() {
+		all[i.Name], all[i.Name+"f"] = true, true
+	}
+	return all
+}()
+
+var reservedPrefixes = []string{"__", "tvmgo_", "TVM", "kTVM", "kDL", "DL", "INT", "UINT"}
+
+// isIdentifier says whether C takes s for a name.
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// identifier makes a readable name of any text.
+func identifier(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; isIdentifier("_" + string(rune(c))) {
+			b.WriteByte(c)
+		} else if i == 0 || s[i-1] < 0x80 { // one for each run of foreign bytes is enough
+			b.WriteByte('_')
+		}
+	}
+	name := b.String()
+	bad := !isIdentifier(name) || reserved[name] || strings.Trim(name, "_") == "" || strings.HasSuffix(name, "_t") || looksLikeType(name)
+	for _, p := range reservedPrefixes {
+		bad = bad || strings.HasPrefix(name, p)
+	}
+	if bad {
+		name = "v_" + strings.TrimLeft(name, "_")
+	}
+	return name
+}
+
+// looksLikeType says whether name may be that of a vector type: int32x4.
+func looksLikeType(name string) bool {
+	rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "float"), "u"), "int")
+	return rest != name && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// names gives each thing a name that no other has.
+type names struct{ taken map[string]bool }
+
+func (n *names) pick(want string) string {
+	want = identifier(want)
+	name := want
+	for i := 1; n.taken[name] || reserved[name]; i++ {
+		name = fmt.Sprintf("%s_%d", want, i)
+	}
+	n.taken[name] = true
+	return name
+}
+
+// clone is for the names of a function, which may stand in another one again.
+func (n *names) clone() *names {
+	c := &names{taken: make(map[string]bool, len(n.taken))}
+	for s := range n.taken {
+		c.taken[s] = true
+	}
+	return c
+}

@@ -1,0 +1,63 @@
+package c
+
+import "embed"
+
+// snippetFiles are pieces of C that generated code may need, by name.
+//
+//go:embed snippets
+var snippetFiles embed.FS
+
+// snippetNeeds are the pieces that a piece needs before itself. Those of the classic convention end in _classic.
+var snippetNeeds = map[string][]string{
+	"expected":  {"raise", "parameter"},
+	"count":     {"raise"},
+	"int":       {"expected", "kind", "range"},
+	"range":     {"raise", "parameter"},
+	"float":     {"expected", "kind"},
+	"pointer":   {"expected", "kind"},
+	"described": {"raise", "parameter"},
+	"tensor":    {"expected", "kind", "described"},
+	"extent":    {"raise", "parameter"},
+	"fits":      {"raise", "parameter"},
+	"compact":   {"described"},
+	"grow":      {"raise"},
+	"float16":   {"narrow"},
+	"bfloat16":  {"narrow"},
+	"call":      {"find"},
+	"drop":      {"raise", "kind", "letgo"},
+}
+
+// helper adds a piece of C that is needed, once, behind those that it needs itself.
+func (g *generator) helper(name string) {
+	if g.helperSet[name] {
+		return
+	}
+	g.helperSet[name] = true
+	for _, n := range snippetNeeds[name] {
+		g.helper(n)
+	}
+	var code []byte
+	err := error(nil)
+	if g.classic {
+		code, _ = snippetFiles.ReadFile("snippets/" + name + "_classic.c")
+	}
+	if code == nil {
+		if code, err = snippetFiles.ReadFile("snippets/" + name + ".c"); err != nil {
+			g.fail("%w", err)
+			return
+		}
+	}
+	g.helperText(name+".c", string(code))
+}
+
+// helperText adds a piece of C that was made for this file.
+func (g *generator) helperText(name, code string) {
+	if g.helperSet[name] {
+		return
+	}
+	g.helperSet[name] = true
+	if g.helpers.Len() > 0 {
+		g.helpers.line("")
+	}
+	g.helpers.WriteString(code)
+}

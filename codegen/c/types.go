@@ -1,0 +1,118 @@
+package c
+
+import (
+	"fmt"
+	"math/bits"
+
+	"tvmgo/dlpack"
+	"tvmgo/tir"
+)
+
+// scalarTypes are what one lane is in C, when it is a value.
+var scalarTypes = map[tir.Type]string{
+	tir.Int8: "int8_t", tir.Int16: "int16_t", tir.Int32: "int32_t", tir.Int64: "int64_t",
+	tir.UInt8: "uint8_t", tir.UInt16: "uint16_t", tir.UInt32: "uint32_t", tir.UInt64: "uint64_t",
+	tir.Float16: "float", tir.BFloat16: "float", tir.Float32: "float", tir.Float64: "double",
+	tir.Bool: "bool", tir.Handle: "void*", tir.Void: "void",
+}
+
+// isNarrow says whether a value of t is a float in C, and 16 bits in memory.
+func isNarrow(t tir.Type) bool {
+	t = tir.Element(t)
+	return t == tir.Float16 || t == tir.BFloat16
+}
+
+// narrowName names the helpers of a narrow type.
+func narrowName(t tir.Type) string {
+	if tir.Element(t) == tir.BFloat16 {
+		return "bfloat16"
+	}
+	return "float16"
+}
+
+// valueType is what a scalar is in C.
+func (g *generator) valueType(t tir.Type) string {
+	if t != tir.Void {
+		t = tir.Element(t)
+	}
+	if g.hooks.TypeName != nil {
+		if s, ok := g.hooks.TypeName(t); ok {
+			return s
+		}
+	}
+	s, ok := scalarTypes[t]
+	if !ok {
+		g.fail("type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", t)
+		return "int"
+	}
+	return s
+}
+
+// storageType is what an element of a buffer is in memory.
+func (g *generator) storageType(t tir.Type) string {
+	switch {
+	case tir.IsBool(t):
+		return g.valueType(tir.UInt8) // which may have been written as any number
+	case isNarrow(t):
+		return g.valueType(tir.UInt16)
+	}
+	return g.valueType(t)
+}
+
+// pointerType is the type of a buffer's address.
+func (g *generator) pointerType(b *tir.Buffer) string {
+	element := g.storageType(b.DType)
+	if g.hooks.Pointer != nil {
+		return g.hooks.Pointer(b, element)
+	}
+	return element + "*"
+}
+
+// isNative says whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.
+func (g *generator) isNative(t tir.Type) bool {
+	n := int(t.Lanes)
+	if g.noVectors || n < 2 || bits.OnesCount(uint(n)) != 1 || n*int(t.Bits)/8 > 64 || isNarrow(t) {
+		return false
+	}
+	_, known := scalarTypes[tir.Element(t)]
+	return known && !tir.IsHandle(t)
+}
+
+// vectorType is the name of a vector type, which is defined when it is first named.
+func (g *generator) vectorType(t tir.Type) string {
+	if tir.IsBool(t) {
+		t = tir.Vector(tir.Int8, int(t.Lanes))
+	}
+	name := fmt.Sprintf("%sx%d", tir.Element(t), t.Lanes)
+	if !g.typedefs[name] {
+		g.typedefs[name] = true
+		g.types.line("typedef %s %s __attribute__((vector_size(%d)));", scalarTypes[tir.Element(t)], name, int(t.Lanes)*int(t.Bits)/8)
+	}
+	return name
+}
+
+// memoryVector is a vector type that lies in memory wherever an element may.
+func (g *generator) memoryVector(t tir.Type) string {
+	base := g.vectorType(t)
+	name := base + "_in_memory"
+	if !g.typedefs[name] {
+		g.typedefs[name] = true
+		g.types.line("typedef %s %s __attribute__((aligned(%d), may_alias));", base, name, int(t.Bits)/8)
+	}
+	return name
+}
+
+// aliasType is a type whose values may lie in memory of another type.
+func (g *generator) aliasType(storage string) string {
+	name := "tvmgo_any_" + storage
+	if !g.typedefs[name] {
+		g.typedefs[name] = true
+		g.types.line("typedef %s %s __attribute__((may_alias));", storage, name)
+	}
+	return name
+}
+
+// signedMask is the vector type that a comparison of vectors of t gives.
+func signedMask(t tir.Type) tir.Type {
+	return tir.Type{Code: dlpack.CodeInt, Bits: t.Bits, Lanes: t.Lanes}
+}

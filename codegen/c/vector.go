@@ -1,0 +1,194 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// nativeTree says whether all vectors within an expression are ones of the compiler.
+func (w *writer) nativeTree(e tir.Expr) bool {
+	ok := true
+	tir.Walk(e, func(node any) bool {
+		x := node.(tir.Expr)
+		if t := x.DType(); t.Lanes > 1 {
+			v, isVar := x.(*tir.Var)
+			ok = ok && w.isNative(t) && !(isVar && w.arrays[v])
+		}
+		return ok
+	})
+	return ok
+}
+
+// vec is a vector of the compiler.
+func (w *writer) vec(e tir.Expr) code {
+	if w.err != nil {
+		return atom("0")
+	}
+	t := e.DType()
+	switch e := e.(type) {
+	case *tir.Var:
+		if name := w.vars[e]; name != "" {
+			return atom(name)
+		}
+		return w.variable(e, "0")
+	case *tir.Broadcast:
+		return w.broadcast(t, w.expr(e.Value))
+	case *tir.Ramp:
+		steps := make([]string, e.Lanes)
+		for i := range steps {
+			steps[i] = fmt.Sprint(i)
+		}
+		x := atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.Join(steps, ", ")))
+		if s, ok := e.Stride.(*tir.IntImm); !ok || s.Value != 1 {
+			x = code{w.broadcast(t, w.expr(e.Stride)).text + " * " + x.text, precMul}
+		}
+		return code{w.broadcast(t, w.expr(e.Base)).text + " + " + x.in(precMul), precAdd}
+	case *tir.BufferLoad:
+		if !w.contiguous(e.Buffer, e.Indices) {
+			return w.gathered(e)
+		}
+		x := code{fmt.Sprintf("*(%s const*)&%s[%s]", w.memoryVector(t), w.pointer(e.Buffer), w.address(e.Buffer, e.Indices, "", true).text), precUnary}
+		if tir.IsBool(t) {
+			return code{fmt.Sprintf("-(%s != %s)", x.text, w.broadcast(t, atom("0")).text), precUnary}
+		}
+		return x
+	case *tir.Let:
+		w.bind(e.Var, e.Value)
+		return w.vec(e.Body)
+	case *tir.Not:
+		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
+	case *tir.Cast:
+		from := e.Value.DType()
+		switch x := w.vec(e.Value); {
+		case tir.IsBool(t):
+			return w.truth(t, code{x.in(precEqual) + " != " + w.broadcast(from, atom("0")).text, precEqual})
+		default:
+			return atom(fmt.Sprintf("__builtin_convertvector(%s, %s)", x.text, w.vectorType(t)))
+		}
+	case *tir.Select:
+		return w.blend(t, w.mask(t, w.vec(e.Cond)), w.vec(e.Then), w.vec(e.Else))
+	case *tir.Binary:
+		return w.vecBinary(e)
+	}
+	return w.gathered(e)
+}
+
+// vecBinary is an operation on vectors.
+func (w *writer) vecBinary(e *tir.Binary) code {
+	from, t := e.A.DType(), e.DType()
+	float := tir.IsFloat(from)
+	switch e.Op {
+	case tir.OpAdd, tir.OpSub, tir.OpMul:
+		o := infix[e.Op]
+		a, b := w.vec(e.A), w.vec(e.B)
+		return code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec}
+	case tir.OpDiv:
+		if float {
+			a, b := w.vec(e.A), w.vec(e.B)
+			return code{a.in(precMul) + " / " + b.in(precUnary), precMul}
+		}
+	case tir.OpEQ, tir.OpNE, tir.OpLT, tir.OpLE, tir.OpGT, tir.OpGE:
+		o := infix[e.Op]
+		a, b := w.vec(e.A), w.vec(e.B)
+		return w.truth(t, code{a.in(o.prec+1) + " " + o.text + " " + b.in(o.prec+1), o.prec})
+	case tir.OpAnd, tir.OpOr:
+		a, b := w.vec(e.A), w.vec(e.B)
+		return code{a.in(precUnary) + map[tir.BinaryOp]string{tir.OpAnd: " & ", tir.OpOr: " | "}[e.Op] + b.in(precUnary), precBits}
+	case tir.OpMin, tir.OpMax:
+		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[e.Op]
+		a, b := w.keep(t, w.vec(e.A)), w.keep(t, w.vec(e.B))
+		return w.blend(t, code{a.text + " " + sign + " " + b.text, precCompare}, a, b)
+	}
+	return w.gathered(e)
+}
+
+// broadcast is a vector whose lanes are all x.
+func (w *writer) broadcast(t tir.Type, x code) code {
+	if strings.ContainsAny(x.text, "([ +*/") && x.text[0] != '-' {
+		name := w.temp("scalar")
+		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
+		x = atom(name)
+	}
+	return atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.TrimSuffix(strings.Repeat(x.text+", ", int(t.Lanes)), ", ")))
+}
+
+// keep names a value, so that it is computed once.
+func (w *writer) keep(t tir.Type, x code) code {
+	if isIdentifier(x.text) {
+		return x
+	}
+	name := w.temp("value")
+	w.line("const %s %s = %s;", w.vectorType(t), name, x.text)
+	return atom(name)
+}
+
+// truth makes truth values of what a comparison gives, which is -1 where it holds.
+func (w *writer) truth(t tir.Type, comparison code) code {
+	return code{fmt.Sprintf("-__builtin_convertvector(%s, %s)", comparison.text, w.vectorType(t)), precUnary}
+}
+
+// mask has all bits of the lanes of t set where a truth value holds.
+func (w *writer) mask(t tir.Type, truth code) code {
+	return code{fmt.Sprintf("-__builtin_convertvector(%s, %s)", truth.text, w.vectorType(signedMask(t))), precUnary}
+}
+
+// blend is a where the mask is set, else b.
+func (w *writer) blend(t tir.Type, mask, a, b code) code {
+	m := signedMask(t)
+	bits := w.vectorType(m)
+	name := w.temp("mask")
+	w.line("const %s %s = (%s)%s;", bits, name, bits, mask.in(precUnary))
+	if signedMask(t) == t || tir.IsBool(t) {
+		return code{fmt.Sprintf("(%s & %s) | (~%s & %s)", name, a.in(precUnary), name, b.in(precUnary)), precBits}
+	}
+	return code{fmt.Sprintf("(%s)((%s & (%s)%s) | (~%s & (%s)%s))", w.vectorType(t), name, bits, a.in(precUnary), name, bits, b.in(precUnary)), precUnary}
+}
+
+// gathered is a vector that is put together lane by lane.
+func (w *writer) gathered(e tir.Expr) code {
+	t := e.DType()
+	e = w.hoist(e)
+	name := w.temp("value")
+	w.line("%s %s = {0};", w.vectorType(t), name)
+	w.overLanes(t, func() {
+		x := w.lane(e, "lane")
+		w.line("%s[lane] = %s;", name, x.text)
+	})
+	return atom(name)
+}
+
+// shuffle is lane i of a shuffle.
+func (w *writer) shuffle(e *tir.Shuffle, i string) code {
+	if len(e.Vectors) == 0 || len(e.Indices) == 0 {
+		w.fail("a shuffle of %d vectors to %d lanes", len(e.Vectors), len(e.Indices))
+		return atom("0")
+	}
+	t := tir.Element(e.Vectors[0].DType())
+	var all []string
+	for _, v := range e.Vectors {
+		if v.DType().Lanes == 1 {
+			all = append(all, w.expr(v).text)
+			continue
+		}
+		name := w.lanes(v)
+		for k := range int(v.DType().Lanes) {
+			all = append(all, fmt.Sprintf("%s[%d]", name, k))
+		}
+	}
+	picked := make([]string, len(e.Indices))
+	for k, n := range e.Indices {
+		if n < 0 || n >= len(all) {
+			w.fail("a shuffle picks lane %d of %d", n, len(all))
+			return atom("0")
+		}
+		picked[k] = all[n]
+	}
+	if len(picked) == 1 {
+		return atom("(" + picked[0] + ")")
+	}
+	name := w.temp("picked")
+	w.line("const %s %s[%d] = {%s};", w.valueType(t), name, len(picked), strings.Join(picked, ", "))
+	return atom(name + "[" + i + "]")
+}

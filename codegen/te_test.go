@@ -1,0 +1,92 @@
+package codegen_test
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their own.
+func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
+	t.Helper()
+	a, b := te.Placeholder(te.Dims(rows, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, cols), tir.Float32, "B")
+	bias := te.Placeholder(te.Dims(cols), tir.Float32, "bias")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
+	product := te.Compute(te.Dims(rows, cols), "product", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	out := te.Compute(te.Dims(rows, cols), "out", func(i ...tir.Expr) tir.Expr {
+		return tir.Max(tir.Add(product.At(i...), bias.At(i[1])), tir.F32(0))
+	})
+	s, err := te.NewSchedule(out)
+	require.NoError(t, err)
+	st := s.Stage(out)
+	outer, tile, _, lanes := st.Tile(out.Axes()[0], out.Axes()[1], 4, 8)
+	st.Vectorize(lanes)
+	st.Parallel(outer)
+	sums := s.Stage(product)
+	sums.ComputeAt(st, tile)
+	sums.Reorder(k, product.Axes()[0], product.Axes()[1])
+	m, err := te.Lower(s, []any{a, b, bias, out}, "dense")
+	require.NoError(t, err)
+	return m
+}
+
+// TestBuild_TensorExpressions goes the whole way: formulas, a schedule, C, a library, and the same numbers from it as from Go.
+func TestBuild_TensorExpressions(t *testing.T) {
+	const rows, inner, cols = 13, 7, 29
+	m := built(t, dense(t, rows, inner, cols), kind(t, "c"))
+	path := filepath.Join(t.TempDir(), "dense.so")
+	require.NoError(t, export.Library(context.Background(), m, path))
+	loaded, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	t.Cleanup(func() { loaded.Close() })
+
+	values := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(math.Sin(float64(i*7 + n)))
+		}
+		return v
+	}
+	a, b, bias := values(rows*inner), values(inner*cols), values(cols)
+	want := make([]float32, rows*cols)
+	for i := range rows {
+		for j := range cols {
+			sum := 0.0
+			for k := range inner {
+				sum += float64(a[i*inner+k]) * float64(b[k*cols+j])
+			}
+			want[i*cols+j] = max(float32(sum)+bias[j], 0)
+		}
+	}
+	for _, from := range []*runtime.Module{m, loaded} {
+		f, err := from.Function("dense")
+		require.NoError(t, err)
+		out := make([]float32, rows*cols)
+		tensors := []any{tensor(t, a, rows, inner), tensor(t, b, inner, cols), tensor(t, bias, cols), tensor(t, out, rows, cols)}
+		_, err = f.Call(tensors...)
+		require.NoError(t, err)
+		out, err = runtime.ToSlice[float32](tensors[3].(*runtime.Tensor))
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, out, 1e-5)
+
+		_, err = f.Call(tensors[0], tensors[1], tensors[2], tensors[0])
+		require.ErrorContains(t, err, "dense: argument 3 (out)")
+		f.Close()
+	}
+}
+
+func tensor(t testing.TB, values []float32, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.FromSlice(values, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}

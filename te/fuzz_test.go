@@ -273,8 +273,8 @@ func (d *drawer) drawStorage(st *Stage) {
 }
 
 // refusals are the reasons why Lower may refuse what the primitives let pass: they can be seen in the whole schedule only.
-var refusals = []string{"is not computed within that axis", "can have no tensor computed within", "which is vectorized: reorder", "leave out parallel", "threads within a block: reorder",
-	"where global memory cannot be had", "whose blocks do not wait", "memory of its own",
+var refusals = []string{"is not computed within that axis", "can have no tensor computed within", "which is vectorized: reorder", "leave out parallel",
+	"threads within a block: reorder", "where global memory cannot be had", "whose blocks do not wait", "memory of its own",
 	"shared memory ends with the kernel", "kernels read and write global memory alone", "is inlined, and has no loops", "nothing reads it there",
 	"and its length", "lengths that differ have to be constant", "is in no loop whose next turn"}
 

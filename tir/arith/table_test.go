@@ -285,6 +285,7 @@ i < 16 && p => p
 0 <= i*8 + j && i*8 + j < n => i*8 + j < n
 p && (q && p) => q && p
 p && A[0] == 1 => p && A[0] == 1
+x != 0 && (10//x > 2 && x != 0) => x != 0 && 10//x >= 3
 p => true if p
 p => false if !p
 p || q => true if p

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,12 +31,15 @@ func TestBuild(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote add.so\n", stdout)
 
-	a, b := filepath.Join(dir, "a.npy"), filepath.Join(dir, "b.npy")
-	writeNpy(t, a, []float32{1, 2, 3})
-	writeNpy(t, b, []float32{10, 20, 30})
+	array := func(values ...float32) string {
+		var data bytes.Buffer
+		require.NoError(t, binary.Write(&data, binary.LittleEndian, values))
+		return npyFile(t, dict("<f4", "False", "(3,)"), data.Bytes())
+	}
+	a, b := array(1, 2, 3), array(10, 20, 30)
 	status, _, stderr = builtWith(t, dir, nil, "run", library, "add", "--in", a, "--in", b, "--out", "c.npy", "--like", "float32[3]")
 	require.Zero(t, status, stderr)
-	require.Equal(t, []float32{11, 22, 33}, readNpy(t, filepath.Join(dir, "c.npy")))
+	require.Equal(t, []float32{11, 22, 33}, floats(t, filepath.Join(dir, "c.npy")))
 }
 
 func TestBuild_Emit(t *testing.T) {

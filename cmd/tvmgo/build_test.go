@@ -61,7 +61,9 @@ func TestBuild_Emit(t *testing.T) {
 
 func TestBuild_BadInput(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	write("add.tir", addProgram)
 	write("typo.tir", "func f(a: handle) {\n  bufer A: float32[4], param a\n}\n")
 	write("loose.tir", "func f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -208,11 +209,19 @@ func TestSignal_Graceful(t *testing.T) {
 	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" with cpu:0 on %s\n", &url)
 	require.NoError(t, err)
 
-	// A request whose body is still on its way when the signal comes.
+	// A request whose body is still on its way when the signal comes: the service says "100 Continue" once its
+	// handler reads, by when the request has begun.
 	body, feed := io.Pipe()
+	begun := make(chan struct{})
+	trace := &httptrace.ClientTrace{Got100Continue: func() { close(begun) }}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, url+"/predict", body)
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Expect", "100-continue")
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: 2 * time.Minute}}
 	answered := make(chan string, 1)
 	go func() {
-		answer, err := http.Post(url+"/predict", "application/json", body)
+		answer, err := client.Do(r)
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -221,9 +230,13 @@ func TestSignal_Graceful(t *testing.T) {
 		text, _ := io.ReadAll(answer.Body)
 		answered <- strings.TrimSpace(string(text))
 	}()
+	select {
+	case <-begun:
+	case text := <-answered:
+		require.Fail(t, "answered before its body was sent", text)
+	}
 	_, err = io.WriteString(feed, `{"a":[1],`)
 	require.NoError(t, err)
-	require.NoError(t, waitUntilBusy(url))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool { // it takes no new ones
 		_, err := http.Get(url + "/healthz")
@@ -234,13 +247,4 @@ func TestSignal_Graceful(t *testing.T) {
 	require.NoError(t, feed.Close())
 	require.Equal(t, `{"c":[3]}`, <-answered)
 	require.NoError(t, cmd.Wait())
-}
-
-// waitUntilBusy returns once the service answers, by when it has taken the connection that came before.
-func waitUntilBusy(url string) error {
-	answer, err := http.Get(url + "/healthz")
-	if err != nil {
-		return err
-	}
-	return answer.Body.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func newSampler(p *programs, c config) (*sampler, error) {
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
-// start begins a group with a fresh process for each library, so that no row meets what another one
+// start begins a group, or a round of one, with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
 	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...); err != nil {
@@ -196,7 +197,16 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[string][]float64, error) {
 	samples := map[string][]float64{}
 	for round := range rounds + 1 {
-		for _, m := range g.measures {
+		if g.afresh && round > 0 && slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {
+			if err := errors.Join(s.stop(), s.start()); err != nil {
+				return nil, err
+			}
+		}
+		order := slices.Clone(g.measures)
+		if round%2 == 1 { // so that nobody is always the first, or the one that comes after the other
+			slices.Reverse(order)
+		}
+		for _, m := range order {
 			if !needed[m] {
 				continue
 			}

@@ -1,0 +1,13 @@
+// Package transform has the passes between lowering (package te) and code generation (package codegen). Each is a function that makes
+// a module of another one, for a target, and leaves the one that it is given alone. What a pass promises and demands is said at each.
+//
+// Package transform imports no device and no generator.
+package transform
+
+import (
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// Pass is what every function of this package is.
+type Pass = func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/tir"
+)
+
+func TestModel_BuildsAndRuns(t *testing.T) {
+	dir := t.TempDir()
+	library, text := filepath.Join(dir, "model.so"), filepath.Join(dir, "model.tir")
+	require.NoError(t, build(t.Context(), "c", library, text))
+	var out bytes.Buffer
+	require.NoError(t, runLibrary(t.Context(), library, dir, &out))
+	require.Contains(t, out.String(), "all 30 rows are as plain loops in Go have them")
+	for _, name := range []string{"a", "b", "bias", "dense", "softmax"} {
+		require.FileExists(t, filepath.Join(dir, name+".npy"))
+	}
+
+	// The text is a program of its own.
+	loops, err := os.ReadFile(text)
+	require.NoError(t, err)
+	again, err := tir.Parse(string(loops))
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(again))
+	want, err := program()
+	require.NoError(t, err)
+	require.Empty(t, tir.Difference(want, again))
+}
+
+func TestModel_Refuses(t *testing.T) {
+	require.ErrorContains(t, build(t.Context(), "c -marhc=native", filepath.Join(t.TempDir(), "m.so"), ""), `did you mean "march"?`)
+	require.Error(t, runLibrary(t.Context(), filepath.Join(t.TempDir(), "absent.so"), "", &bytes.Buffer{}))
+}

@@ -46,7 +46,11 @@ func (lp *loop) around(v *tir.Var, body tir.Stmt) tir.Stmt {
 	if v == nil || lp.same != nil {
 		return body
 	}
-	return &tir.For{Kind: lp.mark.kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.mark.thread,
+	kind := lp.mark.kind
+	if n, ok := constant(lp.width); ok && n < 1 && kind == tir.Vectorized {
+		kind = tir.Serial // of no turns there is no vector
+	}
+	return &tir.For{Kind: kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.mark.thread,
 		Annotations: lp.mark.pragma, Body: body}
 }
 

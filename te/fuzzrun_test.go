@@ -1,0 +1,219 @@
+package te
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/tir"
+)
+
+var (
+	schedules = flag.Int("schedules", 150, "how many schedules of each computation TestSchedule_Random runs")
+	networks  = flag.Int("networks", 120, "how many random computations TestSchedule_Random draws; a tenth of -schedules of each")
+)
+
+// refusals are the reasons why Lower may refuse what the primitives let pass: they can be seen in the whole schedule only.
+var refusals = []string{"is not computed within that axis", "can have no tensor computed within", "which is vectorized: reorder", "leave out parallel",
+	"threads within a block: reorder", "where global memory cannot be had", "whose blocks do not wait", "memory of its own",
+	"shared memory ends with the kernel", "kernels read and write global memory alone", "is inlined, and has no loops", "nothing reads it there",
+	"and its length", "lengths that differ have to be constant", "is in no loop whose next turn", "want 1024 at most"}
+
+// refused is a refusal of Lower.
+type refused struct{ why string }
+
+func (r refused) Error() string { return r.why }
+
+// drawn is a schedule of a seed.
+type drawn struct {
+	w    workload
+	seed uint64
+	skip map[int]bool // steps that are left out, as a failing schedule is made smaller
+	want []any
+
+	d    *drawer
+	f    *tir.PrimFunc
+	step int
+}
+
+// draw makes the schedule, and lowers it. Each step has random numbers of its own, so that leaving one out changes the others as little as can be.
+func (x *drawn) draw() error {
+	outs, args := x.w.build()
+	s, err := NewSchedule(outs...)
+	if err != nil {
+		return err
+	}
+	begin := rand.New(rand.NewPCG(x.seed, uint64(len(x.w.name))))
+	x.d = &drawer{s: s, used: map[string]int{}, kernels: begin.IntN(2) == 0}
+	x.step = 0
+	next := func(do func()) error {
+		x.d.Rand = rand.New(rand.NewPCG(x.seed, uint64(1000+x.step)))
+		if !x.skip[x.step] {
+			do()
+		}
+		x.step++
+		return s.Err()
+	}
+	steps := 2 + begin.IntN(14)
+	if x.d.kernels && begin.IntN(2) == 0 {
+		if err := next(func() { x.d.kernel(s.outputs[0]) }); err != nil {
+			return err
+		}
+		steps = begin.IntN(6)
+	}
+	for range steps {
+		if err := next(x.d.draw); err != nil {
+			return err
+		}
+	}
+	m, err := Lower(s, args, "f")
+	if err != nil {
+		for _, r := range refusals {
+			if strings.Contains(err.Error(), r) {
+				return refused{r}
+			}
+		}
+		return err
+	}
+	x.f = m.Func("f")
+	return nil
+}
+
+// check runs the schedule, and compares what it gives with what no schedule gives.
+func (x *drawn) check() error {
+	if err := x.draw(); err != nil {
+		return err
+	}
+	got := x.w.call()
+	if err := run(x.f, x.seed, got...); err != nil {
+		return err
+	}
+	return x.compare(got)
+}
+
+func (x *drawn) compare(got []any) error {
+	for _, r := range x.w.results {
+		if err := differ(x.want[r].(*memory), got[r].(*memory)); err != nil {
+			return fmt.Errorf("argument %d: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// differ compares results: ints exactly, floats within what another order of additions may change.
+func differ(want, got *memory) error {
+	for i := range want.vals {
+		w, g := want.vals[i], got.vals[i]
+		if w.i != g.i || w.f != g.f && !(math.Abs(w.f-g.f) <= 1e-6*max(1, math.Abs(w.f))) {
+			return fmt.Errorf("element %d is %v, want %v", i, g, w)
+		}
+	}
+	return nil
+}
+
+// fail reports a failure, once with as few steps as it needs. again says whether a schedule still fails.
+func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
+	t.Helper()
+	small := *x
+	small.skip = map[int]bool{}
+	for step := x.step - 1; step >= 0; step-- {
+		small.skip[step] = true
+		e := again(&small)
+		if why := (refused{}); e == nil || errors.As(e, &why) {
+			delete(small.skip, step)
+		} else {
+			err = e
+		}
+	}
+	_ = again(&small)
+	text := ""
+	if small.f != nil {
+		text = tir.Print(small.f)
+	}
+	t.Errorf("%s, seed %d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(mapsKeys(small.skip)), err, strings.Join(small.d.log, "\n"), text)
+}
+
+func mapsKeys(m map[int]bool) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// floors are how often a run of the standard size uses each primitive at least, in schedules that are lowered and run.
+var floors = map[string]int{"split": 1000, "split into parts": 300, "fuse": 100, "reorder": 300, "tile": 100, "vectorize": 300, "unroll": 200, "parallel": 200,
+	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100, "storage_align": 50, "double_buffer": 50,
+	"pragma": 80}
+
+func TestSchedule_Random(t *testing.T) {
+	used, why := map[string]int{}, map[string]int{}
+	ran, drew := 0, 0
+	all := slices.Clone(workloads)
+	for i := range *networks {
+		all = append(all, randomWorkload(uint64(i)))
+	}
+	var compiled []*drawn
+	for i, w := range all {
+		want := unscheduled(t, w)
+		each := *schedules
+		if i >= len(workloads) {
+			each = max(1, each/10)
+		}
+		for seed, left := uint64(0), each; left > 0 && seed < uint64(4*each); seed++ {
+			drew++
+			x := &drawn{w: w, seed: seed, want: want}
+			err := x.check()
+			var r refused
+			if errors.As(err, &r) {
+				why[r.why]++
+				continue
+			}
+			if err != nil {
+				x.fail(t, err, (*drawn).check)
+				return
+			}
+			left--
+			ran++
+			for p, n := range x.d.used {
+				used[p] += n
+			}
+			if forCPU(x.f) && seed%4 == 0 {
+				compiled = append(compiled, x)
+			}
+		}
+	}
+	t.Logf("%d schedules of %d computations were lowered and run, of %d that were drawn, seeds 0 and up of each; refused: %v; primitives used: %v",
+		ran, len(all), drew, why, used)
+	compileAndCompare(t, compiled)
+	if ran < 2000 {
+		t.Logf("too few for what is asked of a whole run")
+		return
+	}
+	for p, n := range floors {
+		require.Greater(t, used[p], n, "no schedule that was run used %s", p)
+	}
+	require.Greater(t, ran, drew/2, "refused: %v", why)
+}
+
+// forCPU says whether no loop is one of a device's threads.
+func forCPU(f *tir.PrimFunc) bool {
+	ok := true
+	tir.Walk(f.Body, func(n any) bool {
+		l, isLoop := n.(*tir.For)
+		ok = ok && !(isLoop && l.Kind == tir.ThreadBind)
+		return ok
+	})
+	return ok
+}
+
+func compileAndCompare(t *testing.T, all []*drawn) {}

@@ -30,6 +30,16 @@ func pick[T any](d *drawer, all []T) (T, bool) {
 	return all[d.IntN(len(all))], true
 }
 
+// scope is a memory; the CPU has no shared one.
+func (d *drawer) scope() string {
+	scopes := []string{"local", "global", "shared"}
+	if !d.kernels {
+		scopes = scopes[:2]
+	}
+	scope, _ := pick(d, scopes)
+	return scope
+}
+
 // stages are those with loops.
 func (d *drawer) stages() []*Stage {
 	return slices.DeleteFunc(d.s.Stages(), func(st *Stage) bool { return st.op.kind != opCompute || st.inlined })
@@ -149,7 +159,7 @@ func (d *drawer) draw() {
 		for _, r := range readers {
 			tensors = append(tensors, r.Tensor())
 		}
-		scope, _ := pick(d, []string{"shared", "local", "global"})
+		scope := d.scope()
 		d.note("cache_read", "%s %s by %d", t.name, scope, len(readers))
 		copied := d.s.Stage(d.s.CacheRead(t, scope, tensors...))
 		if d.IntN(4) > 0 {
@@ -158,7 +168,7 @@ func (d *drawer) draw() {
 	case 16:
 		unchanged := len(st.rels)+len(st.marks)+len(st.aligns) == 0 && slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...))
 		if unchanged && len(st.op.tensors) == 1 && !slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.at == st }) && len(d.s.stages) < 9 {
-			scope, _ := pick(d, []string{"shared", "local", "global"})
+			scope := d.scope()
 			d.note("cache_write", "%s %s", name, scope)
 			cached := d.s.Stage(d.s.CacheWrite(st.Tensor(), scope))
 			if d.IntN(4) > 0 {
@@ -318,7 +328,7 @@ func (d *drawer) drawStorage(st *Stage) {
 	}
 	switch d.IntN(3) {
 	case 0:
-		scope, _ := pick(d, []string{"shared", "local", "global"})
+		scope := d.scope()
 		d.note("set_scope", "%s %s", name, scope)
 		st.SetScope(scope)
 	case 1:

@@ -57,7 +57,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
 		}
 		w.line("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
-		if !w.fn.used[b.Data] {
+		if !w.fn.read[b.Data] { // memory that is written alone makes compilers wonder
 			w.line("(void)%s;", name)
 		}
 		w.stmt(s.Body)
@@ -77,17 +77,24 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 		return
 	}
 	bytes := w.temp(name + "_bytes")
-	w.line("uint64_t %s = %d;", bytes, size)
 	w.helper("grow")
-	for i, e := range b.Shape {
-		n := w.expr(e)
-		if b.Strides != nil {
-			break
-		}
-		w.line("if (tvmgo_grow(&%s, %s, %s, %d) != 0) %s", bytes, n.text, literal(w.fn.Name+": allocation of "+name), i, w.leaving("-1"))
-	}
+	what := literal(w.fn.Name + ": allocation of " + name)
 	if b.Strides != nil {
-		w.strided(b, bytes, size)
+		count := w.temp(name + "_count")
+		w.helper("span")
+		w.line("uint64_t %s = 1;", count)
+		for i, e := range b.Shape {
+			n, step := w.expr(e), w.expr(b.Strides[i])
+			w.line("if (tvmgo_span(&%s, %s, %s, %s, %d) != 0) %s", count, n.text, step.text, what, i, w.leaving("-1"))
+		}
+		w.line("uint64_t %s = %d;", bytes, size)
+		w.line("if (tvmgo_grow(&%s, (int64_t)%s, %s, 0) != 0) %s", bytes, count, what, w.leaving("-1"))
+	} else {
+		w.line("uint64_t %s = %d;", bytes, size)
+		for i, e := range b.Shape {
+			n := w.expr(e)
+			w.line("if (tvmgo_grow(&%s, %s, %s, %d) != 0) %s", bytes, n.text, what, i, w.leaving("-1"))
+		}
 	}
 	w.line("%s* const %s = TVMBackendAllocWorkspace(kDLCPU, 0, %s, %d, %d);", element, name, bytes, b.DType.Code, b.DType.Bits)
 	w.line("if (%s == NULL) %s", name, w.leaving("-1"))
@@ -112,15 +119,6 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	default:
 		w.line("if (rc != 0) return rc;")
 	}
-}
-
-// strided computes the bytes of a buffer with strides, from its first element to its last.
-func (w *writer) strided(b *tir.Buffer, bytes string, size int64) {
-	var last tir.Expr = tir.I64(1)
-	for i, n := range b.Shape {
-		last = tir.Add(last, tir.Mul(tir.Sub(tir.NewCast(tir.Int64, n), tir.I64(1)), tir.NewCast(tir.Int64, b.Strides[i])))
-	}
-	w.line("%s = (uint64_t)(%s) * %d;", bytes, w.expr(last).text, size)
 }
 
 // constantCount is how many elements a buffer spans; false where that is not known before it runs.

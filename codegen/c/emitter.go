@@ -207,6 +207,10 @@ func (g *generator) head() string {
 	t.line("/* A program may well compare what can only have one result. */")
 	t.line("#pragma GCC diagnostic ignored \"-Wtype-limits\"")
 	t.line("#pragma GCC diagnostic ignored \"-Wtautological-compare\"")
+	t.line("/* What is written under a condition is read under the same one, which compilers cannot always tell. */")
+	t.line("#if defined(__GNUC__) && !defined(__clang__)")
+	t.line("#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+	t.line("#endif")
 	t.line("")
 	t.line("#define TVMGO_EXPORT __attribute__((visibility(\"default\")))")
 	if g.usesCtx {

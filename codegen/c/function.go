@@ -15,6 +15,7 @@ type function struct {
 	params []param
 	extras []param // sizes that shapes bind, and tensors that packed calls are given
 	used   map[*tir.Var]bool
+	read   map[*tir.Var]bool // addresses that something is read at
 	names  names
 	vars   map[*tir.Var]string
 }
@@ -44,7 +45,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		g.fail("there are two functions of this name")
 		return
 	}
-	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
 	for g.module.Func(fn.body) != nil {
@@ -165,6 +166,9 @@ func (fn *function) collect(body tir.Stmt) {
 			fn.used[n] = true
 		case *tir.BufferLoad:
 			buffer(n.Buffer)
+			if n.Buffer != nil {
+				fn.read[n.Buffer.Data] = true
+			}
 		case *tir.BufferStore:
 			buffer(n.Buffer)
 		case *tir.Alloc:

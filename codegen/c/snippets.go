@@ -21,6 +21,7 @@ var snippetNeeds = map[string][]string{
 	"fits":      {"raise", "parameter"},
 	"compact":   {"described"},
 	"grow":      {"raise"},
+	"span":      {"raise"},
 	"float16":   {"narrow"},
 	"bfloat16":  {"narrow"},
 	"call":      {"find"},

@@ -11,6 +11,10 @@
 /* A program may well compare what can only have one result. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
+/* What is written under a condition is read under the same one, which compilers cannot always tell. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 #define TVMGO_EXPORT __attribute__((visibility("default")))
 

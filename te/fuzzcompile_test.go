@@ -13,25 +13,32 @@ import (
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
-	"tvmgo/tir/arith"
 	"tvmgo/tir/transform"
 )
 
-// passes are those that a schedule's program goes through, whatever it is for.
-var passes = []transform.Pass{arith.Simplify}
-
-// passed is a function after the passes.
+// passed is a function after the passes of kind c.
 func passed(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	m, err := tir.NewModule(f)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range passes {
+	for _, p := range transform.ForC() {
 		if m, err = p(m, nil); err != nil {
 			return nil, err
 		}
 	}
 	return m.Funcs[0], tir.Check(m)
+}
+
+// vectorStores counts stores of vectors.
+func vectorStores(f *tir.PrimFunc) (n int) {
+	tir.Walk(f.Body, func(node any) bool {
+		if s, ok := node.(*tir.BufferStore); ok && s.Value.DType().Lanes > 1 {
+			n++
+		}
+		return true
+	})
+	return n
 }
 
 // perLibrary is how many schedules are compiled together.

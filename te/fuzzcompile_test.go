@@ -83,9 +83,12 @@ func compiled(ctx context.Context, dir string, batch []*drawn) (*drawn, error) {
 	var funcs []*tir.PrimFunc
 	var names []string
 	for i, x := range batch {
-		f, err := passed(x.f)
-		if err != nil {
-			return x, fmt.Errorf("passes: %w", err)
+		f := x.after
+		if f == nil {
+			var err error
+			if f, err = passed(x.f); err != nil {
+				return x, fmt.Errorf("passes: %w", err)
+			}
 		}
 		named := *f
 		named.Name = fmt.Sprintf("f%d", i)

@@ -39,7 +39,8 @@ type Binary struct {
 type BinaryOp uint8
 
 // The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that FloorMod has the sign of
-// its second operand. Division by zero is not defined for whole numbers, overflow of signed ones neither. And and Or
+// its second operand. Division by zero is not defined for whole numbers. Overflow of signed ones isn't either, in that passes take for granted
+// that there is none; what is then computed wraps around, in whatever order they leave sums. And and Or
 // do not look at their second operand where the first decides.
 const (
 	OpAdd BinaryOp = iota

@@ -84,11 +84,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.wrap(t, code{args[0].in(precUnary) + " " + op + " " + args[1].in(precUnary), precBits})
 	case "bitwise_not":
 		return w.wrap(t, code{"~" + args[0].in(precUnary), precUnary})
-	case "shift_left": // of what is negative C knows nothing
-		unsigned := fmt.Sprintf("uint%d_t", max(t.Bits, 32))
-		return code{"(" + w.valueType(t) + ")((" + unsigned + ")" + args[0].in(precUnary) + " << " + args[1].in(precUnary) + ")", precUnary}
-	case "shift_right":
-		return w.wrap(t, code{args[0].in(precUnary) + " >> " + args[1].in(precUnary), precShift})
+	case "shift_left", "shift_right":
+		return w.shift(e, args[0], args[1])
 	case "popcount":
 		return code{fmt.Sprintf("(%s)__builtin_popcountll((uint%d_t)%s)", w.valueType(t), t.Bits, args[0].in(precUnary)), precUnary}
 	case "clz":
@@ -100,7 +97,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		}
 		c := w.valueType(t)
 		name := "tvmgo_abs_" + strings.TrimSuffix(c, "_t")
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a) { return (%s)(a < 0 ? -a : a); }\n", w.inline(), c, name, c, c))
+		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name, c, c,
+			w.valueType(unsignedType(t))))
 		return atom(name + "(" + texts[0] + ")")
 	case "isnan", "isinf", "isfinite":
 		if from := e.Args[0].DType(); !tir.IsFloat(from) {

@@ -21,7 +21,12 @@
 // bfloat16 are two bytes in memory and float everywhere else, rounded after each operation as if the operation were one of
 // 16 bits. Integers of 4 bits and floats of 8 and less are refused.
 //
-// # What is not defined
+// # What tir leaves open
 //
-// What tir leaves undefined (overflow of signed ints, division by zero, indices out of bounds) is as undefined as it is in C.
+// The code is defined C, whatever flags it is compiled with, as long as indices are within their buffers. Whole numbers wrap around at their type's
+// width; indices of 32 bits that are made of loops' variables and sizes alone are computed in 64 bits where they could leave 32 on their way.
+// Division by 0 gives 0 and leaves the dividend as the rest; the least number divided by -1 is itself. A shift by less than 0 or by as
+// many bits as there are, or more, gives what is left when all bits have gone. A float as a whole number goes towards 0, and stays within the type;
+// what is no number becomes 0. min and max of what is no number are their second operand. A product and a sum of floats may be rounded once, if
+// the compiler makes one instruction of them (-ffp-contract=off forbids it).
 package c

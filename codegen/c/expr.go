@@ -69,6 +69,9 @@ func (w *writer) lane(e tir.Expr, i string) code {
 	case *tir.Select:
 		return w.choose(e.Cond, e.Then, e.Else, i)
 	case *tir.Cast:
+		if tir.Element(e.Type) == tir.Int64 && w.beyond(e.Value) {
+			return w.wide(e.Value)
+		}
 		return w.cast(e.Type, e.Value.DType(), w.lane(e.Value, i))
 	case *tir.BufferLoad:
 		return w.load(e, i)
@@ -78,6 +81,9 @@ func (w *writer) lane(e tir.Expr, i string) code {
 		step := code{i, precAtom}
 		if s, ok := e.Stride.(*tir.IntImm); !ok || s.Value != 1 {
 			step = code{i + " * " + stride.in(precUnary), precMul}
+		}
+		if tir.IsInt(t) && tir.IsSigned(t) && t.Bits >= 32 && w.spanOf(e) == spanOfType(t) {
+			return w.wrapping(tir.OpAdd, t, base, w.wrapping(tir.OpMul, t, code{i, precAtom}, stride))
 		}
 		return w.wrap(t, code{base.in(precAdd) + " + " + step.in(precMul), precAdd})
 	case *tir.Broadcast:
@@ -142,6 +148,9 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 	t := tir.Element(e.A.DType())
 	if e.Op.IsLogical() {
 		return w.logical(e, i)
+	}
+	if x, done := w.arithmetic(e, i); done {
+		return x
 	}
 	a, b := w.lane(e.A, i), w.lane(e.B, i)
 	return w.operate(e.Op, t, a, b)
@@ -283,6 +292,8 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return code{"(" + w.valueType(to) + ")(uintptr_t)" + c.in(precUnary), precUnary}
 	case w.valueType(to) == w.valueType(from):
 		return c
+	case tir.IsFloat(from) && tir.IsInt(to):
+		return w.fromFloat(to, from, c)
 	}
 	return code{"(" + w.valueType(to) + ")" + c.in(precUnary), precUnary}
 }

@@ -190,6 +190,7 @@ type writer struct {
 	names  names
 	vars   map[*tir.Var]string
 	types  map[*tir.Var]string // what the address of a buffer points to
+	spans  map[*tir.Var]span   // what is known of sizes, loops and lets
 	arrays map[*tir.Var]bool   // vectors that are arrays of their lanes
 	labels names               // C has one set of them a function
 	leave  *cleanup            // where errors go; nil: out of the function
@@ -206,6 +207,7 @@ func (g *generator) body(fn *function, to *text) {
 	for v, name := range fn.vars {
 		w.vars[v] = name
 	}
+	w.learnSizes()
 	for _, p := range fn.extras {
 		if p.handle {
 			w.vars[p.v] = p.name

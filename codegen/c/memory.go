@@ -23,6 +23,9 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 		if r, ok := x.(*tir.Ramp); ok && rampBase {
 			x = r.Base
 		}
+		if w.beyond(x) {
+			return w.wide(x)
+		}
 		c := w.lane(x, i)
 		if t := tir.Element(x.DType()); !small && t.Bits < 64 && !isConstant(x) {
 			c = code{"(" + w.valueType(tir.Int64) + ")" + c.in(precUnary), precUnary}

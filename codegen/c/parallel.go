@@ -35,7 +35,7 @@ func (w *writer) parallel(s *tir.For) {
 	w.names.taken[name] = true
 	itype := w.valueType(s.Var.Type)
 	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.clone(), vars: map[*tir.Var]string{}, types: w.types,
-		arrays: w.arrays, labels: names{map[string]bool{}}, out: &text{depth: 1}, inTask: true, mayReturn: false}
+		arrays: w.arrays, spans: w.spans, labels: names{map[string]bool{}}, out: &text{depth: 1}, inTask: true, mayReturn: false}
 	low2, extent2 := t.temp(s.Var.Name+"_min"), t.temp(s.Var.Name+"_extent")
 	def, values := &text{}, []string{low.text, extent.text}
 	def.line("/* What the turns over %s need of the function around them. */", s.Var.Name)
@@ -50,6 +50,7 @@ func (w *writer) parallel(s *tir.For) {
 	t.line("const int64_t from = task_id * share, to = from + share < (int64_t)closure->%s ? from + share : (int64_t)closure->%s;", extent2, extent2)
 	t.line("const %s %s = closure->%s + (%s)from, %s = closure->%s + (%s)to;", itype, begin, low2, itype, end, low2, itype)
 	v := t.define(s.Var)
+	t.learnLoop(s)
 	t.line("for (%s %s = %s; %s < %s; ++%s) {", itype, v, begin, v, end, v)
 	t.indented(func() { t.stmt(s.Body) })
 	t.line("}")

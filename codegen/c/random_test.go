@@ -143,27 +143,14 @@ func (p *program) expr(t tir.Type, depth int) tir.Expr {
 	case 2:
 		return tir.Intrin([]string{"bitwise_not", "popcount", "clz"}[p.IntN(3)], sub())
 	case 3:
-		return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], p.bounded(t, depth-1), p.spread(tir.IntConst(t, int64(p.IntN(5)))))
+		return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], sub(), p.spread(tir.IntConst(t, int64(p.IntN(5)))))
 	}
-	// small, so that nothing overflows, which is not defined
-	return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[p.IntN(5)], p.bounded(t, depth-1), p.bounded(t, depth-1))
-}
-
-// bounded is an int whose product with another one fits its type.
-func (p *program) bounded(t tir.Type, depth int) tir.Expr {
-	return tir.FloorMod(p.expr(t, depth), p.spread(tir.IntConst(t, 89)))
+	return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[p.IntN(5)], sub(), sub())
 }
 
 func (p *program) cast(t tir.Type, depth int) tir.Expr {
 	from := p.typ()
 	e := p.expr(from, depth)
-	if tir.IsFloat(from) && tir.IsInt(t) { // beyond the type it is not defined
-		low := 0.0
-		if tir.IsSigned(t) {
-			low = -100
-		}
-		e = tir.Max(tir.Min(e, p.spread(tir.Const(from, 100))), p.spread(tir.Const(from, low)))
-	}
 	return tir.NewCast(p.wide(t), e)
 }
 

@@ -90,6 +90,9 @@ func (w *writer) bind(v *tir.Var, value tir.Expr) {
 			w.line("void* const %s = %s;", w.define(v), x.text)
 		} else {
 			w.line("const %s %s = %s;", w.valueType(v.Type), w.define(v), x.text)
+			if s := w.spanOf(value); tir.IsInt(v.Type) && s.within(spanOfType(v.Type)) && s != spanOfType(v.Type) {
+				w.spans[v] = s
+			}
 		}
 	}
 	if !w.fn.used[v] {
@@ -136,8 +139,9 @@ func (w *writer) loop(s *tir.For) {
 		}
 	}
 	low := w.as(s.Var.Type, s.Min)
-	end := w.loopEnd(s, low)
+	end := w.loopEnd(s)
 	name := w.define(s.Var)
+	w.learnLoop(s)
 	w.line("for (%s %s = %s; %s < %s; ++%s) {", w.valueType(s.Var.Type), name, low.text, name, end.in(precShift), name)
 	w.indented(func() { w.stmt(s.Body) })
 	w.line("}")
@@ -156,36 +160,47 @@ func (w *writer) as(t tir.Type, e tir.Expr) code {
 }
 
 // loopEnd is the first value that a loop's variable does not get. It is computed once.
-func (w *writer) loopEnd(s *tir.For, low code) code {
+func (w *writer) loopEnd(s *tir.For) code {
+	t := s.Var.Type
 	a, isConst := s.Min.(*tir.IntImm)
 	if n, ok := s.Extent.(*tir.IntImm); ok && isConst {
-		return w.expr(&tir.IntImm{Type: s.Var.Type, Value: a.Value + n.Value})
+		return w.expr(&tir.IntImm{Type: t, Value: a.Value + n.Value})
 	}
-	extent := w.as(s.Var.Type, s.Extent)
 	_, simple := s.Extent.(*tir.Var)
 	if isConst && a.Value == 0 && simple {
-		return extent
+		return w.as(t, s.Extent)
+	}
+	last := s.Extent
+	if !isConst || a.Value != 0 {
+		last = tir.Add(sameType(t, s.Min), sameType(t, s.Extent))
 	}
 	end := w.temp(s.Var.Name + "_end")
-	if isConst && a.Value == 0 {
-		w.line("const %s %s = %s;", w.valueType(s.Var.Type), end, extent.text)
-	} else {
-		w.line("const %s %s = %s + %s;", w.valueType(s.Var.Type), end, low.in(precAdd), extent.in(precMul))
-	}
+	w.line("const %s %s = %s;", w.valueType(t), end, w.as(t, last).text)
 	return atom(end)
 }
 
+// sameType is a whole number as one of a type.
+func sameType(t tir.Type, e tir.Expr) tir.Expr {
+	if i, ok := e.(*tir.IntImm); ok {
+		return &tir.IntImm{Type: t, Value: i.Value}
+	}
+	return tir.NewCast(t, e)
+}
+
 func (w *writer) unrolled(s *tir.For, extent int64) {
-	low := w.as(s.Var.Type, s.Min)
 	start, isConst := s.Min.(*tir.IntImm)
 	for i := range extent {
-		value := fmt.Sprintf("%s + %d", low.in(precAdd), i)
+		var turn tir.Expr = &tir.IntImm{Type: s.Var.Type, Value: i}
 		if isConst {
-			value = w.expr(&tir.IntImm{Type: s.Var.Type, Value: start.Value + i}).text
+			turn = &tir.IntImm{Type: s.Var.Type, Value: start.Value + i}
+		} else {
+			turn = tir.Add(sameType(s.Var.Type, s.Min), turn)
 		}
+		value := w.expr(turn).text
 		w.line("{")
 		w.indented(func() {
 			w.line("const %s %s = %s;", w.valueType(s.Var.Type), w.define(s.Var), value)
+			w.learnLoop(s)
 			if !w.fn.used[s.Var] {
 				w.line("(void)%s;", w.vars[s.Var])
 			}
@@ -210,6 +225,7 @@ func (w *writer) threads(s *tir.For) {
 		index = w.as(s.Var.Type, s.Min).in(precAdd) + " + " + index
 	}
 	w.line("const %s %s = %s;", w.valueType(s.Var.Type), w.define(s.Var), index)
+	w.learnLoop(s)
 	if !w.fn.used[s.Var] {
 		w.line("(void)%s;", w.vars[s.Var])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
 
@@ -36,6 +37,9 @@ func (w *writer) vec(e tir.Expr) code {
 	case *tir.Broadcast:
 		return w.broadcast(t, w.expr(e.Value))
 	case *tir.Ramp:
+		if tir.IsSigned(t) && w.spanOf(e) == spanOfType(t) {
+			return w.gathered(e) // it may wrap around
+		}
 		steps := make([]string, e.Lanes)
 		for i := range steps {
 			steps[i] = fmt.Sprint(i)
@@ -61,6 +65,9 @@ func (w *writer) vec(e tir.Expr) code {
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
 	case *tir.Cast:
 		from := e.Value.DType()
+		if tir.IsFloat(from) && tir.IsInt(t) {
+			return w.gathered(e)
+		}
 		switch x := w.vec(e.Value); {
 		case tir.IsBool(t):
 			return w.truth(t, code{x.in(precEqual) + " != " + w.broadcast(from, atom("0")).text, precEqual})
@@ -83,6 +90,10 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	case tir.OpAdd, tir.OpSub, tir.OpMul:
 		o := infix[e.Op]
 		a, b := w.vec(e.A), w.vec(e.B)
+		if tir.IsInt(from) && tir.IsSigned(from) && !w.fits(e) {
+			u := w.vectorType(tir.Type{Code: dlpack.CodeUInt, Bits: t.Bits, Lanes: t.Lanes})
+			return code{fmt.Sprintf("(%s)((%s)%s %s (%s)%s)", w.vectorType(t), u, a.in(precUnary), o.text, u, b.in(precUnary)), precUnary}
+		}
 		return code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec}
 	case tir.OpDiv:
 		if float {
@@ -146,17 +157,21 @@ func (w *writer) blend(t tir.Type, mask, a, b code) code {
 	return code{fmt.Sprintf("(%s)((%s & (%s)%s) | (~%s & (%s)%s))", w.vectorType(t), name, bits, a.in(precUnary), name, bits, b.in(precUnary)), precUnary}
 }
 
-// gathered is a vector that is put together lane by lane.
+// gathered is a vector that is put together lane by lane, in memory: compilers that are to set lanes of a variable one by one may break down.
 func (w *writer) gathered(e tir.Expr) code {
 	t := e.DType()
 	e = w.hoist(e)
 	name := w.temp("value")
-	w.line("%s %s = {0};", w.vectorType(t), name)
+	element := t
+	if tir.IsBool(t) {
+		element = tir.Int8
+	}
+	w.line("%s %s[%d];", w.valueType(element), name, t.Lanes)
 	w.overLanes(t, func() {
 		x := w.lane(e, "lane")
 		w.line("%s[lane] = %s;", name, x.text)
 	})
-	return atom(name)
+	return code{fmt.Sprintf("*(%s const*)%s", w.memoryVector(t), name), precUnary}
 }
 
 // shuffle is lane i of a shuffle.

@@ -119,9 +119,9 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
     return tvmgo_raise("ValueError", TVMGO_AT "the tensor's shape is NULL", TVMGO_OF(p));
   }
   for (int32_t i = 0; i < t->ndim; i++) {
-    if (t->shape[i] >= 0) continue;
-    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is negative", TVMGO_OF(p), (int)i,
-                       (long long)t->shape[i]);
+    if (t->shape[i] >= 0 && t->shape[i] <= (int64_t)1 << 48) continue;
+    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is %s", TVMGO_OF(p), (int)i, (long long)t->shape[i],
+                       t->shape[i] < 0 ? "negative" : "more than memory can hold");
   }
   const int is_type = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == type.lanes;
   const int is_old_bool = type.code == kDLBool && t->dtype.code == kDLUInt && t->dtype.bits == 1 && t->dtype.lanes == type.lanes;

@@ -1,0 +1,430 @@
+package c
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// Whole numbers wrap around at the width of their type, also where C leaves it open what signed ones do: sums that a pass has put into another
+// order come to the same. What is known to fit is written as it is; of the rest, arithmetic of indices is written in 64 bits, and all other by
+// helpers that compute without signs. Division by 0 gives 0, and leaves the dividend as the rest; a shift by more bits than there are gives what is left
+// when all have gone.
+
+// maxSize is the greatest extent that a tensor's dimension may have, which the checks of arguments see to.
+const maxSize = 1 << 48
+
+// span are the values that a whole number may have.
+type span struct{ lo, hi int64 }
+
+// spanOfType is all values of a type; of uint64, which has more, none is known.
+func spanOfType(t tir.Type) span {
+	t = tir.Element(t)
+	switch {
+	case tir.IsBool(t):
+		return span{0, 1}
+	case !tir.IsInt(t) || t.Bits > 64:
+		return span{math.MinInt64, math.MaxInt64}
+	case tir.IsSigned(t):
+		return span{-1 << (t.Bits - 1), 1<<(t.Bits-1) - 1}
+	case t.Bits == 64:
+		return span{0, math.MaxInt64}
+	}
+	return span{0, 1<<t.Bits - 1}
+}
+
+func (s span) within(o span) bool { return s.lo >= o.lo && s.hi <= o.hi }
+
+// exact is what an operation gives in numbers without end; false if that is beyond 64 bits.
+func exact(op tir.BinaryOp, a, b span) (span, bool) {
+	switch op {
+	case tir.OpAdd:
+		lo, x := add64(a.lo, b.lo)
+		hi, y := add64(a.hi, b.hi)
+		return span{lo, hi}, x && y
+	case tir.OpSub:
+		if b.lo == math.MinInt64 {
+			return span{}, false
+		}
+		return exact(tir.OpAdd, a, span{-b.hi, -b.lo})
+	case tir.OpMul:
+		r := span{math.MaxInt64, math.MinInt64}
+		for _, x := range []int64{a.lo, a.hi} {
+			for _, y := range []int64{b.lo, b.hi} {
+				p, ok := mul64(x, y)
+				if !ok {
+					return span{}, false
+				}
+				r = span{min(r.lo, p), max(r.hi, p)}
+			}
+		}
+		return r, true
+	}
+	return span{}, false
+}
+
+func add64(a, b int64) (int64, bool) {
+	c := a + b
+	return c, (c > a) == (b > 0)
+}
+
+func mul64(a, b int64) (int64, bool) {
+	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
+	if hi != 0 || lo > math.MaxInt64 {
+		return 0, false
+	}
+	if (a < 0) != (b < 0) {
+		return -int64(lo), true
+	}
+	return int64(lo), true
+}
+
+func magnitude(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a)
+	}
+	return uint64(a)
+}
+
+// spanOf is what values an expression may have, once it is one of its type.
+func (w *writer) spanOf(e tir.Expr) span {
+	all := spanOfType(e.DType())
+	var s span
+	switch e := e.(type) {
+	case *tir.IntImm:
+		if e.Type == tir.UInt64 && e.Value < 0 {
+			return all
+		}
+		return span{e.Value, e.Value}
+	case *tir.Var:
+		known, ok := w.spans[e]
+		if !ok {
+			return all
+		}
+		s = known
+	case *tir.Broadcast:
+		return w.spanOf(e.Value)
+	case *tir.Ramp:
+		steps, ok := exact(tir.OpMul, w.spanOf(e.Stride), span{0, int64(e.Lanes - 1)})
+		if ok {
+			s, ok = exact(tir.OpAdd, w.spanOf(e.Base), steps)
+		}
+		if !ok {
+			return all
+		}
+	case *tir.Select:
+		a, b := w.spanOf(e.Then), w.spanOf(e.Else)
+		s = span{min(a.lo, b.lo), max(a.hi, b.hi)}
+	case *tir.Cast:
+		if from := e.Value.DType(); !tir.IsInt(from) || from == tir.UInt64 {
+			return all
+		}
+		s = w.spanOf(e.Value)
+	case *tir.Call:
+		if e.Kind != tir.CallIntrinsic || e.Name != "likely" || len(e.Args) != 1 {
+			return all
+		}
+		return w.spanOf(e.Args[0])
+	case *tir.Binary:
+		if !tir.IsInt(e.A.DType()) || e.A.DType() == tir.UInt64 {
+			return all
+		}
+		var ok bool
+		if s, ok = w.spanOfBinary(e); !ok {
+			return all
+		}
+	default:
+		return all
+	}
+	if !s.within(all) {
+		return all // it wraps around
+	}
+	return s
+}
+
+func (w *writer) spanOfBinary(e *tir.Binary) (span, bool) {
+	a, b := w.spanOf(e.A), w.spanOf(e.B)
+	switch e.Op {
+	case tir.OpAdd, tir.OpSub, tir.OpMul:
+		return exact(e.Op, a, b)
+	case tir.OpMin:
+		return span{min(a.lo, b.lo), min(a.hi, b.hi)}, true
+	case tir.OpMax:
+		return span{max(a.lo, b.lo), max(a.hi, b.hi)}, true
+	case tir.OpDiv, tir.OpFloorDiv: // by 1 or more: towards 0, or one further
+		if b.lo < 1 {
+			return span{}, false
+		}
+		return span{min(a.lo, 0), max(a.hi, 0)}.divided(a, b), true
+	case tir.OpFloorMod:
+		if b.lo < 1 {
+			return span{}, false
+		}
+		return span{0, b.hi - 1}, true
+	case tir.OpMod:
+		if b.lo < 1 {
+			return span{}, false
+		}
+		s := span{0, b.hi - 1}
+		if a.lo < 0 {
+			s.lo = -s.hi
+		}
+		return s, true
+	}
+	return span{}, false
+}
+
+// divided makes the span of a quotient narrower where the divisor is one number.
+func (s span) divided(a, b span) span {
+	if b.lo != b.hi {
+		return s
+	}
+	floor := func(x int64) int64 {
+		q := x / b.lo
+		if x%b.lo < 0 {
+			q--
+		}
+		return q
+	}
+	return span{floor(a.lo), floor(a.hi) + 1}
+}
+
+// fits says whether a sum, difference or product is sure to be one of its type.
+func (w *writer) fits(e *tir.Binary) bool {
+	s, ok := exact(e.Op, w.spanOf(e.A), w.spanOf(e.B))
+	return ok && s.within(spanOfType(e.DType()))
+}
+
+func isSum(op tir.BinaryOp) bool { return op == tir.OpAdd || op == tir.OpSub || op == tir.OpMul }
+
+func isDivision(op tir.BinaryOp) bool { return op >= tir.OpDiv && op <= tir.OpFloorMod }
+
+// beyond says whether an index may leave 32 bits on its way: an expression of loops' variables and sizes alone, whose value is exact in 64 bits.
+func (w *writer) beyond(e tir.Expr) bool {
+	if w.kernels || e.DType() != tir.Int32 {
+		return false
+	}
+	isIndex, leaves := true, false
+	var look func(tir.Expr)
+	look = func(e tir.Expr) {
+		switch e := e.(type) {
+		case *tir.IntImm:
+		case *tir.Var:
+			_, known := w.spans[e]
+			isIndex = isIndex && known
+		case *tir.Binary:
+			if e.Op > tir.OpMax {
+				isIndex = false
+				return
+			}
+			leaves = leaves || isSum(e.Op) && !w.fits(e)
+			look(e.A)
+			look(e.B)
+		default:
+			isIndex = false
+		}
+	}
+	look(e)
+	return isIndex && leaves
+}
+
+// wide is an index of 32 bits in 64.
+func (w *writer) wide(e tir.Expr) code {
+	switch e := e.(type) {
+	case *tir.IntImm:
+		return w.intConstant(&tir.IntImm{Type: tir.Int64, Value: e.Value})
+	case *tir.Binary:
+		a, b := w.wide(e.A), w.wide(e.B)
+		if isSum(e.Op) {
+			if _, ok := exact(e.Op, w.spanOf(e.A), w.spanOf(e.B)); !ok {
+				return w.wrapping(e.Op, tir.Int64, a, b)
+			}
+		}
+		if isDivision(e.Op) && w.spanOf(e.B).lo < 1 {
+			return w.division(e.Op, tir.Int64, a, b)
+		}
+		return w.operate(e.Op, tir.Int64, a, b)
+	}
+	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, "").in(precUnary), precUnary}
+}
+
+// arithmetic is an operation on whole numbers that C would leave open; false where it does not.
+func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
+	t := tir.Element(e.A.DType())
+	if !tir.IsInt(t) {
+		return code{}, false
+	}
+	if e.Op.IsComparison() {
+		if x, y := w.beyond(e.A), w.beyond(e.B); x || y {
+			o := infix[e.Op]
+			side := func(e tir.Expr, wide bool) string {
+				if wide {
+					return w.wide(e).in(precShift)
+				}
+				return w.lane(e, i).in(precShift)
+			}
+			return code{side(e.A, x) + " " + o.text + " " + side(e.B, y), o.prec}, true
+		}
+		return code{}, false
+	}
+	if w.beyond(e) {
+		return code{"(" + w.valueType(t) + ")" + w.wide(e).in(precUnary), precUnary}, true
+	}
+	switch {
+	case isSum(e.Op) && tir.IsSigned(t) && t.Bits >= 32 && !w.fits(e):
+		return w.wrapping(e.Op, t, w.lane(e.A, i), w.lane(e.B, i)), true
+	case isDivision(e.Op) && !w.divides(e):
+		return w.division(e.Op, t, w.lane(e.A, i), w.lane(e.B, i)), true
+	}
+	return code{}, false
+}
+
+// divides says whether C divides these as tir does: the divisor is not 0, and the quotient one of the type.
+func (w *writer) divides(e *tir.Binary) bool {
+	b := w.spanOf(e.B)
+	if n, ok := e.B.(*tir.IntImm); ok && n.Value < 0 {
+		return n.Value < -1 || !tir.IsSigned(n.Type)
+	}
+	return b.lo > 0 || b.hi < -1
+}
+
+// unsignedType is the type of as many bits without a sign, of 32 at least, below which C computes in int.
+func unsignedType(t tir.Type) tir.Type {
+	if t.Bits <= 32 {
+		return tir.UInt32
+	}
+	return tir.UInt64
+}
+
+func shortName(c string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
+}
+
+// wrapping is a sum, difference or product of signed numbers that wraps around.
+func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
+	c, u := w.valueType(t), w.valueType(unsignedType(t))
+	word := map[tir.BinaryOp]string{tir.OpAdd: "add", tir.OpSub: "sub", tir.OpMul: "mul"}[op]
+	name := "tvmgo_" + word + "_" + shortName(c)
+	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)((%s)a %s (%s)b); }\n", w.inline(), c, name, c, c, c, u, infix[op].text, u))
+	return atom(name + "(" + a.text + ", " + b.text + ")")
+}
+
+// division is a division whose divisor may be 0 or -1.
+func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
+	c, u := w.valueType(t), w.valueType(unsignedType(t))
+	signed := tir.IsSigned(t)
+	word := map[tir.BinaryOp]string{tir.OpDiv: "div", tir.OpMod: "mod", tir.OpFloorDiv: "floordiv", tir.OpFloorMod: "floormod"}[op]
+	if !signed && op >= tir.OpFloorDiv { // which is the same of numbers without a sign
+		word = word[len("floor"):]
+	}
+	name := "tvmgo_any_" + word + "_" + shortName(c)
+	var text string
+	switch quotient := word == "div" || word == "floordiv"; {
+	case quotient && !signed:
+		text = fmt.Sprintf("return b == 0 ? 0 : (%s)(a / b);", c)
+	case !quotient && !signed:
+		text = fmt.Sprintf("return b == 0 ? a : (%s)(a %% b);", c)
+	case quotient:
+		text = fmt.Sprintf("return b == 0 ? 0 : b == -1 ? (%s)(0 - (%s)a) : %s;", c, u, w.plainly(op, t))
+	default:
+		text = fmt.Sprintf("return b == 0 ? a : b == -1 ? 0 : %s;", w.plainly(op, t))
+	}
+	w.helperText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n", w.inline(), c, name, c, c, text))
+	return atom(name + "(" + a.text + ", " + b.text + ")")
+}
+
+// plainly is the operation of a and b where C's is defined.
+func (w *writer) plainly(op tir.BinaryOp, t tir.Type) string {
+	return w.operate(op, t, atom("a"), atom("b")).in(precCond + 1)
+}
+
+// shift is a shift by any number of bits.
+func (w *writer) shift(e *tir.Call, a, b code) code {
+	t := tir.Element(e.Type)
+	c, u := w.valueType(t), w.valueType(unsignedType(t))
+	left := e.Name == "shift_left"
+	if s := w.spanOf(e.Args[1]); s.lo >= 0 && s.hi < int64(t.Bits) {
+		if left { // of what is negative C knows nothing
+			return code{"(" + c + ")((" + u + ")" + a.in(precUnary) + " << " + b.in(precUnary) + ")", precUnary}
+		}
+		return w.wrap(t, code{a.in(precUnary) + " >> " + b.in(precUnary), precShift})
+	}
+	name := "tvmgo_" + e.Name + "_" + shortName(c)
+	gone := "0"
+	if !left && tir.IsSigned(t) {
+		gone = "a < 0 ? -1 : 0"
+	}
+	beyond := fmt.Sprintf("b >= %d", t.Bits)
+	if tir.IsSigned(t) {
+		beyond = "b < 0 || " + beyond
+	}
+	text := fmt.Sprintf("(%s)(a >> b)", c)
+	if left {
+		text = fmt.Sprintf("(%s)((%s)a << b)", c, u)
+	}
+	w.helperText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. */\n"+
+		"%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  return %s;\n}\n", w.inline(), c, name, c, c, beyond, c, gone, text))
+	return atom(name + "(" + a.text + ", " + b.text + ")")
+}
+
+// fromFloat is a float as a whole number: towards 0, the nearest of the type for what is beyond it, and 0 for what is no number.
+func (w *writer) fromFloat(to, from tir.Type, x code) code {
+	c, f := w.valueType(to), w.valueType(from)
+	name := "tvmgo_" + shortName(f) + "_to_" + shortName(c)
+	suffix := ""
+	if f != "double" {
+		suffix = "f"
+	}
+	power := func(n int) string { return fmt.Sprintf("0x1p%d%s", n, suffix) }
+	var text string
+	if tir.IsSigned(to) {
+		n := int(to.Bits) - 1
+		most, least := fmt.Sprintf("INT%d_MAX", to.Bits), fmt.Sprintf("INT%d_MIN", to.Bits)
+		if w.kernels {
+			most, least = fmt.Sprint(int64(1)<<n-1), fmt.Sprintf("(-%d - 1)", int64(1)<<n-1)
+		}
+		text = fmt.Sprintf("return x >= %s ? (%s)%s : x <= -%s ? (%s)%s : x == x ? (%s)x : 0;", power(n), c, most, power(n), c, least, c)
+	} else {
+		most := fmt.Sprintf("UINT%d_MAX", to.Bits)
+		if w.kernels {
+			most = "-1"
+		}
+		text = fmt.Sprintf("return x >= %s ? (%s)%s : x > 0 ? (%s)x : 0;", power(int(to.Bits)), c, most, c)
+	}
+	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s x) { %s }\n", w.inline(), c, name, f, text))
+	return atom(name + "(" + x.text + ")")
+}
+
+// learnSizes notes what sizes of a function's tensors may be.
+func (w *writer) learnSizes() {
+	w.spans = map[*tir.Var]span{}
+	for _, p := range w.fn.params {
+		if p.buffer == nil {
+			continue
+		}
+		for _, e := range p.buffer.Shape {
+			if v, ok := e.(*tir.Var); ok && tir.IsInt(v.Type) {
+				w.spans[v] = span{0, min(maxSize, spanOfType(v.Type).hi)}
+			}
+		}
+	}
+	for _, p := range w.fn.params {
+		if _, known := w.spans[p.v]; !known && p.buffer == nil && tir.IsInt(p.v.Type) && p.v.Type != tir.UInt64 {
+			w.spans[p.v] = spanOfType(p.v.Type)
+		}
+	}
+}
+
+// learnLoop notes what a loop's variable may be.
+func (w *writer) learnLoop(s *tir.For) {
+	low, extent := w.spanOf(s.Min), w.spanOf(s.Extent)
+	r := spanOfType(s.Var.Type)
+	r.lo = max(r.lo, low.lo)
+	if last, ok := exact(tir.OpAdd, low, extent); ok && last.hi > r.lo {
+		r.hi = min(r.hi, last.hi-1)
+	}
+	w.spans[s.Var] = r
+}

@@ -3,6 +3,7 @@ package c
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"tvmgo/dlpack"
@@ -15,6 +16,7 @@ type entry struct {
 	f     *function
 	bound map[*tir.Var]string // where a size comes from: "argument 0 (A): shape[1]"
 	later []later
+	sizes []string // the lines that bind sizes
 }
 
 // later is a check that waits for sizes that other arguments bind.
@@ -43,7 +45,9 @@ func (g *generator) entry(f *function, to *text) {
 	for _, l := range e.later {
 		e.check(l)
 	}
+	checks := e.out.Len()
 	e.call()
+	e.mentionSizes(checks)
 	to.line("")
 	if g.classic {
 		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, void* resource) {", f.Name)
@@ -185,10 +189,29 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	name := e.f.vars[v]
 	e.vars[v] = name
 	e.line("const int64_t %s = %s;", name, got)
+	e.sizes = append(e.sizes, name, fmt.Sprintf("const int64_t %s = %s;", name, got))
 	if v.Type != tir.Int64 {
 		e.helper("fits")
 		least, most := intBounds(v.Type)
 		e.line("if (tvmgo_fits(&p[%d], %s, %s, %s, %s, %s) != 0) return -1;", i, literal(what), name, least, most, literal(v.Type.String()))
+	}
+}
+
+var inQuotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+
+// mentionSizes says of sizes that nothing needs that this is meant. It does so before the call, which begins at a place in the text.
+func (e *entry) mentionSizes(call int) {
+	code := e.out.String()
+	var unused text
+	unused.depth = e.out.depth
+	for i := 0; i < len(e.sizes); i += 2 {
+		if !hasWord(inQuotes.ReplaceAllString(strings.Replace(code, e.sizes[i+1], "", 1), ""), e.sizes[i]) {
+			unused.line("(void)%s;", e.sizes[i])
+		}
+	}
+	if unused.Len() > 0 {
+		e.out = &text{depth: e.out.depth}
+		e.out.WriteString(code[:call] + unused.String() + code[call:])
 	}
 }
 

@@ -1,0 +1,77 @@
+"""Loads a library that package te made in Apache TVM's own runtime, and lets functions of both call each other: roundtrip.py OURS THEIRS"""
+import os
+import sys
+
+os.environ["TVM_USE_RUNTIME_LIB"] = "1"
+
+import numpy as np
+import tvm
+import tvm_ffi
+
+ours, theirs = tvm_ffi.load_module(sys.argv[1]), tvm_ffi.load_module(sys.argv[2])
+tensor = tvm.runtime.tensor
+rng = np.random.default_rng(0)
+
+
+def empty(*shape):
+    return tensor(np.full(shape, -1, dtype="float32"))
+
+
+# plain, with scratch memory, with threads; sizes that nothing divides, one, and none
+for n in (37, 1, 0):
+    a, b = rng.random((n, 7), dtype="float32"), rng.random((7, 29), dtype="float32")
+    for name in ("plain", "workspace", "parallel"):
+        out = empty(n, 29)
+        ours[name](tensor(a), tensor(b), out)
+        np.testing.assert_allclose(out.numpy(), np.maximum(a @ b, 0.5), rtol=1e-5)
+print("numbers")
+
+# ours calls Python
+seen = []
+
+
+@tvm_ffi.register_global_func("roundtrip.python")
+def python(x, scale, text):
+    seen.append((tuple(x.shape), scale, text))
+    if scale > 2:
+        raise ValueError("a scale that Python does not want")
+    return float(x.shape[0]) * scale  # x is borrowed: the binding has its description, and no owner that NumPy could keep
+
+
+x = rng.random(5, dtype="float32")
+out = empty(5)
+ours["calls_python"](tensor(x), out, 2.0)
+np.testing.assert_allclose(out.numpy(), x + np.float32(10), rtol=1e-5)
+assert seen == [((5,), 2.0, "a text")], seen
+try:
+    ours["calls_python"](tensor(x), out, 3.0)
+    raise SystemExit("an error of Python was lost")
+except ValueError as e:
+    assert "a scale that Python does not want" in str(e), e
+print("python")
+
+# ours calls a function of a library that TVM exported: as a global one, and as that of a module that it imports
+y = rng.random(1024, dtype="float32")
+z = rng.random(1024, dtype="float32")
+tvm_ffi.register_global_func("roundtrip.vadd", theirs["vadd"])
+out = empty(1024)
+ours["calls_vadd"](tensor(y), tensor(z), out)
+np.testing.assert_array_equal(out.numpy(), y + z)
+ours.import_module(theirs)
+out = empty(1024)
+ours["calls_import"](tensor(y), tensor(z), out)
+np.testing.assert_array_equal(out.numpy(), y + z)
+print("theirs")
+
+# a function of theirs is given one of ours, as any other function
+tvm_ffi.register_global_func("roundtrip.ours", ours["plain"])
+again = tvm_ffi.get_global_func("roundtrip.ours")
+a, b = rng.random((3, 7), dtype="float32"), rng.random((7, 29), dtype="float32")
+out = empty(3, 29)
+again(tensor(a), tensor(b), out)
+np.testing.assert_allclose(out.numpy(), np.maximum(a @ b, 0.5), rtol=1e-5)
+try:
+    again(tensor(a), tensor(b), empty(3, 28))
+    raise SystemExit("a wrong shape was taken")
+except ValueError as e:
+    print(str(e).splitlines()[0])

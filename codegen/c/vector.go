@@ -57,6 +57,10 @@ func (w *writer) vec(e tir.Expr) code {
 	case *tir.Let:
 		w.bind(e.Var, e.Value)
 		return w.vec(e.Body)
+	case *tir.Shuffle:
+		if all, ok := w.scalars(e); ok {
+			return atom("(" + w.vectorType(t) + "){" + strings.Join(all, ", ") + "}")
+		}
 	case *tir.Not:
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
 	case *tir.Cast:
@@ -172,6 +176,23 @@ func (w *writer) gathered(e tir.Expr) code {
 		w.line("%s[lane] = %s;", name, x.text)
 	})
 	return atom(name)
+}
+
+// scalars are the lanes of a shuffle that has no vectors.
+func (w *writer) scalars(e *tir.Shuffle) ([]string, bool) {
+	for _, v := range e.Vectors {
+		if v.DType().Lanes != 1 {
+			return nil, false
+		}
+	}
+	all := make([]string, len(e.Indices))
+	for k, n := range e.Indices {
+		if n < 0 || n >= len(e.Vectors) {
+			return nil, false
+		}
+		all[k] = w.expr(e.Vectors[n]).text
+	}
+	return all, true
 }
 
 // shuffle is lane i of a shuffle.

@@ -44,30 +44,30 @@ func vectorBits(t *target.Target) int {
 	return maxVectorBits
 }
 
-// widestBits is how wide the data are that a loop computes with, without its indices.
+// widestBits is how wide the data are that a loop computes with; what only says where they are does not count.
 func widestBits(body tir.Stmt) int {
 	widest := 8
-	see := func(t tir.Type) {
-		if t != tir.Void && !tir.IsHandle(t) {
-			widest = max(widest, int(t.Bits))
-		}
-	}
 	seen := map[any]bool{}
-	tir.Walk(body, func(node any) bool {
+	data := func(node any) bool {
 		if seen[node] {
 			return false
 		}
 		seen[node] = true
+		e := node.(tir.Expr)
+		if t := e.DType(); t != tir.Void && !tir.IsHandle(t) {
+			widest = max(widest, int(t.Bits))
+		}
+		_, load := e.(*tir.BufferLoad)
+		return !load
+	}
+	tir.Walk(body, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.BufferStore:
-			see(n.Buffer.DType)
-		case *tir.BufferLoad:
-			see(n.Buffer.DType)
+			widest = max(widest, int(n.Buffer.DType.Bits))
+			tir.Walk(n.Value, data)
 			return false
-		case *tir.Cast:
-			if tir.IsFloat(n.Type) {
-				see(n.Type)
-			}
+		case tir.Expr:
+			return false
 		}
 		return true
 	})

@@ -20,8 +20,8 @@ type life struct {
 	view        *tir.Buffer // what stands for the buffer; nil: itself
 }
 
-// body is what lies between loops and branches: statements in their order, and the allocations around them.
-type body struct {
+// bodyLives is what lies between loops and branches: statements in their order, and the allocations around them.
+type bodyLives struct {
 	lives   []*life // outer ones first
 	of      map[*tir.Var]*life
 	open    []*life
@@ -30,13 +30,13 @@ type body struct {
 }
 
 // livesOf looks at a body.
-func livesOf(s tir.Stmt) *body {
-	b := &body{of: map[*tir.Var]*life{}}
+func livesOf(s tir.Stmt) *bodyLives {
+	b := &bodyLives{of: map[*tir.Var]*life{}}
 	b.stmt(s)
 	return b
 }
 
-func (b *body) stmt(s tir.Stmt) {
+func (b *bodyLives) stmt(s tir.Stmt) {
 	switch s := s.(type) {
 	case *tir.Seq:
 		for _, x := range s.Stmts {
@@ -58,7 +58,7 @@ func (b *body) stmt(s tir.Stmt) {
 	}
 }
 
-func (b *body) alloc(s *tir.Alloc) {
+func (b *bodyLives) alloc(s *tir.Alloc) {
 	x := s.Buffer
 	l := &life{buffer: x, node: s, first: math.MaxInt, last: -1, around: append([]*life{}, b.open...)}
 	l.own = x.Offset != nil || isTexture(x.StorageScope())
@@ -74,7 +74,7 @@ func (b *body) alloc(s *tir.Alloc) {
 }
 
 // speaksOf keeps what an attribute speaks of as it is.
-func (b *body) speaksOf(s *tir.AttrStmt) {
+func (b *bodyLives) speaksOf(s *tir.AttrStmt) {
 	switch n := s.Node.(type) {
 	case *tir.Buffer:
 		b.keep(n.Data)
@@ -83,14 +83,14 @@ func (b *body) speaksOf(s *tir.AttrStmt) {
 	}
 }
 
-func (b *body) keep(v *tir.Var) {
+func (b *bodyLives) keep(v *tir.Var) {
 	if l := b.of[v]; l != nil {
 		l.own = true
 	}
 }
 
 // event is a statement that nothing is looked at in but what it touches.
-func (b *body) event(s tir.Stmt) {
+func (b *bodyLives) event(s tir.Stmt) {
 	b.now++
 	touch := func(v *tir.Var, address bool) {
 		l := b.of[v]
@@ -143,7 +143,7 @@ func isBarrier(e tir.Expr) bool {
 }
 
 // waits says whether a barrier stands after statement i and before j.
-func (b *body) waits(i, j int) bool {
+func (b *bodyLives) waits(i, j int) bool {
 	for _, x := range b.barrier {
 		if x > i && x < j {
 			return true

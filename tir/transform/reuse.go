@@ -22,7 +22,7 @@ import (
 func ReuseStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		r := &reuser{a: arith.NewAnalyzer()}
-		return withBody(f, r.region(f.Body, place{})), nil
+		return withBody(f, r.region(f.Body, standing{})), nil
 	})
 }
 
@@ -32,14 +32,14 @@ const smallBytes = 1024
 // reuser is at work on one function.
 type reuser struct{ a *arith.Analyzer }
 
-// place is where a body stands.
-type place struct {
+// standing is where a body stands.
+type standing struct {
 	kernel bool // within a loop over threads or blocks
 	loop   bool // within a loop within that
 }
 
 // region rewrites a body of a function, a loop or a branch: first those within, then itself.
-func (r *reuser) region(s tir.Stmt, at place) tir.Stmt {
+func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
 	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 		switch s := s.(type) {
 		case *tir.For:
@@ -81,7 +81,7 @@ func (r *reuser) region(s tir.Stmt, at place) tir.Stmt {
 }
 
 // widen lets memory of a statement last for statements after it, where these can use it and no more is needed at once.
-func (r *reuser) widen(s tir.Stmt, at place) tir.Stmt {
+func (r *reuser) widen(s tir.Stmt, at standing) tir.Stmt {
 	switch s := s.(type) {
 	case *tir.Alloc:
 		if body := r.widen(s.Body, at); body != s.Body {
@@ -104,7 +104,7 @@ func (r *reuser) widen(s tir.Stmt, at place) tir.Stmt {
 // maxWidened bounds how many pairs of statements of one sequence are tried.
 const maxWidened = 256
 
-func (r *reuser) widenSeq(s *tir.Seq, at place) tir.Stmt {
+func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
 	list := make([]tir.Stmt, len(s.Stmts))
 	changed := false
 	for i, x := range s.Stmts {

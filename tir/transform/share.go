@@ -16,7 +16,7 @@ type slot struct {
 
 // share gives allocations of a body the memory of those around them. These grow for what is larger, unless more would be allocated at once then,
 // beside what else there is while they last.
-func (r *reuser) share(s tir.Stmt, at place) tir.Stmt {
+func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
 	shared := r.shareAs(s, at, true)
 	if shared != s && needsMore(shared, s) {
 		return r.shareAs(s, at, false)
@@ -29,7 +29,7 @@ func needsMore(s, than tir.Stmt) bool {
 	return peak(s, 0) > peak(than, 0) || peak(s, unknownBytes) > peak(than, unknownBytes)
 }
 
-func (r *reuser) shareAs(s tir.Stmt, at place, grow bool) tir.Stmt {
+func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 	b := livesOf(s)
 	var slots []*slot
 	changed := false
@@ -67,7 +67,7 @@ func (r *reuser) shareAs(s tir.Stmt, at place, grow bool) tir.Stmt {
 }
 
 // fits says whether a buffer may have the memory of a slot.
-func (r *reuser) fits(b *body, x *slot, l *life, at place) bool {
+func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	host := x.host.buffer
 	if !slices.Contains(l.around, x.host) || host.StorageScope() != l.buffer.StorageScope() {
 		return false
@@ -93,7 +93,7 @@ func (r *reuser) fits(b *body, x *slot, l *life, at place) bool {
 }
 
 // synced says whether threads wait for each other between the life of a buffer and those that have its memory before and after.
-func (b *body) synced(x *slot, l *life, at place) bool {
+func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 	all := append(slices.Clone(x.members), l)
 	slices.SortFunc(all, func(p, q *life) int { return p.first - q.first })
 	for i := 1; i < len(all); i++ {
@@ -125,7 +125,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 				r.a.Bind(v, tir.IntConst(v.Type, 0), tir.IntConst(v.Type, 1<<31-1))
 			}
 		}
-		holds = r.a.Prove(tir.LE(times(p, width(x)), times(q, width(than))))
+		holds = r.a.Prove(tir.LE(productOf(p, width(x)), productOf(q, width(than))))
 	})
 	return holds
 }
@@ -201,7 +201,7 @@ func sameLayout(x, y *tir.Buffer) bool {
 }
 
 // realize writes the body with the memory that its allocations got.
-func realize(s tir.Stmt, b *body) tir.Stmt {
+func realize(s tir.Stmt, b *bodyLives) tir.Stmt {
 	buffers, vars, lives := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]*tir.Var{}, map[*tir.Alloc]*life{}
 	for _, l := range b.lives {
 		lives[l.node] = l

@@ -68,7 +68,7 @@ func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	for d := len(out) - 1; d >= 0; d-- {
 		out[d] = step
 		if d > 0 {
-			step = times(step, b.Shape[d])
+			step = productOf(step, b.Shape[d])
 		}
 	}
 	return out, nil
@@ -95,8 +95,8 @@ func wide(e tir.Expr) tir.Expr {
 	return tir.NewCast(t, e)
 }
 
-// plus and times are sums and products in 64 bits, without what is plain to see.
-func plus(a, b tir.Expr) tir.Expr {
+// sumOf and productOf are sums and products in 64 bits, without what is plain to see.
+func sumOf(a, b tir.Expr) tir.Expr {
 	x, okA := constant(a)
 	y, okB := constant(b)
 	switch {
@@ -110,7 +110,7 @@ func plus(a, b tir.Expr) tir.Expr {
 	return tir.Add(wide(a), wide(b))
 }
 
-func times(a, b tir.Expr) tir.Expr {
+func productOf(a, b tir.Expr) tir.Expr {
 	x, okA := constant(a)
 	y, okB := constant(b)
 	switch {
@@ -135,7 +135,7 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 	}
 	var compact, last tir.Expr = tir.I64(1), tir.I64(1)
 	if b.Offset != nil {
-		last = plus(last, b.Offset)
+		last = sumOf(last, b.Offset)
 	}
 	known := true
 	for d, n := range b.Shape {
@@ -151,8 +151,8 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 				"lowest address, and turn the index around", b.Name, d, step)
 		}
 		known = known && isConst && constStep
-		compact = times(compact, n)
-		last = plus(last, times(plus(n, tir.I64(-1)), strides[d]))
+		compact = productOf(compact, n)
+		last = sumOf(last, productOf(sumOf(n, tir.I64(-1)), strides[d]))
 	}
 	switch {
 	case b.Strides == nil && b.Offset == nil:
@@ -197,7 +197,7 @@ func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 			}
 		}
 	}
-	at := newSum(t)
+	at := newIndexSum(t)
 	if b.Offset != nil {
 		at.add(b.Offset, tir.I64(1))
 	}
@@ -210,17 +210,17 @@ func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 	return at.value(), nil
 }
 
-// sum is a sum of products in one type of whole numbers.
-type sum struct {
+// indexSum is a sum of products in one type of whole numbers.
+type indexSum struct {
 	t     tir.Type
 	parts []tir.Expr
 	known int64
 }
 
-func newSum(t tir.Type) *sum { return &sum{t: t} }
+func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
 
 // as is a whole number in the type of the sum, with its lanes.
-func (s *sum) as(e tir.Expr) tir.Expr {
+func (s *indexSum) as(e tir.Expr) tir.Expr {
 	if c, ok := constant(e); ok {
 		return tir.IntConst(s.t, c)
 	}
@@ -230,7 +230,7 @@ func (s *sum) as(e tir.Expr) tir.Expr {
 	return tir.NewCast(tir.Vector(s.t, int(e.DType().Lanes)), e)
 }
 
-func (s *sum) product(a, b tir.Expr) tir.Expr {
+func (s *indexSum) product(a, b tir.Expr) tir.Expr {
 	x, okA := constant(a)
 	y, okB := constant(b)
 	switch {
@@ -246,7 +246,7 @@ func (s *sum) product(a, b tir.Expr) tir.Expr {
 	return tir.Mul(s.as(a), s.as(b))
 }
 
-func (s *sum) add(x, stride tir.Expr) {
+func (s *indexSum) add(x, stride tir.Expr) {
 	p := s.product(x, stride)
 	if c, ok := constant(p); ok {
 		s.known += c
@@ -255,7 +255,7 @@ func (s *sum) add(x, stride tir.Expr) {
 	s.parts = append(s.parts, p)
 }
 
-func (s *sum) value() tir.Expr {
+func (s *indexSum) value() tir.Expr {
 	if len(s.parts) == 0 {
 		return tir.IntConst(s.t, s.known)
 	}
@@ -270,7 +270,7 @@ func (s *sum) value() tir.Expr {
 }
 
 // ramp is the sum with a ramp of indices: it stays one, so that what lies side by side is seen to.
-func (s *sum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
+func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
 	s.add(r.Base, stride)
 	return &tir.Ramp{Base: s.value(), Stride: s.product(r.Stride, stride), Lanes: r.Lanes}
 }

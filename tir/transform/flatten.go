@@ -82,7 +82,7 @@ func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 		return false
 	}
 	size := l.a.Simplify(n)
-	if c, ok := constant(size); ok && c < 1<<31 {
+	if c, ok := constantOf(size); ok && c < 1<<31 {
 		l.small[b] = true
 		size = tir.I32(int32(c))
 	}

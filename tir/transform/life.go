@@ -152,8 +152,8 @@ func (b *bodyLives) waits(i, j int) bool {
 	return false
 }
 
-// apart says whether two lives do not overlap.
-func apart(x, y *life) bool { return x.last < y.first || y.last < x.first }
+// livesApart says whether two lives do not overlap.
+func livesApart(x, y *life) bool { return x.last < y.first || y.last < x.first }
 
 // scarce says whether memory of a scope is little on every device.
 func scarce(scope string) bool { return strings.HasPrefix(scope, "shared") }

@@ -21,8 +21,8 @@ func parsed(t testing.TB, body string) *tir.PrimFunc {
 	return m.Funcs[0]
 }
 
-// ran is what a program of parsed writes.
-func ran(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
+// ranBody is what a program of parsed writes.
+func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 	t.Helper()
 	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, tirrun.Options{Seed: order, Funcs: map[string]func([]any) (any, error){
 		"keep": func([]any) (any, error) { return nil, nil }}})
@@ -114,7 +114,7 @@ func TestReuseStorage(t *testing.T) {
 			f := parsed(t, c.body)
 			g := oneFunc(t, transform.ReuseStorage, f)
 			for order := range uint64(3) {
-				require.Equal(t, ran(t, f, order), ran(t, g, order), tir.Print(g))
+				require.Equal(t, ranBody(t, f, order), ranBody(t, g, order), tir.Print(g))
 			}
 			bytes, _, count := allocated(g.Body)
 			views := strings.Count(tir.Print(g), `attr "buffer_view"`) - strings.Count(tir.Print(f), `attr "buffer_view"`)

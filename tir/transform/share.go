@@ -73,7 +73,7 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 		return false
 	}
 	for _, other := range x.members {
-		if !apart(other, l) {
+		if !livesApart(other, l) {
 			return false
 		}
 	}

@@ -74,8 +74,8 @@ func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	return out, nil
 }
 
-// constant is the value of a constant whole number.
-func constant(e tir.Expr) (int64, bool) {
+// constantOf is the value of a constant whole number.
+func constantOf(e tir.Expr) (int64, bool) {
 	c, ok := e.(*tir.IntImm)
 	if !ok || c == nil {
 		return 0, false
@@ -86,7 +86,7 @@ func constant(e tir.Expr) (int64, bool) {
 // wide is a whole number in 64 bits.
 func wide(e tir.Expr) tir.Expr {
 	t := tir.Vector(tir.Int64, int(e.DType().Lanes))
-	if c, ok := constant(e); ok {
+	if c, ok := constantOf(e); ok {
 		return tir.I64(c)
 	}
 	if e.DType() == t {
@@ -97,8 +97,8 @@ func wide(e tir.Expr) tir.Expr {
 
 // sumOf and productOf are sums and products in 64 bits, without what is plain to see.
 func sumOf(a, b tir.Expr) tir.Expr {
-	x, okA := constant(a)
-	y, okB := constant(b)
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
 	switch {
 	case okA && okB:
 		return tir.I64(x + y)
@@ -111,8 +111,8 @@ func sumOf(a, b tir.Expr) tir.Expr {
 }
 
 func productOf(a, b tir.Expr) tir.Expr {
-	x, okA := constant(a)
-	y, okB := constant(b)
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
 	switch {
 	case okA && okB:
 		return tir.I64(x * y)
@@ -139,8 +139,8 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 	}
 	known := true
 	for d, n := range b.Shape {
-		size, isConst := constant(n)
-		step, constStep := constant(strides[d])
+		size, isConst := constantOf(n)
+		step, constStep := constantOf(strides[d])
 		switch {
 		case isConst && size == 0:
 			return tir.I64(0), nil
@@ -160,7 +160,7 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 	case known && b.Offset == nil:
 		return last, nil
 	}
-	if _, isConst := constant(last); isConst {
+	if _, isConst := constantOf(last); isConst {
 		return last, nil
 	}
 	return tir.Max(last, tir.I64(0)), nil
@@ -172,10 +172,10 @@ func constantSpan(b *tir.Buffer) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	if _, ok := constant(n); !ok {
+	if _, ok := constantOf(n); !ok {
 		n = arith.NewAnalyzer().Simplify(n)
 	}
-	return constant(n)
+	return constantOf(n)
 }
 
 // element is the place of the element at indices, counted in elements from the buffer's address. With a vector for the last index it is a
@@ -221,7 +221,7 @@ func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
 
 // as is a whole number in the type of the sum, with its lanes.
 func (s *indexSum) as(e tir.Expr) tir.Expr {
-	if c, ok := constant(e); ok {
+	if c, ok := constantOf(e); ok {
 		return tir.IntConst(s.t, c)
 	}
 	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits && tir.IsInt(cast.Type) {
@@ -231,8 +231,8 @@ func (s *indexSum) as(e tir.Expr) tir.Expr {
 }
 
 func (s *indexSum) product(a, b tir.Expr) tir.Expr {
-	x, okA := constant(a)
-	y, okB := constant(b)
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
 	switch {
 	case okA && okB:
 		return tir.IntConst(s.t, x*y)
@@ -248,7 +248,7 @@ func (s *indexSum) product(a, b tir.Expr) tir.Expr {
 
 func (s *indexSum) add(x, stride tir.Expr) {
 	p := s.product(x, stride)
-	if c, ok := constant(p); ok {
+	if c, ok := constantOf(p); ok {
 		s.known += c
 		return
 	}

@@ -110,7 +110,7 @@ func (v *limits) kernel(s tir.Stmt, path string) {
 	}
 	if v.err == nil {
 		args := v.arguments(s)
-		v.exceeded(path, "max_function_args", fmt.Sprintf("the kernel takes %d arguments (%s)", len(args), clipped(args)), int64(len(args)),
+		v.exceeded(path, "max_function_args", fmt.Sprintf("the kernel takes %d arguments (%s)", len(args), fewNames(args)), int64(len(args)),
 			"read and write fewer tensors in one kernel")
 	}
 }
@@ -241,8 +241,8 @@ func (v *limits) arguments(s tir.Stmt) (names []string) {
 	return names
 }
 
-// clipped is a list of names, of which there may be many.
-func clipped(names []string) string {
+// fewNames is a list of names, of which there may be many.
+func fewNames(names []string) string {
 	if len(names) > 8 {
 		return strings.Join(names[:8], ", ") + ", …"
 	}

@@ -15,7 +15,8 @@ func Matmul(x, y *te.Tensor, name string) *te.Tensor {
 		return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(), tir.Print(a[1]), y.ProducerName(), tir.Print(b[0]))
 	}
 	k := te.ReduceAxis(tir.IntConst(a[1].DType(), 0), a[1], "k")
-	return te.Compute([]tir.Expr{a[0], b[1]}, name, func(i ...tir.Expr) tir.Expr {
+	out := te.Compute([]tir.Expr{a[0], b[1]}, name, func(i ...tir.Expr) tir.Expr {
 		return te.Sum(tir.Mul(x.At(i[0], k.Var), y.At(k.Var, i[1])), k)
 	})
+	return by(out, &Operator{Kind: "matmul", Inputs: []*te.Tensor{x, y}})
 }

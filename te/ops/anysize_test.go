@@ -197,4 +197,4 @@ func TestAnySize(t *testing.T) {
 	}
 }
 
-func imageAt(x *nd, n, c, h, w int) (float64, bool) { return image(x, false, n, c, h, w) }
+func imageAt(x *nd, n, c, h, w int) (float64, bool) { return pixel(x, false, n, c, h, w) }

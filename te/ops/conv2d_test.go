@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// image is an element of an image, which may be outside of it; ok says whether it is not.
-func image(x *nd, nhwc bool, n, c, h, w int) (v float64, ok bool) {
+// pixel is an element of an image, which may be outside of it; ok says whether it is not.
+func pixel(x *nd, nhwc bool, n, c, h, w int) (v float64, ok bool) {
 	at := []int{n, c, h, w}
 	if nhwc {
 		at = []int{n, h, w, c}
@@ -77,7 +77,7 @@ func TestConv2D_All(t *testing.T) {
 			for k := range perIn {
 				for p := range c.kh {
 					for q := range c.kw {
-						e, _ := image(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0], v*c.strides[1]+q*c.dilate[1]-c.pads[1])
+						e, _ := pixel(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0], v*c.strides[1]+q*c.dilate[1]-c.pads[1])
 						f := []int{o, k, p, q}
 						if c.nhwc {
 							f = []int{p, q, k, o}
@@ -154,7 +154,7 @@ func TestPool2D(t *testing.T) {
 				for p := range w.Kernel[0] {
 					for q := range w.Kernel[1] {
 						y, z := h*strides[0]+p*dilate[0]-w.Pads[0], v*strides[1]+q*dilate[1]-w.Pads[1]
-						if e, ok := image(x, nhwc, b, c, y, z); ok {
+						if e, ok := pixel(x, nhwc, b, c, y, z); ok {
 							if best = math.Max(best, e); e != e {
 								best = e
 							}

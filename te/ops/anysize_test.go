@@ -47,9 +47,9 @@ func TestAnySize(t *testing.T) {
 				return r
 			})
 		}, 0},
-		{"softmax", Softmax(x, "Z", 0), []*te.Tensor{x}, func(in []*nd) *nd { return rowsOf(in[0], 0, softmaxOf(false)) }, 1e-6},
+		{"softmax", Softmax(x, "Z", 0), []*te.Tensor{x}, func(in []*nd) *nd { return perRow(in[0], 0, softmaxOf(false)) }, 1e-6},
 		{"layernorm", LayerNorm(x, row, nil, "Z", 1, 1), []*te.Tensor{x, row}, func(in []*nd) *nd {
-			return rowsOf(in[0], 1, func(v []float64) []float64 {
+			return perRow(in[0], 1, func(v []float64) []float64 {
 				mean, s, out := sum(v)/float64(len(v)), 0.0, make([]float64, len(v))
 				for _, e := range v {
 					s += (e - mean) * (e - mean) / float64(len(v))
@@ -74,7 +74,7 @@ func TestAnySize(t *testing.T) {
 				for c := range 2 {
 					for p := range 3 {
 						for q := range 3 {
-							e, _ := imageAt(in[0], i[0], c, i[2]*2+p-1, i[3]*2+q-1)
+							e, _ := pixelAt(in[0], i[0], c, i[2]*2+p-1, i[3]*2+q-1)
 							r += e * in[1].at(i[1], c, p, q)
 						}
 					}
@@ -99,7 +99,7 @@ func TestAnySize(t *testing.T) {
 				var v []float64
 				for p := range 2 {
 					for q := range 3 {
-						if e, ok := imageAt(in[0], i[0], i[1], i[2]*2+p-1, i[3]*2+q-1); ok {
+						if e, ok := pixelAt(in[0], i[0], i[1], i[2]*2+p-1, i[3]*2+q-1); ok {
 							v = append(v, e)
 						}
 					}
@@ -197,4 +197,4 @@ func TestAnySize(t *testing.T) {
 	}
 }
 
-func imageAt(x *nd, n, c, h, w int) (float64, bool) { return pixel(x, false, n, c, h, w) }
+func pixelAt(x *nd, n, c, h, w int) (float64, bool) { return pixel(x, false, n, c, h, w) }

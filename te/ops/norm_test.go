@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// rowsOf applies a function to all elements along an axis.
-func rowsOf(x *nd, axis int, f func(row []float64) []float64) *nd {
+// perRow applies a function to all elements along an axis.
+func perRow(x *nd, axis int, f func(row []float64) []float64) *nd {
 	out := &nd{x.t, x.shape, make([]float64, len(x.v))}
 	inner := count(x.shape[axis+1:])
 	n := x.shape[axis]
@@ -54,7 +54,7 @@ func TestSoftmax(t *testing.T) {
 		at := (axis + len(x.shape)) % len(x.shape)
 		for name, make := range map[string]func(*te.Tensor, string, ...int) *te.Tensor{"softmax": Softmax, "logsoftmax": LogSoftmax} {
 			cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v along %d", name, dt, x.shape, axis), ins: []*nd{x}, tol: 2 * tolerance(dt),
-				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", axis) }, want: rowsOf(x, at, softmaxOf(name == "logsoftmax"))})
+				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", axis) }, want: perRow(x, at, softmaxOf(name == "logsoftmax"))})
 		}
 	}
 	for _, dt := range floatTypes {
@@ -91,7 +91,7 @@ func TestNorm(t *testing.T) {
 			gamma, beta := sample(dt, c.shape[lead:]...), filled(dt, c.shape[lead:], func(i int) float64 { return float64(i) / 4 })
 			flat := &nd{dt, []int{count(c.shape[:lead]), width}, x.v}
 			normal := func(mean bool, g, b *nd) *nd {
-				r := rowsOf(flat, 1, func(row []float64) []float64 {
+				r := perRow(flat, 1, func(row []float64) []float64 {
 					m, s, out := 0.0, 0.0, make([]float64, len(row))
 					for _, v := range row {
 						m += v / float64(len(row))

@@ -16,10 +16,7 @@ import (
 // Kernels get one form, as [SplitHostDevice] has them: loops over threads outside of all else, each index once. Programs without loops over
 // threads stay as they are. What races within one statement no barrier mends; internal/tirrun finds it.
 func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	if m == nil {
-		return nil, fmt.Errorf("thread sync: the module is nil")
-	}
-	return eachFunc(m, "thread sync", func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+	return eachFunc("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		var err error
 		body := (&tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 			loop, ok := s.(*tir.For)
@@ -35,40 +32,16 @@ func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 			}
 			return k.stmt(), true
 		}}).MutateStmt(f.Body)
-		if err != nil {
-			return nil, err
-		}
-		if body == nil {
-			body = &tir.Seq{}
-		}
-		g := *f
-		g.Body = body
-		return &g, nil
+		return body, err
 	})
 }
 
-// eachFunc is a module with other functions.
-func eachFunc(m *tir.IRModule, what string, change func(*tir.PrimFunc) (*tir.PrimFunc, error)) (*tir.IRModule, error) {
-	out := &tir.IRModule{Attrs: m.Attrs}
-	for _, f := range m.Funcs {
-		if f == nil || f.Body == nil {
-			return nil, fmt.Errorf("%s: a function is nil, or has no body", what)
-		}
-		g, err := change(f)
-		if err != nil {
-			return nil, fmt.Errorf("%s: function %s: %w", what, f.Name, err)
-		}
-		out.Funcs = append(out.Funcs, g)
-	}
-	return out, nil
-}
-
-// barrier waits for all threads of the block.
-func barrier() tir.Stmt {
+// syncStmt waits for all threads of the block.
+func syncStmt() tir.Stmt {
 	return &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))}
 }
 
-func isBarrier(s tir.Stmt) bool {
+func isSync(s tir.Stmt) bool {
 	e, ok := s.(*tir.Evaluate)
 	if !ok {
 		return false
@@ -80,7 +53,7 @@ func isBarrier(s tir.Stmt) bool {
 // syncer puts barriers into a kernel.
 type syncer struct {
 	k        *kernel
-	threads  map[*tir.Var]span     // what each index of threads can be
+	threads  map[*tir.Var]idRange     // what each index of threads can be
 	varying  map[*tir.Var]bool     // what differs from thread to thread
 	lets     map[*tir.Var]tir.Expr // values that indices are looked at with
 	opaque   map[*tir.Var]bool     // variables of which nothing is known
@@ -91,20 +64,20 @@ type syncer struct {
 }
 
 // part is what a statement does with shared memory.
-type part struct {
+type syncPart struct {
 	s           tir.Stmt
-	first, last []access // before the first barrier within, and behind the last
+	first, last []sharedAccess // before the first barrier within, and behind the last
 	barrier     bool     // all ways through have one
 	some        bool     // some way has one
 }
 
 func (k *kernel) sync() error {
-	y := &syncer{k: k, threads: map[*tir.Var]span{}, varying: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, opaque: map[*tir.Var]bool{}}
+	y := &syncer{k: k, threads: map[*tir.Var]idRange{}, varying: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, opaque: map[*tir.Var]bool{}}
 	for _, a := range k.axes {
 		if isBlock(a.tag) {
 			continue
 		}
-		s := span{0, unknown}
+		s := idRange{0, unknown}
 		if n, ok := a.extent.(*tir.IntImm); ok && n.Value > 0 && n.Value < unknown {
 			s.hi = n.Value - 1
 		}
@@ -134,9 +107,9 @@ func (y *syncer) fail(format string, args ...any) {
 	}
 }
 
-func (y *syncer) stmt(s tir.Stmt) part {
+func (y *syncer) stmt(s tir.Stmt) syncPart {
 	if y.err != nil {
-		return part{s: s}
+		return syncPart{s: s}
 	}
 	switch s := s.(type) {
 	case *tir.Seq:
@@ -148,7 +121,7 @@ func (y *syncer) stmt(s tir.Stmt) part {
 	case *tir.If:
 		return y.branch(s)
 	case *tir.LetStmt:
-		p := part{first: y.reads(s.Value)}
+		p := syncPart{first: y.reads(s.Value)}
 		p.last = p.first
 		y.varying[s.Var] = !y.uniform(s.Value)
 		if !hasLoad(s.Value) {
@@ -156,7 +129,7 @@ func (y *syncer) stmt(s tir.Stmt) part {
 		}
 		body := y.stmt(s.Body)
 		if y.follow(&p, body) {
-			body.s = tir.Sequence(barrier(), body.s)
+			body.s = tir.Sequence(syncStmt(), body.s)
 		}
 		p.s = &tir.LetStmt{Var: s.Var, Value: s.Value, Body: body.s}
 		return p
@@ -169,7 +142,7 @@ func (y *syncer) stmt(s tir.Stmt) part {
 		p.s = &tir.Alloc{Buffer: s.Buffer, Body: p.s}
 		return p
 	case *tir.BufferStore:
-		var list []access
+		var list []sharedAccess
 		for _, i := range s.Indices {
 			list = append(list, y.reads(i)...)
 		}
@@ -177,26 +150,26 @@ func (y *syncer) stmt(s tir.Stmt) part {
 		if isShared(s.Buffer.StorageScope()) {
 			list = append(list, y.access(s.Buffer, s.Indices, true))
 		}
-		return part{s: s, first: list, last: list}
+		return syncPart{s: s, first: list, last: list}
 	case *tir.Evaluate:
-		if isBarrier(s) {
+		if isSync(s) {
 			if y.diverged != "" {
 				y.fail("a barrier (storage_sync) stands %s: all threads must reach it", y.diverged)
 			}
-			return part{s: s, barrier: true, some: true}
+			return syncPart{s: s, barrier: true, some: true}
 		}
 		list := y.reads(s.Value)
-		return part{s: s, first: list, last: list}
+		return syncPart{s: s, first: list, last: list}
 	case *tir.Assert:
 		list := y.reads(s.Cond)
-		return part{s: s, first: list, last: list}
+		return syncPart{s: s, first: list, last: list}
 	}
 	y.fail("a kernel has a statement %T", s)
-	return part{s: s}
+	return syncPart{s: s}
 }
 
 // follow puts what comes next behind a part, and says whether a barrier has to stand between both.
-func (y *syncer) follow(p *part, next part) (between bool) {
+func (y *syncer) follow(p *syncPart, next syncPart) (between bool) {
 	if a, b, found := y.conflict(p.last, next.first, nil); found {
 		between = true
 		y.needed(a, b)
@@ -216,7 +189,7 @@ func (y *syncer) follow(p *part, next part) (between bool) {
 }
 
 // needed says why there cannot be a barrier between two accesses here.
-func (y *syncer) needed(a, b access) {
+func (y *syncer) needed(a, b sharedAccess) {
 	if y.diverged == "" {
 		return
 	}
@@ -225,15 +198,15 @@ func (y *syncer) needed(a, b access) {
 		a.buffer.Name, verb[a.write], y.diverged)
 }
 
-func (y *syncer) seq(s *tir.Seq) part {
-	var p part
+func (y *syncer) seq(s *tir.Seq) syncPart {
+	var p syncPart
 	var out []tir.Stmt
 	for _, x := range s.Stmts {
 		next := y.stmt(x)
 		if y.follow(&p, next) {
-			out = append(out, barrier())
+			out = append(out, syncStmt())
 		}
-		if isBarrier(next.s) && len(out) > 0 && isBarrier(out[len(out)-1]) {
+		if isSync(next.s) && len(out) > 0 && isSync(out[len(out)-1]) {
 			continue
 		}
 		out = append(out, next.s)
@@ -254,12 +227,12 @@ func (y *syncer) under(e []tir.Expr, what string, do func()) {
 	y.diverged = outer
 }
 
-func (y *syncer) loop(s *tir.For) part {
-	p := part{first: append(y.reads(s.Min), y.reads(s.Extent)...)}
+func (y *syncer) loop(s *tir.For) syncPart {
+	p := syncPart{first: append(y.reads(s.Min), y.reads(s.Extent)...)}
 	p.last = p.first
 	y.varying[s.Var] = !y.uniform(s.Min)
 	n, constant := s.Extent.(*tir.IntImm)
-	var body part
+	var body syncPart
 	y.under([]tir.Expr{s.Min, s.Extent}, "in a loop whose turns depend on", func() {
 		y.loops = append(y.loops, s)
 		body = y.stmt(s.Body)
@@ -269,7 +242,7 @@ func (y *syncer) loop(s *tir.For) part {
 		}
 		if a, b, found := y.conflict(body.last, body.first, s); found {
 			y.needed(a, b)
-			body = part{tir.Sequence(barrier(), body.s), nil, body.last, true, true}
+			body = syncPart{tir.Sequence(syncStmt(), body.s), nil, body.last, true, true}
 		}
 	})
 	if !constant || n.Value < 1 {
@@ -277,7 +250,7 @@ func (y *syncer) loop(s *tir.For) part {
 	}
 	c := *s
 	if y.follow(&p, body) {
-		p.s = tir.Sequence(barrier(), &c)
+		p.s = tir.Sequence(syncStmt(), &c)
 	} else {
 		p.s = &c
 	}
@@ -285,36 +258,36 @@ func (y *syncer) loop(s *tir.For) part {
 	return p
 }
 
-func (y *syncer) while(s *tir.While) part {
-	p := part{first: y.reads(s.Cond)}
+func (y *syncer) while(s *tir.While) syncPart {
+	p := syncPart{first: y.reads(s.Cond)}
 	p.last = p.first
-	var body part
+	var body syncPart
 	y.under([]tir.Expr{s.Cond}, "in a loop on the condition", func() {
 		turn := &tir.For{Var: tir.NewVar("turn", tir.Int64), Min: tir.I64(0), Extent: tir.NewVar("turns", tir.Int64)}
 		y.loops = append(y.loops, turn)
 		body = y.stmt(s.Body)
 		y.loops = y.loops[:len(y.loops)-1]
-		whole := part{first: p.first, last: p.last}
+		whole := syncPart{first: p.first, last: p.last}
 		if y.follow(&whole, body) {
-			body.s = tir.Sequence(barrier(), body.s)
+			body.s = tir.Sequence(syncStmt(), body.s)
 		}
 		// the condition of the next turn reads behind the body, and so does the next turn's body
 		if a, b, found := y.conflict(whole.last, whole.first, turn); found {
 			y.needed(a, b)
-			body.s = tir.Sequence(body.s, barrier())
+			body.s = tir.Sequence(body.s, syncStmt())
 			whole.last, whole.some = p.first, true
 		}
 		whole.barrier = false
 		whole.s = body.s
 		body = whole
 	})
-	return part{&tir.While{Cond: s.Cond, Body: body.s}, body.first, slices.Concat(p.last, body.last), false, body.some}
+	return syncPart{&tir.While{Cond: s.Cond, Body: body.s}, body.first, slices.Concat(p.last, body.last), false, body.some}
 }
 
-func (y *syncer) branch(s *tir.If) part {
-	p := part{first: y.reads(s.Cond)}
+func (y *syncer) branch(s *tir.If) syncPart {
+	p := syncPart{first: y.reads(s.Cond)}
 	p.last = p.first
-	var then, other part
+	var then, other syncPart
 	y.under([]tir.Expr{s.Cond}, "below the condition", func() {
 		y.conds = append(y.conds, tir.Substitute(s.Cond, y.lets))
 		then = y.stmt(s.Then)
@@ -323,7 +296,7 @@ func (y *syncer) branch(s *tir.If) part {
 			other = y.stmt(s.Else)
 		}
 	})
-	both := part{first: append(then.first[:len(then.first):len(then.first)], other.first...), last: append(then.last[:len(then.last):len(then.last)], other.last...),
+	both := syncPart{first: append(then.first[:len(then.first):len(then.first)], other.first...), last: append(then.last[:len(then.last):len(then.last)], other.last...),
 		barrier: then.barrier && other.barrier, some: then.some || other.some}
 	c := &tir.If{Cond: s.Cond, Then: then.s, Else: other.s}
 	p.s = c
@@ -332,9 +305,9 @@ func (y *syncer) branch(s *tir.If) part {
 	}
 	// What the condition read is stored to in a branch. It is the same for all threads, or else this cannot be.
 	if y.uniform(s.Cond) {
-		c.Then = tir.Sequence(barrier(), c.Then)
+		c.Then = tir.Sequence(syncStmt(), c.Then)
 		if c.Else != nil {
-			c.Else = tir.Sequence(barrier(), c.Else)
+			c.Else = tir.Sequence(syncStmt(), c.Else)
 		}
 		if c.Else == nil { // which is not run on all ways
 			p.last, p.barrier = slices.Concat(p.last, p.first), false
@@ -343,7 +316,7 @@ func (y *syncer) branch(s *tir.If) part {
 	}
 	cond := tir.NewVar("holds", tir.Bool)
 	c.Cond = cond
-	p.s = &tir.LetStmt{Var: cond, Value: s.Cond, Body: tir.Sequence(barrier(), c)}
+	p.s = &tir.LetStmt{Var: cond, Value: s.Cond, Body: tir.Sequence(syncStmt(), c)}
 	return p
 }
 

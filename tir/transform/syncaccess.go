@@ -8,7 +8,7 @@ import (
 )
 
 // access is one of a thread to an element of shared memory.
-type access struct {
+type sharedAccess struct {
 	buffer *tir.Buffer
 	at     []tir.Expr // nil: anywhere
 	write  bool
@@ -19,33 +19,33 @@ type access struct {
 // unknown is a bound beyond which nothing is said.
 const unknown = int64(1) << 40
 
-// span is the numbers from lo to hi; from -unknown, or to unknown, of which nothing is known.
-type span struct{ lo, hi int64 }
+// idRange is the numbers from lo to hi; from -unknown, or to unknown, of which nothing is known.
+type idRange struct{ lo, hi int64 }
 
-func (a span) known() bool { return a.lo > -unknown && a.hi < unknown }
+func (a idRange) known() bool { return a.lo > -unknown && a.hi < unknown }
 
-// scaled is what c times a number of the span can be.
-func (a span) scaled(c int64) span {
+// scaled is what c times a number of the idRange can be.
+func (a idRange) scaled(c int64) idRange {
 	if c == 0 {
-		return span{}
+		return idRange{}
 	}
 	if !a.known() || c >= 1<<20 && a.hi-a.lo >= 1<<20 || c <= -1<<20 && a.hi-a.lo >= 1<<20 {
-		return span{-unknown, unknown}
+		return idRange{-unknown, unknown}
 	}
-	return clipped(span{min(a.lo*c, a.hi*c), max(a.lo*c, a.hi*c)})
+	return clipped(idRange{min(a.lo*c, a.hi*c), max(a.lo*c, a.hi*c)})
 }
 
-func clipped(a span) span { return span{max(a.lo, -unknown), min(a.hi, unknown)} }
+func clipped(a idRange) idRange { return idRange{max(a.lo, -unknown), min(a.hi, unknown)} }
 
-func (a span) plus(b span) span {
+func (a idRange) plus(b idRange) idRange {
 	if !a.known() || !b.known() {
-		return span{-unknown, unknown}
+		return idRange{-unknown, unknown}
 	}
-	return clipped(span{a.lo + b.lo, a.hi + b.hi})
+	return clipped(idRange{a.lo + b.lo, a.hi + b.hi})
 }
 
-func (y *syncer) access(b *tir.Buffer, at []tir.Expr, write bool) access {
-	a := access{buffer: b, write: write, loops: slices.Clone(y.loops), conds: slices.Clone(y.conds)}
+func (y *syncer) access(b *tir.Buffer, at []tir.Expr, write bool) sharedAccess {
+	a := sharedAccess{buffer: b, write: write, loops: slices.Clone(y.loops), conds: slices.Clone(y.conds)}
 	for _, i := range at {
 		a.at = append(a.at, tir.Substitute(i, y.lets))
 	}
@@ -53,7 +53,7 @@ func (y *syncer) access(b *tir.Buffer, at []tir.Expr, write bool) access {
 }
 
 // reads are the loads of shared memory within an expression. What an address is taken of may be stored to as well.
-func (y *syncer) reads(e tir.Expr) (all []access) {
+func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 	tir.Walk(e, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.BufferLoad:
@@ -63,13 +63,13 @@ func (y *syncer) reads(e tir.Expr) (all []access) {
 		case *tir.Call:
 			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" && len(n.Args) == 1 {
 				if l, ok := n.Args[0].(*tir.BufferLoad); ok && isShared(l.Buffer.StorageScope()) {
-					all = append(all, access{buffer: l.Buffer, write: true, loops: slices.Clone(y.loops)})
+					all = append(all, sharedAccess{buffer: l.Buffer, write: true, loops: slices.Clone(y.loops)})
 				}
 			}
 		case *tir.Var:
 			for _, b := range y.k.shared {
 				if b.Data == n {
-					all = append(all, access{buffer: b, write: true, loops: slices.Clone(y.loops)})
+					all = append(all, sharedAccess{buffer: b, write: true, loops: slices.Clone(y.loops)})
 				}
 			}
 		}
@@ -80,7 +80,7 @@ func (y *syncer) reads(e tir.Expr) (all []access) {
 
 // conflict finds two accesses, one of a thread and a later one of another thread, that have to come in this order. With carried, the second
 // is in a later turn of that loop.
-func (y *syncer) conflict(first, second []access, carried *tir.For) (a, b access, found bool) {
+func (y *syncer) conflict(first, second []sharedAccess, carried *tir.For) (a, b sharedAccess, found bool) {
 	if !slices.ContainsFunc(y.k.axes, func(a axis) bool { return y.threads[a.v].hi > 0 }) {
 		return a, b, false
 	}
@@ -95,7 +95,7 @@ func (y *syncer) conflict(first, second []access, carried *tir.For) (a, b access
 }
 
 // meet says whether two different threads may touch one element.
-func (y *syncer) meet(a, b access, carried *tir.For) bool {
+func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 	if a.at == nil || b.at == nil || len(a.at) != len(b.at) || a.buffer != b.buffer {
 		return true
 	}
@@ -127,27 +127,27 @@ func (y *syncer) meet(a, b access, carried *tir.For) bool {
 	return false
 }
 
-// ranges is what variables can be where an access is.
-type ranges map[*tir.Var]span
+// idRanges is what variables can be where an access is.
+type idRanges map[*tir.Var]idRange
 
-func (r ranges) of(v *tir.Var, otherwise span) span {
+func (r idRanges) of(v *tir.Var, otherwise idRange) idRange {
 	if s, ok := r[v]; ok {
 		return s
 	}
 	return otherwise
 }
 
-func (y *syncer) ranges(a access) ranges {
-	r := ranges{}
+func (y *syncer) ranges(a sharedAccess) idRanges {
+	r := idRanges{}
 	for v, s := range y.threads {
 		r[v] = s
 	}
 	for _, l := range a.loops {
-		r[l.Var] = span{-unknown, unknown}
+		r[l.Var] = idRange{-unknown, unknown}
 		low, ok := l.Min.(*tir.IntImm)
 		n, fine := l.Extent.(*tir.IntImm)
 		if ok && fine && n.Value > 0 {
-			r[l.Var] = clipped(span{low.Value, low.Value + n.Value - 1})
+			r[l.Var] = clipped(idRange{low.Value, low.Value + n.Value - 1})
 		}
 	}
 	for _, c := range a.conds {
@@ -157,7 +157,7 @@ func (y *syncer) ranges(a access) ranges {
 }
 
 // assume takes what a condition says of variables alone.
-func (r ranges) assume(cond tir.Expr) {
+func (r idRanges) assume(cond tir.Expr) {
 	switch c := cond.(type) {
 	case *tir.Call:
 		if c.Kind == tir.CallIntrinsic && c.Name == "likely" && len(c.Args) == 1 {
@@ -174,10 +174,10 @@ func (r ranges) assume(cond tir.Expr) {
 		if !ok || !constant || n.Value <= -unknown || n.Value >= unknown {
 			return
 		}
-		s := r.of(v, span{-unknown, unknown})
+		s := r.of(v, idRange{-unknown, unknown})
 		switch c.Op {
 		case tir.OpEQ:
-			s = span{n.Value, n.Value}
+			s = idRange{n.Value, n.Value}
 		case tir.OpLT:
 			s.hi = min(s.hi, n.Value-1)
 		case tir.OpLE:
@@ -192,31 +192,31 @@ func (r ranges) assume(cond tir.Expr) {
 }
 
 // form is an index as a sum of variables with factors, of parts that are the same for all threads in the same turns, and of a rest.
-type form struct {
+type idForm struct {
 	factor map[*tir.Var]int64
-	fixed  []term
-	rest   span
+	fixed  []idTerm
+	rest   idRange
 }
 
-type term struct {
+type idTerm struct {
 	e      tir.Expr
 	factor int64
 }
 
-func (y *syncer) linear(e tir.Expr, r ranges, common map[*tir.Var]bool) form {
-	f := form{factor: map[*tir.Var]int64{}}
+func (y *syncer) linear(e tir.Expr, r idRanges, common map[*tir.Var]bool) idForm {
+	f := idForm{factor: map[*tir.Var]int64{}}
 	y.addTo(&f, e, 1, r, common)
 	return f
 }
 
-func (y *syncer) addTo(f *form, e tir.Expr, by int64, r ranges, common map[*tir.Var]bool) {
+func (y *syncer) addTo(f *idForm, e tir.Expr, by int64, r idRanges, common map[*tir.Var]bool) {
 	if by > 1<<30 || by < -1<<30 {
-		f.rest = span{-unknown, unknown}
+		f.rest = idRange{-unknown, unknown}
 		return
 	}
 	switch e := e.(type) {
 	case *tir.IntImm:
-		f.rest = f.rest.plus(clipped(span{e.Value, e.Value}).scaled(by))
+		f.rest = f.rest.plus(clipped(idRange{e.Value, e.Value}).scaled(by))
 		return
 	case *tir.Cast:
 		if tir.IsInt(e.Type) && tir.IsInt(e.Value.DType()) && e.Type.Bits >= e.Value.DType().Bits && tir.IsSigned(e.Value.DType()) {
@@ -226,9 +226,9 @@ func (y *syncer) addTo(f *form, e tir.Expr, by int64, r ranges, common map[*tir.
 	case *tir.Ramp:
 		y.addTo(f, e.Base, by, r, common)
 		if s, ok := e.Stride.(*tir.IntImm); ok && s.Value < unknown && s.Value > -unknown {
-			f.rest = f.rest.plus(span{0, int64(e.Lanes - 1)}.scaled(s.Value).scaled(by))
+			f.rest = f.rest.plus(idRange{0, int64(e.Lanes - 1)}.scaled(s.Value).scaled(by))
 		} else {
-			f.rest = span{-unknown, unknown}
+			f.rest = idRange{-unknown, unknown}
 		}
 		return
 	case *tir.Var:
@@ -257,7 +257,7 @@ func (y *syncer) addTo(f *form, e tir.Expr, by int64, r ranges, common map[*tir.
 		}
 	}
 	if y.isFixed(e, common) {
-		f.fixed = append(f.fixed, term{e, by})
+		f.fixed = append(f.fixed, idTerm{e, by})
 		return
 	}
 	f.rest = f.rest.plus(boundsOf(e, r).scaled(by))
@@ -290,7 +290,7 @@ func (y *syncer) isLoop(v *tir.Var) (found bool) {
 }
 
 // boundsOf is what an expression can be.
-func boundsOf(e tir.Expr, r ranges) span {
+func boundsOf(e tir.Expr, r idRanges) idRange {
 	an := arith.NewAnalyzer()
 	for v, s := range r {
 		if s.known() {
@@ -298,13 +298,13 @@ func boundsOf(e tir.Expr, r ranges) span {
 		}
 	}
 	if lo, hi, ok := an.Bounds(e); ok {
-		return clipped(span{lo, hi})
+		return clipped(idRange{lo, hi})
 	}
-	return span{-unknown, unknown}
+	return idRange{-unknown, unknown}
 }
 
 // compare says whether one index can never be the other, and which indices of threads are equal where both are.
-func (y *syncer) compare(p, q form, left, right ranges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
+func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
 	rest := p.rest.plus(q.rest.scaled(-1))
 	fixed := append(slices.Clone(p.fixed), q.fixed...)
 	for i := range fixed[len(p.fixed):] {
@@ -331,7 +331,7 @@ func (y *syncer) compare(p, q form, left, right ranges, common map[*tir.Var]bool
 	all := rest
 	for v := range merged(p.factor, q.factor) {
 		a, b := p.factor[v], q.factor[v]
-		l, r := left.of(v, span{-unknown, unknown}), right.of(v, span{-unknown, unknown})
+		l, r := left.of(v, idRange{-unknown, unknown}), right.of(v, idRange{-unknown, unknown})
 		if common[v] {
 			rest, all = rest.plus(l.scaled(a-b)), all.plus(l.scaled(a-b))
 			continue

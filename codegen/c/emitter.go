@@ -30,7 +30,7 @@ type Hooks struct {
 	Vectors Vectors
 	// Helper is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
 	Helper func(name string) (string, bool)
-	// Inline stands before the functions that are written for other ones: "static inline". Without it C's words.
+	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which kernels have not.
 	Inline string
 	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
 	Pointer func(b *tir.Buffer, element string) string

@@ -172,7 +172,7 @@ func (e *entry) layout(i int, b *tir.Buffer) {
 	case len(b.Strides) != len(b.Shape):
 		e.fail("buffer %s has %d dimensions and %d strides", b.Name, len(b.Shape), len(b.Strides))
 	default:
-		e.helper("described")
+		e.helper("shaped")
 		e.helper("stride")
 		for d, want := range b.Strides {
 			e.match(i, fmt.Sprintf("strides[%d]", d), fmt.Sprintf("tvmgo_stride(%s, %d)", t, d), want)

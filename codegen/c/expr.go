@@ -175,7 +175,7 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	case op == tir.OpFloorMod:
 		o = infix[tir.OpMod]
 	case t == tir.UInt16 && op == tir.OpMul: // which is int times int, that overflows
-		a = code{"(uint32_t)" + a.in(precUnary), precUnary}
+		a = code{"(" + w.valueType(tir.UInt32) + ")" + a.in(precUnary), precUnary}
 	}
 	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
 }
@@ -219,7 +219,7 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 // inline is what stands before a helper.
 func (g *generator) inline() string {
 	if g.hooks.Inline != "" {
-		return strings.TrimSuffix(g.hooks.Inline, "inline")
+		return g.hooks.Inline
 	}
 	if g.kernels {
 		return ""

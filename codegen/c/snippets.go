@@ -23,7 +23,7 @@ var snippetNeeds = map[string][]string{
 	"shaped":       {"raise", "parameter"},
 	"ondevice":     {"shaped"},
 	"fits":         {"raise", "parameter"},
-	"compact":      {"described"},
+	"compact":      {"shaped"},
 	"grow":         {"raise"},
 	"float16":      {"narrow"},
 	"bfloat16":     {"narrow"},

@@ -53,7 +53,7 @@ func isSync(s tir.Stmt) bool {
 // syncer puts barriers into a kernel.
 type syncer struct {
 	k        *kernel
-	threads  map[*tir.Var]idRange     // what each index of threads can be
+	threads  map[*tir.Var]idRange  // what each index of threads can be
 	varying  map[*tir.Var]bool     // what differs from thread to thread
 	lets     map[*tir.Var]tir.Expr // values that indices are looked at with
 	opaque   map[*tir.Var]bool     // variables of which nothing is known
@@ -67,8 +67,8 @@ type syncer struct {
 type syncPart struct {
 	s           tir.Stmt
 	first, last []sharedAccess // before the first barrier within, and behind the last
-	barrier     bool     // all ways through have one
-	some        bool     // some way has one
+	barrier     bool           // all ways through have one
+	some        bool           // some way has one
 }
 
 func (k *kernel) sync() error {

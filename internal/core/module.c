@@ -114,6 +114,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
       tvmgo_module_set_imports(m, longer);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
+  if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return rc;
 }
 
@@ -125,6 +126,7 @@ int tvmgo_module_clear_imports(tvmgo_module* m) {
   tvmgo_module_set_imports(m, none);
   pthread_mutex_unlock(&tvmgo_import_lock);
   tvmgo_object_release(old); /* outside of the lock: modules may die, and a dying one may import */
+  if (m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return 0;
 }
 
@@ -226,10 +228,13 @@ int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** ou
   *out = env_cached(m, name);
   tvmgo_spin_unlock(&m->lock);
   if (*out != NULL) return 0;
-  lookup l = {m, name, strlen(name), NULL}; /* imports only: not m's own functions */
+  lookup l = {m, name, strlen(name), NULL}; /* m's own functions come last: one of the same name may well wrap the other */
   if (tvmgo_module_walk(m, lookup_in, &l) < 0) return -1;
   TVMFFIObject* f = l.found;
   if (f == NULL) f = tvmgo_global_get(name, l.len);
+  if (f == NULL && m->image != NULL && m->image->generation == TVMGO_GENERATION_MODERN && /* an older file's symbols may be of any kind */
+      m->cls->get_function != NULL && m->cls->get_function(m, name, l.len, &f) != 0)
+    return -1;
   if (f == NULL)
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                        "Cannot find function %.999s in the imported modules or global registry. Import "

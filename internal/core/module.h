@@ -25,6 +25,7 @@ typedef struct {
   int (*source)(tvmgo_module* m, const char* format, TVMFFIAny* out);
   int (*save_bytes)(tvmgo_module* m, TVMFFIAny* out);
   int (*write_file)(tvmgo_module* m, const char* path, const char* format);
+  void (*imports_changed)(tvmgo_module* m); /* after each change, under no lock */
   void (*destroy)(void* self);
 } tvmgo_module_class;
 
@@ -85,7 +86,8 @@ int tvmgo_module_clear_imports(tvmgo_module* m);
 TVMFFIObject* tvmgo_module_imports(tvmgo_module* m);
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out);
 
-/* Borrowed function for generated code: imports, then globals; cached while m lives. */
+/* Borrowed function for generated code: imports, then globals, then what m itself has, since what was linked together imports nothing of
+ * each other; cached while m lives. */
 int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out);
 
 /* Writes m into the context slot of its own library. */

@@ -3,8 +3,11 @@ package codegen
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -233,6 +236,13 @@ func (b *build) generate(p *part) error {
 			m.Attrs = p.from.Attrs
 		}
 	}
+	if others := b.others(p); others != "" {
+		m = &tir.IRModule{Funcs: m.Funcs, Attrs: maps.Clone(m.Attrs)}
+		if m.Attrs == nil {
+			m.Attrs = map[string]any{}
+		}
+		m.Attrs[c.AttrProgram] = others
+	}
 	p.module, err = guarded(func() (*runtime.Module, error) { return build(m, p.target) })
 	switch {
 	case err != nil:
@@ -263,6 +273,17 @@ func (b *build) generate(p *part) error {
 	p.module.Close()
 	p.module = outer
 	return nil
+}
+
+// others are the functions of other parts.
+func (b *build) others(p *part) string {
+	var all []string
+	for _, q := range b.parts {
+		if q != p {
+			all = append(all, names(q.funcs)...)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // refused adds to an error, which keeps its kind.

@@ -228,13 +228,10 @@ int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** ou
   *out = env_cached(m, name);
   tvmgo_spin_unlock(&m->lock);
   if (*out != NULL) return 0;
-  lookup l = {m, name, strlen(name), NULL}; /* m's own functions come last: one of the same name may well wrap the other */
+  lookup l = {m, name, strlen(name), NULL}; /* imports only: not m's own functions */
   if (tvmgo_module_walk(m, lookup_in, &l) < 0) return -1;
   TVMFFIObject* f = l.found;
   if (f == NULL) f = tvmgo_global_get(name, l.len);
-  if (f == NULL && m->image != NULL && m->image->generation == TVMGO_GENERATION_MODERN && /* an older file's symbols may be of any kind */
-      m->cls->get_function != NULL && m->cls->get_function(m, name, l.len, &f) != 0)
-    return -1;
   if (f == NULL)
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                        "Cannot find function %.999s in the imported modules or global registry. Import "

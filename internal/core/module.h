@@ -86,8 +86,7 @@ int tvmgo_module_clear_imports(tvmgo_module* m);
 TVMFFIObject* tvmgo_module_imports(tvmgo_module* m);
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out);
 
-/* Borrowed function for generated code: imports, then globals, then what m itself has, since what was linked together imports nothing of
- * each other; cached while m lives. */
+/* Borrowed function for generated code: imports, then globals; cached while m lives. */
 int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out);
 
 /* Writes m into the context slot of its own library. */

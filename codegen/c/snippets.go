@@ -28,6 +28,7 @@ var snippetNeeds = map[string][]string{
 	"float16":      {"narrow"},
 	"bfloat16":     {"narrow"},
 	"call":         {"find"},
+	"calllinked":   {"call"},
 	"drop":         {"raise", "kind", "letgo"},
 }
 

@@ -2,6 +2,7 @@ package opencl
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/blob"
 	"tvmgo/codegen"
@@ -15,50 +16,51 @@ import (
 
 const kind = "opencl"
 
-// Passes are what runs before code of this kind is generated: kernels come out of it, and functions of the host.
-func Passes() []codegen.Pass {
-	return []codegen.Pass{arith.Simplify, transform.ThreadSync, transform.SplitHostDevice, transform.Vectorize, splitVectors, transform.Unroll, arith.Simplify}
-}
-
-// Build is target.build.opencl. Of a module that has functions of the host, too, it makes theirs, which imports the kernels'.
-func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
-	kernels, host := &tir.IRModule{Attrs: m.Attrs}, &tir.IRModule{Attrs: m.Attrs}
-	for _, f := range m.Funcs {
-		if transform.IsKernel(f) {
-			kernels.Funcs = append(kernels.Funcs, f)
-		} else {
-			host.Funcs = append(host.Funcs, f)
+// Lower makes kernels of functions, and functions of the host, which have its target in their attributes.
+func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+	if t.Host() == nil { // C is always there
+		host, err := target.New("c")
+		if err != nil {
+			return nil, err
 		}
-	}
-	if len(host.Funcs) == 0 {
-		return buildKernels(kernels, t)
-	}
-	h := t.Host()
-	if h == nil {
-		var err error
-		if h, err = target.New("c"); err != nil {
+		if t, err = t.WithHost(host); err != nil {
 			return nil, err
 		}
 	}
-	out, err := codegen.Build(host, h)
-	if err != nil || len(kernels.Funcs) == 0 {
-		return out, err
+	for _, pass := range []transform.Pass{arith.Simplify, transform.ThreadSync, transform.SplitHostDevice} {
+		var err error
+		if m, err = pass(m, t); err != nil {
+			return nil, invalid(err)
+		}
 	}
-	device, err := buildKernels(kernels, t)
-	if err != nil {
-		out.Close()
-		return nil, err
+	kernels := &tir.IRModule{Attrs: m.Attrs}
+	for _, f := range m.Funcs {
+		if transform.IsKernel(f) {
+			kernels.Funcs = append(kernels.Funcs, f)
+		}
 	}
-	defer device.Close()
-	if err := out.Import(device); err != nil {
-		out.Close()
-		return nil, err
+	for _, pass := range []transform.Pass{transform.Vectorize, splitVectors, transform.Unroll, arith.Simplify} {
+		var err error
+		if kernels, err = pass(kernels, t); err != nil {
+			return nil, invalid(err)
+		}
+	}
+	out := &tir.IRModule{Attrs: m.Attrs, Funcs: slices.Clone(m.Funcs)}
+	for i, f := range out.Funcs {
+		if k := kernels.Func(f.Name); k != nil {
+			out.Funcs[i] = k
+		}
 	}
 	return out, nil
 }
 
-// buildKernels makes the module of kernels.
-func buildKernels(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+// Build is target.build.opencl, of kernels.
+func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+	for _, f := range m.Funcs {
+		if !transform.IsKernel(f) {
+			return nil, invalid(fmt.Errorf("function %s is no kernel: its loops are split from the host's by codegen.Build", f.Name))
+		}
+	}
 	code, err := New().Emit(m, t)
 	if err != nil {
 		return nil, invalid(err)
@@ -89,7 +91,7 @@ func invalid(err error) error {
 }
 
 func init() {
-	err := target.SetAttr(kind, codegen.ColumnPasses, Passes())
+	err := target.SetAttr(kind, codegen.ColumnLower, codegen.Pass(Lower))
 	if err == nil {
 		err = codegen.Register(kind, Build)
 	}

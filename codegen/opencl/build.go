@@ -30,7 +30,7 @@ func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			kernels.Funcs = append(kernels.Funcs, f)
 		}
 	}
-	for _, pass := range []transform.Pass{transform.Vectorize, splitVectors, transform.Unroll, arith.Simplify} {
+	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, splitVectors} {
 		var err error
 		if kernels, err = pass(kernels, t); err != nil {
 			return nil, invalid(err)
@@ -74,7 +74,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 		}
 		module.Functions = append(module.Functions, blob.Function{Key: f.Name, FunctionInfo: info})
 	}
-	return runtime.NewDeviceSource(kind, module)
+	return runtime.NewDeviceCode(kind, module)
 }
 
 func invalid(err error) error {

@@ -270,7 +270,11 @@ func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	for _, a := range k.axes {
 		n, constant := a.extent.(*tir.IntImm)
 		tags = append(tags, a.tag)
-		args = append(args, tir.NewCast(tir.Int64, a.extent))
+		if constant {
+			args = append(args, tir.I64(n.Value))
+		} else {
+			args = append(args, tir.NewCast(tir.Int64, a.extent))
+		}
 		if constant && n.Value > 0 {
 			continue
 		}

@@ -36,7 +36,13 @@ func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 }
 
 // hostPasses run before C is written.
-var hostPasses = []Pass{transform.LibraryCalls}
+var hostPasses = func() []Pass {
+	all := []Pass{transform.LibraryCalls} // while products are loops
+	for _, p := range transform.ForC() {
+		all = append(all, p)
+	}
+	return all
+}()
 
 func init() {
 	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {

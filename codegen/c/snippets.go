@@ -9,23 +9,27 @@ var snippetFiles embed.FS
 
 // snippetNeeds are the pieces that a piece needs before itself. Those of the classic convention end in _classic.
 var snippetNeeds = map[string][]string{
-	"expected":   {"raise", "parameter"},
-	"count":      {"raise"},
-	"int":        {"expected", "kind", "range"},
-	"range":      {"raise", "parameter"},
-	"float":      {"expected", "kind"},
-	"pointer":    {"expected", "kind"},
-	"described":  {"raise", "parameter"},
-	"tensor":     {"expected", "kind", "described"},
-	"extent":     {"raise", "parameter"},
-	"fits":       {"raise", "parameter"},
-	"compact":    {"described"},
-	"grow":       {"raise"},
-	"float16":    {"narrow"},
-	"bfloat16":   {"narrow"},
-	"call":       {"find"},
-	"calllinked": {"call"},
-	"drop":       {"raise", "kind", "letgo"},
+	"expected":  {"raise", "parameter"},
+	"count":     {"raise"},
+	"int":       {"expected", "kind", "range"},
+	"range":     {"raise", "parameter"},
+	"float":     {"expected", "kind"},
+	"pointer":   {"expected", "kind"},
+	"described": {"shaped"},
+	"tensor":    {"expected", "kind", "described"},
+
+	"devicetensor": {"expected", "kind", "ondevice"},
+	"extent":       {"raise", "parameter"},
+	"shaped":       {"raise", "parameter"},
+	"ondevice":     {"shaped"},
+	"fits":         {"raise", "parameter"},
+	"compact":      {"shaped"},
+	"grow":         {"raise"},
+	"float16":      {"narrow"},
+	"bfloat16":     {"narrow"},
+	"call":         {"find"},
+	"calllinked":   {"call"},
+	"drop":         {"raise", "kind", "letgo"},
 }
 
 // helper adds a piece of C that is needed, once, behind those that it needs itself.
@@ -34,6 +38,12 @@ func (g *generator) helper(name string) {
 		return
 	}
 	g.helperSet[name] = true
+	if g.hooks.Helper != nil {
+		if code, ok := g.hooks.Helper(name); ok {
+			g.helperText(name+".c", code)
+			return
+		}
+	}
 	for _, n := range snippetNeeds[name] {
 		g.helper(n)
 	}

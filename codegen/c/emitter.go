@@ -123,6 +123,7 @@ type generator struct {
 	protos    text
 	statics   text              // what packed calls have found
 	found     map[string]string // its variable, by the name that is looked up
+	about     text              // what functions say of themselves
 	usesCtx   bool
 	usesTasks bool
 
@@ -188,6 +189,7 @@ func (g *generator) generate() string {
 	part(&forward)
 	all.WriteString(bodies.String())
 	all.WriteString(entries.String())
+	part(&g.about)
 	return all.String()
 }
 

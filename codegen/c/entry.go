@@ -31,6 +31,10 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give it another", f.Name)
 		return
 	}
+	if !g.classic && clashes(f.Name) {
+		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
+		return
+	}
 	e := &entry{f: f, bound: map[*tir.Var]string{}, writer: &writer{generator: g, fn: f, names: *f.names.clone(), vars: map[*tir.Var]string{},
 		out: &text{depth: 1}}}
 	e.arguments()
@@ -52,6 +56,9 @@ func (g *generator) entry(f *function, to *text) {
 	}
 	to.WriteString(e.out.String())
 	to.line("}")
+	if !g.classic {
+		e.metadata(&g.about)
+	}
 	if g.classic { // the loader looks a name up, the compiler wants it declared
 		g.protos.line("int %s(TVMValue*, int*, int, TVMValue*, int*, void*);", f.Name)
 	} else {

@@ -18,7 +18,8 @@ const kind = "opencl"
 
 // Lower makes kernels of functions, and functions of the host, which have its target in their attributes.
 func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
-	for _, pass := range []transform.Pass{arith.Simplify, transform.ThreadSync, transform.SplitHostDevice} {
+	for _, pass := range []transform.Pass{transform.VerifyMemory, transform.LegalizeTypes, arith.Simplify, transform.ThreadSync, transform.ReuseStorage,
+		transform.VerifyLimits, transform.SplitHostDevice} {
 		var err error
 		if m, err = pass(m, t); err != nil {
 			return nil, invalid(err)
@@ -58,9 +59,6 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	}
 	module := &blob.DeviceModule{Format: "cl", Data: []byte(code)}
 	for _, f := range m.Funcs {
-		if err := checkLimits(f, t); err != nil {
-			return nil, invalid(err)
-		}
 		tags, err := launchTags(f)
 		if err != nil {
 			return nil, invalid(err)

@@ -292,6 +292,21 @@ func v(a: handle, b: handle, c: handle) {
 	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
 }
 
+// Types that OpenCL lacks are computed by those that it has.
+func TestRun_NarrowTypes(t *testing.T) {
+	out, err := tirrun.New(tir.Float32, 64)
+	require.NoError(t, err)
+	compare(t, parsed(t, `
+func narrow(a: handle, b: handle) {
+  buffer A: float32[64], param a
+  buffer B: float32[64], param b
+  thread t in range(64), thread "threadIdx.x" {
+    B[t] = cast(float32, cast(float8_e4m3fn, A[t])) + cast(float32, cast(int4, cast(int32, A[t] * 7.0)))
+  }
+}
+`), "narrow", 0, array(t, random(), tir.Float32, 64), out)
+}
+
 // A function may be called as soon as it is built, too.
 func TestRun_CalledAtOnce(t *testing.T) {
 	need(t)

@@ -368,8 +368,13 @@ func outline(s tir.Stmt) *outlined {
 		return true
 	})
 	o.body = (&tir.Mutator{Expr: o.expr, PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
-		if a, ok := s.(*tir.Alloc); ok {
-			o.buffer(a.Buffer) // whose sizes may be the host's
+		switch s := s.(type) {
+		case *tir.Alloc:
+			o.buffer(s.Buffer) // whose sizes may be the host's
+		case *tir.AttrStmt:
+			if b, ok := s.Node.(*tir.Buffer); ok {
+				o.buffer(b) // before its address, which is one of a parameter if that is from outside
+			}
 		}
 		return s, false
 	}, Stmt: func(s tir.Stmt) tir.Stmt {
@@ -380,6 +385,9 @@ func outline(s tir.Stmt) *outlined {
 			return &tir.Alloc{Buffer: o.buffer(s.Buffer), Body: s.Body}
 		case *tir.AttrStmt:
 			if b, ok := s.Node.(*tir.Buffer); ok {
+				if s.Key == tir.AttrView && slices.Contains(o.buffers, b) {
+					return s.Body // it is a parameter's
+				}
 				return &tir.AttrStmt{Key: s.Key, Node: o.buffer(b), Value: s.Value, Body: s.Body}
 			}
 		}

@@ -9,14 +9,23 @@ import (
 
 // math is a call of the C library's function for a type.
 func (w *writer) math(name string, t tir.Type, args ...code) code {
-	if w.valueType(t) != "double" {
-		name += "f"
-	}
+	name = w.mathName(name, t)
 	list := make([]string, len(args))
 	for i, a := range args {
 		list[i] = a.text
 	}
 	return atom(name + "(" + strings.Join(list, ", ") + ")")
+}
+
+// mathName is what the C library calls a function for a type.
+func (w *writer) mathName(name string, t tir.Type) string {
+	switch {
+	case w.hooks.Math != nil:
+		return w.hooks.Math(name, t)
+	case w.valueType(t) != "double":
+		return name + "f"
+	}
+	return name
 }
 
 // call is a call, of whose result lane i is wanted.
@@ -45,6 +54,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.choose(e.Args[0], e.Args[1], e.Args[2], i)
 	case "address_of":
 		return w.addressOf(e)
+	case "tvm_struct_get":
+		return w.structGet(e)
 	case "ret", "ret_none", "storage_sync", "prefetch":
 		if w.hooks.Intrinsic == nil {
 			w.fail("intrinsic %s is a statement, and stands within an expression", e.Name)
@@ -116,7 +127,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	if in, ok := tir.LookupIntrinsic(e.Name); ok && in.Args >= 0 && tir.IsFloat(t) && len(e.Args) == in.Args {
 		return w.wrapFloat(t, w.math(e.Name, t, args...))
 	}
-	w.fail("intrinsic %s of type %s can't be said in C", e.Name, e.Type)
+	w.fail("intrinsic %s of type %s can't be said in %s", e.Name, e.Type, w.hooks.language())
 	return atom("0")
 }
 

@@ -91,6 +91,27 @@ func magnitude(a int64) uint64 {
 
 // spanOf is what values an expression may have, once it is one of its type.
 func (w *writer) spanOf(e tir.Expr) span {
+	switch e.(type) {
+	case *tir.IntImm, *tir.Var:
+		return w.findSpan(e)
+	}
+	s, ok := w.facts.spans[e]
+	if !ok {
+		s = w.findSpan(e)
+		w.facts.spans[e] = s
+	}
+	return s
+}
+
+// facts are what has been found of expressions, which may share parts.
+type facts struct {
+	spans         map[tir.Expr]span
+	index, leaves map[tir.Expr]bool
+}
+
+func newFacts() *facts { return &facts{map[tir.Expr]span{}, map[tir.Expr]bool{}, map[tir.Expr]bool{}} }
+
+func (w *writer) findSpan(e tir.Expr) span {
 	all := spanOfType(e.DType())
 	var s span
 	switch e := e.(type) {
@@ -204,31 +225,40 @@ func isDivision(op tir.BinaryOp) bool { return op >= tir.OpDiv && op <= tir.OpFl
 
 // beyond says whether an index may leave 32 bits on its way: an expression of loops' variables and sizes alone, whose value is exact in 64 bits.
 func (w *writer) beyond(e tir.Expr) bool {
-	if w.kernels || e.DType() != tir.Int32 {
+	return !w.kernels && e.DType() == tir.Int32 && w.isIndex(e) && w.leaves(e)
+}
+
+// isIndex says whether an expression is made of variables that something is known of, and constants.
+func (w *writer) isIndex(e tir.Expr) bool {
+	switch e := e.(type) {
+	case *tir.IntImm:
+		return true
+	case *tir.Var:
+		_, known := w.spans[e]
+		return known
+	case *tir.Binary:
+		is, ok := w.facts.index[e]
+		if !ok {
+			is = e.Op <= tir.OpMax && w.isIndex(e.A) && w.isIndex(e.B)
+			w.facts.index[e] = is
+		}
+		return is
+	}
+	return false
+}
+
+// leaves says whether something within an index may leave its type.
+func (w *writer) leaves(e tir.Expr) bool {
+	b, ok := e.(*tir.Binary)
+	if !ok {
 		return false
 	}
-	isIndex, leaves := true, false
-	var look func(tir.Expr)
-	look = func(e tir.Expr) {
-		switch e := e.(type) {
-		case *tir.IntImm:
-		case *tir.Var:
-			_, known := w.spans[e]
-			isIndex = isIndex && known
-		case *tir.Binary:
-			if e.Op > tir.OpMax {
-				isIndex = false
-				return
-			}
-			leaves = leaves || isSum(e.Op) && !w.fits(e)
-			look(e.A)
-			look(e.B)
-		default:
-			isIndex = false
-		}
+	does, ok := w.facts.leaves[e]
+	if !ok {
+		does = isSum(b.Op) && !w.fits(b) || w.leaves(b.A) || w.leaves(b.B)
+		w.facts.leaves[e] = does
 	}
-	look(e)
-	return isIndex && leaves
+	return does
 }
 
 // wide is an index of 32 bits in 64.
@@ -401,6 +431,7 @@ func (w *writer) fromFloat(to, from tir.Type, x code) code {
 // learnSizes notes what sizes of a function's tensors may be.
 func (w *writer) learnSizes() {
 	w.spans = map[*tir.Var]span{}
+	w.facts = newFacts()
 	for _, p := range w.fn.params {
 		if p.buffer == nil {
 			continue

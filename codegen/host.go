@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/export"
 	"tvmgo/include"
+	"tvmgo/internal/cpufeatures"
 	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -41,16 +43,31 @@ func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 // hostFlags are what the C compiler is told of the target's processor.
 func hostFlags(t *target.Target) []string {
 	var flags []string
-	for _, option := range []struct{ name, flag string }{{"march", "-march="}, {"mcpu", "-mtune="}} {
-		if v, ok := t.Attrs()[option.name].(string); ok && v != "" {
-			flags = append(flags, option.flag+v)
-		}
+	if v, err := target.Get[string](t, "march"); err == nil && v != "" {
+		flags = append(flags, "-march="+v)
+	}
+	if v, err := target.Get[string](t, "mcpu"); err == nil && v != "" {
+		flags = append(flags, cpuFlag(v))
 	}
 	return flags
 }
 
+// cpuFlag is what GCC calls a processor's option: on x86, where -march chooses the instructions, it is what to tune for.
+func cpuFlag(cpu string) string {
+	name, _, _ := strings.Cut(cpu, "+")
+	for _, triple := range []string{"aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu"} {
+		if name != "generic" && cpufeatures.ValidCPU(triple, name) {
+			return "-mcpu=" + cpu
+		}
+	}
+	if goruntime.GOARCH == "amd64" || goruntime.GOARCH == "386" || cpufeatures.ValidCPU("x86_64-linux-gnu", name) {
+		return "-mtune=" + cpu
+	}
+	return "-mcpu=" + cpu
+}
+
 // NewHostModule makes a module of kind c from code that defines the functions of these names, as package codegen/c writes it. It can be
-// exported as any module of that kind, and its functions can be called at once: the first call of Function compiles it alone, with the
+// exported as any module of that kind, where it is compiled with the flags, too, and its functions can be called at once: the first call of Function compiles it alone, with the
 // flags, into a library that is kept on the disk for the next process (see TVMGO_CACHE_DIR). Modules that it imports are not seen by
 // functions called in this way: export it to have them.
 func NewHostModule(code string, names []string, flags ...string) (*runtime.Module, error) {
@@ -80,6 +97,13 @@ type hostModule struct {
 func (h *hostModule) Functions() []string { return slices.Clone(h.names) }
 
 func (h *hostModule) Function(name string) (*runtime.Function, error) {
+	if name == export.FlagsQuery {
+		list := make([]any, len(h.flags))
+		for i, f := range h.flags {
+			list[i] = f
+		}
+		return runtime.NewFunction(func(...any) (any, error) { return list, nil })
+	}
 	if !slices.Contains(h.names, name) {
 		return h.source.Function(name) // which answers questions of exporters
 	}

@@ -29,6 +29,7 @@ type builder struct {
 	lang     language            // that all sources together need
 	blobSize int64               // 0: there is no blob
 	objects  []string            // base names of what is linked
+	bare     bool                // the compiler was found for another machine, whose libraries are not here
 }
 
 const blobFile = "devc.bin"
@@ -43,7 +44,10 @@ func (b *builder) build() error {
 	if b.config.compile != nil {
 		return b.buildCustom()
 	}
-	command, err := findCompiler(b.config, b.lang)
+	if done, err := b.buildOfOne(); done || err != nil {
+		return err
+	}
+	command, err := b.findTools()
 	if err != nil {
 		return err
 	}
@@ -68,6 +72,8 @@ func (b *builder) build() error {
 		err = b.archive()
 	case tarSuffix:
 		err = b.tar()
+	case objectSuffix:
+		err = b.object()
 	default:
 		err = b.link()
 	}
@@ -85,7 +91,7 @@ func (b *builder) build() error {
 }
 
 func (b *builder) useCompiler(command []string) error {
-	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, tempDir: filepath.Join(b.dir, "tmp"),
+	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, stubs: b.bare, tempDir: filepath.Join(b.dir, "tmp"),
 		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
 	return os.MkdirAll(b.tempDir, 0o777)
 }

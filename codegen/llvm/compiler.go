@@ -56,7 +56,7 @@ func (c *compiler) probe(ctx context.Context) error {
 		c.machine = known.(string)
 		return nil
 	}
-	args := append(c.options.flags(), "-fPIC", "-x", "c", "-c", "-o", "-", "-")
+	args := append(c.options.flags(), "-fintegrated-as", "-fPIC", "-x", "c", "-c", "-o", "-", "-")
 	object, said, err := c.clang.Run(ctx, []byte("float probe(float x) { return x; }\n"), args...)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, e
 	if err := writeHeaders(dir); err != nil {
 		return nil, fail(runtime.ErrFailed, "write the headers: %w", err)
 	}
-	args := append(c.options.flags(), "-std=gnu11", "-fPIC", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
+	args := append(c.options.flags(), "-std=gnu11", "-fintegrated-as", "-fPIC", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
 	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
 	out, _, err := c.clang.Run(ctx, []byte(code), args...)
 	if err != nil && ctx.Err() == nil {

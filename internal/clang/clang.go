@@ -147,8 +147,17 @@ func (e *RunError) Error() string {
 // Unwrap returns how the command ended.
 func (e *RunError) Unwrap() error { return e.Err }
 
+// stopped ends when this process gives up.
+var stopped, stop = context.WithCancel(context.Background())
+
+// StopAll ends all runs, and those that are still to come: for a process that was interrupted.
+func StopAll() { stop() }
+
 // Run runs the compiler, and gives what it wrote to its standard output and error. An error is a *RunError unless ctx ended.
 func (c *Clang) Run(ctx context.Context, stdin []byte, args ...string) (stdout, stderr []byte, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(stopped, cancel)()
 	command := c.Command(args...)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // neither language nor time may show in what is written

@@ -24,7 +24,11 @@ func (b *builder) link() error {
 	}
 	args = append(args, b.config.objects...)
 	args = append(args, b.config.flags...)
-	for _, l := range b.config.libraries {
+	libraries, err := b.libraries()
+	if err != nil {
+		return err
+	}
+	for _, l := range libraries {
 		args = append(args, "-l"+l)
 	}
 	if b.stubs {

@@ -101,8 +101,8 @@ static int tvmgo_is_empty(const DLTensor* t) {
   return 0;
 }
 
-/* All about a tensor that no other argument decides. */
-static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
+/* All about a tensor that neither its device nor another argument decides. */
+static int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
   char want[64], got[64];
   if (t == NULL) {
     return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
@@ -126,6 +126,13 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
     tvmgo_type_text(t->dtype, got, sizeof(got));
     return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
   }
+  return 0;
+}
+
+/* All about a tensor that no other argument decides. */
+static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
+  char got[64];
+  if (tvmgo_shaped(p, t, type, ndim) != 0) return -1;
   if (t->device.device_type != kDLCPU) {
     tvmgo_device_text(t->device, got, sizeof(got));
     return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected cpu: copy it", TVMGO_OF(p), got);

@@ -13,6 +13,8 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/codegen/c"
+	"tvmgo/codegen/internal/atonce"
+	"tvmgo/export"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -24,6 +26,15 @@ const Kind = "llvm"
 func init() {
 	if err := codegen.Register(Kind, Build); err != nil {
 		panic(fmt.Sprintf("llvm: %v", err)) // another package has taken the kind
+	}
+	host, err := target.LookupKind("c")
+	if err != nil {
+		panic(err) // it is always there
+	}
+	for _, column := range []string{codegen.ColumnPasses, target.ColumnPartitioner} { // the C is the same
+		if value, ok := target.Attr[any](host, column); ok {
+			_ = target.SetAttr(Kind, column, value) // a program may have set its own before
+		}
 	}
 }
 
@@ -50,7 +61,8 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	impl := &module{compiler: clang, source: source, code: code, names: names}
+	impl := &module{compiler: clang, source: source, code: code, names: names, libraries: codegen.Libraries(m)}
+	impl.library.Make = impl.link
 	built, err := runtime.NewModule(Kind, runtime.Runnable|runtime.Exportable, impl)
 	if err != nil {
 		source.Close()
@@ -61,14 +73,15 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 // module is generated C and what clang makes of it.
 type module struct {
 	runtime.ModuleBase
-	compiler *compiler
-	source   *runtime.Module
-	code     string
-	names    []string
+	compiler  *compiler
+	source    *runtime.Module
+	code      string
+	names     []string
+	libraries []string
+	library   atonce.Library
 
-	mu     sync.Mutex
-	made   map[form][]byte // what was compiled already
-	loaded *runtime.Module
+	mu   sync.Mutex
+	made map[form][]byte // what was compiled already
 }
 
 func (m *module) Functions() []string { return slices.Clone(m.names) }
@@ -77,10 +90,6 @@ func (m *module) Functions() []string { return slices.Clone(m.names) }
 func (m *module) as(f form) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.asLocked(f)
-}
-
-func (m *module) asLocked(f form) ([]byte, error) {
 	if data := m.made[f]; data != nil {
 		return data, nil
 	}
@@ -180,7 +189,7 @@ func (m *module) Function(name string) (*runtime.Function, error) {
 	if err := m.hostOnly(); err != nil {
 		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
 	}
-	l, err := m.library()
+	l, err := m.library.Module()
 	if err != nil {
 		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
 	}
@@ -200,21 +209,33 @@ func (m *module) answer(name string) (*runtime.Function, error) {
 		if system {
 			value = ""
 		}
+	case export.LibrariesQuery:
+		return atonce.Texts(m.libraries)
 	default:
 		return m.source.Function(name)
 	}
 	return runtime.NewFunction(func(...any) (any, error) { return value, nil })
 }
 
-func (m *module) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := m.source.Close()
-	if m.loaded != nil {
-		if cause := m.loaded.Close(); err == nil {
-			err = cause
-		}
-		m.loaded = nil
-	}
-	return err
+// ImportsChanged lets the library import what the module does.
+func (m *module) ImportsChanged(list func() ([]*runtime.Module, error)) {
+	m.library.ImportsChanged(list)
 }
+
+// Metadata is what the code says of a function, where it can run.
+func (m *module) Metadata(function string) (string, error) {
+	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
+		return "", nil
+	}
+	return m.library.Metadata(function)
+}
+
+// Doc is the documentation of a function, likewise.
+func (m *module) Doc(function string) (string, error) {
+	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
+		return "", nil
+	}
+	return m.library.Doc(function)
+}
+
+func (m *module) Close() error { return errors.Join(m.source.Close(), m.library.Close()) }

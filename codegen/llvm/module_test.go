@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/codegen/c"
 	"tvmgo/export"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -40,14 +39,11 @@ func TestModule_CallsAtOnce(t *testing.T) {
 	require.Equal(t, before, runtime.Live())
 }
 
-// The C is that of package codegen/c, and nothing else.
+// The C is that of kind c, and nothing else.
 func TestModule_Sources(t *testing.T) {
 	p := parsed(t, addProgram+dotProgram)
 	m := built(t, p, "llvm -mtriple=x86_64-linux-gnu")
-	var e c.Emitter
-	code, err := e.Emit(p, targetOf(t, "llvm -mtriple=x86_64-linux-gnu"))
-	require.NoError(t, err)
-	require.Equal(t, code, source(t, m, "c"))
+	require.Equal(t, source(t, built(t, p, "c"), "c"), source(t, m, "c"))
 	ir := source(t, m, "ll")
 	require.Contains(t, ir, `target triple = "x86_64-`)
 	require.Contains(t, ir, "define i32 @__tvm_ffi_add(")
@@ -55,7 +51,7 @@ func TestModule_Sources(t *testing.T) {
 	require.Equal(t, ir, source(t, m, ""))
 	require.Contains(t, source(t, m, "s"), "__tvm_ffi_add:")
 	require.Equal(t, source(t, m, "s"), source(t, m, "asm"))
-	_, err = m.GetSource("ptx")
+	_, err := m.GetSource("ptx")
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err, `no format "ptx": want ll, c, s or asm`)
 }
@@ -143,6 +139,26 @@ func TestModule_ExportsImports(t *testing.T) {
 	require.Equal(t, []float32{1}, floats(t, out))
 	require.NoError(t, call(t, l, "sum", tensor(t, []float32{3}), tensor(t, []float32{2}), out))
 	require.Equal(t, []float32{5}, floats(t, out))
+}
+
+// A function that is called at once sees what the module imports, also what it imports later.
+func TestModule_ImportsAtOnce(t *testing.T) {
+	const twice = `func twice(a_handle: handle, c_handle: handle) {
+  buffer a: float32[3], param a_handle
+  buffer c: float32[3], param c_handle
+  eval packed add[void](a_handle, a_handle, c_handle)
+}
+`
+	before := runtime.Live()
+	t.Run("", func(t *testing.T) {
+		m := built(t, parsed(t, twice), "llvm")
+		out := empty(t, 3)
+		require.ErrorContains(t, call(t, m, "twice", tensor(t, []float32{1, 2, 3}), out), "Cannot find function add")
+		require.NoError(t, m.Import(built(t, parsed(t, addProgram), "c")))
+		require.NoError(t, call(t, m, "twice", tensor(t, []float32{1, 2, 3}), out))
+		require.Equal(t, []float32{2, 4, 6}, floats(t, out))
+	})
+	require.Equal(t, before, runtime.Live())
 }
 
 // Many that call one module for the first time get the same library.

@@ -24,7 +24,8 @@
 //	mabi          the calling convention, where the architecture has several
 //	mfloat-abi    likewise: of Arm, MIPS and PowerPC; "hard" is how all others do it
 //	opt-level     0 to 3; 3 if it is not given
-//	fast-math     and the six options that it stands for: what the compiler may assume of floats
+//	fast-math     and the six options that it stands for: what the compiler may assume of floats. Without them it only makes one operation
+//	              of a product and its sum, where the CPU has that; fast-math-contract=0 has it leave that, too
 //	vector-width  how many bits vectors should have that the compiler makes itself
 //	cl-opt        options of LLVM itself: -name or -name=value; a type, -name:int=value, may stand between
 //	num-cores     is for schedules, and changes nothing here

@@ -85,24 +85,23 @@ func readOptions(t *target.Target) (*options, error) {
 // fastMath are the flags of fast-math and its parts. A part that is given itself counts.
 func fastMath(t *target.Target) []string {
 	all, _ := target.Get[bool](t, "fast-math")
-	var flags []string
+	flags := []string{"-ffp-contract=on"} // a product and its sum may be one operation within an expression; what follows counts
 	for _, part := range []struct {
-		name  string
-		flags []string
+		name     string
+		yes, not []string
 	}{
-		{"fast-math-nnan", []string{"-fno-honor-nans"}},
-		{"fast-math-ninf", []string{"-fno-honor-infinities"}},
-		{"fast-math-nsz", []string{"-fno-signed-zeros"}},
-		{"fast-math-arcp", []string{"-freciprocal-math"}},
-		{"fast-math-contract", []string{"-ffp-contract=fast"}},
-		{"fast-math-reassoc", []string{"-Xclang", "-mreassociate"}}, // clang itself wants it together with others
+		{"fast-math-nnan", []string{"-fno-honor-nans"}, nil},
+		{"fast-math-ninf", []string{"-fno-honor-infinities"}, nil},
+		{"fast-math-nsz", []string{"-fno-signed-zeros"}, nil},
+		{"fast-math-arcp", []string{"-freciprocal-math"}, nil},
+		{"fast-math-contract", []string{"-ffp-contract=fast"}, []string{"-ffp-contract=off"}},
+		{"fast-math-reassoc", []string{"-Xclang", "-mreassociate"}, nil}, // clang itself wants it together with others
 	} {
-		on, err := target.Get[bool](t, part.name)
-		if err != nil {
-			on = all
-		}
-		if on {
-			flags = append(flags, part.flags...)
+		switch on, err := target.Get[bool](t, part.name); {
+		case err == nil && !on:
+			flags = append(flags, part.not...)
+		case on || all:
+			flags = append(flags, part.yes...)
 		}
 	}
 	return flags

@@ -72,6 +72,14 @@ func TestOptions_FastMath(t *testing.T) {
 	}
 }
 
+// A product and its sum are one operation where the CPU has that, unless the target says no.
+func TestOptions_Contract(t *testing.T) {
+	program := strings.Replace(dotProgram, " / 3.0", "", 1)
+	require.Contains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell"), "s"), "vfmadd")
+	require.NotContains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell -fast-math-contract=0"), "s"), "vfmadd")
+	require.NotContains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell -mattr=-fma"), "s"), "vfmadd")
+}
+
 func TestOptions_ABI(t *testing.T) {
 	soft := source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=arm-linux-gnueabi -mfloat-abi=soft"), "s")
 	require.True(t, strings.Contains(soft, "__aeabi_fadd"))

@@ -2,6 +2,8 @@ package export
 
 import (
 	"debug/elf"
+	"debug/macho"
+	"debug/pe"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,6 +35,11 @@ var systems = map[machine][]string{
 
 // findTools finds the compiler, which is one for another machine where the modules are objects for it.
 func (b *builder) findTools() ([]string, error) {
+	for _, s := range b.sources {
+		if filepath.Ext(s) == ".o" && isForeignFormat(filepath.Join(b.dir, s)) {
+			return nil, fail(runtime.ErrNotSupported, "%s is for a system without ELF files: export it alone as an object (.o), and link it there", s)
+		}
+	}
 	object := b.foreignObject()
 	if len(b.config.compiler) > 0 || object == "" {
 		return findCompiler(b.config, b.lang)
@@ -76,6 +83,19 @@ func (b *builder) foreignObject() string {
 		}
 	}
 	return ""
+}
+
+// isForeignFormat says whether a file is an object for macOS or Windows.
+func isForeignFormat(path string) bool {
+	if f, err := macho.Open(path); err == nil {
+		f.Close()
+		return true
+	}
+	if f, err := pe.Open(path); err == nil {
+		f.Close()
+		return true
+	}
+	return false
 }
 
 func machineOf(path string) (machine, error) {

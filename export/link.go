@@ -113,9 +113,13 @@ func (b *builder) buildOfOne() (done bool, err error) {
 		return false, nil
 	}
 	b.objects = b.sources
-	if suffix == tarSuffix {
+	path := filepath.Join(b.dir, b.sources[0])
+	switch {
+	case suffix == tarSuffix:
 		err = b.tar()
-	} else {
+	case isForeignFormat(path):
+		err = copyFile(path, b.out.temp)
+	default:
 		err = b.object()
 	}
 	if err == nil {

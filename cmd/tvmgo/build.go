@@ -20,6 +20,7 @@ import (
 	"tvmgo/internal/clang"
 	"tvmgo/runtime"
 	"tvmgo/target"
+	"tvmgo/tir"
 )
 
 // buildFlags is the command line of build as the user wrote it.
@@ -61,7 +62,11 @@ The exit status is 0, 1 for a failure, 2 for a command line that makes no sense,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd, func() error { return f.run(cmd, args[0]) })
+			m, err := readProgram(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			return interruptible(cmd, func() error { return f.run(cmd, m) })
 		},
 	}
 	flags := cmd.Flags()
@@ -108,6 +113,7 @@ func interruptible(cmd *cobra.Command, work func() error) error {
 		select {
 		case s := <-caught:
 			by.Store(int32(s.(syscall.Signal)))
+			signal.Stop(caught) // whoever asks again does not want to wait
 			cancel()
 			clang.StopAll()
 		case <-ctx.Done():
@@ -120,14 +126,9 @@ func interruptible(cmd *cobra.Command, work func() error) error {
 	return err
 }
 
-func (f *buildFlags) run(cmd *cobra.Command, path string) error {
+func (f *buildFlags) run(cmd *cobra.Command, m *tir.IRModule) error {
 	p := newProgress(cmd.ErrOrStderr(), f.verbose)
 	defer p.end()
-	p.begin("read " + path)
-	m, err := readProgram(cmd.InOrStdin(), path)
-	if err != nil {
-		return err
-	}
 	t, err := target.New(f.target)
 	if err != nil {
 		return fmt.Errorf("--target: %w", err)

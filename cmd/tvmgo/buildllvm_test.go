@@ -153,5 +153,5 @@ func TestBuild_Verbose(t *testing.T) {
 	status, stdout, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "-v")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote two.so\n", stdout)
-	require.Regexp(t, `^read two\.tir: [0-9.]+ s\ngenerate code for kind c of 2 functions: [0-9.]+ s\ncompile and link two\.so: [0-9.]+ s\n$`, stderr)
+	require.Regexp(t, `^generate code for kind c of 2 functions: [0-9.]+ s\ncompile and link two\.so: [0-9.]+ s\n$`, stderr)
 }

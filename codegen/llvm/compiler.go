@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/include"
 	"tvmgo/internal/clang"
+	"tvmgo/internal/cpufeatures"
 	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -46,6 +47,15 @@ func newCompiler(ctx context.Context, t *target.Target) (*compiler, error) {
 	return c, nil
 }
 
+// base are the arguments of every compilation: clang's own assembler, and code that may lie anywhere.
+func (c *compiler) base() []string {
+	args := append(c.options.flags(), "-fintegrated-as")
+	if t, err := cpufeatures.Parse(c.options.triple); err == nil && strings.HasPrefix(t.OS, "win") {
+		return args // where all code does
+	}
+	return append(args, "-fPIC")
+}
+
 // accepted are the flags that a compiler has taken, with the machine that objects are for then.
 var accepted sync.Map
 
@@ -56,7 +66,7 @@ func (c *compiler) probe(ctx context.Context) error {
 		c.machine = known.(string)
 		return nil
 	}
-	args := append(c.options.flags(), "-fintegrated-as", "-fPIC", "-x", "c", "-c", "-o", "-", "-")
+	args := append(c.base(), "-x", "c", "-c", "-o", "-", "-")
 	object, said, err := c.clang.Run(ctx, []byte("float probe(float x) { return x; }\n"), args...)
 	if err != nil {
 		return err
@@ -90,7 +100,7 @@ func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, e
 	if err := writeHeaders(dir); err != nil {
 		return nil, fail(runtime.ErrFailed, "write the headers: %w", err)
 	}
-	args := append(c.options.flags(), "-std=gnu11", "-fintegrated-as", "-fPIC", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
+	args := append(c.base(), "-std=gnu11", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
 	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
 	out, _, err := c.clang.Run(ctx, []byte(code), args...)
 	if err != nil && ctx.Err() == nil {

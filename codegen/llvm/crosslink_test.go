@@ -108,6 +108,23 @@ func TestCross_NoLinker(t *testing.T) {
 	require.ErrorContains(t, err, "no linker for it is known here")
 }
 
+// Objects for systems without ELF files are saved and exported, and not linked.
+func TestCross_OtherSystems(t *testing.T) {
+	for triple, begin := range map[string]string{"arm64-apple-macos": "\xcf\xfa\xed\xfe", "x86_64-pc-windows-msvc": "\x64\x86"} {
+		m := built(t, parsed(t, addProgram), "llvm -mtriple="+triple)
+		path := filepath.Join(t.TempDir(), "a.o")
+		require.NoError(t, export.Library(context.Background(), m, path), triple)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(data), begin), triple)
+		err = export.Library(context.Background(), m, filepath.Join(t.TempDir(), "a.so"))
+		require.ErrorIs(t, err, runtime.ErrNotSupported)
+		require.ErrorContains(t, err, "lib0.o is for a system without ELF files: export it alone as an object (.o)")
+		_, err = m.Function("add")
+		require.ErrorContains(t, err, "its code is for a system that has no ELF files (mtriple \""+triple+"\")")
+	}
+}
+
 // Several modules go into one object.
 func TestExport_OneObject(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm")

@@ -83,7 +83,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 		}
 		module.Functions = append(module.Functions, blob.Function{Key: f.Name, FunctionInfo: info})
 	}
-	return runtime.NewDeviceSource(kind, module)
+	return runtime.NewDeviceCode(kind, module)
 }
 
 func invalid(err error) error {
@@ -92,6 +92,9 @@ func invalid(err error) error {
 
 func init() {
 	err := target.SetAttr(kind, codegen.ColumnLower, codegen.Pass(Lower))
+	if err == nil {
+		err = target.SetAttr(kind, target.ColumnPartitioner, target.Predicate(codegen.TakesKernels))
+	}
 	if err == nil {
 		err = codegen.Register(kind, Build)
 	}

@@ -18,15 +18,6 @@ const kind = "opencl"
 
 // Lower makes kernels of functions, and functions of the host, which have its target in their attributes.
 func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
-	if t.Host() == nil { // C is always there
-		host, err := target.New("c")
-		if err != nil {
-			return nil, err
-		}
-		if t, err = t.WithHost(host); err != nil {
-			return nil, err
-		}
-	}
 	for _, pass := range []transform.Pass{arith.Simplify, transform.ThreadSync, transform.SplitHostDevice} {
 		var err error
 		if m, err = pass(m, t); err != nil {
@@ -39,7 +30,7 @@ func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			kernels.Funcs = append(kernels.Funcs, f)
 		}
 	}
-	for _, pass := range []transform.Pass{transform.Vectorize, splitVectors, transform.Unroll, arith.Simplify} {
+	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, splitVectors} {
 		var err error
 		if kernels, err = pass(kernels, t); err != nil {
 			return nil, invalid(err)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,4 +203,141 @@ func TestRun_Softmax(t *testing.T) {
 		require.NoError(t, err)
 		compare(t, parsed(t, softmax), "softmax", 1e-5, array(t, random(), tir.Float32, rows, 37), out)
 	}
+}
+
+// Two kernels, with memory of the device between them that the host allocates, and numbers of types that no kernel takes.
+func TestRun_SeveralKernels(t *testing.T) {
+	m := parsed(t, `
+func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: float16, times: int32) {
+  var n: int64
+  buffer A: float32[n], param a
+  buffer B: float32[n], param b
+  alloc T: float32[n]
+  let blocks = floordiv(n + int64(15), int64(16))
+  thread i in range(blocks), thread "blockIdx.x" {
+    thread j in range(int64(16)), thread "threadIdx.x" {
+      if i * int64(16) + j < n {
+        T[i * int64(16) + j] = A[i * int64(16) + j] * cast(float32, scale) + cast(float32, shift)
+      }
+    }
+  }
+  for k in range(times) {
+    thread i in range(n), thread "blockIdx.x" {
+      if on {
+        T[i] = T[i] + cast(float32, k)
+      }
+    }
+  }
+  thread i in range(n), thread "threadIdx.x" {
+    B[i] = T[i] + cast(float32, floormod(big, uint64(1000)))
+  }
+}
+`)
+	for _, n := range []int64{0, 1, 100} {
+		out, err := tirrun.New(tir.Float32, n)
+		require.NoError(t, err)
+		compare(t, m, "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
+	}
+}
+
+// Vectors of OpenCL, wider ones, and those of other widths, of all types.
+func TestRun_Vectors(t *testing.T) {
+	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.Int8, tir.UInt8, tir.Int16, tir.Int32, tir.UInt32, tir.Int64} {
+		for _, lanes := range []int{2, 3, 4, 8, 16, 32, 20} {
+			if lanes != 4 && typ != tir.Float32 && typ != tir.Int8 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%sx%d", typ, lanes), func(t *testing.T) {
+				value := "max(X, Y) + select(X > Y && Y > C(3), X, Y * C(2))"
+				if tir.IsFloat(typ) {
+					value = "max(exp(X), Y) / C(2) + select(X > Y || X < C(-0.5), sqrt(fabs(X)), Y * C(2)) + sigmoid(Y)"
+				}
+				m := vectorized(t, value, typ, lanes)
+				r := random()
+				n := int64(5 * lanes)
+				out, err := tirrun.New(typ, n)
+				require.NoError(t, err)
+				within := map[bool]float64{true: 1e-5}[tir.IsFloat(typ)]
+				if typ == tir.Float16 {
+					within = 2e-3
+				}
+				compare(t, m, "v", within, array(t, r, typ, n), array(t, r, typ, n), out)
+			})
+		}
+	}
+}
+
+// vectorized is a kernel of 5 threads with a vector each: X and Y are neighbours of A and B.
+func vectorized(t testing.TB, value string, typ tir.Type, lanes int) *tir.IRModule {
+	t.Helper()
+	n := 5 * lanes
+	value = strings.ReplaceAll(value, "X", "A[t * L + i]")
+	value = strings.ReplaceAll(value, "Y", "B[t * L + i]")
+	value = strings.ReplaceAll(value, "C(", typ.String()+"(")
+	if typ == tir.Bool {
+		typ = tir.Bool
+	}
+	text := fmt.Sprintf(`
+func v(a: handle, b: handle, c: handle) {
+  buffer A: %[1]s[%[2]d], param a
+  buffer B: %[1]s[%[2]d], param b
+  buffer C: %[1]s[%[2]d], param c
+  thread t in range(5), thread "threadIdx.x" {
+    vectorized i in range(%[3]d) {
+      C[t * L + i] = %[4]s
+    }
+  }
+}
+`, typ, n, lanes, value)
+	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
+}
+
+// A function may be called as soon as it is built, too.
+func TestRun_CalledAtOnce(t *testing.T) {
+	need(t)
+	gputest.NoLeaks(t, devices)
+	m, err := codegen.Build(vadd(t, tir.Float32, 64), device(t, "opencl"))
+	require.NoError(t, err)
+	defer m.Close()
+	f := gputest.Function(t, m, "vadd")
+	for _, dev := range devices {
+		a, b, c := gputest.Tensor(t, dev, []float32{1, 2, 3}), gputest.Tensor(t, dev, []float32{4, 5, 6}), gputest.Tensor(t, dev, make([]float32, 3))
+		_, err = f.Call(a, b, c, 2.0)
+		require.NoError(t, err)
+		require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
+	}
+}
+
+// The host's code checks what it is given, before anything is launched.
+func TestRun_BadArguments(t *testing.T) {
+	need(t)
+	lib := library(t, vadd(t, tir.Float32, 64))
+	f := gputest.Function(t, lib, "vadd")
+	zeros := func(dev dlpack.Device, n int) *runtime.Tensor { return gputest.Tensor(t, dev, make([]float32, n)) }
+	a, c := zeros(devices[0], 8), zeros(devices[0], 8)
+	part, err := zeros(devices[0], 128).View(dlpack.Float32, []int64{8}, nil, 256)
+	require.NoError(t, err)
+	defer part.Close()
+	for want, args := range map[string][]any{
+		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: copy it":                           {a, zeros(runtime.CPU, 8), c, 1.0},
+		"argument 0 (A): the tensor is on cpu:0, expected opencl: copy it":                             {zeros(runtime.CPU, 8), a, c, 1.0},
+		"argument 2 (C): the tensor is on opencl:1, expected opencl:0":                                 {a, a, zeros(devices[1], 8), 1.0},
+		"argument 1 (B): shape[0] is 7, expected n = 8 (argument 0 (A): shape[0])":                     {a, zeros(devices[0], 7), c, 1.0},
+		"argument 1 (B): the elements begin 256 bytes into the device's memory, expected 0: copy them": {a, part, c, 1.0},
+		"argument 3 (by): expected float32, got a tensor":                                              {a, a, c, c},
+		"vadd: expected 4 arguments, got 3":                                                            {a, a, c},
+	} {
+		_, err := f.Call(args...)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Kernels are launched by hand, too, through the module that the host's imports.
+func TestRun_KernelByHand(t *testing.T) {
+	need(t)
+	lib := library(t, vadd(t, tir.Float32, 64))
+	k := gputest.Kernel(t, lib, "vadd_kernel")
+	a, b, c := gputest.Tensor(t, devices[0], []float32{1, 2, 3}), gputest.Tensor(t, devices[0], []float32{4, 5, 6}), gputest.Tensor(t, devices[0], make([]float32, 3))
+	require.NoError(t, k.Launch(nil, runtime.Dim3{1}, runtime.Dim3{64}, a, b, c, 3, 2.0))
+	require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
 }

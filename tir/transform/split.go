@@ -50,7 +50,7 @@ func LaunchTags(f *tir.PrimFunc) []string {
 // and the block as the kernel's [LaunchTags] say. A launch of no threads is left out. Loops, conditions and packed calls around and between kernels run on
 // the host; what stores to or loads from the device's memory there is an error.
 //
-// A function is for the target in its attributes, or else for t; those for CPUs stay as they are. Run [ThreadSync] before.
+// A function is for the target in its attributes, or else for t; those for CPUs stay as they are. Its host's target is "c" where it has none. Run [ThreadSync] before.
 func SplitHostDevice(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	const op = "split host and device"
 	if m == nil {
@@ -117,10 +117,14 @@ func (s *splitter) host() (*tir.PrimFunc, error) {
 	}
 	device := s.target.DeviceType()
 	g.Attrs[AttrDevice] = int64(device)
-	delete(g.Attrs, AttrTarget)
-	if h := s.target.Host(); h != nil {
-		g.Attrs[AttrTarget] = h
+	h := s.target.Host()
+	if h == nil {
+		var err error
+		if h, err = target.New("c"); err != nil {
+			return nil, err
+		}
 	}
+	g.Attrs[AttrTarget] = h
 	var id tir.Expr = tir.I32(0)
 	for _, p := range g.Params {
 		if g.Buffers[p] != nil {
@@ -266,7 +270,11 @@ func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	for _, a := range k.axes {
 		n, constant := a.extent.(*tir.IntImm)
 		tags = append(tags, a.tag)
-		args = append(args, tir.NewCast(tir.Int64, a.extent))
+		if constant {
+			args = append(args, tir.I64(n.Value))
+		} else {
+			args = append(args, tir.NewCast(tir.Int64, a.extent))
+		}
 		if constant && n.Value > 0 {
 			continue
 		}

@@ -226,12 +226,18 @@ func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
 	return tir.SubstituteStmt(body, map[*tir.Var]tir.Expr{s.Var: index})
 }
 
-// virtual runs the turns of virtual threads one after the other, which is right as long as they don't work together.
+// virtual runs the turns of virtual threads one after the other, which is right as long as they share nothing that they store to.
 func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 	body := s.Body
+	within := map[*tir.Var]bool{}
 	tir.Walk(body, func(node any) bool {
 		switch n := node.(type) {
+		case *tir.Alloc:
+			within[n.Buffer.Data] = true
 		case *tir.BufferStore:
+			if scope := n.Buffer.StorageScope(); scope == "local" && !within[n.Buffer.Data] {
+				f.fail("loop %s over %s stores to buffer %s, of which each of its turns has its own: allocate it within", s.Var.Name, s.Thread, n.Buffer.Name)
+			}
 			if isShared(n.Buffer.StorageScope()) {
 				f.fail("loop %s over %s stores to buffer %s, which its turns share: bind it to threadIdx, or compute %s outside of it", s.Var.Name, s.Thread,
 					n.Buffer.Name, n.Buffer.Name)

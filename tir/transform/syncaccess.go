@@ -116,6 +116,9 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 			return false
 		}
 		for _, v := range equal {
+			if carried != nil && v == carried.Var { // which is another one in a later turn
+				return false
+			}
 			same[v] = true
 		}
 	}
@@ -303,7 +306,7 @@ func boundsOf(e tir.Expr, r idRanges) idRange {
 	return idRange{-unknown, unknown}
 }
 
-// compare says whether one index can never be the other, and which indices of threads are equal where both are.
+// compare says whether one index can never be the other, and which indices of threads and turns are equal where both are.
 func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
 	rest := p.rest.plus(q.rest.scaled(-1))
 	fixed := append(slices.Clone(p.fixed), q.fixed...)
@@ -338,7 +341,7 @@ func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]
 		}
 		both := l.scaled(a).plus(r.scaled(-b))
 		all = all.plus(both)
-		if _, thread := y.threads[v]; thread && a == b && a != 0 {
+		if a == b && a != 0 {
 			steps = append(steps, candidate{v, max(a, -a), max(l.hi-r.lo, r.hi-l.lo)})
 			continue
 		}

@@ -79,24 +79,11 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
 			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: k.tags()}})
 	}
-	return makeDeviceModule(v.(ModuleKind), m)
-}
-
-// NewDeviceCode makes a module from code for a device: one whose kernels run, where this program has the device's kind enabled, else what
-// NewDeviceSource makes. m is kept and not to be changed.
-func NewDeviceCode(kind string, m *blob.DeviceModule) (*Module, error) {
-	if v, ok := makers.Load(kind); ok && m != nil {
-		return makeDeviceModule(v.(ModuleKind), m)
-	}
-	return NewDeviceSource(kind, m)
-}
-
-func makeDeviceModule(kind ModuleKind, m *blob.DeviceModule) (*Module, error) {
-	impl, err := kind.Make(m)
+	impl, err := v.(ModuleKind).Make(m)
 	if err != nil {
 		return nil, err
 	}
-	mod, err := NewModule(kind.Name, kind.Properties, impl)
+	mod, err := NewModule(kind, v.(ModuleKind).Properties, impl)
 	if err != nil {
 		impl.Close()
 	}

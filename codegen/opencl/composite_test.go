@@ -17,27 +17,6 @@ import (
 	"tvmgo/tir"
 )
 
-// mixed has a function with threads, one without, and one of the host that calls both: of a tensor on the device, and of one on the CPU.
-const mixed = `
-func scale(A: handle, n: int32) {
-  buffer a: float32[n], param A
-  thread block in range(n / 4), thread "blockIdx.x" {
-    thread i in range(4), thread "threadIdx.x" { a[block * 4 + i] = a[block * 4 + i] * 3.0 }
-  }
-}
-func add(A: handle, n: int32) {
-  buffer a: float32[n], param A
-  for i in range(n) { a[i] = a[i] + 1.0 }
-}
-func both(D: handle, H: handle, n: int32) {
-  buffer d: float32[n], param D
-  buffer h: float32[n], param H
-  packed scale(D, n)
-  func add(H, n)
-  packed scale(D, n)
-}
-`
-
 // A program for the CPU and OpenCL: divided by what functions do, and by the attribute target; called at once and from a library.
 func TestComposite_CPUAndOpenCL(t *testing.T) {
 	need(t)
@@ -84,13 +63,4 @@ func TestComposite_CPUAndOpenCL(t *testing.T) {
 		require.NoError(t, loaded.Close())
 		require.Equal(t, before, runtime.Live())
 	}
-}
-
-func TestComposite_BadInput(t *testing.T) {
-	m, err := tir.Parse(mixed)
-	require.NoError(t, err)
-	to, err := target.New(`{"kind": "composite", "devices": ["opencl"]}`)
-	require.NoError(t, err)
-	_, err = codegen.Build(m, to)
-	require.ErrorContains(t, err, `operation "add" (function) is taken by no member (and so are 1 more): opencl (member 0): it has no loop over threads: bind one`)
 }

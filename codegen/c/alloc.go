@@ -51,7 +51,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 	}
 	name := w.define(b.Data)
 	w.types[b.Data] = element
-	if w.kernels || constant && count*size <= StackLimit {
+	if w.kernels || constant && count*size <= stackLimit(b) {
 		align := ""
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
@@ -64,6 +64,14 @@ func (w *writer) alloc(s *tir.Alloc) {
 		return
 	}
 	w.workspace(s, name, element, size)
+}
+
+// stackLimit is how many bytes of a buffer lie on the stack: of one that is local to the loops around it more, as compilers keep such in registers.
+func stackLimit(b *tir.Buffer) int64 {
+	if b.StorageScope() == "local" {
+		return LocalLimit
+	}
+	return StackLimit
 }
 
 // workspaceAlignment is what the runtime's scratch memory is aligned to.

@@ -12,6 +12,9 @@ import (
 // StackLimit is how many bytes of memory a function has on its stack, for each allocation.
 const StackLimit = 1024
 
+// LocalLimit is StackLimit for allocations in scope "local".
+const LocalLimit = 16 << 10
+
 // Hooks are what a generator of another language puts in the place of C's. Each may be nil.
 type Hooks struct {
 	// TypeName is what a type of one lane is called; false: as in C.

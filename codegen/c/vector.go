@@ -71,6 +71,10 @@ func (w *writer) vec(e tir.Expr) code {
 		return w.blend(t, w.mask(t, w.vec(e.Cond)), w.vec(e.Then), w.vec(e.Else))
 	case *tir.Binary:
 		return w.vecBinary(e)
+	case *tir.Call:
+		if x, ok := w.vectorCall(e); ok {
+			return x
+		}
 	}
 	return w.gathered(e)
 }

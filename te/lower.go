@@ -20,7 +20,7 @@ type lowering struct {
 }
 
 // Lower makes a module with one function of a schedule. Its arguments are tensors (*Tensor): all outputs, all placeholders that are read, and others
-// that are computed as a whole; and variables (*tir.Var). The schedule stays as it is.
+// that are computed as a whole; and variables (*tir.Var). Tensors are compact, but for those that Strided marks. The schedule stays as it is.
 func Lower(s *Schedule, args []any, name string) (*tir.IRModule, error) {
 	if s == nil {
 		return nil, fmt.Errorf("te: lower %s: the schedule is nil", name)
@@ -71,6 +71,10 @@ func (l *lowering) function(args []any, name string) (*tir.PrimFunc, error) {
 // parameters makes parameters of arguments.
 func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 	for i, arg := range args {
+		view, strided := arg.(*stridedArg)
+		if strided {
+			arg = view.t
+		}
 		switch x := arg.(type) {
 		case *tir.Var:
 			if x == nil {
@@ -100,6 +104,9 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 			}
 			l.args[x] = true
 			b := tir.NewBuffer(x.name, x.typ, x.shape...)
+			if strided {
+				asView(b)
+			}
 			v := tir.NewVar(x.name+"_handle", tir.Handle)
 			l.buffers[x] = b
 			f.Params, f.Buffers[v] = append(f.Params, v), b

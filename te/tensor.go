@@ -25,6 +25,7 @@ type operation struct {
 	bodies  []tir.Expr     // of opCompute: one for each tensor
 	inputs  []*Tensor      // of opExtern
 	extern  func(ins, outs []*tir.Buffer) tir.Stmt
+	notes   map[string]any
 	err     error
 }
 
@@ -152,3 +153,23 @@ func (t *Tensor) Axes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.ax
 
 // ReduceAxes are the axes that the tensor's reduction runs over.
 func (t *Tensor) ReduceAxes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.reduce...) }
+
+// Bodies are the formulas that the tensor's operation computes, one for each of its tensors: of the axes' variables, or reductions. None for arguments and
+// extern operations.
+func (t *Tensor) Bodies() []tir.Expr { return append([]tir.Expr{}, t.op.bodies...) }
+
+// Annotate says something, under a key, of the operation that gives the tensor, for those who schedule it; it gives the tensor back. It belongs to making the
+// tensor: nothing else may use it yet.
+func (t *Tensor) Annotate(key string, value any) *Tensor {
+	if t.op.notes == nil {
+		t.op.notes = map[string]any{}
+	}
+	t.op.notes[key] = value
+	return t
+}
+
+// Annotation is what Annotate said, or nil.
+func (t *Tensor) Annotation(key string) any { return t.op.notes[key] }
+
+// Inputs are the tensors that an extern operation reads; none of others, whose Bodies say it.
+func (t *Tensor) Inputs() []*Tensor { return append([]*Tensor{}, t.op.inputs...) }

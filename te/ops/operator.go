@@ -1,0 +1,20 @@
+package ops
+
+import "tvmgo/te"
+
+// Operator is what an operator says of the tensor that it gave, for those who schedule it.
+type Operator struct {
+	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in small letters
+	Inputs []*te.Tensor // as the function took them
+	Parts  []*te.Tensor // what is computed on the way, each after those that it reads
+	Attrs  any          // what else the function was told: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
+}
+
+// OperatorOf is the operator that gave a tensor; nil of an argument, and of what was made by package te alone.
+func OperatorOf(t *te.Tensor) *Operator {
+	o, _ := t.Annotation("ops.operator").(*Operator)
+	return o
+}
+
+// by notes the operator that gave a tensor.
+func by(t *te.Tensor, o *Operator) *te.Tensor { return t.Annotate("ops.operator", o) }

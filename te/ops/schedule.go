@@ -1,0 +1,121 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+	"tvmgo/te"
+)
+
+// Group is tensors that are scheduled together: what an operator gives, with its parts, and the one tensor that reads it element by element.
+type Group struct {
+	Schedule *te.Schedule
+	Target   *target.Target
+	Result   *te.Tensor // what the operator gives
+	Op       *Operator  // nil of a tensor that no operator of this package gave
+	Root     *te.Tensor // what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
+}
+
+// Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It says whether it did; if not, it has to leave the
+// schedule as it was, and the next more general one is asked.
+type Scheduler func(g *Group) (bool, error)
+
+type schedulerKey struct{ key, op string }
+
+var schedulers = struct {
+	sync.RWMutex
+	of map[schedulerKey]Scheduler
+}{of: map[schedulerKey]Scheduler{{"cpu", ""}: scheduleCPU, {"gpu", ""}: scheduleGPU}}
+
+// RegisterSchedule makes a scheduler the one of an operator (Operator.Kind) for targets with a key; of all that have none of their own for that key, if op
+// is "". There may be one of each. It may be called by many at once, as from init functions.
+func RegisterSchedule(key, op string, s Scheduler) error {
+	if key == "" || s == nil {
+		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", and a function", op, key)
+	}
+	schedulers.Lock()
+	defer schedulers.Unlock()
+	if schedulers.of[schedulerKey{key, op}] != nil {
+		return fmt.Errorf("register schedule of operator %q for key %q: there is one already: give the target a key of your own", op, key)
+	}
+	schedulers.of[schedulerKey{key, op}] = s
+	return nil
+}
+
+// scheduleKeys are the keys that schedulers of a target are looked up by, the most special first: those that it names, its kind, and "cpu" or "gpu" by
+// the device.
+func scheduleKeys(t *target.Target) []string {
+	keys := append(t.Keys(), t.Kind().Name())
+	switch t.DeviceType() {
+	case dlpack.CPU, dlpack.Hexagon:
+		keys = append(keys, "cpu")
+	case dlpack.ExtDev:
+	default:
+		keys = append(keys, "gpu")
+	}
+	out := keys[:0]
+	for _, k := range keys {
+		if !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed where they are read; what is left goes group by group to the scheduler
+// that is registered for the most special of the target's keys, of those for the group's operator before those for all. More can be said of the schedule
+// afterwards.
+func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
+	if t == nil || t.Kind() == nil {
+		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")
+	}
+	if t.Kind().IsComposite() {
+		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them", t.Kind())
+	}
+	s, err := te.NewSchedule(outs...)
+	if err != nil {
+		return nil, err
+	}
+	f := analyse(s, outs)
+	f.inlineCheap()
+	keys := scheduleKeys(t)
+	for _, g := range f.groups() {
+		g.Target = t
+		if err := g.schedule(keys); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.Err()
+}
+
+// schedule asks one scheduler after the other.
+func (g *Group) schedule(keys []string) error {
+	kind := ""
+	if g.Op != nil {
+		kind = g.Op.Kind
+	}
+	for _, key := range keys {
+		for _, op := range slices.Compact([]string{kind, ""}) {
+			schedulers.RLock()
+			s := schedulers.of[schedulerKey{key, op}]
+			schedulers.RUnlock()
+			if s == nil {
+				continue
+			}
+			done, err := s(g)
+			if err == nil {
+				err = g.Schedule.Err()
+			}
+			if err != nil {
+				return fmt.Errorf("ops: schedule of tensor %s (%s) for key %q: %w", g.Result.ProducerName(), kind, key, err)
+			}
+			if done {
+				return nil
+			}
+		}
+	}
+	return nil // each tensor on its own, by serial loops
+}

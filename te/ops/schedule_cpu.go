@@ -1,0 +1,147 @@
+package ops
+
+import (
+	"slices"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// parallelFrom is how many elements make threads worth their while.
+const parallelFrom = 1 << 14
+
+// vectorBytes is how long vectors are: what AVX has, and others take in two or four.
+const vectorBytes = 32
+
+// scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one of what is no reduction,
+// and what the root's group computes on the way is computed within a thread's turn.
+func scheduleCPU(g *Group) (bool, error) {
+	s := g.Schedule
+	root := s.Stage(g.Root)
+	outer := parallelOuter(root, g)
+	if outer != nil {
+		inner := append([]*te.Tensor{}, parts(g)...)
+		if g.Result != g.Root {
+			inner = append(inner, g.Result)
+		}
+		for _, t := range slices.Backward(inner) {
+			s.Stage(t).ComputeAt(root, outer)
+		}
+	}
+	for _, t := range append(parts(g), g.Result) {
+		if st := s.Stage(t); len(st.ReduceAxes()) > 0 && lastIsDense(st) {
+			last := st.Axes()[len(st.Axes())-1]
+			st.Reorder(append(st.ReduceAxes(), last)...)
+		}
+	}
+	if len(root.ReduceAxes()) == 0 {
+		vectorizeLast(root)
+	}
+	return true, nil
+}
+
+// parts are those of the group's operator.
+func parts(g *Group) []*te.Tensor {
+	if g.Op == nil {
+		return nil
+	}
+	return slices.Clone(g.Op.Parts)
+}
+
+// parallelOuter makes one loop of all dimensions but the last one, or of the one that there is, for threads if there is enough to do. It is nil of a
+// tensor without dimensions, and of one dimension that vectors take.
+func parallelOuter(st *te.Stage, g *Group) *tir.IterVar {
+	axes := st.Axes()
+	keep := 1
+	if len(st.ReduceAxes()) > 0 && !lastIsDense(st) {
+		keep = 0
+	}
+	if len(axes) <= keep {
+		if len(axes) == 1 && len(parts(g)) == 0 && g.Result == g.Root {
+			splitVector(st, axes[0])
+		}
+		return nil
+	}
+	fused := axes[0]
+	turns, known := int64(1), true
+	for i, a := range axes[:len(axes)-keep] {
+		n, ok := a.Extent.(*tir.IntImm)
+		if known = known && ok; known {
+			if n.Value > 0 && turns > (1<<31-1)/n.Value {
+				break // more than an index of 32 bits counts
+			}
+			turns *= n.Value
+		}
+		if i > 0 {
+			fused = st.Fuse(fused, a)
+		}
+	}
+	if elements(st) >= parallelFrom {
+		st.Parallel(fused)
+	}
+	return fused
+}
+
+// splitVector gives threads chunks of the only dimension.
+func splitVector(st *te.Stage, axis *tir.IterVar) {
+	if elements(st) >= parallelFrom {
+		outer, _ := st.Split(axis, 1<<12)
+		st.Parallel(outer)
+	}
+}
+
+// elements is how many there are to compute, at each of the reduction's points; of unknown sizes many.
+func elements(st *te.Stage) int64 {
+	all := int64(1)
+	for _, a := range append(st.Axes(), st.ReduceAxes()...) {
+		n, ok := a.Extent.(*tir.IntImm)
+		if !ok {
+			return parallelFrom
+		}
+		if all *= n.Value; all == 0 || all >= parallelFrom {
+			return min(all, parallelFrom)
+		}
+	}
+	return all
+}
+
+// lastIsDense says whether a reduction reads neighbours as its last dimension goes on, so that this is the loop to have innermost.
+func lastIsDense(st *te.Stage) bool {
+	axes := st.Axes()
+	if len(axes) == 0 {
+		return false
+	}
+	last, dense := axes[len(axes)-1].Var, false
+	eachLoad(st, func(l *tir.ProducerLoad) {
+		if n := len(l.Indices); n > 0 && uses(l.Indices[n-1], last) {
+			dense = true
+		}
+	})
+	return dense
+}
+
+func uses(e tir.Expr, v *tir.Var) bool {
+	found := false
+	tir.Walk(e, func(n any) bool {
+		found = found || n == any(v)
+		return !found
+	})
+	return found
+}
+
+// vectorizeLast computes the innermost loop by vectors, where it is long enough and its length is known.
+func vectorizeLast(st *te.Stage) {
+	leaves := st.Leaves()
+	axes := st.Axes()
+	if len(axes) == 0 {
+		return
+	}
+	last := leaves[len(leaves)-1]
+	n, known := axes[len(axes)-1].Extent.(*tir.IntImm)
+	lanes := vectorBytes / max(4, int(st.Tensor().ProducerDType().Bits)/8)
+	if !known || n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] { // which is gone where dimensions are fused
+		return
+	}
+	_, inner := st.Split(last, lanes)
+	st.Vectorize(inner)
+}

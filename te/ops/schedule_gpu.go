@@ -1,0 +1,42 @@
+package ops
+
+import (
+	"fmt"
+
+	"tvmgo/te"
+)
+
+// scheduleGPU is the plain schedule of devices with threads: each tensor of the group is a kernel, each element a thread.
+func scheduleGPU(g *Group) (bool, error) {
+	list := append(parts(g), g.Result)
+	if g.Root != g.Result {
+		list = append(list, g.Root)
+	}
+	threads := 64
+	for _, option := range []string{"max_num_threads", "max_threads_per_block"} {
+		if n, ok := g.Target.Attrs()[option].(int64); ok && n > 0 {
+			threads = min(threads, int(n))
+		}
+	}
+	for _, t := range list {
+		if err := kernel(g.Schedule.Stage(t), threads); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func kernel(st *te.Stage, threads int) error {
+	axes := st.Axes()
+	if len(axes) == 0 {
+		return fmt.Errorf("tensor %s has no dimensions, and a kernel needs one to give to threads: keep one of size 1", st.Tensor().ProducerName())
+	}
+	all := axes[0]
+	for _, a := range axes[1:] {
+		all = st.Fuse(all, a)
+	}
+	block, thread := st.Split(all, threads)
+	st.Bind(block, "blockIdx.x")
+	st.Bind(thread, "threadIdx.x")
+	return nil
+}

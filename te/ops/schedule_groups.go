@@ -1,0 +1,177 @@
+package ops
+
+import (
+	"slices"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// flow is who reads whom in a schedule.
+type flow struct {
+	s       *te.Schedule
+	outputs map[*te.Stage]bool
+	stages  []*te.Stage // that are computed, each after those that it reads
+	readers map[*te.Stage][]*te.Stage
+	loads   map[*te.Stage]int // how often formulas read its tensors
+	owner   map[*te.Stage]*te.Stage
+	extern  map[*te.Stage]bool // read by an extern operation
+	inlined map[*te.Stage]bool
+}
+
+func analyse(s *te.Schedule, outs []*te.Tensor) *flow {
+	f := &flow{s: s, outputs: map[*te.Stage]bool{}, readers: map[*te.Stage][]*te.Stage{}, loads: map[*te.Stage]int{},
+		owner: map[*te.Stage]*te.Stage{}, extern: map[*te.Stage]bool{}, inlined: map[*te.Stage]bool{}}
+	for _, t := range outs {
+		f.outputs[s.Stage(t)] = true
+	}
+	for _, st := range s.Stages() {
+		if st.IsPlaceholder() {
+			continue
+		}
+		f.stages = append(f.stages, st)
+		if o := OperatorOf(st.Tensor()); o != nil {
+			for _, p := range o.Parts {
+				f.owner[s.Stage(p)] = st
+			}
+		}
+		for _, t := range st.Tensor().Inputs() {
+			from := s.Stage(t)
+			f.extern[from] = true
+			f.readers[from] = append(f.readers[from], st)
+		}
+		eachLoad(st, func(l *tir.ProducerLoad) {
+			from := s.Stage(l.Producer.(*te.Tensor))
+			f.loads[from]++
+			if !slices.Contains(f.readers[from], st) {
+				f.readers[from] = append(f.readers[from], st)
+			}
+		})
+	}
+	return f
+}
+
+func eachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
+	for _, b := range st.Tensor().Bodies() {
+		tir.Walk(b, func(n any) bool {
+			if l, ok := n.(*tir.ProducerLoad); ok {
+				do(l)
+			}
+			return true
+		})
+	}
+}
+
+// A formula is computed again wherever it is read while it has no more nodes than this; of one that is read once the size does not matter.
+const smallFormula = 24
+
+// inlineCheap computes elementwise tensors where they are read: those that are read once, or are small and call no function. Reductions read
+// their inputs many times.
+func (f *flow) inlineCheap() {
+	size := map[*te.Stage]int{}
+	for _, st := range f.stages {
+		calls := false
+		for _, b := range st.Tensor().Bodies() {
+			tir.Walk(b, func(n any) bool {
+				switch n := n.(type) {
+				case *tir.ProducerLoad:
+					if from := f.s.Stage(n.Producer.(*te.Tensor)); f.inlined[from] {
+						size[st] += size[from]
+					}
+				case *tir.Call:
+					calls = calls || n.Name != "if_then_else" && n.Name != "likely"
+				}
+				size[st]++
+				return true
+			})
+		}
+		o := OperatorOf(st.Tensor())
+		if f.outputs[st] || f.extern[st] || len(st.ReduceAxes()) > 0 || len(st.Tensor().Bodies()) != 1 || f.owner[st] != nil || o != nil && len(o.Parts) > 0 {
+			continue
+		}
+		once := f.loads[st] == 1 && len(f.readers[st][0].ReduceAxes()) == 0
+		if once && size[st] <= 1<<10 || !calls && size[st] <= smallFormula {
+			st.ComputeInline()
+			f.inlined[st] = true
+		}
+	}
+}
+
+// groups puts what is not inlined together, the groups of readers first.
+func (f *flow) groups() []*Group {
+	var all []*Group
+	taken := map[*te.Stage]bool{}
+	for _, st := range slices.Backward(f.stages) {
+		if f.inlined[st] || taken[st] || f.owner[st] != nil || len(st.Tensor().Bodies()) == 0 {
+			continue
+		}
+		result := st
+		if from := f.epilogueOf(st); from != nil {
+			result = from
+			taken[from] = true
+		}
+		all = append(all, &Group{Schedule: f.s, Result: result.Tensor(), Root: st.Tensor(), Op: OperatorOf(result.Tensor())})
+	}
+	return all
+}
+
+// epilogueOf is the reduction, or the operator with parts, whose only reader is an elementwise stage of its shape; nil if there is none.
+func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
+	if o := OperatorOf(st.Tensor()); len(st.ReduceAxes()) > 0 || o != nil && len(o.Parts) > 0 {
+		return nil
+	}
+	axes := st.Axes()
+	at := make([]tir.Expr, len(axes))
+	for i, a := range axes {
+		at[i] = a.Var
+	}
+	var found *te.Stage
+	var look func(st *te.Stage, at map[*tir.Var]tir.Expr)
+	bad := map[*te.Stage]bool{}
+	look = func(reader *te.Stage, to map[*tir.Var]tir.Expr) {
+		eachLoad(reader, func(l *tir.ProducerLoad) {
+			t := l.Producer.(*te.Tensor)
+			from := f.s.Stage(t)
+			index := make([]tir.Expr, len(l.Indices))
+			for i, x := range l.Indices {
+				index[i] = tir.Substitute(x, to)
+			}
+			o := OperatorOf(t)
+			switch {
+			case f.inlined[from]:
+				inner := map[*tir.Var]tir.Expr{}
+				for i, a := range from.Axes() {
+					inner[a.Var] = index[i]
+				}
+				look(from, inner)
+			case from.IsPlaceholder() || len(t.Bodies()) != 1 || len(from.ReduceAxes()) == 0 && (o == nil || len(o.Parts) == 0):
+			case f.outputs[from] || f.owner[from] != nil || len(index) != len(at) || !f.onlyReader(from, st):
+				bad[from] = true
+			default:
+				for d := range index {
+					if index[d] != at[d] || !sameSize(t.ProducerShape()[d], st.Tensor().ProducerShape()[d]) {
+						bad[from] = true
+					}
+				}
+				if found == nil && !bad[from] {
+					found = from
+				}
+			}
+		})
+	}
+	look(st, map[*tir.Var]tir.Expr{})
+	if found != nil && bad[found] {
+		return nil
+	}
+	return found
+}
+
+// onlyReader says whether all that read a stage, through what is inlined, is one stage.
+func (f *flow) onlyReader(from, st *te.Stage) bool {
+	for _, r := range f.readers[from] {
+		if r != st && (!f.inlined[r] || !f.onlyReader(r, st)) {
+			return false
+		}
+	}
+	return true
+}

@@ -5,16 +5,19 @@ import (
 	"testing"
 
 	"tvmgo/codegen/c"
+	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
 
 func TestX(t *testing.T) {
-	a, b := te.Placeholder(te.Dims(100, 200), tir.Float32, "A"), te.Placeholder(te.Dims(200, 90), tir.Float32, "B")
-	m := Matmul(a, b, "C")
-	s, err := te.NewSchedule(m)
-	fmt.Println(err, scheduleContraction(s, m, m, simd{64, 32}), s.Err())
-	mod, err := te.Lower(s, []any{a, b, m}, "mm")
+	a := te.Placeholder(te.Dims(100, 200), tir.Float32, "A")
+	m := Softmax(a,  "C")
+	tg, err := target.New("c -march=native")
+	fmt.Println(err)
+	s, err := Schedule(tg, m)
+	fmt.Println(err)
+	mod, err := te.Lower(s, []any{a, m}, "mm")
 	fmt.Println(err)
 	fmt.Println(mod)
 	var e c.Emitter

@@ -1,0 +1,15 @@
+package ops
+
+// scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products, or of what is made row by row. False: it
+// has neither, or is too small for it.
+func scheduleFast(g *Group) bool {
+	v := simdOf(g.Target)
+	if scheduleContraction(g.Schedule, g.Result, g.Root, v) {
+		return true
+	}
+	inner := parts(g)
+	if g.Result != g.Root {
+		inner = append(inner, g.Result)
+	}
+	return scheduleRows(g.Schedule, g.Root, inner, v)
+}

@@ -10,6 +10,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // BuildFunc makes a module of the runtime for a target.
@@ -21,6 +22,21 @@ type Pass func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)
 // ColumnPasses is the column of a kind's attributes (target.SetAttr) that has what runs before its code is generated: a []Pass, in
 // order.
 const ColumnPasses = "codegen.passes"
+
+func init() {
+	if err := target.SetAttr(hostKind, ColumnPasses, passesForC()); err != nil {
+		panic(err)
+	}
+}
+
+// passesForC are the passes of package transform.
+func passesForC() []Pass {
+	var all []Pass
+	for _, p := range transform.ForC() {
+		all = append(all, p)
+	}
+	return all
+}
 
 // prefix is what a kind's generator is called in messages, as in Apache TVM.
 const prefix = "target.build."

@@ -1,0 +1,143 @@
+package transform
+
+import "tvmgo/tir"
+
+// copier copies statements. Whatever a copy binds is new, so that a program may have several copies; variables are replaced on the way. What stands in
+// several places is copied once, and stands in several places again.
+type copier struct {
+	vars    map[*tir.Var]tir.Expr
+	buffers map[*tir.Buffer]*tir.Buffer
+	swap    map[tir.Expr]tir.Expr // nodes of the original that give way to others
+	seen    map[tir.Expr]tir.Expr
+	entered tir.Expr // the node that is just being copied
+	m       *tir.Mutator
+}
+
+// copied is s with variables replaced by expressions of their types.
+func copied(s tir.Stmt, vars map[*tir.Var]tir.Expr) tir.Stmt { return newCopier(vars).stmt(s) }
+
+func newCopier(vars map[*tir.Var]tir.Expr) *copier {
+	c := &copier{vars: map[*tir.Var]tir.Expr{}, buffers: map[*tir.Buffer]*tir.Buffer{}, seen: map[tir.Expr]tir.Expr{}}
+	for v, e := range vars {
+		c.vars[v] = e
+	}
+	c.m = &tir.Mutator{PreExpr: c.preExpr, Expr: c.load, PreStmt: c.preStmt}
+	return c
+}
+
+func (c *copier) stmt(s tir.Stmt) tir.Stmt {
+	r := c.m.MutateStmt(s)
+	if r == nil {
+		return &tir.Seq{}
+	}
+	return r
+}
+
+func (c *copier) expr(e tir.Expr) tir.Expr { return c.m.MutateExpr(e) }
+
+func (c *copier) exprs(all []tir.Expr) []tir.Expr {
+	if all == nil {
+		return nil
+	}
+	out := make([]tir.Expr, len(all))
+	for i, e := range all {
+		out[i] = c.expr(e)
+	}
+	return out
+}
+
+// bind makes the variable that stands for v in the copy.
+func (c *copier) bind(v *tir.Var) *tir.Var {
+	if v == nil {
+		return nil
+	}
+	n := tir.NewVar(v.Name, v.Type)
+	c.vars[v] = n
+	c.seen = map[tir.Expr]tir.Expr{} // what was copied where v meant something else
+	return n
+}
+
+func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
+	if e == c.entered {
+		c.entered = nil
+		return nil, false
+	}
+	if r, ok := c.swap[e]; ok {
+		return r, true
+	}
+	if r, ok := c.seen[e]; ok {
+		return r, true
+	}
+	var r tir.Expr
+	switch x := e.(type) {
+	case *tir.Var:
+		r = e
+		if to, ok := c.vars[x]; ok {
+			r = to
+		}
+	case *tir.Let:
+		value := c.expr(x.Value)
+		v := c.bind(x.Var)
+		r = &tir.Let{Var: v, Value: value, Body: c.expr(x.Body)}
+	default:
+		c.entered = e // so that only its parts are asked for
+		r = c.m.MutateExpr(e)
+	}
+	c.seen[e] = r
+	return r, true
+}
+
+// load reads the copy of a buffer.
+func (c *copier) load(e tir.Expr) tir.Expr {
+	if l, ok := e.(*tir.BufferLoad); ok {
+		if b := c.buffers[l.Buffer]; b != nil {
+			return &tir.BufferLoad{Buffer: b, Indices: l.Indices}
+		}
+	}
+	return e
+}
+
+func (c *copier) preStmt(s tir.Stmt) (tir.Stmt, bool) {
+	switch s := s.(type) {
+	case *tir.For:
+		n := *s
+		n.Min, n.Extent = c.expr(s.Min), c.expr(s.Extent)
+		n.Var = c.bind(s.Var)
+		n.Body = c.stmt(s.Body)
+		return &n, true
+	case *tir.LetStmt:
+		value := c.expr(s.Value)
+		return &tir.LetStmt{Var: c.bind(s.Var), Value: value, Body: c.stmt(s.Body)}, true
+	case *tir.BufferStore:
+		b := s.Buffer
+		if to := c.buffers[b]; to != nil {
+			b = to
+		}
+		return &tir.BufferStore{Buffer: b, Value: c.expr(s.Value), Indices: c.exprs(s.Indices)}, true
+	case *tir.Alloc:
+		b := *s.Buffer
+		b.Shape, b.Strides = c.exprs(b.Shape), c.exprs(b.Strides)
+		if b.Offset != nil {
+			b.Offset = c.expr(b.Offset)
+		}
+		b.Data = c.bind(s.Buffer.Data)
+		c.buffers[s.Buffer] = &b
+		return &tir.Alloc{Buffer: &b, Body: c.stmt(s.Body)}, true
+	case *tir.AttrStmt:
+		n := *s
+		n.Value = c.expr(s.Value)
+		switch x := s.Node.(type) {
+		case *tir.Var:
+			if v, ok := c.vars[x].(*tir.Var); ok {
+				n.Node = v
+			}
+		case *tir.Buffer:
+			if b := c.buffers[x]; b != nil {
+				n.Node = b
+			}
+		}
+		n.Body = c.stmt(s.Body)
+		return &n, true
+	}
+	return s, false
+}

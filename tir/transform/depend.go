@@ -1,0 +1,202 @@
+package transform
+
+import (
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// touch is one access to a buffer.
+type touch struct {
+	buffer  *tir.Buffer
+	indices []tir.Expr
+	store   bool
+	inner   []*tir.For // loops between the one that is looked at and the access, outermost first
+	while   bool
+}
+
+// touches are the accesses of a loop's body. Values of lets that read no memory stand in the place of their variables.
+func touches(body tir.Stmt) []touch {
+	var all []touch
+	var around []*tir.For
+	whiles := 0
+	lets := map[*tir.Var]tir.Expr{}
+	indices := func(list []tir.Expr) []tir.Expr {
+		out := make([]tir.Expr, len(list))
+		for i, x := range list {
+			out[i] = tir.Substitute(x, lets)
+		}
+		return out
+	}
+	note := func(b *tir.Buffer, list []tir.Expr, store bool) {
+		all = append(all, touch{b, indices(list), store, append([]*tir.For{}, around...), whiles > 0})
+	}
+	exprs := func(list ...tir.Expr) {
+		for _, e := range list {
+			seen := map[any]bool{}
+			tir.Walk(e, func(node any) bool {
+				if seen[node] {
+					return false
+				}
+				seen[node] = true
+				switch n := node.(type) {
+				case *tir.BufferLoad:
+					note(n.Buffer, n.Indices, false)
+				case *tir.Let:
+					if !contains(n.Value, readsOrActs) {
+						lets[n.Var] = tir.Substitute(n.Value, lets)
+					}
+				}
+				return true
+			})
+		}
+	}
+	var visit func(s tir.Stmt)
+	visit = func(s tir.Stmt) {
+		switch s := s.(type) {
+		case *tir.BufferStore:
+			exprs(s.Indices...)
+			exprs(s.Value)
+			note(s.Buffer, s.Indices, true)
+		case *tir.For:
+			exprs(s.Min, s.Extent)
+			around = append(around, s)
+			visit(s.Body)
+			around = around[:len(around)-1]
+		case *tir.While:
+			whiles++
+			exprs(s.Cond)
+			visit(s.Body)
+			whiles--
+		case *tir.If:
+			exprs(s.Cond)
+			visit(s.Then)
+			if s.Else != nil {
+				visit(s.Else)
+			}
+		case *tir.LetStmt:
+			exprs(s.Value)
+			if !contains(s.Value, readsOrActs) {
+				lets[s.Var] = tir.Substitute(s.Value, lets)
+			}
+			visit(s.Body)
+		case *tir.Assert:
+			exprs(s.Cond)
+		case *tir.Alloc:
+			visit(s.Body)
+		case *tir.AttrStmt:
+			exprs(s.Value)
+			visit(s.Body)
+		case *tir.Seq:
+			for _, x := range s.Stmts {
+				visit(x)
+			}
+		case *tir.Evaluate:
+			exprs(s.Value)
+		}
+	}
+	visit(body)
+	return all
+}
+
+// readsOrActs says whether a node's value may change with time.
+func readsOrActs(node any) bool {
+	_, load := node.(*tir.BufferLoad)
+	return load || isImpure(node)
+}
+
+// independent says whether the turns of a loop may be run in lockstep, each statement for all of them before the next: nothing that one turn writes is
+// written or read by another. Buffers with different addresses are held to be different memory, or the same element by element.
+func independent(s *tir.For, turns int64, body tir.Stmt) bool {
+	all := touches(body)
+	for i, x := range all {
+		if !x.store {
+			continue
+		}
+		alone := len(x.inner) == 0 && !x.while // one store alone keeps its order
+		for j, y := range all {
+			if x.buffer.Data != y.buffer.Data || y.store && j < i {
+				continue
+			}
+			if i == j && alone {
+				continue
+			}
+			if !apart(s, turns, x, y) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// apart says whether two accesses to a buffer touch different elements in different turns of a loop.
+func apart(s *tir.For, turns int64, x, y touch) bool {
+	if x.buffer != y.buffer || len(x.indices) != len(y.indices) {
+		return false
+	}
+	a := arith.NewAnalyzer()
+	at := func(v *tir.Var) func(t touch, i int) tir.Expr {
+		return func(t touch, i int) tir.Expr { return tir.Substitute(t.indices[i], map[*tir.Var]tir.Expr{s.Var: v}) }
+	}
+	zero := minOf(s)
+	bind := func(t touch, rename bool) map[*tir.Var]tir.Expr {
+		names := map[*tir.Var]tir.Expr{}
+		for _, f := range t.inner {
+			v := f.Var
+			if rename {
+				v = tir.NewVar(f.Var.Name, f.Var.Type)
+				names[f.Var] = v
+			}
+			a.Bind(v, tir.Substitute(tir.NewCast(v.Type, f.Min), names), tir.Substitute(tir.NewCast(v.Type, f.Extent), names))
+		}
+		return names
+	}
+	a.Bind(s.Var, zero, sized(s.Var.Type, turns))
+	bind(x, false)
+	other := bind(y, true)
+	_ = at
+	for d := range x.indices {
+		p, q := x.indices[d], tir.Substitute(y.indices[d], other)
+		if p.DType() != q.DType() || p.DType().Lanes != 1 || p.DType().Bits < 32 || contains(p, readsOrActs) || contains(q, readsOrActs) {
+			continue
+		}
+		step, ok := stepOf(a, s.Var, p)
+		also, okToo := stepOf(a, s.Var, q)
+		if !ok || !okToo || step != also || step == 0 || step > 1<<20 || step < -1<<20 {
+			continue
+		}
+		to := map[*tir.Var]tir.Expr{s.Var: zero}
+		distance := a.Simplify(tir.Sub(tir.Substitute(p, to), tir.Substitute(q, to)))
+		lo, hi, bounded := a.Bounds(distance)
+		coef, base := a.Modular(distance)
+		meets := func(n int64) bool {
+			if bounded && (n < lo || n > hi) {
+				return false
+			}
+			if coef == 0 {
+				return n == base
+			}
+			return ((n-base)%coef+coef)%coef == 0
+		}
+		free := true
+		for k := int64(1); k < turns && free; k++ {
+			free = !meets(k*step) && !meets(-k*step)
+		}
+		if free {
+			return true
+		}
+	}
+	return false
+}
+
+// stepOf is by how much an index grows with a loop's variable.
+func stepOf(a *arith.Analyzer, v *tir.Var, e tir.Expr) (int64, bool) {
+	if !contains(e, func(node any) bool { return node == any(v) }) {
+		return 0, true
+	}
+	next := tir.Substitute(e, map[*tir.Var]tir.Expr{v: tir.Add(v, sized(v.Type, 1))})
+	c, ok := a.Simplify(tir.Sub(next, e)).(*tir.IntImm)
+	if !ok {
+		return 0, false
+	}
+	return c.Value, true
+}

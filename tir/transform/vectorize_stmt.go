@@ -1,0 +1,244 @@
+package transform
+
+import "tvmgo/tir"
+
+// lockstep makes vectors of what depends on a loop's variable.
+type lockstep struct {
+	v       *tir.Var
+	base    tir.Expr // the variable's value in lane 0
+	lanes   int
+	vars    map[*tir.Var]*tir.Var // variables of lets that have become vectors
+	differ  map[tir.Expr]bool
+	vectors int // stores of vectors
+	failed  bool
+}
+
+func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
+	return &lockstep{v: v, base: base, lanes: lanes, vars: map[*tir.Var]*tir.Var{}, differ: map[tir.Expr]bool{}}
+}
+
+// turnByTurn is a loop over the lanes.
+func (z *lockstep) turnByTurn(s tir.Stmt) tir.Stmt {
+	v := tir.NewVar(z.v.Name, z.v.Type)
+	return &tir.For{Var: v, Min: z.base, Extent: sized(v.Type, int64(z.lanes)), Body: copied(s, map[*tir.Var]tir.Expr{z.v: v})}
+}
+
+// serial is a statement turn by turn; false if it needs variables that are vectors here.
+func (z *lockstep) serial(s tir.Stmt) (tir.Stmt, bool) {
+	if len(z.vars) > 0 && contains(s, func(node any) bool { v, ok := node.(*tir.Var); return ok && z.vars[v] != nil }) {
+		return nil, false
+	}
+	return z.turnByTurn(s), true
+}
+
+// stmt runs a statement for all lanes; false if only a statement around it can be run turn by turn.
+func (z *lockstep) stmt(s tir.Stmt) (tir.Stmt, bool) {
+	r, ok := z.vector(s)
+	if !ok {
+		return z.serial(s)
+	}
+	return r, true
+}
+
+// value is an expression for all lanes, a vector where that differs; false if it cannot be one.
+func (z *lockstep) value(e tir.Expr) (tir.Expr, bool) {
+	z.failed = false
+	r := z.expr(e)
+	_, isBad := r.(*tir.Bad)
+	return r, !z.failed && !isBad
+}
+
+// same says of expressions that all of them are the same in all lanes, and no vectors.
+func (z *lockstep) same(all ...tir.Expr) bool {
+	for _, e := range all {
+		if z.differs(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (z *lockstep) vector(s tir.Stmt) (tir.Stmt, bool) {
+	switch s := s.(type) {
+	case *tir.BufferStore:
+		return z.store(s)
+	case *tir.For:
+		if !z.same(s.Min, s.Extent) {
+			return nil, false
+		}
+		body, ok := z.stmt(s.Body)
+		n := *s
+		n.Body = body
+		return &n, ok
+	case *tir.If:
+		return z.branch(s)
+	case *tir.LetStmt:
+		return z.let(s)
+	case *tir.Alloc: // whose buffer has an element for each lane
+		body, ok := z.stmt(s.Body)
+		return &tir.Alloc{Buffer: s.Buffer, Body: body}, ok
+	case *tir.AttrStmt:
+		if !z.same(s.Value) {
+			return nil, false
+		}
+		body, ok := z.stmt(s.Body)
+		return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: body}, ok
+	case *tir.Seq:
+		var all []tir.Stmt
+		for _, x := range s.Stmts {
+			r, ok := z.stmt(x)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, r)
+		}
+		return tir.Sequence(all...), true
+	}
+	return nil, false
+}
+
+func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
+	d := len(s.Indices) - 1
+	if s.Buffer.DType.Lanes != 1 || d >= 0 && !z.same(s.Indices[:d]...) || s.Value.DType().Lanes != 1 {
+		return nil, false
+	}
+	if d < 0 || !z.differs(s.Indices[d]) {
+		return s, z.same(s.Value) // of one value in one place once is enough
+	}
+	value, ok := z.value(s.Value)
+	if !ok {
+		return nil, false
+	}
+	last, ok := z.value(s.Indices[d])
+	if !ok {
+		return nil, false
+	}
+	z.vectors++
+	return &tir.BufferStore{Buffer: s.Buffer, Value: z.wide(value), Indices: append(append([]tir.Expr{}, s.Indices[:d]...), last)}, true
+}
+
+// branch is a condition that is the same in all lanes. Of several that have to hold, those that are the same go first, if that does not matter.
+func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
+	if z.same(s.Cond) {
+		then, ok := z.stmt(s.Then)
+		if !ok || s.Else == nil {
+			return &tir.If{Cond: s.Cond, Then: then}, ok
+		}
+		other, ok := z.stmt(s.Else)
+		return &tir.If{Cond: s.Cond, Then: then, Else: other}, ok
+	}
+	var first, rest tir.Expr
+	for _, c := range conjuncts(s.Cond) {
+		to := &rest
+		if z.same(c) && !mayFail(c) {
+			to = &first
+		}
+		if *to == nil {
+			*to = c
+		} else {
+			*to = tir.And(*to, c)
+		}
+	}
+	if first == nil || s.Else != nil {
+		return nil, false
+	}
+	then, ok := z.serial(&tir.If{Cond: rest, Then: s.Then})
+	return &tir.If{Cond: first, Then: then}, ok
+}
+
+// conjuncts are the conditions that all have to hold for one.
+func conjuncts(e tir.Expr) []tir.Expr {
+	if b, ok := e.(*tir.Binary); ok && b.Op == tir.OpAnd {
+		return append(conjuncts(b.A), conjuncts(b.B)...)
+	}
+	return []tir.Expr{e}
+}
+
+func (z *lockstep) let(s *tir.LetStmt) (tir.Stmt, bool) {
+	if !z.differs(s.Value) {
+		body, ok := z.stmt(s.Body)
+		return &tir.LetStmt{Var: s.Var, Value: s.Value, Body: body}, ok
+	}
+	value, ok := z.value(s.Value)
+	if !ok {
+		return nil, false
+	}
+	v := z.bind(s.Var)
+	defer delete(z.vars, s.Var)
+	body, ok := z.stmt(s.Body)
+	return &tir.LetStmt{Var: v, Value: z.wide(value), Body: body}, ok
+}
+
+// bind makes the vector that stands for a variable of a let.
+func (z *lockstep) bind(v *tir.Var) *tir.Var {
+	n := tir.NewVar(v.Name, tir.Vector(v.Type, z.lanes))
+	z.vars[v] = n
+	return n
+}
+
+// spreadAllocs gives memory within a loop's body an element for each turn, as its last dimension; false where it is used for more than loads and stores.
+func spreadAllocs(s *tir.For, turns int64) (tir.Stmt, bool) {
+	own, addresses, ok := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]bool{}, true
+	tir.Walk(s.Body, func(node any) bool {
+		a, isAlloc := node.(*tir.Alloc)
+		if !isAlloc {
+			return true
+		}
+		b := a.Buffer
+		ok = ok && b.Strides == nil && b.Offset == nil && b.DType.Lanes == 1
+		for _, n := range b.Shape {
+			ok = ok && !contains(n, func(node any) bool { return node == any(s.Var) })
+		}
+		wide := *b
+		wide.Shape = append(append([]tir.Expr{}, b.Shape...), sized(s.Var.Type, turns))
+		wide.Data = tir.NewVar(b.Data.Name, b.Data.Type)
+		own[b], addresses[b.Data] = &wide, true
+		return true
+	})
+	if len(own) == 0 || !ok {
+		return s.Body, ok
+	}
+	turn := tir.Expr(s.Var)
+	if k, isConst := s.Min.(*tir.IntImm); !isConst || k.Value != 0 {
+		turn = tir.Sub(s.Var, minOf(s))
+	}
+	at := func(indices []tir.Expr) []tir.Expr { return append(append([]tir.Expr{}, indices...), turn) }
+	m := &tir.Mutator{
+		Expr: func(e tir.Expr) tir.Expr {
+			switch e := e.(type) {
+			case *tir.Var:
+				ok = ok && !addresses[e]
+			case *tir.BufferLoad:
+				if b := own[e.Buffer]; b != nil {
+					ok = ok && lanesOfIndices(e.Indices) == 1
+					return &tir.BufferLoad{Buffer: b, Indices: at(e.Indices)}
+				}
+			}
+			return e
+		},
+		Stmt: func(s tir.Stmt) tir.Stmt {
+			switch s := s.(type) {
+			case *tir.BufferStore:
+				if b := own[s.Buffer]; b != nil {
+					ok = ok && lanesOfIndices(s.Indices) == 1
+					return &tir.BufferStore{Buffer: b, Value: s.Value, Indices: at(s.Indices)}
+				}
+			case *tir.Alloc:
+				return &tir.Alloc{Buffer: own[s.Buffer], Body: s.Body}
+			case *tir.AttrStmt:
+				if b, isBuffer := s.Node.(*tir.Buffer); isBuffer && own[b] != nil {
+					return &tir.AttrStmt{Key: s.Key, Node: own[b], Value: s.Value, Body: s.Body}
+				}
+			}
+			return s
+		}}
+	body := m.MutateStmt(s.Body)
+	return body, ok && body != nil
+}
+
+func lanesOfIndices(indices []tir.Expr) int {
+	if len(indices) == 0 {
+		return 1
+	}
+	return int(indices[len(indices)-1].DType().Lanes)
+}

@@ -144,7 +144,11 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 		return w.logical(e, i)
 	}
 	a, b := w.lane(e.A, i), w.lane(e.B, i)
-	return w.operate(e.Op, t, a, b)
+	op := e.Op
+	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.nonNegative(e.A) && w.nonNegative(e.B) {
+		op = map[tir.BinaryOp]tir.BinaryOp{tir.OpFloorDiv: tir.OpDiv, tir.OpFloorMod: tir.OpMod}[op]
+	}
+	return w.operate(op, t, a, b)
 }
 
 // operate is an operation on two values of a type.

@@ -187,10 +187,12 @@ type writer struct {
 	vars   map[*tir.Var]string
 	types  map[*tir.Var]string // what the address of a buffer points to
 	arrays map[*tir.Var]bool   // vectors that are arrays of their lanes
+	counts map[*tir.Var]bool   // variables that are 0 or more
 	labels names               // C has one set of them a function
 	leave  *cleanup            // where errors go; nil: out of the function
 	usesRC bool
 	inTask bool
+	wide   bool // indices are computed in 64 bits: see wideIndex
 	// mayReturn says that the function may end in its middle, without an error.
 	mayReturn bool
 }
@@ -198,7 +200,7 @@ type writer struct {
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
 	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
-		arrays: map[*tir.Var]bool{}, labels: names{map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
+		arrays: map[*tir.Var]bool{}, counts: map[*tir.Var]bool{}, labels: names{map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {
 		w.vars[v] = name
 	}

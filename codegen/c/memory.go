@@ -23,6 +23,9 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 		if r, ok := x.(*tir.Ramp); ok && rampBase {
 			x = r.Base
 		}
+		if small && w.wide && !isConstant(x) && x.DType() == tir.Int32 {
+			return w.wideIndex(x, i)
+		}
 		c := w.lane(x, i)
 		if t := tir.Element(x.DType()); !small && t.Bits < 64 && !isConstant(x) {
 			c = code{"(" + w.valueType(tir.Int64) + ")" + c.in(precUnary), precUnary}
@@ -74,6 +77,20 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 		return atom("0")
 	}
 	return sum
+}
+
+// wideIndex is an index as 64 bits, in all its parts: so the compiler can make one address of the statement's common part, and has the rest as
+// constants beside it.
+func (w *writer) wideIndex(e tir.Expr, i string) code {
+	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub || b.Op == tir.OpMul) {
+		x, y := w.wideIndex(b.A, i), w.wideIndex(b.B, i)
+		o := infix[b.Op]
+		return code{x.in(o.prec) + " " + o.text + " " + y.in(o.prec+1), o.prec}
+	}
+	if isConstant(e) {
+		return w.lane(e, i)
+	}
+	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, i).in(precUnary), precUnary}
 }
 
 // smallBuffer says whether indices of a buffer fit 32 bits for certain.
@@ -138,6 +155,8 @@ func (w *writer) store(s *tir.BufferStore) {
 		return
 	}
 	if w.isNative(t) && w.nativeTree(s.Value) {
+		w.wide = true
+		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
 		if w.contiguous(b, s.Indices) {
 			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)

@@ -57,7 +57,7 @@ func rowsOf(m, most, vectors int64) int64 {
 	}
 	best, cost := most, int64(1)<<62
 	for rows := most; 2*rows > most; rows-- {
-		if c := ceilDiv(m, rows) * (rows*vectors + 2); c < cost {
+		if c := ceilDiv(m, rows) * (rows*vectors + 4); c < cost {
 			best, cost = rows, c
 		}
 	}

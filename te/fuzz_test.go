@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 var seeds = flag.Int("seeds", 200, "how many schedules of each computation TestSchedule_Random draws")
@@ -281,7 +282,7 @@ var refusals = []string{"is not computed within that axis", "can have no tensor 
 func TestSchedule_Random(t *testing.T) {
 	used := map[string]int{}
 	lowered, refused := 0, map[string]int{}
-	each := *seeds
+	each, vectors := *seeds, 0
 	for _, w := range workloads {
 		want := unscheduled(t, w)
 		for i := range each {
@@ -316,15 +317,38 @@ func TestSchedule_Random(t *testing.T) {
 			for _, r := range w.results {
 				same(t, want[r].(*memory), got[r].(*memory), what())
 			}
+			passed := m
+			for _, pass := range transform.ForC() {
+				passed, err = pass(passed, nil)
+				require.NoError(t, err, what())
+			}
+			vectors += vectorStores(passed)
+			got = w.call()
+			require.NoError(t, run(passed.Func("f"), seed, got...), "%s\n%s\n%s", what(), tir.Print(m), tir.Print(passed))
+			for _, r := range w.results {
+				same(t, want[r].(*memory), got[r].(*memory), what()+"\nafter the passes:\n"+tir.Print(passed))
+			}
 		}
 	}
-	t.Logf("%d schedules of %d were lowered and run; seeds 0 to %d of each computation; refused: %v; primitives used: %v", lowered,
-		each*len(workloads), each-1, refused, used)
+	t.Logf("%d schedules of %d were lowered and run, and became %d stores of vectors; seeds 0 to %d of each computation; refused: %v; primitives used: %v", lowered,
+		each*len(workloads), vectors, each-1, refused, used)
+	require.Positive(t, vectors, "no schedule that was run has become vectors")
 	for _, p := range []string{"split", "split into parts", "fuse", "reorder", "tile", "vectorize", "unroll", "parallel", "bind", "compute_inline",
 		"compute_at", "cache_read", "cache_write", "set_scope", "storage_align", "double_buffer", "pragma"} {
 		require.Positive(t, used[p], "no schedule that was run used %s", p)
 	}
 	require.Greater(t, lowered, each*len(workloads)/2, "refused: %v", refused)
+}
+
+// vectorStores counts stores of vectors.
+func vectorStores(m *tir.IRModule) (n int) {
+	tir.Walk(m, func(node any) bool {
+		if s, ok := node.(*tir.BufferStore); ok && s.Value.DType().Lanes > 1 {
+			n++
+		}
+		return true
+	})
+	return n
 }
 
 // same compares results: ints exactly, floats within what another order of additions may change.

@@ -4,5 +4,5 @@ import "tvmgo/tir/arith"
 
 // ForC is what runs before C is generated: guards of splits that do not divide are cut off, vectors are made, turns written out.
 func ForC() []Pass {
-	return []Pass{arith.Simplify, Vectorize, Unroll, arith.Simplify}
+	return []Pass{arith.Simplify, LoopPartition, arith.Simplify, Vectorize, Unroll, arith.Simplify}
 }

@@ -66,10 +66,11 @@ func (z *lockstep) vector(s tir.Stmt) (tir.Stmt, bool) {
 		if !z.same(s.Min, s.Extent) {
 			return nil, false
 		}
+		before := z.vectors
 		body, ok := z.stmt(s.Body)
 		n := *s
 		n.Body = body
-		return &n, ok
+		return &n, ok && z.vectors > before // else it is better within the loop over the lanes
 	case *tir.If:
 		return z.branch(s)
 	case *tir.LetStmt:

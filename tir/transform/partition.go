@@ -1,0 +1,215 @@
+package transform
+
+import (
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// MaxPartitioned is how many stores, calls and the like a function has at most after LoopPartition has made copies of some. What would be more keeps its
+// guards.
+const MaxPartitioned = 8192
+
+// LoopPartition cuts loops where a guard, a condition of an If under the intrinsic likely, holds for sure from one turn on or up to one: that part
+// has no guard, and the turns before and after it are loops of their own, which are cut in turn. Every turn runs once and in its place, so that effects stay what
+// they were. A parallel loop stays one, that asks in each turn which part it is. Loops over threads of a device are left alone, and so are
+// those whose bounds read memory.
+//
+// Guards are compared with the loop's variable, and with those of loops within, of which they may be any sum of multiples. Loops of kind vectorized
+// and unrolled whose parts have no constant extent become serial.
+func LoopPartition(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return eachFunc("loop partition", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		if f.Body == nil || !contains(f.Body, isLikely) {
+			return f.Body, nil
+		}
+		p := &partition{a: arith.NewAnalyzer(), size: statements(f.Body)}
+		for _, b := range f.Buffers {
+			for _, n := range b.Shape {
+				if v, ok := n.(*tir.Var); ok && tir.IsSigned(v.Type) {
+					p.a.Bind(v, sized(v.Type, 0), sized(v.Type, 1<<(v.Type.Bits-1)-1)) // sizes are not negative
+				}
+			}
+		}
+		return p.stmt(f.Body), nil
+	})
+}
+
+func isLikely(node any) bool {
+	c, ok := node.(*tir.Call)
+	return ok && c.Kind == tir.CallIntrinsic && c.Name == "likely"
+}
+
+type partition struct {
+	a    *arith.Analyzer
+	size int64 // of the function, as it is now
+}
+
+// stmt cuts the loops of a statement, the outermost first.
+func (p *partition) stmt(s tir.Stmt) tir.Stmt {
+	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
+		loop, ok := s.(*tir.For)
+		if !ok {
+			return s, false
+		}
+		return p.loop(loop), true
+	}}
+	r := m.MutateStmt(s)
+	if r == nil {
+		return &tir.Seq{}
+	}
+	return r
+}
+
+// inner cuts the loops within one.
+func (p *partition) inner(s *tir.For) tir.Stmt {
+	var body tir.Stmt
+	p.a.Scope(func() {
+		p.a.Bind(s.Var, minOf(s), tir.NewCast(s.Var.Type, s.Extent))
+		body = p.stmt(s.Body)
+	})
+	if body == s.Body {
+		return s
+	}
+	n := *s
+	n.Body = body
+	return &n
+}
+
+func (p *partition) loop(s *tir.For) tir.Stmt {
+	t := s.Var.Type
+	if s.Kind == tir.ThreadBind || !tir.IsSigned(t) || contains(s.Min, readsOrActs) || contains(s.Extent, readsOrActs) {
+		return p.inner(s)
+	}
+	guards := p.guards(s)
+	if len(guards) == 0 {
+		return p.inner(s)
+	}
+	low := p.a.Simplify(minOf(s))
+	end := p.a.Simplify(tir.Add(low, tir.NewCast(t, s.Extent)))
+	from, to := low, end // where all guards hold
+	holds := map[tir.Expr]tir.Expr{}
+	for _, g := range guards {
+		if g.step > 0 {
+			from = p.a.Simplify(tir.Max(from, g.bound))
+		} else {
+			to = p.a.Simplify(tir.Min(to, g.bound))
+		}
+		holds[g.node] = tir.BoolConst(true)
+	}
+	from = p.a.Simplify(tir.Min(from, end))
+	to = p.a.Simplify(tir.Max(to, from))
+	if p.never(from, to) {
+		return p.inner(s) // nowhere do all of them hold
+	}
+	before, after := p.never(low, from), p.never(to, end)
+	copies := int64(0)
+	for _, none := range []bool{before, after} {
+		if !none {
+			copies++
+		}
+	}
+	size := statements(s)
+	if p.size+size*copies > MaxPartitioned {
+		return p.inner(s)
+	}
+	p.size += size * copies
+	if s.Kind == tir.Parallel && copies > 0 {
+		return p.branches(s, from, to, before, after, holds)
+	}
+	var parts []tir.Stmt
+	part := func(none bool, from, to tir.Expr, swap map[tir.Expr]tir.Expr) {
+		if none {
+			return
+		}
+		c := newCopier(nil)
+		c.swap = swap
+		r := c.stmt(s).(*tir.For)
+		r.Min, r.Extent = from, p.a.Simplify(tir.Sub(to, from))
+		if _, constant := count(r.Extent); !constant && (r.Kind == tir.Vectorized || r.Kind == tir.Unrolled) {
+			r.Kind = tir.Serial
+		}
+		r.Body = withoutTrue(r.Body)
+		parts = append(parts, p.inner(r))
+	}
+	part(before, low, from, p.fails(guards, true, from))
+	part(false, from, to, holds)
+	part(after, to, end, p.fails(guards, false, to))
+	return tir.Sequence(parts...)
+}
+
+// never says whether there is nothing from a to b.
+func (p *partition) never(a, b tir.Expr) bool { return p.a.Prove(tir.GE(a, b)) }
+
+// fails are the guards that hold nowhere before, or after, the turn that a part ends or begins with.
+func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr]tir.Expr {
+	all := map[tir.Expr]tir.Expr{}
+	for _, g := range guards {
+		if g.exact && before == (g.step > 0) && (before && p.a.Prove(tir.LE(at, g.bound)) || !before && p.a.Prove(tir.GE(at, g.bound))) {
+			all[g.node] = tir.BoolConst(false)
+		}
+	}
+	return all
+}
+
+// branches is a loop that asks in each turn whether all guards hold.
+func (p *partition) branches(s *tir.For, from, to tir.Expr, before, after bool, holds map[tir.Expr]tir.Expr) tir.Stmt {
+	var cond tir.Expr
+	if !before {
+		cond = tir.GE(s.Var, from)
+	}
+	if !after {
+		below := tir.LT(s.Var, to)
+		if cond == nil {
+			cond = below
+		} else {
+			cond = tir.And(cond, below)
+		}
+	}
+	c := newCopier(nil)
+	c.swap = holds
+	free := withoutTrue(c.stmt(s.Body))
+	n := *s
+	n.Body = &tir.If{Cond: tir.Intrin("likely", cond), Then: free, Else: copied(s.Body, nil)}
+	var body tir.Stmt
+	p.a.Scope(func() {
+		p.a.Bind(s.Var, minOf(s), tir.NewCast(s.Var.Type, s.Extent))
+		p.a.With(cond, func() { body = p.stmt(free) })
+		n.Body.(*tir.If).Then = body
+		n.Body.(*tir.If).Else = p.stmt(n.Body.(*tir.If).Else)
+	})
+	return &n
+}
+
+// withoutTrue leaves out conditions that are constant.
+func withoutTrue(s tir.Stmt) tir.Stmt {
+	m := &tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return e, true }, Stmt: func(s tir.Stmt) tir.Stmt {
+		branch, ok := s.(*tir.If)
+		if !ok {
+			return s
+		}
+		var cond tir.Expr
+		for _, c := range conjuncts(branch.Cond) {
+			k, constant := c.(*tir.IntImm)
+			switch {
+			case constant && k.Value == 0:
+				if branch.Else == nil {
+					return nil
+				}
+				return branch.Else
+			case constant:
+			case cond == nil:
+				cond = c
+			default:
+				cond = tir.And(cond, c)
+			}
+		}
+		if cond == nil {
+			return branch.Then
+		}
+		return &tir.If{Cond: cond, Then: branch.Then, Else: branch.Else}
+	}}
+	if r := m.MutateStmt(s); r != nil {
+		return r
+	}
+	return &tir.Seq{}
+}

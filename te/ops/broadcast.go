@@ -5,44 +5,191 @@ import (
 	"tvmgo/tir"
 )
 
+// broadcast is the shape of tensors together, as in NumPy: shapes are matched from the last dimension on, and what has one element in a dimension, or lacks
+// it, is repeated. Sizes that are not constant have to be sure to be equal, or to be 1.
+func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
+	var shape []tir.Expr
+	by := []*te.Tensor{} // the tensor that a dimension's size comes from
+	for _, t := range all {
+		s := t.ProducerShape()
+		for len(shape) < len(s) {
+			shape, by = append([]tir.Expr{nil}, shape...), append([]*te.Tensor{nil}, by...)
+		}
+		for k := 1; k <= len(s); k++ {
+			d, n := len(shape)-k, s[len(s)-k]
+			switch {
+			case shape[d] == nil || isOne(shape[d]):
+				shape[d], by[d] = n, t
+			case isOne(n), sameSize(shape[d], n):
+			default:
+				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d, by[d].ProducerName(), t.ProducerName(),
+					tir.Print(shape[d]), tir.Print(n))
+			}
+		}
+	}
+	return shape, nil
+}
+
+// pick is the element of a tensor that goes with indices of a shape that it was broadcast to.
+func pick(t *te.Tensor, i []tir.Expr) tir.Expr { return t.At(pickAt(t.ProducerShape(), i)...) }
+
+func pickAt(s, i []tir.Expr) []tir.Expr {
+	at := make([]tir.Expr, len(s))
+	for d := range s {
+		at[d] = i[len(i)-len(s)+d]
+		if isOne(s[d]) {
+			at[d] = tir.IntConst(s[d].DType(), 0)
+		}
+	}
+	return at
+}
+
 // Zip applies a function to the elements of two tensors, which are broadcast as in NumPy: shapes are matched from the last dimension on, and
-// what has one element in a dimension, or lacks it, is repeated. Sizes that are variables are broadcast only where they lack.
+// what has one element in a dimension, or lacks it, is repeated. Sizes that are not constant have to be sure to be equal, or to be 1: use one variable for
+// both.
 func Zip(x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x, y); bad != nil {
 		return bad
 	}
-	a, b := x.ProducerShape(), y.ProducerShape()
-	shape := make([]tir.Expr, max(len(a), len(b)))
-	for k := 1; k <= len(shape); k++ {
-		d := len(shape) - k
-		switch {
-		case k > len(a):
-			shape[d] = b[len(b)-k]
-		case k > len(b), isOne(b[len(b)-k]):
-			shape[d] = a[len(a)-k]
-		case isOne(a[len(a)-k]), sameSize(a[len(a)-k], b[len(b)-k]):
-			shape[d] = b[len(b)-k]
-		default:
-			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d, x.ProducerName(), y.ProducerName(),
-				tir.Print(a[len(a)-k]), tir.Print(b[len(b)-k]))
-		}
-	}
-	pick := func(t *te.Tensor, i []tir.Expr) tir.Expr {
-		s := t.ProducerShape()
-		at := make([]tir.Expr, len(s))
-		for d := range s {
-			at[d] = i[len(i)-len(s)+d]
-			if isOne(s[d]) {
-				at[d] = tir.IntConst(s[d].DType(), 0)
-			}
-		}
-		return t.At(at...)
+	shape, bad := broadcast(name, x, y)
+	if bad != nil {
+		return bad
 	}
 	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr { return f(pick(x, i), pick(y, i)) })
 }
 
-// Add is the sum of two tensors, broadcast as Zip says.
-func Add(x, y *te.Tensor, name string) *te.Tensor { return Zip(x, y, name, tir.Add) }
+// zipOf is Zip of two tensors of one type of a class.
+func zipOf(c class, x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr) *te.Tensor {
+	if bad := check(name, -1, x, y); bad != nil {
+		return bad
+	}
+	if bad := c.of(name, x, y); bad != nil {
+		return bad
+	}
+	if bad := sameType(name, x, y); bad != nil {
+		return bad
+	}
+	return Zip(x, y, name, f)
+}
 
-// Multiply is the product of two tensors by elements, broadcast as Zip says.
-func Multiply(x, y *te.Tensor, name string) *te.Tensor { return Zip(x, y, name, tir.Mul) }
+// What follows takes two tensors of one type, and broadcasts them as Zip says. Whole numbers wrap at their type's width.
+
+// Add is the sum of two tensors.
+func Add(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Add) }
+
+// Subtract is x less y.
+func Subtract(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Sub) }
+
+// Multiply is the product of two tensors by elements.
+func Multiply(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Mul) }
+
+// Divide is x divided by y; of whole numbers it is rounded towards zero, and 0 where y is 0.
+func Divide(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpDiv, a, b) })
+}
+
+// FloorDivide is x divided by y, rounded to the next lower whole number; of whole numbers it is 0 where y is 0.
+func FloorDivide(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorDiv, a, b) })
+}
+
+// FloorMod is what FloorDivide leaves, with the sign of y; of whole numbers it is 0 where y is 0.
+func FloorMod(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorMod, a, b) })
+}
+
+// divide divides without what makes processors stop: whole numbers by 0, and the least of them by -1.
+func divide(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
+	t := a.DType()
+	if tir.IsFloat(t) {
+		return tir.NewBinary(op, a, b)
+	}
+	zero, one := tir.Const(t, 0), tir.Const(t, 1)
+	if !tir.IsSigned(t) {
+		return tir.NewSelect(tir.EQ(b, zero), zero, tir.NewBinary(op, a, tir.Max(b, one)))
+	}
+	minus := tir.EQ(b, tir.Const(t, -1))
+	special := tir.Or(tir.EQ(b, zero), minus)
+	other := zero
+	if op != tir.OpFloorMod {
+		other = tir.NewSelect(minus, tir.Negate(a), zero)
+	}
+	return tir.NewSelect(special, other, tir.NewBinary(op, a, tir.NewSelect(special, one, b)))
+}
+
+// Minimum is the lesser of two; what is no number if one of them is.
+func Minimum(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Min(a, b)) })
+}
+
+// Maximum is the greater of two; what is no number if one of them is.
+func Maximum(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Max(a, b)) })
+}
+
+// orNaN is a if it is no number, else e: of min and max, which give their second operand if one of them is no number, that makes what NumPy gives.
+func orNaN(a, e tir.Expr) tir.Expr {
+	if n := isNaN(a); n != nil {
+		return tir.NewSelect(n, a, e)
+	}
+	return e
+}
+
+// Power is x to the power of y.
+func Power(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(floats, x, y, name, func(a, b tir.Expr) tir.Expr {
+		t := a.DType()
+		if isNarrow(t) {
+			return tir.NewCast(t, tir.Intrin("pow", tir.NewCast(tir.Float32, a), tir.NewCast(tir.Float32, b)))
+		}
+		return tir.Intrin("pow", a, b)
+	})
+}
+
+// Equal says where two tensors are equal.
+func Equal(x, y *te.Tensor, name string) *te.Tensor { return zipOf(elements, x, y, name, tir.EQ) }
+
+// NotEqual says where two tensors differ.
+func NotEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(elements, x, y, name, tir.NE) }
+
+// Less says where x is less than y.
+func Less(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.LT) }
+
+// LessEqual says where x is at most y.
+func LessEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.LE) }
+
+// Greater says where x is more than y.
+func Greater(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.GT) }
+
+// GreaterEqual says where x is at least y.
+func GreaterEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.GE) }
+
+// LogicalAnd says where both hold.
+func LogicalAnd(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.And) }
+
+// LogicalOr says where one of both holds.
+func LogicalOr(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.Or) }
+
+// LogicalXor says where one of both alone holds.
+func LogicalXor(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.NE) }
+
+// Where is x where cond holds, else y. All three are broadcast.
+func Where(cond, x, y *te.Tensor, name string) *te.Tensor {
+	if bad := check(name, -1, cond, x, y); bad != nil {
+		return bad
+	}
+	if bad := bools.of(name, cond); bad != nil {
+		return bad
+	}
+	if bad := elements.of(name, x, y); bad != nil {
+		return bad
+	}
+	if bad := sameType(name, x, y); bad != nil {
+		return bad
+	}
+	shape, bad := broadcast(name, cond, x, y)
+	if bad != nil {
+		return bad
+	}
+	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr { return tir.NewSelect(pick(cond, i), pick(x, i), pick(y, i)) })
+}

@@ -2,9 +2,11 @@ package ops
 
 import (
 	"fmt"
+	"strings"
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // failed is a tensor with an error.
@@ -26,18 +28,106 @@ func check(name string, dims int, all ...*te.Tensor) *te.Tensor {
 	return nil
 }
 
-func isOne(n tir.Expr) bool {
-	c, ok := n.(*tir.IntImm)
-	return ok && c.Value == 1
+// class is a set of element types.
+type class struct {
+	has  func(tir.Type) bool
+	want string
 }
 
-// sameSize says whether two sizes are the same number, or the same expression.
+var (
+	numbers  = class{isNumber, "numbers: cast it to one of int8 to int64, uint8 to uint64, float16, bfloat16, float32 and float64"}
+	floats   = class{func(t tir.Type) bool { return isNumber(t) && tir.IsFloat(t) }, "floats: cast it to float16, bfloat16, float32 or float64"}
+	ints     = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) }, "whole numbers: cast it to one of int8 to int64 and uint8 to uint64"}
+	bools    = class{tir.IsBool, "bool, as comparisons give it"}
+	elements = class{func(t tir.Type) bool { return isNumber(t) || tir.IsBool(t) }, "numbers or bool"}
+	indexes  = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) && t != tir.UInt64 }, "whole numbers: cast it to int32 or int64"}
+)
+
+func isNumber(t tir.Type) bool {
+	switch t {
+	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64:
+		return true
+	}
+	return false
+}
+
+// isNarrow says whether a type is of floats of 16 bits, of which formulas are computed in float32.
+func isNarrow(t tir.Type) bool { return tir.IsFloat(t) && t.Bits < 32 }
+
+// of says whether the elements of tensors are of a class; nil if so.
+func (c class) of(name string, all ...*te.Tensor) *te.Tensor {
+	for _, t := range all {
+		if !c.has(t.ProducerDType()) {
+			return failed(name, "tensor %s is of type %s: want %s", t.ProducerName(), t.ProducerDType(), c.want)
+		}
+	}
+	return nil
+}
+
+// sameType says whether tensors are of one type; nil if so.
+func sameType(name string, all ...*te.Tensor) *te.Tensor {
+	for _, t := range all[1:] {
+		if a, b := all[0], t; a.ProducerDType() != b.ProducerDType() {
+			return failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them", a.ProducerName(), a.ProducerDType(), b.ProducerName(),
+				b.ProducerDType())
+		}
+	}
+	return nil
+}
+
+// axisOf is the dimension that an axis of a tensor means, which counts from the end if it is negative.
+func axisOf(name string, x *te.Tensor, axis, dims int) (int, *te.Tensor) {
+	at := axis
+	if at < 0 {
+		at += dims
+	}
+	if at < 0 || at >= dims {
+		return 0, failed(name, "there is no axis %d of tensor %s: it has %d dimensions: want %d to %d", axis, x.ProducerName(), dims, -dims, dims-1)
+	}
+	return at, nil
+}
+
+// axesOf says of each dimension of a tensor whether it is among the axes; nil means all of them.
+func axesOf(name string, x *te.Tensor, axes []int) ([]bool, *te.Tensor) {
+	in := make([]bool, len(x.ProducerShape()))
+	for d := range in {
+		in[d] = axes == nil
+	}
+	for _, axis := range axes {
+		d, bad := axisOf(name, x, axis, len(in))
+		if bad != nil {
+			return nil, bad
+		}
+		if in[d] {
+			return nil, failed(name, "axis %d of tensor %s is given twice", axis, x.ProducerName())
+		}
+		in[d] = true
+	}
+	return in, nil
+}
+
+func isOne(n tir.Expr) bool { return isConst(n, 1) }
+
+func isConst(n tir.Expr, v int64) bool {
+	c, ok := n.(*tir.IntImm)
+	return ok && c.Value == v
+}
+
+// constSize is a size that is a constant.
+func constSize(n tir.Expr) (int64, bool) {
+	if c, ok := n.(*tir.IntImm); ok {
+		return c.Value, true
+	}
+	return 0, false
+}
+
+// sameSize says whether two sizes are sure to be equal.
 func sameSize(a, b tir.Expr) bool {
 	x, ok := a.(*tir.IntImm)
 	if y, both := b.(*tir.IntImm); ok && both {
 		return x.Value == y.Value
 	}
-	return tir.Equal(a, b)
+	return tir.Equal(a, b) || arith.NewAnalyzer().Prove(tir.EQ(a, b))
 }
 
 // plus is n + c, computed where n is constant.
@@ -49,4 +139,76 @@ func plus(n tir.Expr, c int) tir.Expr {
 		return n
 	}
 	return tir.Add(n, tir.IntConst(n.DType(), int64(c)))
+}
+
+// like is a constant of the type of an index.
+func like(e tir.Expr, v int) tir.Expr { return tir.IntConst(e.DType(), int64(v)) }
+
+// simplified is an index or a size in its simplest form.
+func simplified(e tir.Expr) tir.Expr {
+	if _, bad := e.(*tir.Bad); bad {
+		return e
+	}
+	return arith.NewAnalyzer().Simplify(e)
+}
+
+// reduceAxis is an axis over all of a dimension.
+func reduceAxis(n tir.Expr, name string) *tir.IterVar {
+	return te.ReduceAxis(tir.IntConst(n.DType(), 0), n, name)
+}
+
+// holds is all of some conditions; nil if there is none.
+func holds(conds []tir.Expr) tir.Expr {
+	var all tir.Expr
+	for _, c := range conds {
+		if all == nil {
+			all = c
+		} else {
+			all = tir.And(all, c)
+		}
+	}
+	return all
+}
+
+// where is a value where conditions hold, else another one; the value is not computed elsewhere.
+func where(conds []tir.Expr, value, other tir.Expr) tir.Expr {
+	if len(conds) == 0 {
+		return value
+	}
+	return tir.Intrin("if_then_else", holds(conds), value, other)
+}
+
+// wide computes a formula of a float of 16 bits in float32.
+func wide(f func(tir.Expr) tir.Expr) func(tir.Expr) tir.Expr {
+	return func(e tir.Expr) tir.Expr {
+		if t := e.DType(); isNarrow(t) {
+			return tir.NewCast(t, f(tir.NewCast(tir.Float32, e)))
+		}
+		return f(e)
+	}
+}
+
+// workType is the type that sums of a type are computed in.
+func workType(t tir.Type) tir.Type {
+	if isNarrow(t) {
+		return tir.Float32
+	}
+	return t
+}
+
+// isNaN says whether a value is no number; nil of types that have nothing else.
+func isNaN(e tir.Expr) tir.Expr {
+	if !tir.IsFloat(e.DType()) {
+		return nil
+	}
+	return tir.NE(e, e)
+}
+
+// shapeText is a shape as errors write it.
+func shapeText(shape []tir.Expr) string {
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = tir.Print(n)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"math"
+
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -13,7 +15,153 @@ func Map(x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Tensor {
 	return te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr { return f(x.At(i...)) })
 }
 
-// Relu is x where that is positive, else 0.
-func Relu(x *te.Tensor, name string) *te.Tensor {
-	return Map(x, name, func(e tir.Expr) tir.Expr { return tir.Max(e, tir.Const(e.DType(), 0)) })
+// mapOf is Map of a class of types.
+func mapOf(c class, x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := c.of(name, x); bad != nil {
+		return bad
+	}
+	return Map(x, name, f)
 }
+
+// function is an intrinsic applied to each element of a tensor of floats; those of 16 bits are computed in float32.
+func function(x *te.Tensor, name, intrinsic string) *te.Tensor {
+	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr { return tir.Intrin(intrinsic, e) }))
+}
+
+// Exp is e to the power of x.
+func Exp(x *te.Tensor, name string) *te.Tensor { return function(x, name, "exp") }
+
+// Log is the natural logarithm.
+func Log(x *te.Tensor, name string) *te.Tensor { return function(x, name, "log") }
+
+// Sqrt is the square root.
+func Sqrt(x *te.Tensor, name string) *te.Tensor { return function(x, name, "sqrt") }
+
+// Rsqrt is 1 divided by the square root.
+func Rsqrt(x *te.Tensor, name string) *te.Tensor { return function(x, name, "rsqrt") }
+
+// Sin is the sine of an angle in radians.
+func Sin(x *te.Tensor, name string) *te.Tensor { return function(x, name, "sin") }
+
+// Cos is the cosine of an angle in radians.
+func Cos(x *te.Tensor, name string) *te.Tensor { return function(x, name, "cos") }
+
+// Tanh is the hyperbolic tangent.
+func Tanh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "tanh") }
+
+// Erf is the error function.
+func Erf(x *te.Tensor, name string) *te.Tensor { return function(x, name, "erf") }
+
+// Sigmoid is 1 / (1 + exp(-x)).
+func Sigmoid(x *te.Tensor, name string) *te.Tensor { return function(x, name, "sigmoid") }
+
+// Silu is x·sigmoid(x).
+func Silu(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr { return tir.Mul(e, tir.Intrin("sigmoid", e)) }))
+}
+
+// Gelu is x·(1 + erf(x/√2))/2.
+func Gelu(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr {
+		t := e.DType()
+		return tir.Mul(tir.Mul(tir.Const(t, 0.5), e), tir.Add(tir.Const(t, 1), tir.Intrin("erf", tir.Mul(e, tir.Const(t, math.Sqrt2/2)))))
+	}))
+}
+
+// Square is x·x.
+func Square(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr { return tir.Mul(e, e) })
+}
+
+// Neg is -x; of whole numbers it wraps as subtraction does.
+func Neg(x *te.Tensor, name string) *te.Tensor { return mapOf(numbers, x, name, tir.Negate) }
+
+// Abs is x without its sign; the least whole number of a type stays what it is.
+func Abs(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
+		switch t := e.DType(); {
+		case tir.IsFloat(t):
+			return tir.Intrin("fabs", e)
+		case tir.IsSigned(t):
+			return tir.NewSelect(tir.LT(e, tir.Const(t, 0)), tir.Negate(e), e)
+		}
+		return e
+	})
+}
+
+// Sign is -1, 0 or 1; of what is no number that.
+func Sign(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
+		t := e.DType()
+		zero, one := tir.Const(t, 0), tir.Const(t, 1)
+		if t.Code == tir.UInt8.Code {
+			return tir.NewSelect(tir.GT(e, zero), one, zero)
+		}
+		return tir.NewSelect(tir.GT(e, zero), one, tir.NewSelect(tir.LT(e, zero), tir.Const(t, -1), e))
+	})
+}
+
+// rounded is an intrinsic that gives whole numbers, which whole numbers are already.
+func rounded(x *te.Tensor, name, intrinsic string) *te.Tensor {
+	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
+		if !tir.IsFloat(e.DType()) {
+			return e
+		}
+		return tir.Intrin(intrinsic, e)
+	})
+}
+
+// Ceil is the least whole number that is not less than x.
+func Ceil(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "ceil") }
+
+// Floor is the greatest whole number that is not more than x.
+func Floor(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "floor") }
+
+// Trunc is x without what is behind the point.
+func Trunc(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "trunc") }
+
+// Round is the nearest whole number, at ties the even one, as in NumPy.
+func Round(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "nearbyint") }
+
+// Relu is x where that is positive, else 0; what is no number stays that.
+func Relu(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr { return tir.Max(tir.Const(e.DType(), 0), e) })
+}
+
+// LeakyRelu is x where that is positive, else slope·x.
+func LeakyRelu(x *te.Tensor, name string, slope float64) *te.Tensor {
+	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr {
+		t := e.DType()
+		return tir.NewSelect(tir.GT(e, tir.Const(t, 0)), e, tir.Mul(e, tir.Const(t, slope)))
+	}))
+}
+
+// Clip is x, but least where it is less, and greatest where it is more; what is no number stays that.
+func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if !(least <= greatest) {
+		return failed(name, "tensor %s is to lie between %v and %v: want the first to be no more than the second", x.ProducerName(), least, greatest)
+	}
+	t := x.ProducerDType()
+	if bad := numbers.of(name, x); bad != nil {
+		return bad
+	}
+	lo, hi := tir.Const(t, least), tir.Const(t, greatest)
+	for _, c := range []tir.Expr{lo, hi} {
+		if b, ok := c.(*tir.Bad); ok {
+			return failed(name, "the bounds of tensor %s: %w", x.ProducerName(), b.Err)
+		}
+	}
+	return Map(x, name, func(e tir.Expr) tir.Expr { return tir.Min(hi, tir.Max(lo, e)) })
+}
+
+// LogicalNot is the opposite.
+func LogicalNot(x *te.Tensor, name string) *te.Tensor { return mapOf(bools, x, name, tir.NewNot) }
+
+// IsNaN says where x is no number.
+func IsNaN(x *te.Tensor, name string) *te.Tensor { return mapOf(floats, x, name, isNaN) }

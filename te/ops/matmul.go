@@ -5,18 +5,118 @@ import (
 	"tvmgo/tir"
 )
 
-// Matmul is the product of matrices [n, k] and [k, m].
-func Matmul(x, y *te.Tensor, name string) *te.Tensor {
-	if bad := check(name, 2, x, y); bad != nil {
+// MatmulAttrs is what a product of matrices was told.
+type MatmulAttrs struct {
+	TransposeX, TransposeY bool
+	Accumulate             tir.Type // that it is computed in
+}
+
+// MatmulOption says more of a product of matrices.
+type MatmulOption func(*MatmulAttrs)
+
+// TransposeX has x be [k, n] in place of [n, k].
+func TransposeX() MatmulOption { return func(a *MatmulAttrs) { a.TransposeX = true } }
+
+// TransposeY has y be [m, k] in place of [k, m].
+func TransposeY() MatmulOption { return func(a *MatmulAttrs) { a.TransposeY = true } }
+
+// AccumulateIn has both operands, which may then be of different types, cast to a type before they are multiplied; the result is of that type.
+func AccumulateIn(t tir.Type) MatmulOption { return func(a *MatmulAttrs) { a.Accumulate = t } }
+
+// Matmul is the product of matrices [n, k] and [k, m]. Dimensions before these are batches, which are broadcast as Zip says. Without AccumulateIn both
+// are of one type, which the result has; of floats of 16 bits the sums are in float32, and rounded once, and those of whole numbers wrap.
+func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
+	if bad := check(name, -1, x, y); bad != nil {
 		return bad
 	}
-	a, b := x.ProducerShape(), y.ProducerShape()
-	if !sameSize(a[1], b[0]) {
-		return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(), tir.Print(a[1]), y.ProducerName(), tir.Print(b[0]))
+	attrs := &MatmulAttrs{}
+	for _, o := range options {
+		if o == nil {
+			return failed(name, "an option is nil")
+		}
+		o(attrs)
 	}
-	k := te.ReduceAxis(tir.IntConst(a[1].DType(), 0), a[1], "k")
-	out := te.Compute([]tir.Expr{a[0], b[1]}, name, func(i ...tir.Expr) tir.Expr {
-		return te.Sum(tir.Mul(x.At(i[0], k.Var), y.At(k.Var, i[1])), k)
+	a, b := x.ProducerShape(), y.ProducerShape()
+	for _, t := range []*te.Tensor{x, y} {
+		if n := len(t.ProducerShape()); n < 2 {
+			return failed(name, "tensor %s has %d dimensions: want 2 or more", t.ProducerName(), n)
+		}
+	}
+	result, bad := accumulation(name, &attrs.Accumulate, x, y)
+	if bad != nil {
+		return bad
+	}
+	row, inner := len(a)-2, len(a)-1
+	if attrs.TransposeX {
+		row, inner = inner, row
+	}
+	col, other := len(b)-1, len(b)-2
+	if attrs.TransposeY {
+		col, other = other, col
+	}
+	if !sameSize(a[inner], b[other]) {
+		if !attrs.TransposeX && !attrs.TransposeY {
+			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(), tir.Print(a[inner]), y.ProducerName(),
+				tir.Print(b[other]))
+		}
+		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s %s: want equal sizes to sum over", inner, x.ProducerName(),
+			tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
+	}
+	shape, bad := batches(name, x, y)
+	if bad != nil {
+		return bad
+	}
+	n := len(shape)
+	k := reduceAxis(a[inner], "k")
+	t := attrs.Accumulate
+	work := name
+	if result != t {
+		work = name + ".wide"
+	}
+	out := te.Compute(append(shape, a[row], b[col]), work, func(i ...tir.Expr) tir.Expr {
+		p, q := pickAt(a[:len(a)-2], i[:n]), pickAt(b[:len(b)-2], i[:n])
+		p, q = append(p, nil, nil), append(q, nil, nil)
+		p[row], p[inner], q[col], q[other] = i[n], k.Var, i[n+1], k.Var
+		return te.Sum(tir.Mul(castTo(t, x.At(p...)), castTo(t, y.At(q...))), k)
 	})
-	return by(out, &Operator{Kind: "matmul", Inputs: []*te.Tensor{x, y}})
+	out = by(out, &Operator{Kind: "matmul", Inputs: []*te.Tensor{x, y}, Attrs: attrs})
+	if result != t {
+		return Cast(out, result, name)
+	}
+	return out
+}
+
+// accumulation is the type of the result of products of two tensors, and makes *t the one that they are computed in.
+func accumulation(name string, t *tir.Type, x, y *te.Tensor) (tir.Type, *te.Tensor) {
+	if bad := numbers.of(name, x, y); bad != nil {
+		return *t, bad
+	}
+	if *t != (tir.Type{}) {
+		if !isNumber(*t) {
+			return *t, failed(name, "the products of tensors %s and %s are to be added up in type %s: want %s", x.ProducerName(), y.ProducerName(), *t, numbers.want)
+		}
+		for _, x := range []*te.Tensor{x, y} {
+			if from := x.ProducerDType(); tir.IsFloat(from) && !tir.IsFloat(*t) {
+				return *t, failed(name, "tensor %s is of type %s, and products are to be added up in type %s: want a type of floats", x.ProducerName(), from, *t)
+			}
+		}
+		return *t, nil
+	}
+	if x.ProducerDType() != y.ProducerDType() {
+		return *t, failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them, or say by AccumulateIn what to compute in",
+			x.ProducerName(), x.ProducerDType(), y.ProducerName(), y.ProducerDType())
+	}
+	*t = workType(x.ProducerDType())
+	return x.ProducerDType(), nil
+}
+
+// batches is the shape of all dimensions but the last two, broadcast.
+func batches(name string, x, y *te.Tensor) ([]tir.Expr, *te.Tensor) {
+	a, b := x.ProducerShape(), y.ProducerShape()
+	a, b = a[:len(a)-2], b[:len(b)-2]
+	if len(a) == 0 && len(b) == 0 {
+		return nil, nil
+	}
+	// Stand-ins that have these dimensions alone, and the tensors' names.
+	return broadcast(name, te.Placeholder(a, x.ProducerDType(), x.ProducerName()), te.Placeholder(b, y.ProducerDType(), y.ProducerName()))
 }

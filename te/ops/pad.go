@@ -5,13 +5,37 @@ import (
 	"tvmgo/tir"
 )
 
-// Pad puts zeros around a tensor: before[d] and after[d] of them in dimension d.
-func Pad(x *te.Tensor, name string, before, after []int) *te.Tensor {
+// PadOption says what stands around a tensor.
+type PadOption func(*padding)
+
+type padding struct {
+	value float64
+	mode  string // "" or one of those below
+}
+
+// PadValue pads with a value in place of 0.
+func PadValue(v float64) PadOption { return func(p *padding) { p.value = v } }
+
+// PadEdge pads with the nearest element.
+func PadEdge() PadOption { return func(p *padding) { p.mode = "edge" } }
+
+// PadReflect pads with the elements as a mirror shows them that stands on the outermost ones.
+func PadReflect() PadOption { return func(p *padding) { p.mode = "reflect" } }
+
+// Pad puts zeros around a tensor, or what an option says: before[d] and after[d] elements in dimension d.
+func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *te.Tensor {
 	if bad := check(name, len(before), x); bad != nil {
 		return bad
 	}
 	if len(after) != len(before) {
 		return failed(name, "%d paddings before and %d after: want as many", len(before), len(after))
+	}
+	var p padding
+	for _, o := range options {
+		if o == nil {
+			return failed(name, "an option is nil")
+		}
+		o(&p)
 	}
 	old := x.ProducerShape()
 	shape := make([]tir.Expr, len(old))
@@ -19,26 +43,55 @@ func Pad(x *te.Tensor, name string, before, after []int) *te.Tensor {
 		if before[d] < 0 || after[d] < 0 {
 			return failed(name, "the padding of dimension %d is %d and %d: want 0 or more", d, before[d], after[d])
 		}
-		shape[d] = plus(n, before[d]+after[d])
+		if p.mode != "" && before[d]+after[d] > 0 {
+			least := 1
+			if p.mode == "reflect" {
+				least = max(before[d], after[d]) + 1
+			}
+			if c, ok := constSize(n); !ok || c < int64(least) {
+				return failed(name, "dimension %d of tensor %s is %s, and its padding by %s %d and %d: want a constant size of %d or more", d, x.ProducerName(),
+					tir.Print(n), p.mode, before[d], after[d], least)
+			}
+		}
+		if shape[d] = plus(n, before[d]+after[d]); sizeBad(shape[d]) {
+			return failed(name, "dimension %d of tensor %s is %s, and its padding %d and %d: that is more than an index counts", d, x.ProducerName(),
+				tir.Print(n), before[d], after[d])
+		}
 	}
-	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
-		var within tir.Expr
+	value, bad := valueOf(name, x.ProducerDType(), p.value)
+	if bad != nil {
+		return bad
+	}
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		var within []tir.Expr
 		at := make([]tir.Expr, len(i))
 		for d := range i {
 			if at[d] = i[d]; before[d] == 0 && after[d] == 0 {
 				continue
 			}
 			at[d] = plus(i[d], -before[d])
-			ok := tir.And(tir.GE(at[d], tir.I32(0)), tir.LT(at[d], old[d]))
-			if within == nil {
-				within = ok
-			} else {
-				within = tir.And(within, ok)
+			switch last := plus(old[d], -1); p.mode {
+			case "edge":
+				at[d] = tir.Max(like(at[d], 0), tir.Min(at[d], last))
+			case "reflect":
+				at[d] = tir.Max(at[d], tir.Sub(like(at[d], 0), at[d]))
+				at[d] = tir.Min(at[d], tir.Sub(tir.Mul(like(at[d], 2), last), at[d]))
+			default:
+				if before[d] > 0 {
+					within = append(within, tir.GE(at[d], like(at[d], 0)))
+				}
+				if after[d] > 0 {
+					within = append(within, tir.LT(at[d], old[d]))
+				}
 			}
 		}
-		if within == nil {
-			return x.At(at...)
-		}
-		return tir.Intrin("if_then_else", within, x.At(at...), tir.Const(x.ProducerDType(), 0))
+		return where(within, x.At(at...), value)
 	})
+	return by(out, &Operator{Kind: "pad", Inputs: []*te.Tensor{x}})
+}
+
+// sizeBad says whether a size could not be computed.
+func sizeBad(n tir.Expr) bool {
+	_, bad := n.(*tir.Bad)
+	return bad
 }

@@ -79,7 +79,7 @@ func parallelOuter(st *te.Stage, g *Group) *tir.IterVar {
 			fused = st.Fuse(fused, a)
 		}
 	}
-	if elements(st) >= parallelFrom {
+	if pointsOf(st) >= parallelFrom {
 		st.Parallel(fused)
 	}
 	return fused
@@ -87,14 +87,14 @@ func parallelOuter(st *te.Stage, g *Group) *tir.IterVar {
 
 // splitVector gives threads chunks of the only dimension.
 func splitVector(st *te.Stage, axis *tir.IterVar) {
-	if elements(st) >= parallelFrom {
+	if pointsOf(st) >= parallelFrom {
 		outer, _ := st.Split(axis, 1<<12)
 		st.Parallel(outer)
 	}
 }
 
-// elements is how many there are to compute, at each of the reduction's points; of unknown sizes many.
-func elements(st *te.Stage) int64 {
+// pointsOf is how many there are to compute, at each of the reduction's points; of unknown sizes many.
+func pointsOf(st *te.Stage) int64 {
 	all := int64(1)
 	for _, a := range append(st.Axes(), st.ReduceAxes()...) {
 		n, ok := a.Extent.(*tir.IntImm)

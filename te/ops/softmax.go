@@ -5,21 +5,75 @@ import (
 	"tvmgo/tir"
 )
 
-// Softmax is exp(x) along the last dimension, divided by its sum.
-func Softmax(x *te.Tensor, name string) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
+// Softmax is exp(x) divided by its sum along an axis, the last one if none is given. The greatest element is taken off before, so that nothing is too large;
+// of elements that are all -inf, or one of which is inf, the result is no number. Floats of 16 bits are computed in float32.
+func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
+	at, bad := softmaxAxis(name, x, axis)
+	if bad != nil {
 		return bad
 	}
-	s := x.ProducerShape()
-	if len(s) == 0 || !tir.IsFloat(x.ProducerDType()) {
-		return failed(name, "tensor %s has %d dimensions of type %s: want one or more, of floats", x.ProducerName(), len(s), x.ProducerDType())
+	t := x.ProducerDType()
+	work := workType(t)
+	top := over1(x, name+".max", at, func(e tir.Expr, k *tir.IterVar) tir.Expr { return te.Max(e, k) })
+	e := te.Compute(x.ProducerShape(), name+".exp", func(i ...tir.Expr) tir.Expr {
+		return tir.Intrin("exp", tir.Sub(castTo(work, x.At(i...)), castTo(work, top.At(along(i, at)...))))
+	})
+	sum := over1(e, name+".sum", at, func(e tir.Expr, k *tir.IterVar) tir.Expr { return te.Sum(e, k) })
+	out := te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr { return castTo(t, tir.Div(e.At(i...), sum.At(along(i, at)...))) })
+	return by(out, &Operator{Kind: "softmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, e, sum}, Attrs: at})
+}
+
+// LogSoftmax is the logarithm of Softmax, and is exact where that is too small to be told from 0.
+func LogSoftmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
+	at, bad := softmaxAxis(name, x, axis)
+	if bad != nil {
+		return bad
 	}
-	last := len(s) - 1
-	axis := func() *tir.IterVar { return te.ReduceAxis(tir.IntConst(s[last].DType(), 0), s[last], "k") }
-	with := func(i []tir.Expr, k tir.Expr) []tir.Expr { return append(append([]tir.Expr{}, i...), k) }
-	k, l := axis(), axis()
-	top := te.Compute(s[:last], name+".max", func(i ...tir.Expr) tir.Expr { return te.Max(x.At(with(i, k.Var)...), k) })
-	e := te.Compute(s, name+".exp", func(i ...tir.Expr) tir.Expr { return tir.Intrin("exp", tir.Sub(x.At(i...), top.At(i[:last]...))) })
-	sum := te.Compute(s[:last], name+".sum", func(i ...tir.Expr) tir.Expr { return te.Sum(e.At(with(i, l.Var)...), l) })
-	return te.Compute(s, name, func(i ...tir.Expr) tir.Expr { return tir.Div(e.At(i...), sum.At(i[:last]...)) })
+	t := x.ProducerDType()
+	work := workType(t)
+	top := over1(x, name+".max", at, func(e tir.Expr, k *tir.IterVar) tir.Expr { return te.Max(e, k) })
+	less := func(i []tir.Expr) tir.Expr {
+		return tir.Sub(castTo(work, x.At(i...)), castTo(work, top.At(along(i, at)...)))
+	}
+	s := x.ProducerShape()
+	k := reduceAxis(s[at], "k")
+	sum := te.Compute(top.ProducerShape(), name+".sum", func(i ...tir.Expr) tir.Expr {
+		j := append([]tir.Expr{}, i...)
+		j[at] = k.Var
+		return te.Sum(tir.Intrin("exp", less(j)), k)
+	})
+	log := te.Compute(top.ProducerShape(), name+".log", func(i ...tir.Expr) tir.Expr { return tir.Intrin("log", sum.At(i...)) })
+	out := te.Compute(s, name, func(i ...tir.Expr) tir.Expr { return castTo(t, tir.Sub(less(i), log.At(along(i, at)...))) })
+	return by(out, &Operator{Kind: "logsoftmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, sum, log}, Attrs: at})
+}
+
+func softmaxAxis(name string, x *te.Tensor, axis []int) (int, *te.Tensor) {
+	if bad := check(name, -1, x); bad != nil {
+		return 0, bad
+	}
+	s := x.ProducerShape()
+	if len(s) == 0 || !floats.has(x.ProducerDType()) {
+		return 0, failed(name, "tensor %s has %d dimensions of type %s: want one or more, of floats", x.ProducerName(), len(s), x.ProducerDType())
+	}
+	switch len(axis) {
+	case 0:
+		return len(s) - 1, nil
+	case 1:
+		return axisOf(name, x, axis[0], len(s))
+	}
+	return 0, failed(name, "%d axes of tensor %s are given: want one", len(axis), x.ProducerName())
+}
+
+// over1 reduces one axis, which stays with one element.
+func over1(x *te.Tensor, name string, axis int, r func(e tir.Expr, k *tir.IterVar) tir.Expr) *te.Tensor {
+	in := make([]bool, len(x.ProducerShape()))
+	in[axis] = true
+	return overAxes(x, name, in, true, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return r(e, k[0]) })
+}
+
+// along is indices with 0 for an axis.
+func along(i []tir.Expr, axis int) []tir.Expr {
+	at := append([]tir.Expr{}, i...)
+	at[axis] = like(i[axis], 0)
+	return at
 }

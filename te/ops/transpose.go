@@ -5,28 +5,38 @@ import (
 	"tvmgo/tir"
 )
 
-// Transpose puts dimensions into another order: dimension d of the result is dimension order[d] of x.
+// Transpose puts dimensions into another order: dimension d of the result is dimension order[d] of x, which counts from the end if it is negative.
+// Without an order it is the reverse one.
 func Transpose(x *te.Tensor, name string, order ...int) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	dims := len(x.ProducerShape())
+	if len(order) == 0 {
+		for d := range dims {
+			order = append(order, dims-1-d)
+		}
+	}
 	if bad := check(name, len(order), x); bad != nil {
 		return bad
 	}
-	shape := make([]tir.Expr, len(order))
-	for d, from := range order {
-		if from < 0 || from >= len(order) {
-			return failed(name, "there is no dimension %d of tensor %s", from, x.ProducerName())
+	shape, from, seen := make([]tir.Expr, dims), make([]int, dims), make([]bool, dims)
+	for d, axis := range order {
+		at, bad := axisOf(name, x, axis, dims)
+		if bad != nil {
+			return bad
 		}
-		for _, before := range order[:d] {
-			if before == from {
-				return failed(name, "dimension %d of tensor %s is given twice", from, x.ProducerName())
-			}
+		if seen[at] {
+			return failed(name, "axis %d of tensor %s is given twice", axis, x.ProducerName())
 		}
-		shape[d] = x.ProducerShape()[from]
+		shape[d], from[d], seen[at] = x.ProducerShape()[at], at, true
 	}
-	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
-		at := make([]tir.Expr, len(order))
-		for d, from := range order {
-			at[from] = i[d]
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		at := make([]tir.Expr, dims)
+		for d := range i {
+			at[from[d]] = i[d]
 		}
 		return x.At(at...)
 	})
+	return by(out, &Operator{Kind: "transpose", Inputs: []*te.Tensor{x}, Attrs: from})
 }

@@ -1,0 +1,82 @@
+package ops
+
+import (
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// ArgMax is where the greatest element is, as an int64: its position within the axes, the last one fastest, of several the first. What is no number counts as
+// more than all else. Axes and keepDims are as for reductions; of no elements there is no place: an axis of no elements is an error, and one whose size is
+// a variable that is 0 gives the greatest number of the axis' type.
+func ArgMax(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return place("argmax", tir.OpGT, x, name, axes, keepDims)
+}
+
+// ArgMin is where the least element is, as ArgMax; what is no number counts as less than all else.
+func ArgMin(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return place("argmin", tir.OpLT, x, name, axes, keepDims)
+}
+
+func place(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := numbers.of(name, x); bad != nil {
+		return bad
+	}
+	in, bad := axesOf(name, x, axes)
+	if bad != nil {
+		return bad
+	}
+	s := x.ProducerShape()
+	var shape []tir.Expr
+	var k []*tir.IterVar
+	for d, n := range s {
+		switch {
+		case !in[d]:
+			shape = append(shape, n)
+			continue
+		case isConst(n, 0):
+			return failed(name, "axis %d of tensor %s has no elements: there is no place to find", d, x.ProducerName())
+		case keepDims:
+			shape = append(shape, tir.IntConst(n.DType(), 1))
+		}
+		k = append(k, reduceAxis(n, "k"))
+	}
+	if len(k) == 0 { // of one element it is the first
+		return te.Compute(shape, name, func(...tir.Expr) tir.Expr { return tir.I64(0) })
+	}
+	var where tir.Expr = k[0].Var
+	for _, a := range k[1:] {
+		where = tir.Add(tir.Mul(where, a.Extent), a.Var)
+	}
+	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
+		wins, ties := tir.NewBinary(better, l[1], r[1]), tir.EQ(l[1], r[1])
+		if a, b := isNaN(l[1]), isNaN(r[1]); a != nil {
+			wins, ties = tir.Or(wins, tir.And(a, tir.NewNot(b))), tir.Or(ties, tir.And(a, b))
+		}
+		keep := tir.Or(wins, tir.And(ties, tir.LE(l[0], r[0])))
+		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
+	}, func(t []tir.Type) []tir.Expr {
+		return []tir.Expr{limit(t[0], true), limit(t[1], better == tir.OpLT)}
+	})
+	found := te.ComputeMulti(shape, name+".found", func(i ...tir.Expr) []tir.Expr {
+		at := make([]tir.Expr, len(s))
+		next, a := 0, 0
+		for d := range s {
+			if in[d] {
+				at[d] = k[a].Var
+				a++
+				if keepDims {
+					next++
+				}
+				continue
+			}
+			at[d] = i[next]
+			next++
+		}
+		return r.Over([]tir.Expr{simplified(where), x.At(at...)}, k...)
+	})
+	out := Map(found[0], name, func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) })
+	return by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}, Parts: found[:1]})
+}

@@ -1,0 +1,45 @@
+package ops
+
+import (
+	"math"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Cast makes elements of another type. Floats become whole numbers towards zero, and stay within the type: what is beyond it becomes its least or greatest
+// value, what is no number 0. Whole numbers become narrower ones by their lowest bits, as in NumPy. Floats are rounded to the nearest, ties to even, and
+// become infinite where they are too large. Of bool, true is 1; to bool, all but 0 is true.
+func Cast(x *te.Tensor, t tir.Type, name string) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := elements.of(name, x); bad != nil {
+		return bad
+	}
+	if !elements.has(t) {
+		return failed(name, "tensor %s is to be cast to type %s: want %s", x.ProducerName(), t, elements.want)
+	}
+	out := Map(x, name, func(e tir.Expr) tir.Expr { return castTo(t, e) })
+	return by(out, &Operator{Kind: "cast", Inputs: []*te.Tensor{x}})
+}
+
+// castTo is a value as another type, as Cast says.
+func castTo(t tir.Type, e tir.Expr) tir.Expr {
+	from := e.DType()
+	if !tir.IsFloat(from) || !tir.IsInt(t) {
+		return tir.NewCast(t, e)
+	}
+	if isNarrow(from) { // which lacks the bounds of wider ints
+		e = tir.NewCast(tir.Float32, e)
+	}
+	bits := int(t.Bits)
+	least := 0.0
+	if tir.IsSigned(t) {
+		bits--
+		least = -math.Ldexp(1, bits)
+	}
+	beyond := tir.Const(e.DType(), math.Ldexp(1, bits))
+	within := tir.NewSelect(tir.LE(e, tir.Const(e.DType(), least)), limit(t, false), tir.NewCast(t, e))
+	return tir.NewSelect(isNaN(e), tir.Const(t, 0), tir.NewSelect(tir.GE(e, beyond), limit(t, true), within))
+}

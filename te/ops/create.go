@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"math"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Full is a tensor of one value.
+func Full(shape []tir.Expr, value float64, t tir.Type, name string) *te.Tensor {
+	c, bad := valueOf(name, t, value)
+	if bad != nil {
+		return bad
+	}
+	return te.Compute(shape, name, func(...tir.Expr) tir.Expr { return c })
+}
+
+// valueOf is a constant of a type that operators compute with.
+func valueOf(name string, t tir.Type, v float64) (tir.Expr, *te.Tensor) {
+	if !elements.has(t) {
+		return nil, failed(name, "the tensor is to be of type %s: want %s", t, elements.want)
+	}
+	c := tir.Const(t, v)
+	if b, ok := c.(*tir.Bad); ok {
+		return nil, failed(name, "value %v: %w", v, b.Err)
+	}
+	return c, nil
+}
+
+// Arange is the numbers from start on, step apart, up to stop, which is not among them: a tensor of one dimension.
+func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
+	n := math.Ceil((stop - start) / step)
+	switch {
+	case step == 0 || math.IsNaN(n) || math.IsInf(n, 0):
+		return failed(name, "numbers from %v to %v, %v apart: want numbers, and a step that is not 0", start, stop, step)
+	case n > math.MaxInt32:
+		return failed(name, "numbers from %v to %v, %v apart are more than 2147483647", start, stop, step)
+	case !isNumber(t):
+		return failed(name, "the tensor is to be of type %s: want %s", t, numbers.want)
+	}
+	n = max(0, n)
+	work := workType(t)
+	for _, v := range []float64{start, start + max(0, n-1)*step} {
+		if _, bad := valueOf(name, work, v); bad != nil {
+			return bad
+		}
+	}
+	if tir.IsInt(t) && step != math.Trunc(step) {
+		return failed(name, "the step is %v: want a whole number for type %s", step, t)
+	}
+	return te.Compute(te.Dims(int32(n)), name, func(i ...tir.Expr) tir.Expr {
+		if tir.IsInt(t) { // in 64 bits, since the step may be none of the type
+			if n <= 1 {
+				return tir.NewCast(t, tir.Const(tir.Int64, start))
+			}
+			return tir.NewCast(t, tir.Add(tir.Const(tir.Int64, start), tir.Mul(tir.NewCast(tir.Int64, i[0]), tir.Const(tir.Int64, step))))
+		}
+		return tir.NewCast(t, tir.Add(tir.Const(work, start), tir.Mul(tir.NewCast(work, i[0]), tir.Const(work, step))))
+	})
+}
+
+// OneHot puts a last dimension of so many elements to indices: on at the index, off elsewhere, and off everywhere if the index is outside.
+func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name string) *te.Tensor {
+	if bad := check(name, -1, indices); bad != nil {
+		return bad
+	}
+	if bad := indexes.of(name, indices); bad != nil {
+		return bad
+	}
+	if depth < 0 || depth > math.MaxInt32 {
+		return failed(name, "the indices of tensor %s are to go to %d: want 0 or more", indices.ProducerName(), depth)
+	}
+	yes, bad := valueOf(name, t, on)
+	if bad != nil {
+		return bad
+	}
+	no, bad := valueOf(name, t, off)
+	if bad != nil {
+		return bad
+	}
+	s := indices.ProducerShape()
+	return te.Compute(append(append([]tir.Expr{}, s...), tir.I32(int32(depth))), name, func(i ...tir.Expr) tir.Expr {
+		last := len(i) - 1
+		return tir.NewSelect(tir.EQ(tir.NewCast(tir.Int64, indices.At(i[:last]...)), tir.NewCast(tir.Int64, i[last])), yes, no)
+	})
+}

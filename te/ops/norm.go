@@ -1,0 +1,146 @@
+package ops
+
+import (
+	"math"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// LayerNorm takes the mean off the last so many dimensions, and divides by the root of their variance and eps: (x - mean) / √(variance + eps) · gamma + beta.
+// Gamma and beta have these dimensions and x's type; nil stands for 1 and 0. The variance is that of the differences from the mean, in a pass of its own.
+// Floats of 16 bits are computed in float32.
+func LayerNorm(x, gamma, beta *te.Tensor, name string, dims int, eps float64) *te.Tensor {
+	if bad := checkNorm(name, x, dims, eps, gamma, beta); bad != nil {
+		return bad
+	}
+	n := newNorm(x, name, dims)
+	sum := n.reduced(".sum", func(i []tir.Expr) tir.Expr { return n.x(i) })
+	mean := te.Compute(sum.ProducerShape(), name+".mean", func(i ...tir.Expr) tir.Expr { return tir.Div(sum.At(i...), n.count) })
+	less := func(i []tir.Expr) tir.Expr { return tir.Sub(n.x(i), mean.At(n.row(i)...)) }
+	squares := n.reduced(".squares", func(i []tir.Expr) tir.Expr { return tir.Mul(less(i), less(i)) })
+	scale := n.scale(squares, eps)
+	return n.finish("layernorm", less, scale, gamma, beta, sum, mean, squares, scale)
+}
+
+// RMSNorm divides the last so many dimensions by the root of the mean of their squares and eps, times gamma, as LayerNorm has it.
+func RMSNorm(x, gamma *te.Tensor, name string, dims int, eps float64) *te.Tensor {
+	if bad := checkNorm(name, x, dims, eps, gamma, nil); bad != nil {
+		return bad
+	}
+	n := newNorm(x, name, dims)
+	squares := n.reduced(".squares", func(i []tir.Expr) tir.Expr { return tir.Mul(n.x(i), n.x(i)) })
+	scale := n.scale(squares, eps)
+	return n.finish("rmsnorm", n.x, scale, gamma, nil, squares, scale)
+}
+
+func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te.Tensor) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := floats.of(name, x); bad != nil {
+		return bad
+	}
+	s := x.ProducerShape()
+	if dims < 1 || dims > len(s) {
+		return failed(name, "the last %d dimensions of tensor %s: it has %d: want 1 to as many", dims, x.ProducerName(), len(s))
+	}
+	if !(eps >= 0) || math.IsInf(eps, 1) {
+		return failed(name, "eps is %v: want a number of 0 or more", eps)
+	}
+	for _, g := range []*te.Tensor{gamma, beta} {
+		if g == nil {
+			continue
+		}
+		if bad := check(name, dims, g); bad != nil {
+			return bad
+		}
+		if bad := sameType(name, x, g); bad != nil {
+			return bad
+		}
+		for d, n := range g.ProducerShape() {
+			if at := len(s) - dims + d; !sameSize(s[at], n) {
+				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s %s: want equal sizes", at, x.ProducerName(), tir.Print(s[at]), d,
+					g.ProducerName(), tir.Print(n))
+			}
+		}
+	}
+	return nil
+}
+
+// norm is a normalisation in the making.
+type norm struct {
+	tensor *te.Tensor
+	name   string
+	lead   int // dimensions that are not normalised
+	work   tir.Type
+	count  tir.Expr
+}
+
+func newNorm(x *te.Tensor, name string, dims int) *norm {
+	s := x.ProducerShape()
+	n := &norm{tensor: x, name: name, lead: len(s) - dims, work: workType(x.ProducerDType())}
+	in := make([]bool, len(s))
+	for d := n.lead; d < len(s); d++ {
+		in[d] = true
+	}
+	n.count = countOf(s, in, n.work)
+	return n
+}
+
+// x is an element in the type that is computed in.
+func (n *norm) x(i []tir.Expr) tir.Expr { return castTo(n.work, n.tensor.At(i...)) }
+
+// row is indices of what is one number for all normalised dimensions.
+func (n *norm) row(i []tir.Expr) []tir.Expr {
+	at := append([]tir.Expr{}, i...)
+	for d := n.lead; d < len(at); d++ {
+		at[d] = like(i[d], 0)
+	}
+	return at
+}
+
+// reduced is the sum of something over the normalised dimensions, which stay with one element.
+func (n *norm) reduced(suffix string, f func(i []tir.Expr) tir.Expr) *te.Tensor {
+	s := n.tensor.ProducerShape()
+	shape := append([]tir.Expr{}, s...)
+	var k []*tir.IterVar
+	for d := n.lead; d < len(s); d++ {
+		shape[d] = like(s[d], 1)
+		k = append(k, reduceAxis(s[d], "k"))
+	}
+	return te.Compute(shape, n.name+suffix, func(i ...tir.Expr) tir.Expr {
+		at := append([]tir.Expr{}, i...)
+		for d, a := range k {
+			at[n.lead+d] = a.Var
+		}
+		return te.Sum(f(at), k...)
+	})
+}
+
+// scale is 1 / √(mean of squares + eps).
+func (n *norm) scale(squares *te.Tensor, eps float64) *te.Tensor {
+	return te.Compute(squares.ProducerShape(), n.name+".scale", func(i ...tir.Expr) tir.Expr {
+		return tir.Intrin("rsqrt", tir.Add(tir.Div(squares.At(i...), n.count), tir.Const(n.work, eps)))
+	})
+}
+
+func (n *norm) finish(kind string, value func([]tir.Expr) tir.Expr, scale, gamma, beta *te.Tensor, parts ...*te.Tensor) *te.Tensor {
+	o := &Operator{Kind: kind, Inputs: []*te.Tensor{n.tensor}, Parts: parts, Attrs: n.lead}
+	for _, g := range []*te.Tensor{gamma, beta} {
+		if g != nil {
+			o.Inputs = append(o.Inputs, g)
+		}
+	}
+	out := te.Compute(n.tensor.ProducerShape(), n.name, func(i ...tir.Expr) tir.Expr {
+		e := tir.Mul(value(i), scale.At(n.row(i)...))
+		if gamma != nil {
+			e = tir.Mul(e, castTo(n.work, gamma.At(i[n.lead:]...)))
+		}
+		if beta != nil {
+			e = tir.Add(e, castTo(n.work, beta.At(i[n.lead:]...)))
+		}
+		return castTo(n.tensor.ProducerDType(), e)
+	})
+	return by(out, o)
+}

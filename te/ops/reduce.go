@@ -1,0 +1,195 @@
+package ops
+
+import (
+	"math"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Reductions run over axes of a tensor, which count from the end where they are negative: over all of them if axes is nil, over none, which leaves the
+// values as they are, if axes is empty. The result lacks these dimensions, or has one element in each if keepDims is set. Whole numbers are computed in
+// their own type, in which sums wrap: cast them before to have more room. Floats of 16 bits are added up in float32, and rounded once.
+
+// Sum adds up elements; of none 0.
+func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
+}
+
+// Prod multiplies elements; of none 1.
+func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Prod(e, k...) })
+}
+
+// Max is the greatest element, or what is no number if there is such; of none the least value of the type, which of floats is -inf.
+func Max(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(numbers, "max", x, name, axes, keepDims, maxOver)
+}
+
+// Min is the least element, or what is no number if there is such; of none the greatest value of the type, which of floats is inf.
+func Min(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(numbers, "min", x, name, axes, keepDims, minOver)
+}
+
+// All says whether all elements hold; of none that they do.
+func All(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(bools, "all", x, name, axes, keepDims, logicOver(tir.OpAnd, true))
+}
+
+// Any says whether one of the elements holds; of none that it does not.
+func Any(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return fold(bools, "any", x, name, axes, keepDims, logicOver(tir.OpOr, false))
+}
+
+// Mean is the sum of elements, divided by how many they are; of none what is no number.
+func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := floats.of(name, x); bad != nil {
+		return bad
+	}
+	in, bad := axesOf(name, x, axes)
+	if bad != nil {
+		return bad
+	}
+	t := x.ProducerDType()
+	sum := Sum(widened(x, name), name+".sum", axes, keepDims)
+	n := countOf(x.ProducerShape(), in, sum.ProducerDType())
+	return Map(sum, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, tir.Div(e, n)) })
+}
+
+// countOf is the number of elements that marked dimensions have, as a float.
+func countOf(shape []tir.Expr, in []bool, t tir.Type) tir.Expr {
+	constant, count := 1.0, tir.Expr(nil)
+	for d, n := range shape {
+		if !in[d] {
+			continue
+		}
+		if c, ok := constSize(n); ok {
+			constant *= float64(c)
+		} else if n = tir.NewCast(t, n); count == nil {
+			count = n
+		} else {
+			count = tir.Mul(count, n)
+		}
+	}
+	if c := tir.Const(t, constant); count == nil {
+		return c
+	} else if constant != 1 {
+		return tir.Mul(count, c)
+	}
+	return count
+}
+
+// widened is a tensor of floats of 16 bits as one of float32, and another one itself.
+func widened(x *te.Tensor, name string) *te.Tensor {
+	if t := x.ProducerDType(); isNarrow(t) {
+		return Map(x, name+".wide", func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, e) })
+	}
+	return x
+}
+
+// reduction is a reduction of a value over axes.
+type reduction func(e tir.Expr, axes ...*tir.IterVar) tir.Expr
+
+// fold makes the tensor of a reduction.
+func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims bool, r reduction) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	if bad := c.of(name, x); bad != nil {
+		return bad
+	}
+	in, bad := axesOf(name, x, axes)
+	if bad != nil {
+		return bad
+	}
+	t, from := x.ProducerDType(), name
+	if isNarrow(t) && (kind == "sum" || kind == "prod") {
+		from = name + ".wide"
+	}
+	out := overAxes(x, from, in, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		if from != name {
+			e = tir.NewCast(tir.Float32, e)
+		}
+		if len(k) == 0 {
+			return e
+		}
+		return r(e, k...)
+	})
+	out = by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}})
+	if from != name {
+		return Map(out, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, e) })
+	}
+	return out
+}
+
+// overAxes computes a value for all of the marked dimensions of a tensor.
+func overAxes(x *te.Tensor, name string, in []bool, keepDims bool, r reduction) *te.Tensor {
+	s := x.ProducerShape()
+	var shape []tir.Expr
+	var axes []*tir.IterVar
+	for d, n := range s {
+		switch {
+		case !in[d]:
+			shape = append(shape, n)
+			continue
+		case keepDims:
+			shape = append(shape, tir.IntConst(n.DType(), 1))
+		}
+		axes = append(axes, reduceAxis(n, "k"+string(rune('a'+d%26))))
+	}
+	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		at := make([]tir.Expr, len(s))
+		next, k := 0, 0
+		for d := range s {
+			switch {
+			case in[d]:
+				at[d] = axes[k].Var
+				k++
+				if keepDims {
+					next++
+				}
+			default:
+				at[d] = i[next]
+				next++
+			}
+		}
+		return r(x.At(at...), axes...)
+	})
+}
+
+// limit is the least or the greatest value of a type.
+func limit(t tir.Type, greatest bool) tir.Expr {
+	switch {
+	case tir.IsFloat(t) && greatest:
+		return tir.Const(t, math.Inf(1))
+	case tir.IsFloat(t):
+		return tir.Const(t, math.Inf(-1))
+	case t == tir.UInt64 && greatest:
+		return &tir.IntImm{Type: t, Value: -1}
+	case tir.IsSigned(t) && greatest:
+		return tir.IntConst(t, 1<<(t.Bits-1)-1)
+	case tir.IsSigned(t):
+		return tir.IntConst(t, -1<<(t.Bits-1))
+	case greatest:
+		return tir.IntConst(t, 1<<t.Bits-1)
+	}
+	return tir.IntConst(t, 0)
+}
+
+// extremum is a reduction to the greatest or the least value that keeps what is no number.
+func extremum(op tir.BinaryOp) reduction {
+	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{orNaN(l[0], tir.NewBinary(op, l[0], r[0]))} },
+		func(t []tir.Type) []tir.Expr { return []tir.Expr{limit(t[0], op == tir.OpMin)} })
+	return func(e tir.Expr, axes ...*tir.IterVar) tir.Expr { return r.Over([]tir.Expr{e}, axes...)[0] }
+}
+
+var maxOver, minOver = extremum(tir.OpMax), extremum(tir.OpMin)
+
+func logicOver(op tir.BinaryOp, start bool) reduction {
+	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.NewBinary(op, l[0], r[0])} },
+		func([]tir.Type) []tir.Expr { return []tir.Expr{tir.BoolConst(start)} })
+	return func(e tir.Expr, axes ...*tir.IterVar) tir.Expr { return r.Over([]tir.Expr{e}, axes...)[0] }
+}

@@ -1,0 +1,119 @@
+package ops
+
+import (
+	"math"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Reshape gives the elements another shape, in their order. One size may be -1: what the others leave. As many elements have to be sure to be in both
+// shapes.
+func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	old := x.ProducerShape()
+	shape = append([]tir.Expr{}, shape...)
+	free := -1
+	for d, n := range shape {
+		switch c, ok := n.(*tir.IntImm); {
+		case n == nil:
+			return failed(name, "size %d that tensor %s is to have is nil", d, x.ProducerName())
+		case ok && c.Value == -1 && free >= 0:
+			return failed(name, "sizes %d and %d that tensor %s is to have are both -1: want one at most", free, d, x.ProducerName())
+		case ok && c.Value == -1:
+			free = d
+		case ok && c.Value < 0:
+			return failed(name, "size %d that tensor %s is to have is %d: want 0 or more, or -1", d, x.ProducerName(), c.Value)
+		}
+	}
+	if free >= 0 {
+		rest := product(append(append([]tir.Expr{}, shape[:free]...), shape[free+1:]...))
+		if isConst(rest, 0) {
+			return failed(name, "size %d that tensor %s is to have is -1, and others are 0: say what it is", free, x.ProducerName())
+		}
+		shape[free] = indexSize(old, simplified(tir.FloorDiv(product(old), rest)))
+	}
+	if !sameSize(product(old), product(shape)) {
+		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(), tir.Print(product(old)), tir.Print(product(shape)))
+	}
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		for _, n := range old {
+			if isConst(n, 0) {
+				return tir.Const(x.ProducerDType(), 0) // there are none
+			}
+		}
+		return x.At(reshaped(old, shape, i)...)
+	})
+	return by(out, &Operator{Kind: "reshape", Inputs: []*te.Tensor{x}})
+}
+
+// Flatten makes two dimensions of all: those before an axis, and those from it on. The axis counts from the end if it is negative, and may be the number of
+// dimensions.
+func Flatten(x *te.Tensor, name string, axis int) *te.Tensor {
+	if bad := check(name, -1, x); bad != nil {
+		return bad
+	}
+	s := x.ProducerShape()
+	at, bad := axisOf(name, x, axis, len(s)+1)
+	if axis < 0 {
+		at, bad = axisOf(name, x, axis, len(s))
+	}
+	if bad != nil {
+		return bad
+	}
+	return Reshape(x, name, indexSize(s[:at], product(s[:at])), indexSize(s[at:], product(s[at:])))
+}
+
+// product is the number of elements of a shape, as an int64.
+func product(shape []tir.Expr) tir.Expr {
+	all := tir.I64(1)
+	for _, n := range shape {
+		all = tir.Mul(all, tir.NewCast(tir.Int64, n))
+	}
+	return simplified(all)
+}
+
+// indexSize is a size as an int32 where the sizes it comes from are such, and it surely fits or they are not known.
+func indexSize(from []tir.Expr, n tir.Expr) tir.Expr {
+	for _, s := range from {
+		if s.DType() != tir.Int32 {
+			return n
+		}
+	}
+	if c, ok := constSize(n); ok {
+		if c > math.MaxInt32 {
+			return n
+		}
+		return tir.IntConst(tir.Int32, c)
+	}
+	return simplified(tir.NewCast(tir.Int32, n))
+}
+
+// reshaped is the indices of a shape that are the same place as indices of another one. Dimensions that begin both shapes stay what they are.
+func reshaped(to, from, i []tir.Expr) []tir.Expr {
+	at := make([]tir.Expr, len(to))
+	same := 0
+	for same < len(to) && same < len(from) && sameSize(to[same], from[same]) {
+		at[same] = tir.NewCast(to[same].DType(), i[same])
+		same++
+	}
+	t := tir.Int32
+	if n, ok := constSize(product(to[same:])); !ok || n > math.MaxInt32 {
+		t = tir.Int64
+	}
+	place := tir.Expr(tir.IntConst(t, 0))
+	for d := same; d < len(from); d++ {
+		place = tir.Add(tir.Mul(place, tir.NewCast(t, from[d])), tir.NewCast(t, i[d]))
+	}
+	for d := len(to) - 1; d >= same; d-- {
+		n := tir.NewCast(t, to[d])
+		if at[d] = place; d > same {
+			at[d] = tir.FloorMod(place, n)
+			place = tir.FloorDiv(place, n)
+		}
+		at[d] = simplified(tir.NewCast(to[d].DType(), at[d]))
+	}
+	return at
+}

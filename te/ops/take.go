@@ -1,0 +1,118 @@
+package ops
+
+import (
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Bounds is what an index that is outside of its axis stands for. No index ever reads beside a tensor.
+type Bounds uint8
+
+const (
+	Clamp Bounds = iota // the nearest element: the first for all negative ones
+	Wrap                // counted on around the axis: -1 is the last element
+	Zero                // 0, in place of an element
+)
+
+// Take is elements of x by indices along an axis: in place of the axis stand the dimensions of the indices, which are whole numbers. The axis counts from the
+// end if it is negative.
+func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
+	at, bad := b.check(name, x, indices, axis)
+	if bad != nil {
+		return bad
+	}
+	s, n := x.ProducerShape(), len(indices.ProducerShape())
+	shape := append(append(append([]tir.Expr{}, s[:at]...), indices.ProducerShape()...), s[at+1:]...)
+	if bad := b.readable(name, x, at, shape); bad != nil {
+		return bad
+	}
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		return b.element(x, at, i[:at], indices.At(i[at:at+n]...), i[at+n:], shape)
+	})
+	return by(out, &Operator{Kind: "take", Inputs: []*te.Tensor{x, indices}, Attrs: at})
+}
+
+// TakeAlong is elements of x by indices of their own, along an axis: the indices have x's number of dimensions, and its sizes in all but the axis, where the
+// result has theirs.
+func TakeAlong(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
+	at, bad := b.check(name, x, indices, axis)
+	if bad != nil {
+		return bad
+	}
+	s, shape := x.ProducerShape(), indices.ProducerShape()
+	if bad := check(name, len(s), indices); bad != nil {
+		return failed(name, "tensor %s has %d dimensions, and tensor %s of indices %d: want as many", x.ProducerName(), len(s), indices.ProducerName(), len(shape))
+	}
+	for d := range s {
+		if d != at && !sameSize(s[d], shape[d]) {
+			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(), indices.ProducerName(),
+				tir.Print(s[d]), tir.Print(shape[d]))
+		}
+	}
+	if bad := b.readable(name, x, at, shape); bad != nil {
+		return bad
+	}
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		return b.element(x, at, i[:at], indices.At(i...), i[at+1:], shape)
+	})
+	return by(out, &Operator{Kind: "takealong", Inputs: []*te.Tensor{x, indices}, Attrs: at})
+}
+
+func (b Bounds) check(name string, x, indices *te.Tensor, axis int) (int, *te.Tensor) {
+	if bad := check(name, -1, x, indices); bad != nil {
+		return 0, bad
+	}
+	if bad := indexes.of(name, indices); bad != nil {
+		return 0, bad
+	}
+	if bad := elements.of(name, x); bad != nil {
+		return 0, bad
+	}
+	if b > Zero {
+		return 0, failed(name, "there are no bounds %d: want Clamp, Wrap or Zero", b)
+	}
+	return axisOf(name, x, axis, len(x.ProducerShape()))
+}
+
+// readable says whether there is anything that indices can stand for; nil if so.
+func (b Bounds) readable(name string, x *te.Tensor, at int, shape []tir.Expr) *te.Tensor {
+	if b == Zero || !isConst(x.ProducerShape()[at], 0) || empty(shape) {
+		return nil
+	}
+	return failed(name, "axis %d of tensor %s has no elements that an index could stand for", at, x.ProducerName())
+}
+
+// empty says whether a shape is sure to have no elements.
+func empty(shape []tir.Expr) bool {
+	for _, n := range shape {
+		if isConst(n, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// element is x at an index, before and behind which others stand.
+func (b Bounds) element(x *te.Tensor, at int, before []tir.Expr, index tir.Expr, behind, shape []tir.Expr) tir.Expr {
+	none := tir.Const(x.ProducerDType(), 0)
+	n := x.ProducerShape()[at]
+	if empty(shape) || isConst(n, 0) {
+		return none
+	}
+	// Compared in 64 bits: an index may be of a narrower type than the size, or the other way round.
+	i, size := tir.NewCast(tir.Int64, index), tir.NewCast(tir.Int64, n)
+	first, last := tir.I64(0), tir.Sub(size, tir.I64(1))
+	var conds []tir.Expr
+	if _, known := constSize(n); !known {
+		conds = append(conds, tir.GT(size, first))
+	}
+	switch b {
+	case Clamp:
+		i = tir.Max(first, tir.Min(i, last))
+	case Wrap:
+		i = tir.FloorMod(i, tir.Max(size, tir.I64(1)))
+	case Zero:
+		conds = []tir.Expr{tir.GE(i, first), tir.LT(i, size)}
+	}
+	return where(conds, x.At(append(append(append([]tir.Expr{}, before...), i), behind...)...), none)
+}

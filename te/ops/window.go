@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"fmt"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// side is how a window goes over one dimension: height or width.
+type side struct {
+	axis                             int      // of the tensor
+	size                             tir.Expr // of it
+	kernel                           tir.Expr
+	stride, dilation, before, behind int
+	ceil                             bool
+	out                              tir.Expr // how many windows there are
+}
+
+// layouts are where height and width stand among four dimensions, and the channels.
+var layouts = map[string]struct{ h, w, c int }{"": {2, 3, 1}, "NCHW": {2, 3, 1}, "NHWC": {1, 2, 3}}
+
+// measure computes how many windows there are, and says what is wrong with the numbers.
+func (s *side) measure(x *te.Tensor) error {
+	switch what := fmt.Sprintf("axis %d of tensor %s", s.axis, x.ProducerName()); {
+	case s.stride < 1 || s.dilation < 1:
+		return fmt.Errorf("%s: stride %d and dilation %d: want 1 or more", what, s.stride, s.dilation)
+	case s.before < 0 || s.behind < 0:
+		return fmt.Errorf("%s: padding %d and %d: want 0 or more", what, s.before, s.behind)
+	case s.stride > 1<<20 || s.dilation > 1<<20 || s.before > 1<<30 || s.behind > 1<<30:
+		return fmt.Errorf("%s: stride %d, dilation %d, padding %d and %d: that is more than an index counts", what, s.stride, s.dilation, s.before, s.behind)
+	}
+	k, constKernel := constSize(s.kernel)
+	n, constInput := constSize(s.size)
+	if constKernel && k < 1 {
+		return fmt.Errorf("axis %d of tensor %s: a window of %d elements: want 1 or more", s.axis, x.ProducerName(), k)
+	}
+	t := s.size.DType()
+	if !constKernel || !constInput {
+		reach := plus(tir.Mul(plus(s.kernel, -1), like(s.kernel, s.dilation)), 1)
+		left := tir.Sub(plus(s.size, s.before+s.behind), reach)
+		if s.ceil {
+			left = plus(left, s.stride-1)
+		}
+		s.out = simplified(tir.Max(like(s.size, 0), plus(tir.FloorDiv(left, like(left, s.stride)), 1)))
+		if s.ceil {
+			// a last window that begins behind all elements is left out
+			late := tir.GE(tir.Mul(plus(s.out, -1), like(s.out, s.stride)), plus(s.size, s.before))
+			s.out = simplified(tir.NewSelect(late, plus(s.out, -1), s.out))
+		}
+		return nil
+	}
+	reach, all := (k-1)*int64(s.dilation)+1, n+int64(s.before+s.behind)
+	if n > 0 && reach > all {
+		return fmt.Errorf("axis %d of tensor %s has %d elements with its padding, and a window reaches over %d: want no more", s.axis, x.ProducerName(), all, reach)
+	}
+	left, stride := all-reach, int64(s.stride)
+	if s.ceil {
+		left += stride - 1
+	}
+	count := int64(0)
+	if n > 0 {
+		count = left/stride + 1
+	}
+	if s.ceil && count > 0 && (count-1)*stride >= n+int64(s.before) {
+		count--
+	}
+	s.out = tir.IntConst(t, count)
+	return nil
+}
+
+// at is the index that a window's element has, where the padding counts as well: 0 is the first element of it.
+func (s *side) at(window, element tir.Expr) tir.Expr {
+	return simplified(tir.Add(tir.Mul(window, like(window, s.stride)), tir.Mul(element, like(element, s.dilation))))
+}
+
+// padded says whether windows go beyond the tensor.
+func (s *side) padded() bool { return s.before > 0 || s.behind > 0 || s.ceil }
+
+// within says when an index of at is one of the tensor's, which it is less before.
+func (s *side) within(at tir.Expr) []tir.Expr {
+	var all []tir.Expr
+	if s.before > 0 {
+		all = append(all, tir.GE(at, like(at, s.before)))
+	}
+	if s.behind > 0 || s.ceil {
+		all = append(all, tir.LT(at, plus(s.size, s.before)))
+	}
+	return all
+}

@@ -16,6 +16,7 @@ type contraction struct {
 	reduce      []*tir.IterVar
 	batch       []*tir.IterVar
 	row, col    *tir.IterVar
+	image       *image // nil: the left operand is read from panels
 }
 
 // contractionOf takes the formula of a stage apart; nil if it is no sum of products, or has no axis of its own for each operand. The column is the last
@@ -49,12 +50,44 @@ func contractionOf(st *te.Stage) *contraction {
 	if c.row == nil {
 		return nil
 	}
-	for _, a := range axes[:len(axes)-1] {
-		if a != c.row {
+	if c.windowed(c.right, c.col) && !c.windowed(c.left, c.row) { // filters are best as columns, wherever the result has them
+		c.left, c.right, c.row, c.col = c.right, c.left, c.col, c.row
+	}
+	for _, a := range axes {
+		if a != c.row && a != c.col {
 			c.batch = append(c.batch, a)
 		}
 	}
 	return c
+}
+
+// longWindow is how many products a windowed sum has at least, for that its results need not lie in the order in which they are computed.
+const longWindow = 128
+
+// windowed says whether an operand is one tensor over which the sum goes in windows along an axis, so that neighbours of the result share most of
+// what they read.
+func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
+	load, ok := formula.(*tir.ProducerLoad)
+	points := int64(1)
+	for _, a := range c.reduce {
+		points = times(points, sizeOf(a))
+	}
+	if !ok || points < longWindow {
+		return false
+	}
+	along := 0
+	for _, x := range load.Indices {
+		if !names(x, axis) {
+			continue
+		}
+		along++
+		for _, a := range c.reduce {
+			if names(x, a) {
+				along += 2
+			}
+		}
+	}
+	return along == 3 // in one dimension, together with one axis of the sum
 }
 
 // isSum says whether a combiner adds, from 0 on.

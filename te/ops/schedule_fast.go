@@ -4,7 +4,7 @@ package ops
 // has neither, or is too small for it.
 func scheduleFast(g *Group) bool {
 	v := simdOf(g.Target)
-	if scheduleContraction(g.Schedule, g.Result, g.Root, v) {
+	if scheduleContraction(g.Schedule, g.Result, g.Root, parts(g), v) {
 		return true
 	}
 	inner := parts(g)

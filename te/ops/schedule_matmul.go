@@ -80,7 +80,7 @@ func times(a, b int64) int64 {
 // scheduleContraction computes a sum of products from panels: operands are copied into the order in which the tile's loops read them, filled up with
 // zeros where tiles stand out, so that the loops have no conditions. root is the result, or an elementwise tensor of its shape that is the only one
 // to read it. False: it is none, or too small, and nothing has been done.
-func scheduleContraction(s *te.Schedule, result, root *te.Tensor, v simd) bool {
+func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor, v simd) bool {
 	c := contractionOf(s.Stage(result))
 	if c == nil {
 		return false
@@ -89,7 +89,14 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	if !ok {
 		return false
 	}
-	left := c.panels("left", c.left, c.row, t.mTiles, t.rows)
+	c.image = c.imageOf(t)
+	if c.image == nil && len(parts) > 0 {
+		return false
+	}
+	var left *te.Tensor
+	if c.image == nil {
+		left = c.panels("left", c.left, c.row, t.mTiles, t.rows)
+	}
 	right := c.panels("right", c.right, c.col, t.nTiles, t.cols)
 	sums := c.sums(t, left, right)
 	at := c.position(s.Stage(result).Axes())
@@ -106,7 +113,11 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	}
 	c.scheduleRoot(s.Stage(root), s.Stage(sums), at, t)
 	c.scheduleSums(s.Stage(sums), t)
-	schedulePanels(s.Stage(left), c.left, c.row, c.reduce, t)
+	if c.image != nil {
+		c.image.schedule(s, parts, t)
+	} else {
+		schedulePanels(s.Stage(left), c.left, c.row, c.reduce, t)
+	}
 	schedulePanels(s.Stage(right), c.right, c.col, c.reduce, t)
 	return s.Err() == nil
 }
@@ -183,21 +194,33 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	}
 	return te.Compute(shape, c.result.ProducerName()+".sums", func(i ...tir.Expr) tir.Expr {
 		n := len(c.batch)
-		read := func(x *te.Tensor, formula tir.Expr, tile, lane tir.Expr) tir.Expr {
-			var at []tir.Expr
+		if c.image != nil {
+			to := map[*tir.Var]tir.Expr{c.row.Var: tir.Add(tir.Mul(i[n], tir.IntConst(c.row.Var.Type, t.rows)), i[n+2])}
 			for b, a := range c.batch {
-				if names(formula, a) {
-					at = append(at, i[b])
-				}
+				to[a.Var] = i[b]
 			}
-			at = append(at, tile)
-			for _, a := range reduce {
-				at = append(at, a.Var)
+			for k, a := range c.reduce {
+				to[a.Var] = reduce[k].Var
 			}
-			return x.At(append(at, lane)...)
+			return te.Sum(tir.Mul(c.image.read(to), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
 		}
-		return te.Sum(tir.Mul(read(left, c.left, i[n], i[n+2]), read(right, c.right, i[n+1], i[n+3])), reduce...)
+		return te.Sum(tir.Mul(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
 	})
+}
+
+// readPanel is an element of a panel: at the axes of the batch that it has, which come first in i, in a tile, at the sum's axes, and in a lane.
+func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, reduce []*tir.IterVar, tile, lane tir.Expr) tir.Expr {
+	var at []tir.Expr
+	for b, a := range c.batch {
+		if names(formula, a) {
+			at = append(at, i[b])
+		}
+	}
+	at = append(at, tile)
+	for _, a := range reduce {
+		at = append(at, a.Var)
+	}
+	return x.At(append(at, lane)...)
 }
 
 // scheduleRoot stores tile by tile, and computes each tile's sums where it is stored. Threads take blocks of tiles.
@@ -213,9 +236,11 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 		order = append(order, axes[b])
 	}
 	order = append(order, colChunk, rowChunk)
-	root.Reorder(append(order, colTile, rowTile, row, vector, lane)...)
-	if contiguousStore := at.col == len(axes)-1; contiguousStore {
+	if at.col == len(axes)-1 {
+		root.Reorder(append(order, colTile, rowTile, row, vector, lane)...)
 		root.Vectorize(lane)
+	} else {
+		root.Reorder(append(order, colTile, rowTile, vector, lane, row)...)
 	}
 	sums.ComputeAt(root, rowTile)
 	if t.parallel {

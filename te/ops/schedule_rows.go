@@ -53,7 +53,7 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) b
 	for _, a := range axes[min(1, last):last] {
 		rows = st.Fuse(rows, a)
 	}
-	if elements(st) >= parallelFrom && last > 0 {
+	if pointsOf(st) >= parallelFrom && last > 0 {
 		st.Parallel(rows)
 	}
 	for _, p := range slices.Backward(inner) {
@@ -84,14 +84,15 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 		}
 		return true
 	}
+	number := len(axes) == last || len(axes) == last+1 && sizeOf(axes[last]) == 1 // of each row
 	if !reduce {
-		return false, (len(axes) == last || len(axes) == last+1) && same(len(axes))
+		return false, number && same(last) || len(axes) == last+1 && same(last+1)
 	}
 	if r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 || !sameSize(r.Axes[0].Extent, shape[last]) {
 		return true, false
 	}
 	low, zero := r.Axes[0].Min.(*tir.IntImm)
-	return true, len(axes) == last && same(last) && zero && low.Value == 0
+	return true, number && same(last) && zero && low.Value == 0
 }
 
 // splitReduction has a row reduced by vectors: a block of lanes runs over the row, is folded into one vector, and that into a number, together with

@@ -76,4 +76,43 @@ func TestX(t *testing.T) {
 		f := bench(fmt.Sprint("matmul", n), t, s, []any{a, b, m})
 		timeIt(fmt.Sprint("matmul", n), t, f, tensorOf(t, int64(n), int64(n)), tensorOf(t, int64(n), int64(n)), tensorOf(t, int64(n), int64(n)))
 	}
+	{
+		a := te.Placeholder(te.Dims(4096, 1024), tir.Float32, "A")
+		m := Softmax(a, "C")
+		s, err := Schedule(tg, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := bench("softmax", t, s, []any{a, m})
+		timeIt("softmax", t, f, tensorOf(t, 4096, 1024), tensorOf(t, 4096, 1024))
+		a = te.Placeholder(te.Dims(4096, 1024), tir.Float32, "A")
+		g, b := te.Placeholder(te.Dims(1024), tir.Float32, "G"), te.Placeholder(te.Dims(1024), tir.Float32, "B")
+		m = LayerNorm(a, g, b, "C", 1, 1e-5)
+		s, err = Schedule(tg, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f = bench("layernorm", t, s, []any{a, g, b, m})
+		timeIt("layernorm", t, f, tensorOf(t, 4096, 1024), tensorOf(t, 1024), tensorOf(t, 1024), tensorOf(t, 4096, 1024))
+	}
+	{
+		a, w := te.Placeholder(te.Dims(1, 64, 56, 56), tir.Float32, "A"), te.Placeholder(te.Dims(64, 64, 3, 3), tir.Float32, "W")
+		m := Conv2D(a, w, "C", 1, 1)
+		s, err := Schedule(tg, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := bench("conv", t, s, []any{a, w, m})
+		timeIt("conv", t, f, tensorOf(t, 1, 64, 56, 56), tensorOf(t, 64, 64, 3, 3), tensorOf(t, 1, 64, 56, 56))
+	}
+	{
+		a, b := te.Placeholder(te.Dims(1<<24), tir.Float32, "A"), te.Placeholder(te.Dims(1<<24), tir.Float32, "B")
+		m := Add(a, b, "C")
+		s, err := Schedule(tg, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := bench("add", t, s, []any{a, b, m})
+		timeIt("add", t, f, tensorOf(t, 1<<24), tensorOf(t, 1<<24), tensorOf(t, 1<<24))
+	}
 }

@@ -72,6 +72,9 @@ func (w *writer) vec(e tir.Expr) code {
 	case *tir.Binary:
 		return w.vecBinary(e)
 	case *tir.Call:
+		if e.Kind == tir.CallIntrinsic && e.Name == "if_then_else" && e.Args[0].DType().Lanes == 1 {
+			return w.vecChoose(t, e.Args[0], e.Args[1], e.Args[2])
+		}
 		if x, ok := w.vectorCall(e); ok {
 			return x
 		}
@@ -106,6 +109,19 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 		return w.blend(t, code{a.text + " " + sign + " " + b.text, precCompare}, a, b)
 	}
 	return w.gathered(e)
+}
+
+// vecChoose is one of two vectors, of which only one is computed.
+func (w *writer) vecChoose(t tir.Type, cond, then, other tir.Expr) code {
+	c := w.expr(cond)
+	name := w.temp("chosen")
+	w.line("%s %s;", w.vectorType(t), name)
+	w.line("if (%s) {", c.text)
+	w.indented(func() { w.line("%s = %s;", name, w.vec(then).text) })
+	w.line("} else {")
+	w.indented(func() { w.line("%s = %s;", name, w.vec(other).text) })
+	w.line("}")
+	return atom(name)
 }
 
 // broadcast is a vector whose lanes are all x.

@@ -176,7 +176,11 @@ func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, t
 		if tiles*width == sizeOf(axis) {
 			return value
 		}
-		return tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
+		value = tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
+		if full := sizeOf(axis) / width; full > 0 { // all tiles but the last need not ask for each lane
+			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)), tir.Substitute(formula, to), value)
+		}
+		return value
 	})
 }
 
@@ -281,7 +285,7 @@ func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []
 	case contiguous(formula, reduce[len(reduce)-1]):
 		outer, turns := st.Split(inner, blockOfLines)
 		st.Reorder(outer, last, turns)
-	case contiguous(formula, axis) && sizeOf(axis)%sizeOf(last) == 0 && sizeOf(last)%int64(t.lanes) == 0:
+	case contiguous(formula, axis) && sizeOf(last)%int64(t.lanes) == 0:
 		_, lane := st.Split(last, t.lanes)
 		st.Vectorize(lane)
 	}

@@ -2,8 +2,9 @@ package ops
 
 // scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products, or of what is made row by row. False: it
 // has neither, or is too small for it.
-func scheduleFast(g *Group) bool {
-	v := simdOf(g.Target)
+func scheduleFast(g *Group) bool { return scheduleFor(g, simdOf(g.Target)) }
+
+func scheduleFor(g *Group, v simd) bool {
 	if scheduleContraction(g.Schedule, g.Result, g.Root, parts(g), v) {
 		return true
 	}

@@ -38,7 +38,7 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) b
 		return false
 	}
 	var inner []*te.Tensor // in the order of computation
-	for _, p := range parts {
+	for _, p := range multiplyRows(s, root, parts) {
 		if len(s.Stage(p).ReduceAxes()) > 0 {
 			inner = append(inner, splitReduction(s, p, lanes)...)
 		}
@@ -66,6 +66,55 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) b
 		rowVectors(s.Stage(p), p, lanes)
 	}
 	return s.Err() == nil
+}
+
+// multiplyRows has rows multiplied by the inverse of what they are all divided by, which takes a fraction of the time. It gives the parts, with the inverses
+// among them.
+func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
+	all := slices.Clone(parts)
+	last := len(root.ProducerShape()) - 1
+	inverse := map[*te.Tensor]*te.Tensor{}
+	for _, t := range append(slices.Clone(parts), root) {
+		st := s.Stage(t)
+		if axes := st.Axes(); len(axes) != last+1 || sizeOf(axes[last]) == 1 {
+			continue // a number of each row
+		}
+		found := false
+		m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
+			d, ok := e.(*tir.Binary)
+			if !ok || d.Op != tir.OpDiv || !tir.IsFloat(d.DType()) {
+				return e
+			}
+			l, ok := d.B.(*tir.ProducerLoad)
+			if !ok || names(l, st.Axes()[last]) {
+				return e
+			}
+			from, ok := l.Producer.(*te.Tensor)
+			if !ok || !slices.Contains(parts, from) {
+				return e
+			}
+			if inverse[from] == nil {
+				inverse[from] = te.Compute(from.ProducerShape(), from.ProducerName()+".inverse", func(i ...tir.Expr) tir.Expr {
+					return tir.Div(tir.Const(from.ProducerDType(), 1), from.At(i...))
+				})
+				all = slices.Insert(all, slices.Index(all, from)+1, inverse[from])
+			}
+			found = true
+			return tir.Mul(d.A, inverse[from].At(l.Indices...))
+		}}
+		formula, axes := m.MutateExpr(st.Formulas()[0]), st.Axes()
+		if !found || len(st.ReduceAxes()) > 0 {
+			continue
+		}
+		s.Replace(t, te.Compute(t.ProducerShape(), t.ProducerName()+".multiplied", func(i ...tir.Expr) tir.Expr {
+			to := map[*tir.Var]tir.Expr{}
+			for d, a := range axes {
+				to[a.Var] = i[d]
+			}
+			return tir.Substitute(formula, to)
+		}))
+	}
+	return all
 }
 
 // rowPart says whether a stage is made row by row, and whether by a reduction.
@@ -183,6 +232,9 @@ func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
 		st.Reorder(append(reduce, vector, lane)...)
 		if n/lanes <= interleaved {
 			st.Unroll(vector)
+		}
+		if turns := sizeOf(reduce[0]); turns > 0 && turns <= interleaved {
+			st.Unroll(reduce[0])
 		}
 	}
 }

@@ -106,6 +106,12 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[e.Op]
 		a, b := w.keep(t, w.vec(e.A)), w.keep(t, w.vec(e.B))
+		if helper := w.extreme(e.Op, t); helper != "" {
+			name := w.temp("value")
+			w.line("%s %s;", w.vectorType(t), name)
+			w.line("%s(&%s, &%s, &%s);", helper, name, a.text, b.text)
+			return atom(name)
+		}
 		return w.blend(t, code{a.text + " " + sign + " " + b.text, precCompare}, a, b)
 	}
 	return w.gathered(e)

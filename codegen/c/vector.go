@@ -130,14 +130,29 @@ func (w *writer) vecChoose(t tir.Type, cond, then, other tir.Expr) code {
 	return atom(name)
 }
 
+// splatLanes is from how many lanes on a vector of equal ones is made by a macro.
+const splatLanes = 4
+
 // broadcast is a vector whose lanes are all x.
 func (w *writer) broadcast(t tir.Type, x code) code {
+	vector, n := w.vectorType(t), int(t.Lanes)
+	each := func(x string) string {
+		return "(" + vector + "){" + strings.TrimSuffix(strings.Repeat(x+", ", n), ", ") + "}"
+	}
+	if x.text == "0" || x.text == "0.0f" || x.text == "0.0" {
+		return atom("(" + vector + "){" + x.text + "}")
+	}
 	if strings.ContainsAny(x.text, "([ +*/") && x.text[0] != '-' {
 		name := w.temp("scalar")
 		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
 		x = atom(name)
 	}
-	return atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.TrimSuffix(strings.Repeat(x.text+", ", int(t.Lanes)), ", ")))
+	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
+		name := "tvmgo_splat_" + vector
+		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
+		return atom(name + "(" + x.text + ")")
+	}
+	return atom(each(x.text))
 }
 
 // keep names a value, so that it is computed once.

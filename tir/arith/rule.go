@@ -75,6 +75,7 @@ const (
 	ruleIfConst                     // if true
 	ruleIfEmpty                     // if of nothing
 	ruleAssertTrue                  // an assertion that holds
+	ruleAssertFalse                 // what stands behind an assertion that never holds
 	ruleLetStmt                     // let x = 1, or let x that nobody uses
 	ruleEvaluatePure                // a value that nobody uses
 	ruleWhileFalse                  // while false
@@ -89,7 +90,7 @@ var ruleNames = [numRules]string{"fold", "identity", "float-identity", "same-ope
 	"minmax-common", "minmax-factor", "andor-const", "andor-implied", "andor-contradict", "not-not", "not-compare", "not-logical",
 	"select-const", "select-same", "select-not", "select-bool", "likely", "intrinsic-fold", "cast-fold", "cast-cast", "cast-bool", "let-inline",
 	"let-unused", "ramp-flat", "broadcast-op", "ramp-add", "ramp-mul", "ramp-div", "ramp-mod", "ramp-compare", "ramp-minmax", "vector-cast", "loop-none",
-	"loop-once", "if-const", "if-empty", "assert-true", "let-stmt", "evaluate-pure", "while-false", "empty-scope"}
+	"loop-once", "if-const", "if-empty", "assert-true", "assert-false", "let-stmt", "evaluate-pure", "while-false", "empty-scope"}
 
 // String is the rule's name, which the table of simplifications uses.
 func (r rule) String() string { return ruleNames[r] }

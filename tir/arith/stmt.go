@@ -309,13 +309,18 @@ func (a *Analyzer) sequence(s *tir.Seq) tir.Stmt {
 	defer a.pop()
 	changed := false
 	var all []tir.Stmt
-	for _, x := range s.Stmts {
+	for i, x := range s.Stmts {
 		r := a.stmt(x)
 		changed = changed || r != x
 		if r != nil {
 			all = append(all, r)
 		}
 		if c, ok := r.(*tir.Assert); ok {
+			if isConst(c.Cond, 0) && i < len(s.Stmts)-1 { // nothing behind it is ever run
+				a.hit(ruleAssertFalse)
+				changed = true
+				break
+			}
 			a.assume(c.Cond)
 		}
 	}

@@ -228,6 +228,11 @@ assert n < 8
 A[0] = 1
 if n < 5
  A[0] = 2`},
+	{"behind an assertion that fails", `
+assert n < n
+A[0] = 1
+A[1] = 2`, `
+assert false`},
 	{"an assertion of memory is soon old", `
 assert B[0] < 5
 B[0] = 9

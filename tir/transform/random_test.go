@@ -1,0 +1,114 @@
+package transform_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/tirgen"
+	"tvmgo/internal/tirrun"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+var programs = flag.Int("programs", 600, "how many programs TestPasses_Random makes")
+
+func ran(t *testing.T, m *tir.IRModule, seed uint64) ([]any, error) {
+	p, err := tirrun.Compile(m, tirrun.Options{Seed: seed, MaxSteps: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	args, err := tirgen.Arguments(m.Funcs[0], seed)
+	require.NoError(t, err)
+	_, err = p.Call("f", args...)
+	return args, err
+}
+
+// Random programs do after the passes what they did before: each pass alone, and all that run before C is generated.
+func TestPasses_Random(t *testing.T) {
+	each := map[string][]transform.Pass{"vectorize": {transform.Vectorize}, "unroll": {transform.Unroll}, "partition": {transform.LoopPartition}, "all": transform.ForC()}
+	vectors, loops, fewer, guards, failed := 0, 0, 0, 0, 0
+	for k := range *programs {
+		seed := uint64(k)
+		m, err := tir.NewModule(tirgen.Function("f", seed))
+		require.NoError(t, err)
+		require.NoError(t, tir.Check(m), "seed %d", seed)
+		text := tir.Print(m)
+		want, wantErr := ran(t, m, seed)
+		if wantErr != nil {
+			failed++
+		}
+		for name, passes := range each {
+			passed := m
+			for _, p := range passes {
+				passed, err = p(passed, nil)
+				require.NoError(t, err, "seed %d", seed)
+			}
+			what := func() string {
+				return fmt.Sprintf("seed %d, %s:\n%s\nbecame\n%s", seed, name, text, tir.Print(passed))
+			}
+			if err := tir.Check(passed); err != nil {
+				require.NoError(t, err, what())
+			}
+			require.Equal(t, text, tir.Print(m), "seed %d, %s: the module that was given has changed", seed, name)
+			got, err := ran(t, passed, seed)
+			if (wantErr != nil) != (err != nil) {
+				require.Equal(t, wantErr, err, what())
+			}
+			for i := range want {
+				if !bytes.Equal(want[i].(*tirrun.Array).Data, got[i].(*tirrun.Array).Data) {
+					require.Equal(t, want[i].(*tirrun.Array).Data, got[i].(*tirrun.Array).Data, "buffer b%d, %s", i, what())
+				}
+			}
+			before, after := survey(m), survey(passed)
+			switch name {
+			case "vectorize":
+				require.Zero(t, after.vectorized, "seed %d", seed)
+				vectors += after.stores
+				loops += before.vectorized
+			case "unroll":
+				require.Zero(t, after.unrolled, "seed %d", seed)
+				if after.loops < before.loops {
+					fewer++
+				}
+			case "partition":
+				if after.loops > before.loops {
+					guards++
+				}
+			}
+		}
+	}
+	t.Logf("%d programs, of which %d fail: %d loops of kind vectorized became %d stores of vectors; %d programs had loops written out, %d had loops cut",
+		*programs, failed, loops, vectors, fewer, guards)
+	require.Greater(t, vectors, *programs/4)
+	require.Greater(t, fewer, *programs/4)
+	require.Greater(t, guards, *programs/20)
+	require.Less(t, failed, *programs/4)
+}
+
+// seen is what a program has.
+type seen struct{ loops, vectorized, unrolled, stores int }
+
+func survey(m *tir.IRModule) (n seen) {
+	tir.Walk(m, func(node any) bool {
+		switch x := node.(type) {
+		case *tir.For:
+			n.loops++
+			switch x.Kind {
+			case tir.Vectorized:
+				n.vectorized++
+			case tir.Unrolled:
+				n.unrolled++
+			}
+		case *tir.BufferStore:
+			if x.Value.DType().Lanes > 1 {
+				n.stores++
+			}
+		}
+		return true
+	})
+	return n
+}

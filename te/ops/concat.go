@@ -19,7 +19,11 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	ends := make([]tir.Expr, len(all))
 	for n, t := range all {
 		size := t.ProducerShape()[at]
-		if ends[n] = size; n > 0 {
+		if c, ok := constSize(size); n == 0 {
+			ends[n] = size
+		} else if ok {
+			ends[n] = simplified(plus(ends[n-1], int(c)))
+		} else {
 			ends[n] = simplified(tir.Add(ends[n-1], size))
 		}
 		if sizeBad(ends[n]) {

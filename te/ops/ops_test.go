@@ -150,7 +150,7 @@ func TestOps_Errors(t *testing.T) {
 		"te: compute P: the padding of dimension 1 is -1 and 0":                            Pad(x, "P", []int{0, -1}, []int{0, 0}),
 		"te: compute P: 2 paddings before and 1 after":                                     Pad(x, "P", []int{0, 1}, []int{0}),
 		"te: compute C: tensor I has 3 channels, and the filters F have 4":                 Conv2D(image, filters, "C", 1, 1),
-		"te: compute C: stride 0 and padding 0":                                            Conv2D(image, filters, "C", 0, 0),
+		"te: compute C: axis 2 of tensor I: stride 0 and dilation 1: want 1":               Conv2D(image, placeholder("G", 4, 3, 3, 3), "C", 0, 0),
 		"te: compute S: tensor N has 0 dimensions":                                         Softmax(te.Placeholder(nil, tir.Float32, "N"), "S"),
 		"te: compute R: operand 0: te: the tensor is nil":                                  Relu(nil, "R"),
 		"te: compute R: operand 0: te: compute M: tensor X has 4 columns, and t":           Relu(Matmul(x, y, "M"), "R"),

@@ -34,6 +34,9 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 			return failed(name, "size %d that tensor %s is to have is -1, and others are 0: say what it is", free, x.ProducerName())
 		}
 		shape[free] = indexSize(old, simplified(tir.FloorDiv(product(old), rest)))
+		if sizeBad(shape[free]) {
+			return failed(name, "size %d that tensor %s is to have is -1, and cannot be found of %s elements", free, x.ProducerName(), tir.Print(product(old)))
+		}
 	}
 	if !sameSize(product(old), product(shape)) {
 		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(), tir.Print(product(old)), tir.Print(product(shape)))
@@ -66,13 +69,38 @@ func Flatten(x *te.Tensor, name string, axis int) *te.Tensor {
 	return Reshape(x, name, indexSize(s[:at], product(s[:at])), indexSize(s[at:], product(s[at:])))
 }
 
-// product is the number of elements of a shape, as an int64.
+// product is the number of elements of a shape: a constant of type int64, or an expression of the type that the sizes have.
 func product(shape []tir.Expr) tir.Expr {
-	all := tir.I64(1)
+	constant, t := int64(1), tir.Int32
+	var all tir.Expr
 	for _, n := range shape {
-		all = tir.Mul(all, tir.NewCast(tir.Int64, n))
+		if n.DType() == tir.Int64 {
+			t = tir.Int64
+		}
+		if c, ok := constSize(n); !ok {
+			continue
+		} else if c > 0 && constant > math.MaxInt64/c {
+			constant = math.MaxInt64 // more than there are bytes
+		} else {
+			constant *= c
+		}
+		if constant > math.MaxInt32 {
+			t = tir.Int64
+		}
 	}
-	return simplified(all)
+	for _, n := range shape {
+		if _, ok := constSize(n); ok {
+			continue
+		} else if n = tir.NewCast(t, n); all == nil {
+			all = n
+		} else {
+			all = tir.Mul(all, n)
+		}
+	}
+	if all == nil {
+		return tir.I64(constant)
+	}
+	return simplified(tir.Mul(all, tir.IntConst(t, constant)))
 }
 
 // indexSize is a size as an int32 where the sizes it comes from are such, and it surely fits or they are not known.

@@ -33,7 +33,8 @@ func scheduleCPU(g *Group) (bool, error) {
 	}
 	for _, t := range append(parts(g), g.Result) {
 		if st := s.Stage(t); len(st.ReduceAxes()) > 0 && lastIsDense(st) {
-			last := st.Axes()[len(st.Axes())-1]
+			leaves := st.Leaves()
+			last := leaves[len(leaves)-len(st.ReduceAxes())-1]
 			st.Reorder(append(st.ReduceAxes(), last)...)
 		}
 	}

@@ -1,10 +1,12 @@
 package ops
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/tirrun"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -67,4 +69,91 @@ func TestSchedule_Inlining(t *testing.T) {
 	m, err := te.Lower(s, []any{x, y}, "f")
 	require.NoError(t, err)
 	require.Less(t, len(tir.Print(m)), 20000)
+}
+
+// network is operators one after the other: each sort of group, and what stands between.
+func network(x, w, b, filters, gamma *te.Tensor) []*te.Tensor {
+	conv := Relu(Conv2D(x, filters, "conv", 1, 1, Bias(b)), "relu")
+	pool := AvgPool2D(conv, "pool", Window{Kernel: [2]int{2, 2}})
+	dense := Matmul(Flatten(pool, "flat", 1), w, "dense")
+	norm := LayerNorm(Gelu(dense, "gelu"), gamma, nil, "norm", 1, 1e-5)
+	soft := Softmax(norm, "soft")
+	return []*te.Tensor{soft, ArgMax(soft, "best", []int{1}, false), Sum(Square(norm, "square"), "energy", []int{1}, true)}
+}
+
+// TestSchedule_Network computes a network by the schedule of a CPU and by that of a device with threads, and compares it with serial loops.
+func TestSchedule_Network(t *testing.T) {
+	x, w, b := placeholder("X", 2, 3, 8, 8), placeholder("W", 4*16, 10), placeholder("B", 4)
+	filters, gamma := placeholder("F", 4, 3, 3, 3), placeholder("G", 10)
+	outs := network(x, w, b, filters, gamma)
+	ins := []*te.Tensor{x, w, b, filters, gamma}
+	var want [][]float64
+	for _, kind := range []string{"", "c", "llvm", "opencl", "cuda"} {
+		s, err := te.NewSchedule(outs...)
+		require.NoError(t, err)
+		if kind != "" {
+			s, err = Schedule(newTarget(t, kind), outs...)
+			require.NoError(t, err, kind)
+		}
+		var args, given []any
+		var results []*tirrun.Array
+		for _, y := range append(append([]*te.Tensor{}, ins...), outs...) {
+			shape := []int{}
+			for _, n := range y.ProducerShape() {
+				shape = append(shape, int(n.(*tir.IntImm).Value))
+			}
+			a := memory(t, sample(y.ProducerDType(), shape...), false)
+			args, given, results = append(args, y), append(given, a), append(results, a)
+		}
+		m, err := te.Lower(s, args, "f")
+		require.NoError(t, err, kind)
+		require.NoError(t, tir.Check(m), kind)
+		text := tir.Print(m)
+		switch kind {
+		case "opencl", "cuda":
+			require.Contains(t, text, "blockIdx.x", kind)
+			require.NotContains(t, text, "parallel", kind)
+		case "c", "llvm":
+			require.NotContains(t, text, "blockIdx", kind)
+		}
+		require.NoError(t, tirrun.Run(m, "f", given...), kind)
+		for n, a := range results[len(ins):] {
+			v, err := tirrun.Values[float64](a)
+			require.NoError(t, err)
+			if kind == "" {
+				want = append(want, v)
+				continue
+			}
+			require.InDeltaSlice(t, want[n], v, 1e-5, "%s, result %d", kind, n)
+		}
+	}
+	// a kernel has no threads for a tensor of no dimensions
+	_, err := Schedule(newTarget(t, "opencl"), Sum(x, "total", nil, false))
+	require.ErrorContains(t, err, `ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, and a kernel needs one to give to threads: keep one of size 1`)
+}
+
+// TestSchedule_Plain sees what the schedule of CPUs makes of some tensors.
+func TestSchedule_Plain(t *testing.T) {
+	x, w := placeholder("X", 256, 64), placeholder("W", 64, 256)
+	text := func(ins []*te.Tensor, out *te.Tensor) string {
+		s, err := Schedule(newTarget(t, "c"), out)
+		require.NoError(t, err)
+		var args []any
+		for _, y := range append(ins, out) {
+			args = append(args, y)
+		}
+		m, err := te.Lower(s, args, "f")
+		require.NoError(t, err)
+		return tir.Print(m)
+	}
+	chain := text([]*te.Tensor{x}, Add(Relu(x, "R"), Neg(x, "N"), "Y"))
+	require.NotContains(t, chain, "alloc")
+	require.Contains(t, chain, "parallel")
+	require.Contains(t, chain, "vectorized")
+	dense := text([]*te.Tensor{x, w}, Relu(Matmul(x, w, "M"), "R"))
+	require.Contains(t, dense, "parallel")
+	require.Equal(t, 1, strings.Count(dense, "alloc"), dense) // the product of a thread's turn
+	few := placeholder("X", 4)
+	small := text([]*te.Tensor{few}, Relu(few, "R"))
+	require.NotContains(t, small, "parallel")
 }

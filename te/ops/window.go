@@ -43,10 +43,8 @@ func (s *side) measure(x *te.Tensor) error {
 			left = plus(left, s.stride-1)
 		}
 		s.out = simplified(tir.Max(like(s.size, 0), plus(tir.FloorDiv(left, like(left, s.stride)), 1)))
-		if s.ceil {
-			// a last window that begins behind all elements is left out
-			late := tir.GE(tir.Mul(plus(s.out, -1), like(s.out, s.stride)), plus(s.size, s.before))
-			s.out = simplified(tir.NewSelect(late, plus(s.out, -1), s.out))
+		if s.ceil { // a last window that begins behind all elements is left out
+			s.out = simplified(tir.Min(s.out, tir.FloorDiv(plus(s.size, s.before+s.stride-1), like(s.size, s.stride))))
 		}
 		return nil
 	}
@@ -59,11 +57,11 @@ func (s *side) measure(x *te.Tensor) error {
 		left += stride - 1
 	}
 	count := int64(0)
-	if n > 0 {
+	if left >= 0 {
 		count = left/stride + 1
 	}
-	if s.ceil && count > 0 && (count-1)*stride >= n+int64(s.before) {
-		count--
+	if s.ceil {
+		count = min(count, (n+int64(s.before)+stride-1)/stride)
 	}
 	s.out = tir.IntConst(t, count)
 	return nil

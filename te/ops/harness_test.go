@@ -1,0 +1,342 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/dlpack"
+	"tvmgo/internal/tirrun"
+	"tvmgo/runtime"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+func TestMain(m *testing.M) {
+	os.Setenv("TVMGO_CACHE_DIR", "off") // every run compiles
+	os.Exit(m.Run())
+}
+
+// nd is numbers in a shape: what references compute with.
+type nd struct {
+	t     tir.Type
+	shape []int
+	v     []float64
+}
+
+func count(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// filled is numbers by their places, as the type has them.
+func filled(t tir.Type, shape []int, f func(i int) float64) *nd {
+	a := &nd{t, shape, make([]float64, count(shape))}
+	for i := range a.v {
+		a.v[i] = rounded16(t, f(i))
+	}
+	return a
+}
+
+// rounded16 is a value as a type has it.
+func rounded16(t tir.Type, v float64) float64 {
+	switch {
+	case t == tir.Float32:
+		return float64(float32(v))
+	case t == tir.Float64:
+		return v
+	case t == tir.Bool:
+		if v != 0 {
+			return 1
+		}
+		return 0
+	case tir.IsFloat(t) && !math.IsNaN(v) && !math.IsInf(v, 0):
+		digits := map[tir.Type]int{tir.Float16: 11, tir.BFloat16: 8}[t]
+		_, e := math.Frexp(v)
+		unit := math.Ldexp(1, e-digits)
+		if t == tir.Float16 {
+			unit = math.Max(unit, math.Ldexp(1, -24))
+		}
+		if v = math.RoundToEven(v/unit) * unit; t == tir.Float16 && math.Abs(v) > 65504 {
+			v = math.Inf(int(math.Copysign(1, v)))
+		}
+		return v
+	case t == tir.Int64 && v >= 1<<63, t == tir.UInt64 && v >= 1<<64: // the greatest, which float64 lacks
+		return v
+	case tir.IsInt(t):
+		n := int64(v)
+		if t == tir.UInt64 && v >= 1<<63 {
+			n = int64(uint64(v))
+		}
+		return wrapped(t, n)
+	}
+	return v
+}
+
+// wrapped is a whole number by its lowest bits.
+func wrapped(t tir.Type, n int64) float64 {
+	switch t {
+	case tir.Int8:
+		return float64(int8(n))
+	case tir.Int16:
+		return float64(int16(n))
+	case tir.Int32:
+		return float64(int32(n))
+	case tir.UInt8:
+		return float64(uint8(n))
+	case tir.UInt16:
+		return float64(uint16(n))
+	case tir.UInt32:
+		return float64(uint32(n))
+	case tir.UInt64:
+		return float64(uint64(n))
+	}
+	return float64(n)
+}
+
+// sample is small numbers, that sums keep exact, of both signs where the type has them.
+func sample(t tir.Type, shape ...int) *nd {
+	return filled(t, shape, func(i int) float64 {
+		v := float64((i*7+3)%11) - 5
+		switch {
+		case t == tir.Bool:
+			return float64((i*7 + 3) % 11 % 2)
+		case tir.IsFloat(t):
+			return v / 2
+		case !tir.IsSigned(t):
+			return v + 5
+		}
+		return v
+	})
+}
+
+// at is the element at indices.
+func (a *nd) at(i ...int) float64 { return a.v[a.place(i)] }
+
+func (a *nd) place(i []int) int {
+	n := 0
+	for d, x := range i {
+		n = n*a.shape[d] + x
+	}
+	return n
+}
+
+// each computes a result of all indices of a shape.
+func each(t tir.Type, shape []int, f func(i []int) float64) *nd {
+	a := &nd{t, shape, make([]float64, count(shape))}
+	for n := range a.v {
+		i, rest := make([]int, len(shape)), n
+		for d := len(shape) - 1; d >= 0; d-- {
+			i[d], rest = rest%shape[d], rest/shape[d]
+		}
+		a.v[n] = f(i)
+	}
+	return a
+}
+
+// opCase is an operator on numbers, and what it gives.
+type opCase struct {
+	name string
+	ins  []*nd
+	make func(x []*te.Tensor) *te.Tensor
+	want *nd
+	tol  float64 // how far off, relative to what is greater than 1; 0: by nothing
+}
+
+func (c *opCase) placeholders() []*te.Tensor {
+	var all []*te.Tensor
+	for n, a := range c.ins {
+		all = append(all, te.Placeholder(dims(a.shape), a.t, fmt.Sprintf("x%d", n)))
+	}
+	return all
+}
+
+func dims(shape []int) []tir.Expr {
+	s := make([]int32, len(shape))
+	for d, n := range shape {
+		s[d] = int32(n)
+	}
+	return te.Dims(s...)
+}
+
+// lowered is the case as a function: by serial loops, by its schedule, or by its schedule for views.
+func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *tir.PrimFunc {
+	t.Helper()
+	x := c.placeholders()
+	out := c.make(x)
+	require.NoError(t, out.Err(), c.name)
+	require.Equal(t, c.want.t, out.ProducerDType(), c.name)
+	require.Len(t, out.ProducerShape(), len(c.want.shape), c.name)
+	for d, n := range out.ProducerShape() {
+		require.True(t, isConst(n, int64(c.want.shape[d])), "%s: dimension %d is %s, want %d", c.name, d, tir.Print(n), c.want.shape[d])
+	}
+	s, err := te.NewSchedule(out)
+	require.NoError(t, err, c.name)
+	if scheduled {
+		s, err = Schedule(newTarget(t, "c"), out)
+		require.NoError(t, err, c.name)
+	}
+	var args []any
+	for _, x := range append(x, out) {
+		if strided {
+			args = append(args, te.Strided(x))
+		} else {
+			args = append(args, x)
+		}
+	}
+	m, err := te.Lower(s, args, name)
+	require.NoError(t, err, c.name)
+	require.NoError(t, tir.Check(m), c.name)
+	return m.Funcs[0]
+}
+
+// memory is the bytes of an argument, its strides and its offset in elements: compact, or every second element in turned order behind some others.
+func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
+	t.Helper()
+	shape := make([]int64, len(a.shape))
+	for d, n := range a.shape {
+		shape[d] = int64(n)
+	}
+	compact, err := tirrun.From(a.t, a.v, shape...)
+	require.NoError(t, err)
+	if !view {
+		return compact
+	}
+	const offset = 3
+	strides, step := make([]int64, len(shape)), int64(2)
+	for d := range shape { // the first dimension densest
+		strides[d] = step
+		step *= max(shape[d], 1)
+	}
+	size := int(a.t.Bits) / 8
+	out := &tirrun.Array{DType: a.t, Shape: shape, Strides: strides, Offset: offset, Data: make([]byte, (int(step)+offset+1)*size)}
+	for n := range a.v {
+		rest, at := n, int64(offset)
+		for d := len(shape) - 1; d >= 0; d-- {
+			at += int64(rest) % shape[d] * strides[d]
+			rest /= int(shape[d])
+		}
+		copy(out.Data[int(at)*size:], compact.Data[n*size:][:size])
+	}
+	return out
+}
+
+// check compares a result.
+func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
+	t.Helper()
+	v, err := tirrun.Values[float64](got)
+	require.NoError(t, err)
+	require.Len(t, v, len(c.want.v), "%s, %s", c.name, how)
+	for i, want := range c.want.v {
+		same := v[i] == want || v[i] != v[i] && want != want
+		if !same && c.tol > 0 {
+			same = math.Abs(v[i]-want) <= c.tol*math.Max(1, math.Abs(want))
+		}
+		if !same {
+			require.Failf(t, "wrong number", "%s, %s: element %d is %v, want %v\ngot  %v\nwant %v", c.name, how, i, v[i], want, clipped(v), clipped(c.want.v))
+		}
+	}
+}
+
+func clipped(v []float64) []float64 { return v[:min(len(v), 40)] }
+
+// runCases computes each case by the interpreter, and by C: all in one library, of compact tensors and of views.
+func runCases(t *testing.T, cases []opCase) {
+	t.Helper()
+	type built struct {
+		c    *opCase
+		view bool
+		f    *tir.PrimFunc
+	}
+	var all []built
+	var funcs []*tir.PrimFunc
+	for n := range cases {
+		c := &cases[n]
+		// the interpreter, by serial loops
+		plain := c.lowered(t, "plain", false, false)
+		var args []any
+		for _, a := range c.ins {
+			args = append(args, memory(t, a, false))
+		}
+		out := memory(t, &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}, false)
+		m, err := tir.NewModule(plain)
+		require.NoError(t, err)
+		require.NoError(t, tirrun.Run(m, "plain", append(slices.Clone(args), out)...), c.name)
+		c.check(t, "interpreted", out)
+		for _, view := range []bool{false, true} {
+			b := built{c, view, c.lowered(t, fmt.Sprintf("f%d_%v", n, view), true, view)}
+			all, funcs = append(all, b), append(funcs, b.f)
+		}
+	}
+	m, err := tir.NewModule(funcs...)
+	require.NoError(t, err)
+	lib, err := codegen.Build(m, newTarget(t, "c"))
+	require.NoError(t, err)
+	defer lib.Close()
+	for _, b := range all {
+		f, err := lib.Function(b.f.Name)
+		require.NoError(t, err, b.c.name)
+		var args []any
+		var arrays []*tirrun.Array
+		var tensors []*runtime.Tensor
+		for _, a := range append(slices.Clone(b.c.ins), &nd{b.c.want.t, b.c.want.shape, make([]float64, len(b.c.want.v))}) {
+			array := memory(t, a, b.view)
+			base, x := device(t, array)
+			arrays, tensors, args = append(arrays, array), append(tensors, base), append(args, x)
+		}
+		_, err = f.Call(args...)
+		require.NoError(t, err, b.c.name)
+		f.Close()
+		out := arrays[len(arrays)-1]
+		if len(out.Data) > 0 {
+			require.NoError(t, tensors[len(tensors)-1].CopyToBytes(out.Data))
+		}
+		b.c.check(t, fmt.Sprintf("in C, of views: %v", b.view), out)
+		for i, x := range args {
+			require.NoError(t, x.(*runtime.Tensor).Close())
+			require.NoError(t, tensors[i].Close())
+		}
+	}
+}
+
+// device is an array as a tensor of the runtime, and the memory that it is a view of.
+func device(t *testing.T, a *tirrun.Array) (base, x *runtime.Tensor) {
+	t.Helper()
+	base, err := runtime.NewTensor(dlpack.UInt8, []int64{int64(len(a.Data))}, runtime.CPU)
+	require.NoError(t, err)
+	if len(a.Data) > 0 {
+		require.NoError(t, base.CopyFromBytes(a.Data))
+	}
+	x, err = base.View(a.DType, a.Shape, a.Strides, a.Offset*int64(a.DType.Bits)/8)
+	require.NoError(t, err)
+	return base, x
+}
+
+var (
+	floatTypes = []tir.Type{tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
+	intTypes   = []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64}
+	allNumbers = append(slices.Clone(floatTypes), intTypes...)
+)
+
+// tolerance is how exact a type's functions are.
+func tolerance(t tir.Type) float64 {
+	switch t {
+	case tir.Float16:
+		return 1e-3
+	case tir.BFloat16:
+		return 8e-3
+	case tir.Float32:
+		return 2e-6
+	case tir.Float64:
+		return 1e-13
+	}
+	return 0
+}

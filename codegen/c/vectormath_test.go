@@ -2,6 +2,7 @@ package c_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,5 +63,83 @@ func TestRun_VectorExp(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, worst, int64(2), "%s(%v)", name, where)
+	}
+}
+
+// vectorPair computes the less, or the greater, of two tensors by vectors of 8 lanes.
+func vectorPair(name string, op func(a, b tir.Expr) tir.Expr, t tir.Type) *tir.PrimFunc {
+	n, i := i64("n"), i64("i")
+	a, b, c := tir.NewBuffer("A", t, n), tir.NewBuffer("B", t, n), tir.NewBuffer("C", t, n)
+	r := &tir.Ramp{Base: tir.Mul(i, tir.I64(8)), Stride: tir.I64(1), Lanes: 8}
+	return tensors(name, loop(tir.Serial, i, tir.FloorDiv(n, tir.I64(8)), store(c, op(at(a, r), at(b, r)), r)), a, b, c)
+}
+
+// TestRun_VectorExtremes has min and max of vectors be what they are of scalars: the second operand, where one is no number or both are zeros.
+func TestRun_VectorExtremes(t *testing.T) {
+	m := loaded(t, c.Emitter{}, module(t, vectorPair("min32", tir.Min, tir.Float32), vectorPair("max32", tir.Max, tir.Float32),
+		vectorPair("min64", tir.Min, tir.Float64), vectorPair("max64", tir.Max, tir.Float64)))
+	nan, inf, minus := math.NaN(), math.Inf(1), math.Copysign(0, -1)
+	a := []float64{1, 2, nan, 3, 0, minus, inf, -inf}
+	b := []float64{2, 1, 3, nan, minus, 0, 1, nan}
+	for name, first := range map[string]func(a, b float64) bool{"min": func(a, b float64) bool { return a < b }, "max": func(a, b float64) bool { return a > b }} {
+		var want []uint64
+		for i := range a {
+			x := b[i]
+			if first(a[i], b[i]) {
+				x = a[i]
+			}
+			want = append(want, math.Float64bits(x))
+		}
+		out := tensor(t, make([]float64, 8), 8)
+		_, err := call(t, m, name+"64", tensor(t, a, 8), tensor(t, b, 8), out)
+		require.NoError(t, err)
+		var got []uint64
+		for _, x := range slice[float64](t, out) {
+			got = append(got, math.Float64bits(x))
+		}
+		require.Equal(t, want, got, name)
+
+		small := func(v []float64) []float32 {
+			s := make([]float32, len(v))
+			for i := range v {
+				s[i] = float32(v[i])
+			}
+			return s
+		}
+		out = tensor(t, make([]float32, 8), 8)
+		_, err = call(t, m, name+"32", tensor(t, small(a), 8), tensor(t, small(b), 8), out)
+		require.NoError(t, err)
+		for i, x := range slice[float32](t, out) {
+			w := float32(math.Float64frombits(want[i]))
+			require.Equal(t, math.Signbit(float64(w)), math.Signbit(float64(x)), "%s: %d", name, i)
+			require.Equal(t, w != w, x != x, "%s: %d", name, i)
+			require.True(t, w != w || w == x, "%s: %d: %v", name, i, x)
+		}
+	}
+}
+
+// TestEmit_LocalMemory keeps what is local to loops on the stack, where it may be more than other memory there.
+func TestEmit_LocalMemory(t *testing.T) {
+	for scope, workspace := range map[string]bool{"global": true, "local": false} {
+		acc := tir.NewBuffer("acc", tir.Float32, tir.I32(c.LocalLimit/4))
+		acc.Scope = scope
+		out, i := tir.NewBuffer("out", tir.Float32, tir.I32(4)), tir.NewVar("i", tir.Int32)
+		body := &tir.Alloc{Buffer: acc, Body: loop(tir.Serial, i, tir.I32(4), tir.Sequence(store(acc, tir.F32(1), i), store(out, at(acc, i), i)))}
+		code := emit(t, c.Emitter{}, module(t, tensors("f", body, out)))
+		require.Equal(t, workspace, strings.Contains(code, "TVMBackendAllocWorkspace"), "%s:\n%s", scope, code)
+	}
+}
+
+// TestEmit_PlainDivision divides as C does where nothing can be negative.
+func TestEmit_PlainDivision(t *testing.T) {
+	out, i, n := tir.NewBuffer("out", tir.Int32, tir.I32(24)), tir.NewVar("i", tir.Int32), tir.NewVar("n", tir.Int32)
+	f := tensors("f", loop(tir.Serial, i, tir.I32(24), store(out, tir.Add(tir.FloorDiv(i, tir.I32(5)), tir.FloorMod(tir.Add(i, tir.I32(3)), tir.I32(7))), i)), out)
+	code := emit(t, c.Emitter{}, module(t, f))
+	require.NotContains(t, code, "tvmgo_floor")
+	require.Contains(t, code, "i / 5 + (i + 3) % 7")
+	for _, e := range []tir.Expr{tir.Sub(i, tir.I32(3)), n} { // these may be
+		f := tensors("f", loop(tir.Serial, i, tir.I32(24), store(out, tir.FloorDiv(e, tir.I32(5)), i)), out)
+		f.Params = append(f.Params, n)
+		require.Contains(t, emit(t, c.Emitter{}, module(t, f)), "tvmgo_floordiv_int32")
 	}
 }

@@ -21,16 +21,23 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	body = guarded(l.conditions(n, value, false), body)
+	conds := l.conditions(n, value, false)
 	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
 	for i, lp := range slices.Backward(n.loops) {
-		for _, in := range slices.Backward(n.inside[lp]) {
-			if body, err = l.around(in, body); err != nil {
-				return nil, err
+		if inside := n.inside[lp]; len(inside) > 0 {
+			body, conds = guarded(conds, body), nil
+			for _, in := range slices.Backward(inside) {
+				if body, err = l.around(in, body); err != nil {
+					return nil, err
+				}
 			}
 		}
+		body, conds = lp.guard(lp.v, conds, body)
 		body = lp.around(lp.v, body)
 		if i == first {
+			var ofSum []tir.Expr // which must not keep the sum from being begun
+			conds, ofSum = divide(conds, l.conditions(n, value, true))
+			body = guarded(ofSum, body)
 			start, err := l.initialize(n, leaves, first)
 			if err != nil {
 				return nil, err
@@ -38,7 +45,38 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 			body = tir.Sequence(start, body)
 		}
 	}
-	return body, nil
+	return guarded(conds, body), nil
+}
+
+// guard has those conditions hold within the loop that depend on its variable; the others are asked outside, once. Loops that threads or lanes
+// run keep theirs within: all take part in what is outside.
+func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []tir.Expr) {
+	var within, outside []tir.Expr
+	for _, c := range conds {
+		depends := v != nil && (bound(lp) || lp.mark.kind == tir.Parallel)
+		tir.Walk(c, func(n any) bool {
+			depends = depends || v != nil && n == any(v)
+			return !depends
+		})
+		if depends {
+			within = append(within, c)
+		} else {
+			outside = append(outside, c)
+		}
+	}
+	return guarded(within, body), outside
+}
+
+// divide parts conditions into those that are among others, and those that are not.
+func divide(conds, others []tir.Expr) (among, not []tir.Expr) {
+	for _, c := range conds {
+		if slices.ContainsFunc(others, func(o tir.Expr) bool { return tir.Equal(c, o) }) {
+			among = append(among, c)
+		} else {
+			not = append(not, c)
+		}
+	}
+	return among, not
 }
 
 // around makes the loop, with a variable in place of its own.
@@ -90,10 +128,12 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 	for i, t := range n.st.op.tensors {
 		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i], Indices: l.place(n, value)})
 	}
-	body := guarded(l.conditions(n, value, true), tir.Sequence(stores...))
+	body, conds := tir.Sequence(stores...), l.conditions(n, value, true)
 	for i, lp := range slices.Backward(n.loops[first:]) {
+		body, conds = lp.guard(vars[first+i], conds, body)
 		body = lp.around(vars[first+i], body)
 	}
+	body = guarded(conds, body)
 	return body, badOf(body)
 }
 

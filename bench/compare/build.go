@@ -20,6 +20,7 @@ type programs struct {
 	open                 string // bench/side/open.c
 	blob1K, blob64M      string // libraries that carry a blob
 	vulkanSO             string // a library of the shader stepSPV
+	hand                 string // side/hand.c, a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
@@ -79,7 +80,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		ours: in("side-ours"), peer: in("side-peer"),
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
-		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"),
+		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), hand: in("hand.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
@@ -110,6 +111,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return compile(p.open, []string{"bench/side/open.c"}, "-ldl") },
 		func() error { return fakeDriver(dir) },
 		func() error { return packShader(p.vulkanSO) },
+		func() error { return compileHand(p.hand) },
 		func() error { return buildBlob(p.blob1K, small) },
 		func() error { return buildBlob(p.blob64M, large) },
 	} {

@@ -28,6 +28,13 @@ func main() {
 		printFirstTarget()
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == operatorsCommand {
+		if err := serveOperators(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var c config
 	flag.StringVar(&c.lib, "lib", "dist/lib/libtvmgo.so", "our library")
 	flag.StringVar(&c.venv, "venv", "build/.cache/venv", "virtual environment with Apache TVM's wheels")
@@ -89,6 +96,7 @@ type sampler struct {
 	sideArgs   []string
 	ours, peer *side // of the group that is being measured
 	goAPI      *goAPI
+	operators  operatorSides
 }
 
 // Modules exported for OpenCL, and for CUDA with PTX.
@@ -104,7 +112,8 @@ func newSampler(p *programs, c config) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{p: p, dir: c.dir, goAPI: g, sideArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
+	o := operatorSides{p: p, sample: fmt.Sprint(c.sample.Nanoseconds()), venv: c.venv, of: map[string]*side{}}
+	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, sideArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
@@ -119,7 +128,7 @@ func (s *sampler) start() (err error) {
 }
 
 func (s *sampler) stop() error {
-	return errors.Join(s.ours.close(), s.peer.close())
+	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close())
 }
 
 func (s *sampler) sample(measure string) (float64, error) {
@@ -157,8 +166,11 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return strippedSize(s.dir, s.p.peerLibs...)
 	}
 	who, row, _ := strings.Cut(measure, ".")
-	if who == "ours" {
+	switch who {
+	case "ours":
 		return s.ours.sample(row)
+	case "te", "numpy":
+		return s.operators.ask(who, row)
 	}
 	return s.peer.sample(row)
 }

@@ -93,6 +93,13 @@ var table = []row{
 	{"open", "dlopen of the library", "ours.open", "peer.open", 0.5, ratio},
 	{"open-ffi", "  against libtvm_ffi.so alone", "ours.open", "peer.open-ffi", 0, record},
 	{"size", "library to ship, stripped", "ours.size", "peer.size", 0.6, ratio},
+	{"te-matmul", "generated matmul, 1024³ (base: NumPy's OpenBLAS)", "te.matmul", "numpy.matmul", 1 / 0.8, ratio},
+	{"te-matmul-1000", "  1000³", "te.matmul-1000", "numpy.matmul-1000", 0, record},
+	{"te-conv2d", "generated conv2d 3×3, 64→64, 56² (base: im2col and OpenBLAS)", "te.conv2d", "numpy.conv2d", 1 / 0.6, ratio},
+	{"te-vadd", "generated vector addition, 16 Mi (base: by hand)", "te.vadd", "te.vadd-hand", 1 / 0.97, ratio},
+	{"te-softmax", "generated softmax, 4096×1024 (base: by hand)", "te.softmax", "te.softmax-hand", 1 / 0.9, ratio},
+	{"te-layernorm", "generated layernorm, 4096×1024 (base: by hand)", "te.layernorm", "te.layernorm-hand", 1 / 0.9, ratio},
+	{"te-c", "formulas of the demo's kernels to C", "te.te-c", "te.te-c", 20e6, absolute},
 }
 
 // A group is measures that alternate with one another, in this order, round by round.
@@ -128,6 +135,13 @@ var groups = []group{
 	{measures: []string{"ours.open", "peer.open", "peer.open-ffi"}},
 	{measures: []string{"ours.vadd-parallel", "peer.vadd-parallel"}, quiet: true},
 	{measures: []string{"ours.launch", "peer.launch", "ours.handover"}, quiet: true},
+	{measures: []string{"te.matmul", "numpy.matmul"}, quiet: true},
+	{measures: []string{"te.matmul-1000", "numpy.matmul-1000"}, quiet: true},
+	{measures: []string{"te.conv2d", "numpy.conv2d"}, quiet: true},
+	{measures: []string{"te.vadd", "te.vadd-hand"}, quiet: true},
+	{measures: []string{"te.softmax", "te.softmax-hand"}, quiet: true},
+	{measures: []string{"te.layernorm", "te.layernorm-hand"}, quiet: true},
+	{measures: []string{"te.te-c"}},
 }
 
 // verdict compares the medians of a row. met is true for rows without a limit.

@@ -51,12 +51,8 @@ func (w *writer) alloc(s *tir.Alloc) {
 	}
 	name := w.define(b.Data)
 	w.types[b.Data] = element
-	limit := int64(StackLimit)
-	if b.StorageScope() == "local" {
-		limit = LocalLimit
-	}
 	_, away := deviceOf(w.fn.PrimFunc)
-	if w.kernels || constant && count*size <= limit && !away {
+	if w.kernels || constant && count*size <= stackLimit(b) && !away {
 		align := ""
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
@@ -69,6 +65,14 @@ func (w *writer) alloc(s *tir.Alloc) {
 		return
 	}
 	w.workspace(s, name, element, size)
+}
+
+// stackLimit is how many bytes of a buffer lie on the stack: of one that is local to the loops around it more, as compilers keep such in registers.
+func stackLimit(b *tir.Buffer) int64 {
+	if b.StorageScope() == "local" {
+		return LocalLimit
+	}
+	return StackLimit
 }
 
 // workspaceAlignment is what the runtime's scratch memory is aligned to.

@@ -13,7 +13,7 @@ import (
 const StackLimit = 1024
 
 // LocalLimit is that of memory in scope local, which is what a schedule wants near: tiles of sums, that compilers keep in registers.
-const LocalLimit = 8192
+const LocalLimit = 16 << 10
 
 // Hooks are what a generator of another language puts in the place of C's. Each may be nil.
 type Hooks struct {

@@ -70,7 +70,7 @@ func (w *writer) lane(e tir.Expr, i string) code {
 		return w.choose(e.Cond, e.Then, e.Else, i)
 	case *tir.Cast:
 		if tir.Element(e.Type) == tir.Int64 && w.beyond(e.Value) {
-			return w.wide(e.Value)
+			return w.in64(e.Value)
 		}
 		return w.cast(e.Type, e.Value.DType(), w.lane(e.Value, i))
 	case *tir.BufferLoad:
@@ -162,7 +162,11 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 		return x
 	}
 	a, b := w.lane(e.A, i), w.lane(e.B, i)
-	return w.operate(e.Op, t, a, b)
+	op := e.Op
+	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.nonNegative(e.A) && w.nonNegative(e.B) {
+		op = map[tir.BinaryOp]tir.BinaryOp{tir.OpFloorDiv: tir.OpDiv, tir.OpFloorMod: tir.OpMod}[op]
+	}
+	return w.operate(op, t, a, b)
 }
 
 // operate is an operation on two values of a type.

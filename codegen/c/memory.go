@@ -24,7 +24,10 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 			x = r.Base
 		}
 		if w.beyond(x) {
-			return w.wide(x)
+			return w.in64(x)
+		}
+		if small && w.wide && !isConstant(x) && x.DType() == tir.Int32 {
+			return w.wideIndex(x, i)
 		}
 		c := w.lane(x, i)
 		if t := tir.Element(x.DType()); !small && t.Bits < 64 && !isConstant(x) {
@@ -77,6 +80,20 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 		return atom("0")
 	}
 	return sum
+}
+
+// wideIndex is an index as 64 bits, in all its parts: so the compiler can make one address of the statement's common part, and has the rest as
+// constants beside it.
+func (w *writer) wideIndex(e tir.Expr, i string) code {
+	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub || b.Op == tir.OpMul) {
+		x, y := w.wideIndex(b.A, i), w.wideIndex(b.B, i)
+		o := infix[b.Op]
+		return code{x.in(o.prec) + " " + o.text + " " + y.in(o.prec+1), o.prec}
+	}
+	if isConstant(e) {
+		return w.lane(e, i)
+	}
+	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, i).in(precUnary), precUnary}
 }
 
 // smallBuffer says whether indices of a buffer fit 32 bits for certain.
@@ -141,6 +158,8 @@ func (w *writer) store(s *tir.BufferStore) {
 		return
 	}
 	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || w.contiguous(b, s.Indices)) {
+		w.wide = w.hooks.Vectors == nil
+		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
 		if w.hooks.Vectors != nil {
 			w.line("%s;", w.hooks.Vectors.Store(t, "&"+w.pointer(b)+"["+w.address(b, s.Indices, "", true).text+"]", value.text))

@@ -106,7 +106,16 @@ func (w *writer) vec(e tir.Expr) code {
 			return w.convert(t, x)
 		}
 	case *tir.Call:
-		if x, ok := w.vecCall(e); ok {
+		if w.hooks.Vectors != nil {
+			if x, ok := w.vecCall(e); ok {
+				return x
+			}
+			break
+		}
+		if e.Kind == tir.CallIntrinsic && e.Name == "if_then_else" && e.Args[0].DType().Lanes == 1 {
+			return w.vecChoose(t, e.Args[0], e.Args[1], e.Args[2])
+		}
+		if x, ok := w.vectorCall(e); ok {
 			return x
 		}
 	case *tir.Select:
@@ -178,9 +187,28 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[e.Op]
 		a, b := w.keep(t, w.vec(e.A)), w.keep(t, w.vec(e.B))
+		if helper := w.extreme(e.Op, t); helper != "" {
+			name := w.temp("value")
+			w.line("%s %s;", w.vectorType(t), name)
+			w.line("%s(&%s, &%s, &%s);", helper, name, a.text, b.text)
+			return atom(name)
+		}
 		return w.blend(t, code{a.text + " " + sign + " " + b.text, precCompare}, a, b)
 	}
 	return w.gathered(e)
+}
+
+// vecChoose is one of two vectors, of which only one is computed.
+func (w *writer) vecChoose(t tir.Type, cond, then, other tir.Expr) code {
+	c := w.expr(cond)
+	name := w.temp("chosen")
+	w.line("%s %s;", w.vectorType(t), name)
+	w.line("if (%s) {", c.text)
+	w.indented(func() { w.line("%s = %s;", name, w.vec(then).text) })
+	w.line("} else {")
+	w.indented(func() { w.line("%s = %s;", name, w.vec(other).text) })
+	w.line("}")
+	return atom(name)
 }
 
 // splatLanes is from how many lanes on a vector of equal ones is made by a macro.

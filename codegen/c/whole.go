@@ -261,13 +261,13 @@ func (w *writer) leaves(e tir.Expr) bool {
 	return does
 }
 
-// wide is an index of 32 bits in 64.
-func (w *writer) wide(e tir.Expr) code {
+// in64 is an index of 32 bits in 64.
+func (w *writer) in64(e tir.Expr) code {
 	switch e := e.(type) {
 	case *tir.IntImm:
 		return w.intConstant(&tir.IntImm{Type: tir.Int64, Value: e.Value})
 	case *tir.Binary:
-		a, b := w.wide(e.A), w.wide(e.B)
+		a, b := w.in64(e.A), w.in64(e.B)
 		if isSum(e.Op) {
 			if _, ok := exact(e.Op, w.spanOf(e.A), w.spanOf(e.B)); !ok {
 				return w.wrapping(e.Op, tir.Int64, a, b)
@@ -292,7 +292,7 @@ func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
 			o := infix[e.Op]
 			side := func(e tir.Expr, wide bool) string {
 				if wide {
-					return w.wide(e).in(precShift)
+					return w.in64(e).in(precShift)
 				}
 				return w.lane(e, i).in(precShift)
 			}
@@ -301,7 +301,7 @@ func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
 		return code{}, false
 	}
 	if w.beyond(e) {
-		return code{"(" + w.valueType(t) + ")" + w.wide(e).in(precUnary), precUnary}, true
+		return code{"(" + w.valueType(t) + ")" + w.in64(e).in(precUnary), precUnary}, true
 	}
 	switch {
 	case isSum(e.Op) && tir.IsSigned(t) && t.Bits >= 32 && !w.fits(e):

@@ -17,6 +17,9 @@ const vectorBytes = 32
 // and what the root's group computes on the way is computed within a thread's turn.
 func scheduleCPU(g *Group) (bool, error) {
 	s := g.Schedule
+	if scheduleFast(g) {
+		return true, nil
+	}
 	root := s.Stage(g.Root)
 	outer := parallelOuter(root, g)
 	if outer != nil {

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"tvmgo/codegen"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+)
+
+// operatorsCommand is the first argument of a process that measures generated operators, and the same by hand (side/hand.c), on request.
+const operatorsCommand = "operators"
+
+// generatedFor is the target of generated operators: this machine.
+const generatedFor = "c -march=native"
+
+// An operator is one of package te/ops with the sizes that it is measured at. Its last tensor is the result.
+type operator struct {
+	name  string
+	hand  string // the same function of side/hand.c
+	build func() (ins []*te.Tensor, out *te.Tensor)
+}
+
+func input(name string, sizes ...int32) *te.Tensor {
+	return te.Placeholder(te.Dims(sizes...), tir.Float32, name)
+}
+
+func product(n int32) func() ([]*te.Tensor, *te.Tensor) {
+	return func() ([]*te.Tensor, *te.Tensor) {
+		x, y := input("X", n, n), input("Y", n, n)
+		return []*te.Tensor{x, y}, ops.Matmul(x, y, "Z")
+	}
+}
+
+var operators = []operator{
+	{"matmul", "", product(1024)},
+	{"matmul-1000", "", product(1000)},
+	{"conv2d", "", func() ([]*te.Tensor, *te.Tensor) {
+		x, w := input("X", 1, 64, 56, 56), input("W", 64, 64, 3, 3)
+		return []*te.Tensor{x, w}, ops.Conv2D(x, w, "Y", 1, 1)
+	}},
+	{"vadd", "vadd", func() ([]*te.Tensor, *te.Tensor) {
+		x, y := input("X", 16<<20), input("Y", 16<<20)
+		return []*te.Tensor{x, y}, ops.Add(x, y, "Z")
+	}},
+	{"softmax", "softmax", func() ([]*te.Tensor, *te.Tensor) {
+		x := input("X", 4096, 1024)
+		return []*te.Tensor{x}, ops.Softmax(x, "Y")
+	}},
+	{"layernorm", "layernorm", func() ([]*te.Tensor, *te.Tensor) {
+		x, gamma, beta := input("X", 4096, 1024), input("gamma", 1024), input("beta", 1024)
+		return []*te.Tensor{x, gamma, beta}, ops.LayerNorm(x, gamma, beta, "Y", 1, 1e-5)
+	}},
+}
+
+// lower schedules operators for a target, and makes a module of them with a function for each.
+func lower(t *target.Target, list ...operator) (*tir.IRModule, error) {
+	var funcs []*tir.PrimFunc
+	for _, o := range list {
+		ins, out := o.build()
+		s, err := ops.Schedule(t, out)
+		if err != nil {
+			return nil, err
+		}
+		var args []any
+		for _, x := range append(ins, out) {
+			args = append(args, x)
+		}
+		m, err := te.Lower(s, args, strings.ReplaceAll(o.name, "-", "_"))
+		if err != nil {
+			return nil, err
+		}
+		funcs = append(funcs, m.Funcs...)
+	}
+	return tir.NewModule(funcs...)
+}
+
+// demoKernel is what the demonstration builds: a layer of a network, and a softmax.
+var demoKernel = []operator{
+	{"dense", "", func() ([]*te.Tensor, *te.Tensor) {
+		x, w, b := input("X", 16, 256), input("W", 256, 128), input("B", 128)
+		return []*te.Tensor{x, w, b}, ops.Relu(ops.Add(ops.Matmul(x, w, "M"), b, "S"), "Y")
+	}},
+	{"softmax", "", func() ([]*te.Tensor, *te.Tensor) {
+		x := input("X", 16, 128)
+		return []*te.Tensor{x}, ops.Softmax(x, "Y")
+	}},
+}
+
+// toC is the way from formulas to C, without the compiler.
+func toC(t *target.Target) error {
+	program, err := lower(t, demoKernel...)
+	if err != nil {
+		return err
+	}
+	m, err := codegen.Build(program, t)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	_, err = m.GetSource("c")
+	return err
+}
+
+// operatorSide is the state of a process that measures operators.
+type operatorSide struct {
+	target *target.Target
+	hand   string // side/hand.c as a library
+	batch  time.Duration
+	run    map[string]func() error
+	turns  map[string]int
+}
+
+// serveOperators answers names of rows with nanoseconds per operation, as bench/side does. Its arguments are a sample's least nanoseconds, and the library of
+// side/hand.c.
+func serveOperators(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("usage: %s SAMPLE_NS HAND.so", operatorsCommand)
+	}
+	sample, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	s := &operatorSide{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{}, turns: map[string]int{}}
+	if s.target, err = target.New(generatedFor); err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		v, err := s.sample(in.Text())
+		if err != nil {
+			return fmt.Errorf("row %s: %w", in.Text(), err)
+		}
+		fmt.Println(v)
+	}
+	return in.Err()
+}
+
+func (s *operatorSide) sample(row string) (float64, error) {
+	run := s.run[row]
+	if run == nil {
+		var err error
+		if run, err = s.prepare(row); err != nil {
+			return 0, err
+		}
+		s.run[row] = run
+		for n := 1; ; n *= 2 {
+			took, err := best(n, run)
+			if err != nil {
+				return 0, err
+			}
+			if s.turns[row] = n; took*float64(n) >= float64(s.batch) {
+				break
+			}
+		}
+	}
+	return best(s.turns[row], run)
+}
+
+// prepare finds what a row runs, and compares hand-written results with generated ones before it measures either.
+func (s *operatorSide) prepare(row string) (func() error, error) {
+	if row == "te-c" {
+		return func() error { return toC(s.target) }, nil
+	}
+	name, byHand := strings.CutSuffix(row, "-hand")
+	for _, o := range operators {
+		if o.name != name {
+			continue
+		}
+		generated, result, err := s.bind(o, "")
+		if err != nil || !byHand {
+			return generated, err
+		}
+		hand, other, err := s.bind(o, s.hand)
+		if err != nil {
+			return nil, err
+		}
+		return hand, errors.Join(generated(), hand(), near(result, other))
+	}
+	return nil, fmt.Errorf("there is no such row")
+}
+
+// bind is a call of an operator, generated or from a library, with tensors of its sizes, and the result's tensor.
+func (s *operatorSide) bind(o operator, library string) (func() error, *runtime.Tensor, error) {
+	ins, out := o.build()
+	function := strings.ReplaceAll(o.name, "-", "_")
+	var m *runtime.Module
+	if library != "" {
+		var err error
+		if m, err = runtime.Load(context.Background(), library); err != nil {
+			return nil, nil, err
+		}
+		function = o.hand
+	} else {
+		program, err := lower(s.target, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m, err = codegen.Build(program, s.target); err != nil {
+			return nil, nil, err
+		}
+	}
+	f, err := m.Function(function)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var args []any
+	var last *runtime.Tensor
+	for _, x := range append(ins, out) {
+		n, shape := 1, []int64{}
+		for _, d := range x.ProducerShape() {
+			n *= int(d.(*tir.IntImm).Value)
+			shape = append(shape, d.(*tir.IntImm).Value)
+		}
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = r.Float32()
+		}
+		if last, err = runtime.FromSlice(values, shape...); err != nil {
+			return nil, nil, err
+		}
+		args = append(args, last)
+	}
+	b, err := f.Bind(args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Call, last, nil
+}
+
+// near says where two results differ.
+func near(a, b *runtime.Tensor) error {
+	x, err := runtime.ToSlice[float32](a)
+	if err != nil {
+		return err
+	}
+	y, err := runtime.ToSlice[float32](b)
+	if err != nil {
+		return err
+	}
+	for i := range x {
+		if d := math.Abs(float64(x[i]) - float64(y[i])); !(d <= 1e-4*max(1, math.Abs(float64(y[i])))) {
+			return fmt.Errorf("element %d is %v, and by hand %v", i, x[i], y[i])
+		}
+	}
+	return nil
+}
+
+// compileHand makes a library of side/hand.c.
+func compileHand(out string) error {
+	return run("cc", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Iinclude", "-o", out, "bench/side/hand.c", "-lm")
+}
+
+// operatorSides are the processes that measure operators; each is started when it is first asked.
+type operatorSides struct {
+	p      *programs
+	sample string
+	venv   string
+	of     map[string]*side
+}
+
+// ask samples a row of generated operators and those by hand ("te"), or of NumPy ("numpy").
+func (o *operatorSides) ask(who, row string) (float64, error) {
+	s := o.of[who]
+	if s == nil {
+		var err error
+		if who == "te" {
+			var self string
+			if self, err = os.Executable(); err == nil {
+				s, err = startSide(self, operatorsCommand, o.sample, o.p.hand)
+			}
+		} else {
+			s, err = startSide(filepath.Join(o.venv, "bin", "python"), "bench/side/blas.py", o.sample)
+		}
+		if err != nil {
+			return 0, err
+		}
+		o.of[who] = s
+	}
+	return s.sample(row)
+}
+
+func (o *operatorSides) close() error {
+	var err error
+	for who, s := range o.of {
+		err = errors.Join(err, s.close())
+		delete(o.of, who)
+	}
+	return err
+}

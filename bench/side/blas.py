@@ -1,0 +1,56 @@
+"""Measures NumPy, whose products of matrices are OpenBLAS's: reads names of rows, one a line, and answers each with nanoseconds per operation, the best of
+a few batches."""
+import sys
+import time
+
+import numpy as np
+
+BATCHES = 5
+rng = np.random.default_rng(1)
+
+
+def matmul(n):
+    a, b = (rng.random((n, n), dtype=np.float32) for _ in range(2))
+    out = np.empty((n, n), np.float32)
+    return lambda: np.matmul(a, b, out=out)
+
+
+def conv2d(channels, size):
+    """A convolution 3×3 with zeros around, as many filters as channels: windows laid out as a matrix, and one product."""
+    x = rng.random((channels, size, size), dtype=np.float32)
+    w = rng.random((channels, channels * 9), dtype=np.float32)
+    padded = np.zeros((channels, size + 2, size + 2), np.float32)
+    windows = np.empty((channels, 3, 3, size, size), np.float32)
+    out = np.empty((channels, size * size), np.float32)
+
+    def run():
+        padded[:, 1:-1, 1:-1] = x
+        for p in range(3):
+            for q in range(3):
+                windows[:, p, q] = padded[:, p:p + size, q:q + size]
+        np.matmul(w, windows.reshape(channels * 9, size * size), out=out)
+
+    return run
+
+
+rows = {"matmul": lambda: matmul(1024), "matmul-1000": lambda: matmul(1000), "conv2d": lambda: conv2d(64, 56)}
+known = {}
+sample_ns = int(sys.argv[1])
+
+
+def batch(run, n):
+    start = time.perf_counter_ns()
+    for _ in range(n):
+        run()
+    return time.perf_counter_ns() - start
+
+
+for line in sys.stdin:
+    name = line.strip()
+    if name not in known:
+        run, n = rows[name](), 1
+        while batch(run, n) < sample_ns / BATCHES:
+            n *= 2
+        known[name] = run, n
+    run, n = known[name]
+    print(min(batch(run, n) for _ in range(BATCHES)) / n, flush=True)

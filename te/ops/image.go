@@ -1,0 +1,77 @@
+package ops
+
+import (
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// image is an operand that is read where it lies, since the sum's windows overlap.
+type image struct {
+	tensor  *te.Tensor
+	indices []tir.Expr // over the contraction's axes
+	own     bool       // it is a copy that goes on where the last tile stands out
+}
+
+// imageOf makes the image of a windowed left operand, long enough for whole tiles; nil if the operand is something else, or its sizes are not known.
+func (c *contraction) imageOf(t tiling) *image {
+	if !c.windowed(c.left, c.row) {
+		return nil
+	}
+	load := c.left.(*tir.ProducerLoad)
+	x, ok := load.Producer.(*te.Tensor)
+	if !ok {
+		return nil
+	}
+	last := map[*tir.Var]tir.Expr{c.row.Var: tir.IntConst(c.row.Var.Type, t.mTiles*t.rows-1)}
+	for _, a := range c.reduce {
+		if low, zero := a.Min.(*tir.IntImm); !zero || low.Value != 0 {
+			return nil
+		}
+		last[a.Var] = tir.IntConst(a.Var.Type, sizeOf(a)-1)
+	}
+	shape := append([]tir.Expr{}, x.ProducerShape()...)
+	for d, at := range load.Indices {
+		if !names(at, c.row) {
+			continue
+		}
+		end, known := simplified(tir.Substitute(at, last)).(*tir.IntImm)
+		size, constant := shape[d].(*tir.IntImm)
+		if !known || !constant {
+			return nil
+		}
+		if end.Value < size.Value {
+			return &image{tensor: x, indices: load.Indices}
+		}
+		shape[d] = tir.IntConst(size.Type, end.Value+1)
+		longer := te.Compute(shape, c.result.ProducerName()+".image", func(i ...tir.Expr) tir.Expr {
+			return tir.Intrin("if_then_else", tir.LT(i[d], size), x.At(i...), tir.Const(x.ProducerDType(), 0))
+		})
+		return &image{tensor: longer, indices: load.Indices, own: true}
+	}
+	return nil
+}
+
+// read is an element of the image, given values of the axes.
+func (m *image) read(to map[*tir.Var]tir.Expr) tir.Expr {
+	at := make([]tir.Expr, len(m.indices))
+	for d, x := range m.indices {
+		at[d] = tir.Substitute(x, to)
+	}
+	return m.tensor.At(at...)
+}
+
+// schedule has the image made by threads, and with it what it is a copy of: zeros around another tensor.
+func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, t tiling) {
+	st := s.Stage(m.tensor)
+	if st.IsPlaceholder() {
+		return
+	}
+	if m.own {
+		for _, p := range padding {
+			s.Stage(p).ComputeInline()
+		}
+	}
+	if axes := st.Axes(); t.parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
+		st.Parallel(st.Fuse(axes[0], axes[1]))
+	}
+}

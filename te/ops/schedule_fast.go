@@ -1,0 +1,16 @@
+package ops
+
+// scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products, or of what is made row by row. False: it
+// has neither, or is too small for it.
+func scheduleFast(g *Group) bool { return scheduleFor(g, simdOf(g.Target)) }
+
+func scheduleFor(g *Group, v simd) bool {
+	if scheduleContraction(g.Schedule, g.Result, g.Root, parts(g), v) {
+		return true
+	}
+	inner := parts(g)
+	if g.Result != g.Root {
+		inner = append(inner, g.Result)
+	}
+	return scheduleRows(g.Schedule, g.Root, inner, v)
+}

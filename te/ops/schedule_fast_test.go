@@ -1,0 +1,269 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/internal/tirrun"
+	"tvmgo/runtime"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// fastCase is a tensor and what it is computed of, and how near the results have to be.
+type fastCase struct {
+	name string
+	ins  []*te.Tensor
+	out  *te.Tensor
+	near float64
+	slow bool // it is left to the plain schedule
+}
+
+var machines = []simd{{64, 32}, {32, 16}, {16, 32}, {16, 16}}
+
+// TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which sees every index that is out of bounds,
+// and once compiled. Sizes are drawn, those around tiles' own and tiny ones more often.
+func TestFast_LikeUnscheduled(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	near := func(n int) int { return max(1, n+r.IntN(5)-2) }
+	odd := func() int {
+		return []int{1, 2, 3, 13, 14, 16, 17, 28, 29, 31, 32, 33, near(14), near(28), near(32), near(64), 1 + r.IntN(70)}[r.IntN(17)]
+	}
+	var cases []fastCase
+	for _, typ := range []tir.Type{tir.Float32, tir.Float32, tir.Float64, tir.Int32} {
+		for k := range 4 {
+			cases = append(cases, matmulCase(typ, odd(), odd(), near(24), k, 1+r.IntN(3)))
+		}
+		cases = append(cases, matmulCase(typ, near(40), near(40), near(40), 0, 1))
+	}
+	cases = append(cases, matmulCase(tir.Float32, 0, 5, 9, 0, 1), matmulCase(tir.Float32, 5, 9, 0, 0, 1), matmulCase(tir.Float32, 40, 1, 300, 0, 1),
+		matmulCase(tir.Float32, 1, 40, 300, 0, 1))
+	for k := range 10 {
+		cases = append(cases, convCase(r, k))
+	}
+	for _, n := range []int{1, 7, 31, 32, 63, 64, 65, 128, 130, 131, near(200), near(300)} {
+		rows := 1 + r.IntN(7)
+		x := holder(tir.Float32, "X", rows, n)
+		cases = append(cases, fastCase{fmt.Sprintf("softmax %d×%d", rows, n), []*te.Tensor{x}, Softmax(x, "S"), 1e-5, n < 128})
+		x = holder(tir.Float32, "X", 2, rows, n)
+		g, b := holder(tir.Float32, "G", n), holder(tir.Float32, "B", n)
+		cases = append(cases, fastCase{fmt.Sprintf("layernorm 2×%d×%d", rows, n), []*te.Tensor{x, g, b}, LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
+	}
+	x := holder(tir.Float32, "X", 200)
+	cases = append(cases, fastCase{"softmax 200", []*te.Tensor{x}, Softmax(x, "S"), 1e-5, false})
+	x = holder(tir.Float32, "X", 3, 150)
+	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, Relu(LogSoftmax(x, "S"), "R"), 1e-5, false})
+
+	var funcs []*tir.PrimFunc
+	inputs := make([][]any, len(cases))
+	want := make([][]float64, len(cases))
+	for i, c := range cases {
+		require.NoError(t, c.out.Err(), c.name)
+		plain, err := te.NewSchedule(c.out)
+		require.NoError(t, err)
+		want[i], inputs[i] = c.interpret(t, plain, rand.New(rand.NewPCG(seed, uint64(i))))
+		v := machines[r.IntN(len(machines))]
+		s, fast := c.schedule(t, v)
+		if c.near == 0 && !c.slow {
+			require.True(t, fast, "%s: %v", c.name, v)
+		}
+		got, _ := c.interpret(t, s, rand.New(rand.NewPCG(seed, uint64(i))))
+		c.compare(t, v, want[i], got)
+		funcs = append(funcs, c.lower(t, s, fmt.Sprintf("f%d", i)).Funcs...)
+	}
+	m, err := tir.NewModule(funcs...)
+	require.NoError(t, err)
+	built, err := codegen.Build(m, newTarget(t, "c -march=native"))
+	require.NoError(t, err)
+	defer built.Close()
+	for i, c := range cases {
+		f, err := built.Function(fmt.Sprintf("f%d", i))
+		require.NoError(t, err)
+		var args []any
+		for _, a := range inputs[i] {
+			args = append(args, tensorOfArray(t, a.(*tirrun.Array)))
+		}
+		_, err = f.Call(args...)
+		require.NoError(t, err, c.name)
+		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor)))
+		f.Close()
+	}
+}
+
+func holder(t tir.Type, name string, sizes ...int) *te.Tensor {
+	shape := make([]tir.Expr, len(sizes))
+	for i, n := range sizes {
+		shape[i] = tir.I32(int32(n))
+	}
+	return te.Placeholder(shape, t, name)
+}
+
+// matmulCase is one with transposed operands, as the bits of kind say, and with a bias behind it if it is in batches.
+func matmulCase(typ tir.Type, n, m, k, kind, batch int) fastCase {
+	a, b := []int{n, k}, []int{k, m}
+	var options []MatmulOption
+	if kind&1 != 0 {
+		a, options = []int{k, n}, append(options, TransposeX())
+	}
+	if kind&2 != 0 {
+		b, options = []int{m, k}, append(options, TransposeY())
+	}
+	if batch > 1 {
+		a = append([]int{batch}, a...)
+	}
+	x, y := holder(typ, "X", a...), holder(typ, "Y", b...)
+	out, ins := Matmul(x, y, "M", options...), []*te.Tensor{x, y}
+	if batch > 1 {
+		bias := holder(typ, "bias", m)
+		out, ins = Relu(Add(out, bias, "A"), "R"), append(ins, bias)
+	}
+	small := n < 2 || k < 2 || n*m*k < packFrom || m < 8
+	return fastCase{fmt.Sprintf("%s matmul %v·%v", typ, a, b), ins, out, 0, small}
+}
+
+// convCase is a convolution of drawn sizes.
+func convCase(r *rand.Rand, kind int) fastCase {
+	pick := func(n ...int) int { return n[r.IntN(len(n))] }
+	batch, c, o, size, kernel := pick(1, 2), pick(3, 16, 17), pick(8, 16, 33, 40), pick(5, 9, 14, 15, 20), pick(1, 3, 5)
+	stride, padding := pick(1, 2), pick(0, 1, 2)
+	xs, ws := []int{batch, c, size, size + 1}, []int{o, c, kernel, kernel}
+	var options []ConvOption
+	if kind%3 == 1 {
+		xs, ws = []int{batch, size, size + 1, c}, []int{kernel, kernel, c, o}
+		options = append(options, Layout("NHWC"))
+	}
+	x, w, b := holder(tir.Float32, "X", xs...), holder(tir.Float32, "W", ws...), holder(tir.Float32, "B", o)
+	ins := []*te.Tensor{x, w}
+	if kind%2 == 1 {
+		options, ins = append(options, Bias(b)), append(ins, b)
+	}
+	if kind%4 == 2 && kernel == 3 {
+		options = append(options, Dilations(1, 2))
+	}
+	y := Conv2D(x, w, "C", stride, padding, options...)
+	if kind%5 == 3 {
+		y = Relu(y, "R")
+	}
+	return fastCase{fmt.Sprintf("conv of %v and %v, stride %d, padding %d", xs, ws, stride, padding), ins, y, 0, true}
+}
+
+// schedule is that for a machine; false if it is the plain one.
+func (c *fastCase) schedule(t *testing.T, v simd) (*te.Schedule, bool) {
+	s, err := te.NewSchedule(c.out)
+	require.NoError(t, err)
+	f := analyse(s, []*te.Tensor{c.out})
+	f.inlineCheap()
+	all := true
+	for _, g := range f.groups() {
+		g.Target = newTarget(t, "c")
+		if !scheduleFor(g, v) {
+			all = false
+			require.NoError(t, s.Err(), c.name)
+			_, err := scheduleCPU(g)
+			require.NoError(t, err, c.name)
+		}
+	}
+	require.NoError(t, s.Err(), c.name)
+	return s, all
+}
+
+func (c *fastCase) lower(t *testing.T, s *te.Schedule, name string) *tir.IRModule {
+	t.Helper()
+	var args []any
+	for _, a := range append(append([]*te.Tensor{}, c.ins...), c.out) {
+		args = append(args, a)
+	}
+	m, err := te.Lower(s, args, name)
+	require.NoError(t, err, c.name)
+	require.NoError(t, tir.Check(m), c.name)
+	return m
+}
+
+// interpret runs a schedule on small whole numbers, whose products add up to the same in any order.
+func (c *fastCase) interpret(t *testing.T, s *te.Schedule, r *rand.Rand) ([]float64, []any) {
+	t.Helper()
+	var given []any
+	for _, x := range append(append([]*te.Tensor{}, c.ins...), c.out) {
+		n, shape := 1, []int64{}
+		for _, d := range x.ProducerShape() {
+			n *= int(d.(*tir.IntImm).Value)
+			shape = append(shape, d.(*tir.IntImm).Value)
+		}
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = float64(r.IntN(9) - 4)
+		}
+		a, err := tirrun.From(x.ProducerDType(), v, shape...)
+		require.NoError(t, err)
+		given = append(given, a)
+	}
+	require.NoError(t, tirrun.Run(c.lower(t, s, "f"), "f", given...), c.name)
+	out, err := tirrun.Values[float64](given[len(given)-1].(*tirrun.Array))
+	require.NoError(t, err)
+	return out, given
+}
+
+func (c *fastCase) compare(t *testing.T, v simd, want, got []float64) {
+	t.Helper()
+	require.Len(t, got, len(want), c.name)
+	for i := range want {
+		if d := math.Abs(got[i] - want[i]); !(d <= c.near*max(1, math.Abs(want[i]))) {
+			require.Fail(t, "wrong", "%s, %v: element %d is %v: want %v", c.name, v, i, got[i], want[i])
+		}
+	}
+}
+
+func tensorOfArray(t *testing.T, a *tirrun.Array) *runtime.Tensor {
+	t.Helper()
+	var x *runtime.Tensor
+	var err error
+	switch v, e := tirrun.Values[float64](a); {
+	case e != nil:
+		err = e
+	case a.DType == tir.Float32:
+		x, err = runtime.FromSlice(converted[float32](v), a.Shape...)
+	case a.DType == tir.Int32:
+		x, err = runtime.FromSlice(converted[int32](v), a.Shape...)
+	default:
+		x, err = runtime.FromSlice(v, a.Shape...)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func converted[T float32 | int32](v []float64) []T {
+	out := make([]T, len(v))
+	for i := range v {
+		out[i] = T(v[i])
+	}
+	return out
+}
+
+func valuesOf(t *testing.T, x *runtime.Tensor) []float64 {
+	t.Helper()
+	var out []float64
+	widen := func(n int, at func(i int) float64) {
+		for i := range n {
+			out = append(out, at(i))
+		}
+	}
+	if v, err := runtime.ToSlice[float32](x); err == nil {
+		widen(len(v), func(i int) float64 { return float64(v[i]) })
+		return out
+	}
+	if v, err := runtime.ToSlice[int32](x); err == nil {
+		widen(len(v), func(i int) float64 { return float64(v[i]) })
+		return out
+	}
+	v, err := runtime.ToSlice[float64](x)
+	require.NoError(t, err)
+	return v
+}

@@ -1,0 +1,295 @@
+package ops
+
+import (
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// tiling is how a contraction is cut. A tile of rows × cols results stays in registers while the sum runs; its operands lie side by side in panels.
+type tiling struct {
+	lanes      int
+	rows, cols int64 // of a tile
+	mTiles     int64
+	nTiles     int64
+	mChunk     int64 // tiles whose left operand stays in the cache
+	nChunk     int64
+	parallel   bool
+}
+
+const (
+	// packFrom is how many products make it worthwhile to lay operands out anew, and spread how many to use threads.
+	packFrom = 1 << 13
+	spread   = 1 << 18
+	// cached is how many bytes of left operands are kept near while the right one passes by.
+	cached = 512 << 10
+)
+
+// tile cuts a contraction; false where that is no use: of tiny ones, and where a row or a column is all there is.
+func (c *contraction) tile(v simd) (t tiling, ok bool) {
+	t.lanes = v.lanes(c.typ)
+	m, n, k, b := sizeOf(c.row), sizeOf(c.col), int64(1), int64(1)
+	for _, a := range c.reduce {
+		k = times(k, sizeOf(a))
+	}
+	for _, a := range c.batch {
+		b = times(b, sizeOf(a))
+	}
+	if t.lanes == 0 || m < 2 || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
+		return t, false
+	}
+	vectors := int64(2)
+	if n <= int64(t.lanes) {
+		vectors = 1
+	}
+	most := (int64(v.registers) - 2 - vectors) / vectors
+	t.rows, t.cols = rowsOf(m, min(most, 14), vectors), vectors*int64(t.lanes)
+	t.mTiles, t.nTiles = ceilDiv(m, t.rows), ceilDiv(n, t.cols)
+	t.mChunk = min(t.mTiles, max(1, min(16, cached/max(1, times(t.rows*k, int64(c.typ.Bits/8))))))
+	t.nChunk = ceilDiv(t.nTiles, min(t.nTiles, 4))
+	t.parallel = times(times(times(m, n), k), b) >= spread
+	return t, true
+}
+
+// rowsOf is the height of tiles that wastes least of the last one.
+func rowsOf(m, most, vectors int64) int64 {
+	if m <= most {
+		return m
+	}
+	best, cost := most, int64(1)<<62
+	for rows := most; 2*rows > most; rows-- {
+		if c := ceilDiv(m, rows) * (rows*vectors + 4); c < cost {
+			best, cost = rows, c
+		}
+	}
+	return best
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// times is a product that stays within 62 bits; -1 if a factor is not known.
+func times(a, b int64) int64 {
+	switch {
+	case a < 0 || b < 0:
+		return -1
+	case a > 0 && b > (1<<62)/a:
+		return 1 << 62
+	}
+	return a * b
+}
+
+// scheduleContraction computes a sum of products from panels: operands are copied into the order in which the tile's loops read them, filled up with
+// zeros where tiles stand out, so that the loops have no conditions. root is the result, or an elementwise tensor of its shape that is the only one
+// to read it. False: it is none, or too small, and nothing has been done.
+func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor, v simd) bool {
+	c := contractionOf(s.Stage(result))
+	if c == nil {
+		return false
+	}
+	t, ok := c.tile(v)
+	if !ok {
+		return false
+	}
+	c.image = c.imageOf(t)
+	if c.image == nil && len(parts) > 0 {
+		return false
+	}
+	var left *te.Tensor
+	if c.image == nil {
+		left = c.panels("left", c.left, c.row, t.mTiles, t.rows)
+	}
+	right := c.panels("right", c.right, c.col, t.nTiles, t.cols)
+	sums := c.sums(t, left, right)
+	at := c.position(s.Stage(result).Axes())
+	s.Replace(result, te.Compute(result.ProducerShape(), result.ProducerName()+".unpacked", func(i ...tir.Expr) tir.Expr {
+		row, col := i[at.row], i[at.col]
+		index := make([]tir.Expr, 0, len(i)+2)
+		for _, b := range at.batch {
+			index = append(index, i[b])
+		}
+		return sums.At(append(index, over(row, t.rows), over(col, t.cols), rest(row, t.rows), rest(col, t.cols))...)
+	}))
+	if result != root {
+		s.Stage(result).ComputeInline()
+	}
+	c.scheduleRoot(s.Stage(root), s.Stage(sums), at, t)
+	c.scheduleSums(s.Stage(sums), t)
+	if c.image != nil {
+		c.image.schedule(s, parts, t)
+	} else {
+		schedulePanels(s.Stage(left), c.left, c.row, c.reduce, t)
+	}
+	schedulePanels(s.Stage(right), c.right, c.col, c.reduce, t)
+	return s.Err() == nil
+}
+
+// over and rest are the tile that an index lies in, and where in it.
+func over(i tir.Expr, n int64) tir.Expr { return tir.FloorDiv(i, tir.IntConst(i.DType(), n)) }
+func rest(i tir.Expr, n int64) tir.Expr { return tir.FloorMod(i, tir.IntConst(i.DType(), n)) }
+
+// position says which dimensions of the result the axes are.
+type position struct {
+	batch    []int
+	row, col int
+}
+
+func (c *contraction) position(axes []*tir.IterVar) (p position) {
+	for d, a := range axes {
+		switch a {
+		case c.row:
+			p.row = d
+		case c.col:
+			p.col = d
+		default:
+			p.batch = append(p.batch, d)
+		}
+	}
+	return p
+}
+
+// panels is an operand as the sums read it: [batch, tile, reduction, lane of the tile].
+func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, tiles, width int64) *te.Tensor {
+	batch := among(formula, c.batch)
+	var shape []tir.Expr
+	for _, a := range batch {
+		shape = append(shape, a.Extent)
+	}
+	shape = append(shape, tir.IntConst(axis.Var.Type, tiles))
+	for _, a := range c.reduce {
+		shape = append(shape, a.Extent)
+	}
+	shape = append(shape, tir.IntConst(axis.Var.Type, width))
+	return te.Compute(shape, c.result.ProducerName()+"."+name, func(i ...tir.Expr) tir.Expr {
+		to := map[*tir.Var]tir.Expr{}
+		for n, a := range batch {
+			to[a.Var] = i[n]
+		}
+		for n, a := range c.reduce {
+			to[a.Var] = i[len(batch)+1+n]
+			if low, ok := a.Min.(*tir.IntImm); !ok || low.Value != 0 {
+				to[a.Var] = tir.Add(to[a.Var], a.Min)
+			}
+		}
+		tile, lane := i[len(batch)], i[len(i)-1]
+		at := tir.Add(tir.Mul(tile, tir.IntConst(tile.DType(), width)), lane)
+		to[axis.Var] = at
+		value := tir.Substitute(formula, to)
+		if tiles*width == sizeOf(axis) {
+			return value
+		}
+		value = tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
+		if full := sizeOf(axis) / width; full > 0 { // all tiles but the last need not ask for each lane
+			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)), tir.Substitute(formula, to), value)
+		}
+		return value
+	})
+}
+
+// sums is the results, tile by tile: [batch, row tile, column tile, row, column].
+func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
+	var shape []tir.Expr
+	for _, a := range c.batch {
+		shape = append(shape, a.Extent)
+	}
+	shape = append(shape, tir.IntConst(c.row.Var.Type, t.mTiles), tir.IntConst(c.col.Var.Type, t.nTiles), tir.IntConst(c.row.Var.Type, t.rows),
+		tir.IntConst(c.col.Var.Type, t.cols))
+	var reduce []*tir.IterVar
+	for _, a := range c.reduce {
+		reduce = append(reduce, te.ReduceAxis(tir.IntConst(a.Var.Type, 0), a.Extent, a.Var.Name))
+	}
+	return te.Compute(shape, c.result.ProducerName()+".sums", func(i ...tir.Expr) tir.Expr {
+		n := len(c.batch)
+		if c.image != nil {
+			to := map[*tir.Var]tir.Expr{c.row.Var: tir.Add(tir.Mul(i[n], tir.IntConst(c.row.Var.Type, t.rows)), i[n+2])}
+			for b, a := range c.batch {
+				to[a.Var] = i[b]
+			}
+			for k, a := range c.reduce {
+				to[a.Var] = reduce[k].Var
+			}
+			return te.Sum(tir.Mul(c.image.read(to), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
+		}
+		return te.Sum(tir.Mul(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
+	})
+}
+
+// readPanel is an element of a panel: at the axes of the batch that it has, which come first in i, in a tile, at the sum's axes, and in a lane.
+func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, reduce []*tir.IterVar, tile, lane tir.Expr) tir.Expr {
+	var at []tir.Expr
+	for b, a := range c.batch {
+		if names(formula, a) {
+			at = append(at, i[b])
+		}
+	}
+	at = append(at, tile)
+	for _, a := range reduce {
+		at = append(at, a.Var)
+	}
+	return x.At(append(at, lane)...)
+}
+
+// scheduleRoot stores tile by tile, and computes each tile's sums where it is stored. Threads take blocks of tiles.
+func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) {
+	axes := root.Axes()
+	rows, row := root.Split(axes[at.row], int(t.rows))
+	cols, col := root.Split(axes[at.col], int(t.cols))
+	rowChunk, rowTile := root.Split(rows, int(t.mChunk))
+	colChunk, colTile := root.Split(cols, int(t.nChunk))
+	vector, lane := root.Split(col, t.lanes)
+	var order []*tir.IterVar
+	for _, b := range at.batch {
+		order = append(order, axes[b])
+	}
+	order = append(order, colChunk, rowChunk)
+	if at.col == len(axes)-1 {
+		root.Reorder(append(order, colTile, rowTile, row, vector, lane)...)
+		root.Vectorize(lane)
+	} else {
+		root.Reorder(append(order, colTile, rowTile, vector, lane, row)...)
+	}
+	sums.ComputeAt(root, rowTile)
+	if t.parallel {
+		fuseAll(root, order)
+	}
+}
+
+// fuseAll makes one loop of several, for threads.
+func fuseAll(st *te.Stage, axes []*tir.IterVar) {
+	one := axes[0]
+	for _, a := range axes[1:] {
+		one = st.Fuse(one, a)
+	}
+	st.Parallel(one)
+}
+
+// scheduleSums keeps a tile in registers.
+func (c *contraction) scheduleSums(sums *te.Stage, t tiling) {
+	axes := sums.Axes()
+	row, col := axes[len(axes)-2], axes[len(axes)-1]
+	vector, lane := sums.Split(col, t.lanes)
+	sums.Reorder(append(sums.ReduceAxes(), row, vector, lane)...)
+	sums.Unroll(row)
+	sums.Unroll(vector)
+	sums.Vectorize(lane)
+	sums.SetScope("local")
+}
+
+// blockOfLines is how many elements along a row are copied before the next row: what one line of the cache has.
+const blockOfLines = 16
+
+// schedulePanels copies an operand. Where neighbours of the sum lie side by side, they are read line by line.
+func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []*tir.IterVar, t tiling) {
+	axes := st.Axes()
+	last := axes[len(axes)-1]
+	inner := axes[len(axes)-2] // the innermost of the reduction
+	switch {
+	case contiguous(formula, reduce[len(reduce)-1]):
+		outer, turns := st.Split(inner, blockOfLines)
+		st.Reorder(outer, last, turns)
+	case contiguous(formula, axis) && sizeOf(last)%int64(t.lanes) == 0:
+		_, lane := st.Split(last, t.lanes)
+		st.Vectorize(lane)
+	}
+	if t.parallel {
+		fuseAll(st, axes[:len(axes)-1-len(reduce)])
+	}
+}

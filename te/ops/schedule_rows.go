@@ -1,0 +1,240 @@
+package ops
+
+import (
+	"slices"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// interleaved is how many vectors a reduction is spread over: an addition takes that long, and begins anew in each cycle.
+const interleaved = 4
+
+// localRow is how many bytes of a row may lie on the stack.
+const localRow = 16 << 10
+
+// scheduleRows computes what is made row by row, as a softmax is: threads take rows, and within one all parts run over the row by vectors. Its reductions
+// run over the last dimension and give a number a row; everything else is elementwise. False: it is something else, and nothing has been done.
+func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) bool {
+	shape := root.ProducerShape()
+	lanes := int64(v.lanes(root.ProducerDType()))
+	last := len(shape) - 1
+	if lanes == 0 || last < 0 || len(s.Stage(root).ReduceAxes()) > 0 {
+		return false
+	}
+	width, known := shape[last].(*tir.IntImm)
+	if !known || width.Value < 2*lanes {
+		return false
+	}
+	reduces := false
+	for _, p := range parts {
+		reduce, ok := rowPart(s.Stage(p), shape)
+		if !ok {
+			return false
+		}
+		reduces = reduces || reduce
+	}
+	if !reduces {
+		return false
+	}
+	var inner []*te.Tensor // in the order of computation
+	for _, p := range multiplyRows(s, root, parts) {
+		if len(s.Stage(p).ReduceAxes()) > 0 {
+			inner = append(inner, splitReduction(s, p, lanes)...)
+		}
+		inner = append(inner, p)
+	}
+	st := s.Stage(root)
+	axes := st.Axes()
+	rows := axes[0]
+	if last == 0 { // one row: the loop around it is there for what is computed in it
+		rows, _ = st.SplitParts(axes[0], 1)
+	}
+	for _, a := range axes[min(1, last):last] {
+		rows = st.Fuse(rows, a)
+	}
+	if pointsOf(st) >= parallelFrom && last > 0 {
+		st.Parallel(rows)
+	}
+	for _, p := range slices.Backward(inner) {
+		s.Stage(p).ComputeAt(st, rows)
+		if width.Value*int64(p.ProducerDType().Bits/8) <= localRow {
+			s.Stage(p).SetScope("local")
+		}
+	}
+	for _, p := range append(inner, root) {
+		rowVectors(s.Stage(p), p, lanes)
+	}
+	return s.Err() == nil
+}
+
+// multiplyRows has rows multiplied by the inverse of what they are all divided by, which takes a fraction of the time. It gives the parts, with the inverses
+// among them.
+func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
+	all := slices.Clone(parts)
+	last := len(root.ProducerShape()) - 1
+	inverse := map[*te.Tensor]*te.Tensor{}
+	for _, t := range append(slices.Clone(parts), root) {
+		st := s.Stage(t)
+		if axes := st.Axes(); len(axes) != last+1 || sizeOf(axes[last]) == 1 {
+			continue // a number of each row
+		}
+		found := false
+		m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
+			d, ok := e.(*tir.Binary)
+			if !ok || d.Op != tir.OpDiv || !tir.IsFloat(d.DType()) {
+				return e
+			}
+			l, ok := d.B.(*tir.ProducerLoad)
+			if !ok || names(l, st.Axes()[last]) {
+				return e
+			}
+			from, ok := l.Producer.(*te.Tensor)
+			if !ok || !slices.Contains(parts, from) {
+				return e
+			}
+			if inverse[from] == nil {
+				inverse[from] = te.Compute(from.ProducerShape(), from.ProducerName()+".inverse", func(i ...tir.Expr) tir.Expr {
+					return tir.Div(tir.Const(from.ProducerDType(), 1), from.At(i...))
+				})
+				all = slices.Insert(all, slices.Index(all, from)+1, inverse[from])
+			}
+			found = true
+			return tir.Mul(d.A, inverse[from].At(l.Indices...))
+		}}
+		formula, axes := m.MutateExpr(st.Formulas()[0]), st.Axes()
+		if !found || len(st.ReduceAxes()) > 0 {
+			continue
+		}
+		s.Replace(t, te.Compute(t.ProducerShape(), t.ProducerName()+".multiplied", func(i ...tir.Expr) tir.Expr {
+			to := map[*tir.Var]tir.Expr{}
+			for d, a := range axes {
+				to[a.Var] = i[d]
+			}
+			return tir.Substitute(formula, to)
+		}))
+	}
+	return all
+}
+
+// rowPart says whether a stage is made row by row, and whether by a reduction.
+func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
+	last := len(shape) - 1
+	axes, formulas := st.Axes(), st.Formulas()
+	if len(formulas) != 1 {
+		return false, false
+	}
+	r, reduce := formulas[0].(*tir.Reduce)
+	same := func(n int) bool {
+		for d := range n {
+			if !sameSize(axes[d].Extent, shape[d]) {
+				return false
+			}
+		}
+		return true
+	}
+	number := len(axes) == last || len(axes) == last+1 && sizeOf(axes[last]) == 1 // of each row
+	if !reduce {
+		return false, number && same(last) || len(axes) == last+1 && same(last+1)
+	}
+	if r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 || !sameSize(r.Axes[0].Extent, shape[last]) {
+		return true, false
+	}
+	low, zero := r.Axes[0].Min.(*tir.IntImm)
+	return true, number && same(last) && zero && low.Value == 0
+}
+
+// splitReduction has a row reduced by vectors: a block of lanes runs over the row, is folded into one vector, and that into a number, together with
+// what is left of the row. It gives the steps, in order.
+func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
+	st := s.Stage(t)
+	r := st.Formulas()[0].(*tir.Reduce)
+	k := r.Axes[0]
+	n := sizeOf(k)
+	block := lanes * interleaved
+	if n < 2*block {
+		block = lanes
+	}
+	axes := st.Axes()
+	typ := k.Var.Type
+	number := func(n int64) tir.Expr { return tir.IntConst(typ, n) }
+	over := func(source func(at tir.Expr) tir.Expr, turns int64) tir.Expr {
+		a := te.ReduceAxis(number(0), number(turns), k.Var.Name)
+		return &tir.Reduce{Combiner: r.Combiner, Sources: []tir.Expr{source(a.Var)}, Axes: []*tir.IterVar{a}}
+	}
+	element := func(row []tir.Expr, at tir.Expr) tir.Expr {
+		to := map[*tir.Var]tir.Expr{k.Var: at}
+		for d, a := range axes {
+			to[a.Var] = row[d]
+		}
+		return tir.Substitute(r.Sources[0], to)
+	}
+	shape := func(more ...int64) []tir.Expr {
+		out := slices.Clone(t.ProducerShape())
+		for _, n := range more {
+			out = append(out, number(n))
+		}
+		return out
+	}
+	with := func(row []tir.Expr, at ...tir.Expr) []tir.Expr { return append(slices.Clone(row), at...) }
+	name := t.ProducerName()
+	spread := te.Compute(shape(block), name+".block", func(i ...tir.Expr) tir.Expr {
+		row, lane := i[:len(axes)], i[len(axes)]
+		return over(func(at tir.Expr) tir.Expr { return element(row, tir.Add(tir.Mul(at, number(block)), lane)) }, n/block)
+	})
+	steps := []*te.Tensor{spread}
+	folded := spread
+	if block > lanes {
+		folded = te.Compute(shape(lanes), name+".vector", func(i ...tir.Expr) tir.Expr {
+			row, lane := i[:len(axes)], i[len(axes)]
+			return over(func(at tir.Expr) tir.Expr { return spread.At(with(row, tir.Add(tir.Mul(at, number(lanes)), lane))...) }, block/lanes)
+		})
+		steps = append(steps, folded)
+	}
+	all := func(row []tir.Expr) tir.Expr {
+		return over(func(at tir.Expr) tir.Expr { return folded.At(with(row, at)...) }, lanes)
+	}
+	done := n / block * block
+	if done == n {
+		s.Replace(t, te.Compute(t.ProducerShape(), name+".all", func(i ...tir.Expr) tir.Expr { return all(i) }))
+		return steps
+	}
+	head := te.Compute(t.ProducerShape(), name+".head", func(i ...tir.Expr) tir.Expr { return all(i) })
+	tail := te.Compute(t.ProducerShape(), name+".tail", func(i ...tir.Expr) tir.Expr {
+		return over(func(at tir.Expr) tir.Expr { return element(i, tir.Add(at, number(done))) }, n-done)
+	})
+	s.Replace(t, te.Compute(t.ProducerShape(), name+".all", func(i ...tir.Expr) tir.Expr {
+		c := r.Combiner
+		return tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: head.At(i...), c.Right[0]: tail.At(i...)})
+	}))
+	return append(steps, head, tail)
+}
+
+// rowVectors runs a part over its row by vectors.
+func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
+	axes := st.Axes()
+	reduce := st.ReduceAxes()
+	if len(axes) == 0 {
+		return
+	}
+	last := axes[len(axes)-1]
+	n := sizeOf(last)
+	if n < lanes || !slices.Contains(st.Leaves(), last) {
+		if n < lanes || len(reduce) > 0 || len(axes) > 1 { // numbers of a row
+			return
+		}
+		leaves := st.Leaves()
+		last = leaves[len(leaves)-1]
+	}
+	vector, lane := st.Split(last, int(lanes))
+	st.Vectorize(lane)
+	if len(reduce) > 0 {
+		st.Reorder(append(reduce, vector, lane)...)
+		if n/lanes <= interleaved {
+			st.Unroll(vector)
+		}
+		if turns := sizeOf(reduce[0]); turns > 0 && turns <= interleaved {
+			st.Unroll(reduce[0])
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package te
+
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// Formulas are what the stage computes, one for each tensor, as caches and Replace have changed them.
+func (st *Stage) Formulas() []tir.Expr { return slices.Clone(st.bodies) }
+
+// Replace has a tensor computed by another one's formula: the same values by other steps, as of operands that lie in another order. by is a tensor of
+// the same shape and type that is not of the schedule; what it reads comes into the schedule, and what nothing needs any more leaves it. That the
+// values are the same is the caller's word. It has to be done before the loops of t are changed.
+func (s *Schedule) Replace(t, by *Tensor) {
+	const primitive = "replace"
+	st := s.Stage(t)
+	if !st.computed(primitive) {
+		return
+	}
+	switch {
+	case by == nil:
+		st.fail(primitive, "the tensor in its place is nil")
+	case by.op.err != nil:
+		st.fail(primitive, "the tensor in its place: %w", by.op.err)
+	case by.op.kind != opCompute || len(by.op.tensors) > 1 || len(st.op.tensors) > 1:
+		st.fail(primitive, "want formulas of one tensor each: tensor %s and tensor %s", t.name, by.name)
+	case s.of[by.op] != nil:
+		st.fail(primitive, "tensor %s is in the schedule already", by.name)
+	case by.typ != t.typ || len(by.shape) != len(t.shape):
+		st.fail(primitive, "tensor %s is of type %s and %d dimensions: want %s and %d", by.name, by.typ, len(by.shape), t.typ, len(t.shape))
+	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 || !slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
+		st.fail(primitive, "its loops have been changed: do this before")
+	}
+	for _, o := range s.stages {
+		if o.at == st {
+			st.fail(primitive, "tensor %s is computed at one of its axes: do this before", o.op.name)
+		}
+	}
+	if s.err != nil {
+		return
+	}
+	for d, n := range t.shape {
+		if !tir.Equal(n, by.shape[d]) {
+			st.fail(primitive, "dimension %d of tensor %s is %s: want %s", d, by.name, tir.Print(by.shape[d]), tir.Print(n))
+			return
+		}
+	}
+	fresh, ok := s.steps(st, by)
+	if !ok {
+		return
+	}
+	at := slices.Index(s.stages, st)
+	for i, op := range fresh {
+		s.insert(at+i, op)
+	}
+	to := map[*tir.Var]tir.Expr{}
+	for i, a := range by.op.axes {
+		to[a.Var] = widen(st.axes[i].Var, a.Var.Type)
+	}
+	st.bodies = []tir.Expr{tir.Substitute(by.op.bodies[0], to)}
+	st.reduce = by.op.reduce
+	st.leaves = append(slices.Clone(st.axes), st.reduce...)
+	s.prune()
+}
+
+// steps are the operations that a tensor reads and the schedule has not, each after those that it reads itself; false if one reads what comes of st.
+func (s *Schedule) steps(st *Stage, by *Tensor) (fresh []*operation, ok bool) {
+	last := slices.Index(s.stages, st)
+	seen := map[*operation]bool{}
+	ok = true
+	var visit func(op *operation)
+	visit = func(op *operation) {
+		if seen[op] || !ok {
+			return
+		}
+		seen[op] = true
+		if old := s.of[op]; old != nil {
+			if slices.Index(s.stages, old) >= last {
+				st.fail("replace", "tensor %s reads tensor %s, which is not computed before it", by.name, op.name)
+				ok = false
+			}
+			return
+		}
+		reads := op.inputs
+		if op.kind == opCompute {
+			reads = readsOf(op.bodies)
+		}
+		for _, r := range reads {
+			visit(r.op)
+		}
+		fresh = append(fresh, op)
+	}
+	for _, r := range readsOf(by.op.bodies) {
+		visit(r.op)
+	}
+	return fresh, ok
+}
+
+// prune takes away the stages that no output needs any more. Arguments stay.
+func (s *Schedule) prune() {
+	needed := map[*Stage]bool{}
+	var mark func(*Stage)
+	mark = func(st *Stage) {
+		if needed[st] {
+			return
+		}
+		needed[st] = true
+		for _, t := range st.reads() {
+			mark(s.of[t.op])
+		}
+	}
+	for _, st := range s.outputs {
+		mark(st)
+	}
+	s.stages = slices.DeleteFunc(s.stages, func(st *Stage) bool {
+		gone := !needed[st] && st.op.kind != opPlaceholder
+		if gone {
+			delete(s.of, st.op)
+		}
+		return gone
+	})
+}

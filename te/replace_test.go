@@ -1,0 +1,124 @@
+package te_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/tirrun"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// TestReplace has a product of matrices computed from a copy of one of them that lies the other way round.
+func TestReplace(t *testing.T) {
+	make3 := func() (a, b, twice, c, d *te.Tensor) {
+		a, b = te.Placeholder(te.Dims(3, 4), tir.Float32, "A"), te.Placeholder(te.Dims(4, 5), tir.Float32, "B")
+		twice = te.Compute(te.Dims(4, 5), "twice", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i...), tir.F32(2)) })
+		k := te.ReduceAxis(tir.I32(0), tir.I32(4), "k")
+		c = te.Compute(te.Dims(3, 5), "C", func(i ...tir.Expr) tir.Expr {
+			return te.Sum(tir.Mul(a.At(i[0], k.Var), twice.At(k.Var, i[1])), k)
+		})
+		d = te.Compute(te.Dims(3, 5), "D", func(i ...tir.Expr) tir.Expr { return tir.Add(c.At(i...), tir.F32(1)) })
+		return a, b, twice, c, d
+	}
+	other := func(a, b *te.Tensor) (turned, by *te.Tensor) {
+		turned = te.Compute(te.Dims(5, 4), "turned", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i[1], i[0]), tir.F32(2)) })
+		k := te.ReduceAxis(tir.I32(0), tir.I32(4), "k")
+		return turned, te.Compute(te.Dims(3, 5), "by", func(i ...tir.Expr) tir.Expr {
+			return te.Sum(tir.Mul(a.At(i[0], k.Var), turned.At(i[1], k.Var)), k)
+		})
+	}
+	run := func(s *te.Schedule, a, b, d *te.Tensor) []float64 {
+		m, err := te.Lower(s, []any{a, b, d}, "f")
+		require.NoError(t, err)
+		require.NoError(t, tir.Check(m))
+		var given []any
+		for _, shape := range [][]int64{{3, 4}, {4, 5}, {3, 5}} {
+			v := make([]float64, shape[0]*shape[1])
+			for i := range v {
+				v[i] = float64(i*5%7) - 3
+			}
+			x, err := tirrun.From(tir.Float32, v, shape...)
+			require.NoError(t, err)
+			given = append(given, x)
+		}
+		require.NoError(t, tirrun.Run(m, "f", given...))
+		out, err := tirrun.Values[float64](given[2].(*tirrun.Array))
+		require.NoError(t, err)
+		return out
+	}
+	a, b, twice, c, d := make3()
+	s, err := te.NewSchedule(d)
+	require.NoError(t, err)
+	want := run(s, a, b, d)
+	turned, by := other(a, b)
+	s.Replace(c, by)
+	require.NoError(t, s.Err())
+	require.Equal(t, want, run(s, a, b, d))
+	var names []string
+	for _, st := range s.Stages() {
+		names = append(names, st.Tensor().ProducerName())
+	}
+	require.Equal(t, []string{"A", "B", "turned", "C", "D"}, names) // and no more of twice, which nothing reads
+	s.Stage(turned).ComputeAt(s.Stage(c), s.Stage(c).Axes()[1])
+	require.NoError(t, s.Err())
+	require.Equal(t, want, run(s, a, b, d))
+	s.Stage(twice)
+	require.ErrorContains(t, s.Err(), "the schedule has no such tensor")
+
+	for message, spoil := range map[string]func(s *te.Schedule, a, b, c, d *te.Tensor){
+		"the tensor in its place is nil":                  func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, nil) },
+		"it is an argument":                               func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(a, c) },
+		"tensor D is in the schedule already":             func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
+		"tensor by reads tensor D, which is not computed": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, plusOne(d)) },
+		"its loops have been changed: do this before": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+			s.Stage(c).Split(c.Axes()[0], 2)
+			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
+		},
+		"is of type float64 and 2 dimensions: want float32 and 2": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float64, "X")))
+		},
+		"dimension 1 of tensor by is 6: want 5": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 6), tir.Float32, "X")))
+		},
+		"tensor twice is computed at one of its axes: do this before": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+			s.Stage(s.Stages()[2].Tensor()).ComputeAt(s.Stage(c), c.Axes()[0])
+			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
+		},
+	} {
+		a, b, _, c, d := make3()
+		s, err := te.NewSchedule(d)
+		require.NoError(t, err)
+		spoil(s, a, b, c, d)
+		require.ErrorContains(t, s.Err(), message)
+	}
+}
+
+func plusOne(x *te.Tensor) *te.Tensor {
+	return te.Compute(x.ProducerShape(), "by", func(i ...tir.Expr) tir.Expr { return tir.Add(x.At(i...), tir.Const(x.ProducerDType(), 1)) })
+}
+
+// TestLower_GuardsOutside has a guard that a sum's loops don't change stand around them.
+func TestLower_GuardsOutside(t *testing.T) {
+	a := te.Placeholder(te.Dims(10, 64), tir.Float32, "A")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(64), "k")
+	b := te.Compute(te.Dims(10), "B", func(i ...tir.Expr) tir.Expr { return te.Sum(a.At(i[0], k.Var), k) })
+	s, err := te.NewSchedule(b)
+	require.NoError(t, err)
+	s.Stage(b).Split(b.Axes()[0], 4)
+	m, err := te.Lower(s, []any{a, b}, "f")
+	require.NoError(t, err)
+	inSum := false
+	tir.Walk(m.Funcs[0].Body, func(n any) bool {
+		if f, ok := n.(*tir.For); ok && f.Var.Name == "k" {
+			tir.Walk(f.Body, func(n any) bool {
+				_, guard := n.(*tir.If)
+				inSum = inSum || guard
+				return true
+			})
+		}
+		return true
+	})
+	require.False(t, inSum, "%s", m)
+}

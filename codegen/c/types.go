@@ -48,6 +48,16 @@ func (g *generator) valueType(t tir.Type) string {
 	return s
 }
 
+// nameable fails where a type has no counterpart, and says of what.
+func (g *generator) nameable(what string, t tir.Type) {
+	if g.hooks.TypeName != nil {
+		return // which says so itself
+	}
+	if _, ok := scalarTypes[tir.Element(t)]; !ok {
+		g.fail("%s: type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", what, t)
+	}
+}
+
 // storageType is what an element of a buffer is in memory.
 func (g *generator) storageType(t tir.Type) string {
 	switch {

@@ -80,12 +80,9 @@ if ! has clang; then
   say "7. (Kind llvm is left out: there is no clang. On Debian: apt-get install clang)"
 else
   say "7. Built for kind llvm, through clang:"
-  if "$dist/bin/tvmgo" build "$out/model.tir" --target llvm -o "$out/llvm.so" 2>"$out/error"; then
-    "$out/model" -run "$out/llvm.so" >"$out/printed"
-    same "the library of kind llvm"
-  else
-    grep 'no code generator' "$out/error" || fail "$(cat "$out/error")" # of a build without it
-  fi
+  "$dist/bin/tvmgo" build "$out/model.tir" --target llvm -o "$out/llvm.so"
+  "$out/model" -run "$out/llvm.so" >"$out/printed"
+  same "the library of kind llvm"
 fi
 
 say "8. A wrong argument is an error that says what is wrong:"

@@ -259,8 +259,8 @@ func TestWhole_GreatSizes(t *testing.T) {
 			store(out, tir.NewCast(tir.Int64, index), tir.I32(1)))}))
 	m := module(t, tensors("total", body, a, out))
 	for i, l := range undefinedFree(t, m) {
-		if i == 0 {
-			continue // sanitized it takes long
+		if i != 1 {
+			continue // once is enough, and sanitized it takes long
 		}
 		const size = math.MaxInt32
 		result := tensor(t, []int64{0, 0})

@@ -183,6 +183,11 @@ vectorized i in range(8) {
   A[i] = select(i < n && B[i] < 0.0, 1.0, 0.0)
 }`, `
 A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)] < broadcast(0.0, 8), broadcast(false, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
+		{"one that may be left out in some lanes", `
+vectorized i in range(8) {
+  A[i] = select(i < n || B[i] < 0.0, 1.0, 0.0)
+}`, `
+A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), broadcast(true, 8), B[ramp(0, 1, 8)] < broadcast(0.0, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
 		{"a sum", `
 vectorized i in range(8) {
   for k in range(4) {

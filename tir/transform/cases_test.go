@@ -178,6 +178,23 @@ if n < 3 {
   }
 }
 B[ramp(0, 1, 8)] = broadcast(2.0, 8)`},
+		{"a condition that differs, and what else is done", `
+vectorized i in range(8) {
+  if n < 3 && i < 5 {
+    A[i] = 1.0
+  } else {
+    A[i] = 2.0
+  }
+  B[i] = 2.0
+}`, `
+for i in range(8) {
+  if n < 3 && i < 5 {
+    A[i] = 1.0
+  } else {
+    A[i] = 2.0
+  }
+}
+B[ramp(0, 1, 8)] = broadcast(2.0, 8)`},
 		{"a condition that must not be computed in all lanes", `
 vectorized i in range(8) {
   A[i] = select(i < n && B[i] < 0.0, 1.0, 0.0)

@@ -142,3 +142,17 @@ func TestPasses_Limits(t *testing.T) {
 	require.Less(t, nodes, 2*transform.MaxPartitioned)
 	require.Greater(t, nodes, transform.MaxPartitioned/8, "as far as that is allowed, it is cut")
 }
+
+// A statement that stands in two places has variables of its own in each copy.
+func TestUnroll_SharedStatement(t *testing.T) {
+	m := function(t, "for i in range(2) {\n  A[i] = B[i + 1]\n}")
+	f := *m.Funcs[0]
+	k := tir.NewVar("k", tir.Int32)
+	f.Body = &tir.For{Kind: tir.Unrolled, Var: k, Min: tir.I32(0), Extent: tir.I32(2), Body: &tir.Seq{Stmts: []tir.Stmt{f.Body, f.Body}}}
+	m = &tir.IRModule{Funcs: []*tir.PrimFunc{&f}}
+	require.NoError(t, tir.Check(m))
+	m, err := transform.Unroll(m, nil)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m), tir.Print(m))
+	require.Equal(t, 4, survey(m).loops)
+}

@@ -15,7 +15,7 @@ type function struct {
 	params []param
 	extras []param // sizes that shapes bind, and tensors that packed calls are given
 	used   map[*tir.Var]bool
-	read   map[*tir.Var]bool // addresses that something is read at
+	read   map[*tir.Var]bool // addresses of memory that is not only written
 	names  names
 	vars   map[*tir.Var]string
 }
@@ -168,12 +168,12 @@ func (fn *function) collect(body tir.Stmt) {
 	visit = func(node any) bool {
 		switch n := node.(type) {
 		case *tir.Var:
-			fn.used[n] = true
+			fn.used[n], fn.read[n] = true, true
 		case *tir.BufferLoad:
-			buffer(n.Buffer)
 			if n.Buffer != nil {
 				fn.read[n.Buffer.Data] = true
 			}
+			buffer(n.Buffer)
 		case *tir.BufferStore:
 			buffer(n.Buffer)
 		case *tir.Alloc:

@@ -18,6 +18,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 		w.fail("allocation of buffer %s has an offset, which is for parts of other memory", b.Name)
 		return
 	}
+	w.valueType(b.DType) // which may have none
 	element := w.storageType(b.DType)
 	size := int64(b.DType.Bits+7) / 8
 	count, constant := constantCount(b)

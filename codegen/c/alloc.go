@@ -52,7 +52,11 @@ func (w *writer) alloc(s *tir.Alloc) {
 	}
 	name := w.define(b.Data)
 	w.types[b.Data] = element
-	if w.kernels || constant && count*size <= StackLimit {
+	limit := int64(StackLimit)
+	if b.StorageScope() == "local" {
+		limit = LocalLimit
+	}
+	if w.kernels || constant && count*size <= limit {
 		align := ""
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)

@@ -35,6 +35,7 @@ type narrowProgram struct {
 	i      *tir.Var
 	lanes  int
 	lets   []*tir.Var
+	short  bool // programs that a C compiler is soon done with
 }
 
 func (p *narrowProgram) typ() tir.Type {
@@ -188,12 +189,15 @@ func (p *narrowProgram) function(name string) *tir.PrimFunc {
 	if p.lanes > 1 {
 		at = &tir.Ramp{Base: tir.Mul(p.i, tir.I32(int32(p.lanes))), Stride: tir.I32(1), Lanes: p.lanes}
 	}
-	kind := []tir.ForKind{tir.Serial, tir.Parallel, tir.Unrolled}
+	kind, depth := []tir.ForKind{tir.Serial, tir.Parallel, tir.Unrolled}, 3
+	if p.short {
+		kind[2], depth = tir.Serial, 2
+	}
 	if t.Bits < 8 && t != uint1 { // elements share bytes
 		kind[1] = tir.Serial
 	}
 	compute := &tir.For{Kind: kind[p.IntN(3)], Var: p.i, Min: tir.I32(0), Extent: tir.I32(int32(narrowElements / p.lanes)),
-		Body: &tir.BufferStore{Buffer: tmp, Value: p.expr(t, 3), Indices: []tir.Expr{at}}}
+		Body: &tir.BufferStore{Buffer: tmp, Value: p.expr(t, depth), Indices: []tir.Expr{at}}}
 	copied := &tir.For{Kind: kind[p.IntN(3)], Var: j, Min: tir.I32(0), Extent: tir.I32(narrowElements),
 		Body: &tir.BufferStore{Buffer: out, Value: tir.BufferAt(tmp, tir.Sub(tir.I32(narrowElements-1), j)), Indices: []tir.Expr{tir.FloorMod(j, tir.I32(3)), tir.FloorDiv(j, tir.I32(3))}}}
 	f.Body = &tir.Alloc{Buffer: tmp, Body: tir.Sequence(compute, copied)}

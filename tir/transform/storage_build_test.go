@@ -54,9 +54,9 @@ func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
 
 // Programs of narrow types give in C, built as anyone builds, what the interpreter gives for them.
 func TestLegalizeTypes_Compiled(t *testing.T) {
-	const functions = 60
+	const functions = 24
 	seed := storageSeed(t)
-	p := &narrowProgram{Rand: rand.New(rand.NewPCG(seed, 7))}
+	p := &narrowProgram{Rand: rand.New(rand.NewPCG(seed, 7)), short: true}
 	var funcs []*tir.PrimFunc
 	for k := range functions {
 		funcs = append(funcs, p.function(fmt.Sprintf("f%d", k)))
@@ -77,7 +77,7 @@ func TestLegalizeTypes_Compiled(t *testing.T) {
 
 // Programs with allocations give in C, where they share memory, what the interpreter gives for them.
 func TestReuseStorage_Compiled(t *testing.T) {
-	const functions = 40
+	const functions = 10
 	seed := storageSeed(t)
 	var funcs []*tir.PrimFunc
 	for k := range functions {

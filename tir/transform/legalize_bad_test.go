@@ -127,3 +127,24 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, m == same, "float16 is the generator's")
 }
+
+// A sum of a product is rounded once, where float32 would make a tie of what is none.
+func TestLegalizeTypes_FMA(t *testing.T) {
+	m, err := tir.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], param p\nout[0] = cast(float32, fma(a, b, c))\n}")
+	require.NoError(t, err)
+	legal, err := transform.LegalizeTypes(m, nil)
+	require.NoError(t, err)
+	for _, x := range []*tir.IRModule{m, legal} {
+		p, err := tirrun.Compile(x, tirrun.Options{})
+		require.NoError(t, err)
+		out, err := tirrun.New(tir.Float32, 1)
+		require.NoError(t, err)
+		for c, want := range map[float64]float32{0: 32768, 0x1p-16: 40960, -0x1p-16: 32768} { // 36864 is in the middle
+			_, err = p.Call("f", out, 192.0, 192.0, c)
+			require.NoError(t, err)
+			values, err := tirrun.Values[float32](out)
+			require.NoError(t, err)
+			require.Equal(t, want, values[0], "plus %v", c)
+		}
+	}
+}

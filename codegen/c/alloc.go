@@ -62,7 +62,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
 		}
 		w.line("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
-		if !w.fn.used[b.Data] {
+		if !w.fn.read[b.Data] {
 			w.line("(void)%s;", name)
 		}
 		w.stmt(s.Body)

@@ -15,6 +15,7 @@ type function struct {
 	params []param
 	extras []param // sizes that shapes bind, and tensors that packed calls are given
 	used   map[*tir.Var]bool
+	read   map[*tir.Var]bool // addresses of memory that is not only written
 	names  names
 	vars   map[*tir.Var]string
 }
@@ -44,7 +45,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		g.fail("there are two functions of this name")
 		return
 	}
-	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
 	for g.module.Func(fn.body) != nil {
@@ -162,8 +163,11 @@ func (fn *function) collect(body tir.Stmt) {
 	visit = func(node any) bool {
 		switch n := node.(type) {
 		case *tir.Var:
-			fn.used[n] = true
+			fn.used[n], fn.read[n] = true, true
 		case *tir.BufferLoad:
+			if n.Buffer != nil {
+				fn.read[n.Buffer.Data] = true
+			}
 			buffer(n.Buffer)
 		case *tir.BufferStore:
 			buffer(n.Buffer)

@@ -8,7 +8,7 @@ import (
 
 // MaxPartitioned is how many stores, calls and the like a function has at most after LoopPartition has made copies of some. What would be more keeps its
 // guards.
-const MaxPartitioned = 8192
+const MaxPartitioned = 2048
 
 // LoopPartition cuts loops where a guard, a condition of an If under the intrinsic likely, holds for sure from one turn on or up to one: that part
 // has no guard, and the turns before and after it are loops of their own, which are cut in turn. Every turn runs once and in its place, so that effects stay what

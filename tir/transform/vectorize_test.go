@@ -1,6 +1,7 @@
 package transform_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,4 +80,79 @@ func TestVectorize_Width(t *testing.T) {
 		})
 		require.Equal(t, 32/want, stores, options)
 	}
+}
+
+// Pragmas of schedules reach the loops that they speak of.
+func TestUnroll_PragmaOfSchedule(t *testing.T) {
+	for step, want := range map[int]int{0: 1, 11: 1, 12: 12, 100: 12} {
+		a := te.Placeholder(te.Dims(5, 12), tir.Float32, "A")
+		r := te.Compute(te.Dims(5, 12), "R", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
+		s, err := te.NewSchedule(r)
+		require.NoError(t, err)
+		s.Stage(r).Pragma(r.Axes()[1], "auto_unroll_max_step", step)
+		m, err := te.Lower(s, []any{a, r}, "f")
+		require.NoError(t, err)
+		for _, p := range transform.ForC() {
+			m, err = p(m, nil)
+			require.NoError(t, err)
+		}
+		stores := 0
+		tir.Walk(m, func(node any) bool {
+			if _, ok := node.(*tir.BufferStore); ok {
+				stores++
+			}
+			return true
+		})
+		require.Equal(t, want, stores, "auto_unroll_max_step %d", step)
+	}
+}
+
+// What passes refuse, and what they leave alone.
+func TestPasses_BadInput(t *testing.T) {
+	for name, p := range map[string]transform.Pass{"vectorize": transform.Vectorize, "unroll": transform.Unroll, "loop partition": transform.LoopPartition} {
+		_, err := p(nil, nil)
+		require.EqualError(t, err, "tir: "+name+": the module is nil")
+		_, err = p(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}}, nil)
+		require.EqualError(t, err, "tir: "+name+": function 0 of the module is nil")
+		same := function(t, "for i in range(8) {\n  A[i] = B[i]\n}")
+		m, err := p(same, nil)
+		require.NoError(t, err)
+		require.Same(t, same.Funcs[0], m.Funcs[0], "nothing to do")
+	}
+}
+
+// No more copies are made than MaxPartitioned allows, and no more is written out than MaxUnrolled.
+func TestPasses_Limits(t *testing.T) {
+	body := "A[floormod(o * 3 + i + o_1, 64)] = 1.0"
+	for k := range 14 {
+		v := fmt.Sprintf("o_%d", k)
+		body = fmt.Sprintf("for %s in range(3) {\n  for j%d in range(3) {\n    if likely(%s * 3 + j%d < 8) {\n%s\n}\n}\n}", v, k, v, k, body)
+	}
+	m := function(t, "for o in range(3) {\n  for i in range(3) {\n    if likely(o * 3 + i < 8) {\n"+body+"\n}\n}\n}")
+	m, err := transform.LoopPartition(m, nil)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m))
+	nodes := 0
+	tir.Walk(m, func(node any) bool {
+		if _, ok := node.(tir.Stmt); ok {
+			nodes++
+		}
+		return true
+	})
+	require.Less(t, nodes, 2*transform.MaxPartitioned)
+	require.Greater(t, nodes, transform.MaxPartitioned/8, "as far as that is allowed, it is cut")
+}
+
+// A statement that stands in two places has variables of its own in each copy.
+func TestUnroll_SharedStatement(t *testing.T) {
+	m := function(t, "for i in range(2) {\n  A[i] = B[i + 1]\n}")
+	f := *m.Funcs[0]
+	k := tir.NewVar("k", tir.Int32)
+	f.Body = &tir.For{Kind: tir.Unrolled, Var: k, Min: tir.I32(0), Extent: tir.I32(2), Body: &tir.Seq{Stmts: []tir.Stmt{f.Body, f.Body}}}
+	m = &tir.IRModule{Funcs: []*tir.PrimFunc{&f}}
+	require.NoError(t, tir.Check(m))
+	m, err := transform.Unroll(m, nil)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m), tir.Print(m))
+	require.Equal(t, 4, survey(m).loops)
 }

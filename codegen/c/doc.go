@@ -19,7 +19,8 @@
 //
 // Vectors of a power of two of lanes, at most 64 bytes, are vectors of the compiler; all others are loops over their lanes. float16 and
 // bfloat16 are two bytes in memory and float everywhere else, rounded after each operation as if the operation were one of
-// 16 bits. Integers of 4 bits and floats of 8 and less are refused.
+// 16 bits. Whole numbers of 1 and 4 bits and floats of 8 and less have no values here: [transform.LegalizeTypes] makes programs of others
+// of them before, and parameters of such types lie in memory as bytes.
 //
 // # What tir leaves open
 //

@@ -79,7 +79,6 @@ func (g *generator) declare(f *tir.PrimFunc) {
 				g.fail("parameter %s stands for buffer %s: it must be of type handle, and the buffer have an address", v.Name, p.buffer.Name)
 				return
 			}
-			g.nameable("tensor "+p.buffer.Name, p.buffer.DType)
 			p.ctype = g.pointerType(p.buffer) + restrict
 			p.name = fn.names.pick(p.buffer.Name)
 			fn.vars[p.buffer.Data] = p.name

@@ -30,7 +30,7 @@ func TestEmit_Refuses(t *testing.T) {
 	shared.Scope = "shared"
 	extents := tir.NewBuffer("E", tir.Float32, tir.Add(n, tir.I64(1)))
 	for want, f := range map[string][]*tir.PrimFunc{
-		"function f: tensor A: type int4 has no counterpart in C: cast it to a wider one":         {with(store(buffer(int4), tir.IntConst(int4, 1), zero), buffer(int4))},
+		"function f: type int4 has no counterpart in C: cast it to a wider one":                   {with(store(buffer(int4), tir.IntConst(int4, 1), zero), buffer(int4))},
 		"function f: variable i has no value here":                                                {evaluate(i)},
 		"function f: buffer free has no memory here":                                              {with(store(free, tir.F32(1), zero), buffer(tir.Float32), free2(n))},
 		"the name \"a-b\" is none for C":                                                          {tensors("a-b", nothing)},

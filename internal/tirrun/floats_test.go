@@ -123,6 +123,7 @@ func TestCasts_IntsAndFloats(t *testing.T) {
 	require.Equal(t, 18446744073709551616.0, intToFloat(tir.UInt64, tir.Float64, -1))
 	require.Equal(t, float64(float32(uint64(1<<63+1<<39+1))), intToFloat(tir.UInt64, tir.Float32, -1<<63+1<<39+1))
 	require.Equal(t, math.Inf(1), intToFloat(tir.Int32, tir.Float16, 65520))
+	require.True(t, math.IsNaN(intToFloat(tir.Int8, tir.Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, -4)), "the format has no sign")
 	for _, c := range []struct {
 		t    tir.Type
 		x    float64
@@ -135,4 +136,18 @@ func TestCasts_IntsAndFloats(t *testing.T) {
 	} {
 		require.Equal(t, c.want, floatToInt(c.t, c.x), "%v as %s", c.x, c.t)
 	}
+}
+
+// Numbers of 1 bit lie as their sizes say: int1 is packed, uint1 takes a byte, as bool.
+func TestArray_OneBit(t *testing.T) {
+	signed := tir.Type{Code: dlpack.CodeInt, Bits: 1, Lanes: 1}
+	a, err := From(signed, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, 9)
+	require.NoError(t, err)
+	require.Equal(t, []byte{5, 1}, a.Data)
+	values, err := Values[int](a)
+	require.NoError(t, err)
+	require.Equal(t, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, values)
+	b, err := From(tir.Type{Code: dlpack.CodeUInt, Bits: 1, Lanes: 1}, []int{1, 0, 1}, 3)
+	require.NoError(t, err)
+	require.Equal(t, []byte{1, 0, 1}, b.Data)
 }

@@ -1,0 +1,56 @@
+package transform_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has 64.
+func TestFlattenStorage(t *testing.T) {
+	m, err := tir.Parse(`func f(p: handle, q: handle, n: int32) {
+  var s: int32
+  var o: int32
+  buffer a: float32[n, 8], param p, strides [s, 2], offset o
+  buffer b: float32[n, 8], param q
+  alloc c: float32[4, 8], strides [9, 1], scope "shared"
+  attr "double_buffer_scope" buffer c = 1
+  alloc d: float32[2, n], strides [n + 3, 1]
+  alloc e: float32[]
+  alloc g: float32[7]
+  alloc i: float32[4, 4, 4], scope "texture"
+  for k in range(n) {
+    c[1, ramp(0, 1, 4)] = a[k, ramp(0, 1, 4)]
+    d[1, k] = c[k, 3] + b[k, 7] + e[] + g[3] + i[1, 2, 3]
+    b[k, 0] = d[0, k]
+  }
+}`)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m))
+	text := tir.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
+	for _, want := range []string{
+		"buffer a: float32[n, 8], param p, data a: handle, strides [s, 2], offset o\n", // as callers see it
+		`attr "buffer_view" buffer a_flat = a`,
+		`buffer b_flat: float32[cast(int64, n) * int64(8)], data b`,
+		`alloc c: float32[35], scope "shared"`,
+		`attr "double_buffer_scope" buffer c = 1`,
+		`alloc e: float32[1]`,
+		`alloc g: float32[7]`,
+		`alloc i: float32[4, 4, 4], scope "texture"`,
+		`c[ramp(9, 1, 4)] = a_flat[ramp(`,
+		`int64(2), 4)]`,
+		`c[k * 9 + 3]`,
+		`b_flat[cast(int64, k) * int64(8) + int64(7)]`,
+		`e[0] + g[3] + i[1, 2, 3]`,
+		`cast(int64, s)`,
+	} {
+		require.Contains(t, text, want)
+	}
+	same := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, "out[3] = 1")}}
+	got, err := transform.FlattenStorage(same, nil)
+	require.NoError(t, err)
+	require.True(t, same == got, "what is flat is shared")
+}

@@ -1,0 +1,122 @@
+package transform_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/internal/tirrun"
+	"tvmgo/runtime"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+func TestMain(m *testing.M) {
+	os.Setenv("TVMGO_CACHE_DIR", "off") // every run compiles
+	os.Exit(m.Run())
+}
+
+// compiled are functions as the CPU runs them.
+func compiled(t *testing.T, funcs []*tir.PrimFunc) *runtime.Module {
+	t.Helper()
+	m, err := tir.NewModule(funcs...)
+	require.NoError(t, err)
+	built, err := codegen.Build(m, targetFor(t, "c"))
+	require.NoError(t, err)
+	t.Cleanup(func() { built.Close() })
+	return built
+}
+
+// callCompiled calls a function with arrays, which get what it writes.
+func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
+	t.Helper()
+	f, err := m.Function(name)
+	require.NoError(t, err)
+	defer f.Close()
+	tensors := make([]any, len(args))
+	for i, a := range args {
+		a := a.(*tirrun.Array)
+		x, err := runtime.NewTensor(a.DType, a.Shape, runtime.CPU)
+		require.NoError(t, err)
+		defer x.Close()
+		require.NoError(t, x.CopyFromBytes(a.Data))
+		tensors[i] = x
+	}
+	_, err = f.Call(tensors...)
+	require.NoError(t, err)
+	for i, a := range args {
+		require.NoError(t, tensors[i].(*runtime.Tensor).CopyToBytes(a.(*tirrun.Array).Data))
+	}
+}
+
+// Programs of narrow types give in C, built as anyone builds, what the interpreter gives for them.
+func TestLegalizeTypes_Compiled(t *testing.T) {
+	const functions = 12
+	seed := storageSeed(t)
+	p := &narrowProgram{Rand: rand.New(rand.NewPCG(seed, 7)), short: true}
+	var funcs []*tir.PrimFunc
+	for k := range functions {
+		funcs = append(funcs, p.function(fmt.Sprintf("f%d", k)))
+	}
+	m := compiled(t, funcs)
+	reference, err := tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{})
+	require.NoError(t, err)
+	for _, f := range funcs {
+		args := narrowArguments(t, f, p.Rand)
+		again := cloned(args)
+		_, err = reference.Call(f.Name, args...)
+		require.NoError(t, err)
+		callCompiled(t, m, f.Name, again)
+		last := len(args) - 1
+		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array), func() string { return tir.Print(f) })
+	}
+}
+
+// Programs whose memory is shared, by views of other types and shapes too, give in C what the interpreter gives for them as they were.
+func TestReuseStorage_Compiled(t *testing.T) {
+	use := func(b, n, value string) string { return fill(b, n, value) + take(b, n) }
+	var funcs []*tir.PrimFunc
+	for i, body := range []string{
+		"alloc a: float32[400]\n" + use("a", "400", "cast(float32, $) / 2.0") + "alloc b: int32[400]\n" + use("b", "400", "$ * 3") + "alloc c: int16[20, 30]\n" +
+			"for i in range(20) { for j in range(30) { c[i, j] = cast(int16, i * 40 + j) } }\nfor i in range(20) { out[i] = out[i] + cast(int32, c[i, 29 - i]) }",
+		"alloc a: int8[64]\n" + use("a", "64", "cast(int8, $)") + "alloc b: float64[8]\n" + use("b", "8", "cast(float64, $) * 4.0"),
+		"alloc a: int32[n]\n" + use("a", "n", "$ + n") + "alloc b: float32[n]\n" + use("b", "n", "cast(float32, $ + 7)"),
+		"parallel k in range(8) {\nalloc a: float32[500]\n" + fill("a", "500", "cast(float32, $ + k)") + "alloc s: float32[1] {\ns[0] = 0.0\n" +
+			"for i in range(500) { s[0] = s[0] + a[i] }\nout[k] = cast(int32, s[0])\n}\nalloc b: int64[250]\n" + fill("b", "250", "cast(int64, $ * k)") +
+			"for i in range(250) { out[k] = out[k] + cast(int32, b[i]) }\n}",
+		"alloc a: float32[16] {\na[ramp(0, 1, 16)] = broadcast(1.5, 16)\n" + take("a", "16") + "}\nalloc b: int32[16] {\nb[ramp(0, 1, 16)] = ramp(n, 2, 16)\n" + take("b", "16") + "}",
+	} {
+		f := *parsed(t, body)
+		f.Name = fmt.Sprint("f", i)
+		g := oneFunc(t, transform.ReuseStorage, &f)
+		_, _, before := allocated(f.Body)
+		_, _, after := allocated(g.Body)
+		require.Less(t, after, before)
+		funcs = append(funcs, &f)
+	}
+	m := compiled(t, funcs)
+	reference, err := tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{})
+	require.NoError(t, err)
+	for _, f := range funcs {
+		want, err := tirrun.New(tir.Int32, 64)
+		require.NoError(t, err)
+		_, err = reference.Call(f.Name, want, 40)
+		require.NoError(t, err)
+		compute, err := m.Function(f.Name)
+		require.NoError(t, err)
+		defer compute.Close()
+		x, err := runtime.NewTensor(tir.Int32, []int64{64}, runtime.CPU)
+		require.NoError(t, err)
+		defer x.Close()
+		require.NoError(t, x.CopyFromBytes(make([]byte, 256)))
+		_, err = compute.Call(x, 40)
+		require.NoError(t, err)
+		got := make([]byte, 256)
+		require.NoError(t, x.CopyToBytes(got))
+		require.Equal(t, want.Data, got, tir.Print(f))
+	}
+}

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
 # OpenBLAS, OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang and lld, a cross compiler, CMake, pkg-config,
+# OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
 # no card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
 # "deps.sh devices" installs only what makes a device of this machine's CPU, and where it cannot, says so and goes on.
@@ -44,6 +46,7 @@ fi
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
 command -v clang >/dev/null 2>&1 || packages clang
+command -v ld.lld >/dev/null 2>&1 || packages lld # links for machines without a cross compiler
 command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config

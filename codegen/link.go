@@ -31,6 +31,9 @@ func (b *build) connect() error {
 	if err != nil {
 		return err
 	}
+	if packed, err = placeTensors(packed); err != nil {
+		return err
+	}
 	for _, p := range b.parts {
 		p.funcs = slices.DeleteFunc(slices.Clone(packed), func(f *tir.PrimFunc) bool { return owner[f.Name] != p })
 	}

@@ -10,8 +10,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// librariesQuery is the function by which a linked module lists the libraries that its code calls, as Libraries takes them.
-const librariesQuery = "get_link_libraries"
+// LibrariesQuery is the function by which a linked module lists the libraries that its code calls, as Libraries takes them.
+const LibrariesQuery = "get_link_libraries"
 
 // libraries are what is linked besides the objects: what the option names, and what the linked modules ask for.
 func (b *builder) libraries() ([]string, error) {
@@ -43,7 +43,7 @@ func (b *builder) libraries() ([]string, error) {
 }
 
 func askLibraries(m *runtime.Module) ([]string, error) {
-	f, err := m.Function(librariesQuery)
+	f, err := m.Function(LibrariesQuery)
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil, nil
 	}

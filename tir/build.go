@@ -204,7 +204,7 @@ func NewBinary(op BinaryOp, a, b Expr) Expr {
 	if err := operandError(op, a.DType()); err != nil {
 		return bad("%v", err)
 	}
-	return &Binary{op, a, b}
+	return &Binary{Op: op, A: a, B: b}
 }
 
 // operandError says why an operation does not take operands of a type.
@@ -291,7 +291,7 @@ func NewNot(a Expr) Expr {
 	if err := notError(a.DType()); err != nil {
 		return bad("%v", err)
 	}
-	return &Not{a}
+	return &Not{A: a}
 }
 
 func notError(t Type) error {
@@ -326,7 +326,7 @@ func NewSelect(cond, then, otherwise Expr) Expr {
 	if err := checkType(then.DType()); err != nil {
 		return bad("select: %v", err)
 	}
-	return &Select{cond, then, otherwise}
+	return &Select{Cond: cond, Then: then, Else: otherwise}
 }
 
 // NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it is.

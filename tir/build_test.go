@@ -101,7 +101,7 @@ func innermost(e Expr) Expr {
 // checkOver checks an expression of variables, which Let defines by calls: parameters are scalars.
 func checkOver(vars []*Var, e Expr) error {
 	for _, v := range vars {
-		e = &Let{v, &Call{CallExtern, "f", v.Type, nil}, e}
+		e = &Let{Var: v, Value: &Call{CallExtern, "f", v.Type, nil}, Body: e}
 	}
 	return CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: &Evaluate{e}})
 }
@@ -333,7 +333,7 @@ func TestBuild_MissingParts(t *testing.T) {
 	b, x := NewBuffer("b", Int32, I32(4)), NewVar("x", Int32)
 	for _, e := range []Expr{(*Var)(nil), (*IntImm)(nil), (*FloatImm)(nil), (*Binary)(nil), (*Not)(nil), (*Select)(nil), (*Cast)(nil), (*BufferLoad)(nil),
 		(*ProducerLoad)(nil), (*Ramp)(nil), (*Broadcast)(nil), (*Shuffle)(nil), (*Let)(nil), (*Call)(nil), (*Reduce)(nil), (*Bad)(nil),
-		&Binary{}, &Not{}, &Select{}, &BufferLoad{}, &ProducerLoad{}, &Let{}, &Reduce{}, &Reduce{Value: -1}, &Shuffle{}, &Not{(*Var)(nil)}} {
+		&Binary{}, &Not{}, &Select{}, &BufferLoad{}, &ProducerLoad{}, &Let{}, &Reduce{}, &Reduce{Value: -1}, &Shuffle{}, &Not{A: (*Var)(nil)}} {
 		require.Equal(t, Void, e.DType(), "%T", e)
 		for _, made := range []Expr{Add(e, x), Add(x, e), EQ(e, e), NewNot(e), NewSelect(e, x, x), NewSelect(BoolConst(true), x, e), NewCast(Int64, e),
 			BufferAt(b, e), Intrin("exp", e), NewCall(CallExtern, Int32, "f", e), Negate(e)} {

@@ -52,7 +52,7 @@ func newWellFormed() *wellFormed {
 	w.twice = &PrimFunc{Name: "twice", Params: []*Var{v}, Result: Float32, Body: &Evaluate{w.ret}}
 
 	w.in, w.tmp = NewBuffer("A", Float32, w.rows, I32(4)), NewBuffer("T", Float32, I32(4))
-	w.letExpr = &Let{w.y, F32(2), Mul(w.y, BufferAt(w.in, w.i, FloorMod(w.x, I32(4))))}
+	w.letExpr = &Let{Var: w.y, Value: F32(2), Body: Mul(w.y, BufferAt(w.in, w.i, FloorMod(w.x, I32(4))))}
 	w.store = &BufferStore{w.tmp, w.letExpr, []Expr{FloorMod(w.x, I32(4))}}
 	w.let = &LetStmt{w.x, Add(w.i, w.n), w.store}
 	w.assert = &Assert{LT(w.i, w.rows), "ValueError", "i < rows"}
@@ -102,7 +102,7 @@ var spoiledPrograms = []spoiled{
 	{"result without ret", func(w *wellFormed) { w.twice.Body = &Evaluate{I32(0)} }, "twice: the function gives a result of type float32, and has no call of ret"},
 	{"ret of another type", func(w *wellFormed) { w.twice.Body = &Evaluate{Intrin("ret", I32(0))} }, "twice.body.value: ret gives type int32, the function's result is of type float32"},
 	{"ret_none of a result", func(w *wellFormed) { w.twice.Body = w.evaluate }, "twice.body.value: ret_none gives type void, the function's result is of type float32"},
-	{"ret within", func(w *wellFormed) { w.twice.Body = &Evaluate{&Binary{OpAdd, w.ret, F32(0)}} }, "twice.body.value.a: ret stands within an expression: evaluate it alone"},
+	{"ret within", func(w *wellFormed) { w.twice.Body = &Evaluate{&Binary{Op: OpAdd, A: w.ret, B: F32(0)}} }, "twice.body.value.a: ret stands within an expression: evaluate it alone"},
 	{"no body", func(w *wellFormed) { w.main.Body = nil }, "main.body: the statement is nil"},
 	{"body that is a nil pointer", func(w *wellFormed) { w.main.Body = (*For)(nil) }, "main.body: the statement is nil"},
 	{"attribute's type", func(w *wellFormed) { w.main.Attrs["id"] = 3 }, "main.attrs[id]: the value is of Go type int: want int64, bool, float64, string or *target.Target"},
@@ -204,9 +204,9 @@ var spoiledPrograms = []spoiled{
 
 	{"types of an operation", func(w *wellFormed) { w.letExpr.Body.(*Binary).A = I32(1) }, inLoop + "[0].let(x).body.value.body: * of types int32 and float32: cast one"},
 	{"operation that does not exist", func(w *wellFormed) { w.letExpr.Body.(*Binary).Op = 99 }, inLoop + "[0].let(x).body.value.body: operation 99 does not exist"},
-	{"operation on texts", func(w *wellFormed) { w.assert.Cond = &Binary{OpEQ, Text("a"), Text("a")} }, inLoop + `[1].cond.a: text "a" is nothing but an argument of calls`},
-	{"logic of numbers", func(w *wellFormed) { w.assert.Cond = &Binary{OpAnd, w.n, w.n} }, inLoop + "[1].cond: && of type int32: want bool, as comparisons give it"},
-	{"sum of truth values", func(w *wellFormed) { w.while.Cond = &Binary{OpAdd, w.not, w.not} }, inLoop + "[3].while.cond: + of type bool"},
+	{"operation on texts", func(w *wellFormed) { w.assert.Cond = &Binary{Op: OpEQ, A: Text("a"), B: Text("a")} }, inLoop + `[1].cond.a: text "a" is nothing but an argument of calls`},
+	{"logic of numbers", func(w *wellFormed) { w.assert.Cond = &Binary{Op: OpAnd, A: w.n, B: w.n} }, inLoop + "[1].cond: && of type int32: want bool, as comparisons give it"},
+	{"sum of truth values", func(w *wellFormed) { w.while.Cond = &Binary{Op: OpAdd, A: w.not, B: w.not} }, inLoop + "[3].while.cond: + of type bool"},
 	{"operand that is nil", func(w *wellFormed) { w.letExpr.Body.(*Binary).B = (*Cast)(nil) }, inLoop + "[0].let(x).body.value.body.b: the expression is nil"},
 	{"expression in itself", func(w *wellFormed) { w.letExpr.Body.(*Binary).B = w.letExpr }, inLoop + "[0].let(x).body.value.body.b: Let contains itself"},
 	{"opposite of a number", func(w *wellFormed) { w.not.A = w.n }, inLoop + "[3].while.cond: not of type int32: want bool"},
@@ -334,7 +334,7 @@ func TestCheck_IndexBehindCondition(t *testing.T) {
 		require.ErrorContains(t, check(Sequence(s, &Evaluate{load})), "body[1].value.indices[0]: index 7 is outside", "the same node")
 	}
 	v := NewVar("v", Int32)
-	let := &Let{v, I32(9), BufferAt(b, v)}
+	let := &Let{Var: v, Value: I32(9), Body: BufferAt(b, v)}
 	require.NoError(t, check(Sequence(&If{BoolConst(false), &Evaluate{let}, nil}, &Evaluate{let})), "looked at again, v is defined once")
 	for _, s := range []Stmt{&Evaluate{And(zero, zero)}, &Evaluate{NewSelect(BoolConst(false), load, F32(0))}, &If{zero, &Seq{}, nil}} {
 		require.ErrorContains(t, check(s), "index 7 is outside")
@@ -363,7 +363,7 @@ func TestCheck_DeepAndShared(t *testing.T) {
 	require.NoError(t, one(letsShared(1)))
 	e := Expr(I32(1))
 	for range 200 {
-		e = &Binary{OpAdd, e, e}
+		e = &Binary{Op: OpAdd, A: e, B: e}
 	}
 	require.NoError(t, one(e))
 	s := Stmt(&Evaluate{I32(0)})
@@ -381,9 +381,9 @@ func TestCheck_DeepAndShared(t *testing.T) {
 		s = &While{BoolConst(true), s}
 	}
 	require.ErrorContains(t, CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: s}), "nested more than 200000 deep")
-	e = &Not{I32(1)}
+	e = &Not{A: I32(1)}
 	for range 100 {
-		e = &Binary{OpAdd, e, e}
+		e = &Binary{Op: OpAdd, A: e, B: e}
 	}
 	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: &Evaluate{e}}}}), 1, "each node once")
 }

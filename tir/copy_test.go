@@ -124,21 +124,21 @@ func (c *copier) expr(e Expr) Expr {
 		}
 		return &k
 	case *Binary:
-		b := &Binary{e.Op, c.expr(e.A), c.expr(e.B)}
+		b := &Binary{Op: e.Op, A: c.expr(e.A), B: c.expr(e.B)}
 		if c.here("operation ") {
 			b.Op = (b.Op + 1) % numBinaryOps
 		}
 		if c.here("Binary is not Not") {
-			return &Not{b}
+			return &Not{A: b}
 		}
 		return b
 	case *Not:
 		if c.here("Not is not ") {
 			return BoolConst(true)
 		}
-		return &Not{c.expr(e.A)}
+		return &Not{A: c.expr(e.A)}
 	case *Select:
-		return &Select{c.expr(e.Cond), c.expr(e.Then), c.expr(e.Else)}
+		return &Select{Cond: c.expr(e.Cond), Then: c.expr(e.Then), Else: c.expr(e.Else)}
 	case *Cast:
 		k := &Cast{e.Type, c.expr(e.Value)}
 		if c.here("cast to ") {
@@ -162,7 +162,7 @@ func (c *copier) expr(e Expr) Expr {
 	case *Let:
 		value := c.expr(e.Value)
 		scope := c.scope
-		l := &Let{c.bind(e.Var), value, nil}
+		l := &Let{Var: c.bind(e.Var), Value: value, Body: nil}
 		l.Body = c.expr(e.Body)
 		c.scope = scope
 		return l

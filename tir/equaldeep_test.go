@@ -13,9 +13,9 @@ func nested(x Expr, depth int, left bool) Expr {
 	e := x
 	for range depth {
 		if left {
-			e = &Binary{OpAdd, e, I32(1)}
+			e = &Binary{Op: OpAdd, A: e, B: I32(1)}
 		} else {
-			e = &Binary{OpAdd, I32(1), e}
+			e = &Binary{Op: OpAdd, A: I32(1), B: e}
 		}
 	}
 	return e
@@ -42,7 +42,7 @@ func TestEqual_SharedNodes(t *testing.T) {
 	x, y := NewVar("x", Int32), NewVar("y", Int32)
 	double := func(e Expr) Expr {
 		for range 100 {
-			e = &Binary{OpAdd, e, e}
+			e = &Binary{Op: OpAdd, A: e, B: e}
 		}
 		return e
 	}
@@ -58,13 +58,13 @@ func TestEqual_SharedNodes(t *testing.T) {
 			if !share {
 				other = (&Mutator{Expr: func(e Expr) Expr {
 					if b, ok := e.(*Binary); ok {
-						return &Binary{b.Op, b.A, b.B}
+						return &Binary{Op: b.Op, A: b.A, B: b.B}
 					}
 					return e
 				}}).MutateExpr(e)
 			}
 			v := NewVar("v", Int32)
-			e = &Let{v, I32(1), &Binary{OpSub, &Binary{OpAdd, one, v}, other}}
+			e = &Let{Var: v, Value: I32(1), Body: &Binary{Op: OpSub, A: &Binary{Op: OpAdd, A: one, B: v}, B: other}}
 		}
 		return e
 	}
@@ -76,7 +76,7 @@ func TestEqual_SharedNodes(t *testing.T) {
 func letsShared(depth int) Expr {
 	e := Expr(I32(1))
 	for range depth {
-		e = &Let{NewVar("v", Int32), e, e}
+		e = &Let{Var: NewVar("v", Int32), Value: e, Body: e}
 	}
 	return e
 }
@@ -104,7 +104,7 @@ func TestEqual_SharedNodesUnderBinders(t *testing.T) {
 func TestEqual_SharedNodeLeavesScope(t *testing.T) {
 	i, j := NewVar("i", Int32), NewVar("j", Int32)
 	use := func(v *Var) (Stmt, Stmt) {
-		e := &Evaluate{&Binary{OpAdd, v, I32(1)}}
+		e := &Evaluate{&Binary{Op: OpAdd, A: v, B: I32(1)}}
 		return &For{Var: v, Min: I32(0), Extent: I32(2), Body: e}, e
 	}
 	inI, outI := use(i)
@@ -127,13 +127,13 @@ func TestEqual_SharedNodeLeavesScope(t *testing.T) {
 // What holds a shared node depends on what that depends on, also where it was found before.
 func TestEqual_AroundSharedNodeLeavesScope(t *testing.T) {
 	program := func(v, after *Var) Stmt {
-		e := &Binary{OpAdd, v, I32(1)}
-		around := &Binary{OpMul, e, I32(2)}
+		e := &Binary{Op: OpAdd, A: v, B: I32(1)}
+		around := &Binary{Op: OpMul, A: e, B: I32(2)}
 		loop := &For{Var: v, Min: I32(0), Extent: I32(2), Body: Sequence(&Evaluate{e}, &Evaluate{around})}
 		if v == after {
 			return Sequence(loop, &Evaluate{around})
 		}
-		return Sequence(loop, &Evaluate{&Binary{OpMul, &Binary{OpAdd, after, I32(1)}, I32(2)}})
+		return Sequence(loop, &Evaluate{&Binary{Op: OpMul, A: &Binary{Op: OpAdd, A: after, B: I32(1)}, B: I32(2)}})
 	}
 	i, j := NewVar("i", Int32), NewVar("j", Int32)
 	require.False(t, Equal(program(i, i), program(j, j)))
@@ -147,15 +147,18 @@ func TestEqual_AroundSharedNodeLeavesScope(t *testing.T) {
 
 // The hash of a node with binders within is that of its place, also where the node stands in several.
 func TestHash_SharedBindersAtTwoDepths(t *testing.T) {
-	inner := func() Expr { u := NewVar("u", Int32); return &Let{u, I32(1), &Binary{OpAdd, u, I32(1)}} }
+	inner := func() Expr {
+		u := NewVar("u", Int32)
+		return &Let{Var: u, Value: I32(1), Body: &Binary{Op: OpAdd, A: u, B: I32(1)}}
+	}
 	v, w, e := NewVar("v", Int32), NewVar("w", Int32), inner()
-	shared, copied := &Let{v, e, &Binary{OpAdd, e, v}}, &Let{w, inner(), &Binary{OpAdd, inner(), w}}
+	shared, copied := &Let{Var: v, Value: e, Body: &Binary{Op: OpAdd, A: e, B: v}}, &Let{Var: w, Value: inner(), Body: &Binary{Op: OpAdd, A: inner(), B: w}}
 	require.True(t, Equal(shared, copied))
 	require.Equal(t, Hash(shared), Hash(copied))
 
-	around := func(e func() Expr) func() Expr { return func() Expr { return &Not{e()} } }
+	around := func(e func() Expr) func() Expr { return func() Expr { return &Not{A: e()} } }
 	program := func(e, around func() Expr) Expr {
-		return &Binary{OpAdd, &Binary{OpAdd, e(), around()}, &Let{NewVar("v", Int32), I32(1), around()}}
+		return &Binary{Op: OpAdd, A: &Binary{Op: OpAdd, A: e(), B: around()}, B: &Let{Var: NewVar("v", Int32), Value: I32(1), Body: around()}}
 	}
 	p := around(func() Expr { return e })()
 	require.Equal(t, Hash(program(func() Expr { return e }, func() Expr { return p })), Hash(program(inner, around(inner))))
@@ -164,15 +167,15 @@ func TestHash_SharedBindersAtTwoDepths(t *testing.T) {
 // A variable that is bound again within its scope is the inner one there, in shared nodes, too.
 func TestEqual_Shadowing(t *testing.T) {
 	x, y, z := NewVar("x", Int32), NewVar("y", Int32), NewVar("z", Int32)
-	let := func(v *Var, body Expr) Expr { return &Let{v, I32(1), body} }
+	let := func(v *Var, body Expr) Expr { return &Let{Var: v, Value: I32(1), Body: body} }
 	require.False(t, Equal(let(x, let(y, x)), let(z, let(z, z))), "the outer one is out of reach")
 	require.True(t, Equal(let(x, let(y, y)), let(z, let(z, z))))
 	require.Equal(t, Hash(let(x, let(y, y))), Hash(let(z, let(z, z))))
 	require.NotEqual(t, Hash(let(x, let(y, x))), Hash(let(z, let(z, z))))
 
 	twice := func(outer, inner *Var) Expr { // of one node, that uses the outer variable
-		e := &Binary{OpAdd, outer, I32(1)}
-		return let(outer, &Binary{OpMul, &Binary{OpSub, e, let(inner, e)}, e})
+		e := &Binary{Op: OpAdd, A: outer, B: I32(1)}
+		return let(outer, &Binary{Op: OpMul, A: &Binary{Op: OpSub, A: e, B: let(inner, e)}, B: e})
 	}
 	require.False(t, Equal(twice(x, x), twice(y, z)))
 	require.False(t, Equal(twice(y, z), twice(x, x)))
@@ -184,8 +187,8 @@ func TestEqual_Shadowing(t *testing.T) {
 // Graphs that contain themselves are no programs; nothing hangs over them.
 func TestEqual_Endless(t *testing.T) {
 	endless := func() Expr {
-		b := &Binary{OpAdd, nil, I32(1)}
-		b.A = &Not{&Let{NewVar("x", Int32), I32(1), b}}
+		b := &Binary{Op: OpAdd, A: nil, B: I32(1)}
+		b.A = &Not{A: &Let{Var: NewVar("x", Int32), Value: I32(1), Body: b}}
 		return b
 	}
 	a, b := endless(), endless()

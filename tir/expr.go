@@ -1,7 +1,7 @@
 package tir
 
 // Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast,
-// *Shuffle, *Let, *Call, *Reduce, or *Bad.
+// *Shuffle, *Let, *Call, *Reduce, or *Bad. Expressions are shared: they are made, and not changed any more.
 type Expr interface {
 	// DType is the type of the expression's value; Void of one that lacks what has the type.
 	DType() Type
@@ -33,6 +33,7 @@ type StringImm struct{ Value string }
 type Binary struct {
 	Op   BinaryOp
 	A, B Expr
+	memo typeMemo
 }
 
 // BinaryOp is what a Binary does.
@@ -79,10 +80,16 @@ func (op BinaryOp) IsComparison() bool { return op >= OpEQ && op <= OpGE }
 func (op BinaryOp) IsLogical() bool { return op == OpAnd || op == OpOr }
 
 // Not is the opposite of a truth value.
-type Not struct{ A Expr }
+type Not struct {
+	A    Expr
+	memo typeMemo
+}
 
 // Select is Then where Cond is true, else Else. Both may be computed in any case, so that neither may fail.
-type Select struct{ Cond, Then, Else Expr }
+type Select struct {
+	Cond, Then, Else Expr
+	memo             typeMemo
+}
 
 // Cast is a value as another type: floats to ints towards zero, to bool by comparison with zero. Lanes stay.
 type Cast struct {
@@ -131,6 +138,7 @@ type Shuffle struct {
 type Let struct {
 	Var         *Var
 	Value, Body Expr
+	memo        typeMemo
 }
 
 // CallKind says who answers a call.
@@ -234,11 +242,13 @@ func (e *Binary) DType() Type {
 	if e == nil {
 		return Void
 	}
-	t := partType(e.A)
-	if e.Op.IsComparison() {
-		return Vector(Bool, int(t.Lanes))
-	}
-	return t
+	return e.memo.of(func() Type {
+		t := partType(e.A)
+		if e.Op.IsComparison() {
+			return Vector(Bool, int(t.Lanes))
+		}
+		return t
+	})
 }
 
 // DType is the operand's type.
@@ -246,7 +256,7 @@ func (e *Not) DType() Type {
 	if e == nil {
 		return Void
 	}
-	return partType(e.A)
+	return e.memo.of(func() Type { return partType(e.A) })
 }
 
 // DType is the type of Then.
@@ -254,7 +264,7 @@ func (e *Select) DType() Type {
 	if e == nil {
 		return Void
 	}
-	return partType(e.Then)
+	return e.memo.of(func() Type { return partType(e.Then) })
 }
 
 // DType is the type that is cast to.
@@ -310,7 +320,7 @@ func (e *Let) DType() Type {
 	if e == nil {
 		return Void
 	}
-	return partType(e.Body)
+	return e.memo.of(func() Type { return partType(e.Body) })
 }
 
 // DType is the type that the caller says.

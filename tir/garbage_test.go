@@ -78,11 +78,11 @@ func (g *garbage) module() *IRModule {
 	for _, e := range g.exprs {
 		switch e := e.(type) {
 		case *Binary:
-			*e = Binary{BinaryOp(g.next(20)), g.expr(), g.expr()}
+			*e = Binary{Op: BinaryOp(g.next(20)), A: g.expr(), B: g.expr()}
 		case *Not:
 			e.A = g.expr()
 		case *Select:
-			*e = Select{g.expr(), g.expr(), g.expr()}
+			*e = Select{Cond: g.expr(), Then: g.expr(), Else: g.expr()}
 		case *Cast:
 			*e = Cast{g.typ(), g.expr()}
 		case *BufferLoad:
@@ -96,7 +96,7 @@ func (g *garbage) module() *IRModule {
 		case *Shuffle:
 			*e = Shuffle{g.list(), []int{g.number(), g.number()}}
 		case *Let:
-			*e = Let{g.variable(), g.expr(), g.expr()}
+			*e = Let{Var: g.variable(), Value: g.expr(), Body: g.expr()}
 		case *Call:
 			*e = Call{CallKind(g.next(6)), g.text(), g.typ(), g.list()}
 		case *Reduce:

@@ -123,7 +123,7 @@ func (r *jsonReader) exprNode(o *object, depth int) (Expr, error) {
 	case "let":
 		v, value := r.varField(o, "let"), r.expr(o, "value", depth)
 		r.sameType(o, v, value)
-		return &Let{v, value, r.expr(o, "in", depth)}, nil
+		return &Let{Var: v, Value: value, Body: r.expr(o, "in", depth)}, nil
 	}
 	kind := slices.Index(callKindNames[:], o.text("kind"))
 	if kind < 0 {

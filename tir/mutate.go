@@ -10,6 +10,10 @@ type Mutator struct {
 	// parts are not looked at.
 	PreExpr func(Expr) (Expr, bool)
 	PreStmt func(Stmt) (Stmt, bool)
+
+	// Memo, where it is not nil, has what became of expressions: one that stands in several places is replaced once. The functions must
+	// not depend on the place then.
+	Memo map[Expr]Expr
 }
 
 // MutateExpr gives an expression in which m has replaced what it replaces.
@@ -17,6 +21,18 @@ func (m *Mutator) MutateExpr(e Expr) Expr {
 	if isNil(e) {
 		return e
 	}
+	if m.Memo == nil || isForeign(e) {
+		return m.mutateExpr(e)
+	}
+	if r, done := m.Memo[e]; done {
+		return r
+	}
+	r := m.mutateExpr(e)
+	m.Memo[e] = r
+	return r
+}
+
+func (m *Mutator) mutateExpr(e Expr) Expr {
 	if m.PreExpr != nil {
 		if r, done := m.PreExpr(e); done {
 			return r
@@ -51,15 +67,15 @@ func (m *Mutator) exprParts(e Expr) Expr {
 	switch e := e.(type) {
 	case *Binary:
 		if a, b := m.MutateExpr(e.A), m.MutateExpr(e.B); a != e.A || b != e.B {
-			return &Binary{e.Op, a, b}
+			return &Binary{Op: e.Op, A: a, B: b}
 		}
 	case *Not:
 		if a := m.MutateExpr(e.A); a != e.A {
-			return &Not{a}
+			return &Not{A: a}
 		}
 	case *Select:
 		if c, t, f := m.MutateExpr(e.Cond), m.MutateExpr(e.Then), m.MutateExpr(e.Else); c != e.Cond || t != e.Then || f != e.Else {
-			return &Select{c, t, f}
+			return &Select{Cond: c, Then: t, Else: f}
 		}
 	case *Cast:
 		if v := m.MutateExpr(e.Value); v != e.Value {
@@ -87,7 +103,7 @@ func (m *Mutator) exprParts(e Expr) Expr {
 		}
 	case *Let:
 		if v, b := m.MutateExpr(e.Value), m.MutateExpr(e.Body); v != e.Value || b != e.Body {
-			return &Let{e.Var, v, b}
+			return &Let{Var: e.Var, Value: v, Body: b}
 		}
 	case *Call:
 		if a, changed := m.exprs(e.Args); changed {
@@ -221,7 +237,7 @@ func Substitute(e Expr, values map[*Var]Expr) Expr { return substituter(values).
 func SubstituteStmt(s Stmt, values map[*Var]Expr) Stmt { return substituter(values).MutateStmt(s) }
 
 func substituter(values map[*Var]Expr) *Mutator {
-	return &Mutator{Expr: func(e Expr) Expr {
+	return &Mutator{Memo: map[Expr]Expr{}, Expr: func(e Expr) Expr {
 		if v, ok := e.(*Var); ok {
 			if r, ok := values[v]; ok {
 				return r

@@ -39,7 +39,7 @@ func TestWalk_Nothing(t *testing.T) {
 	}
 	count := 0
 	x := NewVar("x", Int32)
-	Walk(&Binary{OpAdd, x, x}, func(any) bool { count++; return true })
+	Walk(&Binary{Op: OpAdd, A: x, B: x}, func(any) bool { count++; return true })
 	require.Equal(t, 3, count, "a shared node in each place")
 }
 
@@ -84,8 +84,8 @@ func everyNode() []any {
 	axis := &IterVar{NewVar("k", Int32), I32(0), I32(8), IterReduce, ""}
 	do := func() Stmt { return &Evaluate{k()} }
 	return []any{
-		&Binary{OpFloorMod, k(), k()}, &Not{k()}, &Select{k(), k(), k()}, &Cast{Int8, k()}, &BufferLoad{b, []Expr{k(), k()}},
-		&ProducerLoad{&noProducer{}, []Expr{k(), k()}}, &Ramp{k(), k(), 4}, &Broadcast{k(), 4}, &Shuffle{[]Expr{k(), k()}, []int{1, 0}}, &Let{v, k(), k()},
+		&Binary{Op: OpFloorMod, A: k(), B: k()}, &Not{A: k()}, &Select{Cond: k(), Then: k(), Else: k()}, &Cast{Int8, k()}, &BufferLoad{b, []Expr{k(), k()}},
+		&ProducerLoad{&noProducer{}, []Expr{k(), k()}}, &Ramp{k(), k(), 4}, &Broadcast{k(), 4}, &Shuffle{[]Expr{k(), k()}, []int{1, 0}}, &Let{Var: v, Value: k(), Body: k()},
 		&Call{CallExtern, "f", Int32, []Expr{k(), k()}},
 		&Reduce{&Combiner{[]*Var{v}, []*Var{u}, []Expr{v}, []Expr{I32(0)}}, []Expr{k(), k()}, []*IterVar{axis}, k(), 1},
 		&Reduce{nil, []Expr{k()}, nil, nil, 0},
@@ -173,8 +173,8 @@ func TestMutator_Before(t *testing.T) {
 		PreExpr: func(e Expr) (Expr, bool) { _, isNot := e.(*Not); return I32(7), isNot },
 		Expr:    func(e Expr) Expr { seen++; return e },
 	}
-	got := m.MutateExpr(Add(&Not{x}, x))
-	require.Equal(t, "", Difference(&Binary{OpAdd, I32(7), x}, got))
+	got := m.MutateExpr(Add(&Not{A: x}, x))
+	require.Equal(t, "", Difference(&Binary{Op: OpAdd, A: I32(7), B: x}, got))
 	require.Equal(t, 2, seen, "the sum and x: neither what was replaced nor its parts")
 	require.Nil(t, m.MutateExpr(nil))
 }

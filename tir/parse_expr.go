@@ -69,7 +69,7 @@ func (p *parser) let() parsed {
 	p.wantWord("in", "after the value of a let within an expression")
 	p.vars.bind(v.Name, v)
 	body := p.expr()
-	return p.node(t, &Let{v, x.e, body.e}, nil, x, body)
+	return p.node(t, &Let{Var: v, Value: x.e, Body: body.e}, nil, x, body)
 }
 
 // binding reads "x = value", and does not yet make x known.

@@ -78,7 +78,7 @@ func (g *programMaker) int(depth int) Expr {
 		case 5:
 			return I32(int32(g.next(256)))
 		}
-		return &Binary{BinaryOp(g.next(int(OpEQ))), g.int(depth - 1), g.int(depth - 1)}
+		return &Binary{Op: BinaryOp(g.next(int(OpEQ))), A: g.int(depth - 1), B: g.int(depth - 1)}
 	})
 }
 
@@ -96,7 +96,7 @@ func (g *programMaker) float(depth int) Expr {
 		case 2:
 			return NewCast(Float32, g.int(depth-1))
 		}
-		return &Binary{BinaryOp(g.next(int(OpDiv) + 1)), g.float(depth - 1), g.float(depth - 1)}
+		return &Binary{Op: BinaryOp(g.next(int(OpDiv) + 1)), A: g.float(depth - 1), B: g.float(depth - 1)}
 	})
 }
 
@@ -108,9 +108,9 @@ func (g *programMaker) truth(depth int) Expr {
 		case g.next(4) == 0:
 			return NewNot(g.truth(depth - 1))
 		case g.next(4) == 0:
-			return &Binary{OpAnd + BinaryOp(g.next(2)), g.truth(depth - 1), g.truth(depth - 1)}
+			return &Binary{Op: OpAnd + BinaryOp(g.next(2)), A: g.truth(depth - 1), B: g.truth(depth - 1)}
 		}
-		return &Binary{OpEQ + BinaryOp(g.next(6)), g.int(depth - 1), g.int(depth - 1)}
+		return &Binary{Op: OpEQ + BinaryOp(g.next(6)), A: g.int(depth - 1), B: g.int(depth - 1)}
 	})
 }
 

@@ -167,7 +167,7 @@ func (g *textGen) tryExpr(t Type, depth int) Expr {
 	switch g.r.IntN(16) {
 	case 0, 1, 2:
 		if number {
-			return &Binary{BinaryOp(g.r.IntN(int(OpMax) + 1)), g.expr(t, depth), g.expr(t, depth)}
+			return &Binary{Op: BinaryOp(g.r.IntN(int(OpMax) + 1)), A: g.expr(t, depth), B: g.expr(t, depth)}
 		}
 		if IsBool(t) {
 			from := Vector(g.anyType(), int(t.Lanes))
@@ -175,18 +175,18 @@ func (g *textGen) tryExpr(t Type, depth int) Expr {
 			if IsBool(from) && op > OpNE {
 				op = OpAnd + BinaryOp(g.r.IntN(2))
 			}
-			return &Binary{op, g.expr(from, depth), g.expr(from, depth)}
+			return &Binary{Op: op, A: g.expr(from, depth), B: g.expr(from, depth)}
 		}
 	case 3:
 		if IsBool(t) {
-			return &Not{g.expr(t, depth)}
+			return &Not{A: g.expr(t, depth)}
 		}
 	case 4:
 		if IsBool(t) {
-			return &Binary{OpAnd + BinaryOp(g.r.IntN(2)), g.expr(t, depth), g.expr(t, depth)}
+			return &Binary{Op: OpAnd + BinaryOp(g.r.IntN(2)), A: g.expr(t, depth), B: g.expr(t, depth)}
 		}
 	case 5:
-		return &Select{g.expr(Vector(Bool, int(t.Lanes)), depth), g.expr(t, depth), g.expr(t, depth)}
+		return &Select{Cond: g.expr(Vector(Bool, int(t.Lanes)), depth), Then: g.expr(t, depth), Else: g.expr(t, depth)}
 	case 6:
 		if t == Handle {
 			return &Cast{t, g.expr(Int64, depth)}
@@ -227,7 +227,7 @@ func (g *textGen) tryExpr(t Type, depth int) Expr {
 		g.vars = append(g.vars, v)
 		body := g.expr(t, depth)
 		g.vars = g.vars[:known]
-		return &Let{v, x, body}
+		return &Let{Var: v, Value: x, Body: body}
 	case 13, 14:
 		return g.call(t, depth)
 	}

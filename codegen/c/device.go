@@ -14,6 +14,14 @@ func deviceOf(f *tir.PrimFunc) (int64, bool) {
 	return d, d != 0 && d != int64(dlpack.CPU)
 }
 
+// deviceOfParam is that of one of its tensors, which may have an attribute of its own.
+func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
+	if d, ok := f.Attrs[transform.AttrDeviceOf(i)].(int64); ok {
+		return d, d != int64(dlpack.CPU)
+	}
+	return deviceOf(f)
+}
+
 // The parts of a tensor's description that tvm_struct_get gives, by Apache TVM's numbers.
 var tensorParts = map[int64]string{1: "data", 4: "ndim", 5: "dtype.code", 6: "dtype.bits", 7: "dtype.lanes", 8: "byte_offset", 9: "device.device_id",
 	10: "device.device_type"}

@@ -84,7 +84,7 @@ func (e *entry) arguments() {
 	}
 	e.helper("count")
 	e.line("if (tvmgo_count(%s, %s, args, num_args, %d) != 0) return -1;", literal(f.Name), literal(f.signature()), len(f.params))
-	first := "NULL" // tensor, on whose device the others must be
+	firsts := map[int64]string{} // the first tensor on a type of device, on whose device the others must be
 	for i, p := range f.params {
 		arg := fmt.Sprintf("&p[%d], &args[%d]", i, i)
 		if e.classic {
@@ -97,7 +97,11 @@ func (e *entry) arguments() {
 			name = e.vars[p.v]
 			d := p.buffer.DType
 			e.line("const DLTensor* %s = NULL;", name)
-			if device, away := deviceOf(f.PrimFunc); away {
+			if device, away := deviceOfParam(f.PrimFunc, i); away {
+				first := firsts[device]
+				if first == "" {
+					first, firsts[device] = "NULL", name
+				}
 				unit := 0
 				if p.buffer.Offset != nil {
 					unit = max(int(d.Bits)/8, 1)
@@ -105,9 +109,6 @@ func (e *entry) arguments() {
 				e.helper("devicetensor")
 				e.line("if (tvmgo_device_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, %d, %s, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
 					len(p.buffer.Shape), unit, device, first, name)
-				if first == "NULL" {
-					first = name
-				}
 				break
 			}
 			e.helper("tensor")
@@ -274,9 +275,12 @@ func (e *entry) widened(x tir.Expr) tir.Expr {
 // call calls the body.
 func (e *entry) call() {
 	f := e.f
-	_, away := deviceOf(f.PrimFunc)
 	var args []string
-	for _, p := range f.allParams() {
+	for i, p := range f.allParams() {
+		away := false
+		if i < len(f.params) {
+			_, away = deviceOfParam(f.PrimFunc, i)
+		}
 		switch {
 		case p.handle:
 			args = append(args, e.vars[p.v])

@@ -86,6 +86,9 @@ func invalid(err error) error {
 func init() {
 	err := target.SetAttr(kind, codegen.ColumnLower, codegen.Pass(Lower))
 	if err == nil {
+		err = target.SetAttr(kind, target.ColumnPartitioner, target.Predicate(codegen.TakesKernels))
+	}
+	if err == nil {
 		err = codegen.Register(kind, Build)
 	}
 	if err != nil {

@@ -95,6 +95,9 @@ type splitter struct {
 	err     error
 }
 
+// AttrDeviceOf is AttrDevice for one parameter, by its place.
+func AttrDeviceOf(i int) string { return fmt.Sprintf("%s.%d", AttrDevice, i) }
+
 func (s *splitter) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format, args...)

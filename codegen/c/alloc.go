@@ -18,6 +18,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 		w.fail("allocation of buffer %s has an offset, which is for parts of other memory", b.Name)
 		return
 	}
+	w.valueType(b.DType) // which may have none
 	element := w.storageType(b.DType)
 	size := int64(b.DType.Bits+7) / 8
 	count, constant := constantCount(b)
@@ -52,7 +53,11 @@ func (w *writer) alloc(s *tir.Alloc) {
 	name := w.define(b.Data)
 	w.types[b.Data] = element
 	_, away := deviceOf(w.fn.PrimFunc)
-	if w.kernels || constant && count*size <= StackLimit && !away {
+	limit := int64(StackLimit)
+	if b.StorageScope() == "local" {
+		limit = LocalLimit
+	}
+	if w.kernels || constant && count*size <= limit && !away {
 		align := ""
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)

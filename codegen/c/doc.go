@@ -10,16 +10,17 @@
 // convention of TVM v0.20 and older): it checks what it is given, with an error that says which argument is wrong, what it is and what
 // was expected, and calls the body. A name of a size (n in float32[n]) is bound where it first stands, and compared from there on.
 //
-// Memory whose size is a constant of at most [StackLimit] bytes lies on the stack; all other is the runtime's scratch memory, which is
+// Memory whose size is a constant of at most [StackLimit] bytes, in scope local [LocalLimit], lies on the stack; all other is the runtime's scratch memory, which is
 // given back however the function ends. Parallel loops run their turns in as many contiguous pieces as there are threads; one within another
 // runs serially, since the runtime's threads start none. Functions that are called by packed calls are looked up once.
 //
-// Loops over threads of a device are refused; vectorized ones that lowering has left are loops, unrolled ones are written out up to 64
-// turns.
+// Loops over threads of a device are refused. The passes of package tir/transform, which run before, make vectors and write loops out; vectorized loops that are left
+// are loops, unrolled ones are written out up to 64 turns. Of loops with the annotation unroll the compiler is asked to write out so many turns.
 //
 // Vectors of a power of two of lanes, at most 64 bytes, are vectors of the compiler; all others are loops over their lanes. float16 and
 // bfloat16 are two bytes in memory and float everywhere else, rounded after each operation as if the operation were one of
-// 16 bits. Integers of 4 bits and floats of 8 and less are refused.
+// 16 bits. Whole numbers of 1 and 4 bits and floats of 8 and less have no values here: [transform.LegalizeTypes] makes programs of others
+// of them before, and parameters of such types lie in memory as bytes.
 //
 // # What is not defined
 //

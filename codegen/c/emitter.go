@@ -12,6 +12,9 @@ import (
 // StackLimit is how many bytes of memory a function has on its stack, for each allocation.
 const StackLimit = 1024
 
+// LocalLimit is that of memory in scope local, which is what a schedule wants near: tiles of sums, that compilers keep in registers.
+const LocalLimit = 8192
+
 // Hooks are what a generator of another language puts in the place of C's. Each may be nil.
 type Hooks struct {
 	// Language is what errors call the language; "" is C.

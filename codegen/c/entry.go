@@ -187,8 +187,7 @@ func (e *entry) layout(i int, b *tir.Buffer) {
 		}
 	}
 	if b.Offset != nil {
-		size := max(int(b.DType.Bits)/8, 1)
-		e.match(i, "the offset of the elements", fmt.Sprintf("(int64_t)(%s->byte_offset / %d)", t, size), b.Offset)
+		e.match(i, "the offset of the elements", elementOffset(t, b.DType), b.Offset)
 	}
 }
 
@@ -331,4 +330,12 @@ func (e *entry) call() {
 		e.line("result->%s = %s;", field, value)
 	}
 	e.line("return 0;")
+}
+
+// elementOffset is how many elements lie before a tensor's first one.
+func elementOffset(tensor string, t tir.Type) string {
+	if t.Bits < 8 && (t.Bits > 1 || t.Code != dlpack.CodeUInt) { // of which several lie in a byte
+		return fmt.Sprintf("(int64_t)(%s->byte_offset * 8 / %d)", tensor, t.Bits)
+	}
+	return fmt.Sprintf("(int64_t)(%s->byte_offset / %d)", tensor, max(int(t.Bits)/8, 1))
 }

@@ -105,6 +105,7 @@ func (w *writer) element(b *tir.Buffer, indices []tir.Expr, i string) string {
 }
 
 func (w *writer) load(e *tir.BufferLoad, i string) code {
+	w.valueType(e.Buffer.DType) // which may have none
 	x := atom(w.element(e.Buffer, e.Indices, i))
 	switch t := e.Buffer.DType; {
 	case tir.IsBool(t):

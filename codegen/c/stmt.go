@@ -146,6 +146,10 @@ func (w *writer) loop(s *tir.For) {
 	low := w.as(s.Var.Type, s.Min)
 	end := w.loopEnd(s, low)
 	name := w.define(s.Var)
+	if n, asked := s.Annotations["unroll"].(int64); asked && n > 1 && !w.kernels {
+		w.helper("unroll")
+		w.line("tvmgo_unroll(%d)", min(n, 1<<15))
+	}
 	w.line("for (%s %s = %s; %s < %s; ++%s) {", w.valueType(s.Var.Type), name, low.text, name, end.in(precShift), name)
 	w.indented(func() { w.stmt(s.Body) })
 	w.line("}")

@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // scalarTypes are what one lane is in C, when it is a value.
@@ -42,7 +43,8 @@ func (g *generator) valueType(t tir.Type) string {
 	}
 	s, ok := scalarTypes[t]
 	if !ok {
-		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", t, g.hooks.language())
+		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats, or run "+
+			"transform.LegalizeTypes before", t, g.hooks.language())
 		return "int"
 	}
 	return s
@@ -55,6 +57,8 @@ func (g *generator) storageType(t tir.Type) string {
 		return g.valueType(tir.UInt8) // which may have been written as any number
 	case isNarrow(t):
 		return g.valueType(tir.UInt16)
+	case !transform.IsLegal(t):
+		return g.valueType(tir.UInt8) // by which views read and write it
 	}
 	return g.valueType(t)
 }

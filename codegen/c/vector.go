@@ -84,6 +84,10 @@ func (w *writer) vec(e tir.Expr) code {
 	case *tir.Let:
 		w.bind(e.Var, e.Value)
 		return w.vec(e.Body)
+	case *tir.Shuffle:
+		if all, ok := w.scalars(e); ok {
+			return w.list(t, all)
+		}
 	case *tir.Not:
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
 	case *tir.Cast:
@@ -168,14 +172,32 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	return w.gathered(e)
 }
 
+// splatLanes is from how many lanes on a vector of equal ones is made by a macro.
+const splatLanes = 4
+
 // broadcast is a vector whose lanes are all x.
 func (w *writer) broadcast(t tir.Type, x code) code {
+	if w.hooks.Vectors != nil {
+		return w.list(t, slices.Repeat([]string{x.text}, int(t.Lanes)))
+	}
+	vector, n := w.vectorType(t), int(t.Lanes)
+	each := func(x string) string {
+		return "(" + vector + "){" + strings.TrimSuffix(strings.Repeat(x+", ", n), ", ") + "}"
+	}
+	if x.text == "0" || x.text == "0.0f" || x.text == "0.0" {
+		return atom("(" + vector + "){" + x.text + "}")
+	}
 	if strings.ContainsAny(x.text, "([ +*/") && x.text[0] != '-' {
 		name := w.temp("scalar")
 		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
 		x = atom(name)
 	}
-	return w.list(t, slices.Repeat([]string{x.text}, int(t.Lanes)))
+	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
+		name := "tvmgo_splat_" + vector
+		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
+		return atom(name + "(" + x.text + ")")
+	}
+	return atom(each(x.text))
 }
 
 // keep names a value, so that it is computed once.
@@ -232,6 +254,23 @@ func (w *writer) gathered(e tir.Expr) code {
 		w.line("%s[lane] = %s;", name, x.text)
 	})
 	return atom(name)
+}
+
+// scalars are the lanes of a shuffle that has no vectors.
+func (w *writer) scalars(e *tir.Shuffle) ([]string, bool) {
+	for _, v := range e.Vectors {
+		if v.DType().Lanes != 1 {
+			return nil, false
+		}
+	}
+	all := make([]string, len(e.Indices))
+	for k, n := range e.Indices {
+		if n < 0 || n >= len(e.Vectors) {
+			return nil, false
+		}
+		all[k] = w.expr(e.Vectors[n]).text
+	}
+	return all, true
 }
 
 // shuffle is lane i of a shuffle.

@@ -182,7 +182,7 @@ func codecOf(t tir.Type) (*codec, error) {
 		return nil, fmt.Errorf("type %s can't be in memory: want ints, floats or bools", t)
 	}
 	c := &codec{bits: int64(t.Bits), float: tir.IsFloat(t)}
-	if t.Bits == 1 {
+	if t.Bits == 1 && t.Code == dlpack.CodeUInt { // which is bool of old; int1 is packed
 		c.bits = 8
 	}
 	read, write := bitAccess(c.bits)

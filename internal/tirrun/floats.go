@@ -210,7 +210,11 @@ func intToFloat(from, to tir.Type, v int64) float64 {
 		if u >= 1<<53 && u&0x7ff != 0 { // sticky: see fma
 			u = u&^0x7ff | 0x800
 		}
-		x = rounder(to)(float64(u))
+		x = float64(u)
+		if negative { // before it is rounded: a format may have no sign
+			x = -x
+		}
+		return rounder(to)(x)
 	}
 	if negative {
 		x = -x

@@ -31,7 +31,7 @@ func (p *partition) guards(s *tir.For) []guard {
 			around = around[:len(around)-1]
 		case *tir.If:
 			for _, c := range conjuncts(x.Cond) {
-				if !isLikely(c) || x.Else != nil {
+				if !isLikely(c) {
 					continue
 				}
 				g, ok := p.guard(s, c, around, lets)

@@ -14,7 +14,7 @@ import (
 // (float8_e8m0fnu as float64) and rounded to the nearest value of their type, ties to even, after each operation; so are casts, and what is
 // too large becomes what the format has for it: infinity, no number, or its greatest value.
 //
-// Memory of parameters stays what callers know it as: a byte for 8 bits and for 1, packed from the lowest bits on for 4 and 6. The body
+// Memory of parameters stays what callers know it as: a byte for 8 bits and for uint1, all other packed from the lowest bits on. The body
 // reads and writes it by a view of bytes (tir.View). A parallel loop that writes packed elements runs serially, since two of them share a byte;
 // one over threads of a device is refused for that. The program's own memory has a byte for each element.
 //

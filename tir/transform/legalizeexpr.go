@@ -160,7 +160,7 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	case "fma":
 		return l.fma(e.Type, args), true
 	case "popcount":
-		return tir.Intrin("popcount", bitsAnd(args[0], 1<<e.Type.Bits-1)), true
+		return wrapInt(e.Type, tir.Intrin("popcount", bitsAnd(args[0], 1<<e.Type.Bits-1))), true
 	case "clz":
 		n := tir.Intrin("clz", bitsAnd(args[0], 1<<e.Type.Bits-1))
 		return wrapInt(e.Type, tir.Sub(n, constantLike(n, int64(32-e.Type.Bits)))), true
@@ -197,8 +197,7 @@ func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 // address is that of an element in memory.
 func (l *legalizer) address(e *tir.Call, load *tir.BufferLoad) tir.Expr {
 	n := l.storage[load.Buffer]
-	bits := load.Buffer.DType.Bits
-	if n.packed || bits != 8 && bits != 1 {
+	if sharesBytes(load.Buffer.DType) {
 		l.fail("the address of an element of buffer %s of type %s: several elements share a byte where others see them: pass the tensor, or store bytes",
 			load.Buffer.Name, load.Buffer.DType)
 		return e

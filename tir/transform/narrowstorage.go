@@ -3,6 +3,7 @@ package transform
 import (
 	"slices"
 
+	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
 
@@ -13,6 +14,11 @@ type narrowStorage struct {
 	packed bool        // elements share bytes
 }
 
+// sharesBytes says whether several elements of a type lie in one byte where others see them: those of uint1, which is bool of old, do not.
+func sharesBytes(t tir.Type) bool {
+	return t.Bits < 8 && t != tir.Vector(tir.Type{Code: dlpack.CodeUInt, Bits: 1}, int(t.Lanes))
+}
+
 // store settles how a buffer lies in memory; nil of one whose type is not narrow. outside says that others know the memory.
 func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 	if IsLegal(b.DType) {
@@ -21,7 +27,7 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 	if x := l.own[b.Data]; outside && x != nil {
 		l.fail("buffer %s is a view of buffer %s of type %s: legalize types before memory is shared", b.Name, x.Name, x.DType)
 	}
-	n := &narrowStorage{buffer: b, packed: outside && b.DType.Bits != 8 && b.DType.Bits != 1}
+	n := &narrowStorage{buffer: b, packed: outside && sharesBytes(b.DType)}
 	if n.packed && b.DType.Lanes != 1 {
 		l.fail("buffer %s has elements of type %s, of which several share a byte: give it another dimension instead of lanes", b.Name, b.DType)
 	}
@@ -42,7 +48,7 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 		}
 		c.Strides, c.Offset = nil, nil
 	}
-	if !outside && b.DType.Bits != 8 && b.DType.Bits != 1 {
+	if !outside && sharesBytes(b.DType) {
 		l.own[b.Data] = b
 	}
 	n.bytes = &c
@@ -56,7 +62,7 @@ func code(t tir.Type, e tir.Expr) tir.Expr {
 	switch {
 	case tir.IsFloat(t):
 		e = narrowFloatOf(t).encode(e, realOf(t))
-	case t.Bits > 1: // a byte that has one number of 1 bit has all of it
+	default:
 		e = bitsAnd(e, 1<<t.Bits-1)
 	}
 	return tir.NewCast(tir.Vector(tir.UInt8, int(e.DType().Lanes)), e)

@@ -128,8 +128,13 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 		if _, constant := count(r.Extent); !constant && (r.Kind == tir.Vectorized || r.Kind == tir.Unrolled) {
 			r.Kind = tir.Serial
 		}
-		r.Body = withoutTrue(r.Body)
-		parts = append(parts, p.inner(r))
+		if r.Body = withoutTrue(r.Body); !isEmpty(r.Body) || isEmpty(s.Body) {
+			if len(swap) > 0 && len(swap) < len(guards) { // others may cut it further
+				parts = append(parts, p.loop(r))
+			} else {
+				parts = append(parts, p.inner(r))
+			}
+		}
 	}
 	part(before, low, from, p.fails(guards, true, from))
 	part(false, from, to, holds)
@@ -140,11 +145,18 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 // never says whether there is nothing from a to b.
 func (p *partition) never(a, b tir.Expr) bool { return p.a.Prove(tir.GE(a, b)) }
 
-// fails are the guards that hold nowhere before, or after, the turn that a part ends or begins with.
+// fails are the guards that hold nowhere in the part before, or after, the one where all do, which ends or begins at a turn. A guard that is alone on its side is
+// what that part is for.
 func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr]tir.Expr {
+	side := 0
+	for _, g := range guards {
+		if before == (g.step > 0) {
+			side++
+		}
+	}
 	all := map[tir.Expr]tir.Expr{}
 	for _, g := range guards {
-		if g.exact && before == (g.step > 0) && (before && p.a.Prove(tir.LE(at, g.bound)) || !before && p.a.Prove(tir.GE(at, g.bound))) {
+		if g.exact && before == (g.step > 0) && (side == 1 || before && p.a.Prove(tir.LE(at, g.bound)) || !before && p.a.Prove(tir.GE(at, g.bound))) {
 			all[g.node] = tir.BoolConst(false)
 		}
 	}
@@ -168,16 +180,20 @@ func (p *partition) branches(s *tir.For, from, to tir.Expr, before, after bool, 
 	c := newCopier(nil)
 	c.swap = holds
 	free := withoutTrue(c.stmt(s.Body))
-	n := *s
-	n.Body = &tir.If{Cond: tir.Intrin("likely", cond), Then: free, Else: copied(s.Body, nil)}
-	var body tir.Stmt
+	rest := copied(s.Body, nil)
 	p.a.Scope(func() {
 		p.a.Bind(s.Var, minOf(s), tir.NewCast(s.Var.Type, s.Extent))
-		p.a.With(cond, func() { body = p.stmt(free) })
-		n.Body.(*tir.If).Then = body
-		n.Body.(*tir.If).Else = p.stmt(n.Body.(*tir.If).Else)
+		p.a.With(cond, func() { free = p.stmt(free) })
+		p.a.With(tir.NewNot(cond), func() { rest = p.stmt(rest) })
 	})
+	n := *s
+	n.Body = &tir.If{Cond: tir.Intrin("likely", cond), Then: free, Else: rest}
 	return &n
+}
+
+func isEmpty(s tir.Stmt) bool {
+	q, ok := s.(*tir.Seq)
+	return ok && len(q.Stmts) == 0
 }
 
 // withoutTrue leaves out conditions that are constant.

@@ -15,7 +15,8 @@ const MaxUnrolled = 4096
 //
 // Pragmas on a loop, or attributes around statements, speak of what is within, until another one says otherwise: under auto_unroll_max_step serial loops
 // of constant extent are written out if they make no more than so many statements; auto_unroll_max_extent has those written out that run no more often
-// than that. Under unroll_explicit with 0 or false they are left as loops of kind unrolled, which is for the C compiler. A prefix "pragma_" of the keys may be there or not.
+// than that. Under unroll_explicit with 0 or false loops that would be written out become serial ones with the annotation unroll, a number of turns, which asks the C compiler for it. A
+// prefix "pragma_" of the keys may be there or not.
 func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return eachFunc("unroll", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		u := &unroller{}
@@ -23,6 +24,9 @@ func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		return u.m.MutateStmt(f.Body), nil
 	})
 }
+
+// AnnotationUnroll is on loops that the C compiler is asked to write out, so many turns of them.
+const AnnotationUnroll = "unroll"
 
 // unrolling is what pragmas say.
 type unrolling struct {
@@ -105,8 +109,12 @@ func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 			return old
 		}
 		return s
-	case u.now.leave && constant:
-		s.Kind = tir.Unrolled
+	case u.now.leave && constant && turns > 1:
+		notes := map[string]any{AnnotationUnroll: turns}
+		for k, v := range s.Annotations {
+			notes[k] = v
+		}
+		s.Kind, s.Annotations = tir.Serial, notes
 		return s
 	case !constant || turns > limit || turns*max(statements(s.Body), 1) > limit:
 		s.Kind = tir.Serial

@@ -1,8 +1,6 @@
 package transform
 
 import (
-	"math/bits"
-
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -28,19 +26,6 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// maxVectorBits is the longest vector that C's compilers keep in registers.
-const maxVectorBits = 512
-
-// vectorBits is how many bits of data a vector has at most.
-func vectorBits(t *target.Target) int {
-	if t != nil {
-		if n, err := target.Get[int64](t, "vector-width"); err == nil && n >= 64 && n <= maxVectorBits && bits.OnesCount64(uint64(n)) == 1 {
-			return int(n)
-		}
-	}
-	return maxVectorBits
-}
-
 // vectorizeLoop is what a loop becomes, whose body has no vectorized loops any more.
 func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 	serial := *s
@@ -53,7 +38,7 @@ func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 	if !ok || !independent(s, turns, body) {
 		return &serial
 	}
-	widest := widestBits(s.Var, body)
+	widest := widestBits(body)
 	lanes := int64(1)
 	for lanes*2 <= turns && int(lanes)*2*widest <= width {
 		lanes *= 2
@@ -111,34 +96,4 @@ func stopsVectors(node any) bool {
 		return f.Kind == tir.Parallel || f.Kind == tir.ThreadBind
 	}
 	return isImpure(node)
-}
-
-// widestBits is how wide the data are that a loop computes with, without its indices.
-func widestBits(v *tir.Var, body tir.Stmt) int {
-	widest := 8
-	see := func(t tir.Type) {
-		if t != tir.Void && !tir.IsHandle(t) {
-			widest = max(widest, int(t.Bits))
-		}
-	}
-	seen := map[any]bool{}
-	tir.Walk(body, func(node any) bool {
-		if seen[node] {
-			return false
-		}
-		seen[node] = true
-		switch n := node.(type) {
-		case *tir.BufferStore:
-			see(n.Buffer.DType)
-		case *tir.BufferLoad:
-			see(n.Buffer.DType)
-			return false
-		case *tir.Cast:
-			if tir.IsFloat(n.Type) {
-				see(n.Type)
-			}
-		}
-		return true
-	})
-	return widest
 }

@@ -65,6 +65,9 @@ func (z *lockstep) expr(e tir.Expr) tir.Expr {
 			return &tir.Let{Var: e.Var, Value: e.Value, Body: z.expr(e.Body)}
 		}
 		value := z.expr(e.Value)
+		if _, line := value.(*tir.Ramp); line {
+			return z.expr(tir.Substitute(e.Body, map[*tir.Var]tir.Expr{e.Var: e.Value}))
+		}
 		v := z.bind(e.Var)
 		body := z.wide(z.expr(e.Body))
 		delete(z.vars, e.Var)

@@ -164,6 +164,9 @@ func (z *lockstep) let(s *tir.LetStmt) (tir.Stmt, bool) {
 	if !ok {
 		return nil, false
 	}
+	if _, line := value.(*tir.Ramp); line { // a place, which is best seen where it is used
+		return z.stmt(copied(s.Body, map[*tir.Var]tir.Expr{s.Var: s.Value}))
+	}
 	v := z.bind(s.Var)
 	defer delete(z.vars, s.Var)
 	body, ok := z.stmt(s.Body)

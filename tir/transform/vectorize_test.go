@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -48,4 +49,34 @@ func TestForC_TileOfMatmul(t *testing.T) {
 		return true
 	})
 	require.Equal(t, 3*6*2, stores, "of zeros, of sums, and of results; for each row two")
+}
+
+// How long vectors are depends on the target's CPU.
+func TestVectorize_Width(t *testing.T) {
+	for options, want := range map[string]int{
+		"c": 16, "c -march=native": 16, "c -march=x86-64-v4": 16, "c -march=skylake-avx512": 16, "c -march=x86-64-v3": 8, "c -march=znver3": 8, "c -march=x86-64": 4,
+		"llvm -mcpu=x86-64-v3 -mtriple=x86_64-linux-gnu": 8, "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mattr=+avx2": 8,
+		"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72": 4, "llvm -vector-width=256": 8, "c -mcpu=haswell": 16,
+	} {
+		k, err := target.New(options)
+		require.NoError(t, err, options)
+		m, err := tir.Parse(`func f(a: handle) {
+  buffer A: float32[32], param a
+  vectorized i in range(32) {
+    A[i] = 1.0
+  }
+}`)
+		require.NoError(t, err)
+		m, err = transform.Vectorize(m, k)
+		require.NoError(t, err)
+		stores := 0
+		tir.Walk(m, func(node any) bool {
+			if s, ok := node.(*tir.BufferStore); ok {
+				require.Equal(t, want, int(s.Value.DType().Lanes), options)
+				stores++
+			}
+			return true
+		})
+		require.Equal(t, 32/want, stores, options)
+	}
 }

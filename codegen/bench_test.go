@@ -1,0 +1,91 @@
+package codegen_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen/c"
+	"tvmgo/te"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+	"tvmgo/tir/transform"
+)
+
+// demo is relu(A·B + bias) as it is scheduled for speed: tiles of registers, sums of a whole tile in memory of their own, packed columns, threads.
+
+func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
+	t.Helper()
+	a, b := te.Placeholder(te.Dims(rows, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, cols), tir.Float32, "B")
+	bias := te.Placeholder(te.Dims(cols), tir.Float32, "bias")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
+	product := te.Compute(te.Dims(rows, cols), "product", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	out := te.Compute(te.Dims(rows, cols), "out", func(i ...tir.Expr) tir.Expr {
+		return tir.Max(tir.Add(product.At(i...), bias.At(i[1])), tir.F32(0))
+	})
+	s, err := te.NewSchedule(out)
+	require.NoError(t, err)
+	st := s.Stage(out)
+	outer, tile, x, y := st.Tile(out.Axes()[0], out.Axes()[1], 6, 32)
+	st.Parallel(outer)
+	st.Unroll(x)
+	st.Vectorize(y)
+	sums := s.Stage(product)
+	sums.SetScope("local")
+	sums.ComputeAt(st, tile)
+	_, four := sums.Split(k, 4)
+	sums.Reorder(sums.Leaves()[2], four, product.Axes()[0], product.Axes()[1])
+	sums.Unroll(four)
+	sums.Unroll(product.Axes()[0])
+	sums.Vectorize(product.Axes()[1])
+	m, err := te.Lower(s, []any{a, b, bias, out}, "dense")
+	require.NoError(t, err)
+	return m
+}
+
+// BenchmarkDemo_ToC goes from formulas to C, without the compiler: of sizes that the tiles divide, and of others.
+func BenchmarkDemo_ToC(b *testing.B) {
+	for name, n := range map[string]int32{"1024": 1024, "1000": 1000, "1536": 1536} {
+		b.Run(name, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				m := demo(b, n, n, n)
+				for _, pass := range transform.ForC() {
+					var err error
+					m, err = pass(m, nil)
+					require.NoError(b, err)
+				}
+				var e c.Emitter
+				code, err := e.Emit(m, nil)
+				require.NoError(b, err)
+				size = len(code)
+			}
+			b.ReportMetric(float64(size), "bytes")
+		})
+	}
+}
+
+// BenchmarkDemo_Passes is each pass alone.
+func BenchmarkDemo_Passes(b *testing.B) {
+	m := demo(b, 1000, 1000, 1000)
+	for _, pass := range []struct {
+		name string
+		do   transform.Pass
+	}{{"Simplify", arith.Simplify}, {"LoopPartition", transform.LoopPartition}, {"Vectorize", transform.Vectorize}, {"Unroll", transform.Unroll}} {
+		b.Run(pass.name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := pass.do(m, nil)
+				require.NoError(b, err)
+			}
+		})
+		var err error
+		m, err = pass.do(m, nil)
+		require.NoError(b, err)
+	}
+	b.Run("SimplifyAfter", func(b *testing.B) {
+		for b.Loop() {
+			_, err := arith.Simplify(m, nil)
+			require.NoError(b, err)
+		}
+	})
+}

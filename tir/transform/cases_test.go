@@ -1,0 +1,657 @@
+package transform_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// head declares what the cases are about.
+const head = `func f(a: handle, b: handle, c: handle, d: handle, x: handle, n: int32) {
+  buffer A: float32[64], param a
+  buffer B: float32[64], param b
+  buffer C: float32[8, 8], param c
+  buffer D: int8[64], param d
+  buffer X: int32[64], param x
+`
+
+// function reads a body.
+func function(t *testing.T, body string) *tir.IRModule {
+	t.Helper()
+	m, err := tir.Parse(head + body + "\n}")
+	require.NoError(t, err, body)
+	require.NoError(t, tir.Check(m), body)
+	return m
+}
+
+// became is what a pass makes of a body.
+func became(t *testing.T, pass transform.Pass, body string) string {
+	t.Helper()
+	m, err := pass(function(t, body), nil)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m), "%s", tir.Print(m))
+	all := strings.Split(strings.TrimSpace(tir.Print(m)), "\n")
+	for i, line := range all {
+		if strings.HasPrefix(line, "  buffer X") {
+			all = all[i+1 : len(all)-1]
+			break
+		}
+	}
+	return strings.TrimSpace(dedent(all))
+}
+
+func dedent(lines []string) string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, strings.TrimPrefix(l, "  "))
+	}
+	return strings.Join(out, "\n")
+}
+
+type passCase struct{ name, body, want string }
+
+func check(t *testing.T, pass transform.Pass, cases []passCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, strings.TrimSpace(c.want), became(t, pass, c.body))
+		})
+	}
+}
+
+// What becomes of loops of kind vectorized.
+func TestVectorize_Cases(t *testing.T) {
+	check(t, transform.Vectorize, []passCase{
+		{"neighbours", `
+vectorized i in range(8) {
+  A[i] = B[i] + 1.0
+}`, `
+A[ramp(0, 1, 8)] = B[ramp(0, 1, 8)] + broadcast(1.0, 8)`},
+		{"strides", `
+vectorized i in range(8) {
+  A[n + i * 2] = B[63 - i]
+}`, `
+A[ramp(n, 2, 8)] = B[ramp(63, -1, 8)]`},
+		{"a column is loaded lane by lane", `
+vectorized i in range(4) {
+  A[i] = C[i, 3]
+}`, `
+A[ramp(0, 1, 4)] = shuffle([C[0, 3], C[1, 3], C[2, 3], C[3, 3]], [0, 1, 2, 3])`},
+		{"a column is stored turn by turn, and what stands beside it as a vector", `
+vectorized i in range(4) {
+  C[i, 3] = A[i]
+  B[i] = A[i]
+}`, `
+for i in range(4) {
+  C[i, 3] = A[i]
+}
+B[ramp(0, 1, 4)] = A[ramp(0, 1, 4)]`},
+		{"places that memory says, of stores", `
+vectorized i in range(8) {
+  A[X[i]] = B[i]
+}`, `
+A[X[ramp(0, 1, 8)]] = B[ramp(0, 1, 8)]`},
+		{"places that memory says, of loads", `
+vectorized i in range(8) {
+  A[i] = B[X[i]]
+}`, `
+A[ramp(0, 1, 8)] = B[X[ramp(0, 1, 8)]]`},
+		{"places that are read and written", `
+vectorized i in range(8) {
+  A[X[i]] = A[X[i]] + B[i]
+}`, `
+for i in range(8) {
+  A[X[i]] = A[X[i]] + B[i]
+}`},
+		{"types of several widths", `
+vectorized i in range(32) {
+  X[i] = cast(int32, D[i]) * i
+}`, `
+X[ramp(0, 1, 16)] = cast(int32x16, D[ramp(0, 1, 16)]) * ramp(0, 1, 16)
+X[ramp(16, 1, 16)] = cast(int32x16, D[ramp(16, 1, 16)]) * ramp(16, 1, 16)`},
+		{"a let", `
+vectorized i in range(8) {
+  let y = B[i] * 2.0 {
+    A[i] = y * y
+  }
+}`, `
+let y = B[ramp(0, 1, 8)] * broadcast(2.0, 8)
+A[ramp(0, 1, 8)] = y * y`},
+		{"a let that something beyond vectors needs", `
+vectorized i in range(4) {
+  let y = B[i] {
+    C[i, 0] = y
+  }
+  A[i] = 1.0
+}`, `
+for i in range(4) {
+  let y = B[i]
+  C[i, 0] = y
+}
+A[ramp(0, 1, 4)] = broadcast(1.0, 4)`},
+		{"a let of a place", `
+vectorized i in range(4) {
+  let j = i + 4 {
+    A[j] = A[j] + 1.0
+  }
+}`, `
+A[ramp(4, 1, 4)] = A[ramp(4, 1, 4)] + broadcast(1.0, 4)`},
+		{"a select", `
+vectorized i in range(8) {
+  A[i] = select(i < n, B[i], 0.0)
+}`, `
+A[ramp(0, 1, 8)] = select(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)], broadcast(0.0, 8))`},
+		{"a choice of what may be read", `
+vectorized i in range(8) {
+  A[i] = if_then_else(i < n, B[i], 0.0)
+}`, `
+A[ramp(0, 1, 8)] = if_then_else(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)], broadcast(0.0, 8))`},
+		{"a choice of what cannot fail", `
+vectorized i in range(8) {
+  A[i] = if_then_else(i < n, 1.0, 0.0)
+}`, `
+A[ramp(0, 1, 8)] = select(ramp(0, 1, 8) < broadcast(n, 8), broadcast(1.0, 8), broadcast(0.0, 8))`},
+		{"a condition of all lanes", `
+vectorized i in range(8) {
+  if n < 3 {
+    A[i] = 1.0
+  }
+}`, `
+if n < 3 {
+  A[ramp(0, 1, 8)] = broadcast(1.0, 8)
+}`},
+		{"a condition that differs", `
+vectorized i in range(8) {
+  if n < 3 && i < 5 {
+    A[i] = 1.0
+  }
+  B[i] = 2.0
+}`, `
+if n < 3 {
+  for i in range(8) {
+    if i < 5 {
+      A[i] = 1.0
+    }
+  }
+}
+B[ramp(0, 1, 8)] = broadcast(2.0, 8)`},
+		{"a condition that must not be computed in all lanes", `
+vectorized i in range(8) {
+  A[i] = select(i < n && B[i] < 0.0, 1.0, 0.0)
+}`, `
+A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)] < broadcast(0.0, 8), broadcast(false, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
+		{"a sum", `
+vectorized i in range(8) {
+  for k in range(4) {
+    A[i] = A[i] + B[k * 8 + i]
+  }
+}`, `
+for k in range(4) {
+  A[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] + B[ramp(k * 8, 1, 8)]
+}`},
+		{"a loop whose length differs", `
+vectorized i in range(8) {
+  for k in range(i) {
+    A[i] = A[i] + B[k]
+  }
+  D[i] = int8(1)
+}`, `
+for i in range(8) {
+  for k in range(i) {
+    A[i] = A[i] + B[k]
+  }
+}
+D[ramp(0, 1, 8)] = broadcast(int8(1), 8)`},
+		{"rows that meet in inner turns", `
+vectorized i in range(8) {
+  for k in range(4) {
+    A[i + k] = B[i]
+  }
+}`, `
+for i in range(8) {
+  for k in range(4) {
+    A[i + k] = B[i]
+  }
+}`},
+		{"rows that do not", `
+vectorized i in range(8) {
+  for k in range(4) {
+    A[i + k * 8] = B[i]
+  }
+}`, `
+for k in range(4) {
+  A[ramp(k * 8, 1, 8)] = B[ramp(0, 1, 8)]
+}`},
+		{"a length that is no power of two", `
+vectorized i in range(7) {
+  A[i] = 1.0
+}`, `
+A[ramp(0, 1, 4)] = broadcast(1.0, 4)
+A[ramp(4, 1, 2)] = broadcast(1.0, 2)
+A[6] = 1.0`},
+		{"more than a register", `
+vectorized i in range(1, count=60) {
+  A[i] = 1.0
+}`, `
+A[ramp(1, 1, 16)] = broadcast(1.0, 16)
+A[ramp(17, 1, 16)] = broadcast(1.0, 16)
+A[ramp(33, 1, 16)] = broadcast(1.0, 16)
+A[ramp(49, 1, 8)] = broadcast(1.0, 8)
+A[ramp(57, 1, 4)] = broadcast(1.0, 4)`},
+		{"one in another", `
+vectorized i in range(8) {
+  vectorized j in range(8) {
+    C[i, j] = 1.0
+  }
+}`, `
+for i in range(8) {
+  C[i, ramp(0, 1, 8)] = broadcast(1.0, 8)
+}`},
+		{"each turn needs the one before", `
+vectorized i in range(8) {
+  A[i + 1] = A[i]
+}`, `
+for i in range(8) {
+  A[i + 1] = A[i]
+}`},
+		{"in place", `
+vectorized i in range(8) {
+  A[i] = A[i] + 1.0
+}`, `
+A[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] + broadcast(1.0, 8)`},
+		{"all turns in one place", `
+vectorized i in range(8) {
+  A[0] = A[0] + B[i]
+}`, `
+for i in range(8) {
+  A[0] = A[0] + B[i]
+}`},
+		{"the last turn stays", `
+vectorized i in range(8) {
+  A[0] = B[i]
+}`, `
+for i in range(8) {
+  A[0] = B[i]
+}`},
+		{"an assertion", `
+vectorized i in range(8) {
+  assert n > i, ValueError, "no"
+  A[i] = 1.0
+}`, `
+for i in range(8) {
+  assert n > i, ValueError, "no"
+  A[i] = 1.0
+}`},
+		{"a call with effects", `
+vectorized i in range(8) {
+  packed f(i)
+  A[i] = 1.0
+}`, `
+for i in range(8) {
+  packed f(i)
+  A[i] = 1.0
+}`},
+		{"memory within", `
+vectorized i in range(4) {
+  alloc m: float32[2], scope "local" {
+    m[0] = B[i]
+    m[1] = B[i + 4]
+    A[i] = m[0] + m[1]
+  }
+}`, `
+alloc m: float32[2, 4], scope "local"
+m[0, ramp(0, 1, 4)] = B[ramp(0, 1, 4)]
+m[1, ramp(0, 1, 4)] = B[ramp(4, 1, 4)]
+A[ramp(0, 1, 4)] = m[0, ramp(0, 1, 4)] + m[1, ramp(0, 1, 4)]`},
+		{"an intrinsic", `
+vectorized i in range(8) {
+  A[i] = exp(B[i])
+}`, `
+A[ramp(0, 1, 8)] = exp(B[ramp(0, 1, 8)])`},
+	})
+}
+
+// Where loops are cut.
+func TestLoopPartition_Cases(t *testing.T) {
+	check(t, transform.LoopPartition, []passCase{
+		{"a split that does not divide", `
+for o in range(8) {
+  for i in range(8) {
+    if likely(o * 8 + i < 61) {
+      A[o * 8 + i] = 1.0
+    }
+  }
+}`, `
+for o in range(7) {
+  for i in range(8) {
+    A[o * 8 + i] = 1.0
+  }
+}
+for o_1 in range(7, count=1) {
+  for i_1 in range(5) {
+    A[o_1 * 8 + i_1] = 1.0
+  }
+}`},
+		{"a length that is not known", `
+for o in range(floordiv(n + 7, 8)) {
+  vectorized i in range(8) {
+    if likely(o * 8 + i < n) {
+      A[o * 8 + i] = 1.0
+    }
+  }
+}`, `
+for o in range(min(0, floordiv(n + 7, 8)), count=max(floordiv(n, 8) - min(0, floordiv(n + 7, 8)), 0)) {
+  vectorized i in range(8) {
+    A[o * 8 + i] = 1.0
+  }
+}
+for o_1 in range(max(floordiv(n, 8), min(0, floordiv(n + 7, 8))), count=floordiv(n + 7, 8) - max(floordiv(n, 8), min(0, floordiv(n + 7, 8)))) {
+  for i_1 in range(n - o_1 * 8) {
+    A[o_1 * 8 + i_1] = 1.0
+  }
+}`},
+		{"both ends", `
+for i in range(64) {
+  if likely(i >= 2) && likely(i < 60) {
+    A[i - 2] = B[i]
+  }
+}`, `
+for i in range(2, count=58) {
+  A[i - 2] = B[i]
+}`},
+		{"two of one side", `
+for i in range(64) {
+  if likely(i < 40) {
+    A[i] = B[i]
+  }
+  if likely(60 > i) {
+    B[i] = 1.0
+  }
+}`, `
+for i in range(40) {
+  A[i] = B[i]
+  B[i] = 1.0
+}
+for i_1 in range(40, count=20) {
+  B[i_1] = 1.0
+}`},
+		{"loops in loops", `
+for o in range(3) {
+  for p in range(3) {
+    for i in range(3) {
+      for j in range(3) {
+        if likely(o * 3 + i < 8) && likely(p * 3 + j < 8) {
+          C[o * 3 + i, p * 3 + j] = 1.0
+        }
+      }
+    }
+  }
+}`, `
+for o in range(2) {
+  for p in range(2) {
+    for i in range(3) {
+      for j in range(3) {
+        C[o * 3 + i, p * 3 + j] = 1.0
+      }
+    }
+  }
+  for p_1 in range(2, count=1) {
+    for i_1 in range(3) {
+      for j_1 in range(2) {
+        C[o * 3 + i_1, p_1 * 3 + j_1] = 1.0
+      }
+    }
+  }
+}
+for o_1 in range(2, count=1) {
+  for p_2 in range(2) {
+    for i_2 in range(2) {
+      for j_2 in range(3) {
+        C[o_1 * 3 + i_2, p_2 * 3 + j_2] = 1.0
+      }
+    }
+  }
+  for p_3 in range(2, count=1) {
+    for i_3 in range(2) {
+      for j_3 in range(2) {
+        C[o_1 * 3 + i_3, p_3 * 3 + j_3] = 1.0
+      }
+    }
+  }
+}`},
+		{"a parallel loop", `
+parallel o in range(8) {
+  for i in range(8) {
+    if likely(o * 8 + i < 61) {
+      A[o * 8 + i] = 1.0
+    }
+  }
+}`, `
+parallel o in range(8) {
+  if likely(o < 7) {
+    for i in range(8) {
+      A[o * 8 + i] = 1.0
+    }
+  } else {
+    for i_1 in range(5) {
+      A[o * 8 + i_1] = 1.0
+    }
+  }
+}`},
+		{"effects, and what else is done", `
+for i in range(8) {
+  packed f(i)
+  if likely(i < n) {
+    A[i] = 1.0
+  } else {
+    A[i] = 2.0
+  }
+}`, `
+for i in range(max(min(8, n), 0)) {
+  packed f(i)
+  A[i] = 1.0
+}
+for i_1 in range(max(min(8, n), 0), count=8 - max(min(8, n), 0)) {
+  packed f(i_1)
+  A[i_1] = 2.0
+}`},
+		{"a length that the turns change", `
+for i in range(X[0]) {
+  if likely(i < 5) {
+    X[0] = i
+  }
+}`, `
+for i in range(X[0]) {
+  if likely(i < 5) {
+    X[0] = i
+  }
+}`},
+		{"a guard that the turns change", `
+for i in range(8) {
+  if likely(i < X[0]) {
+    X[0] = i
+  }
+}`, `
+for i in range(8) {
+  if likely(i < X[0]) {
+    X[0] = i
+  }
+}`},
+		{"a guard that is not one-sided", `
+for i in range(8) {
+  if likely(floormod(i, 3) < 2) {
+    A[i] = 1.0
+  }
+}`, `
+for i in range(8) {
+  if likely(floormod(i, 3) < 2) {
+    A[i] = 1.0
+  }
+}`},
+		{"a condition that is not likely", `
+for i in range(8) {
+  if i < 5 {
+    A[i] = 1.0
+  }
+}`, `
+for i in range(8) {
+  if i < 5 {
+    A[i] = 1.0
+  }
+}`},
+		{"a guard by what is read in each turn", `
+for i in range(8) {
+  let k = X[i] {
+    if likely(i < k) {
+      A[i] = 1.0
+    }
+  }
+}`, `
+for i in range(8) {
+  let k = X[i]
+  if likely(i < k) {
+    A[i] = 1.0
+  }
+}`},
+		{"a let of the loop's variable", `
+for i in range(8) {
+  let k = i * 2 {
+    if likely(k < 9) {
+      A[k] = 1.0
+    }
+  }
+}`, `
+for i in range(5) {
+  let k = i * 2
+  A[k] = 1.0
+}`},
+		{"threads of a device", `
+thread i in range(8), thread "threadIdx.x" {
+  if likely(i < 5) {
+    A[i] = 1.0
+  }
+}`, `
+thread i in range(8), thread "threadIdx.x" {
+  if likely(i < 5) {
+    A[i] = 1.0
+  }
+}`},
+	})
+}
+
+// What is written out.
+func TestUnroll_Cases(t *testing.T) {
+	check(t, transform.Unroll, []passCase{
+		{"a loop", `
+unrolled i in range(2, count=3) {
+  A[i] = B[i + n]
+}`, `
+A[2] = B[2 + n]
+A[3] = B[3 + n]
+A[4] = B[4 + n]`},
+		{"one in another, with variables of their own", `
+unrolled i in range(2) {
+  unrolled j in range(2) {
+    let y = B[i] {
+      C[i, j] = y
+    }
+  }
+}`, `
+let y = B[0] {
+  C[0, 0] = y
+}
+let y_1 = B[0] {
+  C[0, 1] = y_1
+}
+let y_2 = B[1] {
+  C[1, 0] = y_2
+}
+let y_3 = B[1]
+C[1, 1] = y_3`},
+		{"no turns", `
+unrolled i in range(0) {
+  A[i] = B[i]
+}
+A[0] = 1.0`, `
+A[0] = 1.0`},
+		{"too much stays a loop", `
+unrolled i in range(4097) {
+  A[floormod(i, 8)] = 1.0
+}`, `
+for i in range(4097) {
+  A[floormod(i, 8)] = 1.0
+}`},
+		{"pragma of steps", `
+for i in range(4), attrs {"auto_unroll_max_step": 3} {
+  for j in range(3) {
+    A[i] = B[j]
+  }
+}
+for k in range(2) {
+  A[k] = 1.0
+}`, `
+for i in range(4) {
+  A[i] = B[0]
+  A[i] = B[1]
+  A[i] = B[2]
+}
+for k in range(2) {
+  A[k] = 1.0
+}`},
+		{"pragma of steps for all", `
+for i in range(2), attrs {"pragma_auto_unroll_max_step": 6, "other": 1} {
+  for j in range(3) {
+    A[i] = B[j]
+  }
+}`, `
+A[0] = B[0]
+A[0] = B[1]
+A[0] = B[2]
+A[1] = B[0]
+A[1] = B[1]
+A[1] = B[2]`},
+		{"pragma of an extent", `
+for i in range(3), attrs {"auto_unroll_max_extent": 2} {
+  for j in range(2) {
+    A[i] = B[j]
+  }
+}`, `
+for i in range(3) {
+  A[i] = B[0]
+  A[i] = B[1]
+}`},
+		{"a pragma within ends the one around", `
+for i in range(2), attrs {"auto_unroll_max_step": 9} {
+  for j in range(2), attrs {"auto_unroll_max_step": 0} {
+    A[i] = B[j]
+  }
+}`, `
+for j in range(2) {
+  A[0] = B[j]
+}
+for j_1 in range(2) {
+  A[1] = B[j_1]
+}`},
+		{"left to the compiler", `
+for i in range(4), attrs {"unroll_explicit": false} {
+  unrolled j in range(3) {
+    A[i] = B[j]
+  }
+}`, `
+for i in range(4) {
+  for j in range(3), attrs {"unroll": 3} {
+    A[i] = B[j]
+  }
+}`},
+		{"lengths that are not known", `
+for i in range(n), attrs {"auto_unroll_max_step": 9} {
+  A[i] = B[i]
+}`, `
+for i in range(n) {
+  A[i] = B[i]
+}`},
+	})
+}

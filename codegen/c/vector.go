@@ -90,7 +90,7 @@ func (w *writer) vec(e tir.Expr) code {
 		return w.vec(e.Body)
 	case *tir.Shuffle:
 		if all, ok := w.scalars(e); ok {
-			return atom("(" + w.vectorType(t) + "){" + strings.Join(all, ", ") + "}")
+			return w.list(t, all)
 		}
 	case *tir.Not:
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
@@ -216,11 +216,14 @@ const splatLanes = 4
 
 // broadcast is a vector whose lanes are all x.
 func (w *writer) broadcast(t tir.Type, x code) code {
+	if w.hooks.Vectors != nil {
+		return w.list(t, slices.Repeat([]string{x.text}, int(t.Lanes)))
+	}
 	vector, n := w.vectorType(t), int(t.Lanes)
 	each := func(x string) string {
 		return "(" + vector + "){" + strings.TrimSuffix(strings.Repeat(x+", ", n), ", ") + "}"
 	}
-	if w.hooks.Vectors == nil && (x.text == "0" || x.text == "0.0f" || x.text == "0.0") {
+	if x.text == "0" || x.text == "0.0f" || x.text == "0.0" {
 		return atom("(" + vector + "){" + x.text + "}")
 	}
 	if strings.ContainsAny(x.text, "([ +*/") && x.text[0] != '-' {
@@ -228,12 +231,12 @@ func (w *writer) broadcast(t tir.Type, x code) code {
 		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
 		x = atom(name)
 	}
-	if n > splatLanes && w.hooks.Vectors == nil { // no function, since those that give vectors have as many conventions as there are processors
+	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
 		name := "tvmgo_splat_" + vector
 		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
 		return atom(name + "(" + x.text + ")")
 	}
-	return w.list(t, slices.Repeat([]string{x.text}, n))
+	return atom(each(x.text))
 }
 
 // keep names a value, so that it is computed once.

@@ -31,7 +31,7 @@ func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			kernels.Funcs = append(kernels.Funcs, f)
 		}
 	}
-	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, splitVectors} {
+	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, plainDivision, splitVectors} {
 		var err error
 		if kernels, err = pass(kernels, t); err != nil {
 			return nil, invalid(err)
@@ -67,6 +67,10 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 		for _, p := range f.Params {
 			if f.Buffers[p] == nil && tir.IsHandle(p.Type) {
 				return nil, invalid(fmt.Errorf("kernel %s takes %s, an address of which nothing is known: pass a tensor", f.Name, p.Name))
+			}
+			if b := f.Buffers[p]; b != nil && b.StorageScope() != "global" {
+				return nil, invalid(fmt.Errorf("kernel %s takes %s in scope %s, an image, which this generator does not have: use scope global", f.Name, b.Name,
+					b.StorageScope()))
 			}
 			info.ArgTypes = append(info.ArgTypes, dlpack.DataType(p.Type))
 		}

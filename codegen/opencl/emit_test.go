@@ -2,6 +2,7 @@ package opencl_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -182,5 +183,50 @@ func TestBuild_Refuses(t *testing.T) {
 		_, err := codegen.Build(parsed(t, text), clTarget(t))
 		assert.ErrorContains(t, err, want)
 		assert.ErrorIs(t, err, runtime.ErrInvalidArgument, "%v", err)
+	}
+}
+
+// vectorized is a kernel of 5 threads with a vector each: X and Y are neighbours of A and B.
+func vectorized(t testing.TB, value string, typ tir.Type, lanes int) *tir.IRModule {
+	t.Helper()
+	n := 5 * lanes
+	value = strings.ReplaceAll(value, "X", "A[t * L + i]")
+	value = strings.ReplaceAll(value, "Y", "B[t * L + i]")
+	value = strings.ReplaceAll(value, "C(", typ.String()+"(")
+	text := fmt.Sprintf(`
+func v(a: handle, b: handle, c: handle) {
+  buffer A: %[1]s[%[2]d], param a
+  buffer B: %[1]s[%[2]d], param b
+  buffer C: %[1]s[%[2]d], param c
+  thread t in range(5), thread "threadIdx.x" {
+    vectorized i in range(%[3]d) {
+      C[t * L + i] = %[4]s
+    }
+  }
+}
+`, typ, n, lanes, value)
+	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
+}
+
+// Vectors are OpenCL's where it has them, and several where it has not.
+func TestEmit_Vectors(t *testing.T) {
+	for _, c := range []struct {
+		typ   tir.Type
+		lanes int
+		value string
+		want  []string
+	}{
+		{tir.Float32, 4, "exp(X) + Y", []string{"vstore4(exp(vload4(0, &A[t * 4])) + vload4(0, &B[t * 4]), 0, &C[t * 4]);"}},
+		{tir.Float32, 16, "X / Y", []string{"vload16(0, &A[t * 16])"}},
+		{tir.Float64, 2, "X + C(1.5)", []string{"cl_khr_fp64 : enable", "(double2)(1.5)", "vstore2("}},
+		{tir.Int8, 8, "max(X, Y)", []string{"const char8 ", "select(", "(char8)("}},
+		{tir.Float32, 20, "X + Y", []string{"vstore16(", "vstore4(", "&C[t * 20 + 16]"}},
+		{tir.Float32, 3, "X + Y", []string{"vstore2(", "C[t * 3 + 2] = "}},
+	} {
+		code, _ := kernelsOf(t, vectorized(t, c.value, c.typ, c.lanes))
+		for _, want := range c.want {
+			require.Contains(t, code, want)
+		}
+		require.NotContains(t, code, "lane", "%s of %d lanes", c.typ, c.lanes)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +20,7 @@ import (
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
+	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -64,25 +64,6 @@ func library(t testing.TB, m *tir.IRModule) *runtime.Module {
 	path := filepath.Join(t.TempDir(), "lib.so")
 	require.NoError(t, export.Library(context.Background(), built, path))
 	return gputest.Module(t, path)
-}
-
-// array is random numbers of a type; between -1 and 1, or small whole ones.
-func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
-	t.Helper()
-	n, err := dlpack.NumElements(shape)
-	require.NoError(t, err)
-	v := make([]float64, n)
-	for i := range v {
-		if v[i] = r.Float64()*2 - 1; !tir.IsFloat(typ) {
-			v[i] = float64(r.IntN(200) - 100)
-		}
-		if tir.IsBool(typ) {
-			v[i] = float64(r.IntN(2))
-		}
-	}
-	a, err := tirrun.From(typ, v, shape...)
-	require.NoError(t, err)
-	return a
 }
 
 // onDevice copies an array to a device.
@@ -267,31 +248,6 @@ func TestRun_Vectors(t *testing.T) {
 	}
 }
 
-// vectorized is a kernel of 5 threads with a vector each: X and Y are neighbours of A and B.
-func vectorized(t testing.TB, value string, typ tir.Type, lanes int) *tir.IRModule {
-	t.Helper()
-	n := 5 * lanes
-	value = strings.ReplaceAll(value, "X", "A[t * L + i]")
-	value = strings.ReplaceAll(value, "Y", "B[t * L + i]")
-	value = strings.ReplaceAll(value, "C(", typ.String()+"(")
-	if typ == tir.Bool {
-		typ = tir.Bool
-	}
-	text := fmt.Sprintf(`
-func v(a: handle, b: handle, c: handle) {
-  buffer A: %[1]s[%[2]d], param a
-  buffer B: %[1]s[%[2]d], param b
-  buffer C: %[1]s[%[2]d], param c
-  thread t in range(5), thread "threadIdx.x" {
-    vectorized i in range(%[3]d) {
-      C[t * L + i] = %[4]s
-    }
-  }
-}
-`, typ, n, lanes, value)
-	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
-}
-
 // Types that OpenCL lacks are computed by those that it has.
 func TestRun_NarrowTypes(t *testing.T) {
 	out, err := tirrun.New(tir.Float32, 64)
@@ -355,4 +311,50 @@ func TestRun_KernelByHand(t *testing.T) {
 	a, b, c := gputest.Tensor(t, devices[0], []float32{1, 2, 3}), gputest.Tensor(t, devices[0], []float32{4, 5, 6}), gputest.Tensor(t, devices[0], make([]float32, 3))
 	require.NoError(t, k.Launch(nil, runtime.Dim3{1}, runtime.Dim3{64}, a, b, c, 3, 2.0))
 	require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
+}
+
+// Stages at the root are kernels of their own, what is computed at a block's loop is shared by its threads.
+func TestRun_Stages(t *testing.T) {
+	n := te.Var("n")
+	a := te.Placeholder([]tir.Expr{n, tir.I32(9)}, tir.Float32, "A")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(9), "k")
+	twice := te.Compute([]tir.Expr{n, tir.I32(9)}, "twice", func(i ...tir.Expr) tir.Expr { return tir.Mul(a.At(i...), tir.F32(2)) })
+	sum := te.Compute([]tir.Expr{n}, "sum", func(i ...tir.Expr) tir.Expr { return te.Sum(twice.At(i[0], k.Var), k) })
+	c := te.Compute([]tir.Expr{n, tir.I32(9)}, "C", func(i ...tir.Expr) tir.Expr { return tir.Sub(twice.At(i...), sum.At(i[0])) })
+	m := scheduled(t, "stages", []any{a, c}, c)(func(s *te.Schedule) {
+		first := s.Stage(twice)
+		bx, tx := first.Split(first.Fuse(twice.Axes()[0], twice.Axes()[1]), 32)
+		first.Bind(bx, "blockIdx.x")
+		first.Bind(tx, "threadIdx.x")
+		last := s.Stage(c)
+		last.Bind(c.Axes()[0], "blockIdx.x")
+		last.Bind(c.Axes()[1], "threadIdx.x")
+		at := s.Stage(sum)
+		at.ComputeAt(last, c.Axes()[0])
+		at.SetScope("shared")
+	})
+	code, functions := kernelsOf(t, m)
+	require.Len(t, functions, 2)
+	require.Contains(t, code, "__local float sum[1];")
+	for _, rows := range []int64{0, 1, 12} {
+		out, err := tirrun.New(tir.Float32, rows, 9)
+		require.NoError(t, err)
+		compare(t, m, "stages", 1e-5, array(t, random(), tir.Float32, rows, 9), out)
+	}
+}
+
+func TestRun_RandomSchedules(t *testing.T) {
+	need(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 4 {
+		m, rows, inner, cols := randomProduct(t, r)
+		if _, err := transform.ThreadSync(m, nil); err != nil {
+			continue // see TestRandomSchedules
+		}
+		out, err := tirrun.New(tir.Int32, rows, cols)
+		require.NoError(t, err)
+		compare(t, m, "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
+	}
 }

@@ -1,0 +1,3 @@
+package main
+
+import _ "tvmgo/codegen/opencl" // tvmgo build --target opencl

@@ -1,0 +1,179 @@
+package opencl_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/tirrun"
+	"tvmgo/te"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// randomProduct is A·B + 1 with a schedule that is drawn: tiles, threads, stages in shared memory that blocks fetch together, sums in memory of a thread, and
+// vectors. Sizes and tiles divide each other or not.
+func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, cols int64) {
+	t.Helper()
+	n, l, w := int32(r.IntN(20)+1), int32(r.IntN(20)+1), int32(r.IntN(20)+1)
+	a, b := te.Placeholder(te.Dims(n, l), tir.Int32, "A"), te.Placeholder(te.Dims(l, w), tir.Int32, "B")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(l), "k")
+	p := te.Compute(te.Dims(n, w), "P", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	c := te.Compute(te.Dims(n, w), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(p.At(i...), tir.I32(1)) })
+	s, err := te.NewSchedule(c)
+	require.NoError(t, err)
+	some := func(all ...int) int { return all[r.IntN(len(all))] }
+	st := s.Stage(c)
+	tileY, tileX := some(2, 4, 5, 8), some(2, 3, 4, 8)
+	by, bx, ty, tx := st.Tile(c.Axes()[0], c.Axes()[1], tileY, tileX)
+	threads := []string{"threadIdx.y", "threadIdx.x"}
+	inside := tx
+	if r.IntN(2) == 0 {
+		var xi *tir.IterVar
+		tx, xi = st.Split(tx, 2)
+		st.Reorder(by, bx, ty, tx, xi)
+		inside = tx
+		switch r.IntN(4) {
+		case 0:
+			st.Vectorize(xi)
+		case 1:
+			st.Bind(xi, "vthread")
+			st.Reorder(by, bx, xi, ty, tx)
+		}
+	}
+	st.Bind(by, "blockIdx.y")
+	st.Bind(bx, "blockIdx.x")
+	st.Bind(ty, threads[0])
+	st.Bind(tx, threads[1])
+	sums := s.Stage(p)
+	switch r.IntN(3) {
+	case 0: // sums of a thread
+		sums.ComputeAt(st, inside)
+	case 1: // sums of a block, which its threads compute together
+		sums.ComputeAt(st, bx)
+		sums.SetScope("shared")
+		if r.IntN(2) == 0 {
+			o, i := sums.Split(p.Axes()[1], some(2, 3))
+			sums.Bind(i, "threadIdx.x")
+			_ = o
+		}
+		if r.IntN(2) == 0 {
+			sums.Bind(p.Axes()[0], "threadIdx.y")
+		}
+		ko, _ := sums.Split(k, some(2, 3))
+		_ = ko
+		require.NoError(t, s.Err())
+		return lowered(t, s, a, b, c), int64(n), int64(l), int64(w)
+	case 2:
+		sums.ComputeAt(st, inside)
+		sums.SetScope("local")
+	}
+	ko, ki := sums.Split(k, some(1, 2, 4))
+	sums.Reorder(ko, ki, p.Axes()[0], p.Axes()[1])
+	for _, x := range []*te.Tensor{a, b} {
+		if r.IntN(4) == 0 {
+			continue
+		}
+		tile := s.CacheRead(x, "shared", p)
+		cs := s.Stage(tile)
+		cs.ComputeAt(sums, ko)
+		if r.IntN(3) > 0 {
+			f := cs.Fuse(cs.Axes()[0], cs.Axes()[1])
+			fo, fi := cs.Split(f, some(2, 3, 4))
+			cs.Bind(fi, threads[r.IntN(2)])
+			_ = fo
+		} else {
+			cs.Bind(cs.Axes()[r.IntN(2)], threads[r.IntN(2)])
+		}
+		if r.IntN(3) == 0 {
+			cs.StorageAlign(cs.Axes()[0], 4, 1)
+		}
+	}
+	return lowered(t, s, a, b, c), int64(n), int64(l), int64(w)
+}
+
+func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
+	t.Helper()
+	m, err := te.Lower(s, args, "product")
+	require.NoError(t, err)
+	return m
+}
+
+// Schedules for blocks and threads give the right result with the barriers that are put in, and no two threads race.
+func TestRandomSchedules(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	barriers, refused := 0, 0
+	for turn := range 300 {
+		m, rows, inner, cols := randomProduct(t, r)
+		synced, err := transform.ThreadSync(m, nil)
+		if err != nil {
+			require.ErrorContains(t, err, "vthread", "turn %d\n%s", turn, m)
+			refused++
+			continue
+		}
+		require.NoError(t, tir.Check(synced), "turn %d\n%s", turn, synced)
+		a, b := array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols)
+		out, err := tirrun.New(tir.Int32, rows, cols)
+		require.NoError(t, err)
+		p, err := tirrun.Compile(synced, tirrun.Options{Seed: uint64(turn)})
+		require.NoError(t, err)
+		_, err = p.Call("product", a, b, out)
+		require.NoError(t, err, "turn %d\n%s", turn, synced)
+		got, err := tirrun.Values[int64](out)
+		require.NoError(t, err)
+		require.Equal(t, product(t, a, b), got, "turn %d\n%s", turn, synced)
+		tir.Walk(synced, func(node any) bool {
+			if c, ok := node.(*tir.Call); ok && c.Name == "storage_sync" {
+				barriers++
+			}
+			return true
+		})
+	}
+	t.Logf("%d barriers, %d refused", barriers, refused)
+	require.Greater(t, barriers, 50)
+	require.Less(t, refused, 100)
+}
+
+// product is A·B + 1.
+func product(t testing.TB, a, b *tirrun.Array) []int64 {
+	t.Helper()
+	x, err := tirrun.Values[int64](a)
+	require.NoError(t, err)
+	y, err := tirrun.Values[int64](b)
+	require.NoError(t, err)
+	rows, inner, cols := a.Shape[0], a.Shape[1], b.Shape[1]
+	out := make([]int64, rows*cols)
+	for i := range rows {
+		for j := range cols {
+			sum := int64(1)
+			for k := range inner {
+				sum += x[i*inner+k] * y[k*cols+j]
+			}
+			out[i*cols+j] = sum
+		}
+	}
+	return out
+}
+
+// array is random numbers of a type; between -1 and 1, or small whole ones.
+func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
+	t.Helper()
+	n, err := dlpack.NumElements(shape)
+	require.NoError(t, err)
+	v := make([]float64, n)
+	for i := range v {
+		if v[i] = r.Float64()*2 - 1; !tir.IsFloat(typ) {
+			v[i] = float64(r.IntN(200) - 100)
+		}
+		if tir.IsBool(typ) {
+			v[i] = float64(r.IntN(2))
+		}
+	}
+	a, err := tirrun.From(typ, v, shape...)
+	require.NoError(t, err)
+	return a
+}

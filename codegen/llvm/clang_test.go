@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/codegen/llvm"
 	"tvmgo/runtime"
+	"tvmgo/target"
 )
 
 // Without a compiler that does, the error says which one was tried and what to install.
@@ -35,6 +37,15 @@ func TestBuild_NoClang(t *testing.T) {
 	}
 	t.Setenv("TVMGO_CLANG", "")
 	requireAdds(t, built(t, parsed(t, addProgram), "llvm")) // the next build looks again
+}
+
+// The generator is for targets of its kind.
+func TestBuild_OtherTarget(t *testing.T) {
+	for _, k := range []*target.Target{nil, {}, targetOf(t, "c")} {
+		_, err := llvm.Build(parsed(t, addProgram), k)
+		require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+		require.ErrorContains(t, err, "want one of kind llvm")
+	}
 }
 
 // A clang that only has its version in its name is found, too.

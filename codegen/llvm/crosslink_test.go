@@ -81,6 +81,7 @@ func onlyTools(t testing.TB, names ...string) {
 		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	t.Setenv("PATH", dir)
+	t.Setenv("TVMGO_CLANG", "")
 }
 
 // Without a linker for the machine the error says what to install, and an object is made all the same.

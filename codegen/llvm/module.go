@@ -41,7 +41,7 @@ func init() {
 // Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind ErrInvalidArgument where clang doesn't
 // take the target; it names the option.
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
-	if t == nil || t.Kind().Name() != Kind {
+	if t == nil || t.Kind() == nil || t.Kind().Name() != Kind {
 		return nil, fail(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
 	}
 	var e c.Emitter

@@ -144,6 +144,9 @@ exec clang "$@"
 		out, err := exec.Command("kill", "-9", strings.TrimSpace(string(reached))).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Empty(t, kept(t, cache), stage)
+		all, err := filepath.Glob(filepath.Join(cache, "*"))
+		require.NoError(t, err)
+		require.Subset(t, []string{filepath.Join(cache, "llvm")}, all)
 	}
 	cmd := process(t, "TVMGO_CACHE_DIR="+cache)
 	cmd.Stderr = os.Stderr

@@ -89,6 +89,11 @@ for i in range(4) {
   C[i, 3] = A[i]
 }
 B[ramp(0, 1, 4)] = A[ramp(0, 1, 4)]`},
+		{"products with what is the same in all lanes", `
+vectorized i in range(2, count=8) {
+  X[i] = n * i + i * n
+}`, `
+X[ramp(2, 1, 8)] = ramp(n * 2 + 2 * n, n + n, 8)`},
 		{"places that memory says, of stores", `
 vectorized i in range(8) {
   A[X[i]] = B[i]

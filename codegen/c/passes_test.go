@@ -30,7 +30,7 @@ func TestEmit_AfterPasses(t *testing.T) {
 		funcs = append(funcs, tirgen.Function(fmt.Sprintf("f%d", k), 1000+k))
 	}
 	code := emit(t, c.Emitter{}, passed(t, module(t, funcs...)))
-	require.Contains(t, code, "#define tvmgo_splat_")
+	require.Contains(t, code, "_in_memory*)&", "vectors")
 	compile(t, "passed", code, "-O1")
 }
 

@@ -14,7 +14,7 @@ func (w *writer) parallel(s *tir.For) {
 	w.usesTasks = true
 	low := w.as(s.Var.Type, s.Min)
 	extent := w.as(s.Var.Type, s.Extent)
-	inner := function{used: map[*tir.Var]bool{}}
+	inner := function{used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}}
 	inner.collect(s.Body)
 	type capture struct {
 		v           *tir.Var

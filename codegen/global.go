@@ -94,7 +94,7 @@ func buildForC(op, kind string, args []any) (any, error) {
 	if err != nil {
 		return nil, refused("%s: %w", op, err)
 	}
-	return out, nil
+	return hook.Owned{Value: out}, nil
 }
 
 func targetFromC(op, kind string, args []any) (*target.Target, error) {
@@ -192,7 +192,11 @@ func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, e
 	if err != nil {
 		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: %w", op, err)
 	}
-	return runtime.NewModule(programKind, 0, &program{m: m})
+	out, err := runtime.NewModule(programKind, 0, &program{m: m})
+	if err != nil {
+		return nil, err
+	}
+	return hook.Owned{Value: out}, nil
 }
 
 func (p *program) Functions() []string { return names(p.m.Funcs) }

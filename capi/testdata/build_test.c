@@ -110,6 +110,5 @@ int main(int argc, char** argv) {
   check_programs();
   check_mistakes();
   check_opencl();
-  if (failures == 0) puts("ok");
-  return failures != 0;
+  return report();
 }

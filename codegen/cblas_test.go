@@ -99,6 +99,12 @@ var products = []product{
 		[][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
 	{"not all of it", productText("5, 3", "3, 7", "5, 7", strings.Replace(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"), "range(7)", "range(6)", 1)),
 		[][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
+	{"sums of fewer", productText("5, 3", "3, 7", "5, 7", `
+  for i in range(5) {
+    for j in range(7) { C_[i, j] = 0.0 }
+    for j in range(6) { for k in range(3) { C_[i, j] = C_[i, j] + A_[i, k] * B_[k, j] } }
+  }
+`), [][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
 	{"diagonal", productText("5, 5", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, i] * B_[k, j]")), [][]int64{{5, 5}, {3, 7}, {5, 7}}, ""},
 	{"convolution", productText("5, 9", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k + j] * B_[k, j]")), [][]int64{{5, 9}, {3, 7}, {5, 7}}, ""},
 	{"added twice", productText("5, 3", "3, 7", "5, 7", `

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"math"
 
 	"tvmgo/te"
@@ -138,7 +139,7 @@ func overAxes(x *te.Tensor, name string, in []bool, keepDims bool, r reduction) 
 		case keepDims:
 			shape = append(shape, tir.IntConst(n.DType(), 1))
 		}
-		axes = append(axes, reduceAxis(n, "k"+string(rune('a'+d%26))))
+		axes = append(axes, reduceAxis(n, fmt.Sprintf("k%d", d)))
 	}
 	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
 		at := make([]tir.Expr, len(s))

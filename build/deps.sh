@@ -1,5 +1,7 @@
 #!/bin/sh
 # Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
+# OpenBLAS, OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang and lld, a cross compiler, CMake, pkg-config,
 # OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
 # no card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
@@ -44,9 +46,11 @@ fi
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
 command -v clang >/dev/null 2>&1 || packages clang
+command -v ld.lld >/dev/null 2>&1 || packages lld # links for machines without a cross compiler
 command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
+[ -n "$(cc -print-file-name=libopenblas.so | grep /)" ] || packages libopenblas-dev # for targets with libs: ["cblas"]
 [ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with
 drivers
 [ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # to compare ours with

@@ -167,7 +167,7 @@ func TestBuild_BadInput(t *testing.T) {
 	m.Funcs[0].Body = &tir.Evaluate{Value: tir.Add(tir.F32(1), tir.BoolConst(true))}
 	_, err = codegen.Build(m, kind(t, "c"))
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	require.ErrorContains(t, err, `build for kind "c": write C: function scale: an expression could not be made: tir: +: operands of types float32 and bool: cast one`)
+	require.ErrorContains(t, err, `build for kind "c": tir: check scale.body.value: tir: +: operands of types float32 and bool: cast one`)
 }
 
 func TestRegister_BadInput(t *testing.T) {

@@ -24,10 +24,12 @@ type builder struct {
 	dir    string
 	out    *output
 
-	sources  []string // lib0.c, lib1.o …: base names, in the order of the linked modules
-	lang     language // that all sources together need
-	blobSize int64    // 0: there is no blob
-	objects  []string // base names of what is linked
+	sources  []string            // lib0.c, lib1.o …: base names, in the order of the linked modules
+	flags    map[string][]string // of a source alone
+	lang     language            // that all sources together need
+	blobSize int64               // 0: there is no blob
+	objects  []string            // base names of what is linked
+	bare     bool                // the compiler was found for another machine, whose libraries are not here
 }
 
 const blobFile = "devc.bin"
@@ -42,7 +44,10 @@ func (b *builder) build() error {
 	if b.config.compile != nil {
 		return b.buildCustom()
 	}
-	command, err := findCompiler(b.config, b.lang)
+	if done, err := b.buildOfOne(); done || err != nil {
+		return err
+	}
+	command, err := b.findTools()
 	if err != nil {
 		return err
 	}
@@ -67,6 +72,8 @@ func (b *builder) build() error {
 		err = b.archive()
 	case tarSuffix:
 		err = b.tar()
+	case objectSuffix:
+		err = b.object()
 	default:
 		err = b.link()
 	}
@@ -84,13 +91,14 @@ func (b *builder) build() error {
 }
 
 func (b *builder) useCompiler(command []string) error {
-	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, tempDir: filepath.Join(b.dir, "tmp"),
+	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, stubs: b.bare, tempDir: filepath.Join(b.dir, "tmp"),
 		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
 	return os.MkdirAll(b.tempDir, 0o777)
 }
 
 // writeSources saves the modules into the folder: linked ones as a file each, the others as the blob.
 func (b *builder) writeSources() error {
+	b.flags = map[string][]string{}
 	for k, i := range b.tree.linked() {
 		n := b.tree.nodes[i]
 		format, err := sourceFormat(n)
@@ -103,6 +111,9 @@ func (b *builder) writeSources() error {
 		}
 		if info, err := os.Stat(filepath.Join(b.dir, name)); err != nil || !info.Mode().IsRegular() {
 			return fail(runtime.ErrFailed, "%s: SaveToFile wrote no file in the format %q", b.tree.place(i), format)
+		}
+		if b.flags[name], err = askFlags(n.module, format); err != nil {
+			return fmt.Errorf("%s: %w", b.tree.place(i), err)
 		}
 		b.lang = max(b.lang, languages["."+format])
 		b.sources = append(b.sources, name)
@@ -263,6 +274,7 @@ func (b *builder) compileSource(source, object string) error {
 	for _, dir := range append(append([]string(nil), b.config.includes...), filepath.Join(b.dir, includeDir)) {
 		args = append(args, "-I"+dir)
 	}
+	args = append(args, b.flags[source]...)
 	args = append(args, b.config.flags...)
 	if filepath.Ext(source) == ".c" && !b.nvcc {
 		args = append(args, "-x", "c") // a C++ compiler would take it for C++

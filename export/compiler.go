@@ -42,6 +42,7 @@ type toolchain struct {
 	command []string // the driver and the arguments that it always gets
 	nvcc    bool
 	keepDir string // named in errors
+	stubs   bool   // it has no libraries of the machine that it links for
 	tempDir string // where compilers put what they would leave behind when they are stopped; "" is the system's
 }
 

@@ -26,6 +26,10 @@
 //	.so   a shared library
 //	.a    a static library that registers itself when the program starts: see [SystemLibrary]
 //	.tar  the objects, to be linked later
+//	.o    all of them as one object
+//
+// Modules that are objects for another machine already, as those of kind llvm can be, are linked by GCC for that machine
+// (aarch64-linux-gnu-gcc), or else by clang with lld, which need none of its libraries. A single object goes into .tar and .o without any tool.
 //
 // The same tree gives the same bytes, whatever the folder, the time and the user.
 //

@@ -24,10 +24,20 @@ func (b *builder) link() error {
 	}
 	args = append(args, b.config.objects...)
 	args = append(args, b.config.flags...)
-	for _, l := range b.config.libraries {
+	libraries, err := b.libraries()
+	if err != nil {
+		return err
+	}
+	for _, l := range libraries {
 		args = append(args, "-l"+l)
 	}
-	if !b.nvcc { // what generated code computes with; it is not asked for where nothing uses it
+	if b.stubs {
+		stubs, err := b.stubArguments()
+		if err != nil {
+			return err
+		}
+		args = append(args, stubs...)
+	} else if !b.nvcc { // what generated code computes with; it is not asked for where nothing uses it
 		args = append(args, "-Wl,--as-needed", "-lm")
 	}
 	return b.compiler("", args...)
@@ -73,6 +83,45 @@ func (b *builder) archive() error {
 	}
 	_, err = b.run("", append([]string{ar, "rcsD", b.out.temp}, files...)...)
 	return err
+}
+
+// object makes one object of all.
+func (b *builder) object() error {
+	files, err := b.members()
+	if err != nil {
+		return err
+	}
+	if len(files) == 1 {
+		return copyFile(files[0], b.out.temp)
+	}
+	return b.compiler("", append([]string{"-r", "-nostdlib", "-o", b.out.temp}, files...)...)
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o666)
+}
+
+// buildOfOne makes what takes no tool: the objects of a module that has them already.
+func (b *builder) buildOfOne() (done bool, err error) {
+	suffix := filepath.Ext(b.out.path)
+	if len(b.sources) != 1 || filepath.Ext(b.sources[0]) != ".o" || b.blobSize > 0 || b.config.system || len(b.config.objects) > 0 ||
+		suffix != tarSuffix && suffix != objectSuffix {
+		return false, nil
+	}
+	b.objects = b.sources
+	if suffix == tarSuffix {
+		err = b.tar()
+	} else {
+		err = b.object()
+	}
+	if err == nil {
+		err = b.out.publish(0o666)
+	}
+	return true, err
 }
 
 // tar makes the archive of objects.

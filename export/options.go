@@ -54,7 +54,8 @@ func Objects(paths ...string) Option {
 	return func(c *config) { c.objects = append(c.objects, paths...) }
 }
 
-// Libraries are more libraries to link, by name: "m" stands for -lm.
+// Libraries are more libraries to link, by name: "m" stands for -lm. Of "a|b" the first is linked that the compiler finds. A linked module
+// may ask for more, by a function get_link_libraries that lists them.
 func Libraries(names ...string) Option {
 	return func(c *config) { c.libraries = append(c.libraries, names...) }
 }

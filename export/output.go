@@ -20,6 +20,7 @@ const (
 	sharedSuffix  = ".so"
 	archiveSuffix = ".a"
 	tarSuffix     = ".tar"
+	objectSuffix  = ".o"
 )
 
 // checkSuffix refuses what nobody would build.
@@ -31,14 +32,14 @@ func checkSuffix(path string, custom bool) error {
 		return invalid("the path %q has a zero byte inside", path)
 	}
 	switch suffix := filepath.Ext(path); suffix {
-	case sharedSuffix, archiveSuffix, tarSuffix:
+	case sharedSuffix, archiveSuffix, tarSuffix, objectSuffix:
 		return nil
 	default:
 		if custom {
 			return nil
 		}
-		return invalid("the suffix %q of the path is unknown: it must be %s (a shared library), %s (a static library) or %s (objects "+
-			"for a later link); other forms need the option Compile", suffix, sharedSuffix, archiveSuffix, tarSuffix)
+		return invalid("the suffix %q of the path is unknown: it must be %s (a shared library), %s (a static library), %s (objects "+
+			"for a later link) or %s (one object); other forms need the option Compile", suffix, sharedSuffix, archiveSuffix, tarSuffix, objectSuffix)
 	}
 }
 

@@ -97,6 +97,19 @@ func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions}, m})
 }
 
+// NewDeviceCode is NewDeviceSource, but that its kernels run at once in a program with the package of the kind, as "tvmgo/runtime/opencl". No device
+// is asked for anything before one is launched.
+func NewDeviceCode(kind string, m *blob.DeviceModule) (*Module, error) {
+	data, err := NewDeviceSource(kind, m)
+	if err != nil {
+		return nil, err
+	}
+	return running(kind, func(layout blob.Layout) ([]byte, error) {
+		defer data.Close()
+		return m.Encode(layout)
+	}, func() (*Module, error) { return data, nil })
+}
+
 func loadDeviceSource(p Payload) (ModuleImpl, error) {
 	layout := savedFrom(p).layout
 	m, err := blob.ParseDeviceModule(p.Data, layout)

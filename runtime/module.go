@@ -117,7 +117,12 @@ func (m *Module) Imports() ([]*Module, error) {
 		return nil, err
 	}
 	defer m.ref.release()
-	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m.c())))), 0)
+	return importsOf(m.c())
+}
+
+// importsOf are the imports of a module that is alive.
+func importsOf(m *C.tvmgo_module) ([]*Module, error) {
+	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m)))), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +147,17 @@ func (m *Module) Import(dep *Module) error {
 	}
 	defer dep.ref.release()
 	_, err := result(op, C.tvmgo_bridge_import(C.uintptr_t(m.ref.obj), C.uintptr_t(dep.ref.obj)))
+	return err
+}
+
+// ClearImports makes m import nothing. Generated code that has called a function of an import before keeps that function.
+func (m *Module) ClearImports() error {
+	const op = "clear imports"
+	if err := m.use(op); err != nil {
+		return err
+	}
+	defer m.ref.release()
+	_, err := result(op, C.tvmgo_bridge_clear_imports(C.uintptr_t(m.ref.obj)))
 	return err
 }
 

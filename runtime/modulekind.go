@@ -11,6 +11,7 @@ int tvmgoModuleSource(void* self, char* format, TVMFFIAny* out);
 int tvmgoModuleSave(void* self, TVMFFIAny* out);
 int tvmgoModuleWrite(void* self, char* path, char* format);
 int tvmgoModuleFormats(void* self, TVMFFIObject** out);
+void tvmgoModuleImports(void* self, void* m);
 void tvmgoModuleDestroy(void* self);
 
 #define IN_GO_MODULE(call) (tvmgo_enter_go("a module written in Go") != 0 ? -1 : (call))
@@ -31,6 +32,10 @@ static inline int kind_write(tvmgo_module* m, const char* path, const char* form
 }
 static inline int kind_formats(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleFormats(m->self, out)); }
 
+static inline void kind_imports(tvmgo_module* m) {
+	if (tvmgo_can_enter_go()) tvmgoModuleImports(m->self, m);
+}
+
 static inline void kind_destroy(void* self) {
 	if (tvmgo_can_enter_go()) tvmgoModuleDestroy(self);
 }
@@ -39,7 +44,7 @@ static inline tvmgo_ret tvmgo_go_module(const char* kind, int mask, uintptr_t se
 	static const tvmgo_module_class cls = {
 		.get_function = kind_function, .function_names = kind_names, .metadata = kind_describe,
 		.source = kind_source, .save_bytes = kind_save, .write_file = kind_write, .write_formats = kind_formats,
-		.destroy = kind_destroy,
+		.imports_changed = kind_imports, .destroy = kind_destroy,
 	};
 	tvmgo_ret r = {(uintptr_t)tvmgo_module_new(&cls, kind, mask, (void*)self), 0};
 	if (r.value == 0) r.err = (uintptr_t)tvmgo_error_take();
@@ -90,6 +95,13 @@ type LayoutSaver interface {
 // preferred one first.
 type FormatLister interface {
 	WriteFormats() []string
+}
+
+// ImportsWatcher is implemented by a ModuleImpl that acts on what its module imports.
+type ImportsWatcher interface {
+	// ImportsChanged is called after each change, by many at once if many change. list gives what the module imports by then; the modules
+	// are the callee's to close. It is for use until ImportsChanged returns.
+	ImportsChanged(list func() ([]*Module, error))
 }
 
 // ModuleBase answers SaveToFile, SaveToBinary and GetSource with ErrNotSupported, and has nothing to
@@ -381,6 +393,14 @@ func tvmgoModuleFormats(self unsafe.Pointer, out **C.TVMFFIObject) C.int {
 		*out = (*C.TVMFFIObject)(o.pointer())
 		return err
 	})
+}
+
+//export tvmgoModuleImports
+func tvmgoModuleImports(self, m unsafe.Pointer) {
+	defer func() { _ = recover() }() // the import itself has succeeded
+	if w, ok := moduleOf(self).(ImportsWatcher); ok {
+		w.ImportsChanged(func() ([]*Module, error) { return importsOf((*C.tvmgo_module)(m)) })
+	}
 }
 
 //export tvmgoModuleDestroy

@@ -56,6 +56,17 @@ func (c *checker) bindBuffer(b *Buffer, own *Var, binder any) {
 		c.fail("the buffer is nil")
 		return
 	}
+	c.layout(b)
+	c.data(b, func() {
+		if b.Data != own {
+			c.define("variable", b.Data.Name, b.Data, b)
+		}
+	})
+	c.define("buffer", b.Name, b, binder)
+}
+
+// layout checks what a buffer is but its address.
+func (c *checker) layout(b *Buffer) {
 	if err := checkType(b.DType); err != nil || b.DType == Void {
 		c.fail("buffer %s: elements of type %s", b.Name, typeName(b.DType))
 	}
@@ -74,18 +85,26 @@ func (c *checker) bindBuffer(b *Buffer, own *Var, binder any) {
 	if b.Alignment < 0 || b.Alignment&(b.Alignment-1) != 0 {
 		c.fail("buffer %s: alignment %d is no power of two", b.Name, b.Alignment)
 	}
+}
+
+// data checks a buffer's address, which there then brings or looks up.
+func (c *checker) data(b *Buffer, there func()) {
 	if b.Data == nil {
 		c.fail("buffer %s has no address: Data is nil", b.Name)
-	} else {
-		c.push(at("data"))
-		if b.Data.Type != Handle {
-			c.fail("the address of buffer %s is of type %s: want handle", b.Name, typeName(b.Data.Type))
-		}
-		if b.Data != own {
-			c.define("variable", b.Data.Name, b.Data, b)
-		}
-		c.pop()
+		return
 	}
+	c.push(at("data"))
+	if b.Data.Type != Handle {
+		c.fail("the address of buffer %s is of type %s: want handle", b.Name, typeName(b.Data.Type))
+	}
+	there()
+	c.pop()
+}
+
+// bindView defines a buffer over memory whose address is known here.
+func (c *checker) bindView(b *Buffer, binder any) {
+	c.layout(b)
+	c.data(b, func() { c.variable(b.Data) })
 	c.define("buffer", b.Name, b, binder)
 }
 

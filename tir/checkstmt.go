@@ -165,6 +165,10 @@ func (c *checker) attr(s *AttrStmt) {
 	if s.Key == "" {
 		c.fail("the attribute has no key")
 	}
+	if s.Key == AttrView {
+		c.view(s)
+		return
+	}
 	c.push(at("node"))
 	switch n := s.Node.(type) {
 	case nil:
@@ -193,4 +197,24 @@ func (c *checker) attr(s *AttrStmt) {
 		c.part(at("value"), s.Value)
 	}
 	c.body(s.Body)
+}
+
+// view checks a buffer over memory that is there already.
+func (c *checker) view(s *AttrStmt) {
+	b := s.view()
+	c.inside()
+	c.push(at("node"))
+	if b == nil {
+		c.fail("the attribute %q is of a %T: want the *Buffer that it defines", AttrView, s.Node)
+	} else {
+		c.bindView(b, s)
+	}
+	c.pop()
+	if v, ok := s.Value.(*Var); b != nil && (!ok || v == nil || v != b.Data) {
+		c.push(at("value"))
+		c.fail("buffer %s is a view of other memory than its address: make it with View", b.Name)
+		c.pop()
+	}
+	c.body(s.Body)
+	c.exit()
 }

@@ -62,6 +62,15 @@ func (c *comparer) stmtParts(l, r Stmt) bool {
 		if l.Key != r.Key {
 			return c.differ("attribute %q is not %q", l.Key, r.Key)
 		}
+		if v, w := l.view(), r.view(); v != nil && w != nil {
+			undone := len(c.undo)
+			c.enter()
+			if !c.in(at("node"), c.variable(v.Data, w.Data)) || !c.in(at("node"), c.bindBuffer(v, w)) || !c.in(at("value"), c.expr(l.Value, r.Value)) || !c.in(at("body"), c.stmt(l.Body, r.Body)) {
+				return false
+			}
+			c.close(undone)
+			return true
+		}
 		return c.in(at("node"), c.spokenOf(l.Node, r.Node)) && c.in(at("value"), c.expr(l.Value, r.Value)) && c.in(at("body"), c.stmt(l.Body, r.Body))
 	case *Seq:
 		r := r.(*Seq)

@@ -7,17 +7,27 @@ import (
 	"tvmgo/dlpack"
 )
 
-// floatFormat is what values a type of floating point numbers has: those of an IEEE format with so many bits of fraction, but for what
+// FloatFormat is what values a type of floating point numbers has: those of an IEEE format with so many bits of fraction, but for what
 // is said here. Sources: IEEE 754, and the OCP 8-bit and Microscaling formats with their relatives without infinities (fn) and without -0 (uz).
-type floatFormat struct {
-	fraction int     // bits
-	least    int     // the exponent of the least normal number
-	greatest float64 // finite
-	inf, nan bool
-	noMinus0 bool
+type FloatFormat struct {
+	Fraction int     // bits
+	Least    int     // the exponent of the least normal number
+	Greatest float64 // finite
+	Inf, NaN bool    // whether there are such values
+	NoMinus0 bool
 }
 
-var floatFormats = map[uint8]floatFormat{
+// FormatOf is the format of floats of at most 16 bits; false of others, and of float8_e8m0fnu, which has powers of two alone.
+func FormatOf(t Type) (FloatFormat, bool) {
+	if f, ok := floatFormats[t.Code]; ok {
+		return f, true
+	}
+	return float16Format, t.Code == dlpack.CodeFloat && t.Bits == 16
+}
+
+var float16Format = FloatFormat{10, -14, 65504, true, true, false}
+
+var floatFormats = map[uint8]FloatFormat{
 	dlpack.CodeBFloat:            {7, -126, 0x1.fep127, true, true, false},
 	dlpack.CodeFloat8E3M4:        {4, -2, 15.5, true, true, false},
 	dlpack.CodeFloat8E4M3:        {3, -6, 240, true, true, false},
@@ -38,30 +48,30 @@ func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 	case t.Code == dlpack.CodeFloat && t.Bits == 64:
 		return v, true
 	case t.Code == dlpack.CodeFloat && t.Bits == 32:
-		f = floatFormat{23, -126, math.MaxFloat32, true, true, false}
+		f = FloatFormat{23, -126, math.MaxFloat32, true, true, false}
 	case t.Code == dlpack.CodeFloat:
-		f = floatFormat{10, -14, 65504, true, true, false}
+		f = float16Format
 	case t.Code == dlpack.CodeFloat8E8M0FNU: // powers of two
 		fraction, exponent := math.Frexp(v)
 		return v, math.IsNaN(v) || fraction == 0.5 && exponent >= -126 && exponent <= 128
 	}
 	switch {
 	case math.IsNaN(v):
-		return v, f.nan
+		return v, f.NaN
 	case math.IsInf(v, 0):
-		return v, f.inf
+		return v, f.Inf
 	case v == 0:
-		if f.noMinus0 {
+		if f.NoMinus0 {
 			v = 0
 		}
 		return v, true
 	}
-	unit := math.Ldexp(1, max(math.Ilogb(v), f.least)-f.fraction)
+	unit := math.Ldexp(1, max(math.Ilogb(v), f.Least)-f.Fraction)
 	v = math.RoundToEven(v/unit) * unit
-	if v == 0 && f.noMinus0 {
+	if v == 0 && f.NoMinus0 {
 		v = 0
 	}
-	return v, math.Abs(v) <= f.greatest
+	return v, math.Abs(v) <= f.Greatest
 }
 
 // constantError says why a type has no such constant of whole numbers or truth values.

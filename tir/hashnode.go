@@ -229,6 +229,14 @@ func (h *hasher) stmtParts(s Stmt) {
 	case *AttrStmt:
 		h.sum.add(hashNodes + 24)
 		h.sum.addText(s.Key)
+		if b := s.view(); b != nil {
+			h.within(func() {
+				h.bindBuffer(b)
+				h.expr(s.Value)
+				h.stmt(s.Body)
+			})
+			return
+		}
 		switch n := s.Node.(type) {
 		case *Var, *Buffer, *IterVar:
 			h.any(n)

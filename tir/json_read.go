@@ -16,7 +16,7 @@ func (m *IRModule) UnmarshalJSON(data []byte) (err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *jsonError:
+		case *JSONError:
 			err = e
 		default:
 			panic(e)

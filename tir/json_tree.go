@@ -17,10 +17,10 @@ import (
 // maxJSONDepth is how deep lists and objects may be within one another; encoding/json takes no more either.
 const maxJSONDepth = 10_000
 
-// jsonError is what is wrong, and where.
-type jsonError struct{ path, msg string }
+// JSONError says what is wrong in a module's JSON, and where: "$.funcs[0].body".
+type JSONError struct{ Path, Msg string }
 
-func (e *jsonError) Error() string { return "tir: read JSON: " + e.path + ": " + e.msg }
+func (e *JSONError) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
 // place is where in a JSON document something is; nil is the whole.
 type place struct {
@@ -46,7 +46,7 @@ func (p *place) String() string {
 }
 
 func failJSON(at *place, format string, args ...any) {
-	panic(&jsonError{at.String(), fmt.Sprintf(format, args...)})
+	panic(&JSONError{at.String(), fmt.Sprintf(format, args...)})
 }
 
 // readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. No key may be there twice.

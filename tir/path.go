@@ -103,3 +103,81 @@ func nodeName(node any) string {
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", node), "*tir.")
 }
+
+// WalkPaths is [Walk] of a function, with the path to each node as [Check] writes it, as in "body[0].for(i).body.value".
+func WalkPaths(f *PrimFunc, visit func(node any, path func() string) bool) {
+	if f == nil {
+		return
+	}
+	w := &pathWalker{visit: visit}
+	w.in(at("body"), f.Body)
+}
+
+// pathWalker is where a walk is.
+type pathWalker struct {
+	visit func(node any, path func() string) bool
+	path  []step
+}
+
+// in walks through a part of the node that the walk is at.
+func (w *pathWalker) in(s step, node any) {
+	if isNil(node) {
+		return
+	}
+	w.path = append(w.path, s)
+	defer func() { w.path = w.path[:len(w.path)-1] }()
+	if x, ok := node.(Stmt); ok {
+		if own, some := stmtStep(x); some {
+			w.path = append(w.path, own)
+			defer func() { w.path = w.path[:len(w.path)-1] }()
+		}
+	}
+	if !w.visit(node, func() string { return pathText(w.path) }) {
+		return
+	}
+	switch n := node.(type) {
+	case Expr:
+		for i, part := range ExprParts(n) {
+			w.in(partStep(n, i), part)
+		}
+	case Stmt:
+		w.stmt(n)
+	}
+}
+
+func (w *pathWalker) stmt(s Stmt) {
+	switch s := s.(type) {
+	case *BufferStore:
+		for i, x := range s.Indices {
+			w.in(atIndex("indices", i), x)
+		}
+		w.in(at("value"), s.Value)
+	case *For:
+		w.in(at("min"), s.Min)
+		w.in(at("extent"), s.Extent)
+		w.in(at("body"), s.Body)
+	case *While:
+		w.in(at("cond"), s.Cond)
+		w.in(at("body"), s.Body)
+	case *If:
+		w.in(at("cond"), s.Cond)
+		w.in(at("then"), s.Then)
+		w.in(at("else"), s.Else)
+	case *LetStmt:
+		w.in(at("value"), s.Value)
+		w.in(at("body"), s.Body)
+	case *Assert:
+		w.in(at("cond"), s.Cond)
+	case *Alloc:
+		w.in(at("body"), s.Body)
+	case *AttrStmt:
+		w.in(at("value"), s.Value)
+		w.in(at("body"), s.Body)
+	case *Seq:
+		for i, x := range s.Stmts {
+			w.in(atIndex("", i), x)
+		}
+	case *Evaluate:
+		w.in(at("value"), s.Value)
+	}
+}

@@ -74,12 +74,30 @@ type Alloc struct {
 	Body   Stmt
 }
 
-// AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of.
+// AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of. One whose key is
+// [AttrView] defines the buffer, others speak of what is defined already.
 type AttrStmt struct {
 	Key   string
 	Node  any
 	Value Expr
 	Body  Stmt
+}
+
+// AttrView is the key of an AttrStmt that defines its Node, a buffer, within Body: as another one over memory that is there already, which
+// Value, the buffer's Data, is the address of. See [View].
+const AttrView = "buffer_view"
+
+// View runs body, in which b is a buffer over the memory at b.Data. The memory is a parameter's, or allocated around this.
+func View(b *Buffer, body Stmt) Stmt {
+	return &AttrStmt{Key: AttrView, Node: b, Value: b.Data, Body: body}
+}
+
+// view is the buffer that an attribute defines; nil of others.
+func (s *AttrStmt) view() *Buffer {
+	if b, ok := s.Node.(*Buffer); ok && s.Key == AttrView {
+		return b
+	}
+	return nil
 }
 
 // Seq runs statements one after the other. None of them is a Seq; see [Sequence].

@@ -1,17 +1,25 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/codegen"
+	_ "tvmgo/codegen/llvm"
 	"tvmgo/export"
+	"tvmgo/internal/clang"
+	"tvmgo/runtime"
 	"tvmgo/target"
-	"tvmgo/tir"
 )
 
 // buildFlags is the command line of build as the user wrote it.
@@ -19,115 +27,187 @@ type buildFlags struct {
 	target, output, emit string
 	compiler             string
 	flags, libraries     []string
+	verbose              bool
 }
+
+// emits are the forms of text, and what a module calls them.
+var emits = []string{"tir", "c", "ll", "s"}
 
 func newBuildCommand() *cobra.Command {
 	var f buildFlags
 	cmd := &cobra.Command{
 		Use:   "build PROGRAM.tir -o OUTPUT",
 		Short: "Build a library of a program in tir",
-		Long: `Build a library of a program of package tir: text, as loops.String() prints it, from a file or, as -, from standard input. OUTPUT
-is a .so, or a .a or .tar to be linked. With --emit, text is written instead, to OUTPUT or standard output: the program itself once it has been
-checked (tir), or the generated C (c).`,
+		Long: `Build a library of a program of package tir: text, as loops.String() prints it, or JSON, from a file or, as -, from standard
+input. OUTPUT is a shared library (.so), or what is to be linked: a static library (.a), objects (.tar) or one object (.o).
+
+The target is a kind, a tag, a command line or JSON, as in tvmgo target. Kind c is compiled by the system's C compiler, kind llvm by
+clang, also for other machines:
+
+  tvmgo build add.tir -o add.so --target "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
+
+With --emit, text is written: the program once it has been checked (tir), the generated C (c), and of kind llvm the LLVM IR (ll) or the
+assembly (s). It goes to OUTPUT or standard output; if OUTPUT is a library, both are made, and the text goes to standard output.
+
+OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.
+The exit status is 0, 1 for a failure, 2 for a command line that makes no sense, and 130 after an interruption.`,
 		Example: `  tvmgo build add.tir -o add.so
-  tvmgo build add.tir --target "c -march=x86-64-v3" --emit c`,
+  tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
+  tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{errors.New("build: name one file with a program"), cmd.UseLine()}
-			}
-			if f.output == "" && f.emit == "" {
-				return &usageError{errors.New("build: say with -o which file to write"), cmd.UseLine()}
-			}
-			if f.emit != "" && f.emit != "tir" && f.emit != "c" {
-				return &usageError{fmt.Errorf("build: --emit %s: want tir or c", f.emit), cmd.UseLine()}
+			if err := f.check(args); err != nil {
+				return &usageError{fmt.Errorf("build: %w", err), cmd.UseLine()}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := readProgram(cmd.InOrStdin(), args[0])
-			if err != nil {
-				return err
-			}
-			t, err := target.New(f.target)
-			if err != nil {
-				return fmt.Errorf("--target: %w", err)
-			}
-			if f.emit == "tir" {
-				return f.write(cmd.OutOrStdout(), m.String())
-			}
-			return f.build(cmd, m, t)
+			return interruptible(cmd, func() error { return f.run(cmd, args[0]) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "file to write")
 	flags.StringVar(&f.target, "target", "c", "what the code is for: a kind, a tag, a command line such as 'c -march=native', or JSON")
-	flags.StringVar(&f.emit, "emit", "", "write text instead of a library: tir or c")
+	flags.StringVar(&f.emit, "emit", "", "write text: tir, c, ll or s")
 	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
 	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
 	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say on standard error what is done and how long it took")
 	return cmd
 }
 
-// build generates code, and writes it or a library of it.
-func (f *buildFlags) build(cmd *cobra.Command, m *tir.IRModule, t *target.Target) error {
+// check refuses command lines that make no sense.
+func (f *buildFlags) check(args []string) error {
+	switch {
+	case len(args) != 1:
+		return errors.New("name one file with a program")
+	case f.output == "" && f.emit == "":
+		return errors.New("say with -o which file to write")
+	case f.emit != "" && !slices.Contains(emits, f.emit):
+		return fmt.Errorf("--emit %s: want tir, c, ll or s", f.emit)
+	case f.emit == "" && !isLibrary(f.output):
+		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
+	}
+	return nil
+}
+
+// isLibrary says whether a path is that of machine code.
+func isLibrary(path string) bool {
+	return slices.Contains([]string{".so", ".a", ".tar", ".o"}, filepath.Ext(path))
+}
+
+// interruptible runs work that leaves nothing behind when it is interrupted, and says so then.
+func interruptible(cmd *cobra.Command, work func() error) error {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(caught)
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	cmd.SetContext(ctx)
+	var by atomic.Int32
+	go func() {
+		select {
+		case s := <-caught:
+			by.Store(int32(s.(syscall.Signal)))
+			cancel()
+			clang.StopAll()
+		case <-ctx.Done():
+		}
+	}()
+	err := work()
+	if s := by.Load(); s != 0 && err != nil {
+		return &statusError{128 + int(s), fmt.Errorf("%s: %v: nothing was written", cmd.Name(), syscall.Signal(s))}
+	}
+	return err
+}
+
+func (f *buildFlags) run(cmd *cobra.Command, path string) error {
+	p := newProgress(cmd.ErrOrStderr(), f.verbose)
+	defer p.end()
+	p.begin("read " + path)
+	m, err := readProgram(cmd.InOrStdin(), path)
+	if err != nil {
+		return err
+	}
+	t, err := target.New(f.target)
+	if err != nil {
+		return fmt.Errorf("--target: %w", err)
+	}
+	if f.emit == "tir" && !isLibrary(f.output) {
+		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
+	}
+	p.begin(fmt.Sprintf("generate code for %s of %s", kindOf(t), count(len(m.Funcs), "function")))
 	built, err := codegen.Build(m, t)
 	if err != nil {
 		return err
 	}
 	defer built.Close()
-	if f.emit == "c" {
-		code, err := built.GetSource("")
-		if err != nil {
-			return err
+	text := ""
+	switch f.emit {
+	case "":
+	case "tir":
+		text = m.String()
+	default:
+		p.begin("write it as " + f.emit)
+		text, err = built.GetSource(f.emit)
+		if errors.Is(err, runtime.ErrNotSupported) && f.emit != "c" {
+			return fmt.Errorf("--emit %s: %s has no such text: kind llvm has (--target llvm)", f.emit, kindOf(t))
 		}
-		return f.write(cmd.OutOrStdout(), code)
+		if err != nil {
+			return fmt.Errorf("--emit %s: %w", f.emit, err)
+		}
 	}
-	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
-	if f.compiler != "" {
-		options = append(options, export.Compiler(f.compiler))
+	if !isLibrary(f.output) {
+		return f.write(cmd.Context(), cmd.OutOrStdout(), text)
 	}
-	if err := export.Library(cmd.Context(), built, f.output, options...); err != nil {
+	p.begin("compile and link " + f.output)
+	if err := export.Library(cmd.Context(), built, f.output, f.options(t)...); err != nil {
+		return err
+	}
+	p.end()
+	if f.emit != "" { // the text alone is on standard output
+		_, err = io.WriteString(cmd.OutOrStdout(), text)
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
 	return err
 }
 
-// write puts text into the output, or prints it where none is named.
-func (f *buildFlags) write(stdout io.Writer, text string) error {
+func kindOf(t *target.Target) string { return "kind " + t.Kind().Name() }
+
+// count is a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (f *buildFlags) options(t *target.Target) []export.Option {
+	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
+	if f.compiler != "" {
+		options = append(options, export.Compiler(f.compiler))
+	}
+	if system, _ := target.Get[bool](t, "system-lib"); system {
+		options = append(options, export.SystemLibrary(""))
+	}
+	return options
+}
+
+// write puts text into the output, whole or not at all, or prints it where none is named.
+func (f *buildFlags) write(ctx context.Context, stdout io.Writer, text string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if f.output == "" {
 		_, err := io.WriteString(stdout, text)
 		return err
 	}
-	if err := checkWritable(f.output); err != nil {
-		return fmt.Errorf("write %s: %w", f.output, err)
-	}
-	return os.WriteFile(f.output, []byte(text), 0o644)
-}
-
-// readProgram reads a program and checks that it is one.
-func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
-	var text []byte
-	var err error
-	name := path
-	if path == "-" {
-		name = "standard input"
-		text, err = io.ReadAll(stdin)
-	} else {
-		text, err = os.ReadFile(path)
-	}
+	out, err := newOutFiles([]string{f.output})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m, err := tir.Parse(string(text))
-	if err == nil {
-		err = tir.Check(m)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(m.Funcs) == 0 {
-		return nil, fmt.Errorf("%s: there is no function in it", name)
-	}
-	return m, nil
+	return out.writeEach(func(_ int, w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }

@@ -68,21 +68,36 @@ func TestBuild_BadInput(t *testing.T) {
 	write("typo.tir", "func f(a: handle) {\n  bufer A: float32[4], param a\n}\n")
 	write("loose.tir", "func f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")
 	write("empty.tir", "# nothing\n")
+	write("second.tir", addProgram+"\n# another\nfunc f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")
+	write("broken.json", "{\n  \"tir\": 1;\n}\n")
+	write("version.json", "{\n  \"tir\": 2,\n  \"vars\": []\n}\n")
+	write("lacking.json", "{\"tir\": 1}\n")
 	for _, row := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
-		{[]string{"typo.tir", "-o", "x.so"}, 1, "typo.tir: "},
-		{[]string{"loose.tir", "-o", "x.so"}, 1, "loose.tir: tir: "},
+		{[]string{"typo.tir", "-o", "x.so"}, 1, "tvmgo: typo.tir:2:3: "},
+		{[]string{"loose.tir", "-o", "x.so"}, 1, "tvmgo: loose.tir:1:1: tir: "},
+		{[]string{"second.tir", "-o", "x.so"}, 1, "tvmgo: second.tir:13:1: tir: "},
+		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
+		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
+		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
 		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 1, "--target: target: $: there is no target kind"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "nvidia/h100"}, 1, "cuda"},
 		{[]string{"add.tir", "-o", "x.so", "--compiler", "no-such-cc"}, 1, "no-such-cc"},
 		{[]string{"add.tir", "-o", "none/x.so"}, 1, "none"},
+		{[]string{"add.tir", "--emit", "c", "-o", "none/x.c"}, 1, "write none/x.c: there is no such folder: create it"},
+		{[]string{"add.tir", "--emit", "c", "-o", "."}, 1, "write .: it is a directory"},
+		{[]string{"add.tir", "--emit", "ll"}, 1, "--emit ll: kind c has no such text: kind llvm has (--target llvm)"},
+		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mcpu=haswel -mtriple=x86_64-linux-gnu"}, 1, "target option mcpu \"haswel\""},
+		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mattr=+nosuch"}, 1, "target option mattr \"+nosuch\""},
+		{[]string{"add.tir", "-o", "x.so", "--target", "c -march=x86-64-v9"}, 1, "x86-64-v9"},
+		{[]string{"add.tir", "-o", "x.txt"}, 2, "-o x.txt: want a name that ends in .so, .a, .tar or .o; --emit writes text"},
 		{[]string{"add.tir"}, 2, "usage: tvmgo build"},
-		{[]string{"add.tir", "--emit", "asm"}, 2, "want tir or c"},
+		{[]string{"add.tir", "--emit", "asm"}, 2, "want tir, c, ll or s"},
 		{nil, 2, "usage: tvmgo build"},
 	} {
 		status, stdout, stderr := builtWith(t, dir, nil, append([]string{"build"}, row.args...)...)

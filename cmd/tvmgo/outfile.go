@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -84,17 +85,22 @@ func createBeside(path string) (*os.File, error) {
 
 // write puts the arrays in place, none of them unless all could be written.
 func (o *outFiles) write(arrays []*array) error {
+	return o.writeEach(func(i int, w io.Writer) error { return arrays[i].write(w) })
+}
+
+// writeEach is write of files that are filled by a function.
+func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
 	var temps []string
 	defer func() {
 		for _, t := range temps {
 			os.Remove(t) // those that were moved are gone already
 		}
 	}()
-	for i, a := range arrays {
+	for i := range o.targets {
 		temp, err := createBeside(o.targets[i])
 		if err == nil {
 			temps = append(temps, temp.Name())
-			err = fill(temp, a)
+			err = fill(temp, func(w io.Writer) error { return content(i, w) })
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)
@@ -108,7 +114,7 @@ func (o *outFiles) write(arrays []*array) error {
 	return nil
 }
 
-func fill(f *os.File, a *array) error {
+func fill(f *os.File, content func(w io.Writer) error) error {
 	w := bufio.NewWriter(f)
-	return bare(errors.Join(a.write(w), w.Flush(), f.Close()))
+	return bare(errors.Join(content(w), w.Flush(), f.Close()))
 }

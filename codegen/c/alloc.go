@@ -51,7 +51,8 @@ func (w *writer) alloc(s *tir.Alloc) {
 	}
 	name := w.define(b.Data)
 	w.types[b.Data] = element
-	if w.kernels || constant && count*size <= stackLimit(b) {
+	_, away := deviceOf(w.fn.PrimFunc)
+	if w.kernels || constant && count*size <= stackLimit(b) && !away {
 		align := ""
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
@@ -97,7 +98,15 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	if b.Strides != nil {
 		w.strided(b, bytes, size)
 	}
-	w.line("%s* const %s = TVMBackendAllocWorkspace(kDLCPU, 0, %s, %d, %d);", element, name, bytes, b.DType.Code, b.DType.Bits)
+	place := "kDLCPU, 0"
+	if device, away := deviceOf(w.fn.PrimFunc); away {
+		if w.deviceID == "" {
+			w.fail("allocation of buffer %s for a device: attribute device_id around it is to say which", b.Name)
+			return
+		}
+		place = fmt.Sprintf("%d, %s", device, w.deviceID)
+	}
+	w.line("%s* const %s = TVMBackendAllocWorkspace(%s, %s, %d, %d);", element, name, place, bytes, b.DType.Code, b.DType.Bits)
 	w.line("if (%s == NULL) %s", name, w.leaving("-1"))
 	outer := w.leave
 	own := &cleanup{label: w.labels.pick("free_" + name)}
@@ -110,7 +119,7 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 		w.line("%s:", own.label)
 		w.out.depth++
 	}
-	w.line("if (TVMBackendFreeWorkspace(kDLCPU, 0, %s) != 0 && rc == 0) rc = -1;", name)
+	w.line("if (TVMBackendFreeWorkspace(%s, %s) != 0 && rc == 0) rc = -1;", place, name)
 	switch {
 	case outer != nil:
 		outer.used = true

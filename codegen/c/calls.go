@@ -4,19 +4,29 @@ import (
 	"fmt"
 	"strings"
 
+	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
 
 // math is a call of the C library's function for a type.
 func (w *writer) math(name string, t tir.Type, args ...code) code {
-	if w.valueType(t) != "double" {
-		name += "f"
-	}
+	name = w.mathName(name, t)
 	list := make([]string, len(args))
 	for i, a := range args {
 		list[i] = a.text
 	}
 	return atom(name + "(" + strings.Join(list, ", ") + ")")
+}
+
+// mathName is what the C library calls a function for a type.
+func (w *writer) mathName(name string, t tir.Type) string {
+	switch {
+	case w.hooks.Math != nil:
+		return w.hooks.Math(name, t)
+	case w.valueType(t) != "double":
+		return name + "f"
+	}
+	return name
 }
 
 // call is a call, of whose result lane i is wanted.
@@ -45,6 +55,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.choose(e.Args[0], e.Args[1], e.Args[2], i)
 	case "address_of":
 		return w.addressOf(e)
+	case "tvm_struct_get":
+		return w.structGet(e)
 	case "ret", "ret_none", "storage_sync", "prefetch":
 		if w.hooks.Intrinsic == nil {
 			w.fail("intrinsic %s is a statement, and stands within an expression", e.Name)
@@ -85,7 +97,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	case "bitwise_not":
 		return w.wrap(t, code{"~" + args[0].in(precUnary), precUnary})
 	case "shift_left": // of what is negative C knows nothing
-		unsigned := fmt.Sprintf("uint%d_t", max(t.Bits, 32))
+		unsigned := w.valueType(tir.Type{Code: dlpack.CodeUInt, Bits: max(t.Bits, 32), Lanes: 1})
 		return code{"(" + w.valueType(t) + ")((" + unsigned + ")" + args[0].in(precUnary) + " << " + args[1].in(precUnary) + ")", precUnary}
 	case "shift_right":
 		return w.wrap(t, code{args[0].in(precUnary) + " >> " + args[1].in(precUnary), precShift})
@@ -118,7 +130,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	if in, ok := tir.LookupIntrinsic(e.Name); ok && in.Args >= 0 && tir.IsFloat(t) && len(e.Args) == in.Args {
 		return w.wrapFloat(t, w.math(e.Name, t, args...))
 	}
-	w.fail("intrinsic %s of type %s can't be said in C", e.Name, e.Type)
+	w.fail("intrinsic %s of type %s can't be said in %s", e.Name, e.Type, w.hooks.language())
 	return atom("0")
 }
 

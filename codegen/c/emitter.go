@@ -17,14 +17,28 @@ const LocalLimit = 16 << 10
 
 // Hooks are what a generator of another language puts in the place of C's. Each may be nil.
 type Hooks struct {
+	// Language is what errors call the language; "" is C.
+	Language string
+	// Reserved says whether a name means something in the language, beside what it means in C.
+	Reserved func(name string) bool
 	// TypeName is what a type of one lane is called; false: as in C.
 	TypeName func(t tir.Type) (string, bool)
 	// ThreadIndex is the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an error.
 	ThreadIndex func(tag string) (string, error)
 	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has type Void.
 	Intrinsic func(call *tir.Call, args []string) (string, error)
+	// Math is what a function of math.h, which takes and gives t, is called. Without it C's name.
+	Math func(name string, t tir.Type) string
+	// Vectors are the language's own. Without them those of the compiler, and in kernels none.
+	Vectors Vectors
+	// Helper is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
+	Helper func(name string) (string, bool)
+	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which kernels have not.
+	Inline string
 	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
 	Pointer func(b *tir.Buffer, element string) string
+	// Before stands on lines of its own before a body and its comment.
+	Before func(f *tir.PrimFunc) string
 	// Declare is the head of a body, up to the brace, in the place of "static int32_t NAME_body(params)".
 	Declare func(f *tir.PrimFunc, body, params string) string
 	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
@@ -44,30 +58,37 @@ type Emitter struct {
 	// Classic exports functions by the convention of TVM v0.20 and older.
 	Classic bool
 	// Kernels writes code for a device: bodies alone, which return nothing, run one turn of each loop over threads, and can't fail.
-	// Memory is local, or of a scope that the hook knows, and vectors are loops over their lanes.
+	// Memory is local, or of a scope that the hook knows, and vectors that the hook does not know are loops over their lanes.
 	Kernels bool
 }
 
 // Emit is the text of a module. t may be nil.
 func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err error) {
 	if m == nil {
-		return "", errors.New("write C: the module is nil")
+		return "", errors.New("write " + e.language() + ": the module is nil")
 	}
-	g := &generator{hooks: &e.Hooks, classic: e.Classic, kernels: e.Kernels, noVectors: e.Kernels, module: m, target: t,
-		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, found: map[string]string{}, names: names{map[string]bool{}}}
+	g := &generator{hooks: &e.Hooks, classic: e.Classic, kernels: e.Kernels, noVectors: e.Kernels && e.Vectors == nil, module: m, target: t,
+		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, found: map[string]string{}, names: names{map[string]bool{}, e.Reserved}}
 	defer func() {
 		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
-			code, err = "", fmt.Errorf("write C: %sthe program is malformed (%v): check it with tir.Check", g.where(), p)
+			code, err = "", fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
 		}
 	}()
 	text := g.generate()
 	if g.err != nil {
-		return "", fmt.Errorf("write C: %w", g.err)
+		return "", fmt.Errorf("write %s: %w", e.language(), g.err)
 	}
 	if e.Finish != nil {
 		text = e.Finish(text)
 	}
 	return text, nil
+}
+
+func (h *Hooks) language() string {
+	if h.Language == "" {
+		return "C"
+	}
+	return h.Language
 }
 
 // text is code in the making.
@@ -105,6 +126,7 @@ type generator struct {
 	protos    text
 	statics   text              // what packed calls have found
 	found     map[string]string // its variable, by the name that is looked up
+	about     text              // what functions say of themselves
 	usesCtx   bool
 	usesTasks bool
 
@@ -170,6 +192,7 @@ func (g *generator) generate() string {
 	part(&forward)
 	all.WriteString(bodies.String())
 	all.WriteString(entries.String())
+	part(&g.about)
 	return all.String()
 }
 

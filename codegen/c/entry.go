@@ -31,6 +31,10 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give it another", f.Name)
 		return
 	}
+	if !g.classic && clashes(f.Name) {
+		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
+		return
+	}
 	e := &entry{f: f, bound: map[*tir.Var]string{}, writer: &writer{generator: g, fn: f, names: *f.names.clone(), vars: map[*tir.Var]string{},
 		out: &text{depth: 1}}}
 	e.arguments()
@@ -52,6 +56,9 @@ func (g *generator) entry(f *function, to *text) {
 	}
 	to.WriteString(e.out.String())
 	to.line("}")
+	if !g.classic {
+		e.metadata(&g.about)
+	}
 	if g.classic { // the loader looks a name up, the compiler wants it declared
 		g.protos.line("int %s(TVMValue*, int*, int, TVMValue*, int*, void*);", f.Name)
 	} else {
@@ -77,6 +84,7 @@ func (e *entry) arguments() {
 	}
 	e.helper("count")
 	e.line("if (tvmgo_count(%s, %s, args, num_args, %d) != 0) return -1;", literal(f.Name), literal(f.signature()), len(f.params))
+	firsts := map[int64]string{} // the first tensor on a type of device, on whose device the others must be
 	for i, p := range f.params {
 		arg := fmt.Sprintf("&p[%d], &args[%d]", i, i)
 		if e.classic {
@@ -85,11 +93,25 @@ func (e *entry) arguments() {
 		name := p.name
 		switch t := p.v.Type; {
 		case p.buffer != nil:
-			e.helper("tensor")
 			e.vars[p.v] = e.temp(p.buffer.Name + "_tensor")
 			name = e.vars[p.v]
 			d := p.buffer.DType
 			e.line("const DLTensor* %s = NULL;", name)
+			if device, away := deviceOfParam(f.PrimFunc, i); away {
+				first := firsts[device]
+				if first == "" {
+					first, firsts[device] = "NULL", name
+				}
+				unit := 0
+				if p.buffer.Offset != nil {
+					unit = max(int(d.Bits)/8, 1)
+				}
+				e.helper("devicetensor")
+				e.line("if (tvmgo_device_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, %d, %s, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
+					len(p.buffer.Shape), unit, device, first, name)
+				break
+			}
+			e.helper("tensor")
 			e.line("if (tvmgo_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
 				len(p.buffer.Shape), e.alignment(p.buffer), name)
 		case tir.IsHandle(t):
@@ -158,7 +180,7 @@ func (e *entry) layout(i int, b *tir.Buffer) {
 	case len(b.Strides) != len(b.Shape):
 		e.fail("buffer %s has %d dimensions and %d strides", b.Name, len(b.Shape), len(b.Strides))
 	default:
-		e.helper("described")
+		e.helper("shaped")
 		e.helper("stride")
 		for d, want := range b.Strides {
 			e.match(i, fmt.Sprintf("strides[%d]", d), fmt.Sprintf("tvmgo_stride(%s, %d)", t, d), want)
@@ -254,10 +276,16 @@ func (e *entry) widened(x tir.Expr) tir.Expr {
 func (e *entry) call() {
 	f := e.f
 	var args []string
-	for _, p := range f.allParams() {
+	for i, p := range f.allParams() {
+		away := false
+		if i < len(f.params) {
+			_, away = deviceOfParam(f.PrimFunc, i)
+		}
 		switch {
 		case p.handle:
 			args = append(args, e.vars[p.v])
+		case p.buffer != nil && away:
+			args = append(args, fmt.Sprintf("(%s)%s->data", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
 		case p.buffer != nil && p.buffer.Offset != nil:
 			e.helper("base")
 			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v], max(int(p.buffer.DType.Bits)/8, 1)))

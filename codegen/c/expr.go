@@ -42,7 +42,7 @@ func (c code) in(prec int) string {
 // expr is a scalar. What can't be said in an expression is written before the statement that it stands in.
 func (w *writer) expr(e tir.Expr) code {
 	if t := e.DType(); t.Lanes > 1 {
-		w.fail("a vector of type %s stands where C needs one value", t)
+		w.fail("a vector of type %s stands where %s needs one value", t, w.hooks.language())
 		return atom("0")
 	}
 	return w.lane(e, "")
@@ -96,7 +96,7 @@ func (w *writer) lane(e tir.Expr, i string) code {
 	case *tir.Reduce:
 		w.fail("a reduction is still one: lower the tensor expression first")
 	default:
-		w.fail("C has no expression %T", e)
+		w.fail("%s has no expression %T", w.hooks.language(), e)
 	}
 	return atom("0")
 }
@@ -111,10 +111,19 @@ func (w *writer) variable(v *tir.Var, i string) code {
 		if i == "" {
 			w.fail("the vector %s stands where C needs one value", v.Name)
 		}
+		if w.hooks.Vectors != nil && !w.arrays[v] && i != "" { // vectors have no places that are numbered
+			spread := w.temp(v.Name + "_lanes")
+			w.line("%s %s[%d];", w.storageLane(v.Type), spread, v.Type.Lanes)
+			w.line("%s;", w.hooks.Vectors.Store(vectorOf(v.Type), spread, name))
+			name = spread
+		}
 		return atom(name + "[" + i + "]")
 	}
 	return atom(name)
 }
+
+// storageLane is what a lane of a vector is in an array.
+func (w *writer) storageLane(t tir.Type) string { return w.valueType(tir.Element(vectorOf(t))) }
 
 // wrap makes a result of arithmetic one of its type again: C computes small ints as int, and those of 16 bits are floats here.
 func (w *writer) wrap(t tir.Type, c code) code {
@@ -170,7 +179,7 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	case op == tir.OpFloorMod:
 		o = infix[tir.OpMod]
 	case t == tir.UInt16 && op == tir.OpMul: // which is int times int, that overflows
-		a = code{"(uint32_t)" + a.in(precUnary), precUnary}
+		a = code{"(" + w.valueType(tir.UInt32) + ")" + a.in(precUnary), precUnary}
 	}
 	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
 }
@@ -201,7 +210,7 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	}
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
-		fmod := map[string]string{"float": "fmodf", "double": "fmod"}[c]
+		fmod := w.mathName("fmod", t)
 		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
 			w.inline(), c, name, c, c, c, fmod))
 		return name
@@ -213,6 +222,9 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 
 // inline is what stands before a helper.
 func (g *generator) inline() string {
+	if g.hooks.Inline != "" {
+		return g.hooks.Inline
+	}
 	if g.kernels {
 		return ""
 	}
@@ -278,6 +290,9 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return c
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
+	case isNarrow(to) && w.kernels && from == tir.Float64: // whose float is not to be rounded before
+		w.helper(narrowName(to) + "_of_double")
+		return atom("tvmgo_round_" + narrowName(to) + "_of_double(" + c.text + ")")
 	case isNarrow(to):
 		w.helper(narrowName(to))
 		return atom("tvmgo_round_" + narrowName(to) + "(" + c.text + ")")

@@ -37,7 +37,11 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	g.current = f.Name
 	defer func() { g.current = "" }()
 	if !isIdentifier(f.Name) {
-		g.fail("the name %q is none for C: use letters, digits and _", f.Name)
+		g.fail("the name %q is none for %s: use letters, digits and _", f.Name, g.hooks.language())
+		return
+	}
+	if g.kernels && g.hooks.Reserved != nil && g.hooks.Reserved(f.Name) {
+		g.fail("the name %q means something else in %s, and kernels are launched by their own: give it another", f.Name, g.hooks.language())
 		return
 	}
 	if g.functions[f.Name] != nil {
@@ -190,9 +194,11 @@ type writer struct {
 	counts map[*tir.Var]bool   // variables that are 0 or more
 	labels names               // C has one set of them a function
 	leave  *cleanup            // where errors go; nil: out of the function
-	usesRC bool
-	inTask bool
-	wide   bool // indices are computed in 64 bits: see wideIndex
+	// deviceID is the number of the device that memory is allocated on, if that is not the CPU.
+	deviceID string
+	usesRC   bool
+	inTask   bool
+	wide     bool // indices are computed in 64 bits: see wideIndex
 	// mayReturn says that the function may end in its middle, without an error.
 	mayReturn bool
 }
@@ -200,7 +206,7 @@ type writer struct {
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
 	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
-		arrays: map[*tir.Var]bool{}, counts: map[*tir.Var]bool{}, labels: names{map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
+		arrays: map[*tir.Var]bool{}, counts: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1}, mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {
 		w.vars[v] = name
 	}
@@ -219,6 +225,9 @@ func (g *generator) body(fn *function, to *text) {
 	}
 	w.stmt(fn.Body)
 	to.line("")
+	if g.hooks.Before != nil {
+		to.WriteString(g.hooks.Before(fn.PrimFunc))
+	}
 	to.line("/* %s */", comment(fn.signature()))
 	to.line("%s {", fn.head)
 	if g.hooks.Prologue != nil {

@@ -154,10 +154,14 @@ func (w *writer) store(s *tir.BufferStore) {
 		w.line("%s = %s;", w.element(b, s.Indices, ""), w.stored(b.DType, value))
 		return
 	}
-	if w.isNative(t) && w.nativeTree(s.Value) {
-		w.wide = true
+	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || w.contiguous(b, s.Indices)) {
+		w.wide = !w.kernels
 		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
+		if w.hooks.Vectors != nil {
+			w.line("%s;", w.hooks.Vectors.Store(t, "&"+w.pointer(b)+"["+w.address(b, s.Indices, "", true).text+"]", value.text))
+			return
+		}
 		if w.contiguous(b, s.Indices) {
 			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)
 			return

@@ -70,10 +70,16 @@ func looksLikeType(name string) bool {
 }
 
 // names gives each thing a name that no other has.
-type names struct{ taken map[string]bool }
+type names struct {
+	taken map[string]bool
+	also  func(name string) bool // what is reserved beside C's words; may be nil
+}
 
 func (n *names) pick(want string) string {
 	want = identifier(want)
+	if n.also != nil && n.also(want) {
+		want = "v_" + want
+	}
 	name := want
 	for i := 1; n.taken[name] || reserved[name]; i++ {
 		name = fmt.Sprintf("%s_%d", want, i)
@@ -84,7 +90,7 @@ func (n *names) pick(want string) string {
 
 // clone is for the names of a function, which may stand in another one again.
 func (n *names) clone() *names {
-	c := &names{taken: make(map[string]bool, len(n.taken))}
+	c := &names{taken: make(map[string]bool, len(n.taken)), also: n.also}
 	for s := range n.taken {
 		c.taken[s] = true
 	}

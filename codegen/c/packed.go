@@ -2,6 +2,8 @@ package c
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"tvmgo/tir"
 )
@@ -53,7 +55,13 @@ func (w *writer) packedCall(e *tir.Call) code {
 	}
 	got := w.temp("result_of_" + e.Name)
 	w.line("TVMFFIAny %s;", got)
-	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, literal(e.Name), list, len(args), got))
+	if w.isSibling(e.Name) {
+		w.helper("calllinked")
+		w.declareSibling(e.Name)
+		w.try(fmt.Sprintf("tvmgo_call_linked(%s, &%s, %s, %s, %d, &%s)", entryName(e.Name), found, literal(e.Name), list, len(args), got))
+	} else {
+		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, literal(e.Name), list, len(args), got))
+	}
 	t := e.Type
 	caller := fmt.Sprintf("%s, %s", literal(w.fn.Name), literal(e.Name))
 	switch {
@@ -76,6 +84,29 @@ func (w *writer) packedCall(e *tir.Call) code {
 	}
 	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)
 	return atom("0")
+}
+
+// AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part of. Packed calls of
+// them, and of the module's own, go straight to what was linked with the code, if it was.
+const AttrProgram = "program"
+
+func (g *generator) isSibling(name string) bool {
+	if g.module.Func(name) != nil {
+		return true
+	}
+	all, _ := g.module.Attrs[AttrProgram].(string)
+	return slices.Contains(strings.Fields(all), name)
+}
+
+// entryName is what a library exports of a function.
+func entryName(name string) string { return "__tvm_ffi_" + name }
+
+// declareSibling declares a function that may stand elsewhere, or be found at run time only. Weak: then there is none here.
+func (g *generator) declareSibling(name string) {
+	if g.module.Func(name) == nil && !g.helperSet["sibling "+name] {
+		g.helperSet["sibling "+name] = true
+		g.protos.line("__attribute__((weak)) int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(name))
+	}
 }
 
 func argText(c code, cast string) string {

@@ -38,7 +38,7 @@ func TestEmit_Refuses(t *testing.T) {
 		"the loop over i is unrolled, and its extent no constant":                                 {with(loop(tir.Unrolled, i, n, nothing), buffer(tir.Float32))},
 		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"":                      {with(&tir.Alloc{Buffer: shared, Body: nothing})},
 		"storage_sync waits for threads of a device":                                              {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared")))},
-		"intrinsic tvm_struct_get of type int32 can't be said in C":                               {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
+		"tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers":            {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
 		"an assertion's kind is \"Oops\": known are":                                              {with(&tir.Assert{Cond: tir.BoolConst(true), Kind: "Oops"})},
 		"the call of g: the module has no such function":                                          {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g"))},
 		"the call of g: it takes n from a tensor's description":                                   {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g", tir.NewVar("h", tir.Handle))), sized},

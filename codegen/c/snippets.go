@@ -15,16 +15,21 @@ var snippetNeeds = map[string][]string{
 	"range":     {"raise", "parameter"},
 	"float":     {"expected", "kind"},
 	"pointer":   {"expected", "kind"},
-	"described": {"raise", "parameter"},
+	"described": {"shaped"},
 	"tensor":    {"expected", "kind", "described"},
-	"extent":    {"raise", "parameter"},
-	"fits":      {"raise", "parameter"},
-	"compact":   {"described"},
-	"grow":      {"raise"},
-	"float16":   {"narrow"},
-	"bfloat16":  {"narrow"},
-	"call":      {"find"},
-	"drop":      {"raise", "kind", "letgo"},
+
+	"devicetensor": {"expected", "kind", "ondevice"},
+	"extent":       {"raise", "parameter"},
+	"shaped":       {"raise", "parameter"},
+	"ondevice":     {"shaped"},
+	"fits":         {"raise", "parameter"},
+	"compact":      {"shaped"},
+	"grow":         {"raise"},
+	"float16":      {"narrow"},
+	"bfloat16":     {"narrow"},
+	"call":         {"find"},
+	"calllinked":   {"call"},
+	"drop":         {"raise", "kind", "letgo"},
 }
 
 // helper adds a piece of C that is needed, once, behind those that it needs itself.
@@ -33,6 +38,12 @@ func (g *generator) helper(name string) {
 		return
 	}
 	g.helperSet[name] = true
+	if g.hooks.Helper != nil {
+		if code, ok := g.hooks.Helper(name); ok {
+			g.helperText(name+".c", code)
+			return
+		}
+	}
 	for _, n := range snippetNeeds[name] {
 		g.helper(n)
 	}

@@ -62,11 +62,19 @@ func (w *writer) stmt(s tir.Stmt) {
 		if s.Key == "thread_extent" && !w.kernels {
 			w.fail("thread_extent asks for threads of a device: this code is for the CPU, bind the loop to none, or build the function for a device")
 		}
+		if s.Key == "device_id" && !w.kernels {
+			outer := w.deviceID
+			id := w.expr(s.Value)
+			w.deviceID = id.text
+			w.stmt(s.Body)
+			w.deviceID = outer
+			return
+		}
 		w.stmt(s.Body)
 	case *tir.Evaluate:
 		w.evaluate(s.Value)
 	default:
-		w.fail("C has no statement %T", s)
+		w.fail("%s has no statement %T", w.hooks.language(), s)
 	}
 }
 

@@ -42,7 +42,7 @@ func (g *generator) valueType(t tir.Type) string {
 	}
 	s, ok := scalarTypes[t]
 	if !ok {
-		g.fail("type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", t)
+		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", t, g.hooks.language())
 		return "int"
 	}
 	return s
@@ -71,6 +71,10 @@ func (g *generator) pointerType(b *tir.Buffer) string {
 // isNative says whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.
 func (g *generator) isNative(t tir.Type) bool {
 	n := int(t.Lanes)
+	if v := g.hooks.Vectors; v != nil {
+		_, known := v.Type(vectorOf(t))
+		return n > 1 && known && !isNarrow(t)
+	}
 	if g.noVectors || n < 2 || bits.OnesCount(uint(n)) != 1 || n*int(t.Bits)/8 > 64 || isNarrow(t) {
 		return false
 	}
@@ -78,10 +82,20 @@ func (g *generator) isNative(t tir.Type) bool {
 	return known && !tir.IsHandle(t)
 }
 
+// vectorOf is a vector's type as lanes are held: truth values as int8.
+func vectorOf(t tir.Type) tir.Type {
+	if tir.IsBool(t) {
+		return tir.Vector(tir.Int8, int(t.Lanes))
+	}
+	return t
+}
+
 // vectorType is the name of a vector type, which is defined when it is first named.
 func (g *generator) vectorType(t tir.Type) string {
-	if tir.IsBool(t) {
-		t = tir.Vector(tir.Int8, int(t.Lanes))
+	t = vectorOf(t)
+	if g.hooks.Vectors != nil {
+		name, _ := g.hooks.Vectors.Type(t)
+		return name
 	}
 	name := fmt.Sprintf("%sx%d", tir.Element(t), t.Lanes)
 	if !g.typedefs[name] {

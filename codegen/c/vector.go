@@ -2,10 +2,30 @@ package c
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tvmgo/tir"
 )
+
+// Vectors is how a language says vectors of its own. Truth values are lanes of int8, 0 or 1, in all but Load and Store.
+type Vectors interface {
+	// Type is what a vector is called; false: the language has none of this type, and it is a loop over lanes.
+	Type(t tir.Type) (string, bool)
+	// List has these lanes, one after the other.
+	List(t tir.Type, lanes []string) string
+	// Load reads neighbours from an address, Store is the statement that writes them. They may lie wherever one element may. In memory truth values are
+	// uint8 of any value.
+	Load(t tir.Type, address string) string
+	Store(t tir.Type, address, value string) string
+	// Convert is a vector as one of another type.
+	Convert(t tir.Type, value string) string
+	// Blend is a in the lanes where all bits of the mask, which is of signed lanes as wide as those of t, are set, and b where none is.
+	Blend(t tir.Type, mask, a, b string) string
+	// Has says whether an intrinsic takes vectors; Call calls it.
+	Has(call *tir.Call) bool
+	Call(call *tir.Call, args []string) string
+}
 
 // nativeTree says whether all vectors within an expression are ones of the compiler.
 func (w *writer) nativeTree(e tir.Expr) bool {
@@ -40,7 +60,7 @@ func (w *writer) vec(e tir.Expr) code {
 		for i := range steps {
 			steps[i] = fmt.Sprint(i)
 		}
-		x := atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.Join(steps, ", ")))
+		x := w.list(t, steps)
 		if s, ok := e.Stride.(*tir.IntImm); !ok || s.Value != 1 {
 			x = code{w.broadcast(t, w.expr(e.Stride)).text + " * " + x.text, precMul}
 		}
@@ -48,6 +68,13 @@ func (w *writer) vec(e tir.Expr) code {
 	case *tir.BufferLoad:
 		if !w.contiguous(e.Buffer, e.Indices) {
 			return w.gathered(e)
+		}
+		if w.hooks.Vectors != nil {
+			x := atom(w.hooks.Vectors.Load(t, "&"+w.pointer(e.Buffer)+"["+w.address(e.Buffer, e.Indices, "", true).text+"]"))
+			if tir.IsBool(t) {
+				return code{fmt.Sprintf("-(%s != %s)", x.text, w.broadcast(t, atom("0")).text), precUnary}
+			}
+			return x
 		}
 		x := code{fmt.Sprintf("*(%s const*)&%s[%s]", w.memoryVector(t), w.pointer(e.Buffer), w.address(e.Buffer, e.Indices, "", true).text), precUnary}
 		if tir.IsBool(t) {
@@ -65,21 +92,57 @@ func (w *writer) vec(e tir.Expr) code {
 		case tir.IsBool(t):
 			return w.truth(t, code{x.in(precEqual) + " != " + w.broadcast(from, atom("0")).text, precEqual})
 		default:
-			return atom(fmt.Sprintf("__builtin_convertvector(%s, %s)", x.text, w.vectorType(t)))
+			return w.convert(t, x)
 		}
-	case *tir.Select:
-		return w.blend(t, w.mask(t, w.vec(e.Cond)), w.vec(e.Then), w.vec(e.Else))
-	case *tir.Binary:
-		return w.vecBinary(e)
 	case *tir.Call:
+		if x, ok := w.vecCall(e); ok {
+			return x
+		}
 		if e.Kind == tir.CallIntrinsic && e.Name == "if_then_else" && e.Args[0].DType().Lanes == 1 {
 			return w.vecChoose(t, e.Args[0], e.Args[1], e.Args[2])
 		}
 		if x, ok := w.vectorCall(e); ok {
 			return x
 		}
+	case *tir.Select:
+		return w.blend(t, w.mask(t, w.vec(e.Cond)), w.vec(e.Then), w.vec(e.Else))
+	case *tir.Binary:
+		return w.vecBinary(e)
 	}
 	return w.gathered(e)
+}
+
+// vecCall is a call of an intrinsic that the language has for vectors.
+func (w *writer) vecCall(e *tir.Call) (x code, ok bool) {
+	if w.hooks.Vectors == nil || e.Kind != tir.CallIntrinsic || !w.hooks.Vectors.Has(e) {
+		return code{}, false
+	}
+	args := make([]string, len(e.Args))
+	for _, a := range e.Args {
+		if a.DType().Lanes != e.Type.Lanes {
+			return code{}, false
+		}
+	}
+	for i, a := range e.Args {
+		args[i] = w.vec(a).text
+	}
+	return atom(w.hooks.Vectors.Call(e, args)), true
+}
+
+// list is a vector of these lanes.
+func (w *writer) list(t tir.Type, lanes []string) code {
+	if w.hooks.Vectors != nil {
+		return atom(w.hooks.Vectors.List(vectorOf(t), lanes))
+	}
+	return atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.Join(lanes, ", ")))
+}
+
+// convert is a vector as one of another type with as many lanes.
+func (w *writer) convert(t tir.Type, x code) code {
+	if w.hooks.Vectors != nil {
+		return atom(w.hooks.Vectors.Convert(vectorOf(t), x.text))
+	}
+	return atom(fmt.Sprintf("__builtin_convertvector(%s, %s)", x.text, w.vectorType(t)))
 }
 
 // vecBinary is an operation on vectors.
@@ -135,24 +198,21 @@ const splatLanes = 4
 
 // broadcast is a vector whose lanes are all x.
 func (w *writer) broadcast(t tir.Type, x code) code {
-	vector, n := w.vectorType(t), int(t.Lanes)
-	each := func(x string) string {
-		return "(" + vector + "){" + strings.TrimSuffix(strings.Repeat(x+", ", n), ", ") + "}"
-	}
-	if x.text == "0" || x.text == "0.0f" || x.text == "0.0" {
-		return atom("(" + vector + "){" + x.text + "}")
+	zero := x.text == "0" || x.text == "0.0f" || x.text == "0.0"
+	if zero && w.hooks.Vectors == nil {
+		return atom("(" + w.vectorType(t) + "){" + x.text + "}")
 	}
 	if strings.ContainsAny(x.text, "([ +*/") && x.text[0] != '-' {
 		name := w.temp("scalar")
 		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
 		x = atom(name)
 	}
-	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
-		name := "tvmgo_splat_" + vector
-		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
+	if t.Lanes > splatLanes && w.hooks.Vectors == nil { // no function, since those that give vectors have as many conventions as there are processors
+		name := "tvmgo_splat_" + w.vectorType(t)
+		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, w.list(t, slices.Repeat([]string{"x"}, int(t.Lanes))).text))
 		return atom(name + "(" + x.text + ")")
 	}
-	return atom(each(x.text))
+	return w.list(t, slices.Repeat([]string{x.text}, int(t.Lanes)))
 }
 
 // keep names a value, so that it is computed once.
@@ -167,16 +227,19 @@ func (w *writer) keep(t tir.Type, x code) code {
 
 // truth makes truth values of what a comparison gives, which is -1 where it holds.
 func (w *writer) truth(t tir.Type, comparison code) code {
-	return code{fmt.Sprintf("-__builtin_convertvector(%s, %s)", comparison.text, w.vectorType(t)), precUnary}
+	return code{"-" + w.convert(t, comparison).text, precUnary}
 }
 
 // mask has all bits of the lanes of t set where a truth value holds.
 func (w *writer) mask(t tir.Type, truth code) code {
-	return code{fmt.Sprintf("-__builtin_convertvector(%s, %s)", truth.text, w.vectorType(signedMask(t))), precUnary}
+	return code{"-" + w.convert(signedMask(t), truth).text, precUnary}
 }
 
 // blend is a where the mask is set, else b.
 func (w *writer) blend(t tir.Type, mask, a, b code) code {
+	if w.hooks.Vectors != nil {
+		return atom(w.hooks.Vectors.Blend(vectorOf(t), mask.text, a.text, b.text))
+	}
 	m := signedMask(t)
 	bits := w.vectorType(m)
 	name := w.temp("mask")
@@ -192,6 +255,14 @@ func (w *writer) gathered(e tir.Expr) code {
 	t := e.DType()
 	e = w.hoist(e)
 	name := w.temp("value")
+	if w.hooks.Vectors != nil {
+		w.line("%s %s[%d];", w.storageLane(t), name, t.Lanes)
+		w.overLanes(t, func() {
+			x := w.lane(e, "lane")
+			w.line("%s[lane] = %s;", name, x.text)
+		})
+		return atom(w.hooks.Vectors.Load(vectorOf(t), name))
+	}
 	w.line("%s %s = {0};", w.vectorType(t), name)
 	w.overLanes(t, func() {
 		x := w.lane(e, "lane")

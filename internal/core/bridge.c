@@ -146,6 +146,8 @@ tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep) {
   return done(tvmgo_module_import((tvmgo_module*)m, (tvmgo_module*)dep));
 }
 
+tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m) { return done(tvmgo_module_clear_imports((tvmgo_module*)m)); }
+
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len) {
   tvmgo_module* m = NULL;
   int rc = tvmgo_module_system_lib(prefix, len, &m);

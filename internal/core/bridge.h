@@ -46,6 +46,7 @@ tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsig
 tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format, unsigned flags);
 tvmgo_ret tvmgo_bridge_get_function(uintptr_t m, const char* name, size_t len, int query_imports);
 tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
+tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m);
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len);
 tvmgo_ret tvmgo_bridge_function_names(uintptr_t m);
 /* What a module says of itself: 0 source (text = format), 1 bytes, 2 metadata, 3 doc (text = name). */

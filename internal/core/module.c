@@ -114,6 +114,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
       tvmgo_module_set_imports(m, longer);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
+  if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return rc;
 }
 
@@ -125,6 +126,7 @@ int tvmgo_module_clear_imports(tvmgo_module* m) {
   tvmgo_module_set_imports(m, none);
   pthread_mutex_unlock(&tvmgo_import_lock);
   tvmgo_object_release(old); /* outside of the lock: modules may die, and a dying one may import */
+  if (m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return 0;
 }
 

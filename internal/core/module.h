@@ -25,6 +25,7 @@ typedef struct {
   int (*source)(tvmgo_module* m, const char* format, TVMFFIAny* out);
   int (*save_bytes)(tvmgo_module* m, TVMFFIAny* out);
   int (*write_file)(tvmgo_module* m, const char* path, const char* format);
+  void (*imports_changed)(tvmgo_module* m); /* after each change, under no lock */
   void (*destroy)(void* self);
 } tvmgo_module_class;
 

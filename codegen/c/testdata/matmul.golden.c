@@ -101,8 +101,8 @@ static int tvmgo_is_empty(const DLTensor* t) {
   return 0;
 }
 
-/* All about a tensor that no other argument decides. */
-static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
+/* All about a tensor that neither its device nor another argument decides. */
+static int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
   char want[64], got[64];
   if (t == NULL) {
     return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
@@ -126,6 +126,13 @@ static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDa
     tvmgo_type_text(t->dtype, got, sizeof(got));
     return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
   }
+  return 0;
+}
+
+/* All about a tensor that no other argument decides. */
+static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
+  char got[64];
+  if (tvmgo_shaped(p, t, type, ndim) != 0) return -1;
   if (t->device.device_type != kDLCPU) {
     tvmgo_device_text(t->device, got, sizeof(got));
     return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected cpu: copy it", TVMGO_OF(p), got);
@@ -176,6 +183,13 @@ static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t go
 
 static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
 
+/* Gives a text to who asks for it. */
+static int tvmgo_text(const char* text, size_t size, TVMFFIAny* result) {
+  const TVMFFIByteArray bytes = {text, size};
+  return TVMFFIStringFromByteArray(&bytes, result);
+}
+
+int __tvm_ffi__metadata_matmul(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_matmul(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
 /* What the turns over i need of the function around them. */
@@ -245,4 +259,13 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
   if (tvmgo_same(&p[2], "shape[0]", C_tensor->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[1]", C_tensor->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
   return matmul_body((float*)tvmgo_data(A_tensor), (float*)tvmgo_data(B_tensor), (float*)tvmgo_data(C_tensor), n, k, m);
+}
+
+TVMGO_EXPORT int __tvm_ffi__metadata_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  static const char text[] =
+      "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[{\\\"type\\\":\\\"None\\\"},{\\\"type\\\":\\\"DLTensor*\\\"},{\\"
+      "\"type\\\":\\\"DLTensor*\\\"},{\\\"type\\\":\\\"DLTensor*\\\"}]}\",\"signature\":\"matmul(A: float32[n, k], B: float32["
+      "k, m], C: float32[n, m])\"}";
+  (void)self, (void)args, (void)num_args;
+  return tvmgo_text(text, sizeof text - 1, result);
 }

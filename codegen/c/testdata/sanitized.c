@@ -23,6 +23,12 @@ static int fails(void) { return ++calls == fail_at; }
 
 void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) { snprintf(message, sizeof(message), "%s: %s", kind, text); }
 
+int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
+  out->type_index = kTVMFFIRawStr;
+  out->v_c_str = text->data;
+  return 0;
+}
+
 int TVMFFIObjectDecRef(TVMFFIObjectHandle o) {
   (void)o;
   return 0;

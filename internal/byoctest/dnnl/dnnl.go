@@ -2,16 +2,23 @@
 // and nothing elsewhere knows of it. It declares a kind of target, says which operations that kind takes, and attaches a generator
 // of C that has them computed by oneDNN's dnnl_sgemm.
 //
-// After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm do the rest.
+// After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm do the rest. It
+// takes part in builds of programs, too: {"kind": "composite", "devices": ["dnnl", "c"]} as a target of codegen.Build.
 package dnnl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	"tvmgo/codegen"
+	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
+	"tvmgo/runtime"
 	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // Column has a kind's [Generator]. Any kind may have one, so that one program is linked from the groups of several kinds.
@@ -29,6 +36,8 @@ var Register = sync.OnceValue(func() error {
 	_, err := target.RegisterKind("dnnl", dlpack.CPU,
 		target.DefaultKeys("dnnl", "cpu"),
 		target.WithAttr(target.ColumnPartitioner, target.Predicate(takes)),
+		target.WithAttr(codegen.ColumnLower, codegen.Pass(lower)),
+		target.WithAttr(codegen.ColumnExternal, codegen.BuildFunc(build)),
 		target.WithAttr(Column, Generator(generate)))
 	return err
 })
@@ -88,4 +97,51 @@ int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float 
 	}
 	b.WriteString("}\n")
 	return b.String(), nil
+}
+
+// lower makes calls of the library out of products.
+func lower(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	out := &tir.IRModule{Attrs: m.Attrs}
+	for _, f := range m.Funcs {
+		p, ok := transform.ProductOf(f)
+		if !ok || p.C.Buffer.DType != tir.Float32 {
+			return nil, fmt.Errorf("function %s is no product of matrices of float32, which is all that dnnl_sgemm does", f.Name)
+		}
+		order := func(o *transform.Operand) tir.Expr {
+			if o.Transposed {
+				return tir.IntConst(tir.Int8, 'T')
+			}
+			return tir.IntConst(tir.Int8, 'N')
+		}
+		address := func(o *transform.Operand) tir.Expr {
+			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(o.Buffer, o.First...))
+		}
+		wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) }
+		status := tir.NewCall(tir.CallExtern, tir.Int32, "dnnl_sgemm", order(&p.A), order(&p.B), wide(p.M), wide(p.N), wide(p.K), tir.F32(1),
+			address(&p.A), wide(p.A.Lead), address(&p.B), wide(p.B.Lead), tir.F32(0), address(&p.C), wide(p.C.Lead))
+		var body tir.Stmt = &tir.Assert{Cond: tir.EQ(status, tir.I32(0)), Kind: "RuntimeError", Message: f.Name + ": dnnl_sgemm failed"}
+		for _, l := range slices.Backward(p.Batch) {
+			loop := *l
+			loop.Body = body
+			body = &loop
+		}
+		changed := *f
+		changed.Body = body
+		out.Funcs = append(out.Funcs, &changed)
+	}
+	return out, nil
+}
+
+// build writes C that calls the library, which is linked when it is compiled.
+func build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+	var e c.Emitter
+	code, err := e.Emit(m, t)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(m.Funcs))
+	for i, f := range m.Funcs {
+		names[i] = f.Name
+	}
+	return codegen.NewHostModule(code, names, "-ldnnl")
 }

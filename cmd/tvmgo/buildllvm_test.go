@@ -1,0 +1,157 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+	"tvmgo/tir"
+)
+
+const mulProgram = `func mul(a_handle: handle, b_handle: handle, c_handle: handle) {
+  var n: int32
+  buffer a: float32[n], param a_handle
+  buffer b: float32[n], param b_handle
+  buffer c: float32[n], param c_handle
+  for i in range(n) {
+    c[i] = a[i] * b[i]
+  }
+}
+`
+
+func needLLVM(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("clang"); err != nil {
+		require.Empty(t, os.Getenv("CI"), "build/deps.sh installs clang")
+		t.Skip("no clang: build/deps.sh installs it")
+	}
+}
+
+// programs is a folder with two functions as text and as JSON.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	m, err := tir.Parse(addProgram + mulProgram)
+	require.NoError(t, err)
+	asJSON, err := json.MarshalIndent(m, "", "  ")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.tir"), []byte(addProgram+mulProgram), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.json"), asJSON, 0o600))
+	return dir
+}
+
+// called is the result of a function of a library on [1 2 3] and [10 20 30].
+func called(t *testing.T, library, function string) []float32 {
+	t.Helper()
+	m, err := runtime.Load(t.Context(), library)
+	require.NoError(t, err)
+	defer m.Close()
+	f, err := m.Function(function)
+	require.NoError(t, err)
+	defer f.Close()
+	var tensors []*runtime.Tensor
+	for _, values := range [][]float32{{1, 2, 3}, {10, 20, 30}, {0, 0, 0}} {
+		x, err := runtime.FromSlice(values)
+		require.NoError(t, err)
+		defer x.Close()
+		tensors = append(tensors, x)
+	}
+	_, err = f.Call(tensors[0], tensors[1], tensors[2])
+	require.NoError(t, err)
+	got, err := runtime.ToSlice[float32](tensors[2])
+	require.NoError(t, err)
+	return got
+}
+
+// Every kind builds all functions of a program, from text and JSON.
+func TestBuild_SeveralFunctions(t *testing.T) {
+	needLLVM(t)
+	dir := programs(t)
+	for _, target := range []string{"c", "llvm"} {
+		for _, file := range []string{"two.tir", "two.json"} {
+			status, stdout, stderr := builtWith(t, dir, nil, "build", file, "-o", "two.so", "--target", target)
+			require.Zero(t, status, stderr)
+			require.Equal(t, "wrote two.so\n", stdout)
+			require.Empty(t, stderr, "no progress where nobody looks")
+			require.Equal(t, []float32{11, 22, 33}, called(t, filepath.Join(dir, "two.so"), "add"))
+			require.Equal(t, []float32{10, 40, 90}, called(t, filepath.Join(dir, "two.so"), "mul"))
+			require.NoError(t, os.Remove(filepath.Join(dir, "two.so")))
+		}
+	}
+}
+
+func TestBuild_EmitLLVM(t *testing.T) {
+	needLLVM(t)
+	dir := programs(t)
+	for emit, want := range map[string]string{"ll": `"target-cpu"="haswell"`, "s": "%ymm", "c": "int32_t add_body(", "tir": "parallel i in range(n)"} {
+		args := []string{"build", "two.tir", "--target", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", "--emit", emit}
+		status, text, stderr := builtWith(t, dir, nil, args...)
+		require.Zero(t, status, stderr)
+		require.Contains(t, text, want)
+		status, stdout, stderr := builtWith(t, dir, nil, append(args, "-o", "out.txt")...)
+		require.Zero(t, status, stderr)
+		require.Empty(t, stdout)
+		written, err := os.ReadFile(filepath.Join(dir, "out.txt"))
+		require.NoError(t, err)
+		require.Equal(t, text, string(written), emit)
+
+		status, stdout, stderr = builtWith(t, dir, nil, append(args, "-o", "two.o")...) // both
+		require.Zero(t, status, stderr)
+		require.Equal(t, text, stdout)
+		require.FileExists(t, filepath.Join(dir, "two.o"))
+		require.NoError(t, os.Remove(filepath.Join(dir, "two.o")))
+	}
+}
+
+// A library and an object for another machine.
+func TestBuild_OtherMachine(t *testing.T) {
+	needLLVM(t)
+	dir := programs(t)
+	for _, name := range []string{"two.so", "two.o"} {
+		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", name, "--target", "llvm -mtriple=riscv64-linux-gnu")
+		require.Zero(t, status, stderr)
+		f, err := elf.Open(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, elf.EM_RISCV, f.Machine)
+	}
+}
+
+// system-lib lets functions register themselves: the object refers to who takes them.
+func TestBuild_SystemLib(t *testing.T) {
+	dir := programs(t)
+	for target, want := range map[string]bool{"c": false, "c -system-lib": true} {
+		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.o", "--target", target)
+		require.Zero(t, status, stderr)
+		object, err := os.ReadFile(filepath.Join(dir, "two.o"))
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Contains(string(object), "TVMFFIEnvModRegisterSystemLibSymbol"), target)
+	}
+	status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "--target", "c -system-lib")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "a shared library can't be a system library")
+}
+
+func TestBuild_NoClang(t *testing.T) {
+	dir := programs(t)
+	status, _, stderr := builtWith(t, dir, []string{"PATH=" + t.TempDir()}, "build", "two.tir", "-o", "two.so", "--target", "llvm")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "there is no clang in PATH: install it (Debian: apt install clang;")
+	require.NoFileExists(t, filepath.Join(dir, "two.so"))
+}
+
+// -v says what is done.
+func TestBuild_Verbose(t *testing.T) {
+	dir := programs(t)
+	status, stdout, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "-v")
+	require.Zero(t, status, stderr)
+	require.Equal(t, "wrote two.so\n", stdout)
+	require.Regexp(t, `^read two\.tir: [0-9.]+ s\ngenerate code for kind c of 2 functions: [0-9.]+ s\ncompile and link two\.so: [0-9.]+ s\n$`, stderr)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// progress tells what long work is at: on a terminal in a line that goes away, or a line for each stage.
+type progress struct {
+	w        io.Writer
+	terminal bool
+	verbose  bool
+
+	mu    sync.Mutex
+	stage string
+	began time.Time
+	quit  chan struct{}
+	gone  chan struct{}
+}
+
+// newProgress writes to the standard error output of a command: lines if verbose, else one that changes if it is a terminal.
+func newProgress(w io.Writer, verbose bool) *progress {
+	return &progress{w: w, verbose: verbose, terminal: !verbose && isTerminal(w)}
+}
+
+// begin ends the stage that was, and begins one.
+func (p *progress) begin(stage string) {
+	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stage, p.began = stage, time.Now()
+	if p.terminal {
+		p.quit, p.gone = make(chan struct{}), make(chan struct{})
+		go p.draw(p.quit, p.gone, stage, p.began)
+	}
+}
+
+// patience is how long a stage may last before a terminal hears of it, and how often its line is drawn.
+const patience = 250 * time.Millisecond
+
+func (p *progress) draw(quit, gone chan struct{}, stage string, began time.Time) {
+	defer close(gone)
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	drawn := false
+	for {
+		select {
+		case <-tick.C:
+			drawn = true
+			fmt.Fprintf(p.w, "\r\x1b[K%s … %.0f s", stage, time.Since(began).Seconds())
+		case <-quit:
+			if drawn {
+				fmt.Fprint(p.w, "\r\x1b[K")
+			}
+			return
+		}
+	}
+}
+
+// end ends the last stage; whatever is written after it stands on a clean line.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stage == "" {
+		return
+	}
+	if p.quit != nil {
+		close(p.quit)
+		<-p.gone
+		p.quit, p.gone = nil, nil
+	}
+	if p.verbose {
+		fmt.Fprintf(p.w, "%s: %.2f s\n", p.stage, time.Since(p.began).Seconds())
+	}
+	p.stage = ""
+}
+
+// isTerminal says whether a person may be looking.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	var state syscall.Termios
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&state)))
+	return errno == 0
+}

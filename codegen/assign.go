@@ -1,0 +1,110 @@
+package codegen
+
+import (
+	"slices"
+
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// OpFunction is the attribute in which operations that stand for functions have them: a *tir.PrimFunc. [OpThreads] says whether one has
+// loops over threads of a device: a bool.
+const (
+	OpFunction = "function"
+	OpThreads  = "threads"
+)
+
+// assign divides functions among the members of a composite target.
+func (b *build) assign(found *targets, t *target.Target, funcs []*tir.PrimFunc, m *tir.IRModule) error {
+	g := &target.Graph{}
+	for _, f := range funcs {
+		g.Ops = append(g.Ops, operation(f, funcs))
+	}
+	plan, err := target.Partition(g, t)
+	if err != nil {
+		return fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: %w", t.Kind(), err)
+	}
+	for _, f := range funcs {
+		why, ok := plan.Why(f.Name)
+		if !ok {
+			return fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: the plan has no function %s", t.Kind(), f.Name)
+		}
+		to := plan.Groups[why.Group].Target
+		if err := checkConvention(f, to); err != nil {
+			return err
+		}
+		found.set(f.Name, to)
+	}
+	return nil
+}
+
+// operation is a function as an operation of a graph: it uses the tensors that it reads, and the functions that it calls.
+func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
+	op := target.Op{Name: f.Name, Kind: "function", Attrs: map[string]any{}}
+	for key, v := range f.Attrs {
+		if n, ok := v.(int64); ok {
+			v = int(n) // as graphs have numbers
+		}
+		op.Attrs[key] = v
+	}
+	reads := map[*tir.Buffer]bool{}
+	threads := false
+	tir.Walk(f.Body, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.BufferLoad:
+			reads[n.Buffer] = true
+		case *tir.For:
+			threads = threads || n.Kind == tir.ThreadBind
+		}
+		return true
+	})
+	if product, ok := transform.ProductOf(f); ok {
+		op.Kind = "matmul"
+		op.Attrs["dtype"] = product.C.Buffer.DType.String()
+		for name, size := range map[string]tir.Expr{"m": product.M, "n": product.N, "k": product.K} {
+			if c, ok := size.(*tir.IntImm); ok {
+				op.Attrs[name] = int(c.Value)
+			}
+		}
+		delete(reads, product.C.Buffer) // only to add to it
+	}
+	if kind, ok := f.Attrs[AttrOp].(string); ok && kind != "" {
+		op.Kind = kind
+	}
+	op.Attrs[OpFunction], op.Attrs[OpThreads] = f, threads
+	for _, p := range f.Params {
+		if b := f.Buffers[p]; b != nil && reads[b] {
+			name := b.Name
+			if name == "" {
+				name = p.Name
+			}
+			op.Inputs = append(op.Inputs, f.Name+"."+name) // which no function can be called
+		}
+	}
+	for _, name := range callees(f) {
+		if slices.ContainsFunc(among, func(g *tir.PrimFunc) bool { return g.Name == name }) {
+			op.Inputs = append(op.Inputs, name)
+		}
+	}
+	return op
+}
+
+// TakesFunctions is the predicate (target.ColumnPartitioner) of kinds that run functions of the host: it refuses loops over threads of a
+// device, and takes all else.
+func TakesFunctions(_ *target.Target, op *target.Op) (bool, string) {
+	if threads, _ := op.Attrs[OpThreads].(bool); threads {
+		return false, "it has loops over threads, which only a device has"
+	}
+	return true, "code for the CPU"
+}
+
+// TakesKernels is the predicate of kinds of devices: it refuses functions that have no loops over threads, and takes all else.
+func TakesKernels(_ *target.Target, op *target.Op) (bool, string) {
+	_, function := op.Attrs[OpFunction]
+	if threads, _ := op.Attrs[OpThreads].(bool); function && !threads {
+		return false, "it has no loop over threads: bind one, as by Schedule.Bind"
+	}
+	return true, "code for a device"
+}

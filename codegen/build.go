@@ -1,0 +1,328 @@
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tvmgo/codegen/c"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// Attributes of functions that a build goes by.
+const (
+	AttrTarget = "target"       // *target.Target, or text that target.New reads: what the function is built for
+	AttrConv   = "calling_conv" // int64: how it is called
+	AttrOp     = "op"           // string: what it computes, for those who divide a program among targets: "conv2d"
+)
+
+// Calling conventions, with the numbers that Apache TVM gives them.
+const (
+	ConvDefault = 0 // a packed function, whose arguments are checked
+	ConvPacked  = 1 // the same
+	ConvLaunch  = 2 // a kernel, which is launched on a device
+)
+
+// Build makes one module of the runtime out of a program. The caller closes it.
+//
+// Functions are built for the target in their attribute "target", else for t; those for a composite target are divided among its members
+// by target.Partition, with a function as an operation: its kind is its attribute "op", "matmul" where that is what it computes, or
+// "function", its attributes are the function's, and [OpFunction]. Then, for each target, the passes of its kind run (columns
+// [ColumnLower] and [ColumnPasses]), which may hand functions to other targets by the same attribute, and its code generator makes a module.
+//
+// The modules are linked: the one of the host, or else the first that no other one needs, imports the others, and each imports those whose
+// functions it calls. Calls of functions that are built for another target become packed calls, so they can pass tensors that are
+// parameters, and numbers. Every function is found in the module that Build returns, by its name.
+func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+	switch {
+	case m == nil:
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build: the module is nil")
+	case t == nil || t.Kind() == nil:
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build: the target is nil: make one by target.New, as in target.New(\"c\")")
+	}
+	if err := tir.Check(m); err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: %w", t.Kind(), err)
+	}
+	b := &build{target: t, attrs: m.Attrs, wanted: names(m.Funcs)}
+	defer b.close()
+	if err := b.divide(m); err != nil {
+		return nil, err
+	}
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	for _, p := range b.parts {
+		if err := b.generate(p); err != nil {
+			return nil, err
+		}
+	}
+	return b.link()
+}
+
+// build is a program on its way to a module.
+type build struct {
+	target *target.Target
+	attrs  map[string]any // of the program
+	wanted []string       // its functions
+	parts  []*part
+}
+
+// part is the functions that are built for one target, in one go.
+type part struct {
+	target *target.Target
+	funcs  []*tir.PrimFunc
+	from   *tir.IRModule   // that the passes gave last
+	calls  []*part         // those whose functions it calls
+	module *runtime.Module // owned
+}
+
+func (b *build) close() {
+	for _, p := range b.parts {
+		p.module.Close()
+	}
+}
+
+// divide finds out which functions are built for which target, and runs the passes.
+func (b *build) divide(m *tir.IRModule) error {
+	targets, err := b.targets(m)
+	if err != nil {
+		return err
+	}
+	if err := checkCircle(m.Funcs); err != nil {
+		return err
+	}
+	funcs, err := packCalls(m.Funcs, func(f *tir.PrimFunc) any { return targets.key(f.Name) })
+	if err != nil {
+		return err
+	}
+	batches := []batch{}
+	for _, f := range funcs {
+		batches = addTo(batches, targets.of(f.Name), f, 0)
+	}
+	if len(batches) == 0 { // an empty program
+		batches = append(batches, batch{target: b.target})
+	}
+	// devices first: what their passes leave for the host goes through the host's passes with what is there
+	slices.SortStableFunc(batches, func(x, y batch) int { return boolOrder(isHost(x.target), isHost(y.target)) })
+	for len(batches) > 0 {
+		now := batches[0]
+		out, err := b.runPasses(now)
+		if err != nil {
+			return err
+		}
+		p := b.part(now.target)
+		p.from = out
+		var moved []batch
+		for _, f := range out.Funcs {
+			to, set, err := targetOf(f)
+			switch {
+			case err != nil:
+				return err
+			case set && !to.Equal(now.target) && now.hops == mostHops:
+				return fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: its passes hand function %s to kind %q, which handed it over "+
+					"itself: passes must leave a function with some target", now.target.Kind(), f.Name, to.Kind())
+			case set && !to.Equal(now.target):
+				moved = addTo(moved, to, f, now.hops+1)
+			default:
+				p.funcs = append(p.funcs, f)
+			}
+		}
+		batches = merge(batches[1:], moved)
+	}
+	b.parts = slices.DeleteFunc(b.parts, func(p *part) bool { return len(p.funcs) == 0 && len(b.wanted) > 0 })
+	return b.checkNames()
+}
+
+// mostHops is how often a function may go from target to target.
+const mostHops = 4
+
+// batch is functions whose passes are to be run.
+type batch struct {
+	target *target.Target
+	funcs  []*tir.PrimFunc
+	hops   int
+}
+
+func addTo(list []batch, t *target.Target, f *tir.PrimFunc, hops int) []batch {
+	for i := range list {
+		if list[i].target.Equal(t) {
+			list[i].funcs = append(list[i].funcs, f)
+			list[i].hops = max(list[i].hops, hops)
+			return list
+		}
+	}
+	return append(list, batch{target: t, funcs: []*tir.PrimFunc{f}, hops: hops})
+}
+
+// merge adds what was moved to what waits for its target.
+func merge(list, moved []batch) []batch {
+	for _, m := range moved {
+		for _, f := range m.funcs {
+			list = addTo(list, m.target, f, m.hops)
+		}
+	}
+	return list
+}
+
+// part is that of a target.
+func (b *build) part(t *target.Target) *part {
+	for _, p := range b.parts {
+		if p.target.Equal(t) {
+			return p
+		}
+	}
+	p := &part{target: t}
+	b.parts = append(b.parts, p)
+	return p
+}
+
+// runPasses runs the passes of a kind.
+func (b *build) runPasses(now batch) (*tir.IRModule, error) {
+	kind := now.target.Kind()
+	if _, err := generator(kind); err != nil {
+		return nil, b.blame(now.funcs, err)
+	}
+	passes, err := passesOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	m := &tir.IRModule{Funcs: now.funcs, Attrs: b.attrs}
+	for i, pass := range passes {
+		next, err := guarded(func() (*tir.IRModule, error) { return pass(m, now.target) })
+		if err != nil {
+			return nil, refused("build for kind %q: pass %d: %w", kind, i, err)
+		}
+		if next == nil {
+			return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: pass %d gave no module", kind, i)
+		}
+		m = next
+	}
+	if len(passes) > 0 {
+		if err := tir.Check(m); err != nil {
+			return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: what its passes make of the program is wrong: %w", kind, err)
+		}
+	}
+	return m, nil
+}
+
+// blame says of a missing generator which function wants it, if not all of them do.
+func (b *build) blame(funcs []*tir.PrimFunc, err error) error {
+	if len(funcs) == 0 || len(funcs) == len(b.wanted) {
+		return err
+	}
+	var e *runtime.Error
+	if errors.As(err, &e) {
+		return fail(e.Kind, e.Code, "function %s: %w", funcs[0].Name, err)
+	}
+	return fmt.Errorf("function %s: %w", funcs[0].Name, err)
+}
+
+// generate makes a part's module.
+func (b *build) generate(p *part) error {
+	kind := p.target.Kind()
+	build, err := generator(kind)
+	if err != nil {
+		return err
+	}
+	m := p.from
+	if m == nil || !slices.Equal(m.Funcs, p.funcs) {
+		m = &tir.IRModule{Funcs: p.funcs, Attrs: b.attrs}
+		if p.from != nil {
+			m.Attrs = p.from.Attrs
+		}
+	}
+	if others := b.others(p); others != "" {
+		m = &tir.IRModule{Funcs: m.Funcs, Attrs: maps.Clone(m.Attrs)}
+		if m.Attrs == nil {
+			m.Attrs = map[string]any{}
+		}
+		m.Attrs[c.AttrProgram] = others
+	}
+	p.module, err = guarded(func() (*runtime.Module, error) { return build(m, p.target) })
+	switch {
+	case err != nil:
+		return refused("build for kind %q: %w", kind, err)
+	case p.module == nil:
+		return fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: the code generator gave no module", kind)
+	case p.module.ID() == 0:
+		return fail(runtime.ErrClosed, "RuntimeError", "build for kind %q: the code generator gave a module that is closed", kind)
+	}
+	constants, err := guarded(func() (*constantsResult, error) {
+		c, err := constantsOf(kind, m, p.target)
+		return &constantsResult{c}, err
+	})
+	if err != nil {
+		return refused("build for kind %q: its constants: %w", kind, err)
+	}
+	if constants.value == nil {
+		return nil
+	}
+	outer, err := runtime.NewConstants(constants.value)
+	if err != nil {
+		return refused("build for kind %q: its constants: %w", kind, err)
+	}
+	if err := outer.Import(p.module); err != nil {
+		outer.Close()
+		return err
+	}
+	p.module.Close()
+	p.module = outer
+	return nil
+}
+
+// others are the functions of other parts.
+func (b *build) others(p *part) string {
+	var all []string
+	for _, q := range b.parts {
+		if q != p {
+			all = append(all, names(q.funcs)...)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// refused adds to an error, which keeps its kind.
+func refused(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	var e *runtime.Error
+	if errors.As(err, &e) && e.Kind != nil {
+		return fail(e.Kind, e.Code, "%w", err)
+	}
+	return fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
+}
+
+// guarded runs what others have written: a panic is an error.
+func guarded[T any](f func() (*T, error)) (out *T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fail(runtime.ErrFailed, "RuntimeError", "it panicked: %v", p)
+		}
+	}()
+	return f()
+}
+
+// isHost says whether code for a target runs on the CPU.
+func isHost(t *target.Target) bool { return t.DeviceType() == dlpack.CPU }
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func names(funcs []*tir.PrimFunc) []string {
+	all := make([]string, len(funcs))
+	for i, f := range funcs {
+		all[i] = f.Name
+	}
+	return all
+}

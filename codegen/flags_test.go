@@ -1,0 +1,81 @@
+package codegen_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export"
+	"tvmgo/runtime"
+)
+
+// compilerLog is a C compiler that notes what it is told.
+func compilerLog(t *testing.T) (log func() string) {
+	path, cc := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "cc")
+	require.NoError(t, os.WriteFile(cc, []byte("#!/bin/sh\necho \"$@\" >>"+path+"\nexec gcc \"$@\"\n"), 0o777))
+	t.Setenv("CC", cc)
+	return func() string {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(path))
+		return string(b)
+	}
+}
+
+// The target's processor reaches the compiler, at once and when the module is exported, and what the exporter says comes later.
+func TestBuild_ProcessorOfKindC(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("the flags are GCC's")
+	}
+	m := built(t, scale(t, 2), kind(t, "c -march=x86-64-v3 -mcpu=znver2"))
+	log := compilerLog(t)
+	run(t, m)
+	require.Contains(t, log(), " -march=x86-64-v3 -mtune=znver2 ")
+	path := filepath.Join(t.TempDir(), "scale.so")
+	require.NoError(t, export.Library(context.Background(), m, path, export.Flags("-march=x86-64-v2")))
+	require.Contains(t, log(), " -march=x86-64-v3 -mtune=znver2 -march=x86-64-v2 ")
+	l, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	require.Equal(t, []float32{1, 1, 1}, run(t, l))
+	require.NoError(t, l.Close())
+
+	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c")), path))
+	require.NotContains(t, log(), "-march")
+	wide := filepath.Join(t.TempDir(), "wide.tar")
+	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c -march=x86-64-v4")), wide))
+	require.Regexp(t, `\tv(mul|add)s`, disassembled(t, wide)) // which takes AVX
+	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c")), wide))
+	require.NotRegexp(t, `\tv(mul|add)s`, disassembled(t, wide))
+}
+
+// disassembled is the code of the one object in an archive.
+func disassembled(t *testing.T, tar string) string {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", "cd "+filepath.Dir(tar)+" && tar xf "+tar+" && objdump -d lib0.o").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// A CPU of Arm is chosen as GCC for Arm has it, and one that nobody has is an error.
+func TestBuild_ProcessorOfOtherMachines(t *testing.T) {
+	m := built(t, scale(t, 2), kind(t, "c -mcpu=cortex-a72"))
+	path := filepath.Join(t.TempDir(), "scale.so")
+	if _, err := exec.LookPath("aarch64-linux-gnu-gcc"); err != nil {
+		require.Empty(t, os.Getenv("CI"), "build/deps.sh installs aarch64-linux-gnu-gcc")
+		t.Skip("no compiler for aarch64: build/deps.sh installs it")
+	}
+	err := export.Library(context.Background(), m, path)
+	require.ErrorContains(t, err, "cortex-a72")
+	require.NoError(t, export.Library(context.Background(), m, path, export.Compiler("aarch64-linux-gnu-gcc")))
+	err = export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c -march=x86-64-v9")), path)
+	require.ErrorContains(t, err, "x86-64-v9")
+	var failed *export.CompileError
+	require.ErrorAs(t, err, &failed)
+	require.True(t, strings.Contains(strings.Join(failed.Command, " "), "-march=x86-64-v9"))
+	os.RemoveAll(failed.Dir)
+}

@@ -1,0 +1,216 @@
+package codegen
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"tvmgo/internal/hook"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// What C sees: global functions that build programs, and modules of kind "tir" that hold them.
+const (
+	globalBuild    = "codegen.Build" // (program, target) → module
+	globalFromText = "tir.FromText"  // text → program
+	globalFromJSON = "tir.FromJSON"  // JSON → program
+	programKind    = "tir"
+)
+
+func init() {
+	hook.Set(globalBuild, func(args ...any) (any, error) { return buildForC(globalBuild, "", args) })
+	hook.Set(globalFromText, func(args ...any) (any, error) {
+		return newProgram(globalFromText, args, func(text []byte) (*tir.IRModule, error) { return tir.Parse(string(text)) })
+	})
+	hook.Set(globalFromJSON, func(args ...any) (any, error) { return newProgram(globalFromJSON, args, parseJSON) })
+	for _, kind := range []string{hostKind} {
+		if err := registerGlobal(kind); err != nil {
+			panic(err) // the name of a kind that is always there
+		}
+	}
+}
+
+// registerGlobal makes a kind's generator a global function. Where C has the name already, before Go runs, it gets the body.
+func registerGlobal(kind string) error {
+	name := prefix + kind
+	body := func(args ...any) (any, error) { return buildForC(name, kind, args) }
+	hook.Set(name, body)
+	if known, err := runtime.Global(name); err == nil {
+		return known.Close()
+	}
+	f, err := runtime.NewFunction(body)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return runtime.RegisterGlobal(name, f, false)
+}
+
+// buildForC is Build for C: of a program, as text, JSON or a module of kind "tir", and a target, which may be left out where the function
+// is that of a kind.
+func buildForC(op, kind string, args []any) (any, error) {
+	least := 2
+	if kind != "" {
+		least = 1
+	}
+	if len(args) < least || len(args) > 2 {
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected a program and a target, got %d arguments", op, len(args))
+	}
+	m, err := programOf(op, args[0])
+	if err != nil {
+		return nil, err
+	}
+	t, err := targetFromC(op, kind, args[1:])
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" && t.Kind().Name() != kind {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: the target is of kind %q: call %s%s, or %s, which takes any", op, t.Kind(),
+			prefix, t.Kind(), globalBuild)
+	}
+	out, err := Build(m, t)
+	if err != nil {
+		return nil, refused("%s: %w", op, err)
+	}
+	return out, nil
+}
+
+func targetFromC(op, kind string, args []any) (*target.Target, error) {
+	var v any = kind
+	if len(args) > 0 && args[0] != nil {
+		v = args[0]
+	}
+	var t *target.Target
+	var err error
+	switch v := v.(type) {
+	case *target.Target:
+		return v, nil
+	case string:
+		if v == "" {
+			return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: the target is empty: give one that target.Target makes, or text such as \"c\"", op)
+		}
+		t, err = target.New(v)
+	case *target.Kind:
+		t, err = target.New(v.Name())
+	default:
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 1: expected a target or text that says one, got %T", op, v)
+	}
+	if err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: %w", op, err)
+	}
+	return t, nil
+}
+
+// programOf is a program that C gives.
+func programOf(op string, v any) (*tir.IRModule, error) {
+	var text []byte
+	switch v := v.(type) {
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	case *runtime.Module:
+		if v.Kind() != programKind {
+			return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op, v.Kind(),
+				globalFromText, globalFromJSON)
+		}
+		s, err := v.GetSource("json")
+		if err != nil {
+			return nil, err
+		}
+		text = []byte(s)
+	default:
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected a program, as text, as JSON, or as %s gives it, got %T", op,
+			globalFromText, v)
+	}
+	var m *tir.IRModule
+	var err error
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		m, err = parseJSON(text)
+	} else {
+		m, err = tir.Parse(string(text))
+	}
+	if err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 0: %w", op, err)
+	}
+	return m, nil
+}
+
+func parseJSON(text []byte) (*tir.IRModule, error) {
+	m := &tir.IRModule{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// program is a module that holds a program. Its functions are built before they can be called.
+type program struct {
+	runtime.ModuleBase
+	m *tir.IRModule
+}
+
+func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, error)) (any, error) {
+	if len(args) != 1 {
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected 1 argument, got %d", op, len(args))
+	}
+	var text []byte
+	switch v := args[0].(type) {
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	default:
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected text, got %T", op, v)
+	}
+	m, err := parse(text)
+	if err == nil {
+		err = tir.Check(m)
+	}
+	if err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: %w", op, err)
+	}
+	return runtime.NewModule(programKind, 0, &program{m: m})
+}
+
+func (p *program) Functions() []string { return names(p.m.Funcs) }
+
+func (p *program) Function(name string) (*runtime.Function, error) {
+	if p.m.Func(name) == nil {
+		return nil, runtime.ErrNotFound
+	}
+	return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "function %s is part of a program: build it by %s, and call it in the module that comes out", name,
+		globalBuild)
+}
+
+func (p *program) GetSource(format string) (string, error) {
+	switch format {
+	case "", programKind:
+		return p.m.String(), nil
+	case "json":
+		b, err := p.m.MarshalJSON()
+		return string(b), err
+	}
+	return "", fail(runtime.ErrNotSupported, "NotSupportedError", "a program has no source in format %q: want tir or json", format)
+}
+
+func (p *program) WriteFormats() []string { return []string{programKind, "json"} }
+
+func (p *program) SaveToFile(path, format string) error {
+	if format == "" {
+		if at := strings.LastIndexByte(path, '.'); at >= 0 {
+			format = path[at+1:]
+		}
+	}
+	text, err := p.GetSource(format)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		return fmt.Errorf("save the program: %w", err)
+	}
+	return nil
+}

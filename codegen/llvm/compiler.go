@@ -1,0 +1,144 @@
+package llvm
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"tvmgo/include"
+	"tvmgo/internal/clang"
+	"tvmgo/internal/diskcache"
+	"tvmgo/runtime"
+	"tvmgo/target"
+)
+
+// headers stand for those of the C library.
+//
+//go:embed headers/*.h
+var headers embed.FS
+
+// compiler is clang for one target.
+type compiler struct {
+	clang   *clang.Clang
+	target  *target.Target
+	options *options
+	machine string // what objects are for
+}
+
+// newCompiler finds clang, and asks it whether it takes the target.
+func newCompiler(ctx context.Context, t *target.Target) (*compiler, error) {
+	o, err := readOptions(t)
+	if err != nil {
+		return nil, err
+	}
+	found, err := clang.Find(ctx)
+	if err != nil {
+		return nil, fail(runtime.ErrNotSupported, "the C that kind llvm generates is compiled by clang: %w", err)
+	}
+	c := &compiler{clang: found, target: t, options: o}
+	if err := c.probe(ctx); err != nil {
+		return nil, c.explain(err)
+	}
+	return c, nil
+}
+
+// accepted are the flags that a compiler has taken, with the machine that objects are for then.
+var accepted sync.Map
+
+// probe compiles next to nothing with all flags. Features that LLVM doesn't know are an error.
+func (c *compiler) probe(ctx context.Context) error {
+	key := diskcache.Key(append(c.options.flags(), c.clang.ID())...)
+	if known, ok := accepted.Load(key); ok {
+		c.machine = known.(string)
+		return nil
+	}
+	args := append(c.options.flags(), "-fintegrated-as", "-fPIC", "-x", "c", "-c", "-o", "-", "-")
+	object, said, err := c.clang.Run(ctx, []byte("float probe(float x) { return x; }\n"), args...)
+	if err != nil {
+		return err
+	}
+	if unknownFeature.Match(said) {
+		return &clang.RunError{Command: c.clang.Command(args...), Said: string(said), Err: os.ErrInvalid}
+	}
+	c.machine = machineOf(object)
+	accepted.Store(key, c.machine)
+	return nil
+}
+
+// form is what clang writes.
+type form string
+
+// The forms, with what asks clang for them.
+var forms = map[form][]string{
+	"ll": {"-S", "-emit-llvm"},
+	"bc": {"-c", "-emit-llvm"},
+	"s":  {"-S"},
+	"o":  {"-c"},
+}
+
+// compile compiles generated C.
+func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "tvmgo-llvm-")
+	if err != nil {
+		return nil, fail(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := writeHeaders(dir); err != nil {
+		return nil, fail(runtime.ErrFailed, "write the headers: %w", err)
+	}
+	args := append(c.options.flags(), "-std=gnu11", "-fintegrated-as", "-fPIC", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
+	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
+	out, _, err := c.clang.Run(ctx, []byte(code), args...)
+	if err != nil && ctx.Err() == nil {
+		err = fail(runtime.ErrFailed, "compile the generated C: %w", err)
+	}
+	return out, err
+}
+
+// writeHeaders puts all that generated code includes into a folder.
+func writeHeaders(dir string) error {
+	return eachHeader(func(path string, text []byte) error {
+		to := filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, 0o666)
+	})
+}
+
+func eachHeader(f func(path string, text []byte) error) error {
+	own, err := fs.Sub(headers, "headers")
+	if err != nil {
+		return err
+	}
+	for _, from := range []fs.FS{own, include.Files} {
+		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".h") {
+				return err
+			}
+			text, err := fs.ReadFile(from, path)
+			if err != nil {
+				return err
+			}
+			return f(path, text)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headersID is another text whenever a header changes.
+var headersID = sync.OnceValue(func() string {
+	var parts []string
+	_ = eachHeader(func(path string, text []byte) error { // which are part of the program, and can be read
+		parts = append(parts, path, string(text))
+		return nil
+	})
+	return diskcache.Key(parts...)
+})

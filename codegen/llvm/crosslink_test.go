@@ -1,0 +1,135 @@
+package llvm_test
+
+import (
+	"context"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export"
+	"tvmgo/runtime"
+)
+
+// helloConstant is a module that is no code.
+func helloConstant(t testing.TB) *runtime.Module {
+	t.Helper()
+	m, err := runtime.NewOpaque("hello", []byte("some bytes of data"))
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// A library for another machine is linked by GCC for it, or by clang and lld, which have none of its libraries.
+func TestCross_Library(t *testing.T) {
+	for _, row := range []struct {
+		target  string
+		machine elf.Machine
+		linker  string
+	}{
+		{"llvm -mtriple=aarch64-linux-gnu", elf.EM_AARCH64, "aarch64-linux-gnu-gcc"},
+		{"llvm -mtriple=aarch64-linux-gnu", elf.EM_AARCH64, "lld"},
+		{"llvm -mtriple=riscv64-linux-gnu", elf.EM_RISCV, "lld"},
+		{"llvm -mtriple=armv7-linux-gnueabihf", elf.EM_ARM, "lld"},
+		{"llvm -mtriple=i686-linux-gnu", elf.EM_386, "lld"},
+	} {
+		if row.machine == hostMachine(t) {
+			continue
+		}
+		if _, err := exec.LookPath(strings.ReplaceAll(row.linker, "lld", "ld.lld")); err != nil {
+			require.Empty(t, os.Getenv("CI"), "build/deps.sh installs %s", row.linker)
+			t.Skipf("no %s: build/deps.sh installs it", row.linker)
+		}
+		m := built(t, parsed(t, addProgram+dotProgram), row.target)
+		require.NoError(t, m.Import(helloConstant(t)))
+		if row.linker == "lld" {
+			onlyTools(t, "clang", "ld.lld")
+		}
+		path := filepath.Join(t.TempDir(), "cross.so")
+		err := export.Library(context.Background(), m, path)
+		t.Setenv("PATH", pathAtStart)
+		require.NoError(t, err, row.target)
+		f, err := elf.Open(path)
+		require.NoError(t, err)
+		symbols, err := f.DynamicSymbols()
+		require.NoError(t, err)
+		needed, err := f.ImportedLibraries()
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, row.machine, f.Machine)
+		require.Equal(t, elf.ET_DYN, f.Type)
+		for _, name := range []string{"__tvm_ffi_add", "__tvm_ffi_dot", "__tvm_ffi__library_bin"} {
+			require.True(t, hasSymbol(symbols, name), "%s: %s", row.target, name)
+		}
+		require.Contains(t, needed, "libm.so.6", row.target) // for exp
+		_, err = runtime.Load(context.Background(), path)
+		require.Error(t, err)
+	}
+}
+
+// onlyTools makes a PATH of these programs alone.
+func onlyTools(t testing.TB, names ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
+	}
+	t.Setenv("PATH", dir)
+}
+
+// Without a linker for the machine the error says what to install, and an object is made all the same.
+func TestCross_NoLinker(t *testing.T) {
+	m := built(t, parsed(t, addProgram), "llvm -mtriple=riscv64-linux-gnu")
+	onlyTools(t, "clang")
+	dir := t.TempDir()
+	err := export.Library(context.Background(), m, filepath.Join(dir, "a.so"))
+	require.ErrorIs(t, err, runtime.ErrNotFound)
+	require.ErrorContains(t, err, "lib0.o is for another machine (EM_RISCV), and there is no linker for it: install riscv64-linux-gnu-gcc "+
+		"(Debian: apt install gcc-riscv64-linux-gnu) or clang and lld (apt install clang lld), name one by the option Compiler, or export the object (.o)")
+	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.tar")))
+	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.o")))
+	saved := filepath.Join(dir, "b.o")
+	require.NoError(t, m.SaveToFile(saved, ""))
+	want, err := os.ReadFile(saved)
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(dir, "a.o"))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	strange := built(t, parsed(t, addProgram), "llvm -mtriple=sparcv9-linux-gnu")
+	err = export.Library(context.Background(), strange, filepath.Join(dir, "s.so"))
+	require.ErrorIs(t, err, runtime.ErrNotSupported)
+	require.ErrorContains(t, err, "no linker for it is known here")
+}
+
+// Several modules go into one object.
+func TestExport_OneObject(t *testing.T) {
+	m := built(t, parsed(t, addProgram), "llvm")
+	require.NoError(t, m.Import(built(t, parsed(t, dotProgram), "llvm")))
+	path := filepath.Join(t.TempDir(), "all.o")
+	require.NoError(t, export.Library(context.Background(), m, path))
+	f, err := elf.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, elf.ET_REL, f.Type)
+	symbols, err := f.Symbols()
+	require.NoError(t, err)
+	for _, name := range []string{"__tvm_ffi_add", "__tvm_ffi_dot", "__tvm_ffi__library_bin"} {
+		require.True(t, hasSymbol(symbols, name), name)
+	}
+	object, err := os.ReadFile(path)
+	require.NoError(t, err)
+	whole, err := runtime.NewStaticLibrary(object, []string{"add", "dot"})
+	require.NoError(t, err)
+	defer whole.Close()
+	library := filepath.Join(t.TempDir(), "all.so")
+	require.NoError(t, export.Library(context.Background(), whole, library))
+	l := load(t, library)
+	requireAdds(t, l)
+}

@@ -1,0 +1,144 @@
+package llvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"tvmgo/internal/clang"
+	"tvmgo/internal/cpufeatures"
+	"tvmgo/internal/nearest"
+	"tvmgo/runtime"
+)
+
+var codes = map[error]string{
+	runtime.ErrInvalidArgument: "ValueError",
+	runtime.ErrNotSupported:    "NotSupportedError",
+	runtime.ErrNotFound:        "NotFoundError",
+	runtime.ErrFailed:          "RuntimeError",
+}
+
+// fail makes an error of one of runtime's kinds.
+func fail(kind error, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &runtime.Error{Kind: kind, Code: codes[kind], Message: err.Error(), Err: err}
+}
+
+// wrong is about the value of an option of the target.
+func wrong(option, value, format string, args ...any) error {
+	return fail(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value, fmt.Sprintf(format, args...))
+}
+
+// unknownFeature is what LLVM says of a feature, and goes on.
+var unknownFeature = regexp.MustCompile(`'[+-]([^']*)' is not a recognized feature`)
+
+// causes are what clang says when an option of the target is wrong, as it has done it in its versions.
+var causes = []struct {
+	option  string
+	pattern *regexp.Regexp
+	about   string
+}{
+	{"mcpu", regexp.MustCompile(`unknown target CPU|'-m(cpu|arch|tune)=|unsupported argument '[^']*' to option '-?-m(cpu|arch|tune)=`), "CPU"},
+	{"mattr", unknownFeature, "feature"},
+	{"mabi", regexp.MustCompile(`unknown target ABI|-mabi=`), "calling convention"},
+	{"mfloat-abi", regexp.MustCompile(`-mfloat-abi=|float ABI`), "way of passing floats"},
+	{"vector-width", regexp.MustCompile(`-mprefer-vector-width`), "width"},
+	{"cl-opt", regexp.MustCompile(`LLVM option parsing|for the -?-[a-z-]+ option|-mllvm`), "option of LLVM"},
+	{"mtriple", regexp.MustCompile(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`), "machine"},
+}
+
+// explain makes an error that names the option out of what clang said when it was asked about the target.
+func (c *compiler) explain(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var failed *clang.RunError
+	if !errors.As(err, &failed) {
+		return c.refused(err)
+	}
+	for _, cause := range causes {
+		value := c.valueOf(cause.option)
+		if value == "" || !cause.pattern.MatchString(failed.Said) {
+			continue
+		}
+		if cause.option == "mattr" {
+			if m := unknownFeature.FindStringSubmatch(failed.Said); m != nil {
+				return c.unknown("mattr", value, m[1], cause.about, c.features())
+			}
+		}
+		var known []string
+		if cause.option == "mcpu" {
+			known = append(cpuList(failed.Said), cpufeatures.CPUs(c.options.triple)...)
+		}
+		if known != nil {
+			return c.unknown(cause.option, value, value, cause.about, known)
+		}
+		return wrong(cause.option, value, "%s does not know this %s: %s", c.clang, cause.about, firstLine(failed.Said))
+	}
+	return c.refused(err)
+}
+
+// refused is an error of clang that no option explains.
+func (c *compiler) refused(err error) error {
+	return fail(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
+}
+
+// unknown says that clang knows no such name, and what may have been meant.
+func (c *compiler) unknown(option, value, name, about string, known []string) error {
+	advice := ""
+	if n := nearest.Name(name, known); n != "" && n != name {
+		advice = fmt.Sprintf("; did you mean %q?", n)
+	}
+	machine := c.options.triple
+	if machine == "" {
+		machine = "this machine"
+	}
+	return wrong(option, value, "%s knows no %s %q of %s%s", c.clang, about, name, machine, advice)
+}
+
+// valueOf is an option of the target as its user wrote it.
+func (c *compiler) valueOf(option string) string {
+	switch option {
+	case "mattr", "cl-opt":
+		return strings.Join(listOf(c.target, option), ",")
+	case "vector-width":
+		if v, ok := c.target.Attrs()[option]; ok {
+			return fmt.Sprint(v)
+		}
+		return ""
+	}
+	return textOf(c.target, option)
+}
+
+// features are names of features of the machine: those of all its CPUs together.
+func (c *compiler) features() []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, cpu := range cpufeatures.CPUs(c.options.triple) {
+		set, _ := cpufeatures.Features(c.options.triple, cpu, nil)
+		for _, name := range set.Names() {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// cpuList are the CPUs that clang says it knows.
+func cpuList(said string) []string {
+	_, list, ok := strings.Cut(said, "valid target CPU values are: ")
+	if !ok {
+		return nil
+	}
+	list, _, _ = strings.Cut(list, "\n")
+	return strings.Split(list, ", ")
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimPrefix(strings.TrimPrefix(line, "clang: "), "error: ")
+}

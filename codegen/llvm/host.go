@@ -1,0 +1,119 @@
+package llvm
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"fmt"
+	"regexp"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"tvmgo/runtime"
+)
+
+// machines are the machines of ELF files, by what Go calls them.
+var machines = map[string]elf.Machine{
+	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
+	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
+}
+
+// hostOnly is an error unless this process can run the module's code.
+func (m *module) hostOnly() error {
+	if found := m.compiler.machine; found != hostMachine() {
+		return fail(runtime.ErrNotSupported, "its code is for %s (mtriple %q), and this machine is %s: export it by export.Library, or save it by "+
+			"SaveToFile, and call it there", found, m.compiler.options.triple, hostMachine())
+	}
+	missing, err := m.compiler.missingFeatures(context.Background())
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fail(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have (mcpu %q, mattr %q): leave that out of the "+
+			"target, or export the module and call it where the CPU has it", strings.Join(missing, ", "), textOf(m.compiler.target, "mcpu"),
+			strings.Join(listOf(m.compiler.target, "mattr"), ","))
+	}
+	return nil
+}
+
+// machineOf says which machine an object is for.
+func machineOf(object []byte) string {
+	f, err := elf.NewFile(bytes.NewReader(object))
+	if err != nil {
+		return "a system that has no ELF files"
+	}
+	defer f.Close()
+	return describeMachine(f.Machine, f.Class, f.Data)
+}
+
+func hostMachine() string {
+	class, data := elf.ELFCLASS32, elf.ELFDATA2LSB
+	if ^uint(0)>>63 == 1 {
+		class = elf.ELFCLASS64
+	}
+	if goruntime.GOARCH == "s390x" || goruntime.GOARCH == "ppc64" {
+		data = elf.ELFDATA2MSB
+	}
+	return describeMachine(machines[goruntime.GOARCH], class, data)
+}
+
+func describeMachine(m elf.Machine, class elf.Class, data elf.Data) string {
+	name := strings.ToLower(strings.TrimPrefix(m.String(), "EM_"))
+	text := fmt.Sprintf("%s of %s bits", name, strings.TrimPrefix(class.String(), "ELFCLASS"))
+	if data == elf.ELFDATA2MSB {
+		text += ", the highest byte first"
+	}
+	return text
+}
+
+// featureMacro is how clang tells of a feature of an x86 CPU.
+var featureMacro = regexp.MustCompile(`(?m)^#define __([A-Z][A-Z0-9_]*)__ 1$`)
+
+// missingFeatures are what the target's CPU has and this machine's has not. Only of x86 is that known.
+func (c *compiler) missingFeatures(ctx context.Context) ([]string, error) {
+	if !isX86(archOf(c.options.triple)) || len(c.options.machine) == 0 {
+		return nil, nil
+	}
+	wanted, err := c.macros(ctx, c.options.machine)
+	if err != nil {
+		return nil, err
+	}
+	native := []string{"-march=native"}
+	if c.options.triple != "" {
+		native = append(native, "--target="+c.options.triple)
+	}
+	present, err := c.macros(ctx, native)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, name := range wanted {
+		if !slices.Contains(present, name) {
+			missing = append(missing, strings.ToLower(name))
+		}
+	}
+	return missing, nil
+}
+
+// knownMacros are those of a compiler and its flags. A machine's CPU stays.
+var knownMacros sync.Map
+
+func (c *compiler) macros(ctx context.Context, flags []string) ([]string, error) {
+	key := c.clang.ID() + " " + strings.Join(flags, " ")
+	if known, ok := knownMacros.Load(key); ok {
+		return known.([]string), nil
+	}
+	out, _, err := c.clang.Run(ctx, nil, append(slices.Clone(flags), "-dM", "-E", "-x", "c", "-")...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range featureMacro.FindAllSubmatch(out, -1) {
+		names = append(names, string(m[1]))
+	}
+	slices.Sort(names)
+	knownMacros.Store(key, names)
+	return names, nil
+}

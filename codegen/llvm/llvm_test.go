@@ -1,0 +1,170 @@
+package llvm_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	_ "tvmgo/codegen/llvm"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// TestMain has no cache but where a test is about it, and is the other process of tests that need one.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(child(role))
+	}
+	os.Setenv("TVMGO_CACHE_DIR", "off")
+	os.Exit(m.Run())
+}
+
+// addProgram adds vectors, in a loop that a compiler makes vectors of.
+const addProgram = `func add(a_handle: handle, b_handle: handle, c_handle: handle) {
+  var n: int64
+  buffer a: float32[n], param a_handle
+  buffer b: float32[n], param b_handle
+  buffer c: float32[n], param c_handle
+  for i in range(n) {
+    c[i] = a[i] + b[i]
+  }
+}
+`
+
+// dotProgram multiplies and adds, divides, and calls exp.
+const dotProgram = `func dot(a_handle: handle, b_handle: handle, c_handle: handle) {
+  var n: int64
+  buffer a: float32[n], param a_handle
+  buffer b: float32[n], param b_handle
+  buffer c: float32[1], param c_handle
+  c[0] = 0.0
+  for i in range(n) {
+    c[0] = c[0] + a[i] * b[i] / 3.0
+  }
+  c[0] = exp(c[0])
+}
+`
+
+func parsed(t testing.TB, text string) *tir.IRModule {
+	t.Helper()
+	m, err := tir.Parse(text)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m))
+	return m
+}
+
+func targetOf(t testing.TB, description any) *target.Target {
+	t.Helper()
+	k, err := target.New(description)
+	require.NoError(t, err)
+	return k
+}
+
+// built builds for a target, where there is clang.
+func built(t testing.TB, m *tir.IRModule, description any) *runtime.Module {
+	t.Helper()
+	needClang(t)
+	b, err := codegen.Build(m, targetOf(t, description))
+	require.NoError(t, err)
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// pathAtStart is the PATH that tests take away.
+var pathAtStart = os.Getenv("PATH")
+
+func needClang(t testing.TB) {
+	t.Helper()
+	if err := clangAtStart; err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("build/deps.sh installs clang: %v", err)
+		}
+		t.Skipf("no clang: build/deps.sh installs it: %v", err)
+	}
+}
+
+var _, clangAtStart = exec.LookPath("clang")
+
+// buildError is what building for a target says.
+func buildError(t testing.TB, description any) error {
+	t.Helper()
+	m, err := codegen.Build(parsed(t, addProgram), targetOf(t, description))
+	if err == nil {
+		m.Close()
+	}
+	require.Error(t, err, "%v", description)
+	return err
+}
+
+func source(t testing.TB, m *runtime.Module, format string) string {
+	t.Helper()
+	s, err := m.GetSource(format)
+	require.NoError(t, err)
+	return s
+}
+
+func tensor(t testing.TB, data []float32, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	if shape == nil {
+		shape = []int64{int64(len(data))}
+	}
+	x, err := runtime.FromSlice(data, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func empty(t testing.TB, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dlpack.Float32, shape, runtime.CPU)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func floats(t testing.TB, x *runtime.Tensor) []float32 {
+	t.Helper()
+	v, err := runtime.ToSlice[float32](x)
+	require.NoError(t, err)
+	return v
+}
+
+func call(t testing.TB, m *runtime.Module, name string, args ...any) error {
+	t.Helper()
+	f, err := m.Function(name)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.Call(args...)
+	return err
+}
+
+// requireAdds calls add.
+func requireAdds(t testing.TB, m *runtime.Module) {
+	t.Helper()
+	c := empty(t, 3)
+	require.NoError(t, call(t, m, "add", tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), c))
+	require.Equal(t, []float32{11, 22, 33}, floats(t, c))
+}
+
+func load(t testing.TB, path string) *runtime.Module {
+	t.Helper()
+	m, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// script makes a program of a shell's lines, in a folder of its own.
+func script(t testing.TB, name, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+lines), 0o777))
+	return path
+}

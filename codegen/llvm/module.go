@@ -1,0 +1,241 @@
+package llvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tvmgo/codegen"
+	"tvmgo/codegen/c"
+	"tvmgo/codegen/internal/atonce"
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// Kind is the kind of target, and of module.
+const Kind = "llvm"
+
+func init() {
+	if err := codegen.Register(Kind, Build); err != nil {
+		panic(fmt.Sprintf("llvm: %v", err)) // another package has taken the kind
+	}
+	host, err := target.LookupKind("c")
+	if err != nil {
+		panic(err) // it is always there
+	}
+	for _, column := range []string{codegen.ColumnPasses, target.ColumnPartitioner} { // the C is the same
+		if value, ok := target.Attr[any](host, column); ok {
+			_ = target.SetAttr(Kind, column, value) // a program may have set its own before
+		}
+	}
+}
+
+// Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind ErrInvalidArgument where clang doesn't
+// take the target; it names the option.
+func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+	if t == nil || t.Kind().Name() != Kind {
+		return nil, fail(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
+	}
+	var e c.Emitter
+	code, err := e.Emit(m, t)
+	if err != nil {
+		return nil, fail(runtime.ErrInvalidArgument, "%w", err)
+	}
+	clang, err := newCompiler(context.Background(), t)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(m.Funcs))
+	for i, f := range m.Funcs {
+		names[i] = f.Name
+	}
+	source, err := runtime.NewCSource(code, "c", names, nil) // which checks the names, and answers questions of exporters
+	if err != nil {
+		return nil, err
+	}
+	impl := &module{compiler: clang, source: source, code: code, names: names, libraries: codegen.Libraries(m)}
+	impl.library.Make = impl.link
+	built, err := runtime.NewModule(Kind, runtime.Runnable|runtime.Exportable, impl)
+	if err != nil {
+		source.Close()
+	}
+	return built, err
+}
+
+// module is generated C and what clang makes of it.
+type module struct {
+	runtime.ModuleBase
+	compiler  *compiler
+	source    *runtime.Module
+	code      string
+	names     []string
+	libraries []string
+	library   atonce.Library
+
+	mu   sync.Mutex
+	made map[form][]byte // what was compiled already
+}
+
+func (m *module) Functions() []string { return slices.Clone(m.names) }
+
+// as is the program in a form, compiled once.
+func (m *module) as(f form) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if data := m.made[f]; data != nil {
+		return data, nil
+	}
+	data, err := m.compiler.compile(context.Background(), m.code, f)
+	if err != nil {
+		return nil, err
+	}
+	if m.made == nil {
+		m.made = map[form][]byte{}
+	}
+	m.made[f] = data
+	return data, nil
+}
+
+// GetSource is the program as LLVM IR ("ll" or ""), as C ("c"), or as the machine's assembly ("s" or "asm").
+func (m *module) GetSource(format string) (string, error) {
+	f := form(format)
+	switch format {
+	case "c":
+		return m.code, nil
+	case "", "ll":
+		f = "ll"
+	case "s", "asm":
+		f = "s"
+	default:
+		return "", fail(runtime.ErrNotSupported, "get source of a module of kind %s: there is no format %q: want ll, c, s or asm", Kind, format)
+	}
+	text, err := m.as(f)
+	return string(text), err
+}
+
+// WriteFormats are those of SaveToFile. What is exported is the object.
+func (m *module) WriteFormats() []string { return []string{"o", "obj", "ll", "bc", "s", "asm", "c"} }
+
+func (m *module) SaveToFile(path, format string) error {
+	if format == "" {
+		format = strings.TrimPrefix(filepath.Ext(path), ".")
+	}
+	f := form(format)
+	switch format {
+	case "obj":
+		f = "o"
+	case "asm":
+		f = "s"
+	}
+	data := []byte(m.code)
+	if f != "c" {
+		if _, known := forms[f]; !known {
+			return fail(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
+				strings.Join(m.WriteFormats(), ", "))
+		}
+		var err error
+		if data, err = m.as(f); err != nil {
+			return err
+		}
+	}
+	return writeWhole(path, data)
+}
+
+// writeWhole writes a file that is there whole or not at all.
+func writeWhole(path string, data []byte) error {
+	dir, base := filepath.Split(path)
+	temp, err := unusedBeside(dir, base)
+	if err != nil {
+		return fail(runtime.ErrFailed, "save %s: %w", path, err)
+	}
+	_, err = temp.Write(data)
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+		return fail(runtime.ErrFailed, "save %s: %w", path, err)
+	}
+	return nil
+}
+
+// unusedBeside makes a file in the folder, with the permissions that the user's umask gives.
+func unusedBeside(dir, base string) (*os.File, error) {
+	for i := 0; ; i++ {
+		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) || i == 1000 {
+			return f, err
+		}
+	}
+}
+
+// SaveToBinary is refused: what runs is linked.
+func (m *module) SaveToBinary() ([]byte, error) {
+	return nil, fail(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which links it", Kind)
+}
+
+func (m *module) Function(name string) (*runtime.Function, error) {
+	if !slices.Contains(m.names, name) {
+		return m.answer(name)
+	}
+	if err := m.hostOnly(); err != nil {
+		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
+	}
+	l, err := m.library.Module()
+	if err != nil {
+		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
+	}
+	return l.Function(name)
+}
+
+// answer is a function that tells of the module itself, as those of Apache TVM's modules do.
+func (m *module) answer(name string) (*runtime.Function, error) {
+	system, _ := target.Get[bool](m.compiler.target, "system-lib")
+	var value any
+	switch name {
+	case "_get_target_string":
+		value = m.compiler.target.JSON()
+	case "__tvm_is_system_module":
+		value = system
+	case "__tvm_get_system_lib_prefix":
+		if system {
+			value = ""
+		}
+	case export.LibrariesQuery:
+		return atonce.Texts(m.libraries)
+	default:
+		return m.source.Function(name)
+	}
+	return runtime.NewFunction(func(...any) (any, error) { return value, nil })
+}
+
+// ImportsChanged lets the library import what the module does.
+func (m *module) ImportsChanged(list func() ([]*runtime.Module, error)) {
+	m.library.ImportsChanged(list)
+}
+
+// Metadata is what the code says of a function, where it can run.
+func (m *module) Metadata(function string) (string, error) {
+	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
+		return "", nil
+	}
+	return m.library.Metadata(function)
+}
+
+// Doc is the documentation of a function, likewise.
+func (m *module) Doc(function string) (string, error) {
+	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
+		return "", nil
+	}
+	return m.library.Doc(function)
+}
+
+func (m *module) Close() error { return errors.Join(m.source.Close(), m.library.Close()) }

@@ -1,0 +1,66 @@
+//go:build opencl
+
+package opencl_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// A program for the CPU and OpenCL: divided by what functions do, and by the attribute target; called at once and from a library.
+func TestComposite_CPUAndOpenCL(t *testing.T) {
+	need(t)
+	device := devices[0]
+	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`, `{"kind": "composite", "devices": ["opencl", "c"]}`} {
+		before := runtime.Live()
+		m, err := tir.Parse(mixed)
+		require.NoError(t, err)
+		to, err := target.New(soc)
+		require.NoError(t, err)
+		built, err := codegen.Build(m, to)
+		require.NoError(t, err, soc)
+		require.Equal(t, "c", built.Kind())
+		path := filepath.Join(t.TempDir(), "mixed.so")
+		require.NoError(t, export.Library(context.Background(), built, path))
+		loaded, err := runtime.Load(context.Background(), path)
+		require.NoError(t, err)
+		for _, from := range []*runtime.Module{built, loaded} {
+			x, err := runtime.NewTensor(dlpack.Float32, []int64{8}, device)
+			require.NoError(t, err)
+			host, err := runtime.FromSlice([]float32{0, 1, 2, 3, 4, 5, 6, 7})
+			require.NoError(t, err)
+			require.NoError(t, x.CopyFromTensor(host, nil))
+			f, err := from.Function("both")
+			require.NoError(t, err)
+			_, err = f.Call(x, host, 8)
+			require.NoError(t, err)
+			got, err := runtime.ToSlice[float32](x)
+			require.NoError(t, err)
+			require.Equal(t, []float32{0, 9, 18, 27, 36, 45, 54, 63}, got)
+			got, err = runtime.ToSlice[float32](host)
+			require.NoError(t, err)
+			require.Equal(t, []float32{1, 2, 3, 4, 5, 6, 7, 8}, got)
+			for _, name := range []string{"scale", "add"} {
+				g, err := from.Function(name)
+				require.NoError(t, err, name)
+				require.NoError(t, g.Close())
+			}
+			for _, c := range []interface{ Close() error }{f, x, host} {
+				require.NoError(t, c.Close())
+			}
+		}
+		require.NoError(t, built.Close())
+		require.NoError(t, loaded.Close())
+		require.Equal(t, before, runtime.Live())
+	}
+}

@@ -1,0 +1,18 @@
+// Package opencl generates code for target kind "opencl": OpenCL C, by the emitter of package codegen/c. Importing it enables the kind:
+//
+//	import _ "tvmgo/codegen/opencl"
+//
+//	m, err := codegen.Build(program, target) // of "opencl", with kind c or llvm as its host
+//
+// A function whose loops are bound to blockIdx and threadIdx (te's Bind) becomes one for the host, which checks its arguments and launches
+// kernels, and the kernels: barriers are put between their threads, and functions are split, by the passes of package tir/transform. The module of
+// the host imports that of the kernels, so that both are exported as one library.
+//
+// # The code
+//
+// Memory of scope "shared" is __local, "local" is private. Vectors of 2, 4, 8 and 16 lanes are OpenCL's, wider ones several of them, others loops over
+// their lanes. float16 and bfloat16 are 16 bits in memory and float elsewhere, rounded after each operation, on devices without cl_khr_fp16, too; float64 asks
+// for cl_khr_fp64. Sizes of blocks that are constant are the kernel's (reqd_work_group_size).
+//
+// No device is asked for anything, and this package does not import runtime/opencl: which runs the kernels, where a program imports it.
+package opencl

@@ -1,0 +1,184 @@
+package opencl_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/codegen"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+// kernelsOf is the code of a program's kernels, and what launches of them are.
+func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
+	t.Helper()
+	built, err := codegen.Build(m, clTarget(t))
+	require.NoError(t, err)
+	defer built.Close()
+	imports, err := built.Imports()
+	require.NoError(t, err)
+	require.Len(t, imports, 1)
+	defer imports[0].Close()
+	code, err := imports[0].GetSource("cl")
+	require.NoError(t, err)
+	data, err := imports[0].SaveToBinary()
+	require.NoError(t, err)
+	d, err := blob.ParseDeviceModule(data, blob.Modern)
+	require.NoError(t, err)
+	return code, d.Functions
+}
+
+func TestEmit_Golden(t *testing.T) {
+	code, functions := kernelsOf(t, tiles(t, 13, 11, 10, tir.Float32))
+	const golden = "testdata/tiles.cl"
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(code), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), code, "if this is meant: go test ./codegen/opencl -update")
+	handle := dlpack.Handle
+	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel", ArgTypes: []dlpack.DataType{handle, handle, handle},
+		LaunchParamTags: []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, ArgExtraTags: []int32{0, 0, 0}}}}, functions)
+}
+
+// What makes kernels asks no device.
+func TestImports_NoDevice(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "tvmgo/codegen/opencl", "tvmgo/tir/transform").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "tvmgo/codegen/opencl\n")
+	for _, p := range strings.Fields(string(out)) {
+		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan", "github.com/", "gorgonia.org"} {
+			require.False(t, strings.HasPrefix(p, device), p)
+		}
+	}
+}
+
+// Words of OpenCL C are no names of buffers and variables, and kernels may not have them.
+func TestEmit_Names(t *testing.T) {
+	n := te.Var("get_global_id")
+	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "half")
+	b := te.Compute([]tir.Expr{n}, "float4", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
+	m := scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
+		bx, tx := s.Stage(b).Split(b.Axes()[0], 32)
+		s.Stage(b).Bind(bx, "blockIdx.x")
+		s.Stage(b).Bind(tx, "threadIdx.x")
+	})
+	code, _ := kernelsOf(t, m)
+	require.Contains(t, code, "void dot_kernel(__global float* v_half, __global float* v_float4, int v_get_global_id)")
+
+	kernel := parsed(t, `
+func barrier(a: handle) {
+  attrs {"calling_conv": 2}
+  buffer A: float32[8], param a
+  thread t in range(8), thread "threadIdx.x" {
+    A[t] = 1.0
+  }
+}
+`)
+	_, err := codegen.Build(kernel, clTarget(t))
+	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, err, `the name "barrier" means something else in OpenCL C`)
+}
+
+func TestBuild_Refuses(t *testing.T) {
+	body := func(text string) string {
+		return "func f(a: handle, n: int32) {\n  buffer A: float32[1000], param a\n" + text + "\n}\n"
+	}
+	for want, text := range map[string]string{
+		"function f for opencl: buffer A is stored to outside of all loops over threads, by the host, which cannot see the device's memory: bind a loop": body(`
+  for i in range(1000) {
+    A[i] = 1.0
+  }`),
+		"a condition loads from buffer A on the host": body(`
+  if A[0] > 0.0 {
+    thread t in range(8), thread "threadIdx.x" {
+      A[t] = 1.0
+    }
+  }`),
+		"kernel f_kernel has 1000 threads in a block, and the target 256: change the schedule, or set the target's max_": body(`
+  thread t in range(1000), thread "threadIdx.x" {
+    A[t] = 1.0
+  }`),
+		"kernel f_kernel has 20000 bytes of shared memory, and the target 16384": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[5000], scope "shared"
+    S[t] = 1.0
+  }`),
+		"type float8_e4m3 has no counterpart in OpenCL C": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    A[t] = cast(float32, cast(float8_e4m3, A[t + 8]))
+  }`),
+		"buffer S after another one": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[8], scope "shared"
+    if t < n {
+      S[t] = 1.0
+      A[t] = S[7 - t]
+    }
+  }`),
+		"below the condition t < n, which is not the same for all threads of a block": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    if t < n {
+      storage_sync[void]("shared")
+    }
+  }`),
+		"in scope global is allocated within a kernel": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[8]
+    S[t] = 1.0
+  }`),
+		"buffer S in scope shared is allocated around kernels": body(`
+  alloc S: float32[8], scope "shared"
+  thread t in range(8), thread "threadIdx.x" {
+    S[t] = 1.0
+  }`),
+		"another one of the kernel 4: a launch has one extent": body(`
+  thread b in range(2), thread "blockIdx.x" {
+    thread t in range(4), thread "threadIdx.x" {
+      A[t] = 1.0
+    }
+    thread t in range(8), thread "threadIdx.x" {
+      A[t] = 2.0
+    }
+  }`),
+		"which is only known within the kernel": body(`
+  thread b in range(2), thread "blockIdx.x" {
+    thread t in range(b + 1), thread "threadIdx.x" {
+      A[t] = 1.0
+    }
+  }`),
+		"scope \"warp\": a kernel in OpenCL has": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[8], scope "warp"
+    S[t] = 1.0
+  }`),
+		"shared memory of a size that its launch says": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[8], scope "shared.dyn"
+    S[t] = 1.0
+    A[t] = S[t]
+  }`),
+		"a parallel loop over i on a device": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    parallel i in range(4) {
+      A[t * 4 + i] = 1.0
+    }
+  }`),
+	} {
+		_, err := codegen.Build(parsed(t, text), clTarget(t))
+		require.ErrorContains(t, err, want)
+		require.ErrorIs(t, err, runtime.ErrInvalidArgument, "%v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package transform
+
+import (
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// FlattenStorage has every buffer read and written by one index: the strides, those that storage_align made wider among them, and the
+// offset go into the index, as expressions where they are not constants. Allocations have one dimension afterwards. Parameters keep the
+// shape that their tensors are checked by, and the body works on a view (tir.View) of one dimension. Buffers of one compact dimension
+// stay as they are, and so do images (scope "texture"), whose dimensions are the device's.
+//
+// Vectors of indices with a constant step stay ramps. The index is of 32 bits where all of the memory can be reached by those, and no index
+// of the program is wider; else of 64. Negative strides are refused.
+func FlattenStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return mapFuncs("flatten storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+		l := &flattener{a: arith.NewAnalyzer(), flat: map[*tir.Buffer]*tir.Buffer{}, small: map[*tir.Buffer]bool{},
+			used: map[*tir.Buffer]bool{}}
+		body := f.Body
+		var views []*tir.Buffer
+		for _, p := range f.Params {
+			b := f.Buffers[p]
+			if b == nil || !l.replace(b, true) {
+				continue
+			}
+			views = append(views, l.flat[b])
+		}
+		tir.Walk(body, func(node any) bool {
+			switch n := node.(type) {
+			case *tir.Alloc:
+				l.replace(n.Buffer, false)
+			case *tir.AttrStmt:
+				if b, ok := n.Node.(*tir.Buffer); ok && n.Key == tir.AttrView {
+					l.replace(b, false)
+				}
+			}
+			return l.err == nil
+		})
+		if l.err != nil {
+			return nil, l.err
+		}
+		if len(l.flat) == 0 {
+			return f, nil
+		}
+		m := &tir.Mutator{Expr: l.expr, Stmt: l.stmt}
+		if body = m.MutateStmt(body); body == nil {
+			body = &tir.Seq{}
+		}
+		if l.err != nil {
+			return nil, l.err
+		}
+		for i := len(views) - 1; i >= 0; i-- {
+			if l.used[views[i]] {
+				body = tir.View(views[i], body)
+			}
+		}
+		return withBody(f, body), nil
+	})
+}
+
+// flattener is at work on one function.
+type flattener struct {
+	a     *arith.Analyzer
+	flat  map[*tir.Buffer]*tir.Buffer
+	small map[*tir.Buffer]bool
+	used  map[*tir.Buffer]bool // of those that take a parameter's place
+	err   error
+}
+
+// replace makes the buffer of one dimension that stands for b, unless b is one.
+func (l *flattener) replace(b *tir.Buffer, view bool) bool {
+	if b == nil || l.err != nil || isTexture(b.StorageScope()) {
+		return false
+	}
+	if len(b.Shape) == 1 && b.Offset == nil && b.Strides == nil {
+		return false
+	}
+	n, err := span(b)
+	if err != nil {
+		l.err = err
+		return false
+	}
+	size := l.a.Simplify(n)
+	if c, ok := constantOf(size); ok && c < 1<<31 {
+		l.small[b] = true
+		size = tir.I32(int32(c))
+	}
+	flat := &tir.Buffer{Name: b.Name, Data: b.Data, DType: b.DType, Shape: []tir.Expr{size}, Scope: b.Scope, Alignment: b.Alignment}
+	if view {
+		flat.Name = b.Name + "_flat"
+	}
+	l.flat[b] = flat
+	return true
+}
+
+// index is the one index that stands for those of b.
+func (l *flattener) index(b *tir.Buffer, indices []tir.Expr) []tir.Expr {
+	at, err := element(b, indices, l.small[b])
+	if err != nil {
+		if l.err == nil {
+			l.err = err
+		}
+		return indices
+	}
+	l.used[l.flat[b]] = true
+	return []tir.Expr{l.a.Simplify(at)}
+}
+
+func (l *flattener) expr(e tir.Expr) tir.Expr {
+	if load, ok := e.(*tir.BufferLoad); ok {
+		if flat := l.flat[load.Buffer]; flat != nil {
+			return &tir.BufferLoad{Buffer: flat, Indices: l.index(load.Buffer, load.Indices)}
+		}
+	}
+	return e
+}
+
+func (l *flattener) stmt(s tir.Stmt) tir.Stmt {
+	switch s := s.(type) {
+	case *tir.BufferStore:
+		if flat := l.flat[s.Buffer]; flat != nil {
+			return &tir.BufferStore{Buffer: flat, Value: s.Value, Indices: l.index(s.Buffer, s.Indices)}
+		}
+	case *tir.Alloc:
+		if flat := l.flat[s.Buffer]; flat != nil {
+			return &tir.Alloc{Buffer: flat, Body: s.Body}
+		}
+	case *tir.AttrStmt:
+		if b, ok := s.Node.(*tir.Buffer); ok && l.flat[b] != nil {
+			l.used[l.flat[b]] = true
+			return &tir.AttrStmt{Key: s.Key, Node: l.flat[b], Value: s.Value, Body: s.Body}
+		}
+	}
+	return s
+}

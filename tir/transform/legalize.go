@@ -1,0 +1,185 @@
+package transform
+
+import (
+	"fmt"
+
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// LegalizeTypes replaces the types that no generator has: whole numbers of 1 and 4 bits, and floats of 8 bits and less. See [IsLegal] for the
+// others, float16 and bfloat16 among them, which the generators have themselves.
+//
+// Whole numbers are computed as int32 or uint32 and wrap at their own width after each operation. Floats are computed as float32
+// (float8_e8m0fnu as float64) and rounded to the nearest value of their type, ties to even, after each operation; so are casts, and what is
+// too large becomes what the format has for it: infinity, no number, or its greatest value.
+//
+// Memory of parameters stays what callers know it as: a byte for 8 bits and for 1, packed from the lowest bits on for 4 and 6. The body
+// reads and writes it by a view of bytes (tir.View). A parallel loop that writes packed elements runs serially, since two of them share a byte;
+// one over threads of a device is refused for that. The program's own memory has a byte for each element.
+//
+// Refused are narrow types as arguments and results of packed and extern functions, addresses of packed elements that are the program's own, and
+// vectors of such types as elements.
+func LegalizeTypes(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return mapFuncs("legalize types", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+		if !usesNarrow(f) {
+			return f, nil
+		}
+		l := &legalizer{vars: map[*tir.Var]tir.Expr{}, storage: map[*tir.Buffer]*narrowStorage{},
+			own: map[*tir.Var]*tir.Buffer{}}
+		return l.function(f)
+	})
+}
+
+// IsLegal says whether generators take a type as it is.
+func IsLegal(t tir.Type) bool {
+	switch {
+	case t == tir.Void || tir.IsHandle(t) || tir.IsBool(t):
+		return true
+	case tir.IsInt(t):
+		return t.Bits >= 8
+	}
+	return t.Bits >= 16
+}
+
+// usesNarrow says whether anything within a function is of a narrow type.
+func usesNarrow(f *tir.PrimFunc) (found bool) {
+	found = !IsLegal(f.Result)
+	for _, p := range f.Params {
+		found = found || !IsLegal(p.Type) || f.Buffers[p] != nil && !IsLegal(f.Buffers[p].DType)
+	}
+	tir.Walk(f, func(node any) bool {
+		switch n := node.(type) {
+		case tir.Expr:
+			found = found || !IsLegal(n.DType())
+		case *tir.Alloc:
+			found = found || !IsLegal(n.Buffer.DType)
+		case *tir.For:
+			found = found || !IsLegal(n.Var.Type)
+		}
+		return !found
+	})
+	return found
+}
+
+// legalizer is at work on one function.
+type legalizer struct {
+	mutator  tir.Mutator
+	vars     map[*tir.Var]tir.Expr
+	storage  map[*tir.Buffer]*narrowStorage
+	own      map[*tir.Var]*tir.Buffer // by its address, memory of the program whose elements have a byte each instead of a part of one
+	parallel bool                     // within a loop over threads of a device
+	err      error
+}
+
+func (l *legalizer) fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+	l.mutator = tir.Mutator{PreExpr: l.expr, PreStmt: l.stmt}
+	g := *f
+	g.Params = append([]*tir.Var{}, f.Params...)
+	g.Result = wideType(f.Result)
+	var bind []func(body tir.Stmt) tir.Stmt
+	for i, p := range f.Params {
+		if b := f.Buffers[p]; b != nil {
+			if s := l.store(b, true); s != nil {
+				bind = append(bind, func(body tir.Stmt) tir.Stmt { return tir.View(s.bytes, body) })
+			}
+			continue
+		}
+		if !IsLegal(p.Type) {
+			var enter func(tir.Stmt) tir.Stmt
+			g.Params[i], enter = l.param(p)
+			bind = append(bind, enter)
+		}
+	}
+	g.Body = l.mutator.MutateStmt(f.Body)
+	if g.Body == nil {
+		g.Body = &tir.Seq{}
+	}
+	for i := len(bind) - 1; i >= 0; i-- {
+		g.Body = bind[i](g.Body)
+	}
+	if l.err == nil { // what could not be made
+		tir.Walk(g.Body, func(node any) bool {
+			if b, ok := node.(*tir.Bad); ok {
+				l.fail("%w", b.Err)
+			}
+			return l.err == nil
+		})
+	}
+	return &g, l.err
+}
+
+// param is what a narrow number is passed as; enter makes of it what the body computes with.
+func (l *legalizer) param(p *tir.Var) (*tir.Var, func(body tir.Stmt) tir.Stmt) {
+	v := tir.NewVar(p.Name, wideType(p.Type))
+	if tir.IsFloat(p.Type) {
+		value := tir.NewVar(p.Name, v.Type)
+		l.vars[p] = value
+		rounded := narrowFloatOf(p.Type).round(v, realOf(p.Type))
+		return v, func(body tir.Stmt) tir.Stmt { return &tir.LetStmt{Var: value, Value: rounded, Body: body} }
+	}
+	l.vars[p] = v
+	least, greatest := int64(0), int64(1)<<p.Type.Bits-1
+	if tir.IsSigned(p.Type) {
+		least, greatest = -1<<(p.Type.Bits-1), 1<<(p.Type.Bits-1)-1
+	}
+	cond := tir.LE(v, constantLike(v, greatest))
+	if tir.IsSigned(p.Type) {
+		cond = tir.And(tir.GE(v, constantLike(v, least)), cond)
+	}
+	message := fmt.Sprintf("argument %s: want a number of type %s, from %d to %d", p.Name, p.Type, least, greatest)
+	return v, func(body tir.Stmt) tir.Stmt {
+		return tir.Sequence(&tir.Assert{Cond: cond, Kind: "ValueError", Message: message}, body)
+	}
+}
+
+// wideType is the type that values of a type are computed in.
+func wideType(t tir.Type) tir.Type {
+	lanes := int(t.Lanes)
+	switch {
+	case IsLegal(t):
+		return t
+	case tir.IsFloat(t):
+		return tir.Vector(realOf(t).float, lanes)
+	case tir.IsSigned(t):
+		return tir.Vector(tir.Int32, lanes)
+	}
+	return tir.Vector(tir.UInt32, lanes)
+}
+
+// fit makes what was computed one of the narrow type t again.
+func fit(t tir.Type, e tir.Expr) tir.Expr {
+	switch {
+	case IsLegal(t):
+		return e
+	case tir.IsFloat(t):
+		return narrowFloatOf(t).round(e, realOf(t))
+	}
+	return wrapInt(t, e)
+}
+
+// wrapInt is a number of 32 bits modulo the width of t.
+func wrapInt(t tir.Type, e tir.Expr) tir.Expr {
+	low := bitsAnd(e, 1<<t.Bits-1)
+	if !tir.IsSigned(t) {
+		return low
+	}
+	sign := int64(1) << (t.Bits - 1)
+	return tir.Sub(bitwise("bitwise_xor", low, sign), constantLike(e, sign))
+}
+
+// bindVar is the variable that stands for one that a node binds.
+func (l *legalizer) bindVar(v *tir.Var) *tir.Var {
+	if IsLegal(v.Type) {
+		return v
+	}
+	w := tir.NewVar(v.Name, wideType(v.Type))
+	l.vars[v] = w
+	return w
+}

@@ -1,0 +1,212 @@
+package transform
+
+import "tvmgo/tir"
+
+// expr replaces expressions that are of narrow types, or made of such.
+func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
+	m := &l.mutator
+	t := e.DType()
+	switch e := e.(type) {
+	case *tir.Var:
+		if v := l.vars[e]; v != nil {
+			return v, true
+		}
+		if b := l.own[e]; b != nil {
+			l.fail("the address of buffer %s of type %s is given away, and here its elements have a byte each: pass a tensor, or store bytes", b.Name, b.DType)
+		}
+	case *tir.IntImm:
+		if !IsLegal(t) {
+			return &tir.IntImm{Type: wideType(t), Value: e.Value}, true
+		}
+	case *tir.FloatImm:
+		if !IsLegal(t) {
+			return l.floatConstant(e), true
+		}
+	case *tir.Binary:
+		if of := e.A.DType(); !IsLegal(of) {
+			return l.binary(e.Op, of, m.MutateExpr(e.A), m.MutateExpr(e.B)), true
+		}
+	case *tir.Cast:
+		if from := e.Value.DType(); !IsLegal(t) || !IsLegal(from) {
+			return castNarrow(t, from, m.MutateExpr(e.Value)), true
+		}
+	case *tir.BufferLoad:
+		if n := l.storage[e.Buffer]; n != nil {
+			indices := make([]tir.Expr, len(e.Indices))
+			for i, x := range e.Indices {
+				indices[i] = m.MutateExpr(x)
+			}
+			return l.read(n, indices), true
+		}
+	case *tir.Ramp:
+		if !IsLegal(t) {
+			return fit(t, &tir.Ramp{Base: m.MutateExpr(e.Base), Stride: m.MutateExpr(e.Stride), Lanes: e.Lanes}), true
+		}
+	case *tir.Let:
+		value := m.MutateExpr(e.Value)
+		v := l.bindVar(e.Var)
+		body := m.MutateExpr(e.Body)
+		if v == e.Var && value == e.Value && body == e.Body {
+			return e, true
+		}
+		return &tir.Let{Var: v, Value: value, Body: body}, true
+	case *tir.Call:
+		return l.call(e)
+	}
+	return nil, false
+}
+
+// floatConstant is a constant, rounded if it is not of its type.
+func (l *legalizer) floatConstant(e *tir.FloatImm) tir.Expr {
+	value := e.Value
+	if c, ok := tir.Const(e.Type, value).(*tir.FloatImm); ok {
+		value = c.Value
+	} else {
+		l.fail("constant %v is not of type %s", value, e.Type)
+	}
+	return &tir.FloatImm{Type: wideType(e.Type), Value: value}
+}
+
+// binary is an operation on values of a narrow type.
+func (l *legalizer) binary(op tir.BinaryOp, t tir.Type, a, b tir.Expr) tir.Expr {
+	switch {
+	case op.IsComparison():
+		return tir.NewBinary(op, a, b)
+	case op == tir.OpFloorDiv && tir.IsFloat(t): // the floor of what the quotient is as one of the type
+		return fit(t, tir.Intrin("floor", fit(t, tir.Div(a, b))))
+	case op == tir.OpMin || op == tir.OpMax:
+		return tir.NewBinary(op, a, b)
+	}
+	return fit(t, tir.NewBinary(op, a, b))
+}
+
+// castNarrow is a value of one type, as it is computed, as another type.
+func castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
+	lanes := int(to.Lanes)
+	if to == from {
+		return e
+	}
+	if !tir.IsFloat(to) || IsLegal(to) {
+		return fit(to, tir.NewCast(wideType(to), e))
+	}
+	target := wideType(to)
+	r := real32
+	if source := e.DType(); tir.IsFloat(source) && source.Bits < 32 {
+		e = tir.NewCast(tir.Vector(tir.Float32, lanes), e)
+	} else if !tir.IsFloat(source) {
+		if source.Bits == 64 && tir.IsInt(source) {
+			e = leading(e)
+		}
+		e = tir.NewCast(tir.Vector(tir.Float64, lanes), e)
+	}
+	if realOf(to) == real64 {
+		e = tir.NewCast(target, e)
+	}
+	if e.DType().Bits == 64 {
+		r = real64
+	}
+	return tir.NewCast(target, narrowFloatOf(to).round(e, r))
+}
+
+// leading is a whole number of 64 bits without those behind the first 53, which no narrow type tells apart.
+func leading(e tir.Expr) tir.Expr {
+	return let("whole", e, func(x tir.Expr) tir.Expr {
+		large := tir.GE(x, constantLike(x, 1<<53))
+		if tir.IsSigned(x.DType()) {
+			large = tir.NewBinary(tir.OpOr, large, tir.LE(x, constantLike(x, -1<<53)))
+		}
+		return tir.NewSelect(large, bitwise("bitwise_and", x, -1<<11), x)
+	})
+}
+
+// call replaces calls of intrinsics; functions get and give what the types are computed in, if they are of the module.
+func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
+	narrow := !IsLegal(e.Type)
+	for _, a := range e.Args {
+		narrow = narrow || !IsLegal(a.DType())
+	}
+	if e.Kind == tir.CallIntrinsic && e.Name == "address_of" && len(e.Args) > 0 {
+		if load, ok := e.Args[0].(*tir.BufferLoad); ok && l.storage[load.Buffer] != nil {
+			return l.address(e, load), true
+		}
+	}
+	if !narrow {
+		return nil, false
+	}
+	if e.Kind == tir.CallExtern || e.Kind == tir.CallPacked {
+		for i, a := range e.Args {
+			if !IsLegal(a.DType()) {
+				l.fail("the call of %s passes argument %d of type %s, which functions do not take: cast it to a wider one, or pass a tensor", e.Name, i, a.DType())
+			}
+		}
+		if !IsLegal(e.Type) {
+			l.fail("the call of %s gives a value of type %s, which functions do not give: let it give a wider one, and cast that", e.Name, e.Type)
+		}
+		return e, true
+	}
+	args := make([]tir.Expr, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = l.mutator.MutateExpr(a)
+	}
+	call := &tir.Call{Kind: e.Kind, Name: e.Name, Type: wideType(e.Type), Args: args}
+	if e.Kind != tir.CallIntrinsic {
+		return call, true
+	}
+	switch e.Name {
+	case "if_then_else", "likely", "ret", "isnan", "isinf", "isfinite":
+		return call, true
+	case "reinterpret":
+		return l.reinterpret(e.Type, e.Args[0].DType(), args[0]), true
+	case "fma":
+		return l.fma(e.Type, args), true
+	case "popcount":
+		return tir.Intrin("popcount", bitsAnd(args[0], 1<<e.Type.Bits-1)), true
+	case "clz":
+		n := tir.Intrin("clz", bitsAnd(args[0], 1<<e.Type.Bits-1))
+		return wrapInt(e.Type, tir.Sub(n, constantLike(n, int64(32-e.Type.Bits)))), true
+	}
+	return fit(e.Type, call), true
+}
+
+// fma is rounded once: in 64 bits the sum of products of narrow values is exact.
+func (l *legalizer) fma(t tir.Type, args []tir.Expr) tir.Expr {
+	for i, a := range args {
+		args[i] = tir.NewCast(tir.Vector(tir.Float64, int(t.Lanes)), a)
+	}
+	exact := tir.Intrin("fma", args...)
+	return tir.NewCast(wideType(t), narrowFloatOf(t).round(exact, real64))
+}
+
+// reinterpret is of bytes: a narrow value as its bits, or bits as a narrow value.
+func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
+	if to.Lanes != from.Lanes || to.Bits != from.Bits {
+		l.fail("reinterpret of %s as %s: with narrow types as many lanes of as many bits are wanted", from, to)
+		return e
+	}
+	if !IsLegal(from) {
+		e = code(from, e)
+	} else {
+		e = reinterpret(tir.UInt8, e)
+	}
+	if !IsLegal(to) {
+		return value(to, e)
+	}
+	return reinterpret(tir.Element(to), e)
+}
+
+// address is that of an element in memory.
+func (l *legalizer) address(e *tir.Call, load *tir.BufferLoad) tir.Expr {
+	n := l.storage[load.Buffer]
+	bits := load.Buffer.DType.Bits
+	if n.packed || bits != 8 && bits != 1 {
+		l.fail("the address of an element of buffer %s of type %s: several elements share a byte where others see them: pass the tensor, or store bytes",
+			load.Buffer.Name, load.Buffer.DType)
+		return e
+	}
+	indices := make([]tir.Expr, len(load.Indices))
+	for i, x := range load.Indices {
+		indices[i] = l.mutator.MutateExpr(x)
+	}
+	args := append([]tir.Expr{&tir.BufferLoad{Buffer: n.bytes, Indices: indices}}, e.Args[1:]...)
+	return &tir.Call{Kind: e.Kind, Name: e.Name, Type: e.Type, Args: args}
+}

@@ -1,0 +1,159 @@
+package transform
+
+import (
+	"math"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// life is an allocation of a body, and the statements of the body that touch it, by their numbers.
+type life struct {
+	buffer      *tir.Buffer
+	node        *tir.Alloc
+	first, last int // statements that touch it; first is greater: none
+	end         int // the last statement of the allocation
+	around      []*life
+	own         bool // keeps its memory
+	removed     bool // nothing touches it
+	slot        *slot
+	view        *tir.Buffer // what stands for the buffer; nil: itself
+}
+
+// bodyLives is what lies between loops and branches: statements in their order, and the allocations around them.
+type bodyLives struct {
+	lives   []*life // outer ones first
+	of      map[*tir.Var]*life
+	open    []*life
+	now     int
+	barrier []int // the statements that are barriers of all threads of a block
+}
+
+// livesOf looks at a body.
+func livesOf(s tir.Stmt) *bodyLives {
+	b := &bodyLives{of: map[*tir.Var]*life{}}
+	b.stmt(s)
+	return b
+}
+
+func (b *bodyLives) stmt(s tir.Stmt) {
+	switch s := s.(type) {
+	case *tir.Seq:
+		for _, x := range s.Stmts {
+			b.stmt(x)
+		}
+	case *tir.LetStmt:
+		b.event(&tir.Evaluate{Value: s.Value})
+		b.stmt(s.Body)
+	case *tir.AttrStmt:
+		b.speaksOf(s)
+		if v, ok := s.Value.(*tir.Var); s.Value != nil && !(ok && b.of[v] != nil) {
+			b.event(&tir.Evaluate{Value: s.Value})
+		}
+		b.stmt(s.Body)
+	case *tir.Alloc:
+		b.alloc(s)
+	default:
+		b.event(s)
+	}
+}
+
+func (b *bodyLives) alloc(s *tir.Alloc) {
+	x := s.Buffer
+	l := &life{buffer: x, node: s, first: math.MaxInt, last: -1, around: append([]*life{}, b.open...)}
+	l.own = x.Offset != nil || isTexture(x.StorageScope())
+	if other := b.of[x.Data]; other != nil { // the statement stands in two places
+		other.own, l.own = true, true
+	}
+	b.lives = append(b.lives, l)
+	b.of[x.Data] = l
+	b.open = append(b.open, l)
+	b.stmt(s.Body)
+	b.open = b.open[:len(b.open)-1]
+	l.end = b.now
+}
+
+// speaksOf keeps what an attribute speaks of as it is.
+func (b *bodyLives) speaksOf(s *tir.AttrStmt) {
+	switch n := s.Node.(type) {
+	case *tir.Buffer:
+		b.keep(n.Data)
+	case *tir.Var:
+		b.keep(n)
+	}
+}
+
+func (b *bodyLives) keep(v *tir.Var) {
+	if l := b.of[v]; l != nil {
+		l.own = true
+	}
+}
+
+// event is a statement that nothing is looked at in but what it touches.
+func (b *bodyLives) event(s tir.Stmt) {
+	b.now++
+	touch := func(v *tir.Var, address bool) {
+		l := b.of[v]
+		if l == nil {
+			return
+		}
+		l.first, l.last = min(l.first, b.now), max(l.last, b.now)
+		if address { // which may be kept
+			l.last = math.MaxInt
+		}
+	}
+	buffer := func(x *tir.Buffer) {
+		touch(x.Data, false)
+		if l := b.of[x.Data]; l != nil && l.buffer != x {
+			l.own = true
+		}
+	}
+	if e, ok := s.(*tir.Evaluate); ok && isBarrier(e.Value) {
+		b.barrier = append(b.barrier, b.now)
+	}
+	tir.Walk(s, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.BufferLoad:
+			buffer(n.Buffer)
+		case *tir.BufferStore:
+			buffer(n.Buffer)
+		case *tir.Var:
+			touch(n, true)
+		case *tir.AttrStmt:
+			b.speaksOf(n)
+		case *tir.Call:
+			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" && len(n.Args) > 0 {
+				if load, ok := n.Args[0].(*tir.BufferLoad); ok {
+					touch(load.Buffer.Data, true)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// isBarrier says whether all threads of a block wait for each other.
+func isBarrier(e tir.Expr) bool {
+	c, ok := e.(*tir.Call)
+	if !ok || c.Kind != tir.CallIntrinsic || c.Name != "storage_sync" || len(c.Args) == 0 {
+		return false
+	}
+	t, ok := c.Args[0].(*tir.StringImm)
+	return ok && (t.Value == "shared" || t.Value == "shared.dyn" || t.Value == "global")
+}
+
+// waits says whether a barrier stands after statement i and before j.
+func (b *bodyLives) waits(i, j int) bool {
+	for _, x := range b.barrier {
+		if x > i && x < j {
+			return true
+		}
+	}
+	return false
+}
+
+// livesApart says whether two lives do not overlap.
+func livesApart(x, y *life) bool { return x.last < y.first || y.last < x.first }
+
+// scarce says whether memory of a scope is little on every device.
+func scarce(scope string) bool { return strings.HasPrefix(scope, "shared") }

@@ -1,0 +1,231 @@
+package transform
+
+import (
+	"math"
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// factor is a matrix that is multiplied: where in its buffer what runs.
+type factor struct {
+	buffer *tir.Buffer
+	dims   []int   // which dimension of C runs over each of its dimensions; along: the sum's; none: a number
+	offset []int64 // the number
+}
+
+const (
+	along = -1
+	none  = -2
+)
+
+// product puts together what was found. nil: a library has no such product.
+func (m *match) product(a, b *tir.BufferLoad, c *tir.Buffer) *Product {
+	sum, k := m.sum(a)
+	if k == nil {
+		return nil
+	}
+	x, y := m.factor(a, sum), m.factor(b, sum)
+	if x == nil || y == nil {
+		return nil
+	}
+	onlyX, onlyY := lastOnly(x, y, len(m.dims)), lastOnly(y, x, len(m.dims))
+	if onlyX < 0 || onlyY < 0 {
+		return nil // a vector is no matrix
+	}
+	p := &Product{K: k}
+	steps := strides(c)
+	row, column := onlyX, onlyY
+	if !p.isOne(c, steps, onlyY) { // columns must lie side by side: else it is the product's transpose
+		if x, y, row, column = y, x, onlyY, onlyX; !p.isOne(c, steps, column) {
+			return nil
+		}
+	}
+	p.M, p.N = c.Shape[row], c.Shape[column]
+	batch := make([]tir.Expr, len(m.dims))
+	for d := range m.dims {
+		if d == row || d == column {
+			continue
+		}
+		v := tir.NewVar("batch", c.Shape[d].DType())
+		batch[d] = v
+		p.Batch = append(p.Batch, &tir.For{Var: v, Min: tir.IntConst(v.Type, 0), Extent: c.Shape[d]})
+	}
+	if !p.fits(p.M) || !p.fits(p.N) || !p.fits(p.K) {
+		return nil
+	}
+	ok := p.operand(&p.A, x, row, along, p.K, p.M, batch) && p.operand(&p.B, y, along, column, p.N, p.K, batch)
+	if !ok {
+		return nil
+	}
+	p.C = Operand{Buffer: c, Lead: steps[row]}
+	for d := range m.dims {
+		i := batch[d]
+		if i == nil {
+			i = tir.IntConst(c.Shape[d].DType(), 0)
+		}
+		p.C.First = append(p.C.First, i)
+	}
+	if !p.leads(&p.C, p.N) {
+		return nil
+	}
+	return p
+}
+
+// sum is what the sum runs over, and how long: one dimension of a factor.
+func (m *match) sum(a *tir.BufferLoad) (form, tir.Expr) {
+	for _, e := range a.Indices {
+		f, ok := m.linear(e)
+		if !ok {
+			return form{}, nil
+		}
+		for v := range f.coef {
+			if slices.Contains(m.reduced, v) {
+				for _, v := range m.reduced {
+					if n, ok := constant(m.extents[v]); f.coef[v] == 0 && !(ok && n == 1) {
+						return form{}, nil
+					}
+				}
+				f.rest = 0
+				k := m.covers(f)
+				return f, k
+			}
+		}
+	}
+	return form{}, nil
+}
+
+// factor finds what runs over the dimensions of a factor; nil where it is neither a dimension of C nor the sum.
+func (m *match) factor(l *tir.BufferLoad, sum form) *factor {
+	f := &factor{buffer: l.Buffer}
+	if len(l.Indices) != len(l.Buffer.Shape) {
+		return nil
+	}
+	sums := 0
+	for _, e := range l.Indices {
+		g, ok := m.linear(e)
+		if !ok || g.rest < 0 {
+			return nil
+		}
+		at := none
+		switch {
+		case len(g.coef) == 0:
+		case g.equal(sum):
+			at = along
+			sums++
+		default:
+			at = slices.IndexFunc(m.dims, g.equal)
+			if at < 0 || slices.Contains(f.dims, at) {
+				return nil
+			}
+		}
+		f.dims, f.offset = append(f.dims, at), append(f.offset, g.rest)
+	}
+	if sums != 1 {
+		return nil
+	}
+	return f
+}
+
+// lastOnly is the last dimension of C that runs over x and not over y; negative if there is none.
+func lastOnly(x, y *factor, dims int) int {
+	for d := dims - 1; d >= 0; d-- {
+		if slices.Contains(x.dims, d) && !slices.Contains(y.dims, d) {
+			return d
+		}
+	}
+	return -1
+}
+
+// operand says how a factor lies in memory: row and column are what runs over its rows and columns.
+func (p *Product) operand(o *Operand, f *factor, row, column int, columns, rows tir.Expr, batch []tir.Expr) bool {
+	steps := strides(f.buffer)
+	*o = Operand{Buffer: f.buffer}
+	for d, at := range f.dims {
+		i := tir.IntConst(f.buffer.Shape[d].DType(), f.offset[d])
+		if at >= 0 && batch[at] != nil {
+			i = tir.Add(tir.NewCast(f.buffer.Shape[d].DType(), batch[at]), i)
+			if f.offset[d] == 0 {
+				i = tir.NewCast(f.buffer.Shape[d].DType(), batch[at])
+			}
+		}
+		o.First = append(o.First, i)
+	}
+	r, c := slices.Index(f.dims, row), slices.Index(f.dims, column)
+	if r < 0 || c < 0 {
+		return false
+	}
+	switch {
+	case p.isOne(f.buffer, steps, c):
+		o.Lead = steps[r]
+		return p.leads(o, columns)
+	case p.isOne(f.buffer, steps, r):
+		o.Transposed, o.Lead = true, steps[c]
+		return p.leads(o, rows)
+	}
+	return false
+}
+
+// isOne says whether the elements of a dimension lie side by side. A stride that is not known is asked for where the program runs, if
+// it is the last.
+func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
+	if n, ok := constant(steps[d]); ok {
+		return n == 1
+	}
+	if d != len(steps)-1 || b.Strides == nil {
+		return false
+	}
+	p.Conds = append(p.Conds, tir.EQ(steps[d], tir.IntConst(steps[d].DType(), 1)))
+	return true
+}
+
+// leads says whether rows of a length don't overlap, and makes of Lead what a library takes: at least 1.
+func (p *Product) leads(o *Operand, length tir.Expr) bool {
+	if !p.fits(o.Lead) {
+		return false
+	}
+	n, ok := constant(o.Lead)
+	least, both := constant(length)
+	if ok && both {
+		return n >= max(least, 1)
+	}
+	if o.Buffer.Strides != nil {
+		t := tir.Int64
+		p.Conds = append(p.Conds, tir.GE(tir.NewCast(t, o.Lead), tir.NewCast(t, length)))
+	}
+	o.Lead = tir.Max(o.Lead, tir.IntConst(o.Lead.DType(), 1))
+	return true
+}
+
+// fits says whether a number fits into 32 bits, or asks for it where the program runs.
+func (p *Product) fits(e tir.Expr) bool {
+	if n, ok := constant(e); ok {
+		return n >= 1 && n <= math.MaxInt32
+	}
+	if e.DType().Bits > 32 {
+		p.Conds = append(p.Conds, tir.LE(e, tir.IntConst(e.DType(), math.MaxInt32)))
+	}
+	return true
+}
+
+// strides are those of a buffer, said or not.
+func strides(b *tir.Buffer) []tir.Expr {
+	if b.Strides != nil {
+		return b.Strides
+	}
+	all := make([]tir.Expr, len(b.Shape))
+	var step tir.Expr = tir.I64(1)
+	for d := len(all) - 1; d >= 0; d-- {
+		all[d] = step
+		n, ok := constant(b.Shape[d])
+		m, both := constant(step)
+		if ok && both {
+			step = tir.I64(n * m)
+		} else if both && m == 1 {
+			step = b.Shape[d]
+		} else {
+			step = tir.Mul(tir.NewCast(tir.Int64, step), tir.NewCast(tir.Int64, b.Shape[d]))
+		}
+	}
+	return all
+}

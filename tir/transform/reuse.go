@@ -1,0 +1,211 @@
+package transform
+
+import (
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// ReuseStorage lets allocations whose lives do not overlap share memory, so that a function needs less of it. A life goes from the first
+// statement that touches a buffer to the last one; a loop or a branch is one statement, so that nothing that a turn leaves for the next
+// is lost. Allocations share if
+//
+//   - they are of one scope and stand in one body of a loop, a branch, or the function;
+//   - the sizes are constants, or the later one is provably no larger; the type may be another one, but for scope "local", which devices
+//     have registers for. What is larger, or of another type or shape, becomes a view (tir.View);
+//   - both have at most [smallBytes], or both more: small ones are the registers and the stack of the compiler. Scopes "shared…" are always scarce;
+//   - threads of one block that they belong to wait for each other (storage_sync) between the one and the other, and, in a loop, before
+//     the next turn. Scope "local" is a thread's own.
+//
+// Double-buffered memory, memory that other views are of, and images keep their own. Neither the sum of all allocations nor what is
+// allocated at once becomes more. An allocation that nothing touches goes.
+func ReuseStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+		r := &reuser{a: arith.NewAnalyzer()}
+		return withBody(f, r.region(f.Body, standing{})), nil
+	})
+}
+
+// smallBytes is up to where an allocation is left to registers and the stack.
+const smallBytes = 1024
+
+// reuser is at work on one function.
+type reuser struct{ a *arith.Analyzer }
+
+// standing is where a body stands.
+type standing struct {
+	kernel bool // within a loop over threads or blocks
+	loop   bool // within a loop within that
+}
+
+// region rewrites a body of a function, a loop or a branch: first those within, then itself.
+func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
+	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
+		switch s := s.(type) {
+		case *tir.For:
+			inner := at
+			inner.loop = at.loop || at.kernel && s.Kind != tir.ThreadBind
+			inner.kernel = at.kernel || s.Kind == tir.ThreadBind
+			if body := r.region(s.Body, inner); body != s.Body {
+				c := *s
+				c.Body = body
+				return &c, true
+			}
+			return s, true
+		case *tir.While:
+			inner := at
+			inner.loop = at.kernel
+			if body := r.region(s.Body, inner); body != s.Body {
+				return &tir.While{Cond: s.Cond, Body: body}, true
+			}
+			return s, true
+		case *tir.If:
+			then, other := r.region(s.Then, at), s.Else
+			if s.Else != nil {
+				other = r.region(s.Else, at)
+			}
+			if then != s.Then || other != s.Else {
+				return &tir.If{Cond: s.Cond, Then: then, Else: other}, true
+			}
+			return s, true
+		}
+		return nil, false
+	}}
+	if s = m.MutateStmt(s); s == nil {
+		return &tir.Seq{}
+	}
+	if !at.kernel {
+		s = r.widen(s, at)
+	}
+	return r.share(s, at)
+}
+
+// widen lets memory of a statement last for statements after it, where these can use it and no more is needed at once.
+func (r *reuser) widen(s tir.Stmt, at standing) tir.Stmt {
+	switch s := s.(type) {
+	case *tir.Alloc:
+		if body := r.widen(s.Body, at); body != s.Body {
+			return &tir.Alloc{Buffer: s.Buffer, Body: body}
+		}
+	case *tir.LetStmt:
+		if body := r.widen(s.Body, at); body != s.Body {
+			return &tir.LetStmt{Var: s.Var, Value: s.Value, Body: body}
+		}
+	case *tir.AttrStmt:
+		if body := r.widen(s.Body, at); body != s.Body {
+			return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: body}
+		}
+	case *tir.Seq:
+		return r.widenSeq(s, at)
+	}
+	return s
+}
+
+// maxWidened bounds how many pairs of statements of one sequence are tried.
+const maxWidened = 256
+
+func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
+	list := make([]tir.Stmt, len(s.Stmts))
+	changed := false
+	for i, x := range s.Stmts {
+		list[i] = r.widen(x, at)
+		changed = changed || list[i] != x
+	}
+	tries := 0
+	for i := 0; i < len(list); i++ {
+		host, ok := list[i].(*tir.Alloc)
+		for j := i + 1; ok && j < len(list) && tries < maxWidened; j++ {
+			if !allocates(list[j]) {
+				continue
+			}
+			tries++
+			old := tir.Sequence(list[i : j+1]...)
+			wider := &tir.Alloc{Buffer: host.Buffer, Body: tir.Sequence(append([]tir.Stmt{host.Body}, list[i+1:j+1]...)...)}
+			before, after := r.share(old, at), r.share(wider, at)
+			if total(after) >= total(before) || needsMore(after, before) {
+				continue
+			}
+			list = append(append(append([]tir.Stmt{}, list[:i]...), wider), list[j+1:]...)
+			host, j, changed = wider, i, true
+		}
+	}
+	if !changed {
+		return s
+	}
+	return tir.Sequence(list...)
+}
+
+// allocates says whether a statement allocates before it begins a loop or a branch.
+func allocates(s tir.Stmt) bool {
+	switch s := s.(type) {
+	case *tir.Alloc:
+		return true
+	case *tir.LetStmt:
+		return allocates(s.Body)
+	case *tir.AttrStmt:
+		return allocates(s.Body)
+	case *tir.Seq:
+		for _, x := range s.Stmts {
+			if allocates(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unknownBytes stands for what is not known before the program runs.
+const unknownBytes = 1 << 40
+
+// bytesOf is how much an allocation takes.
+func bytesOf(b *tir.Buffer) int64 {
+	n, ok := constantSpan(b)
+	if !ok {
+		return unknownBytes
+	}
+	return (n*int64(b.DType.Bits)*int64(b.DType.Lanes) + 7) / 8
+}
+
+// total is what all allocations within a statement take.
+func total(s tir.Stmt) (sum float64) {
+	tir.Walk(s, func(node any) bool {
+		if a, ok := node.(*tir.Alloc); ok {
+			sum += float64(bytesOf(a.Buffer))
+		}
+		return true
+	})
+	return sum
+}
+
+// peak is the most that is allocated at once within a statement, where what is not known counts as so many bytes.
+func peak(s tir.Stmt, unknown int64) (most float64) {
+	within := func(parts ...tir.Stmt) float64 {
+		for _, x := range parts {
+			if x != nil {
+				most = max(most, peak(x, unknown))
+			}
+		}
+		return most
+	}
+	switch s := s.(type) {
+	case *tir.Alloc:
+		n := bytesOf(s.Buffer)
+		if n == unknownBytes {
+			n = unknown
+		}
+		return float64(n) + within(s.Body)
+	case *tir.Seq:
+		return within(s.Stmts...)
+	case *tir.LetStmt:
+		return within(s.Body)
+	case *tir.AttrStmt:
+		return within(s.Body)
+	case *tir.For:
+		return within(s.Body)
+	case *tir.While:
+		return within(s.Body)
+	case *tir.If:
+		return within(s.Then, s.Else)
+	}
+	return 0
+}

@@ -1,0 +1,257 @@
+package transform
+
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
+
+// slot is memory of one allocation, and what is put there one after the other.
+type slot struct {
+	host    *life
+	members []*life // the host among them
+	bytes   int64   // unknownBytes: the host's
+	storage *tir.Buffer
+}
+
+// share gives allocations of a body the memory of those around them. These grow for what is larger, unless more would be allocated at once then,
+// beside what else there is while they last.
+func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
+	shared := r.shareAs(s, at, true)
+	if shared != s && needsMore(shared, s) {
+		return r.shareAs(s, at, false)
+	}
+	return shared
+}
+
+// needsMore says whether more is allocated at once within a statement than within another one.
+func needsMore(s, than tir.Stmt) bool {
+	return peak(s, 0) > peak(than, 0) || peak(s, unknownBytes) > peak(than, unknownBytes)
+}
+
+func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
+	b := livesOf(s)
+	var slots []*slot
+	changed := false
+	for _, l := range b.lives {
+		l.last = min(l.last, l.end)
+		if l.first > l.last && !l.own {
+			l.removed, changed = true, true
+			continue
+		}
+		if l.own {
+			continue
+		}
+		var best *slot
+		for _, x := range slots {
+			if (grow || bytesOf(l.buffer) <= x.bytes) && r.fits(b, x, l, at) && (best == nil || better(x, best, l)) {
+				best = x
+			}
+		}
+		if best == nil {
+			l.slot = &slot{host: l, bytes: bytesOf(l.buffer)}
+			slots = append(slots, l.slot)
+		} else {
+			l.slot, changed = best, true
+			best.bytes = max(best.bytes, bytesOf(l.buffer))
+		}
+		l.slot.members = append(l.slot.members, l)
+	}
+	if !changed {
+		return s
+	}
+	for _, x := range slots {
+		x.settle()
+	}
+	return realize(s, b)
+}
+
+// fits says whether a buffer may have the memory of a slot.
+func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
+	host := x.host.buffer
+	if !slices.Contains(l.around, x.host) || host.StorageScope() != l.buffer.StorageScope() {
+		return false
+	}
+	for _, other := range x.members {
+		if !livesApart(other, l) {
+			return false
+		}
+	}
+	scope := host.StorageScope()
+	one := host.DType == l.buffer.DType
+	if !one && (scope == "local" || host.DType.Bits < 8 || l.buffer.DType.Bits < 8) {
+		return false
+	}
+	if at.kernel && scope != "local" && !b.synced(x, l, at) {
+		return false
+	}
+	mine := bytesOf(l.buffer)
+	if mine == unknownBytes || bytesOf(host) == unknownBytes {
+		return r.noLarger(l.buffer, host)
+	}
+	return scarce(scope) || (mine <= smallBytes) == (x.bytes <= smallBytes)
+}
+
+// synced says whether threads wait for each other between the life of a buffer and those that have its memory before and after.
+func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
+	all := append(slices.Clone(x.members), l)
+	slices.SortFunc(all, func(p, q *life) int { return p.first - q.first })
+	for i := 1; i < len(all); i++ {
+		if !b.waits(all[i-1].last, all[i].first) {
+			return false
+		}
+	}
+	return !at.loop || b.waits(all[len(all)-1].last, b.now+1) || b.waits(0, all[0].first)
+}
+
+// noLarger says whether a buffer whose size is not a constant takes no more than another one.
+func (r *reuser) noLarger(x, than *tir.Buffer) bool {
+	p, err := span(x)
+	q, err2 := span(than)
+	if err != nil || err2 != nil {
+		return false
+	}
+	width := func(b *tir.Buffer) tir.Expr { return tir.I64(int64(b.DType.Bits) * int64(b.DType.Lanes)) }
+	if bytesOf(x) != unknownBytes {
+		return false // of the other nothing is known
+	}
+	if tir.Equal(r.a.Simplify(p), r.a.Simplify(q)) {
+		return int64(x.DType.Bits)*int64(x.DType.Lanes) <= int64(than.DType.Bits)*int64(than.DType.Lanes)
+	}
+	holds := false
+	r.a.Scope(func() {
+		for _, n := range append(slices.Clone(x.Shape), than.Shape...) {
+			if v, ok := n.(*tir.Var); ok { // else there is nothing to allocate
+				r.a.Bind(v, tir.IntConst(v.Type, 0), tir.IntConst(v.Type, 1<<31-1))
+			}
+		}
+		holds = r.a.Prove(tir.LE(productOf(p, width(x)), productOf(q, width(than))))
+	})
+	return holds
+}
+
+// better says whether a slot has a size that suits a buffer more than another one's.
+func better(x, than *slot, l *life) bool {
+	need := bytesOf(l.buffer)
+	if (x.bytes >= need) != (than.bytes >= need) {
+		return x.bytes >= need
+	}
+	if x.bytes >= need {
+		return x.bytes < than.bytes
+	}
+	return x.bytes > than.bytes
+}
+
+// settle makes the memory of a slot, and what its members become.
+func (x *slot) settle() {
+	if len(x.members) == 1 {
+		return
+	}
+	h := x.host.buffer
+	alignment := 0
+	for _, l := range x.members {
+		alignment = max(alignment, l.buffer.Alignment, int(l.buffer.DType.Bits)/8*int(l.buffer.DType.Lanes))
+	}
+	natural := max(h.Alignment, int(h.DType.Bits)/8*int(h.DType.Lanes))
+	layout := h
+	for _, l := range x.members {
+		if bytesOf(l.buffer) > bytesOf(layout) {
+			layout = l.buffer
+		}
+	}
+	if x.storage = h; layout != h || alignment > natural {
+		storage := *layout
+		storage.Name, storage.Data, storage.Alignment = h.Name, h.Data, h.Alignment
+		if alignment > max(h.Alignment, int(layout.DType.Bits)/8*int(layout.DType.Lanes)) {
+			storage.Alignment = powerOfTwo(alignment)
+		}
+		x.storage = &storage
+	}
+	for _, l := range x.members {
+		if sameLayout(l.buffer, x.storage) {
+			l.view = x.storage
+			continue
+		}
+		view := *l.buffer
+		view.Data = x.storage.Data
+		l.view = &view
+	}
+}
+
+// powerOfTwo is the least one that is not less.
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// sameLayout says whether two buffers have the same elements at the same indices.
+func sameLayout(x, y *tir.Buffer) bool {
+	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) {
+		return false
+	}
+	for d := range x.Shape {
+		if !tir.Equal(x.Shape[d], y.Shape[d]) || x.Strides != nil && !tir.Equal(x.Strides[d], y.Strides[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// realize writes the body with the memory that its allocations got.
+func realize(s tir.Stmt, b *bodyLives) tir.Stmt {
+	buffers, vars, lives := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]*tir.Var{}, map[*tir.Alloc]*life{}
+	for _, l := range b.lives {
+		lives[l.node] = l
+		if l.view != nil && l.view != l.buffer {
+			buffers[l.buffer] = l.view
+			vars[l.buffer.Data] = l.view.Data
+		}
+	}
+	m := &tir.Mutator{}
+	m.Expr = func(e tir.Expr) tir.Expr {
+		switch e := e.(type) {
+		case *tir.Var:
+			if v := vars[e]; v != nil {
+				return v
+			}
+		case *tir.BufferLoad:
+			if x := buffers[e.Buffer]; x != nil {
+				return &tir.BufferLoad{Buffer: x, Indices: e.Indices}
+			}
+		}
+		return e
+	}
+	m.Stmt = func(s tir.Stmt) tir.Stmt {
+		if w, ok := s.(*tir.BufferStore); ok {
+			if x := buffers[w.Buffer]; x != nil {
+				return &tir.BufferStore{Buffer: x, Value: w.Value, Indices: w.Indices}
+			}
+		}
+		return s
+	}
+	m.PreStmt = func(s tir.Stmt) (tir.Stmt, bool) {
+		a, ok := s.(*tir.Alloc)
+		l := lives[a]
+		if !ok || l == nil || !l.removed && (l.slot == nil || l.slot.storage == nil) {
+			return nil, false
+		}
+		inner := m.MutateStmt(a.Body)
+		if inner == nil || l.removed {
+			return inner, true
+		}
+		if l.view != l.slot.storage {
+			inner = tir.View(l.view, inner)
+		}
+		if l.slot.host == l {
+			return &tir.Alloc{Buffer: l.slot.storage, Body: inner}, true
+		}
+		return inner, true
+	}
+	if s = m.MutateStmt(s); s == nil {
+		return &tir.Seq{}
+	}
+	return s
+}

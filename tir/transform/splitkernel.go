@@ -1,0 +1,253 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// launchTags are the indices that a launch has sizes for: first the grid's, then a block's.
+var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"}
+
+func isBlock(tag string) bool { return strings.HasPrefix(tag, "blockIdx.") }
+
+// kernel is what a nest of loops over threads computes, brought into one form: each index of threads is bound once, outside of all else, and
+// memory of blocks is allocated around what each thread runs. What only some threads are to do stands behind a condition.
+type kernel struct {
+	axes   []axis // blocks before threads, else in the order in which the program names them
+	shared []*tir.Buffer
+	body   tir.Stmt
+}
+
+// axis is one index of threads.
+type axis struct {
+	tag    string
+	v      *tir.Var // from 0 on
+	extent tir.Expr
+}
+
+// stmt is the kernel as a program again.
+func (k *kernel) stmt() tir.Stmt {
+	s := k.body
+	for _, b := range slices.Backward(k.shared) {
+		s = &tir.Alloc{Buffer: b, Body: s}
+	}
+	for _, a := range slices.Backward(k.axes) {
+		s = &tir.For{Kind: tir.ThreadBind, Var: a.v, Min: tir.IntConst(a.v.Type, 0), Extent: a.extent, Thread: a.tag, Body: s}
+	}
+	return s
+}
+
+func isShared(scope string) bool { return scope == "shared" || strings.HasPrefix(scope, "shared.") }
+
+// kernelForm makes a kernel of the loop that begins one.
+type kernelForm struct {
+	k       kernel
+	an      *arith.Analyzer
+	inside  map[*tir.Var]bool // variables that the kernel itself binds
+	err     error
+	hasCall bool
+}
+
+// newKernel brings a nest of loops over threads into the one form.
+func newKernel(s *tir.For) (*kernel, error) {
+	f := &kernelForm{an: arith.NewAnalyzer(), inside: map[*tir.Var]bool{}}
+	f.collect(s)
+	if f.err != nil {
+		return nil, f.err
+	}
+	slices.SortStableFunc(f.k.axes, func(a, b axis) int {
+		switch {
+		case isBlock(a.tag) == isBlock(b.tag):
+			return 0
+		case isBlock(a.tag):
+			return -1
+		}
+		return 1
+	})
+	f.k.body = f.stmt(s, nil)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return &f.k, nil
+}
+
+func (f *kernelForm) fail(format string, args ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format, args...)
+	}
+}
+
+// collect finds the indices of threads.
+func (f *kernelForm) collect(s tir.Stmt) {
+	tir.Walk(s, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.For:
+			if n.Kind == tir.ThreadBind && !strings.HasPrefix(n.Thread, "vthread") {
+				f.collectAxis(n)
+			}
+			f.inside[n.Var] = true
+		case *tir.LetStmt:
+			f.inside[n.Var] = true
+		}
+		return f.err == nil
+	})
+}
+
+func (f *kernelForm) collectAxis(s *tir.For) {
+	if !slices.Contains(launchTags, s.Thread) {
+		f.fail("loop %s is bound to %q, which no launch has: bind it to one of %s", s.Var.Name, s.Thread, strings.Join(launchTags, ", "))
+		return
+	}
+	tir.Walk(s.Extent, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Var:
+			if f.inside[n] {
+				f.fail("loop %s over %s runs as often as %s says, which is only known within the kernel: a launch has its sizes before", s.Var.Name,
+					s.Thread, n.Name)
+			}
+		case *tir.BufferLoad:
+			f.fail("loop %s over %s runs as often as buffer %s says: a launch has its sizes before", s.Var.Name, s.Thread, n.Buffer.Name)
+		}
+		return true
+	})
+	for _, a := range f.k.axes {
+		if a.tag != s.Thread {
+			continue
+		}
+		if !f.an.Prove(tir.EQ(tir.NewCast(tir.Int64, a.extent), tir.NewCast(tir.Int64, s.Extent))) {
+			f.fail("loop %s over %s has %s turns, and another one of the kernel %s: a launch has one extent", s.Var.Name, s.Thread, tir.Print(s.Extent),
+				tir.Print(a.extent))
+		}
+		return
+	}
+	f.k.axes = append(f.k.axes, axis{s.Thread, tir.NewVar(s.Var.Name, s.Var.Type), s.Extent})
+}
+
+// stmt is a statement within the loops of some indices, without loops over threads; nil if nothing is left.
+func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
+	if f.err != nil {
+		return s
+	}
+	switch s := s.(type) {
+	case *tir.For:
+		if s.Kind == tir.ThreadBind && strings.HasPrefix(s.Thread, "vthread") {
+			return f.virtual(s, have)
+		}
+		if s.Kind == tir.ThreadBind {
+			return f.threads(s, have)
+		}
+		c := *s
+		c.Body = f.stmt(s.Body, have)
+		return &c
+	case *tir.While:
+		return &tir.While{Cond: s.Cond, Body: f.stmt(s.Body, have)}
+	case *tir.If:
+		c := &tir.If{Cond: s.Cond, Then: f.stmt(s.Then, have)}
+		if s.Else != nil {
+			c.Else = f.stmt(s.Else, have)
+		}
+		return c
+	case *tir.LetStmt:
+		return &tir.LetStmt{Var: s.Var, Value: s.Value, Body: f.stmt(s.Body, have)}
+	case *tir.AttrStmt:
+		if s.Key == "thread_extent" {
+			f.fail("attribute thread_extent binds threads in an older way: make it a loop over threads")
+		}
+		return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: f.stmt(s.Body, have)}
+	case *tir.Seq:
+		all := make([]tir.Stmt, len(s.Stmts))
+		for i, x := range s.Stmts {
+			all[i] = f.stmt(x, have)
+		}
+		return tir.Sequence(all...)
+	case *tir.Alloc:
+		switch scope := s.Buffer.StorageScope(); {
+		case isShared(scope):
+			f.k.shared = append(f.k.shared, s.Buffer)
+			return f.stmt(s.Body, have)
+		case scope == "global":
+			f.fail("buffer %s in scope global is allocated within a kernel, where there is none: set scope shared or local, or allocate it before",
+				s.Buffer.Name)
+		}
+		return &tir.Alloc{Buffer: s.Buffer, Body: f.stmt(s.Body, have)}
+	case *tir.BufferStore:
+		if s.Buffer.StorageScope() == "local" {
+			return s // each thread has its own
+		}
+		return f.once(s, have)
+	case *tir.Evaluate:
+		if c, ok := s.Value.(*tir.Call); ok && (c.Kind != tir.CallIntrinsic || c.Name == "prefetch") {
+			return f.once(s, have)
+		}
+	}
+	return s
+}
+
+// once runs a statement by one of the threads that are not told apart here.
+func (f *kernelForm) once(s tir.Stmt, have []string) tir.Stmt {
+	var cond tir.Expr
+	for _, a := range f.k.axes {
+		if n, ok := a.extent.(*tir.IntImm); slices.Contains(have, a.tag) || ok && n.Value == 1 {
+			continue
+		}
+		c := tir.EQ(a.v, tir.IntConst(a.v.Type, 0))
+		if cond == nil {
+			cond = c
+		} else {
+			cond = tir.And(cond, c)
+		}
+	}
+	if cond == nil {
+		return s
+	}
+	return &tir.If{Cond: cond, Then: s}
+}
+
+// threads is the body of a loop over threads.
+func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
+	if slices.Contains(have, s.Thread) {
+		f.fail("loop %s over %s stands within another one over it", s.Var.Name, s.Thread)
+		return s
+	}
+	if isBlock(s.Thread) && slices.ContainsFunc(have, func(tag string) bool { return !isBlock(tag) }) {
+		f.fail("loop %s over %s stands within one over threads of a block: put blocks outside", s.Var.Name, s.Thread)
+		return s
+	}
+	i := slices.IndexFunc(f.k.axes, func(a axis) bool { return a.tag == s.Thread })
+	index := tir.NewCast(s.Var.Type, f.k.axes[i].v)
+	if c, ok := s.Min.(*tir.IntImm); !ok || c.Value != 0 {
+		index = tir.Add(s.Min, index)
+	}
+	body := f.stmt(s.Body, append(slices.Clone(have), s.Thread))
+	return tir.SubstituteStmt(body, map[*tir.Var]tir.Expr{s.Var: index})
+}
+
+// virtual runs the turns of virtual threads one after the other, which is right as long as they share nothing that they store to.
+func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
+	body := s.Body
+	within := map[*tir.Var]bool{}
+	tir.Walk(body, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Alloc:
+			within[n.Buffer.Data] = true
+		case *tir.BufferStore:
+			if scope := n.Buffer.StorageScope(); scope == "local" && !within[n.Buffer.Data] {
+				f.fail("loop %s over %s stores to buffer %s, of which each of its turns has its own: allocate it within", s.Var.Name, s.Thread, n.Buffer.Name)
+			}
+			if isShared(n.Buffer.StorageScope()) {
+				f.fail("loop %s over %s stores to buffer %s, which its turns share: bind it to threadIdx, or compute %s outside of it", s.Var.Name, s.Thread,
+					n.Buffer.Name, n.Buffer.Name)
+			}
+		case *tir.Call:
+			if n.Name == "storage_sync" && n.Kind == tir.CallIntrinsic {
+				f.fail("loop %s over %s has a barrier within: bind it to threadIdx", s.Var.Name, s.Thread)
+			}
+		}
+		return f.err == nil
+	})
+	return &tir.For{Kind: tir.Serial, Var: s.Var, Min: s.Min, Extent: s.Extent, Body: f.stmt(body, have)}
+}

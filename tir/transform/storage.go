@@ -1,0 +1,281 @@
+package transform
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// mapFuncs makes a module whose functions are what change gives for those of m. What stays the same is shared.
+func mapFuncs(pass string, m *tir.IRModule, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (*tir.IRModule, error) {
+	if m == nil {
+		return nil, fmt.Errorf("%s: the module is nil", pass)
+	}
+	funcs := make([]*tir.PrimFunc, len(m.Funcs))
+	same := true
+	for i, f := range m.Funcs {
+		if f == nil || f.Body == nil {
+			return nil, fmt.Errorf("%s: function %d of the module is nil, or has no body: check it with tir.Check", pass, i)
+		}
+		g, err := changed(f, change)
+		if err != nil {
+			return nil, fmt.Errorf("%s: function %s: %w", pass, f.Name, err)
+		}
+		funcs[i] = g
+		same = same && g == f
+	}
+	if same {
+		return m, nil
+	}
+	return &tir.IRModule{Funcs: funcs, Attrs: m.Attrs}, nil
+}
+
+// changed is change(f), or an error where f is so malformed that it can't be looked at.
+func changed(f *tir.PrimFunc, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (g *tir.PrimFunc, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g, err = nil, fmt.Errorf("the program is malformed (%v): check it with tir.Check", p)
+		}
+	}()
+	return change(f)
+}
+
+// withBody is f with another body.
+func withBody(f *tir.PrimFunc, body tir.Stmt) *tir.PrimFunc {
+	if body == f.Body {
+		return f
+	}
+	g := *f
+	if body == nil {
+		body = &tir.Seq{}
+	}
+	g.Body = body
+	return &g
+}
+
+// compactStrides are the elements from one index of a buffer to the next, whether it says them or not.
+func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
+	if b.Strides != nil {
+		if len(b.Strides) != len(b.Shape) {
+			return nil, fmt.Errorf("buffer %s has %d dimensions and %d strides: give it one for each", b.Name, len(b.Shape), len(b.Strides))
+		}
+		return b.Strides, nil
+	}
+	out := make([]tir.Expr, len(b.Shape))
+	var step tir.Expr = tir.I64(1)
+	for d := len(out) - 1; d >= 0; d-- {
+		out[d] = step
+		if d > 0 {
+			step = productOf(step, b.Shape[d])
+		}
+	}
+	return out, nil
+}
+
+// constantOf is the value of a constant whole number.
+func constantOf(e tir.Expr) (int64, bool) {
+	c, ok := e.(*tir.IntImm)
+	if !ok || c == nil {
+		return 0, false
+	}
+	return c.Value, true
+}
+
+// wide is a whole number in 64 bits.
+func wide(e tir.Expr) tir.Expr {
+	t := tir.Vector(tir.Int64, int(e.DType().Lanes))
+	if c, ok := constantOf(e); ok {
+		return tir.I64(c)
+	}
+	if e.DType() == t {
+		return e
+	}
+	return tir.NewCast(t, e)
+}
+
+// sumOf and productOf are sums and products in 64 bits, without what is plain to see.
+func sumOf(a, b tir.Expr) tir.Expr {
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
+	switch {
+	case okA && okB:
+		return tir.I64(x + y)
+	case okA && x == 0:
+		return wide(b)
+	case okB && y == 0:
+		return wide(a)
+	}
+	return tir.Add(wide(a), wide(b))
+}
+
+func productOf(a, b tir.Expr) tir.Expr {
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
+	switch {
+	case okA && okB:
+		return tir.I64(x * y)
+	case okA && x == 0, okB && y == 0:
+		return tir.I64(0)
+	case okA && x == 1:
+		return wide(b)
+	case okB && y == 1:
+		return wide(a)
+	}
+	return tir.Mul(wide(a), wide(b))
+}
+
+// span is how many elements lie between a buffer's address and the end of its last element; of one without elements 0, or, where that
+// is not known before it runs, what is no less than 0. The strides must not be negative.
+func span(b *tir.Buffer) (tir.Expr, error) {
+	strides, err := compactStrides(b)
+	if err != nil {
+		return nil, err
+	}
+	var compact, last tir.Expr = tir.I64(1), tir.I64(1)
+	if b.Offset != nil {
+		last = sumOf(last, b.Offset)
+	}
+	known := true
+	for d, n := range b.Shape {
+		size, isConst := constantOf(n)
+		step, constStep := constantOf(strides[d])
+		switch {
+		case isConst && size == 0:
+			return tir.I64(0), nil
+		case isConst && size < 0:
+			return nil, fmt.Errorf("buffer %s: shape[%d] is %d: a size is not negative", b.Name, d, size)
+		case constStep && step < 0:
+			return nil, fmt.Errorf("buffer %s: strides[%d] is %d: only strides that are not negative lead to one dimension: let the buffer begin at its "+
+				"lowest address, and turn the index around", b.Name, d, step)
+		}
+		known = known && isConst && constStep
+		compact = productOf(compact, n)
+		last = sumOf(last, productOf(sumOf(n, tir.I64(-1)), strides[d]))
+	}
+	switch {
+	case b.Strides == nil && b.Offset == nil:
+		return compact, nil
+	case known && b.Offset == nil:
+		return last, nil
+	}
+	if _, isConst := constantOf(last); isConst {
+		return last, nil
+	}
+	return tir.Max(last, tir.I64(0)), nil
+}
+
+// constantSpan is span where it is a constant.
+func constantSpan(b *tir.Buffer) (int64, bool) {
+	n, err := span(b)
+	if err != nil {
+		return 0, false
+	}
+	if _, ok := constantOf(n); !ok {
+		n = arith.NewAnalyzer().Simplify(n)
+	}
+	return constantOf(n)
+}
+
+// element is the place of the element at indices, counted in elements from the buffer's address. With a vector for the last index it is a
+// vector. Small says that it fits 32 bits for certain: then it is of the widest type of the indices.
+func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
+	strides, err := compactStrides(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(indices) != len(b.Shape) {
+		return nil, fmt.Errorf("buffer %s has %d dimensions, and %d indices", b.Name, len(b.Shape), len(indices))
+	}
+	t := tir.Int64
+	if small {
+		t = tir.Int32
+		for _, x := range indices {
+			if x.DType().Bits > 32 {
+				t = tir.Int64
+			}
+		}
+	}
+	at := newIndexSum(t)
+	if b.Offset != nil {
+		at.add(b.Offset, tir.I64(1))
+	}
+	for d, x := range indices {
+		if r, ok := x.(*tir.Ramp); ok && d == len(indices)-1 {
+			return at.ramp(r, strides[d]), nil
+		}
+		at.add(x, strides[d])
+	}
+	return at.value(), nil
+}
+
+// indexSum is a sum of products in one type of whole numbers.
+type indexSum struct {
+	t     tir.Type
+	parts []tir.Expr
+	known int64
+}
+
+func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
+
+// as is a whole number in the type of the sum, with its lanes.
+func (s *indexSum) as(e tir.Expr) tir.Expr {
+	if c, ok := constantOf(e); ok {
+		return tir.IntConst(s.t, c)
+	}
+	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits && tir.IsInt(cast.Type) {
+		return cast.Value // which has been widened only to be multiplied
+	}
+	return tir.NewCast(tir.Vector(s.t, int(e.DType().Lanes)), e)
+}
+
+func (s *indexSum) product(a, b tir.Expr) tir.Expr {
+	x, okA := constantOf(a)
+	y, okB := constantOf(b)
+	switch {
+	case okA && okB:
+		return tir.IntConst(s.t, x*y)
+	case okA && x == 0, okB && y == 0:
+		return tir.IntConst(s.t, 0)
+	case okA && x == 1:
+		return s.as(b)
+	case okB && y == 1:
+		return s.as(a)
+	}
+	return tir.Mul(s.as(a), s.as(b))
+}
+
+func (s *indexSum) add(x, stride tir.Expr) {
+	p := s.product(x, stride)
+	if c, ok := constantOf(p); ok {
+		s.known += c
+		return
+	}
+	s.parts = append(s.parts, p)
+}
+
+func (s *indexSum) value() tir.Expr {
+	if len(s.parts) == 0 {
+		return tir.IntConst(s.t, s.known)
+	}
+	e := s.parts[0]
+	for _, p := range s.parts[1:] {
+		e = tir.Add(e, p)
+	}
+	if s.known != 0 {
+		e = tir.Add(e, tir.IntConst(s.t, s.known))
+	}
+	return e
+}
+
+// ramp is the sum with a ramp of indices: it stays one, so that what lies side by side is seen to.
+func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
+	s.add(r.Base, stride)
+	return &tir.Ramp{Base: s.value(), Stride: s.product(r.Stride, stride), Lanes: r.Lanes}
+}
+
+// isTexture says whether memory of a scope is an image, whose dimensions are the device's.
+func isTexture(scope string) bool {
+	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
+}

@@ -1,0 +1,349 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// ThreadSync puts barriers where the threads of a block use memory of scope "shared" together: between a store and a load by another thread,
+// a load and a store, two stores, also from one turn of a loop to the next. There are none where each thread uses elements of its own, and none
+// twice. A barrier that not all threads of a block would reach is an error: one that the program needs below a condition that tells threads
+// apart, or in a loop of which they run different numbers of turns, or one that is there already.
+//
+// Kernels get one form, as [SplitHostDevice] has them: loops over threads outside of all else, each index once. Programs without loops over
+// threads stay as they are. What races within one statement no barrier mends; internal/tirrun finds it.
+func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return eachFunc("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		var err error
+		body := (&tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
+			loop, ok := s.(*tir.For)
+			if !ok || loop.Kind != tir.ThreadBind || err != nil {
+				return s, err != nil
+			}
+			k, e := newKernel(loop)
+			if e == nil {
+				e = k.sync()
+			}
+			if err = e; err != nil {
+				return s, true
+			}
+			return k.stmt(), true
+		}}).MutateStmt(f.Body)
+		return body, err
+	})
+}
+
+// syncStmt waits for all threads of the block.
+func syncStmt() tir.Stmt {
+	return &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))}
+}
+
+func isSync(s tir.Stmt) bool {
+	e, ok := s.(*tir.Evaluate)
+	if !ok {
+		return false
+	}
+	c, ok := e.Value.(*tir.Call)
+	return ok && c.Kind == tir.CallIntrinsic && c.Name == "storage_sync"
+}
+
+// syncer puts barriers into a kernel.
+type syncer struct {
+	k        *kernel
+	threads  map[*tir.Var]idRange  // what each index of threads can be
+	varying  map[*tir.Var]bool     // what differs from thread to thread
+	lets     map[*tir.Var]tir.Expr // values that indices are looked at with
+	opaque   map[*tir.Var]bool     // variables of which nothing is known
+	loops    []*tir.For            // around
+	conds    []tir.Expr            // that hold
+	diverged string                // why not all threads come by; "": they do
+	err      error
+}
+
+// part is what a statement does with shared memory.
+type syncPart struct {
+	s           tir.Stmt
+	first, last []sharedAccess // before the first barrier within, and behind the last
+	barrier     bool           // all ways through have one
+	some        bool           // some way has one
+}
+
+func (k *kernel) sync() error {
+	y := &syncer{k: k, threads: map[*tir.Var]idRange{}, varying: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, opaque: map[*tir.Var]bool{}}
+	for _, a := range k.axes {
+		if isBlock(a.tag) {
+			continue
+		}
+		s := idRange{0, unknown}
+		if n, ok := a.extent.(*tir.IntImm); ok && n.Value > 0 && n.Value < unknown {
+			s.hi = n.Value - 1
+		}
+		y.threads[a.v] = s
+		y.varying[a.v] = s.hi > 0
+	}
+	tir.Walk(k.body, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Let:
+			y.opaque[n.Var], y.varying[n.Var] = true, true
+		case *tir.LetStmt:
+			y.opaque[n.Var] = true
+		}
+		return true
+	})
+	p := y.stmt(k.body)
+	if y.err != nil {
+		return y.err
+	}
+	k.body = p.s
+	return nil
+}
+
+func (y *syncer) fail(format string, args ...any) {
+	if y.err == nil {
+		y.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (y *syncer) stmt(s tir.Stmt) syncPart {
+	if y.err != nil {
+		return syncPart{s: s}
+	}
+	switch s := s.(type) {
+	case *tir.Seq:
+		return y.seq(s)
+	case *tir.For:
+		return y.loop(s)
+	case *tir.While:
+		return y.while(s)
+	case *tir.If:
+		return y.branch(s)
+	case *tir.LetStmt:
+		p := syncPart{first: y.reads(s.Value)}
+		p.last = p.first
+		y.varying[s.Var] = !y.uniform(s.Value)
+		if !hasLoad(s.Value) {
+			y.lets[s.Var] = tir.Substitute(s.Value, y.lets)
+		}
+		body := y.stmt(s.Body)
+		if y.follow(&p, body) {
+			body.s = tir.Sequence(syncStmt(), body.s)
+		}
+		p.s = &tir.LetStmt{Var: s.Var, Value: s.Value, Body: body.s}
+		return p
+	case *tir.AttrStmt:
+		p := y.stmt(s.Body)
+		p.s = &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: p.s}
+		return p
+	case *tir.Alloc:
+		p := y.stmt(s.Body)
+		p.s = &tir.Alloc{Buffer: s.Buffer, Body: p.s}
+		return p
+	case *tir.BufferStore:
+		var list []sharedAccess
+		for _, i := range s.Indices {
+			list = append(list, y.reads(i)...)
+		}
+		list = append(list, y.reads(s.Value)...)
+		if isShared(s.Buffer.StorageScope()) {
+			list = append(list, y.access(s.Buffer, s.Indices, true))
+		}
+		return syncPart{s: s, first: list, last: list}
+	case *tir.Evaluate:
+		if isSync(s) {
+			if y.diverged != "" {
+				y.fail("a barrier (storage_sync) stands %s: all threads must reach it", y.diverged)
+			}
+			return syncPart{s: s, barrier: true, some: true}
+		}
+		list := y.reads(s.Value)
+		return syncPart{s: s, first: list, last: list}
+	case *tir.Assert:
+		list := y.reads(s.Cond)
+		return syncPart{s: s, first: list, last: list}
+	}
+	y.fail("a kernel has a statement %T", s)
+	return syncPart{s: s}
+}
+
+// follow puts what comes next behind a part, and says whether a barrier has to stand between both.
+func (y *syncer) follow(p *syncPart, next syncPart) (between bool) {
+	if a, b, found := y.conflict(p.last, next.first, nil); found {
+		between = true
+		y.needed(a, b)
+		p.last, p.barrier, p.some = nil, true, true
+	}
+	if !p.barrier {
+		p.first = append(p.first[:len(p.first):len(p.first)], next.first...)
+	}
+	if next.barrier {
+		p.last = next.last
+	} else {
+		p.last = append(p.last[:len(p.last):len(p.last)], next.last...)
+	}
+	p.barrier = p.barrier || next.barrier
+	p.some = p.some || next.some
+	return between
+}
+
+// needed says why there cannot be a barrier between two accesses here.
+func (y *syncer) needed(a, b sharedAccess) {
+	if y.diverged == "" {
+		return
+	}
+	verb := map[bool]string{false: "reads", true: "stores to"}
+	y.fail("a thread %s buffer %s after another one %s it, which takes a barrier between, and both stand %s: put the condition around each of them", verb[b.write],
+		a.buffer.Name, verb[a.write], y.diverged)
+}
+
+func (y *syncer) seq(s *tir.Seq) syncPart {
+	var p syncPart
+	var out []tir.Stmt
+	for _, x := range s.Stmts {
+		next := y.stmt(x)
+		if y.follow(&p, next) {
+			out = append(out, syncStmt())
+		}
+		if isSync(next.s) && len(out) > 0 && isSync(out[len(out)-1]) {
+			continue
+		}
+		out = append(out, next.s)
+	}
+	p.s = tir.Sequence(out...)
+	return p
+}
+
+// under runs do where not all threads come by, if e differs between them.
+func (y *syncer) under(e []tir.Expr, what string, do func()) {
+	outer := y.diverged
+	for _, x := range e {
+		if !y.uniform(x) && y.diverged == "" {
+			y.diverged = fmt.Sprintf("%s %s, which is not the same for all threads of a block", what, tir.Print(x))
+		}
+	}
+	do()
+	y.diverged = outer
+}
+
+func (y *syncer) loop(s *tir.For) syncPart {
+	p := syncPart{first: append(y.reads(s.Min), y.reads(s.Extent)...)}
+	p.last = p.first
+	y.varying[s.Var] = !y.uniform(s.Min)
+	n, constant := s.Extent.(*tir.IntImm)
+	var body syncPart
+	y.under([]tir.Expr{s.Min, s.Extent}, "in a loop whose turns depend on", func() {
+		y.loops = append(y.loops, s)
+		body = y.stmt(s.Body)
+		y.loops = y.loops[:len(y.loops)-1]
+		if constant && n.Value <= 1 {
+			return
+		}
+		if a, b, found := y.conflict(body.last, body.first, s); found {
+			y.needed(a, b)
+			body = syncPart{tir.Sequence(syncStmt(), body.s), nil, body.last, true, true}
+		}
+	})
+	if !constant || n.Value < 1 {
+		body.barrier = false // it may have no turn
+	}
+	c := *s
+	if y.follow(&p, body) {
+		p.s = tir.Sequence(syncStmt(), &c)
+	} else {
+		p.s = &c
+	}
+	c.Body = body.s
+	return p
+}
+
+func (y *syncer) while(s *tir.While) syncPart {
+	p := syncPart{first: y.reads(s.Cond)}
+	p.last = p.first
+	var body syncPart
+	y.under([]tir.Expr{s.Cond}, "in a loop on the condition", func() {
+		turn := &tir.For{Var: tir.NewVar("turn", tir.Int64), Min: tir.I64(0), Extent: tir.NewVar("turns", tir.Int64)}
+		y.loops = append(y.loops, turn)
+		body = y.stmt(s.Body)
+		y.loops = y.loops[:len(y.loops)-1]
+		whole := syncPart{first: p.first, last: p.last}
+		if y.follow(&whole, body) {
+			body.s = tir.Sequence(syncStmt(), body.s)
+		}
+		// the condition of the next turn reads behind the body, and so does the next turn's body
+		if a, b, found := y.conflict(whole.last, whole.first, turn); found {
+			y.needed(a, b)
+			body.s = tir.Sequence(body.s, syncStmt())
+			whole.last, whole.some = p.first, true
+		}
+		whole.barrier = false
+		whole.s = body.s
+		body = whole
+	})
+	return syncPart{&tir.While{Cond: s.Cond, Body: body.s}, body.first, slices.Concat(p.last, body.last), false, body.some}
+}
+
+func (y *syncer) branch(s *tir.If) syncPart {
+	p := syncPart{first: y.reads(s.Cond)}
+	p.last = p.first
+	var then, other syncPart
+	y.under([]tir.Expr{s.Cond}, "below the condition", func() {
+		y.conds = append(y.conds, tir.Substitute(s.Cond, y.lets))
+		then = y.stmt(s.Then)
+		y.conds = y.conds[:len(y.conds)-1]
+		if s.Else != nil {
+			other = y.stmt(s.Else)
+		}
+	})
+	both := syncPart{first: append(then.first[:len(then.first):len(then.first)], other.first...), last: append(then.last[:len(then.last):len(then.last)], other.last...),
+		barrier: then.barrier && other.barrier, some: then.some || other.some}
+	c := &tir.If{Cond: s.Cond, Then: then.s, Else: other.s}
+	p.s = c
+	if !y.follow(&p, both) {
+		return p
+	}
+	// What the condition read is stored to in a branch. It is the same for all threads, or else this cannot be.
+	if y.uniform(s.Cond) {
+		c.Then = tir.Sequence(syncStmt(), c.Then)
+		if c.Else != nil {
+			c.Else = tir.Sequence(syncStmt(), c.Else)
+		}
+		if c.Else == nil { // which is not run on all ways
+			p.last, p.barrier = slices.Concat(p.last, p.first), false
+		}
+		return p
+	}
+	cond := tir.NewVar("holds", tir.Bool)
+	c.Cond = cond
+	p.s = &tir.LetStmt{Var: cond, Value: s.Cond, Body: tir.Sequence(syncStmt(), c)}
+	return p
+}
+
+// uniform says whether an expression is the same for all threads of a block.
+func (y *syncer) uniform(e tir.Expr) bool {
+	same := true
+	tir.Walk(e, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Var:
+			same = same && !y.varying[n]
+		case *tir.BufferLoad:
+			scope := n.Buffer.StorageScope()
+			same = same && (scope == "global" || isShared(scope))
+		case *tir.Call:
+			i, _ := tir.LookupIntrinsic(n.Name)
+			same = same && n.Kind == tir.CallIntrinsic && i.Pure
+		}
+		return same
+	})
+	return same
+}
+
+func hasLoad(e tir.Expr) (found bool) {
+	tir.Walk(e, func(node any) bool {
+		_, load := node.(*tir.BufferLoad)
+		found = found || load
+		return !found
+	})
+	return found
+}

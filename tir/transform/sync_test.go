@@ -1,0 +1,305 @@
+package transform_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/tirrun"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// kernelText is a kernel of blocks of 8 by 4 threads, with shared memory S and T.
+func kernelText(body string) string {
+	return `
+func f(a: handle, b: handle) {
+  buffer A: int32[64], param a
+  buffer B: int32[64], param b
+  thread g in range(2), thread "blockIdx.x" {
+    alloc S: int32[64], scope "shared"
+    alloc T: int32[8, 4], scope "shared"
+    thread y in range(4), thread "threadIdx.y" {
+      thread x in range(8), thread "threadIdx.x" {
+` + body + `
+      }
+    }
+  }
+}
+`
+}
+
+func read(t testing.TB, text string) *tir.IRModule {
+	t.Helper()
+	m, err := tir.Parse(text)
+	require.NoError(t, err, text)
+	require.NoError(t, tir.Check(m))
+	return m
+}
+
+// shape is a program's statements that matter here: loops and conditions with braces, barriers as |, stores as s.
+func shape(m *tir.IRModule) string {
+	var b strings.Builder
+	var visit func(s tir.Stmt)
+	visit = func(s tir.Stmt) {
+		switch s := s.(type) {
+		case *tir.Seq:
+			for _, x := range s.Stmts {
+				visit(x)
+			}
+		case *tir.For:
+			if s.Kind != tir.ThreadBind {
+				b.WriteString("for{")
+				defer b.WriteString("}")
+			}
+			visit(s.Body)
+		case *tir.While:
+			b.WriteString("while{")
+			visit(s.Body)
+			b.WriteString("}")
+		case *tir.If:
+			b.WriteString("if{")
+			visit(s.Then)
+			if s.Else != nil {
+				b.WriteString("}{")
+				visit(s.Else)
+			}
+			b.WriteString("}")
+		case *tir.LetStmt:
+			visit(s.Body)
+		case *tir.AttrStmt:
+			visit(s.Body)
+		case *tir.Alloc:
+			visit(s.Body)
+		case *tir.BufferStore:
+			b.WriteString("s")
+		case *tir.Evaluate:
+			if c, ok := s.Value.(*tir.Call); ok && c.Name == "storage_sync" {
+				b.WriteString("|")
+			}
+		}
+	}
+	visit(m.Funcs[0].Body)
+	return b.String()
+}
+
+func interpret(t testing.TB, m *tir.IRModule, seed uint64) ([]int32, error) {
+	t.Helper()
+	p, err := tirrun.Compile(m, tirrun.Options{Seed: seed})
+	require.NoError(t, err)
+	values := make([]int32, 64)
+	for i := range values {
+		values[i] = int32(i*7%64 + 1)
+	}
+	a, err := tirrun.From(tir.Int32, values, 64)
+	require.NoError(t, err)
+	b, err := tirrun.New(tir.Int32, 64)
+	require.NoError(t, err)
+	if _, err := p.Call("f", a, b); err != nil {
+		return nil, err
+	}
+	return tirrun.Values[int32](b)
+}
+
+var syncCases = []struct{ name, body, want string }{
+	{"nothing shared", `A[g * 32 + y * 8 + x] = 1
+B[g * 32 + y * 8 + x] = A[g * 32 + y * 8 + x]`, "ss"},
+	{"own element", `S[y * 8 + x] = 1
+B[g * 32 + y * 8 + x] = S[y * 8 + x]`, "ss"},
+	{"own element in two dimensions", `T[x, y] = 1
+B[g * 32 + y * 8 + x] = T[x, y]`, "ss"},
+	{"own pieces", `for i in range(2) {
+  S[(y * 8 + x) * 2 + i] = i
+}
+B[g * 32 + y * 8 + x] = S[(y * 8 + x) * 2 + 1]`, "for{s}s"},
+	{"read after write", `S[y * 8 + x] = x
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|s"},
+	{"one barrier for two buffers", `S[y * 8 + x] = x
+T[x, y] = y
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x] + T[7 - x, 3 - y]`, "ss|s"},
+	{"write after read", `S[y * 8 + x] = x
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
+S[y * 8 + x] = y`, "s|s|s"},
+	{"write after write", `S[y * 8 + x] = x
+S[31 - y * 8 - x] = y
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|ss"},
+	{"other halves", `S[y * 8 + x] = x
+B[g * 32 + y * 8 + x] = S[y * 8 + x + 32 - 32]
+S[y * 8 + x + 32] = y`, "sss"},
+	{"from turn to turn", `for i in range(3) {
+  S[y * 8 + x] = x + i
+  B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
+}`, "for{|s|s}"},
+	{"one turn alone", `for i in range(1) {
+  S[y * 8 + x] = x + i
+  B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
+}`, "for{s|s}"},
+	{"own in each turn", `for i in range(2) {
+  S[i * 32 + y * 8 + x] = x + i
+  B[g * 32 + y * 8 + x] = S[i * 32 + y * 8 + x]
+}`, "for{ss}"},
+	{"before a loop", `S[y * 8 + x] = x
+for i in range(4) {
+  B[g * 32 + y * 8 + x] = B[g * 32 + y * 8 + x] + S[i * 8]
+}`, "s|for{s}"},
+	{"behind a loop", `for i in range(2) {
+  S[i * 32 + y * 8 + x] = x
+}
+B[g * 32 + y * 8 + x] = S[63 - y * 8 - x]`, "for{s}|s"},
+	{"a barrier that is there", `S[y * 8 + x] = x
+storage_sync[void]("shared")
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|s"},
+	{"same condition for all", `if g < 1 {
+  S[y * 8 + x] = x
+  B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
+}`, "if{s|s}"},
+	{"conditions around each", `if x < 4 {
+  S[y * 8 + x] = x
+}
+if x >= 4 {
+  S[y * 8 + x] = y
+}
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "if{s}if{s}|s"},
+	{"one thread stores, all read", `if x == 0 && y == 0 {
+  S[0] = 5
+}
+B[g * 32 + y * 8 + x] = S[0]`, "if{s}|s"},
+	{"one thread stores and reads", `if x == 0 && y == 0 {
+  S[0] = 5
+}
+if x == 0 && y == 0 {
+  B[g * 32] = S[0]
+}`, "if{s}if{s}"},
+	{"two turns deep", `for i in range(2) {
+  S[y * 8 + x] = x + i
+  for j in range(2) {
+    B[g * 32 + y * 8 + x] = B[g * 32 + y * 8 + x] + S[j * 8 + x]
+  }
+}`, "for{|s|for{s}}"},
+	{"a halving tree", `S[y * 8 + x] = A[g * 32 + y * 8 + x]
+for i in range(3) {
+  if x < shift_right(4, i) {
+    S[y * 8 + x] = S[y * 8 + x] + S[y * 8 + x + shift_right(4, i)]
+  }
+}
+B[g * 32 + y * 8 + x] = S[y * 8]`, "sfor{|if{s}}|s"},
+	{"branches", `if g < 1 {
+  S[y * 8 + x] = x
+} else {
+  S[y * 8 + 7 - x] = y
+}
+B[g * 32 + y * 8 + x] = S[y * 8 + x]`, "if{s}{s}|s"},
+	{"a condition on what was stored", `S[y * 8 + x] = g
+if S[0] == 0 {
+  B[g * 32 + y * 8 + x] = 3
+}`, "s|if{s}"},
+}
+
+// Barriers stand where they are needed and nowhere else: the interpreter finds a race where one is taken away, and none as they are.
+func TestThreadSync_Barriers(t *testing.T) {
+	for _, c := range syncCases {
+		t.Run(c.name, func(t *testing.T) {
+			m := read(t, kernelText(c.body))
+			before := tir.Print(m)
+			synced, err := transform.ThreadSync(m, nil)
+			require.NoError(t, err)
+			require.Equal(t, before, tir.Print(m), "it was changed")
+			require.NoError(t, tir.Check(synced))
+			require.Equal(t, c.want, shape(synced))
+			var first []int32
+			for seed := range uint64(4) {
+				got, err := interpret(t, synced, seed)
+				require.NoError(t, err, tir.Print(synced))
+				if first == nil {
+					first = got
+				}
+				require.Equal(t, first, got)
+			}
+			again, err := transform.ThreadSync(synced, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.want, shape(again), "a second time")
+			for i := range strings.Count(c.want, "|") {
+				_, err := interpret(t, withoutBarrier(synced, i), 1)
+				require.True(t, errors.Is(err, tirrun.ErrRace) || errors.Is(err, tirrun.ErrUninitialized), "barrier %d of %s is not needed: %v", i, c.want, err)
+			}
+		})
+	}
+}
+
+// withoutBarrier leaves one out.
+func withoutBarrier(m *tir.IRModule, i int) *tir.IRModule {
+	n := -1
+	f := *m.Funcs[0]
+	f.Body = (&tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
+		if e, ok := s.(*tir.Evaluate); ok {
+			if c, ok := e.Value.(*tir.Call); ok && c.Name == "storage_sync" {
+				if n++; n == i {
+					return nil
+				}
+			}
+		}
+		return s
+	}}).MutateStmt(f.Body)
+	return &tir.IRModule{Funcs: []*tir.PrimFunc{&f}}
+}
+
+func TestThreadSync_Refuses(t *testing.T) {
+	for want, body := range map[string]string{
+		"a thread reads buffer S after another one stores to it, which takes a barrier between, and both stand below the condition x < 4": `if x < 4 {
+  S[y * 8 + x] = x
+  B[y] = S[y * 8 + 3 - x]
+}`,
+		"in a loop whose turns depend on x + 1": `for i in range(x + 1) {
+  S[i] = x
+  B[g * 32 + y * 8 + x] = S[0]
+}`,
+		"a barrier (storage_sync) stands below the condition A[x] == 0 && x == y": `if A[x] == 0 && x == y {
+  storage_sync[void]("shared")
+}`,
+		"in a loop on the condition A[x] == 0": `while A[x] == 0 {
+  S[x] = 1
+  A[y] = S[7 - x]
+}`,
+	} {
+		_, err := transform.ThreadSync(read(t, kernelText(body)), nil)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "not the same for all threads of a block")
+	}
+	_, err := transform.ThreadSync(nil, nil)
+	require.ErrorContains(t, err, "the module is nil")
+}
+
+// Work that stands outside of loops over some of a block's threads is done once.
+func TestThreadSync_OutsideOfThreads(t *testing.T) {
+	m := read(t, `
+func f(a: handle, b: handle) {
+  buffer A: int32[64], param a
+  buffer B: int32[64], param b
+  thread g in range(2), thread "blockIdx.x" {
+    alloc S: int32[8], scope "shared"
+    S[0] = 5
+    thread x in range(8), thread "threadIdx.x" {
+      if x > 0 {
+        S[x] = A[x] + S[0]
+      }
+    }
+    S[0] = S[0] + S[7]
+    thread y in range(4), thread "threadIdx.y" {
+      thread x in range(8), thread "threadIdx.x" {
+        B[g * 32 + y * 8 + x] = S[0] + x
+      }
+    }
+  }
+}
+`)
+	synced, err := transform.ThreadSync(m, nil)
+	require.NoError(t, err)
+	got, err := interpret(t, synced, 3)
+	require.NoError(t, err, tir.Print(synced))
+	for i, v := range got {
+		require.Equal(t, int32(5+(7*7%64+1)+5+i%8), v)
+	}
+	require.Equal(t, "if{s}|if{if{s}}|if{s}|s", shape(synced))
+}

@@ -4,13 +4,6 @@
 #define INT32_MIN INT_MIN
 #define INT64_MIN LONG_MIN
 
-static inline int tvmgo_floordiv_int(int a, int b) { return (int)(a / b - (a % b != 0 && (a < 0) != (b < 0))); }
-
-static inline int tvmgo_floormod_int(int a, int b) {
-  const int r = (int)(a % b);
-  return r != 0 && (r < 0) != (b < 0) ? (int)(r + b) : r;
-}
-
 // Function: tiles_kernel
 /* tiles_kernel(A: float32[13, 11], B: float32[11, 10], C: float32[13, 10]) */
 __kernel __attribute__((reqd_work_group_size(4, 8, 1)))
@@ -22,31 +15,39 @@ void tiles_kernel(__global float* A, __global float* B, __global float* C) {
   __local float A_shared[32];
   __local float B_shared[32];
   float C_local[2];
-  for (int i1_init = 0; i1_init < 2; ++i1_init) {
-    if (i0_outer * 8 + i0_inner < 13 && i1_outer * 4 + i1_inner_outer < 5) {
-      C_local[i1_init] = 0.0f;
+  if (i0_outer * 8 + i0_inner < 13) {
+    for (int i1_init = 0; i1_init < 2; ++i1_init) {
+      if (i1_outer * 4 + i1_inner_outer < 5) {
+        C_local[i1_init] = 0.0f;
+      }
     }
   }
   for (int k_outer = 0; k_outer < 3; ++k_outer) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (i0_outer * 8 + i1_inner_outer * 2 + tvmgo_floordiv_int(i0_inner, 4) < 13 && k_outer * 4 + tvmgo_floormod_int(i0_inner, 4) < 11) {
-      A_shared[(i1_inner_outer * 2 + tvmgo_floordiv_int(i0_inner, 4)) * 4 + tvmgo_floormod_int(i0_inner, 4)] = A[(i0_outer * 8 + i1_inner_outer * 2 + tvmgo_floordiv_int(i0_inner, 4)) * 11 + (k_outer * 4 + tvmgo_floormod_int(i0_inner, 4))];
+    if (i0_outer * 8 + i1_inner_outer * 2 + i0_inner / 4 < 13 && k_outer * 4 + i0_inner % 4 < 11) {
+      A_shared[(i1_inner_outer * 2 + i0_inner / 4) * 4 + i0_inner % 4] = A[(i0_outer * 8 + i1_inner_outer * 2 + i0_inner / 4) * 11 + (k_outer * 4 + i0_inner % 4)];
     }
     if (k_outer * 4 + i1_inner_outer < 11 && i1_outer * 8 + i0_inner < 10) {
       B_shared[i1_inner_outer * 8 + i0_inner] = B[(k_outer * 4 + i1_inner_outer) * 10 + (i1_outer * 8 + i0_inner)];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k_inner = 0; k_inner < 4; ++k_inner) {
-      for (int i1 = 0; i1 < 2; ++i1) {
-        if ((k_outer * 4 + k_inner < 11 && i0_outer * 8 + i0_inner < 13) && i1_outer * 4 + i1_inner_outer < 5) {
-          C_local[i1] = C_local[i1] + A_shared[i0_inner * 4 + k_inner] * B_shared[k_inner * 8 + (i1_inner_outer * 2 + i1)];
+    if (i0_outer * 8 + i0_inner < 13) {
+      for (int k_inner = 0; k_inner < 4; ++k_inner) {
+        if (k_outer * 4 + k_inner < 11) {
+          for (int i1 = 0; i1 < 2; ++i1) {
+            if (i1_outer * 4 + i1_inner_outer < 5) {
+              C_local[i1] = C_local[i1] + A_shared[i0_inner * 4 + k_inner] * B_shared[k_inner * 8 + (i1_inner_outer * 2 + i1)];
+            }
+          }
         }
       }
     }
   }
-  for (int i1_inner_inner = 0; i1_inner_inner < 2; ++i1_inner_inner) {
-    if (i0_outer * 8 + i0_inner < 13 && i1_outer * 4 + i1_inner_outer < 5) {
-      C[(i0_outer * 8 + i0_inner) * 10 + (i1_outer * 8 + i1_inner_outer * 2 + i1_inner_inner)] = C_local[i1_inner_inner];
+  if (i0_outer * 8 + i0_inner < 13) {
+    for (int i1_inner_inner = 0; i1_inner_inner < 2; ++i1_inner_inner) {
+      if (i1_outer * 4 + i1_inner_outer < 5) {
+        C[(i0_outer * 8 + i0_inner) * 10 + (i1_outer * 8 + i1_inner_outer * 2 + i1_inner_inner)] = C_local[i1_inner_inner];
+      }
     }
   }
 }

@@ -172,9 +172,7 @@ func (r Range) within(size int) (begin, n int) {
 	// clamped is an end of the range as an index from least to most
 	clamped := func(v, least, most int) int {
 		if v < 0 && v > ToStart {
-			if v += size; v < 0 {
-				return least
-			}
+			v += size
 		}
 		return min(max(v, least), most)
 	}

@@ -149,12 +149,19 @@ type opCase struct {
 	make func(x []*te.Tensor) *te.Tensor
 	want *nd
 	tol  float64 // how far off, relative to what is greater than 1; 0: by nothing
+	wide int     // which of the inputs have sizes of type int64: bits
 }
 
 func (c *opCase) placeholders() []*te.Tensor {
 	var all []*te.Tensor
 	for n, a := range c.ins {
-		all = append(all, te.Placeholder(dims(a.shape), a.t, fmt.Sprintf("x%d", n)))
+		shape := dims(a.shape)
+		for d, size := range a.shape {
+			if c.wide>>n&1 != 0 {
+				shape[d] = tir.I64(int64(size))
+			}
+		}
+		all = append(all, te.Placeholder(shape, a.t, fmt.Sprintf("x%d", n)))
 	}
 	return all
 }
@@ -260,17 +267,20 @@ func runCases(t *testing.T, cases []opCase) {
 	var funcs []*tir.PrimFunc
 	for n := range cases {
 		c := &cases[n]
-		// the interpreter, by serial loops
-		plain := c.lowered(t, "plain", false, false)
-		var args []any
-		for _, a := range c.ins {
-			args = append(args, memory(t, a, false))
+		// the interpreter, by serial loops; sizes of none, of the first input, and of the others are of type int64
+		for _, c.wide = range []int{0, 1, 6} {
+			plain := c.lowered(t, "plain", false, false)
+			var args []any
+			for _, a := range c.ins {
+				args = append(args, memory(t, a, false))
+			}
+			out := memory(t, &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}, false)
+			m, err := tir.NewModule(plain)
+			require.NoError(t, err)
+			require.NoError(t, tirrun.Run(m, "plain", append(slices.Clone(args), out)...), c.name)
+			c.check(t, fmt.Sprintf("interpreted, %d", c.wide), out)
 		}
-		out := memory(t, &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}, false)
-		m, err := tir.NewModule(plain)
-		require.NoError(t, err)
-		require.NoError(t, tirrun.Run(m, "plain", append(slices.Clone(args), out)...), c.name)
-		c.check(t, "interpreted", out)
+		c.wide = 0
 		for _, view := range []bool{false, true} {
 			if view && n%3 > 0 && len(cases) > 20 { // compiling takes most of the time
 				continue

@@ -1,8 +1,6 @@
 #!/bin/sh
-# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang, a cross compiler, CMake, pkg-config,
-# OpenBLAS, OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
 # Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang and lld, a cross compiler, CMake, pkg-config,
-# OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
+# OpenBLAS, OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
 # no card) in a virtual environment under build/.cache. Prints nothing when all is there.
 #
 # "deps.sh devices" installs only what makes a device of this machine's CPU, and where it cannot, says so and goes on.

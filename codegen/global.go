@@ -15,38 +15,57 @@ import (
 // What C sees: global functions that build programs, and modules of kind "tir" that hold them.
 const (
 	globalBuild    = "codegen.Build" // (program, target) → module
+	globalKinds    = "codegen.Kinds" // → names of the kinds that have a generator
 	globalFromText = "tir.FromText"  // text → program
 	globalFromJSON = "tir.FromJSON"  // JSON → program
 	programKind    = "tir"
 )
 
 func init() {
-	hook.Set(globalBuild, func(args ...any) (any, error) { return buildForC(globalBuild, "", args) })
-	hook.Set(globalFromText, func(args ...any) (any, error) {
-		return newProgram(globalFromText, args, func(text []byte) (*tir.IRModule, error) { return tir.Parse(string(text)) })
-	})
-	hook.Set(globalFromJSON, func(args ...any) (any, error) { return newProgram(globalFromJSON, args, parseJSON) })
-	for _, kind := range []string{hostKind} {
-		if err := registerGlobal(kind); err != nil {
-			panic(err) // the name of a kind that is always there
+	for name, body := range map[string]hook.Function{
+		globalBuild: func(args ...any) (any, error) { return buildForC(globalBuild, "", args) },
+		globalKinds: listKinds,
+		globalFromText: func(args ...any) (any, error) {
+			return newProgram(globalFromText, args, func(text []byte) (*tir.IRModule, error) { return tir.Parse(string(text)) })
+		},
+		globalFromJSON:    func(args ...any) (any, error) { return newProgram(globalFromJSON, args, parseJSON) },
+		prefix + hostKind: func(args ...any) (any, error) { return buildForC(prefix+hostKind, hostKind, args) },
+	} {
+		if err := addGlobal(name, body); err != nil {
+			panic(fmt.Sprintf("codegen: %v", err)) // out of memory
 		}
 	}
 }
 
-// registerGlobal makes a kind's generator a global function. Where C has the name already, before Go runs, it gets the body.
+// registerGlobal makes a kind's generator a global function.
 func registerGlobal(kind string) error {
 	name := prefix + kind
-	body := func(args ...any) (any, error) { return buildForC(name, kind, args) }
+	return addGlobal(name, func(args ...any) (any, error) { return buildForC(name, kind, args) })
+}
+
+// addGlobal makes a global function. Where C has the name already, before Go runs (capi/codegen.c), it gets the body.
+func addGlobal(name string, body hook.Function) error {
 	hook.Set(name, body)
 	if known, err := runtime.Global(name); err == nil {
 		return known.Close()
 	}
-	f, err := runtime.NewFunction(body)
+	f, err := runtime.NewFunction(runtime.PackedFunc(body))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	return runtime.RegisterGlobal(name, f, false)
+}
+
+func listKinds(args ...any) (any, error) {
+	if len(args) != 0 {
+		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected no arguments, got %d", globalKinds, len(args))
+	}
+	var all []any
+	for _, k := range Kinds() {
+		all = append(all, k)
+	}
+	return all, nil
 }
 
 // buildForC is Build for C: of a program, as text, JSON or a module of kind "tir", and a target, which may be left out where the function
@@ -75,7 +94,7 @@ func buildForC(op, kind string, args []any) (any, error) {
 	if err != nil {
 		return nil, refused("%s: %w", op, err)
 	}
-	return out, nil
+	return hook.Owned{Value: out}, nil
 }
 
 func targetFromC(op, kind string, args []any) (*target.Target, error) {
@@ -173,7 +192,11 @@ func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, e
 	if err != nil {
 		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: %w", op, err)
 	}
-	return runtime.NewModule(programKind, 0, &program{m: m})
+	out, err := runtime.NewModule(programKind, 0, &program{m: m})
+	if err != nil {
+		return nil, err
+	}
+	return hook.Owned{Value: out}, nil
 }
 
 func (p *program) Functions() []string { return names(p.m.Funcs) }

@@ -30,6 +30,8 @@ import (
 	"runtime/cgo"
 	"runtime/debug"
 	"unsafe"
+
+	"tvmgo/internal/hook"
 )
 
 // PackedFunc is a Go function that C and generated code can call.
@@ -77,6 +79,10 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 	r, err := f(args...)
 	if err != nil {
 		return err
+	}
+	if owned, ok := r.(hook.Owned); ok {
+		defer owned.Value.Close()
+		r = owned.Value
 	}
 	return giveValue(r, out)
 }

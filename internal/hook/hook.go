@@ -7,6 +7,9 @@ import "sync"
 // Function takes and returns the values of a packed function.
 type Function func(args ...any) (any, error)
 
+// Owned is a result that is given away: whoever calls the function has it alone.
+type Owned struct{ Value interface{ Close() error } }
+
 var functions sync.Map // name → Function
 
 // Set gives the body of a name; the last one counts.

@@ -1,0 +1,19 @@
+/* Global functions that build programs. Their bodies are in Go, in package codegen and those of kinds; the names are here, so that C's first
+ * call finds them. */
+#include "core.h"
+#include "fork.h"
+
+int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
+
+static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const char* name = ((const tvmgo_builtin*)self)->name;
+  if (tvmgo_enter_go(name) != 0) return -1;
+  return tvmgoCallHook(name, "tvmgo/codegen", args, n, result);
+}
+
+__attribute__((constructor(110))) static void register_builtins(void) {
+  static const char* const names[] = {
+      "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON", "target.build.c", "target.build.llvm", "target.build.opencl",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);
+}

@@ -163,7 +163,7 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 	}
 	a, b := w.lane(e.A, i), w.lane(e.B, i)
 	op := e.Op
-	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.nonNegative(e.A) && w.nonNegative(e.B) {
+	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.spanOf(e.A).lo >= 0 && w.spanOf(e.B).lo >= 0 {
 		op = map[tir.BinaryOp]tir.BinaryOp{tir.OpFloorDiv: tir.OpDiv, tir.OpFloorMod: tir.OpMod}[op]
 	}
 	return w.operate(op, t, a, b)

@@ -197,7 +197,6 @@ type writer struct {
 	spans  map[*tir.Var]span   // what is known of sizes, loops and lets
 	facts  *facts
 	arrays map[*tir.Var]bool // vectors that are arrays of their lanes
-	counts map[*tir.Var]bool // variables that are 0 or more
 	labels names             // C has one set of them a function
 	leave  *cleanup          // where errors go; nil: out of the function
 	// deviceID is the number of the device that memory is allocated on, if that is not the CPU.
@@ -212,7 +211,7 @@ type writer struct {
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
 	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
-		arrays: map[*tir.Var]bool{}, counts: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
+		arrays: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {
 		w.vars[v] = name

@@ -35,7 +35,7 @@ func (w *writer) parallel(s *tir.For) {
 	w.names.taken[name] = true
 	itype := w.valueType(s.Var.Type)
 	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.clone(), vars: map[*tir.Var]string{}, types: w.types,
-		arrays: w.arrays, counts: w.counts, spans: w.spans, facts: w.facts, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
+		arrays: w.arrays, spans: w.spans, facts: w.facts, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		inTask: true, mayReturn: false}
 	low2, extent2 := t.temp(s.Var.Name+"_min"), t.temp(s.Var.Name+"_extent")
 	def, values := &text{}, []string{low.text, extent.text}

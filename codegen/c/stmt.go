@@ -122,7 +122,6 @@ func (w *writer) temp(name string) string { return w.names.pick(name) }
 const maxUnrolled = 64
 
 func (w *writer) loop(s *tir.For) {
-	w.counted(s)
 	extent, constant := s.Extent.(*tir.IntImm)
 	switch s.Kind {
 	case tir.Parallel:

@@ -9,7 +9,7 @@ import (
 
 // vectorCall is an intrinsic on vectors, of those that are worth more than a call for each lane; false for all others.
 func (w *writer) vectorCall(e *tir.Call) (code, bool) {
-	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || e.Kind != tir.CallIntrinsic || tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
+	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic || tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
 		return code{}, false
 	}
 	for _, a := range e.Args {
@@ -79,7 +79,7 @@ func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	bits := int(t.Lanes) * int(t.Bits)
 	b, ok := builtins[bits]
 	element := map[tir.Type]string{tir.Float32: "ps", tir.Float64: "pd"}[tir.Element(t)]
-	if !ok || element == "" {
+	if !ok || element == "" || w.kernels {
 		return ""
 	}
 	f, m := w.vectorType(t), w.vectorType(signedMask(t))

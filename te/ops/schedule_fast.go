@@ -12,5 +12,6 @@ func scheduleFor(g *Group, v simd) bool {
 	if g.Result != g.Root {
 		inner = append(inner, g.Result)
 	}
-	return scheduleRows(g.Schedule, g.Root, inner, v)
+	softmax := g.Op != nil && g.Op.Kind == "softmax" // whose sums are between 1 and the length of a row
+	return scheduleRows(g.Schedule, g.Root, inner, softmax, v)
 }

@@ -14,8 +14,9 @@ const interleaved = 4
 const localRow = 16 << 10
 
 // scheduleRows computes what is made row by row, as a softmax is: threads take rows, and within one all parts run over the row by vectors. Its reductions
-// run over the last dimension and give a number a row; everything else is elementwise. False: it is something else, and nothing has been done.
-func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) bool {
+// run over the last dimension and give a number a row; everything else is elementwise. inverse says that what rows are divided by is neither large nor small, so
+// that they may be multiplied by its inverse. False: it is something else, and nothing has been done.
+func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
 	shape := root.ProducerShape()
 	lanes := int64(v.lanes(root.ProducerDType()))
 	last := len(shape) - 1
@@ -38,7 +39,10 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, v simd) b
 		return false
 	}
 	var inner []*te.Tensor // in the order of computation
-	for _, p := range multiplyRows(s, root, parts) {
+	if inverse {
+		parts = multiplyRows(s, root, parts)
+	}
+	for _, p := range parts {
 		if len(s.Stage(p).ReduceAxes()) > 0 {
 			inner = append(inner, splitReduction(s, p, lanes)...)
 		}

@@ -21,7 +21,7 @@ static void check_calls(TVMFFIAny module, const char* name, float want) {
   float data[4] = {0};
   int64_t shape[1] = {4}, strides[1] = {1};
   DLTensor t = {data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, strides, 0};
-  TVMFFIAny f, result, arg = ptr_view(kTVMFFIDLTensorPtr, &t), query = any_of(kTVMFFIBool);
+  TVMFFIAny f, result = any_of(kTVMFFINone), arg = ptr_view(kTVMFFIDLTensorPtr, &t), query = any_of(kTVMFFIBool);
   query.v_int64 = 1;
   OK(CALL("ffi.ModuleGetFunction", &f, module, text_view(name), query));
   CHECK(f.type_index == kTVMFFIFunction);

@@ -142,7 +142,7 @@ func TestTake(t *testing.T) {
 				want: each(dt, []int{3, 2, 3, 2}, func(i []int) float64 { return value(i[0], as(index.at(i[1], i[2])), i[3]) })})
 			along := filled(it, []int{3, 4, 2}, func(i int) float64 { return float64(i%9 - 3) })
 			cases = append(cases, opCase{name: fmt.Sprintf("take along of %s by %s, %d", dt, it, b), ins: []*nd{x, along},
-				make: func(x []*te.Tensor) *te.Tensor { return TakeAlong(x[0], x[1], "Y", 1, b) },
+				make: func(x []*te.Tensor) *te.Tensor { return Gather(x[0], x[1], "Y", 1, b) },
 				want: each(dt, []int{3, 4, 2}, func(i []int) float64 { return value(i[0], as(along.at(i...)), i[2]) })})
 		}
 	}

@@ -32,9 +32,9 @@ func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	return by(out, &Operator{Kind: "take", Inputs: []*te.Tensor{x, indices}, Attrs: at})
 }
 
-// TakeAlong is elements of x by indices of their own, along an axis: the indices have x's number of dimensions, and its sizes in all but the axis, where the
+// Gather is elements of x by indices of their own, along an axis: the indices have x's number of dimensions, and its sizes in all but the axis, where the
 // result has theirs.
-func TakeAlong(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
+func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	at, bad := b.check(name, x, indices, axis)
 	if bad != nil {
 		return bad
@@ -55,7 +55,7 @@ func TakeAlong(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tenso
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
 		return b.element(x, at, i[:at], indices.At(i...), i[at+1:], shape)
 	})
-	return by(out, &Operator{Kind: "takealong", Inputs: []*te.Tensor{x, indices}, Attrs: at})
+	return by(out, &Operator{Kind: "gather", Inputs: []*te.Tensor{x, indices}, Attrs: at})
 }
 
 func (b Bounds) check(name string, x, indices *te.Tensor, axis int) (int, *te.Tensor) {

@@ -30,4 +30,7 @@
 // many bits as there are, or more, gives what is left when all bits have gone. A float as a whole number goes towards 0, and stays within the type;
 // what is no number becomes 0. min and max of what is no number are their second operand. A product and a sum of floats may be rounded once, if
 // the compiler makes one instruction of them (-ffp-contract=off forbids it).
+//
+// Two tensors that a function is given may be the same memory from the first element to the last, or have none in common: parts of each other are nothing
+// that vectors, or loops whose turns run at once, can be made for.
 package c

@@ -13,7 +13,7 @@ type memory struct {
 	name  string
 	data  []byte
 	ready []byte // the bits that have been written; nil: all
-	unit  int    // bytes of an element: what the detector of races tells apart
+	unit  int    // bytes of the smallest element that was touched so far: what the detector of races tells apart
 	depth int    // the levels of the frame from here on share this memory: those below have a copy of their own
 	cells [][]cell
 
@@ -127,6 +127,9 @@ type turns struct {
 // touch notes an access, and stops the program where it meets another.
 func (f *frame) touch(a *access, last int64, m *memory, bit, n int64) {
 	write := a.store
+	if bytes := max(int(n>>3), 1); bytes < m.unit {
+		m.refine(bytes)
+	}
 	for l := m.depth; l < len(f.levels); l++ {
 		lv := f.levels[l]
 		for len(m.cells) <= l {
@@ -158,6 +161,25 @@ func (f *frame) touch(a *access, last int64, m *memory, bit, n int64) {
 			}
 		}
 	}
+}
+
+// refine has the detector tell smaller elements apart, as of a view of the memory: each of their cells is what the larger one's was.
+func (m *memory) refine(unit int) {
+	if m.unit%unit != 0 {
+		unit = 1
+	}
+	each := m.unit / unit
+	for l, cells := range m.cells {
+		if cells == nil {
+			continue
+		}
+		finer := make([]cell, (len(m.data)+unit-1)/unit)
+		for u := range finer {
+			finer[u] = cells[u/each]
+		}
+		m.cells[l] = finer
+	}
+	m.unit = unit
 }
 
 func (f *frame) race(a *access, last int64, lv level, other int32, did string) {

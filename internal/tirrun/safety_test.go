@@ -94,6 +94,10 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 			"all read one":      func(i Expr) Stmt { return store(a, BufferAt(b, I32(3)), i) },
 			"own read, written": func(i Expr) Stmt { return Sequence(store(a, F32(1), i), store(a, Add(BufferAt(a, i), F32(1)), i)) },
 			"own two":           func(i Expr) Stmt { return store(flat, F64(1), i) },
+			"own byte":          func(i Expr) Stmt { return store(view, IntConst(Int8, 1), i) },
+			"own bytes after all read": func(i Expr) Stmt {
+				return Sequence(&Evaluate{Value: BufferAt(a, I32(7))}, store(view, IntConst(Int8, 1), i))
+			},
 			"inner loop": func(i Expr) Stmt {
 				return each(Parallel, "j", I32(2), func(j Expr) Stmt { return store(b, F32(1), Add(Mul(i, I32(2)), j)) })
 			},
@@ -106,7 +110,10 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 			"one writes, all read": func(i Expr) Stmt {
 				return &If{Cond: EQ(i, I32(3)), Then: store(b, F32(1), I32(0)), Else: &Evaluate{Value: BufferAt(b, I32(0))}}
 			},
-			"sum":                func(i Expr) Stmt { return store(a, Add(BufferAt(a, I32(0)), F32(1)), I32(0)) },
+			"sum": func(i Expr) Stmt { return store(a, Add(BufferAt(a, I32(0)), F32(1)), I32(0)) },
+			"byte of another's number": func(i Expr) Stmt {
+				return Sequence(store(a, F32(1), i), store(view, IntConst(Int8, 1), Mul(Sub(I32(7), i), I32(4))))
+			},
 			"bytes of another's": func(i Expr) Stmt { return Sequence(store(a, F32(1), i), &Evaluate{Value: BufferAt(view, I32(5))}) },
 			"overlap": func(i Expr) Stmt {
 				return Sequence(store(b, F32(1), i), store(flat, F64(1), I32(7)), store(b, F32(1), I32(15)))

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -13,15 +14,16 @@ import (
 //   - they are of one scope and stand in one body of a loop, a branch, or the function;
 //   - the sizes are constants, or the later one is provably no larger; the type may be another one, but for scope "local", which devices
 //     have registers for. What is larger, or of another type or shape, becomes a view (tir.View);
-//   - both have at most [smallBytes], or both more: small ones are the registers and the stack of the compiler. Scopes "shared…" are always scarce;
+//   - both have more than [smallBytes], or both not; of those that have not none shares when the target is a CPU, whose compiler keeps them in registers,
+//     and finds places on the stack itself. Scopes "shared…" are always scarce;
 //   - threads of one block that they belong to wait for each other (storage_sync) between the one and the other, and, in a loop, before
 //     the next turn. Scope "local" is a thread's own.
 //
 // Double-buffered memory, memory that other views are of, and images keep their own. Neither the sum of all allocations nor what is
 // allocated at once becomes more. An allocation that nothing touches goes.
-func ReuseStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
-		r := &reuser{a: arith.NewAnalyzer()}
+		r := &reuser{a: arith.NewAnalyzer(), apart: t != nil && t.Kind() != nil && t.DeviceType() == dlpack.CPU}
 		return withBody(f, r.region(f.Body, standing{})), nil
 	})
 }
@@ -30,7 +32,10 @@ func ReuseStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 const smallBytes = 1024
 
 // reuser is at work on one function.
-type reuser struct{ a *arith.Analyzer }
+type reuser struct {
+	a     *arith.Analyzer
+	apart bool // small allocations don't share
+}
 
 // standing is where a body stands.
 type standing struct {

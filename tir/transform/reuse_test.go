@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/tirrun"
+	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -125,6 +126,23 @@ func TestReuseStorage(t *testing.T) {
 			_, _, count = allocated(again.Body)
 			require.Equal(t, c.allocs, count)
 		})
+	}
+}
+
+// The compiler of a CPU keeps small ones in registers, each by itself.
+func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
+	two := func(n string) *tir.PrimFunc {
+		return parsed(t, "alloc a: int32["+n+"]\n"+fill("a", n, "$")+take("a", n)+"alloc b: int32["+n+"]\n"+fill("b", n, "$")+take("b", n))
+	}
+	for text, small := range map[string]int{"c": 2, "llvm": 2, "opencl": 1} {
+		tgt, err := target.New(text)
+		require.NoError(t, err)
+		for n, want := range map[string]int{"8": small, "256": small, "257": 1} {
+			out, err := transform.ReuseStorage(&tir.IRModule{Funcs: []*tir.PrimFunc{two(n)}}, tgt)
+			require.NoError(t, err)
+			_, _, count := allocated(out.Funcs[0].Body)
+			require.Equal(t, want, count, "%s, %s", text, n)
+		}
 	}
 }
 

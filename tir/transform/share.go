@@ -89,7 +89,8 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	if mine == unknownBytes || bytesOf(host) == unknownBytes {
 		return r.noLarger(l.buffer, host)
 	}
-	return scarce(scope) || (mine <= smallBytes) == (x.bytes <= smallBytes)
+	small := mine <= smallBytes
+	return scarce(scope) || small == (x.bytes <= smallBytes) && !(small && r.apart)
 }
 
 // synced says whether threads wait for each other between the life of a buffer and those that have its memory before and after.

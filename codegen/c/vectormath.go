@@ -35,7 +35,12 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 	name := "tvmgo_exp_" + f
 	least, most := w.extreme(tir.OpMin, t), w.extreme(tir.OpMax, t)
 	all := func(c string) string { return "{" + strings.TrimSuffix(strings.Repeat(c+", ", n), ", ") + "}" }
-	w.helperText(name, fmt.Sprintf(expText, f, name, i, u, all("89.0f"), all("-104.0f"), least, most))
+	text := fmt.Sprintf(expText, f, name, all("89.0f"), all("-104.0f"), least, most)
+	scale := fmt.Sprintf(scaleText, f, i, u)
+	if n*int(t.Bits) == 512 {
+		scale = "#if defined(__AVX512F__) && !defined(__clang__)\n  *result = __builtin_ia32_scalefps512_mask(p, whole, p, -1, 4);\n#else\n" + scale + "#endif\n"
+	}
+	w.helperText(name, text+scale+"}\n")
 	from, to := w.keep(t, x), w.temp("value")
 	w.line("%s %s;", f, to)
 	w.line("%s(&%s, &%s);", name, to, from.text)
@@ -43,17 +48,16 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 }
 
 // expText computes exp(x) = 2^n · exp(r), where n is a whole number and |r| at most half of log 2. Its arguments: the vector of floats, its name,
-// the vectors of ints and of unsigned ints, the two limits, and what is the less and the greater of two. Vectors go by address, since how they are passed
+// the two limits, and what is the less and the greater of two. Vectors go by address, since how they are passed
 // depends on the CPU.
 const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
   %[1]s x = *from;
   /* Beyond these it is infinite, and 0. */
-  const %[1]s most = %[5]s, least = %[6]s;
-  %[7]s(&x, &most, &x);
-  %[8]s(&x, &least, &x);
-  /* Adding 1.5 · 2^23 rounds to a whole number, which then is in the lowest bits: n is 254, twice an exponent's bias, more. */
+  const %[1]s most = %[3]s, least = %[4]s;
+  %[5]s(&x, &most, &x);
+  %[6]s(&x, &least, &x);
+  /* Adding 1.5 · 2^23 rounds to a whole number. */
   const %[1]s shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
-  const %[3]s n = (%[3]s)((%[4]s)shifted - (0x4b400000u - 254u)), half = n >> 1;
   const %[1]s r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
   %[1]s p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
@@ -61,9 +65,13 @@ const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  /* In two steps, so that neither leaves the range of floats where the result does not. */
-  *result = p * (%[1]s)((%[4]s)half << 23) * (%[1]s)((%[4]s)(n - half) << 23);
-}
+`
+
+// scaleText multiplies with 2^n. Its arguments: the vectors of floats, of ints and of unsigned ints.
+const scaleText = `  /* What was rounded has n in its lowest bits: here 254, twice an exponent's bias, more. Two steps, so that neither leaves the range of floats
+     where the result does not. */
+  const %[2]s n = (%[2]s)((%[3]s)shifted - (0x4b400000u - 254u)), half = n >> 1;
+  *result = p * (%[1]s)((%[3]s)half << 23) * (%[1]s)((%[3]s)(n - half) << 23);
 `
 
 // builtins are what GCC has for the less and the greater of two vectors of floats, by their bits.

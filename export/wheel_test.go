@@ -2,12 +2,8 @@ package export_test
 
 import (
 	"encoding/hex"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,31 +11,14 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 )
 
-// wheels installs Apache TVM's wheels where they are missing.
-var wheels = sync.OnceValue(func() error {
-	if out, err := exec.Command("sh", "../build/deps.sh").CombinedOutput(); err != nil {
-		return fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
-	}
-	return nil
-})
-
-// wheel runs testdata/wheel.py and returns the lines that it prints.
-func wheel(t *testing.T, args ...string) []string {
+// wheelLines runs testdata/wheel.py and returns the lines that it prints.
+func wheelLines(t *testing.T, args ...string) []string {
 	t.Helper()
-	if err := wheels(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skip(err)
-		}
-		t.Fatal(err)
-	}
-	cmd := exec.Command("../build/.cache/venv/bin/python", append([]string{"-B", "testdata/wheel.py"}, args...)...)
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s%s", out, messages.String())
+	out := wheel.Run(t, nil, append([]string{"testdata/wheel.py"}, args...)...)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
@@ -69,13 +48,13 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
 	}
 	files = append(files, exported(t, importing(t, load(t, files[3]), constants(t)))) // changed after it was loaded
-	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader", "library const_loader const_loader"}, wheel(t, append([]string{"call"}, files...)...))
+	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader", "library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
 }
 
 // With device code it gets as far as its loaders go: it reads the tree, and says which loader it has not got.
 func TestWheel_ReadsDeviceImports(t *testing.T) {
 	files := []string{exported(t, kernels(t, device(t, "opencl", "cl"))), exported(t, kernels(t, constants(t), device(t, "cuda", "ptx")))}
-	for i, line := range wheel(t, append([]string{"refuse"}, files...)...) {
+	for i, line := range wheelLines(t, append([]string{"refuse"}, files...)...) {
 		kind := []string{"opencl", "cuda"}[i]
 		require.Contains(t, line, "Library binary was created using {"+kind+"} but a loader of that name is not registered")
 	}
@@ -86,7 +65,7 @@ func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
 	for _, name := range []string{"multi_c", "multi_llvm", "addone_llvm", "relax_mlp"} {
 		files = append(files, exported(t, load(t, filepath.Join("../testdata/artifacts/modern", name+".so"))))
 	}
-	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"}, wheel(t, append([]string{"load"}, files...)...))
+	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"}, wheelLines(t, append([]string{"load"}, files...)...))
 }
 
 // The block of modules is byte for byte what TVM makes of the same tree.
@@ -101,5 +80,5 @@ func TestWheel_PacksTheSame(t *testing.T) {
 	importing(t, root, c, one)
 	data, err := export.ImportsToBytes(root, blob.Modern)
 	require.NoError(t, err)
-	require.Equal(t, wheel(t, "pack"), []string{hex.EncodeToString(data)})
+	require.Equal(t, wheelLines(t, "pack"), []string{hex.EncodeToString(data)})
 }

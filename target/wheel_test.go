@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/wheel"
 	"tvmgo/target"
 )
 
@@ -28,28 +28,12 @@ type wheelCase struct {
 
 func (c wheelCase) String() string { return fmt.Sprintf("%s host %s", asText(c.given), asText(c.host)) }
 
-// python is the interpreter with Apache TVM's wheels.
-func python(t testing.TB) string {
-	t.Helper()
-	if out, err := exec.Command("sh", "../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %s\n%s", err, out)
-		}
-		t.Fatalf("no Python with Apache TVM's wheels: build/deps.sh: %s\n%s", err, out)
-	}
-	return "../build/.cache/venv/bin/python"
-}
-
 // askWheel lets one process of Python answer all questions, in their order. A card that is here is hidden from it.
 func askWheel(t testing.TB, questions []any) []object {
 	t.Helper()
-	cmd := exec.Command(python(t), "-B", "testdata/wheel.py")
+	cmd := wheel.Command(t, "testdata/wheel.py")
 	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=")
-	var messages strings.Builder
-	cmd.Stdin, cmd.Stderr = strings.NewReader(asText(questions)), &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, messages.String())
-	v, err := plainValue(out)
+	v, err := plainValue(wheel.Output(t, cmd, strings.NewReader(asText(questions))))
 	require.NoError(t, err)
 	var answers []object
 	for _, a := range v.([]any) {
@@ -207,8 +191,7 @@ func TestWheel_Kinds(t *testing.T) {
 import json
 from tvm.target import Target, TargetKind
 print(json.dumps({str(k): {str(n): str(t) for n, t in TargetKind.options_from_name(k).items()} for k in Target.list_kinds()}))`
-	out, err := exec.Command(python(t), "-B", "-c", script).Output()
-	require.NoError(t, err)
+	out := wheel.Run(t, nil, "-c", script)
 	var theirs map[string]map[string]string
 	require.NoError(t, json.Unmarshal(out, &theirs))
 	ours := map[string]bool{}

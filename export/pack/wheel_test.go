@@ -1,35 +1,25 @@
 package pack_test
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/wheel"
 )
 
-// wheel runs testdata/wheel.py and returns the lines that it prints.
-func wheel(t *testing.T, args ...string) []string {
+// wheelLines runs testdata/wheel.py and returns the lines that it prints.
+func wheelLines(t *testing.T, args ...string) []string {
 	t.Helper()
-	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command("../../build/.cache/venv/bin/python", append([]string{"-B", "testdata/wheel.py"}, args...)...)
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s%s", out, messages.String())
+	out := wheel.Run(t, nil, append([]string{"testdata/wheel.py"}, args...)...)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
 func TestWheel_CallsPackedKernels(t *testing.T) {
 	k := kernelsOf([]string{"testdata/k.c"}, addSignature, scaleSignature)
 	k.Functions[0].Doc, k.Functions[0].Vectors = "adds", addVectors()
-	lines := wheel(t, "call", packed(t, k))
+	lines := wheelLines(t, "call", packed(t, k))
 	require.Greater(t, len(lines), 8)
 	require.Equal(t, []string{
 		"library",
@@ -47,5 +37,5 @@ func TestWheel_CallsPackedKernels(t *testing.T) {
 func TestWheel_ReadsVariants(t *testing.T) {
 	k := kernelsOf(variants(t), addSignature)
 	k.Inputs = k.Inputs[:2]
-	require.Contains(t, wheel(t, "refuse", packed(t, k))[0], "Library binary was created using {opencl} but a loader of that name is not registered")
+	require.Contains(t, wheelLines(t, "refuse", packed(t, k))[0], "Library binary was created using {opencl} but a loader of that name is not registered")
 }

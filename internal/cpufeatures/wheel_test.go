@@ -8,14 +8,14 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/wheel"
 )
 
 // question is what both sides are asked about one target.
@@ -48,31 +48,6 @@ func (q question) ours() any {
 		}
 		return map[string]any{"keys": keys, "has": has}
 	}
-}
-
-// wheels installs Apache TVM's wheels where they are missing.
-var wheels = sync.OnceValue(func() error {
-	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
-		return fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
-	}
-	return nil
-})
-
-// python runs a script with Apache TVM's wheels and returns what it prints.
-func python(t *testing.T, input []byte, args ...string) []byte {
-	t.Helper()
-	if err := wheels(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skip(err)
-		}
-		t.Fatal(err)
-	}
-	cmd := exec.Command("../../build/.cache/venv/bin/python", append([]string{"-B"}, args...)...)
-	var messages strings.Builder // LLVM's warnings about attributes, too
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s", messages.String()[max(0, messages.Len()-2000):])
-	return out
 }
 
 var triples = map[string][]string{
@@ -176,7 +151,7 @@ func ask(t *testing.T, all []question) []json.RawMessage {
 	input, err := json.Marshal(all)
 	require.NoError(t, err)
 	var answers []json.RawMessage
-	require.NoError(t, json.Unmarshal(python(t, input, "testdata/wheel.py"), &answers))
+	require.NoError(t, json.Unmarshal(wheel.Run(t, bytes.NewReader(input), "testdata/wheel.py"), &answers))
 	require.Len(t, answers, len(all))
 	return answers
 }
@@ -195,7 +170,7 @@ func jsonEqual(t *testing.T, a, b []byte) bool {
 func TestWheel_Tables(t *testing.T) {
 	t.Parallel()
 	made := t.TempDir()
-	python(t, nil, "gen/tables.py", made)
+	wheel.Run(t, nil, "gen/tables.py", made)
 	names, err := filepath.Glob("tables/*")
 	require.NoError(t, err)
 	require.Len(t, names, len(triples))

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/wheel"
 )
 
 // theirs is what testdata/wheel.py prints.
@@ -24,20 +23,9 @@ type theirs struct {
 
 func askWheel(t *testing.T, configs map[string]map[string]any) (w theirs) {
 	t.Helper()
-	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %s\n%s", err, out)
-		}
-		t.Fatalf("no Python with Apache TVM's wheels: build/deps.sh: %s\n%s", err, out)
-	}
 	in, err := json.Marshal(configs)
 	require.NoError(t, err)
-	cmd := exec.Command("../../build/.cache/venv/bin/python", "-B", "testdata/wheel.py")
-	var messages strings.Builder
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, messages.String())
-	d := json.NewDecoder(bytes.NewReader(out))
+	d := json.NewDecoder(bytes.NewReader(wheel.Run(t, bytes.NewReader(in), "testdata/wheel.py")))
 	d.UseNumber()
 	require.NoError(t, d.Decode(&w))
 	return w

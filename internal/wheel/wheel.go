@@ -1,0 +1,73 @@
+// Package wheel runs Python with Apache TVM's wheels, for tests that ask what Apache TVM does.
+package wheel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// install installs the wheels where they are missing, once in a process, and returns the interpreter that has them.
+var install = sync.OnceValues(func() (python string, err error) {
+	root, err := projectRoot()
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("sh", filepath.Join(root, "build", "deps.sh")).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
+	}
+	return filepath.Join(root, "build", ".cache", "venv", "bin", "python"), nil
+})
+
+// projectRoot is the folder of go.mod, above that of the test.
+func projectRoot() (string, error) {
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod in any folder above the test's")
+		}
+	}
+	return "", err
+}
+
+// Command is a command of Python, which writes no compiled files. Where the wheels can't be had the test is skipped; on CI it fails.
+func Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	python, err := install()
+	if err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	return exec.Command(python, append([]string{"-B"}, args...)...)
+}
+
+// Run runs a script that reads in, unless it is nil, and returns what it prints. It may print messages besides, which are shown,
+// their end at least, when it fails.
+func Run(t testing.TB, in io.Reader, args ...string) []byte {
+	t.Helper()
+	return Output(t, Command(t, args...), in)
+}
+
+// Output is Run of a command of Command, as for one with an environment of its own.
+func Output(t testing.TB, cmd *exec.Cmd, in io.Reader) []byte {
+	t.Helper()
+	var messages bytes.Buffer
+	cmd.Stdin, cmd.Stderr = in, &messages
+	out, err := cmd.Output()
+	if err != nil {
+		told := messages.Bytes()
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out, told[max(0, len(told)-4000):])
+	}
+	return out
+}

@@ -2,16 +2,14 @@ package codegen_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
 	"tvmgo/export"
+	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 )
 
@@ -54,7 +52,7 @@ func TestBuild_Metadata(t *testing.T) {
 	require.NoError(t, loaded.Close())
 	require.Equal(t, before, runtime.Live())
 
-	require.Equal(t, "Callable[[Tensor, int, float, bool, ctypes.c_void_p], int]\nMultiplies; \"quoted\"?? é\nsecond line.\n", wheel(t, "testdata/metadata.py", path))
+	require.Equal(t, "Callable[[Tensor, int, float, bool, ctypes.c_void_p], int]\nMultiplies; \"quoted\"?? é\nsecond line.\n", string(wheel.Run(t, nil, "testdata/metadata.py", path)))
 
 	_, err = codegen.Build(parsed(t, inPlace("_metadata_f", "", "1.0", "")), kind(t, "c"))
 	require.ErrorContains(t, err, `libraries have something else under names that begin like "_metadata_f"`)
@@ -66,22 +64,5 @@ func TestBuild_SplitInWheel(t *testing.T) {
 		inPlace("top", `"target": target "c -march=x86-64"`, "100.0", "packed high(A)\n  packed again(A)") + inPlace("again", "", "1000.0", "")
 	path := filepath.Join(t.TempDir(), "split.so")
 	require.NoError(t, export.Library(context.Background(), built(t, parsed(t, text), kind(t, "c")), path))
-	require.Equal(t, "1112.0 1112.0 1112.0 1112.0\n", wheel(t, "testdata/split.py", path))
-}
-
-// wheel runs a script with Apache TVM's runtime.
-func wheel(t *testing.T, script string, args ...string) string {
-	t.Helper()
-	if out, err := exec.Command("sh", "../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command("../build/.cache/venv/bin/python", append([]string{"-B", script}, args...)...)
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s%s", out, messages.String())
-	return string(out)
+	require.Equal(t, "1112.0 1112.0 1112.0 1112.0\n", string(wheel.Run(t, nil, "testdata/split.py", path)))
 }

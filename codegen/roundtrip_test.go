@@ -2,16 +2,14 @@ package codegen_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -81,17 +79,7 @@ const theirLibrary = "../testdata/artifacts/modern/multi_llvm.so"
 
 // TestRoundTrip_Wheel: Apache TVM loads what te makes, and functions of both call each other.
 func TestRoundTrip_Wheel(t *testing.T) {
-	if out, err := exec.Command("sh", "../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command("../build/.cache/venv/bin/python", "-B", "testdata/roundtrip.py", roundTrip(t), theirLibrary)
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s%s", out, messages.String())
+	out := wheel.Run(t, nil, "testdata/roundtrip.py", roundTrip(t), theirLibrary)
 	require.Equal(t, "numbers\npython\ntheirs\nplain: argument 2 (out): shape[1] is 28, expected 29\n", string(out))
 }
 

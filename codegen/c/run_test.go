@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +13,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -299,16 +298,6 @@ func sized() *tir.PrimFunc {
 
 // Apache TVM's own runtime.
 func TestRun_InWheel(t *testing.T) {
-	if out, err := exec.Command("sh", "../../build/deps.sh").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command("../../build/.cache/venv/bin/python", "-B", "testdata/wheel.py", exported(t, c.Emitter{}, all(t)))
-	var messages strings.Builder
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s%s", out, messages.String())
+	out := wheel.Run(t, nil, "testdata/wheel.py", exported(t, c.Emitter{}, all(t)))
 	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): shape[1])\n", string(out))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"tvmgo/export"
 	"tvmgo/internal/tirgen"
 	"tvmgo/internal/tirrun"
+	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -119,16 +119,8 @@ func TestNumbers_Wheel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "network.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
 
-	python := "../../build/.cache/venv/bin/python"
-	if out, err := exec.Command(python, "-c", "import tvm, tvm_ffi, numpy").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("no Python with Apache TVM's wheels: build/deps.sh: %v\n%s", err, out)
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
 	dir := t.TempDir()
-	out, err := exec.Command(python, "-B", "testdata/wheel.py", path, dir).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := wheel.Run(t, nil, "testdata/wheel.py", path, dir)
 	require.Contains(t, string(out), "dense: argument 1 (B): shape[0] is 63, expected 64")
 
 	read := func(name string, shape ...int64) *runtime.Tensor { // as NumPy wrote it

@@ -256,3 +256,21 @@ func TestImports_NoDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, strings.Fields(string(out)), "tvmgo/runtime")
 }
+
+// Equal targets, however they are written, make equal modules.
+func TestBuild_EqualTargets(t *testing.T) {
+	saved := func(text string) []byte {
+		m := built(t, scale(t, 2), kind(t, text))
+		path := filepath.Join(t.TempDir(), "scale.c")
+		require.NoError(t, m.SaveToFile(path, "c"))
+		code, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return code
+	}
+	first := saved("c -march=x86-64-v3 -keys=arm_cpu,cpu")
+	require.NotEmpty(t, first)
+	for _, text := range []string{"c -keys=arm_cpu,cpu -march=x86-64-v3", `{"march": "x86-64-v3", "kind": "c", "keys": ["arm_cpu", "cpu"]}`} {
+		require.True(t, kind(t, text).Equal(kind(t, "c -march=x86-64-v3 -keys=arm_cpu,cpu")))
+		require.Equal(t, string(first), string(saved(text)))
+	}
+}

@@ -13,16 +13,10 @@ import (
 )
 
 // demo is relu(A·B + bias) as it is scheduled for speed: tiles of registers, sums of a whole tile in memory of their own, packed columns, threads.
-
 func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
-	a, b := te.Placeholder(te.Dims(rows, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, cols), tir.Float32, "B")
-	bias := te.Placeholder(te.Dims(cols), tir.Float32, "bias")
-	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
-	product := te.Compute(te.Dims(rows, cols), "product", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
-	out := te.Compute(te.Dims(rows, cols), "out", func(i ...tir.Expr) tir.Expr {
-		return tir.Max(tir.Add(product.At(i...), bias.At(i[1])), tir.F32(0))
-	})
+	args, k, product := layer(rows, inner, cols)
+	out := args[3]
 	s, err := te.NewSchedule(out)
 	require.NoError(t, err)
 	st := s.Stage(out)
@@ -38,7 +32,7 @@ func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	sums.Unroll(four)
 	sums.Unroll(product.Axes()[0])
 	sums.Vectorize(product.Axes()[1])
-	m, err := te.Lower(s, []any{a, b, bias, out}, "dense")
+	m, err := te.Lower(s, []any{args[0], args[1], args[2], out}, "dense")
 	require.NoError(t, err)
 	return m
 }

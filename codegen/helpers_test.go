@@ -3,7 +3,6 @@ package codegen_test
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 )
 
 // bytesOf are the bytes of numbers, as memory has them.
@@ -13,10 +12,4 @@ func bytesOf(x []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	return b
-}
-
-func sorted(all []string) []string {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return all
 }

@@ -3,6 +3,7 @@ package codegen_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func TestBuild_Metadata(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		_, err = from.Metadata("missing")
 		require.ErrorIs(t, err, runtime.ErrNotFound)
-		require.Equal(t, []string{"plain", "scaled"}, sorted(from.Functions()))
+		require.Equal(t, []string{"plain", "scaled"}, slices.Sorted(slices.Values(from.Functions())))
 	}
 	require.NoError(t, m.Close())
 	require.NoError(t, loaded.Close())

@@ -14,9 +14,8 @@ import (
 	"tvmgo/tir"
 )
 
-// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their own.
-func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
-	t.Helper()
+// layer is relu(A·B + bias), unscheduled: its arguments A, B, bias and the result, the axis of the sum, and A·B.
+func layer(rows, inner, cols int32) ([4]*te.Tensor, *tir.IterVar, *te.Tensor) {
 	a, b := te.Placeholder(te.Dims(rows, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, cols), tir.Float32, "B")
 	bias := te.Placeholder(te.Dims(cols), tir.Float32, "bias")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
@@ -24,6 +23,14 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	out := te.Compute(te.Dims(rows, cols), "out", func(i ...tir.Expr) tir.Expr {
 		return tir.Max(tir.Add(product.At(i...), bias.At(i[1])), tir.F32(0))
 	})
+	return [4]*te.Tensor{a, b, bias, out}, k, product
+}
+
+// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their own.
+func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
+	t.Helper()
+	args, k, product := layer(rows, inner, cols)
+	out := args[3]
 	s, err := te.NewSchedule(out)
 	require.NoError(t, err)
 	st := s.Stage(out)
@@ -33,7 +40,7 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	sums := s.Stage(product)
 	sums.ComputeAt(st, tile)
 	sums.Reorder(k, product.Axes()[0], product.Axes()[1])
-	m, err := te.Lower(s, []any{a, b, bias, out}, "dense")
+	m, err := te.Lower(s, []any{args[0], args[1], args[2], out}, "dense")
 	require.NoError(t, err)
 	return m
 }

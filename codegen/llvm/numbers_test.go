@@ -2,8 +2,6 @@ package llvm_test
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
-	"tvmgo/internal/tirgen"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/tirgen/gentest"
 	"tvmgo/internal/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -22,62 +19,9 @@ import (
 
 // Random programs give what the interpreter makes of them, however they are optimised and whatever vectors this machine has.
 func TestNumbers_LikeInterpreter(t *testing.T) {
-	const functions = 16
-	seed := uint64(1000)
-	if s := os.Getenv("TVMGO_TEST_SEED"); s != "" {
-		_, err := fmt.Sscan(s, &seed)
-		require.NoError(t, err)
-		seed *= functions
-	}
-	var all []*tir.PrimFunc
-	for k := range uint64(functions) {
-		all = append(all, tirgen.Function(fmt.Sprintf("f%d", k), seed+k))
-	}
-	m, err := tir.NewModule(all...)
-	require.NoError(t, err)
-	reference, err := tirrun.Compile(m, tirrun.Options{})
-	require.NoError(t, err)
+	p := gentest.New(t, 16, 1000)
 	for _, options := range []string{"llvm", "llvm -opt-level=0", "llvm -mcpu=native -fast-math-contract=0"} {
-		b := built(t, m, options)
-		for k, f := range all {
-			what := fmt.Sprintf("%s, seed %d", options, seed+uint64(k))
-			want, err := tirgen.Arguments(f, seed+uint64(k))
-			require.NoError(t, err)
-			var got []any
-			for _, a := range want {
-				x, err := runtime.NewTensor(a.(*tirrun.Array).DType, a.(*tirrun.Array).Shape, runtime.CPU)
-				require.NoError(t, err)
-				t.Cleanup(func() { x.Close() })
-				require.NoError(t, x.CopyFromBytes(a.(*tirrun.Array).Data))
-				got = append(got, x)
-			}
-			_, wantErr := reference.Call(f.Name, want...)
-			err = call(t, b, f.Name, got...)
-			if wantErr != nil {
-				require.ErrorContains(t, err, "an assertion", what)
-				continue
-			}
-			require.NoError(t, err, what)
-			for i := range want {
-				same(t, want[i].(*tirrun.Array), got[i].(*runtime.Tensor), fmt.Sprintf("%s, b%d:\n%s", what, i, tir.Print(f)))
-			}
-		}
-	}
-}
-
-// same compares elements; what is no number is like any other that is none.
-func same(t *testing.T, want *tirrun.Array, got *runtime.Tensor, what string) {
-	t.Helper()
-	b := make([]byte, len(want.Data))
-	require.NoError(t, got.CopyToBytes(b))
-	x, err := tirrun.Values[float64](want)
-	require.NoError(t, err)
-	y, err := tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b})
-	require.NoError(t, err)
-	for i := range x {
-		if !math.IsNaN(x[i]) || !math.IsNaN(y[i]) {
-			require.Equal(t, x[i], y[i], "element %d, %s", i, what)
-		}
+		p.Compare(t, built(t, p.Module, options), options)
 	}
 }
 

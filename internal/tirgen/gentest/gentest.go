@@ -1,0 +1,100 @@
+// Package gentest holds what generators make of the random programs of package tirgen against the interpreter, for tests.
+package gentest
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/tirgen"
+	"tvmgo/internal/tirrun"
+	"tvmgo/runtime"
+	"tvmgo/tir"
+)
+
+// Program is random functions f0, f1, … in one module.
+type Program struct {
+	Module *tir.IRModule
+	funcs  []*tir.PrimFunc
+	seed   uint64
+}
+
+// New makes a program of so many functions, of which the first has the seed, and each other one the next. TVMGO_TEST_SEED, in the environment, stands for the
+// seed as many programs later.
+func New(t testing.TB, functions int, seed uint64) *Program {
+	t.Helper()
+	if s := os.Getenv("TVMGO_TEST_SEED"); s != "" {
+		_, err := fmt.Sscan(s, &seed)
+		require.NoError(t, err)
+		seed *= uint64(functions)
+	}
+	p := &Program{seed: seed}
+	for k := range uint64(functions) {
+		p.funcs = append(p.funcs, tirgen.Function(fmt.Sprintf("f%d", k), seed+k))
+	}
+	var err error
+	p.Module, err = tir.NewModule(p.funcs...)
+	require.NoError(t, err)
+	return p
+}
+
+// Compare calls every function of the program in a module that was built of it, and wants the interpreter's results, and its assertions. who is for messages.
+func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
+	t.Helper()
+	reference, err := tirrun.Compile(p.Module, tirrun.Options{})
+	require.NoError(t, err)
+	for k, f := range p.funcs {
+		what := fmt.Sprintf("%s, seed %d", who, p.seed+uint64(k))
+		want, err := tirgen.Arguments(f, p.seed+uint64(k))
+		require.NoError(t, err)
+		got := tensors(t, want)
+		_, wantErr := reference.Call(f.Name, want...)
+		compiled, err := built.Function(f.Name)
+		require.NoError(t, err)
+		_, err = compiled.Call(got...)
+		require.NoError(t, compiled.Close())
+		if wantErr != nil {
+			require.ErrorContains(t, err, "an assertion", what)
+			continue
+		}
+		require.NoError(t, err, what)
+		for i := range want {
+			same(t, want[i].(*tirrun.Array), got[i].(*runtime.Tensor), fmt.Sprintf("%s, b%d:\n%s", what, i, tir.Print(f)))
+		}
+	}
+}
+
+// tensors are copies of arrays.
+func tensors(t testing.TB, arrays []any) (all []any) {
+	t.Helper()
+	for _, a := range arrays {
+		x, err := runtime.NewTensor(a.(*tirrun.Array).DType, a.(*tirrun.Array).Shape, runtime.CPU)
+		require.NoError(t, err)
+		t.Cleanup(func() { x.Close() })
+		require.NoError(t, x.CopyFromBytes(a.(*tirrun.Array).Data))
+		all = append(all, x)
+	}
+	return all
+}
+
+// same compares elements; what is no number is like any other that is none.
+func same(t testing.TB, want *tirrun.Array, got *runtime.Tensor, what string) {
+	t.Helper()
+	b := make([]byte, len(want.Data))
+	require.NoError(t, got.CopyToBytes(b))
+	if string(b) == string(want.Data) {
+		return
+	}
+	x, err := tirrun.Values[float64](want)
+	require.NoError(t, err)
+	y, err := tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b})
+	require.NoError(t, err)
+	for i := range x {
+		if !math.IsNaN(x[i]) || !math.IsNaN(y[i]) {
+			require.Equal(t, x[i], y[i], "element %d, %s", i, what)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testseed"
 )
 
 func TestEncode_Golden(t *testing.T) {
@@ -41,9 +42,7 @@ func requireSame(t *testing.T, want, got *Blob) {
 }
 
 func TestEncode_RandomTrees(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	for range 300 {
 		want := randomBlob(rng)
 		data, err := want.Encode()

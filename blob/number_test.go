@@ -1,11 +1,12 @@
 package blob
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testseed"
 )
 
 func TestNumber(t *testing.T) {
@@ -74,9 +75,7 @@ func TestNumber_Refuses(t *testing.T) {
 // Whatever the tree: either an error, or every module that the root reaches stands in one entry, every import is there as an
 // import of the entries, and nothing else is.
 func TestNumber_Random(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	good := 0
 	for range 2000 {
 		n := 1 + rng.IntN(12)

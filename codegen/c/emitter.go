@@ -43,6 +43,8 @@ type Hooks struct {
 	Declare func(f *tir.PrimFunc, body, params string) string
 	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
 	Scope func(scope string) (string, error)
+	// Unroll is the line before a loop of a kernel that is asked to be written out, so many turns of it. Without it kernels ask for nothing.
+	Unroll func(turns int64) string
 	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the language has not.
 	// Prologue and Epilogue stand at the beginning and the
 	// end of each body.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -173,11 +173,7 @@ func (p *program) function(name string) *tir.PrimFunc {
 // Random programs give what the interpreter gives.
 func TestRandom_LikeInterpreter(t *testing.T) {
 	const functions = 40
-	seed := uint64(1)
-	if s := os.Getenv("TVMGO_TEST_SEED"); s != "" {
-		_, err := fmt.Sscan(s, &seed)
-		require.NoError(t, err)
-	}
+	seed := testseed.Of(t)
 	p := &program{Rand: rand.New(rand.NewPCG(seed, seed))}
 	var funcs []*tir.PrimFunc
 	for k := range functions {

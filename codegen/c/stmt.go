@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 func (w *writer) line(format string, args ...any) { w.out.line(format, args...) }
@@ -150,14 +151,24 @@ func (w *writer) loop(s *tir.For) {
 	end := w.loopEnd(s)
 	name := w.define(s.Var)
 	w.learnLoop(s)
-	if n, asked := s.Annotations["unroll"].(int64); asked && n > 1 && !w.kernels {
-		w.helper("unroll")
-		w.line("tvmgo_unroll(%d)", min(n, 1<<15))
-	}
+	w.askUnroll(s)
 	w.line("for (%s %s = %s; %s < %s; ++%s) {", w.valueType(s.Var.Type), name, low.text, name, end.in(precShift), name)
 	w.indented(func() { w.stmt(s.Body) })
 	w.line("}")
 	delete(w.names.taken, name)
+}
+
+// askUnroll asks the compiler to write out the loop that follows, where its annotation says so.
+func (w *writer) askUnroll(s *tir.For) {
+	n, asked := s.Annotations[transform.AnnotationUnroll].(int64)
+	switch {
+	case !asked || n < 2:
+	case !w.kernels:
+		w.helper("unroll")
+		w.line("tvmgo_unroll(%d)", min(n, 1<<15))
+	case w.hooks.Unroll != nil:
+		w.line("%s", w.hooks.Unroll(min(n, 1<<15)))
+	}
 }
 
 // as is an integer expression in another type.

@@ -31,7 +31,7 @@ func Lower(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			kernels.Funcs = append(kernels.Funcs, f)
 		}
 	}
-	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, splitVectors} {
+	for _, pass := range []transform.Pass{transform.Vectorize, transform.Unroll, arith.Simplify, splitVectors, unrollPairs} {
 		var err error
 		if kernels, err = pass(kernels, t); err != nil {
 			return nil, invalid(err)

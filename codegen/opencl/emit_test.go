@@ -55,6 +55,21 @@ func TestEmit_Golden(t *testing.T) {
 		LaunchParamTags: []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, ArgExtraTags: []int32{0, 0, 0}}}}, functions)
 }
 
+// A loop that a pragma asks the compiler to write out stays one, with the compiler's own pragma.
+func TestEmit_Unroll(t *testing.T) {
+	a := te.Placeholder(te.Dims(64, 5), tir.Float32, "A")
+	k := te.ReduceAxis(tir.I32(0), tir.I32(5), "k")
+	c := te.Compute(te.Dims(64), "C", func(i ...tir.Expr) tir.Expr { return te.Sum(a.At(i[0], k.Var), k) })
+	m := scheduled(t, "rows", []any{a, c}, c)(func(s *te.Schedule) {
+		st := s.Stage(c)
+		st.Bind(c.Axes()[0], "threadIdx.x")
+		st.Pragma(k, "unroll_explicit", int64(0))
+		st.Unroll(k)
+	})
+	code, _ := kernelsOf(t, m)
+	require.Contains(t, code, "  #pragma unroll 5\n  for (int k = 0; k < 5; ++k) {\n")
+}
+
 // What makes kernels asks no device.
 func TestImports_NoDevice(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "tvmgo/codegen/opencl", "tvmgo/tir/transform").Output()

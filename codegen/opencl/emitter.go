@@ -31,6 +31,7 @@ func New() *Emitter {
 		Before:      func(f *tir.PrimFunc) string { return "// Function: " + f.Name + "\n" }, // where the runtime cuts the source
 		Declare:     declare,
 		Scope:       scope,
+		Unroll:      func(turns int64) string { return fmt.Sprintf("#pragma unroll %d", turns) },
 		Head:        head,
 	}
 	return e

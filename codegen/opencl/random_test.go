@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -103,9 +104,7 @@ func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
 
 // Schedules for blocks and threads give the right result with the barriers that are put in, and no two threads race.
 func TestRandomSchedules(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	barriers, refused := 0, 0
 	for turn := range 300 {
 		m, rows, inner, cols := randomProduct(t, r)

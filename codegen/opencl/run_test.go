@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/gputest"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
@@ -175,6 +177,18 @@ func TestRun_SharedTiles(t *testing.T) {
 			r := random()
 			compare(t, tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5, array(t, r, typ, s[0], s[1]), array(t, r, typ, s[1], s[2]), out)
 		}
+	}
+}
+
+// Loops of two turns around barriers come out right, whose ends PoCL loses unless they are written out.
+func TestRun_TwoTurns(t *testing.T) {
+	for _, inner := range []int32{4, 8, 12} {
+		m := tiles(t, 13, inner, 10, tir.Float32)
+		code, _ := kernelsOf(t, m)
+		require.Equal(t, inner == 8, strings.Contains(code, "#pragma unroll 2\n  for (int k_outer = 0; k_outer < 2;"), "%d\n%s", inner, code)
+		out, err := tirrun.New(tir.Float32, 13, 10)
+		require.NoError(t, err)
+		compare(t, m, "tiles", 1e-5, array(t, random(), tir.Float32, 13, int64(inner)), array(t, random(), tir.Float32, int64(inner), 10), out)
 	}
 }
 
@@ -345,9 +359,7 @@ func TestRun_Stages(t *testing.T) {
 
 func TestRun_RandomSchedules(t *testing.T) {
 	need(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	for range 4 {
 		m, rows, inner, cols := randomProduct(t, r)
 		if _, err := transform.ThreadSync(m, nil); err != nil {

@@ -9,22 +9,26 @@ import (
 
 // splitVectors makes of stores of vectors that OpenCL does not have several of those that it has. All are computed before the first is stored.
 func splitVectors(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	out := &tir.IRModule{Attrs: m.Attrs}
-	split := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
+	return rewritten(m, &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 		if st, ok := s.(*tir.BufferStore); ok {
 			return splitStore(st)
 		}
 		return s
-	}}
+	}}), nil
+}
+
+// rewritten is a module with the bodies that a mutator makes of its functions'.
+func rewritten(m *tir.IRModule, by *tir.Mutator) *tir.IRModule {
+	out := &tir.IRModule{Attrs: m.Attrs}
 	for _, f := range m.Funcs {
-		if body := split.MutateStmt(f.Body); body != nil && body != f.Body {
+		if body := by.MutateStmt(f.Body); body != nil && body != f.Body {
 			c := *f
 			c.Body = body
 			f = &c
 		}
 		out.Funcs = append(out.Funcs, f)
 	}
-	return out, nil
+	return out
 }
 
 func splitStore(s *tir.BufferStore) tir.Stmt {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -29,8 +30,7 @@ var machines = []simd{{64, 32}, {32, 16}, {16, 32}, {16, 16}}
 // TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which sees every index that is out of bounds,
 // and once compiled. Sizes are drawn, those around tiles' own and tiny ones more often.
 func TestFast_LikeUnscheduled(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	near := func(n int) int { return max(1, n+r.IntN(5)-2) }
 	odd := func() int {

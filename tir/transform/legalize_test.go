@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -277,7 +278,7 @@ func TestLegalizeTypes_Random(t *testing.T) {
 	if testing.Short() {
 		programs = 200
 	}
-	seed := storageSeed(t)
+	seed := testseed.Of(t)
 	for k := range programs {
 		p := &narrowProgram{Rand: rand.New(rand.NewPCG(seed, uint64(k)))}
 		f := p.function(fmt.Sprintf("f%d", k))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -56,7 +57,7 @@ func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
 // Programs of narrow types give in C, built as anyone builds, what the interpreter gives for them.
 func TestLegalizeTypes_Compiled(t *testing.T) {
 	const functions = 12
-	seed := storageSeed(t)
+	seed := testseed.Of(t)
 	p := &narrowProgram{Rand: rand.New(rand.NewPCG(seed, 7)), short: true}
 	var funcs []*tir.PrimFunc
 	for k := range functions {

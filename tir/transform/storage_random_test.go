@@ -3,7 +3,6 @@ package transform_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,16 +22,6 @@ type storageProgram struct {
 	loops   []*tir.Var
 	types   []tir.Type
 	seen    map[string]int
-}
-
-func storageSeed(t testing.TB) uint64 {
-	seed := uint64(1)
-	if s := os.Getenv("TVMGO_TEST_SEED"); s != "" {
-		_, err := fmt.Sscan(s, &seed)
-		require.NoError(t, err)
-	}
-	t.Logf("TVMGO_TEST_SEED=%d", seed)
-	return seed
 }
 
 func (p *storageProgram) name(of string) string {

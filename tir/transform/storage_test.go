@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testseed"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 	"tvmgo/tir/transform"
@@ -20,7 +21,7 @@ func eachStorageProgram(t *testing.T, test func(f *tir.PrimFunc, p *storageProgr
 	if testing.Short() {
 		programs = 60
 	}
-	seed := storageSeed(t)
+	seed := testseed.Of(t)
 	seen := map[string]int{}
 	for k := range programs {
 		p := &storageProgram{Rand: rand.New(rand.NewPCG(seed, uint64(k))), types: storageTypes, seen: seen}

@@ -4,11 +4,11 @@ package gentest
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testseed"
 	"tvmgo/internal/tirgen"
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
@@ -22,15 +22,10 @@ type Program struct {
 	seed   uint64
 }
 
-// New makes a program of so many functions, of which the first has the seed, and each other one the next. TVMGO_TEST_SEED, in the environment, stands for the
-// seed as many programs later.
+// New makes a program of so many functions, of which the first has the seed, and each other one the next. A seed of testseed other than 1 makes others.
 func New(t testing.TB, functions int, seed uint64) *Program {
 	t.Helper()
-	if s := os.Getenv("TVMGO_TEST_SEED"); s != "" {
-		_, err := fmt.Sscan(s, &seed)
-		require.NoError(t, err)
-		seed *= uint64(functions)
-	}
+	seed += (testseed.Of(t) - 1) * uint64(functions)
 	p := &Program{seed: seed}
 	for k := range uint64(functions) {
 		p.funcs = append(p.funcs, tirgen.Function(fmt.Sprintf("f%d", k), seed+k))

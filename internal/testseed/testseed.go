@@ -1,0 +1,37 @@
+// Package testseed says where tests that draw their cases begin: at the same case in every run, so that one that passes shows what it showed before,
+// and elsewhere where TVMGO_TEST_SEED, in the environment, says so: a number, or "random".
+package testseed
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment's.
+const Variable = "TVMGO_TEST_SEED"
+
+// Of is the seed of a test, which is logged. It is 1 where the environment says nothing.
+func Of(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	switch s := os.Getenv(Variable); s {
+	case "":
+	case "random":
+		seed = rand.Uint64()
+	default:
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("%s is %q: give it a number that is not negative, or \"random\"", Variable, s)
+		}
+	}
+	t.Logf("%s=%d", Variable, seed)
+	return seed
+}
+
+// Rand draws numbers from the seed of a test.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(Of(t), 0))
+}

@@ -137,6 +137,7 @@ func TestLibrary_Paths(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.so"), 0o755))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.so"), 0o600))
+	require.NoError(t, os.Symlink("loop.so", filepath.Join(dir, "loop.so")))
 	readOnly := filepath.Join(dir, "readonly")
 	require.NoError(t, os.Mkdir(readOnly, 0o555))
 	if os.Getuid() == 0 {
@@ -154,13 +155,16 @@ func TestLibrary_Paths(t *testing.T) {
 		filepath.Join(readOnly, "x.so"):        "in the folder",
 		filepath.Join(dir, "pipe.so", "in.so"): "in the folder",
 		"/dev/full":                            "suffix",
+		filepath.Join(dir, "loop.so"):          "links of this name lead back",
+
+		filepath.Join(dir, strings.Repeat("n", 253)+".so"): "longer than the file system allows",
 	} {
 		err := export.Library(ctx, m, path)
 		require.ErrorContains(t, err, says, "%q", path)
 		require.ErrorContains(t, err, "export ")
 		require.False(t, strings.ContainsRune(err.Error(), 0), "%q", path)
 	}
-	require.Len(t, names(t, dir), 3)
+	require.Len(t, names(t, dir), 4)
 }
 
 func TestLibrary_NoCompiler(t *testing.T) {

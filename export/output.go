@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"tvmgo/internal/links"
 )
 
 // output is a file that is built under another name beside its place, and takes its own at the end.
@@ -50,8 +52,8 @@ func reserve(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path, err = followLinks(path); err != nil {
-		return nil, err
+	if path, err = links.Follow(path); err != nil {
+		return nil, invalid("%w", err)
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -83,28 +85,6 @@ func shortened(base string) string {
 		return base
 	}
 	return strings.ToValidUTF8(base[:most], "")
-}
-
-// followLinks finds the file that a path stands for, which need not be there.
-func followLinks(path string) (string, error) {
-	for range 40 {
-		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return path, nil
-		}
-		to, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // .. in a link is that of the real folder
-			if err != nil {
-				return "", err
-			}
-			to = filepath.Join(dir, to)
-		}
-		path = to
-	}
-	return "", invalid("the symbolic links of this name lead back to themselves")
 }
 
 // discard removes what was built.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tvmgo/internal/links"
 )
 
 // outFiles are files that appear together: each is written beside its place and moved there when all are whole.
@@ -21,9 +23,9 @@ func newOutFiles(names []string) (*outFiles, error) {
 	o := &outFiles{names: names}
 	seen := map[string]bool{}
 	for _, name := range names {
-		target := name
-		if followed, err := filepath.EvalSymlinks(name); err == nil {
-			target = followed
+		target, err := links.Follow(name)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 		whole, err := filepath.Abs(target)
 		if err != nil {

@@ -38,18 +38,21 @@ func (e *entry) about() (a About) {
 	if t := e.target; t != nil {
 		a.Targets = []TargetOfCode{NewTargetOfCode(t)}
 	}
-	text, given := e.module.Attrs[AttrAbout].(string)
-	if !given {
-		return a
-	}
-	var all map[string]About
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		e.fail("the module's attribute %s is not what it should be: %w", AttrAbout, err)
-	}
-	if own, ok := all[e.f.Name]; ok {
+	if own, ok := e.abouts()[e.f.Name]; ok {
 		a = own
 	}
 	return a
+}
+
+// abouts are those of the module's attribute, read once.
+func (g *generator) abouts() map[string]About {
+	text, given := g.module.Attrs[AttrAbout].(string)
+	if given && g.origins == nil {
+		if err := json.Unmarshal([]byte(text), &g.origins); err != nil {
+			g.fail("the module's attribute %s is not what it should be: %w", AttrAbout, err)
+		}
+	}
+	return g.origins
 }
 
 // argument is a parameter in the metadata.

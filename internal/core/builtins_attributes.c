@@ -1,9 +1,11 @@
-/* The attribute __ffi_convert__ of built-in types: a function that makes an object of the type from a
- * value that stands for one. Typed fields and schemas of the Python package call it. */
+/* Attributes of built-in types. __ffi_convert__ is a function that makes an object of the type from a
+ * value that stands for one: typed fields and schemas of the Python package call it.
+ * __ffi_type_final__ says that a type has no subtypes. */
 #include "builtins_value.h"
 #include "list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   int32_t type;
@@ -97,13 +99,20 @@ static int convert(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
                      info->type_key.data, c->prints); /* as C++ code says it */
 }
 
-void tvmgo_register_convert_attributes(void) {
-  static const TVMFFIByteArray column = {"__ffi_convert__", 15};
+static void set(int32_t type, const char* column, const TVMFFIAny* value) {
+  TVMFFIByteArray name = {column, strlen(column)};
+  if (TVMFFITypeRegisterAttr(type, &name, value) != 0) abort();
+}
+
+void tvmgo_register_attributes(void) {
   for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++) {
     TVMFFIObjectHandle f;
     if (TVMFFIFunctionCreate((void*)&conversions[i], convert, NULL, &f) != 0) abort();
     TVMFFIAny value = tvmgo_any_object(f);
-    if (TVMFFITypeRegisterAttr(conversions[i].type, &column, &value) != 0) abort();
+    set(conversions[i].type, "__ffi_convert__", &value);
     tvmgo_object_release(f);
   }
+  TVMFFIAny yes = tvmgo_any_bool(1);
+  set(kTVMFFIModule, "__ffi_type_final__", &yes);
+  set(kTVMFFIBigInt, "__ffi_type_final__", &yes);
 }

@@ -83,8 +83,11 @@ static int convert(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
   const conversion* c = self;
   TVMFFIAny v;
   TVMFFIObject* made = NULL;
-  if (tvmgo_check_count(c->function, n, 1, 1) != 0 || TVMFFIAnyViewToOwnedAny(&args[0], &v) != 0)
-    return -1;
+  if (tvmgo_check_count(c->function, n, 1, 1) != 0) return -1;
+  if (tvmgo_any_is_object(&args[0]) && args[0].v_obj == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is a NULL %s", c->function,
+                       tvmgo_type_name(args[0].type_index));
+  if (TVMFFIAnyViewToOwnedAny(&args[0], &v) != 0) return -1;
   int32_t type = v.type_index;
   if (is_one(c, &v)) {
     *result = v;

@@ -1,5 +1,6 @@
 /* The tvm-ffi C ABI: the environment (streams, allocator, signals, handles made once) and questions about devices. */
 #include <pthread.h>
+#include <tvm/runtime/c_backend_api.h>
 
 #include "ffi_abi_test.h"
 
@@ -193,6 +194,18 @@ static void test_devices(void) {
   OK(CALL("runtime.Device_StreamSyncFromTo", &out, cpu, int_view(0), int_view(0)));
   OK(CALL("runtime.Device_StreamFree", &out, cpu, int_view(0)));
   OK(CALL("runtime.TVMSetStream", &out, int_view(kDLCPU), int_view(0), none));
+  /* Any stream of a front end may be the CPU's current one; another is none of its. */
+  int theirs, others;
+  TVMFFIAny synced[2] = {cpu, {.type_index = kTVMFFIOpaquePtr, .v_ptr = &theirs}};
+  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has one stream");
+  OK(TVMFFIEnvSetStream(kDLCPU, 0, &theirs, NULL));
+  CHECK(TVMFFIEnvGetStream(kDLCPU, 0) == &theirs);
+  OK(call_global("runtime.Device_StreamSync", synced, 2, &out));
+  synced[1].v_ptr = &others;
+  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has one stream");
+  void* memory = TVMBackendAllocWorkspace(kDLCPU, 0, 64, kDLFloat, 32);
+  CHECK(memory != NULL && TVMBackendFreeWorkspace(kDLCPU, 0, memory) == 0);
+  OK(TVMFFIEnvSetStream(kDLCPU, 0, NULL, NULL));
   FAILS(CALL("runtime.Device_StreamSync", &out, text_view("cpu")), "TypeError", "runtime.Device_StreamSync");
   FAILS(CALL("runtime.Device_SetStream", &out, cpu, text_view("stream")), "TypeError", "must be a stream");
   OK(call_global("runtime.NumThreads", NULL, 0, &out));

@@ -15,8 +15,9 @@ static void shift_in(uint64_t* words, size_t n, uint64_t factor, uint64_t add) {
 
 int tvmgo_big_int_parse(const char* op, TVMFFIByteArray text, TVMFFIAny* out) {
   int is_negative = text.size > 0 && text.data[0] == '-';
-  size_t digits = text.size - (size_t)is_negative;
-  const char* at = text.data + is_negative;
+  int sign = is_negative || (text.size > 0 && text.data[0] == '+');
+  size_t digits = text.size - (size_t)sign;
+  const char* at = text.data + sign;
   if (digits == 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: an integer has no digits", op);
   size_t n = digits / 19 + 3, used = 1; /* 19 digits fit a word; the last one is for the sign */
   uint64_t* words = calloc(n, sizeof *words);

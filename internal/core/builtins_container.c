@@ -187,5 +187,6 @@ int tvmgo_register_container_builtins(void) {
   tvmgo_register_recursive_builtins();
   tvmgo_register_json_builtins();
   tvmgo_register_record_builtins();
+  tvmgo_register_attributes();
   return 0;
 }

@@ -9,5 +9,6 @@ void tvmgo_register_list_builtins(void);
 void tvmgo_register_recursive_builtins(void);
 void tvmgo_register_json_builtins(void);
 void tvmgo_register_record_builtins(void);
+void tvmgo_register_attributes(void);
 
 #endif

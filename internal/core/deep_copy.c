@@ -110,7 +110,7 @@ static TVMFFIObject* shallow_copy(copier* c, TVMFFIObject* obj) {
       f.type_index != kTVMFFIFunction) {
     tvmgo_raise(TVMGO_RUNTIME_ERROR,
                 "%s: objects of type %s cannot be copied: the type registers no "
-                "__ffi_shallow_copy__",
+                "__ffi_shallow_copy__, as C++ types do that are not copy-constructible",
                 c->op, info == NULL ? "(not registered)" : info->type_key.data);
     return NULL;
   }

@@ -1,7 +1,7 @@
 /* Equality and order of values by content (ffi.RecursiveEq, Lt, Le, Gt, Ge).
  *
- * Values without content of their own, such as tensors, functions and modules, equal only
- * themselves. Equal maps are equal in any order; no order is defined between others. */
+ * Of an object its reflected fields count, as in TVM: objects of a type without any, such as tensors
+ * and functions, are all equal. Equal maps are equal in any order; no order is defined between others. */
 #include "map_internal.h"
 #include "recursive.h"
 
@@ -205,7 +205,8 @@ static int compare_objects(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* o
   *order = 0;
   const tvmgo_seen_entry* e = tvmgo_seen_find(&c->seen, a, b);
   if (e != NULL && !e->done && !c->eq_only)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: values that contain themselves have no order", c->op);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: a cyclic reference: values that contain themselves have no order", c->op);
   if (e != NULL) return 0;
   if (tvmgo_level_enter(c->op, &c->level) != 0) return -1;
   uint32_t at = c->seen.size;
@@ -214,12 +215,6 @@ static int compare_objects(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* o
   c->level--;
   if (rc == 0 && *order == 0) c->seen.entries[at].done = 1;
   return rc;
-}
-
-/* An object of a built-in type that stands for something outside: equal only to itself. */
-static int is_opaque(int32_t type) {
-  return type < kTVMFFIStaticObjectEnd && type != kTVMFFIArray && type != kTVMFFIList &&
-         type != kTVMFFIMap && type != kTVMFFIDict && type != kTVMFFIVisitInterrupt;
 }
 
 static int compare_same_type(comparer* c, const TVMFFIAny* a, const TVMFFIAny* b, int* order) {
@@ -238,11 +233,8 @@ static int compare_same_type(comparer* c, const TVMFFIAny* a, const TVMFFIAny* b
     *order = order_shapes(TVMFFIShapeGetCellPtr(a->v_obj), TVMFFIShapeGetCellPtr(b->v_obj));
     return 0;
   }
-  if (a->type_index == kTVMFFIOpaquePyObject) {
-    const TVMFFIOpaqueObjectCell* x = (const TVMFFIOpaqueObjectCell*)(a->v_obj + 1);
-    if (x->handle == ((const TVMFFIOpaqueObjectCell*)(b->v_obj + 1))->handle) return 0;
-  }
-  if (!is_opaque(a->type_index)) return compare_objects(c, a->v_obj, b->v_obj, order);
+  if (tvmgo_any_is_object(a) && a->v_obj != NULL && b->v_obj != NULL)
+    return compare_objects(c, a->v_obj, b->v_obj, order);
   return no_order(c, tvmgo_type_name(a->type_index), order);
 }
 

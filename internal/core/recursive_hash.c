@@ -87,8 +87,8 @@ static int hash_reflected(hasher* h, TVMFFIObject* obj, uint64_t* out) {
   if (tvmgo_hook_find("__ffi_eq__", obj->type_index, &hook) ||
       tvmgo_hook_find("__ffi_compare__", obj->type_index, &hook))
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: type %.*s says by __ffi_eq__ or __ffi_compare__ what is equal, so it "
-                       "must register __ffi_hash__ as well",
+                       "%s: type %.*s registers __ffi_eq__ or __ffi_compare__ but not __ffi_hash__, which "
+                       "must agree with it on what is equal",
                        h->op, (int)info->type_key.size, info->type_key.data);
   uint64_t hash = info == NULL ? 0 : info->type_key_hash, child;
   tvmgo_field_walk w = tvmgo_fields(
@@ -141,18 +141,12 @@ static int hash_any(hasher* h, const TVMFFIAny* v, uint64_t* out) {
     case kTVMFFIDevice: plain.v_device = v->v_device; break;
     case kTVMFFINone: break;
     case kTVMFFIShape: *out = hash_shape(TVMFFIShapeGetCellPtr(v->v_obj)); return 0;
-    case kTVMFFIOpaquePyObject:
-      plain.v_ptr = ((const TVMFFIOpaqueObjectCell*)(v->v_obj + 1))->handle;
-      *out = combine(kTVMFFIOpaquePyObject, plain.v_uint64);
-      return 0;
-    case kTVMFFIArray:
-    case kTVMFFIList:
-    case kTVMFFIMap:
-    case kTVMFFIDict:
-    case kTVMFFIVisitInterrupt: return hash_object(h, v->v_obj, out);
+    case kTVMFFIStr:
+    case kTVMFFIBytes:
+    case kTVMFFIBigInt: return tvmgo_any_try_hash(v, out);
     default:
-      if (v->type_index >= kTVMFFIStaticObjectEnd) return hash_object(h, v->v_obj, out);
-      return tvmgo_any_try_hash(v, out); /* texts and numbers by content, others by address */
+      if (tvmgo_any_is_object(v) && v->v_obj != NULL) return hash_object(h, v->v_obj, out);
+      return tvmgo_any_try_hash(v, out);
   }
   return tvmgo_any_try_hash(&plain, out);
 }

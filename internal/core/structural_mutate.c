@@ -165,18 +165,16 @@ static TVMFFIAny table_remap_set(tvmgo_mutator* m, TVMFFIAny variable, TVMFFIAny
 static const tvmgo_mutator_table our_table = {table_mutate, table_mutate_in_place, table_remap_get,
                                               table_remap_set};
 
-/* Those of ours are called without the table, which can't pass on a front end's own errors. */
+/* Those of ours are called without the table, which can't pass on a front end's own errors, and with the
+ * value held. Others see the counts as they are: from those they tell what may be changed in place. */
 int tvmgo_mutate(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode, TVMFFIAny* out) {
-  TVMFFIAny held = *value;
-  int rc;
   if (mode == TVMGO_IN_PLACE && !tvmgo_is_unique(value)) mode = TVMGO_COPY;
+  if (m->table != &our_table)
+    return tvmgo_mutate_take(
+        mode == TVMGO_IN_PLACE ? m->table->mutate_in_place(m, *value) : m->table->mutate(m, *value), out);
+  TVMFFIAny held = *value;
   if (tvmgo_any_is_object(&held)) tvmgo_object_retain(held.v_obj);
-  if (m->table == &our_table)
-    rc = mutate_value((our_mutator*)m, &held, mode, out);
-  else if (mode == TVMGO_IN_PLACE)
-    rc = tvmgo_mutate_take(m->table->mutate_in_place(m, held), out);
-  else
-    rc = tvmgo_mutate_take(m->table->mutate(m, held), out);
+  int rc = mutate_value((our_mutator*)m, &held, mode, out);
   tvmgo_any_clear(&held);
   return rc;
 }

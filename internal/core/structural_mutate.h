@@ -31,7 +31,7 @@ typedef enum { TVMGO_COPY, TVMGO_IN_PLACE } tvmgo_mutate_mode; /* the numbers of
 
 /* Values are borrowed and without views of text; *out is owned, and None when -1 is returned. */
 
-/* By the table. The mode is what the caller may; the value is held meanwhile. */
+/* By the table. The mode is what the caller may. */
 int tvmgo_mutate(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode, TVMFFIAny* out);
 /* What the value's type registers for its parts, or its reflected fields; the mode is settled. An
  * error names the value in its context. */

@@ -55,9 +55,15 @@ static int copy_data_from_to(const TVMGODeviceAPI* api, const DLTensor* from, co
   return 0;
 }
 
+/* A thread's current stream may be any handle, a front end's: what is done here is done when the call returns. */
+static int set_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+  (void)api, (void)stream;
+  return check_id(dev.device_id);
+}
+
 static int only_default(DLDevice dev, TVMFFIStreamHandle stream) {
   if (check_id(dev.device_id) != 0) return -1;
-  if (stream == NULL) return 0;
+  if (stream == NULL || stream == tvmgo_stream_get(kDLCPU, dev.device_id)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has one stream, NULL: %p is none of its",
                      stream);
 }
@@ -73,7 +79,7 @@ static int create_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   return check_id(dev.device_id);
 }
 
-static int same_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
+static int free_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   (void)api;
   return only_default(dev, stream);
 }
@@ -172,8 +178,8 @@ static const TVMGODeviceAPI cpu = {
     .copy_data_from_to = copy_data_from_to,
     .stream_sync = stream_sync,
     .create_stream = create_stream,
-    .free_stream = same_stream,
-    .set_stream = same_stream,
+    .free_stream = free_stream,
+    .set_stream = set_stream,
     .sync_stream_from_to = sync_stream_from_to,
     .alloc_workspace = alloc_workspace,
     .free_workspace = free_workspace,

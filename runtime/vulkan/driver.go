@@ -107,17 +107,19 @@ func makeInstance() error {
 	}
 	validate := wanted("TVM_VULKAN_ENABLE_VALIDATION_LAYERS") || wanted("TVMGO_VULKAN_VALIDATION")
 	rc := C.tvmgo_vk_instance_create(flag(validate), &instance.handle, &instance.version, &instance.validated)
-	if rc != C.VK_SUCCESS {
+	if rc == C.VK_SUCCESS {
+		err := vk.InitInstance(vk.Instance(unsafe.Pointer(instance.handle)))
+		if err == nil {
+			return nil
+		}
 		instance.handle = nil
-		return noDriver(codeText(rc))
-	}
-	if validate && instance.validated == 0 {
-		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: vulkan-validationlayers)")
-	}
-	if err := vk.InitInstance(vk.Instance(unsafe.Pointer(instance.handle))); err != nil {
 		return unavailable("%s: %v", dl.VulkanPath(), err)
 	}
-	return nil
+	instance.handle = nil // the next one who asks begins anew
+	if rc == C.VK_ERROR_LAYER_NOT_PRESENT {
+		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: vulkan-validationlayers)")
+	}
+	return noDriver(codeText(rc))
 }
 
 func flag(on bool) C.int {

@@ -118,6 +118,9 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
     VkDebugUtilsMessengerEXT kept;
     rc = tvmgo_vk_instance.vkCreateDebugUtilsMessengerEXT(*out, &messenger, NULL, &kept);
     names_are_seen = rc == VK_SUCCESS;
+  } else if (validate) {
+    rc = VK_ERROR_LAYER_NOT_PRESENT;
   }
+  if (rc != VK_SUCCESS) tvmgo_vk_instance.vkDestroyInstance(*out, NULL);
   return rc;
 }

@@ -218,6 +218,7 @@ func TestAbsent(t *testing.T) {
 			{"VK_DRIVER_FILES=/no/such.json VK_ICD_FILENAMES=/no/such.json", "finds no Vulkan driver: open /no/such.json: no such file or directory"},
 			{"VK_DRIVER_FILES=", "finds no Vulkan driver: no file of VK_DRIVER_FILES= names one"},
 			{"XDG_DATA_DIRS=/no/such HOME=/no/home XDG_CONFIG_HOME= XDG_CONFIG_DIRS= XDG_DATA_HOME=", "no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, /no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
+			{"TVMGO_VULKAN_VALIDATION=1 VK_LAYER_PATH=/no/such", "VK_LAYER_KHRONOS_validation is not installed"},
 			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
 			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
 		} {

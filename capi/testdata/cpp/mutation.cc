@@ -58,6 +58,23 @@ TEST(mutation, maps) {
   SAME(unchanged, 7);
 }
 
+// A mutator of C++ tells by the count of a part whether others hold it; the library adds no reference on the way to it.
+TEST(mutation, parts_are_held_by_their_owners_alone) {
+  Array<Any> root{Map<String, Any>{{"k", List<Any>{2}}}}, shared = root;
+  int alone = 0;
+  Any mutated = StructuralMutate(
+      root, [&](int64_t v, StructuralMutatorObj*) { return v + 1; },
+      [&](AnyView v, StructuralMutatorObj* m, InplaceMode mode) -> Expected<Any> {
+        if (const Object* part = v.as<Object>()) alone += part->unique();
+        Expected<UnchangedOr<Any>> result = m->DefaultMutateExpected(v, mode);
+        if (result.is_err()) return Unexpected(std::move(result).error());
+        return std::move(result).value().ValueOrUnchanged(v);
+      });
+  SAME(alone, 2);
+  SAME(Text(shared), String(R"(({"k": [2]},))"));
+  SAME(Text(mutated), String(R"(({"k": [3]},))"));
+}
+
 class BoxObj : public Object {
  public:
   Any inside;

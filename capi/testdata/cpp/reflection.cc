@@ -187,6 +187,11 @@ TEST(reflection, attribute_columns_exist) {
   }
 }
 
+TEST(reflection, types_without_subtypes) {
+  refl::TypeAttrColumn final_types("__ffi_type_final__");
+  for (int32_t type : {kTVMFFIModule, kTVMFFIVisitInterrupt, kTVMFFIBigInt}) CHECK(final_types[type].cast<bool>());
+}
+
 // A key type with its own hash and equality, in maps of either side.
 class NameObj : public Object {
  public:

@@ -3,9 +3,10 @@
 import copy
 import pickle
 
+import numpy
 import tvm_ffi
 from check import fails, says, show
-from tvm_ffi import Array, Dict, List, Map, _ffi_api
+from tvm_ffi import Array, Dict, List, Map, _ffi_api, core
 
 ORDERS = [_ffi_api.RecursiveLt, _ffi_api.RecursiveLe, _ffi_api.RecursiveGt, _ffi_api.RecursiveGe]
 
@@ -158,7 +159,29 @@ def numbers():
     fails("convert", tvm_ffi.convert, object)
 
 
+def objects():
+    """Built-in types: what they are made from, and what is compared of those without fields."""
+    function, other = tvm_ffi.convert(lambda x: x), tvm_ffi.convert(lambda y: y)
+    tensor = tvm_ffi.from_dlpack(numpy.array([1, 2], dtype="int32"))
+    values = [None, 3, True, 2.5, "abc", "a" * 20, b"abc", b"b" * 20, function, tensor, Array([1, True]), Array([]), Array([1.5]),
+              List([1, 2]), List(["x"]), Map({"a": 1}), Dict({"a": 1, "b": 2}), tvm_ffi.Shape((1, 2)), ValueError("x"),
+              1 << 70, tvm_ffi.dtype("int32"), tvm_ffi.device("cpu"), [-1, 2], [[1]], object()]
+    for key in ["Object", "String", "Bytes", "Error", "Function", "Shape", "Tensor", "Array", "List", "Map", "Dict"]:
+        index = core._object_type_key_to_index("ffi." + key)
+        convert = core._lookup_type_attr(index, "__ffi_convert__")
+        for i, value in enumerate(values):
+            says(f"{key} from {i}", lambda: (lambda v: (type(v), v if key != "Object" else None, same(v, value)))(convert(value)))
+        fails(f"{key} from two", convert, 1, 2)
+    for a, b in [(function, other), (tensor, tvm_ffi.from_dlpack(numpy.zeros(3))), (ValueError("a"), TypeError("b")), (object(), object())]:
+        show("without fields", *[order(a, b) for order in [_ffi_api.RecursiveEq, *ORDERS]], _ffi_api.RecursiveHash(a) == _ffi_api.RecursiveHash(b))
+    fails("function and tensor", _ffi_api.RecursiveLt, function, tensor)
+
+
+def same(a, b):
+    return hasattr(a, "same_as") and hasattr(b, "same_as") and a.same_as(b)
+
+
 def run():
-    for topic in (sequences, mappings, texts, nested, numbers):
+    for topic in (sequences, mappings, texts, nested, numbers, objects):
         print("==", topic.__name__)
         topic()

@@ -169,11 +169,17 @@ static void test_big_integers(void) {
   CHECK_OK(tvmgo_big_int_parse("test", (TVMFFIByteArray){"-9223372036854775808", 20}, &v));
   CHECK_EQ_INT(v.type_index, kTVMFFIInt);
   CHECK_EQ_INT(v.v_int64, INT64_MIN);
-  CHECK_OK(tvmgo_big_int_parse("test", (TVMFFIByteArray){"-0", 2}, &v));
-  CHECK_EQ_INT(v.v_int64, 0);
-  static const char* const bad[] = {"", "-", "--1", "1-", " 1", "+1", "12a", "0x1"};
+  static const char* const bad[] = {"", "-", "--1", "1-", " 1", "+", "+-1", "12a", "0x1"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     CHECK_FAILS(tvmgo_big_int_parse("test", (TVMFFIByteArray){bad[i], strlen(bad[i])}, &v), "ValueError", "digits");
+  static const struct {
+    const char* text;
+    int64_t value;
+  } small[] = {{"+0007", 7}, {"-0", 0}, {"-012", -12}};
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+    CHECK_OK(tvmgo_big_int_parse("test", (TVMFFIByteArray){small[i].text, strlen(small[i].text)}, &v));
+    CHECK(v.type_index == kTVMFFIInt && v.v_int64 == small[i].value);
+  }
 }
 
 static void test_enumeration_without_members(void) {

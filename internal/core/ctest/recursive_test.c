@@ -448,6 +448,24 @@ static void test_devices_and_storage(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
+/* What the wheel's functions make of good values, a test of the Python package compares. */
+static void test_conversion_of_bad_values(void) {
+  static const TVMFFIByteArray name = {"__ffi_convert__", 15};
+  const TVMFFITypeAttrColumn* column = TVMFFIGetTypeAttrColumn(&name);
+  REQUIRE(column != NULL);
+  for (int32_t type = kTVMFFIArray; type <= kTVMFFIDict; type++) {
+    TVMFFIAny convert = column->data[type], r;
+    if (convert.type_index != kTVMFFIFunction) continue;
+    for (int32_t t = kTVMFFIObject; t <= kTVMFFIBigInt; t++) {
+      TVMFFIAny nothing = {.type_index = t};
+      r = tvmgo_any_none();
+      CHECK_FAILS(tvmgo_function_call(convert.v_obj, &nothing, 1, &r), "ValueError", "argument 0 is a NULL");
+    }
+    r = tvmgo_any_none();
+    CHECK_FAILS(tvmgo_function_call(convert.v_obj, NULL, 0, &r), "TypeError", "expected 1 argument, got 0");
+  }
+}
+
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   RUN(test_repr);
@@ -459,6 +477,7 @@ int main(int argc, char** argv) {
   RUN(test_reflected_fields);
   RUN(test_hooks);
   RUN(test_deep_copy);
+  RUN(test_conversion_of_bad_values);
   RUN(test_devices_and_storage);
   return check_end();
 }

@@ -11,12 +11,13 @@ package devicetest
 
 import (
 	"errors"
-	goruntime "runtime"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 )
 
@@ -103,10 +104,10 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) {
-			before := s.live(t)
+			before := testgc.Settled(func() alive { return s.live(t) })
 			p.run(s, t)
 			for try := 0; try < 100 && s.live(t) != before; try++ {
-				goruntime.GC()
+				testgc.Collect()
 			}
 			require.Equal(t, before, s.live(t), "something is alive that was not before")
 		})
@@ -164,6 +165,19 @@ func pattern(n int, seed uint32) []float32 {
 		data[i] = float32(seed >> 8)
 	}
 	return data
+}
+
+// same requires that slices have the same elements, of which there may be too many for reflection.
+func same[T comparable](t *testing.T, want, got []T, what ...any) {
+	t.Helper()
+	if len(got) != len(want) {
+		require.Fail(t, fmt.Sprintf("%d elements, not %d", len(got), len(want)), what...)
+	}
+	for i, x := range got {
+		if x != want[i] {
+			require.Fail(t, fmt.Sprintf("element %d is %v, not %v", i, x, want[i]), what...)
+		}
+	}
 }
 
 func (s *suite) tensor(t *testing.T, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {

@@ -145,7 +145,7 @@ func (s *suite) scopes(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(x, data), scope)
 		got, err := runtime.ToSlice[float32](x)
 		require.NoError(t, err, scope)
-		require.Equal(t, data, got, scope)
+		same(t, data, got, scope)
 		require.NoError(t, x.Close())
 	}
 }
@@ -158,7 +158,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 		require.NoError(t, y.CopyFromTensor(x, nil))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		same(t, data, got)
 		// The same by way of a tensor on the host.
 		host, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
 		require.NoError(t, err)
@@ -166,7 +166,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 		require.NoError(t, runtime.SyncDevice(t.Context(), s.dev))
 		got, err = runtime.ToSlice[float32](host)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		same(t, data, got)
 		for _, c := range []*runtime.Tensor{x, y, host} {
 			require.NoError(t, c.Close())
 		}
@@ -200,12 +200,12 @@ func (s *suite) copyParts(t *testing.T) {
 	copy(want[21:], data[3:13])
 	got, err := runtime.ToSlice[float32](y)
 	require.NoError(t, err)
-	require.Equal(t, want, got, "nothing beside the part was touched")
+	same(t, want, got, "nothing beside the part was touched")
 	require.NoError(t, runtime.CopyFrom(from, make([]float32, 10)))
 	copy(data[3:], make([]float32, 10))
 	got, err = runtime.ToSlice[float32](x)
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	same(t, data, got)
 	for _, c := range []*runtime.Tensor{from, to, x, y} {
 		require.NoError(t, c.Close())
 	}
@@ -236,7 +236,7 @@ func (s *suite) freeAfterQueuedWork(t *testing.T) {
 	}
 	got, err := runtime.ToSlice[float32](last)
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	same(t, data, got)
 	require.NoError(t, last.Close())
 }
 

@@ -39,7 +39,7 @@ func (s *suite) streams(t *testing.T) {
 		}
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		same(t, data, got)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
 	}
@@ -73,7 +73,7 @@ func (s *suite) streamsAreOrdered(t *testing.T) {
 	require.NoError(t, queues[hops].Sync(t.Context()))
 	got, err := runtime.ToSlice[float32](at[hops])
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	same(t, data, got)
 	require.NoError(t, queues[0].WaitFor(queues[0]), "a stream that waits for itself waits for nothing")
 	require.NoError(t, queues[0].Sync(t.Context()))
 	for i := range at {

@@ -32,10 +32,10 @@ func (s *suite) workspaces(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(b, y))
 		got, err := runtime.ToSlice[float32](a)
 		require.NoError(t, err)
-		require.Equal(t, x, got)
+		same(t, x, got)
 		got, err = runtime.ToSlice[float32](b)
 		require.NoError(t, err)
-		require.Equal(t, y, got)
+		same(t, y, got)
 		require.NoError(t, b.Close())
 		require.NoError(t, a.Close())
 	}
@@ -96,7 +96,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
+		same(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
 		require.NoError(t, v.Close())
 		require.NoError(t, b.Sync(t.Context()))
 
@@ -111,7 +111,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, b.Sync(t.Context()))
 		got, err = runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
+		same(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
 		require.NoError(t, v.Close())
 
 		w = s.workspace(t, n, a) // the same stream may have it at once: its work is in order
@@ -124,7 +124,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		got, err = runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofA, got, "round %d", round)
+		same(t, ofA, got, "round %d", round)
 	}
 	// Trimming while work is queued is no different.
 	ofA := pattern(int(n), 77)

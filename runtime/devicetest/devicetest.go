@@ -11,7 +11,6 @@ package devicetest
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -165,19 +164,6 @@ func pattern(n int, seed uint32) []float32 {
 		data[i] = float32(seed >> 8)
 	}
 	return data
-}
-
-// same requires that slices have the same elements, of which there may be too many for reflection.
-func same[T comparable](t *testing.T, want, got []T, what ...any) {
-	t.Helper()
-	if len(got) != len(want) {
-		require.Fail(t, fmt.Sprintf("%d elements, not %d", len(got), len(want)), what...)
-	}
-	for i, x := range got {
-		if x != want[i] {
-			require.Fail(t, fmt.Sprintf("element %d is %v, not %v", i, x, want[i]), what...)
-		}
-	}
 }
 
 func (s *suite) tensor(t *testing.T, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {

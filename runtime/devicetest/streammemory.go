@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -25,7 +26,7 @@ func (s *suite) holds(t *testing.T, x *runtime.Tensor, want []float32, what stri
 	t.Helper()
 	got, err := runtime.ToSlice[float32](x)
 	require.NoError(t, err, what)
-	same(t, want, got, what)
+	testequal.Slices(t, want, got, what)
 }
 
 // streamMemory gives memory back to a stream while work on it is queued. A device without such memory gives

@@ -12,6 +12,7 @@ package devicetest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,6 +88,9 @@ func Parts() []string {
 	}
 	return names
 }
+
+// patience is how long what nobody can wait for, the work of a closed stream, may take on a busy machine.
+var patience = 2 * time.Minute
 
 // Run checks a device that is there.
 func Run(t *testing.T, dev dlpack.Device, opts Options) {

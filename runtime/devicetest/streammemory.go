@@ -121,7 +121,7 @@ func (s *suite) streamMemory(t *testing.T) {
 	require.Eventually(t, func() bool { // nobody can wait for a closed stream
 		got, err := runtime.ToSlice[float32](y)
 		return err == nil && slices.Equal(ofA, got)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, v.Close())
 	_, err = a.NewTensor(dlpack.Float32, []int64{1})
 	require.ErrorIs(t, err, runtime.ErrClosed)

@@ -150,7 +150,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		}
 		got, err := runtime.ToSlice[float32](y)
 		return err == nil && slices.Equal(ofA, got)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	for _, c := range []*runtime.Tensor{x, z} {
 		require.NoError(t, c.Close())
 	}

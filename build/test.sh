@@ -38,8 +38,8 @@ grep -E '^ok ' "$log"
 
 step "Go tests with the race detector"
 race=build/.cache/race-test.log
-# What runs a whole suite again, in other circumstances or with each call failing, has run above, and so have comparisons on one goroutine.
-again='^(TestValidated|TestOlderDrivers|TestEveryCallMayFail|TestArtifacts_EveryCallFails|TestSchema_Agrees.*|TestWheel_.*)$'
+# What runs a whole suite again, in other circumstances or with each call failing, has run above, and so have comparisons and counts on one goroutine.
+again='^(TestValidated|TestOlderDrivers|TestPooledDescriptors|TestEveryCall(MayFail|Fails|Fails_Kernels)|TestArtifacts_EveryCallFails|TestFlight_IsBounded|TestSchema_Agrees.*|TestWheel_.*)$'
 logged "$race" "$go" test -skip "$again" -tags "$TAGS" -race -count=1 -timeout 30m ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./internal/nvrtc/... ./internal/diskcache/... ./target/... ./internal/byoctest/... ./codegen ./cmd/...
 grep -E '^ok ' "$race"
 

@@ -13,7 +13,7 @@ import (
 func (l *lab) compileCPP(t *testing.T, program string, flags ...string) string {
 	t.Helper()
 	out := l.path("bin", program)
-	args := append([]string{"c++", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + l.path("include"),
+	args := append([]string{"c++", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + l.path("include"),
 		"-o", out, l.path("src", "hpp_test.cc")}, flags...)
 	r := l.run(t, nil, append(append(args, l.linked()...), "-pthread")...)
 	require.True(t, r.ok, r.out)
@@ -46,7 +46,7 @@ func TestHpp(t *testing.T) {
 		cppRuns(t, l, l.compileCPP(t, "hpp_O3", "-std=c++17", "-O3"), "TVMGO_PRIVATE_LOAD=1")
 	})
 	t.Run("sanitized", func(t *testing.T) {
-		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 		cppRuns(t, l, program, "ASAN_OPTIONS=detect_stack_use_after_return=1")
 	})
 	t.Run("clang", func(t *testing.T) {

@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	goruntime "runtime"
-
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 )
 
@@ -246,39 +245,20 @@ const (
 	waitStep  = time.Millisecond
 )
 
-// leakTries bounds the wait for the collector and for goroutines that finish.
-const leakTries = 200
-
 // noLeaks fails the test when something that it made is alive after its end. It comes first in a
 // test, so that it looks last.
 func noLeaks(t testing.TB) {
 	t.Helper()
 	fakeDevice(t) // stays as long as the process
-	before := settled()
+	before := testgc.Settled(stays)
 	t.Cleanup(func() {
-		now := stays()
-		for try := 0; try < leakTries && now != before; try++ {
-			goruntime.GC()
-			goruntime.Gosched()
+		var now runtime.LiveCounts
+		testgc.Until(func() bool {
 			now = stays()
-		}
+			return now == before
+		})
 		require.Equal(t, before, now, "something is alive that was not before")
 	})
-}
-
-// settled waits until what earlier tests left to the collector is gone.
-func settled() runtime.LiveCounts {
-	last := stays()
-	for try := 0; try < leakTries; try++ {
-		goruntime.GC()
-		goruntime.Gosched()
-		now := stays()
-		if now == last {
-			break
-		}
-		last = now
-	}
-	return last
 }
 
 // compiler is the C compiler. Without one the test is skipped, which tests that make things first ask for soon; on CI it fails.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -74,11 +75,10 @@ func TestTarget_IsLetGo(t *testing.T) {
 		call(t, export, x)
 	}()
 	other := newTarget(t, "llvm")
-	for try := 0; try < leakTries && !gone.Load(); try++ {
+	require.True(t, testgc.Until(func() bool {
 		call(t, export, other)
-		goruntime.GC()
-	}
-	require.True(t, gone.Load())
+		return gone.Load()
+	}))
 }
 
 func TestTargetFunctions(t *testing.T) {

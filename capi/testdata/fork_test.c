@@ -7,7 +7,9 @@
  * CARRIER is a module that carries others, of a kind without a loader: Go reads it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <tvm/ffi/c_api.h>
@@ -125,9 +127,27 @@ static void refuse_load(void) {
 
 /* ---- processes ---- */
 
-/* Everything that a child may do, a module of the parent included. A child that hangs dies of the alarm. */
-static void be_child(TVMModuleHandle of_parent) {
+/* Says where the child hangs, then ends it. */
+static void hung(int number) {
+  void* pcs[40];
+  struct sigaction end = {.sa_handler = SIG_DFL};
+  sigaction(number, &end, NULL);
+  alarm(5); /* should this hang too */
+  static const char text[] = "a child hangs here:\n";
+  if (write(STDOUT_FILENO, text, sizeof text - 1) > 0) backtrace_symbols_fd(pcs, backtrace(pcs, 40), STDOUT_FILENO);
+  raise(number);
+}
+
+/* A child that hangs dies of the alarm. */
+static void watch(void) {
+  struct sigaction tell = {.sa_handler = hung, .sa_flags = SA_NODEFER};
+  sigaction(SIGALRM, &tell, NULL);
   alarm(120); /* slow machines are no hangs */
+}
+
+/* Everything that a child may do, a module of the parent included. */
+static void be_child(TVMModuleHandle of_parent) {
+  watch();
   for (int i = 0; i < 2; i++) {
     if (of_parent != NULL) use(of_parent);
     enter_go_forked();
@@ -230,7 +250,7 @@ static void system_lib(void) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-      alarm(120); /* slow machines are no hangs */
+      watch();
       ask_system_lib("a_", forked);
       ask_system_lib("a_", forked);
       fflush(stdout);
@@ -258,7 +278,7 @@ static void* load(void* arg) {
 
 /* The child calls the module for the first time, and drops the only reference that it has. */
 static void be_child_of_loaders(TVMModuleHandle module) {
-  alarm(120); /* slow machines are no hangs */
+  watch();
   refuse_load();
   ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
   use(module);
@@ -303,7 +323,9 @@ static void exec_child(char** argv) {
 }
 
 int main(int argc, char** argv) {
+  void* here;
   setvbuf(stdout, NULL, _IOLBF, 0);
+  backtrace(&here, 1); /* loads what it needs, which a child cannot */
   if (argc != 4) return 2;
   file = argv[2], carrier = argv[3];
   if (strcmp(argv[1], "once") == 0) once();

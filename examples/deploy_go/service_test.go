@@ -177,7 +177,7 @@ func TestPredict_ManyClients(t *testing.T) {
 
 func TestRun_Selftest(t *testing.T) {
 	var out bytes.Buffer
-	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: time.Second, selftest: true}
+	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: 2 * time.Minute, selftest: true}
 	require.NoError(t, run(context.Background(), c, &out))
 	require.Contains(t, out.String(), "one request added 1000 elements, and all are right")
 
@@ -201,7 +201,7 @@ func TestSignal_Graceful(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deploy_go")
 	text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
 	require.NoError(t, err, string(text))
-	cmd := exec.Command(path, "-module", artifact, "-function", "vadd")
+	cmd := exec.Command(path, "-module", artifact, "-function", "vadd", "-grace", "10m")
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

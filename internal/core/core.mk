@@ -59,18 +59,23 @@ core-test:
 	@passed=0; failed=0; skipped=0; fixed=; \
 	bits=$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28); \
 	if [ "$$bits" -gt 28 ] && setarch -R true 2>/dev/null; then fixed='setarch -R'; fi; \
-	for kind in $(CORE_TEST_KINDS); do for name in $(CORE_TEST_NAMES); do \
-	  program=$(CORE_TEST_DIR)/$$kind/$$name; log=$$program.log; run=; \
-	  if [ $$kind = tsan ]; then run=$$fixed; fi; \
-	  echo "== $$name ($$kind)"; \
-	  TVMGO_TESTDATA="$${TVMGO_TESTDATA:-$(CURDIR)/testdata}" \
+	export TVMGO_TESTDATA="$${TVMGO_TESTDATA:-$(CURDIR)/testdata}" \
 	  ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=1:$$ASAN_OPTIONS" \
 	  UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
-	  TSAN_OPTIONS="suppressions=internal/core/ctest/tsan.supp:allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS" \
-	  timeout $(CORE_TEST_TIMEOUT) $$run $$program >$$log 2>&1; status=$$?; \
+	  TSAN_OPTIONS="suppressions=internal/core/ctest/tsan.supp:allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS"; \
+	for kind in $(CORE_TEST_KINDS); do for name in $(CORE_TEST_NAMES); do \
+	  program=$(CORE_TEST_DIR)/$$kind/$$name; run=; \
+	  if [ $$kind = tsan ]; then run=$$fixed; fi; \
+	  rm -f $$program.status; \
+	  echo "timeout $(CORE_TEST_TIMEOUT) $$run $$program >$$program.log 2>&1; echo \$$? >$$program.status"; \
+	done; done | xargs -P $$(nproc) -d '\n' -n 1 sh -c; \
+	for kind in $(CORE_TEST_KINDS); do for name in $(CORE_TEST_NAMES); do \
+	  log=$(CORE_TEST_DIR)/$$kind/$$name.log; \
+	  status=$$(cat $(CORE_TEST_DIR)/$$kind/$$name.status 2>/dev/null || echo unknown); \
+	  echo "== $$name ($$kind)"; \
 	  cat $$log; \
 	  p=$$(grep -c '^ok ' $$log); f=$$(grep -c '^FAIL ' $$log); s=$$(grep -c '^skip ' $$log); \
-	  if [ $$status -ne 0 ] && [ $$f -eq 0 ]; then \
+	  if [ "$$status" != 0 ] && [ $$f -eq 0 ]; then \
 	    echo "FAIL $$name ($$kind): exit status $$status"; f=1; \
 	  fi; \
 	  passed=$$((passed + p)); failed=$$((failed + f)); skipped=$$((skipped + s)); \

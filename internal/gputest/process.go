@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 )
@@ -71,15 +73,22 @@ func Live(t testing.TB, devices []dlpack.Device) (runtime.LiveCounts, []runtime.
 // NoLeaks checks that a test leaves nothing alive, in the runtime or on devices.
 func NoLeaks(t testing.TB, devices []dlpack.Device) {
 	t.Helper()
-	before, memory := Live(t, devices)
+	type alive struct {
+		counts runtime.LiveCounts
+		memory string
+	}
+	look := func() (x alive) {
+		counts, memory := Live(t, devices)
+		return alive{counts, fmt.Sprintf("%+v", memory)}
+	}
+	before := testgc.Settled(look)
 	t.Cleanup(func() {
-		now, nowMemory := Live(t, devices)
-		for try := 0; try < 100 && now != before; try++ {
-			goruntime.GC()
-			now, nowMemory = Live(t, devices)
-		}
+		var now alive
+		testgc.Until(func() bool {
+			now = look()
+			return now == before
+		})
 		require.Equal(t, before, now)
-		require.Equal(t, memory, nowMemory)
 	})
 }
 

@@ -3,13 +3,13 @@
 package cuda_test
 
 import (
-	goruntime "runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/fakecuda/control"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 )
 
@@ -24,16 +24,18 @@ func steered(t testing.TB) *control.Driver {
 // leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses nothing.
 func leavesNothing(t *testing.T) {
 	t.Helper()
+	testgc.Collect()
+	testgc.Collect() // what clean-ups dropped
 	before, reports := alive(t), 0
 	if fake := steered(t); fake != nil {
 		reports = len(fake.Reports())
 	}
 	t.Cleanup(func() {
-		now := alive(t)
-		for try := 0; try < 100 && !before.equal(now); try++ {
-			goruntime.GC()
+		var now counts
+		testgc.Until(func() bool {
 			now = alive(t)
-		}
+			return before.equal(now)
+		})
 		require.Equal(t, before, now)
 		if fake := steered(t); fake != nil {
 			require.Empty(t, fake.Reports()[reports:])

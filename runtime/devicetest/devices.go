@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -36,7 +37,7 @@ func (s *suite) twoDevices(t *testing.T) {
 	for i, x := range xs {
 		got, err := runtime.ToSlice[float32](x)
 		require.NoError(t, err)
-		require.Equal(t, pattern(n, uint32(i)), got, "array %d, of %v, was overwritten", i, x.Device())
+		testequal.Slices(t, pattern(n, uint32(i)), got, "array %d, of %v, was overwritten", i, x.Device())
 	}
 	for _, x := range xs {
 		require.NoError(t, x.Close())
@@ -54,7 +55,7 @@ func (s *suite) twoDevices(t *testing.T) {
 		require.NoError(t, q.Sync(t.Context()))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, pattern(n, uint32(i)), got)
+		testequal.Slices(t, pattern(n, uint32(i)), got)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
 		require.NoError(t, q.Close())
@@ -125,10 +126,10 @@ func (s *suite) modules(t *testing.T) {
 		require.NoError(t, s.sync(t, on))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, plus(data, 3), got, "work of a stream is done in order")
+		testequal.Slices(t, plus(data, 3), got, "work of a stream is done in order")
 		got, err = runtime.ToSlice[float32](x)
 		require.NoError(t, err)
-		require.Equal(t, plus(data, 4), got)
+		testequal.Slices(t, plus(data, 4), got)
 	}
 	again := s.function(t)
 	require.NoError(t, f.Close())
@@ -137,7 +138,7 @@ func (s *suite) modules(t *testing.T) {
 	require.NoError(t, err)
 	got, err := runtime.ToSlice[float32](x)
 	require.NoError(t, err)
-	require.Equal(t, plus(data, 1), got, "closing one module leaves the next one")
+	testequal.Slices(t, plus(data, 1), got, "closing one module leaves the next one")
 	_, err = again.Call("no array")
 	requireError(t, err)
 	require.NoError(t, again.Close())
@@ -179,7 +180,7 @@ func (s *suite) activeDevice(t *testing.T) {
 			require.NoError(t, err, "round %d on %v", round, dev)
 			got, err := runtime.ToSlice[float32](x)
 			require.NoError(t, err)
-			require.Equal(t, plus(data, 2), got, "round %d on %v", round, dev)
+			testequal.Slices(t, plus(data, 2), got, "round %d on %v", round, dev)
 			require.NoError(t, x.Close())
 			require.NoError(t, q.Close())
 		}

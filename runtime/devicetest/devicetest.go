@@ -11,12 +11,13 @@ package devicetest
 
 import (
 	"errors"
-	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 )
 
@@ -88,6 +89,9 @@ func Parts() []string {
 	return names
 }
 
+// patience is how long what nobody can wait for, the work of a closed stream, may take on a busy machine.
+var patience = 2 * time.Minute
+
 // Run checks a device that is there.
 func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	t.Helper()
@@ -103,10 +107,10 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) {
-			before := s.live(t)
+			before := testgc.Settled(func() alive { return s.live(t) })
 			p.run(s, t)
 			for try := 0; try < 100 && s.live(t) != before; try++ {
-				goruntime.GC()
+				testgc.Collect()
 			}
 			require.Equal(t, before, s.live(t), "something is alive that was not before")
 		})

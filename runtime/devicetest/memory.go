@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -145,7 +146,7 @@ func (s *suite) scopes(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(x, data), scope)
 		got, err := runtime.ToSlice[float32](x)
 		require.NoError(t, err, scope)
-		require.Equal(t, data, got, scope)
+		testequal.Slices(t, data, got, scope)
 		require.NoError(t, x.Close())
 	}
 }
@@ -158,7 +159,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 		require.NoError(t, y.CopyFromTensor(x, nil))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		testequal.Slices(t, data, got)
 		// The same by way of a tensor on the host.
 		host, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
 		require.NoError(t, err)
@@ -166,7 +167,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 		require.NoError(t, runtime.SyncDevice(t.Context(), s.dev))
 		got, err = runtime.ToSlice[float32](host)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		testequal.Slices(t, data, got)
 		for _, c := range []*runtime.Tensor{x, y, host} {
 			require.NoError(t, c.Close())
 		}
@@ -200,12 +201,12 @@ func (s *suite) copyParts(t *testing.T) {
 	copy(want[21:], data[3:13])
 	got, err := runtime.ToSlice[float32](y)
 	require.NoError(t, err)
-	require.Equal(t, want, got, "nothing beside the part was touched")
+	testequal.Slices(t, want, got, "nothing beside the part was touched")
 	require.NoError(t, runtime.CopyFrom(from, make([]float32, 10)))
 	copy(data[3:], make([]float32, 10))
 	got, err = runtime.ToSlice[float32](x)
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	testequal.Slices(t, data, got)
 	for _, c := range []*runtime.Tensor{from, to, x, y} {
 		require.NoError(t, c.Close())
 	}
@@ -236,7 +237,7 @@ func (s *suite) freeAfterQueuedWork(t *testing.T) {
 	}
 	got, err := runtime.ToSlice[float32](last)
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	testequal.Slices(t, data, got)
 	require.NoError(t, last.Close())
 }
 

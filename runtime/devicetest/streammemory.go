@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -25,7 +26,7 @@ func (s *suite) holds(t *testing.T, x *runtime.Tensor, want []float32, what stri
 	t.Helper()
 	got, err := runtime.ToSlice[float32](x)
 	require.NoError(t, err, what)
-	require.True(t, slices.Equal(want, got), what)
+	testequal.Slices(t, want, got, what)
 }
 
 // streamMemory gives memory back to a stream while work on it is queued. A device without such memory gives
@@ -120,7 +121,7 @@ func (s *suite) streamMemory(t *testing.T) {
 	require.Eventually(t, func() bool { // nobody can wait for a closed stream
 		got, err := runtime.ToSlice[float32](y)
 		return err == nil && slices.Equal(ofA, got)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, v.Close())
 	_, err = a.NewTensor(dlpack.Float32, []int64{1})
 	require.ErrorIs(t, err, runtime.ErrClosed)

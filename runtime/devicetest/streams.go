@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -39,7 +40,7 @@ func (s *suite) streams(t *testing.T) {
 		}
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, data, got)
+		testequal.Slices(t, data, got)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
 	}
@@ -73,7 +74,7 @@ func (s *suite) streamsAreOrdered(t *testing.T) {
 	require.NoError(t, queues[hops].Sync(t.Context()))
 	got, err := runtime.ToSlice[float32](at[hops])
 	require.NoError(t, err)
-	require.Equal(t, data, got)
+	testequal.Slices(t, data, got)
 	require.NoError(t, queues[0].WaitFor(queues[0]), "a stream that waits for itself waits for nothing")
 	require.NoError(t, queues[0].Sync(t.Context()))
 	for i := range at {

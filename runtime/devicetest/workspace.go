@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
 )
 
@@ -32,10 +33,10 @@ func (s *suite) workspaces(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(b, y))
 		got, err := runtime.ToSlice[float32](a)
 		require.NoError(t, err)
-		require.Equal(t, x, got)
+		testequal.Slices(t, x, got)
 		got, err = runtime.ToSlice[float32](b)
 		require.NoError(t, err)
-		require.Equal(t, y, got)
+		testequal.Slices(t, y, got)
 		require.NoError(t, b.Close())
 		require.NoError(t, a.Close())
 	}
@@ -96,7 +97,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
+		testequal.Slices(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
 		require.NoError(t, v.Close())
 		require.NoError(t, b.Sync(t.Context()))
 
@@ -111,7 +112,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, b.Sync(t.Context()))
 		got, err = runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
+		testequal.Slices(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
 		require.NoError(t, v.Close())
 
 		w = s.workspace(t, n, a) // the same stream may have it at once: its work is in order
@@ -124,7 +125,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		got, err = runtime.ToSlice[float32](y)
 		require.NoError(t, err)
-		require.Equal(t, ofA, got, "round %d", round)
+		testequal.Slices(t, ofA, got, "round %d", round)
 	}
 	// Trimming while work is queued is no different.
 	ofA := pattern(int(n), 77)
@@ -149,7 +150,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		}
 		got, err := runtime.ToSlice[float32](y)
 		return err == nil && slices.Equal(ofA, got)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	for _, c := range []*runtime.Tensor{x, z} {
 		require.NoError(t, c.Close())
 	}

@@ -792,10 +792,15 @@ func TestKernel_NoGrowth(t *testing.T) {
 		goruntime.GC()
 	}
 	run(20)
-	before := resident(t)
-	run(20)
-	require.Less(t, resident(t)-before, int64(8<<20), "bytes that the process grew by")
-	require.Equal(t, slices.Repeat([]uint32{20000}, 64), values[uint32](t, x))
+	const most = 8 << 20
+	runs, grown := 1, int64(most)
+	for ; grown >= most && runs < 6; runs++ { // what leaks grows every time, the heaps of Go and of the driver now and then
+		before := resident(t)
+		run(20)
+		grown = resident(t) - before
+	}
+	require.Less(t, grown, int64(most), "bytes that the process grew by")
+	require.Equal(t, slices.Repeat([]uint32{uint32(runs) * 10000}, 64), values[uint32](t, x))
 }
 
 // resident is the memory of this process, in bytes.

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+/* One thread calls, so that TSan, which is slow, sees in a part of the calls what it would see in all. */
+enum { EVERY = CHECK_TSAN ? 8 : 1 };
 enum { MAX_VALUES = 80, MAX_ARGS = 4, SAMPLES = 3000, LONG_TEXT = 1 << 20 };
 
 static TVMFFIAny values[MAX_VALUES];
@@ -194,12 +196,12 @@ static void sweep(const char* name, TVMFFIObject* f) {
   for (int x = 0; x < num_values; x++) {
     args[0] = values[x];
     call(name, f, args, 1);
-    for (int y = 0; y < num_values; y++) {
+    for (int y = x % EVERY; y < num_values; y += EVERY) {
       args[0] = values[x], args[1] = values[y];
       call(name, f, args, 2);
     }
   }
-  for (int i = 0; i < SAMPLES && !any_address; i++) {
+  for (int i = 0; i < SAMPLES / EVERY && !any_address; i++) {
     for (int k = 0; k < MAX_ARGS; k++) args[k] = values[roll((uint32_t)num_values)];
     call(name, f, args, 3);
     call(name, f, args, 4);

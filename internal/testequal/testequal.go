@@ -1,0 +1,22 @@
+// Package testequal compares arrays of millions of elements, for which require.Equal, which reflects on each, takes seconds under the race detector.
+package testequal
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Slices requires that slices have the same elements.
+func Slices[T comparable](t testing.TB, want, got []T, what ...any) {
+	t.Helper()
+	if len(got) != len(want) {
+		require.Fail(t, fmt.Sprintf("%d elements, not %d", len(got), len(want)), what...)
+	}
+	for i, x := range got {
+		if x != want[i] {
+			require.Fail(t, fmt.Sprintf("element %d is %v, not %v", i, x, want[i]), what...)
+		}
+	}
+}

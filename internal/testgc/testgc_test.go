@@ -1,0 +1,33 @@
+package testgc_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testgc"
+)
+
+// A figure is taken when what was dropped before is gone, however slow its clean-ups are.
+func TestSettled(t *testing.T) {
+	var alive atomic.Int64
+	may := make(chan struct{})
+	for range 3 {
+		alive.Add(1)
+		runtime.AddCleanup(new([64]byte), func(may chan struct{}) {
+			<-may
+			alive.Add(-1)
+		}, may)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { close(may) }) // later than collections alone take
+	require.Zero(t, testgc.Settled(alive.Load))
+}
+
+func TestUntil(t *testing.T) {
+	var gone atomic.Bool
+	runtime.AddCleanup(new([64]byte), func(b *atomic.Bool) { b.Store(true) }, &gone)
+	require.True(t, testgc.Until(gone.Load))
+}

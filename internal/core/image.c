@@ -234,14 +234,36 @@ static int open_checked(tvmgo_elf* elf, const struct stat* file, const char* pat
   return *out == NULL ? -1 : 0;
 }
 
-/* "x.so" is a file of the current directory; dlopen would search libraries for it. */
-static char* path_of(const char* name) {
-  char* path = malloc(strlen(name) + 3);
-  if (path == NULL)
+static int open_readable(const char* path) {
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Opens a file. "x.so" is one of the current directory, else of the first folder of LD_LIBRARY_PATH
+   that has it: dlopen, too, looks there for what has no slash, and users of other runtimes rely on
+   it. Sets the path by which ld.so finds the file. Returns -1 with errno, or with *path NULL and an
+   error raised. */
+static int open_named(const char* name, char** path) {
+  const int bare = strchr(name, '/') == NULL;
+  const char* folders = bare ? secure_getenv("LD_LIBRARY_PATH") : NULL;
+  *path = malloc(strlen(name) + (folders == NULL ? 0 : strlen(folders)) + 3);
+  if (*path == NULL) {
     tvmgo_raise_oom();
-  else
-    sprintf(path, "%s%s", strchr(name, '/') == NULL ? "./" : "", name);
-  return path;
+    return -1;
+  }
+  sprintf(*path, "%s%s", bare ? "./" : "", name);
+  int fd = open_readable(*path);
+  if (fd >= 0 || errno != ENOENT || folders == NULL) return fd;
+  for (const char* at = folders;; at++) {
+    const size_t length = strcspn(at, ":;");
+    if (length > 0) { /* an empty one is the current directory */
+      sprintf(*path, "%.*s/%s", (int)length, at, name);
+      if ((fd = open_readable(*path)) >= 0) return fd;
+    }
+    at += length;
+    if (*at == 0) break;
+  }
+  errno = ENOENT;
+  return -1;
 }
 
 static int raise_unopened(const char* name) {
@@ -309,9 +331,9 @@ int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigne
                        name == NULL ? "NULL" : "empty");
   if (tvmgo_enter_loader(name) != 0) return -1;
   if (bytes != NULL) return open_bytes(name, bytes, nbytes, out);
-  char* path = path_of(name);
+  char* path;
+  int fd = open_named(name, &path), rc;
   if (path == NULL) return -1;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
   if (fd < 0) {
     rc = raise_unopened(name);
   } else {

@@ -164,6 +164,25 @@ static void test_paths(void) {
   tvmgo_object_release(image);
   CHECK_FAILS(tvmgo_image_open("libm.so.6", NULL, 0, 0, &image), TVMGO_NOT_FOUND_ERROR,
               "load libm.so.6: no such file");
+  /* Elsewhere, a name without a slash is looked for where the dynamic linker looks. */
+  char folders[1024];
+  snprintf(folders, sizeof folders, "/nowhere::%s/absent:%s;/", build_dir, build_dir);
+  REQUIRE(chdir("/") == 0);
+  CHECK_FAILS(tvmgo_image_open("here.so", NULL, 0, 0, &image), TVMGO_NOT_FOUND_ERROR,
+              "load here.so: no such file");
+  const char* before = getenv("LD_LIBRARY_PATH");
+  char* kept = before == NULL ? NULL : strdup(before);
+  REQUIRE(setenv("LD_LIBRARY_PATH", folders, 1) == 0);
+  image = build_open("here.so", 0);
+  CHECK(image != NULL && build_call(image, "version") == OUR_VERSION);
+  tvmgo_object_release(image);
+  CHECK_FAILS(tvmgo_image_open("absent.so", NULL, 0, 0, &image), TVMGO_NOT_FOUND_ERROR,
+              "load absent.so: no such file");
+  CHECK_FAILS(tvmgo_image_open("./here.so", NULL, 0, 0, &image), TVMGO_NOT_FOUND_ERROR,
+              "load ./here.so: no such file");
+  CHECK((kept == NULL ? unsetenv("LD_LIBRARY_PATH") : setenv("LD_LIBRARY_PATH", kept, 1)) == 0);
+  free(kept);
+  REQUIRE(chdir(build_dir) == 0);
   CHECK(rename("here.so", "$ORIGIN.so") == 0);
   image = build_open("$ORIGIN.so", 0);
   CHECK(image != NULL && build_call(image, "version") == OUR_VERSION);

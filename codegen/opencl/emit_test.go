@@ -237,6 +237,7 @@ func TestEmit_Vectors(t *testing.T) {
 		{tir.Int8, 8, "max(X, Y)", []string{"const char8 ", "select(", "(char8)("}},
 		{tir.Float32, 20, "X + Y", []string{"vstore16(", "vstore4(", "&C[t * 20 + 16]"}},
 		{tir.Float32, 3, "X + Y", []string{"vstore2(", "C[t * 3 + 2] = "}},
+		{tir.Int8, 32, "X + Y", []string{"vstore16(C_0, 0, &C[t * 32]);", "vstore16(C_16, 0, &C[t * 32 + 16]);"}},
 	} {
 		code, _ := kernelsOf(t, vectorized(t, c.value, c.typ, c.lanes))
 		for _, want := range c.want {

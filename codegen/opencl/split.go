@@ -95,7 +95,7 @@ func slice(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	case *tir.Ramp:
 		base := e.Base
 		if from > 0 {
-			base = tir.Add(base, tir.Mul(e.Stride, tir.IntConst(e.Stride.DType(), int64(from))))
+			base = tir.Add(base, steps(e.Stride, int64(from)))
 		}
 		if width == 1 {
 			return base, true
@@ -134,4 +134,12 @@ func slice(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// steps is a stride, so many times.
+func steps(stride tir.Expr, n int64) tir.Expr {
+	if c, ok := stride.(*tir.IntImm); ok {
+		return tir.IntConst(c.Type, c.Value*n)
+	}
+	return tir.Mul(stride, tir.IntConst(stride.DType(), n))
 }

@@ -70,6 +70,7 @@ type build struct {
 	attrs  map[string]any // of the program
 	wanted []string       // its functions
 	parts  []*part
+	about  string // of its functions, for their metadata
 }
 
 // part is the functions that are built for one target, in one go.
@@ -94,6 +95,9 @@ func (b *build) divide(m *tir.IRModule) error {
 		return err
 	}
 	if err := checkCircle(m.Funcs); err != nil {
+		return err
+	}
+	if b.about, err = aboutOf(m.Funcs, targets.of); err != nil {
 		return err
 	}
 	funcs, err := packCalls(m.Funcs, func(f *tir.PrimFunc) any { return targets.key(f.Name) })
@@ -236,11 +240,12 @@ func (b *build) generate(p *part) error {
 			m.Attrs = p.from.Attrs
 		}
 	}
+	m = &tir.IRModule{Funcs: m.Funcs, Attrs: maps.Clone(m.Attrs)}
+	if m.Attrs == nil {
+		m.Attrs = map[string]any{}
+	}
+	m.Attrs[c.AttrAbout] = b.about
 	if others := b.others(p); others != "" {
-		m = &tir.IRModule{Funcs: m.Funcs, Attrs: maps.Clone(m.Attrs)}
-		if m.Attrs == nil {
-			m.Attrs = map[string]any{}
-		}
 		m.Attrs[c.AttrProgram] = others
 	}
 	p.module, err = guarded(func() (*runtime.Module, error) { return build(m, p.target) })

@@ -204,7 +204,8 @@ func TestBuild_Passes(t *testing.T) {
 	_, err := codegen.Build(scale(t, 1), kind(t, "passes-test"))
 	require.ErrorContains(t, err, "the code generator gave no module")
 	require.Equal(t, []string{"first for passes-test", "second"}, seen)
-	require.Same(t, other, got)
+	require.Equal(t, other.Funcs, got.Funcs)
+	require.Same(t, other.Funcs[0], got.Funcs[0])
 
 	declare("passes-fail", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, failing }})
 	_, err = codegen.Build(scale(t, 1), kind(t, "passes-fail"))

@@ -2,6 +2,7 @@ package codegen_test
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -37,6 +38,11 @@ func TestBuild_Metadata(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "scaled(Tensor, int, float, bool, Ptr) -> int", meta.Schema.Signature("scaled"))
 		require.JSONEq(t, `"scaled(A_: float32[n, m], n: int32, by: float32, on: bool, p: handle)"`, string(meta.Values["signature"]))
+		require.JSONEq(t, `[{"name": "A_", "kind": "tensor", "dtype": "float32", "shape": ["n", "m"]}, {"name": "n", "kind": "scalar", "dtype": "int32"},
+			{"name": "by", "kind": "scalar", "dtype": "float32"}, {"name": "on", "kind": "scalar", "dtype": "bool"}, {"name": "p", "kind": "pointer"}]`,
+			string(meta.Values["args"]))
+		require.JSONEq(t, `[{"device": "cpu", "format": "tir", "target": `+kind(t, "c").JSON()+`}]`, string(meta.Values["targets"]))
+		require.Regexp(t, `^"tvmgo( \S+)?"$`, string(meta.Values["builder"]))
 		doc, err := from.Doc("scaled")
 		require.NoError(t, err)
 		require.Equal(t, "Multiplies; \"quoted\"?? é\nsecond line.", doc)
@@ -57,6 +63,23 @@ func TestBuild_Metadata(t *testing.T) {
 
 	_, err = codegen.Build(parsed(t, inPlace("_metadata_f", "", "1.0", "")), kind(t, "c"))
 	require.ErrorContains(t, err, `libraries have something else under names that begin like "_metadata_f"`)
+}
+
+// The hash of a function's contents is that of its program and its target.
+func TestBuild_ContentHash(t *testing.T) {
+	hash := func(text, target string) string {
+		meta, err := built(t, parsed(t, text), kind(t, target)).Metadata("f")
+		require.NoError(t, err)
+		var h string
+		require.NoError(t, json.Unmarshal(meta.Values["content_hash"], &h))
+		require.Regexp(t, `^sha256:[0-9a-f]{64}$`, h)
+		return h
+	}
+	text := inPlace("f", "", "2.0", "")
+	want := hash(text, "c")
+	require.Equal(t, want, hash(text+inPlace("g", "", "3.0", ""), "c"), "other functions do not count")
+	require.NotEqual(t, want, hash(inPlace("f", "", "2.5", ""), "c"))
+	require.NotEqual(t, want, hash(text, "c -march=x86-64"))
 }
 
 // What was split is one library for Apache TVM, too: its parts call each other.

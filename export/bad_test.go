@@ -126,6 +126,8 @@ func TestLibrary_Options(t *testing.T) {
 		"no such object":        {[]export.Option{export.Objects(filepath.Join(dir, "none.o"))}, runtime.ErrNotFound, "none.o"},
 		"object is a folder":    {[]export.Option{export.Objects(dir)}, runtime.ErrInvalidArgument, "no ordinary file"},
 		"symbols are hidden":    {[]export.Option{export.Flags("-fvisibility=hidden")}, runtime.ErrInvalidArgument, "hidden by a flag"},
+		"compiler and flags":    {[]export.Option{export.Compiler("cc -O1")}, runtime.ErrNotFound, "give arguments apart from it"},
+		"library of no name":    {[]export.Option{export.Libraries("m", "")}, runtime.ErrInvalidArgument, "an empty name"},
 		"no such library":       {[]export.Option{export.Libraries("no-such-library-x")}, runtime.ErrFailed, "no-such-library-x"},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorContains(t, failing(t, m, c.kind, c.options...), c.says) })
@@ -137,6 +139,7 @@ func TestLibrary_Paths(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.so"), 0o755))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.so"), 0o600))
+	require.NoError(t, os.Symlink("loop.so", filepath.Join(dir, "loop.so")))
 	readOnly := filepath.Join(dir, "readonly")
 	require.NoError(t, os.Mkdir(readOnly, 0o555))
 	if os.Getuid() == 0 {
@@ -154,13 +157,16 @@ func TestLibrary_Paths(t *testing.T) {
 		filepath.Join(readOnly, "x.so"):        "in the folder",
 		filepath.Join(dir, "pipe.so", "in.so"): "in the folder",
 		"/dev/full":                            "suffix",
+		filepath.Join(dir, "loop.so"):          "links of this name lead back",
+
+		filepath.Join(dir, strings.Repeat("n", 253)+".so"): "longer than the file system allows",
 	} {
 		err := export.Library(ctx, m, path)
 		require.ErrorContains(t, err, says, "%q", path)
 		require.ErrorContains(t, err, "export ")
 		require.False(t, strings.ContainsRune(err.Error(), 0), "%q", path)
 	}
-	require.Len(t, names(t, dir), 3)
+	require.Len(t, names(t, dir), 4)
 }
 
 func TestLibrary_NoCompiler(t *testing.T) {
@@ -205,6 +211,43 @@ func TestLibrary_ChildRefuses(t *testing.T) {
 
 	crash := cSource(t, "__attribute__((constructor)) static void die(void) { __builtin_trap(); }\nint __tvm_ffi_f(void) { return 0; }", "f")
 	require.ErrorContains(t, failing(t, crash, runtime.ErrFailed), "signal")
+
+	leaves := cSource(t, "#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\nint __tvm_ffi_f(void) { return 0; }", "f")
+	require.ErrorContains(t, failing(t, leaves, runtime.ErrFailed), "a constructor ended the process")
+}
+
+// A folder for temporary files may forbid programs.
+func TestLibrary_ChildCannotRun(t *testing.T) {
+	dir := mounted(t, syscall.MS_NOEXEC, "")
+	t.Setenv("TMPDIR", dir)
+	path := filepath.Join(t.TempDir(), "deploy.so")
+	err := export.Library(ctx, constant(t, "f", 1), path)
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "set TMPDIR to a folder in which programs may be run, or use the option StaticCheck")
+	require.Empty(t, names(t, dir))
+	require.NoFileExists(t, path)
+	require.NoError(t, export.Library(ctx, constant(t, "f", 1), path, export.StaticCheck()))
+}
+
+// What is called a compiler may be anything.
+func TestLibrary_OddCompilers(t *testing.T) {
+	for script, says := range map[string]string{
+		"exit 0": "ended without an error, and wrote nothing",
+		`for a; do [ "$p" != -o ] || echo junk >"$a"; p=$a; done`:                            "the compiler wrote no ELF file",
+		`for a; do [ "$p" != -o ] || { rm -f "$a"; mkdir "$a"; }; p=$a; done`:                "ended without an error, and wrote nothing",
+		`printf 'a\377\000b' >&2; exit 1`:                                                    "a\ufffd\ufffdb",
+		`echo first >&2; head -c 9000000 /dev/zero | tr '\000' x >&2; echo last >&2; exit 1`: "bytes …",
+	} {
+		path := filepath.Join(t.TempDir(), "my cc")
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+		err := failing(t, constant(t, "f", 1), runtime.ErrFailed, export.Compiler(path))
+		require.ErrorContains(t, err, says)
+		require.Less(t, len(err.Error()), 1<<17)
+		if says == "bytes …" {
+			require.ErrorContains(t, err, "first")
+			require.ErrorContains(t, err, "last")
+		}
+	}
 }
 
 // What generated code takes from a runtime by name is known to the child, and all of it.
@@ -240,11 +283,14 @@ func TestLibrary_FullDisk(t *testing.T) {
 }
 
 // smallDisk is a folder on a file system of 1 MiB.
-func smallDisk(t *testing.T) string {
+func smallDisk(t *testing.T) string { return mounted(t, 0, "size=1m") }
+
+// mounted is a folder on a file system of its own.
+func mounted(t *testing.T, flags uintptr, options string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("no file system that fills up can be mounted here: %v", err)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		t.Skipf("no file system can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir

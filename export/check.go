@@ -30,6 +30,13 @@ func (b *builder) checkLibrary(child *checker) error {
 // checkFile looks at the file alone. It returns the symbols that a runtime will look up.
 func (b *builder) checkFile() ([]string, error) {
 	f, err := elf.Open(b.out.temp)
+	if info, absent := os.Stat(b.out.temp); absent == nil && (info.IsDir() || info.Size() == 0) {
+		return nil, errors.New("the compiler ended without an error, and wrote nothing")
+	}
+	var malformed *elf.FormatError
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &malformed) {
+		return nil, fmt.Errorf("the compiler wrote no ELF file: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

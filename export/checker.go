@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -88,27 +89,37 @@ func (c *checker) load(path, name string, symbols []string) error {
 	if err != nil {
 		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does without): %w", err)
 	}
-	err = c.run(append([]string{c.program, path}, symbols...))
+	command := append([]string{c.program, path}, symbols...)
+	out, err := c.run(command)
 	var failed *CompileError
-	if errors.As(err, &failed) {
-		said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
-		if said == "" {
-			said = failed.Err.Error()
-		}
-		return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
-			"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
+	var ended *exec.ExitError
+	switch {
+	case err == nil && strings.HasSuffix(out, "loaded\n"):
+		return nil
+	case err == nil:
+		failed = &CompileError{Command: command, Dir: c.tools.keepDir, Output: out, Err: errors.New("a constructor ended the process")}
+	case !errors.As(err, &failed):
+		return err
+	case !errors.As(failed.Err, &ended): // nothing ran
+		return fmt.Errorf("the program that proves that the library loads cannot be run in %s: %w: set TMPDIR to a folder in which programs "+
+			"may be run, or use the option StaticCheck", filepath.Dir(c.program), failed.Err)
 	}
-	return err
+	said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
+	if said == "" {
+		said = failed.Err.Error()
+	}
+	return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
+		"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
 }
 
 // run starts the program. Another process that is being forked off this one can hold it open for writing for a moment, during which
 // it can't be run.
-func (c *checker) run(command []string) error {
+func (c *checker) run(command []string) (string, error) {
 	const tries = 100
 	for try := 0; ; try++ {
-		_, err := c.tools.run("", command...)
+		out, err := c.tools.run("", command...)
 		if !errors.Is(err, syscall.ETXTBSY) || try == tries {
-			return err
+			return out, err
 		}
 		time.Sleep(time.Millisecond << min(try, 6))
 	}

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,9 @@ type toolchain struct {
 func findCompiler(c *config, lang language) ([]string, error) {
 	if len(c.compiler) > 0 {
 		path, err := absoluteTool(c.compiler[0])
+		if err != nil && len(c.compiler) == 1 && strings.ContainsAny(c.compiler[0], " \t") {
+			err = fmt.Errorf("%w: give arguments apart from it, as in Compiler(\"gcc\", \"-O3\")", err)
+		}
 		if err != nil {
 			return nil, fail(runtime.ErrNotFound, "the compiler %q of the option Compiler: %w", c.compiler[0], err)
 		}
@@ -95,9 +99,18 @@ func (t *toolchain) run(dir string, command ...string) (string, error) {
 		return "", cause
 	}
 	if err != nil {
-		return "", &CompileError{Command: command, Output: all.String() + stdout.String(), Dir: t.keepDir, Err: err}
+		return "", &CompileError{Command: command, Output: excerpt(all.String() + stdout.String()), Dir: t.keepDir, Err: err}
 	}
 	return stdout.String(), nil
+}
+
+// excerpt is what a compiler said as text: its beginning and its end where it said very much.
+func excerpt(said string) string {
+	const most = 1 << 15
+	if len(said) > 2*most {
+		said = fmt.Sprintf("%s\n… %d bytes …\n%s", said[:most], len(said)-2*most, said[len(said)-most:])
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(said, "\ufffd"), "\x00", "\ufffd")
 }
 
 // compiler runs the driver with more arguments.

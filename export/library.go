@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"tvmgo/blob"
 	"tvmgo/runtime"
@@ -136,6 +137,9 @@ func (c *config) check(suffix string) error {
 				return invalid("the option %q has a zero byte inside", s)
 			}
 		}
+	}
+	if slices.Contains(c.libraries, "") {
+		return invalid("the option Libraries has an empty name")
 	}
 	if len(c.compiler) > 0 && c.compiler[0] == "" {
 		return invalid("the option Compiler has an empty path")

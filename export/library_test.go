@@ -247,6 +247,28 @@ func TestLibrary_ReplacesThroughLink(t *testing.T) {
 	require.Equal(t, "real.so", target)
 }
 
+// A link may come before what it points at, with a way that goes up from where the link's folder really is.
+func TestLibrary_LinkToNothingYet(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "deep", "links"), 0o755))
+	require.NoError(t, os.Symlink("deep/links", filepath.Join(dir, "short")))
+	require.NoError(t, os.Symlink("other.so", filepath.Join(dir, "deep", "links", "link.so")))
+	require.NoError(t, os.Symlink("../real.so", filepath.Join(dir, "deep", "links", "other.so")))
+	require.NoError(t, export.Library(ctx, constant(t, "f", 3), filepath.Join(dir, "short", "link.so")))
+	require.EqualValues(t, 3, call(t, load(t, filepath.Join(dir, "deep", "real.so")), "f"))
+	require.Equal(t, []string{"link.so", "other.so"}, names(t, filepath.Join(dir, "deep", "links")))
+}
+
+// What is made beside the path has a name, too.
+func TestLibrary_LongestNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{strings.Repeat("n", 252) + ".so", strings.Repeat("é", 126) + ".so", strings.Repeat("n", 251) + ".tar"} {
+		require.NoError(t, export.Library(ctx, constant(t, "f", 3), filepath.Join(dir, name)))
+	}
+	require.Len(t, names(t, dir), 3)
+	require.EqualValues(t, 3, call(t, load(t, filepath.Join(dir, strings.Repeat("é", 126)+".so")), "f"))
+}
+
 // Exports don't get in each other's way, not even to the same path: the last one stays, whole.
 func TestLibrary_AtOnce(t *testing.T) {
 	root := importing(t, constant(t, "f", 1), newData(t, []byte("x")))

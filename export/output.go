@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"tvmgo/internal/links"
 )
 
 // output is a file that is built under another name beside its place, and takes its own at the end.
@@ -49,24 +52,39 @@ func reserve(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if path, err = links.Follow(path); err != nil {
+		return nil, invalid("%w", err)
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
 		return nil, invalid("there is a folder of this name")
 	case err == nil && !info.Mode().IsRegular():
 		return nil, invalid("there is something of this name that is no ordinary file")
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return nil, invalid("the name is longer than the file system allows")
 	}
 	dir, base := filepath.Split(path)
-	f, err := os.CreateTemp(dir, "."+base+".*"+filepath.Ext(base))
+	f, err := os.CreateTemp(dir, "."+shortened(base)+".*"+filepath.Ext(base))
 	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, err)
+		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, missing)
+	}
+	var why *fs.PathError
+	if errors.As(err, &why) { // without the name beside the path, which tells nobody anything
+		err = why.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no file can be made in the folder: %w", err)
+		return nil, fmt.Errorf("no file can be made in the folder %s: %w", dir, err)
 	}
 	return &output{path: path, temp: f.Name()}, f.Close()
+}
+
+// shortened is the start of a name to which as much may be added as a name beside it has.
+func shortened(base string) string {
+	const most = 200
+	if len(base) <= most {
+		return base
+	}
+	return strings.ToValidUTF8(base[:most], "")
 }
 
 // discard removes what was built.

@@ -27,9 +27,9 @@ func TestModule_OfGo(t *testing.T) {
 	require.Equal(t, int64(1), closed.Load())
 
 	_, err = runtime.NewModule("", 0, &goModule{})
-	requireError(t, err, runtime.ErrInvalidArgument)
+	requireError(t, err, runtime.ErrInvalidArgument, "the kind is empty")
 	_, err = runtime.NewModule("mine", 0, nil)
-	requireError(t, err, runtime.ErrInvalidArgument)
+	requireError(t, err, runtime.ErrInvalidArgument, "the implementation is nil")
 	_, err = runtime.NewModule("mi\x00ne", 0, &goModule{})
 	requireError(t, err, runtime.ErrInvalidArgument)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"tvmgo/internal/links"
 )
 
 // fileFormat is the format in which a file is to be written: as given, else by the path's suffix.
@@ -51,8 +53,9 @@ func writeFiles(op string, files ...outFile) (err error) {
 		if path == "" {
 			return fail(op, ErrInvalidArgument, "the path is empty")
 		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		path, err := links.Follow(path)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.path, err)
 		}
 		mode := fs.FileMode(0o666)
 		if info, err := os.Stat(path); err == nil {

@@ -111,3 +111,19 @@ func TestSaveToFile_ThroughLinks(t *testing.T) {
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
 	require.Equal(t, "int f;", string(readFile(t, filepath.Join(dir, "real", "m.c"))))
 }
+
+// A link to what is not there yet stays one, too.
+func TestSaveToFile_LinkToNothingYet(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	link := filepath.Join(dir, "m.c")
+	require.NoError(t, os.Symlink("real.c", link))
+	require.NoError(t, cSource(t, "int f;", "c", nil, nil).SaveToFile(link, ""))
+	require.Equal(t, "int f;", string(readFile(t, filepath.Join(dir, "real.c"))))
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+	loop := filepath.Join(dir, "loop.c")
+	require.NoError(t, os.Symlink("loop.c", loop))
+	require.ErrorContains(t, cSource(t, "int f;", "c", nil, nil).SaveToFile(loop, ""), "lead back to themselves")
+}

@@ -153,8 +153,11 @@ type goModule struct {
 
 func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (object, error) {
 	const op = "make module"
-	if impl == nil || kind == "" {
-		return 0, fail(op, ErrInvalidArgument, "the kind is %q and the implementation %v: both are needed", kind, impl)
+	if kind == "" {
+		return 0, fail(op, ErrInvalidArgument, "the kind is empty: name one, as it is to stand in files")
+	}
+	if impl == nil {
+		return 0, fail(op, ErrInvalidArgument, "kind %q: the implementation is nil", kind)
 	}
 	if err := hasNUL(op, "the kind", kind); err != nil {
 		return 0, err

@@ -103,6 +103,7 @@ func TestNew_BadInput(t *testing.T) {
 
 		"unknown kind":          {`{"kind":"cudda"}`, "$.kind", target.ErrUnknown, `did you mean "cuda"?`},
 		"unknown word":          {"nvidia/h10", "$", target.ErrUnknown, `did you mean "nvidia/`},
+		"tag of no name":        {`{"tag":""}`, "$.tag", target.ErrUnknown, `the tag is empty, and no "kind" is given`},
 		"unknown tag":           {`{"tag":"nvidia/h10"}`, "$.tag", target.ErrUnknown, `did you mean "nvidia/`},
 		"unknown option":        {`{"kind":"cuda","host":{"kind":"llvm","mccpu":"x"}}`, "$.host.mccpu", target.ErrUnknown, `did you mean "mcpu"?`},
 		"unknown in host":       {"cuda -host='llvm -mccpu=x'", "$.host.mccpu", target.ErrUnknown, `did you mean "mcpu"?`},

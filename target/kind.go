@@ -319,6 +319,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		if slot, ok := k.slots[o.Unless]; !ok || k.options[slot].Type != Bool {
 			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is no flag of the kind", o.Name, o.Unless))
 		}
+		if n, ok := o.Default.(int64); ok && n > o.Limit { // the JSON of a target without the flag would be refused
+			return fail(fmt.Errorf("option %q: Default is %d, and MaxUnless %d", o.Name, n, o.Limit))
+		}
 	}
 	if _, divides := Attr[Strategy](k, ColumnStrategy); divides && !k.composite {
 		return fail(errNoComposite)

@@ -170,6 +170,9 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 		return nil, err
 	}
 	if key == "" {
+		if _, given := m["tag"]; given && tag == "" {
+			return nil, wrong(child(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
+		}
 		if tag == "" {
 			for _, given := range slices.Sorted(maps.Keys(m)) {
 				if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {

@@ -180,6 +180,8 @@ func TestRegisterKind_Refused(t *testing.T) {
 		{name, 1, []target.KindOption{target.Option("x", target.String, target.OneOf())}, "OneOf names no value"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, nil)}, "nil"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Min(3), target.Max(2))}, "Min"},
+		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Default(4), target.MaxUnless(3, "y")), target.Option("y", target.Bool)},
+			"Default is 4, and MaxUnless 3"},
 	} {
 		before := target.Kinds()
 		k, err := target.RegisterKind(c.name, c.dev, c.parts...)

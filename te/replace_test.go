@@ -72,10 +72,6 @@ func TestReplace(t *testing.T) {
 		"it is an argument":                               func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(a, c) },
 		"tensor D is in the schedule already":             func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
 		"tensor by reads tensor D, which is not computed": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, plusOne(d)) },
-		"its loops have been changed: do this before": func(s *te.Schedule, a, b, c, d *te.Tensor) {
-			s.Stage(c).Split(c.Axes()[0], 2)
-			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
-		},
 		"is of type float64 and 2 dimensions: want float32 and 2": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float64, "X")))
 		},
@@ -93,6 +89,40 @@ func TestReplace(t *testing.T) {
 		spoil(s, a, b, c, d)
 		require.ErrorContains(t, s.Err(), message)
 	}
+	for name, change := range map[string]func(st *te.Stage, c *te.Tensor){
+		"split":         func(st *te.Stage, c *te.Tensor) { st.Split(c.Axes()[0], 2) },
+		"unroll":        func(st *te.Stage, c *te.Tensor) { st.Unroll(c.Axes()[0]) },
+		"storage_align": func(st *te.Stage, c *te.Tensor) { st.StorageAlign(c.Axes()[0], 8, 0) },
+		"reorder":       func(st *te.Stage, c *te.Tensor) { st.Reorder(c.Axes()[1], c.Axes()[0]) },
+	} {
+		_, _, _, c, d := make3()
+		s, err := te.NewSchedule(d)
+		require.NoError(t, err)
+		change(s.Stage(c), c)
+		require.NoError(t, s.Err(), name)
+		s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
+		require.ErrorContains(t, s.Err(), "its loops have been changed: do this before", name)
+	}
+	// Neither an operation of several tensors nor one in another language is a formula.
+	pair := func() []*te.Tensor {
+		x := te.Placeholder(te.Dims(3, 5), tir.Float32, "X")
+		return te.ComputeMulti(te.Dims(3, 5), "pair", func(i ...tir.Expr) []tir.Expr { return []tir.Expr{x.At(i...), tir.Add(x.At(i...), tir.F32(1))} })
+	}
+	extern := te.Extern([]te.ExternResult{{Shape: te.Dims(3, 5), Type: tir.Float32}}, nil, "foreign", func(_, outs []*tir.Buffer) tir.Stmt {
+		return &tir.Evaluate{Value: tir.I32(0)}
+	})[0]
+	for _, by := range []*te.Tensor{pair()[0], extern, te.Placeholder(te.Dims(3, 5), tir.Float32, "X")} {
+		_, _, _, c, d := make3()
+		s, err := te.NewSchedule(d)
+		require.NoError(t, err)
+		s.Replace(c, by)
+		require.ErrorContains(t, s.Err(), "want formulas of one tensor each")
+	}
+	both := pair()
+	s, err = te.NewSchedule(both...)
+	require.NoError(t, err)
+	s.Replace(both[0], plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
+	require.ErrorContains(t, s.Err(), "want formulas of one tensor each")
 }
 
 func plusOne(x *te.Tensor) *te.Tensor {

@@ -171,7 +171,7 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 // An output stands where o:1 is: as the first argument of addone, which only reads that one, it stays as it began.
 func TestRun_PlaceOfAnOutput(t *testing.T) {
 	lib, in := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "addone_in0.npy")
-	out := filepath.Join(t.TempDir(), "out.npy")
+	out := filepath.Join(t.TempDir(), strings.Repeat("o", 251)+".npy") // as long as a name can be
 	for _, c := range []struct {
 		args []string
 		want float32

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tvmgo/internal/links"
 )
 
 // outFiles are files that appear together: each is written beside its place and moved there when all are whole.
@@ -21,9 +23,9 @@ func newOutFiles(names []string) (*outFiles, error) {
 	o := &outFiles{names: names}
 	seen := map[string]bool{}
 	for _, name := range names {
-		target := name
-		if followed, err := filepath.EvalSymlinks(name); err == nil {
-			target = followed
+		target, err := links.Follow(name)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 		whole, err := filepath.Abs(target)
 		if err != nil {
@@ -69,6 +71,7 @@ func checkWritable(path string) error {
 // createBeside makes a new file in the folder of path, with the permissions that the user's umask gives.
 func createBeside(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
+	base = base[:min(len(base), 200)] // a name as long as can be has no room for more
 	for i := range 1000 {
 		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		switch {

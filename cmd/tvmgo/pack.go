@@ -99,7 +99,7 @@ func (f *packFlags) options() []export.Option {
 
 // kernels reads the command line, and the arrays that it names.
 func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
-	k := pack.Kernels{Builder: "tvmgo " + readVersion().Version}
+	k := pack.Kernels{}
 	for _, path := range files {
 		k.Inputs = append(k.Inputs, pack.Input{Path: path})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/internal/nearest"
 	"tvmgo/target"
 )
 
@@ -32,7 +33,16 @@ func newTargetCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(newTargetListCommand(), newTargetShowCommand(), newTargetTagsCommand(), newTargetCheckCommand(), newTargetSchemaCommand())
+	cmd.SetFlagErrorFunc(targetFlagError)
 	return cmd
+}
+
+// targetFlagError tells who writes a target's options as the program's what to do.
+func targetFlagError(cmd *cobra.Command, err error) error {
+	if strings.HasPrefix(cmd.Use, "show ") || strings.HasPrefix(cmd.Use, "check ") {
+		err = fmt.Errorf("%w: a target with options is one argument, in quotes: 'cuda -arch=sm_90'", err)
+	}
+	return &usageError{err, cmd.UseLine()}
 }
 
 func noSuchTargetCommand(cmd *cobra.Command, args []string) error {
@@ -310,6 +320,9 @@ func newTargetTagsCommand() *cobra.Command {
 			if len(args) == 1 {
 				list = slices.DeleteFunc(list, func(t target.TagInfo) bool { return !startsWith(t, args[0]) })
 			}
+			if len(list) == 0 {
+				return noTags(key, args)
+			}
 			if asJSON {
 				return writeTagsJSON(cmd.OutOrStdout(), list)
 			}
@@ -330,6 +343,32 @@ func newTargetTagsCommand() *cobra.Command {
 // startsWith says whether a tag's name or one of its aliases starts so.
 func startsWith(t target.TagInfo, prefix string) bool {
 	return slices.ContainsFunc(append(t.Aliases, t.Name), func(name string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// noTags is the error for a list in which nothing is left, as after a misspelled name.
+func noTags(key string, prefix []string) error {
+	all, wanted, near := target.Tags(), []string(nil), ""
+	meant := func(name string, of func(target.TagInfo) []string) {
+		var names []string
+		for _, t := range all {
+			names = append(names, of(t)...)
+		}
+		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
+			return // it is the other condition that nothing meets
+		}
+		if n := nearest.Name(name, names); n != "" {
+			near = fmt.Sprintf("; did you mean %q?", n)
+		}
+	}
+	if len(prefix) == 1 {
+		wanted = append(wanted, fmt.Sprintf("a name that starts with %q", prefix[0]))
+		meant(prefix[0], func(t target.TagInfo) []string { return append(t.Aliases, t.Name) })
+	}
+	if key != "" {
+		wanted = append(wanted, fmt.Sprintf("the key %q", key))
+		meant(key, func(t target.TagInfo) []string { return t.Keys })
+	}
+	return fmt.Errorf("target tags: no tag has %s%s", strings.Join(wanted, " and "), near)
 }
 
 type tagRow struct {

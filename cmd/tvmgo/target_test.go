@@ -102,6 +102,21 @@ func TestTarget_Tags(t *testing.T) {
 	}
 }
 
+// A list in which nothing is left says what may have been meant.
+func TestTarget_NoTags(t *testing.T) {
+	for want, args := range map[string][]string{
+		`no tag has a name that starts with "h100"; did you mean "nvidia/h100"?`:                          {"h100"},
+		`no tag has the key "maly"; did you mean "mali"?`:                                                 {"--key", "maly", "--json"},
+		`no tag has a name that starts with "rockchip/" and the key "cuda"`:                               {"rockchip/", "--key", "cuda"},
+		`no tag has a name that starts with "nvidia/h10x" and the key "gpu"; did you mean "nvidia/h100"?`: {"nvidia/h10x", "--key", "gpu"},
+	} {
+		status, stdout, stderr := builtWith(t, ".", nil, append([]string{"target", "tags"}, args...)...)
+		require.Equal(t, 1, status, "%v", args)
+		require.Empty(t, stdout)
+		require.Equal(t, "tvmgo: target tags: "+want+"\n", stderr)
+	}
+}
+
 func TestTarget_Check(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.json"), filepath.Join(dir, "bad.json")
@@ -192,4 +207,7 @@ func TestTarget_WrongCommandLines(t *testing.T) {
 		require.Equal(t, 2, status, "%v: %s%s", args, stdout, stderr)
 		require.Contains(t, stderr, "usage: tvmgo target")
 	}
+	status, _, stderr := builtWith(t, ".", nil, "target", "check", "cuda", "-arch=sm_90")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "one argument, in quotes: 'cuda -arch=sm_90'")
 }

@@ -129,6 +129,7 @@ type generator struct {
 	statics   text              // what packed calls have found
 	found     map[string]string // its variable, by the name that is looked up
 	about     text              // what functions say of themselves
+	origins   map[string]About  // of the module's attribute; nil: not read yet
 	usesCtx   bool
 	usesTasks bool
 

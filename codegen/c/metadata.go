@@ -4,14 +4,87 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tvmgo/target"
 	"tvmgo/tir"
 )
 
 // AttrDoc is the attribute of a function with its documentation, which libraries carry.
 const AttrDoc = "doc"
 
+// AttrAbout is the attribute of a module that has [About] of functions by their names, as JSON.
+const AttrAbout = "tvmgo.about"
+
+// About is what the metadata of a function say of where it comes from, in the form that those of packed kernels have.
+type About struct {
+	Targets     []TargetOfCode `json:"targets,omitempty"`
+	Builder     string         `json:"builder,omitempty"`
+	ContentHash string         `json:"content_hash,omitempty"` // of the program's text and the target: "sha256:…"
+}
+
+// TargetOfCode is what a function was generated for.
+type TargetOfCode struct {
+	Device string          `json:"device"`
+	Format string          `json:"format"` // of what it was generated from: "tir"
+	Target json.RawMessage `json:"target"`
+}
+
+// NewTargetOfCode describes a target.
+func NewTargetOfCode(t *target.Target) TargetOfCode {
+	return TargetOfCode{t.DeviceType().String(), "tir", json.RawMessage(t.JSON())}
+}
+
+// about is what is known of the function, at least its target.
+func (e *entry) about() (a About) {
+	if t := e.target; t != nil {
+		a.Targets = []TargetOfCode{NewTargetOfCode(t)}
+	}
+	if own, ok := e.abouts()[e.f.Name]; ok {
+		a = own
+	}
+	return a
+}
+
+// abouts are those of the module's attribute, read once.
+func (g *generator) abouts() map[string]About {
+	text, given := g.module.Attrs[AttrAbout].(string)
+	if given && g.origins == nil {
+		if err := json.Unmarshal([]byte(text), &g.origins); err != nil {
+			g.fail("the module's attribute %s is not what it should be: %w", AttrAbout, err)
+		}
+	}
+	return g.origins
+}
+
+// argument is a parameter in the metadata.
+type argument struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"` // "tensor", "scalar" or "pointer"
+	DType string `json:"dtype,omitempty"`
+	Shape *[]any `json:"shape,omitempty"` // numbers, and expressions of sizes
+}
+
+func (f *function) argument(i int) argument {
+	p := f.params[i]
+	a := argument{Name: f.paramName(i), Kind: "scalar", DType: p.v.Type.String()}
+	switch {
+	case p.buffer != nil:
+		shape := make([]any, len(p.buffer.Shape))
+		for j, n := range p.buffer.Shape {
+			if c, ok := n.(*tir.IntImm); ok {
+				shape[j] = c.Value
+			} else {
+				shape[j] = plain(n)
+			}
+		}
+		a.Kind, a.DType, a.Shape = "tensor", p.buffer.DType.String(), &shape
+	case tir.IsHandle(p.v.Type):
+		a.Kind, a.DType = "pointer", ""
+	}
+	return a
+}
+
 // metadata writes what programs ask a library about a function: its type in tvm-ffi's schema, with the names of its arguments and the
-// shapes of tensors behind it, and its documentation.
+// shapes of tensors behind it, what it was generated for, and its documentation.
 func (e *entry) metadata(to *text) {
 	f := e.f
 	type schema struct {
@@ -30,11 +103,20 @@ func (e *entry) metadata(to *text) {
 			all.Args = append(all.Args, schema{Type: schemaType(p.v.Type)})
 		}
 	}
+	arguments := make([]argument, len(f.params))
+	for i := range arguments {
+		arguments[i] = f.argument(i)
+	}
 	inner, _ := json.Marshal(all)
-	outer, _ := json.Marshal(struct {
-		Schema    string `json:"type_schema"`
-		Signature string `json:"signature"`
-	}{string(inner), f.signature()})
+	outer, err := json.Marshal(struct {
+		Schema    string     `json:"type_schema"`
+		Signature string     `json:"signature"`
+		Args      []argument `json:"args"`
+		About
+	}{string(inner), f.signature(), arguments, e.about()})
+	if err != nil {
+		e.fail("its metadata: %w", err)
+	}
 	e.helper("text")
 	e.describe(to, "__tvm_ffi__metadata_", string(outer))
 	if doc, ok := f.Attrs[AttrDoc].(string); ok && doc != "" {

@@ -28,7 +28,7 @@ type Vectors interface {
 	Call(call *tir.Call, args []string) string
 }
 
-// nativeTree says whether all vectors within an expression are ones of the compiler.
+// nativeTree says whether all vectors that an expression computes with are ones of the compiler.
 func (w *writer) nativeTree(e tir.Expr) bool {
 	ok := true
 	tir.Walk(e, func(node any) bool {
@@ -37,7 +37,8 @@ func (w *writer) nativeTree(e tir.Expr) bool {
 			v, isVar := x.(*tir.Var)
 			ok = ok && w.isNative(t) && !(isVar && w.arrays[v])
 		}
-		return ok
+		_, isLoad := x.(*tir.BufferLoad) // where it reads is computed by no vector
+		return ok && !isLoad
 	})
 	return ok
 }

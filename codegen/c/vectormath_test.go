@@ -66,6 +66,21 @@ func TestRun_VectorExp(t *testing.T) {
 	}
 }
 
+// TestEmit_VectorExp has vectors that the processor has go to one function as a whole, and no others.
+func TestEmit_VectorExp(t *testing.T) {
+	for _, v := range []struct {
+		intrinsic string
+		lanes     int
+		whole     bool
+	}{{"exp", 4, true}, {"exp", 8, true}, {"exp", 16, true}, {"sigmoid", 8, true}, {"exp", 5, false}, {"exp", 32, false}, {"sqrt", 8, false}} {
+		code := emit(t, c.Emitter{}, module(t, vectorCalls("f", v.intrinsic, v.lanes)))
+		require.Equal(t, v.whole, strings.Contains(code, "tvmgo_exp_"), "%s of %d lanes:\n%s", v.intrinsic, v.lanes, code)
+		if v.whole {
+			require.NotContains(t, code, "expf(", "%s of %d lanes", v.intrinsic, v.lanes)
+		}
+	}
+}
+
 // vectorPair computes the less, or the greater, of two tensors by vectors of 8 lanes.
 func vectorPair(name string, op func(a, b tir.Expr) tir.Expr, t tir.Type) *tir.PrimFunc {
 	n, i := i64("n"), i64("i")
@@ -114,6 +129,16 @@ func TestRun_VectorExtremes(t *testing.T) {
 			require.Equal(t, math.Signbit(float64(w)), math.Signbit(float64(x)), "%s: %d", name, i)
 			require.Equal(t, w != w, x != x, "%s: %d", name, i)
 			require.True(t, w != w || w == x, "%s: %d: %v", name, i, x)
+		}
+	}
+}
+
+// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of whole numbers to what compilers make of it.
+func TestEmit_VectorExtremes(t *testing.T) {
+	for typ, own := range map[tir.Type]bool{tir.Float32: true, tir.Float64: true, tir.Int32: false} {
+		for name, op := range map[string]func(a, b tir.Expr) tir.Expr{"min": tir.Min, "max": tir.Max} {
+			code := emit(t, c.Emitter{}, module(t, vectorPair("f", op, typ)))
+			require.Equal(t, own, strings.Contains(code, "tvmgo_"+name+"_"), "%s of %s:\n%s", name, typ, code)
 		}
 	}
 }

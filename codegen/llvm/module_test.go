@@ -43,7 +43,11 @@ func TestModule_CallsAtOnce(t *testing.T) {
 func TestModule_Sources(t *testing.T) {
 	p := parsed(t, addProgram+dotProgram)
 	m := built(t, p, "llvm -mtriple=x86_64-linux-gnu")
-	require.Equal(t, source(t, built(t, p, "c"), "c"), source(t, m, "c"))
+	const about = "\nTVMGO_EXPORT int __tvm_ffi__metadata_" // which tell the target
+	fromC, _, found := strings.Cut(source(t, built(t, p, "c"), "c"), about)
+	require.True(t, found)
+	own, _, _ := strings.Cut(source(t, m, "c"), about)
+	require.Equal(t, fromC, own)
 	ir := source(t, m, "ll")
 	require.Contains(t, ir, `target triple = "x86_64-`)
 	require.Contains(t, ir, "define i32 @__tvm_ffi_add(")

@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/builder"
 	"tvmgo/internal/spirv"
 	"tvmgo/runtime"
 )
@@ -21,7 +22,7 @@ import (
 type Kernels struct {
 	Inputs    []Input
 	Functions []Function
-	Builder   string // named in the metadata; "" is "tvmgo"
+	Builder   string // named in the metadata; "" is tvmgo with its version
 }
 
 // Input is a file with kernels; its suffix says what it holds.
@@ -78,7 +79,7 @@ func Module(k Kernels) (*runtime.Module, error) {
 func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
 	p := &packer{path: path, builder: k.Builder}
 	if p.builder == "" {
-		p.builder = "tvmgo"
+		p.builder = builder.Name()
 	}
 	for _, step := range []func(Kernels) error{p.readSignatures, p.readInputs, p.findKernels, p.describe} {
 		if err := step(k); err != nil {

@@ -223,7 +223,7 @@ func (p *parser) paramType(q *Param) error {
 		return err
 	}
 	var err error
-	if q.Type, err = dlpack.ParseDataType(word); err != nil || q.Type.IsVoid() || strings.HasPrefix(word, "handle") {
+	if q.Type, err = dlpack.ParseDataType(word); err != nil || q.Type.IsVoid() || strings.HasPrefix(word, "handle") || !hasWidth(q.Type) {
 		return p.fail("%q is no type: write handle, or one such as float32 or int64%s", word, p.hint(word))
 	}
 	if _, err := p.take(); err != nil {
@@ -238,6 +238,19 @@ func (p *parser) paramType(q *Param) error {
 			"its dimensions after the type, as in %s[n]", word, word)
 	}
 	return nil
+}
+
+// hasWidth says whether there are numbers of so many bits: a misspelled float32 should not become a type of its own.
+func hasWidth(t dlpack.DataType) bool {
+	switch t.Code {
+	case dlpack.CodeFloat:
+		return slices.Contains([]uint8{16, 32, 64}, t.Bits)
+	case dlpack.CodeInt, dlpack.CodeUInt:
+		return slices.Contains([]uint8{1, 2, 4, 8, 16, 32, 64}, t.Bits)
+	case dlpack.CodeBFloat:
+		return t.Bits == 16
+	}
+	return true
 }
 
 // hint is for those who write a name before a type without the colon, or types of C.

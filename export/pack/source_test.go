@@ -94,6 +94,7 @@ func TestSource_Golden(t *testing.T) {
 	k := kernelsOf(variants(t), addSignature+", shared=4*n")
 	k.Inputs = k.Inputs[:3]
 	k.Functions[0].Doc = "Adds two vectors."
+	k.Builder = "tvmgo"
 	code := sources(t, k)[0]
 	prelude, err := os.ReadFile("host/prelude.c")
 	require.NoError(t, err)

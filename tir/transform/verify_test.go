@@ -116,6 +116,7 @@ func TestVerifyLimits(t *testing.T) {
 		"shared memory":        {shared(`int8[5, 6], scope "shared"`), "max_shared_memory_per_block", 42, "a block uses 42 bytes of shared memory, most of it for buffer s, and max_shared_memory_per_block of target vulkan allows 41: compute smaller tiles"},
 		"shared memory, gaps":  {shared(`int16[5, 6], strides [9, 1], scope "shared.dyn"`), "max_shared_memory_per_block", 2*42 + 12, "96 bytes"},
 		"shared memory, twice": {shared("int8[5, 6], scope \"shared\"\nattr \"double_buffer_scope\" buffer s = 1"), "max_shared_memory_per_block", 72, "72 bytes"},
+		"shared memory, once":  {shared("int8[5, 6], scope \"shared\"\nattr \"another\" buffer s = 1"), "max_shared_memory_per_block", 42, "42 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := strings.ReplaceAll(c.body, "s[0] = 1", "")
@@ -153,6 +154,8 @@ func TestVerifyLimits(t *testing.T) {
 	require.NoError(t, verify(vector, "llvm"))
 	require.NoError(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 256}))
 	require.ErrorContains(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 128}), "a vector of type int32x8 has 256 bits, and vector-width of target llvm allows 128")
+
+	require.ErrorContains(t, verify("out[ramp(0, 1, 2)] = broadcast(n, 2)", map[string]any{"kind": "llvm", "vector-width": 32}), "int32x2 has 64 bits")
 
 	require.NoError(t, verify(`thread i in range(n), thread "threadIdx.x" { out[i] = i }`, "opencl"), "what the call says is seen at the launch")
 	two := block(200, 1, "out[0] = 1") + "\n" + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(block(20, 20, "out[0] = 1"), "thread b", "thread b2"), "thread x", "thread x2"), "thread y", "thread y2")

@@ -269,7 +269,9 @@ TVMGO_EXPORT int __tvm_ffi__metadata_matmul(void* self, const TVMFFIAny* args, i
   static const char text[] =
       "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[{\\\"type\\\":\\\"None\\\"},{\\\"type\\\":\\\"DLTensor*\\\"},{\\"
       "\"type\\\":\\\"DLTensor*\\\"},{\\\"type\\\":\\\"DLTensor*\\\"}]}\",\"signature\":\"matmul(A: float32[n, k], B: float32["
-      "k, m], C: float32[n, m])\"}";
+      "k, m], C: float32[n, m])\",\"args\":[{\"name\":\"A\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[\"n\",\"k\"]},{"
+      "\"name\":\"B\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[\"k\",\"m\"]},{\"name\":\"C\",\"kind\":\"tensor\",\"dtype\":"
+      "\"float32\",\"shape\":[\"n\",\"m\"]}]}";
   (void)self, (void)args, (void)num_args;
   return tvmgo_text(text, sizeof text - 1, result);
 }

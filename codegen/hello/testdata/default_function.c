@@ -27,11 +27,3 @@ TVMGO_EXPORT int __tvm_ffi_default_function(void* self, const TVMFFIAny* args, i
   if (tvmgo_same(&p[1], "shape[1]", B_tensor->shape[1], 10, NULL, NULL) != 0) return -1;
   return default_function_body((float*)tvmgo_data(A_tensor), (float*)tvmgo_data(B_tensor));
 }
-
-TVMGO_EXPORT int __tvm_ffi__metadata_default_function(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
-  static const char text[] =
-      "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[{\\\"type\\\":\\\"None\\\"},{\\\"type\\\":\\\"DLTensor*\\\"},{\\"
-      "\"type\\\":\\\"DLTensor*\\\"}]}\",\"signature\":\"default_function(A: float32[10, 10], B: float32[10, 10])\"}";
-  (void)self, (void)args, (void)num_args;
-  return tvmgo_text(text, sizeof text - 1, result);
-}

@@ -1,0 +1,25 @@
+package codegen
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"tvmgo/codegen/c"
+	"tvmgo/internal/builder"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// aboutOf is what the metadata of a program's functions say of where they come from: the attribute [c.AttrAbout].
+func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string, error) {
+	all := make(map[string]c.About, len(funcs))
+	for _, f := range funcs {
+		t := of(f.Name)
+		hash := sha256.New()
+		fmt.Fprintf(hash, "%s\n%s", f, t.JSON())
+		all[f.Name] = c.About{Targets: []c.TargetOfCode{c.NewTargetOfCode(t)}, Builder: builder.Name(), ContentHash: fmt.Sprintf("sha256:%x", hash.Sum(nil))}
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
+}

@@ -1,0 +1,45 @@
+package links
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFollow(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	for link, to := range map[string]string{"short": "a/b", "a/b/up": "../file", "absolute": filepath.Join(dir, "a", "b", "up"), "loop": "pool", "pool": "loop"} {
+		require.NoError(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	for _, there := range []bool{false, true} {
+		if there {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "file"), nil, 0o600))
+		}
+		for path, want := range map[string]string{"a/file": "a/file", "short/up": "a/file", "absolute": "a/file"} {
+			got, err := Follow(filepath.Join(dir, path))
+			require.NoError(t, err)
+			require.Equal(t, filepath.Join(dir, want), got)
+		}
+	}
+	for _, missing := range []string{"", "none", "none/x"} {
+		got, err := Follow(missing)
+		require.NoError(t, err)
+		require.Equal(t, missing, got)
+	}
+	_, err = Follow(filepath.Join(dir, "loop"))
+	require.ErrorContains(t, err, "lead back to themselves")
+
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer w.Close()
+	pipe := fmt.Sprintf("/proc/self/fd/%d", w.Fd())
+	got, err := Follow(pipe)
+	require.NoError(t, err)
+	require.Equal(t, pipe, got)
+}

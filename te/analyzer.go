@@ -16,10 +16,17 @@ func newAnalyzer() *analyzer {
 	return &analyzer{arith.NewAnalyzer(), map[*tir.Var]tir.Expr{}, map[*tir.Var]bool{}}
 }
 
-// loop tells of a loop's variable.
-func (a *analyzer) loop(v *tir.Var, n tir.Expr) {
-	a.loops[v] = n
-	a.Bind(v, tir.IntConst(v.Type, 0), n)
+// within runs do where loops are known to have turns, and their variables to be of these. Elsewhere nothing is known of them: whoever is told that a
+// variable is less than n takes n to be 1 at least.
+func (a *analyzer) within(loops []*loop, do func()) {
+	a.Scope(func() {
+		for _, lp := range loops {
+			if lp.v != nil {
+				a.Bind(lp.v, tir.IntConst(lp.v.Type, 0), widen(lp.width, lp.v.Type))
+			}
+		}
+		do()
+	})
 }
 
 // noteSizes tells that the variables that are sizes are not negative.

@@ -193,3 +193,33 @@ func TestLower_Again(t *testing.T) {
 	x.s.Stage(x.b).ComputeRoot()
 	require.Equal(t, tir.Print(first), tir.Print(lower(t, x.s, x.a, x.c)))
 }
+
+// That a loop has turns is known within it alone: what comes after it may find its tensor empty.
+func TestLower_OtherLoopsMayBeEmpty(t *testing.T) {
+	n, m := Var("n"), Var("m")
+	a, at := Placeholder(dims(n), tir.Int32, "A"), Placeholder(dims(m), tir.Int32, "at")
+	twice := Compute(dims(n), "twice", func(i ...tir.Expr) tir.Expr { return tir.Mul(a.At(i...), tir.I32(2)) })
+	k := ReduceAxis(tir.I32(0), n, "k")
+	total := Compute(dims(m), "total", func(i ...tir.Expr) tir.Expr { return Sum(twice.At(k.Var), k) })
+	out := Compute(dims(m), "out", func(i ...tir.Expr) tir.Expr {
+		size := tir.Max(n, tir.I32(1))
+		element := tir.Intrin("if_then_else", tir.GT(n, tir.I32(0)), twice.At(tir.FloorMod(at.At(i...), size)), tir.I32(-1))
+		return tir.Add(tir.Add(element, total.At(i...)), tir.FloorDiv(tir.I32(60), size))
+	})
+	for _, attached := range []bool{false, true} {
+		s := schedule(t, out)
+		if attached {
+			s.Stage(total).ComputeAt(s.Stage(out), out.Axes()[0])
+		}
+		f := lower(t, s, a, at, out)
+		for size, want := range map[int64]int64{0: 59, 3: 2*5 + 2*(3+4+5) + 20} {
+			in, index, got := newMemory(tir.Int32, size), newMemory(tir.Int32, 2), newMemory(tir.Int32, 2)
+			for i := range in.vals {
+				in.vals[i] = in.number(float64(i) + 3)
+			}
+			index.vals[0], index.vals[1] = index.number(2), index.number(5)
+			require.NoError(t, run(f, 1, in, index, got), tir.Print(f))
+			require.Equal(t, []int64{want, want}, ints(got), tir.Print(f))
+		}
+	}
+}

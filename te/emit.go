@@ -16,12 +16,19 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	for i, lp := range n.loops {
 		leaves[i] = lp.index()
 	}
-	value := l.relative(n, leaves)
-	body, err := l.store(n, value)
+	var value map[*tir.IterVar]tir.Expr
+	var body tir.Stmt
+	var conds, ofData []tir.Expr
+	var err error
+	l.a.within(n.all(), func() {
+		value = l.relative(n, leaves)
+		body, err = l.store(n, value)
+		conds = l.conditions(n, value, false)
+	})
 	if err != nil {
 		return nil, err
 	}
-	conds := l.conditions(n, value, false)
+	l.a.within(n.ofData(), func() { ofData = l.conditions(n, value, true) })
 	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
 	for i, lp := range slices.Backward(n.loops) {
 		if inside := n.inside[lp]; len(inside) > 0 {
@@ -36,7 +43,7 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 		body = lp.around(lp.v, body)
 		if i == first {
 			var ofSum []tir.Expr // which must not keep the sum from being begun
-			conds, ofSum = divide(conds, l.conditions(n, value, true))
+			conds, ofSum = divide(conds, ofData)
 			body = guarded(ofSum, body)
 			start, err := l.initialize(n, leaves, first)
 			if err != nil {
@@ -114,21 +121,28 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, error) {
 	leaves = slices.Clone(leaves)
 	vars := make([]*tir.Var, len(n.loops))
+	inits := n.ofData()
 	for i, lp := range n.loops[first:] {
 		if lp.axis.Kind == tir.IterReduce || lp.v == nil || lp.same != nil {
 			continue
 		}
 		v := tir.NewVar(lp.v.Name+".init", lp.v.Type)
-		l.a.loop(v, lp.width)
+		l.a.loops[v] = lp.width
 		vars[first+i], leaves[first+i] = v, v
+		inits = append(inits, &loop{axis: lp.axis, v: v, width: lp.width})
 	}
-	value := l.relative(n, leaves)
+	var value map[*tir.IterVar]tir.Expr
+	var conds []tir.Expr
+	l.a.within(inits, func() {
+		value = l.relative(n, leaves)
+		conds = l.conditions(n, value, true)
+	})
 	r := l.bodies[n.st][0].(*tir.Reduce)
 	var stores []tir.Stmt
 	for i, t := range n.st.op.tensors {
 		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i], Indices: l.place(n, value)})
 	}
-	body, conds := tir.Sequence(stores...), l.conditions(n, value, true)
+	body := tir.Sequence(stores...)
 	for i, lp := range slices.Backward(n.loops[first:]) {
 		body, conds = lp.guard(vars[first+i], conds, body)
 		body = lp.around(vars[first+i], body)

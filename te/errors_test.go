@@ -200,6 +200,7 @@ func TestCompute_Errors(t *testing.T) {
 		"te: compute C: dimension 0: the size is -1: want 0 or more":          Compute(dims(tir.I32(-1)), "C", one(tir.I32(1))),
 		"te: placeholder P: dimension 0: the size is nil":                     Placeholder(dims(nil), tir.Int32, "P"),
 		"te: placeholder P: elements have no type":                            Placeholder(nil, tir.Void, "P"),
+		"te: placeholder P: elements of type handle: want whole numbers":      Placeholder(nil, tir.Handle, "P"),
 		"te: compute C: reduction: no axis is given":                          Compute(dims(n), "C", one(Sum(tir.I32(1)))),
 		"te: compute C: reduction: axis k is given twice":                     Compute(dims(n), "C", one(Sum(tir.I32(1), k, k))),
 		"te: compute C: reduction: axis i0 is of kind data":                   Compute(dims(n), "C", one(Sum(tir.I32(1), Compute(dims(n), "D", one(tir.I32(1))).Axes()[0]))),

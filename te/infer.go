@@ -97,36 +97,50 @@ func (l *lowering) inferRegion(n *nest) error {
 			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed within that axis: compute it there, too, or "+
 				"attach both further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
 		}
-		l.activate(n, reader)
-		env := l.readerEnv(n, reader, around)
-		for _, b := range l.bodies[r] {
-			tir.Walk(b, func(x any) bool {
-				load, ok := x.(*tir.ProducerLoad)
-				if !ok || load.Producer.(*Tensor).op != st.op {
-					return true
+		l.a.within(n.path, func() { l.activate(n, reader) })
+		var spans [][]span
+		l.a.within(around, func() { spans = l.spansRead(n, reader, around) })
+		for _, each := range spans {
+			for d, s := range each {
+				if found { // also where one of the readers has nothing to do
+					l.a.within(n.path, func() { s = l.a.union(needs[d], s) })
 				}
-				for d, index := range load.Indices {
-					s := span{}
-					if isIndex(index.DType()) && !hasLoad(index) { // what is read is not known before
-						s = l.a.cast(l.a.spanOf(index, env), st.axes[d].Var.Type)
-					}
-					if found {
-						s = l.a.union(needs[d], s)
-					}
-					needs[d] = s
-				}
-				found = true
-				return true
-			})
+				needs[d] = s
+			}
+			found = true
 		}
 	}
 	if !found {
 		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name, st.atAxis.Var.Name, st.at.op.name)
 	}
-	for d, need := range needs {
-		n.add(l.window(need, l.a.Simplify(st.op.tensors[0].shape[d])))
-	}
+	l.a.within(n.path, func() {
+		for d, need := range needs {
+			n.add(l.window(need, l.a.Simplify(st.op.tensors[0].shape[d])))
+		}
+	})
 	return nil
+}
+
+// spansRead is where each index lies at which a reader reads the nest's tensors.
+func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
+	env := l.readerEnv(n, reader, around)
+	for _, b := range l.bodies[reader.st] {
+		tir.Walk(b, func(x any) bool {
+			load, ok := x.(*tir.ProducerLoad)
+			if !ok || load.Producer.(*Tensor).op != n.st.op {
+				return true
+			}
+			spans := make([]span, len(load.Indices))
+			for d, index := range load.Indices {
+				if isIndex(index.DType()) && !hasLoad(index) { // what is read is not known before
+					spans[d] = l.a.cast(l.a.spanOf(index, env), n.st.axes[d].Var.Type)
+				}
+			}
+			all = append(all, spans)
+			return true
+		})
+	}
+	return all
 }
 
 // activate notes that the threads that compute a reader have to compute what it reads.
@@ -280,8 +294,10 @@ func (l *lowering) widen() (changed bool, err error) {
 			width, need := f.lp.width, widen(need, f.lp.axis.Var.Type)
 			a, known := constant(width)
 			b, sure := constant(need)
+			fits := false
+			l.a.within(n.path, func() { fits = l.a.same(width, need) || lp.same != nil && l.a.atLeast(width, need) })
 			switch {
-			case l.a.same(width, need), lp.same != nil && l.a.atLeast(width, need):
+			case fits:
 			case known && sure:
 				l.widths[key] = max(a, b, l.widths[key])
 				changed = true

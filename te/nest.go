@@ -58,8 +58,21 @@ func (n *nest) activeOf(lp *loop) tir.Expr {
 	return lp.extent
 }
 
+// all are the loops that the nest's values are computed in.
+func (n *nest) all() []*loop { return append(slices.Clone(n.path), n.loops...) }
+
+// ofData are those of them that the beginning of a reduction is in, too, or has the like of.
+func (n *nest) ofData() []*loop {
+	return slices.DeleteFunc(n.all(), func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce && slices.Contains(n.loops, lp) })
+}
+
 // makeLoops follows splits and fusions down from the sizes of the stage's axes, and makes its loops.
-func (l *lowering) makeLoops(n *nest) error {
+func (l *lowering) makeLoops(n *nest) (err error) {
+	l.a.within(n.path, func() { err = l.loopsWithin(n) })
+	return err
+}
+
+func (l *lowering) loopsWithin(n *nest) error {
 	n.extent = map[*tir.IterVar]tir.Expr{}
 	for i, a := range n.st.axes {
 		n.extent[a] = n.size[i]
@@ -129,7 +142,7 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 		}
 	}
 	lp.v = tir.NewVar(x.Var.Name, x.Var.Type)
-	l.a.loop(lp.v, lp.width)
+	l.a.loops[lp.v] = lp.width
 	return lp, nil
 }
 

@@ -76,11 +76,11 @@ func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
 	if t == tir.Void {
 		return fmt.Errorf("elements have no type")
 	}
-	if c, ok := tir.Const(t, 0).(*tir.Bad); ok || t.Lanes != 1 {
-		if ok {
-			return fmt.Errorf("elements of type %s: %w", t, c.Err)
-		}
+	if t.Lanes != 1 {
 		return fmt.Errorf("elements of type %s: want one lane", t)
+	}
+	if _, bad := tir.Const(t, 0).(*tir.Bad); bad {
+		return fmt.Errorf("elements of type %s: want whole numbers or floats of 64 bits at most, or bool", t)
 	}
 	return checkShape(shape)
 }

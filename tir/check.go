@@ -36,7 +36,8 @@ const maxErrors = 100
 // Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is well-formed. Well-formed means that
 // nothing is missing, that types are what the functions that make nodes make them, that each variable and buffer is defined once and used
 // within, that loops are what their kinds ask for, that functions that are called exist and do not call each other in a circle, that nothing
-// is left that lowering replaces, and that no constant index is outside of its buffer, except behind a condition. Any garbage may be checked.
+// is left that lowering replaces, and that no constant index is outside of its buffer, except behind a condition or in a loop of no turns. Any
+// garbage may be checked.
 func Check(m *IRModule) error {
 	if all := checkModule(m, 1); len(all) > 0 {
 		return all[0]

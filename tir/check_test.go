@@ -314,7 +314,7 @@ func TestCheckAll_InOrder(t *testing.T) {
 	require.Equal(t, []string{"body.for(i)", "body.for(i).body.alloc(T).body[3].while.cond", "body.for(i).body.alloc(T).body[4].attr(pragma).body.value.b.args[0]"}, paths)
 }
 
-// What stands behind a condition may be wrong if the condition never holds.
+// What stands behind a condition, or in a loop of no turns, may be wrong, since it may never run.
 func TestCheck_IndexBehindCondition(t *testing.T) {
 	b := NewBuffer("B", Float32, I32(4))
 	p := NewVar("b", Handle)
@@ -328,6 +328,7 @@ func TestCheck_IndexBehindCondition(t *testing.T) {
 		&While{BoolConst(false), &Evaluate{load}},
 		&Evaluate{Intrin("if_then_else", BoolConst(false), load, F32(0))},
 		&Evaluate{And(BoolConst(false), zero)},
+		&For{Var: NewVar("i", Int32), Min: I32(0), Extent: I32(0), Body: &Evaluate{load}},
 	}
 	for _, s := range guarded {
 		require.NoError(t, check(s))
@@ -336,7 +337,8 @@ func TestCheck_IndexBehindCondition(t *testing.T) {
 	v := NewVar("v", Int32)
 	let := &Let{Var: v, Value: I32(9), Body: BufferAt(b, v)}
 	require.NoError(t, check(Sequence(&If{BoolConst(false), &Evaluate{let}, nil}, &Evaluate{let})), "looked at again, v is defined once")
-	for _, s := range []Stmt{&Evaluate{And(zero, zero)}, &Evaluate{NewSelect(BoolConst(false), load, F32(0))}, &If{zero, &Seq{}, nil}} {
+	for _, s := range []Stmt{&Evaluate{And(zero, zero)}, &Evaluate{NewSelect(BoolConst(false), load, F32(0))}, &If{zero, &Seq{}, nil},
+		&For{Var: NewVar("i", Int32), Min: I32(0), Extent: I32(1), Body: &Evaluate{load}}} {
 		require.ErrorContains(t, check(s), "index 7 is outside")
 	}
 }

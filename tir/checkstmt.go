@@ -15,7 +15,7 @@ func (c *checker) under(st step, s Stmt) {
 	c.pop()
 }
 
-// behind checks a statement that is run on a condition.
+// behind checks a statement that is run on a condition, or never.
 func (c *checker) behind(st step, s Stmt) {
 	c.guarded++
 	c.under(st, s)
@@ -156,7 +156,11 @@ func (c *checker) loop(s *For) {
 	case s.Kind != ThreadBind && s.Thread != "":
 		c.fail("thread %q of a loop that is of kind %s, and not thread", s.Thread, s.Kind)
 	}
-	c.body(s.Body)
+	if isConst && extent.Value < 1 {
+		c.behind(at("body"), s.Body) // it is never run
+	} else {
+		c.body(s.Body)
+	}
 	c.exit()
 }
 

@@ -299,7 +299,8 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return c
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
-	case isNarrow(to) && w.kernels && from == tir.Float64: // whose float is not to be rounded before
+	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16): // whose float is not to be rounded before
+		w.helper(narrowName(to))
 		w.helper(narrowName(to) + "_of_double")
 		return atom("tvmgo_round_" + narrowName(to) + "_of_double(" + c.text + ")")
 	case isNarrow(to):

@@ -26,11 +26,12 @@ var snippetNeeds = map[string][]string{
 	"compact":      {"shaped"},
 	"grow":         {"raise"},
 	"span":         {"raise"},
-	"float16":      {"narrow"},
-	"bfloat16":     {"narrow"},
 	"call":         {"find"},
 	"calllinked":   {"call"},
 	"drop":         {"raise", "kind", "letgo"},
+
+	"float16_of_double":  {"narrow"},
+	"bfloat16_of_double": {"narrow"},
 }
 
 // helper adds a piece of C that is needed, once, behind those that it needs itself.

@@ -246,3 +246,18 @@ func TestEmit_Vectors(t *testing.T) {
 		require.NotContains(t, code, "lane", "%s of %d lanes", c.typ, c.lanes)
 	}
 }
+
+// What rounds float64 rounds by what rounds float32, which comes along.
+func TestEmit_RoundsFloat64(t *testing.T) {
+	code, _ := kernelsOf(t, parsed(t, `
+func f(a: handle, b: handle) {
+  buffer A: float64[64], param a
+  buffer B: float32[64], param b
+  thread t in range(64), thread "threadIdx.x" { B[t] = cast(float32, cast(float16, A[t])) + cast(float32, cast(bfloat16, A[t])) }
+}
+`))
+	for _, name := range []string{"float16", "bfloat16"} {
+		of, uses := strings.Index(code, "float tvmgo_round_"+name+"(float x)"), strings.Index(code, "return tvmgo_round_"+name+"(")
+		require.True(t, of >= 0 && of < uses, "%s\n%s", name, code)
+	}
+}

@@ -64,10 +64,10 @@ func contractionOf(st *te.Stage) *contraction {
 // longWindow is how many products a windowed sum has at least, for that its results need not lie in the order in which they are computed.
 const longWindow = 128
 
-// windowed says whether an operand is one tensor over which the sum goes in windows along an axis, so that neighbours of the result share most of
+// windowed says whether an operand is one tensor, or one that is cast, over which the sum goes in windows along an axis, so that neighbours of the result share most of
 // what they read.
 func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
-	load, ok := formula.(*tir.ProducerLoad)
+	load, ok := loadOf(formula)
 	points := int64(1)
 	for _, a := range c.reduce {
 		points = times(points, sizeOf(a))
@@ -88,6 +88,15 @@ func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 		}
 	}
 	return along == 3 // in one dimension, together with one axis of the sum
+}
+
+// loadOf is the element that a formula is, as it is or cast to another type.
+func loadOf(formula tir.Expr) (*tir.ProducerLoad, bool) {
+	if c, ok := formula.(*tir.Cast); ok {
+		formula = c.Value
+	}
+	load, ok := formula.(*tir.ProducerLoad)
+	return load, ok
 }
 
 // isSum says whether a combiner adds, from 0 on.

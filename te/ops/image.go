@@ -9,7 +9,7 @@ import (
 type image struct {
 	tensor  *te.Tensor
 	indices []tir.Expr // over the contraction's axes
-	own     bool       // it is a copy that goes on where the last tile stands out
+	own     bool       // it is a copy: one that goes on where the last tile stands out, or of the type that is computed in
 }
 
 // imageOf makes the image of a windowed left operand, long enough for whole tiles; nil if the operand is something else, or its sizes are not known.
@@ -17,7 +17,8 @@ func (c *contraction) imageOf(t tiling) *image {
 	if !c.windowed(c.left, c.row) {
 		return nil
 	}
-	load := c.left.(*tir.ProducerLoad)
+	load, _ := loadOf(c.left)
+	converted := c.left != tir.Expr(load)
 	x, ok := load.Producer.(*te.Tensor)
 	if !ok {
 		return nil
@@ -39,12 +40,19 @@ func (c *contraction) imageOf(t tiling) *image {
 		if !known || !constant {
 			return nil
 		}
-		if end.Value < size.Value {
+		stands := end.Value >= size.Value
+		if !stands && !converted {
 			return &image{tensor: x, indices: load.Indices}
 		}
-		shape[d] = tir.IntConst(size.Type, end.Value+1)
+		if stands {
+			shape[d] = tir.IntConst(size.Type, end.Value+1)
+		}
 		longer := te.Compute(shape, c.result.ProducerName()+".image", func(i ...tir.Expr) tir.Expr {
-			return tir.Intrin("if_then_else", tir.LT(i[d], size), x.At(i...), tir.Const(x.ProducerDType(), 0))
+			value := tir.NewCast(c.typ, x.At(i...))
+			if !stands {
+				return value
+			}
+			return tir.Intrin("if_then_else", tir.LT(i[d], size), value, tir.Const(c.typ, 0))
 		})
 		return &image{tensor: longer, indices: load.Indices, own: true}
 	}

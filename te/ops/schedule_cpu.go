@@ -36,6 +36,7 @@ func scheduleCPU(g *Group) (bool, error) {
 			leaves := st.Leaves()
 			last := leaves[len(leaves)-len(st.ReduceAxes())-1]
 			st.Reorder(append(st.ReduceAxes(), last)...)
+			vectorizeLast(st)
 		}
 	}
 	if len(root.ReduceAxes()) == 0 {
@@ -133,7 +134,7 @@ func uses(e tir.Expr, v *tir.Var) bool {
 	return found
 }
 
-// vectorizeLast computes the innermost loop by vectors, where it is long enough and its length is known.
+// vectorizeLast computes the innermost loop by vectors, if it is that of the last dimension, and not known to be short.
 func vectorizeLast(st *te.Stage) {
 	leaves := st.Leaves()
 	axes := st.Axes()
@@ -143,7 +144,7 @@ func vectorizeLast(st *te.Stage) {
 	last := leaves[len(leaves)-1]
 	n, known := axes[len(axes)-1].Extent.(*tir.IntImm)
 	lanes := vectorBytes / max(4, int(st.Tensor().ProducerDType().Bits)/8)
-	if !known || n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] { // which is gone where dimensions are fused
+	if known && n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] { // which is gone where dimensions are fused
 		return
 	}
 	_, inner := st.Split(last, lanes)

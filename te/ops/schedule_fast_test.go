@@ -56,8 +56,24 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		g, b := holder(tir.Float32, "G", n), holder(tir.Float32, "B", n)
 		cases = append(cases, fastCase{fmt.Sprintf("layernorm 2×%d×%d", rows, n), []*te.Tensor{x, g, b}, LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
 	}
+	for _, n := range []int{64, 130, near(300)} {
+		x, y := holder(tir.Float32, "X", 2, 3, n), holder(tir.Float32, "Y", n, 1)
+		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{2}, false), 0, false},
+			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, Relu(Max(x, "S", []int{-1}, true), "R"), 0, false},
+			fastCase{fmt.Sprintf("matrix of %d and vector", n), []*te.Tensor{x, y}, Matmul(x, y, "M"), 0, false},
+			fastCase{fmt.Sprintf("sums of columns of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{0}, false), 0, true})
+	}
 	x := holder(tir.Float32, "X", 200)
 	cases = append(cases, fastCase{"softmax 200", []*te.Tensor{x}, Softmax(x, "S"), 1e-5, false})
+	for _, typ := range []tir.Type{tir.Float16, tir.BFloat16} {
+		near := map[tir.Type]float64{tir.Float16: 2e-3, tir.BFloat16: 2e-2}[typ]
+		x = holder(typ, "X", 3, 150)
+		cases = append(cases, fastCase{fmt.Sprintf("softmax of %s", typ), []*te.Tensor{x}, Softmax(x, "S"), near, false})
+		x, w := holder(typ, "X", 1, 16, 14, 15), holder(typ, "W", 24, 16, 3, 3)
+		cases = append(cases, fastCase{fmt.Sprintf("conv of %s", typ), []*te.Tensor{x, w}, Conv2D(x, w, "C", 1, 1), near, false})
+	}
+	bytes, weights := holder(tir.Int8, "X", 1, 16, 14, 15), holder(tir.Int8, "W", 24, 16, 3, 3)
+	cases = append(cases, fastCase{"conv of int8 in int32", []*te.Tensor{bytes, weights}, Conv2D(bytes, weights, "C", 1, 0, ConvAccumulateIn(tir.Int32)), 0, false})
 	x = holder(tir.Float32, "X", 3, 150)
 	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, Relu(LogSoftmax(x, "S"), "R"), 1e-5, false})
 
@@ -92,7 +108,7 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		}
 		_, err = f.Call(args...)
 		require.NoError(t, err, c.name)
-		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor)))
+		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor), inputs[i][len(args)-1].(*tirrun.Array)))
 		f.Close()
 	}
 }
@@ -222,48 +238,24 @@ func (c *fastCase) compare(t *testing.T, v simd, want, got []float64) {
 
 func tensorOfArray(t *testing.T, a *tirrun.Array) *runtime.Tensor {
 	t.Helper()
-	var x *runtime.Tensor
-	var err error
-	switch v, e := tirrun.Values[float64](a); {
-	case e != nil:
-		err = e
-	case a.DType == tir.Float32:
-		x, err = runtime.FromSlice(converted[float32](v), a.Shape...)
-	case a.DType == tir.Int32:
-		x, err = runtime.FromSlice(converted[int32](v), a.Shape...)
-	default:
-		x, err = runtime.FromSlice(v, a.Shape...)
-	}
+	x, err := runtime.NewTensor(a.DType, a.Shape, runtime.CPU)
 	require.NoError(t, err)
 	t.Cleanup(func() { x.Close() })
+	if len(a.Data) > 0 {
+		require.NoError(t, x.CopyFromBytes(a.Data))
+	}
 	return x
 }
 
-func converted[T float32 | int32](v []float64) []T {
-	out := make([]T, len(v))
-	for i := range v {
-		out[i] = T(v[i])
-	}
-	return out
-}
-
-func valuesOf(t *testing.T, x *runtime.Tensor) []float64 {
+// valuesOf is what a tensor holds, which is of the type and shape of an array.
+func valuesOf(t *testing.T, x *runtime.Tensor, like *tirrun.Array) []float64 {
 	t.Helper()
-	var out []float64
-	widen := func(n int, at func(i int) float64) {
-		for i := range n {
-			out = append(out, at(i))
-		}
+	a := *like
+	a.Data = make([]byte, len(like.Data))
+	if len(a.Data) > 0 {
+		require.NoError(t, x.CopyToBytes(a.Data))
 	}
-	if v, err := runtime.ToSlice[float32](x); err == nil {
-		widen(len(v), func(i int) float64 { return float64(v[i]) })
-		return out
-	}
-	if v, err := runtime.ToSlice[int32](x); err == nil {
-		widen(len(v), func(i int) float64 { return float64(v[i]) })
-		return out
-	}
-	v, err := runtime.ToSlice[float64](x)
+	v, err := tirrun.Values[float64](&a)
 	require.NoError(t, err)
 	return v
 }

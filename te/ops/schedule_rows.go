@@ -18,7 +18,7 @@ const localRow = 16 << 10
 // that they may be multiplied by its inverse. False: it is something else, and nothing has been done.
 func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
 	shape := root.ProducerShape()
-	lanes := int64(v.lanes(root.ProducerDType()))
+	lanes := int64(v.lanes(workType(root.ProducerDType())))
 	last := len(shape) - 1
 	if lanes == 0 || last < 0 || len(s.Stage(root).ReduceAxes()) > 0 {
 		return false

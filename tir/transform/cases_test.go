@@ -344,6 +344,34 @@ A[ramp(0, 1, 8)] = exp(B[ramp(0, 1, 8)])`},
 // Where loops are cut.
 func TestLoopPartition_Cases(t *testing.T) {
 	check(t, transform.LoopPartition, []passCase{
+		{"threads of a block, which stay together", `
+thread t in range(5), thread "threadIdx.x" {
+  for o in range(2) {
+    if likely(o * 5 + t < 9) {
+      A[o * 5 + t] = 1.0
+    }
+  }
+}`, `
+thread t in range(5), thread "threadIdx.x" {
+  for o in range(2) {
+    if likely(o * 5 + t < 9) {
+      A[o * 5 + t] = 1.0
+    }
+  }
+}`},
+		{"blocks, which go their ways", `
+thread t in range(5), thread "blockIdx.x" {
+  for o in range(2) {
+    if likely(o * 5 + t < 9) {
+      A[o * 5 + t] = 1.0
+    }
+  }
+}`, `
+thread t in range(5), thread "blockIdx.x" {
+  for o in range(floordiv(3 - t, 5) + 2) {
+    A[o * 5 + t] = 1.0
+  }
+}`},
 		{"a split that does not divide", `
 for o in range(8) {
   for i in range(8) {

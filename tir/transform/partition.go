@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"strings"
+
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -22,7 +24,7 @@ func LoopPartition(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		if f.Body == nil || !contains(f.Body, isLikely) {
 			return f.Body, nil
 		}
-		p := &partition{a: arith.NewAnalyzer(), size: statements(f.Body)}
+		p := &partition{a: arith.NewAnalyzer(), size: statements(f.Body), threads: map[any]bool{}}
 		for _, b := range f.Buffers {
 			for _, n := range b.Shape {
 				if v, ok := n.(*tir.Var); ok && tir.IsSigned(v.Type) {
@@ -40,24 +42,37 @@ func isLikely(node any) bool {
 }
 
 type partition struct {
-	a    *arith.Analyzer
-	size int64 // of the function, as it is now
+	a       *arith.Analyzer
+	size    int64        // of the function, as it is now
+	threads map[any]bool // variables that differ among the threads of a block
 }
 
 // stmt cuts the loops of a statement, the outermost first.
 func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
-		loop, ok := s.(*tir.For)
-		if !ok {
-			return s, false
+		switch s := s.(type) {
+		case *tir.For:
+			if s.Kind == tir.ThreadBind && !strings.HasPrefix(s.Thread, "blockIdx") || p.differs(s.Min) || p.differs(s.Extent) {
+				p.threads[s.Var] = true
+			}
+			return p.loop(s), true
+		case *tir.LetStmt:
+			if p.differs(s.Value) {
+				p.threads[s.Var] = true
+			}
 		}
-		return p.loop(loop), true
+		return s, false
 	}}
 	r := m.MutateStmt(s)
 	if r == nil {
 		return &tir.Seq{}
 	}
 	return r
+}
+
+// differs says whether a value may be another one in each thread of a block.
+func (p *partition) differs(e tir.Expr) bool {
+	return len(p.threads) > 0 && contains(e, func(node any) bool { return p.threads[node] })
 }
 
 // inner cuts the loops within one.
@@ -98,8 +113,8 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 	}
 	from = p.a.Simplify(tir.Min(from, end))
 	to = p.a.Simplify(tir.Max(to, from))
-	if p.never(from, to) {
-		return p.inner(s) // nowhere do all of them hold
+	if p.never(from, to) || p.differs(from) || p.differs(to) { // nowhere do all of them hold, or elsewhere in each thread
+		return p.inner(s)
 	}
 	before, after := p.never(low, from), p.never(to, end)
 	copies := int64(0)

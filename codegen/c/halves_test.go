@@ -1,0 +1,98 @@
+package c_test
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen/c"
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/internal/testseed"
+	"tvmgo/runtime"
+	"tvmgo/tir"
+)
+
+// nearest16 is a number rounded to so many digits, ties to even, no finer than least.
+func nearest16(v float64, digits, least int, greatest float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	_, e := math.Frexp(v)
+	unit := math.Ldexp(1, max(e-digits, least))
+	if v = math.RoundToEven(v/unit) * unit; math.Abs(v) > greatest {
+		return math.Inf(int(math.Copysign(1, v)))
+	}
+	return v
+}
+
+// value16 is what 16 bits mean, of which so many hold digits.
+func value16(bits uint16, digits, bias int) float64 {
+	sign, e, m := 1.0, int(bits>>digits)&(1<<(15-digits)-1), float64(bits&(1<<digits-1))
+	if bits>>15 != 0 {
+		sign = -1
+	}
+	switch {
+	case e == 1<<(15-digits)-1 && m == 0:
+		return math.Inf(int(sign))
+	case e == 1<<(15-digits)-1:
+		return math.NaN()
+	case e == 0:
+		return sign * math.Ldexp(m, 1-bias-digits)
+	}
+	return sign * math.Ldexp(m+math.Ldexp(1, digits), e-bias-digits)
+}
+
+// Floats become floats of 16 bits by the processor's instructions, where the code is compiled for them, and by arithmetic, with the same result.
+func TestRun_Halves(t *testing.T) {
+	program := module(t, elementwise("float16", tir.Float32, tir.Float16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) }),
+		elementwise("bfloat16", tir.Float32, tir.BFloat16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.BFloat16, x) }),
+		elementwise("float16_back", tir.Float16, tir.Float32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }),
+		elementwise("bfloat16_back", tir.BFloat16, tir.Float32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }))
+	for _, flags := range [][]string{{"-O2"}, {"-O3", "-march=native"}, {"-O1", "-ffp-contract=off"}} {
+		source, err := runtime.NewCSource(emit(t, c.Emitter{}, program), "c", []string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil)
+		require.NoError(t, err)
+		defer source.Close()
+		path := filepath.Join(t.TempDir(), "halves.so")
+		require.NoError(t, export.Library(context.Background(), source, path, export.Flags(flags...)))
+		m, err := runtime.Load(context.Background(), path)
+		require.NoError(t, err)
+		defer m.Close()
+		for _, row := range []struct {
+			name                string
+			dtype               dlpack.DataType
+			digits, bias, least int
+			greatest            float64
+		}{{"float16", dlpack.Float16, 10, 15, -24, 65504}, {"bfloat16", dlpack.BFloat16, 7, 127, -133, math.Ldexp(255, 120)}} {
+			r := testseed.Rand(t)
+			var all []float32
+			for bits := range 1 << 15 { // each, and what lies around the middle between it and the next
+				x := value16(uint16(bits), row.digits, row.bias)
+				middle := math.Float32bits(float32((x + value16(uint16(bits+1), row.digits, row.bias)) / 2))
+				for _, b := range []uint32{math.Float32bits(float32(x)), middle - 1, middle, middle + 1, r.Uint32()} {
+					all = append(all, math.Float32frombits(b), -math.Float32frombits(b))
+				}
+			}
+			narrow, back := empty(t, row.dtype, int64(len(all))), empty(t, dlpack.Float32, int64(len(all)))
+			_, err = call(t, m, row.name, tensor(t, all), narrow)
+			require.NoError(t, err)
+			_, err = call(t, m, row.name+"_back", narrow, back)
+			require.NoError(t, err)
+			view, err := narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0)
+			require.NoError(t, err)
+			bits, values := slice[uint16](t, view), slice[float32](t, back)
+			for i, x := range all {
+				want := nearest16(float64(x), row.digits+1, row.least, row.greatest)
+				for _, got := range []float64{value16(bits[i], row.digits, row.bias), float64(values[i])} {
+					if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
+						t.Fatalf("%v %s of %g (%#x) is %g (%#x), want %g", flags, row.name, x, math.Float32bits(x), got, bits[i], want)
+					}
+				}
+			}
+			require.NoError(t, view.Close())
+		}
+	}
+}

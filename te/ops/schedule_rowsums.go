@@ -1,0 +1,78 @@
+package ops
+
+import (
+	"slices"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// scheduleRowSums computes a reduction over the last dimension of what it reads, as the sums of a matrix' rows or its product with a vector are: threads
+// take rows, and vectors run over each. root is the result, or an elementwise tensor of its shape that is the only one to read it. False: it is something
+// else, and nothing has been done.
+func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
+	st := s.Stage(result)
+	lanes := int64(v.lanes(result.ProducerDType()))
+	if lanes == 0 || len(st.Axes()) == 0 || len(st.Formulas()) != 1 || !alongRows(st) {
+		return false
+	}
+	k := st.ReduceAxes()[0]
+	if low, ok := k.Min.(*tir.IntImm); !ok || low.Value != 0 || sizeOf(k) < 2*lanes {
+		return false
+	}
+	turns := int64(1)
+	for _, a := range st.Axes() {
+		turns = times(turns, sizeOf(a))
+	}
+	if turns >= 1<<31 { // more than an index of 32 bits counts
+		return false
+	}
+	much := pointsOf(st) >= parallelFrom
+	steps := splitReduction(s, result, lanes)
+	if result != root {
+		steps = append(steps, result)
+	}
+	at := s.Stage(root)
+	axes := at.Axes()
+	rows := axes[0]
+	for _, a := range axes[1:] {
+		rows = at.Fuse(rows, a)
+	}
+	if much {
+		at.Parallel(rows)
+	}
+	for _, p := range slices.Backward(steps) {
+		s.Stage(p).ComputeAt(at, rows)
+		s.Stage(p).SetScope("local")
+		if len(p.ProducerShape()) > len(axes) { // the others are numbers
+			rowVectors(s.Stage(p), p, lanes)
+		}
+	}
+	return s.Err() == nil
+}
+
+// alongRows says whether a stage is one reduction, along one axis over which all that it reads lies side by side.
+func alongRows(st *te.Stage) bool {
+	r, ok := st.Formulas()[0].(*tir.Reduce)
+	if !ok || r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 {
+		return false
+	}
+	k, along := r.Axes[0], false
+	tir.Walk(r.Sources[0], func(n any) bool {
+		l, isLoad := n.(*tir.ProducerLoad)
+		if !isLoad {
+			return ok
+		}
+		last := len(l.Indices) - 1 // that has more than one element
+		for shape := l.Producer.ProducerShape(); last > 0 && isOne(shape[last]); last-- {
+		}
+		for d, x := range l.Indices {
+			if names(x, k) {
+				along = true
+				ok = ok && d == last && x == tir.Expr(k.Var)
+			}
+		}
+		return ok
+	})
+	return ok && along
+}

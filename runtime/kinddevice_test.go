@@ -266,7 +266,7 @@ func TestOpaque(t *testing.T) {
 	require.Equal(t, same.Data(), got)
 
 	for kind, says := range map[string]string{"c": "NewCSource", "static_library": "NewStaticLibrary", "cuda": "NewDeviceSource", "vulkan": "NewVulkanSource",
-		"const_loader": "NewConstants", "library": "Load", "_lib": "another meaning", "_import_tree": "another meaning", "": "needed", "a\x00b": "zero byte"} {
+		"const_loader": "NewConstants", "library": "Load", "_lib": "another meaning", "_import_tree": "another meaning", "": "the kind is empty", "a\x00b": "zero byte"} {
 		_, err := runtime.NewOpaque(kind, nil)
 		requireError(t, err, runtime.ErrInvalidArgument, says)
 	}

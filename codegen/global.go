@@ -46,15 +46,19 @@ func registerGlobal(kind string) error {
 // addGlobal makes a global function. Where C has the name already, before Go runs (capi/codegen.c), it gets the body.
 func addGlobal(name string, body hook.Function) error {
 	hook.Set(name, body)
-	if known, err := runtime.Global(name); err == nil {
-		return known.Close()
-	}
 	f, err := runtime.NewFunction(runtime.PackedFunc(body))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return runtime.RegisterGlobal(name, f, false)
+	if err := runtime.RegisterGlobal(name, f, false); err != nil {
+		known, missing := runtime.Global(name)
+		if missing != nil {
+			return err
+		}
+		return known.Close()
+	}
+	return nil
 }
 
 func listKinds(args ...any) (any, error) {

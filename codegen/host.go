@@ -51,9 +51,13 @@ var hostPasses = func() []Pass {
 	return all
 }()
 
-func init() {
+func init() { AsHost(hostKind) }
+
+// AsHost gives a kind of target the columns of kind c: the passes before C is written, and a partitioner that takes functions for the CPU. What a
+// program has set before stays.
+func AsHost(kind string) {
 	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
-		_ = target.SetAttr(hostKind, column, value) // a program may have set its own before
+		_ = target.SetAttr(kind, column, value)
 	}
 }
 

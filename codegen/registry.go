@@ -33,11 +33,12 @@ func Register(kind string, build BuildFunc) error {
 	if build == nil {
 		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the function is nil", prefix, kind)
 	}
-	k, err := target.LookupKind(kind)
-	if err != nil {
+	declared, composite := target.Declared(kind)
+	if !declared {
+		_, err := target.LookupKind(kind)
 		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: %w: declare it by target.RegisterKind", prefix, kind, err)
 	}
-	if k.IsComposite() {
+	if composite {
 		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the kind is composite: its members' generators make its code", prefix, kind)
 	}
 	if err := addGenerator(kind, build); err != nil {

@@ -28,6 +28,7 @@ func registerBuiltins() {
 	if err := kinds.add(all...); err != nil {
 		panic(err) // two of one name above
 	}
+	settleEarly()
 }
 
 type addKind func(name string, device dlpack.DeviceType, parts ...KindOption)

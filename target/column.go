@@ -17,12 +17,15 @@ const (
 // generator. A column has one value a kind, of any type, and keeps it: a second one is an error. The columns named above have the types
 // named there, for which a plain function will do.
 func SetAttr[T any](kind, column string, value T) error {
+	if kept, err := setEarly(kind, column, value); kept {
+		return err
+	}
 	k, err := LookupKind(kind)
 	if err != nil {
 		return err
 	}
 	if column == ColumnStrategy && !k.composite {
-		return &Error{Err: ErrRegister, Message: fmt.Sprintf("set attribute of kind %q: %v", k.name, errNoComposite)}
+		return badAttr(k.name, errNoComposite)
 	}
 	return setAttr(k, column, value)
 }
@@ -32,7 +35,7 @@ var errNoComposite = errors.New("a strategy divides work among members, and the 
 func setAttr(k *Kind, column string, value any) error {
 	value, err := typed(column, value)
 	if err != nil {
-		return &Error{Err: ErrRegister, Message: fmt.Sprintf("set attribute of kind %q: %v", k.name, err)}
+		return badAttr(k.name, err)
 	}
 	k.attrsMu.Lock()
 	defer k.attrsMu.Unlock()
@@ -41,11 +44,19 @@ func setAttr(k *Kind, column string, value any) error {
 		all = maps.Clone(*p)
 	}
 	if _, taken := all[column]; taken {
-		return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("kind %q has a value in column %q already", k.name, column)}
+		return takenColumn(k.name, column)
 	}
 	all[column] = value
 	k.attrs.Store(&all)
 	return nil
+}
+
+func badAttr(kind string, err error) error {
+	return &Error{Err: ErrRegister, Message: fmt.Sprintf("set attribute of kind %q: %v", kind, err)}
+}
+
+func takenColumn(kind, column string) error {
+	return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("kind %q has a value in column %q already", kind, column)}
 }
 
 // typed checks a column's name, and gives the values of known columns their types, so that [Attr] finds them.

@@ -71,7 +71,7 @@ func (c *compiler) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if unknownFeature.Match(said) {
+	if unknownFeature().Match(said) {
 		return &clang.RunError{Command: c.clang.Command(args...), Said: string(said), Err: os.ErrInvalid}
 	}
 	c.machine = machineOf(object)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"tvmgo/internal/clang"
 	"tvmgo/internal/cpufeatures"
@@ -32,21 +33,26 @@ func wrong(option, value, format string, args ...any) error {
 }
 
 // unknownFeature is what LLVM says of a feature, and goes on.
-var unknownFeature = regexp.MustCompile(`'[+-]([^']*)' is not a recognized feature`)
+var unknownFeature = lazy(`'[+-]([^']*)' is not a recognized feature`)
+
+// lazy is a pattern that is compiled when it is first asked for: not while a program starts.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // causes are what clang says when an option of the target is wrong, as it has done it in its versions.
 var causes = []struct {
 	option  string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	about   string
 }{
-	{"mcpu", regexp.MustCompile(`unknown target CPU|'-m(cpu|arch|tune)=|unsupported argument '[^']*' to option '-?-m(cpu|arch|tune)=`), "CPU"},
+	{"mcpu", lazy(`unknown target CPU|'-m(cpu|arch|tune)=|unsupported argument '[^']*' to option '-?-m(cpu|arch|tune)=`), "CPU"},
 	{"mattr", unknownFeature, "feature"},
-	{"mabi", regexp.MustCompile(`unknown target ABI|-mabi=`), "calling convention"},
-	{"mfloat-abi", regexp.MustCompile(`-mfloat-abi=|float ABI`), "way of passing floats"},
-	{"vector-width", regexp.MustCompile(`-mprefer-vector-width`), "width"},
-	{"cl-opt", regexp.MustCompile(`LLVM option parsing|for the -?-[a-z-]+ option|-mllvm`), "option of LLVM"},
-	{"mtriple", regexp.MustCompile(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`), "machine"},
+	{"mabi", lazy(`unknown target ABI|-mabi=`), "calling convention"},
+	{"mfloat-abi", lazy(`-mfloat-abi=|float ABI`), "way of passing floats"},
+	{"vector-width", lazy(`-mprefer-vector-width`), "width"},
+	{"cl-opt", lazy(`LLVM option parsing|for the -?-[a-z-]+ option|-mllvm`), "option of LLVM"},
+	{"mtriple", lazy(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`), "machine"},
 }
 
 // explain makes an error that names the option out of what clang said when it was asked about the target.
@@ -60,11 +66,11 @@ func (c *compiler) explain(err error) error {
 	}
 	for _, cause := range causes {
 		value := c.valueOf(cause.option)
-		if value == "" || !cause.pattern.MatchString(failed.Said) {
+		if value == "" || !cause.pattern().MatchString(failed.Said) {
 			continue
 		}
 		if cause.option == "mattr" {
-			if m := unknownFeature.FindStringSubmatch(failed.Said); m != nil {
+			if m := unknownFeature().FindStringSubmatch(failed.Said); m != nil {
 				return c.unknown("mattr", value, m[1], cause.about, c.features())
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	"regexp"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func describeMachine(m elf.Machine, class elf.Class, data elf.Data) string {
 }
 
 // featureMacro is how clang tells of a feature of an x86 CPU.
-var featureMacro = regexp.MustCompile(`(?m)^#define __([A-Z][A-Z0-9_]*)__ 1$`)
+var featureMacro = lazy(`(?m)^#define __([A-Z][A-Z0-9_]*)__ 1$`)
 
 // missingFeatures are what the target's CPU has and this machine's has not. Only of x86 is that known.
 func (c *compiler) missingFeatures(ctx context.Context) ([]string, error) {
@@ -110,7 +109,7 @@ func (c *compiler) macros(ctx context.Context, flags []string) ([]string, error)
 		return nil, err
 	}
 	var names []string
-	for _, m := range featureMacro.FindAllSubmatch(out, -1) {
+	for _, m := range featureMacro().FindAllSubmatch(out, -1) {
 		names = append(names, string(m[1]))
 	}
 	slices.Sort(names)

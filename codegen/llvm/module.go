@@ -27,15 +27,7 @@ func init() {
 	if err := codegen.Register(Kind, Build); err != nil {
 		panic(fmt.Sprintf("llvm: %v", err)) // another package has taken the kind
 	}
-	host, err := target.LookupKind("c")
-	if err != nil {
-		panic(err) // it is always there
-	}
-	for _, column := range []string{codegen.ColumnPasses, target.ColumnPartitioner} { // the C is the same
-		if value, ok := target.Attr[any](host, column); ok {
-			_ = target.SetAttr(Kind, column, value) // a program may have set its own before
-		}
-	}
+	codegen.AsHost(Kind) // the C is the same
 }
 
 // Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind ErrInvalidArgument where clang doesn't

@@ -1,0 +1,70 @@
+package target
+
+import (
+	"slices"
+	"sync"
+)
+
+// builtinNames are the names of the kinds that are always there.
+var builtinNames = []string{"aocl", "aocl_sw_emu", "c", "composite", "cuda", "cuda_host", "ext_dev", "hexagon", "hybrid", "llvm", "metal", "nvptx",
+	"opencl", "rocm", "sdaccel", "stackvm", "test", "trn", "vulkan", "webgpu"}
+
+// early has what was said of built-in kinds before these were made, as by init functions: a program that needs no target starts without them.
+var early struct {
+	sync.Mutex
+	settled bool
+	attrs   []earlyAttr
+}
+
+type earlyAttr struct {
+	kind, column string
+	value        any
+}
+
+// setEarly keeps an attribute until the kinds are made; false where they are, or where the kind has to be looked at.
+func setEarly(kind, column string, value any) (kept bool, err error) {
+	if column == ColumnStrategy || !slices.Contains(builtinNames, kind) {
+		return false, nil
+	}
+	early.Lock()
+	defer early.Unlock()
+	if early.settled {
+		return false, nil
+	}
+	if value, err = typed(column, value); err != nil {
+		return true, badAttr(kind, err)
+	}
+	for _, a := range early.attrs {
+		if a.kind == kind && a.column == column {
+			return true, takenColumn(kind, column)
+		}
+	}
+	early.attrs = append(early.attrs, earlyAttr{kind, column, value})
+	return true, nil
+}
+
+// settleEarly gives the kinds, which are made, what was said of them.
+func settleEarly() {
+	early.Lock()
+	defer early.Unlock()
+	for _, a := range early.attrs {
+		if err := setAttr((*kinds.all.Load())[a.kind], a.column, a.value); err != nil {
+			panic(err) // the kind came with a value of its own there
+		}
+	}
+	early.settled, early.attrs = true, nil
+}
+
+// Declared says whether there is a kind of a name, and whether it is composite. Unlike [LookupKind] it does not make the built-in kinds, so that init
+// functions may ask.
+func Declared(name string) (declared, composite bool) {
+	if slices.Contains(builtinNames, name) {
+		return true, name == "composite"
+	}
+	all := kinds.all.Load()
+	if all == nil {
+		return false, false
+	}
+	k := (*all)[name]
+	return k != nil, k != nil && k.composite
+}

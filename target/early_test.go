@@ -1,0 +1,75 @@
+package target
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+)
+
+// The list of names is that of the kinds that are made, and tells which of them is composite.
+func TestDeclared(t *testing.T) {
+	var made []string
+	add := func(name string, device dlpack.DeviceType, parts ...KindOption) {
+		k, err := newKind(name, device, parts)
+		require.NoError(t, err)
+		made = append(made, name)
+		declared, composite := Declared(name)
+		require.True(t, declared, name)
+		require.Equal(t, k.IsComposite(), composite, name)
+	}
+	addCPUs(add)
+	addGPUs(add)
+	addOthers(add)
+	require.ElementsMatch(t, builtinNames, made)
+	require.False(t, slices.Contains(builtinNames, "own_kind_of_early_test"))
+	declared, _ := Declared("own_kind_of_early_test")
+	require.False(t, declared)
+	_, err := RegisterKind("own_kind_of_early_test", dlpack.CPU, Composite())
+	require.NoError(t, err)
+	declared, composite := Declared("own_kind_of_early_test")
+	require.True(t, declared && composite)
+}
+
+// What init functions say of kinds is kept until the kinds are made, which nothing but a use of them does.
+func TestSetAttr_Early(t *testing.T) {
+	const child = "TVMGO_TEST_EARLY"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSetAttr_Early$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "--- PASS: TestSetAttr_Early")
+		return
+	}
+	require.Nil(t, kinds.all.Load(), "nothing has used a kind")
+	require.NoError(t, SetAttr("llvm", "early", 7))
+	require.NoError(t, SetAttr("cuda", "early", 8))
+	require.NoError(t, SetAttr("llvm", ColumnPartitioner, func(*Target, *Op) (bool, string) { return true, "" }))
+	require.ErrorIs(t, SetAttr("llvm", "early", 9), ErrDuplicate)
+	require.ErrorIs(t, SetAttr("llvm", ColumnPartitioner, 9), ErrRegister)
+	require.ErrorIs(t, SetAttr("llvm", "no column", 9), ErrRegister)
+	declared, _ := Declared("llvm")
+	require.True(t, declared)
+	require.Nil(t, kinds.all.Load(), "they still are not made")
+
+	require.ErrorIs(t, SetAttr("llvm", ColumnStrategy, Strategy(func(*Graph, *Target) ([]Assignment, error) { return nil, nil })), ErrRegister)
+	require.NotNil(t, kinds.all.Load(), "a strategy asks for the kind")
+	for name, want := range map[string]int{"llvm": 7, "cuda": 8} {
+		k, err := LookupKind(name)
+		require.NoError(t, err)
+		got, ok := Attr[int](k, "early")
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	k, err := LookupKind("llvm")
+	require.NoError(t, err)
+	_, ok := Attr[Predicate](k, ColumnPartitioner)
+	require.True(t, ok)
+	require.ErrorIs(t, SetAttr("llvm", "early", 9), ErrDuplicate)
+	require.NoError(t, SetAttr("llvm", "late", 1))
+}

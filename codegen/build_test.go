@@ -175,6 +175,11 @@ func TestRegister_BadInput(t *testing.T) {
 	require.ErrorContains(t, codegen.Register("c", f), "register target.build.c: there is one already")
 	require.ErrorContains(t, codegen.Register("rocm", nil), "register target.build.rocm: the function is nil")
 	require.ErrorContains(t, codegen.Register("nonesuch", f), "there is no target kind")
+	require.ErrorContains(t, codegen.Register("composite", f), "the kind is composite")
+	require.NoError(t, codegen.AsHost("c"), "what it has stays")
+	err := codegen.AsHost("nonesuch")
+	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, err, `build kind "nonesuch" as kind c: target: there is no target kind "nonesuch"`)
 }
 
 // Passes of a kind run in their order before its code is generated.

@@ -51,14 +51,21 @@ var hostPasses = func() []Pass {
 	return all
 }()
 
-func init() { AsHost(hostKind) }
+func init() {
+	if err := AsHost(hostKind); err != nil {
+		panic(fmt.Sprintf("codegen: %v", err)) // it is always there
+	}
+}
 
 // AsHost gives a kind of target the columns of kind c: the passes before C is written, and a partitioner that takes functions for the CPU. What a
-// program has set before stays.
-func AsHost(kind string) {
+// program has set before stays. It fails where there is no such kind.
+func AsHost(kind string) error {
 	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
-		_ = target.SetAttr(kind, column, value)
+		if err := target.SetAttr(kind, column, value); err != nil && !errors.Is(err, target.ErrDuplicate) {
+			return fail(runtime.ErrInvalidArgument, "ValueError", "build kind %q as kind %s: %w", kind, hostKind, err)
+		}
 	}
+	return nil
 }
 
 // Libraries are the libraries that a program's calls of C functions need, as export.Libraries takes them.

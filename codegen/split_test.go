@@ -2,7 +2,9 @@ package codegen_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -331,4 +333,13 @@ func TestBuild_SplitBadInput(t *testing.T) {
 		require.ErrorContains(t, err, "its column "+column+" holds a string: want a "+want)
 	}
 	require.False(t, strings.Contains(fmt.Sprint(codegen.Kinds()), " "+"composite "))
+}
+
+// bytesOf are the bytes of numbers, as memory has them.
+func bytesOf(x []float32) []byte {
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
 }

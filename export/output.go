@@ -64,7 +64,7 @@ func reserve(path string) (*output, error) {
 		return nil, invalid("the name is longer than the file system allows")
 	}
 	dir, base := filepath.Split(path)
-	f, err := os.CreateTemp(dir, "."+shortened(base)+".*"+filepath.Ext(base))
+	f, err := os.CreateTemp(dir, "."+links.Shortened(base)+".*"+filepath.Ext(base))
 	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, missing)
 	}
@@ -76,15 +76,6 @@ func reserve(path string) (*output, error) {
 		return nil, fmt.Errorf("no file can be made in the folder %s: %w", dir, err)
 	}
 	return &output{path: path, temp: f.Name()}, f.Close()
-}
-
-// shortened is the start of a name to which as much may be added as a name beside it has.
-func shortened(base string) string {
-	const most = 200
-	if len(base) <= most {
-		return base
-	}
-	return strings.ToValidUTF8(base[:most], "")
 }
 
 // discard removes what was built.

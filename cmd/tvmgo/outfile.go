@@ -71,7 +71,7 @@ func checkWritable(path string) error {
 // createBeside makes a new file in the folder of path, with the permissions that the user's umask gives.
 func createBeside(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
-	base = base[:min(len(base), 200)] // a name as long as can be has no room for more
+	base = links.Shortened(base)
 	for i := range 1000 {
 		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		switch {

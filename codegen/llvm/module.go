@@ -24,10 +24,13 @@ import (
 const Kind = "llvm"
 
 func init() {
-	if err := codegen.Register(Kind, Build); err != nil {
+	err := codegen.Register(Kind, Build)
+	if err == nil {
+		err = codegen.AsHost(Kind) // the C is the same
+	}
+	if err != nil {
 		panic(fmt.Sprintf("llvm: %v", err)) // another package has taken the kind
 	}
-	codegen.AsHost(Kind) // the C is the same
 }
 
 // Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind ErrInvalidArgument where clang doesn't

@@ -1,6 +1,8 @@
 package opencl
 
 import (
+	"maps"
+
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -24,9 +26,7 @@ func unrollPairs(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		}
 		c := *loop
 		c.Annotations = map[string]any{transform.AnnotationUnroll: int64(2)}
-		for k, v := range loop.Annotations {
-			c.Annotations[k] = v
-		}
+		maps.Copy(c.Annotations, loop.Annotations)
 		return &c
 	}}), nil
 }

@@ -1,4 +1,4 @@
-// Package links finds what symbolic links stand for.
+// Package links finds where a file is to be written: what symbolic links stand for, and a name for a while beside it.
 package links
 
 import (
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Follow is the file that a path stands for. It need not be there, as where a link was made first.
@@ -34,4 +35,13 @@ func Follow(path string) (string, error) {
 		path = to
 	}
 	return "", errors.New("the symbolic links of this name lead back to themselves")
+}
+
+// Shortened is the start of a file's name to which as much may be added as a name beside it has: one as long as can be has no room for more.
+func Shortened(base string) string {
+	const most = 200
+	if len(base) <= most {
+		return base
+	}
+	return strings.ToValidUTF8(base[:most], "")
 }

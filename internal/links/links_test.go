@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,4 +43,10 @@ func TestFollow(t *testing.T) {
 	got, err := Follow(pipe)
 	require.NoError(t, err)
 	require.Equal(t, pipe, got)
+}
+
+func TestShortened(t *testing.T) {
+	require.Equal(t, "lib.so", Shortened("lib.so"))
+	long := Shortened(strings.Repeat("a", 199) + strings.Repeat("ü", 50))
+	require.Equal(t, strings.Repeat("a", 199), long, "no letter is cut")
 }

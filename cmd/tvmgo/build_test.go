@@ -93,7 +93,7 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
 		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
 		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
-		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:11: unexpected end of JSON input"},
+		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
 		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},

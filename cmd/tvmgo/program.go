@@ -16,7 +16,7 @@ import (
 )
 
 // maxProgram bounds the text of a program.
-const maxProgram = 256 << 20
+const maxProgram = 64 << 20
 
 // readProgram reads a program, as text or JSON, and checks that it is one.
 func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {

@@ -38,7 +38,7 @@ func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	require.NoError(t, w.cmd.Start())
 	said, err := os.ReadFile(reached) // waits until it is there
 	require.NoError(t, err)
-	w.child, err = strconv.Atoi(strings.TrimSpace(string(said)))
+	w.child, err = strconv.Atoi(strings.Fields(string(said))[0]) // of several that run at once
 	require.NoError(t, err)
 	return w
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"tvmgo/internal/memory"
 )
 
 const exportAgain = "copy or export it again"
@@ -105,6 +107,9 @@ func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
 	p, room := m.room(vaddr)
 	if n > room {
 		return nil, m.damaged("%s: %d bytes at %#x lie outside the loaded part", what, n, vaddr)
+	}
+	if err := memory.Check(int64(n)); err != nil { // of a file that is all holes
+		return nil, m.damaged("%s: %v", what, err)
 	}
 	data := make([]byte, n)
 	if n == 0 {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// reserve is what stays free: Go takes memory in large pieces, and the rest of the program needs some, too.
+// reserve is what stays free, or an eighth of less: Go takes memory in large pieces, and the rest of the program needs some, too.
 const reserve = 256 << 20
 
 // Check is an error unless n bytes can be had.
@@ -72,7 +72,8 @@ func Available() int64 {
 			have = min(have, int64(l.Cur)-used)
 		}
 	}
-	return max(min(have, group())-reserve, 0)
+	have = max(min(have, group()), 0)
+	return have - min(reserve, have/8)
 }
 
 func pages(path string) []int64 {

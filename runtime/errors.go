@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime/cgo"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"tvmgo/internal/gopanic"
@@ -37,7 +38,7 @@ type Error struct {
 	Code      string // the kind's spelling in the C ABI, for example "ValueError"
 	Message   string // what went wrong and what to do
 	Backtrace string // where it happened, innermost first, when the failing function said so; the stack of a Go function that panicked
-	Err       error  // the Go error behind it, when there is one
+	Err       error  // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
 }
 
 // Error returns the operation and the message.
@@ -120,6 +121,8 @@ func takeError(op string, o object) error {
 	e.Kind = kindOf(e.Code)
 	if h := C.tvmgo_bridge_error_context(C.uintptr_t(o), (*[0]byte)(C.tvmgoReleaseHandle)); h != 0 {
 		e.Err, _ = cgo.Handle(h).Value().(error)
+	} else if n := C.tvmgo_error_system((*C.TVMFFIObject)(o.pointer())); n != 0 {
+		e.Err = syscall.Errno(n)
 	}
 	o.release()
 	return e

@@ -18,8 +18,8 @@
 
 static int failed(const tvmgo_elf* elf, const char* what) {
   if (errno == ENOMEM) return tvmgo_raise_oom();
-  return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: making a private copy: %s: %s", elf->name, what,
-                     strerror(errno));
+  return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: making a private copy: %s: %s", elf->name, what,
+                            strerror(errno));
 }
 
 static int write_at(int fd, const void* data, uint64_t size, uint64_t offset) {

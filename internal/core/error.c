@@ -96,6 +96,7 @@ static void set_raised(TVMFFIObject* owned) {
   TVMFFIObject* old = t->error;
   t->error = owned;
   t->python_error = NULL;
+  tvmgo_errors_raised++;
   tvmgo_object_release(old);
 }
 

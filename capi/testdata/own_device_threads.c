@@ -108,6 +108,13 @@ static queue* make_queue(int32_t id) {
   return q;
 }
 
+/* Whether a stream is one of this index. Under the lock. */
+static int is_of(void* stream, int32_t id) {
+  for (queue* q = queues; q != NULL; q = q->next)
+    if (q == stream) return q->id == id;
+  return 0;
+}
+
 /* Under the lock. */
 static queue* queue_of(int32_t id, void* stream) {
   if (stream == NULL) {
@@ -254,6 +261,7 @@ static int copy(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandl
   o.dst = (char*)to->data + (is("copies ignore the destination's offset") ? 0 : to->byte_offset);
   if (check_id(id) != 0) return -1;
   pthread_mutex_lock(&lock);
+  if (stream != NULL && !host_from && !host_to && is_of(stream, to->device.device_id)) id = to->device.device_id;
   queue* q = queue_of(id, stream);
   int rc = q == NULL ? -1 : 0;
   if (rc == 0 && host_from && !is_pinned(o.src) && !is("the host's memory is read late")) {
@@ -262,7 +270,8 @@ static int copy(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandl
     else o.src = memcpy(o.staged, o.src, n);
   }
   if (rc == 0 && !host_from && !host_to && from->device.device_id != to->device.device_id) {
-    finish(queue_of(to->device.device_id, NULL)); /* what the other index is at with it */
+    finish(queue_of(from->device.device_id, NULL)); /* what the other index is at with it */
+    finish(queue_of(to->device.device_id, NULL));
     rc = put(q, o);
     finish(q);
   } else if (rc == 0) {

@@ -83,7 +83,8 @@ struct TVMGODeviceAPI {
   int (*free_data_space)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
   /* Queues a copy on `stream`. One side is this device; the other this type (another index included: a peer copy), host memory, or
-   * another memory of the same hardware (cuda, cuda_host, cuda_managed). Both are contiguous and of one size, with byte_offset to
+   * another memory of the same hardware (cuda, cuda_host, cuda_managed). Of a peer copy the stream may be either side's, NULL is the
+   * source's default one: the copy is complete once that stream is. Both are contiguous and of one size, with byte_offset to
    * honour. Memory of the CPU may be gone when the call returns, page-locked or not: stage it or wait. Memory of a host type of the
    * hardware (cuda_host) stays until the stream is done. */
   int (*copy_data_from_to)(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,

@@ -62,6 +62,7 @@ var parts = []part{
 	{"CopyToAndFro", (*suite).copyToAndFro},
 	{"CopyParts", (*suite).copyParts},
 	{"CopyDirections", (*suite).copyDirections},
+	{"CopyPairs", (*suite).copyPairs},
 	{"HostMemoryMayGo", (*suite).hostMemoryMayGo},
 	{"PinnedMemory", (*suite).pinnedMemory},
 	{"CopyRefused", (*suite).copyRefused},

@@ -130,6 +130,7 @@ var mutants = []struct{ fake, mutant, part string }{
 	{"lazy", "copies ignore the destination's offset", "CopyDirections"},
 	{"lazy", "copies take 4 bytes too many", "CopyDirections"},
 	{"lazy", "page-locked memory is forgotten", "CopyDirections"},
+	{"lazy", "a copy between devices is not on its stream", "CopyPairs"},
 	{"lazy", "the host's memory is read late", "HostMemoryMayGo"},
 	{"lazy", "copies to the host are not waited for", "HostMemoryMayGo"},
 	{"lazy", "page-locked memory is forgotten", "PinnedMemory"},

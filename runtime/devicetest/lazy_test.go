@@ -310,6 +310,9 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 	if err != nil && to.Device.Type == lazyType { // between indices, the stream may be the other's
 		s, err = d.stream(int(to.Device.ID), h)
 	}
+	if d.is("a copy between devices is not on its stream") && from.Device.Type == to.Device.Type && from.Device != to.Device {
+		s, err = d.stream(int(to.Device.ID), 0)
+	}
 	if err != nil {
 		return err
 	}

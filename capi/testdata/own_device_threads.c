@@ -163,6 +163,7 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
   (void)api;
   memset(out, 0, sizeof *out);
   int there = id >= 0 && id < DEVICES;
+  if (kind != kTVMGODeviceAttrExist && check_id(id) != 0) return -1;
   if (kind == kTVMGODeviceAttrExist) {
     out->type_index = kTVMFFIInt;
     out->v_int64 = there || is("every index exists");
@@ -176,6 +177,10 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
 }
 
 static void* add_space(space** list, int32_t id, size_t n, size_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+    fail("ValueError", "threads has only alignments that are powers of two");
+    return NULL;
+  }
   if (n > TOTAL || alignment > 1 << 20) {
     fail(is("out of memory is any error") ? "RuntimeError" : "MemoryError", "threads is out of memory");
     return NULL;

@@ -228,9 +228,10 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   (void)result;
   if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
   cu_device* d = active_device();
-  if (d == NULL) return -1;
+  if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
+  if (tvmgo_kernel_is_empty(s)) return 0;
   cu_built* b = built_for(f, d);
-  if (b == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0 || check_sizes(f, d, b, s) != 0) return -1;
+  if (b == NULL || check_sizes(f, d, b, s) != 0) return -1;
   for (int i = 0; i < f->k.num_args; i++) {
     params[i] = &values[i];
     switch ((tvmgo_kernel_arg)f->k.args[i]) {

@@ -208,7 +208,7 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   }
   if (rc == CUDA_SUCCESS) return 0;
   const char* need = "";
-  if (rc == CUDA_ERROR_NOT_SUPPORTED && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
+  if (rc != CUDA_SUCCESS && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
     need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of "
            "CUDA 11.8 or newer";
   else if (volume(preferred) > 1)

@@ -155,9 +155,9 @@ tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len) {
   return r;
 }
 
-tvmgo_ret tvmgo_bridge_function_names(uintptr_t m) {
+tvmgo_ret tvmgo_bridge_function_names(uintptr_t m, int with_imports) {
   TVMFFIObject* names = NULL;
-  int rc = tvmgo_module_function_names((tvmgo_module*)m, &names);
+  int rc = (with_imports ? tvmgo_module_all_function_names : tvmgo_module_function_names)((tvmgo_module*)m, &names);
   tvmgo_ret r = {(uintptr_t)names, taken(rc)};
   return r;
 }

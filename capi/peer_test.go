@@ -61,6 +61,14 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// Texts of JSON have the values and errors that Apache TVM's wheel gives them.
+func TestPeer_JSON(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "json_peer.py"), l.library())
+}
+
 // The tests above would see it if the runtimes were mixed up: this is the one way to do so, and why
 // TVMGO_PRIVATE_LOAD exists.
 func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {

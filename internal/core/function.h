@@ -43,6 +43,8 @@ enum {
   TVMGO_GLOBAL_BUILTIN = 2    /* described by tvmgo_builtin_metadata */
 };
 int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags);
+/* Makes the function of a name one that tvmgo_builtin_metadata describes, if it has no metadata. */
+void tvmgo_global_describe(const char* name, size_t len);
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
 int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
 /* JSON that came with a function, or describes a built-in; "" when there is none: 1 with *out owned, 0 without such a function. */

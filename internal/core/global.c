@@ -123,6 +123,14 @@ int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags) {
   return set_entry(name, len, f, NULL, flags);
 }
 
+void tvmgo_global_describe(const char* name, size_t len) {
+  uint64_t hash = hash_name(name, len);
+  tvmgo_spin_lock(&tvmgo_global_lock);
+  entry* e = num_buckets > 0 ? *find(name, len, hash) : NULL;
+  if (e != NULL) e->is_builtin = 1;
+  tvmgo_spin_unlock(&tvmgo_global_lock);
+}
+
 int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
   uint64_t hash = hash_name(name, len);
   int known = 0, is_builtin = 0;

@@ -65,8 +65,12 @@ void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index) {
 
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call) { return object(m, m, call, drop); }
 
-int tvmgo_raise_text(const char* kind, const char* text, size_t n) {
-  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
+int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len) {
+  TVMFFIObject* e = tvmgo_error_new(kind, strlen(kind), text, n < 100000 ? n : 100000, backtrace, backtrace_len);
+  if (e == NULL) return tvmgo_raise_oom();
+  TVMFFIErrorSetRaised(e);
+  tvmgo_object_release(e);
+  return -1;
 }
 
 char* tvmgo_take_error_text(char** kind) {
@@ -91,6 +95,11 @@ int tvmgo_kernel_too_wide(const tvmgo_kernel* k, int i, int64_t v) {
 
 int tvmgo_kernel_bad_size(const tvmgo_kernel* k, int i, int64_t v) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i, (long long)v);
+}
+
+int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, const char* device, int32_t id) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_SHAPE ": a launch has at most 2^32-1 blocks there: split it",
+                     TVMGO_SHAPE_ARGS(k, s, device, id));
 }
 
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {

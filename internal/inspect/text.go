@@ -141,6 +141,9 @@ func (p *printer) module(m *Module, depth int, seen bool) {
 		text += ", loaded by " + m.Loader
 	}
 	p.line("  %s", text)
+	if m.Unsupported != "" {
+		p.line("  %s  %s", indent, m.Unsupported)
+	}
 	if m.Device == nil {
 		return
 	}

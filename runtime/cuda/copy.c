@@ -35,7 +35,7 @@ static void meet(cu_device* a, cu_device* b) {
   if (atomic_fetch_or(&met[a->index], (uint64_t)1 << b->index) >> b->index & 1) return;
   cu_scope s;
   int can = 0;
-  if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter(a, &s) != 0) return;
+  if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter_relaxed(a, &s) != 0) return;
   cuCtxEnablePeerAccess(atomic_load(&b->context), 0); /* it may be so already, or the links may be used up: copies work all the same */
   tvmgo_cu_leave(&s);
 }
@@ -105,10 +105,11 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED ? a.d : b.d;
   if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
   d = tvmgo_cu_device_of_stream(stream, d);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1; /* copies with the host's memory wait, others may need memory between */
   int waits = a.d == NULL || b.d == NULL, raised = 0;
   CUresult rc = CUDA_SUCCESS;
-  if (waits && tvmgo_cu_is_recording(stream)) {
+  raised = tvmgo_cu_refuse_default("copy", d, stream);
+  if (raised == 0 && waits && tvmgo_cu_is_recording(stream)) {
     waits = 0; /* nothing is copied now: who records keeps the memory */
     if ((a.d == NULL && !is_page_locked(a)) || (b.d == NULL && !is_page_locked(b)))
       raised = tvmgo_raise(TVMGO_VALUE_ERROR,

@@ -11,6 +11,7 @@ import (
 	"tvmgo/internal/fakecuda/control"
 	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
 )
 
 // steered is the fake driver; nil on a real one.
@@ -65,6 +66,10 @@ func alive(t *testing.T) counts {
 	c.runtime = runtime.Live()
 	c.runtime.WorkspaceCached = 0
 	if fake := steered(t); fake != nil {
+		for i := range present() {
+			_, err := cuda.Trim(i)
+			require.NoError(t, err)
+		}
 		c.modules = fake.Leaks(false)
 	}
 	return c

@@ -238,6 +238,7 @@ API CUresult cuMemFree_v2(CUdeviceptr at) {
            old && old->freed_by ? old->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (guard_keeps(&g)) return g.fault;
   b->freed_by = g.name; // nobody else frees it while this call waits
   block_wait(b);
   block_release(b, g.name);
@@ -272,6 +273,7 @@ API CUresult cuMemFreeHost(void *p) {
         b->freed_by ? b->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (guard_keeps(&g)) return g.fault;
   b->freed_by = g.name;
   block_wait(b);
   block_release(b, g.name);

@@ -137,3 +137,43 @@ func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 	}
 	require.NoError(t, q.Close())
 }
+
+// Memory is freed while a stream copies it, of its device or of another: the driver's free waits for its own device alone, and for none
+// where the memory is of a pool.
+func TestFree_WhileAPeerCopies(t *testing.T) {
+	driver := needFake(t)
+	needTwo(t)
+	noLeaks(t)
+	const n = 1 << 12
+	driver.Set(t, "delay_us", 20000)
+	defer driver.Set(t, "delay_us", 0)
+	for name, make := range map[string]func() *runtime.Tensor{
+		"device":      func() *runtime.Tensor { return tensor(t, first, counting(n, 1)) },
+		"cuda_host":   func() *runtime.Tensor { return tensor(t, on(dlpack.CUDAHost, first), counting(n, 1)) },
+		"of a stream": func() *runtime.Tensor { return streamTensor(t, counting(n, 1)) },
+	} {
+		for _, dev := range present() {
+			reports := len(driver.Reports())
+			q := stream(t, dev)
+			x, y := make(), tensor(t, dev, counting(n, 9))
+			require.NoError(t, y.CopyFromTensor(x, q))
+			require.NoError(t, x.Close())
+			require.NoError(t, q.Sync(t.Context()))
+			require.Equal(t, counting(n, 1), slice(t, y), name)
+			require.Len(t, driver.Reports(), reports, "%s: %v", name, driver.Reports()[reports:])
+			require.NoError(t, y.Close())
+			require.NoError(t, q.Close())
+		}
+	}
+}
+
+// streamTensor is memory of a stream that is gone.
+func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
+	q := stream(t, first)
+	x, err := q.NewTensor(dlpack.Float32, []int64{int64(len(data))})
+	require.NoError(t, err)
+	require.NoError(t, q.Sync(t.Context()))
+	require.NoError(t, q.Close())
+	require.NoError(t, runtime.CopyFrom(x, data))
+	return x
+}

@@ -58,6 +58,8 @@ func (c counts) equal(d counts) bool {
 func alive(t *testing.T) counts {
 	var c counts
 	for i, dev := range present() {
+		_, err := cuda.Trim(i)
+		require.NoError(t, err)
 		m, err := runtime.DeviceMemory(dev)
 		require.NoError(t, err)
 		m.DataPeak = 0
@@ -66,10 +68,6 @@ func alive(t *testing.T) counts {
 	c.runtime = runtime.Live()
 	c.runtime.WorkspaceCached = 0
 	if fake := steered(t); fake != nil {
-		for i := range present() {
-			_, err := cuda.Trim(i)
-			require.NoError(t, err)
-		}
 		c.modules = fake.Leaks(false)
 	}
 	return c

@@ -183,6 +183,8 @@ void order_join(vclock *to, const vclock *from);
 void order_known(const vclock *clock);
 void order_host(vclock *clock);
 void order_access(struct block *b, size_t lo, size_t hi, bool write, const op *o);
+// An access that is not done yet, by a stream of another context than that which is waited for (NULL: none is).
+const record *order_pending_unawaited(const struct block *b, const struct context *awaited);
 bool order_pending(const struct block *b, size_t lo, size_t hi, bool writes_only);
 void order_reset(void);
 

@@ -80,16 +80,25 @@ static CUresult queue(cu_device* d, place from, place to, size_t nbytes, CUstrea
   return cuMemcpyDtoDAsync(to.at, from.at, nbytes, stream);
 }
 
+static int is_page_locked(place p) {
+  unsigned int kind = 0;
+  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
+}
+
+/* Between a device and ordinary memory of the host, which may be page-locked; the copy is done afterwards. */
+static CUresult copy_now(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
+  place host = from.d == NULL ? from : to, device = from.d == NULL ? to : from;
+  CUresult rc;
+  if (!is_page_locked(host) && tvmgo_cu_copy_staged(d, (void*)(uintptr_t)host.at, device.at, nbytes, from.d == NULL, stream, &rc)) return rc;
+  rc = queue(d, from, to, nbytes, stream);
+  return rc == CUDA_SUCCESS ? cuStreamSynchronize(stream) : rc;
+}
+
 /* Between ordinary and page-locked memory of the host, once the stream has done what is queued. */
 static CUresult copy_on_host(place from, place to, size_t nbytes, CUstream stream) {
   CUresult rc = cuStreamSynchronize(stream);
   if (rc == CUDA_SUCCESS) memmove((void*)(uintptr_t)to.at, (const void*)(uintptr_t)from.at, nbytes);
   return rc;
-}
-
-static int is_page_locked(place p) {
-  unsigned int kind = 0;
-  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
 }
 
 static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
@@ -118,8 +127,9 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
                            stream);
   }
   if (raised == 0) {
-    rc = waits && is_host(a) && is_host(b) ? copy_on_host(a, b, nbytes, stream) : queue(d, a, b, nbytes, stream);
-    if (rc == CUDA_SUCCESS && waits) rc = cuStreamSynchronize(stream);
+    rc = !waits                     ? queue(d, a, b, nbytes, stream)
+         : is_host(a) && is_host(b) ? copy_on_host(a, b, nbytes, stream)
+                                    : copy_now(d, a, b, nbytes, stream);
   }
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;

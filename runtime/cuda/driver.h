@@ -27,6 +27,14 @@ typedef struct {
   _Atomic(CUstream) stream;
 } cu_launched;
 
+/* Two page-locked buffers of one size, each with a mark behind its last use (stage.c). */
+enum { NUM_STAGES = 2 };
+typedef struct {
+  void* at; /* NULL before the first use */
+  CUevent done[2];
+  int busy;
+} cu_stage;
+
 /* A device, filled in by Go before the table is given out; constant then, but for what begins with the lock. */
 typedef struct {
   int32_t index; /* its number: cuda:index */
@@ -51,6 +59,7 @@ typedef struct {
   _Atomic int has_peers;          /* its memory is copied from or to another device's */
   CUevent spare[32];              /* events without times, not in use (event.c); under the lock */
   int num_spare;
+  cu_stage stages[NUM_STAGES];    /* under the lock */
   struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
   CUstream* streams;              /* that were made here and live (wait.c), under the lock */
   int num_streams, cap_streams;
@@ -180,6 +189,11 @@ int64_t tvmgo_cu_trim(cu_device* d);
 int64_t tvmgo_cu_held(cu_device* d);
 /* Frees what had to wait for captures to end, of all devices, as far as it can be freed now. */
 void tvmgo_cu_free_later(void);
+/* Copies ordinary memory of the host to (up) or from a device in the order of a stream, and waits for it. 0 when it did not, since the
+ * copy is small or all buffers are in use; else the driver's answer is in out. Between enter_relaxed and leave. */
+int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream, CUresult* out);
+/* Frees the buffers that are not in use. */
+void tvmgo_cu_drop_stages(cu_device* d);
 /* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and leave. */
 CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out);
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream);

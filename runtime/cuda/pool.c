@@ -68,7 +68,8 @@ static CUresult idle_free(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream s
   if (rc != CUDA_SUCCESS) { /* without an event, the driver waits */
     if (i != NULL && i->done != NULL) tvmgo_cu_event_done(d, i->done);
     free(i);
-    return cuMemFree(p);
+    rc = cuMemFree(p);
+    return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFree(p);
   }
   i->block = (cu_block){.at = p, .nbytes = rounded(nbytes), .stream = stream};
   pthread_mutex_lock(&d->lock);
@@ -123,10 +124,11 @@ int64_t tvmgo_cu_trim(cu_device* d) {
   for (cu_idle* next; list != NULL; list = next) {
     next = list->next;
     cuEventSynchronize(list->done);
-    if (cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
+    if (cuMemFree(list->block.at) == CUDA_SUCCESS || cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
     cuEventDestroy(list->done);
     free(list);
   }
+  tvmgo_cu_drop_stages(d);
   tvmgo_cu_drop_spare_events(d);
   return freed;
 }
@@ -141,7 +143,9 @@ CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdevice
 }
 
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream) {
-  return d->has_pools ? cuMemFreeAsync(p, stream) : idle_free(d, p, nbytes, stream);
+  if (!d->has_pools) return idle_free(d, p, nbytes, stream);
+  CUresult rc = cuMemFreeAsync(p, stream);
+  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFreeAsync(p, stream); /* see tvmgo_cu_enter_to_free */
 }
 
 /* What is allocated within a recording would belong to the graph alone. */
@@ -194,7 +198,6 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
                      dev.device_id);
   } else if (rc == 0) {
     CUresult code = tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
-    if (code != CUDA_SUCCESS && !tvmgo_cu_is_sticky(code)) code = tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream); /* see enter_to_free */
     if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
       tvmgo_cu_book_done();
       tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"tvmgo/internal/cc"
+	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
 
@@ -41,8 +43,9 @@ func findCompiler(c *config, lang cc.Language) ([]string, error) {
 
 // run runs a command in a folder ("" is the current one) and returns what it printed to its standard output.
 func (t *toolchain) run(dir string, command ...string) (string, error) {
-	cmd := cc.Command(t.ctx, command...)
+	cmd := unfinished.Command(t.ctx, command[0], command[1:]...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // nothing that is written may depend on the user's language or the time
 	if t.tempDir != "" {
 		cmd.Env = append(cmd.Env, "TMPDIR="+t.tempDir)
 	}

@@ -64,6 +64,8 @@ func hasNUL(op, what, text string) error {
 // into a temporary library by the system's compiler, which the environment variables CC, CXX and NVCC
 // may name; without one that is an ErrNotFound. NewStaticLibrary takes an object as it is.
 //
+// errors.Is finds fs.ErrNotExist and fs.ErrPermission in the error of a file that cannot be opened.
+//
 // When ctx ends first, Load returns its error and the module is closed once it is there; a compiler
 // that runs is stopped.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {

@@ -1,15 +1,12 @@
-// Package cc finds the system's compilers and runs them, and the processes that they start, until a context ends.
+// Package cc finds the system's compilers.
 package cc
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // Language of a source, by the compilers that it needs.
@@ -63,17 +60,6 @@ func Tool(name string) (string, error) {
 		return "", err
 	}
 	return filepath.Abs(path)
-}
-
-// Command is a command that takes the processes it started with it when ctx ends: compilers are drivers of others. What they write depends on
-// neither the user's language nor the time.
-func Command(ctx context.Context, command ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
-	return cmd
 }
 
 // Excerpt is what a compiler said as text: its beginning and its end where it said very much.

@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/include"
 	"tvmgo/internal/cc"
+	"tvmgo/internal/unfinished"
 )
 
 // NoCompilerError says that the compiler which is needed is not there.
@@ -44,12 +45,12 @@ func Link(ctx context.Context, r io.ReaderAt, size int64) (library []byte, err e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "tvmgo-link-")
+	dir, err := unfinished.MkdirTemp("tvmgo-link-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if e := os.RemoveAll(dir); e != nil && err == nil {
+		if e := unfinished.Remove(dir); e != nil && err == nil {
 			library, err = nil, e
 		}
 	}()
@@ -202,9 +203,9 @@ func (l *linker) run(lang cc.Language, args ...string) error {
 		return &NoCompilerError{err}
 	}
 	command = append(command, args...)
-	cmd := cc.Command(l.ctx, command...)
+	cmd := unfinished.Command(l.ctx, command[0], command[1:]...)
 	cmd.Dir = l.dir
-	cmd.Env = append(cmd.Env, "TMPDIR="+filepath.Join(l.dir, "tmp"))
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TMPDIR="+filepath.Join(l.dir, "tmp"))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err = cmd.Run()

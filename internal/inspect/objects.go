@@ -33,7 +33,7 @@ type linked struct {
 func readLinked(name string, r io.ReaderAt, size int64) (l *linked, ok bool, err error) {
 	head := make([]byte, min(size, 512))
 	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, fmt.Errorf("inspect %s: %w", name, err)
+		return nil, false, fmt.Errorf("%s: %w", name, err)
 	} else {
 		head = head[:n]
 	}
@@ -61,7 +61,7 @@ func readLinked(name string, r io.ReaderAt, size int64) (l *linked, ok bool, err
 	})
 	var own damage
 	if err != nil && !errors.As(err, &own) {
-		err = fmt.Errorf("inspect %s: %w", name, err)
+		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return l, true, err
 }

@@ -129,12 +129,12 @@ func TestObjects_Damaged(t *testing.T) {
 		_, _ = inspect.Read("m", bytes.NewReader(changed), int64(len(good)))
 	}
 	_, err := inspect.Read("m", bytes.NewReader(good[:len(good)-100]), int64(len(good)-100))
-	require.ErrorContains(t, err, "inspect m: damaged file: truncated")
+	require.ErrorContains(t, err, "m: damaged file: truncated")
 	archive := archiveOf(t, "lib0.o", good)
 	_, err = inspect.Read("m.tar", bytes.NewReader(archive[:len(archive)/2]), int64(len(archive)/2))
-	require.ErrorContains(t, err, "inspect m.tar: ")
+	require.ErrorContains(t, err, "m.tar: ")
 	for _, a := range [][]byte{archiveOf(t, "lib0.o", []byte("text")), archiveOf(t, "../lib0.o", good)} {
 		_, err = inspect.Read("m.tar", bytes.NewReader(a), int64(len(a)))
-		require.ErrorContains(t, err, "inspect m.tar: ")
+		require.ErrorContains(t, err, "m.tar: ")
 	}
 }

@@ -48,6 +48,7 @@ type Report struct {
 	Architecture   string     `json:"architecture"`
 	Bits           int        `json:"bits"` // 64 or 32
 	ByteOrder      string     `json:"byte_order"`
+	Members        []Member   `json:"members,omitempty"` // the files of an archive
 	Generation     Generation `json:"generation"`
 	Entry          string     `json:"entry,omitempty"` // the function that is meant by default
 	Functions      []Function `json:"functions"`

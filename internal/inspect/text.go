@@ -13,7 +13,20 @@ import (
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &printer{}
-	p.line("%s: %d bytes, %s, %d-bit", Shown(r.File), r.Size, r.Architecture, r.Bits)
+	machine := fmt.Sprintf("%s, %d-bit", r.Architecture, r.Bits)
+	if r.Architecture == "" {
+		machine = "sources alone"
+	}
+	p.line("%s: %d bytes, %s", Shown(r.File), r.Size, machine)
+	title := "members"
+	for _, m := range r.Members {
+		note := ""
+		if m.Source {
+			note = ", source: what is in it is known once it is compiled"
+		}
+		p.line("%-16s %s (%d bytes%s)", title, Shown(m.Name), m.Size, note)
+		title = ""
+	}
 	p.line("generation       %s", r.Generation.Describe())
 	if r.Entry != "" {
 		p.line("entry            %s", Shown(r.Entry))

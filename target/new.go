@@ -66,6 +66,9 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	case *Target:
 		return x, under(path, x.valid())
 	case string:
+		if err := notTooLong(path, len(x)); err != nil {
+			return nil, err
+		}
 		m, err := readString(x)
 		if err != nil {
 			return nil, under(path, err)
@@ -87,7 +90,18 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a target", Found: describe(x)}
 }
 
+// notTooLong refuses what takes long to read and can be no target.
+func notTooLong(path string, size int) error {
+	if size <= MaxText {
+		return nil
+	}
+	return wrong(path, ErrSyntax, "the text has more than %d bytes: that is no target", MaxText)
+}
+
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {
+	if err := notTooLong(path, len(text)); err != nil {
+		return nil, err
+	}
 	m, err := readJSON(string(text))
 	if err != nil {
 		return nil, under(path, err)

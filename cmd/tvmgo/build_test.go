@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +73,13 @@ func TestBuild_BadInput(t *testing.T) {
 	write("second.tir", addProgram+"\n# another\nfunc f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")
 	write("broken.json", "{\n  \"tir\": 1;\n}\n")
 	write("version.json", "{\n  \"tir\": 2,\n  \"vars\": []\n}\n")
+	write("twice.json", "{"+strings.Repeat("\"a\":1,", 2_000_000)+"\"a\":1}")
+	var wide strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&wide, ",\"k%d\":1", i)
+	}
+	write("wide.json", "{"+wide.String()[1:]+"}")
+	write("early.json", "{\"tir\": 1,")
 	write("lacking.json", "{\"tir\": 1}\n")
 	for _, row := range []struct {
 		args   []string
@@ -82,10 +91,13 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"second.tir", "-o", "x.so"}, 1, "tvmgo: second.tir:13:1: tir: "},
 		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
+		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
+		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
+		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
 		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},
-		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 1, "--target: target: $: there is no target kind"},
+		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 2, "--target: target: $: there is no target kind"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "nvidia/h100"}, 1, "cuda"},
 		{[]string{"add.tir", "-o", "x.so", "--compiler", "no-such-cc"}, 1, "no-such-cc"},
 		{[]string{"add.tir", "-o", "none/x.so"}, 1, "none"},
@@ -105,4 +117,48 @@ func TestBuild_BadInput(t *testing.T) {
 		require.Contains(t, stderr, row.want, "%v", row.args)
 		require.NoFileExists(t, filepath.Join(dir, "x.so"))
 	}
+}
+
+// TestBuild_Bounds refuses what is outside for certain, warns of what may be, and has it checked where that is asked for.
+func TestBuild_Bounds(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("outside.tir", "func f(A: handle) {\n  buffer A: float32[4], param A\n  for i in range(10) { A[i] = 1.0 }\n}\n")
+	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] = 1.0 }\n}\n")
+	status, _, stderr := builtWith(t, dir, nil, "build", "outside.tir", "-o", "f.so")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of dimension 0 of buffer A: it is 9 where i = 9")
+	require.NoFileExists(t, filepath.Join(dir, "f.so"))
+
+	const warning = "warning: f.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not proved to be within dimension 0, which has 4\n"
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "-v")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stderr, warning)
+	status, code, stderr := builtWith(t, dir, nil, "build", "perhaps.tir", "--emit", "c")
+	require.Zero(t, status, stderr)
+	require.NotContains(t, stderr, "warning")
+	require.NotContains(t, code, "IndexError")
+	for _, target := range []string{"c", "llvm", `{"kind": "composite", "devices": ["c"]}`} {
+		status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", target)
+		require.Zero(t, status, stderr)
+		status, _, stderr = builtWith(t, dir, nil, "run", "f.so", "f", "--in", "o:1", "--in", "i:5", "--out", "a.npy", "--like", "float32[4]")
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "f: index 4 is outside of dimension 0 of buffer A, which has 4", target)
+	}
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", "vulkan")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "bounds-check")
+}
+
+// The place of an error in JSON is that of what it names, or of what is around it where that is missing.
+func TestFindPath(t *testing.T) {
+	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`
+	for path, at := range map[string]string{"$": `{"ab"`, "$.a": `{"b": [`, "$.a.b": `[0`, "$.a.b[1]": `[{`, "$.a.b[1][0].c": `{}}`, "$.d": `"x"`,
+		"$.a.b[1][0].missing": `{"c"`, "$.a.b[7]": `[0`, "$.ab.b": `1}`, "$.none.at.all": `{"ab"`} {
+		require.Equal(t, strings.Index(text, at), findPath([]byte(text), path), path)
+	}
+	require.Equal(t, 0, findPath([]byte(text), "$.x"))
+	require.Equal(t, -1, findPath(nil, "elsewhere"))
 }

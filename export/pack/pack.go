@@ -13,8 +13,8 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/builder"
 	"tvmgo/internal/spirv"
+	"tvmgo/internal/version"
 	"tvmgo/runtime"
 )
 
@@ -79,7 +79,7 @@ func Module(k Kernels) (*runtime.Module, error) {
 func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
 	p := &packer{path: path, builder: k.Builder}
 	if p.builder == "" {
-		p.builder = builder.Name()
+		p.builder = version.Builder()
 	}
 	for _, step := range []func(Kernels) error{p.readSignatures, p.readInputs, p.findKernels, p.describe} {
 		if err := step(k); err != nil {

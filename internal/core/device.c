@@ -75,6 +75,12 @@ int32_t tvmgo_device_type_number(const char* name, size_t len) {
   return n;
 }
 
+const char* tvmgo_device_name(int32_t device_type) { return tvmgo_device_type_name(device_type); }
+
+int32_t tvmgo_device_type(const char* name) {
+  return name == NULL ? -1 : tvmgo_device_type_number(name, strcspn(name, " "));
+}
+
 void tvmgo_device_list(char* buf, size_t cap) {
   size_t at = 0;
   buf[0] = 0;
@@ -285,7 +291,7 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   int len = snprintf(global, sizeof global, "device_api.%s", name);
   TVMFFIObject* f = tvmgo_builtin_new(global, get_table, spec->device_type);
   if (f == NULL) return -1;
-  rc = tvmgo_global_set(global, (size_t)len, f, 1);
+  rc = tvmgo_global_set(global, (size_t)len, f, TVMGO_GLOBAL_OVERRIDES | TVMGO_GLOBAL_BUILTIN);
   tvmgo_object_release(f);
   return rc;
 }
@@ -372,6 +378,17 @@ int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_pool_stream_gone(dev, stream);
   tvmgo_stream_home_gone(dev, stream);
   return api->free_stream(api, dev, stream);
+}
+
+int tvmgo_device_check_alignment(DLDevice dev, size_t alignment) {
+  int is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  if (TVMGO_LIKELY(is_power && (alignment <= TVMGO_DEVICE_ALIGNMENT || dev.device_type == kDLCPU))) return 0;
+  const char* name = tvmgo_device_type_name(dev.device_type);
+  if (!is_power)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu is not a power of two", name, (int)dev.device_id, alignment);
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "allocate on %s:%d: alignment %zu is more than %d bytes, the most that memory of a device is aligned to: ask for "
+                     "at most that", name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
 }
 
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {

@@ -79,12 +79,37 @@ TVMFFIObject* tvmgo_module_imports(tvmgo_module* m) {
   return imports;
 }
 
+static void note_import(tvmgo_module* dep) {
+  atomic_store_explicit(&dep->is_imported, 1, memory_order_relaxed);
+}
+
 void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* owned) {
+  const TVMFFISeqCell* seq = tvmgo_seq_cell(owned);
+  for (int64_t i = 0; i < seq->size; i++) {
+    const TVMFFIAny* dep = (const TVMFFIAny*)seq->data + i;
+    if (dep->type_index == kTVMFFIModule && tvmgo_module_is_ours(dep->v_obj)) note_import((tvmgo_module*)dep->v_obj);
+  }
   tvmgo_spin_lock(&m->lock);
   TVMFFIObject* old = m->imports;
   m->imports = owned;
   tvmgo_spin_unlock(&m->lock);
   tvmgo_object_release(old);
+}
+
+/* Adds an import in place where no snapshot is alive, so that many imports take linear time. */
+static int add_import(tvmgo_module* m, tvmgo_module* dep) {
+  TVMFFIAny item = tvmgo_any_object(dep);
+  tvmgo_spin_lock(&m->lock);
+  int done = tvmgo_array_push_alone(m->imports, &item);
+  tvmgo_spin_unlock(&m->lock);
+  if (done) {
+    note_import(dep);
+    return 0;
+  }
+  TVMFFIObject* longer = tvmgo_array_append(m->imports, &item);
+  if (longer == NULL) return -1;
+  tvmgo_module_set_imports(m, longer);
+  return 0;
 }
 
 static int is_target(void* target, tvmgo_module* m) { return m == target; }
@@ -97,9 +122,10 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                        "import module: Cyclic dependency detected during import: module \"%s\" "
                        "imports itself",
                        m->kind);
-  TVMFFIAny item = tvmgo_any_object(dep);
   pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
-  int found = tvmgo_module_walk(dep, is_target, m), rc = 0;
+  /* What nobody ever imported is not reached from anywhere. */
+  int was_imported = atomic_load_explicit(&m->is_imported, memory_order_relaxed);
+  int found = was_imported ? tvmgo_module_walk(dep, is_target, m) : 0, rc = 0;
   if (found < 0) {
     rc = -1;
   } else if (found) {
@@ -108,11 +134,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                      "already imports \"%s\", directly or through others",
                      dep->kind, m->kind);
   } else {
-    TVMFFIObject* longer = tvmgo_array_append(m->imports, &item);
-    if (longer == NULL)
-      rc = -1;
-    else
-      tvmgo_module_set_imports(m, longer);
+    rc = add_import(m, dep);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
   if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);

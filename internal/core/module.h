@@ -31,11 +31,12 @@ typedef struct {
 
 struct tvmgo_module {
   TVMFFIObject header;
-  TVMFFIObject* imports;         /* Array of Module, never NULL; replaced whole under lock */
+  TVMFFIObject* imports;         /* Array of Module, never NULL; changes under lock, or is replaced */
   TVMFFIObject* lookup_cache;    /* Map, never NULL: part of the layout that C++ knows */
   const tvmgo_module_class* cls;
   char* kind;
   int property_mask;
+  _Atomic int is_imported;       /* was ever, by any module */
   void* self;                    /* of the class */
   tvmgo_image* image;            /* library modules and holders of views */
   tvmgo_spin lock;               /* guards imports, env and functions */

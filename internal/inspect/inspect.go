@@ -60,10 +60,10 @@ func open(path string) (*os.File, int64, error) {
 		return nil, 0, openError(path, err)
 	}
 	if info.IsDir() {
-		return nil, 0, fmt.Errorf("inspect %s: a directory: give the library in it", path)
+		return nil, 0, fmt.Errorf("%s: a directory: give the library in it", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("inspect %s: not a regular file: copy it to one", path)
+		return nil, 0, fmt.Errorf("%s: not a regular file: copy it to one", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -75,11 +75,15 @@ func open(path string) (*os.File, int64, error) {
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("inspect %s: no such file: check the path", path)
+		return fmt.Errorf("%s: no such file: check the path", path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("inspect %s: permission denied: make it readable", path)
+		return fmt.Errorf("%s: permission denied: make it readable", path)
 	}
-	return fmt.Errorf("inspect %w", err) // a *PathError names the file
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Read inspects a library of size bytes; name is what the report and the messages call it.
@@ -92,6 +96,13 @@ func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
 }
 
 func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
+	l, isLinked, err := readLinked(name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	if isLinked {
+		return l.contents(), nil
+	}
 	m, err := openImage(name, r, size)
 	if err != nil {
 		return nil, err
@@ -100,6 +111,22 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
+	return contents(m, d), nil
+}
+
+// contents are those of an object or an archive.
+func (l *linked) contents() *Contents {
+	if l.image.File == nil { // sources alone
+		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members, Functions: []Function{}, ContextSlots: []string{},
+			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{}, Generation: Plain}}
+	}
+	c := contents(l.image, &dynamic{symbols: l.resolved()})
+	c.Members = l.members
+	return c
+}
+
+func contents(m *image, d *dynamic) *Contents {
+	name, size := m.name, m.size
 	report := &Report{File: name, Size: size, Architecture: architecture(m.Machine), Bits: 8 * m.width(),
 		ByteOrder: "little", Generation: generationOf(d.symbols), Libraries: sorted(d.needed), Problems: []string{}}
 	if m.Data == elf.ELFDATA2MSB {
@@ -120,7 +147,7 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Memory: p.Memsz, Executable: p.Flags&elf.PF_X != 0,
 			Data: io.NewSectionReader(p, 0, int64(p.Filesz))})
 	}
-	return c, nil
+	return c
 }
 
 // architecture is the common name of a machine.

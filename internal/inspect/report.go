@@ -48,6 +48,7 @@ type Report struct {
 	Architecture   string     `json:"architecture"`
 	Bits           int        `json:"bits"` // 64 or 32
 	ByteOrder      string     `json:"byte_order"`
+	Members        []Member   `json:"members,omitempty"` // the files of an archive
 	Generation     Generation `json:"generation"`
 	Entry          string     `json:"entry,omitempty"` // the function that is meant by default
 	Functions      []Function `json:"functions"`
@@ -99,6 +100,7 @@ type Module struct {
 	Imports     []int   `json:"imports"`
 	Loader      string  `json:"loader,omitempty"` // the package whose import brings the loader
 	Device      *Device `json:"device,omitempty"`
+	Unsupported string  `json:"unsupported,omitempty"` // why this version cannot run it
 }
 
 // Device is the inside of a module of device code.

@@ -7,7 +7,8 @@
 # make install    PREFIX=/usr/local, under DESTDIR if that is given
 # make uninstall  with the same PREFIX and DESTDIR
 
-VERSION := 0.1.0
+# The program reads the same file.
+VERSION := $(shell cat internal/version/VERSION)
 SOVERSION := 0
 DIST ?= dist
 PREFIX ?= /usr/local

@@ -98,10 +98,17 @@ func LoaderImport(kind string) string {
 		return "tvmgo/runtime/opencl"
 	case "vulkan":
 		return "tvmgo/runtime/vulkan"
+	}
+	return ""
+}
+
+// Unsupported says why nothing loads modules of a kind that is well known, and what to do; "" of others.
+func Unsupported(kind string) string {
+	switch kind {
 	case "GraphExecutorFactory", "GraphRuntimeFactory":
-		return "tvmgo/runtime/graph"
+		return "this version cannot run graph executor files: run them with Apache TVM, or export the functions alone, without the graph"
 	case "relax.Executable", "relax.VMExecutable":
-		return "tvmgo/runtime/vm"
+		return "this version cannot run Relax files: run them with Apache TVM, or export the functions alone, without the executable"
 	}
 	return ""
 }

@@ -90,6 +90,7 @@ void TVMAPISetLastPythonError(void* py_object) {
   if (counted) held = py_object;
   tvmgo_object_release(tvmgo_error_take());
   t->python_error = py_object;
+  tvmgo_errors_raised++;
 }
 
 void* TVMGetLastPythonError(void) { return tvmgo_thread_get()->python_error; }

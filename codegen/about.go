@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"tvmgo/codegen/c"
-	"tvmgo/internal/builder"
+	"tvmgo/internal/version"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -18,7 +18,7 @@ func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string
 		t := of(f.Name)
 		hash := sha256.New()
 		fmt.Fprintf(hash, "%s\n%s", f, t.JSON())
-		all[f.Name] = c.About{Targets: []c.TargetOfCode{c.NewTargetOfCode(t)}, Builder: builder.Name(), ContentHash: fmt.Sprintf("sha256:%x", hash.Sum(nil))}
+		all[f.Name] = c.About{Targets: []c.TargetOfCode{c.NewTargetOfCode(t)}, Builder: version.Builder(), ContentHash: fmt.Sprintf("sha256:%x", hash.Sum(nil))}
 	}
 	text, err := json.Marshal(all)
 	return string(text), err

@@ -98,7 +98,10 @@ func ParseDataType(s string) (DataType, error) {
 	case "int", "uint", "float":
 		t, rest = DataType{map[string]uint8{"int": CodeInt, "uint": CodeUInt, "float": CodeFloat}[family], 32, 1}, tail
 	case "i", "u", "f", "bf":
-		if tail == "" || !isDigit(tail[0]) {
+		if tail != "" && !isDigit(tail[0]) { // a longer word: "flat32"
+			return fail("unknown type name")
+		}
+		if tail == "" {
 			return fail("the short form %q needs a width, for instance %s16", family, family)
 		}
 		t, rest = DataType{map[string]uint8{"i": CodeInt, "u": CodeUInt, "f": CodeFloat, "bf": CodeBFloat}[family], 0, 1}, tail

@@ -96,9 +96,17 @@ func (b *builder) build() error {
 }
 
 func (b *builder) useCompiler(command []string) error {
-	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.dir, stubs: b.bare, tempDir: filepath.Join(b.dir, "tmp"),
+	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.kept(), stubs: b.bare, tempDir: filepath.Join(b.dir, "tmp"),
 		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
 	return os.MkdirAll(b.tempDir, 0o777)
+}
+
+// kept is the folder if it stays, else "".
+func (b *builder) kept() string {
+	if b.config.keep == "" {
+		return ""
+	}
+	return b.dir
 }
 
 // writeSources saves the modules into the folder: linked ones as a file each, the others as the blob.

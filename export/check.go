@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -30,7 +31,7 @@ func (b *builder) checkLibrary(child *checker) error {
 // checkFile looks at the file alone. It returns the symbols that a runtime will look up.
 func (b *builder) checkFile() ([]string, error) {
 	f, err := elf.Open(b.out.temp)
-	if info, absent := os.Stat(b.out.temp); absent == nil && (info.IsDir() || info.Size() == 0) {
+	if info, absent := os.Stat(b.out.temp); errors.Is(absent, fs.ErrNotExist) || absent == nil && (info.IsDir() || info.Size() == 0) {
 		return nil, errors.New("the compiler ended without an error, and wrote nothing")
 	}
 	var malformed *elf.FormatError

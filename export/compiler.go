@@ -8,9 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
+	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
 
@@ -86,8 +85,9 @@ func absoluteTool(name string) (string, error) {
 
 // run runs a command in a folder ("" is the current one) and returns what it printed to its standard output.
 func (t *toolchain) run(dir string, command ...string) (string, error) {
-	cmd := groupCommand(t.ctx, command...)
+	cmd := unfinished.Command(t.ctx, command[0], command[1:]...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // nothing that is written may depend on the user's language or the time
 	if t.tempDir != "" {
 		cmd.Env = append(cmd.Env, "TMPDIR="+t.tempDir)
 	}
@@ -133,15 +133,4 @@ func (t *toolchain) tool(name string) (string, error) {
 		return "", fail(runtime.ErrNotFound, "the compiler's own %s: %w: install binutils", name, err)
 	}
 	return path, nil
-}
-
-// groupCommand is a command that takes the processes it started with it when ctx ends: compilers are drivers of others.
-func groupCommand(ctx context.Context, command ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	// nothing that is written may depend on the user's language or the time
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
-	return cmd
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"tvmgo/blob"
+	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 )
 
@@ -66,10 +66,10 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 }
 
 func publishCopy(out *output, file []byte) error {
-	if err := os.WriteFile(out.temp, file, 0o666); err != nil {
-		return err
+	if _, err := out.file.Write(file); err != nil {
+		return fmt.Errorf("write %s: %w", out.path, wholefile.Bare(err))
 	}
-	return out.publish(0o777)
+	return out.name(0o777)
 }
 
 // blobAround is the blob of a tree in which one module is the library itself.

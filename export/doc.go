@@ -40,6 +40,6 @@
 // program built with the same compiler, which resolves all that the library needs besides the runtime; nothing of the caller's own
 // program runs twice. [StaticCheck] leaves that out; the copy of a loaded library is not loaded again.
 //
-// Nothing appears under the path before all that is done, and what was there stays when something fails. When a compiler fails,
-// the folder with what it was given is kept and named in the error, a [CompileError].
+// Nothing appears under the path before all that is done, and what was there stays when something fails. Nothing is left
+// elsewhere either; [KeepFiles] names a folder for what a compiler was given, which the error of one that fails, a [CompileError], names.
 package export

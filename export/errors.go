@@ -11,7 +11,7 @@ import (
 type CompileError struct {
 	Command []string // as it was run
 	Output  string   // what it said
-	Dir     string   // the folder with the sources, which is kept
+	Dir     string   // the folder with the sources, if the option KeepFiles names one
 	Err     error    // how it ended
 }
 
@@ -23,6 +23,8 @@ func (e *CompileError) Error() string {
 	}
 	if e.Dir != "" {
 		fmt.Fprintf(&b, "\nwhat it was given is kept in %s", e.Dir)
+	} else {
+		b.WriteString("\nwhat it was given is gone: the option KeepFiles (--keep) names a folder for it")
 	}
 	return b.String()
 }

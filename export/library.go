@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"tvmgo/blob"
+	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
 
@@ -68,11 +69,7 @@ func export(ctx context.Context, m *runtime.Module, path string, options []Optio
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			out.discard()
-		}
-	}()
+	defer out.discard()
 	if done, err := copyLibrary(t, c, out); done || err != nil {
 		return err
 	}
@@ -82,25 +79,27 @@ func export(ctx context.Context, m *runtime.Module, path string, options []Optio
 	return build(ctx, t, c, out)
 }
 
+// outputDir is where tools write the output, among the sources.
+const outputDir = "output"
+
 // build makes the output of a numbered tree in a folder of its own.
 func build(ctx context.Context, t *tree, c *config, out *output) (err error) {
 	dir := c.keep
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "tvmgo-export-"); err != nil {
+		if dir, err = unfinished.MkdirTemp("tvmgo-export-"); err != nil {
 			return fmt.Errorf("no folder for the sources: %w: set TMPDIR to one that can be written", err)
 		}
-		defer func() {
-			var failed *CompileError
-			if !errors.As(err, &failed) {
-				os.RemoveAll(dir)
-			}
-		}()
+		defer unfinished.Remove(dir)
 	} else if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("no folder for the sources: %w", err)
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
+	if err := out.begin(filepath.Join(dir, outputDir)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Join(dir, outputDir)) // the file is at its path, also with KeepFiles
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := &builder{ctx: ctx, tree: t, config: c, dir: dir, out: out}

@@ -78,9 +78,6 @@ func (b *builder) archive() error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(b.out.temp); err != nil { // ar would want to add to it
-		return err
-	}
 	_, err = b.run("", append([]string{ar, "rcsD", b.out.temp}, files...)...)
 	return err
 }

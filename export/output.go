@@ -3,6 +3,7 @@ package export
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,12 +11,14 @@ import (
 	"syscall"
 
 	"tvmgo/internal/links"
+	"tvmgo/internal/wholefile"
 )
 
-// output is a file that is built under another name beside its place, and takes its own at the end.
+// output is a file that gets its name when it is whole.
 type output struct {
-	path string // what the caller asked for, or what a link there points at
-	temp string
+	path string          // what the caller asked for, or what a link there points at
+	file *wholefile.File // what will be there
+	temp string          // what tools write meanwhile, in the folder of the build
 }
 
 // forms of output by suffix.
@@ -46,7 +49,7 @@ func checkSuffix(path string, custom bool) error {
 	}
 }
 
-// reserve takes a name beside the path, which shows right away whether files can be made there.
+// reserve makes a file in the folder of the path, which shows right away whether that can be done.
 func reserve(path string) (*output, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -63,29 +66,46 @@ func reserve(path string) (*output, error) {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return nil, invalid("the name is longer than the file system allows")
 	}
-	dir, base := filepath.Split(path)
-	f, err := os.CreateTemp(dir, "."+links.Shortened(base)+".*"+filepath.Ext(base))
+	dir := filepath.Dir(path)
+	f, err := wholefile.Create(path)
 	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, missing)
-	}
-	var why *fs.PathError
-	if errors.As(err, &why) { // without the name beside the path, which tells nobody anything
-		err = why.Err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no file can be made in the folder %s: %w", dir, err)
 	}
-	return &output{path: path, temp: f.Name()}, f.Close()
+	return &output{path: path, file: f}, nil
 }
 
-// discard removes what was built.
-func (o *output) discard() { os.Remove(o.temp) }
-
-// publish gives what was built its name.
-func (o *output) publish(mode fs.FileMode) error {
-	mask := umask()
-	if err := os.Chmod(o.temp, mode&^mask); err != nil {
+// begin names the file that tools write, in a folder of its own: archivers and linkers want a name, and replace what has it.
+func (o *output) begin(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return os.Rename(o.temp, o.path)
+	o.temp = filepath.Join(dir, filepath.Base(o.path))
+	return nil
+}
+
+// discard gives up what was built. After publish it does nothing.
+func (o *output) discard() { o.file.Discard() }
+
+// publish gives what tools wrote its name.
+func (o *output) publish(mode fs.FileMode) error {
+	built, err := os.Open(o.temp)
+	if err != nil {
+		return err
+	}
+	defer built.Close()
+	if _, err := io.Copy(o.file, built); err != nil {
+		return fmt.Errorf("write %s: %w", o.path, wholefile.Bare(err))
+	}
+	return o.name(mode)
+}
+
+// name gives the file its name.
+func (o *output) name(mode fs.FileMode) error {
+	if err := o.file.Publish(mode &^ umask()); err != nil {
+		return fmt.Errorf("write %s: %w", o.path, err)
+	}
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/hook"
+	"tvmgo/internal/unfinished"
+	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 )
 
@@ -195,7 +197,7 @@ func (m *llvmModule) SaveToFile(path, format string) error {
 	}
 	switch format {
 	case "ll":
-		return os.WriteFile(path, []byte(m.text), 0o666)
+		return wholefile.Write(path, []byte(m.text))
 	case "o", "obj":
 		return m.compile(path)
 	}
@@ -211,8 +213,16 @@ func (m *llvmModule) compile(path string) error {
 	if err != nil {
 		return err
 	}
-	source := out.temp + ".ll"
-	defer os.Remove(source)
+	defer out.discard()
+	dir, err := unfinished.MkdirTemp("tvmgo-export-")
+	if err != nil {
+		return fmt.Errorf("no folder for the source: %w: set TMPDIR to one that can be written", err)
+	}
+	defer unfinished.Remove(dir)
+	if err := out.begin(dir); err != nil {
+		return err
+	}
+	source := filepath.Join(dir, "source.ll")
 	t := &toolchain{ctx: context.Background(), command: []string{clang}}
 	args := []string{"-c", "-fPIC", "-Wno-override-module", source, "-o", out.temp}
 	if err = os.WriteFile(source, []byte(m.text), 0o600); err == nil {
@@ -220,11 +230,8 @@ func (m *llvmModule) compile(path string) error {
 			err = nil // LLVM 14 and 15 need to be told about ptr, later ones don't know the option
 		}
 	}
-	if err == nil {
-		err = out.publish(0o666)
-	}
 	if err != nil {
-		out.discard()
+		return err
 	}
-	return err
+	return out.publish(0o666)
 }

@@ -230,7 +230,8 @@ func TestArtifacts_OtherKindsAreNamed(t *testing.T) {
 		"classic/graph_mlp.so": "GraphExecutorFactory",
 	} {
 		_, err := runtime.Load(ctx, artifacts+file)
-		requireError(t, err, runtime.ErrNotFound, file, kind)
+		requireError(t, err, runtime.ErrNotFound, file, kind, "this version cannot run")
+		require.NotContains(t, err.Error(), "import")
 	}
 }
 

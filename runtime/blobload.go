@@ -130,6 +130,9 @@ func (t *tree) load(e *blob.Entry, layout blob.Layout) (object, error) {
 
 // loaderHint says what would bring the loader of a kind.
 func loaderHint(kind, prefix string) string {
+	if why := blob.Unsupported(kind); why != "" {
+		return why
+	}
 	if path := blob.LoaderImport(kind); path != "" {
 		return "import " + path
 	}

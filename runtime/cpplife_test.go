@@ -1,8 +1,11 @@
 package runtime_test
 
 import (
+	"debug/elf"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +89,60 @@ func TestCppKernel_RegistersOnceFromBytes(t *testing.T) {
 	}
 	require.NoError(t, done.Wait())
 	require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7))
+}
+
+// A private copy leaves memory with its last reference, also with the inline statics of C++: gcc binds those STB_GNU_UNIQUE, and
+// glibc never unmaps a library of which it has bound such a name. Those of a copy are its own.
+func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
+	for linking, flags := range cppLinkings(t) {
+		path := cpp(t, "typed", flags...)
+		if linking != "plain" {
+			require.NotZero(t, uniqueSymbols(t, path), "the case that this is about")
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		mapped := func() int { return strings.Count(readMaps(t), filepath.Base(path)) }
+		before := mapped()
+		for range 3 {
+			m, err := runtime.Load(ctx, path, runtime.PrivateCopy())
+			require.NoError(t, err)
+			other, err := runtime.LoadBytes(ctx, data, runtime.Name(filepath.Base(path)))
+			require.NoError(t, err)
+			for _, m := range []*runtime.Module{m, other} {
+				f, err := m.Function("add")
+				require.NoError(t, err)
+				require.Equal(t, int64(5), call(t, f, 2, 3))
+				require.NoError(t, f.Close())
+			}
+			require.Greater(t, mapped(), before)
+			require.NoError(t, m.Close())
+			require.NoError(t, other.Close())
+			require.Equal(t, before, mapped(), "linked with %s", linking)
+		}
+	}
+}
+
+func readMaps(t *testing.T) string {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	return string(maps)
+}
+
+// uniqueSymbols counts the definitions that glibc binds once in a process.
+func uniqueSymbols(t *testing.T, path string) (n int) {
+	t.Helper()
+	f, err := elf.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF && elf.ST_BIND(s.Info) == 10 { // STB_GNU_UNIQUE
+			n++
+		}
+	}
+	return n
 }
 
 // errgroup runs functions and keeps their errors.

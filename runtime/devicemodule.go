@@ -209,7 +209,7 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 		}
 	}
 	if s == nil {
-		s = &Stream{dev: k.place(args)}
+		s = streamOf(k.place(args))
 	} else if s.dev.Type != k.device {
 		return fail(op, ErrInvalidArgument, "the stream is one of %v, the kernel runs on %v", s.dev, k.device)
 	}

@@ -12,7 +12,10 @@ import (
 	"fmt"
 	"runtime/cgo"
 	"strings"
+	"syscall"
 	"unsafe"
+
+	"tvmgo/internal/gopanic"
 )
 
 // Kinds of errors, for errors.Is.
@@ -34,8 +37,8 @@ type Error struct {
 	Kind      error  // one of the Err… values
 	Code      string // the kind's spelling in the C ABI, for example "ValueError"
 	Message   string // what went wrong and what to do
-	Backtrace string // of the failing function, when it gave one
-	Err       error  // the Go error behind it, when there is one
+	Backtrace string // where it happened, innermost first, when the failing function said so; the stack of a Go function that panicked
+	Err       error  // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
 }
 
 // Error returns the operation and the message.
@@ -118,6 +121,8 @@ func takeError(op string, o object) error {
 	e.Kind = kindOf(e.Code)
 	if h := C.tvmgo_bridge_error_context(C.uintptr_t(o), (*[0]byte)(C.tvmgoReleaseHandle)); h != 0 {
 		e.Err, _ = cgo.Handle(h).Value().(error)
+	} else if n := C.tvmgo_error_system((*C.TVMFFIObject)(o.pointer())); n != 0 {
+		e.Err = syscall.Errno(n)
 	}
 	o.release()
 	return e
@@ -125,17 +130,26 @@ func takeError(op string, o object) error {
 
 // giveError makes an owned error object of a Go error, which travels along inside it.
 func giveError(err error) object {
-	text := err.Error()
-	var p *panicError
-	if errors.As(err, &p) && !strings.Contains(text, p.stack) {
-		text += "\n" + p.stack
-	}
-	code := codeOf(err)
-	kind, kindLen := cText(code)
-	msg, msgLen := cText(text)
+	kind, kindLen := cText(codeOf(err))
+	msg, msgLen := cText(err.Error())
+	trace, traceLen := cText(backtraceOf(err))
 	h := cgo.NewHandle(err)
-	return object(C.tvmgo_bridge_error(kind, kindLen, msg, msgLen, C.uintptr_t(h),
+	return object(C.tvmgo_bridge_error(kind, kindLen, msg, msgLen, trace, traceLen, C.uintptr_t(h),
 		(*[0]byte)(C.tvmgoReleaseHandle)))
+}
+
+// backtraceOf is where an error comes from: the stack of a panic, or what C said of an error of its own.
+func backtraceOf(err error) string {
+	var p *gopanic.Panic
+	if errors.As(err, &p) {
+		return p.Stack
+	}
+	for e := (*Error)(nil); errors.As(err, &e); err = e.Err {
+		if e.Backtrace != "" {
+			return e.Backtrace
+		}
+	}
+	return ""
 }
 
 func goText(b C.TVMFFIByteArray) string {
@@ -143,20 +157,6 @@ func goText(b C.TVMFFIByteArray) string {
 		return ""
 	}
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)))
-}
-
-// panicError is a panic of a Go function that C called.
-type panicError struct {
-	value any
-	stack string
-}
-
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// Unwrap returns the panic's value when it is an error.
-func (p *panicError) Unwrap() error {
-	err, _ := p.value.(error)
-	return err
 }
 
 //export tvmgoReleaseHandle

@@ -137,10 +137,13 @@ func (b *Bound) Call() error {
 	if b == nil || b.handle == 0 {
 		return closedError("call function", "bound call")
 	}
-	if C.tvmgo_bound_call(b.handle) != 0 {
-		return b.takeError()
+	rc := C.tvmgo_bound_call(b.handle)
+	var err error
+	if rc != 0 {
+		err = b.takeError()
 	}
-	return nil
+	goruntime.KeepAlive(b)
+	return err
 }
 
 func (b *Bound) takeError() error {

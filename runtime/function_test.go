@@ -127,7 +127,7 @@ func TestFunction_TypedNilErrorIsAPanic(t *testing.T) {
 	requireError(t, err, runtime.ErrFailed, "panic", "nil pointer")
 }
 
-var stackStart = regexp.MustCompile(`(?m)^goroutine \d+ .*\[`)
+var stackStart = regexp.MustCompile(`(?m)^goroutine \[panicking\]:$`)
 
 func TestFunction_PanicsBecomeErrors(t *testing.T) {
 	noLeaks(t)
@@ -141,21 +141,35 @@ func TestFunction_PanicsBecomeErrors(t *testing.T) {
 		{42, "panic: 42"},
 		{nil, "panic called with nil argument"},
 		{fmt.Errorf("wrapped: %w", runtime.ErrNotFound), "panic: wrapped"},
+		{errors.Join(io.EOF, runtime.ErrClosed), "panic: EOF; closed"},
+		{"two\nlines", "panic: two; lines"},
 	} {
 		f := goFunction(t, func(...any) (any, error) { panic(c.value) })
 		nested := goFunction(t, func(...any) (any, error) { return function(t, p, "call").Call(f) })
 		for _, g := range []*runtime.Function{f, nested} {
 			_, err := function(t, p, "call").Call(g)
 			require.ErrorContains(t, err, c.says)
-			require.Contains(t, err.Error(), "function_test.go", "the stack")
-			require.Len(t, stackStart.FindAllString(err.Error(), -1), 1, "one stack, from where it happened")
+			var e *runtime.Error
+			require.ErrorAs(t, err, &e)
+			require.NotContains(t, e.Message, "\n", "one line")
+			require.NotContains(t, err.Error(), "function_test.go", "the stack is not of the message")
+			require.Len(t, stackStart.FindAllString(e.Backtrace, -1), 1, "one stack")
+			require.Contains(t, strings.SplitN(e.Backtrace, "\n", 3)[1], "function_test.go", "from where it happened")
 			if v, ok := c.value.(error); ok {
 				require.ErrorIs(t, err, v)
 			}
 		}
 	}
+	// A Go function that wraps what it got from C passes the stack on.
+	f := goFunction(t, func(...any) (any, error) { panic("deep") })
+	wraps := goFunction(t, func(...any) (any, error) {
+		_, err := function(t, p, "call").Call(f)
+		return nil, fmt.Errorf("outer: %w", err)
+	})
+	_, err := wraps.Call()
+	require.NotEmpty(t, requireError(t, err, runtime.ErrFailed, "outer: ", "panic: deep").Backtrace)
 	index := goFunction(t, func(args ...any) (any, error) { return args[3], nil })
-	_, err := index.Call()
+	_, err = index.Call()
 	requireError(t, err, runtime.ErrFailed, "index out of range")
 	require.Equal(t, int64(2), call(t, index, 0, 0, 0, 2), "the function lives on")
 }

@@ -28,9 +28,9 @@ import "C"
 
 import (
 	"runtime/cgo"
-	"runtime/debug"
 	"unsafe"
 
+	"tvmgo/internal/gopanic"
 	"tvmgo/internal/hook"
 )
 
@@ -39,7 +39,7 @@ import (
 // Arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy
 // it. The result is of the types that Function.Call takes and must be open; the caller gets a
 // reference of its own, so that of a tensor made for the result is left to the collector. An error or
-// a panic becomes an error of the caller.
+// a panic becomes an error of the caller; the message of a panic is one line, and its stack is the error's Backtrace.
 type PackedFunc func(args ...any) (any, error)
 
 // NewFunction makes a function that C can call from a Go function. It may be called from any
@@ -116,7 +116,7 @@ func giveValue(g any, out *anyValue) error {
 func guard(f func() error) (rc C.int) {
 	defer func() {
 		if v := recover(); v != nil {
-			rc = C.tvmgo_bridge_raise(C.uintptr_t(giveError(&panicError{v, string(debug.Stack())})))
+			rc = C.tvmgo_bridge_raise(C.uintptr_t(giveError(gopanic.New(v))))
 		}
 	}()
 	if err := f(); err != nil {

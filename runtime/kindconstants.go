@@ -25,6 +25,7 @@ type constants struct {
 	self    object // the module itself, borrowed
 	saved   saved
 	symbols []*symbolConstants
+	init    threadLock // held while a symbol is initialised, and guards the symbols
 
 	mu    sync.Mutex // guards the tensors
 	table []constant
@@ -41,8 +42,7 @@ type constant struct {
 // symbolConstants are the constants that __init_<symbol> gets, in order.
 type symbolConstants struct {
 	blob.SymbolConstants
-	mu   sync.Mutex // held during the initialisation
-	done bool
+	begun bool // true also while the initialisation is in progress
 }
 
 // initPrefix begins the names of the functions that take the constants of a symbol.
@@ -236,14 +236,17 @@ func (m *constants) all() (any, error) {
 	return out, nil
 }
 
-// initialise gives a symbol its constants, once; after an error it is tried anew.
-func (m *constants) initialise(s *symbolConstants) error {
+// initialise gives a symbol its constants, once; after an error it is tried anew. Others wait until it is done; the initialisation
+// itself does not: what it looks up is as far as it has come.
+func (m *constants) initialise(s *symbolConstants) (err error) {
 	op := "initialise " + s.Symbol
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done {
+	m.init.lock()
+	defer m.init.unlock()
+	if s.begun {
 		return nil
 	}
+	s.begun = true
+	defer func() { s.begun = err == nil }()
 	f, err := m.imported(initPrefix + s.Symbol)
 	if err != nil {
 		return err
@@ -267,7 +270,6 @@ func (m *constants) initialise(s *symbolConstants) error {
 	if code, ok := v.(int64); ok && code != 0 {
 		return fail(op, ErrFailed, "%s%s returned %d", initPrefix, s.Symbol, code)
 	}
-	s.done = true
 	return nil
 }
 

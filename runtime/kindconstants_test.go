@@ -124,6 +124,49 @@ func TestConstants_InitialisedOnceByMany(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
+// What initialises a function may look it up, and others, whose initialisation does the same; on one thread and on many.
+func TestConstants_InitLooksUpFunctions(t *testing.T) {
+	for _, opts := range []string{"one thread", "many threads"} {
+		t.Run(opts, func(t *testing.T) {
+			noLeaks(t)
+			c := someConstants()
+			c.Symbols = append(c.Symbols, blob.SymbolConstants{Symbol: "g", Names: []string{"w"}})
+			m := made(t)(runtime.NewConstants(c))
+			calls := map[string]int{}
+			initialises := func(names ...string) runtime.PackedFunc {
+				return func(args ...any) (any, error) {
+					calls[names[0]]++
+					for _, name := range names {
+						f, err := m.Function(name)
+						if err != nil {
+							return nil, err
+						}
+						v, err := f.Call()
+						require.NoError(t, err)
+						require.Equal(t, name, v)
+						require.NoError(t, f.Close())
+					}
+					return nil, nil
+				}
+			}
+			uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+				"__init_f": initialises("f", "g"), "__init_g": initialises("g", "f"),
+				"f": func(...any) (any, error) { return "f", nil }, "g": func(...any) (any, error) { return "g", nil }}}))
+			require.NoError(t, m.Import(uses))
+			var wait sync.WaitGroup
+			for i := range map[string]int{"one thread": 1, "many threads": 16}[opts] {
+				wait.Go(func() {
+					f, err := m.Function([]string{"f", "g"}[i%2])
+					require.NoError(t, err)
+					require.NoError(t, f.Close())
+				})
+			}
+			wait.Wait()
+			require.Equal(t, map[string]int{"f": 1, "g": 1}, calls, "each once")
+		})
+	}
+}
+
 func TestConstants_InitFunctionRefuses(t *testing.T) {
 	noLeaks(t)
 	m := made(t)(runtime.NewConstants(someConstants()))

@@ -172,8 +172,10 @@ func metaPath(path string) string {
 func readMeta(path string) ([]blob.Function, error) {
 	data, err := readModuleFile(metaPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail("load "+path, ErrNotFound, "%s is missing: it describes the kernels, and is written together with %s",
+		missing := fail("load "+path, ErrNotFound, "%s is missing: it describes the kernels, and is written together with %s",
 			metaPath(path), filepath.Base(path))
+		missing.Err = err
+		return nil, missing
 	}
 	if err != nil {
 		return nil, err

@@ -60,6 +60,8 @@ func hasNUL(op, what, text string) error {
 // module, or a file of another format whose loader is registered (by suffix). Loading a shared
 // library runs its code; load files that you trust.
 //
+// errors.Is finds fs.ErrNotExist and fs.ErrPermission in the error of a file that cannot be opened.
+//
 // When ctx ends first, Load returns its error and the module is closed once it is there.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -160,6 +162,69 @@ func TestLoad_FileSystemErrorsAreKept(t *testing.T) {
 	requireError(t, err, runtime.ErrFailed, "testdata")
 	_, err = runtime.LoadFS(ctx, embedded, "testdata/probe.c")
 	requireError(t, err, runtime.ErrCorruptModule, "testdata/probe.c")
+}
+
+// asNobody calls f on a thread that may read what everybody may read, also in tests that run as root.
+func asNobody(t *testing.T, f func() error) error {
+	if os.Getuid() == 0 {
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
+		require.NoError(t, syscall.Setfsuid(65534))
+		defer syscall.Setfsuid(0)
+	}
+	return f()
+}
+
+// What the system refused is found by errors.Is, by whatever loader and way a file is opened.
+func TestLoad_SystemErrorsAreFound(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	loads := map[string]func(path string) error{
+		"Load": func(path string) error {
+			m, err := runtime.Load(ctx, path)
+			m.Close()
+			return err
+		},
+		"private": func(path string) error {
+			m, err := runtime.Load(ctx, path, runtime.PrivateCopy())
+			m.Close()
+			return err
+		},
+		"from C": func(path string) error {
+			f, err := runtime.Global("ffi.ModuleLoadFromFile")
+			require.NoError(t, err)
+			defer f.Close()
+			_, err = f.Call(path)
+			return err
+		},
+		"LoadFS": func(path string) error {
+			m, err := runtime.LoadFS(ctx, os.DirFS("/"), strings.TrimPrefix(path, "/"))
+			m.Close()
+			return err
+		},
+	}
+	for how, load := range loads {
+		for _, name := range []string{"nope.so", "nope", "nope.cl", "nope.cu", "nope.ptx", "nope.c", "nope.o", "nope.vulkan", "nope.json", "no/dir/nope.so"} {
+			err := load(dir + "/" + name)
+			require.ErrorContains(t, err, "no such file")
+			require.ErrorIs(t, err, fs.ErrNotExist, "%s of %s: %v", how, name, err)
+		}
+		for _, name := range []string{"secret.so", "secret.ptx", "secret"} {
+			require.NoError(t, os.WriteFile(dir+"/"+name, []byte("x"), 0o000))
+			err := asNobody(t, func() error { return load(dir + "/" + name) })
+			require.ErrorIs(t, err, fs.ErrPermission, "%s of %s: %v", how, name, err)
+			require.NotErrorIs(t, err, fs.ErrNotExist)
+			require.NoError(t, os.Remove(dir+"/"+name))
+		}
+	}
+	for _, bad := range []string{dir, "testdata/probe.c"} { // there, but no libraries
+		_, err := runtime.Load(ctx, bad)
+		require.NotErrorIs(t, err, fs.ErrNotExist)
+	}
+	require.NoError(t, os.WriteFile(dir+"/k.cl", []byte("kernel"), 0o600))
+	_, err := runtime.Load(ctx, dir+"/k.cl")
+	requireError(t, err, runtime.ErrNotFound, "k.tvm_meta.json is missing")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestLoad_Truncated(t *testing.T) {

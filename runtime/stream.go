@@ -8,6 +8,7 @@ import "C"
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,12 @@ import (
 
 // Stream is a queue of work on a device. It is an argument of what runs on it: goroutines have no
 // current stream. A nil *Stream is the default stream of whatever device the work is on.
-type Stream struct {
+//
+// Keep it as long as its Handle is used: the stream of one that became unreachable is freed.
+type Stream struct{ *streamState }
+
+// streamState is what a Stream leaves behind for the collector.
+type streamState struct {
 	dev    dlpack.Device
 	handle C.uintptr_t  // 0 where the device has one queue
 	state  atomic.Int64 // users in progress; refClosed is added by Close
@@ -29,7 +35,24 @@ func NewStream(dev dlpack.Device) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{dev: dev, handle: C.uintptr_t(o)}, nil
+	return newStream(dev, C.uintptr_t(o)), nil
+}
+
+func newStream(dev dlpack.Device, handle C.uintptr_t) *Stream {
+	s := &Stream{&streamState{dev: dev, handle: handle}}
+	goruntime.AddCleanup(s, func(state *streamState) { _ = state.free() }, s.streamState)
+	return s
+}
+
+// streamOf is the default stream of a device, for one call.
+func streamOf(dev dlpack.Device) *Stream {
+	var both struct {
+		s     Stream
+		state streamState
+	}
+	both.state.dev = dev
+	both.s.streamState = &both.state
+	return &both.s
 }
 
 func (s *Stream) isClosed() bool { return s == nil || s.state.Load() >= refClosed }
@@ -56,6 +79,10 @@ func (s *Stream) Close() error {
 	if s == nil {
 		return nil
 	}
+	return s.free()
+}
+
+func (s *streamState) free() error {
 	for {
 		n := s.state.Load()
 		if n >= refClosed {
@@ -155,9 +182,12 @@ func (s *Stream) WaitFor(src *Stream) error {
 }
 
 // Timer measures the device's own time between two marks on a stream.
-type Timer struct {
+type Timer struct{ *timerState }
+
+// timerState is what a Timer leaves behind for the collector.
+type timerState struct {
 	dev    dlpack.Device
-	handle C.uintptr_t
+	handle C.uintptr_t // 0 = closed
 }
 
 // NewTimer makes a timer for a device. One goroutine at a time uses it.
@@ -166,7 +196,9 @@ func NewTimer(dev dlpack.Device) (*Timer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Timer{dev: dev, handle: C.uintptr_t(o)}, nil
+	t := &Timer{&timerState{dev: dev, handle: C.uintptr_t(o)}}
+	goruntime.AddCleanup(t, func(state *timerState) { state.free() }, t.timerState)
+	return t, nil
 }
 
 func (t *Timer) mark(op string, s *Stream, stop bool) error {
@@ -182,6 +214,7 @@ func (t *Timer) mark(op string, s *Stream, stop bool) error {
 		return fail(op, ErrInvalidArgument, "the stream is one of %v, the timer of %v", s.dev, t.dev)
 	}
 	_, err = result(op, C.tvmgo_bridge_timer_mark(cDevice(t.dev), t.handle, place.stream, cBool(stop)))
+	goruntime.KeepAlive(t)
 	return err
 }
 
@@ -197,15 +230,23 @@ func (t *Timer) Elapsed() (time.Duration, error) {
 		return 0, closedError("read timer", "timer")
 	}
 	r := C.tvmgo_bridge_timer_read(cDevice(t.dev), t.handle)
+	goruntime.KeepAlive(t)
 	ns, err := result("read timer", r)
 	return time.Duration(int64(ns)), err
 }
 
 // Close frees the timer. Closing twice is fine.
 func (t *Timer) Close() error {
-	if t != nil && t.handle != 0 {
+	if t != nil {
+		t.free()
+		goruntime.KeepAlive(t)
+	}
+	return nil
+}
+
+func (t *timerState) free() {
+	if t.handle != 0 {
 		C.tvmgo_bridge_timer_free(cDevice(t.dev), t.handle)
 		t.handle = 0
 	}
-	return nil
 }

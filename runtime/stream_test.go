@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
 )
 
@@ -235,4 +236,37 @@ func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
 	require.Equal(t, []float32{2}, slice[float32](t, out))
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
+}
+
+// The net beneath Close: what became unreachable is freed, and what a call still uses is not.
+func TestStream_CollectedWhenDropped(t *testing.T) {
+	dev := fakeDevice(t)
+	open := func() int {
+		theFake.mu.Lock()
+		defer theFake.mu.Unlock()
+		return len(theFake.streams)
+	}
+	before, timers := open(), theFake.timers.Load()
+	f := goFunction(t, func(...any) (any, error) { return nil, nil })
+	var kept *runtime.Bound
+	for i := range 20 {
+		s, err := runtime.NewStream(dev)
+		require.NoError(t, err)
+		urgent, err := runtime.NewStreamWithPriority(dev, -2)
+		require.NoError(t, err)
+		_, err = f.CallOn(urgent)
+		require.NoError(t, err)
+		if i == 0 {
+			kept, err = f.BindOn(s)
+			require.NoError(t, err)
+		}
+		timer, err := runtime.NewTimer(dev)
+		require.NoError(t, err)
+		require.NoError(t, timer.Start(s))
+	}
+	require.Greater(t, open(), before+1)
+	require.True(t, testgc.Until(func() bool { return open() == before+1 && theFake.timers.Load() == timers }))
+	require.NoError(t, kept.Call(), "its stream is there")
+	require.NoError(t, kept.Close())
+	require.True(t, testgc.Until(func() bool { return open() == before }))
 }

@@ -32,5 +32,5 @@ func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{dev: dev, handle: C.uintptr_t(o)}, nil
+	return newStream(dev, C.uintptr_t(o)), nil
 }

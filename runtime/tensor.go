@@ -16,12 +16,15 @@ import (
 // Tensor is an array of elements on a device. Its shape never changes; its elements do, and guarding
 // them is the caller's business. The methods are safe for concurrent use.
 //
-// Close gives it up; what was given to calls or views keeps the memory alive.
+// Close gives it up, and its memory at once; what was given to calls or views keeps the memory alive. Tensors that were
+// dropped without Close are found by Go's collector, which SetUnclosedLimit sets off in time: that bounds the memory, and
+// costs collections that Close saves.
 type Tensor struct{ ref *ref }
 
 func newTensor(o object) *Tensor {
 	t := &Tensor{ref: &ref{obj: o}}
 	watch(t, t.ref)
+	tensorMade(o)
 	return t
 }
 
@@ -61,12 +64,9 @@ func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s
 	}
 	cscope := C.CString(scope)
 	defer C.free(unsafe.Pointer(cscope))
-	o, err := result(op, C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)),
-		cType(dtype), cDevice(dev), cscope))
-	if err != nil {
-		return nil, err
-	}
-	return newTensor(o), nil
+	return allocate(op, func() C.tvmgo_ret {
+		return C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), cscope)
+	})
 }
 
 // FromSlice allocates a CPU tensor and copies data into it. With no shape it is a vector.

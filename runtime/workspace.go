@@ -20,11 +20,9 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 	if s != nil && s.dev != dev {
 		return nil, fail(op, ErrInvalidArgument, "the stream is one of %v, the workspace of %v", s.dev, dev)
 	}
-	o, err := result(op, C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), place.stream))
-	if err != nil {
-		return nil, err
-	}
-	return newTensor(o), nil
+	return allocate(op, func() C.tvmgo_ret {
+		return C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), place.stream)
+	})
 }
 
 // NewTensor allocates a tensor, as the function NewTensor does, for work that is queued on this stream from
@@ -46,11 +44,9 @@ func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error
 		return nil, err
 	}
 	defer s.leave()
-	o, err := result(op, C.tvmgo_bridge_tensor_on_stream(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(s.dev), place.stream))
-	if err != nil {
-		return nil, err
-	}
-	return newTensor(o), nil
+	return allocate(op, func() C.tvmgo_ret {
+		return C.tvmgo_bridge_tensor_on_stream(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(s.dev), place.stream)
+	})
 }
 
 // NewPinnedTensor returns a tensor on the CPU in page-locked memory of a device, which copies of this
@@ -58,11 +54,9 @@ func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error
 // is changed, read or closed. ErrNotSupported where the device has no such memory.
 func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
 	const op = "allocate page-locked memory"
-	o, err := result(op, C.tvmgo_bridge_pinned_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev)))
-	if err != nil {
-		return nil, err
-	}
-	return newTensor(o), nil
+	return allocate(op, func() C.tvmgo_ret {
+		return C.tvmgo_bridge_pinned_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev))
+	})
 }
 
 // WorkspaceStats says how the workspaces of a device are used.

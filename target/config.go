@@ -27,6 +27,7 @@ type Config struct {
 	failed     error // of what a parser did
 	fromDevice int
 	asked      bool
+	says       bool              // from_device is given
 	spelled    map[string]string // names of options under which another one was given
 }
 

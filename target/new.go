@@ -27,8 +27,8 @@ const (
 //     []int32, dlpack.DeviceType), integers of any type of Go, and of float64 if whole; targets within may be strings, maps or *Target;
 //   - *Target: itself.
 //
-// Under "tag" without "kind" stands the configuration of that tag, in which the other keys replace what they name. "id" is another
-// name of "kind", "target_host" of "host". With from_device a device is asked for what is not given (see [SetDevices]).
+// Under "tag" stands the configuration of that tag, in which the other keys replace what they name; a kind beside it must be the tag's.
+// Beside a kind, a tag that is not registered is a label. "id" is another name of "kind", "target_host" of "host". With from_device a device is asked for what is not given (see [SetDevices]).
 // Nothing else is asked. Assumptions are in Warnings, and go to the default logger of log/slog.
 //
 // Errors are of type *Error, and name the place as a JSON path.
@@ -66,6 +66,9 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	case *Target:
 		return x, under(path, x.valid())
 	case string:
+		if err := notTooLong(path, len(x)); err != nil {
+			return nil, err
+		}
 		m, err := readString(x)
 		if err != nil {
 			return nil, under(path, err)
@@ -77,11 +80,28 @@ func newAt(path string, x any, depth int) (*Target, error) {
 		return newFromJSON(path, x, depth)
 	case map[string]any:
 		return newFromMap(path, x, depth)
+	case within:
+		k, err := givenKind(path, x.config)
+		if err != nil {
+			return nil, err
+		}
+		return build(path, k, x.name, x.config, depth)
 	}
 	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a target", Found: describe(x)}
 }
 
+// notTooLong refuses what takes long to read and can be no target.
+func notTooLong(path string, size int) error {
+	if size <= MaxText {
+		return nil
+	}
+	return wrong(path, ErrSyntax, "the text has more than %d bytes: that is no target", MaxText)
+}
+
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {
+	if err := notTooLong(path, len(text)); err != nil {
+		return nil, err
+	}
 	m, err := readJSON(string(text))
 	if err != nil {
 		return nil, under(path, err)
@@ -161,34 +181,35 @@ func kindOf(path string, m map[string]any) (v any, name string, err error) {
 // newFromMap makes a target of a configuration. The order is that of ABI.md F.1, but that a device is asked before defaults are
 // filled in, so that it wins over them.
 func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
-	tag, err := tagOf(path, m)
+	name, err := tagOf(path, m)
 	if err != nil {
 		return nil, err
 	}
+	k, err := givenKind(path, m)
+	if err != nil {
+		return nil, err
+	}
+	tag, known := findTag(name)
+	switch {
+	case known:
+		if m, err = overlay(path, tag, m, k); err != nil {
+			return nil, err
+		}
+		if k, err = givenKind(path, m); err != nil {
+			return nil, err
+		}
+		name = tag.full()
+	case k == nil:
+		return nil, noKind(path, name, m)
+	}
+	return build(path, k, name, m, depth)
+}
+
+// givenKind is the kind that a configuration names; nil if it names none.
+func givenKind(path string, m map[string]any) (*Kind, error) {
 	name, key, err := kindOf(path, m)
-	if err != nil {
+	if err != nil || key == "" {
 		return nil, err
-	}
-	if key == "" {
-		if _, given := m["tag"]; given && tag == "" {
-			return nil, wrong(child(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
-		}
-		if tag == "" {
-			for _, given := range slices.Sorted(maps.Keys(m)) {
-				if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
-					return nil, &Error{Path: child(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
-						Message: `neither "kind" nor "tag" is given`}
-				}
-			}
-			return nil, &Error{Path: child(path, "kind"), Err: ErrUnknown,
-				Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
-		}
-		if m, err = overlay(path, tag, m, depth); err != nil {
-			return nil, err
-		}
-		if name, key, err = kindOf(path, m); err != nil {
-			return nil, err
-		}
 	}
 	if t, isText := name.(text); isText && len(t.parts) > 0 {
 		name = strings.Join(t.parts, ",")
@@ -204,7 +225,31 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	if err != nil {
 		return nil, unknownKind(child(path, key), s)
 	}
-	c := &Config{kind: k, path: path, tag: canonicalTag(tag), values: make([]any, len(k.options))}
+	return k, nil
+}
+
+// noKind is the error for a configuration that names neither a kind nor a tag that is there.
+func noKind(path, tag string, m map[string]any) error {
+	if tag != "" {
+		return &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(tag, tagNames()),
+			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(tag))}
+	}
+	if _, given := m["tag"]; given {
+		return wrong(child(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
+	}
+	for _, given := range slices.Sorted(maps.Keys(m)) {
+		if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
+			return &Error{Path: child(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
+				Message: `neither "kind" nor "tag" is given`}
+		}
+	}
+	return &Error{Path: child(path, "kind"), Err: ErrUnknown,
+		Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
+}
+
+// build makes a target of a configuration in which the tag is a name, and nothing else.
+func build(path string, k *Kind, tag string, m map[string]any, depth int) (*Target, error) {
+	c := &Config{kind: k, path: path, tag: tag, values: make([]any, len(k.options))}
 	if err := c.read(m, depth); err != nil {
 		return nil, err
 	}
@@ -226,47 +271,6 @@ func tagOf(path string, m map[string]any) (string, error) {
 		return "", &Error{Path: child(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
 	}
 	return s, checkText(child(path, "tag"), s)
-}
-
-// overlay puts what a user says over the configuration of a tag.
-func overlay(path, name string, user map[string]any, depth int) (map[string]any, error) {
-	tag, ok := findTag(name)
-	if !ok {
-		return nil, &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(name, tagNames()),
-			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(name))}
-	}
-	base := tag.config
-	kind, key, err := kindOf(path, base)
-	if err != nil {
-		return nil, err
-	}
-	if key == "" { // a tag made of another one
-		inner, err := tagOf(path, base)
-		if err != nil || inner == "" || depth > MaxDepth {
-			return nil, wrong(child(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(name))
-		}
-		if base, err = overlay(path, inner, base, depth+1); err != nil {
-			return nil, err
-		}
-		if kind, _, err = kindOf(path, base); err != nil {
-			return nil, err
-		}
-	}
-	merged := maps.Clone(base)
-	s, _ := kind.(string)
-	if k, err := LookupKind(s); err == nil { // another name of an option replaces it, too
-		for given := range user {
-			if slot, ok := k.slots[given]; ok {
-				delete(merged, k.options[slot].Name)
-				for _, a := range k.options[slot].Aliases {
-					delete(merged, a)
-				}
-			}
-		}
-	}
-	maps.Copy(merged, user)
-	merged["tag"] = name
-	return merged, nil
 }
 
 // read takes over what was given.
@@ -305,7 +309,7 @@ func (c *Config) read(m map[string]any, depth int) error {
 		case slotHost:
 			c.host = value.(*Target)
 		case slotFromDevice:
-			c.fromDevice, c.asked = int(value.(int64)), value.(int64) >= 0
+			c.fromDevice, c.asked, c.says = int(value.(int64)), value.(int64) >= 0, true
 		default:
 			c.values[slot] = value
 		}
@@ -379,7 +383,8 @@ func (c *Config) finish() (*Target, error) {
 			c.values[i] = c.kind.options[i].Default
 		}
 	}
-	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings}
+	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings,
+		says: c.says}
 	if err := t.lendHost(c.at("devices")); err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 		return s, nil
 	case baseTarget:
 		switch v.(type) {
-		case string, map[string]any, *Target:
+		case string, map[string]any, *Target, within:
 			return newAt(path, v, depth+1)
 		}
 	}

@@ -95,16 +95,75 @@ func TestOrder_OverlayByAlias(t *testing.T) {
 	require.ErrorIs(t, err, target.ErrDuplicate)
 }
 
-// TestOrder_TagWithKind: beside a kind the tag is a label.
+// TestOrder_TagWithKind: beside the kind that a tag is of, the tag is the base; beside another one it is an error. What is no tag is a label.
 func TestOrder_TagWithKind(t *testing.T) {
-	got := mustNew(t, `{"kind":"metal","tag":"nvidia/h100"}`)
-	require.Equal(t, "metal", got.Kind().Name())
-	require.Equal(t, "nvidia/nvidia-h100", got.Tag())
-	require.NotContains(t, got.Attrs(), "arch")
-	got = mustNew(t, `{"kind":"metal","tag":"my own label"}`)
+	quiet(t)
+	h100 := mustNew(t, "nvidia/h100")
+	for _, x := range []any{`{"kind":"cuda","tag":"nvidia/h100"}`, `{"id":"cuda","tag":"nvidia/nvidia-h100"}`, "cuda -tag=nvidia/h100",
+		map[string]any{"kind": "cuda", "tag": "nvidia/h100"}} {
+		require.True(t, h100.Equal(mustNew(t, x)), "%v", x)
+	}
+	over := mustNew(t, `{"kind":"cuda","tag":"nvidia/h100","arch":"sm_90","libs":["cudnn"],"host":{"id":"llvm","tag":"raspberry-pi/4b-aarch64","num-cores":2}}`)
+	require.Equal(t, "sm_90", archOf(t, over))
+	require.Equal(t, int64(52428800), over.Attrs()["l2_cache_size_bytes"])
+	require.Equal(t, "cortex-a72", over.Host().Attrs()["mcpu"])
+	require.Equal(t, int64(2), over.Host().Attrs()["num-cores"])
+	require.Equal(t, "sm_62", archOf(t, mustNew(t, `{"id":"cuda","tag":"nvidia/tx2-cudnn","libs":["cublas"]}`)))
+
+	for x, path := range map[string]string{
+		`{"kind":"opencl","tag":"nvidia/nvidia-h100"}`:                                 "$.kind",
+		`{"id":"opencl","tag":"nvidia/h100"}`:                                          "$.id",
+		`metal -tag=nvidia/h100`:                                                       "$.kind",
+		`{"kind":"cuda","host":{"kind":"c","tag":"nvidia/h100"}}`:                      "$.host.kind",
+		`{"kind":"composite","devices":["c",{"kind":"opencl","tag":"nvidia/h100"}]}`:   "$.devices[1].kind",
+		`{"kind":"opencl","tag":"nvidia/h100","arch":"sm_90","max_num_threads":"one"}`: "$.kind",
+	} {
+		_, err := target.New(x)
+		var e *target.Error
+		require.ErrorAs(t, err, &e, x)
+		require.ErrorIs(t, err, target.ErrRange, x)
+		require.Equal(t, path, e.Path, x)
+		require.ErrorContains(t, err, `expected "cuda", the kind of tag "nvidia/nvidia-h100"`, x)
+	}
+	_, err := target.New(`{"kind":"cuda","tag":"qcom/adreno-opencl"}`)
+	require.ErrorIs(t, err, target.ErrRange)
+	require.ErrorIs(t, target.RegisterTag(fresh("good/wrong"), map[string]any{"kind": "opencl", "tag": "nvidia/h100"}), target.ErrRange)
+	_, err = target.New(`{"kind":"nope","tag":"nvidia/h100"}`)
+	require.ErrorIs(t, err, target.ErrUnknown)
+
+	got := mustNew(t, `{"kind":"metal","tag":"my own label"}`)
 	require.Equal(t, "my own label", got.Tag())
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
 	require.True(t, got.Equal(mustNew(t, got.String())))
+}
+
+// TestOrder_TagComesBack writes targets of tags that say more than a target has kept: a host that was taken away, a device to ask.
+func TestOrder_TagComesBack(t *testing.T) {
+	quiet(t)
+	d := &fakeDevices{}
+	setDevices(t, d)
+	asks := fresh("good/asks")
+	require.NoError(t, target.RegisterTag(asks, map[string]any{"kind": "cuda", "arch": "sm_80", "from_device": 0}))
+	xavier := mustNew(t, "nvidia/jetson-agx-xavier")
+	bare, err := xavier.WithHost(nil)
+	require.NoError(t, err)
+	require.Empty(t, bare.Tag(), "the tag has a host")
+	hosted, err := mustNew(t, map[string]any{"tag": "nvidia/h100", "host": "c"}).WithHost(nil)
+	require.NoError(t, err)
+	require.Equal(t, "nvidia/nvidia-h100", hosted.Tag(), "the tag has none")
+	member := mustNew(t, map[string]any{"kind": "composite", "devices": []any{asks, "c"}, "host": asks})
+	for _, x := range []*target.Target{xavier, bare, hosted, member, mustNew(t, asks), mustNew(t, map[string]any{"tag": asks, "from_device": -1})} {
+		d.asked = 0
+		for _, form := range []any{x.JSON(), x.String(), x.Export()} {
+			require.True(t, x.Equal(mustNew(t, form)), "%v", form)
+		}
+		require.Zero(t, d.asked, "what was written holds the answers: %s", x.JSON())
+	}
+	info, err := target.LookupTag(asks)
+	require.NoError(t, err)
+	quietly, err := info.Target()
+	require.NoError(t, err)
+	require.True(t, quietly.Equal(mustNew(t, map[string]any{"tag": asks, "from_device": -1})))
 }
 
 func TestOrder_Keys(t *testing.T) {

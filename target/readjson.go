@@ -12,6 +12,10 @@ import (
 // MaxDepth is the number of levels that a target may have: objects and lists in JSON, maps and slices in Go.
 const MaxDepth = 32
 
+// MaxText is the number of bytes that the text of a target may have: far more than a target takes, and little enough that reading what is no
+// target ends soon.
+const MaxText = 1 << 20
+
 const byteOrderMark = "\ufeff" // what some editors write before a text
 
 // child is the JSON path of a member.

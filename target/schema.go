@@ -24,7 +24,7 @@ const (
 // It holds the schemas of all kinds that are registered now, since a host may be of any, and its text depends on nothing else.
 // It says everything that New demands, but for
 //
-//   - which tags there are, and that a tag given without a kind stands for one of the schema's kind;
+//   - which tags there are, and that a tag stands for one of the schema's kind;
 //   - what stands in strings that are targets themselves, or lists with commas whose elements are restricted;
 //   - how deep ([MaxDepth]) and how large a target may be, and that no key stands in an object twice;
 //   - that a feature's integer has 64 bits, unless it is written with a point or an exponent;

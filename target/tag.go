@@ -1,7 +1,6 @@
 package target
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,9 +28,10 @@ type TagInfo struct {
 // A tag's name is path/name or path/name:version; all versions share the aliases.
 type tag struct {
 	name, version string
-	config        map[string]any
+	config        map[string]any // of a version: it names no tag that has to be looked up
 	builtIn       bool
-	sum           string // hash, of those that were registered
+	sum           string          // hash, of those that were registered
+	pins          map[string]*tag // of a version: what the names in it stood for
 }
 
 // tags has those that were registered, and those built in that somebody registered anew.
@@ -40,89 +40,8 @@ var tags = struct {
 	byName  map[string]*tag     // name or name:version
 	aliases map[string]string   // alias to name without version
 	names   map[string][]string // name to versions, the newest last
+	changes uint64              // how often something was registered
 }{byName: map[string]*tag{}, aliases: map[string]string{}, names: map[string][]string{}}
-
-// RegisterTag gives a configuration, as [New] takes in a map, a name: "vendor/board", or with a version, "vendor/board:2". Without a
-// version a name stands for what was registered, or is built in, without one; for its newest version if nothing was. Aliases are further names of it, whatever the version. It fails, and nothing is registered,
-// when the configuration makes no target, or a name is malformed, taken, or that of a kind. To register a version again with the
-// same configuration changes nothing; with another one it is an error.
-func RegisterTag(name string, config map[string]any, aliases ...string) error {
-	return registerTag(name, config, aliases, false)
-}
-
-// ReplaceTag is RegisterTag for a name without version that may be taken: the new configuration takes the place of the old.
-func ReplaceTag(name string, config map[string]any, aliases ...string) error {
-	return registerTag(name, config, aliases, true)
-}
-
-func registerTag(name string, config map[string]any, aliases []string, replace bool) error {
-	fail := func(sort error, format string, args ...any) error {
-		return &Error{Err: sort, Message: fmt.Sprintf("register tag %s: ", brief(name)) + fmt.Sprintf(format, args...)}
-	}
-	base, version, hasVersion := strings.Cut(name, ":")
-	if err := checkTag(base); err != nil {
-		return fail(ErrRegister, "%v", err)
-	}
-	if hasVersion {
-		if err := checkName("version", version); err != nil {
-			return fail(ErrRegister, "%v", err)
-		}
-	}
-	own, err := copyConfig(config)
-	if err != nil {
-		return under("", fail(ErrRegister, "%v", err))
-	}
-	t := &tag{name: base, version: version, config: own}
-	if t.sum, err = t.hash(); err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			e.Message = fmt.Sprintf("register tag %s: %s", brief(name), e.Message)
-			if e.Message[len(e.Message)-2:] == ": " {
-				e.Message += e.Err.Error()
-			}
-		}
-		return err
-	}
-	tags.Lock()
-	defer tags.Unlock()
-	if stands(own, t, 0) {
-		return fail(ErrRegister, "the configuration is made of this very tag")
-	}
-	if to, isAlias := aliasOf(base); isAlias {
-		return fail(ErrDuplicate, "the name is an alias of tag %s", brief(to))
-	}
-	if old := exactTag(base, version); old != nil && !replace {
-		if version == "" {
-			return fail(ErrDuplicate, "there is one of that name; add a version, as in %s:2, or use ReplaceTag", base)
-		}
-		if old.sum != t.sum {
-			return fail(ErrDuplicate, "the version is recorded with another configuration (hash %.12s, now %.12s): give the change a new version",
-				old.sum, t.sum)
-		}
-	} else if old != nil && version != "" {
-		return fail(ErrDuplicate, "a version is for good: give the change a new one")
-	}
-	for _, a := range aliases {
-		if err := checkTag(a); err != nil {
-			return fail(ErrRegister, "alias: %v", err)
-		}
-		if to, taken := aliasOf(a); taken && to != base {
-			return fail(ErrDuplicate, "alias %s is one of tag %s", brief(a), brief(to))
-		}
-		if a == base || tagExists(a) {
-			return fail(ErrDuplicate, "alias %s is the name of a tag", brief(a))
-		}
-	}
-	for _, a := range aliases {
-		tags.aliases[a] = base
-	}
-	tags.byName[t.full()] = t
-	if version != "" && !slices.Contains(tags.names[base], version) {
-		tags.names[base] = append(tags.names[base], version)
-		slices.SortFunc(tags.names[base], compareVersions)
-	}
-	return nil
-}
 
 // checkTag keeps names of tags apart from kinds, command lines and JSON.
 func checkTag(name string) error {
@@ -187,26 +106,26 @@ func (t *tag) full() string {
 
 // target is what the tag stands for, but that no device is asked.
 func (t *tag) target() (*Target, error) {
-	config, _, err := unasked(t.config, 0)
-	if err != nil {
-		return nil, err
-	}
-	return newFromMap("$", config, 0)
+	x, _, err := t.targetBy(findTag)
+	return x, err
+}
+
+// targetBy also returns what the configuration says of devices to be asked.
+func (t *tag) targetBy(find finder) (*Target, []any, error) {
+	config, asked := unasked(expand(t.config, find, true, false))
+	x, err := newFromMap("$", config, 0)
+	return x, asked, err
 }
 
 // hash is that of the target that the tag stands for, and of the device that is to be asked.
 func (t *tag) hash() (string, error) {
-	x, err := t.target()
+	x, asked, err := t.targetBy(findTag)
 	if err != nil {
 		return "", err
 	}
 	plain := *x
 	plain.tag = ""
 	if err := plain.seal("$"); err != nil {
-		return "", err
-	}
-	_, asked, err := unasked(t.config, 0)
-	if err != nil {
 		return "", err
 	}
 	for _, v := range asked {
@@ -218,7 +137,7 @@ func (t *tag) hash() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// The next four, and stands, need tags to be locked.
+// The next four need tags to be locked.
 
 func aliasOf(name string) (string, bool) {
 	if to, ok := tags.aliases[name]; ok {
@@ -241,14 +160,27 @@ func exactTag(base, version string) *tag {
 	return nil
 }
 
-func lookupTag(base, version string) *tag {
+func lookupTag(base, version string) *tag { return lookupAmong(nil, base, version) }
+
+// lookupAmong takes a tag for registered that is not, unless it is nil.
+func lookupAmong(more *tag, base, version string) *tag {
+	if more != nil && more.name == base && more.version == version {
+		return more
+	}
 	if t := exactTag(base, version); t != nil || version != "" {
 		return t
 	}
+	newest := ""
 	if versions := tags.names[base]; len(versions) > 0 {
-		return tags.byName[base+":"+versions[len(versions)-1]]
+		newest = versions[len(versions)-1]
 	}
-	return nil
+	if more != nil && more.name == base && (newest == "" || compareVersions(more.version, newest) > 0) {
+		return more
+	}
+	if newest == "" {
+		return nil
+	}
+	return tags.byName[base+":"+newest]
 }
 
 func tagExists(name string) bool {
@@ -265,7 +197,9 @@ func builtInTag(name string) (tagdata.Tag, bool) {
 }
 
 // findTag finds a tag by its name or alias, with or without a version.
-func findTag(ref string) (*tag, bool) {
+func findTag(ref string) (*tag, bool) { return findAmong(nil, ref) }
+
+func findAmong(more *tag, ref string) (*tag, bool) {
 	tags.RLock()
 	defer tags.RUnlock()
 	base, version, hasVersion := strings.Cut(ref, ":")
@@ -275,64 +209,8 @@ func findTag(ref string) (*tag, bool) {
 	if to, ok := aliasOf(base); ok {
 		base = to
 	}
-	t := lookupTag(base, version)
+	t := lookupAmong(more, base, version)
 	return t, t != nil
-}
-
-// canonicalTag is the canonical name of a tag; what is no tag stays as it is.
-func canonicalTag(ref string) string {
-	if ref == "" {
-		return ""
-	}
-	if t, ok := findTag(ref); ok {
-		return t.full()
-	}
-	return ref
-}
-
-// compareVersions orders versions by the numbers and words in them: 1.9 before 1.10, v2 before v10, 2024-9-1 before 2024-10-1. A word is older
-// than nothing, and nothing is older than a number: 1.0-rc1, 1.0, 1.0.1.
-func compareVersions(a, b string) int {
-	for x, y := a, b; x != "" || y != ""; {
-		var m, n string
-		m, x = versionPart(x)
-		n, y = versionPart(y)
-		if c := cmp.Or(cmp.Compare(rankOfPart(m), rankOfPart(n)), comparePart(m, n)); c != 0 {
-			return c
-		}
-	}
-	return compare(a, b)
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-// versionPart cuts off the first run of digits, or of letters; "" when only separators are left.
-func versionPart(s string) (part, rest string) {
-	s = strings.TrimLeft(s, "._-")
-	end := 0
-	for end < len(s) && strings.IndexByte("._-", s[end]) < 0 && isDigit(s[end]) == isDigit(s[0]) {
-		end++
-	}
-	return s[:end], s[end:]
-}
-
-func rankOfPart(s string) int {
-	switch {
-	case s == "":
-		return 1
-	case isDigit(s[0]):
-		return 2
-	}
-	return 0
-}
-
-// comparePart compares two words, or two numbers of any size.
-func comparePart(a, b string) int {
-	if a != "" && isDigit(a[0]) {
-		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-		return cmp.Or(cmp.Compare(len(a), len(b)), compare(a, b))
-	}
-	return compare(a, b)
 }
 
 // tagNames are the names and aliases of all tags.

@@ -231,7 +231,7 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 		require.ErrorIs(t, err, target.ErrRegister, "%v", config)
 		require.ErrorContains(t, err, "made of this very tag")
 	}
-	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}), "beside a kind the tag is a label")
+	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}), "beside a kind, a tag is what it is now")
 	got, err = target.New(b)
 	require.NoError(t, err)
 	require.Equal(t, "sm_70", got.Attrs()["arch"], "b follows a")

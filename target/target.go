@@ -16,6 +16,7 @@ type Target struct {
 	values   []any // by the option's place in kind.options; nil: unset
 	features []feature
 	warnings []string
+	says     bool // the configuration says something of from_device
 
 	json  string // canonical; two targets are equal if it is
 	hash  uint64
@@ -239,7 +240,7 @@ func (t *Target) Equal(u *Target) bool {
 // Hash is that of the target's JSON (FNV-1a of 64 bits): equal for equal targets, in every process and on every machine.
 func (t *Target) Hash() uint64 { return t.orNone().hash }
 
-// WithHost is the target with another host; nil takes the host away. Members of a composite that have a host keep it, the others get
+// WithHost is the target with another host; nil takes the host away, and the name of a tag that has one. Members of a composite that have a host keep it, the others get
 // this one.
 func (t *Target) WithHost(host *Target) (*Target, error) {
 	if err := t.valid(); err != nil {
@@ -250,6 +251,9 @@ func (t *Target) WithHost(host *Target) (*Target, error) {
 	}
 	u := *t
 	u.host = host
+	if host == nil && t.host != nil && u.tagHasHost() {
+		u.tag = "" // what is read from "tag" would have a host
+	}
 	if err := u.lendHost("$.devices"); err != nil {
 		return nil, err
 	}
@@ -290,4 +294,14 @@ func (t *Target) valid() error {
 		return wrong("$", ErrType, "the target is nil, or was not made by New")
 	}
 	return nil
+}
+
+// tagHasHost says whether the target's tag is one that has a host.
+func (t *Target) tagHasHost() bool {
+	tag, ok := findTag(t.tag)
+	if !ok {
+		return false
+	}
+	own := tag.own(findTag, 0)
+	return own["host"] != nil || own["target_host"] != nil
 }

@@ -34,6 +34,11 @@ func kindOf(o object) string {
 			return s
 		}
 	}
+	return kindOfTag(o)
+}
+
+// kindOfTag is that of the tag that an object names, "" if it names none that is there.
+func kindOfTag(o object) string {
 	tag, _ := o["tag"].(string)
 	info, _ := target.LookupTag(tag)
 	return info.Kind
@@ -153,6 +158,19 @@ var differences = []difference{
 				}
 			}
 			return changed
+		}},
+	{name: "a tag beside its kind", why: "the 2020 design writes both, and a target that names a card is one for that card",
+		rewrite: func(o object) bool {
+			if kind, ok := o["kind"]; !ok || kind != kindOfTag(o) {
+				return false
+			}
+			delete(o, "kind")
+			return true
+		}},
+	{name: "a tag beside another kind", why: "one of the two is a mistake", sort: target.ErrRange,
+		refuse: func(o object) bool {
+			kind, ok := o["kind"]
+			return ok && kindOfTag(o) != "" && kind != kindOfTag(o)
 		}},
 	{name: "system-lib is taken", why: "v0.18 has the option, and the 2020 design uses it; its value is held against the original below",
 		rewrite: func(o object) bool {

@@ -69,6 +69,9 @@ func (t *Target) Export() map[string]any {
 		}
 	}
 	all["kind"], all["tag"], all["keys"] = t.kind.name, t.tag, boxed(t.keys)
+	if t.keepsFromAsking() {
+		all["from_device"] = int64(-1)
+	}
 	if t.host != nil {
 		all["host"] = t.host.Export()
 	}
@@ -135,6 +138,9 @@ func tooLarge(path string) error {
 	return wrong(path, ErrTooDeep, "the target is more than %d bytes of JSON: say less in it", maxSize)
 }
 
+// keepsFromAsking says whether what is written of the target has to say that no device is asked: its tag may say that one is.
+func (t *Target) keepsFromAsking() bool { return t.says && t.tag != "" }
+
 // sorted lists the attributes by name; the values are not copied.
 func (t *Target) sorted() []feature {
 	all := make([]feature, 0, len(t.values)+len(t.features))
@@ -145,6 +151,9 @@ func (t *Target) sorted() []feature {
 	}
 	for _, f := range t.features {
 		all = append(all, feature{featurePrefix + f.name, f.value})
+	}
+	if t.keepsFromAsking() {
+		all = append(all, feature{"from_device", int64(-1)})
 	}
 	slices.SortFunc(all, func(a, b feature) int { return compare(a.name, b.name) })
 	return all

@@ -17,8 +17,17 @@ import (
 // maxJSONDepth is how deep lists and objects may be within one another; encoding/json takes no more either.
 const maxJSONDepth = 10_000
 
+// maxJSONFields is how many fields an object may have: a module has as many functions and statements as it wants, but these are lists.
+const maxJSONFields = 10_000
+
 // JSONError says what is wrong in a module's JSON, and where: "$.funcs[0].body".
-type JSONError struct{ Path, Msg string }
+type JSONError struct {
+	Path, Msg string
+	Err       error // what package encoding/json says where the text is no JSON, else nil
+}
+
+// Unwrap returns Err.
+func (e *JSONError) Unwrap() error { return e.Err }
 
 func (e *JSONError) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
@@ -46,7 +55,7 @@ func (p *place) String() string {
 }
 
 func failJSON(at *place, format string, args ...any) {
-	panic(&JSONError{at.String(), fmt.Sprintf(format, args...)})
+	panic(&JSONError{Path: at.String(), Msg: fmt.Sprintf(format, args...)})
 }
 
 // readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. No key may be there twice.
@@ -55,24 +64,20 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 		failJSON(at, "more than %d lists and objects are within one another", maxJSONDepth)
 	}
 	t, err := d.Token()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		failJSON(at, "%v", err)
-	}
+	failToken(at, err)
 	switch t {
 	case json.Delim('{'):
 		object := map[string]any{}
 		for d.More() {
 			k, err := d.Token()
-			if err != nil {
-				failJSON(at, "%v", err)
-			}
+			failToken(at, err)
 			key := k.(string) // Token gives no other key
 			below := &place{up: at, key: key}
 			if _, twice := object[key]; twice {
 				failJSON(below, "the field is there twice")
+			}
+			if len(object) == maxJSONFields {
+				failJSON(at, "an object has more than %d fields", maxJSONFields)
 			}
 			object[key] = readTree(d, below, depth+1)
 		}
@@ -90,8 +95,17 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 }
 
 func closeTree(d *json.Decoder, at *place) {
-	if _, err := d.Token(); err != nil {
-		failJSON(at, "%v", err)
+	_, err := d.Token()
+	failToken(at, err)
+}
+
+// failToken fails unless there was a token.
+func failToken(at *place, err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		panic(&JSONError{at.String(), err.Error(), err})
 	}
 }
 

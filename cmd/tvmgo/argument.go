@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/nearest"
 	"tvmgo/internal/npyfile"
 )
 
-// parseArg reads the value of an --in: an int64, a float64, a string or an *array.
+// parseArg reads the value of an --in: an int64, a float64, a string, a place or a file. Integers from 2⁶³ on are a uint64.
 func parseArg(text string) (any, error) {
 	kind, value, found := strings.Cut(text, ":")
 	if !found {
@@ -18,14 +19,17 @@ func parseArg(text string) (any, error) {
 	switch kind {
 	case "i":
 		n, err := strconv.ParseInt(value, 0, 64)
+		if big, e := strconv.ParseUint(value, 0, 64); err != nil && e == nil {
+			return big, nil
+		}
 		if err != nil {
-			return nil, fmt.Errorf("--in %s: %q is not an integer of 64 bits", text, value)
+			return nil, wrongf("--in %s: %q is not an integer of 64 bits", text, value)
 		}
 		return n, nil
 	case "f":
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return nil, fmt.Errorf("--in %s: %q is not a number", text, value)
+			return nil, wrongf("--in %s: %q is not a number", text, value)
 		}
 		return n, nil
 	case "s":
@@ -33,12 +37,15 @@ func parseArg(text string) (any, error) {
 	case "o":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("--in %s: write o:1 for the first --out", text)
+			return nil, wrongf("--in %s: write o:1 for the first --out", text)
 		}
 		return place(n - 1), nil
 	}
-	return readNPY(text)
+	return file(text), nil
 }
+
+// file stands among the arguments for the array in a .npy file, by its path.
+type file string
 
 // place stands among the arguments for an output, by its index.
 type place int
@@ -50,10 +57,10 @@ func arrange(args []any, outputs []*array) ([]any, error) {
 	for _, v := range args {
 		if p, ok := v.(place); ok {
 			if int(p) >= len(outputs) {
-				return nil, fmt.Errorf("--in o:%d: there are %d --out", p+1, len(outputs))
+				return nil, wrongf("--in o:%d: there are %d --out", p+1, len(outputs))
 			}
 			if placed[p] {
-				return nil, fmt.Errorf("--in o:%d: it is there twice", p+1)
+				return nil, wrongf("--in o:%d: it is there twice", p+1)
 			}
 			placed[p], v = true, outputs[p]
 		}
@@ -70,7 +77,7 @@ func arrange(args []any, outputs []*array) ([]any, error) {
 // parseLike reads the type and shape of an output, "float32[8,8]"; "float32[]" is a scalar.
 func parseLike(text string) (*array, error) {
 	fail := func(format string, args ...any) (*array, error) {
-		return nil, fmt.Errorf("--like %s: %s", text, fmt.Sprintf(format, args...))
+		return nil, wrongf("--like %s: %s", text, fmt.Sprintf(format, args...))
 	}
 	name, rest, found := strings.Cut(text, "[")
 	dims, closed := strings.CutSuffix(rest, "]")
@@ -79,6 +86,9 @@ func parseLike(text string) (*array, error) {
 	}
 	dtype, err := dlpack.ParseDataType(name)
 	if err != nil {
+		if near := nearest.Name(name+"[", likeNames(nil)); near != "" {
+			err = fmt.Errorf("%w; did you mean %q?", err, strings.TrimSuffix(near, "["))
+		}
 		return fail("%v", err)
 	}
 	if npyfile.Descr(dtype) == "" {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -54,8 +56,9 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 	result, err := c.once(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, `"float64 text"`, result)
-	require.NoError(t, c.fetch([]*array{out}))
-	require.Equal(t, 3.5, math.Float64frombits(uint64(out.data[7])<<56|uint64(out.data[6])<<48))
+	var written bytes.Buffer
+	require.NoError(t, c.write(&written, out))
+	require.Equal(t, 3.5, math.Float64frombits(binary.LittleEndian.Uint64(written.Bytes()[written.Len()-8:])))
 }
 
 // Outputs stand where o:N is, the others behind all arguments.

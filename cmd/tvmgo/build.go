@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/llvm"
 	"tvmgo/export"
-	"tvmgo/internal/clang"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -26,7 +21,7 @@ import (
 // buildFlags is the command line of build as the user wrote it.
 type buildFlags struct {
 	target, output, emit string
-	compiler             string
+	compiler, keep       string
 	flags, libraries     []string
 	verbose              bool
 }
@@ -50,24 +45,18 @@ clang, also for other machines:
 With --emit, text is written: the program once it has been checked (tir), the generated C (c), and of kind llvm the LLVM IR (ll) or the
 assembly (s). It goes to OUTPUT or standard output; if OUTPUT is a library, both are made, and the text goes to standard output.
 
-OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.
-The exit status is 0, 1 for a failure, 2 for a command line that makes no sense, and 130 after an interruption.`,
+OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.`,
 		Example: `  tvmgo build add.tir -o add.so
   tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
   tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Annotations: map[string]string{writesAtTheEnd: "yes"},
+		Args: func(_ *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
-				return &usageError{fmt.Errorf("build: %w", err), cmd.UseLine()}
+				return fmt.Errorf("build: %w", err)
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := readProgram(cmd.InOrStdin(), args[0])
-			if err != nil {
-				return err
-			}
-			return interruptible(cmd, func() error { return f.run(cmd, m) })
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "file to write")
@@ -76,6 +65,7 @@ The exit status is 0, 1 for a failure, 2 for a command line that makes no sense,
 	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
 	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
 	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
+	flags.StringVar(&f.keep, "keep", "", "folder in which to leave what is compiled")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say on standard error what is done and how long it took")
 	return cmd
 }
@@ -100,44 +90,30 @@ func isLibrary(path string) bool {
 	return slices.Contains([]string{".so", ".a", ".tar", ".o"}, filepath.Ext(path))
 }
 
-// interruptible runs work that leaves nothing behind when it is interrupted, and says so then.
-func interruptible(cmd *cobra.Command, work func() error) error {
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(caught)
-	ctx, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	cmd.SetContext(ctx)
-	var by atomic.Int32
-	go func() {
-		select {
-		case s := <-caught:
-			by.Store(int32(s.(syscall.Signal)))
-			signal.Stop(caught) // whoever asks again does not want to wait
-			cancel()
-			clang.StopAll()
-		case <-ctx.Done():
-		}
-	}()
-	err := work()
-	if s := by.Load(); s != 0 && err != nil {
-		return &statusError{128 + int(s), fmt.Errorf("%s: %v: nothing was written", cmd.Name(), syscall.Signal(s))}
-	}
-	return err
-}
-
-func (f *buildFlags) run(cmd *cobra.Command, m *tir.IRModule) error {
-	p := newProgress(cmd.ErrOrStderr(), f.verbose)
-	defer p.end()
+func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	t, err := target.New(f.target)
 	if err != nil {
-		return fmt.Errorf("--target: %w", err)
+		return wrong(fmt.Errorf("--target: %w", err))
 	}
+	var m *tir.IRModule
+	err = foreign(cmd.Context(), func() error {
+		m, err = readProgram(cmd.InOrStdin(), path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p := newProgress(cmd.ErrOrStderr(), f.verbose)
+	defer p.end()
 	if f.emit == "tir" && !isLibrary(f.output) {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
 	}
 	p.begin(fmt.Sprintf("generate code for %s of %s", kindOf(t), count(len(m.Funcs), "function")))
-	built, err := codegen.Build(m, t)
+	var built *runtime.Module
+	err = foreign(cmd.Context(), func() error {
+		built, err = codegen.Build(m, t)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -149,7 +125,10 @@ func (f *buildFlags) run(cmd *cobra.Command, m *tir.IRModule) error {
 		text = m.String()
 	default:
 		p.begin("write it as " + f.emit)
-		text, err = built.GetSource(f.emit)
+		err = foreign(cmd.Context(), func() error {
+			text, err = built.GetSource(f.emit)
+			return err
+		})
 		if errors.Is(err, runtime.ErrNotSupported) && f.emit != "c" {
 			return fmt.Errorf("--emit %s: %s has no such text: kind llvm has (--target llvm)", f.emit, kindOf(t))
 		}
@@ -187,6 +166,9 @@ func (f *buildFlags) options(t *target.Target) []export.Option {
 	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
 	if f.compiler != "" {
 		options = append(options, export.Compiler(f.compiler))
+	}
+	if f.keep != "" {
+		options = append(options, export.KeepFiles(f.keep))
 	}
 	if system, _ := target.Get[bool](t, "system-lib"); system {
 		options = append(options, export.SystemLibrary(""))

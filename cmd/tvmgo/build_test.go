@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +73,13 @@ func TestBuild_BadInput(t *testing.T) {
 	write("second.tir", addProgram+"\n# another\nfunc f(a: handle) {\n  buffer A: float32[4], param a\n  A[4] = 1.0\n}\n")
 	write("broken.json", "{\n  \"tir\": 1;\n}\n")
 	write("version.json", "{\n  \"tir\": 2,\n  \"vars\": []\n}\n")
+	write("twice.json", "{"+strings.Repeat("\"a\":1,", 2_000_000)+"\"a\":1}")
+	var wide strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&wide, ",\"k%d\":1", i)
+	}
+	write("wide.json", "{"+wide.String()[1:]+"}")
+	write("early.json", "{\"tir\": 1,")
 	write("lacking.json", "{\"tir\": 1}\n")
 	for _, row := range []struct {
 		args   []string
@@ -82,10 +91,13 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"second.tir", "-o", "x.so"}, 1, "tvmgo: second.tir:13:1: tir: "},
 		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
+		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
+		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
+		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
 		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},
-		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 1, "--target: target: $: there is no target kind"},
+		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 2, "--target: target: $: there is no target kind"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "nvidia/h100"}, 1, "cuda"},
 		{[]string{"add.tir", "-o", "x.so", "--compiler", "no-such-cc"}, 1, "no-such-cc"},
 		{[]string{"add.tir", "-o", "none/x.so"}, 1, "none"},
@@ -105,4 +117,15 @@ func TestBuild_BadInput(t *testing.T) {
 		require.Contains(t, stderr, row.want, "%v", row.args)
 		require.NoFileExists(t, filepath.Join(dir, "x.so"))
 	}
+}
+
+// The place of an error in JSON is that of what it names, or of what is around it where that is missing.
+func TestFindPath(t *testing.T) {
+	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`
+	for path, at := range map[string]string{"$": `{"ab"`, "$.a": `{"b": [`, "$.a.b": `[0`, "$.a.b[1]": `[{`, "$.a.b[1][0].c": `{}}`, "$.d": `"x"`,
+		"$.a.b[1][0].missing": `{"c"`, "$.a.b[7]": `[0`, "$.ab.b": `1}`, "$.none.at.all": `{"ab"`} {
+		require.Equal(t, strings.Index(text, at), findPath([]byte(text), path), path)
+	}
+	require.Equal(t, 0, findPath([]byte(text), "$.x"))
+	require.Equal(t, -1, findPath(nil, "elsewhere"))
 }

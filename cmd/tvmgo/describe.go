@@ -3,14 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"runtime"
-	"strings"
-	"syscall"
 	"time"
 
 	"tvmgo/internal/inspect"
@@ -115,45 +109,9 @@ func (c *child) unasked() string {
 }
 
 // run starts the process and reads its answers. The error is about this program, not about the file.
-func (c *child) run(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("inspect: start a child process: %w", err)
-	}
-	input, err := json.Marshal(task{c.report.File, c.questions})
-	if err != nil {
-		return err
-	}
-	answers, w, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("inspect: start a child process: %w", err)
-	}
-	defer answers.Close()
-	errs := &beginning{room: maxErrors}
-	cmd := exec.CommandContext(ctx, self, describeCommand)
-	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(string(input)), errs, []*os.File{w}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it started itself
-	cmd.WaitDelay = time.Second
-
-	runtime.LockOSThread() // whose end would be taken for that of this process
-	defer runtime.UnlockOSThread()
-	err = cmd.Start()
-	w.Close()
-	if err != nil {
-		return fmt.Errorf("inspect: start a child process: %w", err)
-	}
-	stop := context.AfterFunc(ctx, func() { answers.SetReadDeadline(time.Now()) })
-	defer stop()
-	finished := c.read(answers)
-	if !finished {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // no more is expected of it; it may hang on the pipe
-	}
-	err = cmd.Wait()
-	if !finished {
-		c.died = errs.cause(err)
-	}
-	return nil
+func (c *child) run(ctx context.Context) (err error) {
+	c.died, err = runChild(ctx, describeCommand, task{c.report.File, c.questions}, c.read)
+	return err
 }
 
 // read takes the answers; true when the last one was among them.
@@ -196,41 +154,4 @@ func (c *child) take(q question, d *inspect.Description) {
 	} else {
 		f.Description.Signature, f.Description.Metadata = d.Signature, d.Metadata
 	}
-}
-
-// beginning keeps the first bytes that are written to it.
-type beginning struct {
-	text []byte
-	room int
-}
-
-func (b *beginning) Write(p []byte) (int, error) {
-	b.text = append(b.text, p[:min(len(p), b.room-len(b.text))]...)
-	return len(p), nil
-}
-
-// cause says in a line how a process ended: by what the Go runtime in it wrote about a signal, with what
-// came before, or by its exit status.
-func (b *beginning) cause(err error) string {
-	var before []string
-	for line := range strings.SplitSeq(string(b.text), "\n") {
-		line = strings.TrimSpace(line)
-		signal, bracketed := strings.CutPrefix(line, "[signal ")
-		if bracketed || strings.HasPrefix(line, "SIG") {
-			signal, _, _ = strings.Cut(signal, " code=")
-			return strings.Join(append(before, signal), ": ")
-		}
-		const most = 2 // a C++ exception is told in as many
-		if line != "" && len(before) < most && !strings.HasPrefix(line, "fatal error: ") {
-			before = append(before, line)
-		}
-	}
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "exit status 0"
-	case errors.As(err, &exit):
-		return exit.ProcessState.String()
-	}
-	return err.Error()
 }

@@ -202,7 +202,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	}, 5*time.Minute, time.Millisecond)
 	status, _, stderr := cli("inspect", "x.so", "--timeout", "0s")
-	require.Equal(t, 1, status)
+	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "--timeout 0s: give a time above zero")
 }
 

@@ -16,10 +16,7 @@ import (
 
 // describeCommand is the hidden command of the child process of inspect --load. It reads a task from
 // stdin and writes answers to answersFile, since stdout belongs to the file's own code.
-const (
-	describeCommand = "describe-for-inspect"
-	answersFile     = 3
-)
+const describeCommand = "describe-for-inspect"
 
 func newDescribeCommand() *cobra.Command {
 	return &cobra.Command{
@@ -48,7 +45,7 @@ func (t *task) answer(ctx context.Context, out io.Writer) error {
 		}
 		return w.Flush()
 	}
-	m, err := runtime.Load(ctx, t.File)
+	m, err := loadModule(ctx, t.File)
 	if err != nil {
 		return tell(answer{Loading: true, Error: err.Error()})
 	}

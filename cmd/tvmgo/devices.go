@@ -20,7 +20,14 @@ func newDevicesCommand() *cobra.Command {
 		Short: "List the devices of this machine, and why others are absent",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list := listDevices()
+			var list []*deviceRow
+			err := foreign(cmd.Context(), func() error {
+				list = listDevices()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), map[string]any{"devices": list})
 			}
@@ -44,6 +51,7 @@ type deviceRow struct {
 	Attributes map[string]any `json:"attributes"`           // null: the device has no such thing
 	Properties map[string]any `json:"properties,omitempty"` // what else the device says of itself; those that it has
 	lines      []line         // both, in order
+	cause      string         // the reason, without the name of the type
 }
 
 type line struct {
@@ -62,6 +70,7 @@ func listDevices() []*deviceRow {
 			Index: s.Device.ID, Present: s.Err == nil, Name: s.Name, Attributes: map[string]any{}}
 		if s.Err != nil {
 			row.Device, row.Reason = row.Type, reason(s.Err)
+			row.cause = strings.ReplaceAll(row.Reason, "open device "+row.Type+": ", "")
 		} else {
 			row.readAttributes(s.Device)
 		}
@@ -112,10 +121,15 @@ func (row *deviceRow) readAttributes(dev dlpack.Device) {
 
 func writeDevices(w io.Writer, list []*deviceRow) error {
 	var text strings.Builder
+	explained := map[string]string{} // the first type of each reason
 	for _, row := range list {
 		fmt.Fprintf(&text, "%-12s ", row.Device)
 		switch {
+		case !row.Present && explained[row.cause] != "":
+			fmt.Fprintf(&text, "absent, as %s\n", explained[row.cause])
+			continue
 		case !row.Present:
+			explained[row.cause] = row.Device
 			fmt.Fprintf(&text, "absent: %s\n", row.Reason)
 			continue
 		case row.Name != "":

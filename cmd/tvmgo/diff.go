@@ -17,12 +17,16 @@ func newDiffCommand() *cobra.Command {
 		Long: `Say in what two module files differ: architecture, functions, symbols, libraries, the modules that they carry
 with their kernels and code (text by lines), and the machine code itself. What only tools read, such as debug
 information, does not count. The files are read and nothing of them is executed; they may be for another machine.
-The exit status is 0 when they are the same, 1 when they differ, 2 when a file cannot be read or is damaged.`,
+The exit status is 1 when they differ, and when one cannot be read or is damaged, which is said on standard error.`,
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := unpack.Diff(args[0], args[1])
+			var d *unpack.Comparison
+			err := foreign(cmd.Context(), func() (err error) {
+				d, err = unpack.Diff(args[0], args[1])
+				return err
+			})
 			if err != nil {
-				return &statusError{2, err}
+				return err
 			}
 			if asJSON {
 				err = writeJSON(cmd.OutOrStdout(), d)
@@ -31,13 +35,12 @@ The exit status is 0 when they are the same, 1 when they differ, 2 when a file c
 			}
 			switch {
 			case err != nil:
-				return &statusError{2, err}
+				return err
 			case d.Damaged():
 				damage := append(d.DamageA, d.DamageB...)
-				err = fmt.Errorf("diff %s %s: only in part: %d problems, the first: %s", args[0], args[1], len(damage), damage[0])
-				return &statusError{2, err}
+				return fmt.Errorf("diff %s %s: only in part: %d problems, the first: %s", args[0], args[1], len(damage), damage[0])
 			case !d.Same:
-				return errDifferent
+				return &silentError{errDifferent}
 			}
 			return nil
 		},
@@ -46,5 +49,5 @@ The exit status is 0 when they are the same, 1 when they differ, 2 when a file c
 	return cmd
 }
 
-// errDifferent is an exit status and no message: the difference has been shown.
+// errDifferent has no message: the difference has been shown.
 var errDifferent = errors.New("the files differ")

@@ -21,7 +21,14 @@ func newDoctorCommand() *cobra.Command {
 		Short: "Say of each API for devices whether it works here: what was found, or what is wrong and how to mend it",
 		Args:  exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list := examine()
+			var list []*finding
+			err := foreign(cmd.Context(), func() error {
+				list = examine()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), map[string]any{"apis": list})
 			}

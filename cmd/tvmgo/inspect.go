@@ -25,11 +25,15 @@ The exit status is 1 when something in it is damaged or could not be loaded.`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
-				return fmt.Errorf("--timeout %v: give a time above zero, for example 10s", limit)
+				return wrongf("--timeout %v: give a time above zero, for example 10s", limit)
 			}
-			report, err := inspect.File(args[0])
-			if err != nil {
+			var report *inspect.Report
+			err := foreign(cmd.Context(), func() (err error) {
+				report, err = inspect.File(args[0])
 				return err
+			})
+			if err != nil {
+				return fmt.Errorf("inspect %w", err)
 			}
 			if load {
 				err = describe(cmd.Context(), report, limit)

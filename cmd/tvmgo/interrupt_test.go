@@ -70,21 +70,6 @@ func TestBuild_Interrupted(t *testing.T) {
 	}
 }
 
-// Nothing is waited for when there is nothing to clean up: a program that is typed in.
-func TestBuild_InterruptedWhileReading(t *testing.T) {
-	path, err := buildOnce()
-	require.NoError(t, err)
-	cmd := exec.Command(path, "build", "-", "-o", filepath.Join(t.TempDir(), "x.so"))
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	_, err = in.Write(bytes.Repeat([]byte("# a comment\n"), 1<<14)) // more than a pipe holds: it reads
-	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	require.Error(t, cmd.Wait())
-	_ = in.Close()
-}
-
 // terminal opens both ends of one.
 func terminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()

@@ -13,40 +13,43 @@ import (
 	_ "tvmgo/runtime/vulkan"
 )
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	ctx, stop := withSignals(context.Background())
+	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
 
-// execute runs one command line and returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense
-// and where diff and verify have nothing to go by.
-func execute(args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand()
+// Exit statuses. A signal adds its number to statusSignal, as shells do.
+const (
+	statusFailure = 1
+	statusUsage   = 2
+	statusSignal  = 128
+)
+
+// execute runs one command line and returns the exit status.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(stdout, stderr)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, errDifferent) {
-		return 1
+	if s := interruptionOf(ctx); s != nil {
+		fmt.Fprintf(stderr, "tvmgo: %s\n", s.text(cmd))
+		return s.status()
+	}
+	var silent *silentError
+	if errors.As(err, &silent) {
+		return statusFailure
 	}
 	fmt.Fprintf(stderr, "tvmgo: %v\n", err)
-	var usage *usageError
-	if errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "usage: %s\n", usage.usage)
-		return 2
+	if isUsage(err) {
+		fmt.Fprintf(stderr, "usage: %s\n", usageOf(cmd))
+		return statusUsage
 	}
-	var status *statusError
-	if errors.As(err, &status) {
-		return status.status
-	}
-	return 1
+	return statusFailure
 }
 
-// statusError is a failure with an exit status of its own.
-type statusError struct {
-	status int
-	err    error
-}
-
-func (e *statusError) Error() string { return e.err.Error() }
-func (e *statusError) Unwrap() error { return e.err }
+// silentError is a failure that has been shown.
+type silentError struct{ error }

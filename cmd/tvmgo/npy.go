@@ -13,6 +13,7 @@ import (
 	"github.com/sbinet/npyio/npy"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/memory"
 	"tvmgo/internal/npyfile"
 )
 
@@ -92,13 +93,20 @@ func readArray(path string) (*array, error) {
 	if have := info.Size() - at; have != size {
 		return nil, fmt.Errorf("%s takes %d bytes, the file has %d: save it again", typeText(dtype, a.shape), size, have)
 	}
-	a.data = make([]byte, size)
+	if a.data, err = memory.Make(size); err != nil { // for the rest of this process
+		return nil, fmt.Errorf("%s: %w", typeText(dtype, a.shape), err)
+	}
 	if _, err := io.ReadFull(f, a.data); err != nil {
 		return nil, bare(err)
 	}
 	reverse(a.data, swap)
 	if header.Descr.Fortran {
-		a.data = rowMajor(a.data, a.shape, int(dtype.Bits)/8)
+		columns := a.data
+		defer memory.Free(columns)
+		if a.data, err = memory.Make(size); err != nil {
+			return nil, fmt.Errorf("%s: %w", typeText(dtype, a.shape), err)
+		}
+		rowMajor(a.data, columns, a.shape, int(dtype.Bits)/8)
 	}
 	return a, nil
 }
@@ -149,8 +157,8 @@ func reverse(data []byte, unit int) {
 }
 
 // rowMajor copies elements of each bytes out of column-major order.
-func rowMajor(data []byte, shape []int64, each int) []byte {
-	out := make([]byte, 0, len(data))
+func rowMajor(out, data []byte, shape []int64, each int) {
+	out = out[:0]
 	index := make([]int64, len(shape))
 	steps := make([]int64, len(shape)) // from an element to the next along each dimension, in bytes
 	step := int64(each)
@@ -170,16 +178,6 @@ func rowMajor(data []byte, shape []int64, each int) []byte {
 			index[i] = 0
 		}
 	}
-	return out
-}
-
-// write writes the array as a .npy file.
-func (a *array) write(w io.Writer) error {
-	if err := npyfile.WriteHeader(w, a.dtype, a.shape); err != nil {
-		return err
-	}
-	_, err := w.Write(a.data)
-	return err
 }
 
 // typeText is "float32[8,8]", as --like takes it.

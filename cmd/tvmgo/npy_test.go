@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/npyfile"
+	"tvmgo/runtime"
 )
 
 // npyFile writes a file with a header as NumPy would, whatever the data.
@@ -120,11 +122,25 @@ func TestReadNPY_EveryTruncation(t *testing.T) {
 	}
 }
 
+// write writes an array as run does it.
+func write(w io.Writer, a *array) error {
+	c := &call{dev: runtime.CPU, classic: func() bool { return false }}
+	defer c.close()
+	if err := c.addArguments([]any{a}); err != nil {
+		return err
+	}
+	return c.write(w, a)
+}
+
+func only(a *array) func(int, io.Writer) error {
+	return func(_ int, w io.Writer) error { return write(w, a) }
+}
+
 // What is written is read back by an independent reader, and is laid out as NumPy lays it out.
 func TestArrayWrite(t *testing.T) {
 	var b bytes.Buffer
 	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2}, data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}}
-	require.NoError(t, a.write(&b))
+	require.NoError(t, write(&b, a))
 	require.Equal(t, 128, b.Len()-len(a.data))
 	r, err := npy.NewReader(bytes.NewReader(b.Bytes()))
 	require.NoError(t, err)
@@ -141,7 +157,7 @@ func TestArrayWrite(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.npy")
 			files, err := newOutFiles([]string{path})
 			require.NoError(t, err)
-			require.NoError(t, files.write([]*array{a}))
+			require.NoError(t, files.writeEach(only(a)))
 			back, err := readNPY(path)
 			require.NoError(t, err)
 			require.Equal(t, a, back)
@@ -153,7 +169,7 @@ func TestArrayWrite(t *testing.T) {
 	numpy, err := readNPY(filepath.Join(artifacts, "vadd_out.npy"))
 	require.NoError(t, err)
 	b.Reset()
-	require.NoError(t, numpy.write(&b))
+	require.NoError(t, write(&b, numpy))
 	require.Equal(t, want, b.Bytes(), "byte for byte what NumPy wrote")
 }
 
@@ -166,7 +182,7 @@ func TestOutFiles_AllOrNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Dir(two)))
 	a := &array{dtype: dlpack.UInt8, shape: []int64{1}, data: []byte{7}}
-	require.ErrorContains(t, files.write([]*array{a, a}), "two.npy: there is no such folder")
+	require.ErrorContains(t, files.writeEach(only(a)), "two.npy: there is no such folder")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -180,7 +196,7 @@ func TestOutFiles_FollowLinks(t *testing.T) {
 	require.NoError(t, os.Symlink(target, link))
 	files, err := newOutFiles([]string{link})
 	require.NoError(t, err)
-	require.NoError(t, files.write([]*array{{dtype: dlpack.UInt8, shape: []int64{1}, data: []byte{7}}}))
+	require.NoError(t, files.writeEach(only(&array{dtype: dlpack.UInt8, shape: []int64{1}, data: []byte{7}})))
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)

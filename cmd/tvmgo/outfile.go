@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 
 	"tvmgo/internal/links"
+	"tvmgo/internal/wholefile"
 )
 
-// outFiles are files that appear together: each is written beside its place and moved there when all are whole.
+// outFiles are files that appear together, when all are whole.
 type outFiles struct {
 	names   []string // as the user wrote them
 	targets []string // with links followed
@@ -60,64 +61,46 @@ func checkWritable(path string) error {
 		}
 		f.Close()
 	}
-	temp, err := createBeside(path)
+	f, err := create(path)
 	if err != nil {
 		return err
 	}
-	temp.Close()
-	return os.Remove(temp.Name())
+	f.Discard()
+	return nil
 }
 
-// createBeside makes a new file in the folder of path, with the permissions that the user's umask gives.
-func createBeside(path string) (*os.File, error) {
-	dir, base := filepath.Split(path)
-	base = links.Shortened(base)
-	for i := range 1000 {
-		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		switch {
-		case err == nil:
-			return f, nil
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, errors.New("there is no such folder: create it")
-		case !errors.Is(err, fs.ErrExist):
-			return nil, bare(err)
-		}
+// create makes a file that is not at its path yet.
+func create(path string) (*wholefile.File, error) {
+	f, err := wholefile.Create(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no such folder: create it")
 	}
-	return nil, errors.New("the folder is full of unfinished files: remove them")
+	return f, err
 }
 
-// write puts the arrays in place, none of them unless all could be written.
-func (o *outFiles) write(arrays []*array) error {
-	return o.writeEach(func(i int, w io.Writer) error { return arrays[i].write(w) })
-}
-
-// writeEach is write of files that are filled by a function.
+// writeEach fills the files by a function, and puts them in place: none of them unless all could be written.
 func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
-	var temps []string
+	var files []*wholefile.File
 	defer func() {
-		for _, t := range temps {
-			os.Remove(t) // those that were moved are gone already
+		for _, f := range files {
+			f.Discard() // those that were published stay
 		}
 	}()
 	for i := range o.targets {
-		temp, err := createBeside(o.targets[i])
+		f, err := create(o.targets[i])
 		if err == nil {
-			temps = append(temps, temp.Name())
-			err = fill(temp, func(w io.Writer) error { return content(i, w) })
+			files = append(files, f)
+			w := bufio.NewWriter(f)
+			err = bare(errors.Join(content(i, w), w.Flush()))
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)
 		}
 	}
-	for i, target := range o.targets {
-		if err := os.Rename(temps[i], target); err != nil {
+	for i, f := range files {
+		if err := f.Publish(0); err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)
 		}
 	}
 	return nil
-}
-
-func fill(f *os.File, content func(w io.Writer) error) error {
-	w := bufio.NewWriter(f)
-	return bare(errors.Join(content(w), w.Flush(), f.Close()))
 }

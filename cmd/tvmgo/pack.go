@@ -48,12 +48,17 @@ all others, the inout ones and the tags without an expression. tvmgo verify runs
 		Example: `  tvmgo pack k.c --func "add(float32[n], float32[n], float32[n], n: int32)" -o k.so
   tvmgo pack k.c k.cl --func "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) \
       launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64" --test a.npy,b.npy,i:1000=c.npy -o k.so`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{errors.New("pack: name at least one file with kernels"), cmd.UseLine()}
-			}
-			if f.output == "" {
-				return &usageError{errors.New("pack: say with -o which file to write"), cmd.UseLine()}
+		Annotations: map[string]string{writesAtTheEnd: "yes"},
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return errors.New("pack: name at least one file with kernels")
+			case f.output == "":
+				return errors.New("pack: say with -o which file to write")
+			case len(f.functions) == 0:
+				return errors.New("pack: give the signature of a function, as in --func 'add(handle, handle, int32)'")
+			case !isLibrary(f.output):
+				return fmt.Errorf("pack: -o %s: want a name that ends in .so, .a, .tar or .o", f.output)
 			}
 			return nil
 		},
@@ -71,7 +76,7 @@ all others, the inout ones and the tags without an expression. tvmgo verify runs
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.functions, "func", nil, "signature of a function; repeat for more")
-	flags.StringVarP(&f.output, "output", "o", "", "file to write: .so, .a or .tar")
+	flags.StringVarP(&f.output, "output", "o", "", "file to write: .so, .a, .tar or .o")
 	flags.StringArrayVar(&f.targets, "target", nil, "[FILE=]TARGET: what a file is for, for the metadata: cuda -arch=sm_90, or JSON")
 	flags.StringArrayVar(&f.docs, "doc", nil, "[NAME:]TEXT: documentation of a function")
 	flags.StringArrayVar(&f.tests, "test", nil, "[NAME:]IN,...=OUT,...: a test vector to carry; repeat for more")
@@ -107,7 +112,7 @@ func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
 	for _, text := range f.functions {
 		sig, err := pack.ParseSignature(text)
 		if err != nil {
-			return k, fmt.Errorf("--func: %w", err)
+			return k, wrongf("--func: %w", err)
 		}
 		names = append(names, sig.Name)
 		k.Functions = append(k.Functions, pack.Function{Signature: text})
@@ -115,27 +120,27 @@ func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
 	for _, text := range f.targets {
 		at, target, err := addressed("--target", text, "=", files)
 		if err != nil {
-			return k, err
+			return k, wrong(err)
 		}
 		if k.Inputs[at].Target != "" {
-			return k, fmt.Errorf("--target %s: %s has one already", text, files[at])
+			return k, wrongf("--target %s: %s has one already", text, files[at])
 		}
 		k.Inputs[at].Target = target
 	}
 	for _, text := range f.docs {
 		at, doc, err := addressed("--doc", text, ":", names)
 		if err != nil {
-			return k, err
+			return k, wrong(err)
 		}
 		if k.Functions[at].Doc != "" {
-			return k, fmt.Errorf("--doc %s: %s has one already", text, names[at])
+			return k, wrongf("--doc %s: %s has one already", text, names[at])
 		}
 		k.Functions[at].Doc = doc
 	}
 	for _, text := range f.tests {
 		at, test, err := addressed("--test", text, ":", names)
 		if err != nil {
-			return k, err
+			return k, wrong(err)
 		}
 		v, err := parseTest(test)
 		if err != nil {
@@ -166,7 +171,7 @@ func addressed(flag, text, separator string, names []string) (int, string, error
 func parseTest(text string) (*pack.Vector, error) {
 	ins, outs, found := strings.Cut(text, "=")
 	if !found || outs == "" {
-		return nil, errors.New("write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy")
+		return nil, wrongf("write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy")
 	}
 	v := &pack.Vector{}
 	for _, item := range split(ins) {
@@ -175,10 +180,16 @@ func parseTest(text string) (*pack.Vector, error) {
 			return nil, err
 		}
 		switch value := value.(type) {
-		case *array:
-			v.In = append(v.In, packArray(value))
+		case file:
+			a, err := readNPY(string(value))
+			if err != nil {
+				return nil, err
+			}
+			v.In = append(v.In, packArray(a))
 		case string:
-			return nil, fmt.Errorf("%s: kernels take no strings", item)
+			return nil, wrongf("%s: kernels take no strings", item)
+		case place:
+			return nil, wrongf("%s: outputs stand behind the =", item)
 		default:
 			v.In = append(v.In, value)
 		}

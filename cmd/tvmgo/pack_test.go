@@ -31,7 +31,7 @@ func kernelFile(t *testing.T) string {
 		like.data = data
 		f, err := os.Create(filepath.Join(dir, name))
 		require.NoError(t, err)
-		require.NoError(t, like.write(f))
+		require.NoError(t, write(f, like))
 		require.NoError(t, f.Close())
 	}
 	return dir
@@ -109,25 +109,29 @@ func TestVerify_CannotSay(t *testing.T) {
 	for _, c := range []struct {
 		args    []string
 		failure string
+		status  int
 	}{
-		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them into a file"},
-		{[]string{artifacts + "/classic/multi_llvm.so"}, "it carries no test vectors"},
-		{[]string{"missing.so"}, "missing.so"},
-		{[]string{text}, "text.so"},
-		{[]string{artifacts + "/modern/multi_c.so", "--device", "cuda"}, "--device cuda"},
-		{[]string{artifacts + "/modern/multi_c.so", "--device", "what"}, "--device what"},
-		{[]string{artifacts + "/modern/multi_c.so", "--rtol", "-1"}, "the tolerances -1 and 1e-06 must not be below zero"},
-		{[]string{}, "verify: 0 arguments instead of 1"},
+		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them into a file", 1},
+		{[]string{artifacts + "/classic/multi_llvm.so"}, "it carries no test vectors", 1},
+		{[]string{"missing.so"}, "missing.so", 1},
+		{[]string{"./missing.so"}, "verify ./missing.so: no such file: check the path", 1},
+		{[]string{"missing"}, "verify missing: no such file: check the path", 1},
+		{[]string{text}, "text.so", 1},
+		{[]string{artifacts + "/modern/multi_c.so", "--device", "cuda"}, "--device cuda", 1},
+		{[]string{artifacts + "/modern/multi_c.so", "--device", "what"}, "--device what", 2},
+		{[]string{artifacts + "/modern/multi_c.so", "--rtol", "-1"}, "--rtol -1: give a number from 0", 2},
+		{[]string{text, "--timeout", "0s"}, "--timeout 0s: give a time above zero", 2},
+		{[]string{}, "verify: 0 arguments instead of 1", 2},
 	} {
 		status, stdout, stderr := cli(append([]string{"verify"}, c.args...)...)
-		require.Equal(t, 2, status, c.args)
+		require.Equal(t, c.status, status, c.args)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.failure)
 	}
 }
 
 func TestPack_BadInput(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // where a compiler that fails leaves what it was given
+	t.Setenv("TMPDIR", t.TempDir())
 	dir := kernelFile(t)
 	k, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.so")
 	notNumPy := filepath.Join(dir, "text.npy")
@@ -141,19 +145,21 @@ func TestPack_BadInput(t *testing.T) {
 	}{
 		{nil, "pack: name at least one file with kernels", 2},
 		{[]string{k}, "pack: say with -o which file to write", 2},
-		{[]string{k, "-o", out}, "no function is given", 1},
-		{[]string{k, "-o", out, "--func", "vadd(handle"}, "--func: signature, column 12: expected", 1},
-		{[]string{k, "-o", k, "--func", vaddSignature}, "the output is the input " + k, 1},
-		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, `the suffix ".dll" of the path is unknown`, 1},
+		{[]string{k, "-o", out}, "give the signature of a function", 2},
+		{[]string{k, "-o", out, "--func", "vadd(handle"}, "--func: signature, column 12: expected", 2},
+		{[]string{k, "-o", k, "--func", vaddSignature}, "k.c: want a name that ends in .so", 2},
+		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, "k.dll: want a name that ends in .so, .a, .tar or .o", 2},
 		{[]string{dir + "/x.c", "-o", out, "--func", vaddSignature}, "x.c: no such file", 1},
 		{with(one, "--target", "cuda"), "is of kind", 1},
-		{with(one, "--target", "c", "--target", "llvm"), "has one already", 1},
-		{with(both, "--doc", "text"), `--doc text: say which it is for, and put one of these and ":" before it: vadd, neg`, 1},
-		{with(one, "--doc", "a", "--doc", "b"), "vadd has one already", 1},
-		{with(one, "--test", "x.npy"), "write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy", 1},
+		{with(one, "--target", "c", "--target", "llvm"), "has one already", 2},
+		{with(both, "--doc", "text"), `--doc text: say which it is for, and put one of these and ":" before it: vadd, neg`, 2},
+		{with(one, "--doc", "a", "--doc", "b"), "vadd has one already", 2},
+		{with(one, "--test", "x.npy"), "write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy", 2},
 		{with(one, "--test", "x.npy=y.npy"), "read x.npy: no such file", 1},
 		{with(one, "--test", notNumPy+"=y.npy"), "not a .npy file", 1},
-		{with(one, "--test", "s:text=y.npy"), "s:text: kernels take no strings", 1},
+		{with(one, "--test", "s:text=y.npy"), "s:text: kernels take no strings", 2},
+		{with(one, "--test", "o:1=y.npy"), "o:1: outputs stand behind the =", 2},
+		{with(one, "--flag=-nothing-that-a-compiler-takes"), "the option KeepFiles (--keep)", 1},
 		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")), "test vector 0 of vadd: argument 0 (a): it is no tensor, expected float32[n]", 1},
 		{with(one, "--compiler", "no-such-compiler"), "no-such-compiler", 1},
 		{with(one, "--lib", "no-such-library"), "no-such-library", 1},
@@ -164,6 +170,9 @@ func TestPack_BadInput(t *testing.T) {
 		require.Contains(t, stderr, c.failure)
 		_, err := os.Stat(out)
 		require.Error(t, err)
+		left, err := os.ReadDir(os.TempDir())
+		require.NoError(t, err)
+		require.Empty(t, left, "%v", c.args)
 	}
 }
 

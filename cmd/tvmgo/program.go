@@ -15,24 +15,33 @@ import (
 	"tvmgo/tir"
 )
 
+// maxProgram bounds the text of a program.
+const maxProgram = 64 << 20
+
 // readProgram reads a program, as text or JSON, and checks that it is one.
 func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
-	var text []byte
-	var err error
-	name := path
+	name, from := path, stdin
 	if path == "-" {
 		name = "standard input"
-		text, err = io.ReadAll(stdin)
 	} else {
-		text, err = os.ReadFile(path)
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, bare(err))
+		}
+		defer f.Close()
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxProgram+1))
+	if err == nil && len(text) > maxProgram {
+		err = fmt.Errorf("it has more than %d MiB: that is no program", maxProgram>>20)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, bare(err))
 	}
 	m := &tir.IRModule{}
 	isJSON := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 	if isJSON {
-		err = json.Unmarshal(text, m)
+		err = m.UnmarshalJSON(text) // json.Unmarshal would read all of the text before
 	} else {
 		m, err = tir.Parse(string(text))
 	}
@@ -54,6 +63,11 @@ func located(name string, text []byte, isJSON bool, err error) error {
 	var read *tir.JSONError
 	var syntax *json.SyntaxError
 	var check *tir.Error
+	if errors.As(err, &read) && read.Err != nil { // it is no JSON; whoever reads all of it knows where
+		if whole := json.Unmarshal(text, new(json.RawMessage)); whole != nil {
+			err = whole
+		}
+	}
 	switch {
 	case errors.As(err, &parse):
 		return fmt.Errorf("%s:%d:%d: %s", name, parse.Line, parse.Column, parse.Msg)
@@ -86,49 +100,41 @@ func findFunction(text []byte, name string) int {
 	return at[2]
 }
 
-// findPath is where the value of a path such as $.funcs[0].name begins, -1 if that is not found.
+// findPath is where the value of a path such as $.funcs[0].name begins, or else what is around it; -1 if nothing of it is found. It reads the
+// text once, and nothing beside the path.
 func findPath(text []byte, path string) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	found := -1
-	var walk func(here string) error
-	walk = func(here string) error {
+	var walk func(here string) bool // whether to go on
+	walk = func(here string) bool {
 		at := int(d.InputOffset())
-		t, err := d.Token()
-		if err != nil {
-			return err
+		at += len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n:,"))
+		rest, leads := strings.CutPrefix(path, here)
+		if !leads || rest != "" && rest[0] != '.' && rest[0] != '[' {
+			var beside json.RawMessage
+			return d.Decode(&beside) == nil
 		}
-		if here == path {
-			found = at + len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n:,"))
-			return io.EOF
+		found = at
+		if rest == "" {
+			return false
 		}
-		switch t {
+		switch t, _ := d.Token(); t {
 		case json.Delim('{'):
 			for d.More() {
 				key, err := d.Token()
-				if err != nil {
-					return err
-				}
-				if err := walk(here + "." + key.(string)); err != nil {
-					return err
+				if err != nil || !walk(here+"."+key.(string)) {
+					return false
 				}
 			}
 		case json.Delim('['):
 			for i := 0; d.More(); i++ {
-				if err := walk(here + "[" + strconv.Itoa(i) + "]"); err != nil {
-					return err
+				if !walk(here + "[" + strconv.Itoa(i) + "]") {
+					return false
 				}
 			}
-		default:
-			return nil
 		}
-		_, err = d.Token()
-		return err
+		return false // it was the last that leads there
 	}
-	_ = walk("$")  // what can't be read further has no place
-	if found < 0 { // a field that is missing: where its object is
-		if up := strings.LastIndexAny(path, ".["); up > 0 && path != "$" {
-			return findPath(text, path[:up])
-		}
-	}
+	walk("$")
 	return found
 }

@@ -24,8 +24,8 @@ func newTargetCommand() *cobra.Command {
 		Long: "Look at target kinds and tags, and check targets.\n\n" +
 			"A TARGET is a tag (nvidia/h100), a kind (cuda), a command line ('cuda -arch=sm_90'), JSON, the name of a file with JSON (./cuda, if it\n" +
 			"is that of a kind or a tag as well), or - for JSON on standard input.",
-		Args: noSuchTargetCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noSuchCommand,
+		RunE: help,
 
 		SuggestionsMinimumDistance: 2,
 		PersistentPreRun: func(*cobra.Command, []string) { // the commands print warnings themselves
@@ -42,14 +42,7 @@ func targetFlagError(cmd *cobra.Command, err error) error {
 	if strings.HasPrefix(cmd.Use, "show ") || strings.HasPrefix(cmd.Use, "check ") {
 		err = fmt.Errorf("%w: a target with options is one argument, in quotes: 'cuda -arch=sm_90'", err)
 	}
-	return &usageError{err, cmd.UseLine()}
-}
-
-func noSuchTargetCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return &usageError{fmt.Errorf("target: there is no command %q", args[0]), "tvmgo target list | show | tags | check | schema"}
+	return err
 }
 
 // kindRow is a kind, and an optionRow one of its options, as --json prints them.
@@ -180,9 +173,9 @@ func newTargetShowCommand() *cobra.Command {
 		Short: "Show what a target comes to: every value, given or by default",
 		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := readTarget(cmd.InOrStdin(), args[0])
+			t, err := argumentTarget(cmd, args[0])
 			if err == nil && cmd.Flags().Changed("host") {
-				t, err = withHost(cmd.InOrStdin(), t, host)
+				t, err = withHost(cmd, t, host)
 			}
 			if err != nil {
 				return err
@@ -199,8 +192,8 @@ func newTargetShowCommand() *cobra.Command {
 	return cmd
 }
 
-func withHost(stdin io.Reader, t *target.Target, host string) (*target.Target, error) {
-	h, err := readTarget(stdin, host)
+func withHost(cmd *cobra.Command, t *target.Target, host string) (*target.Target, error) {
+	h, err := argumentTarget(cmd, host)
 	if err != nil {
 		return nil, fmt.Errorf("--host: %w", err)
 	}
@@ -247,8 +240,14 @@ func writeTarget(w io.Writer, t *target.Target) error {
 	return err
 }
 
-// maxTargetText bounds what is read of a file or of standard input: far more than a target may be.
-const maxTargetText = 16 << 20
+// argumentTarget is readTarget for a command.
+func argumentTarget(cmd *cobra.Command, arg string) (t *target.Target, err error) {
+	err = foreign(cmd.Context(), func() error { // standard input may be a terminal
+		t, err = readTarget(cmd.InOrStdin(), arg)
+		return err
+	})
+	return t, err
+}
 
 // readTarget makes a target of an argument: a kind or a tag, also where a file has that name; else of a file, else of the text itself.
 func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
@@ -292,10 +291,7 @@ func isPath(arg string) bool {
 
 // readTargetText reads the JSON of a target to its end.
 func readTargetText(r io.Reader, name string) (*target.Target, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxTargetText+1))
-	if err == nil && len(text) > maxTargetText {
-		err = fmt.Errorf("more than %d MiB: that is no target", maxTargetText>>20)
-	}
+	text, err := io.ReadAll(io.LimitReader(r, target.MaxText+1))
 	var t *target.Target
 	if err == nil {
 		t, err = target.New(text)
@@ -395,7 +391,7 @@ func newTargetCheckCommand() *cobra.Command {
 		Short: "Say whether a target is right, and what is wrong with it",
 		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := readTarget(cmd.InOrStdin(), args[0])
+			t, err := argumentTarget(cmd, args[0])
 			switch {
 			case asJSON && err != nil:
 				if werr := writeJSON(cmd.OutOrStdout(), map[string]any{"valid": false, "error": rowOfError(err)}); werr != nil {

@@ -168,7 +168,7 @@ func TestTarget_Files(t *testing.T) {
 		"folder": "folder is a directory", "./folder": "./folder is a directory", "./none": "./none: there is no such file",
 		"none.json": "none.json: there is no such file", "list.json": "list.json: target: $: wrong type: expected an object, found a list",
 		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a byte order mark", "loop.json": "loop.json: too many",
-		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON", "/dev/zero": "/dev/zero: more than 16 MiB",
+		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON", "/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
 	} {
 		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
 		require.Equal(t, 1, status, arg)

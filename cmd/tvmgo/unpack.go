@@ -20,7 +20,7 @@ tree.json says what belongs together. The file is read and nothing of it is exec
 Of a damaged file comes out what can be read, and the exit status is 1.`,
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			summary, err := unpack.Unpack(args[0], args[1], force)
+			summary, err := unpack.Unpack(cmd.Context(), args[0], args[1], force)
 			if err != nil {
 				return err
 			}

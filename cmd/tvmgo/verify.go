@@ -5,25 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/runtime"
 )
 
-// undecided is an error on account of which verify can't say anything.
-func undecided(err error) error {
-	var usage *usageError
-	if err == nil || errors.As(err, &usage) {
-		return err
-	}
-	return &statusError{2, err}
+// verifyFlags is the command line of verify as the user wrote it.
+type verifyFlags struct {
+	device string
+	tol    pack.Tolerance
+	limit  time.Duration
+	asJSON bool
 }
 
 func newVerifyCommand() *cobra.Command {
-	asJSON, device, tol := false, "cpu", pack.DefaultTolerance
+	f := verifyFlags{device: "cpu", tol: pack.DefaultTolerance, limit: time.Minute}
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Run the test vectors that a packed file carries",
@@ -31,51 +32,107 @@ func newVerifyCommand() *cobra.Command {
 files that you trust. What is only written is filled with a pattern before, so that elements that nobody wrote are
 told. Numbers of floating point may differ by atol + rtol * |expected|, all others not at all.
 
-The exit status is 0 when all was as expected, 1 when something differed or a call failed, and 2 when there was
-nothing to be said: no test vectors, no such device, a file that does not load.`,
+Each test vector runs in a child process of its own. One that crashes it, or is not done in time, has failed.
+
+The exit status is 1 when something differed or a call failed, and when there was nothing to be said: no test vectors,
+no such device, a file that does not load. With --json the test vectors that ran are on standard output then.`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := verify(cmd.Context(), args[0], device, tol)
-			if err != nil {
-				return undecided(err)
+			if err := f.check(); err != nil {
+				return wrong(err)
 			}
-			if asJSON {
+			report, err := f.verify(cmd.Context(), args[0])
+			if err != nil {
+				return fmt.Errorf("verify %s: %w", args[0], err)
+			}
+			if f.asJSON {
 				err = writeJSON(cmd.OutOrStdout(), report)
 			} else {
 				err = writeVerify(cmd.OutOrStdout(), report)
 			}
 			if err != nil {
-				return undecided(err)
+				return err
 			}
 			if n := report.Failed(); n > 0 {
-				return fmt.Errorf("verify %s: %d of %d test vectors failed", args[0], n, len(report.Vectors))
+				return fmt.Errorf("verify %s: %d of %s failed", args[0], n, count(len(report.Vectors), "test vector"))
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&device, "device", device, "where the tensors are, for example cpu or cuda:1")
-	cmd.Flags().Float64Var(&tol.Rel, "rtol", tol.Rel, "how far results may be off, relative to what is expected")
-	cmd.Flags().Float64Var(&tol.Abs, "atol", tol.Abs, "how far results may be off besides")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.StringVar(&f.device, "device", f.device, "where the tensors are, for example cpu or cuda:1")
+	flags.Float64Var(&f.tol.Rel, "rtol", f.tol.Rel, "how far results may be off, relative to what is expected")
+	flags.Float64Var(&f.tol.Abs, "atol", f.tol.Abs, "how far results may be off besides")
+	flags.DurationVar(&f.limit, "timeout", f.limit, "how long a test vector may take, with loading the file")
 	return cmd
 }
 
-func verify(ctx context.Context, file, device string, tol pack.Tolerance) (*pack.Report, error) {
-	dev, err := parseDevice(device)
-	if err != nil {
+// check refuses command lines that make no sense.
+func (f *verifyFlags) check() error {
+	if _, err := dlpack.ParseDevice(f.device); err != nil {
+		return fmt.Errorf("--device %s: %w", f.device, err)
+	}
+	for name, v := range map[string]float64{"rtol": f.tol.Rel, "atol": f.tol.Abs} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("--%s %v: give a number from 0, for example 1e-5", name, v)
+		}
+	}
+	if f.limit <= 0 {
+		return fmt.Errorf("--timeout %v: give a time above zero, for example 10s", f.limit)
+	}
+	return nil
+}
+
+// verify runs each test vector in a process. What goes wrong with one is its result; the error is one of all.
+func (f *verifyFlags) verify(ctx context.Context, file string) (*pack.Report, error) {
+	if err := checkModuleFile(file); err != nil {
 		return nil, err
 	}
-	m, err := runtime.Load(ctx, file)
-	if err != nil {
+	list, problem, err := f.ask(ctx, file, -1)
+	switch {
+	case err != nil:
 		return nil, err
+	case problem != "":
+		return nil, errors.New(problem)
 	}
-	defer m.Close()
-	report, err := pack.Verify(ctx, m, dev, tol)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	report := &pack.Report{File: file, Device: list.Device, Vectors: []pack.Result{}}
+	for i, v := range list.Vectors {
+		one, problem, err := f.ask(ctx, file, i)
+		switch {
+		case err != nil:
+			return nil, err
+		case problem != "":
+			v.Error = problem
+		default:
+			v = one.Vectors[0]
+		}
+		report.Vectors = append(report.Vectors, v)
 	}
-	report.File = file
 	return report, nil
+}
+
+// ask has a child process run a test vector, or list them. The problem is one of the file's code.
+func (f *verifyFlags) ask(ctx context.Context, file string, vector int) (report *pack.Report, problem string, err error) {
+	limited, cancel := context.WithTimeout(ctx, f.limit)
+	defer cancel()
+	var a vectorAnswer
+	died, err := runChild(limited, vectorCommand, vectorTask{file, f.device, float64(f.tol.Rel), float64(f.tol.Abs), vector}, a.read)
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", context.Cause(ctx)
+	case err != nil:
+		return nil, "", err
+	case died != "" && limited.Err() != nil:
+		return nil, fmt.Sprintf("no answer within %v: give more with --timeout", f.limit), nil
+	case died != "":
+		return nil, "its code ended the process: " + died, nil
+	case a.Error != "":
+		return nil, a.Error, nil
+	case a.Report == nil || vector >= 0 && len(a.Report.Vectors) != 1:
+		return nil, "its code wrote answers of its own", nil
+	}
+	return a.Report, "", nil
 }
 
 func writeVerify(w io.Writer, r *pack.Report) error {

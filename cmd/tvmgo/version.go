@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tvmgo/internal/version"
 )
 
 // versionInfo is what a bug report needs to say.
@@ -54,7 +56,7 @@ func newVersionCommand() *cobra.Command {
 }
 
 func readVersion() versionInfo {
-	v := versionInfo{Version: "(unknown)", Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
+	v := versionInfo{Version: version.Number(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
 	v.ABI = abiVersions{
 		Classic: C.TVM_VERSION,
 		TVMFFI:  fmt.Sprintf("%d.%d.%d", C.TVM_FFI_VERSION_MAJOR, C.TVM_FFI_VERSION_MINOR, C.TVM_FFI_VERSION_PATCH),
@@ -63,9 +65,6 @@ func readVersion() versionInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

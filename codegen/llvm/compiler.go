@@ -13,6 +13,7 @@ import (
 	"tvmgo/internal/clang"
 	"tvmgo/internal/cpufeatures"
 	"tvmgo/internal/diskcache"
+	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -92,11 +93,11 @@ var forms = map[form][]string{
 
 // compile compiles generated C.
 func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "tvmgo-llvm-")
+	dir, err := unfinished.MkdirTemp("tvmgo-llvm-")
 	if err != nil {
 		return nil, fail(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written", err)
 	}
-	defer os.RemoveAll(dir)
+	defer unfinished.Remove(dir)
 	if err := writeHeaders(dir); err != nil {
 		return nil, fail(runtime.ErrFailed, "write the headers: %w", err)
 	}

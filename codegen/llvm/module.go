@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"tvmgo/codegen/internal/atonce"
 	"tvmgo/export"
 	"tvmgo/internal/diskcache"
+	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -158,35 +157,10 @@ func (m *module) SaveToFile(path, format string) error {
 			return err
 		}
 	}
-	return writeWhole(path, data)
-}
-
-// writeWhole writes a file that is there whole or not at all.
-func writeWhole(path string, data []byte) error {
-	dir, base := filepath.Split(path)
-	temp, err := unusedBeside(dir, base)
-	if err != nil {
-		return fail(runtime.ErrFailed, "save %s: %w", path, err)
-	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
+	if err := wholefile.Write(path, data); err != nil {
 		return fail(runtime.ErrFailed, "save %s: %w", path, err)
 	}
 	return nil
-}
-
-// unusedBeside makes a file in the folder, with the permissions that the user's umask gives.
-func unusedBeside(dir, base string) (*os.File, error) {
-	for i := 0; ; i++ {
-		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) || i == 1000 {
-			return f, err
-		}
-	}
 }
 
 // SaveToBinary is refused: what runs is linked.

@@ -83,6 +83,23 @@ func TestModule_SaveToFile(t *testing.T) {
 	require.Len(t, left, 8)
 }
 
+// A link stays, and what it leads to is written.
+func TestModule_SaveToFile_FollowsLinks(t *testing.T) {
+	m := built(t, parsed(t, addProgram), "llvm")
+	dir, other := t.TempDir(), t.TempDir()
+	link, real := filepath.Join(dir, "a.c"), filepath.Join(other, "real")
+	require.NoError(t, os.Symlink(real, link))
+	for range 2 { // to nothing yet, then to a file
+		require.NoError(t, m.SaveToFile(link, ""))
+		to, err := os.Readlink(link)
+		require.NoError(t, err)
+		require.Equal(t, real, to)
+		data, err := os.ReadFile(real)
+		require.NoError(t, err)
+		require.True(t, bytes.HasPrefix(data, []byte("/* Generated")))
+	}
+}
+
 // The same program gives the same bytes, wherever it is compiled.
 func TestModule_SameBytes(t *testing.T) {
 	object := func() []byte {

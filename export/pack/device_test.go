@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"sync"
@@ -173,6 +174,21 @@ func spirvWith(class uint32, names ...string) string {
 		b = binary.LittleEndian.AppendUint32(b, w)
 	}
 	return string(b)
+}
+
+// TestLibrary_UnreadScalars has shaders that declare push constants, and read none of them.
+func TestLibrary_UnreadScalars(t *testing.T) {
+	code := []byte(spirv(true, "add"))
+	load := bytes.Index(code, []byte{61, 0, 4, 0})
+	require.Positive(t, load)
+	for i := range 4 { // OpNop in the place of OpLoad
+		copy(code[load+4*i:], []byte{0, 0, 1, 0})
+	}
+	m, err := pack.Module(kernelsOf([]string{write(t, "k.spv", string(code))}, addSignature))
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	_, err = pack.Module(kernelsOf([]string{write(t, "k.spv", spirv(false, "add"))}, addSignature))
+	require.ErrorContains(t, err, "neither push constants nor a uniform buffer")
 }
 
 func variants(t *testing.T) []string {

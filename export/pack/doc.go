@@ -33,13 +33,16 @@
 //
 // A kernel gets its parameters in the order of the signature. On the CPU it is a function of C without a result: a tensor is a
 // pointer to its first element, a scalar a value (int32_t, float, …).
-// A C source is compiled with a call of the kernel that the signature stands for behind it, so that the compiler compares both.
+// Of a C source the compiler compares the kernel's type with the signature: scalars must be of the same size, signedness and sort; tensors are
+// pointers to elements that are so, const or not, or to void. char is as good as int8_t and uint8_t, long long as a long of its size, an
+// enumeration as int32 and uint32; elements that C has no type for may be of a type of the source's own. A kernel that is a macro has no type:
+// no argument may lose its value then. Of an object file nobody can tell.
 //
 // Device kernels are launched as the tags say, which are blockIdx.x to blockIdx.z, threadIdx.x to threadIdx.z and, at the end, shared
 // (the bytes of dynamic shared memory, also written tirx.use_dyn_shared_memory). A tag without an expression is a further integer
 // argument of the function, behind those of the signature. One with an expression is computed from integer parameters and the names of
 // dimensions: integers of 64 bits, the operators + - * / %, and the functions ceildiv, min and max. Division rounds towards zero, and
-// ceildiv up. What does not fit is an error of the call; a computed extent of 0 means that there is nothing to do, and nothing is
+// ceildiv up. What does not fit is an error of the call, what never fits one of the signature; a computed extent of 0 means that there is nothing to do, and nothing is
 // launched. An extent of 0 that is an argument counts as 1, as everywhere in TVM. Kernels of devices take int32, int64, uint32, float32
 // and float64; those of Vulkan take all tensors before the scalars. A tensor that begins inside of its buffer can be given to kernels
 // on the CPU and for CUDA only.

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -89,11 +90,15 @@ func (p *parser) expression(binding, depth int) (*Expr, error) {
 		if err != nil {
 			return nil, err
 		}
+		at := p.next.at
 		right, err := p.expression(own+1, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		left = &Expr{Op: op.text, Args: []*Expr{left, right}}
+		if err := p.checkConstant(left, at); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -128,16 +133,78 @@ func (p *parser) functionCall(depth int) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expr{Op: name.text, Args: make([]*Expr, 2)}
+	e, at := &Expr{Op: name.text, Args: make([]*Expr, 2)}, 0
 	for i, sign := range []string{"(", ","} {
 		if err := p.expect(sign, "in "+name.text+"(a, b)"); err != nil {
 			return nil, err
 		}
+		at = p.next.at
 		if e.Args[i], err = p.expression(1, depth+1); err != nil {
 			return nil, err
 		}
 	}
-	return e, p.expect(")", "after the arguments of "+name.text)
+	if err := p.expect(")", "after the arguments of "+name.text); err != nil {
+		return nil, err
+	}
+	return e, p.checkConstant(e, at)
+}
+
+// checkConstant refuses an expression that fails whatever the names stand for. at is where its second operand begins.
+func (p *parser) checkConstant(e *Expr, at int) error {
+	_, _, wrong := e.constant()
+	if wrong != "" {
+		return p.failAt(at, "%v %s whenever the function is called", e, wrong)
+	}
+	return nil
+}
+
+// constant is the value of an expression that depends on no name; wrong says what happens instead of a value.
+func (e *Expr) constant() (value int64, known bool, wrong string) {
+	if e.Op == "" {
+		return e.Value, e.Name == "", ""
+	}
+	a, hasA, wrong := e.Args[0].constant()
+	if wrong != "" {
+		return 0, false, wrong
+	}
+	b, hasB, wrong := e.Args[1].constant()
+	divides := e.Op == "/" || e.Op == "%" || e.Op == "ceildiv"
+	switch {
+	case wrong != "":
+		return 0, false, wrong
+	case divides && hasB && b == 0:
+		return 0, false, "divides by zero"
+	case e.Op == "*" && (hasA && a == 0 || hasB && b == 0):
+		return 0, true, ""
+	case !hasA || !hasB:
+		return 0, false, ""
+	}
+	x, y, z := big.NewInt(a), big.NewInt(b), new(big.Int)
+	switch e.Op {
+	case "+":
+		z.Add(x, y)
+	case "-":
+		z.Sub(x, y)
+	case "*":
+		z.Mul(x, y)
+	case "/":
+		z.Quo(x, y)
+	case "%":
+		z.Rem(x, y)
+	case "ceildiv":
+		rest := new(big.Int)
+		if z.QuoRem(x, y, rest); rest.Sign()*y.Sign() > 0 {
+			z.Add(z, big.NewInt(1))
+		}
+	case "min":
+		z.SetInt64(min(a, b))
+	case "max":
+		z.SetInt64(max(a, b))
+	}
+	if !z.IsInt64() {
+		return 0, false, "does not fit 64 bits"
+	}
+	return z.Int64(), true, ""
 }
 
 func (p *parser) number() (int64, error) {

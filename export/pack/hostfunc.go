@@ -245,12 +245,10 @@ func integerRange(t dlpack.DataType) (least, most string) {
 	switch {
 	case t == dlpack.Bool:
 		return "0", "1"
-	case t == dlpack.Int64:
+	case t == dlpack.Int64, t == dlpack.UInt64: // an argument has 64 bits; those of a number from 2⁶³ on are those of a negative one
 		return "INT64_MIN", "INT64_MAX"
 	case t.Code == dlpack.CodeInt:
 		return fmt.Sprintf("INT%d_MIN", t.Bits), fmt.Sprintf("INT%d_MAX", t.Bits)
-	case t == dlpack.UInt64:
-		return "0", "INT64_MAX" // more does not come through an argument
 	}
 	return "0", fmt.Sprint(uint64(math.MaxUint64) >> (64 - t.Bits))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/memory"
 )
 
 // deviceKind is what kernels run on.
@@ -85,6 +86,9 @@ func readInput(path, target string) (*input, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, invalid("%s is no ordinary file", path)
+	}
+	if err := memory.Check(info.Size()); err != nil {
+		return nil, invalid("%s: %w", path, err)
 	}
 	if in.data, err = os.ReadFile(path); err != nil {
 		return nil, err

@@ -227,10 +227,10 @@ func spirvKernels(data []byte) ([]string, error) {
 	return m.Names(spirv.Compute), nil
 }
 
-// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that it takes none.
-func scalarsInUniform(e *spirv.EntryPoint) (bool, error) {
+// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that nothing is declared from which it could.
+func scalarsInUniform(m *spirv.Module, e *spirv.EntryPoint) (bool, error) {
 	uniform := e.ScalarsInUniform()
-	if e.PushConstants == 0 && !uniform {
+	if e.PushConstants == 0 && !uniform && !m.DeclaresScalars() {
 		return false, fmt.Errorf("the kernel %s has neither push constants nor a uniform buffer, from which scalar arguments come", e.Name)
 	}
 	return uniform, nil

@@ -13,8 +13,8 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/builder"
 	"tvmgo/internal/spirv"
+	"tvmgo/internal/version"
 	"tvmgo/runtime"
 )
 
@@ -79,7 +79,7 @@ func Module(k Kernels) (*runtime.Module, error) {
 func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
 	p := &packer{path: path, builder: k.Builder}
 	if p.builder == "" {
-		p.builder = builder.Name()
+		p.builder = version.Builder()
 	}
 	for _, step := range []func(Kernels) error{p.readSignatures, p.readInputs, p.findKernels, p.describe} {
 		if err := step(k); err != nil {
@@ -247,7 +247,7 @@ func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 			if !ok {
 				return nil, invalid("there is no kernel %q in it", k.Name)
 			}
-			uniform, err := scalarsInUniform(e)
+			uniform, err := scalarsInUniform(code, e)
 			if err != nil {
 				return nil, invalid("%w", err)
 			}
@@ -259,35 +259,6 @@ func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 	}
 	return runtime.NewVulkanSource(m)
 }
-
-// kernelSource is a file of C with calls of its kernels behind it, so that the compiler compares them with their signatures.
-func kernelSource(in *input, used []*function) string {
-	w := &cWriter{}
-	w.line("#line 1 %s", cString(filepath.Base(in.path)))
-	w.Write(in.data)
-	w.line("\n#line 1 \"signatures\"")
-	w.line("#include <stdint.h>")
-	for _, kind := range []string{"implicit-function-declaration", "incompatible-pointer-types", "int-conversion"} {
-		w.line("#pragma GCC diagnostic error \"-W%s\"", kind)
-	}
-	for _, f := range used {
-		params, args := make([]string, len(f.sig.Params)), make([]string, len(f.sig.Params))
-		for i := range f.sig.Params {
-			args[i] = fmt.Sprintf("tvmgo_%d", i)
-			params[i] = f.sig.Params[i].cType() + " " + args[i]
-		}
-		if len(params) == 0 {
-			params = []string{"void"}
-		}
-		symbol := kernelCall + f.sig.Name
-		w.line("__attribute__((visibility(\"hidden\"))) void %s(%s);", symbol, strings.Join(params, ", "))
-		w.line("#line 1 %s", cString("signature of "+f.sig.Name))
-		w.line("void %s(%s) { %s(%s); }", symbol, strings.Join(params, ", "), f.sig.Symbol, strings.Join(args, ", "))
-	}
-	return w.String()
-}
-
-const kernelCall = "tvmgo_kernel_"
 
 // options are what the export needs for these files.
 func (p *packer) options() []export.Option {

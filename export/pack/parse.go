@@ -2,6 +2,7 @@ package pack
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -347,8 +348,12 @@ func (p *parser) launchTag() error {
 		return err
 	}
 	if computed {
+		at := p.next.at
 		if l.Expr, err = p.expression(1, 0); err != nil {
 			return err
+		}
+		if n, known, _ := l.Expr.constant(); known && (n < 0 || n > math.MaxUint32) {
+			return p.failAt(at, "%s is always %d: an extent is from 0 to %d", tag, n, uint32(math.MaxUint32))
 		}
 	}
 	p.sig.Launch = append(p.sig.Launch, l)

@@ -20,6 +20,7 @@ var signatures = []struct{ text, canonical string }{
 	{"f(n: i32, float32x4[0]) launch threadIdx.z = (n+1)*2-(n-1), shared=n", "f(n: int32, float32x4[0]) launch threadIdx.z=(n+1)*2-(n-1), tirx.use_dyn_shared_memory=n"},
 	{"f(a: int8[n,m]) launch blockIdx.x=((n)), blockIdx.y=n-(m-n)-m, blockIdx.z=n*(m/n)%2, threadIdx.y=ceildiv( n , max(m,2) ) + min(1,2)",
 		"f(a: int8[n, m]) launch blockIdx.x=n, blockIdx.y=n-(m-n)-m, blockIdx.z=n*(m/n)%2, threadIdx.y=ceildiv(n, max(m, 2))+min(1, 2)"},
+	{"f(n: int32) launch blockIdx.x=n/1+(4-4)/n, blockIdx.y=0, threadIdx.x=4294967295, shared=ceildiv(7, 2)", "f(n: int32) launch blockIdx.x=n/1+(4-4)/n, blockIdx.y=0, threadIdx.x=4294967295, tirx.use_dyn_shared_memory=ceildiv(7, 2)"},
 	{"f(launch: handle, out: out handle, const: int32, const float32[const])", "f(launch: handle, out: out handle, const: int32, const float32[const])"},
 }
 
@@ -97,6 +98,13 @@ func TestParseSignature_Errors(t *testing.T) {
 		{"f() launch blockIdx.x=(1", "                        ^", `expected ")" after the expression, got the end`},
 		{"f() launch blockIdx.x=max(1)", "                           ^", `expected "," in max(a, b), got ")"`},
 		{"f() launch blockIdx.x=1 + + 2", "                          ^", "expected a number"},
+		{"f(n: int32) launch blockIdx.x=n/0", "                                ^", "n/0 divides by zero whenever the function is called"},
+		{"f(n: int32) launch blockIdx.x=n%(2-2)+1", "                                ^", "n%(2-2) divides by zero"},
+		{"f(n: int32) launch blockIdx.x=1+ceildiv(n, 0*n)", "                                           ^", "ceildiv(n, 0*n) divides by zero"},
+		{"f() launch blockIdx.x=1+4/0", "                          ^", "4/0 divides by zero"},
+		{"f() launch blockIdx.x=9223372036854775807+1", "                                          ^", "does not fit 64 bits"},
+		{"f() launch blockIdx.x=1-2", "                      ^", "blockIdx.x is always -1: an extent is from 0 to 4294967295"},
+		{"f() launch blockIdx.x=4294967296", "                      ^", "is always 4294967296"},
 		{"f() launch blockIdx.x=1;", "                       ^", "has no meaning here"},
 		{"f() launch blockIdx.x=" + strings.Repeat("(", 1000), strings.Repeat(" ", 87) + "^", "nests too deep"},
 	} {

@@ -14,7 +14,7 @@ import (
 // Vector is a call of a function with what has to come of it.
 type Vector struct {
 	// In has the arguments in their order but those that are only written: *Array for tensors, int64 for integers, bool and launch
-	// parameters, float64 (or int64) for floating point.
+	// parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating point.
 	In []any
 	// Out has what must be in the tensors that are written: those that the signature marks with out and inout, or, if it marks
 	// none, the last ones.
@@ -37,6 +37,9 @@ const vectorsFunction = "_tvmgo_vectors"
 
 // maxVectors bounds the test vectors of a file, which go through the C compiler.
 const maxVectors = 16 << 20
+
+// maxIndex bounds their description.
+const maxIndex = 4 << 20
 
 // testArg is an argument of a stored vector. Exactly one of Int, Float and Type is there.
 type testArg struct {
@@ -89,6 +92,9 @@ func (p *packer) vectors(k Kernels) ([]byte, error) {
 	index, err := json.Marshal(file)
 	if err != nil {
 		return nil, err
+	}
+	if len(index) > maxIndex {
+		return nil, invalid("the description of the test vectors takes more than %d MiB: use fewer", maxIndex>>20)
 	}
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), index, data), nil
 }
@@ -192,10 +198,21 @@ func (b *vectorBuilder) param(i int, outputs []bool, arg *testArg) error {
 		case int64:
 			f := float64(v)
 			arg.Float = &f
+		case uint64:
+			f := float64(v)
+			arg.Float = &f
 		default:
 			return fmt.Errorf("it is a tensor, expected %v", p.Type)
 		}
 		return nil
+	}
+	if p.Type == dlpack.UInt64 && b.nIn < len(b.vector.In) {
+		if v, ok := b.vector.In[b.nIn].(uint64); ok {
+			b.nIn++
+			bits := int64(v) // as it goes through the ABI, which has no other integers
+			arg.Int = &bits
+			return nil
+		}
 	}
 	least, most := int64(0), int64(1)
 	switch bits := min(int(p.Type.Bits), 63+b2i(p.Type.Code == dlpack.CodeInt)); {
@@ -222,6 +239,9 @@ func (b *vectorBuilder) nextInteger(least, most int64) (int64, error) {
 	v, err := b.next("an integer, as in i:3")
 	if err != nil {
 		return 0, err
+	}
+	if big, ok := v.(uint64); ok {
+		return 0, fmt.Errorf("%d is out of range: it goes from %d to %d", big, least, most)
 	}
 	n, ok := v.(int64)
 	if !ok {
@@ -325,6 +345,9 @@ func parseVectors(data []byte) ([]testVector, error) {
 		return nil, corrupt("the test vectors are cut off")
 	}
 	n := binary.LittleEndian.Uint64(data)
+	if n > maxIndex {
+		return nil, corrupt("the index of the test vectors takes %d bytes, and at most %d are read", n, maxIndex)
+	}
 	if n > uint64(len(data)-8) {
 		return nil, corrupt("the test vectors are cut off: their index takes %d bytes", n)
 	}

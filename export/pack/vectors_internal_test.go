@@ -2,6 +2,7 @@ package pack
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,7 @@ func TestParseVectors(t *testing.T) {
 		{good[:7], runtime.ErrCorruptModule, "cut off"},
 		{good[:60], runtime.ErrCorruptModule, "cut off: their index takes"},
 		{good[:len(good)-1], runtime.ErrCorruptModule, "test vector 0 of f: argument 0: its content lies outside of the data"},
+		{vectorData(strings.Repeat(" ", maxIndex+1), ""), runtime.ErrCorruptModule, "the index of the test vectors takes 4194305 bytes, and at most 4194304 are read"},
 		{vectorData(`[`, ""), runtime.ErrCorruptModule, "the index of the test vectors"},
 		{vectorData(`{"version":2}`, ""), runtime.ErrNotSupported, "of version 2, and this program knows 1: use a newer one"},
 		{vectorData(`{"version":1,"vectors":[{"args":[{}]}]}`, ""), runtime.ErrCorruptModule, "not one of a tensor, an integer and a number"},

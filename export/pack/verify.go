@@ -60,10 +60,10 @@ type Difference struct {
 }
 
 // Verify runs the test vectors of a loaded module on a device. A result that is not as expected is no error: the report says so. The
-// error is ErrNotFound if the module has no vectors.
+// error is ErrNotFound if the module has no vectors. A kernel that crashes ends this process: [VerifyOne] is for a process for each.
 func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) (*Report, error) {
-	if !(tol.Rel >= 0 && tol.Abs >= 0) {
-		return nil, invalid("verify: the tolerances %v and %v must not be below zero", tol.Rel, tol.Abs)
+	if err := tol.check(); err != nil {
+		return nil, err
 	}
 	vectors, err := loadVectors(m)
 	if err != nil {
@@ -71,21 +71,64 @@ func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Toler
 	}
 	r := &Report{Device: dev.String(), Vectors: []Result{}}
 	for i := range vectors {
-		v := &vectors[i]
-		if err := ctx.Err(); err != nil {
+		result, err := vectors[i].verify(ctx, m, dev, tol)
+		if err != nil {
 			return nil, err
 		}
-		differences, err := v.run(ctx, m, dev, tol)
-		if cause := ctx.Err(); cause != nil {
-			return nil, cause
-		}
-		result := Result{Function: v.Function, Vector: v.number, Differences: differences}
-		if err != nil {
-			result.Error = err.Error()
-		}
-		r.Vectors = append(r.Vectors, result)
+		r.Vectors = append(r.Vectors, *result)
 	}
 	return r, nil
+}
+
+// Vectors names the test vectors of a loaded module, in their order; nothing of them is run. The error is ErrNotFound if there are none.
+func Vectors(m *runtime.Module) ([]Result, error) {
+	vectors, err := loadVectors(m)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Result, len(vectors))
+	for i, v := range vectors {
+		list[i] = Result{Function: v.Function, Vector: v.number}
+	}
+	return list, nil
+}
+
+// VerifyOne is [Verify] of one test vector, by its index in what [Vectors] lists.
+func VerifyOne(ctx context.Context, m *runtime.Module, index int, dev dlpack.Device, tol Tolerance) (*Result, error) {
+	if err := tol.check(); err != nil {
+		return nil, err
+	}
+	vectors, err := loadVectors(m)
+	if err != nil {
+		return nil, err
+	}
+	if index < 0 || index >= len(vectors) {
+		return nil, invalid("verify: there is no test vector %d: there are %d", index, len(vectors))
+	}
+	return vectors[index].verify(ctx, m, dev, tol)
+}
+
+func (t Tolerance) check() error {
+	if !(t.Rel >= 0 && t.Abs >= 0) {
+		return invalid("verify: the tolerances %v and %v must not be below zero", t.Rel, t.Abs)
+	}
+	return nil
+}
+
+// verify is what became of the vector; the error is that of ctx.
+func (v *testVector) verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) (*Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	differences, err := v.run(ctx, m, dev, tol)
+	if cause := ctx.Err(); cause != nil {
+		return nil, cause
+	}
+	result := &Result{Function: v.Function, Vector: v.number, Differences: differences}
+	if err != nil {
+		result.Error = err.Error()
+	}
+	return result, nil
 }
 
 func loadVectors(m *runtime.Module) ([]testVector, error) {

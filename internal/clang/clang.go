@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"tvmgo/internal/unfinished"
 )
 
 // Variable of the environment names the compiler, and may give it arguments.
@@ -159,7 +161,7 @@ func (c *Clang) Run(ctx context.Context, stdin []byte, args ...string) (stdout, 
 	defer cancel()
 	defer context.AfterFunc(stopped, cancel)()
 	command := c.Command(args...)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := unfinished.Command(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // neither language nor time may show in what is written
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &said

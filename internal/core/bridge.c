@@ -416,8 +416,9 @@ static void go_context_delete(void* self, int flags) {
 }
 
 uintptr_t tvmgo_bridge_error(const char* kind, size_t kind_len, const char* text, size_t text_len,
-                             uintptr_t context, void (*go_release)(void*)) {
-  TVMFFIObject* e = tvmgo_error_new(kind, kind_len, text, text_len, NULL, 0);
+                             const char* backtrace, size_t backtrace_len, uintptr_t context,
+                             void (*go_release)(void*)) {
+  TVMFFIObject* e = tvmgo_error_new(kind, kind_len, text, text_len, backtrace, backtrace_len);
   if (context == 0) return (uintptr_t)e;
   go_context* c =
       e == NULL ? NULL : tvmgo_object_new(sizeof *c, kTVMFFIOpaquePyObject, go_context_delete);

@@ -103,7 +103,8 @@ int64_t tvmgo_bridge_map_items(uintptr_t map, TVMFFIAny* items, int64_t cap);
 
 /* An owned error of Go's: context is an opaque handle that go_release gets back. */
 uintptr_t tvmgo_bridge_error(const char* kind, size_t kind_len, const char* text, size_t text_len,
-                             uintptr_t context, void (*go_release)(void*));
+                             const char* backtrace, size_t backtrace_len, uintptr_t context,
+                             void (*go_release)(void*));
 /* The context given to tvmgo_bridge_error when it was made with this go_release; else 0. */
 uintptr_t tvmgo_bridge_error_context(uintptr_t err, void (*go_release)(void*));
 /* Raises an owned error on the calling thread; returns -1. */

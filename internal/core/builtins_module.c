@@ -2,6 +2,7 @@
 #include "core.h"
 #include "fork_locks.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +33,13 @@ static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out)
  * suffix is the business of a registered loader. */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out) {
   if (strlen(path) > 0 && tvmgo_check_path("load module", path) != 0) return -1;
+  int why;
   const char* dot = strrchr(path, '.');
   if (dot != NULL && strchr(dot, '/') != NULL) dot = NULL; /* a folder's, not the file's */
   const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;
+  if (fmt[0] == 0 && path[0] != 0 && (why = tvmgo_unreadable(path)) != 0)
+    return tvmgo_raise_system(why, TVMGO_VALUE_ERROR, "load %s: %s, and the name has no suffix: check the path", path,
+                              why == ENOENT ? "no such file" : strerror(why));
   if (fmt[0] == 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "load %s: the file has no suffix: give the format, for example \"so\"", path);
@@ -65,6 +70,9 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
     *out = (tvmgo_module*)result.v_obj;
     return 0;
   }
+  if ((why = tvmgo_unreadable(path)) != 0)
+    return tvmgo_raise_system(why, why == ENOENT ? TVMGO_NOT_FOUND_ERROR : TVMGO_RUNTIME_ERROR, "load %s: %s: check the path",
+                              path, why == ENOENT ? "no such file" : strerror(why));
   return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
                      "load %s: no loader for files of format \"%.99s\": register "
                      "\"ffi.Module.load_from_file.%.99s\", or link the device that brings it",

@@ -88,8 +88,8 @@ typedef struct {
 
 static int protect(const tvmgo_elf* elf, const opened_pages* p, int prot) {
   if (p->start == p->end || mprotect(p->start, (size_t)(p->end - p->start), prot) == 0) return 0;
-  return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: binding its imports: mprotect: %s", elf->name,
-                     strerror(errno));
+  return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: binding its imports: mprotect: %s", elf->name,
+                            strerror(errno));
 }
 
 static int reopen(const tvmgo_elf* elf, opened_pages* now, const opened_pages* next) {

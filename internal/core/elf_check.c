@@ -32,8 +32,8 @@ int tvmgo_elf_peek(const tvmgo_elf* elf, uint64_t offset, void* to, uint64_t siz
     ssize_t n = pread(elf->fd, (char*)to + done, size - done, (off_t)(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
-      return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: reading failed: %s", elf->name,
-                         strerror(errno));
+      return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: reading failed: %s", elf->name,
+                                strerror(errno));
     if (n == 0)
       return tvmgo_elf_corrupt(elf, "it became shorter while it was read");
     done += (uint64_t)n;
@@ -290,7 +290,7 @@ int tvmgo_elf_check_fd(int fd, const char* name) {
   struct stat st;
   tvmgo_elf elf;
   if (fstat(fd, &st) != 0)
-    return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: %s", name, strerror(errno));
+    return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: %s", name, strerror(errno));
   if (tvmgo_elf_check(&elf, name, fd, NULL, (uint64_t)st.st_size) != 0) return -1;
   tvmgo_elf_release(&elf);
   return 0;

@@ -18,8 +18,8 @@
 
 static int failed(const tvmgo_elf* elf, const char* what) {
   if (errno == ENOMEM) return tvmgo_raise_oom();
-  return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: making a private copy: %s: %s", elf->name, what,
-                     strerror(errno));
+  return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: making a private copy: %s: %s", elf->name, what,
+                            strerror(errno));
 }
 
 static int write_at(int fd, const void* data, uint64_t size, uint64_t offset) {
@@ -60,13 +60,22 @@ static int copy_bytes(const tvmgo_elf* elf, int fd) {
   return 0;
 }
 
+/* A range of the symbol table that was changed. */
+typedef struct {
+  size_t low, high; /* low > high: nothing */
+} changed;
+
+static void change(changed* c, size_t i) {
+  if (i < c->low) c->low = i;
+  if (i > c->high) c->high = i;
+}
+
 /* Turns each undefined name of ours into a local, absolute definition. A local symbol is bound
  * without a look-up, so neither a missing nor a foreign definition of the name matters, and NOW
  * flags may stay: a file linked with them has no code to bind its other imports later. ld.so before
  * glibc 2.28 adds the load address to absolute symbols; tvmgo_elf_bind mends that afterwards. */
-static int define_ours(tvmgo_elf* elf, int fd) {
+static void define_ours(tvmgo_elf* elf, changed* c) {
   Elf64_Sym* symbols = elf->symtab.data;
-  uint32_t low = UINT32_MAX, high = 0;
   for (size_t i = 0; i < elf->num_sites; i++) {
     const tvmgo_elf_site* s = &elf->sites[i];
     if (s->binding == NULL) continue;
@@ -75,12 +84,30 @@ static int define_ours(tvmgo_elf* elf, int fd) {
     sym->st_other = STV_HIDDEN;
     sym->st_shndx = SHN_ABS;
     sym->st_value = (uint64_t)(uintptr_t)tvmgo_binding_address(s->binding, elf->generation);
-    if (s->symbol < low) low = s->symbol;
-    if (s->symbol > high) high = s->symbol;
+    change(c, s->symbol);
   }
-  if (low > high) return 0;
-  uint64_t at = (uint64_t)low * sizeof *symbols, size = ((uint64_t)high - low + 1) * sizeof *symbols;
-  return write_at(fd, symbols + low, size, elf->symtab.offset + at) == 0 ? 0 : failed(elf, "write");
+}
+
+/* Makes unique definitions ordinary ones. gcc binds the inline statics of C++ as unique: one in the process, whoever else
+ * defines the name. A private copy shares nothing, and glibc never unmaps a library of which it has bound such a name. */
+static void own_unique(tvmgo_elf* elf, changed* c) {
+  Elf64_Sym* symbols = elf->symtab.data;
+  for (size_t i = 1; i < elf->num_symbols; i++) {
+    Elf64_Sym* sym = &symbols[i];
+    if (ELF64_ST_BIND(sym->st_info) != STB_GNU_UNIQUE || sym->st_shndx == SHN_UNDEF) continue;
+    sym->st_info = ELF64_ST_INFO(STB_GLOBAL, ELF64_ST_TYPE(sym->st_info));
+    change(c, i);
+  }
+}
+
+static int edit_symbols(tvmgo_elf* elf, int fd) {
+  changed c = {SIZE_MAX, 0};
+  define_ours(elf, &c);
+  own_unique(elf, &c);
+  if (c.low > c.high) return 0;
+  const Elf64_Sym* symbols = elf->symtab.data;
+  uint64_t at = (uint64_t)c.low * sizeof *symbols, size = ((uint64_t)c.high - c.low + 1) * sizeof *symbols;
+  return write_at(fd, symbols + c.low, size, elf->symtab.offset + at) == 0 ? 0 : failed(elf, "write");
 }
 
 /* A dependency on a TVM runtime is dropped when we are all that the file needs of it. */
@@ -123,7 +150,7 @@ int tvmgo_elf_copy_make(tvmgo_elf* elf, int in_memory, tvmgo_elf_copy* out) {
     return failed(elf, in_memory ? "memfd_create" : out->path);
   }
   if (in_memory) snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
-  if (copy_bytes(elf, out->fd) == 0 && define_ours(elf, out->fd) == 0 &&
+  if (copy_bytes(elf, out->fd) == 0 && edit_symbols(elf, out->fd) == 0 &&
       drop_runtime(elf, out->fd) == 0)
     return 0;
   tvmgo_elf_copy_opened(out);

@@ -11,6 +11,7 @@ typedef struct {
   TVMFFIObject header;
   TVMFFIErrorCell cell;
   char* backtrace; /* that of update_backtrace */
+  int system;      /* errno of the system call that failed; 0 = none */
   char text[];
 } error_object;
 
@@ -95,6 +96,7 @@ static void set_raised(TVMFFIObject* owned) {
   TVMFFIObject* old = t->error;
   t->error = owned;
   t->python_error = NULL;
+  tvmgo_errors_raised++;
   tvmgo_object_release(old);
 }
 
@@ -135,6 +137,23 @@ int tvmgo_raise(const char* kind, const char* format, ...) {
   return -1;
 }
 
+int tvmgo_raise_system(int number, const char* kind, const char* format, ...) {
+  va_list ap;
+  size_t len = 0;
+  va_start(ap, format);
+  char* text = format_text(format, ap, &len);
+  va_end(ap);
+  TVMFFIObject* e = text == NULL ? NULL : tvmgo_error_new(kind, strlen(kind), text, len, NULL, 0);
+  if (e != NULL) ((error_object*)e)->system = number;
+  set_raised(e);
+  free(text);
+  return -1;
+}
+
+int tvmgo_error_system(const TVMFFIObject* e) {
+  return e->deleter == error_delete ? ((const error_object*)e)->system : 0;
+}
+
 int tvmgo_raise_context(const char* format, ...) {
   TVMFFIObject* e = tvmgo_error_take();
   if (e == NULL) return tvmgo_raise(TVMGO_RUNTIME_ERROR, "unknown error");
@@ -165,6 +184,7 @@ int tvmgo_raise_context(const char* format, ...) {
   TVMFFIErrorCell* to = tvmgo_error_cell(with);
   to->cause_chain = cell->cause_chain;
   to->extra_context = cell->extra_context;
+  ((error_object*)with)->system = tvmgo_error_system(e);
   if (to->cause_chain != NULL) tvmgo_object_retain(to->cause_chain);
   if (to->extra_context != NULL) tvmgo_object_retain(to->extra_context);
   tvmgo_object_release(e);

@@ -21,6 +21,13 @@
 /* Raises an error with a printf-like message; always returns -1. */
 int tvmgo_raise(const char* kind, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for a failed system call: number is its errno, which tvmgo_error_system gives back. */
+int tvmgo_raise_system(int number, const char* kind, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The errno behind an error, 0 when there is none. */
+int tvmgo_error_system(const TVMFFIObject* e);
+
 /* How many bytes of a text of n bytes a message shows: for %.*s. */
 static inline int tvmgo_quoted(size_t n) { return n < 200 ? (int)n : 200; }
 

@@ -5,10 +5,24 @@
 
 /* ---- the three trampolines: what cell.safe_call of our functions points at ---- */
 
+/* The end of a call that succeeded: what was raised on the way to it is nobody's error, and the next
+ * function that fails without raising one must not be answered with it. before: the number of errors
+ * from before the call. What the thread had before the call stays. */
+static __attribute__((noinline)) void drop_error(void) {
+  tvmgo_thread_get()->python_error = NULL;
+  tvmgo_object_release(tvmgo_error_take());
+}
+static inline void drop_handled(uint32_t before) {
+  if (TVMGO_UNLIKELY(before != tvmgo_errors_raised)) drop_error();
+}
+
 /* The end of a call of code that is not ours: what it answers is what the ABI asks for, or an error
  * is raised that says what it is. The plain results come first, because most are. */
-static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result) {
-  if (rc == 0) return tvmgo_check_result(result);
+static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result, uint32_t before) {
+  if (rc == 0) {
+    drop_handled(before);
+    return tvmgo_check_result(result);
+  }
   if (rc == -2) return -2; /* a front end holds its own exception */
   tvmgo_thread* t = tvmgo_thread_get();
   if (t->error == NULL && t->python_error == NULL)
@@ -18,22 +32,26 @@ static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result) {
                 rc);
   return -1;
 }
-static inline int finish(int rc, TVMFFIAny* result) {
-  if (TVMGO_LIKELY(((unsigned)rc | ((uint32_t)result->type_index > kTVMFFIDLTensorPtr)) == 0)) return 0;
-  return finish_slow(rc, result);
+static inline int finish(int rc, TVMFFIAny* result, uint32_t before) {
+  if (TVMGO_LIKELY(((unsigned)rc | ((uint32_t)result->type_index > kTVMFFIDLTensorPtr) |
+                    (before ^ tvmgo_errors_raised)) == 0))
+    return 0;
+  return finish_slow(rc, result, before);
 }
 
 /* A safe call gets its own self; an exported symbol has none, and the ABI promises it NULL. */
 static int call_entry(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   tvmgo_function* f = handle;
-  return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result);
+  uint32_t before = tvmgo_errors_raised;
+  return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result, before);
 }
 
 /* Calls any function; ours without the detour over its trampoline. */
 static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  uint32_t before = tvmgo_errors_raised;
   if (TVMGO_LIKELY(f->cell.safe_call == call_entry))
-    return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result);
-  return finish(f->cell.safe_call(f, args, n, result), result);
+    return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result, before);
+  return finish(f->cell.safe_call(f, args, n, result), result, before);
 }
 
 /* Arguments that fit the stack; more are taken from the heap. */
@@ -106,9 +124,11 @@ static int call_packed(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny
   WITH_CLASSIC_ARGS(a, n);
   TVMValue ret = {0};
   int ret_code = kTVMNullptr;
+  uint32_t before = tvmgo_errors_raised;
   int rc = classic_args_from(args, n, kTVMArgInt, &a);
   if (rc == 0) {
     rc = ((TVMBackendPackedCFunc)f->entry)(a.values, a.codes, n, &ret, &ret_code, NULL);
+    if (rc == 0) drop_handled(before);
     if (rc != 0)
       rc = classic_failed(rc);
     else if (ret_code != kTVMNullptr && tvmgo_any_from_classic_result(&ret, ret_code, result) != 0)
@@ -123,9 +143,11 @@ static int call_packed(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny
 static int call_callback(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   tvmgo_function* f = handle;
   WITH_CLASSIC_ARGS(a, n);
+  uint32_t before = tvmgo_errors_raised;
   int rc = classic_args_from(args, n, kTVMArgBool, &a);
   if (rc == 0) {
     rc = ((TVMPackedCFunc)f->entry)(a.values, a.codes, n, result, f->self);
+    if (rc == 0) drop_handled(before);
     if (rc != 0) {
       tvmgo_any_clear(result);
       rc = classic_failed(rc);
@@ -265,8 +287,10 @@ static int call_packed_directly(tvmgo_function* f, TVMValue* args, int* codes, i
                                 int* ret_code) {
   ret->v_handle = NULL;
   *ret_code = kTVMNullptr;
+  uint32_t before = tvmgo_errors_raised;
   int rc = ((TVMBackendPackedCFunc)f->entry)(args, codes, n, ret, ret_code, NULL);
   if (TVMGO_LIKELY(rc == 0)) {
+    drop_handled(before);
     if (TVMGO_LIKELY((unsigned)*ret_code <= kTVMNullptr && *ret_code != kDLUInt)) return 0;
     TVMFFIAny owned;
     if (tvmgo_any_from_classic_result(ret, *ret_code, &owned) != 0)
@@ -280,8 +304,12 @@ static int call_packed_directly(tvmgo_function* f, TVMValue* args, int* codes, i
 static int call_callback_directly(tvmgo_function* f, TVMValue* args, int* codes, int n,
                                   TVMValue* ret, int* ret_code) {
   TVMFFIAny result = tvmgo_any_none();
+  uint32_t before = tvmgo_errors_raised;
   int rc = ((TVMPackedCFunc)f->entry)(args, codes, n, &result, f->self);
-  if (TVMGO_LIKELY(rc == 0)) return result_of(&result, ret, ret_code);
+  if (TVMGO_LIKELY(rc == 0)) {
+    drop_handled(before);
+    return result_of(&result, ret, ret_code);
+  }
   tvmgo_any_clear(&result);
   return classic_failed(rc);
 }
@@ -339,7 +367,8 @@ __attribute__((aligned(64))) int TVMFuncCall(TVMFunctionHandle func, TVMValue* a
     if (TVMGO_UNLIKELY(!plain_view(&arg_values[i], type_codes[i], &views[i])))
       return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
   result = tvmgo_any_none();
-  int rc = finish(((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result), &result);
+  uint32_t before = tvmgo_errors_raised;
+  int rc = finish(((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result), &result, before);
   if (TVMGO_UNLIKELY(rc != 0)) return rc;
   if (TVMGO_UNLIKELY((uint32_t)result.type_index > kTVMFFIInt))
     return tvmgo_classic_result_from_any(&result, ret_val, ret_type_code);

@@ -270,16 +270,23 @@ static int raise_unopened(const char* name) {
   switch (errno) {
     case ENOENT:
     case ENOTDIR:
-      return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "load %s: no such file: check the path", name);
+      return tvmgo_raise_system(ENOENT, TVMGO_NOT_FOUND_ERROR, "load %s: no such file: check the path", name);
     case EACCES:
-      return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: permission denied: make it readable", name);
+      return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: permission denied: make it readable", name);
     case EMFILE:
     case ENFILE:
-      return tvmgo_raise(TVMGO_RUNTIME_ERROR,
-                         "load %s: too many open files: close some, or raise the limit (ulimit -n)",
-                         name);
-    default: return tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: %s", name, strerror(errno));
+      return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR,
+                                "load %s: too many open files: close some, or raise the limit (ulimit -n)",
+                                name);
+    default: return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: %s", name, strerror(errno));
   }
+}
+
+int tvmgo_unreadable(const char* name) {
+  int fd = open_readable(name);
+  if (fd < 0) return errno;
+  close(fd);
+  return 0;
 }
 
 static int open_file(const char* name, int fd, const char* path, int private, tvmgo_image** out) {

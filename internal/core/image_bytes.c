@@ -35,7 +35,8 @@ static int read_file(const tvmgo_image* image, int fd, const struct stat* then, 
   if (buf == NULL) return tvmgo_raise_oom();
   int rc = read_all(fd, buf, size) == 0
                ? tvmgo_bytes_make(buf, size, out)
-               : tvmgo_raise(TVMGO_RUNTIME_ERROR, "save %s: it cannot be read: %s", image->name, strerror(errno));
+               : tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "save %s: it cannot be read: %s", image->name,
+                                    strerror(errno));
   free(buf);
   return rc;
 }
@@ -49,8 +50,8 @@ int tvmgo_image_file_bytes(const tvmgo_image* image, TVMFFIAny* out) {
                        image->name);
   int fd = open(image->name, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
-    return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "save %s: the file that it was loaded from: %s", image->name,
-                       strerror(errno));
+    return tvmgo_raise_system(errno, TVMGO_NOT_FOUND_ERROR, "save %s: the file that it was loaded from: %s", image->name,
+                              strerror(errno));
   int rc = read_file(image, fd, &m->file, out);
   close(fd);
   return rc;

@@ -65,8 +65,12 @@ void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index) {
 
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call) { return object(m, m, call, drop); }
 
-int tvmgo_raise_text(const char* kind, const char* text, size_t n) {
-  return tvmgo_raise(kind, "%.*s", (int)(n < 100000 ? n : 100000), text);
+int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len) {
+  TVMFFIObject* e = tvmgo_error_new(kind, strlen(kind), text, n < 100000 ? n : 100000, backtrace, backtrace_len);
+  if (e == NULL) return tvmgo_raise_oom();
+  TVMFFIErrorSetRaised(e);
+  tvmgo_object_release(e);
+  return -1;
 }
 
 char* tvmgo_take_error_text(char** kind) {

@@ -72,7 +72,7 @@ void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index);
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call);
 
 /* An error of Go's, raised on the calling thread; always returns -1. */
-int tvmgo_raise_text(const char* kind, const char* text, size_t n);
+int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len);
 /* Takes the error that was raised: its text and in *kind its kind, both to be freed; NULL when there is none. */
 char* tvmgo_take_error_text(char** kind);
 

@@ -56,6 +56,9 @@ int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsign
  * file says what it imports. Owned. */
 int tvmgo_module_load_carried(const void* bytes, size_t nbytes, tvmgo_module** out);
 
+/* Why a file cannot be opened for reading: an errno, or 0. image.c */
+int tvmgo_unreadable(const char* name);
+
 /* Loads a file of any registered format; "" or NULL takes the suffix. flags are TVMGO_IMAGE_*, for
  * shared libraries. Owned. builtins_module.c */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out);

@@ -41,10 +41,14 @@ static int size_of(const char* op, const DLTensor* dl, size_t* nbytes) {
 }
 
 /* Wraps l->p; on failure it is given back. */
-static tvmgo_tensor* wrap(DLTensor* dl, lent* l, void (*give)(void*)) {
+static tvmgo_tensor* wrap(DLTensor* dl, size_t nbytes, lent* l, void (*give)(void*)) {
   dl->data = l->p;
   tvmgo_tensor* t = tvmgo_tensor_wrap(dl, l, give);
-  if (t != NULL) return t;
+  if (t != NULL) {
+    t->nbytes = nbytes;
+    tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
+    return t;
+  }
   TVMFFIObject* error = tvmgo_error_take();
   give(l);
   tvmgo_thread_get()->error = error;
@@ -72,7 +76,7 @@ tvmgo_tensor* tvmgo_tensor_workspace(const int64_t* shape, int32_t ndim, DLDataT
     free(l);
     return NULL;
   }
-  return wrap(&dl, l, give_workspace);
+  return wrap(&dl, nbytes, l, give_workspace);
 }
 
 tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev) {
@@ -91,7 +95,7 @@ tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType
     tvmgo_raise_context(op);
     return NULL;
   }
-  return wrap(&dl, l, give_pinned);
+  return wrap(&dl, nbytes, l, give_pinned);
 }
 
 /* ---- in the order of a stream ---- */

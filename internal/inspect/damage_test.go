@@ -52,7 +52,7 @@ func requireSound(t testing.TB, data []byte) {
 	t.Helper()
 	report, err := inspectBytes("x.so", data)
 	if err != nil {
-		require.True(t, strings.HasPrefix(err.Error(), "inspect x.so: "), "%v", err)
+		require.True(t, strings.HasPrefix(err.Error(), "x.so: "), "%v", err)
 		return
 	}
 	require.NoError(t, report.WriteText(io.Discard))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"tvmgo/internal/memory"
 )
 
 const exportAgain = "copy or export it again"
@@ -21,7 +23,7 @@ type image struct {
 }
 
 func (m *image) damaged(format string, args ...any) error {
-	return fmt.Errorf("inspect %s: damaged file: %s: %s", m.name, fmt.Sprintf(format, args...), exportAgain)
+	return fmt.Errorf("%s: damaged file: %s: %s", m.name, fmt.Sprintf(format, args...), exportAgain)
 }
 
 // openImage reads the headers of a file of size bytes and checks that what they promise is there.
@@ -30,10 +32,10 @@ func openImage(name string, r io.ReaderAt, size int64) (*image, error) {
 	var header [64]byte // of 64-bit files; that of the others is shorter
 	n, err := r.ReadAt(header[:min(size, 64)], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("inspect %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if n < 4 || string(header[:4]) != elf.ELFMAG {
-		return nil, fmt.Errorf("inspect %s: not an ELF shared library but %s", name, looksLike(r, size))
+		return nil, fmt.Errorf("%s: not an ELF shared library but %s", name, looksLike(r, size))
 	}
 	if n < 52 || (elf.Class(header[elf.EI_CLASS]) == elf.ELFCLASS64 && n < 64) {
 		return nil, m.damaged("truncated: the file ends after %d bytes, inside its header", size)
@@ -71,11 +73,11 @@ func (m *image) checkType() error {
 	case elf.ET_DYN:
 		return nil
 	case elf.ET_REL:
-		return fmt.Errorf("inspect %s: an object file: link it first, with cc -shared", m.name)
+		return fmt.Errorf("%s: an object file: link it first, with cc -shared", m.name)
 	case elf.ET_EXEC:
-		return fmt.Errorf("inspect %s: an executable: give a shared library (.so)", m.name)
+		return fmt.Errorf("%s: an executable: give a shared library (.so)", m.name)
 	case elf.ET_CORE:
-		return fmt.Errorf("inspect %s: a core dump: give a shared library (.so)", m.name)
+		return fmt.Errorf("%s: a core dump: give a shared library (.so)", m.name)
 	}
 	return m.damaged("unknown ELF type %d", uint16(m.Type))
 }
@@ -106,12 +108,15 @@ func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
 	if n > room {
 		return nil, m.damaged("%s: %d bytes at %#x lie outside the loaded part", what, n, vaddr)
 	}
+	if err := memory.Check(int64(n)); err != nil { // of a file that is all holes
+		return nil, m.damaged("%s: %v", what, err)
+	}
 	data := make([]byte, n)
 	if n == 0 {
 		return data, nil
 	}
 	if _, err := p.ReadAt(data, int64(vaddr-p.Vaddr)); err != nil {
-		return nil, fmt.Errorf("inspect %s: read %s: %w", m.name, what, err)
+		return nil, fmt.Errorf("%s: read %s: %w", m.name, what, err)
 	}
 	return data, nil
 }

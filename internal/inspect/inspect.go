@@ -60,10 +60,10 @@ func open(path string) (*os.File, int64, error) {
 		return nil, 0, openError(path, err)
 	}
 	if info.IsDir() {
-		return nil, 0, fmt.Errorf("inspect %s: a directory: give the library in it", path)
+		return nil, 0, fmt.Errorf("%s: a directory: give the library in it", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("inspect %s: not a regular file: copy it to one", path)
+		return nil, 0, fmt.Errorf("%s: not a regular file: copy it to one", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -75,11 +75,15 @@ func open(path string) (*os.File, int64, error) {
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("inspect %s: no such file: check the path", path)
+		return fmt.Errorf("%s: no such file: check the path", path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("inspect %s: permission denied: make it readable", path)
+		return fmt.Errorf("%s: permission denied: make it readable", path)
 	}
-	return fmt.Errorf("inspect %w", err) // a *PathError names the file
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Read inspects a library of size bytes; name is what the report and the messages call it.

@@ -74,7 +74,7 @@ func (c *Contents) addModules(b *blob.Blob) {
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		node := Module{Index: i + shift, Kind: e.Kind, PayloadSize: int64(len(e.Payload)), Imports: append([]int{}, b.Imports(i)...),
-			Loader: blob.LoaderImport(e.Kind)}
+			Loader: blob.LoaderImport(e.Kind), Unsupported: blob.Unsupported(e.Kind)}
 		if e.IsLibrary() {
 			node.Kind = "library"
 		}

@@ -95,6 +95,7 @@ type Module struct {
 	Imports     []int   `json:"imports"`
 	Loader      string  `json:"loader,omitempty"` // the package whose import brings the loader
 	Device      *Device `json:"device,omitempty"`
+	Unsupported string  `json:"unsupported,omitempty"` // why this version cannot run it
 }
 
 // Device is the inside of a module of device code.

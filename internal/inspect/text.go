@@ -123,6 +123,9 @@ func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 		text += ", loaded by " + m.Loader
 	}
 	p.line("  %s", text)
+	if m.Unsupported != "" {
+		p.line("  %s  %s", indent, m.Unsupported)
+	}
 	if m.Device != nil {
 		for _, f := range m.Device.Functions {
 			p.line("  %s    %s(%s)%s", indent, Shown(f.Name), strings.Join(f.Args, ", "), tags(f))

@@ -8,10 +8,9 @@ import "C"
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"unsafe"
 
+	"tvmgo/internal/gopanic"
 	"tvmgo/runtime"
 )
 
@@ -19,7 +18,8 @@ import (
 func Guard(f func() error) (rc int) {
 	defer func() {
 		if v := recover(); v != nil {
-			rc = raise("InternalError", fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
+			p := gopanic.New(v)
+			rc = raise("InternalError", p.Error(), p.Stack)
 		}
 	}()
 	err := f()
@@ -31,11 +31,12 @@ func Guard(f func() error) (rc int) {
 	if errors.As(err, &e) && e.Code != "" {
 		code = e.Code
 	}
-	return raise(code, err.Error())
+	return raise(code, err.Error(), "")
 }
 
-func raise(code, text string) int {
+func raise(code, text, backtrace string) int {
 	kind := C.CString(code)
 	defer C.free(unsafe.Pointer(kind))
-	return int(C.tvmgo_raise_text(kind, (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text))))
+	return int(C.tvmgo_raise_text(kind, (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)),
+		(*C.char)(unsafe.Pointer(unsafe.StringData(backtrace))), C.size_t(len(backtrace))))
 }

@@ -107,6 +107,20 @@ func (e *EntryPoint) Binding(number uint32) (Binding, bool) {
 	return e.Bindings[i], true
 }
 
+// DeclaresScalars says whether there is a block of push constants or a uniform buffer, also one that no code reads.
+func (m *Module) DeclaresScalars() bool {
+	for of, v := range m.r.vars {
+		var kind id
+		if pointer := m.r.values[v.pointer]; pointer.op == opTypePointer {
+			kind = pointer.words[1]
+		}
+		if v.class == classPushConstant || v.class == classUniform && m.r.binding(of, v.class, kind).Kind == UniformBuffer {
+			return true
+		}
+	}
+	return false
+}
+
 // ScalarsInUniform says that scalar arguments come from a uniform buffer, not as push constants.
 func (e *EntryPoint) ScalarsInUniform() bool {
 	return e.PushConstants == 0 && slices.ContainsFunc(e.Bindings, func(b Binding) bool { return b.Kind == UniformBuffer })

@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func Diff(a, b string) (*Comparison, error) {
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("diff %w", err)
 	}
 	d.Same = len(d.Differences) == 0 && !d.Damaged()
 	return d, nil

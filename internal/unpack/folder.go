@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
+
+	"tvmgo/internal/unfinished"
 )
 
 // folder collects files in a folder of its own inside the target, and moves them in place when all are whole. It works through
@@ -56,7 +59,7 @@ func (f *folder) open(force bool) (err error) {
 	}
 	for i := range 1000 {
 		stage := fmt.Sprintf(".unpack.%d-%d", os.Getpid(), i)
-		if err = f.root.Mkdir(stage, 0o777); err == nil {
+		if err = unfinished.Add(filepath.Join(f.path, stage), func() error { return f.root.Mkdir(stage, 0o777) }); err == nil {
 			f.stage = stage
 			f.files, err = f.root.OpenRoot(stage)
 			return err
@@ -141,6 +144,7 @@ func (f *folder) close() {
 	if f.root != nil {
 		if f.stage != "" {
 			f.root.RemoveAll(f.stage)
+			unfinished.Forget(filepath.Join(f.path, f.stage))
 		}
 		f.root.Close()
 	}
@@ -150,11 +154,11 @@ func (f *folder) close() {
 }
 
 func (f *folder) failed(err error) error {
-	return fmt.Errorf("unpack to %s: %w", f.path, withCure(err))
+	return fmt.Errorf("to %s: %w", f.path, withCure(err))
 }
 
 func (f *folder) failedAt(name string, err error) error {
-	return fmt.Errorf("unpack to %s: %s: %w", f.path, name, withCure(err))
+	return fmt.Errorf("to %s: %s: %w", f.path, name, withCure(err))
 }
 
 // withCure is the cause of a file error with the way out.

@@ -36,7 +36,7 @@ func TestUnpack_FoldersThatAreRefused(t *testing.T) {
 		{join("full"), false, `not empty (it has ".hidden"): choose a new or empty folder, or give --force`},
 		{"/proc/tvmgo", false, "create the one around it"},
 	} {
-		_, err := Unpack(anyLibrary, c.dir, c.force)
+		_, err := Unpack(t.Context(), anyLibrary, c.dir, c.force)
 		require.ErrorContains(t, err, "unpack to "+c.dir+": ")
 		require.ErrorContains(t, err, c.want)
 	}
@@ -44,7 +44,7 @@ func TestUnpack_FoldersThatAreRefused(t *testing.T) {
 	left, err := os.ReadDir(join("full"))
 	require.NoError(t, err)
 	require.Len(t, left, 1)
-	_, err = Unpack(join("nothing.so"), join("new"), false)
+	_, err = Unpack(t.Context(), join("nothing.so"), join("new"), false)
 	require.ErrorContains(t, err, "no such file")
 	require.NoDirExists(t, join("new"), "a file that can't be read makes no folder")
 }
@@ -59,7 +59,7 @@ func TestUnpack_ReadOnlyFolder(t *testing.T) {
 	require.NoError(t, os.Chmod(outer, 0o555))
 	defer os.Chmod(outer, 0o755)
 	for _, name := range []string{"out", "new"} {
-		_, err := Unpack(anyLibrary, filepath.Join(outer, name), false)
+		_, err := Unpack(t.Context(), anyLibrary, filepath.Join(outer, name), false)
 		require.ErrorContains(t, err, "permission denied: choose a folder that you may write to")
 	}
 }
@@ -75,14 +75,14 @@ func TestUnpack_Force(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, BlobFile), make([]byte, 1<<20), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other"), []byte("stays"), 0o644))
 
-	_, err := Unpack(anyLibrary, dir, true)
+	_, err := Unpack(t.Context(), anyLibrary, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, "mine", content(t, outer, "precious"))
 	require.Equal(t, "stays", content(t, dir, "other"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "other")))
 	requireWhole(t, dir)
 
-	_, err = Unpack(anyLibrary, dir, true) // over itself
+	_, err = Unpack(t.Context(), anyLibrary, dir, true) // over itself
 	require.NoError(t, err)
 	requireWhole(t, dir)
 }
@@ -92,14 +92,14 @@ func TestUnpack_ForceStopsBeforeItReplaces(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.cuda.ptx"), []byte("old"), 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, TreeFile), 0o755))
-	_, err := Unpack(anyLibrary, dir, true)
+	_, err := Unpack(t.Context(), anyLibrary, dir, true)
 	require.ErrorContains(t, err, "tree.json: a folder has the name of a file")
 	require.Equal(t, "old", content(t, dir, "1.cuda.ptx"))
 	require.NoError(t, os.Remove(filepath.Join(dir, TreeFile)))
 
 	library := content(t, anyLibrary)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, BlobFile), []byte(library), 0o644))
-	_, err = Unpack(filepath.Join(dir, BlobFile), dir, true)
+	_, err = Unpack(t.Context(), filepath.Join(dir, BlobFile), dir, true)
 	require.ErrorContains(t, err, "library.bin: it is the library that is unpacked")
 	require.Equal(t, library, content(t, dir, BlobFile))
 	require.Equal(t, "old", content(t, dir, "1.cuda.ptx"))
@@ -113,7 +113,7 @@ func TestUnpack_LinkToFolder(t *testing.T) {
 	outer := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(outer, "real"), 0o755))
 	require.NoError(t, os.Symlink("real", filepath.Join(outer, "link")))
-	_, err := Unpack(anyLibrary, filepath.Join(outer, "link"), false)
+	_, err := Unpack(t.Context(), anyLibrary, filepath.Join(outer, "link"), false)
 	require.NoError(t, err)
 	requireWhole(t, filepath.Join(outer, "real"))
 }

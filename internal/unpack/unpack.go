@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,7 +31,8 @@ type Written struct {
 
 // Unpack takes a library apart into a new or empty folder; force allows one with files in it, of which those with the names of new
 // ones are replaced. Damage inside the library is no error: [Summary].Damage says what is missing.
-func Unpack(file, dir string, force bool) (*Summary, error) {
+// When ctx ends first, nothing is written.
+func Unpack(ctx context.Context, file, dir string, force bool) (*Summary, error) {
 	var summary *Summary
 	err := inspect.WithContents(file, func(c *inspect.Contents) error {
 		p := lay(c)
@@ -39,11 +41,11 @@ func Unpack(file, dir string, force bool) (*Summary, error) {
 			return err
 		}
 		defer f.close()
-		summary, err = p.write(f, file)
+		summary, err = p.write(ctx, f, file)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("unpack %w", err)
 	}
 	return summary, nil
 }
@@ -147,9 +149,12 @@ func nodes(c *inspect.Contents) []node {
 }
 
 // write fills the folder and puts the files in place, tree.json last.
-func (l *layout) write(f *folder, library string) (*Summary, error) {
+func (l *layout) write(ctx context.Context, f *folder, library string) (*Summary, error) {
 	s := &Summary{Dir: f.path, Modules: len(l.tree.Modules), Files: []Written{}, Problems: l.tree.Problems, Damage: l.damage}
 	put := func(w Written, parts ...[]byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		s.Files = append(s.Files, w)
 		return f.write(w.Name, parts)
 	}
@@ -169,7 +174,7 @@ func (l *layout) write(f *folder, library string) (*Summary, error) {
 	}
 	text, err := encodeJSON(l.tree)
 	if err != nil {
-		return nil, fmt.Errorf("unpack %s: %w", l.tree.File, err)
+		return nil, fmt.Errorf("%s: %w", l.tree.File, err)
 	}
 	if err := put(Written{Name: TreeFile, Size: int64(len(text))}, text); err != nil {
 		return nil, err

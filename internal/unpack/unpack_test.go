@@ -17,7 +17,7 @@ import (
 func TestUnpack_Artifacts(t *testing.T) {
 	for _, name := range libraries(t) {
 		dir := filepath.Join(t.TempDir(), "out")
-		summary, err := Unpack(filepath.Join(artifacts, name), dir, false)
+		summary, err := Unpack(t.Context(), filepath.Join(artifacts, name), dir, false)
 		require.NoError(t, err, name)
 		require.Empty(t, summary.Problems, name)
 		tree := requireWhole(t, dir)
@@ -42,7 +42,7 @@ func TestUnpack_DeviceFilesAsTVMSavesThem(t *testing.T) {
 		{"gpu_opencl", "1.opencl.cl", "gpu_opencl_dev.cl", "gpu_opencl_dev.tvm_meta.json"},
 	} {
 		dir := t.TempDir()
-		_, err := Unpack(filepath.Join(artifacts, "classic", c.library+".so"), dir, false)
+		_, err := Unpack(t.Context(), filepath.Join(artifacts, "classic", c.library+".so"), dir, false)
 		require.NoError(t, err)
 		read := func(path ...string) []byte {
 			data, err := os.ReadFile(filepath.Join(path...))
@@ -106,7 +106,7 @@ func everyKind(t testing.TB, layout blob.Layout) []blob.Entry {
 func TestUnpack_EveryKind(t *testing.T) {
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
 		dir := t.TempDir()
-		_, err := Unpack(file(t, carry(t, layout, star(t, layout, everyKind(t, layout)...))), dir, false)
+		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, everyKind(t, layout)...))), dir, false)
 		require.NoError(t, err)
 		tree := requireWhole(t, dir)
 		text, err := os.ReadFile(filepath.Join(dir, TreeFile))
@@ -147,7 +147,7 @@ func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
 	payload, err := m.Encode()
 	require.NoError(t, err)
 	dir := t.TempDir()
-	_, err = Unpack(file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir, false)
+	_, err = Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir, false)
 	require.NoError(t, err)
 	files := requireWhole(t, dir).Modules[1].Files
 	require.Equal(t, "1.const_loader.w.npy", files[0].Name)
@@ -162,7 +162,7 @@ func TestUnpack_ShadersWithoutLength(t *testing.T) {
 	payload, err := m.Encode(blob.LegacyFFI)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	_, err = Unpack(file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "vulkan", Payload: payload}))), dir, false)
+	_, err = Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "vulkan", Payload: payload}))), dir, false)
 	require.NoError(t, err)
 	tree := requireWhole(t, dir)
 	require.Equal(t, "legacy-ffi", tree.Modules[1].FunctionLayout)
@@ -185,7 +185,7 @@ func TestUnpack_WhatHasNoNaturalForm(t *testing.T) {
 		"function":  {Kind: "c", Payload: (&blob.CSource{Functions: []string{"\xff"}}).Encode()},
 	} {
 		dir := t.TempDir()
-		_, err := Unpack(file(t, carry(t, blob.Modern, star(t, blob.Modern, e))), dir, false)
+		_, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, e))), dir, false)
 		require.NoError(t, err, name)
 		m := requireWhole(t, dir).Modules[1]
 		require.Equal(t, Payload, m.Files[len(m.Files)-1].Role, name)
@@ -224,7 +224,7 @@ func TestUnpack_HostileNames(t *testing.T) {
 	dataOf = append(dataOf, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))
 	for _, data := range dataOf {
 		outer := t.TempDir()
-		_, err := Unpack(file(t, carry(t, blob.Modern, data)), filepath.Join(outer, "out"), false)
+		_, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), filepath.Join(outer, "out"), false)
 		require.NoError(t, err)
 		requireWhole(t, filepath.Join(outer, "out"))
 		left, err := os.ReadDir(outer)
@@ -239,7 +239,7 @@ func TestUnpack_ImplicitRoot(t *testing.T) {
 	data, err := b.Encode()
 	require.NoError(t, err)
 	dir := t.TempDir()
-	_, err = Unpack(file(t, carry(t, blob.Legacy, data)), dir, false)
+	_, err = Unpack(t.Context(), file(t, carry(t, blob.Legacy, data)), dir, false)
 	require.NoError(t, err)
 	tree := requireWhole(t, dir)
 	require.Len(t, tree.Modules, 3)
@@ -252,7 +252,7 @@ func TestUnpack_OtherArchitecture(t *testing.T) {
 	require.NoError(t, err)
 	data[18] = 183 // aarch64
 	dir := t.TempDir()
-	_, err = Unpack(file(t, data), dir, false)
+	_, err = Unpack(t.Context(), file(t, data), dir, false)
 	require.NoError(t, err)
 	require.Equal(t, "aarch64", requireWhole(t, dir).Architecture)
 }
@@ -264,7 +264,7 @@ func TestUnpack_DamagedModule(t *testing.T) {
 		damaged := slices.Clone(entries)
 		damaged[i].Payload = damaged[i].Payload[:len(damaged[i].Payload)-1]
 		dir := t.TempDir()
-		summary, err := Unpack(file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir, false)
+		summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir, false)
 		require.NoError(t, err)
 		require.Len(t, summary.Damage, 1, entries[i].Kind)
 		require.Contains(t, summary.Damage[0], "module "+entries[i].Kind+": ")
@@ -280,7 +280,7 @@ func TestUnpack_DamagedBlob(t *testing.T) {
 	data := star(t, blob.Modern, everyKind(t, blob.Modern)...)
 	data[8] = 99 // the number of row pointers
 	dir := t.TempDir()
-	summary, err := Unpack(file(t, carry(t, blob.Modern, data)), dir, false)
+	summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), dir, false)
 	require.NoError(t, err)
 	require.Len(t, summary.Damage, 1)
 	tree := readTree(t, dir)

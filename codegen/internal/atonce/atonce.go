@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"tvmgo/internal/diskcache"
+	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
 
@@ -129,12 +130,12 @@ func Load(ctx context.Context, cache diskcache.Cache, key string, build func(pat
 			return m, nil
 		} // else it is for another machine, or broken: make it anew
 	}
-	dir, err := os.MkdirTemp("", "tvmgo-codegen-")
+	dir, err := unfinished.MkdirTemp("tvmgo-codegen-")
 	if err != nil {
 		return nil, &runtime.Error{Kind: runtime.ErrFailed, Code: "RuntimeError", Err: err,
 			Message: "no folder for the library: " + err.Error() + ": set TMPDIR to one that can be written"}
 	}
-	defer os.RemoveAll(dir)
+	defer unfinished.Remove(dir)
 	path := filepath.Join(dir, "atonce.so")
 	if err := build(path); err != nil {
 		return nil, err

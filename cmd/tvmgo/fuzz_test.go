@@ -1,0 +1,177 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// words are what command lines are put together from: commands, flags, and values that are right somewhere, and wrong elsewhere.
+var words = map[string][]string{
+	"command": {"build", "completion", "devices", "diff", "help", "inspect", "pack", "run", "target", "target show", "target check", "target list", "target tags",
+		"target schema", "unpack", "verify", "version", "nope", "", "-", "--", "--version", "--help", describeCommand, vectorCommand, runCommand, "__complete", "__completeNoDesc"},
+	"file": {"multi.so", "multi", "opencl.so", "half.so", "text.so", "text", "one.npy", "two.npy", "huge.npy", "k.c", "p.tir", "p.json", "empty", "none", "none.so", "new.so", "new.npy", ".",
+		"folder", "/dev/null", "/dev/zero", "-", "", strings.Repeat("x", 300) + ".so", "\xff\xfe.so", "a\nb.so"},
+	"function": {"vadd", "addone", "wsfunc", "nope", "", "\xff", "__tvm_main__", strings.Repeat("f", 100_000)},
+	"flag": {"--in", "--out", "--like", "--device", "--repeat", "--json", "--load", "--timeout", "--force", "--func", "-o", "--target", "--doc", "--test", "--compiler", "--flag", "--lib",
+		"--keep", "--no-load", "--emit", "-v", "--verbose", "--host", "--key", "--rtol", "--atol", "--what", "-x", "--=", "---", "-"},
+	"value": {"i:3", "i:-9223372036854775808", "i:9223372036854775808", "i:0x", "f:0.5", "f:nan", "f:1e999", "s:text", "s:", "o:1", "o:0", "o:99999999999999999999", "x:y",
+		"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "float32[9223372036854775807]", "float32[4294967296,4294967296]", "int8[9223372036854775807,0]", "bool[]", "float32[",
+		"float32[-1]", "flat32[1]", "float32x4[1]", "[1]", "float32[" + strings.Repeat("1,", 10_000) + "1]", "cpu", "cpu:0", "cpu:1", "cpu:99999999999", "opencl:0", "cuda", "metal", "gpuu:",
+		"0", "1", "-1", "1000001", "99999999999999999999", "x", "0s", "1ns", "-1s", "30s", "1h1", "nan", "1e-5", "-inf",
+		"f(handle)", "neg(inout float32[1])", "vadd(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)", "f(", "f(float32[99999999999999999999])", "f(int32) launch x", ")",
+		"c", "llvm", "cuda -arch=sm_90", "c -march=nope", "{", "{}", `{"kind": "c"}`, `{"kind": [[[]]]}`, "nvidia/nvidia-h100", "nope/", "tir", "ll", "one.npy=two.npy", "=", ",=,", "i:1=one.npy", "-DX=1", "m"},
+}
+
+// flags are those that commands have, so that more than the first check is reached.
+var flagsOf = map[string][]string{
+	"run": {"--in", "--out", "--like", "--device", "--repeat"}, "verify": {"--device", "--rtol", "--atol", "--timeout", "--json"}, "inspect": {"--load", "--timeout", "--json"},
+	"pack":  {"--func", "-o", "--target", "--doc", "--test", "--keep", "--no-load"},
+	"build": {"--target", "--emit", "-o", "--keep", "-v"}, "unpack": {"--force", "--json"}, "target show": {"--host", "--json"}, "target tags": {"--key", "--json"},
+}
+
+// commandLine makes a command line of numbers.
+func commandLine(next func(n int) int) []string {
+	one := func(kind string) string { return words[kind][next(len(words[kind]))] }
+	command := one("command")
+	args := strings.Fields(command)
+	if next(2) == 0 { // the form of most commands
+		args = append(args, one("file"))
+		if command == "run" || next(3) == 0 {
+			args = append(args, one("function"))
+		}
+	}
+	for range next(6) {
+		switch own := flagsOf[command]; {
+		case len(own) > 0 && next(4) > 0:
+			args = append(args, own[next(len(own))])
+		case next(2) == 0:
+			args = append(args, one("flag"))
+		}
+		kind := "value"
+		if next(3) == 0 {
+			kind = "file"
+		}
+		if value := one(kind); next(8) > 0 {
+			args = append(args, value)
+		} else if len(args) > 0 {
+			args[len(args)-1] += "=" + value
+		}
+	}
+	return args
+}
+
+// allowed keeps command lines from what is not theirs to do: to write elsewhere, or to take long.
+func allowed(args []string) bool {
+	return !slices.ContainsFunc(args, func(a string) bool {
+		return strings.ContainsRune(a, 0) || strings.HasPrefix(a, "--flag") || strings.HasPrefix(a, "--compiler") || strings.Contains(a, "..") || strings.HasPrefix(a, "/") && !strings.HasPrefix(a, "/dev/")
+	})
+}
+
+// playground is a folder with the files that command lines name.
+func playground(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name string, data []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
+	}
+	copied := func(from string, names ...string) []byte {
+		data, err := os.ReadFile(filepath.Join(artifacts, from))
+		require.NoError(t, err)
+		for _, name := range names {
+			put(name, data)
+		}
+		return data
+	}
+	library := copied("modern/multi_c.so", "multi.so", "multi")
+	copied("modern/gpu_opencl.so", "opencl.so")
+	copied("vadd_in0.npy", "one.npy")
+	copied("vadd_in1.npy", "two.npy")
+	put("half.so", library[:len(library)/2])
+	put("text.so", []byte("text\n"))
+	put("text", []byte("text\n"))
+	put("empty", nil)
+	put("k.c", []byte(vaddSource))
+	put("p.tir", []byte(addProgram))
+	put("p.json", []byte(`{"tir": 1}`))
+	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (25000000000,), }\n"
+	put("huge.npy", []byte("\x93NUMPY\x01\x00"+string([]byte{byte(len(header)), 0})+header))
+	_ = os.Truncate(filepath.Join(dir, "huge.npy"), int64(10+len(header))+100_000_000_000) // where the file system has holes
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
+	return dir
+}
+
+// requireOrderly is what every command line has to end with.
+func requireOrderly(t *testing.T, args []string, status int, stdout, stderr string) {
+	t.Helper()
+	what := strings.Join(args, " ")
+	what = what[:min(len(what), 1000)]
+	require.Contains(t, []int{0, 1, 2}, status, "%s: %s", what, stderr)
+	for _, trace := range []string{"goroutine ", "panic: ", "runtime error", "fatal error", "/usr/local/go/", "[recovered]"} {
+		require.NotContains(t, stderr, trace, what)
+	}
+	usage := strings.Contains(stderr, "\nusage: tvmgo")
+	require.Equal(t, status == 2, usage, "%s: status %d: %s", what, status, stderr)
+	if status != 0 && !strings.Contains(stderr, "tvmgo: ") { // but for diff, which has shown it
+		require.Contains(t, args, "diff", "%s: %s%s", what, stdout, stderr)
+	}
+}
+
+// Whatever a command line says, it ends with 0, 1 or 2 and a line that says why, within a bound of memory.
+func TestArguments(t *testing.T) {
+	path, err := buildOnce()
+	require.NoError(t, err)
+	dir, temp := playground(t), t.TempDir()
+	n := 250
+	if testing.Short() {
+		n = 50
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		args := commandLine(r.IntN)
+		if !allowed(args) {
+			continue
+		}
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 12000000; exec "$@"`, "sh", path}, args...)...)
+		var out, errs strings.Builder
+		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, &out, &errs, append(os.Environ(), "TMPDIR="+temp, "GOMEMLIMIT=4GiB")
+		_ = cmd.Run()
+		requireOrderly(t, args, cmd.ProcessState.ExitCode(), out.String(), errs.String())
+	}
+	require.Empty(t, left(t, temp))
+}
+
+// FuzzArguments is TestArguments with numbers that a fuzzer finds, in this process as far as commands start no others.
+func FuzzArguments(f *testing.F) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, seed))
+		data := make([]byte, 64)
+		for i := range data {
+			data[i] = byte(r.UintN(256))
+		}
+		f.Add(data)
+	}
+	dir := playground(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		t.Chdir(dir)
+		args := commandLine(func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			v := int(data[0])
+			data = data[1:]
+			return v * n / 256
+		})
+		if !allowed(args) {
+			return
+		}
+		status, stdout, stderr := cli(args...)
+		requireOrderly(t, args, status, stdout, stderr)
+	})
+}

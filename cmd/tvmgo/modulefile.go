@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tvmgo/internal/inspect"
+	"tvmgo/runtime"
+)
+
+// checkModuleFile says what is wrong with the path of a module before anything is loaded. The error does not name the path.
+func checkModuleFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "/") && filepath.Ext(path) != "":
+		return nil // LD_LIBRARY_PATH may lead to it
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("no such file: check the path")
+	case err != nil:
+		return bare(err)
+	case info.IsDir():
+		return errors.New("it is a directory: give the module in it")
+	case !info.Mode().IsRegular():
+		return errors.New("not a regular file: copy it to one")
+	}
+	return nil
+}
+
+// loadModule loads a module by its path. What has no suffix is a shared library, or nothing that could be loaded.
+func loadModule(ctx context.Context, path string) (*runtime.Module, error) {
+	if filepath.Ext(path) != "" {
+		return runtime.Load(ctx, path)
+	}
+	if _, err := inspect.File(path); err != nil {
+		return nil, fmt.Errorf("load %w", err)
+	}
+	load, err := runtime.Global("ffi.ModuleLoadFromFile")
+	if err != nil {
+		return nil, err
+	}
+	defer load.Close()
+	v, err := load.Call(path, "so")
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(*runtime.Module)
+	if !ok {
+		return nil, fmt.Errorf("load %s: %T is no module", path, v)
+	}
+	return m, nil
+}

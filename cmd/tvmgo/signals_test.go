@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// waiting is a command in a process of its own that has come to a point at which it waits for ever.
+type waiting struct {
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	dir    string // in which it writes
+	temp   string // TMPDIR
+	child  int    // a process that it started
+}
+
+// await starts a command and waits until something that it runs writes its process number to the pipe that the variable REACHED names.
+func await(t *testing.T, dir string, env []string, args ...string) *waiting {
+	t.Helper()
+	path, err := buildOnce()
+	require.NoError(t, err)
+	w := &waiting{dir: dir, temp: t.TempDir()}
+	reached := filepath.Join(t.TempDir(), "reached")
+	require.NoError(t, syscall.Mkfifo(reached, 0o600))
+	w.cmd = exec.Command(path, args...)
+	w.cmd.Dir, w.cmd.Stderr = dir, &w.stderr
+	w.cmd.Env = append(append(os.Environ(), env...), "TMPDIR="+w.temp, "REACHED="+reached)
+	require.NoError(t, w.cmd.Start())
+	said, err := os.ReadFile(reached) // waits until it is there
+	require.NoError(t, err)
+	w.child, err = strconv.Atoi(strings.Fields(string(said))[0]) // of several that run at once
+	require.NoError(t, err)
+	return w
+}
+
+// ended waits for the end, and for that of what was started.
+func (w *waiting) ended(t *testing.T) int {
+	t.Helper()
+	_ = w.cmd.Wait()
+	require.Eventually(t, func() bool { // its entry may wait for its new parent
+		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(w.child), "stat"))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, 5*time.Minute, time.Millisecond, "what it had started still runs")
+	return w.cmd.ProcessState.ExitCode()
+}
+
+// left lists what is in a folder besides what was there.
+func left(t *testing.T, dir string, before ...string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	require.Subset(t, before, names)
+	return names
+}
+
+// stuck is a compiler that does not end when its arguments say so.
+func stuck(t *testing.T, real, at string) string {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), real)
+	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; wait;; esac\nexec " + real + " \"$@\"\n"
+	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
+	return tool
+}
+
+// endless is a function that tells that it runs, and never returns.
+const endless = `#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void endless(void) { FILE* f = fopen(getenv("REACHED"), "w"); fprintf(f, "%d", getpid()); fclose(f); for (volatile int i = 0;; i++) {} }
+`
+
+// packedEndless packs a kernel that never returns where REACHED is set, and its test vector.
+func packedEndless(t *testing.T) (dir string) {
+	t.Helper()
+	dir = kernelFile(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "e.c"), []byte(endless+"void f(float* a) { if (getenv(\"REACHED\")) endless(); a[0] = 2; }\n"), 0o666))
+	status, _, stderr := built(t, dir, "pack", "e.c", "--func", "f(inout float32[1])", "--test", "one.npy=two.npy", "-o", "e.so")
+	require.Zero(t, status, stderr)
+	return dir
+}
+
+// Every command that works for long ends by a signal, with the status that shells know, and leaves nothing behind: no process, no file.
+func TestSignals(t *testing.T) {
+	dir := packedEndless(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.tir"), []byte(`func f() { }`), 0o666))
+	loads := kernels(t, endless+`KERNEL(f) FUNCTION(_doc_f) { endless(); return 0; }`)
+	before := left(t, dir, "e.c", "e.so", "k.c", "minus.npy", "one.npy", "p.tir", "two.npy")
+	for _, row := range []struct {
+		name string
+		env  string
+		args []string
+		says string
+	}{
+		{"pack, compiling", "CC=" + stuck(t, "gcc", "-c"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"}, "pack: %s: nothing was written\n"},
+		{"pack, linking", "CC=" + stuck(t, "gcc", "-shared"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"}, "pack: %s: nothing was written\n"},
+		{"verify", "", []string{"verify", "e.so"}, "verify: %s\n"},
+		{"run", "", []string{"run", "e.so", "f", "--in", "o:1", "--out", "new.npy", "--like", "float32[1]"}, "run: %s\n"},
+		{"inspect --load", "", []string{"inspect", "--load", loads}, "inspect: %s\n"},
+	} {
+		for signal, name := range map[syscall.Signal]string{syscall.SIGINT: "interrupt", syscall.SIGTERM: "terminated"} {
+			t.Run(row.name+" "+name, func(t *testing.T) {
+				w := await(t, dir, []string{row.env}, row.args...)
+				require.NoError(t, w.cmd.Process.Signal(signal))
+				require.Equal(t, 128+int(signal), w.ended(t), w.stderr.String())
+				require.Equal(t, "tvmgo: "+strings.Replace(row.says, "%s", name, 1), w.stderr.String())
+				require.Empty(t, left(t, w.temp))
+				require.ElementsMatch(t, before, left(t, dir, before...))
+			})
+		}
+	}
+}
+
+// Whoever asks twice does not wait: a compiler that took no notice is killed, and its files are removed.
+func TestSignals_Twice(t *testing.T) {
+	dir := kernelFile(t)
+	// it holds the pipe of its standard error open in a process of another group, for which the first signal waits
+	tool := filepath.Join(t.TempDir(), "gcc")
+	lines := "#!/bin/sh\ncase \" $* \" in *\" -shared \"*) setsid sh -c 'echo $$ >$REACHED; exec sleep 600' & wait;; esac\nexec gcc \"$@\"\n"
+	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
+	before := left(t, dir, "k.c", "minus.npy", "one.npy", "two.npy")
+	w := await(t, dir, []string{"CC=" + tool}, "pack", "k.c", "--func", negSignature, "-o", "new.so")
+	defer func() { _ = syscall.Kill(w.child, syscall.SIGKILL) }()
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGINT))
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+	_ = w.cmd.Wait()
+	require.Contains(t, []int{130, 143}, w.cmd.ProcessState.ExitCode(), w.stderr.String())
+	require.Empty(t, left(t, w.temp))
+	require.ElementsMatch(t, before, left(t, dir, before...))
+}
+
+// A process that is killed has nothing beside its output.
+func TestKilled_NoFileBesideTheOutput(t *testing.T) {
+	dir := kernelFile(t)
+	before := left(t, dir, "k.c", "minus.npy", "one.npy", "two.npy")
+	w := await(t, dir, []string{"CC=" + stuck(t, "gcc", "-shared")}, "pack", "k.c", "--func", negSignature, "-o", "new.so")
+	require.NoError(t, w.cmd.Process.Kill())
+	_ = w.cmd.Wait()
+	_ = syscall.Kill(w.child, syscall.SIGKILL)
+	require.ElementsMatch(t, before, left(t, dir, before...))
+}
+
+// What is typed in is not waited for.
+func TestSignals_WhileReading(t *testing.T) {
+	path, err := buildOnce()
+	require.NoError(t, err)
+	for _, args := range [][]string{{"build", "-", "-o", filepath.Join(t.TempDir(), "x.so")}, {"target", "show", "-"}} {
+		cmd := exec.Command(path, args...)
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, err = io.WriteString(in, strings.Repeat("# a comment\n", 1<<14)) // more than a pipe holds: it reads
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		require.Error(t, cmd.Wait())
+		require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v", args)
+		_ = in.Close()
+	}
+}

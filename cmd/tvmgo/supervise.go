@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// supervise starts this program again with other arguments, lets it write where this process does, and ends as it does. A crash is an error
+// in a line instead of what Go writes then; what names who crashed.
+func supervise(ctx context.Context, what string, args []string, stdout, stderr io.Writer) error {
+	cmd, err := childCommand(ctx, args...)
+	if err != nil {
+		return err
+	}
+	errs := &crashFilter{to: stderr}
+	cmd.Stdout, cmd.Stderr = stdout, errs
+	if os.Getenv("GOTRACEBACK") == "" {
+		cmd.Env = append(os.Environ(), "GOTRACEBACK=none")
+	} else { // somebody wants to see what Go writes
+		cmd.Stderr = stderr
+	}
+	runtime.LockOSThread() // whose end would be taken for that of this process
+	defer runtime.UnlockOSThread()
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil:
+		return errs.flush()
+	case !errors.As(err, &exit):
+		return fmt.Errorf("%s: start a child process: %w", what, err)
+	case exit.ExitCode() == statusFailure || exit.ExitCode() == statusUsage && !errs.crashed():
+		return errors.Join(&silentError{err}, errs.flush()) // it has said why
+	}
+	kept := &beginning{room: maxErrors}
+	kept.Write(errs.held.Bytes())
+	return fmt.Errorf("%s: its code ended the process: %s", what, kept.cause(err))
+}
+
+// crashFilter passes lines on until one with which a crash begins, and holds back the rest.
+type crashFilter struct {
+	to      io.Writer
+	line    bytes.Buffer // that is not complete
+	held    bytes.Buffer
+	holding bool
+}
+
+// crashes are how Go begins to tell of one.
+var crashes = [][]byte{[]byte("SIG"), []byte("fatal error: "), []byte("panic: "), []byte("runtime: "), []byte("[signal ")}
+
+func (f *crashFilter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 && !f.holding {
+		end := bytes.IndexByte(p, '\n') + 1
+		if end == 0 {
+			f.line.Write(p)
+			return n, nil
+		}
+		f.line.Write(p[:end])
+		p = p[end:]
+		for _, begin := range crashes {
+			f.holding = f.holding || bytes.HasPrefix(f.line.Bytes(), begin)
+		}
+		if f.holding {
+			f.held.Write(f.line.Bytes())
+		} else if _, err := f.to.Write(f.line.Bytes()); err != nil {
+			return 0, err
+		}
+		f.line.Reset()
+	}
+	if room := maxErrors - f.held.Len(); f.holding && room > 0 {
+		f.held.Write(p[:min(len(p), room)])
+	}
+	return n, nil
+}
+
+func (f *crashFilter) crashed() bool { return f.holding }
+
+// flush passes on what is left: it was no crash.
+func (f *crashFilter) flush() error {
+	_, err := f.to.Write(append(f.held.Bytes(), f.line.Bytes()...))
+	return err
+}

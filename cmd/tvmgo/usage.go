@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// failure is an error of a command that was run. Every other one is about the command line.
+type failure struct{ error }
+
+func (e *failure) Unwrap() error { return e.error }
+
+// usageError is a command line that the user has to write differently, found while the command runs.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// wrong makes an error one about the command line.
+func wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
+// wrongf is an error about the command line.
+func wrongf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// isUsage tells a command line that makes no sense from a failure.
+func isUsage(err error) bool {
+	var usage *usageError
+	var failed *failure
+	return errors.As(err, &usage) || !errors.As(err, &failed)
+}
+
+// mark makes what commands return tell itself apart from what is found before they run.
+func mark(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			running.Store(cmd)
+			if err := run(cmd, args); err != nil {
+				return &failure{err}
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		mark(c)
+	}
+}
+
+// usageOf is the form that a command line should have.
+func usageOf(cmd *cobra.Command) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if len(names) == 0 {
+		return cmd.UseLine()
+	}
+	return cmd.CommandPath() + " " + strings.Join(names, " | ")
+}
+
+// exactly asks for so many arguments.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return fmt.Errorf("%s: %s instead of %d", cmd.Name(), count(len(args), "argument"), n)
+	}
+}
+
+// atMost allows so many arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return fmt.Errorf("%s: %s instead of at most %d", cmd.Name(), count(len(args), "argument"), n)
+	}
+}
+
+// noSuchCommand refuses arguments of a command that has only further commands.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("there is no command %q", args[0])
+	if cmd.HasParent() {
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), err)
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/export/pack"
+)
+
+// vectorCommand is the hidden command of the child processes of verify. It reads a vectorTask from standard input and writes a vectorAnswer
+// to answersFile.
+const vectorCommand = "vector-for-verify"
+
+// vectorTask is what the child is to do.
+type vectorTask struct {
+	File   string  `json:"file"`
+	Device string  `json:"device"`
+	Rel    float64 `json:"rtol"`
+	Abs    float64 `json:"atol"`
+	Vector int     `json:"vector"` // -1: list them
+}
+
+// vectorAnswer is what came of it: a report of the one vector, or of all with nothing but their names.
+type vectorAnswer struct {
+	Error  string       `json:"error,omitempty"`
+	Report *pack.Report `json:"report,omitempty"`
+}
+
+// read takes the answer; true if it is there.
+func (a *vectorAnswer) read(r io.Reader) bool {
+	return json.NewDecoder(io.LimitReader(r, maxAnswers)).Decode(a) == nil
+}
+
+func newVectorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    vectorCommand,
+		Hidden: true,
+		Args:   exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var t vectorTask
+			if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {
+				return fmt.Errorf("%s: it is started by verify alone: %w", vectorCommand, err)
+			}
+			out := os.NewFile(answersFile, "answers")
+			defer out.Close()
+			var a vectorAnswer
+			var err error
+			if a.Report, err = t.run(cmd.Context()); err != nil {
+				a.Error = err.Error()
+			}
+			return json.NewEncoder(out).Encode(a)
+		},
+	}
+}
+
+func (t *vectorTask) run(ctx context.Context) (*pack.Report, error) {
+	dev, err := parseDevice(t.Device)
+	if err != nil {
+		return nil, err
+	}
+	m, err := loadModule(ctx, t.File)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if t.Vector < 0 {
+		list, err := pack.Vectors(m)
+		return &pack.Report{Device: dev.String(), Vectors: list}, err
+	}
+	result, err := pack.VerifyOne(ctx, m, t.Vector, dev, pack.Tolerance{Rel: t.Rel, Abs: t.Abs})
+	if err != nil {
+		return nil, err
+	}
+	return &pack.Report{Device: dev.String(), Vectors: []pack.Result{*result}}, nil
+}

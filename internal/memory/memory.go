@@ -1,0 +1,170 @@
+// Package memory says how much memory this process may still take, so that what is too large is refused by name: Go ends a process that
+// cannot get memory, and the kernel one that exceeds what its group may have.
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// reserve is what stays free, or an eighth of less: Go takes memory in large pieces, and the rest of the program needs some, too.
+const reserve = 256 << 20
+
+// Check is an error unless n bytes can be had.
+func Check(n int64) error {
+	if n <= 1<<20 { // not worth asking
+		return nil
+	}
+	if have := Available(); n > have {
+		return fmt.Errorf("%d bytes (%s) are needed, and this process can have %s", n, Text(n), Text(have))
+	}
+	return nil
+}
+
+// Text is a number of bytes as people read it: "18.6 GiB".
+func Text(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	v, i := float64(n), 0
+	for ; v >= 1024 && i < len(units)-1; i++ {
+		v /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// Make is n bytes of zeros outside of Go's heap, where they are lacking without an end of the process; give them back by Free.
+func Make(n int64) ([]byte, error) {
+	if n == 0 {
+		return []byte{}, nil
+	}
+	if err := Check(n); err != nil {
+		return nil, err
+	}
+	b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes (%s) are needed: %w", n, Text(n), err)
+	}
+	return b, nil
+}
+
+// Free gives back what Make made.
+func Free(b []byte) {
+	if len(b) > 0 {
+		_ = syscall.Munmap(b) // which fails for nothing that Make made
+	}
+}
+
+// Available is how many bytes this process may take, by the machine's free memory, its limits and those of its control group.
+func Available() int64 {
+	have := machine()
+	own := pages("/proc/self/statm")
+	for limit, used := range map[int]int64{syscall.RLIMIT_AS: field(own, 0), syscall.RLIMIT_DATA: field(own, 5)} {
+		var l syscall.Rlimit
+		if syscall.Getrlimit(limit, &l) == nil && l.Cur < math.MaxInt64 {
+			have = min(have, int64(l.Cur)-used)
+		}
+	}
+	have = max(min(have, group()), 0)
+	return have - min(reserve, have/8)
+}
+
+func pages(path string) []int64 {
+	text, _ := os.ReadFile(path)
+	var list []int64
+	for word := range strings.FieldsSeq(string(text)) {
+		n, _ := strconv.ParseInt(word, 10, 64)
+		list = append(list, n*int64(os.Getpagesize()))
+	}
+	return list
+}
+
+func field(list []int64, i int) int64 {
+	if i < len(list) {
+		return list[i]
+	}
+	return 0
+}
+
+// machine is what the kernel expects to find without harm to others, and what it can swap out.
+func machine() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return math.MaxInt64
+	}
+	total, found := int64(0), false
+	for line := range bytes.Lines(text) {
+		words := strings.Fields(string(line))
+		if len(words) < 2 || words[0] != "MemAvailable:" && words[0] != "SwapFree:" {
+			continue
+		}
+		n, _ := strconv.ParseInt(words[1], 10, 64)
+		total += n << 10
+		found = found || words[0] == "MemAvailable:"
+	}
+	if !found {
+		return math.MaxInt64
+	}
+	return total
+}
+
+// groups are the files of both versions of control groups.
+var groups = []struct{ controller, root, limit, used, cache string }{
+	{"", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
+	{"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+}
+
+// group is what the control group has left, and those that it is in.
+func group() int64 {
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	have := int64(math.MaxInt64)
+	for line := range bytes.Lines(text) {
+		words := strings.SplitN(strings.TrimSpace(string(line)), ":", 3) // number, controllers, path
+		for _, g := range groups {
+			if len(words) == 3 && words[1] == g.controller {
+				for path := filepath.Clean("/" + words[2]); ; path = filepath.Dir(path) {
+					have = min(have, left(filepath.Join(g.root, path), g.limit, g.used, g.cache))
+					if path == "/" {
+						break
+					}
+				}
+			}
+		}
+	}
+	return have
+}
+
+// left is what one group has left: what files are cached in can be had, too.
+func left(dir, limit, used, cache string) int64 {
+	most, err := number(filepath.Join(dir, limit))
+	if err != nil {
+		return math.MaxInt64 // none, or another's
+	}
+	taken, err := number(filepath.Join(dir, used))
+	if err != nil {
+		return math.MaxInt64
+	}
+	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
+	for line := range bytes.Lines(stat) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), cache); ok {
+			n, _ := strconv.ParseInt(text, 10, 64)
+			taken -= n
+		}
+	}
+	return max(most-taken, 0)
+}
+
+func number(path string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+}

@@ -1,0 +1,67 @@
+package unfinished
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A command ends with all that it started: the pipe that all of them hold is closed.
+func TestCommand_EndsWithItsGroup(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := Command(ctx, "sh", "-c", "sleep 600 & echo here; wait")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	c.Stdout = w
+	require.NoError(t, c.Start())
+	w.Close()
+	begin := make([]byte, 5)
+	_, err = io.ReadFull(r, begin)
+	require.NoError(t, err)
+	require.True(t, groups[c.Process.Pid])
+	cancel()
+	_, err = r.Read(begin)
+	require.ErrorIs(t, err, io.EOF)
+	require.Error(t, c.Wait())
+	require.Empty(t, groups)
+}
+
+// The child process of this test ends at once, with everything.
+func TestEnd(t *testing.T) {
+	if dir := os.Getenv("TVMGO_TEST_END"); dir != "" {
+		t.Setenv("TMPDIR", dir)
+		inside, err := MkdirTemp("x-")
+		require.NoError(t, err)
+		require.NoError(t, Add(filepath.Join(dir, "file"), func() error { return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600) }))
+		kept := filepath.Join(dir, "kept")
+		require.NoError(t, Add(kept, func() error { return os.WriteFile(kept, nil, 0o600) }))
+		Forget(kept)
+		c := Command(t.Context(), "sh", "-c", "echo here; while :; do echo >"+inside+"/$RANDOM$$; done")
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		_, err = io.ReadFull(out, make([]byte, 5))
+		require.NoError(t, err)
+		End()
+		os.Stdout.WriteString("ended\n")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestEnd$")
+	cmd.Env = append(os.Environ(), "TVMGO_TEST_END="+dir)
+	out, err := cmd.CombinedOutput() // which waits until nobody holds the pipe
+	require.Error(t, err)
+	require.True(t, strings.HasSuffix(string(out), "ended\n"), "%s", out)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, "kept", left[0].Name())
+}

@@ -1,0 +1,17 @@
+package version
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What make, pkg-config and CMake have is read from the same file.
+func TestNumber(t *testing.T) {
+	require.Regexp(t, `^[0-9]+\.[0-9]+\.[0-9]+$`, Number())
+	require.Equal(t, "tvmgo "+Number(), Builder())
+	makefile, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	require.Contains(t, string(makefile), "\nVERSION := $(shell cat internal/version/VERSION)\n")
+}

@@ -1,0 +1,40 @@
+package runtime
+
+import (
+	goruntime "runtime"
+	"sync"
+	"syscall"
+)
+
+// threadLock is a lock that its thread may take again, as happens when C, called with it held, calls back. It wires goroutines
+// to their threads.
+type threadLock struct {
+	mu    sync.Mutex // held for a moment
+	free  *sync.Cond // of mu; nil until somebody waits
+	owner int        // thread
+	depth int        // how often the owner holds it; 0 = free
+}
+
+func (l *threadLock) lock() {
+	goruntime.LockOSThread()
+	me := syscall.Gettid()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.depth > 0 && l.owner != me {
+		if l.free == nil {
+			l.free = sync.NewCond(&l.mu)
+		}
+		l.free.Wait()
+	}
+	l.owner = me
+	l.depth++
+}
+
+func (l *threadLock) unlock() {
+	defer goruntime.UnlockOSThread()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.depth--; l.depth == 0 && l.free != nil {
+		l.free.Signal()
+	}
+}

@@ -1,0 +1,199 @@
+package runtime_test
+
+import (
+	goruntime "runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/testgc"
+	"tvmgo/runtime"
+)
+
+const mib = 1 << 20
+
+// withLimit sets the limit, for a test in which Go itself never collects.
+func withLimit(t *testing.T, limit int64) {
+	t.Helper()
+	testgc.Collect()
+	percent := debug.SetGCPercent(-1)
+	old := runtime.SetUnclosedLimit(limit)
+	require.Equal(t, limit, runtime.SetUnclosedLimit(limit))
+	t.Cleanup(func() {
+		runtime.SetUnclosedLimit(old)
+		debug.SetGCPercent(percent)
+		testgc.Collect()
+	})
+}
+
+// peakOf calls f n times and returns the most bytes that tensors held, beyond those of before.
+func peakOf(t *testing.T, n int, f func()) (peak int64) {
+	t.Helper()
+	before := runtime.Live().TensorBytes
+	for range n {
+		f()
+		peak = max(peak, runtime.Live().TensorBytes-before)
+	}
+	return peak
+}
+
+func newMiB(t *testing.T, dev dlpack.Device) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dlpack.UInt8, []int64{mib}, dev)
+	require.NoError(t, err)
+	return x
+}
+
+// The case of the defect: 1000 tensors of 1 MiB, none of them closed.
+func TestUnclosed_MemoryIsBounded(t *testing.T) {
+	withLimit(t, 32*mib)
+	dev := fakeDevice(t)
+	identity := goFunction(t, func(args ...any) (any, error) { return newMiB(t, runtime.CPU), nil })
+	for name, make := range map[string]func(){
+		"tensors": func() { newMiB(t, runtime.CPU) },
+		"slices": func() {
+			_, err := runtime.FromSlice(make([]float32, mib/4))
+			require.NoError(t, err)
+		},
+		"views of closed tensors": func() {
+			x := newMiB(t, runtime.CPU)
+			_, err := x.Reshape(1, mib)
+			require.NoError(t, err)
+			require.NoError(t, x.Close())
+		},
+		"results": func() {
+			_, err := identity.Call()
+			require.NoError(t, err)
+		},
+		"of a device": func() { newMiB(t, dev) },
+		"workspaces": func() {
+			_, err := runtime.NewWorkspace(dlpack.UInt8, []int64{mib}, dev, nil)
+			require.NoError(t, err)
+		},
+		"page-locked": func() {
+			_, err := runtime.NewPinnedTensor(dlpack.UInt8, []int64{mib}, dev)
+			require.NoError(t, err)
+		},
+	} {
+		testgc.Collect()
+		collections := numGC()
+		require.LessOrEqual(t, peakOf(t, 1000, make), int64((32+4+2)*mib), name)
+		require.LessOrEqual(t, numGC()-collections, uint32(60), "%s: no collection for each", name)
+	}
+}
+
+func TestUnclosed_WithoutLimit(t *testing.T) {
+	withLimit(t, -1)
+	require.Equal(t, int64(300*mib), peakOf(t, 300, func() { newMiB(t, runtime.CPU) }))
+}
+
+// What is in use raises the limit: a program that keeps a lot does not collect all the time.
+func TestUnclosed_InUse(t *testing.T) {
+	withLimit(t, 8*mib)
+	var kept []*runtime.Tensor
+	collections := numGC
+	before := collections()
+	for range 256 {
+		kept = append(kept, newMiB(t, runtime.CPU))
+	}
+	require.LessOrEqual(t, collections()-before, uint32(8), "after each doubling")
+	before = collections()
+	for range 1000 {
+		newMiB(t, runtime.CPU).Close()
+	}
+	require.Equal(t, before, collections(), "what is closed costs none")
+	peak := peakOf(t, 1000, func() { newMiB(t, runtime.CPU) })
+	require.LessOrEqual(t, peak, int64((256+3)*mib))
+	for _, x := range kept {
+		require.NoError(t, x.Close())
+	}
+	// What was in use is no more, and the limit is what it was.
+	require.LessOrEqual(t, peakOf(t, 300, func() { newMiB(t, runtime.CPU) }), int64(300*mib))
+	require.LessOrEqual(t, peakOf(t, 300, func() { newMiB(t, runtime.CPU) }), int64((8+1+2)*mib))
+}
+
+func numGC() uint32 {
+	var s debug.GCStats
+	debug.ReadGCStats(&s)
+	return uint32(s.NumGC)
+}
+
+func TestUnclosed_ManyGoroutines(t *testing.T) {
+	withLimit(t, 32*mib)
+	before := runtime.Live().TensorBytes
+	var peak atomic.Int64
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 200 {
+				x := newMiB(t, runtime.CPU)
+				now := runtime.Live().TensorBytes - before
+				for old := peak.Load(); now > old && !peak.CompareAndSwap(old, now); old = peak.Load() {
+				}
+				require.NoError(t, runtime.CopyFrom(x, make([]uint8, mib)), "what is in use stays")
+			}
+		})
+	}
+	wait.Wait()
+	require.LessOrEqual(t, peak.Load(), int64((2*32+4+8)*mib), "others go on while one collects")
+}
+
+// A device without memory left has some after a collection, whatever the limit.
+func TestUnclosed_DeviceIsFull(t *testing.T) {
+	withLimit(t, -1)
+	dev := fakeDevice(t)
+	room := runtime.Live().TensorBytes + 16*mib
+	theFake.failWith(t, func(op string) error {
+		if op == "alloc" && runtime.Live().TensorBytes >= room {
+			return &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: "fakedev is full"}
+		}
+		return nil
+	})
+	for range 100 {
+		newMiB(t, dev)
+	}
+	var kept []*runtime.Tensor
+	for range 16 {
+		kept = append(kept, newMiB(t, dev))
+	}
+	_, err := runtime.NewTensor(dlpack.UInt8, []int64{mib}, dev)
+	requireError(t, err, runtime.ErrOutOfMemory, "fakedev is full")
+	for _, x := range kept {
+		require.NoError(t, x.Close())
+	}
+}
+
+// A clean-up of the program's own may make tensors.
+func TestUnclosed_InACleanUp(t *testing.T) {
+	withLimit(t, mib)
+	var made atomic.Bool
+	func() {
+		addCleanUp(func() {
+			for range 10 {
+				newMiB(t, runtime.CPU)
+			}
+			made.Store(true)
+		})
+	}()
+	require.True(t, testgc.Until(made.Load))
+}
+
+// addCleanUp calls f once the collector runs.
+func addCleanUp(f func()) {
+	goruntime.AddCleanup(new([64]byte), func(f func()) { f() }, f)
+}
+
+// What counting costs each tensor.
+func BenchmarkNewTensor(b *testing.B) {
+	for b.Loop() {
+		x, err := runtime.NewTensor(dlpack.Float32, []int64{16}, runtime.CPU)
+		if err != nil {
+			b.Fatal(err)
+		}
+		x.Close()
+	}
+}

@@ -1,0 +1,158 @@
+package target_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+func archOf(t *testing.T, x *target.Target) string {
+	t.Helper()
+	arch, err := target.Get[string](x, "arch")
+	require.NoError(t, err)
+	return arch
+}
+
+func hashOf(t *testing.T, ref string) string {
+	t.Helper()
+	info, err := target.LookupTag(ref)
+	require.NoError(t, err)
+	return info.Hash
+}
+
+// TestRegisterTag_VersionIsForGood names another tag wherever a target can stand in a version; whatever becomes of that tag, the version
+// is what it was, has the hash that it had, and can be registered again.
+func TestRegisterTag_VersionIsForGood(t *testing.T) {
+	kind := fresh("holder")
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested), target.Option("parts", target.ListOf(target.Nested)))
+	require.NoError(t, err)
+	for what, config := range map[string]func(ref string) map[string]any{
+		"base":              func(ref string) map[string]any { return map[string]any{"tag": ref} },
+		"base beside kind":  func(ref string) map[string]any { return map[string]any{"kind": "cuda", "tag": ref} },
+		"base, fields over": func(ref string) map[string]any { return map[string]any{"tag": ref, "libs": "cudnn"} },
+		"host":              func(ref string) map[string]any { return map[string]any{"kind": "cuda", "arch": "sm_50", "host": ref} },
+		"host, alias": func(ref string) map[string]any {
+			return map[string]any{"kind": "cuda", "arch": "sm_50", "target_host": ref}
+		},
+		"host, map": func(ref string) map[string]any {
+			return map[string]any{"id": "cuda", "arch": "sm_50", "host": map[string]any{"tag": ref}}
+		},
+		"host, command line": func(ref string) map[string]any {
+			return map[string]any{"kind": "cuda", "arch": "sm_50", "host": ref + " -model=x"}
+		},
+		"host, JSON": func(ref string) map[string]any {
+			return map[string]any{"kind": "cuda", "arch": "sm_50", "host": fmt.Sprintf(`{"tag":%q}`, ref)}
+		},
+		"host's host": func(ref string) map[string]any {
+			return map[string]any{"kind": "cuda", "arch": "sm_50", "host": map[string]any{"kind": "c", "host": ref}}
+		},
+		"composite": func(ref string) map[string]any {
+			return map[string]any{"kind": "composite", "devices": []any{"c", ref, map[string]any{"kind": "c", "host": ref}}}
+		},
+		"composite, alias": func(ref string) map[string]any {
+			return map[string]any{"kind": "composite", "targets": []string{"c", ref}}
+		},
+		"option of a kind":  func(ref string) map[string]any { return map[string]any{"kind": kind, "driver": ref} },
+		"options of a kind": func(ref string) map[string]any { return map[string]any{"kind": kind, "parts": []any{"c", ref}} },
+	} {
+		for how, change := range map[string]func(base string) error{
+			"newer version": func(base string) error {
+				return target.RegisterTag(base+":2", map[string]any{"kind": "cuda", "arch": "sm_80"})
+			},
+			"replaced": func(base string) error {
+				return target.ReplaceTag(base, map[string]any{"kind": "cuda", "arch": "sm_80"})
+			},
+			"of another kind": func(base string) error { return target.ReplaceTag(base, map[string]any{"kind": "c"}) },
+		} {
+			t.Run(what+"/"+how, func(t *testing.T) {
+				base, version := fresh("good/y"), fresh("good/x")+":1"
+				first := base
+				if how == "newer version" {
+					first += ":1"
+				}
+				require.NoError(t, target.RegisterTag(first, map[string]any{"kind": "cuda", "arch": "sm_70"}))
+				require.NoError(t, target.RegisterTag(version, config(base)))
+				before, hash := mustNew(t, version), hashOf(t, version)
+				require.Contains(t, before.JSON(), "sm_70")
+				require.NoError(t, change(base))
+				after := mustNew(t, version)
+				require.True(t, before.Equal(after), "%s\n%s", before.JSON(), after.JSON())
+				require.Equal(t, hash, hashOf(t, version))
+				require.Equal(t, version, after.Tag())
+				require.NoError(t, target.RegisterTag(version, config(base)), "the same again")
+				require.True(t, before.Equal(mustNew(t, version)))
+				for _, form := range []any{before.JSON(), before.String(), before.Export()} {
+					require.True(t, before.Equal(mustNew(t, form)), "%v", form)
+				}
+				other := config(base)
+				other["model"] = "another"
+				require.Error(t, target.RegisterTag(version, other))
+				require.True(t, before.Equal(mustNew(t, version)))
+			})
+		}
+	}
+}
+
+// TestRegisterTag_VersionOfAFollower has a tag without version between the version and what changes.
+func TestRegisterTag_VersionOfAFollower(t *testing.T) {
+	base, through, name := fresh("good/y"), fresh("good/z"), fresh("good/x")
+	require.NoError(t, target.RegisterTag(base+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
+	require.NoError(t, target.RegisterTag(through, map[string]any{"tag": base, "host": map[string]any{"kind": "c", "model": "of z"}}))
+	config := map[string]any{"tag": through, "registers_per_block": 65536}
+	require.NoError(t, target.RegisterTag(name+":1", config))
+	before, hash := mustNew(t, name+":1"), hashOf(t, name+":1")
+	require.NoError(t, target.RegisterTag(base+":2", map[string]any{"kind": "cuda", "arch": "sm_80"}))
+	require.Equal(t, "sm_80", archOf(t, mustNew(t, through)), "it has no version, and follows")
+	require.NoError(t, target.ReplaceTag(through, map[string]any{"kind": "c"}))
+	require.True(t, before.Equal(mustNew(t, name+":1")))
+	require.Equal(t, hash, hashOf(t, name+":1"))
+	require.NoError(t, target.RegisterTag(name+":1", config))
+	require.Equal(t, "of z", mustNew(t, name+":1").Host().Attrs()["model"])
+	require.ErrorIs(t, target.RegisterTag(name+":2", config), target.ErrUnknown, "what is registered now is another matter: kind c has no such option")
+}
+
+// TestReplaceTag_LeavesNoTagBroken has tags made of others, which keep making targets.
+func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
+	quiet(t)
+	base, hosted, composite, second := fresh("good/a"), fresh("good/b"), fresh("good/c"), fresh("good/d")
+	require.NoError(t, target.RegisterTag(base, map[string]any{"kind": "cuda", "arch": "sm_70"}))
+	require.NoError(t, target.RegisterTag(second, map[string]any{"tag": base, "registers_per_block": 65536}))
+	require.NoError(t, target.RegisterTag(hosted, map[string]any{"kind": "c", "host": base + " -arch=sm_75"}))
+	require.NoError(t, target.RegisterTag(composite, map[string]any{"kind": "composite", "devices": []any{"c", map[string]any{"tag": second}}}))
+	all := []string{base, second, hosted, composite}
+	before := map[string]*target.Target{}
+	for _, ref := range all {
+		before[ref] = mustNew(t, ref)
+	}
+	err := target.ReplaceTag(base, map[string]any{"kind": "opencl"})
+	require.ErrorIs(t, err, target.ErrRegister)
+	require.ErrorContains(t, err, "register tag \""+base+"\": tag \""+hosted+"\" is made of it, and would make no target: $.host.arch")
+	require.ErrorContains(t, err, "replace that one first")
+	for _, ref := range all {
+		require.True(t, before[ref].Equal(mustNew(t, ref)), "nothing was registered")
+	}
+	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "cuda", "arch": "sm_86"}))
+	require.Equal(t, "sm_86", archOf(t, mustNew(t, second)), "it follows")
+	require.NoError(t, target.ReplaceTag(hosted, map[string]any{"kind": "c"}))
+	require.NoError(t, target.ReplaceTag(second, map[string]any{"kind": "c"}))
+	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "opencl"}), "now nothing is in the way")
+
+	// A newer version changes what a name without one means.
+	versioned, follower := fresh("good/v"), fresh("good/w")
+	require.NoError(t, target.RegisterTag(versioned+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
+	require.NoError(t, target.RegisterTag(follower, map[string]any{"tag": versioned, "arch": "sm_75"}))
+	require.ErrorContains(t, target.RegisterTag(versioned+":2", map[string]any{"kind": "c"}), follower)
+	require.NoError(t, target.RegisterTag(versioned+":0.9", map[string]any{"kind": "c"}), "an older one changes nothing")
+	require.NoError(t, target.RegisterTag(versioned+":2", map[string]any{"kind": "cuda", "arch": "sm_80", "libs": "cudnn"}))
+	require.Equal(t, []string{"cudnn"}, mustNew(t, follower).Libs())
+
+	// Beside a kind a name that is no tag is a label; it stays one for those that are registered.
+	label, labelled := fresh("good/label"), fresh("good/labelled")
+	require.NoError(t, target.RegisterTag(labelled, map[string]any{"kind": "cuda", "arch": "sm_70", "host": map[string]any{"kind": "c", "tag": label}}))
+	require.NoError(t, target.RegisterTag(label, map[string]any{"kind": "opencl"}))
+	require.Equal(t, "c", mustNew(t, labelled).Host().Kind().Name())
+}

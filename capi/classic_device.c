@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "validate.h"
+
 enum { DATA_ALIGNMENT = 64, MAX_ALIGNMENT = 1 << 30 };
 
 static DLDevice device_of(int device_type, int device_id) {
@@ -103,7 +105,10 @@ int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shap
 int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr) {
   const TVMGODeviceAPI* api = api_of(dev.device_type, "free device memory");
   if (api == NULL) return -1;
-  return ptr == NULL ? 0 : api->free_data_space(api, dev, ptr);
+  if (ptr == NULL) return 0;
+  /* Devices of other makers need not know the pool. Behind the layer of TVMGO_VALIDATE its books know more. */
+  if (!tvmgo_validating && tvmgo_workspace_refuse(dev, ptr) != 0) return -1;
+  return api->free_data_space(api, dev, ptr);
 }
 
 int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream) {

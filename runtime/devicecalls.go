@@ -51,8 +51,18 @@ func keep[T any](v T, err error, out *C.uintptr_t) error {
 
 // memory stores an address for C.
 func memory(p unsafe.Pointer, err error, out *unsafe.Pointer) error {
-	*out = p
+	if err == nil {
+		*out = p
+	}
 	return err
+}
+
+// checkAlignment spares devices a check of what C may ask for.
+func checkAlignment(alignment C.size_t) error {
+	if alignment != 0 && alignment&(alignment-1) == 0 {
+		return nil
+	}
+	return fail("allocate", ErrInvalidArgument, "alignment %d is not a power of two", uint64(alignment))
 }
 
 func giveAttr(v any, err error, out *C.TVMFFIAny) error {
@@ -72,6 +82,9 @@ func tvmgoDeviceSet(dev C.uintptr_t, id C.int32_t) C.int {
 //export tvmgoDeviceAlloc
 func tvmgoDeviceAlloc(dev C.uintptr_t, id C.int32_t, nbytes, alignment C.size_t, hint C.DLDataType, out *unsafe.Pointer) C.int {
 	return on(dev, func(d DeviceAPI) error {
+		if err := checkAlignment(alignment); err != nil {
+			return err
+		}
 		p, err := d.AllocDataSpace(int(id), uintptr(nbytes), uintptr(alignment), goType(hint))
 		return memory(p, err, out)
 	})
@@ -265,6 +278,9 @@ func tvmgoEventFree(event C.uintptr_t) C.int {
 //export tvmgoDeviceAllocOn
 func tvmgoDeviceAllocOn(dev C.uintptr_t, id C.int32_t, nbytes, alignment C.size_t, hint C.DLDataType, stream unsafe.Pointer, out *unsafe.Pointer) C.int {
 	return on(dev, func(d StreamAllocator) error {
+		if err := checkAlignment(alignment); err != nil {
+			return err
+		}
 		p, err := d.AllocOnStream(int(id), uintptr(nbytes), uintptr(alignment), goType(hint), goStream(stream))
 		return memory(p, err, out)
 	})

@@ -98,8 +98,18 @@ type KernelDescriber interface {
 	DeviceType() dlpack.DeviceType
 }
 
-// Dim3 is the size of a grid or a block in x, y and z; 0 stands for 1.
+// Dim3 is the size of a grid, a block or a cluster in x, y and z. Sizes that are left out, zeroes at the end, stand
+// for 1, so Dim3{} has one element. A zero before another size is one: a grid of Dim3{0, 1, 1} has no block, and
+// launching it does nothing.
 type Dim3 [3]int
+
+// sizes are those that a launch has, with those that were left out.
+func (d Dim3) sizes() [3]int {
+	for i := 2; i >= 0 && d[i] == 0; i-- {
+		d[i] = 1
+	}
+	return d
+}
 
 // Kernel is a kernel of a device module, with the sizes of its launch apart from its arguments. It is safe
 // for use by many goroutines at once.
@@ -189,7 +199,8 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	if len(args) != k.args {
 		return fail(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
 	}
-	sizes := [len(launchTags)]int{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2],
+	grid, block := c.Grid.sizes(), c.Block.sizes()
+	sizes := [len(launchTags)]int{grid[0], grid[1], grid[2], block[0], block[1], block[2],
 		c.Cluster[0], c.Cluster[1], c.Cluster[2], c.SharedBytes}
 	all := slices.Grow(slices.Clone(args), len(k.slots))
 	taken := [len(launchTags)]bool{}
@@ -199,7 +210,7 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	}
 	for slot, n := range sizes {
 		switch {
-		case taken[slot] || n == 0 || n == 1 && slot != sharedSlot:
+		case taken[slot] || n == 1 && slot != sharedSlot || n == 0 && slot >= clusterSlot:
 		case slot < clusterSlot:
 			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launchTags[slot], n)
 		case slot == sharedSlot:

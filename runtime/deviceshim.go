@@ -47,7 +47,7 @@ int tvmgoDeviceProperty(uintptr_t dev, int32_t id, char* name, TVMFFIAny* out);
 static inline int shim_set(API, int32_t id) { return IN_GO(tvmgoDeviceSet(DEV, id)); }
 static inline int shim_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) { return IN_GO(tvmgoDeviceAttr(DEV, id, kind, out)); }
 static inline int shim_alloc(API, DLDevice d, size_t n, size_t a, DLDataType t, void** out) { return IN_GO(tvmgoDeviceAlloc(DEV, d.device_id, n, a, t, out)); }
-static inline int shim_free(API, DLDevice d, void* p) { return IN_GO(tvmgoDeviceFree(DEV, d.device_id, p)); }
+static inline int shim_free(API, DLDevice d, void* p) { return tvmgo_workspace_refuse(d, p) != 0 ? -1 : IN_GO(tvmgoDeviceFree(DEV, d.device_id, p)); }
 static inline int shim_copy(API, const DLTensor* f, const DLTensor* t, void* s) { return IN_GO(tvmgoDeviceCopy(DEV, (DLTensor*)f, (DLTensor*)t, s)); }
 static inline int shim_sync(API, DLDevice d, void* s) { return IN_GO(tvmgoDeviceSync(DEV, d.device_id, s)); }
 static inline int shim_stream_create(API, DLDevice d, void** out) { return IN_GO(tvmgoDeviceStreamCreate(DEV, d.device_id, out)); }

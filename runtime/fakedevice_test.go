@@ -108,6 +108,9 @@ func (f *fake) SetDevice(id int) error {
 }
 
 func (f *fake) Attr(id int, kind runtime.AttrKind) (any, error) {
+	if err := f.check("attr", id); err != nil && kind != runtime.AttrExist {
+		return nil, err
+	}
 	switch kind {
 	case runtime.AttrExist:
 		return cond(id >= 0 && id < fakeCount, 1, 0), nil
@@ -264,8 +267,11 @@ func (f *fake) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s ru
 }
 
 func (f *fake) FreeWorkspace(id int, p unsafe.Pointer) error {
-	f.workspaces.Add(-1)
-	return f.release(p, true)
+	err := f.release(p, true)
+	if err == nil {
+		f.workspaces.Add(-1)
+	}
+	return err
 }
 
 func (f *fake) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error) {

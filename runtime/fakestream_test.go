@@ -170,6 +170,9 @@ type fakeEvent struct {
 }
 
 func (f *fake) CreateEvent(id int) (runtime.DeviceEvent, error) {
+	if err := f.check("create event", id); err != nil {
+		return nil, err
+	}
 	f.events.Add(1)
 	return &fakeEvent{f: f}, nil
 }

@@ -85,7 +85,7 @@ func TestParseSpec(t *testing.T) {
 	for _, want := range []string{
 		"int dInit(unsigned a0) {\n  (void)a0;\n  return 0;\n}",
 		"int dList(num a0, void (*a1)(int, char*), void* a2) {\n  if (HAS(dList)) {\n    tvmgo_dl_quiet_begin();",
-		"  if (a1 != NULL) *a1 = -7;\n  return NULL;\n}",
+		"  if (a1 != NULL) *a1 = (int)LACKS(\"dMake\", -7);\n  return NULL;\n}",
 		"return HAS(dLend) ? at.dLend() : NULL;",
 		`{"libd.so.2", "libd.so", NULL}`,
 	} {
@@ -106,7 +106,7 @@ func TestParseSpec_More(t *testing.T) {
 		require.Contains(t, h, want)
 	}
 	for _, want := range []string{`{"dInit", (void**)&at.d_init},`, "static void start(void) { at.d_init(0); }", ".start = start,",
-		"return HAS(dGet_v2) ? at.dGet_v2(a0) : -7;", "int dInit(unsigned a0) {\n  (void)a0;\n  return 0;\n}"} {
+		"return HAS(dGet_v2) ? at.dGet_v2(a0) : (int)LACKS(\"dGet_v2\", -7);", "int dInit(unsigned a0) {\n  (void)a0;\n  return 0;\n}"} {
 		require.Contains(t, c, want)
 	}
 	require.NotContains(t, c, "d_run")

@@ -45,8 +45,9 @@ tvmgo_dl_library tvmgo_dl_%s = {
 };
 
 #define HAS(f) (tvmgo_dl_use(&tvmgo_dl_%s) && at.f != NULL)
+#define LACKS(name, code) tvmgo_dl_lacks(&tvmgo_dl_%s, name, code)
 
-`, strings.Join(s.libraries, `", "`), s.driver, s.title, s.variable, s.cure, s.first, start, s.driver)
+`, strings.Join(s.libraries, `", "`), s.driver, s.title, s.variable, s.cure, s.first, start, s.driver, s.driver)
 	for _, f := range s.funcs {
 		s.trampoline(&b, f)
 	}
@@ -93,10 +94,13 @@ func (s *spec) trampoline(b *bytes.Buffer, f function) {
 	}
 	call := fmt.Sprintf("at.%s(%s)", f.name, strings.Join(args, ", "))
 	answer := s.answer(f)
+	if _, isCode := s.answers[f.result]; isCode && answer != "NULL" { // tells which function is not there
+		answer = fmt.Sprintf("(%s)LACKS(\"%s\", %s)", f.result, f.symbol, answer)
+	}
 	missing := "  return " + answer + ";\n"
 	for t, code := range s.answers { // a handle's error goes through the last argument
 		if answer == "NULL" && f.last() == t+"*" {
-			missing = fmt.Sprintf("  if (%s != NULL) *%s = %s;\n", args[len(args)-1], args[len(args)-1], code) + missing
+			missing = fmt.Sprintf("  if (%s != NULL) *%s = (%s)LACKS(\"%s\", %s);\n", args[len(args)-1], args[len(args)-1], t, f.symbol, code) + missing
 		}
 	}
 	switch {

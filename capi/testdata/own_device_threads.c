@@ -108,6 +108,13 @@ static queue* make_queue(int32_t id) {
   return q;
 }
 
+/* Whether a stream is one of this index. Under the lock. */
+static int is_of(void* stream, int32_t id) {
+  for (queue* q = queues; q != NULL; q = q->next)
+    if (q == stream) return q->id == id;
+  return 0;
+}
+
 /* Under the lock. */
 static queue* queue_of(int32_t id, void* stream) {
   if (stream == NULL) {
@@ -156,6 +163,7 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
   (void)api;
   memset(out, 0, sizeof *out);
   int there = id >= 0 && id < DEVICES;
+  if (kind != kTVMGODeviceAttrExist && check_id(id) != 0) return -1;
   if (kind == kTVMGODeviceAttrExist) {
     out->type_index = kTVMFFIInt;
     out->v_int64 = there || is("every index exists");
@@ -169,6 +177,10 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
 }
 
 static void* add_space(space** list, int32_t id, size_t n, size_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+    fail("ValueError", "threads has only alignments that are powers of two");
+    return NULL;
+  }
   if (n > TOTAL || alignment > 1 << 20) {
     fail(is("out of memory is any error") ? "RuntimeError" : "MemoryError", "threads is out of memory");
     return NULL;
@@ -254,6 +266,7 @@ static int copy(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandl
   o.dst = (char*)to->data + (is("copies ignore the destination's offset") ? 0 : to->byte_offset);
   if (check_id(id) != 0) return -1;
   pthread_mutex_lock(&lock);
+  if (stream != NULL && !host_from && !host_to && is_of(stream, to->device.device_id)) id = to->device.device_id;
   queue* q = queue_of(id, stream);
   int rc = q == NULL ? -1 : 0;
   if (rc == 0 && host_from && !is_pinned(o.src) && !is("the host's memory is read late")) {
@@ -262,7 +275,8 @@ static int copy(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandl
     else o.src = memcpy(o.staged, o.src, n);
   }
   if (rc == 0 && !host_from && !host_to && from->device.device_id != to->device.device_id) {
-    finish(queue_of(to->device.device_id, NULL)); /* what the other index is at with it */
+    finish(queue_of(from->device.device_id, NULL)); /* what the other index is at with it */
+    finish(queue_of(to->device.device_id, NULL));
     rc = put(q, o);
     finish(q);
   } else if (rc == 0) {

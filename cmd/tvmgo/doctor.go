@@ -50,6 +50,7 @@ type finding struct {
 	Platforms []string `json:"platforms,omitempty"`
 	Drivers   []string `json:"drivers,omitempty"` // of Vulkan's devices, with the type of memory that their data is in
 	Devices   []string `json:"devices,omitempty"`
+	Lacks     []string `json:"lacks,omitempty"`    // functions that the library does not have; what needs them fails, and says so
 	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
 }
 
@@ -104,16 +105,23 @@ func (f *finding) explain() {
 		f.Verdict += fmt.Sprintf(", %d threads", runtime.NumThreads())
 	case dlpack.OpenCL.String():
 		d := opencl.Loaded()
-		f.Library, f.Platforms, f.LeftOut = d.Library, d.Platforms, d.LeftOut
+		f.Library, f.Platforms, f.Lacks, f.LeftOut = d.Library, d.Platforms, d.Lacks, d.LeftOut
 		f.Verdict += fmt.Sprintf("; opened %s, platform %s", f.Library, strings.Join(f.Platforms, ", platform "))
 	case dlpack.CUDA.String():
 		d := cuda.Loaded()
-		f.Library, f.Version, f.LeftOut = d.Library, d.Version, d.LeftOut
+		f.Library, f.Version, f.Lacks, f.LeftOut = d.Library, d.Version, d.Lacks, d.LeftOut
 		f.Verdict += fmt.Sprintf("; opened %s, the driver of CUDA %s", f.Library, f.Version)
 	case dlpack.Vulkan.String():
 		d := vulkan.Loaded()
 		f.Library, f.Version, f.Drivers, f.LeftOut = d.Library, d.Version, d.Devices, d.LeftOut
 		f.Verdict += fmt.Sprintf("; opened %s, Vulkan %s: %s", f.Library, f.Version, strings.Join(f.Drivers, ", "))
+	}
+	if n := len(f.Lacks); n > 0 {
+		const most = 6
+		f.Verdict += fmt.Sprintf("; %s has no function %s", f.Library, strings.Join(f.Lacks[:min(n, most)], ", "))
+		if n > most {
+			f.Verdict += fmt.Sprintf(" and %d more (--json lists them)", n-most)
+		}
 	}
 	if len(f.LeftOut) > 0 {
 		f.Verdict += "; not used: " + strings.Join(f.LeftOut, "; ")

@@ -28,7 +28,8 @@ const (
 )
 
 // execute runs one command line and returns the exit status.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+	defer inOneLine(stderr, &status)
 	root := newRootCommand(stdout, stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -49,6 +50,18 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return statusUsage
 	}
 	return statusFailure
+}
+
+// inOneLine makes a panic, which is a mistake of this program, a failure that says so, unless somebody asked for what Go writes of it.
+func inOneLine(stderr io.Writer, status *int) {
+	wanted := os.Getenv("GOTRACEBACK")
+	if wanted != "" && wanted != "none" {
+		return
+	}
+	if r := recover(); r != nil {
+		fmt.Fprintf(stderr, "tvmgo: internal error: %v: report it, with what is written where GOTRACEBACK=all is set\n", r)
+		*status = statusFailure
+	}
 }
 
 // silentError is a failure that has been shown.

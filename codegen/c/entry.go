@@ -53,6 +53,7 @@ func (g *generator) entry(f *function, to *text) {
 	for _, l := range e.later {
 		e.check(l)
 	}
+	e.compareMemory()
 	check := e.shared()
 	e.out = &text{depth: 1}
 	e.parameters()

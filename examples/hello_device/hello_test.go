@@ -36,16 +36,16 @@ func (h *hello) SetDevice(id int) error {
 }
 
 func (h *hello) Attr(id int, kind runtime.AttrKind) (any, error) {
-	switch kind {
-	case runtime.AttrExist:
-		if h.SetDevice(id) != nil {
-			return 0, nil
-		}
+	err := h.SetDevice(id)
+	switch {
+	case kind == runtime.AttrExist && err != nil:
+		return 0, nil
+	case kind == runtime.AttrExist:
 		return 1, nil
-	case runtime.AttrDeviceName:
+	case err == nil && kind == runtime.AttrDeviceName:
 		return "Hello", nil
 	}
-	return nil, nil // what a device does not know is no error
+	return nil, err // what a device does not know is no error
 }
 
 func (h *hello) AllocDataSpace(id int, nbytes, alignment uintptr, _ dlpack.DataType) (unsafe.Pointer, error) {

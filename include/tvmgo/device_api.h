@@ -11,7 +11,9 @@
  *   - Every function may be called by any thread, several at a time, and must not assume a current device: `dev` says it.
  *   - 0, or -1 after TVMFFIErrorSetRaisedFromCStr on the calling thread. Nothing is written to *out on failure.
  *     No exception, exit or longjmp may leave a function.
- *   - dev.device_id was not checked: an index without a device is an error that tells how many there are.
+ *   - dev.device_id was not checked: an index without a device is an error that tells how many there are. An index has a device when
+ *     kTVMGODeviceAttrExist says so, for every function alike. An index below 0 never has one. Several indices may mean one and the
+ *     same memory: of the CPU all from 0 on do, so that code for several devices can be tried on one machine.
  *   - A stream is borrowed for the call; NULL is the device's default stream. */
 #ifndef TVMGO_DEVICE_API_H_
 #define TVMGO_DEVICE_API_H_
@@ -26,7 +28,8 @@
 extern "C" {
 #endif
 
-/* Kinds of attributes, with the type of the answer. A device answers None to what it doesn't know. */
+/* Kinds of attributes, with the type of the answer. A device answers None to what it does not have or know, never 0: but for Exist and
+ * AvailableGlobalMemory, an integer is more than 0. */
 typedef enum {
   kTVMGODeviceAttrExist = 0,                    /* int: 1 when the device is there and usable; never fails */
   kTVMGODeviceAttrMaxThreadsPerBlock = 1,       /* int */
@@ -54,7 +57,7 @@ typedef struct TVMGOMemoryStats {
   int64_t free_bytes;            /* left for every process together */
   int64_t data_bytes;            /* data space that is allocated now */
   int64_t data_peak_bytes;       /* the most that data_bytes ever was */
-  int64_t data_count;            /* allocations behind data_bytes */
+  int64_t data_count;            /* allocations behind data_bytes: 0 when and only when that is 0 */
   int64_t workspace_bytes;       /* held for workspaces, lent out or idle */
   int64_t workspace_in_use_bytes;
   int64_t pinned_bytes;          /* page-locked host memory made by this device */
@@ -74,16 +77,18 @@ struct TVMGODeviceAPI {
    * number beyond the enum: None. Must not start the device for kTVMGODeviceAttrExist if it can be avoided. */
   int (*get_attr)(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
 
-  /* *out is memory that the caller frees with free_data_space; uninitialised, aligned to `alignment` bytes (a power of two).
-   * hint tells the elements. nbytes 0 is legal and gives an address that may be freed. Fails when memory is out. */
+  /* *out is memory that the caller frees with free_data_space; uninitialised, aligned to `alignment` bytes (a power of two). Every
+   * device takes up to 256; one that cannot give more fails and says how much it can. (The CPU gives any.) hint tells the elements. nbytes 0 is legal and gives an address that may be freed. Fails when memory is out. */
   int (*alloc_data_space)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                           void** out);
 
-  /* Frees it, after work that is already queued on any stream. p is never NULL. May be called by any thread. */
+  /* Frees it, after work that is already queued on any stream. p is never NULL. May be called by any thread. Fails on a workspace, which
+   * goes back by free_workspace alone, or for devices without those by TVMBackendFreeWorkspace; that fails on data space. */
   int (*free_data_space)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
   /* Queues a copy on `stream`. One side is this device; the other this type (another index included: a peer copy), host memory, or
-   * another memory of the same hardware (cuda, cuda_host, cuda_managed). Both are contiguous and of one size, with byte_offset to
+   * another memory of the same hardware (cuda, cuda_host, cuda_managed). Of a peer copy the stream may be either side's, NULL is the
+   * source's default one: the copy is complete once that stream is. Both are contiguous and of one size, with byte_offset to
    * honour. Memory of the CPU may be gone when the call returns, page-locked or not: stage it or wait. Memory of a host type of the
    * hardware (cuda_host) stays until the stream is done. */
   int (*copy_data_from_to)(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,

@@ -374,6 +374,17 @@ int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream) {
   return api->free_stream(api, dev, stream);
 }
 
+int tvmgo_device_check_alignment(DLDevice dev, size_t alignment) {
+  int is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  if (TVMGO_LIKELY(is_power && (alignment <= TVMGO_DEVICE_ALIGNMENT || dev.device_type == kDLCPU))) return 0;
+  const char* name = tvmgo_device_type_name(dev.device_type);
+  if (!is_power)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu is not a power of two", name, (int)dev.device_id, alignment);
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "allocate on %s:%d: alignment %zu is more than %d bytes, the most that memory of a device is aligned to: ask for "
+                     "at most that", name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
+}
+
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;

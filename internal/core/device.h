@@ -29,6 +29,12 @@ int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMF
 /* What a device is under the name of a target's option, owned; None when unknown, or when the device describes itself to nobody. */
 int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
 
+/* What memory of devices may be aligned to, in bytes: the most that code for any of them asks for, and what drivers give without being
+ * asked. The CPU gives any power of two. */
+enum { TVMGO_DEVICE_ALIGNMENT = 256 };
+/* The alignment of a request: 0, or -1 with an error raised. For devices but the CPU. */
+int tvmgo_device_check_alignment(DLDevice dev, size_t alignment);
+
 /* "cpu, cuda": what is registered, for messages. buf is always terminated. */
 void tvmgo_device_list(char* buf, size_t cap);
 

@@ -97,6 +97,11 @@ int tvmgo_kernel_bad_size(const tvmgo_kernel* k, int i, int64_t v) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i, (long long)v);
 }
 
+int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, const char* device, int32_t id) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_SHAPE ": a launch has at most 2^32-1 blocks there: split it",
+                     TVMGO_SHAPE_ARGS(k, s, device, id));
+}
+
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {
   static const char* const names[TVMGO_MAX_LAUNCH] = {
       "blockIdx.x",      "blockIdx.y",      "blockIdx.z",      "threadIdx.x",

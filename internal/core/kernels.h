@@ -133,7 +133,7 @@ static inline int tvmgo_kernel_scalar(const tvmgo_kernel* k, int i, const TVMFFI
   }
 }
 
-/* The launch's sizes, by what they are; those that are not given, and zeroes, are 1, shared memory 0. */
+/* The launch's sizes, by what they are; those that are not given are 1, and so are zeroes of clusters; shared memory is 0 then. */
 static inline int tvmgo_kernel_sizes(const tvmgo_kernel* k, const TVMFFIAny* values, size_t s[TVMGO_MAX_LAUNCH]) {
   for (int i = 0; i < TVMGO_LAUNCH_SHARED; i++) s[i] = 1;
   s[TVMGO_LAUNCH_SHARED] = 0;
@@ -141,10 +141,24 @@ static inline int tvmgo_kernel_sizes(const tvmgo_kernel* k, const TVMFFIAny* val
     int64_t v = 0;
     if (tvmgo_kernel_int(k, k->num_args + i, &values[i], &v) != 0) return -1;
     if (TVMGO_UNLIKELY(v < 0)) return tvmgo_kernel_bad_size(k, k->num_args + i, v);
-    s[k->launch[i]] = v == 0 && k->launch[i] != TVMGO_LAUNCH_SHARED ? 1 : (size_t)v;
+    int is_cluster = k->launch[i] >= TVMGO_LAUNCH_CLUSTER && k->launch[i] < TVMGO_LAUNCH_SHARED;
+    s[k->launch[i]] = v == 0 && is_cluster ? 1 : (size_t)v;
   }
   return 0;
 }
+
+/* Whether a launch has no work item: it is done as soon as it is asked for, which drivers answer in several ways. */
+static inline int tvmgo_kernel_is_empty(const size_t s[TVMGO_MAX_LAUNCH]) {
+  return TVMGO_UNLIKELY(s[0] == 0 || s[1] == 0 || s[2] == 0 || s[3] == 0 || s[4] == 0 || s[5] == 0);
+}
+
+/* Whether a launch has at most so many blocks as a number of 32 bits counts. Drivers for OpenCL and Vulkan multiply the sizes of the
+ * grid in 32 bits, and divide by the product. */
+static inline int tvmgo_kernel_blocks_fit(const size_t s[TVMGO_MAX_LAUNCH]) {
+  size_t n;
+  return TVMGO_LIKELY(!__builtin_mul_overflow(s[0], s[1], &n) && !__builtin_mul_overflow(n, s[2], &n) && n <= UINT32_MAX);
+}
+int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, const char* device, int32_t id);
 
 /* Grid and block of a launch on a device, as messages show them. */
 #define TVMGO_SHAPE "kernel %s with grid [%zu, %zu, %zu] and block [%zu, %zu, %zu] on %s:%d"

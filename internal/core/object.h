@@ -56,6 +56,9 @@ typedef enum {
   TVMGO_LIVE_WORKSPACE_BYTES, /* workspace bytes handed out and not yet returned */
   TVMGO_LIVE_WORKSPACE_CACHED, /* workspace bytes kept for reuse */
   TVMGO_LIVE_DATA_BYTES,      /* data space handed out by the CPU device */
+  TVMGO_LIVE_DATA_COUNT,      /* allocations behind them */
+  TVMGO_LIVE_INLINE_BYTES,    /* of TENSOR_BYTES: the CPU's, which lie behind the tensor's header */
+  TVMGO_LIVE_INLINE_COUNT,    /* tensors that have such */
   TVMGO_LIVE_GRAPHS,          /* of which (objects) graphs, recordings included */
   TVMGO_LIVE_KINDS
 } tvmgo_live_kind;

@@ -96,10 +96,19 @@ static void compact_strides(const int64_t* shape, int32_t ndim, int64_t* strides
   }
 }
 
+/* Counts the memory of a tensor that owns it, sign 1 or -1. */
+static void count_bytes(const tvmgo_tensor* t, int sign) {
+  int64_t n = sign * (int64_t)t->nbytes;
+  tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, n);
+  if (t->api != NULL || t->release != NULL || n == 0) return;
+  tvmgo_live_add(TVMGO_LIVE_INLINE_BYTES, n);
+  tvmgo_live_add(TVMGO_LIVE_INLINE_COUNT, sign);
+}
+
 static void tensor_delete(void* self, int flags) {
   tvmgo_tensor* t = self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    if (t->nbytes > 0) tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, -(int64_t)t->nbytes);
+    if (t->nbytes > 0) count_bytes(t, -1);
     if (t->api != NULL && t->dl.data != NULL &&
         t->api->free_data_space(t->api, t->dl.device, t->dl.data) != 0)
       tvmgo_validate_forget_error(); /* a deleter has nobody to tell */
@@ -166,7 +175,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
     uintptr_t data = (uintptr_t)(t->dims + 2 * ndim);
     t->dl.data = (void*)((data + align - 1) & ~(uintptr_t)(align - 1));
     t->nbytes = nbytes;
-    tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
+    count_bytes(t, 1);
     return t;
   }
   tvmgo_tensor* t = tensor_alloc(&dl, 0);
@@ -188,7 +197,7 @@ tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dt
   }
   t->api = api;
   t->nbytes = nbytes;
-  tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
+  count_bytes(t, 1);
   return t;
 }
 

@@ -79,6 +79,7 @@ static void shrink(tvmgo_thread* t, tvmgo_workspace_cache* c, int64_t keep) {
     while (bytes - freed > keep && (b = c->idle[i]) != NULL) {
       c->idle[i] = b->next;
       freed += (int64_t)b->size;
+      b->state = 0; /* whoever gets the memory next is not taken for a workspace */
       free(b);
     }
   }
@@ -263,6 +264,19 @@ static int has_own(const TVMGODeviceAPI* api, DLDevice dev) {
          TVMGODeviceAPIHas(api, free_workspace);
 }
 
+/* Whether p is one of the CPU's. What lies before other memory is looked at, too, which cannot fault: see ALIGNMENT. */
+static __attribute__((no_sanitize("address", "thread"), noinline)) int is_block(const void* p) {
+  uint64_t state = ((const block*)p - 1)->state;
+  return state == LIVE || state == IDLE;
+}
+
+int tvmgo_workspace_refuse(DLDevice dev, const void* p) {
+  int mine = dev.device_type == kDLCPU && (uintptr_t)p % ALIGNMENT == sizeof(block) && is_block(p);
+  if (TVMGO_LIKELY(!mine && !tvmgo_pool_has(dev, p))) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "free: %p is a workspace of %s:%d, no data space: give it back with TVMBackendFreeWorkspace", p,
+                     tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
+}
+
 int tvmgo_workspace_take(DLDevice dev, size_t nbytes, DLDataType hint, TVMFFIStreamHandle stream,
                          void** out) {
   *out = NULL;
@@ -344,7 +358,7 @@ static __attribute__((noinline)) int give_current(int device_type, int device_id
 
 void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                int dtype_bits_hint) {
-  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_alloc(nbytes);
+  if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type && device_id >= 0)) return tvmgo_workspace_alloc(nbytes);
   return take_current(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint);
 }
 

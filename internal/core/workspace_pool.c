@@ -394,6 +394,15 @@ int tvmgo_pool_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVM
   return alloc_slow(api, dev, nbytes, stream, out);
 }
 
+int tvmgo_pool_has(DLDevice dev, const void* p) {
+  pool* d = find_pool(dev);
+  if (TVMGO_LIKELY(d == NULL)) return 0;
+  tvmgo_spin_lock(&d->lock);
+  int has = find_block(d, p) != NULL;
+  tvmgo_spin_unlock(&d->lock);
+  return has;
+}
+
 static int raise_foreign(DLDevice dev, void* p, int idle) {
   const char* name = tvmgo_device_type_name(dev.device_type);
   if (idle)

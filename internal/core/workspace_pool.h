@@ -15,6 +15,9 @@ int tvmgo_pool_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVM
  * the one that it was made for, it goes back to the device, which waits for every stream. */
 int tvmgo_pool_free(DLDevice dev, void* p, TVMFFIStreamHandle on);
 
+/* Whether p was lent out by the pool, or lies idle in it. */
+int tvmgo_pool_has(DLDevice dev, const void* p);
+
 /* A stream is about to be freed, or was made and may have the handle of a former one. */
 void tvmgo_pool_stream_gone(DLDevice dev, TVMFFIStreamHandle stream);
 

@@ -415,25 +415,26 @@ tvmgo_dl_library tvmgo_dl_cuda = {
 };
 
 #define HAS(f) (tvmgo_dl_use(&tvmgo_dl_cuda) && at.f != NULL)
+#define LACKS(name, code) tvmgo_dl_lacks(&tvmgo_dl_cuda, name, code)
 
 CUresult cuArray3DCreate_v2(CUarray* a0, const CUDA_ARRAY3D_DESCRIPTOR* a1) {
-  return HAS(cuArray3DCreate_v2) ? at.cuArray3DCreate_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuArray3DCreate_v2) ? at.cuArray3DCreate_v2(a0, a1) : (CUresult)LACKS("cuArray3DCreate_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR* a0, CUarray a1) {
-  return HAS(cuArray3DGetDescriptor_v2) ? at.cuArray3DGetDescriptor_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuArray3DGetDescriptor_v2) ? at.cuArray3DGetDescriptor_v2(a0, a1) : (CUresult)LACKS("cuArray3DGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuArrayCreate_v2(CUarray* a0, const CUDA_ARRAY_DESCRIPTOR* a1) {
-  return HAS(cuArrayCreate_v2) ? at.cuArrayCreate_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuArrayCreate_v2) ? at.cuArrayCreate_v2(a0, a1) : (CUresult)LACKS("cuArrayCreate_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuArrayDestroy(CUarray a0) {
-  return HAS(cuArrayDestroy) ? at.cuArrayDestroy(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuArrayDestroy) ? at.cuArrayDestroy(a0) : (CUresult)LACKS("cuArrayDestroy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR* a0, CUarray a1) {
-  return HAS(cuArrayGetDescriptor_v2) ? at.cuArrayGetDescriptor_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuArrayGetDescriptor_v2) ? at.cuArrayGetDescriptor_v2(a0, a1) : (CUresult)LACKS("cuArrayGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxCreate_v2(CUcontext* a0, unsigned int a1, CUdevice a2) {
@@ -443,123 +444,123 @@ CUresult cuCtxCreate_v2(CUcontext* a0, unsigned int a1, CUdevice a2) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuCtxCreate_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxDestroy_v2(CUcontext a0) {
-  return HAS(cuCtxDestroy_v2) ? at.cuCtxDestroy_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxDestroy_v2) ? at.cuCtxDestroy_v2(a0) : (CUresult)LACKS("cuCtxDestroy_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext a0) {
-  return HAS(cuCtxDisablePeerAccess) ? at.cuCtxDisablePeerAccess(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxDisablePeerAccess) ? at.cuCtxDisablePeerAccess(a0) : (CUresult)LACKS("cuCtxDisablePeerAccess", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext a0, unsigned int a1) {
-  return HAS(cuCtxEnablePeerAccess) ? at.cuCtxEnablePeerAccess(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxEnablePeerAccess) ? at.cuCtxEnablePeerAccess(a0, a1) : (CUresult)LACKS("cuCtxEnablePeerAccess", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetApiVersion(CUcontext a0, unsigned int* a1) {
-  return HAS(cuCtxGetApiVersion) ? at.cuCtxGetApiVersion(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetApiVersion) ? at.cuCtxGetApiVersion(a0, a1) : (CUresult)LACKS("cuCtxGetApiVersion", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache* a0) {
-  return HAS(cuCtxGetCacheConfig) ? at.cuCtxGetCacheConfig(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetCacheConfig) ? at.cuCtxGetCacheConfig(a0) : (CUresult)LACKS("cuCtxGetCacheConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetCurrent(CUcontext* a0) {
-  return HAS(cuCtxGetCurrent) ? at.cuCtxGetCurrent(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetCurrent) ? at.cuCtxGetCurrent(a0) : (CUresult)LACKS("cuCtxGetCurrent", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetDevice(CUdevice* a0) {
-  return HAS(cuCtxGetDevice) ? at.cuCtxGetDevice(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetDevice) ? at.cuCtxGetDevice(a0) : (CUresult)LACKS("cuCtxGetDevice", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetFlags(unsigned int* a0) {
-  return HAS(cuCtxGetFlags) ? at.cuCtxGetFlags(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetFlags) ? at.cuCtxGetFlags(a0) : (CUresult)LACKS("cuCtxGetFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetLimit(size_t* a0, CUlimit a1) {
-  return HAS(cuCtxGetLimit) ? at.cuCtxGetLimit(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetLimit) ? at.cuCtxGetLimit(a0, a1) : (CUresult)LACKS("cuCtxGetLimit", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig* a0) {
-  return HAS(cuCtxGetSharedMemConfig) ? at.cuCtxGetSharedMemConfig(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetSharedMemConfig) ? at.cuCtxGetSharedMemConfig(a0) : (CUresult)LACKS("cuCtxGetSharedMemConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxGetStreamPriorityRange(int* a0, int* a1) {
-  return HAS(cuCtxGetStreamPriorityRange) ? at.cuCtxGetStreamPriorityRange(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxGetStreamPriorityRange) ? at.cuCtxGetStreamPriorityRange(a0, a1) : (CUresult)LACKS("cuCtxGetStreamPriorityRange", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext* a0) {
-  return HAS(cuCtxPopCurrent_v2) ? at.cuCtxPopCurrent_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxPopCurrent_v2) ? at.cuCtxPopCurrent_v2(a0) : (CUresult)LACKS("cuCtxPopCurrent_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext a0) {
-  return HAS(cuCtxPushCurrent_v2) ? at.cuCtxPushCurrent_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxPushCurrent_v2) ? at.cuCtxPushCurrent_v2(a0) : (CUresult)LACKS("cuCtxPushCurrent_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxResetPersistingL2Cache(void) {
-  return HAS(cuCtxResetPersistingL2Cache) ? at.cuCtxResetPersistingL2Cache() : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxResetPersistingL2Cache) ? at.cuCtxResetPersistingL2Cache() : (CUresult)LACKS("cuCtxResetPersistingL2Cache", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxSetCacheConfig(CUfunc_cache a0) {
-  return HAS(cuCtxSetCacheConfig) ? at.cuCtxSetCacheConfig(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxSetCacheConfig) ? at.cuCtxSetCacheConfig(a0) : (CUresult)LACKS("cuCtxSetCacheConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxSetCurrent(CUcontext a0) {
-  return HAS(cuCtxSetCurrent) ? at.cuCtxSetCurrent(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxSetCurrent) ? at.cuCtxSetCurrent(a0) : (CUresult)LACKS("cuCtxSetCurrent", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxSetLimit(CUlimit a0, size_t a1) {
-  return HAS(cuCtxSetLimit) ? at.cuCtxSetLimit(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxSetLimit) ? at.cuCtxSetLimit(a0, a1) : (CUresult)LACKS("cuCtxSetLimit", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig a0) {
-  return HAS(cuCtxSetSharedMemConfig) ? at.cuCtxSetSharedMemConfig(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxSetSharedMemConfig) ? at.cuCtxSetSharedMemConfig(a0) : (CUresult)LACKS("cuCtxSetSharedMemConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuCtxSynchronize(void) {
-  return HAS(cuCtxSynchronize) ? at.cuCtxSynchronize() : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuCtxSynchronize) ? at.cuCtxSynchronize() : (CUresult)LACKS("cuCtxSynchronize", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceCanAccessPeer(int* a0, CUdevice a1, CUdevice a2) {
-  return HAS(cuDeviceCanAccessPeer) ? at.cuDeviceCanAccessPeer(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceCanAccessPeer) ? at.cuDeviceCanAccessPeer(a0, a1, a2) : (CUresult)LACKS("cuDeviceCanAccessPeer", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGet(CUdevice* a0, int a1) {
-  return HAS(cuDeviceGet) ? at.cuDeviceGet(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGet) ? at.cuDeviceGet(a0, a1) : (CUresult)LACKS("cuDeviceGet", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetAttribute(int* a0, CUdevice_attribute a1, CUdevice a2) {
-  return HAS(cuDeviceGetAttribute) ? at.cuDeviceGetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetAttribute) ? at.cuDeviceGetAttribute(a0, a1, a2) : (CUresult)LACKS("cuDeviceGetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetCount(int* a0) {
-  return HAS(cuDeviceGetCount) ? at.cuDeviceGetCount(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetCount) ? at.cuDeviceGetCount(a0) : (CUresult)LACKS("cuDeviceGetCount", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetName(char* a0, int a1, CUdevice a2) {
-  return HAS(cuDeviceGetName) ? at.cuDeviceGetName(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetName) ? at.cuDeviceGetName(a0, a1, a2) : (CUresult)LACKS("cuDeviceGetName", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetP2PAttribute(int* a0, CUdevice_P2PAttribute a1, CUdevice a2, CUdevice a3) {
-  return HAS(cuDeviceGetP2PAttribute) ? at.cuDeviceGetP2PAttribute(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetP2PAttribute) ? at.cuDeviceGetP2PAttribute(a0, a1, a2, a3) : (CUresult)LACKS("cuDeviceGetP2PAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetUuid(CUuuid* a0, CUdevice a1) {
-  return HAS(cuDeviceGetUuid) ? at.cuDeviceGetUuid(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetUuid) ? at.cuDeviceGetUuid(a0, a1) : (CUresult)LACKS("cuDeviceGetUuid", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice a0, unsigned int* a1, int* a2) {
-  return HAS(cuDevicePrimaryCtxGetState) ? at.cuDevicePrimaryCtxGetState(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDevicePrimaryCtxGetState) ? at.cuDevicePrimaryCtxGetState(a0, a1, a2) : (CUresult)LACKS("cuDevicePrimaryCtxGetState", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice a0) {
-  return HAS(cuDevicePrimaryCtxRelease_v2) ? at.cuDevicePrimaryCtxRelease_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDevicePrimaryCtxRelease_v2) ? at.cuDevicePrimaryCtxRelease_v2(a0) : (CUresult)LACKS("cuDevicePrimaryCtxRelease_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice a0) {
-  return HAS(cuDevicePrimaryCtxReset_v2) ? at.cuDevicePrimaryCtxReset_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDevicePrimaryCtxReset_v2) ? at.cuDevicePrimaryCtxReset_v2(a0) : (CUresult)LACKS("cuDevicePrimaryCtxReset_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* a0, CUdevice a1) {
@@ -569,107 +570,107 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* a0, CUdevice a1) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuDevicePrimaryCtxRetain", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice a0, unsigned int a1) {
-  return HAS(cuDevicePrimaryCtxSetFlags_v2) ? at.cuDevicePrimaryCtxSetFlags_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDevicePrimaryCtxSetFlags_v2) ? at.cuDevicePrimaryCtxSetFlags_v2(a0, a1) : (CUresult)LACKS("cuDevicePrimaryCtxSetFlags_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceTotalMem_v2(size_t* a0, CUdevice a1) {
-  return HAS(cuDeviceTotalMem_v2) ? at.cuDeviceTotalMem_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceTotalMem_v2) ? at.cuDeviceTotalMem_v2(a0, a1) : (CUresult)LACKS("cuDeviceTotalMem_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDriverGetVersion(int* a0) {
-  return HAS(cuDriverGetVersion) ? at.cuDriverGetVersion(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDriverGetVersion) ? at.cuDriverGetVersion(a0) : (CUresult)LACKS("cuDriverGetVersion", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventCreate(CUevent* a0, unsigned int a1) {
-  return HAS(cuEventCreate) ? at.cuEventCreate(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventCreate) ? at.cuEventCreate(a0, a1) : (CUresult)LACKS("cuEventCreate", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventDestroy_v2(CUevent a0) {
-  return HAS(cuEventDestroy_v2) ? at.cuEventDestroy_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventDestroy_v2) ? at.cuEventDestroy_v2(a0) : (CUresult)LACKS("cuEventDestroy_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventElapsedTime(float* a0, CUevent a1, CUevent a2) {
-  return HAS(cuEventElapsedTime) ? at.cuEventElapsedTime(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventElapsedTime) ? at.cuEventElapsedTime(a0, a1, a2) : (CUresult)LACKS("cuEventElapsedTime", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventQuery(CUevent a0) {
-  return HAS(cuEventQuery) ? at.cuEventQuery(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventQuery) ? at.cuEventQuery(a0) : (CUresult)LACKS("cuEventQuery", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventRecord(CUevent a0, CUstream a1) {
-  return HAS(cuEventRecord) ? at.cuEventRecord(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventRecord) ? at.cuEventRecord(a0, a1) : (CUresult)LACKS("cuEventRecord", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuEventSynchronize(CUevent a0) {
-  return HAS(cuEventSynchronize) ? at.cuEventSynchronize(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuEventSynchronize) ? at.cuEventSynchronize(a0) : (CUresult)LACKS("cuEventSynchronize", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuFuncGetAttribute(int* a0, CUfunction_attribute a1, CUfunction a2) {
-  return HAS(cuFuncGetAttribute) ? at.cuFuncGetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuFuncGetAttribute) ? at.cuFuncGetAttribute(a0, a1, a2) : (CUresult)LACKS("cuFuncGetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction a0, CUfunc_cache a1) {
-  return HAS(cuFuncSetCacheConfig) ? at.cuFuncSetCacheConfig(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuFuncSetCacheConfig) ? at.cuFuncSetCacheConfig(a0, a1) : (CUresult)LACKS("cuFuncSetCacheConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuFuncSetSharedMemConfig(CUfunction a0, CUsharedconfig a1) {
-  return HAS(cuFuncSetSharedMemConfig) ? at.cuFuncSetSharedMemConfig(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuFuncSetSharedMemConfig) ? at.cuFuncSetSharedMemConfig(a0, a1) : (CUresult)LACKS("cuFuncSetSharedMemConfig", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3, CUgraph a4) {
-  return HAS(cuGraphAddChildGraphNode) ? at.cuGraphAddChildGraphNode(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddChildGraphNode) ? at.cuGraphAddChildGraphNode(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuGraphAddChildGraphNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddDependencies(CUgraph a0, const CUgraphNode* a1, const CUgraphNode* a2, size_t a3) {
-  return HAS(cuGraphAddDependencies) ? at.cuGraphAddDependencies(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddDependencies) ? at.cuGraphAddDependencies(a0, a1, a2, a3) : (CUresult)LACKS("cuGraphAddDependencies", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3) {
-  return HAS(cuGraphAddEmptyNode) ? at.cuGraphAddEmptyNode(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddEmptyNode) ? at.cuGraphAddEmptyNode(a0, a1, a2, a3) : (CUresult)LACKS("cuGraphAddEmptyNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3, const CUDA_HOST_NODE_PARAMS* a4) {
-  return HAS(cuGraphAddHostNode) ? at.cuGraphAddHostNode(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddHostNode) ? at.cuGraphAddHostNode(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuGraphAddHostNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddKernelNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3, const CUDA_KERNEL_NODE_PARAMS* a4) {
-  return HAS(cuGraphAddKernelNode) ? at.cuGraphAddKernelNode(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddKernelNode) ? at.cuGraphAddKernelNode(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuGraphAddKernelNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3, const CUDA_MEMCPY3D* a4, CUcontext a5) {
-  return HAS(cuGraphAddMemcpyNode) ? at.cuGraphAddMemcpyNode(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddMemcpyNode) ? at.cuGraphAddMemcpyNode(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuGraphAddMemcpyNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode* a0, CUgraph a1, const CUgraphNode* a2, size_t a3, const CUDA_MEMSET_NODE_PARAMS* a4, CUcontext a5) {
-  return HAS(cuGraphAddMemsetNode) ? at.cuGraphAddMemsetNode(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphAddMemsetNode) ? at.cuGraphAddMemsetNode(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuGraphAddMemsetNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphClone(CUgraph* a0, CUgraph a1) {
-  return HAS(cuGraphClone) ? at.cuGraphClone(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphClone) ? at.cuGraphClone(a0, a1) : (CUresult)LACKS("cuGraphClone", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphCreate(CUgraph* a0, unsigned int a1) {
-  return HAS(cuGraphCreate) ? at.cuGraphCreate(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphCreate) ? at.cuGraphCreate(a0, a1) : (CUresult)LACKS("cuGraphCreate", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphDestroy(CUgraph a0) {
-  return HAS(cuGraphDestroy) ? at.cuGraphDestroy(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphDestroy) ? at.cuGraphDestroy(a0) : (CUresult)LACKS("cuGraphDestroy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode a0) {
-  return HAS(cuGraphDestroyNode) ? at.cuGraphDestroyNode(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphDestroyNode) ? at.cuGraphDestroyNode(a0) : (CUresult)LACKS("cuGraphDestroyNode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec a0) {
-  return HAS(cuGraphExecDestroy) ? at.cuGraphExecDestroy(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphExecDestroy) ? at.cuGraphExecDestroy(a0) : (CUresult)LACKS("cuGraphExecDestroy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphGetEdges(CUgraph a0, CUgraphNode* a1, CUgraphNode* a2, size_t* a3) {
-  return HAS(cuGraphGetEdges) ? at.cuGraphGetEdges(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphGetEdges) ? at.cuGraphGetEdges(a0, a1, a2, a3) : (CUresult)LACKS("cuGraphGetEdges", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuInit(unsigned int a0) {
@@ -678,223 +679,223 @@ CUresult cuInit(unsigned int a0) {
 }
 
 CUresult cuLaunchKernel(CUfunction a0, unsigned int a1, unsigned int a2, unsigned int a3, unsigned int a4, unsigned int a5, unsigned int a6, unsigned int a7, CUstream a8, void** a9, void** a10) {
-  return HAS(cuLaunchKernel) ? at.cuLaunchKernel(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLaunchKernel) ? at.cuLaunchKernel(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : (CUresult)LACKS("cuLaunchKernel", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLinkAddData_v2(CUlinkState a0, CUjitInputType a1, void* a2, size_t a3, const char* a4, unsigned int a5, CUjit_option* a6, void** a7) {
-  return HAS(cuLinkAddData_v2) ? at.cuLinkAddData_v2(a0, a1, a2, a3, a4, a5, a6, a7) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLinkAddData_v2) ? at.cuLinkAddData_v2(a0, a1, a2, a3, a4, a5, a6, a7) : (CUresult)LACKS("cuLinkAddData_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLinkAddFile_v2(CUlinkState a0, CUjitInputType a1, const char* a2, unsigned int a3, CUjit_option* a4, void** a5) {
-  return HAS(cuLinkAddFile_v2) ? at.cuLinkAddFile_v2(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLinkAddFile_v2) ? at.cuLinkAddFile_v2(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuLinkAddFile_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLinkComplete(CUlinkState a0, void** a1, size_t* a2) {
-  return HAS(cuLinkComplete) ? at.cuLinkComplete(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLinkComplete) ? at.cuLinkComplete(a0, a1, a2) : (CUresult)LACKS("cuLinkComplete", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLinkCreate_v2(unsigned int a0, CUjit_option* a1, void** a2, CUlinkState* a3) {
-  return HAS(cuLinkCreate_v2) ? at.cuLinkCreate_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLinkCreate_v2) ? at.cuLinkCreate_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuLinkCreate_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLinkDestroy(CUlinkState a0) {
-  return HAS(cuLinkDestroy) ? at.cuLinkDestroy(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLinkDestroy) ? at.cuLinkDestroy(a0) : (CUresult)LACKS("cuLinkDestroy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAdvise(CUdeviceptr a0, size_t a1, CUmem_advise a2, CUdevice a3) {
-  return HAS(cuMemAdvise) ? at.cuMemAdvise(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAdvise) ? at.cuMemAdvise(a0, a1, a2, a3) : (CUresult)LACKS("cuMemAdvise", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* a0, size_t a1, unsigned int a2) {
-  return HAS(cuMemAllocManaged) ? at.cuMemAllocManaged(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAllocManaged) ? at.cuMemAllocManaged(a0, a1, a2) : (CUresult)LACKS("cuMemAllocManaged", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* a0, size_t* a1, size_t a2, size_t a3, unsigned int a4) {
-  return HAS(cuMemAllocPitch_v2) ? at.cuMemAllocPitch_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAllocPitch_v2) ? at.cuMemAllocPitch_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemAllocPitch_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* a0, size_t a1) {
-  return HAS(cuMemAlloc_v2) ? at.cuMemAlloc_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAlloc_v2) ? at.cuMemAlloc_v2(a0, a1) : (CUresult)LACKS("cuMemAlloc_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemFreeHost(void* a0) {
-  return HAS(cuMemFreeHost) ? at.cuMemFreeHost(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemFreeHost) ? at.cuMemFreeHost(a0) : (CUresult)LACKS("cuMemFreeHost", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr a0) {
-  return HAS(cuMemFree_v2) ? at.cuMemFree_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemFree_v2) ? at.cuMemFree_v2(a0) : (CUresult)LACKS("cuMemFree_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* a0, size_t* a1, CUdeviceptr a2) {
-  return HAS(cuMemGetAddressRange_v2) ? at.cuMemGetAddressRange_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemGetAddressRange_v2) ? at.cuMemGetAddressRange_v2(a0, a1, a2) : (CUresult)LACKS("cuMemGetAddressRange_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemGetInfo_v2(size_t* a0, size_t* a1) {
-  return HAS(cuMemGetInfo_v2) ? at.cuMemGetInfo_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemGetInfo_v2) ? at.cuMemGetInfo_v2(a0, a1) : (CUresult)LACKS("cuMemGetInfo_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr a0, size_t a1, CUdevice a2, CUstream a3) {
-  return HAS(cuMemPrefetchAsync) ? at.cuMemPrefetchAsync(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPrefetchAsync) ? at.cuMemPrefetchAsync(a0, a1, a2, a3) : (CUresult)LACKS("cuMemPrefetchAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy(CUdeviceptr a0, CUdeviceptr a1, size_t a2) {
-  return HAS(cuMemcpy) ? at.cuMemcpy(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy) ? at.cuMemcpy(a0, a1, a2) : (CUresult)LACKS("cuMemcpy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* a0, CUstream a1) {
-  return HAS(cuMemcpy2DAsync_v2) ? at.cuMemcpy2DAsync_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy2DAsync_v2) ? at.cuMemcpy2DAsync_v2(a0, a1) : (CUresult)LACKS("cuMemcpy2DAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* a0) {
-  return HAS(cuMemcpy2DUnaligned_v2) ? at.cuMemcpy2DUnaligned_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy2DUnaligned_v2) ? at.cuMemcpy2DUnaligned_v2(a0) : (CUresult)LACKS("cuMemcpy2DUnaligned_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* a0) {
-  return HAS(cuMemcpy2D_v2) ? at.cuMemcpy2D_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy2D_v2) ? at.cuMemcpy2D_v2(a0) : (CUresult)LACKS("cuMemcpy2D_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* a0, CUstream a1) {
-  return HAS(cuMemcpy3DAsync_v2) ? at.cuMemcpy3DAsync_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy3DAsync_v2) ? at.cuMemcpy3DAsync_v2(a0, a1) : (CUresult)LACKS("cuMemcpy3DAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* a0) {
-  return HAS(cuMemcpy3DPeer) ? at.cuMemcpy3DPeer(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy3DPeer) ? at.cuMemcpy3DPeer(a0) : (CUresult)LACKS("cuMemcpy3DPeer", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* a0, CUstream a1) {
-  return HAS(cuMemcpy3DPeerAsync) ? at.cuMemcpy3DPeerAsync(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy3DPeerAsync) ? at.cuMemcpy3DPeerAsync(a0, a1) : (CUresult)LACKS("cuMemcpy3DPeerAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* a0) {
-  return HAS(cuMemcpy3D_v2) ? at.cuMemcpy3D_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpy3D_v2) ? at.cuMemcpy3D_v2(a0) : (CUresult)LACKS("cuMemcpy3D_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr a0, CUdeviceptr a1, size_t a2, CUstream a3) {
-  return HAS(cuMemcpyAsync) ? at.cuMemcpyAsync(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyAsync) ? at.cuMemcpyAsync(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyAtoA_v2(CUarray a0, size_t a1, CUarray a2, size_t a3, size_t a4) {
-  return HAS(cuMemcpyAtoA_v2) ? at.cuMemcpyAtoA_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyAtoA_v2) ? at.cuMemcpyAtoA_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemcpyAtoA_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyAtoD_v2(CUdeviceptr a0, CUarray a1, size_t a2, size_t a3) {
-  return HAS(cuMemcpyAtoD_v2) ? at.cuMemcpyAtoD_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyAtoD_v2) ? at.cuMemcpyAtoD_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyAtoD_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyAtoHAsync_v2(void* a0, CUarray a1, size_t a2, size_t a3, CUstream a4) {
-  return HAS(cuMemcpyAtoHAsync_v2) ? at.cuMemcpyAtoHAsync_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyAtoHAsync_v2) ? at.cuMemcpyAtoHAsync_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemcpyAtoHAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyAtoH_v2(void* a0, CUarray a1, size_t a2, size_t a3) {
-  return HAS(cuMemcpyAtoH_v2) ? at.cuMemcpyAtoH_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyAtoH_v2) ? at.cuMemcpyAtoH_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyAtoH_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyDtoA_v2(CUarray a0, size_t a1, CUdeviceptr a2, size_t a3) {
-  return HAS(cuMemcpyDtoA_v2) ? at.cuMemcpyDtoA_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyDtoA_v2) ? at.cuMemcpyDtoA_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyDtoA_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr a0, CUdeviceptr a1, size_t a2, CUstream a3) {
-  return HAS(cuMemcpyDtoDAsync_v2) ? at.cuMemcpyDtoDAsync_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyDtoDAsync_v2) ? at.cuMemcpyDtoDAsync_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyDtoDAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr a0, CUdeviceptr a1, size_t a2) {
-  return HAS(cuMemcpyDtoD_v2) ? at.cuMemcpyDtoD_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyDtoD_v2) ? at.cuMemcpyDtoD_v2(a0, a1, a2) : (CUresult)LACKS("cuMemcpyDtoD_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void* a0, CUdeviceptr a1, size_t a2, CUstream a3) {
-  return HAS(cuMemcpyDtoHAsync_v2) ? at.cuMemcpyDtoHAsync_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyDtoHAsync_v2) ? at.cuMemcpyDtoHAsync_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyDtoHAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyDtoH_v2(void* a0, CUdeviceptr a1, size_t a2) {
-  return HAS(cuMemcpyDtoH_v2) ? at.cuMemcpyDtoH_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyDtoH_v2) ? at.cuMemcpyDtoH_v2(a0, a1, a2) : (CUresult)LACKS("cuMemcpyDtoH_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyHtoAAsync_v2(CUarray a0, size_t a1, const void* a2, size_t a3, CUstream a4) {
-  return HAS(cuMemcpyHtoAAsync_v2) ? at.cuMemcpyHtoAAsync_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyHtoAAsync_v2) ? at.cuMemcpyHtoAAsync_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemcpyHtoAAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyHtoA_v2(CUarray a0, size_t a1, const void* a2, size_t a3) {
-  return HAS(cuMemcpyHtoA_v2) ? at.cuMemcpyHtoA_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyHtoA_v2) ? at.cuMemcpyHtoA_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyHtoA_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr a0, const void* a1, size_t a2, CUstream a3) {
-  return HAS(cuMemcpyHtoDAsync_v2) ? at.cuMemcpyHtoDAsync_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyHtoDAsync_v2) ? at.cuMemcpyHtoDAsync_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuMemcpyHtoDAsync_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr a0, const void* a1, size_t a2) {
-  return HAS(cuMemcpyHtoD_v2) ? at.cuMemcpyHtoD_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyHtoD_v2) ? at.cuMemcpyHtoD_v2(a0, a1, a2) : (CUresult)LACKS("cuMemcpyHtoD_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr a0, CUcontext a1, CUdeviceptr a2, CUcontext a3, size_t a4) {
-  return HAS(cuMemcpyPeer) ? at.cuMemcpyPeer(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyPeer) ? at.cuMemcpyPeer(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemcpyPeer", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr a0, CUcontext a1, CUdeviceptr a2, CUcontext a3, size_t a4, CUstream a5) {
-  return HAS(cuMemcpyPeerAsync) ? at.cuMemcpyPeerAsync(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemcpyPeerAsync) ? at.cuMemcpyPeerAsync(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuMemcpyPeerAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD16Async(CUdeviceptr a0, unsigned short a1, size_t a2, CUstream a3) {
-  return HAS(cuMemsetD16Async) ? at.cuMemsetD16Async(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD16Async) ? at.cuMemsetD16Async(a0, a1, a2, a3) : (CUresult)LACKS("cuMemsetD16Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD16_v2(CUdeviceptr a0, unsigned short a1, size_t a2) {
-  return HAS(cuMemsetD16_v2) ? at.cuMemsetD16_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD16_v2) ? at.cuMemsetD16_v2(a0, a1, a2) : (CUresult)LACKS("cuMemsetD16_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D16Async(CUdeviceptr a0, size_t a1, unsigned short a2, size_t a3, size_t a4, CUstream a5) {
-  return HAS(cuMemsetD2D16Async) ? at.cuMemsetD2D16Async(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D16Async) ? at.cuMemsetD2D16Async(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuMemsetD2D16Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D16_v2(CUdeviceptr a0, size_t a1, unsigned short a2, size_t a3, size_t a4) {
-  return HAS(cuMemsetD2D16_v2) ? at.cuMemsetD2D16_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D16_v2) ? at.cuMemsetD2D16_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemsetD2D16_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D32Async(CUdeviceptr a0, size_t a1, unsigned int a2, size_t a3, size_t a4, CUstream a5) {
-  return HAS(cuMemsetD2D32Async) ? at.cuMemsetD2D32Async(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D32Async) ? at.cuMemsetD2D32Async(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuMemsetD2D32Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D32_v2(CUdeviceptr a0, size_t a1, unsigned int a2, size_t a3, size_t a4) {
-  return HAS(cuMemsetD2D32_v2) ? at.cuMemsetD2D32_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D32_v2) ? at.cuMemsetD2D32_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemsetD2D32_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr a0, size_t a1, unsigned char a2, size_t a3, size_t a4, CUstream a5) {
-  return HAS(cuMemsetD2D8Async) ? at.cuMemsetD2D8Async(a0, a1, a2, a3, a4, a5) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D8Async) ? at.cuMemsetD2D8Async(a0, a1, a2, a3, a4, a5) : (CUresult)LACKS("cuMemsetD2D8Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr a0, size_t a1, unsigned char a2, size_t a3, size_t a4) {
-  return HAS(cuMemsetD2D8_v2) ? at.cuMemsetD2D8_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD2D8_v2) ? at.cuMemsetD2D8_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuMemsetD2D8_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr a0, unsigned int a1, size_t a2, CUstream a3) {
-  return HAS(cuMemsetD32Async) ? at.cuMemsetD32Async(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD32Async) ? at.cuMemsetD32Async(a0, a1, a2, a3) : (CUresult)LACKS("cuMemsetD32Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr a0, unsigned int a1, size_t a2) {
-  return HAS(cuMemsetD32_v2) ? at.cuMemsetD32_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD32_v2) ? at.cuMemsetD32_v2(a0, a1, a2) : (CUresult)LACKS("cuMemsetD32_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr a0, unsigned char a1, size_t a2, CUstream a3) {
-  return HAS(cuMemsetD8Async) ? at.cuMemsetD8Async(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD8Async) ? at.cuMemsetD8Async(a0, a1, a2, a3) : (CUresult)LACKS("cuMemsetD8Async", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr a0, unsigned char a1, size_t a2) {
-  return HAS(cuMemsetD8_v2) ? at.cuMemsetD8_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemsetD8_v2) ? at.cuMemsetD8_v2(a0, a1, a2) : (CUresult)LACKS("cuMemsetD8_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleGetFunction(CUfunction* a0, CUmodule a1, const char* a2) {
-  return HAS(cuModuleGetFunction) ? at.cuModuleGetFunction(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuModuleGetFunction) ? at.cuModuleGetFunction(a0, a1, a2) : (CUresult)LACKS("cuModuleGetFunction", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* a0, size_t* a1, CUmodule a2, const char* a3) {
-  return HAS(cuModuleGetGlobal_v2) ? at.cuModuleGetGlobal_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuModuleGetGlobal_v2) ? at.cuModuleGetGlobal_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuModuleGetGlobal_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleGetSurfRef(CUsurfref* a0, CUmodule a1, const char* a2) {
-  return HAS(cuModuleGetSurfRef) ? at.cuModuleGetSurfRef(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuModuleGetSurfRef) ? at.cuModuleGetSurfRef(a0, a1, a2) : (CUresult)LACKS("cuModuleGetSurfRef", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleGetTexRef(CUtexref* a0, CUmodule a1, const char* a2) {
-  return HAS(cuModuleGetTexRef) ? at.cuModuleGetTexRef(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuModuleGetTexRef) ? at.cuModuleGetTexRef(a0, a1, a2) : (CUresult)LACKS("cuModuleGetTexRef", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleLoad(CUmodule* a0, const char* a1) {
@@ -904,7 +905,7 @@ CUresult cuModuleLoad(CUmodule* a0, const char* a1) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuModuleLoad", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleLoadData(CUmodule* a0, const void* a1) {
@@ -914,7 +915,7 @@ CUresult cuModuleLoadData(CUmodule* a0, const void* a1) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuModuleLoadData", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* a0, const void* a1, unsigned int a2, CUjit_option* a3, void** a4) {
@@ -924,7 +925,7 @@ CUresult cuModuleLoadDataEx(CUmodule* a0, const void* a1, unsigned int a2, CUjit
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuModuleLoadDataEx", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* a0, const void* a1) {
@@ -934,159 +935,159 @@ CUresult cuModuleLoadFatBinary(CUmodule* a0, const void* a1) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuModuleLoadFatBinary", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuModuleUnload(CUmodule a0) {
-  return HAS(cuModuleUnload) ? at.cuModuleUnload(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuModuleUnload) ? at.cuModuleUnload(a0) : (CUresult)LACKS("cuModuleUnload", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* a0, CUfunction a1, int a2, size_t a3) {
-  return HAS(cuOccupancyMaxActiveBlocksPerMultiprocessor) ? at.cuOccupancyMaxActiveBlocksPerMultiprocessor(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuOccupancyMaxActiveBlocksPerMultiprocessor) ? at.cuOccupancyMaxActiveBlocksPerMultiprocessor(a0, a1, a2, a3) : (CUresult)LACKS("cuOccupancyMaxActiveBlocksPerMultiprocessor", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* a0, CUfunction a1, int a2, size_t a3, unsigned int a4) {
-  return HAS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) ? at.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) ? at.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuPointerGetAttribute(void* a0, CUpointer_attribute a1, CUdeviceptr a2) {
-  return HAS(cuPointerGetAttribute) ? at.cuPointerGetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuPointerGetAttribute) ? at.cuPointerGetAttribute(a0, a1, a2) : (CUresult)LACKS("cuPointerGetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuPointerSetAttribute(const void* a0, CUpointer_attribute a1, CUdeviceptr a2) {
-  return HAS(cuPointerSetAttribute) ? at.cuPointerSetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuPointerSetAttribute) ? at.cuPointerSetAttribute(a0, a1, a2) : (CUresult)LACKS("cuPointerSetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamAttachMemAsync(CUstream a0, CUdeviceptr a1, size_t a2, unsigned int a3) {
-  return HAS(cuStreamAttachMemAsync) ? at.cuStreamAttachMemAsync(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamAttachMemAsync) ? at.cuStreamAttachMemAsync(a0, a1, a2, a3) : (CUresult)LACKS("cuStreamAttachMemAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamCreate(CUstream* a0, unsigned int a1) {
-  return HAS(cuStreamCreate) ? at.cuStreamCreate(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamCreate) ? at.cuStreamCreate(a0, a1) : (CUresult)LACKS("cuStreamCreate", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* a0, unsigned int a1, int a2) {
-  return HAS(cuStreamCreateWithPriority) ? at.cuStreamCreateWithPriority(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamCreateWithPriority) ? at.cuStreamCreateWithPriority(a0, a1, a2) : (CUresult)LACKS("cuStreamCreateWithPriority", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamDestroy_v2(CUstream a0) {
-  return HAS(cuStreamDestroy_v2) ? at.cuStreamDestroy_v2(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamDestroy_v2) ? at.cuStreamDestroy_v2(a0) : (CUresult)LACKS("cuStreamDestroy_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamGetFlags(CUstream a0, unsigned int* a1) {
-  return HAS(cuStreamGetFlags) ? at.cuStreamGetFlags(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamGetFlags) ? at.cuStreamGetFlags(a0, a1) : (CUresult)LACKS("cuStreamGetFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamGetPriority(CUstream a0, int* a1) {
-  return HAS(cuStreamGetPriority) ? at.cuStreamGetPriority(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamGetPriority) ? at.cuStreamGetPriority(a0, a1) : (CUresult)LACKS("cuStreamGetPriority", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamQuery(CUstream a0) {
-  return HAS(cuStreamQuery) ? at.cuStreamQuery(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamQuery) ? at.cuStreamQuery(a0) : (CUresult)LACKS("cuStreamQuery", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamSynchronize(CUstream a0) {
-  return HAS(cuStreamSynchronize) ? at.cuStreamSynchronize(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamSynchronize) ? at.cuStreamSynchronize(a0) : (CUresult)LACKS("cuStreamSynchronize", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamWaitEvent(CUstream a0, CUevent a1, unsigned int a2) {
-  return HAS(cuStreamWaitEvent) ? at.cuStreamWaitEvent(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamWaitEvent) ? at.cuStreamWaitEvent(a0, a1, a2) : (CUresult)LACKS("cuStreamWaitEvent", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream a0, CUdeviceptr a1, cuuint32_t a2, unsigned int a3) {
-  return HAS(cuStreamWaitValue32_v2) ? at.cuStreamWaitValue32_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamWaitValue32_v2) ? at.cuStreamWaitValue32_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuStreamWaitValue32_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamWriteValue32_v2(CUstream a0, CUdeviceptr a1, cuuint32_t a2, unsigned int a3) {
-  return HAS(cuStreamWriteValue32_v2) ? at.cuStreamWriteValue32_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamWriteValue32_v2) ? at.cuStreamWriteValue32_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuStreamWriteValue32_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuSurfRefGetArray(CUarray* a0, CUsurfref a1) {
-  return HAS(cuSurfRefGetArray) ? at.cuSurfRefGetArray(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuSurfRefGetArray) ? at.cuSurfRefGetArray(a0, a1) : (CUresult)LACKS("cuSurfRefGetArray", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuSurfRefSetArray(CUsurfref a0, CUarray a1, unsigned int a2) {
-  return HAS(cuSurfRefSetArray) ? at.cuSurfRefSetArray(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuSurfRefSetArray) ? at.cuSurfRefSetArray(a0, a1, a2) : (CUresult)LACKS("cuSurfRefSetArray", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetAddressMode(CUaddress_mode* a0, CUtexref a1, int a2) {
-  return HAS(cuTexRefGetAddressMode) ? at.cuTexRefGetAddressMode(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetAddressMode) ? at.cuTexRefGetAddressMode(a0, a1, a2) : (CUresult)LACKS("cuTexRefGetAddressMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetAddress_v2(CUdeviceptr* a0, CUtexref a1) {
-  return HAS(cuTexRefGetAddress_v2) ? at.cuTexRefGetAddress_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetAddress_v2) ? at.cuTexRefGetAddress_v2(a0, a1) : (CUresult)LACKS("cuTexRefGetAddress_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetArray(CUarray* a0, CUtexref a1) {
-  return HAS(cuTexRefGetArray) ? at.cuTexRefGetArray(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetArray) ? at.cuTexRefGetArray(a0, a1) : (CUresult)LACKS("cuTexRefGetArray", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetBorderColor(float* a0, CUtexref a1) {
-  return HAS(cuTexRefGetBorderColor) ? at.cuTexRefGetBorderColor(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetBorderColor) ? at.cuTexRefGetBorderColor(a0, a1) : (CUresult)LACKS("cuTexRefGetBorderColor", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetFilterMode(CUfilter_mode* a0, CUtexref a1) {
-  return HAS(cuTexRefGetFilterMode) ? at.cuTexRefGetFilterMode(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetFilterMode) ? at.cuTexRefGetFilterMode(a0, a1) : (CUresult)LACKS("cuTexRefGetFilterMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetFlags(unsigned int* a0, CUtexref a1) {
-  return HAS(cuTexRefGetFlags) ? at.cuTexRefGetFlags(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetFlags) ? at.cuTexRefGetFlags(a0, a1) : (CUresult)LACKS("cuTexRefGetFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetFormat(CUarray_format* a0, int* a1, CUtexref a2) {
-  return HAS(cuTexRefGetFormat) ? at.cuTexRefGetFormat(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetFormat) ? at.cuTexRefGetFormat(a0, a1, a2) : (CUresult)LACKS("cuTexRefGetFormat", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefGetMaxAnisotropy(int* a0, CUtexref a1) {
-  return HAS(cuTexRefGetMaxAnisotropy) ? at.cuTexRefGetMaxAnisotropy(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefGetMaxAnisotropy) ? at.cuTexRefGetMaxAnisotropy(a0, a1) : (CUresult)LACKS("cuTexRefGetMaxAnisotropy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetAddress2D_v3(CUtexref a0, const CUDA_ARRAY_DESCRIPTOR* a1, CUdeviceptr a2, size_t a3) {
-  return HAS(cuTexRefSetAddress2D_v3) ? at.cuTexRefSetAddress2D_v3(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetAddress2D_v3) ? at.cuTexRefSetAddress2D_v3(a0, a1, a2, a3) : (CUresult)LACKS("cuTexRefSetAddress2D_v3", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetAddressMode(CUtexref a0, int a1, CUaddress_mode a2) {
-  return HAS(cuTexRefSetAddressMode) ? at.cuTexRefSetAddressMode(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetAddressMode) ? at.cuTexRefSetAddressMode(a0, a1, a2) : (CUresult)LACKS("cuTexRefSetAddressMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetAddress_v2(size_t* a0, CUtexref a1, CUdeviceptr a2, size_t a3) {
-  return HAS(cuTexRefSetAddress_v2) ? at.cuTexRefSetAddress_v2(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetAddress_v2) ? at.cuTexRefSetAddress_v2(a0, a1, a2, a3) : (CUresult)LACKS("cuTexRefSetAddress_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetArray(CUtexref a0, CUarray a1, unsigned int a2) {
-  return HAS(cuTexRefSetArray) ? at.cuTexRefSetArray(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetArray) ? at.cuTexRefSetArray(a0, a1, a2) : (CUresult)LACKS("cuTexRefSetArray", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetBorderColor(CUtexref a0, float* a1) {
-  return HAS(cuTexRefSetBorderColor) ? at.cuTexRefSetBorderColor(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetBorderColor) ? at.cuTexRefSetBorderColor(a0, a1) : (CUresult)LACKS("cuTexRefSetBorderColor", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetFilterMode(CUtexref a0, CUfilter_mode a1) {
-  return HAS(cuTexRefSetFilterMode) ? at.cuTexRefSetFilterMode(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetFilterMode) ? at.cuTexRefSetFilterMode(a0, a1) : (CUresult)LACKS("cuTexRefSetFilterMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetFlags(CUtexref a0, unsigned int a1) {
-  return HAS(cuTexRefSetFlags) ? at.cuTexRefSetFlags(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetFlags) ? at.cuTexRefSetFlags(a0, a1) : (CUresult)LACKS("cuTexRefSetFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetFormat(CUtexref a0, CUarray_format a1, int a2) {
-  return HAS(cuTexRefSetFormat) ? at.cuTexRefSetFormat(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetFormat) ? at.cuTexRefSetFormat(a0, a1, a2) : (CUresult)LACKS("cuTexRefSetFormat", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetMaxAnisotropy(CUtexref a0, unsigned int a1) {
-  return HAS(cuTexRefSetMaxAnisotropy) ? at.cuTexRefSetMaxAnisotropy(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetMaxAnisotropy) ? at.cuTexRefSetMaxAnisotropy(a0, a1) : (CUresult)LACKS("cuTexRefSetMaxAnisotropy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetMipmapFilterMode(CUtexref a0, CUfilter_mode a1) {
-  return HAS(cuTexRefSetMipmapFilterMode) ? at.cuTexRefSetMipmapFilterMode(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetMipmapFilterMode) ? at.cuTexRefSetMipmapFilterMode(a0, a1) : (CUresult)LACKS("cuTexRefSetMipmapFilterMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetMipmapLevelBias(CUtexref a0, float a1) {
-  return HAS(cuTexRefSetMipmapLevelBias) ? at.cuTexRefSetMipmapLevelBias(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetMipmapLevelBias) ? at.cuTexRefSetMipmapLevelBias(a0, a1) : (CUresult)LACKS("cuTexRefSetMipmapLevelBias", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTexRefSetMipmapLevelClamp(CUtexref a0, float a1, float a2) {
-  return HAS(cuTexRefSetMipmapLevelClamp) ? at.cuTexRefSetMipmapLevelClamp(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTexRefSetMipmapLevelClamp) ? at.cuTexRefSetMipmapLevelClamp(a0, a1, a2) : (CUresult)LACKS("cuTexRefSetMipmapLevelClamp", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult tvmgo_cu_init(unsigned int a0) {
@@ -1096,146 +1097,146 @@ CUresult tvmgo_cu_init(unsigned int a0) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return (CUresult)LACKS("cuInit", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGetErrorName(CUresult a0, const char** a1) {
-  return HAS(cuGetErrorName) ? at.cuGetErrorName(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGetErrorName) ? at.cuGetErrorName(a0, a1) : (CUresult)LACKS("cuGetErrorName", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGetErrorString(CUresult a0, const char** a1) {
-  return HAS(cuGetErrorString) ? at.cuGetErrorString(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGetErrorString) ? at.cuGetErrorString(a0, a1) : (CUresult)LACKS("cuGetErrorString", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGetProcAddress(const char* a0, void** a1, int a2, cuuint64_t a3) {
-  return HAS(cuGetProcAddress) ? at.cuGetProcAddress(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGetProcAddress) ? at.cuGetProcAddress(a0, a1, a2, a3) : (CUresult)LACKS("cuGetProcAddress", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGetProcAddress_v2(const char* a0, void** a1, int a2, cuuint64_t a3, CUdriverProcAddressQueryResult* a4) {
-  return HAS(cuGetProcAddress_v2) ? at.cuGetProcAddress_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGetProcAddress_v2) ? at.cuGetProcAddress_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuGetProcAddress_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetPCIBusId(char* a0, int a1, CUdevice a2) {
-  return HAS(cuDeviceGetPCIBusId) ? at.cuDeviceGetPCIBusId(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetPCIBusId) ? at.cuDeviceGetPCIBusId(a0, a1, a2) : (CUresult)LACKS("cuDeviceGetPCIBusId", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* a0, CUdevice a1) {
-  return HAS(cuDeviceGetUuid_v2) ? at.cuDeviceGetUuid_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuDeviceGetUuid_v2) ? at.cuDeviceGetUuid_v2(a0, a1) : (CUresult)LACKS("cuDeviceGetUuid_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuFuncSetAttribute(CUfunction a0, CUfunction_attribute a1, int a2) {
-  return HAS(cuFuncSetAttribute) ? at.cuFuncSetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuFuncSetAttribute) ? at.cuFuncSetAttribute(a0, a1, a2) : (CUresult)LACKS("cuFuncSetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* a0, CUfunction a1, void** a2, void** a3) {
-  return HAS(cuLaunchKernelEx) ? at.cuLaunchKernelEx(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLaunchKernelEx) ? at.cuLaunchKernelEx(a0, a1, a2, a3) : (CUresult)LACKS("cuLaunchKernelEx", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuLaunchHostFunc(CUstream a0, CUhostFn a1, void* a2) {
-  return HAS(cuLaunchHostFunc) ? at.cuLaunchHostFunc(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuLaunchHostFunc) ? at.cuLaunchHostFunc(a0, a1, a2) : (CUresult)LACKS("cuLaunchHostFunc", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuOccupancyMaxActiveClusters(int* a0, CUfunction a1, const CUlaunchConfig* a2) {
-  return HAS(cuOccupancyMaxActiveClusters) ? at.cuOccupancyMaxActiveClusters(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuOccupancyMaxActiveClusters) ? at.cuOccupancyMaxActiveClusters(a0, a1, a2) : (CUresult)LACKS("cuOccupancyMaxActiveClusters", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemHostAlloc(void** a0, size_t a1, unsigned int a2) {
-  return HAS(cuMemHostAlloc) ? at.cuMemHostAlloc(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemHostAlloc) ? at.cuMemHostAlloc(a0, a1, a2) : (CUresult)LACKS("cuMemHostAlloc", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemHostGetFlags(unsigned int* a0, void* a1) {
-  return HAS(cuMemHostGetFlags) ? at.cuMemHostGetFlags(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemHostGetFlags) ? at.cuMemHostGetFlags(a0, a1) : (CUresult)LACKS("cuMemHostGetFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemHostRegister_v2(void* a0, size_t a1, unsigned int a2) {
-  return HAS(cuMemHostRegister_v2) ? at.cuMemHostRegister_v2(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemHostRegister_v2) ? at.cuMemHostRegister_v2(a0, a1, a2) : (CUresult)LACKS("cuMemHostRegister_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemHostUnregister(void* a0) {
-  return HAS(cuMemHostUnregister) ? at.cuMemHostUnregister(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemHostUnregister) ? at.cuMemHostUnregister(a0) : (CUresult)LACKS("cuMemHostUnregister", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuPointerGetAttributes(unsigned int a0, CUpointer_attribute* a1, void** a2, CUdeviceptr a3) {
-  return HAS(cuPointerGetAttributes) ? at.cuPointerGetAttributes(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuPointerGetAttributes) ? at.cuPointerGetAttributes(a0, a1, a2, a3) : (CUresult)LACKS("cuPointerGetAttributes", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* a0, size_t a1, CUstream a2) {
-  return HAS(cuMemAllocAsync) ? at.cuMemAllocAsync(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAllocAsync) ? at.cuMemAllocAsync(a0, a1, a2) : (CUresult)LACKS("cuMemAllocAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* a0, size_t a1, CUmemoryPool a2, CUstream a3) {
-  return HAS(cuMemAllocFromPoolAsync) ? at.cuMemAllocFromPoolAsync(a0, a1, a2, a3) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemAllocFromPoolAsync) ? at.cuMemAllocFromPoolAsync(a0, a1, a2, a3) : (CUresult)LACKS("cuMemAllocFromPoolAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr a0, CUstream a1) {
-  return HAS(cuMemFreeAsync) ? at.cuMemFreeAsync(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemFreeAsync) ? at.cuMemFreeAsync(a0, a1) : (CUresult)LACKS("cuMemFreeAsync", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool* a0, const CUmemPoolProps* a1) {
-  return HAS(cuMemPoolCreate) ? at.cuMemPoolCreate(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolCreate) ? at.cuMemPoolCreate(a0, a1) : (CUresult)LACKS("cuMemPoolCreate", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool a0) {
-  return HAS(cuMemPoolDestroy) ? at.cuMemPoolDestroy(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolDestroy) ? at.cuMemPoolDestroy(a0) : (CUresult)LACKS("cuMemPoolDestroy", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool a0, CUmemPool_attribute a1, void* a2) {
-  return HAS(cuMemPoolGetAttribute) ? at.cuMemPoolGetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolGetAttribute) ? at.cuMemPoolGetAttribute(a0, a1, a2) : (CUresult)LACKS("cuMemPoolGetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolSetAccess(CUmemoryPool a0, const CUmemAccessDesc* a1, size_t a2) {
-  return HAS(cuMemPoolSetAccess) ? at.cuMemPoolSetAccess(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolSetAccess) ? at.cuMemPoolSetAccess(a0, a1, a2) : (CUresult)LACKS("cuMemPoolSetAccess", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool a0, CUmemPool_attribute a1, void* a2) {
-  return HAS(cuMemPoolSetAttribute) ? at.cuMemPoolSetAttribute(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolSetAttribute) ? at.cuMemPoolSetAttribute(a0, a1, a2) : (CUresult)LACKS("cuMemPoolSetAttribute", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuMemPoolTrimTo(CUmemoryPool a0, size_t a1) {
-  return HAS(cuMemPoolTrimTo) ? at.cuMemPoolTrimTo(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuMemPoolTrimTo) ? at.cuMemPoolTrimTo(a0, a1) : (CUresult)LACKS("cuMemPoolTrimTo", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream a0, CUstreamCaptureMode a1) {
-  return HAS(cuStreamBeginCapture_v2) ? at.cuStreamBeginCapture_v2(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamBeginCapture_v2) ? at.cuStreamBeginCapture_v2(a0, a1) : (CUresult)LACKS("cuStreamBeginCapture_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamEndCapture(CUstream a0, CUgraph* a1) {
-  return HAS(cuStreamEndCapture) ? at.cuStreamEndCapture(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamEndCapture) ? at.cuStreamEndCapture(a0, a1) : (CUresult)LACKS("cuStreamEndCapture", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamGetCtx(CUstream a0, CUcontext* a1) {
-  return HAS(cuStreamGetCtx) ? at.cuStreamGetCtx(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamGetCtx) ? at.cuStreamGetCtx(a0, a1) : (CUresult)LACKS("cuStreamGetCtx", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuStreamIsCapturing(CUstream a0, CUstreamCaptureStatus* a1) {
-  return HAS(cuStreamIsCapturing) ? at.cuStreamIsCapturing(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuStreamIsCapturing) ? at.cuStreamIsCapturing(a0, a1) : (CUresult)LACKS("cuStreamIsCapturing", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* a0) {
-  return HAS(cuThreadExchangeStreamCaptureMode) ? at.cuThreadExchangeStreamCaptureMode(a0) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuThreadExchangeStreamCaptureMode) ? at.cuThreadExchangeStreamCaptureMode(a0) : (CUresult)LACKS("cuThreadExchangeStreamCaptureMode", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphGetNodes(CUgraph a0, CUgraphNode* a1, size_t* a2) {
-  return HAS(cuGraphGetNodes) ? at.cuGraphGetNodes(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphGetNodes) ? at.cuGraphGetNodes(a0, a1, a2) : (CUresult)LACKS("cuGraphGetNodes", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec* a0, CUgraph a1, CUgraphNode* a2, char* a3, size_t a4) {
-  return HAS(cuGraphInstantiate_v2) ? at.cuGraphInstantiate_v2(a0, a1, a2, a3, a4) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphInstantiate_v2) ? at.cuGraphInstantiate_v2(a0, a1, a2, a3, a4) : (CUresult)LACKS("cuGraphInstantiate_v2", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* a0, CUgraph a1, unsigned long long a2) {
-  return HAS(cuGraphInstantiateWithFlags) ? at.cuGraphInstantiateWithFlags(a0, a1, a2) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphInstantiateWithFlags) ? at.cuGraphInstantiateWithFlags(a0, a1, a2) : (CUresult)LACKS("cuGraphInstantiateWithFlags", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphLaunch(CUgraphExec a0, CUstream a1) {
-  return HAS(cuGraphLaunch) ? at.cuGraphLaunch(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphLaunch) ? at.cuGraphLaunch(a0, a1) : (CUresult)LACKS("cuGraphLaunch", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuGraphUpload(CUgraphExec a0, CUstream a1) {
-  return HAS(cuGraphUpload) ? at.cuGraphUpload(a0, a1) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuGraphUpload) ? at.cuGraphUpload(a0, a1) : (CUresult)LACKS("cuGraphUpload", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap* a0, CUtensorMapDataType a1, cuuint32_t a2, void* a3, const cuuint64_t* a4, const cuuint64_t* a5, const cuuint32_t* a6, const cuuint32_t* a7, CUtensorMapInterleave a8, CUtensorMapSwizzle a9, CUtensorMapL2promotion a10, CUtensorMapFloatOOBfill a11) {
-  return HAS(cuTensorMapEncodeTiled) ? at.cuTensorMapEncodeTiled(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11) : CUDA_ERROR_NOT_SUPPORTED;
+  return HAS(cuTensorMapEncodeTiled) ? at.cuTensorMapEncodeTiled(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11) : (CUresult)LACKS("cuTensorMapEncodeTiled", CUDA_ERROR_NOT_SUPPORTED);
 }
 

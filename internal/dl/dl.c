@@ -84,3 +84,17 @@ int tvmgo_dl_has(const tvmgo_dl_library* lib, const char* name) {
     if (strcmp(lib->symbols[i].name, name) == 0) return *lib->symbols[i].slot != NULL;
   return 0;
 }
+
+enum { LACKED = 0x6c000000 }; /* no API has codes there; the number of the symbol is added */
+
+int tvmgo_dl_lacks(tvmgo_dl_library* lib, const char* name, int code) {
+  if (!tvmgo_dl_is_open(lib)) return code;
+  for (size_t i = 0; i < lib->num_symbols; i++)
+    if (strcmp(lib->symbols[i].name, name) == 0) return LACKED + (int)i;
+  return code;
+}
+
+const char* tvmgo_dl_lacked(const tvmgo_dl_library* lib, int code) {
+  size_t i = (size_t)(code - LACKED);
+  return code >= LACKED && i < lib->num_symbols ? lib->symbols[i].name : NULL;
+}

@@ -15,6 +15,7 @@ import "C"
 
 import (
 	"fmt"
+	"unsafe"
 
 	_ "tvmgo/build/include" // the headers, so that vendoring takes them along
 )
@@ -44,4 +45,18 @@ func path(lib *C.tvmgo_dl_library) string {
 		return ""
 	}
 	return C.GoString(&lib.path[0])
+}
+
+// lacking are the functions of this project's specification that a library, which is open, does not have: it is older.
+func lacking(lib *C.tvmgo_dl_library) []string {
+	if C.tvmgo_dl_is_open(lib) == 0 {
+		return nil
+	}
+	var names []string
+	for _, s := range unsafe.Slice(lib.symbols, lib.num_symbols) {
+		if *s.slot == nil {
+			names = append(names, C.GoString(s.name))
+		}
+	}
+	return names
 }

@@ -186,6 +186,7 @@ tvmgo_dl_library tvmgo_dl_opencl = {
 };
 
 #define HAS(f) (tvmgo_dl_use(&tvmgo_dl_opencl) && at.f != NULL)
+#define LACKS(name, code) tvmgo_dl_lacks(&tvmgo_dl_opencl, name, code)
 
 cl_int clBuildProgram(cl_program a0, cl_uint a1, const cl_device_id* a2, const char* a3, void (*a4)(cl_program, void*), void* a5) {
   if (HAS(clBuildProgram)) {
@@ -194,7 +195,7 @@ cl_int clBuildProgram(cl_program a0, cl_uint a1, const cl_device_id* a2, const c
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CL_INVALID_OPERATION;
+  return (cl_int)LACKS("clBuildProgram", CL_INVALID_OPERATION);
 }
 
 cl_int clCompileProgram(cl_program a0, cl_uint a1, const cl_device_id* a2, const char* a3, cl_uint a4, const cl_program* a5, const char** a6, void (*a7)(cl_program, void*), void* a8) {
@@ -204,18 +205,18 @@ cl_int clCompileProgram(cl_program a0, cl_uint a1, const cl_device_id* a2, const
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CL_INVALID_OPERATION;
+  return (cl_int)LACKS("clCompileProgram", CL_INVALID_OPERATION);
 }
 
 cl_mem clCreateBuffer(cl_context a0, cl_mem_flags a1, size_t a2, void* a3, cl_int* a4) {
   if (HAS(clCreateBuffer)) return at.clCreateBuffer(a0, a1, a2, a3, a4);
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateBuffer", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_command_queue clCreateCommandQueue(cl_context a0, cl_device_id a1, cl_command_queue_properties a2, cl_int* a3) {
   if (HAS(clCreateCommandQueue)) return at.clCreateCommandQueue(a0, a1, a2, a3);
-  if (a3 != NULL) *a3 = CL_INVALID_OPERATION;
+  if (a3 != NULL) *a3 = (cl_int)LACKS("clCreateCommandQueue", CL_INVALID_OPERATION);
   return NULL;
 }
 
@@ -226,7 +227,7 @@ cl_context clCreateContext(const cl_context_properties* a0, cl_uint a1, const cl
     tvmgo_dl_quiet_end();
     return r;
   }
-  if (a5 != NULL) *a5 = CL_INVALID_OPERATION;
+  if (a5 != NULL) *a5 = (cl_int)LACKS("clCreateContext", CL_INVALID_OPERATION);
   return NULL;
 }
 
@@ -237,13 +238,13 @@ cl_context clCreateContextFromType(const cl_context_properties* a0, cl_device_ty
     tvmgo_dl_quiet_end();
     return r;
   }
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateContextFromType", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_mem clCreateImage(cl_context a0, cl_mem_flags a1, const cl_image_format* a2, const cl_image_desc* a3, void* a4, cl_int* a5) {
   if (HAS(clCreateImage)) return at.clCreateImage(a0, a1, a2, a3, a4, a5);
-  if (a5 != NULL) *a5 = CL_INVALID_OPERATION;
+  if (a5 != NULL) *a5 = (cl_int)LACKS("clCreateImage", CL_INVALID_OPERATION);
   return NULL;
 }
 
@@ -254,7 +255,7 @@ cl_kernel clCreateKernel(cl_program a0, const char* a1, cl_int* a2) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  if (a2 != NULL) *a2 = CL_INVALID_OPERATION;
+  if (a2 != NULL) *a2 = (cl_int)LACKS("clCreateKernel", CL_INVALID_OPERATION);
   return NULL;
 }
 
@@ -265,7 +266,7 @@ cl_int clCreateKernelsInProgram(cl_program a0, cl_uint a1, cl_kernel* a2, cl_uin
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CL_INVALID_OPERATION;
+  return (cl_int)LACKS("clCreateKernelsInProgram", CL_INVALID_OPERATION);
 }
 
 cl_program clCreateProgramWithBinary(cl_context a0, cl_uint a1, const cl_device_id* a2, const size_t* a3, const unsigned char** a4, cl_int* a5, cl_int* a6) {
@@ -275,146 +276,146 @@ cl_program clCreateProgramWithBinary(cl_context a0, cl_uint a1, const cl_device_
     tvmgo_dl_quiet_end();
     return r;
   }
-  if (a6 != NULL) *a6 = CL_INVALID_OPERATION;
+  if (a6 != NULL) *a6 = (cl_int)LACKS("clCreateProgramWithBinary", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_program clCreateProgramWithBuiltInKernels(cl_context a0, cl_uint a1, const cl_device_id* a2, const char* a3, cl_int* a4) {
   if (HAS(clCreateProgramWithBuiltInKernels)) return at.clCreateProgramWithBuiltInKernels(a0, a1, a2, a3, a4);
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateProgramWithBuiltInKernels", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_program clCreateProgramWithSource(cl_context a0, cl_uint a1, const char** a2, const size_t* a3, cl_int* a4) {
   if (HAS(clCreateProgramWithSource)) return at.clCreateProgramWithSource(a0, a1, a2, a3, a4);
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateProgramWithSource", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_sampler clCreateSampler(cl_context a0, cl_bool a1, cl_addressing_mode a2, cl_filter_mode a3, cl_int* a4) {
   if (HAS(clCreateSampler)) return at.clCreateSampler(a0, a1, a2, a3, a4);
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateSampler", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_mem clCreateSubBuffer(cl_mem a0, cl_mem_flags a1, cl_buffer_create_type a2, const void* a3, cl_int* a4) {
   if (HAS(clCreateSubBuffer)) return at.clCreateSubBuffer(a0, a1, a2, a3, a4);
-  if (a4 != NULL) *a4 = CL_INVALID_OPERATION;
+  if (a4 != NULL) *a4 = (cl_int)LACKS("clCreateSubBuffer", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_int clCreateSubDevices(cl_device_id a0, const cl_device_partition_property* a1, cl_uint a2, cl_device_id* a3, cl_uint* a4) {
-  return HAS(clCreateSubDevices) ? at.clCreateSubDevices(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clCreateSubDevices) ? at.clCreateSubDevices(a0, a1, a2, a3, a4) : (cl_int)LACKS("clCreateSubDevices", CL_INVALID_OPERATION);
 }
 
 cl_event clCreateUserEvent(cl_context a0, cl_int* a1) {
   if (HAS(clCreateUserEvent)) return at.clCreateUserEvent(a0, a1);
-  if (a1 != NULL) *a1 = CL_INVALID_OPERATION;
+  if (a1 != NULL) *a1 = (cl_int)LACKS("clCreateUserEvent", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_int clEnqueueBarrierWithWaitList(cl_command_queue a0, cl_uint a1, const cl_event* a2, cl_event* a3) {
-  return HAS(clEnqueueBarrierWithWaitList) ? at.clEnqueueBarrierWithWaitList(a0, a1, a2, a3) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueBarrierWithWaitList) ? at.clEnqueueBarrierWithWaitList(a0, a1, a2, a3) : (cl_int)LACKS("clEnqueueBarrierWithWaitList", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueCopyBuffer(cl_command_queue a0, cl_mem a1, cl_mem a2, size_t a3, size_t a4, size_t a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueCopyBuffer) ? at.clEnqueueCopyBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueCopyBuffer) ? at.clEnqueueCopyBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueCopyBuffer", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueCopyBufferRect(cl_command_queue a0, cl_mem a1, cl_mem a2, const size_t* a3, const size_t* a4, const size_t* a5, size_t a6, size_t a7, size_t a8, size_t a9, cl_uint a10, const cl_event* a11, cl_event* a12) {
-  return HAS(clEnqueueCopyBufferRect) ? at.clEnqueueCopyBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueCopyBufferRect) ? at.clEnqueueCopyBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12) : (cl_int)LACKS("clEnqueueCopyBufferRect", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueCopyBufferToImage(cl_command_queue a0, cl_mem a1, cl_mem a2, size_t a3, const size_t* a4, const size_t* a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueCopyBufferToImage) ? at.clEnqueueCopyBufferToImage(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueCopyBufferToImage) ? at.clEnqueueCopyBufferToImage(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueCopyBufferToImage", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueCopyImage(cl_command_queue a0, cl_mem a1, cl_mem a2, const size_t* a3, const size_t* a4, const size_t* a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueCopyImage) ? at.clEnqueueCopyImage(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueCopyImage) ? at.clEnqueueCopyImage(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueCopyImage", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueCopyImageToBuffer(cl_command_queue a0, cl_mem a1, cl_mem a2, const size_t* a3, const size_t* a4, size_t a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueCopyImageToBuffer) ? at.clEnqueueCopyImageToBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueCopyImageToBuffer) ? at.clEnqueueCopyImageToBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueCopyImageToBuffer", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueFillBuffer(cl_command_queue a0, cl_mem a1, const void* a2, size_t a3, size_t a4, size_t a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueFillBuffer) ? at.clEnqueueFillBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueFillBuffer) ? at.clEnqueueFillBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueFillBuffer", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueFillImage(cl_command_queue a0, cl_mem a1, const void* a2, const size_t* a3, const size_t* a4, cl_uint a5, const cl_event* a6, cl_event* a7) {
-  return HAS(clEnqueueFillImage) ? at.clEnqueueFillImage(a0, a1, a2, a3, a4, a5, a6, a7) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueFillImage) ? at.clEnqueueFillImage(a0, a1, a2, a3, a4, a5, a6, a7) : (cl_int)LACKS("clEnqueueFillImage", CL_INVALID_OPERATION);
 }
 
 void* clEnqueueMapBuffer(cl_command_queue a0, cl_mem a1, cl_bool a2, cl_map_flags a3, size_t a4, size_t a5, cl_uint a6, const cl_event* a7, cl_event* a8, cl_int* a9) {
   if (HAS(clEnqueueMapBuffer)) return at.clEnqueueMapBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9);
-  if (a9 != NULL) *a9 = CL_INVALID_OPERATION;
+  if (a9 != NULL) *a9 = (cl_int)LACKS("clEnqueueMapBuffer", CL_INVALID_OPERATION);
   return NULL;
 }
 
 void* clEnqueueMapImage(cl_command_queue a0, cl_mem a1, cl_bool a2, cl_map_flags a3, const size_t* a4, const size_t* a5, size_t* a6, size_t* a7, cl_uint a8, const cl_event* a9, cl_event* a10, cl_int* a11) {
   if (HAS(clEnqueueMapImage)) return at.clEnqueueMapImage(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11);
-  if (a11 != NULL) *a11 = CL_INVALID_OPERATION;
+  if (a11 != NULL) *a11 = (cl_int)LACKS("clEnqueueMapImage", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_int clEnqueueMarkerWithWaitList(cl_command_queue a0, cl_uint a1, const cl_event* a2, cl_event* a3) {
-  return HAS(clEnqueueMarkerWithWaitList) ? at.clEnqueueMarkerWithWaitList(a0, a1, a2, a3) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueMarkerWithWaitList) ? at.clEnqueueMarkerWithWaitList(a0, a1, a2, a3) : (cl_int)LACKS("clEnqueueMarkerWithWaitList", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueMigrateMemObjects(cl_command_queue a0, cl_uint a1, const cl_mem* a2, cl_mem_migration_flags a3, cl_uint a4, const cl_event* a5, cl_event* a6) {
-  return HAS(clEnqueueMigrateMemObjects) ? at.clEnqueueMigrateMemObjects(a0, a1, a2, a3, a4, a5, a6) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueMigrateMemObjects) ? at.clEnqueueMigrateMemObjects(a0, a1, a2, a3, a4, a5, a6) : (cl_int)LACKS("clEnqueueMigrateMemObjects", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueNDRangeKernel(cl_command_queue a0, cl_kernel a1, cl_uint a2, const size_t* a3, const size_t* a4, const size_t* a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueNDRangeKernel) ? at.clEnqueueNDRangeKernel(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueNDRangeKernel) ? at.clEnqueueNDRangeKernel(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueNDRangeKernel", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueReadBuffer(cl_command_queue a0, cl_mem a1, cl_bool a2, size_t a3, size_t a4, void* a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueReadBuffer) ? at.clEnqueueReadBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueReadBuffer) ? at.clEnqueueReadBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueReadBuffer", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueReadBufferRect(cl_command_queue a0, cl_mem a1, cl_bool a2, const size_t* a3, const size_t* a4, const size_t* a5, size_t a6, size_t a7, size_t a8, size_t a9, void* a10, cl_uint a11, const cl_event* a12, cl_event* a13) {
-  return HAS(clEnqueueReadBufferRect) ? at.clEnqueueReadBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueReadBufferRect) ? at.clEnqueueReadBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13) : (cl_int)LACKS("clEnqueueReadBufferRect", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueReadImage(cl_command_queue a0, cl_mem a1, cl_bool a2, const size_t* a3, const size_t* a4, size_t a5, size_t a6, void* a7, cl_uint a8, const cl_event* a9, cl_event* a10) {
-  return HAS(clEnqueueReadImage) ? at.clEnqueueReadImage(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueReadImage) ? at.clEnqueueReadImage(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : (cl_int)LACKS("clEnqueueReadImage", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueTask(cl_command_queue a0, cl_kernel a1, cl_uint a2, const cl_event* a3, cl_event* a4) {
-  return HAS(clEnqueueTask) ? at.clEnqueueTask(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueTask) ? at.clEnqueueTask(a0, a1, a2, a3, a4) : (cl_int)LACKS("clEnqueueTask", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueUnmapMemObject(cl_command_queue a0, cl_mem a1, void* a2, cl_uint a3, const cl_event* a4, cl_event* a5) {
-  return HAS(clEnqueueUnmapMemObject) ? at.clEnqueueUnmapMemObject(a0, a1, a2, a3, a4, a5) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueUnmapMemObject) ? at.clEnqueueUnmapMemObject(a0, a1, a2, a3, a4, a5) : (cl_int)LACKS("clEnqueueUnmapMemObject", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueWriteBuffer(cl_command_queue a0, cl_mem a1, cl_bool a2, size_t a3, size_t a4, const void* a5, cl_uint a6, const cl_event* a7, cl_event* a8) {
-  return HAS(clEnqueueWriteBuffer) ? at.clEnqueueWriteBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueWriteBuffer) ? at.clEnqueueWriteBuffer(a0, a1, a2, a3, a4, a5, a6, a7, a8) : (cl_int)LACKS("clEnqueueWriteBuffer", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueWriteBufferRect(cl_command_queue a0, cl_mem a1, cl_bool a2, const size_t* a3, const size_t* a4, const size_t* a5, size_t a6, size_t a7, size_t a8, size_t a9, const void* a10, cl_uint a11, const cl_event* a12, cl_event* a13) {
-  return HAS(clEnqueueWriteBufferRect) ? at.clEnqueueWriteBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueWriteBufferRect) ? at.clEnqueueWriteBufferRect(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13) : (cl_int)LACKS("clEnqueueWriteBufferRect", CL_INVALID_OPERATION);
 }
 
 cl_int clEnqueueWriteImage(cl_command_queue a0, cl_mem a1, cl_bool a2, const size_t* a3, const size_t* a4, size_t a5, size_t a6, const void* a7, cl_uint a8, const cl_event* a9, cl_event* a10) {
-  return HAS(clEnqueueWriteImage) ? at.clEnqueueWriteImage(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : CL_INVALID_OPERATION;
+  return HAS(clEnqueueWriteImage) ? at.clEnqueueWriteImage(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) : (cl_int)LACKS("clEnqueueWriteImage", CL_INVALID_OPERATION);
 }
 
 cl_int clFinish(cl_command_queue a0) {
-  return HAS(clFinish) ? at.clFinish(a0) : CL_INVALID_OPERATION;
+  return HAS(clFinish) ? at.clFinish(a0) : (cl_int)LACKS("clFinish", CL_INVALID_OPERATION);
 }
 
 cl_int clFlush(cl_command_queue a0) {
-  return HAS(clFlush) ? at.clFlush(a0) : CL_INVALID_OPERATION;
+  return HAS(clFlush) ? at.clFlush(a0) : (cl_int)LACKS("clFlush", CL_INVALID_OPERATION);
 }
 
 cl_int clGetCommandQueueInfo(cl_command_queue a0, cl_command_queue_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetCommandQueueInfo) ? at.clGetCommandQueueInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetCommandQueueInfo) ? at.clGetCommandQueueInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetCommandQueueInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetContextInfo(cl_context a0, cl_context_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetContextInfo) ? at.clGetContextInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetContextInfo) ? at.clGetContextInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetContextInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetDeviceIDs(cl_platform_id a0, cl_device_type a1, cl_uint a2, cl_device_id* a3, cl_uint* a4) {
@@ -424,19 +425,19 @@ cl_int clGetDeviceIDs(cl_platform_id a0, cl_device_type a1, cl_uint a2, cl_devic
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CL_INVALID_OPERATION;
+  return (cl_int)LACKS("clGetDeviceIDs", CL_INVALID_OPERATION);
 }
 
 cl_int clGetDeviceInfo(cl_device_id a0, cl_device_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetDeviceInfo) ? at.clGetDeviceInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetDeviceInfo) ? at.clGetDeviceInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetDeviceInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetEventInfo(cl_event a0, cl_event_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetEventInfo) ? at.clGetEventInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetEventInfo) ? at.clGetEventInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetEventInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetEventProfilingInfo(cl_event a0, cl_profiling_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetEventProfilingInfo) ? at.clGetEventProfilingInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetEventProfilingInfo) ? at.clGetEventProfilingInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetEventProfilingInfo", CL_INVALID_OPERATION);
 }
 
 void* clGetExtensionFunctionAddressForPlatform(cl_platform_id a0, const char* a1) {
@@ -444,23 +445,23 @@ void* clGetExtensionFunctionAddressForPlatform(cl_platform_id a0, const char* a1
 }
 
 cl_int clGetImageInfo(cl_mem a0, cl_image_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetImageInfo) ? at.clGetImageInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetImageInfo) ? at.clGetImageInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetImageInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetKernelArgInfo(cl_kernel a0, cl_uint a1, cl_kernel_arg_info a2, size_t a3, void* a4, size_t* a5) {
-  return HAS(clGetKernelArgInfo) ? at.clGetKernelArgInfo(a0, a1, a2, a3, a4, a5) : CL_INVALID_OPERATION;
+  return HAS(clGetKernelArgInfo) ? at.clGetKernelArgInfo(a0, a1, a2, a3, a4, a5) : (cl_int)LACKS("clGetKernelArgInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetKernelInfo(cl_kernel a0, cl_kernel_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetKernelInfo) ? at.clGetKernelInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetKernelInfo) ? at.clGetKernelInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetKernelInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetKernelWorkGroupInfo(cl_kernel a0, cl_device_id a1, cl_kernel_work_group_info a2, size_t a3, void* a4, size_t* a5) {
-  return HAS(clGetKernelWorkGroupInfo) ? at.clGetKernelWorkGroupInfo(a0, a1, a2, a3, a4, a5) : CL_INVALID_OPERATION;
+  return HAS(clGetKernelWorkGroupInfo) ? at.clGetKernelWorkGroupInfo(a0, a1, a2, a3, a4, a5) : (cl_int)LACKS("clGetKernelWorkGroupInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetMemObjectInfo(cl_mem a0, cl_mem_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetMemObjectInfo) ? at.clGetMemObjectInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetMemObjectInfo) ? at.clGetMemObjectInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetMemObjectInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetPlatformIDs(cl_uint a0, cl_platform_id* a1, cl_uint* a2) {
@@ -470,27 +471,27 @@ cl_int clGetPlatformIDs(cl_uint a0, cl_platform_id* a1, cl_uint* a2) {
     tvmgo_dl_quiet_end();
     return r;
   }
-  return CL_PLATFORM_NOT_FOUND_KHR;
+  return (cl_int)LACKS("clGetPlatformIDs", CL_PLATFORM_NOT_FOUND_KHR);
 }
 
 cl_int clGetPlatformInfo(cl_platform_id a0, cl_platform_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetPlatformInfo) ? at.clGetPlatformInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetPlatformInfo) ? at.clGetPlatformInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetPlatformInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetProgramBuildInfo(cl_program a0, cl_device_id a1, cl_program_build_info a2, size_t a3, void* a4, size_t* a5) {
-  return HAS(clGetProgramBuildInfo) ? at.clGetProgramBuildInfo(a0, a1, a2, a3, a4, a5) : CL_INVALID_OPERATION;
+  return HAS(clGetProgramBuildInfo) ? at.clGetProgramBuildInfo(a0, a1, a2, a3, a4, a5) : (cl_int)LACKS("clGetProgramBuildInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetProgramInfo(cl_program a0, cl_program_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetProgramInfo) ? at.clGetProgramInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetProgramInfo) ? at.clGetProgramInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetProgramInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetSamplerInfo(cl_sampler a0, cl_sampler_info a1, size_t a2, void* a3, size_t* a4) {
-  return HAS(clGetSamplerInfo) ? at.clGetSamplerInfo(a0, a1, a2, a3, a4) : CL_INVALID_OPERATION;
+  return HAS(clGetSamplerInfo) ? at.clGetSamplerInfo(a0, a1, a2, a3, a4) : (cl_int)LACKS("clGetSamplerInfo", CL_INVALID_OPERATION);
 }
 
 cl_int clGetSupportedImageFormats(cl_context a0, cl_mem_flags a1, cl_mem_object_type a2, cl_uint a3, cl_image_format* a4, cl_uint* a5) {
-  return HAS(clGetSupportedImageFormats) ? at.clGetSupportedImageFormats(a0, a1, a2, a3, a4, a5) : CL_INVALID_OPERATION;
+  return HAS(clGetSupportedImageFormats) ? at.clGetSupportedImageFormats(a0, a1, a2, a3, a4, a5) : (cl_int)LACKS("clGetSupportedImageFormats", CL_INVALID_OPERATION);
 }
 
 cl_program clLinkProgram(cl_context a0, cl_uint a1, const cl_device_id* a2, const char* a3, cl_uint a4, const cl_program* a5, void (*a6)(cl_program, void*), void* a7, cl_int* a8) {
@@ -500,95 +501,95 @@ cl_program clLinkProgram(cl_context a0, cl_uint a1, const cl_device_id* a2, cons
     tvmgo_dl_quiet_end();
     return r;
   }
-  if (a8 != NULL) *a8 = CL_INVALID_OPERATION;
+  if (a8 != NULL) *a8 = (cl_int)LACKS("clLinkProgram", CL_INVALID_OPERATION);
   return NULL;
 }
 
 cl_int clReleaseCommandQueue(cl_command_queue a0) {
-  return HAS(clReleaseCommandQueue) ? at.clReleaseCommandQueue(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseCommandQueue) ? at.clReleaseCommandQueue(a0) : (cl_int)LACKS("clReleaseCommandQueue", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseContext(cl_context a0) {
-  return HAS(clReleaseContext) ? at.clReleaseContext(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseContext) ? at.clReleaseContext(a0) : (cl_int)LACKS("clReleaseContext", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseDevice(cl_device_id a0) {
-  return HAS(clReleaseDevice) ? at.clReleaseDevice(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseDevice) ? at.clReleaseDevice(a0) : (cl_int)LACKS("clReleaseDevice", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseEvent(cl_event a0) {
-  return HAS(clReleaseEvent) ? at.clReleaseEvent(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseEvent) ? at.clReleaseEvent(a0) : (cl_int)LACKS("clReleaseEvent", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseKernel(cl_kernel a0) {
-  return HAS(clReleaseKernel) ? at.clReleaseKernel(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseKernel) ? at.clReleaseKernel(a0) : (cl_int)LACKS("clReleaseKernel", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseMemObject(cl_mem a0) {
-  return HAS(clReleaseMemObject) ? at.clReleaseMemObject(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseMemObject) ? at.clReleaseMemObject(a0) : (cl_int)LACKS("clReleaseMemObject", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseProgram(cl_program a0) {
-  return HAS(clReleaseProgram) ? at.clReleaseProgram(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseProgram) ? at.clReleaseProgram(a0) : (cl_int)LACKS("clReleaseProgram", CL_INVALID_OPERATION);
 }
 
 cl_int clReleaseSampler(cl_sampler a0) {
-  return HAS(clReleaseSampler) ? at.clReleaseSampler(a0) : CL_INVALID_OPERATION;
+  return HAS(clReleaseSampler) ? at.clReleaseSampler(a0) : (cl_int)LACKS("clReleaseSampler", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainCommandQueue(cl_command_queue a0) {
-  return HAS(clRetainCommandQueue) ? at.clRetainCommandQueue(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainCommandQueue) ? at.clRetainCommandQueue(a0) : (cl_int)LACKS("clRetainCommandQueue", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainContext(cl_context a0) {
-  return HAS(clRetainContext) ? at.clRetainContext(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainContext) ? at.clRetainContext(a0) : (cl_int)LACKS("clRetainContext", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainDevice(cl_device_id a0) {
-  return HAS(clRetainDevice) ? at.clRetainDevice(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainDevice) ? at.clRetainDevice(a0) : (cl_int)LACKS("clRetainDevice", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainEvent(cl_event a0) {
-  return HAS(clRetainEvent) ? at.clRetainEvent(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainEvent) ? at.clRetainEvent(a0) : (cl_int)LACKS("clRetainEvent", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainKernel(cl_kernel a0) {
-  return HAS(clRetainKernel) ? at.clRetainKernel(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainKernel) ? at.clRetainKernel(a0) : (cl_int)LACKS("clRetainKernel", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainMemObject(cl_mem a0) {
-  return HAS(clRetainMemObject) ? at.clRetainMemObject(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainMemObject) ? at.clRetainMemObject(a0) : (cl_int)LACKS("clRetainMemObject", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainProgram(cl_program a0) {
-  return HAS(clRetainProgram) ? at.clRetainProgram(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainProgram) ? at.clRetainProgram(a0) : (cl_int)LACKS("clRetainProgram", CL_INVALID_OPERATION);
 }
 
 cl_int clRetainSampler(cl_sampler a0) {
-  return HAS(clRetainSampler) ? at.clRetainSampler(a0) : CL_INVALID_OPERATION;
+  return HAS(clRetainSampler) ? at.clRetainSampler(a0) : (cl_int)LACKS("clRetainSampler", CL_INVALID_OPERATION);
 }
 
 cl_int clSetEventCallback(cl_event a0, cl_int a1, void (*a2)(cl_event, cl_int, void*), void* a3) {
-  return HAS(clSetEventCallback) ? at.clSetEventCallback(a0, a1, a2, a3) : CL_INVALID_OPERATION;
+  return HAS(clSetEventCallback) ? at.clSetEventCallback(a0, a1, a2, a3) : (cl_int)LACKS("clSetEventCallback", CL_INVALID_OPERATION);
 }
 
 cl_int clSetKernelArg(cl_kernel a0, cl_uint a1, size_t a2, const void* a3) {
-  return HAS(clSetKernelArg) ? at.clSetKernelArg(a0, a1, a2, a3) : CL_INVALID_OPERATION;
+  return HAS(clSetKernelArg) ? at.clSetKernelArg(a0, a1, a2, a3) : (cl_int)LACKS("clSetKernelArg", CL_INVALID_OPERATION);
 }
 
 cl_int clSetMemObjectDestructorCallback(cl_mem a0, void (*a1)(cl_mem, void*), void* a2) {
-  return HAS(clSetMemObjectDestructorCallback) ? at.clSetMemObjectDestructorCallback(a0, a1, a2) : CL_INVALID_OPERATION;
+  return HAS(clSetMemObjectDestructorCallback) ? at.clSetMemObjectDestructorCallback(a0, a1, a2) : (cl_int)LACKS("clSetMemObjectDestructorCallback", CL_INVALID_OPERATION);
 }
 
 cl_int clSetUserEventStatus(cl_event a0, cl_int a1) {
-  return HAS(clSetUserEventStatus) ? at.clSetUserEventStatus(a0, a1) : CL_INVALID_OPERATION;
+  return HAS(clSetUserEventStatus) ? at.clSetUserEventStatus(a0, a1) : (cl_int)LACKS("clSetUserEventStatus", CL_INVALID_OPERATION);
 }
 
 cl_int clUnloadPlatformCompiler(cl_platform_id a0) {
-  return HAS(clUnloadPlatformCompiler) ? at.clUnloadPlatformCompiler(a0) : CL_INVALID_OPERATION;
+  return HAS(clUnloadPlatformCompiler) ? at.clUnloadPlatformCompiler(a0) : (cl_int)LACKS("clUnloadPlatformCompiler", CL_INVALID_OPERATION);
 }
 
 cl_int clWaitForEvents(cl_uint a0, const cl_event* a1) {
-  return HAS(clWaitForEvents) ? at.clWaitForEvents(a0, a1) : CL_INVALID_OPERATION;
+  return HAS(clWaitForEvents) ? at.clWaitForEvents(a0, a1) : (cl_int)LACKS("clWaitForEvents", CL_INVALID_OPERATION);
 }
 

@@ -26,6 +26,7 @@ tvmgo_dl_library tvmgo_dl_vulkan = {
 };
 
 #define HAS(f) (tvmgo_dl_use(&tvmgo_dl_vulkan) && at.f != NULL)
+#define LACKS(name, code) tvmgo_dl_lacks(&tvmgo_dl_vulkan, name, code)
 
 PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance a0, const char* a1) {
   return HAS(vkGetInstanceProcAddr) ? at.vkGetInstanceProcAddr(a0, a1) : NULL;

@@ -194,3 +194,20 @@ func SaveAgain(t *testing.T, m *runtime.Module, kind, suffix string, dev dlpack.
 	require.NoError(t, err)
 	require.Equal(t, len(saved), len(again))
 }
+
+// EmptyGrid launches a kernel that writes x, with grids that have no block: nothing happens, and that is no
+// error. The kernel takes the six sizes of grid and block.
+func EmptyGrid(t *testing.T, m *runtime.Module, name string, x *runtime.Tensor, block int, args ...any) {
+	t.Helper()
+	k, f := Kernel(t, m, name), Function(t, m, name)
+	before := Slice(t, x)
+	all := append([]any{x}, args...)
+	for _, grid := range []runtime.Dim3{{0, 1, 1}, {0, 0, 1}, {1, 0, 1}, {0, 1 << 40, 1}} {
+		require.NoError(t, k.Launch(nil, grid, runtime.Dim3{block}, all...), "%v", grid)
+		_, err := f.Call(append(all[:len(all):len(all)], grid[0], grid[1], grid[2], block, 1, 1)...)
+		require.NoError(t, err, "%v", grid)
+	}
+	require.Equal(t, before, Slice(t, x), "a grid of no blocks launches nothing")
+	require.NoError(t, k.Launch(nil, runtime.Dim3{1}, runtime.Dim3{block}, all...))
+	require.NotEqual(t, before, Slice(t, x), "the device works on")
+}

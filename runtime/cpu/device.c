@@ -7,9 +7,10 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
+/* Every index of 0 or more is there, and all mean the same memory: code for several devices is tried on one machine so. */
 static int check_id(int32_t id) {
   if (id >= 0) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: use cpu:0", (int)id);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: all indices from 0 on are this one CPU, use cpu:0", (int)id);
 }
 
 static int set_device(const TVMGODeviceAPI* api, int32_t id) {
@@ -19,6 +20,7 @@ static int set_device(const TVMGODeviceAPI* api, int32_t id) {
 
 static int get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   (void)api;
+  if (kind != kTVMGODeviceAttrExist && check_id(id) != 0) return -1;
   *out = kind == kTVMGODeviceAttrExist ? tvmgo_any_int(id >= 0) : tvmgo_any_none();
   return 0;
 }
@@ -26,22 +28,23 @@ static int get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIA
 static int alloc_data_space(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes,
                             size_t alignment, DLDataType hint, void** out) {
   (void)api, (void)hint;
-  *out = NULL;
-  if (check_id(dev.device_id) != 0) return -1;
-  if (alignment & (alignment - 1))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on cpu: alignment %zu is not a power of two",
-                       alignment);
+  if (check_id(dev.device_id) != 0 || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (alignment < 64) alignment = 64;
-  if (nbytes > PTRDIFF_MAX || posix_memalign(out, alignment, nbytes == 0 ? 1 : nbytes) != 0)
+  void* p;
+  if (nbytes > PTRDIFF_MAX || posix_memalign(&p, alignment, nbytes == 0 ? 1 : nbytes) != 0)
     return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate on cpu: no memory for %zu bytes", nbytes);
-  tvmgo_live_add(TVMGO_LIVE_DATA_BYTES, (int64_t)malloc_usable_size(*out));
+  tvmgo_live_add(TVMGO_LIVE_DATA_BYTES, (int64_t)malloc_usable_size(p));
+  tvmgo_live_add(TVMGO_LIVE_DATA_COUNT, 1);
+  *out = p;
   return 0;
 }
 
 static int free_data_space(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api, (void)dev;
+  (void)api;
   if (p == NULL) return 0;
+  if (check_id(dev.device_id) != 0 || tvmgo_workspace_refuse(dev, p) != 0) return -1;
   tvmgo_live_add(TVMGO_LIVE_DATA_BYTES, -(int64_t)malloc_usable_size(p));
+  tvmgo_live_add(TVMGO_LIVE_DATA_COUNT, -1);
   free(p);
   return 0;
 }
@@ -75,8 +78,9 @@ static int stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHand
 
 static int create_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
   (void)api;
+  if (check_id(dev.device_id) != 0) return -1;
   *out = NULL;
-  return check_id(dev.device_id);
+  return 0;
 }
 
 static int free_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
@@ -94,8 +98,10 @@ static int alloc_workspace(const TVMGODeviceAPI* api, DLDevice dev, size_t nbyte
                            TVMFFIStreamHandle stream, void** out) {
   (void)api, (void)hint;
   if (only_default(dev, stream) != 0) return -1;
-  *out = tvmgo_workspace_alloc(nbytes);
-  return *out == NULL ? -1 : 0;
+  void* p = tvmgo_workspace_alloc(nbytes);
+  if (p == NULL) return -1;
+  *out = p;
+  return 0;
 }
 
 static int free_workspace(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
@@ -115,10 +121,11 @@ static int64_t now_ns(void) {
 
 static int timer_create_cpu(const TVMGODeviceAPI* api, DLDevice dev, void** timer) {
   (void)api;
-  *timer = NULL;
   if (check_id(dev.device_id) != 0) return -1;
-  *timer = calloc(1, sizeof(cpu_timer));
-  return *timer == NULL ? tvmgo_raise_oom() : 0;
+  void* t = calloc(1, sizeof(cpu_timer));
+  if (t == NULL) return tvmgo_raise_oom();
+  *timer = t;
+  return 0;
 }
 
 static int timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
@@ -154,14 +161,15 @@ static int memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStat
   (void)api;
   struct sysinfo info;
   int64_t live[TVMGO_LIVE_KINDS];
-  TVMGOMemoryStats s = {0};
+  TVMGOMemoryStats s = {.total_bytes = -1, .free_bytes = -1, .data_peak_bytes = -1};
   if (check_id(dev.device_id) != 0) return -1;
   tvmgo_live_snapshot(live);
   if (sysinfo(&info) == 0) {
     s.total_bytes = (int64_t)info.totalram * info.mem_unit;
     s.free_bytes = (int64_t)(info.freeram + info.bufferram) * info.mem_unit;
   }
-  s.data_bytes = live[TVMGO_LIVE_DATA_BYTES] + live[TVMGO_LIVE_TENSOR_BYTES];
+  s.data_bytes = live[TVMGO_LIVE_DATA_BYTES] + live[TVMGO_LIVE_INLINE_BYTES];
+  s.data_count = live[TVMGO_LIVE_DATA_COUNT] + live[TVMGO_LIVE_INLINE_COUNT];
   s.workspace_in_use_bytes = live[TVMGO_LIVE_WORKSPACE_BYTES];
   s.workspace_bytes = s.workspace_in_use_bytes + live[TVMGO_LIVE_WORKSPACE_CACHED];
   s.struct_size = out->struct_size;

@@ -22,6 +22,13 @@ static int ask(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
   return 0;
 }
 
+/* An attribute that is never 0 of a device that has it. */
+static int ask_more(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
+  int rc = ask(d, what, out);
+  if (rc == 0 && out->type_index == kTVMFFIInt && out->v_int64 == 0) *out = tvmgo_any_none();
+  return rc;
+}
+
 static int given(int64_t v, TVMFFIAny* out) {
   *out = tvmgo_any_int(v);
   return 0;
@@ -47,20 +54,20 @@ int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
   if (d == NULL) return -1;
   switch (kind) {
     case kTVMGODeviceAttrMaxThreadsPerBlock: return given(d->max_block, out);
-    case kTVMGODeviceAttrWarpSize: return ask(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE, out);
+    case kTVMGODeviceAttrWarpSize: return ask_more(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE, out);
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return given(d->max_shared, out);
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%d.%d", d->major, d->minor);
       return text(buf, out);
     case kTVMGODeviceAttrDeviceName: return text(d->name, out);
-    case kTVMGODeviceAttrMaxClockRate: return ask(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
-    case kTVMGODeviceAttrMultiProcessorCount: return ask(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
+    case kTVMGODeviceAttrMaxClockRate: return ask_more(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
+    case kTVMGODeviceAttrMultiProcessorCount: return ask_more(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%d, %d, %d]", d->max_threads[0], d->max_threads[1], d->max_threads[2]);
       return text(buf, out);
-    case kTVMGODeviceAttrMaxRegistersPerBlock: return ask(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
+    case kTVMGODeviceAttrMaxRegistersPerBlock: return ask_more(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
     case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out); /* of our header, as of the original's: what is built in */
-    case kTVMGODeviceAttrL2CacheSizeBytes: return ask(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
+    case kTVMGODeviceAttrL2CacheSizeBytes: return ask_more(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
     case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->total_bytes, out);
     case kTVMGODeviceAttrAvailableGlobalMemory: return free_memory(d, out);
   }

@@ -102,7 +102,7 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   if (tvmgo_dl_bytes(from, &nbytes) != 0 || place_of(from, "source", &a) != 0 || place_of(to, "destination", &b) != 0) return -1;
   if (nbytes == 0) return 0;
   if (is_device(a) && is_device(b) && a.d != b.d) return copy_across(a, b, nbytes, stream);
-  cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED ? a.d : b.d;
+  cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED || b.space == SPACE_HOST ? a.d : b.d;
   if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
   d = tvmgo_cu_device_of_stream(stream, d);
   if (tvmgo_cu_enter(d, &s) != 0) return -1;

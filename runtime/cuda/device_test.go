@@ -40,7 +40,7 @@ func TestDevice(t *testing.T) {
 				continue // no managed memory
 			}
 			t.Run(dev.String(), func(t *testing.T) {
-				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, ReportsRaces: fakeLibrary != ""}
+				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, KnowsItsMemory: true, ReportsRaces: fakeLibrary != ""}
 				if of == dlpack.CUDA && file != "" {
 					opts.Module = func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }
 				}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"reflect"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -87,6 +88,9 @@ func codeOf(err error) C.CUresult {
 
 // codeText is a code as messages show it, in the driver's words.
 func codeText(code C.CUresult) string {
+	if code > C.CUDA_ERROR_UNKNOWN { // the driver lacks the function
+		return C.GoString(C.tvmgo_cu_code_text(code))
+	}
 	return fmt.Sprintf("%s (%s, %d)", C.GoString(C.tvmgo_cu_code_text(code)), C.GoString(C.tvmgo_cu_code_name(code)), int(code))
 }
 
@@ -107,6 +111,9 @@ func start() error {
 	if rc := C.tvmgo_cu_init(0); rc != C.CUDA_SUCCESS {
 		return noDriver(rc)
 	}
+	if lacks := dl.CUDALacks(); slices.Contains(lacks, "cuDriverGetVersion") {
+		return unavailable("%s has no function cuDriverGetVersion: it is no driver of NVIDIA's: install one", dl.CUDAPath())
+	}
 	version := cu.Version()
 	if version < oldest {
 		return unavailable("%s is the driver of CUDA %s, and %s is needed: update NVIDIA's driver", dl.CUDAPath(), versionText(version), versionText(oldest))
@@ -118,7 +125,7 @@ func start() error {
 	if n == 0 {
 		return noDriver(C.CUDA_ERROR_NO_DEVICE)
 	}
-	d := Driver{Library: dl.CUDAPath(), Version: versionText(version)}
+	d := Driver{Library: dl.CUDAPath(), Version: versionText(version), Lacks: dl.CUDALacks()}
 	found := make([]C.cu_found, min(n, C.MAX_DEVICES))
 	var names []*C.char
 	defer func() {

@@ -159,8 +159,6 @@ typedef struct cu_idle {
 CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out);
 /* Raises that an allocation failed. Between enter and leave. Always returns -1. */
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc);
-/* 0 when memory is aligned so anyway; else -1 with an error raised. */
-int tvmgo_cu_check_alignment(DLDevice dev, size_t alignment);
 /* A stream is freed: what was freed on it is no longer its own. */
 void tvmgo_cu_stream_gone(cu_device* d, CUstream stream);
 /* Gives back to the driver what is held for alloc_on_stream and not in use; the bytes of it. Between enter and leave. */

@@ -10,10 +10,17 @@
 
 const char* tvmgo_cu_code_name(CUresult code) {
   const char* name = NULL;
+  if (tvmgo_dl_is_open(&tvmgo_dl_cuda) && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuGetErrorName")) return "no name: the driver has no function cuGetErrorName";
   return cuGetErrorName(code, &name) == CUDA_SUCCESS && name != NULL ? name : "a code that this driver has no name for";
 }
 
 const char* tvmgo_cu_code_text(CUresult code) {
+  static _Thread_local char lacks[700];
+  const char* lacked = tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code);
+  if (lacked != NULL) {
+    snprintf(lacks, sizeof lacks, "%s has no function %s: install a newer driver of NVIDIA's", tvmgo_dl_cuda.path, lacked);
+    return lacks;
+  }
   const char* text = NULL;
   return cuGetErrorString(code, &text) == CUDA_SUCCESS && text != NULL ? text : "unknown error";
 }
@@ -88,6 +95,8 @@ int tvmgo_cu_raise(CUresult code, const char* format, ...) {
   va_end(list);
   if (!tvmgo_dl_use(&tvmgo_dl_cuda))
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: CUDA is not usable: %s: %s", what, tvmgo_dl_cuda.why, tvmgo_dl_cuda.cure);
+  if (tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code) != NULL)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: %s", what, tvmgo_cu_code_text(code));
   return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code,
                      consequence(code));
 }

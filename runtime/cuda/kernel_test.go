@@ -233,6 +233,7 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, runtime.Dim3{1, 65536}, one, x, 1, 1), bad, "the limit of blockIdx.y is 65535")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, one, x, 1, 1), bad, "the limit of blockIdx.x is 2147483647")
+	gputest.EmptyGrid(t, m, "scale", tensor(t, first, []float32{1, 1}), 2, 5, 2)
 	require.NoError(t, few.Launch(nil, one, runtime.Dim3{64}, x), "the device works on")
 	require.Equal(t, float32(63), slice(t, x)[63])
 

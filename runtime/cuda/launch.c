@@ -208,7 +208,7 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   }
   if (rc == CUDA_SUCCESS) return 0;
   const char* need = "";
-  if (rc == CUDA_ERROR_NOT_SUPPORTED && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
+  if (rc != CUDA_SUCCESS && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
     need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of "
            "CUDA 11.8 or newer";
   else if (volume(preferred) > 1)
@@ -228,9 +228,10 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   (void)result;
   if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
   cu_device* d = active_device();
-  if (d == NULL) return -1;
+  if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
+  if (tvmgo_kernel_is_empty(s)) return 0;
   cu_built* b = built_for(f, d);
-  if (b == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0 || check_sizes(f, d, b, s) != 0) return -1;
+  if (b == NULL || check_sizes(f, d, b, s) != 0) return -1;
   for (int i = 0; i < f->k.num_args; i++) {
     params[i] = &values[i];
     switch ((tvmgo_kernel_arg)f->k.args[i]) {

@@ -64,12 +64,6 @@ int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult r
   return tvmgo_cu_raise(rc, "allocate %zu bytes on %s:%d", nbytes, tvmgo_cu_space_name(space), (int)d->index);
 }
 
-int tvmgo_cu_check_alignment(DLDevice dev, size_t alignment) {
-  if (alignment != 0 && alignment <= 256 && (alignment & (alignment - 1)) == 0) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu does not divide 256, which is what memory is aligned to",
-                     tvmgo_device_type_name(dev.device_type), dev.device_id, alignment);
-}
-
 /* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device with peers. */
 static CUresult give_back(cu_device* d, const cu_block* b) {
   if (b->space == SPACE_HOST || b->how == MEM_POOL) {
@@ -128,7 +122,7 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   cu_scope s;
   cu_space space;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
-  if (d == NULL || tvmgo_cu_check_alignment(dev, alignment) != 0) return -1;
+  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (space == SPACE_MANAGED && !d->has_managed)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate on cuda_managed:%d: %s has no managed memory", dev.device_id, d->name);
   if (tvmgo_cu_enter(d, &s) != 0) return -1;
@@ -167,7 +161,7 @@ int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   cu_space space;
   cu_block b;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
-  if (d == NULL || take(d, space, 0, p, &b) != 0) return -1;
+  if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0 || take(d, space, 0, p, &b) != 0) return -1;
   tvmgo_cu_count(d, space, -(int64_t)b.nbytes);
   return release(d, &b, dev, p);
 }

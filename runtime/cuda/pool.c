@@ -155,7 +155,7 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
   cu_scope s;
   CUdeviceptr p = 0;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_check_alignment(dev, alignment) != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
   size_t size = nbytes == 0 ? 1 : nbytes;
   int rc = refuse_recording("allocate", dev, stream);
   if (rc == 0) {

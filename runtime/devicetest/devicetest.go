@@ -31,6 +31,10 @@ type Options struct {
 	Absent int32
 	// DataIsAddress says that the device's data is an address, so that its alignment means something.
 	DataIsAddress bool
+	// KnowsItsMemory says that the device refuses to free what it did not allocate, and what was freed before.
+	KnowsItsMemory bool
+	// KnowsBounds says that its copies refuse bytes beyond an allocation, and streams that are none of its own.
+	KnowsBounds bool
 	// ReportsRaces says that whoever runs the suite hears of every read that nothing orders after the write: the suite
 	// then makes none, where it otherwise looks until what was written is there.
 	ReportsRaces bool
@@ -62,6 +66,7 @@ var parts = []part{
 	{"CopyToAndFro", (*suite).copyToAndFro},
 	{"CopyParts", (*suite).copyParts},
 	{"CopyDirections", (*suite).copyDirections},
+	{"CopyPairs", (*suite).copyPairs},
 	{"HostMemoryMayGo", (*suite).hostMemoryMayGo},
 	{"PinnedMemory", (*suite).pinnedMemory},
 	{"CopyRefused", (*suite).copyRefused},
@@ -78,6 +83,10 @@ var parts = []part{
 	{"TwoDevices", (*suite).twoDevices},
 	{"Modules", (*suite).modules},
 	{"Concurrency", (*suite).concurrency},
+	{"TableIndices", (*suite).tableIndices},
+	{"TableAlignment", (*suite).tableAlignment},
+	{"TableWorkspaces", (*suite).tableWorkspaces},
+	{"TableMisuse", (*suite).tableMisuse},
 }
 
 // Parts names the parts of the suite: the subtests of Run.

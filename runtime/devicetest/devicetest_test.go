@@ -24,7 +24,7 @@ func conform(t *testing.T, name string, number dlpack.DeviceType, api runtime.De
 		New: func() (runtime.DeviceAPI, error) { return api, nil }}))
 	opts.Second = dlpack.Device{Type: number, ID: 1}
 	opts.Large = 64 << 10
-	opts.DataIsAddress = true
+	opts.DataIsAddress, opts.KnowsItsMemory, opts.KnowsBounds = true, true, true
 	devicetest.Run(t, dlpack.Device{Type: number}, opts)
 }
 
@@ -130,6 +130,7 @@ var mutants = []struct{ fake, mutant, part string }{
 	{"lazy", "copies ignore the destination's offset", "CopyDirections"},
 	{"lazy", "copies take 4 bytes too many", "CopyDirections"},
 	{"lazy", "page-locked memory is forgotten", "CopyDirections"},
+	{"lazy", "a copy between devices is not on its stream", "CopyPairs"},
 	{"lazy", "the host's memory is read late", "HostMemoryMayGo"},
 	{"lazy", "copies to the host are not waited for", "HostMemoryMayGo"},
 	{"lazy", "page-locked memory is forgotten", "PinnedMemory"},
@@ -174,6 +175,12 @@ var mutants = []struct{ fake, mutant, part string }{
 	{"lazy", "the current stream is ignored", "Modules"},
 	{"lazy", "all copies from the host are staged in one place", "HostMemoryMayGo"},
 	{"lazy", "copies of two threads get mixed up", "Concurrency"},
+	{"lazy", "every index exists", "TableIndices"},
+	{"lazy", "index -1 is the first device", "TableIndices"},
+	{"lazy", "every alignment is fine", "TableAlignment"},
+	{"lazy", "data space is a workspace", "TableWorkspaces"},
+	{"lazy", "a workspace is data space", "TableWorkspaces"},
+	{"lazy", "copies beyond the memory are fine", "TableMisuse"},
 }
 
 func TestSuiteSeesMutants(t *testing.T) {

@@ -48,6 +48,7 @@ type lazySpace struct {
 	at     uintptr // what was handed out
 	size   uintptr
 	stream runtime.StreamHandle // of a workspace, or that it was given back on
+	lent   bool                 // as a workspace
 }
 
 type lazyKey struct {
@@ -81,6 +82,10 @@ func failed(kind error, format string, args ...any) error {
 }
 
 func (d *lazy) enter(id int) error {
+	if id == -1 && d.is("index -1 is the first device") {
+		d.mu.Lock()
+		return nil
+	}
 	if id < 0 || id >= lazyCount {
 		return failed(runtime.ErrDeviceUnavailable, "lazy has no index %d: it has %d devices", id, lazyCount)
 	}
@@ -210,6 +215,9 @@ func (d *lazy) AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.Dat
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 func (d *lazy) alloc(id int, nbytes, alignment uintptr) (unsafe.Pointer, error) {
+	if alignment > 4096 && !d.is("every alignment is fine") {
+		return nil, failed(runtime.ErrInvalidArgument, "lazy has no alignment %d: at most 4096", alignment)
+	}
 	b, err := mapped(nbytes + 4096)
 	if err != nil {
 		return nil, err
@@ -241,7 +249,7 @@ func (d *lazy) FreeDataSpace(id int, p unsafe.Pointer) error {
 
 func (d *lazy) free(id int, p uintptr) error {
 	s := d.spaces[p]
-	if s == nil {
+	if s == nil || s.id != id || (s.lent && !d.is("a workspace is data space")) {
 		return failed(runtime.ErrInvalidArgument, "%#x is none of lazy's", p)
 	}
 	if d.is("memory is never freed") {
@@ -278,7 +286,7 @@ func (d *lazy) bytesOf(t dlpack.Tensor, offset bool) ([]byte, error) {
 		if s == nil || (s.id != int(t.Device.ID) && !d.is("the second device has the first one's memory")) {
 			return nil, failed(runtime.ErrInvalidArgument, "%#x is no memory of %v", t.Data, t.Device)
 		}
-		if offset && uintptr(t.ByteOffset)+uintptr(n) > s.size {
+		if offset && !d.is("copies beyond the memory are fine") && (t.ByteOffset > uint64(s.size) || uint64(n) > uint64(s.size)-t.ByteOffset) {
 			return nil, failed(runtime.ErrInvalidArgument, "%d bytes at %d are beyond %d", n, t.ByteOffset, s.size)
 		}
 	}
@@ -309,6 +317,9 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 	s, err := d.stream(int(dev.ID), h)
 	if err != nil && to.Device.Type == lazyType { // between indices, the stream may be the other's
 		s, err = d.stream(int(to.Device.ID), h)
+	}
+	if d.is("a copy between devices is not on its stream") && from.Device.Type == to.Device.Type && from.Device != to.Device {
+		s, err = d.stream(int(to.Device.ID), 0)
 	}
 	if err != nil {
 		return err
@@ -455,7 +466,13 @@ type lazyEvent struct {
 	mark   int
 }
 
-func (d *lazy) CreateEvent(id int) (runtime.DeviceEvent, error) { return &lazyEvent{d: d, id: id}, nil }
+func (d *lazy) CreateEvent(id int) (runtime.DeviceEvent, error) {
+	if err := d.enter(id); err != nil {
+		return nil, err
+	}
+	d.mu.Unlock()
+	return &lazyEvent{d: d, id: id}, nil
+}
 
 func (e *lazyEvent) Record(h runtime.StreamHandle) error {
 	e.d.mu.Lock()
@@ -567,7 +584,7 @@ func (d *lazy) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, h ru
 	for i, s := range d.idle {
 		if s.id == id && s.size == nbytes && (s.stream == h || d.is("workspaces are shared across streams")) && !d.is("workspaces never serve again") {
 			d.idle = append(d.idle[:i:i], d.idle[i+1:]...)
-			d.spaces[s.at], s.stream = s, h
+			d.spaces[s.at], s.stream, s.lent = s, h, true
 			d.stats[id].WorkspaceInUse += int64(s.size)
 			return pointer(s.at), nil
 		}
@@ -580,7 +597,7 @@ func (d *lazy) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, h ru
 	d.stats[id].DataCount--
 	d.stats[id].Workspace += int64(nbytes)
 	d.stats[id].WorkspaceInUse += int64(nbytes)
-	d.spaces[uintptr(p)].stream = h
+	d.spaces[uintptr(p)].stream, d.spaces[uintptr(p)].lent = h, true
 	return p, nil
 }
 
@@ -590,7 +607,7 @@ func (d *lazy) FreeWorkspace(id int, p unsafe.Pointer) error {
 	}
 	defer d.mu.Unlock()
 	s := d.spaces[uintptr(p)]
-	if s == nil {
+	if s == nil || (!s.lent && !d.is("data space is a workspace")) {
 		return failed(runtime.ErrInvalidArgument, "%p is no workspace of lazy's", p)
 	}
 	delete(d.spaces, s.at)

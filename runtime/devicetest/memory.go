@@ -32,7 +32,11 @@ func (s *suite) attributes(t *testing.T) {
 			require.NotEmpty(t, v)
 		case int64:
 			require.False(t, textual[kind], "%v is the number %d", kind, v)
-			require.GreaterOrEqual(t, v, int64(0), "%v", kind)
+			if kind == runtime.AttrAvailableGlobalMemory {
+				require.GreaterOrEqual(t, v, int64(0), "%v", kind)
+			} else {
+				require.Greater(t, v, int64(0), "%v: a device answers nil, not 0, to what it does not have", kind)
+			}
 		default:
 			require.Fail(t, "attribute", "%v is a %T", kind, v)
 		}
@@ -62,9 +66,8 @@ func (s *suite) absentIndex(t *testing.T) {
 	requireError(t, err)
 	requireError(t, runtime.SyncDevice(t.Context(), s.absent))
 	for _, attr := range []runtime.AttrKind{runtime.AttrDeviceName, runtime.AttrTotalGlobalMemory} {
-		if _, err := runtime.DeviceAttr(s.absent, attr); err != nil {
-			requireError(t, err)
-		}
+		_, err := runtime.DeviceAttr(s.absent, attr)
+		requireError(t, err)
 	}
 }
 
@@ -251,6 +254,19 @@ func (s *suite) memoryStatistics(t *testing.T) {
 	during, err := runtime.DeviceMemory(s.dev)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, during.Data, before.Data+s.opts.Large)
+	require.Less(t, during.Data, before.Data+2*s.opts.Large, "memory is counted once")
+	require.Equal(t, before.DataCount+1, during.DataCount, "one allocation")
+	host, err := runtime.NewTensor(dlpack.UInt8, []int64{s.opts.Large}, runtime.CPU)
+	require.NoError(t, err)
+	if s.dev.Type != dlpack.CPU {
+		with, err := runtime.DeviceMemory(s.dev)
+		require.NoError(t, err)
+		require.Equal(t, during.Data, with.Data, "the host's memory is not the device's")
+	}
+	require.NoError(t, host.Close())
+	cpu, err := runtime.DeviceMemory(runtime.CPU)
+	require.NoError(t, err)
+	require.Equal(t, cpu.DataCount == 0, cpu.Data == 0, "%+v", cpu)
 	if during.DataPeak > 0 {
 		require.GreaterOrEqual(t, during.DataPeak, during.Data)
 	}

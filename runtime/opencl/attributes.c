@@ -17,28 +17,31 @@ static int ask_text(const cl_device* d, cl_device_info what, char* buf, size_t c
   return rc == CL_SUCCESS ? 0 : failed(d, rc);
 }
 
+/* A number of the device; drivers answer 0 for what they do not have or know. */
+static int given(int64_t v, TVMFFIAny* out) {
+  if (v != 0) *out = tvmgo_any_int(v);
+  return 0;
+}
+
 static int ask_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   size_t v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  *out = tvmgo_any_int((int64_t)v);
-  return 0;
+  return given((int64_t)v, out);
 }
 
 static int ask_ulong(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   cl_ulong v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  *out = tvmgo_any_int((int64_t)v);
-  return 0;
+  return given((int64_t)v, out);
 }
 
 static int ask_uint(const cl_device* d, cl_device_info what, int64_t times, TVMFFIAny* out) {
   cl_uint v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  *out = tvmgo_any_int((int64_t)v * times);
-  return 0;
+  return given((int64_t)v * times, out);
 }
 
 /* "3.0" of "OpenCL 3.0 and whatever else". */
@@ -82,7 +85,7 @@ int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
     case kTVMGODeviceAttrDriverVersion:
       return ask_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : text(buf, out);
     case kTVMGODeviceAttrL2CacheSizeBytes: return ask_ulong(d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, out);
-    case kTVMGODeviceAttrTotalGlobalMemory: *out = tvmgo_any_int((int64_t)d->global_bytes); return 0;
+    case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->global_bytes, out);
     case kTVMGODeviceAttrImagePitchAlignment:
       return d->has_images ? ask_uint(d, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 1, out) : 0;
   }

@@ -66,7 +66,11 @@ func unavailable(format string, args ...any) error {
 
 // codeText is an OpenCL code as messages show it.
 func codeText(code cl.ErrorCode) string {
-	return fmt.Sprintf("%s (%d)", C.GoString(C.tvmgo_cl_code_name(C.cl_int(code))), int(code))
+	name := C.GoString(C.tvmgo_cl_code_name(C.cl_int(code)))
+	if code > 0 { // of no API: the loader lacks the function
+		return name
+	}
+	return fmt.Sprintf("%s (%d)", name, int(code))
 }
 
 func start() error {

@@ -34,6 +34,12 @@ static const struct {
 };
 
 const char* tvmgo_cl_code_name(cl_int code) {
+  static _Thread_local char text[700];
+  const char* lacked = tvmgo_dl_lacked(&tvmgo_dl_opencl, code);
+  if (lacked != NULL) {
+    snprintf(text, sizeof text, "%s has no function %s: install a loader and a driver of OpenCL 1.2 or newer", tvmgo_dl_opencl.path, lacked);
+    return text;
+  }
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
     if (codes[i].code == code) return codes[i].name;
   return "an error that OpenCL 1.2 doesn't know";
@@ -48,6 +54,8 @@ int tvmgo_cl_raise(cl_int code, const char* format, ...) {
   if (!tvmgo_dl_use(&tvmgo_dl_opencl))
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: OpenCL is not usable: %s: %s", what, tvmgo_dl_opencl.why,
                        tvmgo_dl_opencl.cure);
+  if (tvmgo_dl_lacked(&tvmgo_dl_opencl, code) != NULL)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: %s", what, tvmgo_cl_code_name(code));
   const char* kind = TVMGO_RUNTIME_ERROR;
   if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES)
     kind = TVMGO_MEMORY_ERROR;

@@ -141,9 +141,16 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad, "a block of 8192 work items; the limit of this kernel there is 4096")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work items")
+	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {1, 1, 1 << 32}, {1 << 16, 1 << 16}, {1 << 31, 2}, {1 << 22, 1 << 22, 1 << 22}} {
+		err := scale.Launch(nil, grid, one, x, 1, 1)
+		requireError(t, err, bad, "kernel scale with grid [")
+		require.Regexp(t, "at most 2\\^32-1 blocks there: split it", err.Error(), "%v", grid)
+	}
+	requireError(t, scale.Launch(nil, runtime.Dim3{2}, runtime.Dim3{1 << 62}, x, 1, 1), bad, "the limit of threadIdx.x is 4096")
 	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x, 1, 1), bad, "Cluster is [2 0 0], but the kernel has no clusters")
 	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 8}, x, 1, 1), bad, "SharedBytes is 8, but the kernel takes none")
 	requireError(t, eight.Launch(nil, one, one, x), bad, "the source demands a block of [8, 1, 1]")
+	gputest.EmptyGrid(t, m, "scale", tensor(t, first, []float32{1, 1}), 2, 5, 2)
 	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device works on")
 	require.Equal(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}, slice(t, x)[:8])
 

@@ -103,10 +103,11 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
     if (TVMGO_UNLIKELY(b->required[0] != 0 && s[3 + i] != b->required[i]))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the source demands a block of [%zu, %zu, %zu]", SHAPE_ARGS(f, s, d),
                          b->required[0], b->required[1], b->required[2]);
-    group *= s[3 + i]; /* cannot overflow: each is within the device's limits */
+    if (TVMGO_UNLIKELY(__builtin_mul_overflow(group, s[3 + i], &group))) group = SIZE_MAX;
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(s[i], s[3 + i], &global[i])))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": more than 2^64 work items", SHAPE_ARGS(f, s, d));
   }
+  if (TVMGO_UNLIKELY(!tvmgo_kernel_blocks_fit(s))) return tvmgo_kernel_too_many_blocks(&f->k, s, "opencl", d->index);
   if (TVMGO_LIKELY(group <= b->max_group)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": a block of %zu work items; the limit of this kernel there is %zu (of the device: %zu)",
                      SHAPE_ARGS(f, s, d), group, b->max_group, d->max_group);
@@ -141,11 +142,12 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   (void)result;
   if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
   const cl_device* d = active_device();
-  if (d == NULL) return -1;
+  if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
+  if (tvmgo_kernel_is_empty(s)) return 0;
   cl_built* b = built_for(f, d);
   if (b == NULL) return -1;
   cl_command_queue q = tvmgo_cl_queue(d, tvmgo_stream_get(kDLOpenCL, d->index));
-  if (q == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0 || check_sizes(f, d, b, s, global) != 0) return -1;
+  if (q == NULL || check_sizes(f, d, b, s, global) != 0) return -1;
   p.n = 0;
   int rc = 0;
   cl_int code = CL_SUCCESS;

@@ -19,7 +19,7 @@ func Loaded() Driver {
 	if list == nil || len(*list) == 0 {
 		return Driver{}
 	}
-	d := Driver{Library: dl.OpenCLPath()}
+	d := Driver{Library: dl.OpenCLPath(), Lacks: dl.OpenCLLacks()}
 	for _, dev := range *list {
 		if p := fmt.Sprintf("%v (%s)", dev.platform, dev.platform.version); !slices.Contains(d.Platforms, p) {
 			d.Platforms = append(d.Platforms, p)

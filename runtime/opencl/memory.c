@@ -30,10 +30,7 @@ static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes
 int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
   (void)api, (void)hint;
   cl_device* d = tvmgo_cl_device(dev.device_id);
-  if (d == NULL) return -1;
-  if (alignment & (alignment - 1))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on opencl:%d: alignment %zu is not a power of two", dev.device_id,
-                       alignment);
+  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   /* Buffers begin where the largest type of OpenCL may stand: no kernel asks for more. */
   if (nbytes == 0) nbytes = 1; /* OpenCL has no empty buffers */
   if (nbytes > d->max_alloc)
@@ -126,7 +123,7 @@ int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
 int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
-  if (d == NULL) return -1;
+  if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0) return -1;
   cl_handle* h = p;
   if (!tvmgo_cl_is_memory(p) && (h = tvmgo_cl_handle_need(p, HANDLE_BUFFER, "free")) == NULL) return -1;
   if (h->device != d->index)

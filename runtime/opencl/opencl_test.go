@@ -86,7 +86,7 @@ func TestDevice(t *testing.T) {
 	devices := present()
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			opts := devicetest.Options{Second: devices[len(devices)-1-i], Absent: 63, Scopes: map[string][]int64{
+			opts := devicetest.Options{Second: devices[len(devices)-1-i], Absent: 63, KnowsItsMemory: true, KnowsBounds: true, Scopes: map[string][]int64{
 				"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}}
 			if file != "" {
 				opts.Module = func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }

@@ -71,7 +71,7 @@ VkResult tvmgo_vk_poll(vk_stream* s) {
 void tvmgo_vk_retire(vk_stream* s) {
   uint64_t done = atomic_load(&s->done);
   int lost = atomic_load(&s->d->lost);
-  while (s->first != NULL && (s->first->number <= done || lost)) {
+  while (s->first != NULL && (s->first->number <= done || (lost && tvmgo_vk_has_let_go(s->d)))) {
     vk_batch* b = s->first;
     s->first = b->next;
     if (s->first == NULL) s->last = NULL;
@@ -177,7 +177,7 @@ static VkResult queue_submit(vk_stream* s, vk_batch* b) {
                        .signalSemaphoreCount = 1,
                        .pSignalSemaphores = &s->timeline};
   pthread_mutex_lock(&d->queue_locks[s->queue]);
-  VkResult rc = d->f.vkQueueSubmit(d->queues[s->queue], 1, &info, NULL);
+  VkResult rc = atomic_load(&d->lost) ? VK_ERROR_DEVICE_LOST : d->f.vkQueueSubmit(d->queues[s->queue], 1, &info, NULL);
   pthread_mutex_unlock(&d->queue_locks[s->queue]);
   return rc;
 }
@@ -223,9 +223,11 @@ static void lose(vk_stream* s, vk_batch* b, VkResult rc, int implied) {
   }
   /* What it kept may be in use by those before it: staging memory goes back when they are done. */
   b->num_bytes = 0;
-  if (s->last != NULL) {
-    b->number = s->last->number;
-    s->last = s->last->next = b;
+  if (s->last != NULL || rc == VK_ERROR_DEVICE_LOST) { /* the device may have begun with it before it was lost */
+    if (rc != VK_ERROR_DEVICE_LOST) b->number = s->last->number;
+    if (s->last != NULL) s->last->next = b;
+    else s->first = b;
+    s->last = b;
     s->num_flying++;
   } else {
     drop_kept(b);
@@ -240,7 +242,7 @@ int tvmgo_vk_submit(vk_stream* s, int implied) {
   if (b->to_host) barrier(s, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
   s->open = NULL;
   VkResult rc = s->d->f.vkEndCommandBuffer(b->commands);
-  if (rc == VK_SUCCESS) rc = atomic_load(&s->d->lost) ? VK_ERROR_DEVICE_LOST : queue_submit(s, b);
+  if (rc == VK_SUCCESS) rc = queue_submit(s, b);
   if (rc != VK_SUCCESS) {
     unsigned num = b->num_commands;
     lose(s, b, rc, implied);

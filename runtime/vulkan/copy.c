@@ -241,8 +241,8 @@ static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
   } else {
     rc = in_pieces(out, &from, n, to_device, &end);
   }
-  /* Work of the source's stream that follows may rely on the copy. */
-  return rc == 0 && h != NULL && at_source ? tvmgo_vk_stream_wait(in) : rc;
+  /* Whoever waits for the source's stream, the default one included, waits for the copy. */
+  return rc == 0 && at_source ? tvmgo_vk_stream_wait(in) : rc;
 }
 
 int tvmgo_vk_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {

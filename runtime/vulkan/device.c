@@ -263,7 +263,9 @@ static VkResult create(vk_device* d, const extensions* e, const features* f, con
 #undef MUST
 #undef MAY
   if (missing != NULL) {
-    *why = missing;
+    static _Thread_local char text[128];
+    snprintf(text, sizeof text, "its driver has no function %s", missing);
+    *why = text;
     return VK_ERROR_INCOMPATIBLE_DRIVER;
   }
   for (uint32_t i = 0; i < d->num_queues; i++) {

@@ -18,7 +18,7 @@ func TestDevice(t *testing.T) {
 	devices := []dlpack.Device{first, second}
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			opts := devicetest.Options{Second: devices[1-i], Absent: 63, Large: 9 << 20}
+			opts := devicetest.Options{Second: devices[1-i], Absent: 63, KnowsItsMemory: true, KnowsBounds: true, Large: 9 << 20}
 			if file != "" {
 				opts.Module = func() (*runtime.Module, error) { return runtime.Load(t.Context(), file) }
 			}

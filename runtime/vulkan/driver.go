@@ -106,7 +106,8 @@ func makeInstance() error {
 		return unavailable("%s: %v", dl.VulkanPath(), err)
 	}
 	validate := wanted("TVM_VULKAN_ENABLE_VALIDATION_LAYERS") || wanted("TVMGO_VULKAN_VALIDATION")
-	rc := C.tvmgo_vk_instance_create(flag(validate), &instance.handle, &instance.version, &instance.validated)
+	var lacks *C.char
+	rc := C.tvmgo_vk_instance_create(flag(validate), &instance.handle, &instance.version, &instance.validated, &lacks)
 	if rc == C.VK_SUCCESS {
 		err := vk.InitInstance(vk.Instance(unsafe.Pointer(instance.handle)))
 		if err == nil {
@@ -116,6 +117,9 @@ func makeInstance() error {
 		return unavailable("%s: %v", dl.VulkanPath(), err)
 	}
 	instance.handle = nil // the next one who asks begins anew
+	if lacks != nil {
+		return unavailable("%s has no function %s: install a loader of Vulkan 1.1 or newer (Debian: libvulkan1)", dl.VulkanPath(), C.GoString(lacks))
+	}
 	if rc == C.VK_ERROR_LAYER_NOT_PRESENT {
 		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: vulkan-validationlayers)")
 	}

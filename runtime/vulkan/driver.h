@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <vulkan/tvmgo_vulkan.h>
 
 #include "core.h"
@@ -68,6 +69,8 @@ typedef struct vk_device {
   vk_stream* stream;      /* the default one */
   vk_heap* heap;          /* memory.c */
   _Atomic int lost;       /* VK_ERROR_DEVICE_LOST was seen: nothing is queued any more */
+  _Atomic int let_go;     /* and what was queued is done with, or dropped */
+  time_t let_go_by;       /* until when that is waited for; lost.c */
   _Atomic uint32_t next_queue;
   pthread_mutex_t lock;   /* of the list of streams */
   vk_stream* all_streams;

@@ -10,7 +10,7 @@
 void* tvmgo_vk_loader(void);
 
 /* Makes the instance, with validation if it is wanted and there; *version is what was agreed on. */
-VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated);
+VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated, const char** lacks);
 
 /* A device's family of queues for compute. */
 typedef struct {

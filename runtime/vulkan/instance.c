@@ -71,12 +71,14 @@ static int has_validation(const tvmgo_vulkan_global* g) {
   return layer && debug;
 }
 
-VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated) {
+VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated, const char** lacks) {
   tvmgo_vulkan_global g;
+  *lacks = NULL;
 #define MUST(f) \
-  if ((g.f = (__typeof__(g.f))vkGetInstanceProcAddr(NULL, #f)) == NULL) return VK_ERROR_INCOMPATIBLE_DRIVER;
+  if ((g.f = (__typeof__(g.f))vkGetInstanceProcAddr(NULL, #f)) == NULL) *lacks = #f;
   TVMGO_VULKAN_GLOBAL(MUST, MUST)
 #undef MUST
+  if (*lacks != NULL) return VK_ERROR_INCOMPATIBLE_DRIVER;
   VkResult rc = g.vkEnumerateInstanceVersion(version);
   if (rc != VK_SUCCESS) return rc;
   if (*version < VK_API_VERSION_1_1) return VK_ERROR_INCOMPATIBLE_DRIVER;
@@ -107,13 +109,19 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
   rc = g.vkCreateInstance(&info, NULL, out);
   tvmgo_dl_quiet_end();
   if (rc != VK_SUCCESS) return rc;
-  int missing = 0;
 #define MAY(f) tvmgo_vk_instance.f = (__typeof__(tvmgo_vk_instance.f))vkGetInstanceProcAddr(*out, #f);
-#define MUST(f) MAY(f) missing |= tvmgo_vk_instance.f == NULL;
+#define MUST(f) MAY(f) \
+  if (tvmgo_vk_instance.f == NULL) *lacks = #f;
   TVMGO_VULKAN_INSTANCE(MUST, MAY)
 #undef MUST
 #undef MAY
-  if (missing) return VK_ERROR_INCOMPATIBLE_DRIVER;
+  static const char* const of_the_binding[] = {"vkEnumeratePhysicalDevices", "vkGetPhysicalDeviceProperties"}; /* it calls them unseen */
+  for (size_t i = 0; i < sizeof of_the_binding / sizeof *of_the_binding; i++)
+    if (vkGetInstanceProcAddr(*out, of_the_binding[i]) == NULL) *lacks = of_the_binding[i];
+  if (*lacks != NULL) {
+    if (tvmgo_vk_instance.vkDestroyInstance != NULL) tvmgo_vk_instance.vkDestroyInstance(*out, NULL);
+    return VK_ERROR_INCOMPATIBLE_DRIVER;
+  }
   if (*validated) {
     VkDebugUtilsMessengerEXT kept;
     rc = tvmgo_vk_instance.vkCreateDebugUtilsMessengerEXT(*out, &messenger, NULL, &kept);

@@ -420,10 +420,16 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, add.Launch(nil, runtime.Dim3{1, 1, 1 << 32}, block, x, x, x, 1), bad,
 		"kernel add with grid [1, 1, 4294967296] and block [64, 1, 1] on vulkan:0: the limit of blockIdx.z is ")
 	requireError(t, add.Launch(nil, runtime.Dim3{-1}, block, x, x, x, 1), bad, "negative: -1")
+	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {65536, 65536, 65536}} {
+		requireError(t, add.Launch(nil, grid, block, x, x, x, 1), bad, "the limit of blockIdx.")
+	}
+	requireError(t, add.Launch(nil, runtime.Dim3{65535, 65535, 65535}, block, x, x, x, 1), bad, "at most 2^32-1 blocks there: split it")
 	requireError(t, add.LaunchWith(nil, runtime.LaunchConfig{Block: block, SharedBytes: 8}, x, x, x, 1), bad, "SharedBytes is 8, but the kernel takes none")
 	require.NoError(t, add.Launch(nil, one, block, x, x, x, 1), "the device works on")
 
 	m := made(t, words(t, "add"), types["add"]...)
+	ones := array(t, first, slices.Repeat([]float32{1}, 64))
+	gputest.EmptyGrid(t, m, "add", ones, 64, ones, ones, 64)
 	f, err := m.Function("add")
 	require.NoError(t, err)
 	defer f.Close()

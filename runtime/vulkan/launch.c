@@ -110,7 +110,7 @@ static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeli
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the shader's blocks are [%u, %u, %u], which is fixed in its code",
                          SHAPE_ARGS(f, s, d), own[0], own[1], own[2]);
   }
-  return 0;
+  return tvmgo_kernel_blocks_fit(s) ? 0 : tvmgo_kernel_too_many_blocks(&f->k, s, "vulkan", d->index);
 }
 
 /* Declares what the dispatch touches; the descriptors of its buffers. */
@@ -156,10 +156,10 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   (void)result;
   if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
   vk_device* d = active_device();
-  if (d == NULL) return -1;
+  if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
+  if (tvmgo_kernel_is_empty(s)) return 0;
   vk_pipeline* p = pipeline_for(f, d);
-  if (p == NULL) return -1;
-  if (tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0 || check_sizes(f, d, p, s) != 0) return -1;
+  if (p == NULL || check_sizes(f, d, p, s) != 0) return -1;
   int i = 0;
   for (; i < f->num_buffers; i++)
     if (memory_of(f, i, d, &args[i], &parts[i]) != 0) return -1;

@@ -65,7 +65,7 @@ int tvmgo_vk_marks_free(const TVMGODeviceAPI* api, void* p) {
   vk_device* d = &tvmgo_vk_devices[h->device];
   if (is_timer) {
     settle(h);
-    d->f.vkDestroyQueryPool(d->handle, h->pool, NULL);
+    if (!atomic_load(&d->lost) || tvmgo_vk_has_let_go(d)) d->f.vkDestroyQueryPool(d->handle, h->pool, NULL);
   }
   if (h->of != NULL) tvmgo_vk_stream_drop(h->of);
   pthread_mutex_destroy(&h->lock);

@@ -159,10 +159,7 @@ static void count(vk_device* d, int64_t bytes) {
 int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
   (void)api, (void)hint;
   vk_device* d = tvmgo_vk_device(dev.device_id);
-  if (d == NULL) return -1;
-  if (alignment & (alignment - 1))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on vulkan:%d: alignment %zu is not a power of two", dev.device_id,
-                       alignment);
+  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (nbytes == 0) nbytes = 1; /* Vulkan has no empty buffers */
   vk_handle* h = tvmgo_vk_handle_new(HANDLE_BUFFER, d->index);
   if (h == NULL) return -1;
@@ -188,7 +185,7 @@ int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
 int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
-  vk_handle* h = d == NULL ? NULL : tvmgo_vk_data(d, p, "free");
+  vk_handle* h = d == NULL || tvmgo_workspace_refuse(dev, p) != 0 ? NULL : tvmgo_vk_data(d, p, "free");
   if (h == NULL) return -1;
   vk_memory* m = h->memory;
   count(d, -(int64_t)h->nbytes);

@@ -221,6 +221,10 @@ func TestAbsent(t *testing.T) {
 			{"XDG_DATA_DIRS=/no/such HOME=/no/home XDG_CONFIG_HOME= XDG_CONFIG_DIRS= XDG_DATA_HOME=", "no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, /no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
 			{"TVMGO_VULKAN_VALIDATION=1 VK_LAYER_PATH=/no/such", "VK_LAYER_KHRONOS_validation is not installed"},
 			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
+			{library + " SHIM_LACKS=vkEnumerateInstanceVersion", "libvulkan.so.1 has no function vkEnumerateInstanceVersion: install a loader"},
+			{library + " SHIM_LACKS=vkGetPhysicalDeviceFeatures2", "libvulkan.so.1 has no function vkGetPhysicalDeviceFeatures2"},
+			{library + " SHIM_LACKS=vkEnumeratePhysicalDevices", "libvulkan.so.1 has no function vkEnumeratePhysicalDevices"},
+			{library + " SHIM_LACKS=vkQueueSubmit", "its driver has no function vkQueueSubmit"},
 			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
 		} {
 			passes(t, append(strings.Fields(c.env), "WANT="+c.want)...)

@@ -48,6 +48,7 @@ void tvmgo_vk_stream_drop(vk_stream* s) {
   *link = s->next;
   pthread_mutex_unlock(&d->lock);
   /* Whoever had the stream waited for its work, or the device is lost. */
+  if (atomic_load(&d->lost) && s->first != NULL && !tvmgo_vk_has_let_go(d)) return; /* it stays, with what it uses */
   tvmgo_vk_free_batches(s);
   if (s->upload != NULL) tvmgo_vk_staging_give(s->upload, MEMORY_UPLOAD);
   d->f.vkDestroySemaphore(d->handle, s->timeline, NULL);

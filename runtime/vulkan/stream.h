@@ -94,6 +94,12 @@ int tvmgo_vk_stream_lost(const vk_stream* s);
 /* Blocks until the timeline has reached a number, which was submitted. Without the lock. */
 VkResult tvmgo_vk_block(vk_stream* s, uint64_t number);
 
+/* ---- lost.c ---- */
+
+/* Whether a device that is lost uses nothing any more, so that it may be destroyed. Waits for that, in all and once for the device a few
+ * seconds at most. The caller may hold the lock of one stream. */
+int tvmgo_vk_has_let_go(vk_device* d);
+
 /* ---- stream.c ---- */
 
 /* 0, or -1 with an error raised: work that calls have queued since the last call of this kind could not be submitted. Locks. */

@@ -41,6 +41,7 @@ static PFN_vkVoidFunction (*real_device)(VkDevice, const char*);
 static int on(const char* variable) { return getenv(variable) != NULL && *getenv(variable) != 0; }
 
 static _Atomic long calls;
+static _Atomic int lost, idle;
 
 /* What the next call answers in place of doing anything; VK_SUCCESS: it is made. */
 static VkResult fault(void) {
@@ -53,8 +54,16 @@ static VkResult fault(void) {
   }
   long k = 0, code = 0;
   long n = ++calls;
-  if (sscanf(at, "%ld,%ld", &k, &code) == 2 && (n == k || (code == VK_ERROR_DEVICE_LOST && n > k))) return (VkResult)code;
-  return VK_SUCCESS;
+  if (sscanf(at, "%ld,%ld", &k, &code) != 2 || (n != k && (code != VK_ERROR_DEVICE_LOST || n < k))) return VK_SUCCESS;
+  if (code == VK_ERROR_DEVICE_LOST) lost = 1;
+  return (VkResult)code;
+}
+
+/* With SHIM_LOST_ORDER: what submitted work uses is not destroyed on a lost device before somebody waited for the device. */
+static void may_destroy(const char* what) {
+  if (!on("SHIM_LOST_ORDER") || !lost || idle) return;
+  fprintf(stderr, "shim: %s on a lost device that still runs\n", what);
+  abort();
 }
 
 #define WRAP(name, params, args)                                     \
@@ -238,6 +247,7 @@ static VkResult my_vkCreateCommandPool(VkDevice d, const VkCommandPoolCreateInfo
 }
 static void (*real_vkDestroyCommandPool)(VkDevice, VkCommandPool, callbacks);
 static void my_vkDestroyCommandPool(VkDevice d, VkCommandPool p, callbacks c) {
+  may_destroy("vkDestroyCommandPool");
   live_batches--;
   real_vkDestroyCommandPool(d, p, c);
 }
@@ -364,6 +374,24 @@ static VkResult map(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s
   return rc;
 }
 
+static void (*real_vkDestroyBuffer)(VkDevice, VkBuffer, callbacks);
+static void my_vkDestroyBuffer(VkDevice d, VkBuffer b, callbacks c) {
+  may_destroy("vkDestroyBuffer");
+  real_vkDestroyBuffer(d, b, c);
+}
+static void (*real_vkDestroySemaphore)(VkDevice, VkSemaphore, callbacks);
+static void my_vkDestroySemaphore(VkDevice d, VkSemaphore s, callbacks c) {
+  may_destroy("vkDestroySemaphore");
+  real_vkDestroySemaphore(d, s, c);
+}
+static VkResult (*real_vkDeviceWaitIdle)(VkDevice);
+static VkResult my_vkDeviceWaitIdle(VkDevice d) {
+  while (on("SHIM_NEVER_IDLE")) pause(); /* a driver that hangs */
+  VkResult rc = real_vkDeviceWaitIdle(d);
+  idle = 1;
+  return rc;
+}
+
 static void (*real_vkFreeMemory)(VkDevice, VkDeviceMemory, callbacks);
 static void my_vkFreeMemory(VkDevice d, VkDeviceMemory m, callbacks c) {
   for (int i = 0; i < 256; i++)
@@ -412,13 +440,14 @@ static const struct {
     ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData), ENTRY(vkCreatePipelineLayout),
     ENTRY(vkCreateComputePipelines), ENTRY(vkCreateDescriptorSetLayout), ENTRY(vkCreateDescriptorPool),
     ENTRY(vkAllocateDescriptorSets), ENTRY(vkCreateDescriptorUpdateTemplate),
-    ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkGetPhysicalDeviceFeatures2),
+    ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkDestroyBuffer), ENTRY(vkDestroySemaphore), ENTRY(vkDeviceWaitIdle), ENTRY(vkGetPhysicalDeviceFeatures2),
     ENTRY(vkGetPhysicalDeviceProperties2), ENTRY(vkGetPhysicalDeviceMemoryProperties2), ENTRY(vkFreeMemory),
     ENTRY(vkFlushMappedMemoryRanges), ENTRY(vkInvalidateMappedMemoryRanges),
     {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},
 };
 
 static PFN_vkVoidFunction replace(const char* name, PFN_vkVoidFunction at) {
+  if (on("SHIM_LACKS") && strcmp(name, getenv("SHIM_LACKS")) == 0) return NULL;
   for (size_t i = 0; at != NULL && i < sizeof wrapped / sizeof *wrapped; i++)
     if (strcmp(name, wrapped[i].name) == 0) {
       *wrapped[i].real = at;

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A mistake of this program is a line, too.
+func TestExecute_Panic(t *testing.T) {
+	t.Setenv("GOTRACEBACK", "")
+	var errs strings.Builder
+	status := execute(context.Background(), []string{"version"}, panics{}, &errs)
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: internal error: no room: report it, with what is written where GOTRACEBACK=all is set\n", errs.String())
+	t.Setenv("GOTRACEBACK", "all")
+	require.PanicsWithValue(t, "no room", func() { execute(context.Background(), []string{"version"}, panics{}, io.Discard) })
+}
+
+type panics struct{}
+
+func (panics) Write([]byte) (int, error) { panic("no room") }

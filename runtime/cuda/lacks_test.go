@@ -1,0 +1,35 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/internal/fakecuda"
+	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
+)
+
+// What the driver lacks is named by the report and by the errors of calls that need it.
+func TestLacks(t *testing.T) {
+	needFake(t)
+	lacks := os.Getenv("CUDA_TEST_LACKS")
+	if !inChild() {
+		for _, function := range []string{"cuMemAlloc_v2", "cuDriverGetVersion", "cuDeviceGetCount"} {
+			child(t, "TestLacks", "CUDA_TEST_LACKS="+function, "FAKECUDA_LIBRARY="+fakecuda.Build(t, fakecuda.Without(function)))
+		}
+		return
+	}
+	x, err := runtime.NewTensor(dlpack.Float32, []int64{64}, first)
+	if err == nil {
+		require.Contains(t, cuda.Loaded().Lacks, lacks)
+		err = runtime.CopyFrom(x, make([]float32, 64))
+		require.NoError(t, x.Close())
+	}
+	require.ErrorContains(t, err, " has no function "+lacks)
+	require.ErrorContains(t, err, "install ")
+}

@@ -1,0 +1,107 @@
+package devicetest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+// pairSizes are the sizes in bytes of the copies between two devices: one byte, around the sizes at which
+// drivers change their way, and what goes in several pieces.
+var pairSizes = []int64{1, 255, 4097, 256 << 10, 4<<20 + 1, 64 << 20}
+
+// copyPairs copies between every pair of devices, on the default stream and on streams of either side. A copy
+// is complete once the stream that it was given is: the destination's bytes are read on another stream, which
+// waits for nothing.
+func (s *suite) copyPairs(t *testing.T) {
+	devs := []dlpack.Device{s.dev}
+	if s.hasSecond() {
+		devs = append(devs, s.opts.Second)
+	}
+	if s.dev.Type != dlpack.CPU {
+		devs = append(devs, runtime.CPU)
+	}
+	for _, from := range devs {
+		for _, to := range devs {
+			if from == s.dev || to == s.dev { // the others are pairs of the second device's run
+				s.copyPair(t, from, to)
+			}
+		}
+	}
+}
+
+// pairStream is a stream that a copy is given; nil is the default one.
+type pairStream struct {
+	name string
+	of   dlpack.Device
+	q    *runtime.Stream
+}
+
+// wait waits for the stream and nothing else.
+func (p pairStream) wait(t *testing.T) error {
+	if p.q == nil {
+		return runtime.SyncDevice(t.Context(), p.of)
+	}
+	return p.q.Sync(t.Context())
+}
+
+func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
+	var streams []pairStream
+	add := func(name string, dev dlpack.Device) {
+		q, err := runtime.NewStream(dev)
+		require.NoError(t, err)
+		if streams = append(streams, pairStream{name, dev, q}); q.Handle() == 0 { // the device has its default stream only
+			streams = streams[:len(streams)-1]
+			require.NoError(t, q.Close())
+		}
+	}
+	owner := from // NULL is the default stream of the source, or of the destination when the source is the host's memory
+	if from.Type == dlpack.CPU {
+		owner = to
+	}
+	streams = append(streams, pairStream{"the default stream", owner, nil})
+	if from.Type != dlpack.CPU {
+		add("a stream of the source", from)
+	}
+	if to.Type != dlpack.CPU {
+		add("a stream of the destination", to)
+	}
+	reader, err := runtime.NewStream(to)
+	require.NoError(t, err)
+	for _, n := range pairSizes {
+		data := bytes.Repeat([]byte("0123456789abcdefghijklmnopqrstuvwxyz."), int(n/37)+1)[:n]
+		got := make([]byte, n)
+		src, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, from)
+		require.NoError(t, err)
+		dst, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, to)
+		require.NoError(t, err)
+		back, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, runtime.CPU)
+		require.NoError(t, err)
+		for round, on := range streams {
+			what := fmt.Sprintf("%d bytes from %v to %v on %s", n, from, to, on.name)
+			data[0], data[n-1] = byte(round), byte(round) // what the last copy left is not what this one brings
+			data[n/2] = byte(round)
+			require.NoError(t, src.CopyFromBytes(data), what)
+			require.NoError(t, dst.CopyFromTensor(src, on.q), what)
+			require.NoError(t, on.wait(t), what)
+			require.NoError(t, back.CopyFromTensor(dst, reader), what)
+			require.NoError(t, reader.Sync(t.Context()), what)
+			require.NoError(t, back.CopyToBytes(got), what)
+			require.True(t, bytes.Equal(data, got), "%s: once the stream is done, all bytes are there", what)
+		}
+		require.NoError(t, back.Close())
+		require.NoError(t, dst.Close())
+		require.NoError(t, src.Close())
+	}
+	require.NoError(t, reader.Close())
+	for _, on := range streams {
+		if on.q != nil {
+			require.NoError(t, on.q.Close())
+		}
+	}
+}

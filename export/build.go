@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"tvmgo/include"
+	"tvmgo/internal/cc"
 	"tvmgo/runtime"
 )
 
@@ -31,7 +32,7 @@ type builder struct {
 	id         string          // of the compiler
 	identified sync.Once
 	flags      map[string][]string // of a source alone
-	lang       language            // that all sources together need
+	lang       cc.Language         // that all sources together need
 	blobSize   int64               // 0: there is no blob
 	objects    []string            // base names of what is linked
 	bare       bool                // the compiler was found for another machine, whose libraries are not here
@@ -140,7 +141,7 @@ func (b *builder) writeSources() error {
 		for k := range max(len(units)-1, 0) {
 			b.flags[unitName(name, k+1)] = b.flags[name]
 		}
-		b.lang = max(b.lang, languages["."+format])
+		b.lang = max(b.lang, cc.Languages["."+format])
 		b.sources = append(b.sources, name)
 	}
 	if !b.tree.needsBlob() {
@@ -168,7 +169,7 @@ func sourceFormat(n *node) (string, error) {
 		return "", err
 	}
 	for _, f := range formats {
-		if _, known := languages["."+f]; known || f == "o" {
+		if _, known := cc.Languages["."+f]; known || f == "o" {
 			return f, nil
 		}
 	}
@@ -336,7 +337,7 @@ func (b *builder) compileBlob(object string) error {
 	}
 	args = append(args, source, "-o", object)
 	if b.nvcc { // it takes no assembler sources
-		host, err := findCompiler(&config{}, langC)
+		host, err := findCompiler(&config{}, cc.C)
 		if err != nil {
 			return err
 		}
@@ -387,7 +388,7 @@ func (b *builder) clang() ([]string, error) {
 	if strings.Contains(filepath.Base(b.command[0]), "clang") {
 		return append([]string(nil), b.command...), nil
 	}
-	path, err := absoluteTool("clang")
+	path, err := cc.Tool("clang")
 	if err != nil {
 		return nil, fail(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt install clang), or pack with "+
 			"PackAssembler: %w", err)
@@ -425,7 +426,7 @@ func (b *builder) buildCustom() error {
 	}
 	var child *checker
 	if !c.static {
-		if command, err := findCompiler(&config{}, langC); err == nil {
+		if command, err := findCompiler(&config{}, cc.C); err == nil {
 			if err := b.useCompiler(command); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // Attributes of functions that a build goes by.
@@ -71,6 +72,8 @@ type build struct {
 	wanted []string       // its functions
 	parts  []*part
 	about  string // of its functions, for their metadata
+	// aliases is which of their arguments must not overlap.
+	aliases string
 }
 
 // part is the functions that are built for one target, in one go.
@@ -98,6 +101,9 @@ func (b *build) divide(m *tir.IRModule) error {
 		return err
 	}
 	if b.about, err = aboutOf(m.Funcs, targets.of); err != nil {
+		return err
+	}
+	if b.aliases, err = aliasesOf(m, targets.of); err != nil {
 		return err
 	}
 	funcs, err := packCalls(m.Funcs, func(f *tir.PrimFunc) any { return targets.key(f.Name) })
@@ -195,7 +201,10 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &tir.IRModule{Funcs: now.funcs, Attrs: b.attrs}
+	m, err := transform.CheckBounds(&tir.IRModule{Funcs: now.funcs, Attrs: b.attrs}, now.target)
+	if err != nil {
+		return nil, refused("build for kind %q: %w", kind, err)
+	}
 	for i, pass := range passes {
 		next, err := guarded(func() (*tir.IRModule, error) { return pass(m, now.target) })
 		if err != nil {
@@ -244,7 +253,7 @@ func (b *build) generate(p *part) error {
 	if m.Attrs == nil {
 		m.Attrs = map[string]any{}
 	}
-	m.Attrs[c.AttrAbout] = b.about
+	m.Attrs[c.AttrAbout], m.Attrs[c.AttrAliases] = b.about, b.aliases
 	if others := b.others(p); others != "" {
 		m.Attrs[c.AttrProgram] = others
 	}

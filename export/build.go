@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tvmgo/include"
+	"tvmgo/internal/cc"
 	"tvmgo/runtime"
 )
 
@@ -26,7 +27,7 @@ type builder struct {
 
 	sources  []string            // lib0.c, lib1.o …: base names, in the order of the linked modules
 	flags    map[string][]string // of a source alone
-	lang     language            // that all sources together need
+	lang     cc.Language         // that all sources together need
 	blobSize int64               // 0: there is no blob
 	objects  []string            // base names of what is linked
 	bare     bool                // the compiler was found for another machine, whose libraries are not here
@@ -123,7 +124,7 @@ func (b *builder) writeSources() error {
 		if b.flags[name], err = askFlags(n.module, format); err != nil {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
 		}
-		b.lang = max(b.lang, languages["."+format])
+		b.lang = max(b.lang, cc.Languages["."+format])
 		b.sources = append(b.sources, name)
 	}
 	if !b.tree.needsBlob() {
@@ -151,7 +152,7 @@ func sourceFormat(n *node) (string, error) {
 		return "", err
 	}
 	for _, f := range formats {
-		if _, known := languages["."+f]; known || f == "o" {
+		if _, known := cc.Languages["."+f]; known || f == "o" {
 			return f, nil
 		}
 	}
@@ -310,7 +311,7 @@ func (b *builder) compileBlob(object string) error {
 	}
 	args = append(args, source, "-o", object)
 	if b.nvcc { // it takes no assembler sources
-		host, err := findCompiler(&config{}, langC)
+		host, err := findCompiler(&config{}, cc.C)
 		if err != nil {
 			return err
 		}
@@ -361,7 +362,7 @@ func (b *builder) clang() ([]string, error) {
 	if strings.Contains(filepath.Base(b.command[0]), "clang") {
 		return append([]string(nil), b.command...), nil
 	}
-	path, err := absoluteTool("clang")
+	path, err := cc.Tool("clang")
 	if err != nil {
 		return nil, fail(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt install clang), or pack with "+
 			"PackAssembler: %w", err)
@@ -399,7 +400,7 @@ func (b *builder) buildCustom() error {
 	}
 	var child *checker
 	if !c.static {
-		if command, err := findCompiler(&config{}, langC); err == nil {
+		if command, err := findCompiler(&config{}, cc.C); err == nil {
 			if err := b.useCompiler(command); err != nil {
 				return err
 			}

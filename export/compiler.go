@@ -5,36 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
+	"tvmgo/internal/cc"
 	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
-
-// language of a source, by the compilers that it needs.
-type language int
-
-const (
-	langC language = iota
-	langCXX
-	langCUDA
-)
-
-var languages = map[string]language{".c": langC, ".cc": langCXX, ".cpp": langCXX, ".cu": langCUDA, ".ll": langC, ".s": langC}
-
-// candidates are searched for in this order; the variable comes first.
-var candidates = map[language]struct {
-	variable, advice string
-	names            []string
-}{
-	langC: {"CC", "install a C compiler (Debian: apt install gcc libc6-dev; Fedora: dnf install gcc; Alpine: apk add gcc musl-dev), " +
-		"or set CC or the option Compiler", []string{"cc", "gcc", "clang"}},
-	langCXX: {"CXX", "install a C++ compiler (Debian: apt install g++; Fedora: dnf install gcc-c++; Alpine: apk add g++), " +
-		"or set CXX or the option Compiler", []string{"c++", "g++", "clang++"}},
-	langCUDA: {"NVCC", "install NVIDIA's CUDA toolkit and put nvcc into PATH, or set NVCC or the option Compiler", []string{"nvcc"}},
-}
 
 // toolchain runs the compiler and the tools beside it.
 type toolchain struct {
@@ -47,9 +23,9 @@ type toolchain struct {
 }
 
 // findCompiler finds the driver that compiles and links files of a language.
-func findCompiler(c *config, lang language) ([]string, error) {
+func findCompiler(c *config, lang cc.Language) ([]string, error) {
 	if len(c.compiler) > 0 {
-		path, err := absoluteTool(c.compiler[0])
+		path, err := cc.Tool(c.compiler[0])
 		if err != nil && len(c.compiler) == 1 && strings.ContainsAny(c.compiler[0], " \t") {
 			err = fmt.Errorf("%w: give arguments apart from it, as in Compiler(\"gcc\", \"-O3\")", err)
 		}
@@ -58,29 +34,11 @@ func findCompiler(c *config, lang language) ([]string, error) {
 		}
 		return append([]string{path}, c.compiler[1:]...), nil
 	}
-	from := candidates[lang]
-	if words := strings.Fields(os.Getenv(from.variable)); len(words) > 0 {
-		path, err := absoluteTool(words[0])
-		if err != nil {
-			return nil, fail(runtime.ErrNotFound, "the compiler %q of the environment variable %s: %w", words[0], from.variable, err)
-		}
-		return append([]string{path}, words[1:]...), nil
-	}
-	for _, name := range from.names {
-		if path, err := absoluteTool(name); err == nil {
-			return []string{path}, nil
-		}
-	}
-	return nil, fail(runtime.ErrNotFound, "none of %s is in PATH: %s", strings.Join(from.names, ", "), from.advice)
-}
-
-// absoluteTool finds a program, so that it can be run in another folder.
-func absoluteTool(name string) (string, error) {
-	path, err := exec.LookPath(name)
+	command, err := cc.Find(lang, " or the option Compiler")
 	if err != nil {
-		return "", err
+		return nil, fail(runtime.ErrNotFound, "%w", err)
 	}
-	return filepath.Abs(path)
+	return command, nil
 }
 
 // run runs a command in a folder ("" is the current one) and returns what it printed to its standard output.
@@ -99,18 +57,9 @@ func (t *toolchain) run(dir string, command ...string) (string, error) {
 		return "", cause
 	}
 	if err != nil {
-		return "", &CompileError{Command: command, Output: excerpt(all.String() + stdout.String()), Dir: t.keepDir, Err: err}
+		return "", &CompileError{Command: command, Output: cc.Excerpt(all.String() + stdout.String()), Dir: t.keepDir, Err: err}
 	}
 	return stdout.String(), nil
-}
-
-// excerpt is what a compiler said as text: its beginning and its end where it said very much.
-func excerpt(said string) string {
-	const most = 1 << 15
-	if len(said) > 2*most {
-		said = fmt.Sprintf("%s\n… %d bytes …\n%s", said[:most], len(said)-2*most, said[len(said)-most:])
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(said, "\ufffd"), "\x00", "\ufffd")
 }
 
 // compiler runs the driver with more arguments.
@@ -122,13 +71,13 @@ func (t *toolchain) compiler(dir string, args ...string) error {
 // tool is the path of a program such as ar that belongs to the compiler.
 func (t *toolchain) tool(name string) (string, error) {
 	if t.nvcc {
-		return absoluteTool(name)
+		return cc.Tool(name)
 	}
 	out, err := t.run("", append(append([]string(nil), t.command...), "-print-prog-name="+name)...)
 	if err != nil {
 		return "", err
 	}
-	path, err := absoluteTool(strings.TrimSpace(out))
+	path, err := cc.Tool(strings.TrimSpace(out))
 	if err != nil {
 		return "", fail(runtime.ErrNotFound, "the compiler's own %s: %w: install binutils", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/internal/cc"
 	"tvmgo/internal/clang"
 	"tvmgo/runtime"
 )
@@ -54,11 +55,11 @@ func (b *builder) findTools() ([]string, error) {
 			"export the object (.o)", filepath.Base(object), m.Machine)
 	}
 	for _, name := range names {
-		if path, err := absoluteTool(name + "-gcc"); err == nil {
+		if path, err := cc.Tool(name + "-gcc"); err == nil {
 			return []string{path}, nil
 		}
 	}
-	_, lldErr := absoluteTool("ld.lld")
+	_, lldErr := cc.Tool("ld.lld")
 	c, clangErr := clang.Find(b.ctx)
 	if cause := b.ctx.Err(); cause != nil {
 		return nil, cause

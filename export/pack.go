@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/cc"
 	"tvmgo/internal/hook"
 	"tvmgo/internal/unfinished"
 	"tvmgo/internal/wholefile"
@@ -205,7 +206,7 @@ func (m *llvmModule) SaveToFile(path, format string) error {
 }
 
 func (m *llvmModule) compile(path string) error {
-	clang, err := absoluteTool("clang")
+	clang, err := cc.Tool("clang")
 	if err != nil {
 		return fail(runtime.ErrNotFound, "%s: objects of LLVM IR are made by clang, which is not in PATH: install it, or write .ll: %w", path, err)
 	}

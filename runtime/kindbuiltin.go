@@ -28,7 +28,7 @@ var builtinKinds = map[string]builtinKind{
 // fileLoaders read a module from a file of a format, which may also be given by the suffix.
 var fileLoaders = map[string]func(path, format string) (*Module, error){
 	"c": loadCSourceFile, "cc": loadCSourceFile, "cpp": loadCSourceFile, "cu": loadCUFile,
-	"o":      loadObjectFile,
+	"o": loadLinkedFile, "tar": loadLinkedFile,
 	"vulkan": loadVulkanFile,
 }
 

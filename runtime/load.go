@@ -60,13 +60,21 @@ func hasNUL(op, what, text string) error {
 // module, or a file of another format whose loader is registered (by suffix). Loading a shared
 // library runs its code; load files that you trust.
 //
+// Objects (.o) for this machine and archives of objects and sources (.tar, also compressed) are linked
+// into a temporary library by the system's compiler, which the environment variables CC, CXX and NVCC
+// may name; without one that is an ErrNotFound. NewStaticLibrary takes an object as it is.
+//
 // errors.Is finds fs.ErrNotExist and fs.ErrPermission in the error of a file that cannot be opened.
 //
-// When ctx ends first, Load returns its error and the module is closed once it is there.
+// When ctx ends first, Load returns its error and the module is closed once it is there; a compiler
+// that runs is stopped.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if err := hasNUL("load module", "the path", path); err != nil {
 		return nil, err
+	}
+	if isLinked(path) {
+		return linkFile(ctx, path, c)
 	}
 	return load(ctx, func() C.tvmgo_ret {
 		cpath := C.CString(path)
@@ -75,8 +83,8 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 	})
 }
 
-// LoadBytes loads a shared library from memory, for example from go:embed. The bytes are not needed
-// afterwards.
+// LoadBytes loads a shared library from memory, for example from go:embed, or an object or an archive of
+// objects, which are linked as Load does it. The bytes are not needed afterwards.
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if len(data) == 0 {
@@ -84,6 +92,9 @@ func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, e
 	}
 	if err := hasNUL("load module", "the name", c.name); err != nil {
 		return nil, err
+	}
+	if m, linked, err := linkBytes(ctx, data, c); linked || err != nil {
+		return m, err
 	}
 	if ctx.Done() != nil {
 		data = bytes.Clone(data) // the load may outlast this call
@@ -95,7 +106,7 @@ func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, e
 	})
 }
 
-// LoadFS loads a shared library from a file system.
+// LoadFS loads a file from a file system as LoadBytes does.
 func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*Module, error) {
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -139,6 +150,9 @@ func load(ctx context.Context, start func() C.tvmgo_ret) (*Module, error) {
 	}
 	ready := make(chan outcome)
 	go func() {
+		if ctx.Err() != nil {
+			return // nobody waits any more: nothing of the file runs
+		}
 		m, err := finish(start())
 		select {
 		case ready <- outcome{m, err}:

@@ -31,6 +31,12 @@ func registerBuiltins() {
 	settleEarly()
 }
 
+// checks are the options of kinds whose functions can check what they do. Without alias-check it is done.
+func checks() []KindOption {
+	return []KindOption{flag("alias-check", Help("functions refuse arguments that overlap one that they write; 0 leaves that out")),
+		flag("bounds-check", Help("functions check each index that is not proved to be within its buffer"))}
+}
+
 type addKind func(name string, device dlpack.DeviceType, parts ...KindOption)
 
 func count(name string, settings ...OptionSetting) KindOption {
@@ -52,7 +58,7 @@ func texts(name string, settings ...OptionSetting) KindOption {
 }
 
 func addCPUs(add addKind) {
-	add("llvm", dlpack.CPU, DefaultKeys("cpu"),
+	add("llvm", dlpack.CPU, append(checks(), DefaultKeys("cpu"),
 		texts("mattr", Help("CPU features to use or not: +avx2, -sve")),
 		text1("mcpu", Help("the CPU, as LLVM names it")),
 		text1("mtriple", Help("architecture-vendor-system, as LLVM names it")),
@@ -67,14 +73,14 @@ func addCPUs(add addKind) {
 		text1("jit", OneOf("mcjit", "orcjit"), Help("how LLVM runs code at once")),
 		atLeastOne("vector-width", Help("bits of a vector register")),
 		flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
-		WithParser(parseLLVM))
-	add("c", dlpack.CPU, DefaultKeys("cpu"),
+		WithParser(parseLLVM))...)
+	add("c", dlpack.CPU, append(checks(), DefaultKeys("cpu"),
 		text1("mcpu", Help("the CPU, as GCC names it")),
 		text1("march", Help("the instruction set, as GCC names it")),
 		atLeastOne("workspace-byte-alignment"),
 		atLeastOne("constants-byte-alignment"),
 		flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
-		WithParser(parseC))
+		WithParser(parseC))...)
 	add("hexagon", dlpack.Hexagon, DefaultKeys("hexagon", "cpu"),
 		texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"), count("vtcm-capacity", Help("bytes")))
 }
@@ -111,7 +117,7 @@ func addGPUs(add addKind) {
 		count("max_shared_memory_per_block", Default(65536), Help("bytes")),
 		atLeastOne("thread_warp_size", Default(64)),
 		WithParser(parseROCm))
-	add("opencl", dlpack.OpenCL, DefaultKeys("opencl", "gpu"),
+	add("opencl", dlpack.OpenCL, append(checks(), DefaultKeys("opencl", "gpu"),
 		atLeastOne("max_threads_per_block", Default(256)),
 		count("max_shared_memory_per_block", Default(16384), Help("bytes")),
 		atLeastOne("max_num_threads", Default(256)),
@@ -120,7 +126,7 @@ func addGPUs(add addKind) {
 		count("texture_depth_limit", Default(2048), Help("layers")),
 		count("max_function_args", Default(128)),
 		count("image_base_address_alignment", Default(64), Help("pixels")),
-		WithParser(parseOpenCL))
+		WithParser(parseOpenCL))...)
 	add("metal", dlpack.Metal, DefaultKeys("metal", "gpu"),
 		atLeastOne("max_num_threads", Default(256)),
 		atLeastOne("max_threads_per_block", Default(256)),

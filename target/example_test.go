@@ -23,7 +23,7 @@ func ExampleNew() {
 	// Output:
 	// cuda nvidia/nvidia-h100 sm_90a <nil>
 	// [cublas] [arm_cpu cpu]
-	// target: $.host.num_cores: kind "llvm" has no option "num_cores": it has kind, keys, tag, device, model, libs, host, from_device, target_device_type, mattr, mcpu, mtriple, mfloat-abi, mabi, num-cores, fast-math, fast-math-nnan, fast-math-ninf, fast-math-nsz, fast-math-arcp, fast-math-contract, fast-math-reassoc, opt-level, cl-opt, jit, vector-width, system-lib; did you mean "num-cores"?
+	// target: $.host.num_cores: kind "llvm" has no option "num_cores": it has kind, keys, tag, device, model, libs, host, from_device, target_device_type, alias-check, bounds-check, mattr, mcpu, mtriple, mfloat-abi, mabi, num-cores, fast-math, fast-math-nnan, fast-math-ninf, fast-math-nsz, fast-math-arcp, fast-math-contract, fast-math-reassoc, opt-level, cl-opt, jit, vector-width, system-lib; did you mean "num-cores"?
 }
 
 // A kind of one's own: options with types, ranges and defaults, and a parser for what follows from them.

@@ -24,16 +24,16 @@ type kindRow struct {
 const everyKind = `kind str; keys []str; tag str; device str; model str; libs []str; host Target; from_device int; target_device_type int`
 
 var kindRows = []kindRow{
-	{"llvm", 1, "cpu", `mattr []str; mcpu str; mtriple str; mfloat-abi str; mabi str; num-cores int; fast-math bool; fast-math-nnan bool;
+	{"llvm", 1, "cpu", `alias-check bool; bounds-check bool; mattr []str; mcpu str; mtriple str; mfloat-abi str; mabi str; num-cores int; fast-math bool; fast-math-nnan bool;
 		fast-math-ninf bool; fast-math-nsz bool; fast-math-arcp bool; fast-math-contract bool; fast-math-reassoc bool; opt-level int;
 		cl-opt []str; jit str; vector-width int; system-lib bool`, ""},
-	{"c", 1, "cpu", `mcpu str; march str; workspace-byte-alignment int; constants-byte-alignment int; system-lib bool`, ""},
+	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; workspace-byte-alignment int; constants-byte-alignment int; system-lib bool`, ""},
 	{"cuda", 2, "cuda gpu", `mcpu str; arch str; max_shared_memory_per_block int; max_threads_per_block int; thread_warp_size int=32;
 		registers_per_block int; l2_cache_size_bytes int; max_num_threads int=1024`, ""},
 	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str=nvptx64-nvidia-cuda; max_num_threads int=1024; thread_warp_size int=32`, ""},
 	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str=amdgcn-amd-amdhsa-hcc; mattr []str; max_num_threads int=256; max_threads_per_block int=256;
 		max_shared_memory_per_block int=65536; thread_warp_size int=64`, ""},
-	{"opencl", 4, "opencl gpu", `max_threads_per_block int=256; max_shared_memory_per_block int=16384; max_num_threads int=256;
+	{"opencl", 4, "opencl gpu", `alias-check bool; bounds-check bool; max_threads_per_block int=256; max_shared_memory_per_block int=16384; max_num_threads int=256;
 		thread_warp_size int=1; texture_spatial_limit int=16384; max_function_args int=128; texture_depth_limit int=2048;
 		image_base_address_alignment int=64`, ""},
 	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256; max_shared_memory_per_block int=32768;

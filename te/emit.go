@@ -114,7 +114,22 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 	if err := badOf(body); err != nil {
 		return nil, fmt.Errorf("extern operation %s: %w", n.st.op.name, err)
 	}
+	if callsOut(body) {
+		for _, b := range outs {
+			body = &tir.AttrStmt{Key: tir.AttrWrites, Node: b, Value: b.Data, Body: body}
+		}
+	}
 	return body, nil
+}
+
+// callsOut says whether a statement calls functions, which may write to what they are given.
+func callsOut(s tir.Stmt) (found bool) {
+	tir.Walk(s, func(node any) bool {
+		c, ok := node.(*tir.Call)
+		found = found || ok && c.Kind != tir.CallIntrinsic
+		return !found
+	})
+	return found
 }
 
 // initialize sets results to the reduction's identity, in loops over those axes that are within the reduction's first one.

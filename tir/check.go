@@ -36,8 +36,9 @@ const maxErrors = 100
 // Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is well-formed. Well-formed means that
 // nothing is missing, that types are what the functions that make nodes make them, that each variable and buffer is defined once and used
 // within, that loops are what their kinds ask for, that functions that are called exist and do not call each other in a circle, that nothing
-// is left that lowering replaces, and that no constant index is outside of its buffer, except behind a condition or in a loop of no turns. Any
-// garbage may be checked.
+// is left that lowering replaces, and that no index is outside of its buffer for certain. An index is so if some iteration of the loops around has it
+// outside, whatever arguments bring the program there, and if there are such arguments: conditions, loops without iterations, and values that are read from
+// memory are taken into account. Accesses that may be outside are no error: transform.Unproven lists them. Any garbage may be checked.
 func Check(m *IRModule) error {
 	if all := checkModule(m, 1); len(all) > 0 {
 		return all[0]
@@ -128,6 +129,7 @@ func (c *checker) function(f *PrimFunc) {
 	}
 	c.fn, c.levels, c.binders, c.memo = f, map[any]int{}, map[any]any{}, map[any]checked{}
 	c.scopes, c.here, c.returned = scopes{}, nil, false
+	before := len(c.errs)
 	if f.Name == "" {
 		c.fail("the function has no name")
 	} else if !isIdentifier(f.Name) {
@@ -155,6 +157,9 @@ func (c *checker) function(f *PrimFunc) {
 	c.body(f.Body)
 	if f.Result != Void && !c.returned && len(c.errs) == errors {
 		c.fail("the function gives a result of type %s, and has no call of ret", f.Result)
+	}
+	if len(c.errs) == before && !c.stopped() { // of what is wrong otherwise, nothing can be said
+		c.bounds(f)
 	}
 	c.fn = nil
 }

@@ -335,7 +335,7 @@ func TestCheck_IndexBehindCondition(t *testing.T) {
 		require.ErrorContains(t, check(Sequence(s, &Evaluate{load})), "body[1].value.indices[0]: index 7 is outside", "the same node")
 	}
 	v := NewVar("v", Int32)
-	let := &Let{Var: v, Value: I32(9), Body: BufferAt(b, v)}
+	let := &Let{Var: v, Value: I32(3), Body: BufferAt(b, v)}
 	require.NoError(t, check(Sequence(&If{BoolConst(false), &Evaluate{let}, nil}, &Evaluate{let})), "looked at again, v is defined once")
 	for _, s := range []Stmt{&Evaluate{And(zero, zero)}, &Evaluate{NewSelect(BoolConst(false), load, F32(0))}, &If{zero, &Seq{}, nil},
 		&For{Var: NewVar("i", Int32), Min: I32(0), Extent: I32(1), Body: &Evaluate{load}}} {

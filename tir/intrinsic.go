@@ -37,7 +37,7 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(sortBits, 1, true, "bitwise_not", "popcount", "clz", "abs")
 	add(sortAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
 	add(sortAny, 3, true, "if_then_else") // only the branch that is taken is computed
-	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of")
+	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index")
 	add(sortAny, 0, false, "ret_none")
 	add(sortAny, 1, false, "ret")
 	return all
@@ -133,6 +133,10 @@ func (c *Call) checkTypes(types []Type) error {
 	case "reinterpret":
 		if t := types[0]; int(t.Bits)*int(t.Lanes) != int(c.Type.Bits)*int(c.Type.Lanes) {
 			return fmt.Errorf("intrinsic reinterpret of %s as %s: the sizes differ", t, typeName(c.Type))
+		}
+	case "check_index": // an index, the size, the buffer's name, and the dimension
+		if len(types) != 4 || types[0] != c.Type || !IsInt(c.Type) || !IsInt(types[1]) || types[1].Lanes != 1 {
+			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension", typeName(c.Type))
 		}
 	case "ret":
 		if c.Type != Void && c.Type != types[0] {

@@ -87,6 +87,9 @@ type AttrStmt struct {
 // Value, the buffer's Data, is the address of. See [View].
 const AttrView = "buffer_view"
 
+// AttrWrites is the key of an AttrStmt that says of its Node, a buffer, that calls within Body write to it if they are given its address.
+const AttrWrites = "writes"
+
 // View runs body, in which b is a buffer over the memory at b.Data. The memory is a parameter's, or allocated around this.
 func View(b *Buffer, body Stmt) Stmt {
 	return &AttrStmt{Key: AttrView, Node: b, Value: b.Data, Body: body}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // buildFlags is the command line of build as the user wrote it.
@@ -23,7 +25,7 @@ type buildFlags struct {
 	target, output, emit string
 	compiler, keep       string
 	flags, libraries     []string
-	verbose              bool
+	verbose, checkBounds bool
 }
 
 // emits are the forms of text, and what a module calls them.
@@ -45,6 +47,10 @@ clang, also for other machines:
 With --emit, text is written: the program once it has been checked (tir), the generated C (c), and of kind llvm the LLVM IR (ll) or the
 assembly (s). It goes to OUTPUT or standard output; if OUTPUT is a library, both are made, and the text goes to standard output.
 
+Indices that are outside of their buffers for certain are refused. With -v, those that are not proved to be within are listed; with
+--check-bounds, or target option bounds-check, the functions check them: on the CPU a wrong one is an error that names the buffer, the index and the
+size, on a device the access is left out. Functions refuse arguments that overlap one that they write, unless the target has alias-check=0.
+
 OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.`,
 		Example: `  tvmgo build add.tir -o add.so
   tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
@@ -65,8 +71,9 @@ OUTPUT appears when it is whole, in the place of what was there. What a build is
 	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
 	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
 	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
+	flags.BoolVar(&f.checkBounds, "check-bounds", false, "check at run time each index that is not proved to be within its buffer: target option bounds-check")
 	flags.StringVar(&f.keep, "keep", "", "folder in which to leave what is compiled")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say on standard error what is done and how long it took")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say on standard error what is done and how long it took, and which indices are not proved")
 	return cmd
 }
 
@@ -92,6 +99,9 @@ func isLibrary(path string) bool {
 
 func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	t, err := target.New(f.target)
+	if err == nil && f.checkBounds {
+		t, err = withBoundsCheck(t)
+	}
 	if err != nil {
 		return wrong(fmt.Errorf("--target: %w", err))
 	}
@@ -105,6 +115,11 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	}
 	p := newProgress(cmd.ErrOrStderr(), f.verbose)
 	defer p.end()
+	if f.verbose {
+		for _, a := range transform.Unproven(m) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", a)
+		}
+	}
 	if f.emit == "tir" && !isLibrary(f.output) {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
 	}
@@ -150,6 +165,24 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
 	return err
+}
+
+// withBoundsCheck is a target whose functions check their indices, and so do those of its members if it is composite.
+func withBoundsCheck(t *target.Target) (*target.Target, error) {
+	var config map[string]any
+	if err := json.Unmarshal([]byte(t.JSON()), &config); err != nil {
+		return nil, err
+	}
+	members := []any{config}
+	if t.Kind().IsComposite() {
+		members, _ = config["devices"].([]any)
+	}
+	for _, m := range members {
+		if one, ok := m.(map[string]any); ok {
+			one["bounds-check"] = true
+		}
+	}
+	return target.New(config)
 }
 
 func kindOf(t *target.Target) string { return "kind " + t.Kind().Name() }

@@ -119,6 +119,39 @@ func TestBuild_BadInput(t *testing.T) {
 	}
 }
 
+// TestBuild_Bounds refuses what is outside for certain, warns of what may be, and has it checked where that is asked for.
+func TestBuild_Bounds(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("outside.tir", "func f(A: handle) {\n  buffer A: float32[4], param A\n  for i in range(10) { A[i] = 1.0 }\n}\n")
+	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] = 1.0 }\n}\n")
+	status, _, stderr := builtWith(t, dir, nil, "build", "outside.tir", "-o", "f.so")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of dimension 0 of buffer A: it is 9 where i = 9")
+	require.NoFileExists(t, filepath.Join(dir, "f.so"))
+
+	const warning = "warning: f.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not proved to be within dimension 0, which has 4\n"
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "-v")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stderr, warning)
+	status, code, stderr := builtWith(t, dir, nil, "build", "perhaps.tir", "--emit", "c")
+	require.Zero(t, status, stderr)
+	require.NotContains(t, stderr, "warning")
+	require.NotContains(t, code, "IndexError")
+	for _, target := range []string{"c", "llvm", `{"kind": "composite", "devices": ["c"]}`} {
+		status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", target)
+		require.Zero(t, status, stderr)
+		status, _, stderr = builtWith(t, dir, nil, "run", "f.so", "f", "--in", "o:1", "--in", "i:5", "--out", "a.npy", "--like", "float32[4]")
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "f: index 4 is outside of dimension 0 of buffer A, which has 4", target)
+	}
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", "vulkan")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "bounds-check")
+}
+
 // The place of an error in JSON is that of what it names, or of what is around it where that is missing.
 func TestFindPath(t *testing.T) {
 	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`

@@ -15,7 +15,8 @@ func newInspectCommand() *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "Say what is in a module file; without --load nothing of it is executed",
 		Long: `Say what is in a module file: its generation, functions, imports, and the modules it carries, with the
-kernels of device code. The file is read and nothing of it is executed; it may be for another machine.
+kernels of device code. The file is read and nothing of it is executed; it may be for another machine. Of an
+object (.o) or an archive (.tar) it is what the library would have that is linked of it; with --load it is linked.
 
 Signatures, metadata and docs of functions are functions of the file themselves. --load runs them, and with
 them the file's constructors, in a child process: use files that you trust. The child is for crashes and

@@ -31,9 +31,9 @@ func checkModuleFile(path string) error {
 	return nil
 }
 
-// loadModule loads a module by its path. What has no suffix is a shared library, or nothing that could be loaded.
+// loadModule loads a module by its path. What has no suffix, or a version behind it, is a shared library, or nothing that could be loaded.
 func loadModule(ctx context.Context, path string) (*runtime.Module, error) {
-	if filepath.Ext(path) != "" {
+	if filepath.Ext(path) != "" && !strings.Contains(filepath.Base(path), ".so.") {
 		return runtime.Load(ctx, path)
 	}
 	if _, err := inspect.File(path); err != nil {

@@ -142,12 +142,14 @@ func TestExitStatus(t *testing.T) {
 func TestRun_FileWithoutSuffix(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(artifacts, "modern/multi_c.so"))
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "multi")
-	require.NoError(t, os.WriteFile(path, data, 0o666))
-	status, _, stderr := cli("run", path, "vad")
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, `has no function "vad"; did you mean "vadd"?`)
-	status, _, stderr = cli("verify", path)
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "it carries no test vectors")
+	for _, name := range []string{"multi", "libmulti.so.1"} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		status, _, stderr := cli("run", path, "vad")
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, `has no function "vad"; did you mean "vadd"?`)
+		status, _, stderr = cli("verify", path)
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "it carries no test vectors")
+	}
 }

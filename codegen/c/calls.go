@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // math is a call of the C library's function for a type.
@@ -56,6 +57,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.addressOf(e)
 	case "tvm_struct_get":
 		return w.structGet(e)
+	case transform.CheckIndex:
+		return w.checkIndex(e, i)
 	case "ret", "ret_none", "storage_sync", "prefetch":
 		if w.hooks.Intrinsic == nil {
 			w.fail("intrinsic %s is a statement, and stands within an expression", e.Name)

@@ -31,6 +31,16 @@
 // what is no number becomes 0. min and max of what is no number are their second operand. A product and a sum of floats may be rounded once, if
 // the compiler makes one instruction of them (-ffp-contract=off forbids it).
 //
-// Two tensors that a function is given may be the same memory from the first element to the last, or have none in common: parts of each other are nothing
-// that vectors, or loops whose turns run at once, can be made for.
+// # Memory that arguments share
+//
+// What is exported refuses a tensor that overlaps another one that the function writes, with an error that names both. Tensors that are only read may overlap.
+// One tensor may be passed for two parameters where each element is read before it is written, as in c[i] = a[i] + b[i]; see [transform.AliasPairs], which
+// says what is known of a function. Tensors without elements overlap nothing, byte_offset counts, and a tensor with strides is taken for all that
+// lies between its first and its last byte, gaps among them. On devices whose tensors are handles, only tensors of the same handle are compared. Target option
+// alias-check=0 leaves the comparison out; such a function must not be given memory that overlaps.
+//
+// # Indices
+//
+// With target option bounds-check, codegen.Build has each index checked that package arith does not prove to be within its buffer: one that is not ends the
+// function with an IndexError, its memory given back. Addresses that C functions and packed functions are given are not checked.
 package c

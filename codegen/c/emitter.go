@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // StackLimit is how many bytes of memory a function has on its stack, for each allocation.
@@ -126,10 +127,11 @@ type generator struct {
 	helperSet map[string]bool
 	externs   map[string]string // the prototype of each C function that is called
 	protos    text
-	statics   text              // what packed calls have found
-	found     map[string]string // its variable, by the name that is looked up
-	about     text              // what functions say of themselves
-	origins   map[string]About  // of the module's attribute; nil: not read yet
+	statics   text                             // what packed calls have found
+	found     map[string]string                // its variable, by the name that is looked up
+	about     text                             // what functions say of themselves
+	origins   map[string]About                 // of the module's attribute; nil: not read yet
+	aliases   map[string][]transform.AliasPair // likewise
 	usesCtx   bool
 	usesTasks bool
 

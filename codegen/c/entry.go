@@ -49,6 +49,7 @@ func (g *generator) entry(f *function, to *text) {
 	for _, l := range e.later {
 		e.check(l)
 	}
+	e.compareMemory()
 	checks := e.out.Len()
 	e.call()
 	e.mentionSizes(checks)

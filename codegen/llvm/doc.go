@@ -28,6 +28,8 @@
 //	              of a product and its sum, where the CPU has that; fast-math-contract=0 has it leave that, too
 //	vector-width  how many bits vectors should have that the compiler makes itself
 //	cl-opt        options of LLVM itself: -name or -name=value; a type, -name:int=value, may stand between
+//	alias-check   0: functions do not compare the memory of their arguments (see package codegen/c)
+//	bounds-check  functions check the indices that are not proved to be within their buffers
 //	num-cores     is for schedules, and changes nothing here
 //	system-lib    is for whoever exports: export.SystemLibrary, and .a files always are one
 //

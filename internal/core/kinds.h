@@ -18,7 +18,7 @@ enum {
   X("cuda") X("opencl") X("vulkan") X("hip") X("rocm") X("hsaco") /* data without a device */ \
   X("metal") X("webgpu") X("hexagon")                             /* passed on untouched */
 #define TVMGO_KIND_FORMATS(X)                                                    \
-  X("c") X("cc") X("cpp") X("cu") X("o") X("ptx") X("cubin") X("fatbin") X("cl") X("clbin") \
+  X("c") X("cc") X("cpp") X("cu") X("o") X("tar") X("ptx") X("cubin") X("fatbin") X("cl") X("clbin") \
   X("xclbin") X("awsxclbin") X("aocx") X("hsaco") X("hip") X("vulkan")
 
 /* Whether the global function of this name is one of ours, not one that was registered since. */

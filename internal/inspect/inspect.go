@@ -96,6 +96,13 @@ func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
 }
 
 func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
+	l, isLinked, err := readLinked(name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	if isLinked {
+		return l.contents(), nil
+	}
 	m, err := openImage(name, r, size)
 	if err != nil {
 		return nil, err
@@ -104,6 +111,22 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
+	return contents(m, d), nil
+}
+
+// contents are those of an object or an archive.
+func (l *linked) contents() *Contents {
+	if l.image.File == nil { // sources alone
+		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members, Functions: []Function{}, ContextSlots: []string{},
+			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{}, Generation: Plain}}
+	}
+	c := contents(l.image, &dynamic{symbols: l.resolved()})
+	c.Members = l.members
+	return c
+}
+
+func contents(m *image, d *dynamic) *Contents {
+	name, size := m.name, m.size
 	report := &Report{File: name, Size: size, Architecture: architecture(m.Machine), Bits: 8 * m.width(),
 		ByteOrder: "little", Generation: generationOf(d.symbols), Libraries: sorted(d.needed), Problems: []string{}}
 	if m.Data == elf.ELFDATA2MSB {
@@ -118,12 +141,13 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 			"older, or v0.22 or newer")
 	}
 	report.addSymbols(m, d.symbols)
+	report.addSignatures(m)
 	c.addBlob(m, d.symbols)
 	for _, p := range m.loads {
 		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Memory: p.Memsz, Executable: p.Flags&elf.PF_X != 0,
 			Data: io.NewSectionReader(p, 0, int64(p.Filesz))})
 	}
-	return c, nil
+	return c
 }
 
 // architecture is the common name of a machine.

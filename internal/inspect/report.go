@@ -48,6 +48,7 @@ type Report struct {
 	Architecture   string     `json:"architecture"`
 	Bits           int        `json:"bits"` // 64 or 32
 	ByteOrder      string     `json:"byte_order"`
+	Members        []Member   `json:"members,omitempty"` // the files of an archive
 	Generation     Generation `json:"generation"`
 	Entry          string     `json:"entry,omitempty"` // the function that is meant by default
 	Functions      []Function `json:"functions"`
@@ -67,6 +68,10 @@ type Function struct {
 	Convention Convention `json:"convention"`
 	Metadata   bool       `json:"metadata"` // the file has a function that gives its metadata
 	Doc        bool       `json:"doc"`      // … and its documentation
+
+	// Signature is the one that the function's error messages print, which Apache TVM puts into the constants of a library; "" when
+	// there is none.
+	Signature string `json:"signature,omitempty"`
 
 	// Description is what those functions gave; nil when nothing of the file was run, or none gave anything.
 	Description *Description `json:"description,omitempty"`

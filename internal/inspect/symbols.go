@@ -13,6 +13,7 @@ type symbol struct {
 	section elf.SectionIndex
 	bind    elf.SymBind
 	kind    elf.SymType
+	hidden  bool // from other files than its own
 }
 
 func (s *symbol) undefined() bool { return s.section == elf.SHN_UNDEF }
@@ -180,16 +181,18 @@ func (m *image) readSymbols(d *dynamic, at, count uint64, names *nameTable) erro
 	}
 	d.symbols = make([]symbol, 0, count)
 	for ; uint64(len(data)) >= each; data = data[each:] {
-		s, info, ok := symbol{}, byte(0), false
+		s, info, other, ok := symbol{}, byte(0), byte(0), false
 		if s.name, ok = names.at(uint64(m.ByteOrder.Uint32(data))); !ok {
 			return m.damaged("symbol %d has no proper name", len(d.symbols))
 		}
 		if m.Class == elf.ELFCLASS64 {
-			info, s.section, s.value = data[4], elf.SectionIndex(m.ByteOrder.Uint16(data[6:])), m.ByteOrder.Uint64(data[8:])
+			info, other, s.section, s.value = data[4], data[5], elf.SectionIndex(m.ByteOrder.Uint16(data[6:])), m.ByteOrder.Uint64(data[8:])
 		} else {
-			s.value, info, s.section = uint64(m.ByteOrder.Uint32(data[4:])), data[12], elf.SectionIndex(m.ByteOrder.Uint16(data[14:]))
+			s.value, info, other, s.section = uint64(m.ByteOrder.Uint32(data[4:])), data[12], data[13], elf.SectionIndex(m.ByteOrder.Uint16(data[14:]))
 		}
 		s.bind, s.kind = elf.ST_BIND(info), elf.ST_TYPE(info)
+		visibility := elf.ST_VISIBILITY(other)
+		s.hidden = visibility == elf.STV_HIDDEN || visibility == elf.STV_INTERNAL
 		d.symbols = append(d.symbols, s)
 	}
 	return nil

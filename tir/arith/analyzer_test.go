@@ -2,6 +2,7 @@ package arith
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,12 +66,26 @@ func TestAnalyzer_Modular(t *testing.T) {
 		e          string
 		coef, base int64
 	}{{"i*8 + 3", 8, 3}, {"i*8 + j*12", 4, 0}, {"5", 0, 5}, {"-3", 0, -3}, {"i", 1, 0}, {"i*4 - 1", 4, 3}, {"min(i*8, j*4 + 4)", 4, 0}, {"(i*4)*(j*6)", 24, 0},
-		{"(i*8 + 2)%%4", 0, 2}, {"select(p, i*6, 3)", 3, 0}, {"int64(i)*4", 4, 0}, {"f", 1, 0}} {
+		{"(i*8 + 2)%%4", 0, 2}, {"select(p, i*6, 3)", 3, 0}, {"int64(i)*4", 4, 0}, {"f", 1, 0},
+		{"(i*8 + 6)//4", 2, 1}, {"(i*8 + 6)//4%%2", 0, 1}, {"(i*6 + 4)//4", 1, 0}} {
 		coef, base := a.Modular(r.read(row.e))
 		require.Equal(t, []int64{row.coef, row.base}, []int64{coef, base}, row.e)
 	}
 	coef, _ := a.Modular(nil)
 	require.EqualValues(t, 1, coef)
+}
+
+// TestAnalyzer_BoundsOfAbs has ranges on both sides of zero, of which either may reach further.
+func TestAnalyzer_BoundsOfAbs(t *testing.T) {
+	for _, c := range [][4]int64{{-9, 3, 0, 9}, {-3, 9, 0, 9}, {2, 7, 2, 7}, {-7, -2, 0, 7}, {0, 0, 0, 0}, {math.MinInt32 + 1, 1, 0, math.MaxInt32}} {
+		a, x := NewAnalyzer(), tir.NewVar("x", tir.Int32)
+		a.Bind(x, tir.I32(int32(c[0])), tir.I32(int32(min(c[1]-c[0]+1, math.MaxInt32))))
+		lo, hi, ok := a.Bounds(tir.Intrin("abs", x))
+		require.True(t, ok)
+		require.LessOrEqual(t, lo, c[2], "%v", c)
+		require.GreaterOrEqual(t, hi, c[3], "%v", c)
+		require.LessOrEqual(t, hi, max(c[3], -c[0]), "%v", c)
+	}
 }
 
 // What is deep, shared or long ends soon, and is the same afterwards: steps run out instead.

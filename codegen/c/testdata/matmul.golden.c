@@ -185,6 +185,15 @@ static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t go
                      (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
 }
 
+/* Whether two ranges of bytes have one in common; empty ones have none. */
+static inline int tvmgo_overlap(uintptr_t a, uint64_t a_size, uintptr_t b, uint64_t b_size) {
+  return a < b ? b - a < a_size && b_size != 0 : a - b < b_size && a_size != 0;
+}
+
+static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, const char* reason) {
+  return tvmgo_raise("ValueError", "%s: argument %d (%s) and argument %d (%s) overlap in memory: %s", TVMGO_OF(p), q->index, q->name, reason);
+}
+
 static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
 
 /* Gives a text to who asks for it. */
@@ -262,6 +271,14 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
   if (tvmgo_same(&p[1], "shape[0]", B_tensor->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[0]", C_tensor->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[1]", C_tensor->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
+  const uintptr_t A_start = (uintptr_t)A_tensor->data + (uintptr_t)A_tensor->byte_offset;
+  const uint64_t A_size = (uint64_t)A_tensor->shape[0] * (uint64_t)A_tensor->shape[1] * UINT64_C(4);
+  const uintptr_t C_start = (uintptr_t)C_tensor->data + (uintptr_t)C_tensor->byte_offset;
+  const uint64_t C_size = (uint64_t)C_tensor->shape[0] * (uint64_t)C_tensor->shape[1] * UINT64_C(4);
+  if (tvmgo_overlap(A_start, A_size, C_start, C_size)) return tvmgo_overlaps(&p[0], &p[2], "the function writes C, and reads A: pass memory that does not overlap, or build the function with target option alias-check=0");
+  const uintptr_t B_start = (uintptr_t)B_tensor->data + (uintptr_t)B_tensor->byte_offset;
+  const uint64_t B_size = (uint64_t)B_tensor->shape[0] * (uint64_t)B_tensor->shape[1] * UINT64_C(4);
+  if (tvmgo_overlap(B_start, B_size, C_start, C_size)) return tvmgo_overlaps(&p[1], &p[2], "the function writes C, and reads B: pass memory that does not overlap, or build the function with target option alias-check=0");
   return matmul_body((float*)tvmgo_data(A_tensor), (float*)tvmgo_data(B_tensor), (float*)tvmgo_data(C_tensor), n, k, m);
 }
 

@@ -1,0 +1,291 @@
+package codegen_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// aliasPrograms are functions of two tensors and more, and what they say of arguments that overlap.
+const aliasPrograms = `
+func copy(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  for i in range(n) { B[i] = A[i] }
+}
+func add(A: handle, B: handle, C: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  buffer C: float32[n], param C
+  parallel i in range(n) { C[i] = A[i] + B[i] }
+}
+func transpose(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n, n], param A
+  buffer B: float32[n, n], param B
+  for i in range(n) { for j in range(n) { B[j, i] = A[i, j] } }
+}
+func shift(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  for i in range(n) { if i + 1 < n { B[i] = A[i + 1] } }
+}
+func rows(A: handle, B: handle) {
+  var n: int32
+  var m: int32
+  buffer A: float32[n, m], param A
+  buffer B: float32[n, m], param B
+  for i in range(n) {
+    alloc s: float32[1] {
+      s[0] = 0.0
+      for j in range(m) { s[0] = s[0] + A[i, j] }
+      for j in range(m) { B[i, j] = A[i, j] / s[0] }
+    }
+  }
+}
+func twice(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  for i in range(n) { B[i] = A[i]  B[i] = B[i] + A[i] }
+}
+func sums(A: handle, B: handle) {
+  buffer A: float32[8], param A
+  buffer B: float32[8], param B
+  for i in range(8) { for k in range(3) { B[i] = B[i] + A[i] } }
+}
+func staged(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  alloc t: float32[n] {
+    for i in range(n) { t[i] = A[i] }
+    for i in range(n) { B[i] = t[n - 1 - i] }
+  }
+}
+func both(A: handle, B: handle) {
+  buffer A: float32[4], param A
+  buffer B: float32[4], param B
+  for i in range(4) { A[i] = 1.0  B[i] = 2.0 }
+}
+func split(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  for i in range(floordiv(n + 7, 8)) { vectorized j in range(8) { if intrin likely[bool](i * 8 + j < n) { B[i * 8 + j] = A[i * 8 + j] } } }
+}
+func fused(A: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n, 6], param A
+  buffer B: float32[n, 6], param B
+  parallel f in range(n * 6) { B[floordiv(f, 6), floormod(f, 6)] = A[floordiv(f, 6), floormod(f, 6)] }
+}
+func gather(A: handle, B: handle, I: handle) {
+  var n: int32
+  buffer A: float32[n], param A
+  buffer B: float32[n], param B
+  buffer I: int32[n], param I
+  for i in range(n) { B[I[i]] = A[I[i]] }
+}
+func outer(A: handle, B: handle) {
+  buffer A: float32[4], param A
+  buffer B: float32[4], param B
+  func inner(A, B)
+}
+func inner(A: handle, B: handle) {
+  buffer A: float32[4], param A
+  buffer B: float32[4], param B
+  for i in range(4) { B[3 - i] = A[i] }
+}
+func own(A: handle) {
+  buffer A: float32[4], param A
+  for i in range(3) { A[i] = A[i + 1] }
+}
+func wider(A: handle, B: handle) {
+  buffer A: float32[4, 4], param A
+  buffer B: float32[4, 8], param B
+  for i in range(4) { for j in range(4) { B[i, j] = A[i, j] } }
+}
+func promised(A: handle, B: handle) {
+  attrs {"tir.noalias": true}
+  buffer A: float32[8], param A
+  buffer B: float32[8], param B
+  for i in range(8) { B[i] = A[i] }
+}
+func strided(A: handle, B: handle) {
+  var n: int32
+  var s: int32
+  buffer A: float32[n], param A, strides [s]
+  buffer B: float32[n], param B
+  for i in range(n) { B[i] = A[i] }
+}
+`
+
+func TestAliasPairs(t *testing.T) {
+	m := parsed(t, aliasPrograms)
+	want := map[string]string{"copy": "[0 1 same]", "add": "[0 2 same] [1 2 same]", "transpose": "[0 1]", "shift": "[0 1]", "rows": "[0 1 same]", "twice": "[0 1]",
+		"sums": "[0 1]", "staged": "", "both": "[0 1]", "split": "[0 1 same]", "fused": "[0 1 same]", "gather": "[0 1] [1 2]", "outer": "[0 1]", "inner": "[0 1]",
+		"own": "", "wider": "[0 1]", "promised": "[0 1]", "strided": "[0 1]"}
+	for _, f := range m.Funcs {
+		got := ""
+		for i, p := range transform.AliasPairs(m, f) {
+			if i > 0 {
+				got += " "
+			}
+			got += fmt.Sprintf("[%d %d", p.First, p.Second)
+			if p.Same {
+				got += " same"
+			}
+			got += "]"
+		}
+		require.Equal(t, want[f.Name], got, f.Name)
+	}
+}
+
+// memory is n float32 with views into them.
+type memory struct {
+	t    *testing.T
+	base *runtime.Tensor
+}
+
+func newMemory(t *testing.T, n int64) memory {
+	x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return memory{t, x}
+}
+
+func (m memory) view(at int64, shape ...int64) *runtime.Tensor {
+	m.t.Helper()
+	v, err := m.base.View(dlpack.Float32, shape, nil, at*4)
+	require.NoError(m.t, err)
+	m.t.Cleanup(func() { v.Close() })
+	return v
+}
+
+func TestBuild_AliasCheck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "alias.so")
+	require.NoError(t, export.Library(context.Background(), built(t, parsed(t, aliasPrograms), kind(t, "c")), path))
+	lib, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	t.Cleanup(func() { lib.Close() })
+	call := func(name string, args ...any) error {
+		f, err := lib.Function(name)
+		require.NoError(t, err)
+		defer f.Close()
+		_, err = f.Call(args...)
+		return err
+	}
+	mem := newMemory(t, 64)
+	refused := func(name, why string, args ...any) {
+		t.Helper()
+		require.ErrorContains(t, call(name, args...), why, name)
+	}
+	x, y, z := mem.view(0, 8), mem.view(8, 8), mem.view(16, 8)
+	shifted, apart := mem.view(1, 8), mem.view(40, 8)
+	require.NoError(t, call("copy", x, y))
+	require.NoError(t, call("copy", x, x), "the same tensor")
+	require.NoError(t, call("copy", x, mem.view(0, 8)), "the same memory")
+	refused("copy", "copy: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A: pass the same tensor for both, or memory that "+
+		"does not overlap, or build the function with target option alias-check=0", x, shifted)
+	refused("copy", "overlap", shifted, x)
+	require.NoError(t, call("add", x, x, y), "both are read")
+	require.NoError(t, call("add", x, shifted, apart), "both are read")
+	require.NoError(t, call("add", x, z, x))
+	require.NoError(t, call("add", z, x, x))
+	refused("add", "argument 1 (B) and argument 2 (C) overlap", z, shifted, x)
+	square, next := mem.view(0, 4, 4), mem.view(16, 4, 4)
+	require.NoError(t, call("transpose", square, next))
+	refused("transpose", "the function writes B, and reads A: pass memory that does not overlap, or build", square, square)
+	refused("transpose", "overlap", square, mem.view(15, 4, 4))
+	require.NoError(t, call("transpose", mem.view(5, 0, 0), mem.view(5, 0, 0)), "nothing overlaps nothing")
+	require.NoError(t, call("shift", x, y))
+	refused("shift", "overlap", x, x)
+	require.NoError(t, call("rows", square, square))
+	refused("rows", "overlap", square, mem.view(4, 4, 4))
+	refused("twice", "overlap", x, x)
+	refused("sums", "overlap", x, x)
+	require.NoError(t, call("staged", x, x))
+	require.NoError(t, call("staged", x, shifted))
+	refused("both", "the function writes both", mem.view(0, 4), mem.view(3, 4))
+	require.NoError(t, call("both", mem.view(0, 4), mem.view(4, 4)))
+	require.NoError(t, call("split", x, x))
+	refused("split", "overlap", x, shifted)
+	require.NoError(t, call("fused", mem.view(0, 2, 6), mem.view(0, 2, 6)))
+	refused("fused", "overlap", mem.view(0, 2, 6), mem.view(6, 2, 6))
+	refused("outer", "overlap", mem.view(0, 4), mem.view(0, 4))
+	require.NoError(t, call("own", mem.view(0, 4)))
+	refused("wider", "overlap", mem.view(0, 4, 4), mem.view(0, 4, 8))
+	refused("promised", "overlap", x, x)
+
+	strides := func(data *runtime.Tensor, step int64) *runtime.Tensor {
+		v, err := data.View(dlpack.Float32, []int64{4}, []int64{step}, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { v.Close() })
+		return v
+	}
+	require.NoError(t, call("strided", strides(mem.view(0, 8), 2), mem.view(7, 4)), "the last element is the seventh")
+	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(6, 4))
+	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(0, 4))
+}
+
+// TestBuild_AliasCheckOff leaves the check out where the target says so.
+func TestBuild_AliasCheckOff(t *testing.T) {
+	for _, text := range []string{"c -alias-check=0", `{"kind": "c", "alias-check": false}`} {
+		code, err := built(t, parsed(t, aliasPrograms), kind(t, text)).GetSource("c")
+		require.NoError(t, err)
+		require.NotContains(t, code, "overlap")
+	}
+	code, err := built(t, parsed(t, aliasPrograms), kind(t, "c")).GetSource("c")
+	require.NoError(t, err)
+	require.Contains(t, code, "tvmgo_overlap(")
+}
+
+// TestAliasPairs_Operators says which operators work in place: those that compute each element of the same element.
+func TestAliasPairs_Operators(t *testing.T) {
+	a, b := te.Placeholder(te.Dims(8, 8), tir.Float32, "A"), te.Placeholder(te.Dims(8, 8), tir.Float32, "B")
+	for _, c := range []struct {
+		name string
+		out  *te.Tensor
+		same bool
+	}{
+		{"add", ops.Add(a, b, "out"), true}, {"relu", ops.Relu(a, "out"), true}, {"transpose", ops.Transpose(a, "out"), false}, {"matmul", ops.Matmul(a, b, "out"), false},
+		{"softmax", ops.Softmax(a, "out"), true},
+	} {
+		for _, kindName := range []string{"c", "llvm", "opencl"} {
+			to, err := target.New(kindName)
+			require.NoError(t, err)
+			s, err := ops.Schedule(to, c.out)
+			require.NoError(t, err)
+			args := []any{a, c.out}
+			if c.name == "add" || c.name == "matmul" {
+				args = []any{a, b, c.out}
+			}
+			m, err := te.Lower(s, args, "f")
+			require.NoError(t, err)
+			pairs := transform.AliasPairs(m, m.Func("f"))
+			if c.name == "softmax" && kindName == "opencl" {
+				continue // threads of a block have parts of a row
+			}
+			require.NotEmpty(t, pairs, "%s for %s", c.name, kindName)
+			for _, p := range pairs {
+				require.Equal(t, c.same, p.Same, "%s for %s: %+v\n%s", c.name, kindName, p, m)
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package c
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, as [transform.AliasPairs] finds them, of functions by their
+// names, as JSON. The entry of a function that is not in it compares what its own body says.
+const AttrAliases = "tvmgo.aliases"
+
+// AliasCheck says whether the functions of a target compare the memory of their arguments: option alias-check, and that of its host.
+func AliasCheck(t *target.Target) bool {
+	for ; t != nil; t = t.Host() {
+		if on, err := target.Get[bool](t, "alias-check"); err == nil && !on {
+			return false
+		}
+	}
+	return true
+}
+
+// aliasPairs are those of the function.
+func (e *entry) aliasPairs() []transform.AliasPair {
+	if text, ok := e.module.Attrs[AttrAliases].(string); ok {
+		if e.aliases == nil {
+			if err := json.Unmarshal([]byte(text), &e.aliases); err != nil {
+				e.fail("the module's attribute %s is not what it should be: %w", AttrAliases, err)
+			}
+		}
+		if pairs, ok := e.aliases[e.f.Name]; ok {
+			return pairs
+		}
+	}
+	if !AliasCheck(e.target) {
+		return nil
+	}
+	return transform.AliasPairs(e.module, e.f.PrimFunc)
+}
+
+// hasAddresses says whether the data of a device's tensors is an address, rather than the handle of some memory.
+func hasAddresses(device int64) bool {
+	switch dlpack.DeviceType(device) {
+	case dlpack.CPU, dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged, dlpack.ROCM, dlpack.ROCMHost:
+		return true
+	}
+	return false
+}
+
+// compareMemory refuses arguments that overlap one that is written.
+func (e *entry) compareMemory() {
+	ranges := map[int][2]string{}
+	for _, pair := range e.aliasPairs() {
+		i, j := pair.First, pair.Second
+		if max(i, j) >= len(e.f.params) || e.f.params[i].buffer == nil || e.f.params[j].buffer == nil {
+			continue // of a program whose passes have changed the parameters
+		}
+		device, _ := deviceOfParam(e.f.PrimFunc, i)
+		if other, _ := deviceOfParam(e.f.PrimFunc, j); other != device {
+			continue
+		}
+		for _, k := range []int{i, j} {
+			if ranges[k][0] == "" {
+				ranges[k] = e.memoryOf(k)
+			}
+		}
+		a, b := ranges[i], ranges[j]
+		e.helper("overlap")
+		cond := fmt.Sprintf("tvmgo_overlap(%s, %s, %s, %s)", a[0], a[1], b[0], b[1])
+		if pair.Same {
+			cond = fmt.Sprintf("%s != %s && %s", a[0], b[0], cond)
+		}
+		if device != 0 && !hasAddresses(device) { // of handles, only the same one has the same memory
+			cond = fmt.Sprintf("%s->data == %s->data && %s", e.vars[e.f.params[i].v], e.vars[e.f.params[j].v], cond)
+		}
+		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %s);", cond, i, j, literal(e.aliasReason(pair)))
+	}
+}
+
+// aliasReason says why two arguments must not overlap, and what to do.
+func (e *entry) aliasReason(p transform.AliasPair) string {
+	a, b := e.f.paramName(p.First), e.f.paramName(p.Second)
+	var why string
+	switch {
+	case p.FirstWritten && p.SecondWritten:
+		why = "the function writes both"
+	case p.FirstWritten:
+		why = fmt.Sprintf("the function writes %s, and reads %s", a, b)
+	default:
+		why = fmt.Sprintf("the function writes %s, and reads %s", b, a)
+	}
+	way := "pass memory that does not overlap"
+	if p.Same {
+		way = "pass the same tensor for both, or memory that does not overlap"
+	}
+	return why + ": " + way + ", or build the function with target option alias-check=0"
+}
+
+// memoryOf writes where the elements of a tensor begin, and how many bytes they span, and gives the names of both.
+func (e *entry) memoryOf(i int) [2]string {
+	b, t := e.f.params[i].buffer, e.vars[e.f.params[i].v]
+	start, size := e.temp(b.Name+"_start"), e.temp(b.Name+"_size")
+	e.line("const uintptr_t %s = (uintptr_t)%s->data + (uintptr_t)%s->byte_offset;", start, t, t)
+	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
+	if tir.IsBool(b.DType) {
+		bits = 8
+	}
+	if b.Strides != nil {
+		low := e.temp(b.Name + "_low")
+		e.helper("reach")
+		e.line("uint64_t %s;", size)
+		e.line("const uintptr_t %s = %s - tvmgo_reach(%s, %d, &%s);", low, start, t, bits, size)
+		return [2]string{low, size}
+	}
+	factors, constant := []string{}, int64(1)
+	for d, n := range b.Shape {
+		if k, ok := n.(*tir.IntImm); ok && k.Value >= 0 && k.Value < 1<<40 && constant < 1<<20 {
+			constant *= k.Value
+		} else {
+			factors = append(factors, fmt.Sprintf("(uint64_t)%s->shape[%d]", t, d))
+		}
+	}
+	if bits%8 == 0 {
+		constant *= bits / 8
+		bits = 8
+	}
+	if constant != 1 || len(factors) == 0 {
+		factors = append(factors, fmt.Sprintf("UINT64_C(%d)", constant))
+	}
+	bytes := strings.Join(factors, " * ")
+	if bits != 8 {
+		bytes = fmt.Sprintf("(%s * %d + 7) / 8", bytes, bits)
+	}
+	e.line("const uint64_t %s = %s;", size, bytes)
+	return [2]string{start, size}
+}

@@ -1,0 +1,32 @@
+package export_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export"
+	"tvmgo/runtime"
+)
+
+// TestLibrary_ObjectsLoad loads what is exported as objects: they are linked then.
+func TestLibrary_ObjectsLoad(t *testing.T) {
+	root, err := runtime.NewCSource("#include <tvm/ffi/c_api.h>\nint __tvm_ffi_seven(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {\n"+
+		"  (void)self, (void)args, (void)n;\n  result->type_index = kTVMFFIInt;\n  result->v_int64 = 7;\n  return 0;\n}\n", "c", []string{"seven"}, nil)
+	require.NoError(t, err)
+	defer root.Close()
+	for _, suffix := range []string{".tar", ".o"} {
+		path := filepath.Join(t.TempDir(), "m"+suffix)
+		require.NoError(t, export.Library(ctx, root, path))
+		m, err := runtime.Load(ctx, path)
+		require.NoError(t, err)
+		f, err := m.Function("seven")
+		require.NoError(t, err)
+		got, err := f.Call()
+		require.NoError(t, err)
+		require.EqualValues(t, 7, got)
+		require.NoError(t, f.Close())
+		require.NoError(t, m.Close())
+	}
+}

@@ -1,0 +1,127 @@
+// Package objects reads object files, and archives of them as Apache TVM exports them (.tar, also compressed), and links them into shared
+// libraries with the system's compiler.
+package objects
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	goruntime "runtime"
+	"strings"
+)
+
+const (
+	maxMembers = 4096
+	maxBytes   = 1 << 30 // of a compressed archive, and 100 times its size
+)
+
+// IsArchive says whether data begin like an archive that Each reads.
+func IsArchive(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) >= 262 && string(head[257:262]) == "ustar"
+}
+
+// IsObject says whether data begin like an object file that is to be linked; isNative, whether it is for this machine.
+func IsObject(head []byte) (isObject, isNative bool) {
+	if len(head) < 52 || string(head[:4]) != "\x7fELF" || head[4] != 1 && head[4] != 2 || head[5] != 1 && head[5] != 2 {
+		return false, false
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if head[5] == 2 {
+		order = binary.BigEndian
+	}
+	const relocatable = 1
+	segments := order.Uint16(head[44:]) // e_phnum of a file of 32 bits
+	if head[4] == 2 {
+		if len(head) < 64 {
+			return false, false
+		}
+		segments = order.Uint16(head[56:])
+	}
+	if order.Uint16(head[16:]) != relocatable || segments != 0 {
+		return false, false
+	}
+	big := goruntime.GOARCH == "s390x" || goruntime.GOARCH == "ppc64"
+	return true, order.Uint16(head[18:]) == machines[goruntime.GOARCH] && (head[4] == 2) == (^uint(0)>>63 == 1) && (head[5] == 2) == big
+}
+
+var machines = map[string]uint16{"386": 3, "amd64": 62, "arm": 40, "arm64": 183, "loong64": 258, "ppc64": 21, "ppc64le": 21, "riscv64": 243, "s390x": 22}
+
+// Each visits the files of an archive of size bytes in their order, by their names without folders. It fails on links and devices, on names that lead
+// out of the archive or come twice, and on more than a few thousand files or, where the archive is compressed, more bytes than objects have.
+func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content io.Reader) error) error {
+	in := io.Reader(bufio.NewReader(io.NewSectionReader(r, 0, size)))
+	head, err := in.(*bufio.Reader).Peek(2)
+	if err != nil {
+		return errors.New("the archive is empty")
+	}
+	if string(head) == "\x1f\x8b" {
+		zip, err := gzip.NewReader(in)
+		if err != nil {
+			return fmt.Errorf("the archive is damaged: %w", err)
+		}
+		in = &bounded{zip, maxBytes + 100*size}
+	}
+	archive, seen := tar.NewReader(in), map[string]bool{}
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("the archive is damaged: %w", err)
+		}
+		name := path.Base(h.Name)
+		switch {
+		case h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader:
+			continue
+		case h.Typeflag != tar.TypeReg:
+			return fmt.Errorf("%.100q in the archive is no ordinary file: links and devices are not taken", h.Name)
+		case path.IsAbs(h.Name) || path.Clean(h.Name) == ".." || strings.HasPrefix(path.Clean(h.Name), "../") || strings.ContainsRune(h.Name, 0):
+			return fmt.Errorf("the name %.100q leads out of the archive", h.Name)
+		case seen[name]:
+			return fmt.Errorf("two files in the archive are called %.100q", name)
+		case len(seen) == maxMembers:
+			return fmt.Errorf("the archive has more than %d files", maxMembers)
+		}
+		seen[name] = true
+		if err := visit(name, h.Size, damaged{archive}); err != nil {
+			return err
+		}
+	}
+	if len(seen) == 0 {
+		return errors.New("the archive has no file")
+	}
+	return nil
+}
+
+// damaged says where an error of reading comes from.
+type damaged struct{ r io.Reader }
+
+func (d damaged) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the archive is damaged: %w", err)
+	}
+	return n, err
+}
+
+// bounded fails where more comes out of a compressed file than is believed.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("it unpacks to more than a library is likely to have: unpack it by hand, and link what is in it")
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,102 @@
+package runtime
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"tvmgo/internal/objects"
+)
+
+// Objects and archives of them become libraries when they are loaded: the system's compiler links them.
+
+// linkedFormats are the suffixes of such files.
+var linkedFormats = []string{"o", "tar"}
+
+// isLinked says whether a file of a name is loaded by being linked here, not by a loader that somebody else registered.
+func isLinked(name string) bool {
+	format := strings.TrimPrefix(filepath.Ext(name), ".")
+	return slices.Contains(linkedFormats, format) && isBuiltin("ffi.Module.load_from_file."+format)
+}
+
+// loadLinkedFile is the loader of linkedFormats.
+func loadLinkedFile(path, format string) (*Module, error) {
+	return linkFile(context.Background(), path, loadConfig{})
+}
+
+// linkFile loads an object for another machine as what it is, which an exporter may take.
+func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
+	info, err := os.Stat(path) // opening a pipe would wait
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fail("load "+path, ErrInvalidArgument, "it is no ordinary file")
+	}
+	if err != nil {
+		return nil, fileError("load "+path, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError("load "+path, err)
+	}
+	defer f.Close()
+	if native, err := isNative(f); err != nil {
+		return nil, fileError("load "+path, err)
+	} else if !native && filepath.Ext(path) != ".tar" {
+		return loadObjectFile(path, "o")
+	}
+	c.name = path
+	return link(ctx, f, info.Size(), c)
+}
+
+// isNative says whether it is an object for this machine.
+func isNative(r io.ReaderAt) (bool, error) {
+	head := make([]byte, 64)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	_, native := objects.IsObject(head[:n])
+	return native, nil
+}
+
+// linkBytes is false for what is no object for this machine, and no archive.
+func linkBytes(ctx context.Context, data []byte, c loadConfig) (*Module, bool, error) {
+	native, err := isNative(bytes.NewReader(data))
+	if err != nil || !native && !objects.IsArchive(data) {
+		return nil, false, err
+	}
+	m, err := link(ctx, bytes.NewReader(data), int64(len(data)), c)
+	return m, true, err
+}
+
+func link(ctx context.Context, r io.ReaderAt, size int64, c loadConfig) (*Module, error) {
+	library, err := objects.Link(ctx, r, size)
+	if cause := ctx.Err(); err != nil && cause != nil {
+		return nil, fmt.Errorf("load module: %w", cause)
+	}
+	if err != nil {
+		kind := ErrFailed
+		var missing *objects.NoCompilerError
+		if errors.As(err, &missing) {
+			kind = ErrNotFound
+		}
+		return nil, &Error{Op: "load " + c.name, Kind: kind, Code: codeOf(kind), Message: err.Error(), Err: err}
+	}
+	return load(ctx, func() C.tvmgo_ret {
+		cname := C.CString(c.name)
+		defer C.free(unsafe.Pointer(cname))
+		return C.tvmgo_bridge_load(cname, cBytes(library), C.size_t(len(library)), c.flags)
+	})
+}

@@ -1,0 +1,347 @@
+package tir
+
+// What [Check] knows of indices: it refuses an access that is outside of its buffer whenever the program comes to it, as long as the program can come to it.
+// Indices are numbers of mathematics here, sums of products of variables, with any other expression as a variable of its own. Package arith proves the
+// opposite, that indices are within: see transform.Unproven.
+
+// around is one of what an access stands in: a loop, a value of a variable, a condition, or something of which nothing is known.
+type around struct {
+	loop  *For
+	v     *Var // with value
+	value Expr
+	cond  Expr
+	not   bool // the condition does not hold
+}
+
+// boundsWalk goes through a function that is well-formed but for its indices.
+type boundsWalk struct {
+	f       *PrimFunc
+	module  map[string]*PrimFunc
+	path    []step
+	around  []around
+	lets    map[*Var]Expr // values that may stand for their variables
+	sizes   map[*Var]bool // that are 0 at least
+	buffers map[*Var]*Buffer
+	seen    map[Expr]bool // within one statement, under what is known
+	steps   int
+	report  func(path []step, format string, args ...any)
+}
+
+// maxBoundSteps bounds the work for one function; what is beyond is not refused.
+const maxBoundSteps = 1 << 20
+
+func (w *boundsWalk) spend() bool {
+	w.steps++
+	return w.steps < maxBoundSteps
+}
+
+// bounds checks the indices of a function.
+func (c *checker) bounds(f *PrimFunc) {
+	w := &boundsWalk{f: f, lets: map[*Var]Expr{}, sizes: map[*Var]bool{}, buffers: map[*Var]*Buffer{}, seen: map[Expr]bool{}}
+	if c.calls != nil {
+		w.module = c.calls.functions
+	}
+	w.report = func(path []step, format string, args ...any) {
+		c.path = append(c.path, path...)
+		c.fail(format, args...)
+		c.path = c.path[:len(c.path)-len(path)]
+	}
+	for p, b := range f.Buffers {
+		w.buffers[p], w.buffers[b.Data] = b, b
+		for _, v := range ownSizes(b) {
+			w.sizes[v] = true
+		}
+	}
+	w.push(at("body"), func() { w.stmt(f.Body) })
+}
+
+func (w *boundsWalk) push(s step, walk func()) {
+	w.path = append(w.path, s)
+	walk()
+	w.path = w.path[:len(w.path)-1]
+}
+
+// under walks through what stands in something.
+func (w *boundsWalk) under(a around, walk func()) {
+	seen := w.seen
+	w.seen = map[Expr]bool{}
+	w.around = append(w.around, a)
+	walk()
+	w.around = w.around[:len(w.around)-1]
+	w.seen = seen
+}
+
+func (w *boundsWalk) stmt(s Stmt) {
+	if !w.spend() {
+		return
+	}
+	w.seen = map[Expr]bool{}
+	if st, ok := stmtStep(s); ok {
+		w.push(st, func() { w.stmtParts(s) })
+	} else {
+		w.stmtParts(s)
+	}
+}
+
+func (w *boundsWalk) stmtParts(s Stmt) {
+	body := func(s Stmt) { w.push(at("body"), func() { w.stmt(s) }) }
+	switch s := s.(type) {
+	case *BufferStore:
+		w.exprs("indices", s.Indices)
+		w.part(at("value"), s.Value)
+		w.access(s.Buffer, s.Indices)
+	case *For:
+		w.part(at("min"), s.Min)
+		w.part(at("extent"), s.Extent)
+		w.under(around{loop: s}, func() { body(s.Body) })
+	case *While:
+		w.part(at("cond"), s.Cond)
+		w.under(around{cond: s.Cond}, func() { body(s.Body) })
+	case *If:
+		w.part(at("cond"), s.Cond)
+		w.under(around{cond: s.Cond}, func() { w.push(at("then"), func() { w.stmt(s.Then) }) })
+		if s.Else != nil {
+			w.under(around{cond: s.Cond, not: true}, func() { w.push(at("else"), func() { w.stmt(s.Else) }) })
+		}
+	case *LetStmt:
+		w.part(at("value"), s.Value)
+		w.let(s.Var, s.Value, func() { body(s.Body) })
+	case *Assert:
+		w.part(at("cond"), s.Cond)
+	case *Alloc:
+		w.buffers[s.Buffer.Data] = s.Buffer
+		body(s.Body)
+	case *AttrStmt:
+		if b := s.view(); b != nil {
+			w.view(b)
+		}
+		if _, text := s.Value.(*StringImm); !text {
+			w.part(at("value"), s.Value)
+		}
+		body(s.Body)
+	case *Seq:
+		w.sequence(s.Stmts, 0)
+	case *Evaluate:
+		w.part(at("value"), s.Value)
+	}
+}
+
+// sequence goes through the statements from i on. What follows an assertion stands behind its condition, and what follows something that may end the
+// function behind what nobody knows.
+func (w *boundsWalk) sequence(all []Stmt, i int) {
+	depth := len(w.around)
+	for ; i < len(all); i++ {
+		s := all[i]
+		w.push(atIndex("", i), func() { w.stmt(s) })
+		switch x := s.(type) {
+		case *Assert:
+			w.around = append(w.around, around{cond: x.Cond})
+		case *If:
+			if x.Else == nil && endsFunction(x.Then) {
+				w.around = append(w.around, around{cond: x.Cond, not: true})
+			} else if mayEndFunction(s) {
+				w.around = append(w.around, around{})
+			}
+		default:
+			if mayEndFunction(s) {
+				w.around = append(w.around, around{})
+			}
+		}
+	}
+	w.around = w.around[:depth]
+}
+
+// endsFunction says whether a statement ends the function at once.
+func endsFunction(s Stmt) bool {
+	if q, ok := s.(*Seq); ok && len(q.Stmts) > 0 {
+		s = q.Stmts[len(q.Stmts)-1]
+	}
+	e, ok := s.(*Evaluate)
+	return ok && isReturn(e.Value)
+}
+
+func isReturn(e any) bool {
+	c, ok := e.(*Call)
+	return ok && c.Kind == CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none")
+}
+
+// mayEndFunction says whether there is a return, or an assertion, in a statement.
+func mayEndFunction(s Stmt) (found bool) {
+	switch s.(type) {
+	case *BufferStore:
+		return false
+	}
+	Walk(s, func(node any) bool {
+		_, assert := node.(*Assert)
+		found = found || assert || isReturn(node)
+		_, isExpr := node.(Expr)
+		return !found && (!isExpr || node == nil)
+	})
+	return found
+}
+
+// let walks through what a variable has a value in.
+func (w *boundsWalk) let(v *Var, value Expr, walk func()) {
+	if isFixed(value, w.spend) {
+		w.lets[v] = value
+	}
+	w.under(around{v: v, value: value}, walk)
+}
+
+// isFixed says whether an expression has the same value wherever it stands: it reads no memory, and calls nothing but intrinsics without effects.
+func isFixed(e Expr, spend func() bool) bool {
+	if !spend() {
+		return false
+	}
+	switch e := e.(type) {
+	case *BufferLoad, *ProducerLoad, *Reduce, *Bad:
+		return false
+	case *Call:
+		if in := intrinsics[e.Name]; e.Kind != CallIntrinsic || in == nil || !in.Pure {
+			return false
+		}
+	}
+	for _, p := range ExprParts(e) {
+		if !isFixed(p, spend) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *boundsWalk) part(s step, e Expr) { w.push(s, func() { w.expr(e) }) }
+
+func (w *boundsWalk) exprs(name string, all []Expr) {
+	for i, e := range all {
+		w.part(atIndex(name, i), e)
+	}
+}
+
+func (w *boundsWalk) expr(e Expr) {
+	if e == nil || w.seen[e] || !w.spend() {
+		return
+	}
+	w.seen[e] = true
+	part := func(i int, e Expr, parent Expr) { w.part(partStep(parent, i), e) }
+	guarded := func(i int, e, parent, cond Expr, not bool) {
+		w.under(around{cond: cond, not: not}, func() { part(i, e, parent) })
+	}
+	switch x := e.(type) {
+	case *Var, *IntImm, *FloatImm, *StringImm:
+		return
+	case *BufferLoad:
+		w.exprs("indices", x.Indices)
+		w.access(x.Buffer, x.Indices)
+		return
+	case *Select: // of which generators may compute one branch alone
+		part(0, x.Cond, x)
+		guarded(1, x.Then, x, x.Cond, false)
+		guarded(2, x.Else, x, x.Cond, true)
+		return
+	case *Let:
+		part(0, x.Value, x)
+		w.let(x.Var, x.Value, func() { part(1, x.Body, x) })
+		return
+	case *Binary:
+		if x.Op.IsLogical() {
+			part(0, x.A, x)
+			guarded(1, x.B, x, x.A, x.Op == OpOr)
+			return
+		}
+	case *Call:
+		switch {
+		case x.Kind == CallIntrinsic && x.Name == "if_then_else":
+			part(0, x.Args[0], x)
+			guarded(1, x.Args[1], x, x.Args[0], false)
+			guarded(2, x.Args[2], x, x.Args[0], true)
+			return
+		case x.Kind == CallIntrinsic && x.Name == "address_of": // which may be the end of a buffer
+			for i, index := range x.Args[0].(*BufferLoad).Indices {
+				w.part(atIndex("args[0].indices", i), index)
+			}
+			return
+		case x.Kind == CallFunc:
+			w.passed(x)
+		}
+	}
+	for i, p := range ExprParts(e) {
+		part(i, p, e)
+	}
+}
+
+// passed checks that the buffers that a function of the module is given are as large as its own.
+func (w *boundsWalk) passed(e *Call) {
+	g := w.module[e.Name]
+	if g == nil || len(g.Params) != len(e.Args) {
+		return
+	}
+	for i, a := range e.Args {
+		v, ok := a.(*Var)
+		if !ok {
+			continue
+		}
+		have, want := w.buffers[v], g.Buffers[g.Params[i]]
+		if have == nil || want == nil {
+			continue
+		}
+		n, known := constantBytes(have)
+		if m, ok := constantBytes(want); ok && known && m > n {
+			w.push(atIndex("args", i), func() {
+				w.report(w.path, "function %s uses %d bytes of buffer %s, and gets buffer %s of %d bytes: pass a larger one, or declare %s smaller", e.Name, m,
+					want.Name, have.Name, n, want.Name)
+			})
+		}
+	}
+}
+
+// view checks that a buffer over other memory ends within that.
+func (w *boundsWalk) view(b *Buffer) {
+	if memory := w.buffers[b.Data]; memory != nil {
+		n, known := constantBytes(memory)
+		if m, ok := constantBytes(b); ok && known && m > n {
+			w.report(w.path, "buffer %s spans %d bytes of the memory of buffer %s, which has %d: make its shape smaller", b.Name, m, memory.Name, n)
+		}
+	}
+}
+
+// constantBytes is how many bytes a buffer spans from its address on, if that is constant and its elements have whole bytes.
+func constantBytes(b *Buffer) (int64, bool) {
+	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
+	if IsBool(b.DType) {
+		bits = 8 * int64(b.DType.Lanes)
+	}
+	last := int64(0)
+	if b.Offset != nil {
+		k, ok := b.Offset.(*IntImm)
+		if !ok {
+			return 0, false
+		}
+		last = k.Value
+	}
+	step := int64(1)
+	for d := len(b.Shape) - 1; d >= 0; d-- {
+		n, ok := b.Shape[d].(*IntImm)
+		if !ok || n.Value > 1<<40 {
+			return 0, false
+		}
+		if n.Value == 0 {
+			return 0, true
+		}
+		if b.Strides != nil {
+			k, ok := b.Strides[d].(*IntImm)
+			if !ok || k.Value < 0 || k.Value > 1<<40 {
+				return 0, false
+			}
+			step = k.Value
+		}
+		if last += (n.Value - 1) * step; last > 1<<50 || (n.Value-1)*step > 1<<50 {
+			return 0, false
+		}
+		if b.Strides == nil {
+			if step *= n.Value; step > 1<<50 {
+				return 0, false
+			}
+		}
+	}
+	return (last + 1) * bits / 8, bits%8 == 0
+}

@@ -1,0 +1,238 @@
+package tir
+
+import (
+	"fmt"
+	"strings"
+)
+
+// access checks the indices of one access.
+func (w *boundsWalk) access(b *Buffer, indices []Expr) {
+	for d, x := range indices {
+		if d < len(b.Shape) {
+			w.push(atIndex("indices", d), func() { w.index(b, d, x) })
+		}
+	}
+}
+
+// index refuses an index that is outside of its dimension in some iteration of the loops around, whatever the function's arguments are, as long as there
+// are some by which the program comes to it.
+func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
+	size := b.Shape[d]
+	t := Element(x.DType())
+	if t != Int32 && t != Int64 || !w.spend() {
+		return
+	}
+	p := &indexProof{w: w, ranges: map[*Var]span{}}
+	var lane *For
+	switch v := x.(type) {
+	case *Broadcast:
+		x = v.Value
+	case *Ramp: // its lanes are the iterations of a loop
+		lane = &For{Var: NewVar("lane", t), Min: &IntImm{t, 0}, Extent: &IntImm{t, int64(v.Lanes)}}
+		x = &Binary{Op: OpAdd, A: v.Base, B: &Binary{Op: OpMul, A: lane.Var, B: v.Stride}}
+	}
+	if x.DType().Lanes != 1 {
+		return
+	}
+	p.around = w.around
+	if lane != nil {
+		p.around = append(p.around[:len(p.around):len(p.around)], around{loop: lane})
+	}
+	p.learn()
+	if p.isWithin(x, size) {
+		return
+	}
+	env, ok := p.violation(x, size)
+	if !ok {
+		return
+	}
+	n, _ := p.eval(size, env)
+	i, _ := p.eval(x, env)
+	w.report(w.path, "index %s is outside of dimension %d of buffer %s: it is %d%s, and the dimension has %d: shorten the loop, make the buffer longer, or put "+
+		"the access behind a condition", shortText(x), d, b.Name, i, env.where(p.mentioned(x, size)), n)
+}
+
+// shortText is an expression as the printer writes it, if that is short.
+func shortText(e Expr) string {
+	nodes := 0
+	Walk(e, func(any) bool { nodes++; return nodes < 40 })
+	if nodes >= 40 {
+		return "of " + nodeName(e)
+	}
+	return Print(e)
+}
+
+// values are those of variables.
+type values map[*Var]int64
+
+// where says what variables have which values.
+func (env values) where(vars []*Var) string {
+	var parts []string
+	for _, v := range vars {
+		if n, ok := env[v]; ok {
+			parts = append(parts, fmt.Sprintf("%s = %d", v.Name, n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " where " + strings.Join(parts, ", ")
+}
+
+// indexProof looks for a violation by one index.
+type indexProof struct {
+	w      *boundsWalk
+	around []around
+	ranges map[*Var]span // of loops, and what conditions say of variables
+	atoms  []Expr        // of polynomials
+}
+
+// learn bounds the variables.
+func (p *indexProof) learn() {
+	for _, a := range p.around {
+		switch {
+		case a.loop != nil:
+			low := p.span(p.plain(a.loop.Min))
+			r := span{low.lo, infinite}
+			if n := p.span(p.plain(a.loop.Extent)); n.hi != infinite && low.hi != infinite {
+				r.hi = satAdd(low.hi, n.hi-1)
+			}
+			p.narrow(a.loop.Var, r)
+			if v, ok := p.plain(a.loop.Extent).(*Var); ok { // the loop has an iteration
+				p.narrow(v, span{1, infinite})
+			}
+		case a.cond != nil:
+			p.assume(p.plain(a.cond), !a.not)
+		}
+	}
+}
+
+func (p *indexProof) narrow(v *Var, r span) {
+	old := p.span(v)
+	p.ranges[v] = span{max(old.lo, r.lo), min(old.hi, r.hi)}
+}
+
+// assume takes what a condition says of single variables.
+func (p *indexProof) assume(e Expr, holds bool) {
+	switch e := e.(type) {
+	case *Not:
+		p.assume(e.A, !holds)
+	case *Call:
+		if e.Name == "likely" && e.Kind == CallIntrinsic {
+			p.assume(e.Args[0], holds)
+		}
+	case *Binary:
+		op := e.Op
+		if op.IsLogical() {
+			if (op == OpAnd) == holds {
+				p.assume(e.A, holds)
+				p.assume(e.B, holds)
+			}
+			return
+		}
+		if !op.IsComparison() {
+			return
+		}
+		if !holds {
+			op = opposites[op]
+		}
+		p.compare(op, e.A, e.B)
+		p.compare(mirrored[op], e.B, e.A)
+	}
+}
+
+var opposites = map[BinaryOp]BinaryOp{OpEQ: OpNE, OpNE: OpEQ, OpLT: OpGE, OpGE: OpLT, OpGT: OpLE, OpLE: OpGT}
+var mirrored = map[BinaryOp]BinaryOp{OpEQ: OpEQ, OpNE: OpNE, OpLT: OpGT, OpGT: OpLT, OpLE: OpGE, OpGE: OpLE}
+
+func (p *indexProof) compare(op BinaryOp, x, y Expr) {
+	v, ok := x.(*Var)
+	if !ok || v.Type != Int32 && v.Type != Int64 {
+		return
+	}
+	r := p.span(y)
+	switch op {
+	case OpEQ:
+		p.narrow(v, r)
+	case OpLT:
+		p.narrow(v, span{-infinite, satAdd(r.hi, -1)})
+	case OpLE:
+		p.narrow(v, span{-infinite, r.hi})
+	case OpGT:
+		p.narrow(v, span{satAdd(r.lo, 1), infinite})
+	case OpGE:
+		p.narrow(v, span{r.lo, infinite})
+	}
+}
+
+// plain is an expression with the values of lets in the place of their variables.
+func (p *indexProof) plain(e Expr) Expr {
+	for range 8 { // of lets within lets
+		some := false
+		for _, v := range variables(e, p.w.spend) {
+			_, is := p.w.lets[v]
+			some = some || is
+		}
+		if !some {
+			break
+		}
+		e = Substitute(e, p.w.lets)
+	}
+	return e
+}
+
+// variables lists the variables of an expression, each once, in the order in which they occur.
+func variables(e Expr, spend func() bool) []*Var {
+	var all []*Var
+	seen := map[Expr]bool{}
+	var visit func(e Expr)
+	visit = func(e Expr) {
+		if e == nil || seen[e] || !spend() {
+			return
+		}
+		seen[e] = true
+		if v, ok := e.(*Var); ok {
+			all = append(all, v)
+		}
+		for _, x := range ExprParts(e) {
+			visit(x)
+		}
+	}
+	visit(e)
+	return all
+}
+
+// mentioned are the variables that decide an access.
+func (p *indexProof) mentioned(all ...Expr) []*Var {
+	var list []*Var
+	for _, e := range all {
+		for _, v := range variables(p.plain(e), p.w.spend) {
+			known := false
+			for _, old := range list {
+				known = known || old == v
+			}
+			if !known && v.Name != "lane" {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// isWithin says whether an index is within its dimension for all values, as far as that is easily seen.
+func (p *indexProof) isWithin(x, size Expr) bool {
+	i := p.span(p.plain(x))
+	n := p.span(p.plain(size))
+	if i.lo >= 0 && i.hi < n.lo {
+		return true
+	}
+	for _, a := range p.around { // the guard of a loop that was split
+		c := a.cond
+		if l, ok := c.(*Call); ok && l.Kind == CallIntrinsic && l.Name == "likely" {
+			c = l.Args[0]
+		}
+		if b, ok := c.(*Binary); ok && !a.not && b.Op == OpLT && i.lo >= 0 && (b.A == x || Equal(b.A, x)) && (b.B == size || Equal(b.B, size)) {
+			return true
+		}
+	}
+	return false
+}

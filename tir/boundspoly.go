@@ -1,0 +1,190 @@
+package tir
+
+import "slices"
+
+// polynomial is a sum of products of atoms: of variables, and of whatever else is no sum or product.
+type polynomial []monomial
+
+type monomial struct {
+	atoms []int // by their numbers, sorted
+	coef  int64
+}
+
+const (
+	maxMonomials = 48
+	maxCoef      = 1 << 40
+)
+
+// atom numbers an expression; equal ones have one number.
+func (p *indexProof) atom(e Expr) int {
+	for i, old := range p.atoms {
+		if old == e {
+			return i
+		}
+		if _, isVar := e.(*Var); !isVar && p.w.spend() && Equal(old, e) {
+			return i
+		}
+	}
+	p.atoms = append(p.atoms, e)
+	return len(p.atoms) - 1
+}
+
+func constantPoly(n int64) polynomial {
+	if n == 0 {
+		return polynomial{}
+	}
+	return polynomial{{nil, n}}
+}
+
+// poly is an expression as a polynomial; false where that is too large.
+func (p *indexProof) poly(e Expr) (polynomial, bool) {
+	if e == nil || !p.w.spend() {
+		return nil, false
+	}
+	t := e.DType()
+	switch x := e.(type) {
+	case *IntImm:
+		return constantPoly(x.Value), x.Value > -maxCoef && x.Value < maxCoef
+	case *Cast: // of indices to a wider type
+		if from := x.Value.DType(); (t == Int64 || t == Int32) && (from == t || from == Int32) {
+			return p.poly(x.Value)
+		}
+	case *Binary:
+		if t != Int32 && t != Int64 || x.Op > OpMul {
+			break
+		}
+		a, ok := p.poly(x.A)
+		b, fine := p.poly(x.B)
+		switch {
+		case !ok || !fine:
+			return nil, false
+		case x.Op == OpMul:
+			return a.times(b)
+		case x.Op == OpSub:
+			b, _ = b.times(constantPoly(-1))
+		}
+		return a.plus(b)
+	}
+	return polynomial{{[]int{p.atom(e)}, 1}}, true
+}
+
+func (a polynomial) plus(b polynomial) (polynomial, bool) {
+	out := slices.Clone(a)
+	for _, m := range b {
+		i := slices.IndexFunc(out, func(o monomial) bool { return slices.Equal(o.atoms, m.atoms) })
+		if i < 0 {
+			out = append(out, m)
+			continue
+		}
+		out[i].coef += m.coef
+		if out[i].coef > maxCoef || out[i].coef < -maxCoef {
+			return nil, false
+		}
+	}
+	out = slices.DeleteFunc(out, func(m monomial) bool { return m.coef == 0 })
+	return out, len(out) <= maxMonomials
+}
+
+func (a polynomial) times(b polynomial) (polynomial, bool) {
+	out, ok := polynomial{}, true
+	for _, x := range a {
+		for _, y := range b {
+			c := satMul(x.coef, y.coef)
+			if c > maxCoef || c < -maxCoef {
+				return nil, false
+			}
+			atoms := append(slices.Clone(x.atoms), y.atoms...)
+			slices.Sort(atoms)
+			if out, ok = out.plus(polynomial{{atoms, c}}); !ok {
+				return nil, false
+			}
+		}
+	}
+	return out, true
+}
+
+// spanOf bounds a polynomial.
+func (p *indexProof) spanOf(a polynomial) span {
+	sum := span{}
+	for _, m := range a {
+		r := span{m.coef, m.coef}
+		for _, atom := range m.atoms {
+			r = r.mul(p.span(p.atoms[atom]))
+		}
+		sum = sum.add(r)
+	}
+	return sum
+}
+
+// split is a polynomial as v times the first result plus the second; false where v occurs otherwise.
+func (p *indexProof) split(a polynomial, v *Var) (factor, rest polynomial, ok bool) {
+	n := slices.Index(p.atoms, Expr(v))
+	for i, e := range p.atoms {
+		if i != n && e != Expr(v) && slices.Contains(variables(e, p.w.spend), v) {
+			if slices.ContainsFunc(a, func(m monomial) bool { return slices.Contains(m.atoms, i) }) {
+				return nil, nil, false
+			}
+		}
+	}
+	for _, m := range a {
+		i := slices.Index(m.atoms, n)
+		if n < 0 || i < 0 {
+			rest = append(rest, m)
+			continue
+		}
+		left := slices.Delete(slices.Clone(m.atoms), i, i+1)
+		if slices.Contains(left, n) {
+			return nil, nil, false
+		}
+		factor = append(factor, monomial{left, m.coef})
+	}
+	return factor, rest, true
+}
+
+// extreme is a polynomial with each loop's variable at the end of its range where it is greatest (up) or least, from the innermost loop out, and
+// which ends these are; false where that is not known.
+func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, bool) {
+	ends := map[*Var]bool{}
+	for i := len(p.around) - 1; i >= 0; i-- {
+		loop := p.around[i].loop
+		if loop == nil {
+			continue
+		}
+		factor, rest, ok := p.split(a, loop.Var)
+		if !ok {
+			return nil, nil, false
+		}
+		if len(factor) == 0 {
+			continue
+		}
+		sign := p.spanOf(factor)
+		var last bool
+		switch {
+		case sign.lo >= 0:
+			last = up
+		case sign.hi <= 0:
+			last = !up
+		default:
+			return nil, nil, false
+		}
+		end, ok := p.poly(p.plain(loop.Min))
+		if n, fine := p.poly(p.plain(loop.Extent)); !ok || !fine {
+			return nil, nil, false
+		} else if last {
+			if end, ok = end.plus(n); ok {
+				end, ok = end.plus(constantPoly(-1))
+			}
+		}
+		if !ok {
+			return nil, nil, false
+		}
+		ends[loop.Var] = last
+		if factor, ok = factor.times(end); !ok {
+			return nil, nil, false
+		}
+		if a, ok = rest.plus(factor); !ok {
+			return nil, nil, false
+		}
+	}
+	return a, ends, true
+}

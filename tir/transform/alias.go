@@ -1,0 +1,393 @@
+package transform
+
+import (
+	"slices"
+	"strings"
+
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// AliasPair is two tensors of a function that must not share memory, because one is written: places in Params, the lower one first.
+type AliasPair struct {
+	First, Second int
+	// Same says that one tensor may be passed for both, as all elements are read before they are written. Parts of memory that overlap otherwise
+	// may not.
+	Same bool
+	// FirstWritten and SecondWritten say which of both is written.
+	FirstWritten, SecondWritten bool
+}
+
+// AliasPairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Pairs of tensors that are only read may, and so
+// may pairs of which everything is read before anything is written. Functions of m that f calls count with what they do to the tensors that they are
+// given; m may be nil. C functions and packed functions are taken to read what they are given, unless [tir.AttrWrites] or the name of a function of
+// cblas says otherwise. The attribute [AttrNoAlias] promises the compiler that nothing that is written overlaps anything else.
+func AliasPairs(m *tir.IRModule, f *tir.PrimFunc) []AliasPair {
+	if f == nil || f.Body == nil {
+		return nil
+	}
+	c := newAliases(m, f, map[string]bool{})
+	promised, _ := f.Attrs[AttrNoAlias].(bool)
+	var pairs []AliasPair
+	for j := range f.Params {
+		for i := range j {
+			p := AliasPair{First: i, Second: j, FirstWritten: len(c.stores[i]) > 0, SecondWritten: len(c.stores[j]) > 0}
+			if f.Buffers[f.Params[i]] == nil || f.Buffers[f.Params[j]] == nil || !p.FirstWritten && !p.SecondWritten {
+				continue
+			}
+			rule := worst(c.rule(i, j), c.rule(j, i))
+			if p.FirstWritten && p.SecondWritten || promised && c.used(i) && c.used(j) {
+				rule = aliasNever
+			}
+			p.Same = rule == aliasSame
+			if rule != aliasAny {
+				pairs = append(pairs, p)
+			}
+		}
+	}
+	return pairs
+}
+
+// aliasRule says how two tensors may share memory.
+type aliasRule int
+
+const (
+	aliasAny aliasRule = iota
+	aliasSame
+	aliasNever
+)
+
+func worst(x, y aliasRule) aliasRule { return max(x, y) }
+
+// maxAliasPairs is how many pairs of accesses are compared; a function of more is taken for one that must not work in place.
+const maxAliasPairs = 1 << 16
+
+// aliases finds where a function reads and writes its tensors.
+type aliases struct {
+	module  *tir.IRModule
+	f       *tir.PrimFunc
+	param   map[*tir.Var]int // by its own variable, and by the address of its buffer
+	loads   [][]access
+	stores  [][]access
+	own     map[*tir.Buffer]bool // buffers of parameters
+	seen    map[tir.Expr]bool    // within one statement: what stands in several places is looked at once
+	bound   map[*tir.Var]bool
+	lets    map[*tir.Var]tir.Expr
+	writes  map[*tir.Var]int // addresses that calls write, where the walk is
+	path    []frame
+	a       *arith.Analyzer
+	calling map[string]bool
+	budget  int
+}
+
+// access is one read or write in the program.
+type access struct {
+	buffer  *tir.Buffer
+	indices []tir.Expr // nil: not known which elements
+	path    []frame
+}
+
+// frame is a statement around an access, and which of its parts that is in.
+type frame struct {
+	node tir.Stmt
+	part int
+}
+
+func newAliases(m *tir.IRModule, f *tir.PrimFunc, calling map[string]bool) *aliases {
+	c := &aliases{module: m, f: f, param: map[*tir.Var]int{}, own: map[*tir.Buffer]bool{}, loads: make([][]access, len(f.Params)), stores: make([][]access, len(f.Params)),
+		bound: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, writes: map[*tir.Var]int{}, a: arith.NewAnalyzer(), calling: calling,
+		budget: maxAliasPairs}
+	for i, p := range f.Params {
+		if b := f.Buffers[p]; b != nil && p != nil {
+			c.param[p] = i
+			c.param[b.Data] = i
+			c.own[b] = true
+		}
+	}
+	c.stmt(f.Body)
+	return c
+}
+
+func (c *aliases) used(i int) bool { return len(c.loads[i])+len(c.stores[i]) > 0 }
+
+// within walks through a part of a statement.
+func (c *aliases) within(s tir.Stmt, part int, walk func()) {
+	c.path = append(c.path, frame{s, part})
+	walk()
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *aliases) note(to [][]access, b *tir.Buffer, data *tir.Var, indices []tir.Expr) {
+	if i, ok := c.param[data]; ok {
+		to[i] = append(to[i], access{b, indices, append([]frame(nil), c.path...)})
+	}
+}
+
+func (c *aliases) stmt(s tir.Stmt) {
+	c.seen = map[tir.Expr]bool{}
+	switch s := s.(type) {
+	case *tir.BufferStore:
+		c.within(s, 0, func() {
+			c.exprs(s.Value)
+			c.exprs(s.Indices...)
+		})
+		c.within(s, 1, func() { c.note(c.stores, s.Buffer, s.Buffer.Data, c.indices(s.Indices)) })
+	case *tir.For:
+		c.exprs(s.Min, s.Extent)
+		c.bound[s.Var] = true
+		c.within(s, 0, func() { c.stmt(s.Body) })
+	case *tir.While:
+		c.within(s, 0, func() {
+			c.exprs(s.Cond)
+			c.stmt(s.Body)
+		})
+	case *tir.If:
+		c.exprs(s.Cond)
+		c.within(s, 0, func() { c.stmt(s.Then) })
+		if s.Else != nil {
+			c.within(s, 1, func() { c.stmt(s.Else) })
+		}
+	case *tir.LetStmt:
+		c.exprs(s.Value)
+		c.let(s.Var, s.Value)
+		c.stmt(s.Body)
+	case *tir.Assert:
+		c.exprs(s.Cond)
+	case *tir.Alloc:
+		c.stmt(s.Body)
+	case *tir.AttrStmt:
+		c.exprs(s.Value)
+		if b, ok := s.Node.(*tir.Buffer); ok && s.Key == tir.AttrWrites {
+			c.writes[b.Data]++
+			defer func() { c.writes[b.Data]-- }()
+		}
+		c.stmt(s.Body)
+	case *tir.Seq:
+		for i, x := range s.Stmts {
+			c.within(s, i, func() { c.stmt(x) })
+		}
+	case *tir.Evaluate:
+		c.within(s, 0, func() { c.exprs(s.Value) })
+	}
+}
+
+// let takes a variable for its value where that is the same wherever the variable stands.
+func (c *aliases) let(v *tir.Var, value tir.Expr) {
+	c.bound[v] = true
+	if !contains(value, readsOrActs) {
+		c.lets[v] = tir.Substitute(value, c.lets)
+	}
+}
+
+func (c *aliases) indices(all []tir.Expr) []tir.Expr {
+	out := make([]tir.Expr, len(all))
+	for i, e := range all {
+		if len(c.lets) > 0 {
+			e = tir.Substitute(e, c.lets)
+		}
+		out[i] = c.a.Simplify(e)
+	}
+	return out
+}
+
+func (c *aliases) exprs(all ...tir.Expr) {
+	for _, e := range all {
+		if e != nil {
+			c.expr(e)
+		}
+	}
+}
+
+func (c *aliases) expr(e tir.Expr) {
+	if c.seen[e] {
+		return
+	}
+	c.seen[e] = true
+	switch e := e.(type) {
+	case *tir.BufferLoad:
+		c.note(c.loads, e.Buffer, e.Buffer.Data, c.indices(e.Indices))
+	case *tir.Let:
+		c.exprs(e.Value)
+		c.let(e.Var, e.Value)
+		c.exprs(e.Body)
+		return
+	case *tir.Call:
+		c.call(e)
+		return
+	}
+	c.exprs(tir.ExprParts(e)...)
+}
+
+// call notes what a call does to the addresses that it is given.
+func (c *aliases) call(e *tir.Call) {
+	if e.Kind == tir.CallIntrinsic && e.Name != "address_of" {
+		if e.Name != "tvm_struct_get" && e.Name != "prefetch" {
+			c.exprs(e.Args...)
+		}
+		return
+	}
+	last := -1 // the last address
+	for i, x := range e.Args {
+		if addressIn(x) != nil {
+			last = i
+		}
+	}
+	for i, x := range e.Args {
+		data := addressIn(x)
+		if data == nil {
+			c.exprs(x)
+			continue
+		}
+		reads, writes := true, c.writes[data] > 0
+		switch {
+		case e.Kind == tir.CallFunc:
+			reads, writes = c.callee(e.Name, i)
+		case e.Kind == tir.CallExtern && strings.HasPrefix(e.Name, "cblas_"):
+			writes = writes || i == last
+		}
+		if reads {
+			c.note(c.loads, nil, data, nil)
+		}
+		if writes {
+			c.note(c.stores, nil, data, nil)
+		}
+		if l, ok := x.(*tir.Call); ok && len(l.Args) == 1 {
+			if load, ok := l.Args[0].(*tir.BufferLoad); ok {
+				c.exprs(load.Indices...)
+			}
+		}
+	}
+}
+
+// addressIn is the address that an argument is: of a buffer, or of one of its elements.
+func addressIn(x tir.Expr) *tir.Var {
+	switch x := x.(type) {
+	case *tir.Var:
+		if tir.IsHandle(x.Type) {
+			return x
+		}
+	case *tir.Call:
+		if x.Kind == tir.CallIntrinsic && x.Name == "address_of" && len(x.Args) == 1 {
+			if l, ok := x.Args[0].(*tir.BufferLoad); ok {
+				return l.Buffer.Data
+			}
+		}
+	}
+	return nil
+}
+
+// callee says what a function of the module does to its parameter i.
+func (c *aliases) callee(name string, i int) (reads, writes bool) {
+	if c.module == nil || c.calling[name] {
+		return true, true
+	}
+	g := c.module.Func(name)
+	if g == nil || g.Body == nil || i >= len(g.Params) || g.Buffers[g.Params[i]] == nil {
+		return true, true
+	}
+	c.calling[name] = true
+	defer delete(c.calling, name)
+	inner := newAliases(c.module, g, c.calling)
+	return len(inner.loads[i]) > 0, len(inner.stores[i]) > 0
+}
+
+// rule says how the tensor of stores may share memory with that of loads.
+func (c *aliases) rule(stored, loaded int) aliasRule {
+	rule := aliasAny
+	for _, s := range c.stores[stored] {
+		for _, l := range c.loads[loaded] {
+			if c.budget--; c.budget < 0 || rule == aliasNever {
+				return aliasNever
+			}
+			rule = worst(rule, c.pair(s, l))
+		}
+	}
+	return rule
+}
+
+// pair is the rule for one store and one load.
+func (c *aliases) pair(s, l access) aliasRule {
+	n := 0
+	for n < len(s.path) && n < len(l.path) && s.path[n] == l.path[n] {
+		n++
+	}
+	var loops []*tir.For
+	threads := false
+	for _, f := range s.path[:n] {
+		switch x := f.node.(type) {
+		case *tir.While:
+			return aliasNever
+		case *tir.For:
+			threads = threads || x.Kind == tir.ThreadBind
+			loops = append(loops, x)
+		}
+	}
+	if threads && (ownThreads(s.path[n:]) || ownThreads(l.path[n:])) { // other threads do the one, and may not have done so
+		return aliasNever
+	}
+	if !ordered(s, l, n) {
+		return aliasNever
+	}
+	repeated := slices.ContainsFunc(loops, repeats)
+	switch {
+	case !repeated && (s.indices == nil || l.indices == nil) && n == len(s.path):
+		return aliasNever // one call does both
+	case !repeated:
+		return aliasAny
+	case s.indices == nil || l.indices == nil || !c.sameElements(s.buffer, l.buffer) || !c.pinned(s, l, loops):
+		return aliasNever
+	}
+	return aliasSame
+}
+
+// repeats says whether a loop may have more than one iteration.
+func repeats(x *tir.For) bool {
+	e, ok := x.Extent.(*tir.IntImm)
+	return !ok || e.Value > 1
+}
+
+func ownThreads(path []frame) bool {
+	for _, f := range path {
+		if x, ok := f.node.(*tir.For); ok && x.Kind == tir.ThreadBind {
+			return true
+		}
+	}
+	return false
+}
+
+// ordered says whether the load is done before the store, or one of both alone, in one iteration of what n frames have in common.
+func ordered(s, l access, n int) bool {
+	if n == len(s.path) || n == len(l.path) { // the same statement
+		return n == len(s.path) && n == len(l.path)
+	}
+	x, y := s.path[n], l.path[n]
+	if x.node != y.node {
+		return false
+	}
+	switch x.node.(type) {
+	case *tir.If:
+		return true
+	case *tir.BufferStore, *tir.Seq:
+		return y.part < x.part
+	}
+	return false
+}
+
+// sameElements says whether elements of the same indices are in the same place of both buffers, if these begin at the same address. How long the first
+// dimension of a compact buffer is does not matter.
+func (c *aliases) sameElements(x, y *tir.Buffer) bool {
+	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) || !equalExprs(x.Strides, y.Strides) {
+		return false
+	}
+	if x.Strides == nil && len(x.Shape) > 0 && !equalExprs(x.Shape[1:], y.Shape[1:]) {
+		return false
+	}
+	if c.own[x] && c.own[y] { // the offset is that of the tensor, whose elements are compared
+		return true
+	}
+	return x.Offset == y.Offset || x.Offset != nil && y.Offset != nil && tir.Equal(x.Offset, y.Offset)
+}
+
+func equalExprs(x, y []tir.Expr) bool {
+	return slices.EqualFunc(x, y, func(a, b tir.Expr) bool { return tir.Equal(a, b) })
+}

@@ -1,0 +1,216 @@
+package transform
+
+import (
+	"fmt"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// Access is an access of which package arith cannot prove that an index is within its buffer. It may be right for all arguments that callers pass.
+type Access struct {
+	Func        string // the function's name
+	Path        string // from the function to the index, as in errors of tir.Check: body.for(i).body.indices[0]
+	Buffer      *tir.Buffer
+	Dim         int      // which dimension the index is of
+	Index, Size tir.Expr // the index, and how many elements the dimension has
+	Write       bool     // the access is a store
+}
+
+// String is a warning that names the function, the place in it, the buffer, the index and the size.
+func (a Access) String() string {
+	what := "read"
+	if a.Write {
+		what = "write"
+	}
+	return fmt.Sprintf("%s.%s: this %s of buffer %s may be out of bounds: index %s is not proved to be within dimension %d, which has %s", a.Func, a.Path, what,
+		a.Buffer.Name, tir.Print(a.Index), a.Dim, tir.Print(a.Size))
+}
+
+// Unproven lists the accesses of a program's functions whose indices are not proved to be within their buffers, in the order of the program, each index once.
+// The ranges of loops, conditions, assertions and values of variables are taken into account, and sizes of tensors are not negative. The branches of a
+// tir.Select are taken for computed in any case. The program must be one that tir.Check accepts.
+func Unproven(m *tir.IRModule) []Access {
+	var all []Access
+	if m == nil {
+		return nil
+	}
+	for _, f := range m.Funcs {
+		if f == nil || f.Body == nil {
+			continue
+		}
+		c := newBoundsChecker(f)
+		seen := map[place]int{}
+		var found []Access
+		c.found = func(node any, b *tir.Buffer, d int, index tir.Expr, write bool) {
+			if _, known := seen[place{node, d}]; !known {
+				seen[place{node, d}] = len(found)
+				found = append(found, Access{Func: f.Name, Buffer: b, Dim: d, Index: index, Size: b.Shape[d], Write: write})
+			}
+		}
+		c.function()
+		tir.WalkPaths(f, func(node any, path func() string) bool {
+			var dims int
+			switch n := node.(type) {
+			case *tir.BufferLoad:
+				dims = len(n.Indices)
+			case *tir.BufferStore:
+				dims = len(n.Indices)
+			}
+			for d := range dims {
+				if i, ok := seen[place{node, d}]; ok && found[i].Path == "" {
+					found[i].Path = fmt.Sprintf("%s.indices[%d]", path(), d)
+				}
+			}
+			return true
+		})
+		all = append(all, found...)
+	}
+	return all
+}
+
+// place is one index of a node.
+type place struct {
+	node any
+	dim  int
+}
+
+// CheckIndex is the intrinsic that [CheckBounds] puts around indices on the CPU: it is its first argument, if that is less than the second and not
+// negative; else the function ends with an IndexError that names the buffer and the dimension, the third and the fourth.
+const CheckIndex = "check_index"
+
+// CheckBounds makes the functions of targets with option bounds-check check the indices that are not proved to be within their buffers. On the CPU a
+// function ends with an error; on a device an access that is outside is left out, and what is read is 0.
+func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+	if on, err := target.Get[bool](t, "bounds-check"); err != nil || !on {
+		return m, nil
+	}
+	device := t.DeviceType() != dlpack.CPU
+	return eachFunc("check bounds", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		c := newBoundsChecker(f)
+		c.change, c.skip = true, device
+		return c.function(), nil
+	})
+}
+
+// boundsChecker goes through a function, and finds the indices that are not proved to be within.
+type boundsChecker struct {
+	f      *tir.PrimFunc
+	a      *arith.Analyzer
+	found  func(node any, b *tir.Buffer, d int, index tir.Expr, write bool) // may be nil
+	change bool                                                             // put checks into the program
+	skip   bool                                                             // by conditions around accesses
+	count  int                                                              // of indices that were found
+}
+
+func newBoundsChecker(f *tir.PrimFunc) *boundsChecker {
+	return &boundsChecker{f: f, a: arith.NewAnalyzer()}
+}
+
+// function is the body with checks.
+func (c *boundsChecker) function() (body tir.Stmt) {
+	var sizes []tir.Expr
+	for _, p := range c.f.Params {
+		if b := c.f.Buffers[p]; b != nil {
+			for _, e := range b.Shape {
+				if v, ok := e.(*tir.Var); ok {
+					sizes = append(sizes, tir.GE(v, tir.IntConst(v.Type, 0)))
+				}
+			}
+		}
+	}
+	var with func(i int)
+	with = func(i int) {
+		if i == len(sizes) {
+			body = c.stmt(c.f.Body)
+			return
+		}
+		c.a.With(sizes[i], func() { with(i + 1) })
+	}
+	with(0)
+	return body
+}
+
+// isWithin says whether an index is proved to be within a dimension.
+func (c *boundsChecker) isWithin(x, size tir.Expr) bool {
+	switch v := x.(type) {
+	case *tir.Broadcast:
+		return c.isWithin(v.Value, size)
+	case *tir.Ramp:
+		last := tir.Add(v.Base, tir.Mul(v.Stride, tir.IntConst(v.Stride.DType(), int64(v.Lanes-1))))
+		return c.isWithin(v.Base, size) && c.isWithin(last, size)
+	}
+	if lo, hi, ok := c.a.Bounds(x); ok {
+		if least, _, fine := c.a.Bounds(size); fine && lo >= 0 && hi < least {
+			return true
+		}
+	}
+	t := x.DType()
+	if t != tir.Int32 && t != tir.Int64 {
+		return false
+	}
+	if s := size.DType(); s != t {
+		if s != tir.Int32 && s != tir.Int64 {
+			return false
+		}
+		x, size = tir.NewCast(tir.Int64, x), tir.NewCast(tir.Int64, size)
+	}
+	return c.a.Prove(tir.GE(x, tir.IntConst(x.DType(), 0))) && c.a.Prove(tir.LT(x, size))
+}
+
+// inBounds is the condition that all lanes of an index are within, as a scalar.
+func inBounds(x, size tir.Expr) tir.Expr {
+	wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Vector(tir.Int64, int(e.DType().Lanes)), e) }
+	one := func(e tir.Expr) tir.Expr {
+		e = wide(e)
+		return tir.And(tir.GE(e, tir.I64(0)), tir.LT(e, wide(size)))
+	}
+	switch v := x.(type) {
+	case *tir.Broadcast:
+		return one(v.Value)
+	case *tir.Ramp:
+		return tir.And(one(v.Base), one(tir.Add(v.Base, tir.Mul(v.Stride, tir.IntConst(v.Stride.DType(), int64(v.Lanes-1))))))
+	}
+	lanes := int(x.DType().Lanes)
+	if lanes == 1 {
+		return one(x)
+	}
+	var all tir.Expr
+	for k := range lanes {
+		if e := one(&tir.Shuffle{Vectors: []tir.Expr{x}, Indices: []int{k}}); all == nil {
+			all = e
+		} else {
+			all = tir.And(all, e)
+		}
+	}
+	return all
+}
+
+// checked are the indices of an access with checks, and the condition that they are within where accesses are left out; nil: always.
+func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, write bool) (out []tir.Expr, within tir.Expr) {
+	out = make([]tir.Expr, len(indices))
+	for d, x := range indices {
+		out[d] = c.expr(x)
+		if d >= len(b.Shape) || c.isWithin(x, b.Shape[d]) {
+			continue
+		}
+		c.count++
+		if c.found != nil {
+			c.found(node, b, d, x, write)
+		}
+		switch {
+		case !c.change:
+		case c.skip:
+			if cond := inBounds(out[d], b.Shape[d]); within == nil {
+				within = cond
+			} else {
+				within = tir.And(within, cond)
+			}
+		default:
+			out[d] = tir.NewCall(tir.CallIntrinsic, x.DType(), CheckIndex, out[d], tir.NewCast(tir.Int64, b.Shape[d]), tir.Text(b.Name), tir.I32(int32(d)))
+		}
+	}
+	return out, within
+}

@@ -340,7 +340,7 @@ func TestBuild_MissingParts(t *testing.T) {
 			require.IsType(t, &Bad{}, made, "%T", e)
 		}
 	}
-	for _, e := range []Expr{&Ramp{}, &Broadcast{}, &Broadcast{Lanes: 4}, &Shuffle{Vectors: []Expr{nil}}, &BufferLoad{b, []Expr{nil}}} {
+	for _, e := range []Expr{&Ramp{}, &Broadcast{}, &Broadcast{Lanes: 4}, &Shuffle{Vectors: []Expr{nil}}, &BufferLoad{Buffer: b, Indices: []Expr{nil}}} {
 		require.NotPanics(t, func() { e.DType() })
 	}
 }

@@ -181,7 +181,7 @@ var spoiledPrograms = []spoiled{
 	{"vector beyond", func(w *wellFormed) { w.ramp.Base = I32(1) }, inLoop + "[5].indices[1]: index 4 is outside of dimension 1 of buffer A, which has 4"},
 	{"vector of too many lanes in all", func(w *wellFormed) {
 		b := NewBuffer("B", Vector(Float32, 512), I32(4))
-		w.after(&Alloc{b, &Evaluate{&BufferLoad{b, []Expr{w.ramp}}}})
+		w.after(&Alloc{b, &Evaluate{&BufferLoad{Buffer: b, Indices: []Expr{w.ramp}}}})
 	}, inLoop + "[7].alloc(B).body.value: 4 lanes of type float32x512: want at most 1024 in all"},
 
 	{"assertion's kind", func(w *wellFormed) { w.assert.Kind = "" }, inLoop + "[1]: the assertion names no kind of error"},

@@ -146,7 +146,7 @@ func (c *copier) expr(e Expr) Expr {
 		}
 		return k
 	case *BufferLoad:
-		return &BufferLoad{c.buffer(e.Buffer), c.exprs(e.Indices)}
+		return &BufferLoad{Buffer: c.buffer(e.Buffer), Indices: c.exprs(e.Indices)}
 	case *Ramp:
 		r := &Ramp{c.expr(e.Base), c.expr(e.Stride), e.Lanes}
 		if c.here("ramp of ") {

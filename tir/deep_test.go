@@ -20,13 +20,14 @@ func (c counted) DType() Type {
 // Chains of every sort are made in a number of steps that grows with their length, not with its square.
 func TestDType_DeepChains(t *testing.T) {
 	const links = 5000
-	x := NewVar("x", Int32)
+	x, a := NewVar("x", Int32), NewBuffer("A", Int32, I32(4))
 	for name, link := range map[string]func(Expr) Expr{
 		"sum":    func(e Expr) Expr { return Add(e, x) },
 		"right":  func(e Expr) Expr { return Sub(x, e) },
 		"square": func(e Expr) Expr { return Mul(e, e) },
 		"select": func(e Expr) Expr { return NewSelect(LT(x, I32(0)), e, x) },
 		"let":    func(e Expr) Expr { return Add(&Let{Var: NewVar("y", Int32), Value: x, Body: e}, x) },
+		"load":   func(e Expr) Expr { return &BufferLoad{Buffer: a, Indices: []Expr{e}} },
 		"not":    func(e Expr) Expr { return NewCast(Int32, NewNot(NewNot(NE(e, x)))) },
 	} {
 		asked := 0

@@ -102,6 +102,7 @@ type Cast struct {
 type BufferLoad struct {
 	Buffer  *Buffer
 	Indices []Expr
+	memo    typeMemo
 }
 
 // Producer is a tensor that has a value before it has a buffer, as those of tensor expressions.
@@ -281,7 +282,7 @@ func (e *BufferLoad) DType() Type {
 	if e == nil || e.Buffer == nil {
 		return Void
 	}
-	return lanesOf(e.Buffer.DType, e.Indices)
+	return e.memo.of(func() Type { return lanesOf(e.Buffer.DType, e.Indices) })
 }
 
 // DType is the producer's type.

@@ -86,7 +86,7 @@ func (g *garbage) module() *IRModule {
 		case *Cast:
 			*e = Cast{g.typ(), g.expr()}
 		case *BufferLoad:
-			*e = BufferLoad{g.buffer(), g.list()}
+			*e = BufferLoad{Buffer: g.buffer(), Indices: g.list()}
 		case *ProducerLoad:
 			*e = ProducerLoad{[]Producer{nil, (*noProducer)(nil), &noProducer{}}[g.next(3)], g.list()}
 		case *Ramp:

@@ -83,7 +83,7 @@ func (m *Mutator) exprParts(e Expr) Expr {
 		}
 	case *BufferLoad:
 		if x, changed := m.exprs(e.Indices); changed {
-			return &BufferLoad{e.Buffer, x}
+			return &BufferLoad{Buffer: e.Buffer, Indices: x}
 		}
 	case *ProducerLoad:
 		if x, changed := m.exprs(e.Indices); changed {

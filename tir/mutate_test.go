@@ -84,7 +84,7 @@ func everyNode() []any {
 	axis := &IterVar{NewVar("k", Int32), I32(0), I32(8), IterReduce, ""}
 	do := func() Stmt { return &Evaluate{k()} }
 	return []any{
-		&Binary{Op: OpFloorMod, A: k(), B: k()}, &Not{A: k()}, &Select{Cond: k(), Then: k(), Else: k()}, &Cast{Int8, k()}, &BufferLoad{b, []Expr{k(), k()}},
+		&Binary{Op: OpFloorMod, A: k(), B: k()}, &Not{A: k()}, &Select{Cond: k(), Then: k(), Else: k()}, &Cast{Int8, k()}, &BufferLoad{Buffer: b, Indices: []Expr{k(), k()}},
 		&ProducerLoad{&noProducer{}, []Expr{k(), k()}}, &Ramp{k(), k(), 4}, &Broadcast{k(), 4}, &Shuffle{[]Expr{k(), k()}, []int{1, 0}}, &Let{Var: v, Value: k(), Body: k()},
 		&Call{CallExtern, "f", Int32, []Expr{k(), k()}},
 		&Reduce{&Combiner{[]*Var{v}, []*Var{u}, []Expr{v}, []Expr{I32(0)}}, []Expr{k(), k()}, []*IterVar{axis}, k(), 1},

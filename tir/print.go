@@ -152,9 +152,12 @@ func (p *printer) write(parts ...string) {
 	}
 }
 
+// deepestIndent is how many levels of statements are indented: of thousands, the blanks would be most of the text.
+const deepestIndent = 64
+
 // line begins a line.
 func (p *printer) line(parts ...string) {
-	for range p.depth {
+	for range min(p.depth, deepestIndent) {
 		p.out.WriteString("  ")
 	}
 	p.write(parts...)

@@ -200,7 +200,7 @@ func (g *textGen) tryExpr(t Type, depth int) Expr {
 			b = g.pickBuffer(func(b *Buffer) bool { return b.DType == Element(t) && len(b.Shape) > 0 })
 		}
 		if b != nil {
-			return &BufferLoad{b, g.indices(b, lanes, depth)}
+			return &BufferLoad{Buffer: b, Indices: g.indices(b, lanes, depth)}
 		}
 	case 9:
 		if number && t.Lanes > 1 {

@@ -78,40 +78,29 @@ func (e *entry) compareMemory() {
 		if device != 0 && !hasAddresses(device) { // of handles, only the same one has the same memory
 			cond = fmt.Sprintf("%s->data == %s->data && %s", e.vars[e.f.params[i].v], e.vars[e.f.params[j].v], cond)
 		}
-		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %s);", cond, i, j, literal(e.aliasReason(pair)))
+		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %d, %d, %d);", cond, i, j, flag(pair.FirstWritten), flag(pair.SecondWritten), flag(pair.Same))
 	}
 }
 
-// aliasReason says why two arguments must not overlap, and what to do.
-func (e *entry) aliasReason(p transform.AliasPair) string {
-	a, b := e.f.paramName(p.First), e.f.paramName(p.Second)
-	var why string
-	switch {
-	case p.FirstWritten && p.SecondWritten:
-		why = "the function writes both"
-	case p.FirstWritten:
-		why = fmt.Sprintf("the function writes %s, and reads %s", a, b)
-	default:
-		why = fmt.Sprintf("the function writes %s, and reads %s", b, a)
+// flag is a truth in C.
+func flag(b bool) int {
+	if b {
+		return 1
 	}
-	way := "pass memory that does not overlap"
-	if p.Same {
-		way = "pass the same tensor for both, or memory that does not overlap"
-	}
-	return why + ": " + way + ", or build the function with target option alias-check=0"
+	return 0
 }
 
 // memoryOf writes where the elements of a tensor begin, and how many bytes they span, and gives the names of both.
 func (e *entry) memoryOf(i int) [2]string {
 	b, t := e.f.params[i].buffer, e.vars[e.f.params[i].v]
-	start, size := e.temp(b.Name+"_start"), e.temp(b.Name+"_size")
+	start, size := e.temp(fmt.Sprintf("start_%d", i)), e.temp(fmt.Sprintf("size_%d", i)) // not by its name: see arguments
 	e.line("const uintptr_t %s = (uintptr_t)%s->data + (uintptr_t)%s->byte_offset;", start, t, t)
 	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
 	if tir.IsBool(b.DType) {
 		bits = 8
 	}
 	if b.Strides != nil {
-		low := e.temp(b.Name + "_low")
+		low := e.temp(fmt.Sprintf("low_%d", i))
 		e.helper("reach")
 		e.line("uint64_t %s;", size)
 		e.line("const uintptr_t %s = %s - tvmgo_reach(%s, %d, &%s);", low, start, t, bits, size)
@@ -129,8 +118,9 @@ func (e *entry) memoryOf(i int) [2]string {
 		constant *= bits / 8
 		bits = 8
 	}
-	if constant != 1 || len(factors) == 0 {
-		factors = append(factors, fmt.Sprintf("UINT64_C(%d)", constant))
+	if constant != 1 || len(factors) == 0 { // not in the code, which functions of other sizes share
+		factors = append(factors, fmt.Sprintf("(uint64_t)limits[%d]", len(e.limits)))
+		e.limits = append(e.limits, constant)
 	}
 	bytes := strings.Join(factors, " * ")
 	if bits != 8 {

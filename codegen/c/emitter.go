@@ -95,6 +95,9 @@ func (h *Hooks) language() string {
 	return h.Language
 }
 
+// deepestIndent is how many levels of statements are indented: of thousands, the blanks would be most of the text.
+const deepestIndent = 64
+
 // text is code in the making.
 type text struct {
 	strings.Builder
@@ -103,7 +106,7 @@ type text struct {
 
 func (t *text) line(format string, args ...any) {
 	if format != "" {
-		t.WriteString(strings.Repeat("  ", t.depth))
+		t.WriteString(strings.Repeat("  ", min(t.depth, deepestIndent)))
 		fmt.Fprintf(t, format, args...)
 	}
 	t.WriteByte('\n')
@@ -120,6 +123,7 @@ type generator struct {
 	target    *target.Target
 
 	names     names // of the whole file
+	long      longPieces
 	functions map[string]*function
 	current   string // the function that is being written, for errors
 
@@ -214,7 +218,7 @@ func (g *generator) generate() string {
 	all.WriteString(checks.String())
 	all.WriteString(entries.String())
 	part(&g.about)
-	return all.String()
+	return g.long.whole(all.String())
 }
 
 // reserve takes the names that C functions have, before variables take them.

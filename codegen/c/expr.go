@@ -50,6 +50,12 @@ func (w *writer) expr(e tir.Expr) code {
 
 // lane is one lane of an expression: of a vector that with the index i, of a scalar all of it.
 func (w *writer) lane(e tir.Expr, i string) code {
+	x := w.laneText(e, i)
+	x.text = w.long.shorten(x.text)
+	return x
+}
+
+func (w *writer) laneText(e tir.Expr, i string) code {
 	if w.err != nil {
 		return atom("0")
 	}

@@ -75,6 +75,7 @@ type names struct {
 	also   func(name string) bool // what is reserved beside C's words; may be nil
 	around *names                 // of what this stands in; nil: nothing
 	order  []string               // in which they were taken
+	tried  map[string]int         // of a name that was taken: the number to go on with, as those below are taken too
 }
 
 func (n *names) has(name string) bool { return n.hasBelow(name, nil) }
@@ -100,8 +101,15 @@ func (n *names) pick(want string) string {
 		want = "v_" + want
 	}
 	name := want
-	for i := 1; n.has(name) || reserved[name]; i++ {
-		name = fmt.Sprintf("%s_%d", want, i)
+	if n.has(name) || reserved[name] {
+		i := max(n.tried[want], 1)
+		for name = fmt.Sprintf("%s_%d", want, i); n.has(name) || reserved[name]; name = fmt.Sprintf("%s_%d", want, i) {
+			i++
+		}
+		if n.tried == nil {
+			n.tried = map[string]int{}
+		}
+		n.tried[want] = i
 	}
 	n.take(name)
 	return name
@@ -116,6 +124,9 @@ func (n *names) within() *names {
 func (n *names) giveBack(first int) {
 	for _, name := range n.order[first:] {
 		delete(n.taken, name)
+	}
+	if len(n.order) > first {
+		n.tried = nil
 	}
 	n.order = n.order[:first]
 }

@@ -24,7 +24,7 @@ func (w *writer) capture(write func()) string {
 	outer := w.out
 	w.out = &text{depth: outer.depth}
 	write()
-	s := w.out.String()
+	s := w.long.shorten(w.out.String())
 	w.out = outer
 	return s
 }

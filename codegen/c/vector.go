@@ -45,6 +45,12 @@ func (w *writer) nativeTree(e tir.Expr) bool {
 
 // vec is a vector of the compiler.
 func (w *writer) vec(e tir.Expr) code {
+	x := w.vecText(e)
+	x.text = w.long.shorten(x.text)
+	return x
+}
+
+func (w *writer) vecText(e tir.Expr) code {
 	if w.err != nil {
 		return atom("0")
 	}

@@ -263,6 +263,12 @@ func (w *writer) leaves(e tir.Expr) bool {
 
 // in64 is an index of 32 bits in 64.
 func (w *writer) in64(e tir.Expr) code {
+	x := w.in64Text(e)
+	x.text = w.long.shorten(x.text)
+	return x
+}
+
+func (w *writer) in64Text(e tir.Expr) code {
 	switch e := e.(type) {
 	case *tir.IntImm:
 		return w.intConstant(&tir.IntImm{Type: tir.Int64, Value: e.Value})

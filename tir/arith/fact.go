@@ -41,7 +41,7 @@ func (a *Analyzer) addFact(s sum) {
 		return
 	}
 	old := a.facts
-	a.facts = append(old[:len(old):len(old)], fact{s})
+	a.facts = append(old, fact{s}) // what stands behind old has been undone: nobody keeps more than that
 	a.later(func() { a.facts = old })
 }
 

@@ -23,9 +23,23 @@ import (
 // allocated at once becomes more. An allocation that nothing touches goes.
 func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+		if !anyAlloc(f.Body) {
+			return f, nil // there is nothing to look for in each region
+		}
 		r := &reuser{a: arith.NewAnalyzer(), apart: t != nil && t.Kind() != nil && t.DeviceType() == dlpack.CPU}
 		return withBody(f, r.region(f.Body, standing{})), nil
 	})
+}
+
+// anyAlloc says whether there is an allocation in a statement.
+func anyAlloc(s tir.Stmt) (found bool) {
+	tir.Walk(s, func(node any) bool {
+		_, is := node.(*tir.Alloc)
+		_, isExpr := node.(tir.Expr)
+		found = found || is
+		return !found && !isExpr
+	})
+	return found
 }
 
 // smallBytes is up to where an allocation is left to registers and the stack.

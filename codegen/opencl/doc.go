@@ -17,5 +17,8 @@
 // With target option bounds-check, an access that is outside of its buffer is left out, and what is read is 0. With alias-check=0, the host's function does not
 // compare the memory of its arguments.
 //
+// A tensor may begin inside of its buffer, at a multiple of the device's alignment, where our runtime launches the kernels; Apache TVM's takes whole buffers
+// only, and there it is an error of the call.
+//
 // No device is asked for anything, and this package does not import runtime/opencl: which runs the kernels, where a program imports it.
 package opencl

@@ -15,7 +15,8 @@ long long fakecuda_calls(void);
 
 // Makes the k-th call from now on (1 is the next) answer code; k of 0 takes that back. Only calls are counted whose
 // name is in names: separated by commas, a trailing * stands for any ending; NULL for all. A failing call that makes
-// something makes nothing; one that releases something does release it.
+// something makes nothing; one that releases something does release it, but for memory: that stays, unless the error is
+// one that sticks to the context.
 void fakecuda_fail_at(long long k, int code, const char *names);
 
 // Whether the failure that was asked for has happened.
@@ -41,10 +42,16 @@ int fakecuda_leaks(int contexts, char *text, size_t size);
 void fakecuda_release(void);
 void fakecuda_hold(void);
 
+// Another library begins a capture (mode as the driver's) on a thread of its own, in a new stream of the device's primary
+// context, which must be there; flags are the stream's. NULL when there is no such context. fakecuda_capture_end answers 0,
+// or 901 where something broke the capture, and destroys the stream.
+void *fakecuda_capture_begin(int device, int mode, unsigned flags);
+int fakecuda_capture_end(void *stream);
+
 // Sets a number by name, 0 when there is no such name: "devices" (0 to 8), "memory" (bytes that one device can give),
 // "version" (of the driver), "delay_us" (before each operation of a stream), "strict_destroy" (a stream destroyed with
 // pending work is a misuse), "no_peer" (devices cannot reach each other), "poison" (memory that is written late holds
-// rubbish until then; on by default).
+// rubbish until then; on by default), "refuse_free" (what every call that frees memory answers, which then frees nothing).
 int fakecuda_set(const char *name, long long value);
 
 // Operations that streams have executed, and those that wait or run.

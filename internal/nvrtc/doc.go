@@ -7,9 +7,9 @@
 // # Which library
 //
 // TVMGO_NVRTC, if it is set: the library, or a folder that holds one, be it of the library itself, of a CUDA toolkit, of Python
-// packages or of a virtual environment. Otherwise the first of: libnvrtc.so.13, .12 and .11.2 where the dynamic linker looks; the
-// toolkits in /usr/local/cuda*; the wheels nvidia-cuda-nvrtc* in $VIRTUAL_ENV and in the folders of packages that belong to the
-// python3 on the PATH, which is not run. NVRTC 11.2 and newer are taken.
+// packages or of a virtual environment. Otherwise: libnvrtc.so.13, .12 and .11.2 where the dynamic linker looks; the toolkits in
+// /usr/local/cuda*; the wheels nvidia-cuda-nvrtc* in $VIRTUAL_ENV and in the folders of packages that belong to the python3 on the
+// PATH, which is not run. Of several the newest that the driver can run is taken (FindFor). NVRTC 11.2 and newer are taken.
 //
 // # Headers
 //

@@ -17,70 +17,121 @@ import (
 // Variable names the library to use, or a folder with it.
 const Variable = "TVMGO_NVRTC"
 
-// sonames are looked for where the dynamic linker looks, newest first. All of CUDA 11 from 11.2 on is .11.2.
+// sonames are looked for where the dynamic linker looks. All of CUDA 11 from 11.2 on is .11.2.
 var sonames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}
 
 var found struct {
 	sync.Mutex
-	compiler *Compiler
+	compilers map[int]*Compiler // by the driver's version
 }
 
-// Find opens NVRTC. Once it was found, the answer stays the same, whatever becomes of the environment; the library is never
-// closed. That there is none is a *dl.MissingError, and is looked for anew by the next call. Any goroutine.
-func Find() (*Compiler, error) {
+// Find opens the newest NVRTC that there is. Once it was found, the answer stays the same, whatever becomes of the environment; the
+// library is never closed. That there is none is a *dl.MissingError, and is looked for anew by the next call. Any goroutine.
+func Find() (*Compiler, error) { return FindFor(0) }
+
+// FindFor is Find for code that a driver is to run, given by the CUDA version that it is of: 12040 for 12.4. It opens the newest NVRTC
+// that is not newer than the driver; else one of the driver's major version, whose machine code the driver takes. Where only newer
+// ones are there, the error says so, but for one that TVMGO_NVRTC names.
+func FindFor(driver int) (*Compiler, error) {
 	found.Lock()
 	defer found.Unlock()
-	if found.compiler == nil {
-		c, err := search()
-		if err != nil {
-			return nil, err
-		}
-		found.compiler = c
+	if c := found.compilers[driver]; c != nil {
+		return c, nil
 	}
-	return found.compiler, nil
+	c, err := search(driver)
+	if err != nil {
+		return nil, err
+	}
+	if found.compilers == nil {
+		found.compilers = map[int]*Compiler{}
+	}
+	found.compilers[driver] = c
+	return c, nil
 }
 
 func missing(cure, format string, args ...any) error {
 	return &dl.MissingError{API: "NVRTC", Cause: fmt.Sprintf(format, args...), Cure: cure}
 }
 
-// search is Find without memory.
-func search() (*Compiler, error) {
-	if named := os.Getenv(Variable); named != "" {
-		return openNamed(named)
+// How well an NVRTC suits a driver: the more the better.
+const (
+	tooNew    = iota // nothing that it makes may run
+	sameMajor        // its machine code runs: minor versions are compatible
+	suits            // all of it runs
+)
+
+func suitability(driver, major, minor int) int {
+	switch version := 1000*major + 10*minor; {
+	case driver == 0 || version <= driver:
+		return suits
+	case major == driver/1000:
+		return sameMajor
 	}
-	folders := usualFolders()
-	var files []string
-	for _, f := range folders {
-		files = append(files, librariesIn(f)...)
-	}
-	var broken []string
-	for _, name := range sonames {
-		c, err := open(name)
-		if err == nil {
-			return c, nil
-		}
-		if !strings.Contains(err.Error(), "No such file") {
-			broken = append(broken, err.Error())
-		}
-	}
-	for _, f := range files {
-		c, err := open(f)
-		if err == nil {
-			return c, nil
-		}
-		broken = append(broken, err.Error())
-	}
-	cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "), shortList(folders))
-	if len(broken) > 0 {
-		cause = "what there is cannot be used: " + shortList(broken) + "; " + cause
-	}
-	return nil, missing("install CUDA's toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of CUDA 12), "+
-		"or set "+Variable+" to the library or its folder", "%s", cause)
+	return tooNew
 }
 
-// openNamed opens what the variable names, and nothing else.
-func openNamed(named string) (*Compiler, error) {
+// better is whether c suits a driver better than what was found so far.
+func (c *Compiler) better(than *Compiler, driver int) bool {
+	if than == nil {
+		return true
+	}
+	a, b := suitability(driver, c.major, c.minor), suitability(driver, than.major, than.minor)
+	newer := cmp.Or(cmp.Compare(c.major, than.major), cmp.Compare(c.minor, than.minor))
+	if a == b && a != suits {
+		newer = -newer // the nearest
+	}
+	return a > b || a == b && newer > 0
+}
+
+// best opens libraries and keeps the one that suits the driver best, the first of equal ones. broken are those that cannot be opened
+// though they are there.
+func best(driver int, names []string) (best *Compiler, broken []string) {
+	for _, name := range names {
+		c, err := open(name)
+		switch {
+		case err != nil:
+			if !slices.Contains(sonames, name) || !strings.Contains(err.Error(), "No such file") {
+				broken = append(broken, err.Error())
+			}
+		case c.better(best, driver):
+			best.close()
+			best = c
+		default:
+			c.close()
+		}
+	}
+	return best, broken
+}
+
+// search is FindFor without memory.
+func search(driver int) (*Compiler, error) {
+	if named := os.Getenv(Variable); named != "" {
+		return openNamed(driver, named)
+	}
+	folders := usualFolders()
+	names := slices.Clone(sonames)
+	for _, f := range folders {
+		names = append(names, librariesIn(f)...)
+	}
+	c, broken := best(driver, names)
+	switch {
+	case c == nil:
+		cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "), shortList(folders))
+		if len(broken) > 0 {
+			cause = "what there is cannot be used: " + shortList(broken) + "; " + cause
+		}
+		return nil, missing("install CUDA's toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of CUDA 12), "+
+			"or set "+Variable+" to the library or its folder", "%s", cause)
+	case suitability(driver, c.major, c.minor) == tooNew:
+		defer c.close()
+		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or CUDA's toolkit %[1]d, update the driver, or set %s to the library to use all the same",
+			driver/1000, Variable), "%s is %s, and the driver of CUDA %d.%d does not run what it makes", c.path, c, driver/1000, driver%1000/10)
+	}
+	return c, nil
+}
+
+// openNamed opens what the variable names, and nothing else; of a folder that which suits the driver best.
+func openNamed(driver int, named string) (*Compiler, error) {
 	cure := "set " + Variable + " to libnvrtc.so.13 or a folder that holds it, or unset it"
 	files := []string{named}
 	if info, err := os.Stat(named); err == nil && info.IsDir() {
@@ -89,13 +140,9 @@ func openNamed(named string) (*Compiler, error) {
 			return nil, missing(cure, "%s=%s: there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have it", Variable, named)
 		}
 	}
-	var why []string
-	for _, f := range files {
-		c, err := open(f)
-		if err == nil {
-			return c, nil
-		}
-		why = append(why, err.Error())
+	c, why := best(driver, files)
+	if c != nil {
+		return c, nil
 	}
 	return nil, missing(cure, "%s=%s: %s", Variable, named, shortList(why))
 }

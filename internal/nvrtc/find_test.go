@@ -68,11 +68,11 @@ func TestFind_None(t *testing.T) {
 		return
 	}
 	dir := bare(t)
-	if c, err := search(); err == nil {
+	if c, err := search(0); err == nil {
 		t.Skipf("this machine has %s", c.Path())
 	}
 	for range 2 {
-		_, err := search()
+		_, err := search(0)
 		requireMissing(t, err, "NVRTC is not usable", "no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
 			"install CUDA's toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
 	}
@@ -80,13 +80,65 @@ func TestFind_None(t *testing.T) {
 	broken := filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13")
 	require.NoError(t, os.MkdirAll(filepath.Dir(broken), 0o755))
 	require.NoError(t, os.WriteFile(broken, []byte("no library"), 0o644))
-	_, err := search()
+	_, err := search(0)
 	requireMissing(t, err, "what there is cannot be used", broken, "install CUDA's toolkit")
 
 	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12", "-DMINOR=4")
-	c, err := search()
+	c, err := search(0)
 	require.NoError(t, err)
 	require.Equal(t, path, c.Path())
+}
+
+// Of several the newest is taken that the driver can run.
+func TestFindFor_Driver(t *testing.T) {
+	dir := bare(t)
+	for _, v := range []string{"11.8", "12.2", "12.4", "12.8", "13.0"} {
+		major, minor, _ := strings.Cut(v, ".")
+		fake(t, dir+"/all/libnvrtc.so."+v, "-DMAJOR="+major, "-DMINOR="+minor)
+	}
+	for driver, want := range map[int]string{0: "13.0", 11080: "11.8", 12000: "11.8", 12020: "12.2", 12030: "12.2", 12040: "12.4", 12090: "12.8", 13000: "13.0", 13020: "13.0"} {
+		c, broken := best(driver, librariesIn(dir+"/all"))
+		require.Empty(t, broken)
+		require.Equal(t, "NVRTC "+want, c.String(), driver)
+	}
+	only := func(versions ...string) (list []string) {
+		for _, v := range versions {
+			list = append(list, dir+"/all/libnvrtc.so."+v)
+		}
+		return list
+	}
+	for _, c := range []struct {
+		driver int
+		files  []string
+		want   string
+	}{
+		{12010, only("13.0", "12.8", "12.4"), "12.4"}, // of the driver's major version, the nearest
+		{11020, only("12.2", "11.8", "12.8"), "11.8"},
+		{11020, only("13.0", "12.2"), "12.2"},
+	} {
+		got, _ := best(c.driver, c.files)
+		require.Equal(t, "NVRTC "+c.want, got.String())
+	}
+	env := t.TempDir()
+	t.Setenv("VIRTUAL_ENV", env)
+	newer := fake(t, env+"/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.99", "-DMAJOR=99", "-DMINOR=1")
+	if c, err := search(12040); err == nil {
+		t.Skipf("this machine has %s", c.Path())
+	}
+	_, err := search(12040)
+	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver of CUDA 12.4 does not run what it makes", "install the wheel nvidia-cuda-nvrtc-cu12", "update the driver")
+	t.Setenv(Variable, newer)
+	c, err := search(12040)
+	require.NoError(t, err, "what is named is taken")
+	require.Equal(t, newer, c.Path())
+	t.Setenv(Variable, dir+"/all")
+	c, err = FindFor(12040)
+	require.NoError(t, err)
+	require.Equal(t, "NVRTC 12.4", c.String())
+	t.Setenv(Variable, "")
+	again, err := FindFor(12040)
+	require.NoError(t, err)
+	require.Same(t, c, again, "the answer stays")
 }
 
 // What the variable names is taken, and nothing else.
@@ -106,7 +158,7 @@ func TestFind_NamedWrongly(t *testing.T) {
 		fake(t, dir+"/ill/libnvrtc.so", "-DFAIL=1"):                "nvrtcVersion: FAKE_INTERNAL_ERROR",
 	} {
 		t.Setenv(Variable, named)
-		_, err := search()
+		_, err := search(0)
 		requireMissing(t, err, "TVMGO_NVRTC="+named+": ", want, "or unset it")
 	}
 }
@@ -129,12 +181,12 @@ func TestFind_Folders(t *testing.T) {
 			dir := bare(t)
 			path := fake(t, filepath.Join(dir, c.library))
 			t.Setenv(Variable, filepath.Join(dir, c.named))
-			found, err := search()
+			found, err := search(0)
 			require.NoError(t, err)
 			require.Equal(t, path, found.Path())
 			t.Chdir(dir)
 			t.Setenv(Variable, c.named) // a relative name
-			found, err = search()
+			found, err = search(0)
 			require.NoError(t, err)
 			require.True(t, filepath.IsAbs(found.Path()))
 		})
@@ -145,7 +197,7 @@ func TestFind_Folders(t *testing.T) {
 	}
 	fake(t, dir+"/libnvrtc.alt.so.14")
 	t.Setenv(Variable, dir)
-	c, err := search()
+	c, err := search(0)
 	require.NoError(t, err)
 	require.Equal(t, dir+"/libnvrtc.so.13.0.88", c.Path())
 }

@@ -18,9 +18,10 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// Compiler is an opened NVRTC. It is used by any number of goroutines at once, and is never closed.
+// Compiler is an opened NVRTC. It is used by any number of goroutines at once, and is not closed once it was found.
 type Compiler struct {
 	api          *C.tvmgo_nvrtc // C's, as long as this is
+	library      *dl.Handle
 	path         string
 	size         int64 // of the file: releases of one version differ in it
 	major, minor int
@@ -51,7 +52,7 @@ func open(name string) (*Compiler, error) {
 		}
 		return nil, err
 	}
-	c := &Compiler{path: h.Path(), api: (*C.tvmgo_nvrtc)(C.calloc(1, C.sizeof_tvmgo_nvrtc))}
+	c := &Compiler{library: h, path: h.Path(), api: (*C.tvmgo_nvrtc)(C.calloc(1, C.sizeof_tvmgo_nvrtc))}
 	good := false
 	defer func() {
 		if !good {
@@ -78,6 +79,14 @@ func open(name string) (*Compiler, error) {
 	c.include = includeDirs(c.path)
 	good = true
 	return c, nil
+}
+
+// close gives up a library that was opened to see what it is; nothing was compiled with it.
+func (c *Compiler) close() {
+	if c != nil {
+		C.free(unsafe.Pointer(c.api))
+		c.library.Close()
+	}
 }
 
 // fill takes the addresses, and asks for the version.

@@ -101,9 +101,10 @@ func TestArtifacts_EveryCallFails(t *testing.T) {
 			always bool // without the call there is no result
 			least  int
 		}{
-			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStream*", "cuEvent*"}, true, 10},
+			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStreamCreate*", "cuStreamSynchronize", "cuEvent*"}, true, 10},
 			// A context that cannot be made current is not tried again when memory is freed: it is at its end.
-			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*"}, false, 10},
+			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*", "cuStreamIs*",
+				"cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
 		} {
 			before := alive(t)
 			n := 0

@@ -7,7 +7,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cu_block* table; /* open addressing; cap is a power of two, at most half is taken */
-static size_t cap, used;
+static size_t cap, used, held; /* held: room of entries that were taken and may come back */
 
 static size_t home(uintptr_t at) { return (size_t)((at >> 6) * 0x9E3779B97F4A7C15u >> 20) & (cap - 1); }
 
@@ -33,7 +33,7 @@ static int grow(void) {
 
 int tvmgo_cu_book_add(cu_block b) {
   pthread_mutex_lock(&lock);
-  int rc = used * 2 < cap ? 0 : grow();
+  int rc = (used + held) * 2 < cap ? 0 : grow();
   if (rc == 0) {
     size_t i = place(b.at);
     used += table[i].at == 0;
@@ -68,10 +68,25 @@ static int look(uintptr_t at, cu_block* out, int take) {
     if (found && take) {
       erase(i);
       used--;
+      held++;
     }
   }
   pthread_mutex_unlock(&lock);
   return found;
+}
+
+void tvmgo_cu_book_put_back(const cu_block* b) {
+  pthread_mutex_lock(&lock);
+  held--;
+  used++;
+  table[place(b->at)] = *b; /* nobody has the address meanwhile: it was not freed */
+  pthread_mutex_unlock(&lock);
+}
+
+void tvmgo_cu_book_done(void) {
+  pthread_mutex_lock(&lock);
+  held--;
+  pthread_mutex_unlock(&lock);
 }
 
 int tvmgo_cu_book_take(uintptr_t at, cu_block* out) { return look(at, out, 1); }

@@ -3,11 +3,17 @@
 package cuda_test
 
 import (
+	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
+	"tvmgo/internal/gputest"
 	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
 )
 
 // A kernel may be used for the first time while its stream records, and its module be closed then: loading and unloading is no part of
@@ -40,4 +46,143 @@ func TestKernel_FirstUsedInARecording(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, []float32{9, 18}, slice(t, x))
 	require.NoError(t, g.Close())
+}
+
+// While another library captures in the global mode, on any device, memory is allocated, freed and trimmed and streams are waited for
+// without an error, and the capture goes on.
+func TestOtherLibraryCaptures(t *testing.T) {
+	driver := needFake(t)
+	needTwo(t)
+	noLeaks(t)
+	for _, d := range present() { // each has a context by now
+		x := tensor(t, d, counting(8, 1))
+		require.NoError(t, x.Close())
+	}
+	for device := range present() {
+		for _, blocking := range []bool{false, true} {
+			reports := len(driver.Reports())
+			q := stream(t, first)
+			end := driver.Capture(t, device, blocking)
+			require.NoError(t, everythingWithout(t, q, device == 0 && blocking))
+			_, err := cuda.Trim(0)
+			require.NoError(t, err)
+			require.True(t, end(), "device %d, blocking %t: %v", device, blocking, driver.Reports()[reports:])
+			require.Len(t, driver.Reports(), reports)
+			require.NoError(t, q.Close())
+		}
+	}
+}
+
+// everythingWithout allocates, copies, waits and frees on the first device, while streams may be captured; without the default
+// stream, where that waits for a captured stream.
+func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
+	for _, of := range kinds {
+		x := empty(t, dlpack.Float32, []int64{64}, on(of, first))
+		host := tensor(t, runtime.CPU, counting(64, 1))
+		require.NoError(t, x.CopyFromTensor(host, q))
+		require.NoError(t, q.Sync(t.Context()))
+		if err := x.Close(); err != nil {
+			return err
+		}
+	}
+	x, err := q.NewTensor(dlpack.Float32, []int64{64})
+	require.NoError(t, err)
+	pinned, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
+	require.NoError(t, err)
+	require.NoError(t, x.CopyFromTensor(pinned, q))
+	timer, err := runtime.NewTimer(first)
+	require.NoError(t, err)
+	require.NoError(t, timer.Start(q))
+	require.NoError(t, timer.Stop(q))
+	_, err = timer.Elapsed()
+	require.NoError(t, err)
+	err = runtime.SyncDevice(t.Context(), first)
+	if noDefault {
+		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that records a graph, so wait for it after the end")
+		err = nil
+	}
+	require.NoError(t, err)
+	_, err = runtime.DeviceMemory(first)
+	return errors.Join(err, timer.Close(), x.Close(), pinned.Close())
+}
+
+// What a free would have to wait for may be captured, here or by others, on whatever device: the memory is freed when no stream is.
+func TestFree_DeferredByCaptures(t *testing.T) {
+	driver := needFake(t)
+	needTwo(t)
+	if os.Getenv("TVMGO_VALIDATE") != "" {
+		t.Skip("the layer keeps freed memory for a while")
+	}
+	noLeaks(t)
+	hosts := func() (n int) {
+		for _, text := range driver.Leaks(false) {
+			if strings.Contains(text, "page-locked") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, d := range present() {
+		require.NoError(t, tensor(t, d, counting(8, 1)).Close())
+	}
+	before := hosts()
+	for device, d := range present() {
+		x, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
+		require.NoError(t, err)
+		require.Equal(t, before+1, hosts(), "%v", driver.Leaks(false))
+		memory, err := runtime.DeviceMemory(first)
+		require.NoError(t, err)
+		end := driver.Capture(t, device, true)
+		require.NoError(t, x.Close())
+		require.Equal(t, before+1, hosts(), "another library captures on device %d", device)
+		now, err := runtime.DeviceMemory(first)
+		require.NoError(t, err)
+		require.Equal(t, memory.Pinned-256, now.Pinned, "for its owner it is freed")
+		require.NoError(t, empty(t, dlpack.Float32, []int64{8}, first).Close())
+		require.Equal(t, before+1, hosts())
+		require.True(t, end())
+		require.NoError(t, empty(t, dlpack.Float32, []int64{8}, d).Close())
+		require.Equal(t, before, hosts(), "the next call frees it")
+
+		x, err = runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
+		require.NoError(t, err)
+		q := stream(t, d)
+		g, err := q.Capture(func() error {
+			if err := x.Close(); err != nil {
+				return err
+			}
+			require.Equal(t, before+1, hosts())
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, before, hosts(), "the end of the capture on %v frees it", d)
+		require.NoError(t, g.Close())
+		require.NoError(t, q.Close())
+	}
+}
+
+// A free that the driver refuses leaves the memory allocated and counted, and works when it is tried again.
+func TestFree_Refused(t *testing.T) {
+	driver := needFake(t)
+	if os.Getenv("TVMGO_VALIDATE") != "" {
+		t.Skip("the layer keeps freed memory for a while")
+	}
+	noLeaks(t)
+	for _, of := range kinds {
+		dev := on(of, first)
+		at, err := gputest.Alloc(dev, 64)
+		require.NoError(t, err)
+		before, err := runtime.DeviceMemory(dev)
+		require.NoError(t, err)
+		driver.Set(t, "refuse_free", 401)
+		err = gputest.Free(dev, at)
+		driver.Set(t, "refuse_free", 0)
+		require.ErrorContains(t, err, ": it is still allocated, and can be freed again: ")
+		require.ErrorContains(t, err, ", 401)")
+		after, err := runtime.DeviceMemory(dev)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		require.NoError(t, gputest.Free(dev, at))
+		require.ErrorContains(t, gputest.Free(dev, at), "it was freed before")
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,14 +42,24 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	if !errors.Is(err, runtime.ErrNotFound) {
 		return nil, err
 	}
-	n, err := nvrtc.Find()
+	n, err := nvrtc.FindFor(driverVersionNumber())
 	if err != nil {
 		return nil, unavailable("%s: its module holds source without NVRTC to compile it: %v; or compile it to PTX or a cubin when the module is made, or register %s",
 			what, err, compileCallback)
 	}
-	arch, kind := target(int(C.tvmgo_cu_devices[dev].major)*10+int(C.tvmgo_cu_devices[dev].minor), n.Archs())
-	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind,
-		Options: strings.Fields(os.Getenv(optionsVariable))})
+	named, options, err := archOption(strings.Fields(os.Getenv(optionsVariable)))
+	if err != nil {
+		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
+	}
+	d := C.tvmgo_cu_at(C.int32_t(dev))
+	arch, kind := target(int(d.major)*10+int(d.minor), n.Archs(), needsLetter(source))
+	if named != "" {
+		arch, kind = named, nvrtc.CUBIN
+		if strings.HasPrefix(named, "compute_") {
+			kind = nvrtc.PTX
+		}
+	}
+	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind, Options: options})
 	if errors.Is(err, nvrtc.ErrInvalid) && os.Getenv(optionsVariable) != "" {
 		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
 	}
@@ -58,14 +69,52 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	return r.Image, nil
 }
 
+// archOption takes the architecture out of options, in any of NVRTC's spellings; the last one counts, "" without one.
+func archOption(options []string) (arch string, rest []string, err error) {
+	for i := 0; i < len(options); i++ {
+		name, value, given := strings.Cut(options[i], "=")
+		if name != "-arch" && name != "--gpu-architecture" {
+			rest = append(rest, options[i])
+			continue
+		}
+		if !given {
+			if i++; i == len(options) {
+				return "", nil, fmt.Errorf("%s names no architecture: write %s=sm_90a", name, name)
+			}
+			value = options[i]
+		}
+		arch = value
+	}
+	return arch, rest, nil
+}
+
+// needsLetter tells whether source uses instructions that only the architecture's own set has, with the letter a: the products of
+// warp groups and what goes with them. Comments do not count.
+func needsLetter(source string) bool {
+	return ownInstructions.MatchString(comments.ReplaceAllString(source, " "))
+}
+
+var (
+	ownInstructions = regexp.MustCompile(`(^|[^0-9A-Za-z])(wgmma|setmaxnreg|tcgen05)([^0-9A-Za-z]|$)`)
+	comments        = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
+)
+
+// firstWithLetter is the first architecture that has a set of its own.
+const firstWithLetter = 90
+
 // target is what to compile for: machine code of the device's architecture, which every driver that knows the device takes; or
-// else PTX of the newest architecture that is not newer, which the driver compiles further.
-func target(device int, known []int) (arch string, kind nvrtc.Kind) {
+// else PTX of the newest architecture that is not newer, which the driver compiles further. letter asks for the architecture's own
+// instructions (sm_90a), where the device has such; they run on it alone.
+func target(device int, known []int, letter bool) (arch string, kind nvrtc.Kind) {
+	own := ""
+	if letter && device >= firstWithLetter {
+		own = "a"
+	}
 	if known == nil { // it does not say
-		return fmt.Sprintf("compute_%d", device), nvrtc.PTX
+		return fmt.Sprintf("compute_%d%s", device, own), nvrtc.PTX
 	}
 	if slices.Contains(known, device) {
-		return fmt.Sprintf("sm_%d", device), nvrtc.CUBIN
+		return fmt.Sprintf("sm_%d%s", device, own), nvrtc.CUBIN
 	}
 	best := device // which it will refuse, and say what it has
 	for _, a := range known {

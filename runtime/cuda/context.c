@@ -12,7 +12,12 @@ int tvmgoCUDARetain(int32_t index); /* driver.go */
 int tvmgo_cu_retain(cu_device* d) {
   int rc = 0;
   pthread_mutex_lock(&d->lock);
-  if (atomic_load(&d->context) == NULL) rc = tvmgo_enter_go("starting a CUDA device") != 0 ? -1 : tvmgoCUDARetain(d->index);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (atomic_load(&d->context) == NULL) {
+    cuThreadExchangeStreamCaptureMode(&mode); /* see tvmgo_cu_enter_relaxed */
+    rc = tvmgo_enter_go("starting a CUDA device") != 0 ? -1 : tvmgoCUDARetain(d->index);
+    cuThreadExchangeStreamCaptureMode(&mode);
+  }
   pthread_mutex_unlock(&d->lock);
   return rc;
 }
@@ -32,20 +37,18 @@ int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s) {
   return s->changed ? 0 : tvmgo_cu_raise(rc, "use cuda:%d", (int)d->index);
 }
 
-int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s) {
-  if (tvmgo_cu_enter(d, s) == 0) return 0;
-  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
-  tvmgo_object_release(tvmgo_error_take());
-  return tvmgo_cu_enter(d, s);
+int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s) {
+  if (tvmgo_cu_enter(d, s) != 0) return -1;
+  s->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  s->relaxed = cuThreadExchangeStreamCaptureMode(&s->mode) == CUDA_SUCCESS;
+  return 0;
 }
 
-CUresult tvmgo_cu_wait_for_others(cu_device* d) {
-  for (int32_t i = 0; i < tvmgo_cu_num_devices; i++) {
-    CUcontext c = atomic_load(&tvmgo_cu_devices[i].context);
-    if (i != d->index && c != NULL && cuCtxSetCurrent(c) == CUDA_SUCCESS) cuCtxSynchronize();
-  }
-  CUresult rc = cuCtxSetCurrent(atomic_load(&d->context));
-  return rc == CUDA_SUCCESS ? rc : cuCtxSetCurrent(atomic_load(&d->context)); /* what follows frees: see tvmgo_cu_enter_to_free */
+int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s) {
+  if (tvmgo_cu_enter_relaxed(d, s) == 0) return 0;
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
+  tvmgo_object_release(tvmgo_error_take());
+  return tvmgo_cu_enter_relaxed(d, s);
 }
 
 cu_device* tvmgo_cu_device_of_stream(CUstream stream, cu_device* fallback) {

@@ -35,7 +35,7 @@ static void meet(cu_device* a, cu_device* b) {
   if (atomic_fetch_or(&met[a->index], (uint64_t)1 << b->index) >> b->index & 1) return;
   cu_scope s;
   int can = 0;
-  if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter(a, &s) != 0) return;
+  if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter_relaxed(a, &s) != 0) return;
   cuCtxEnablePeerAccess(atomic_load(&b->context), 0); /* it may be so already, or the links may be used up: copies work all the same */
   tvmgo_cu_leave(&s);
 }
@@ -80,16 +80,25 @@ static CUresult queue(cu_device* d, place from, place to, size_t nbytes, CUstrea
   return cuMemcpyDtoDAsync(to.at, from.at, nbytes, stream);
 }
 
+static int is_page_locked(place p) {
+  unsigned int kind = 0;
+  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
+}
+
+/* Between a device and ordinary memory of the host, which may be page-locked; the copy is done afterwards. */
+static CUresult copy_now(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
+  place host = from.d == NULL ? from : to, device = from.d == NULL ? to : from;
+  CUresult rc;
+  if (!is_page_locked(host) && tvmgo_cu_copy_staged(d, (void*)(uintptr_t)host.at, device.at, nbytes, from.d == NULL, stream, &rc)) return rc;
+  rc = queue(d, from, to, nbytes, stream);
+  return rc == CUDA_SUCCESS ? cuStreamSynchronize(stream) : rc;
+}
+
 /* Between ordinary and page-locked memory of the host, once the stream has done what is queued. */
 static CUresult copy_on_host(place from, place to, size_t nbytes, CUstream stream) {
   CUresult rc = cuStreamSynchronize(stream);
   if (rc == CUDA_SUCCESS) memmove((void*)(uintptr_t)to.at, (const void*)(uintptr_t)from.at, nbytes);
   return rc;
-}
-
-static int is_page_locked(place p) {
-  unsigned int kind = 0;
-  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
 }
 
 static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
@@ -105,10 +114,11 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED || b.space == SPACE_HOST ? a.d : b.d;
   if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
   d = tvmgo_cu_device_of_stream(stream, d);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1; /* copies with the host's memory wait, others may need memory between */
   int waits = a.d == NULL || b.d == NULL, raised = 0;
   CUresult rc = CUDA_SUCCESS;
-  if (waits && tvmgo_cu_is_recording(stream)) {
+  raised = tvmgo_cu_refuse_default("copy", d, stream);
+  if (raised == 0 && waits && tvmgo_cu_is_recording(stream)) {
     waits = 0; /* nothing is copied now: who records keeps the memory */
     if ((a.d == NULL && !is_page_locked(a)) || (b.d == NULL && !is_page_locked(b)))
       raised = tvmgo_raise(TVMGO_VALUE_ERROR,
@@ -117,8 +127,9 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
                            stream);
   }
   if (raised == 0) {
-    rc = waits && is_host(a) && is_host(b) ? copy_on_host(a, b, nbytes, stream) : queue(d, a, b, nbytes, stream);
-    if (rc == CUDA_SUCCESS && waits) rc = cuStreamSynchronize(stream);
+    rc = !waits                     ? queue(d, a, b, nbytes, stream)
+         : is_host(a) && is_host(b) ? copy_on_host(a, b, nbytes, stream)
+                                    : copy_now(d, a, b, nbytes, stream);
   }
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;

@@ -3,14 +3,17 @@
 package cuda_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
 )
 
 var kinds = []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged}
@@ -136,4 +139,124 @@ func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.NoError(t, q.Close())
+}
+
+// Memory is freed while a stream copies it, of its device or of another: the driver's free waits for its own device alone, and for none
+// where the memory is of a pool.
+func TestFree_WhileAPeerCopies(t *testing.T) {
+	driver := needFake(t)
+	needTwo(t)
+	noLeaks(t)
+	const n = 1 << 12
+	driver.Set(t, "delay_us", 20000)
+	defer driver.Set(t, "delay_us", 0)
+	for name, make := range map[string]func() *runtime.Tensor{
+		"device":      func() *runtime.Tensor { return tensor(t, first, counting(n, 1)) },
+		"cuda_host":   func() *runtime.Tensor { return tensor(t, on(dlpack.CUDAHost, first), counting(n, 1)) },
+		"of a stream": func() *runtime.Tensor { return streamTensor(t, counting(n, 1)) },
+	} {
+		for _, dev := range present() {
+			reports := len(driver.Reports())
+			q := stream(t, dev)
+			x, y := make(), tensor(t, dev, counting(n, 9))
+			require.NoError(t, y.CopyFromTensor(x, q))
+			require.NoError(t, x.Close())
+			require.NoError(t, q.Sync(t.Context()))
+			require.Equal(t, counting(n, 1), slice(t, y), name)
+			require.Len(t, driver.Reports(), reports, "%s: %v", name, driver.Reports()[reports:])
+			require.NoError(t, y.Close())
+			require.NoError(t, q.Close())
+		}
+	}
+}
+
+// streamTensor is memory of a stream that is gone.
+func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
+	q := stream(t, first)
+	x, err := q.NewTensor(dlpack.Float32, []int64{int64(len(data))})
+	require.NoError(t, err)
+	require.NoError(t, q.Sync(t.Context()))
+	require.NoError(t, q.Close())
+	require.NoError(t, runtime.CopyFrom(x, data))
+	return x
+}
+
+// Large copies of ordinary memory go in pieces through page-locked buffers, of which there are few; each is done when the call returns,
+// in the order of its stream, whichever call of the driver fails.
+func TestCopy_Staged(t *testing.T) {
+	driver := needFake(t)
+	noLeaks(t)
+	_, err := cuda.Trim(0)
+	require.NoError(t, err)
+	locked := func() (bytes int) {
+		for _, text := range driver.Leaks(false) {
+			var n int
+			if _, err := fmt.Sscanf(text, "%d bytes of page-locked memory", &n); err == nil {
+				bytes += n
+			}
+		}
+		return bytes
+	}
+	before := locked()
+	const n = 5<<18 + 7 // five pieces and a bit
+	data := counting(n, 1)
+	copyBoth := func(x *runtime.Tensor, q *runtime.Stream) error {
+		host, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
+		require.NoError(t, err)
+		defer host.Close()
+		require.NoError(t, runtime.CopyFrom(host, data))
+		if err := x.CopyFromTensor(host, q); err != nil {
+			return err
+		}
+		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // it may change at once
+		if err := host.CopyFromTensor(x, q); err != nil {
+			return err
+		}
+		require.Equal(t, data, slice(t, host))
+		return nil
+	}
+	q := stream(t, first)
+	for _, of := range []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAManaged} {
+		x := tensor(t, on(of, first), make([]float32, n))
+		executed := driver.Executed()
+		require.NoError(t, copyBoth(x, q))
+		require.GreaterOrEqual(t, driver.Executed()-executed, int64(12), "it went in pieces")
+		require.Positive(t, locked()-before)
+		require.NoError(t, x.Close())
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		x, q := tensor(t, first, make([]float32, n)), stream(t, first)
+		wg.Go(func() { errs[i] = copyBoth(x, q) })
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.LessOrEqual(t, locked()-before, 4<<20, "copies at the same time share the buffers")
+
+	x := tensor(t, first, make([]float32, n))
+	failed := 0
+	for k := int64(1); ; k++ {
+		driver.FailAt(k, 1, "cuMemcpy*", "cuEvent*", "cuStreamSynchronize", "cuMemHostAlloc")
+		err := copyBoth(x, q)
+		happened := driver.Failed()
+		driver.FailAt(0, 0)
+		if !happened {
+			require.NoError(t, err)
+			break
+		}
+		if err != nil {
+			failed++
+			require.ErrorContains(t, err, "CUDA_ERROR_INVALID_VALUE")
+		}
+		require.Zero(t, driver.Pending(), "nothing uses the buffers after call %d failed", k)
+	}
+	require.Greater(t, failed, 20)
+	require.NoError(t, copyBoth(x, q))
+	require.Empty(t, driver.Reports())
+	require.NoError(t, x.Close())
+	require.NoError(t, q.Close())
+	_, err = cuda.Trim(0)
+	require.NoError(t, err)
+	require.Equal(t, before, locked(), "what is not in use goes with the trim")
 }

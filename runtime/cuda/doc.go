@@ -18,10 +18,16 @@
 // memory of the host waits until it is done; every other copy is queued. Memory of cuda_host must therefore live, and
 // stay as it is, until the stream has done a copy that uses it.
 //
+// Captures. Other libraries may capture graphs meanwhile, in any mode: allocating, freeing, trimming, loading and waiting
+// here do their captures no harm. Freeing waits for the streams that were made here, for the default stream and for those
+// that wait for it, and is put off while one of them is captured; memory of NewTensor of a stream that was used on a
+// stream of another library is to be freed when that has done its work. A free that fails leaves the memory allocated.
+//
 // Modules of kind "cuda" hold PTX, a cubin, a fatbin or source. Nothing is loaded before a kernel is first used on a
-// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; TVMGO_NVRTC_OPTIONS has
-// more options, with spaces between them), for the device's architecture, and kept on disk (TVMGO_CACHE_DIR); the global
-// function tvm_callback_cuda_compile, where there is one, compiles in its place.
+// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; else it is the newest that
+// the driver can run; TVMGO_NVRTC_OPTIONS has more options, with spaces between them) and kept on disk (TVMGO_CACHE_DIR).
+// It is compiled for the device's architecture: as sm_90a where it uses wgmma, setmaxnreg or tcgen05, or as an option
+// -arch says. The global function tvm_callback_cuda_compile, where there is one, compiles in its place.
 //
 // An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
 // reported by the next wait on the device, and by every call after it but those that free.

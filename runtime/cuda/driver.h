@@ -27,6 +27,14 @@ typedef struct {
   _Atomic(CUstream) stream;
 } cu_launched;
 
+/* Two page-locked buffers of one size, each with a mark behind its last use (stage.c). */
+enum { NUM_STAGES = 2 };
+typedef struct {
+  void* at; /* NULL before the first use */
+  CUevent done[2];
+  int busy;
+} cu_stage;
+
 /* A device, filled in by Go before the table is given out; constant then, but for what begins with the lock. */
 typedef struct {
   int32_t index; /* its number: cuda:index */
@@ -51,8 +59,12 @@ typedef struct {
   _Atomic int has_peers;          /* its memory is copied from or to another device's */
   CUevent spare[32];              /* events without times, not in use (event.c); under the lock */
   int num_spare;
+  cu_stage stages[NUM_STAGES];    /* under the lock */
   struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
-  struct cu_idle* later;          /* to be freed when no stream records (memory.c), under the lock */
+  CUstream* streams;              /* that were made here and live (wait.c), under the lock */
+  int num_streams, cap_streams;
+  CUevent gone[16];               /* behind the work of streams that were freed before it was done (wait.c), under the lock */
+  int num_gone;
   _Atomic uint32_t num_launched;
   cu_launched launched[KEPT_LAUNCHES]; /* the n-th launch is at n % KEPT_LAUNCHES */
 } cu_device;
@@ -64,6 +76,8 @@ extern const TVMGODeviceAPI tvmgo_cu_table;         /* of kDLCUDA */
 extern const TVMGODeviceAPI tvmgo_cu_host_table;    /* of kDLCUDAHost */
 extern const TVMGODeviceAPI tvmgo_cu_managed_table; /* of kDLCUDAManaged */
 
+/* The device of an index that is there, for Go: an element's address that Go takes of the array is one of a copy. */
+static inline cu_device* tvmgo_cu_at(int32_t index) { return &tvmgo_cu_devices[index]; }
 /* The device of an index; NULL with an error raised that says how many there are. Does not start it. */
 cu_device* tvmgo_cu_device(int32_t index);
 /* The same, of dev's type; *space (may be NULL) is the memory that the type means. */
@@ -102,22 +116,24 @@ int tvmgo_cu_need(const char* function, const char* version, const char* what);
  * one (and retains it, the first time), leave puts back what was current, so that a host's own CUDA code never notices. */
 typedef struct {
   CUcontext before;
-  int changed;
+  int changed, relaxed;
+  CUstreamCaptureMode mode; /* of the thread, before; when relaxed */
 } cu_scope;
 
 int tvmgo_cu_retain(cu_device* d); /* makes the context; -1 with an error raised */
 int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s);
-/* Enter, for what gives something back: nobody can try that again, so it is tried twice here. */
+/* Enter, for what may wait, allocate or load: the thread is in the relaxed capture mode until leave. Otherwise the driver refuses such
+ * calls while another library captures in the global mode, and ends its capture with an error. What is done here is no part of any
+ * capture. What is queued on a stream needs no more than enter. */
+int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s);
+/* The same, for what gives something back: nobody can try that again, so it is tried twice here. */
 int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s);
-/* Waits for all work of every device in use but d, whose context is current, and is so afterwards. Errors of that work are reported
- * where it was queued. */
-CUresult tvmgo_cu_wait_for_others(cu_device* d);
 
 /* 0, or -1 with an error raised; then there is nothing to leave. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
   CUcontext c = atomic_load_explicit(&d->context, memory_order_acquire);
   s->before = NULL;
-  s->changed = 0;
+  s->changed = s->relaxed = 0;
   if (TVMGO_UNLIKELY(c == NULL)) {
     if (tvmgo_cu_retain(d) != 0) return -1;
     c = atomic_load_explicit(&d->context, memory_order_acquire);
@@ -125,7 +141,8 @@ static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
   if (TVMGO_LIKELY(cuCtxGetCurrent(&s->before) == CUDA_SUCCESS && s->before == c)) return 0;
   return tvmgo_cu_switch(d, c, s);
 }
-static inline void tvmgo_cu_leave(const cu_scope* s) {
+static inline void tvmgo_cu_leave(cu_scope* s) {
+  if (s->relaxed) cuThreadExchangeStreamCaptureMode(&s->mode); /* as it was */
   if (TVMGO_UNLIKELY(s->changed)) cuCtxSetCurrent(s->before);
 }
 
@@ -144,7 +161,10 @@ typedef struct {
 } cu_block;
 
 int tvmgo_cu_book_add(cu_block b);                    /* -1 with an error raised when memory is out */
-int tvmgo_cu_book_take(uintptr_t at, cu_block* out);  /* removes it; 0 when there is none */
+/* Removes it and keeps its room, until it is put back or done with; 0 when there is none. */
+int tvmgo_cu_book_take(uintptr_t at, cu_block* out);
+void tvmgo_cu_book_put_back(const cu_block* b);       /* it was not freed after all */
+void tvmgo_cu_book_done(void);
 int tvmgo_cu_book_find(uintptr_t at, cu_block* out);  /* 0 when there is none that begins there */
 void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes); /* negative: freed */
 
@@ -165,20 +185,44 @@ void tvmgo_cu_stream_gone(cu_device* d, CUstream stream);
 int64_t tvmgo_cu_trim(cu_device* d);
 /* Bytes that alloc_on_stream holds for later. */
 int64_t tvmgo_cu_held(cu_device* d);
-/* Frees what had to wait for recordings to end. Between enter and leave. */
-void tvmgo_cu_free_later(cu_device* d);
+/* Frees what had to wait for captures to end, of all devices, as far as it can be freed now. */
+void tvmgo_cu_free_later(void);
+/* Copies ordinary memory of the host to (up) or from a device in the order of a stream, and waits for it. 0 when it did not, since the
+ * copy is small or all buffers are in use; else the driver's answer is in out. Between enter_relaxed and leave. */
+int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream, CUresult* out);
+/* Frees the buffers that are not in use. */
+void tvmgo_cu_drop_stages(cu_device* d);
 /* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and leave. */
 CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out);
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream);
 
 /* ---- streams ---- */
 
-/* Whether a stream records instead of doing. */
+/* Whether a stream records instead of doing. Of the default stream (whose device's context is current): whether one records that
+ * waits for it; any use of the default stream would end that with an error. Asking does no harm. */
 int tvmgo_cu_is_recording(CUstream stream);
+/* 0, or -1 with an error raised where stream is the default one and its use would end a recording. The context is current. */
+int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream);
+/* Notes a stream that was made here; -1 with an error raised when memory is out. */
+int tvmgo_cu_stream_made(cu_device* d, CUstream stream);
+/* It is freed now: what it still does is waited for by tvmgo_cu_wait. Its device's context is current, in the relaxed mode. */
+void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream);
+/* Whether a code is an answer to what a capture forbids. */
+static inline int tvmgo_cu_is_of_capture(CUresult code) {
+  return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+/* Waits for the work of the streams that were made here, of the default stream, and of those that wait for it. Work of other streams
+ * (of other libraries that order nothing) is not waited for: the driver's own wait for a context would end their captures. While one
+ * of the streams is captured, an answer that tvmgo_cu_is_of_capture, at once, and no harm to the capture. The device's context is current. */
+CUresult tvmgo_cu_wait(cu_device* d);
+/* The same for every other device in use, of which errors are reported where the work was queued; d's context is current, and is so
+ * afterwards. */
+CUresult tvmgo_cu_wait_for_others(cu_device* d);
 /* Lets dst wait for what src holds now; each stream is given with its device. -1 with an error raised. */
 int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst);
 /* An event without times from those that are kept, and back. Between enter and leave. */
 CUresult tvmgo_cu_spare_event(cu_device* d, CUevent* out);
+CUresult tvmgo_cu_spare_event_locked(cu_device* d, CUevent* out); /* for who holds the lock */
 void tvmgo_cu_event_done(cu_device* d, CUevent e);
 void tvmgo_cu_drop_spare_events(cu_device* d);
 

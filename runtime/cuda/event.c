@@ -6,10 +6,14 @@
 #include <stdlib.h>
 
 CUresult tvmgo_cu_spare_event(cu_device* d, CUevent* out) {
-  *out = NULL;
   pthread_mutex_lock(&d->lock);
-  if (d->num_spare > 0) *out = d->spare[--d->num_spare];
+  CUresult rc = tvmgo_cu_spare_event_locked(d, out);
   pthread_mutex_unlock(&d->lock);
+  return rc;
+}
+
+CUresult tvmgo_cu_spare_event_locked(cu_device* d, CUevent* out) {
+  *out = d->num_spare > 0 ? d->spare[--d->num_spare] : NULL;
   return *out != NULL ? CUDA_SUCCESS : cuEventCreate(out, CU_EVENT_DISABLE_TIMING);
 }
 
@@ -55,7 +59,7 @@ static int make(DLDevice dev, uint64_t magic, void** out) {
   if (m == NULL) return d == NULL ? -1 : tvmgo_raise_oom();
   m->magic = magic;
   m->d = d;
-  if (tvmgo_cu_enter(d, &s) != 0) {
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) {
     free(m);
     return -1;
   }
@@ -139,7 +143,7 @@ int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event) {
   (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "wait for event");
-  if (m == NULL || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
   CUresult rc = cuEventSynchronize(m->at[0]);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "wait for event of cuda:%d", (int)m->d->index);
@@ -149,7 +153,7 @@ int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) 
   (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "ask event");
-  if (m == NULL || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
   CUresult rc = cuEventQuery(m->at[0]);
   tvmgo_cu_leave(&s);
   /* A mark in a recording is not reached, whenever one asks. */
@@ -184,7 +188,7 @@ int tvmgo_cu_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* n
   cu_marks* m = need(timer, TIMER, "read timer");
   if (m == NULL) return -1;
   if (!m->set[1]) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");
-  if (tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
   float ms = 0;
   CUresult rc = cuEventSynchronize(m->at[1]);
   if (rc == CUDA_SUCCESS) rc = cuEventSynchronize(m->at[0]); /* it may be on another stream */

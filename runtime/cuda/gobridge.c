@@ -45,7 +45,8 @@ int tvmgo_cu_trim_device(int32_t index, int64_t* freed) {
   *freed = 0;
   if (d == NULL) return -1;
   if (atomic_load(&d->context) == NULL) return 0; /* never used: nothing is held */
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  tvmgo_cu_free_later();
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   *freed = tvmgo_cu_trim(d);
   tvmgo_cu_leave(&s);
   return 0;

@@ -29,11 +29,14 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
   if (stream == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: the default stream cannot be recorded: create a stream", dev.device_id);
   if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  pthread_mutex_lock(&d->lock); /* not while all streams are marked (wait.c) */
   atomic_fetch_add(&d->captures, 1);
   CUresult rc = tvmgo_cu_is_recording(stream) ? CUDA_ERROR_ILLEGAL_STATE
                                               : cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (rc != CUDA_SUCCESS && atomic_fetch_sub(&d->captures, 1) == 1) tvmgo_cu_free_later(d);
+  if (rc != CUDA_SUCCESS) atomic_fetch_sub(&d->captures, 1);
+  pthread_mutex_unlock(&d->lock);
   tvmgo_cu_leave(&s);
+  if (rc != CUDA_SUCCESS) tvmgo_cu_free_later();
   if (rc == CUDA_SUCCESS) return 0;
   if (rc == CUDA_ERROR_ILLEGAL_STATE)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: stream %p records already: end that first", dev.device_id, stream);
@@ -94,8 +97,9 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED; /* these: it records not, or not this */
   if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
   if (recorded != NULL) cuGraphDestroy(recorded);
-  if (ended && atomic_fetch_sub(&d->captures, 1) == 1) tvmgo_cu_free_later(d);
+  if (ended) atomic_fetch_sub(&d->captures, 1);
   tvmgo_cu_leave(&s);
+  if (ended) tvmgo_cu_free_later();
   if (rc != CUDA_SUCCESS && (graph != NULL || !ended)) return raise_end(rc, dev, stream);
   if (graph != NULL) *graph = made;
   return 0;

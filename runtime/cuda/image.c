@@ -7,32 +7,23 @@
 
 int tvmgoCUDAModule(uintptr_t module, int32_t device, void** out); /* module.go */
 
-/* While a stream of ours records, waiting for the device would end the recording with an error. */
-static int records(const cu_device* d) { return atomic_load_explicit(&d->captures, memory_order_relaxed) > 0; }
-
 int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, size_t size) {
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, (void*)(uintptr_t)(unsigned)(size - 1)};
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   cu_scope scope;
   log[0] = 0;
-  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
-  cuThreadExchangeStreamCaptureMode(&mode); /* other libraries' recordings may forbid to load: this is no part of them */
+  if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = cuModuleLoadDataEx(out, image, 2, options, values);
-  cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
   tvmgo_cu_leave(&scope);
   log[size - 1] = 0;
   return (int)rc;
 }
 
 void tvmgo_cu_unload(cu_device* d, CUmodule module) {
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   cu_scope scope;
-  if (tvmgo_cu_enter(d, &scope) == 0) {
-    cuThreadExchangeStreamCaptureMode(&mode);
-    if (!records(d)) cuCtxSynchronize(); /* kernels that are queued still run from it */
+  if (tvmgo_cu_enter_relaxed(d, &scope) == 0) {
+    tvmgo_cu_wait(d); /* kernels that are queued still run from it; while a stream records there is no wait */
     cuModuleUnload(module);
-    cuThreadExchangeStreamCaptureMode(&mode); /* as it was */
     tvmgo_cu_leave(&scope);
     return;
   }
@@ -70,7 +61,7 @@ static int prepare_barrier(void* self, const TVMFFIAny* args, int32_t n, TVMFFIA
   CUdeviceptr at = atomic_load_explicit(&b->state[d->index], memory_order_acquire);
   if (at == 0 && (tvmgo_enter_go("loading a module") != 0 || tvmgoCUDAModule(b->module->go, d->index, &module) != 0)) return -1;
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
-  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = at != 0 ? CUDA_SUCCESS : find_state(b, d, module, &at);
   if (rc == CUDA_SUCCESS) rc = cuMemsetD32Async(at, 0, 1, stream);
   tvmgo_cu_leave(&scope);

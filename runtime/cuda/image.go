@@ -24,7 +24,7 @@ const maxLog = 16 << 10
 
 // deviceText is a device as messages show it.
 func deviceText(dev int) string {
-	d := &C.tvmgo_cu_devices[dev]
+	d := C.tvmgo_cu_at(C.int32_t(dev))
 	return fmt.Sprintf("cuda:%d (%s, sm_%d%d)", dev, C.GoString(&d.name[0]), int(d.major), int(d.minor))
 }
 
@@ -84,7 +84,7 @@ func (l *loadedImage) give(dev int, image []byte) (C.int, string) {
 	ended := append(image[:len(image):len(image)], 0) // where PTX ends
 	log := (*C.char)(C.malloc(maxLog))
 	defer C.free(unsafe.Pointer(log))
-	rc := C.tvmgo_cu_load(&C.tvmgo_cu_devices[dev], unsafe.Pointer(&ended[0]), &l.module, log, maxLog)
+	rc := C.tvmgo_cu_load(C.tvmgo_cu_at(C.int32_t(dev)), unsafe.Pointer(&ended[0]), &l.module, log, maxLog)
 	return rc, strings.TrimSpace(C.GoString(log))
 }
 
@@ -99,7 +99,7 @@ func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
 	if log != "" {
 		log = "\n" + log
 	}
-	major, minor := C.tvmgo_cu_devices[dev].major, C.tvmgo_cu_devices[dev].minor
+	major, minor := C.tvmgo_cu_at(C.int32_t(dev)).major, C.tvmgo_cu_at(C.int32_t(dev)).minor
 	text := fmt.Sprintf("%s does not load on %s: %s: %s", what, deviceText(dev), codeText(rc), image)
 	if rc == C.CUDA_ERROR_INVALID_PTX && !l.fits(int(major)*10+int(minor)) {
 		rc = C.CUDA_ERROR_NO_BINARY_FOR_GPU // PTX for a newer architecture is no wrong PTX
@@ -165,7 +165,7 @@ func (c *code) kernel(function, dev int) error {
 	if err := l.checkParams(f); err != nil {
 		return err
 	}
-	rc := C.tvmgo_cu_built_make(c.c, C.int32_t(function), &C.tvmgo_cu_devices[dev], l.module)
+	rc := C.tvmgo_cu_built_make(c.c, C.int32_t(function), C.tvmgo_cu_at(C.int32_t(dev)), l.module)
 	switch {
 	case rc < 0:
 		return kernels.Raised()

@@ -285,6 +285,42 @@ func TestSource(t *testing.T) {
 	require.NoError(t, kernel(t, module(t, path), "shape").Launch(nil, one, one, out))
 }
 
+// Instructions that the architecture alone has are compiled for it with its letter, and so is what an option asks for.
+func TestSource_OwnInstructions(t *testing.T) {
+	need(t)
+	nvrtctest.Need(t)
+	leavesNothing(t)
+	if major, err := runtime.DeviceAttr(first, runtime.AttrComputeVersion); err != nil || major != "9.0" {
+		t.Skipf("the device is %v (%v), and the instructions are those of 9.0", major, err)
+	}
+	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
+	t.Setenv("TVMGO_CACHE_DIR", t.TempDir())
+	source := func(body string) []byte {
+		return []byte("extern \"C\" __global__ void shape(int *out) {\n" + body + "\n}")
+	}
+	const wanted = "\n#ifndef __CUDA_ARCH_FEAT_SM90_ALL\n#error no letter\n#endif\n"
+	const unwanted = "\n#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n#error a letter\n#endif\n"
+	for _, c := range []struct {
+		options, body string
+	}{
+		{"", `asm volatile("wgmma.fence.sync.aligned;");` + wanted},
+		{"", `asm volatile("setmaxnreg.inc.sync.aligned.u32 96;\n");` + wanted},
+		{"", "out[0] = 1; // no wgmma here" + unwanted},
+		{"", "/* setmaxnreg\n */ int a_wgmmas = 0; out[0] = a_wgmmas;" + unwanted},
+		{"-arch=sm_90a", "out[0] = 1;" + wanted},
+		{"-DX --gpu-architecture sm_90a", "out[0] = 1;" + wanted},
+		{"-arch sm_90", "out[0] = 1; /* wgmma */" + unwanted},
+		{"--gpu-architecture=compute_90a", "out[0] = 1;" + wanted},
+	} {
+		t.Setenv("TVMGO_NVRTC_OPTIONS", c.options)
+		require.NoError(t, launchOne(t, "cuda", source(c.body), k), "%q: %s", c.options, c.body)
+	}
+	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch=sm_90")
+	requireError(t, launchOne(t, "cuda", source(`asm volatile("wgmma.fence.sync.aligned;");`), k), runtime.ErrFailed, "for sm_90", "wgmma")
+	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch")
+	requireError(t, launchOne(t, "cuda", source(""), k), runtime.ErrInvalidArgument, "-arch names no architecture: write -arch=sm_90a")
+}
+
 // A registered compiler is asked in place of NVRTC.
 func TestSource_Callback(t *testing.T) {
 	need(t)

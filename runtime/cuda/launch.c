@@ -104,7 +104,7 @@ static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, cons
   if (want > limit)
     return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit is %zu there: %d of the device less %zu of the kernel's own",
                        SHAPE_ARGS(f, s, d), limit, d->max_shared_optin, b->static_shared);
-  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = CUDA_SUCCESS;
   pthread_mutex_lock(&b->lock);
   if (want > atomic_load_explicit(&b->dynamic, memory_order_relaxed)) {
@@ -303,7 +303,7 @@ int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule 
     free_built(b);
     return tvmgo_raise_oom();
   }
-  if (tvmgo_cu_enter(d, &scope) != 0) {
+  if (tvmgo_cu_enter_relaxed(d, &scope) != 0) {
     free_built(b);
     return -1;
   }

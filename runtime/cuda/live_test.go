@@ -11,6 +11,7 @@ import (
 	"tvmgo/internal/fakecuda/control"
 	"tvmgo/internal/testgc"
 	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
 )
 
 // steered is the fake driver; nil on a real one.
@@ -57,6 +58,8 @@ func (c counts) equal(d counts) bool {
 func alive(t *testing.T) counts {
 	var c counts
 	for i, dev := range present() {
+		_, err := cuda.Trim(i)
+		require.NoError(t, err)
 		m, err := runtime.DeviceMemory(dev)
 		require.NoError(t, err)
 		m.DataPeak = 0

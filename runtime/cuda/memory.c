@@ -64,11 +64,12 @@ int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult r
   return tvmgo_cu_raise(rc, "allocate %zu bytes on %s:%d", nbytes, tvmgo_cu_space_name(space), (int)d->index);
 }
 
-/* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device with peers. */
+/* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device with peers; the
+ * driver promises no wait for host memory and for that of pools. An answer that tvmgo_cu_is_of_capture: not now. */
 static CUresult give_back(cu_device* d, const cu_block* b) {
+  if (atomic_load(&d->captures) > 0) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (b->space == SPACE_HOST || b->how == MEM_POOL) {
-    CUresult rc = cuCtxSynchronize(); /* the driver promises no wait for these */
-    if (rc != CUDA_SUCCESS) rc = cuCtxSynchronize(); /* see tvmgo_cu_enter_to_free */
+    CUresult rc = tvmgo_cu_wait(d);
     if (rc != CUDA_SUCCESS && !tvmgo_cu_is_sticky(rc)) return rc;
   }
   if (b->space == SPACE_HOST || atomic_load(&d->has_peers)) {
@@ -78,43 +79,84 @@ static CUresult give_back(cu_device* d, const cu_block* b) {
   return b->space == SPACE_HOST ? cuMemFreeHost((void*)b->at) : cuMemFree(b->at);
 }
 
-/* While a stream of the device records, waiting is not allowed: memory is freed afterwards. */
-static int postpone(cu_device* d, const cu_block* b) {
-  cu_idle* i = atomic_load(&d->captures) > 0 ? calloc(1, sizeof *i) : NULL;
-  if (i == NULL) return 0;
-  i->block = *b;
-  pthread_mutex_lock(&d->lock);
-  i->next = d->later;
-  d->later = i;
-  pthread_mutex_unlock(&d->lock);
-  return 1;
+/* Twice, if it fails: see tvmgo_cu_enter_to_free. */
+static CUresult try_give_back(cu_device* d, const cu_block* b) {
+  CUresult rc = give_back(d, b);
+  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) || tvmgo_cu_is_of_capture(rc) ? rc : give_back(d, b);
 }
 
-void tvmgo_cu_free_later(cu_device* d) {
-  pthread_mutex_lock(&d->lock);
-  cu_idle* list = d->later;
-  d->later = NULL;
-  pthread_mutex_unlock(&d->lock);
+/* What could not be freed while streams were captured, of all devices. */
+static struct {
+  pthread_mutex_t lock;
+  _Atomic(cu_idle*) list;
+} later = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void push_later(cu_idle* i) {
+  pthread_mutex_lock(&later.lock);
+  i->next = atomic_load(&later.list);
+  atomic_store(&later.list, i);
+  pthread_mutex_unlock(&later.lock);
+}
+
+void tvmgo_cu_free_later(void) {
+  cu_scope s;
+  if (TVMGO_LIKELY(atomic_load(&later.list) == NULL)) return;
+  pthread_mutex_lock(&later.lock);
+  cu_idle* list = atomic_load(&later.list);
+  atomic_store(&later.list, NULL);
+  pthread_mutex_unlock(&later.lock);
   for (cu_idle* next; list != NULL; list = next) {
     next = list->next;
-    give_back(d, &list->block);
-    free(list);
+    cu_device* d = &tvmgo_cu_devices[list->block.device];
+    CUresult rc = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* as in release */
+    if (tvmgo_cu_enter_to_free(d, &s) == 0) {
+      rc = try_give_back(d, &list->block);
+      tvmgo_cu_leave(&s);
+    } else {
+      tvmgo_object_release(tvmgo_error_take());
+    }
+    if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc))
+      free(list);
+    else
+      push_later(list);
   }
 }
 
-/* Frees a block that is off the books. An error of earlier work is reported where that is waited for: the memory is gone. */
-static int release(cu_device* d, const cu_block* b, DLDevice dev, void* p) {
+/* Frees a block that was taken off the books: afterwards it is freed, waits to be, or is on the books again with an error raised. An
+ * error of earlier work is reported where that is waited for: the memory is gone. */
+static int release(cu_device* d, const cu_block* b, DLDevice dev) {
   cu_scope s;
-  if (postpone(d, b)) return 0;
-  if (tvmgo_cu_enter_to_free(d, &s) != 0) {
-    if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
+  CUresult rc = CUDA_SUCCESS;
+  tvmgo_cu_free_later();
+  if (tvmgo_cu_enter_to_free(d, &s) == 0) {
+    rc = try_give_back(d, b);
+    tvmgo_cu_leave(&s);
+  } else {
+    if (!tvmgo_dl_use(&tvmgo_dl_cuda)) { /* a forked child */
+      tvmgo_cu_book_put_back(b);
+      return -1;
+    }
     tvmgo_object_release(tvmgo_error_take());
+  }
+  if (tvmgo_cu_is_of_capture(rc)) { /* waiting is not allowed now: it is freed afterwards */
+    cu_idle* i = calloc(1, sizeof *i);
+    if (i != NULL) {
+      i->block = *b;
+      push_later(i);
+      rc = CUDA_SUCCESS;
+    }
+  }
+  if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) {
+    tvmgo_cu_book_done();
+    if (b->pinned)
+      atomic_fetch_sub(&d->pinned_bytes, (int64_t)b->nbytes);
+    else
+      tvmgo_cu_count(d, b->space, -(int64_t)b->nbytes);
     return 0;
   }
-  CUresult rc = give_back(d, b);
-  tvmgo_cu_leave(&s);
-  if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
-  return tvmgo_cu_raise(rc, "free %p of %s:%d", p, tvmgo_device_type_name(dev.device_type), dev.device_id);
+  tvmgo_cu_book_put_back(b);
+  return tvmgo_cu_raise(rc, "free %p of %s:%d: it is still allocated, and can be freed again", (void*)b->at,
+                        tvmgo_device_type_name(dev.device_type), dev.device_id);
 }
 
 int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
@@ -125,14 +167,15 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (space == SPACE_MANAGED && !d->has_managed)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate on cuda_managed:%d: %s has no managed memory", dev.device_id, d->name);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  tvmgo_cu_free_later();
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space}; /* the driver has no empty memory */
   void* p = NULL;
   CUresult code = allocate(d, space, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS ? 0 : tvmgo_cu_raise_alloc(d, space, nbytes, code);
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
-    give_back(d, &b);
+    try_give_back(d, &b);
     rc = -1;
   }
   tvmgo_cu_leave(&s);
@@ -150,7 +193,7 @@ static int take(const cu_device* d, cu_space space, int pinned, void* p, cu_bloc
     return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is none that %s:%d made, or it was freed before", what, p,
                        tvmgo_cu_space_name(space), (int)d->index);
   if (b->device == d->index && b->space == space && b->pinned == pinned) return 0;
-  tvmgo_cu_book_add(*b); /* there is room: it was there */
+  tvmgo_cu_book_put_back(b);
   return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is %s of %s:%d, not %s of %s:%d", what, p,
                      b->pinned ? "page-locked memory" : "memory", tvmgo_cu_space_name(b->pinned ? SPACE_DEVICE : b->space),
                      (int)b->device, what, tvmgo_cu_space_name(pinned ? SPACE_DEVICE : space), (int)d->index);
@@ -162,15 +205,16 @@ int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   cu_block b;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
   if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0 || take(d, space, 0, p, &b) != 0) return -1;
-  tvmgo_cu_count(d, space, -(int64_t)b.nbytes);
-  return release(d, &b, dev, p);
+  return release(d, &b, dev);
 }
 
 int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (d == NULL) return -1;
+  tvmgo_cu_free_later();
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = SPACE_HOST, .pinned = 1};
   void* p = NULL;
   CUresult code = allocate(d, SPACE_HOST, b.nbytes, &p);
@@ -180,7 +224,7 @@ int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
                                                             dev.device_id, nbytes)
                                                : tvmgo_cu_raise(code, "page-locked memory for cuda:%d", dev.device_id);
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
-    give_back(d, &b);
+    try_give_back(d, &b);
     rc = -1;
   }
   tvmgo_cu_leave(&s);
@@ -195,8 +239,7 @@ int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || take(d, SPACE_HOST, 1, p, &b) != 0) return -1;
-  atomic_fetch_sub(&d->pinned_bytes, (int64_t)b.nbytes);
-  return release(d, &b, dev, p);
+  return release(d, &b, dev);
 }
 
 int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
@@ -217,7 +260,7 @@ int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemorySt
   };
   if (space != SPACE_HOST) {
     size_t free_bytes = 0, total = 0;
-    if (tvmgo_cu_enter(d, &sc) != 0) return -1;
+    if (tvmgo_cu_enter_relaxed(d, &sc) != 0) return -1;
     CUresult rc = cuMemGetInfo(&free_bytes, &total);
     tvmgo_cu_leave(&sc);
     if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "ask the memory of cuda:%d", dev.device_id);

@@ -155,7 +155,7 @@ func tvmgoCUDAModuleFree(h C.uintptr_t) {
 	c := cgo.Handle(h).Value().(*code)
 	cgo.Handle(h).Delete()
 	for dev, l := range c.loaded {
-		C.tvmgo_cu_unload(&C.tvmgo_cu_devices[dev], l.module)
+		C.tvmgo_cu_unload(C.tvmgo_cu_at(C.int32_t(dev)), l.module)
 	}
 }
 

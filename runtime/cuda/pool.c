@@ -68,7 +68,8 @@ static CUresult idle_free(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream s
   if (rc != CUDA_SUCCESS) { /* without an event, the driver waits */
     if (i != NULL && i->done != NULL) tvmgo_cu_event_done(d, i->done);
     free(i);
-    return cuMemFree(p);
+    rc = cuMemFree(p);
+    return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFree(p);
   }
   i->block = (cu_block){.at = p, .nbytes = rounded(nbytes), .stream = stream};
   pthread_mutex_lock(&d->lock);
@@ -108,12 +109,14 @@ int64_t tvmgo_cu_held(cu_device* d) {
 
 int64_t tvmgo_cu_trim(cu_device* d) {
   int64_t freed = 0;
-  if (atomic_load(&d->captures) > 0) return 0; /* nothing may be waited for */
+  CUresult waited = tvmgo_cu_wait(d);
+  if (waited != CUDA_SUCCESS && !tvmgo_cu_is_of_capture(waited)) return 0;
   CUmemoryPool pool = atomic_load(&d->pool);
   if (pool != NULL) {
     int64_t before = reserved(d);
-    if (cuCtxSynchronize() == CUDA_SUCCESS && cuMemPoolTrimTo(pool, 0) == CUDA_SUCCESS) freed = before - reserved(d);
+    if (cuMemPoolTrimTo(pool, 0) == CUDA_SUCCESS) freed = before - reserved(d);
   }
+  if (waited != CUDA_SUCCESS) return freed; /* a stream records: what others freed may still be in use */
   pthread_mutex_lock(&d->lock);
   cu_idle* list = d->idle;
   d->idle = NULL;
@@ -121,10 +124,11 @@ int64_t tvmgo_cu_trim(cu_device* d) {
   for (cu_idle* next; list != NULL; list = next) {
     next = list->next;
     cuEventSynchronize(list->done);
-    if (cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
+    if (cuMemFree(list->block.at) == CUDA_SUCCESS || cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
     cuEventDestroy(list->done);
     free(list);
   }
+  tvmgo_cu_drop_stages(d);
   tvmgo_cu_drop_spare_events(d);
   return freed;
 }
@@ -139,11 +143,14 @@ CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdevice
 }
 
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream) {
-  return d->has_pools ? cuMemFreeAsync(p, stream) : idle_free(d, p, nbytes, stream);
+  if (!d->has_pools) return idle_free(d, p, nbytes, stream);
+  CUresult rc = cuMemFreeAsync(p, stream);
+  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFreeAsync(p, stream); /* see tvmgo_cu_enter_to_free */
 }
 
 /* What is allocated within a recording would belong to the graph alone. */
 static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
+  if (stream == NULL) return tvmgo_cu_refuse_default(what, tvmgo_cu_device(dev.device_id), stream);
   if (!tvmgo_cu_is_recording(stream)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording begins, or after its end",
                      what, dev.device_id, (void*)stream);
@@ -155,7 +162,9 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
   cu_scope s;
   CUdeviceptr p = 0;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
+  tvmgo_cu_free_later();
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   size_t size = nbytes == 0 ? 1 : nbytes;
   int rc = refuse_recording("allocate", dev, stream);
   if (rc == 0) {
@@ -184,14 +193,18 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);
   else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {
-    tvmgo_cu_book_add(b); /* there is room: it was there */
+    tvmgo_cu_book_put_back(&b);
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free it as plain memory", p,
                      dev.device_id);
-  }
-  if (rc == 0) {
-    tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);
+  } else if (rc == 0) {
     CUresult code = tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
-    if (code != CUDA_SUCCESS && !tvmgo_cu_is_sticky(code)) rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d", dev.device_id);
+    if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
+      tvmgo_cu_book_done();
+      tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);
+    } else {
+      tvmgo_cu_book_put_back(&b);
+      rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d: it is still allocated, and can be freed again", dev.device_id);
+    }
   }
   tvmgo_cu_leave(&s);
   return rc;

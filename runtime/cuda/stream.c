@@ -8,9 +8,11 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
-  CUresult rc = cuStreamSynchronize(stream);
+  if (d == NULL || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
+  int refused = tvmgo_cu_refuse_default("wait for it", d, stream);
+  CUresult rc = refused != 0 ? CUDA_SUCCESS : cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
+  if (refused != 0) return -1;
   if (rc == CUDA_SUCCESS) {
     tvmgo_cu_note(d, NULL, stream);
     return 0;
@@ -23,13 +25,15 @@ static int create(DLDevice dev, int with_priority, int32_t priority, TVMFFIStrea
   cu_scope s;
   CUstream made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   CUresult rc = with_priority ? cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, priority)
                               : cuStreamCreate(&made, CU_STREAM_NON_BLOCKING);
+  int raised = rc == CUDA_SUCCESS ? tvmgo_cu_stream_made(d, made) : 0;
+  if (raised != 0) cuStreamDestroy(made);
   tvmgo_cu_leave(&s);
   if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "create a stream of cuda:%d", dev.device_id);
   *out = made;
-  return 0;
+  return raised;
 }
 
 int tvmgo_cu_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
@@ -67,6 +71,7 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   tvmgo_cu_stream_gone(d, stream);
+  tvmgo_cu_stream_leaves(d, stream);
   CUresult rc = cuStreamDestroy(stream); /* goes when its work is done */
   tvmgo_cu_leave(&s);
   if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
@@ -76,12 +81,6 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 int tvmgo_cu_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   (void)api, (void)stream;
   return tvmgo_cu_device(dev.device_id) == NULL ? -1 : 0;
-}
-
-int tvmgo_cu_is_recording(CUstream stream) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (stream == NULL) return 0; /* it cannot */
-  return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst) {

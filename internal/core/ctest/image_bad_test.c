@@ -195,6 +195,35 @@ static void test_changed_tables(void) {
   tvmgo_elf_release(&elf);
 }
 
+/* The first number that is too large, in tables whose size another table tells: nothing behind the end is looked at. */
+static void test_first_beyond_the_end(void) {
+  tvmgo_elf elf;
+  REQUIRE(CHECK_OK(tvmgo_elf_check(&elf, "x.so", -1, whole, whole_size)));
+  const uint32_t* head = (const uint32_t*)(const void*)(whole + elf.gnu_hash.offset);
+  uint32_t* buckets = (uint32_t*)(void*)(whole + elf.gnu_hash.offset + 16 + (size_t)head[2] * 8);
+  int changed = 0;
+  for (uint32_t i = 0; i < head[0]; i++) {
+    uint32_t old = buckets[i];
+    if (old == 0) continue;
+    buckets[i] = (uint32_t)elf.max_symbols;
+    CHECK_FAILS(check_bytes(whole, whole_size), TVMGO_CORRUPT_ERROR, "a bucket of the hash table names no symbol");
+    buckets[i] = old;
+    changed++;
+  }
+  CHECK(changed > 0);
+  changed = 0;
+  for (Elf64_Dyn* d = (Elf64_Dyn*)(void*)(whole + elf.dynamic.offset); d->d_tag != DT_NULL; d++) {
+    Elf64_Xword old = d->d_un.d_val;
+    if (d->d_tag != DT_NEEDED && d->d_tag != DT_SONAME) continue;
+    d->d_un.d_val = elf.strtab.size;
+    CHECK_FAILS(check_bytes(whole, whole_size), TVMGO_CORRUPT_ERROR, "a name of the dynamic section lies outside its string table");
+    d->d_un.d_val = old;
+    changed++;
+  }
+  CHECK(changed > 0);
+  tvmgo_elf_release(&elf);
+}
+
 /* Several changes at once, always the same ones. */
 static void test_many_changes(void) {
   uint64_t seed = 88172645463325252u;
@@ -239,6 +268,7 @@ int main(int argc, char** argv) {
   RUN(test_every_truncation_in_memory);
   RUN(test_changed_headers);
   RUN(test_changed_tables);
+  RUN(test_first_beyond_the_end);
   RUN(test_many_changes);
   RUN(test_check_fd);
   free(whole);

@@ -16,6 +16,8 @@ const char *fake_open(fake_functions *f, const char *path) {
   FIND(fail_at);
   FIND(fail_async);
   FIND(lose_device);
+  FIND(capture_begin);
+  FIND(capture_end);
   FIND(failed);
   FIND(reports);
   FIND(leaks);
@@ -35,6 +37,10 @@ void fake_fail_at(fake_functions *f, long long k, int code, const char *names) {
 int fake_failed(fake_functions *f) { return f->failed(); }
 void fake_fail_async(fake_functions *f, int code) { f->fail_async(code); }
 void fake_lose_device(fake_functions *f, int device, int code) { f->lose_device(device, code); }
+void *fake_capture_begin(fake_functions *f, int device, int mode, unsigned flags) {
+  return f->capture_begin(device, mode, flags);
+}
+int fake_capture_end(fake_functions *f, void *stream) { return f->capture_end(stream); }
 void fake_clear_reports(fake_functions *f) { f->clear_reports(); }
 int fake_leaks(fake_functions *f, int contexts, char *text, size_t size) { return f->leaks(contexts, text, size); }
 void fake_release(fake_functions *f) { f->release(); }

@@ -52,6 +52,22 @@ func (d *Driver) FailAsync(code int) { C.fake_fail_async(d.f, C.int(code)) }
 // LoseDevice makes every call on a device answer code; 0 mends it.
 func (d *Driver) LoseDevice(device, code int) { C.fake_lose_device(d.f, C.int(device), C.int(code)) }
 
+// Capture begins a capture in the global mode, as another library would on a thread of its own, in a new stream of a
+// device that is in use. blocking streams are those that wait for the default stream. end ends it, once; it is false
+// when something broke the capture.
+func (d *Driver) Capture(t testing.TB, device int, blocking bool) (end func() bool) {
+	t.Helper()
+	flags := C.uint(1)
+	if blocking {
+		flags = 0
+	}
+	s := C.fake_capture_begin(d.f, C.int(device), 0, flags)
+	if s == nil {
+		t.Fatalf("device %d has no primary context", device)
+	}
+	return func() bool { return C.fake_capture_end(d.f, s) == 0 }
+}
+
 // Reports are the misuses seen since the last reset or ClearReports.
 func (d *Driver) Reports() []string {
 	var texts []string

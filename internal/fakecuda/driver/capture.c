@@ -23,6 +23,18 @@ bool capture_forbids(const char *call) {
   return forbidden;
 }
 
+// Waiting for a context breaks every capture in it, whatever the mode of the capture and of the thread.
+bool capture_waits(const char *call, const context *ctx) {
+  bool broken = false;
+  for (capture *c = captures; c; c = c->next) {
+    if (c->origin->o.ctx != ctx) continue;
+    report("%s: waits for %s, which is being captured, and ends the capture", call, object_name(&c->origin->o));
+    capture_break(c);
+    broken = true;
+  }
+  return broken;
+}
+
 void capture_drop(capture *c) {
   for (object *o = objects; o; o = o->next) {
     if (o->kind == STREAM && ((stream *)o)->capture == c) {
@@ -143,6 +155,16 @@ CUresult capture_wait(const guard *g, stream *s, event *e) {
   return CUDA_SUCCESS;
 }
 
+static capture *capture_begin(stream *s, int mode, pthread_t thread) {
+  capture *c = calloc(1, sizeof *c);
+  *c = (capture){.mode = mode, .thread = thread, .origin = s, .id = ++ids, .next = captures};
+  c->graph = calloc(1, sizeof *c->graph);
+  captures = c;
+  s->capture = c;
+  s->ncap_deps = 0;
+  return c;
+}
+
 API CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
   ENTER(0);
   stream *s;
@@ -158,13 +180,29 @@ API CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     capture_break(s->capture);
     return CUDA_ERROR_ILLEGAL_STATE;
   }
-  capture *c = calloc(1, sizeof *c);
-  *c = (capture){.mode = mode, .thread = pthread_self(), .origin = s, .id = ++ids, .next = captures};
-  c->graph = calloc(1, sizeof *c->graph);
-  captures = c;
-  s->capture = c;
-  s->ncap_deps = 0;
+  capture_begin(s, mode, pthread_self());
   return CUDA_SUCCESS;
+}
+
+API void *fakecuda_capture_begin(int device, int mode, unsigned flags) {
+  stream *s = NULL;
+  pthread_mutex_lock(&fake_lock);
+  if (device >= 0 && device < MAX_DEVICES && devices[device].primary) {
+    s = stream_make(devices[device].primary, flags, 0);
+    capture_begin(s, mode, (pthread_t)0);
+  }
+  pthread_mutex_unlock(&fake_lock);
+  return s;
+}
+
+API int fakecuda_capture_end(void *handle) {
+  stream *s = handle;
+  pthread_mutex_lock(&fake_lock);
+  int result = s->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+  capture_abandon(s->capture);
+  stream_close(s);
+  pthread_mutex_unlock(&fake_lock);
+  return result;
 }
 
 // Everything in the graph must lead to the last work of the stream that began.
@@ -224,7 +262,9 @@ API CUresult cuStreamIsCapturing(CUstream handle, int *status) {
   CUresult result = stream_find(&g, handle, &s);
   if (result) return result;
   if (!status) return CUDA_ERROR_INVALID_VALUE;
-  if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  for (stream *o = s->legacy ? s->o.ctx->streams : NULL; o; o = o->next) { // asking harms no capture
+    if (o->capture && !(o->flags & STREAM_NON_BLOCKING)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  }
   *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED : CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }

@@ -213,6 +213,7 @@ API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned *version) {
 
 API CUresult cuCtxSynchronize(void) {
   ENTER(F_CTX | F_UNSAFE);
+  if (capture_waits(g.name, g.ctx)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   context_wait(g.ctx);
   return context_state(g.ctx);
 }

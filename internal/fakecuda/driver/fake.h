@@ -38,6 +38,8 @@ typedef struct {
 } guard;
 guard guard_enter(const char *name, int flags);
 void guard_leave(guard *g);
+// Whether a call that frees memory fails and frees nothing; errors that stick to a context free what they can.
+bool guard_keeps(guard *g);
 #define ENTER(flags)                                                                                                   \
   guard g __attribute__((cleanup(guard_leave))) = guard_enter(__func__, flags);                                        \
   if (g.refuse) return g.refuse
@@ -48,6 +50,7 @@ typedef struct {
   int devices, version;
   long long memory, delay_us;
   bool strict_destroy, no_peer, poison;
+  CUresult refuse_free;
 } settings;
 extern settings config;
 extern pthread_mutex_t fake_lock;
@@ -180,6 +183,8 @@ void order_join(vclock *to, const vclock *from);
 void order_known(const vclock *clock);
 void order_host(vclock *clock);
 void order_access(struct block *b, size_t lo, size_t hi, bool write, const op *o);
+// An access that is not done yet, by a stream of another context than that which is waited for (NULL: none is).
+const record *order_pending_unawaited(const struct block *b, const struct context *awaited);
 bool order_pending(const struct block *b, size_t lo, size_t hi, bool writes_only);
 void order_reset(void);
 
@@ -287,6 +292,7 @@ void capture_drop(capture *c);    // forgets it; its graph is the caller's
 void capture_abandon(capture *c); // with its graph
 // Whether a call that may synchronise is forbidden to this thread now; it breaks the captures then.
 bool capture_forbids(const char *call);
+bool capture_waits(const char *call, const context *ctx);
 CUresult capture_note(const guard *g, stream *s, work w);
 CUresult capture_wait(const guard *g, stream *s, event *e);
 void capture_event(stream *s, event *e);

@@ -80,6 +80,12 @@ guard guard_enter(const char *name, int flags) {
   return g;
 }
 
+bool guard_keeps(guard *g) {
+  if (!g->fault && config.refuse_free) g->fault = config.refuse_free;
+  return g->fault == CUDA_ERROR_INVALID_VALUE || g->fault == CUDA_ERROR_OUT_OF_MEMORY ||
+         (g->fault && g->fault == config.refuse_free);
+}
+
 void guard_leave(guard *g) {
   (void)g;
   pthread_mutex_unlock(&fake_lock);
@@ -138,6 +144,8 @@ API int fakecuda_set(const char *name, long long value) {
     config.strict_destroy = value != 0;
   } else if (!strcmp(name, "no_peer")) {
     config.no_peer = value != 0;
+  } else if (!strcmp(name, "refuse_free")) {
+    config.refuse_free = (CUresult)value;
   } else if (!strcmp(name, "poison")) {
     config.poison = value != 0;
   } else {

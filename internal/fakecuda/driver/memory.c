@@ -225,7 +225,13 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// As the real one it waits for the work that uses the memory.
+// A free by the driver waits for the work of the memory's own context, for that of others it need not; nor for any, where the memory is
+// a pool's.
+static void check_unused(const guard *g, const block *b) {
+  const record *r = order_pending_unawaited(b, b->pool ? NULL : b->ctx);
+  if (r) report("%s: 0x%llx is still used by %s on %s, for which it does not wait", g->name, b->base, r->call, object_name(r->stream));
+}
+
 API CUresult cuMemFree_v2(CUdeviceptr at) {
   ENTER(F_RELEASE | F_CTX | F_UNSAFE);
   if (!at) return g.fault;
@@ -238,6 +244,8 @@ API CUresult cuMemFree_v2(CUdeviceptr at) {
            old && old->freed_by ? old->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (guard_keeps(&g)) return g.fault;
+  check_unused(&g, b);
   b->freed_by = g.name; // nobody else frees it while this call waits
   block_wait(b);
   block_release(b, g.name);
@@ -272,6 +280,8 @@ API CUresult cuMemFreeHost(void *p) {
         b->freed_by ? b->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (guard_keeps(&g)) return g.fault;
+  check_unused(&g, b);
   b->freed_by = g.name;
   block_wait(b);
   block_release(b, g.name);

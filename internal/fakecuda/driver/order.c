@@ -72,6 +72,14 @@ bool order_pending(const block *b, size_t lo, size_t hi, bool writes_only) {
   return false;
 }
 
+const record *order_pending_unawaited(const block *b, const context *awaited) {
+  for (int i = 0; i < b->nrecords; i++) {
+    const record *r = &b->records[i];
+    if (r->seq > finished[r->slot] && r->stream->ctx != awaited) return r;
+  }
+  return NULL;
+}
+
 void order_reset(void) {
   memset(ticks, 0, sizeof ticks);
   memset(finished, 0, sizeof finished);

@@ -92,7 +92,7 @@ API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
 }
 
 API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props) {
-  ENTER(0);
+  ENTER(F_UNSAFE);
   if (!out || !props || props->allocType != 1 || props->location.type != 1) return CUDA_ERROR_INVALID_VALUE;
   if (!device_ok(&g, props->location.id)) return CUDA_ERROR_INVALID_VALUE;
   *out = pool_make(props->location.id, false);
@@ -114,7 +114,7 @@ API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
 }
 
 API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void *value) {
-  ENTER(0);
+  ENTER(F_UNSAFE);
   pool *p = object_find(&g, handle, POOL);
   if (!p || !value || attribute < 1 || attribute > 8) return CUDA_ERROR_INVALID_VALUE;
   uint64_t values[] = {p->used + p->cached, p->reserved_high, p->used, p->used_high};
@@ -127,7 +127,7 @@ API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void *val
 }
 
 API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, void *value) {
-  ENTER(0);
+  ENTER(F_UNSAFE);
   pool *p = object_find(&g, handle, POOL);
   if (!p || !value || attribute < 1 || attribute > 8) return CUDA_ERROR_INVALID_VALUE;
   if (attribute <= 3) {
@@ -145,7 +145,7 @@ API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, void *val
 }
 
 API CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
-  ENTER(0);
+  ENTER(F_UNSAFE);
   pool *p = object_find(&g, handle, POOL);
   if (!p) return CUDA_ERROR_INVALID_VALUE;
   trim(p, keep);
@@ -214,6 +214,7 @@ API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
   }
   if (s->capture) return capture_touch(&g, s);
   if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  if (guard_keeps(&g)) return g.fault;
   op_drop(op_enqueue(s, (work){.kind = DO_FREE, .call = g.name, .block = b}, NULL, 0));
   b->freed = true;
   b->freed_by = g.name;

@@ -220,6 +220,7 @@ CASE(own_pool) {
   CU(cuMemAllocFromPoolAsync(&x, BYTES, pool, s));
   CU(cuMemPoolDestroy(pool));
   REPORTED("has 4096 bytes in use");
+  CU(cuStreamSynchronize(s)); // a free of the memory of pools waits for nothing
   CU(cuMemFree_v2(x));
   IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(pool));
   REPORTED("was destroyed before");

@@ -1,0 +1,107 @@
+//go:build cuda
+
+/* The streams that were made here, and the wait for all of them. */
+#include "driver.h"
+
+#include <stdlib.h>
+
+int tvmgo_cu_stream_made(cu_device* d, CUstream stream) {
+  int rc = 0;
+  pthread_mutex_lock(&d->lock);
+  if (d->num_streams == d->cap_streams) {
+    int cap = d->cap_streams == 0 ? 16 : 2 * d->cap_streams;
+    CUstream* more = realloc(d->streams, (size_t)cap * sizeof *more);
+    rc = more == NULL ? -1 : 0;
+    if (rc == 0) d->streams = more;
+    if (rc == 0) d->cap_streams = cap;
+  }
+  if (rc == 0) d->streams[d->num_streams++] = stream;
+  pthread_mutex_unlock(&d->lock);
+  return rc == 0 ? 0 : tvmgo_raise_oom();
+}
+
+/* Takes a mark of a freed stream out that was reached, or the oldest, which is then waited for. Under the lock. */
+static CUevent drop_one(cu_device* d) {
+  int at = 0;
+  for (int i = 0; i < d->num_gone && at == 0; i++)
+    if (cuEventQuery(d->gone[i]) == CUDA_SUCCESS) at = i;
+  CUevent e = d->gone[at];
+  d->gone[at] = d->gone[--d->num_gone];
+  return e;
+}
+
+void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream) {
+  enum { MOST = sizeof d->gone / sizeof *d->gone };
+  CUevent e = NULL, full = NULL;
+  pthread_mutex_lock(&d->lock);
+  for (int i = 0; i < d->num_streams; i++)
+    if (d->streams[i] == stream) d->streams[i] = d->streams[--d->num_streams];
+  if (!tvmgo_cu_is_recording(stream) && cuStreamQuery(stream) == CUDA_ERROR_NOT_READY &&
+      tvmgo_cu_spare_event_locked(d, &e) == CUDA_SUCCESS && cuEventRecord(e, stream) == CUDA_SUCCESS) {
+    if (d->num_gone == MOST) full = drop_one(d);
+    d->gone[d->num_gone++] = e;
+    e = NULL;
+  }
+  pthread_mutex_unlock(&d->lock);
+  if (full != NULL) cuEventSynchronize(full);
+  if (full != NULL) tvmgo_cu_event_done(d, full);
+  if (e != NULL) tvmgo_cu_event_done(d, e);
+}
+
+int tvmgo_cu_is_recording(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult rc = cuStreamIsCapturing(stream, &status);
+  return rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream) {
+  if (stream != NULL || !tvmgo_cu_is_recording(stream)) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "the default stream of cuda:%d waits for a stream that records a graph, so %s after the end of the recording, or use a "
+                     "stream that was created",
+                     (int)d->index, what);
+}
+
+/* Marks behind what the streams hold now, and those of freed streams: in marks, which has room for all and one more. The lock is held,
+ * so that no stream is destroyed meanwhile. */
+static CUresult mark_all(cu_device* d, CUevent* marks, int* n) {
+  CUresult rc = CUDA_SUCCESS;
+  if (atomic_load(&d->captures) > 0 || tvmgo_cu_is_recording(NULL)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  for (int i = 0; i < d->num_streams; i++)
+    if (tvmgo_cu_is_recording(d->streams[i])) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  for (int i = -1; rc == CUDA_SUCCESS && i < d->num_streams; i++) {
+    rc = tvmgo_cu_spare_event_locked(d, &marks[*n]);
+    if (rc != CUDA_SUCCESS) break;
+    rc = cuEventRecord(marks[(*n)++], i < 0 ? NULL : d->streams[i]);
+  }
+  while (rc == CUDA_SUCCESS && d->num_gone > 0) marks[(*n)++] = d->gone[--d->num_gone];
+  return rc;
+}
+
+CUresult tvmgo_cu_wait(cu_device* d) {
+  int n = 0;
+  pthread_mutex_lock(&d->lock);
+  CUevent* marks = calloc((size_t)(d->num_streams + d->num_gone) + 1, sizeof *marks);
+  CUresult rc = marks == NULL ? CUDA_ERROR_OUT_OF_MEMORY : mark_all(d, marks, &n);
+  pthread_mutex_unlock(&d->lock);
+  for (int i = 0; i < n; i++) {
+    if (rc == CUDA_SUCCESS) rc = cuEventSynchronize(marks[i]);
+    tvmgo_cu_event_done(d, marks[i]);
+  }
+  free(marks);
+  return rc;
+}
+
+CUresult tvmgo_cu_wait_for_others(cu_device* d) {
+  CUresult captured = CUDA_SUCCESS;
+  for (int32_t i = 0; i < tvmgo_cu_num_devices && captured == CUDA_SUCCESS; i++) {
+    cu_device* other = &tvmgo_cu_devices[i];
+    CUcontext c = atomic_load(&other->context);
+    if (other == d || c == NULL || cuCtxSetCurrent(c) != CUDA_SUCCESS) continue;
+    CUresult rc = tvmgo_cu_wait(other);
+    if (tvmgo_cu_is_of_capture(rc)) captured = rc;
+  }
+  CUresult rc = cuCtxSetCurrent(atomic_load(&d->context));
+  if (rc != CUDA_SUCCESS) rc = cuCtxSetCurrent(atomic_load(&d->context)); /* what follows frees: see tvmgo_cu_enter_to_free */
+  return captured != CUDA_SUCCESS ? captured : rc;
+}

@@ -224,6 +224,7 @@ func TestBuild_AliasCheck(t *testing.T) {
 	require.NoError(t, call("staged", x, shifted))
 	refused("both", "the function writes both", mem.view(0, 4), mem.view(3, 4))
 	require.NoError(t, call("both", mem.view(0, 4), mem.view(4, 4)))
+	require.NoError(t, call("both", mem.view(4, 4), mem.view(0, 4)), "neighbours the other way round")
 	require.NoError(t, call("split", x, x))
 	refused("split", "overlap", x, shifted)
 	require.NoError(t, call("fused", mem.view(0, 2, 6), mem.view(0, 2, 6)))

@@ -311,7 +311,7 @@ func (w *writer) functionCall(e *tir.Call) code {
 		w.fail("the call of %s, which has a parallel loop, stands within a parallel loop: make one of them serial", e.Name)
 		return atom("0")
 	}
-	args := make([]string, 0, len(e.Args)+1)
+	args := w.selfArgument(f.PrimFunc)
 	for k, a := range e.Args {
 		p := f.params[k]
 		if a.DType() != p.v.Type {

@@ -63,7 +63,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, literal(e.Name), list, len(args), got))
 	}
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", literal(w.fn.Name), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
 	switch {
 	case t == tir.Void:
 		w.helper("letgo")
@@ -156,7 +156,7 @@ func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
 	w.line("int %s;", kind)
 	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %s, %d, &%s, &%s)", found, literal(e.Name), list, codes, len(args), got, kind))
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", literal(w.fn.Name), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
 	switch {
 	case t == tir.Void:
 		w.helper("letgo")

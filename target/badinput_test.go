@@ -30,7 +30,7 @@ func TestNew_BadInput(t *testing.T) {
 		few = map[string]any{"kind": "c", "host": few}
 	}
 	chain := func(n int) any {
-		all := map[string]any{"kind": "c"}
+		all := map[string]any{"kind": "c", "model": "x"}
 		for range n - 1 {
 			all = map[string]any{"kind": "c", "host": all}
 		}

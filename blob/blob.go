@@ -1,11 +1,6 @@
 package blob
 
-import (
-	"fmt"
-)
-
-// MaxImportDepth bounds the length of an import chain, so that walking it by recursion, in C as in Go, is safe.
-const MaxImportDepth = 512
+import "fmt"
 
 // Blob is what a library carries.
 type Blob struct {
@@ -180,7 +175,6 @@ func (b *Blob) setTree(rowPtr, children []uint64, at int64) error {
 		return fail("row pointers from %d to %d over %d children", rowPtr[0], rowPtr[modules], len(children))
 	}
 	b.RowPtr, b.Children = make([]int, len(rowPtr)), make([]int, len(children))
-	depth := make([]int, modules)
 	for parent := range modules {
 		first, end := rowPtr[parent], rowPtr[parent+1]
 		if first > end || end > uint64(len(children)) {
@@ -198,10 +192,6 @@ func (b *Blob) setTree(rowPtr, children []uint64, at int64) error {
 				return fail("module %d imports module %d, which comes before it: that can close a cycle", parent, child)
 			}
 			b.Children[i] = int(child)
-			depth[child] = max(depth[child], depth[parent]+1)
-			if depth[child] > MaxImportDepth {
-				return fail("a chain of imports is longer than %d", MaxImportDepth)
-			}
 		}
 	}
 	return nil

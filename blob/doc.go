@@ -19,5 +19,6 @@
 // A blob comes from a file and is not trusted. Whatever the bytes, the functions here return a value or an error, never panic,
 // and allocate no more than a small multiple of the input. Damage is a [FormatError], for which errors.Is(err, [ErrCorrupt])
 // holds; a kind without scanner is an [UnknownKindError]. The import tree only points forward (a child comes after its parent), so
-// it has no cycle; its depth is at most [MaxImportDepth]. It can share children, so whoever walks it marks what was seen.
+// it has no cycle. It can share children, so whoever walks it marks what was seen; and a chain can be as long as there are modules, so
+// whoever walks it does not recurse in C.
 package blob

@@ -35,7 +35,7 @@ func imported(t *testing.T, program string) []string {
 	require.NoError(t, err)
 	var names []string
 	for _, s := range symbols {
-		if strings.HasPrefix(s.Name, "TVM") {
+		if strings.HasPrefix(s.Name, "TVM") || strings.HasPrefix(s.Name, "tvmgo_") {
 			names = append(names, s.Name)
 		}
 	}

@@ -2,6 +2,7 @@
  * call finds them. */
 #include "core.h"
 #include "fork.h"
+#include "late.h"
 
 int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 
@@ -13,7 +14,9 @@ static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* re
 
 __attribute__((constructor(110))) static void register_builtins(void) {
   static const char* const names[] = {
-      "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON", "target.build.c", "target.build.llvm", "target.build.opencl",
+      "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
   };
+  static const char* const late[] = {"target.build.c", "target.build.llvm", "target.build.opencl"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);
+  for (size_t i = 0; i < sizeof late / sizeof *late; i++) tvmgo_late_builtin(late[i], call_hook, 0);
 }

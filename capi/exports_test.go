@@ -66,7 +66,7 @@ func exported(t *testing.T) []string {
 
 // A program that compiles against the headers also links, and nothing is exported that no header declares.
 func TestLibrary_ExportsWhatTheHeadersDeclare(t *testing.T) {
-	declaration := regexp.MustCompile(`(?:TVM_DLL|TVM_FFI_DLL)\s[^;{(]*?\b(TVM\w+)\(`)
+	declaration := regexp.MustCompile(`(?:TVM_DLL|TVM_FFI_DLL)\s[^;{(]*?\b((?:TVM|tvmgo_)\w+)\(`)
 	var declared []string
 	for _, header := range publicHeaders(t, ".h") {
 		text, err := os.ReadFile(newLab(t).path("include", header))

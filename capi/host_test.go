@@ -38,6 +38,16 @@ func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 	}
 }
 
+// Functions of targets are not listed before one is used, and the first call finds each by its name.
+func TestHost_FirstCallFindsTargets(t *testing.T) {
+	t.Parallel()
+	l, host := newLab(t), dlopenHost(t)
+	require.NotContains(t, l.run(t, nil, host, l.library(), "globals", l.carrier()).out, "target.")
+	for _, name := range []string{"target.Target", "target.TargetCurrent", "target.build.llvm"} {
+		l.runOK(t, nil, host, l.library(), "lookup", name)
+	}
+}
+
 func TestHost_OpensLibraryLocally(t *testing.T) {
 	t.Parallel()
 	l, host := newLab(t), dlopenHost(t)

@@ -61,6 +61,28 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// Texts of JSON have the values and errors that Apache TVM's wheel gives them.
+func TestPeer_JSON(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "json_peer.py"), l.library())
+}
+
+// Built-in functions are described as Apache TVM describes them. Types and functions of targets come with their first use, unless another
+// library has them by then.
+func TestPeer_Registry(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	for _, order := range []string{"first-use", "by-type", "foreign-types", "foreign-function", "layout-only"} {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			l.runOK(t, env, python, "-B", l.path("src", "pyhost", "registry_peer.py"), l.library(), order)
+		})
+	}
+}
+
 // The tests above would see it if the runtimes were mixed up: this is the one way to do so, and why
 // TVMGO_PRIVATE_LOAD exists.
 func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {

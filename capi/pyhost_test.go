@@ -3,6 +3,8 @@ package main_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Python with ctypes and numpy alone is a host like any other: nothing of Apache TVM is imported.
@@ -29,4 +31,16 @@ func TestPythonHost(t *testing.T) {
 			l.runOK(t, append(strings.Fields(c.env), env...), args...)
 		})
 	}
+}
+
+// What raises an error below a Python callback sees who called above it.
+func TestPythonHost_Backtrace(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	frames := l.path("bin", "backtrace.so")
+	args := []string{"g++", "-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-I" + l.path("include"), "-o", frames, l.path("src", "pyhost", "backtrace.cc")}
+	r := l.run(t, nil, append(args, l.linked()...)...)
+	require.True(t, r.ok, r.out)
+	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "backtrace.py"), l.library(), frames)
 }

@@ -43,9 +43,13 @@ func registerGlobal(kind string) error {
 	return addGlobal(name, func(args ...any) (any, error) { return buildForC(name, kind, args) })
 }
 
-// addGlobal makes a global function. Where C has the name already, before Go runs (capi/codegen.c), it gets the body.
+// addGlobal makes a global function. Where C has the name already, before Go runs, or has it from its first use on (capi/codegen.c), it gets
+// the body.
 func addGlobal(name string, body hook.Function) error {
 	hook.Set(name, body)
+	if hook.Waits(name) {
+		return nil
+	}
 	f, err := runtime.NewFunction(runtime.PackedFunc(body))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package runtime
 
 /*
 #include "bridge.h"
+#include "late.h"
 */
 import "C"
 
@@ -10,6 +11,13 @@ import (
 
 	"tvmgo/internal/hook"
 )
+
+func init() {
+	hook.Waits = func(name string) bool {
+		text, n := cText(name)
+		return C.tvmgo_late_declared(text, n) != 0
+	}
+}
 
 // tvmgoCallHook is the body of global functions that another package gives. C registers their names, and a call from C waits for
 // Go's initialisation, so that whether the package is there is known by then.

@@ -240,7 +240,12 @@ func registerLoader(k ModuleKind, prefix string) error {
 		return err
 	}
 	defer f.Close()
-	return RegisterGlobal(prefix+k.Name, f, isBuiltin(prefix+k.Name))
+	if err := RegisterGlobal(prefix+k.Name, f, isBuiltin(prefix+k.Name)); err != nil {
+		return err
+	}
+	name, n := cText(prefix + k.Name)
+	C.tvmgo_global_describe(name, n)
+	return nil
 }
 
 func kindLoader(k ModuleKind, legacy bool) rawFunc {

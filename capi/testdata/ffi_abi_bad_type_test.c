@@ -61,7 +61,7 @@ static void test_descriptions(void) {
   FAILS(TVMFFITypeRegisterField(type, &f), "ValueError", "register field x: the getter is NULL");
   f = good, f.flags = kTVMFFIFieldFlagBitMaskWritable;
   FAILS(TVMFFITypeRegisterField(type, &f), "ValueError", "setter is NULL");
-  f = good, f.offset = -8;
+  f = good, f.size = -8;
   FAILS(TVMFFITypeRegisterField(type, &f), "ValueError", "negative");
   f = good, f.flags = kTVMFFIFieldFlagBitSetterIsFunctionObj, f.setter = array.v_obj;
   FAILS(TVMFFITypeRegisterField(type, &f), "TypeError", "setter is a Function object");

@@ -175,7 +175,35 @@ static void test_use(void) {
   OK(TVMDeviceFreeDataSpace(dev, p));
 }
 
+static void check_name(int32_t type, const char* name) {
+  const char* got = tvmgo_device_name(type);
+  CHECK(got != NULL && strcmp(got, name) == 0);
+  CHECK(tvmgo_device_type(name) == type);
+}
+
+/* Names and numbers, also of devices that are not there. */
+static void test_names(void) {
+  static const struct {
+    int32_t type;
+    const char* name;
+  } known[] = {{kDLCPU, "cpu"},     {kDLCUDA, "cuda"},   {kDLCUDAHost, "cuda_host"}, {kDLOpenCL, "opencl"},
+               {kDLVulkan, "vulkan"}, {kDLMetal, "metal"}, {kDLROCM, "rocm"},          {kDLROCMHost, "rocm_host"},
+               {kDLExtDev, "ext_dev"}, {kDLCUDAManaged, "cuda_managed"}, {kDLOneAPI, "oneapi"}, {kDLWebGPU, "webgpu"},
+               {kDLHexagon, "hexagon"}, {kDLMAIA, "maia"}, {kDLTrn, "trn"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) check_name(known[i].type, known[i].name);
+  CHECK(tvmgo_device_type("llvm") == kDLCPU && tvmgo_device_type("llvm -mcpu=native") == kDLCPU);
+  CHECK(tvmgo_device_type("nvptx") == kDLCUDA && tvmgo_device_type("cl") == kDLOpenCL);
+  static const char* const unknown[] = {"", " cuda", "CUDA", "cud", "cudas", "rpc", "nosuch"};
+  for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) CHECK(tvmgo_device_type(unknown[i]) == -1);
+  CHECK(tvmgo_device_type(NULL) == -1);
+  static const int32_t none[] = {-1, INT32_MIN, 0, 5, 19, 36, 127};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) CHECK(tvmgo_device_name(none[i]) == NULL);
+  CHECK(strcmp(tvmgo_device_name(130), "rpc") == 0 && strcmp(tvmgo_device_name(INT32_MAX), "rpc") == 0);
+  check_name(NUMBER, "testdevice");
+}
+
 void test_own_device(void) {
   test_register();
+  test_names();
   test_use();
 }

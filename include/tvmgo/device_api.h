@@ -235,6 +235,15 @@ TVM_FFI_DLL int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec);
  * error if allow_missing is not 0, otherwise an error that lists the types there are. */
 TVM_FFI_DLL int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODeviceAPI** out);
 
+/* The name of a device type, "cuda" for kDLCUDA, as in TVM's table MASK2STR: of the known numbers, whether or not the device is
+ * enabled here, and of those that were registered. "rpc" for the types of remote devices, NULL for any other number. The text lives
+ * as long as the process. */
+TVM_FFI_DLL const char* tvmgo_device_name(int32_t device_type);
+
+/* The device type of a name, as in TVM's table STR2MASK: aliases ("cl", "llvm", "nvptx") are names too, and text from a space on is
+ * ignored, so that "llvm -mcpu=native" is 1. -1 when there is none, or name is NULL; no error is raised. */
+TVM_FFI_DLL int32_t tvmgo_device_type(const char* name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,8 @@ static array_object* array_alloc(int64_t n) {
   return a;
 }
 
+static array_object* array_alloc_more(int64_t size) { return array_alloc(size < 4 ? 4 : 2 * size); }
+
 static int array_push(array_object* a, const TVMFFIAny* item) {
   if (TVMFFIAnyViewToOwnedAny(item, &a->items[a->cell.size]) != 0) return -1;
   a->cell.size++;
@@ -54,9 +56,20 @@ TVMFFIObject* tvmgo_array_new(const TVMFFIAny* items, int64_t n) {
   return &a->header;
 }
 
+int tvmgo_array_push_alone(TVMFFIObject* array, const TVMFFIAny* item) {
+  array_object* a = (array_object*)array;
+  if (__atomic_load_n(&a->header.combined_ref_count, __ATOMIC_ACQUIRE) != TVMGO_REF_UNIQUE ||
+      a->cell.size >= a->cell.capacity)
+    return 0;
+  if (tvmgo_any_is_object(item)) tvmgo_object_retain(item->v_obj);
+  ((TVMFFIAny*)a->cell.data)[a->cell.size] = *item;
+  a->cell.size++;
+  return 1;
+}
+
 TVMFFIObject* tvmgo_array_append(TVMFFIObject* array, const TVMFFIAny* item) {
   const TVMFFISeqCell* from = tvmgo_seq_cell(array);
-  array_object* a = array_alloc(from->size + 1);
+  array_object* a = array_alloc_more(from->size + 1);
   if (a == NULL) return NULL;
   const TVMFFIAny* items = from->data;
   for (int64_t i = 0; i <= from->size; i++) {

@@ -30,6 +30,9 @@ extern TVMFFIObject tvmgo_missing_object;
 /* The object after which names and values alternate (ffi.GetKwargsObject). */
 extern TVMFFIObject tvmgo_kwargs_object;
 
+/* builtin_schema.c: what a built-in function of this name takes and gives, as an owned Str. */
+int tvmgo_builtin_metadata(const char* name, size_t len, TVMFFIAny* out);
+
 /* builtins_map.c: the part of tvmgo_register_container_builtins about maps and dicts. */
 void tvmgo_register_map_builtins(void);
 

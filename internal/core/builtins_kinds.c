@@ -60,13 +60,13 @@ int tvmgo_kind_is_builtin(const char* name, size_t len) {
 
 int tvmgo_kind_restore(const char* name, size_t len) {
   int i = index_of(name, len);
-  return i < 0 ? 0 : tvmgo_global_set(name, len, functions[i], 1);
+  return i < 0 ? 0 : tvmgo_global_set(name, len, functions[i], TVMGO_GLOBAL_OVERRIDES | TVMGO_GLOBAL_BUILTIN);
 }
 
 __attribute__((constructor(110))) static void register_kinds(void) {
   for (int i = 0; i < NUM_BUILTINS; i++) {
     TVMFFIObject* f = tvmgo_builtin_new(table[i].name, call_kind, i);
-    if (f == NULL || tvmgo_global_set(table[i].name, strlen(table[i].name), f, 0) != 0)
+    if (f == NULL || tvmgo_global_set(table[i].name, strlen(table[i].name), f, TVMGO_GLOBAL_BUILTIN) != 0)
       abort();
     functions[i] = f;
   }

@@ -80,8 +80,14 @@ static int check_size(const char* fname, int32_t type, int32_t size) {
                        (int)type);
   int64_t need = sizeof(TVMFFIObject);
   tvmgo_field_walk w = tvmgo_fields(type, 0);
-  for (const TVMFFIFieldInfo* f; (f = tvmgo_field_next(&w)) != NULL;)
+  for (const TVMFFIFieldInfo* f; (f = tvmgo_field_next(&w)) != NULL;) {
+    if (f->offset < (int64_t)sizeof(TVMFFIObject))
+      return tvmgo_raise(TVMGO_VALUE_ERROR,
+                         "%s: field %.*s of type %s lies at offset %lld, in front of what an object that is "
+                         "made here has: only C++ can make objects of this type and those derived from it",
+                         fname, (int)f->name.size, f->name.data, info->type_key.data, (long long)f->offset);
     if (f->offset + f->size > need) need = f->offset + f->size;
+  }
   if (size >= need) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: objects of type %s have fields up to byte %lld, not %d",
                      fname, info->type_key.data, (long long)need, (int)size);

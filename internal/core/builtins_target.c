@@ -1,5 +1,6 @@
-/* Targets through the table of global functions, which has them before Go runs. Bodies are in Go (runtime/targetbuiltin.go), but
+/* Targets through the table of global functions, which has them from their first use on (late.h). Bodies are in Go (runtime/targetbuiltin.go), but
  * those of a thread's current targets. */
+#include "late.h"
 #include "structural.h"
 #include "target.h"
 #include "record.h"
@@ -97,8 +98,12 @@ static int current(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
 
 /* ---- Registration -------------------------------------------------------------------------- */
 
-/* After the types that other tables number (builtins_runtime.c). */
-__attribute__((constructor(112))) static void register_targets(void) {
+int tvmgo_register_target_hooks(int32_t target_type, int32_t kind_type) {
+  int rc = tvmgo_record_hook_late(target_type, "__ffi_repr__", target_repr);
+  return rc == 0 ? tvmgo_record_hook_late(kind_type, "__data_from_json__", kind_from_json) : rc;
+}
+
+__attribute__((constructor(112))) static void declare_targets(void) {
   static const struct {
     const char* name;
     int action;
@@ -117,12 +122,9 @@ __attribute__((constructor(112))) static void register_targets(void) {
       {"target.TargetTagListTags", TVMGO_TARGET_TAGS},
       {"target.TargetTagAddTag", TVMGO_TARGET_ADD_TAG},
   };
-  tvmgo_register_target_types();
-  tvmgo_record_hook(tvmgo_target_type, "__ffi_repr__", target_repr);
-  tvmgo_record_hook(tvmgo_target_kind_type, "__data_from_json__", kind_from_json);
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    tvmgo_global_builtin_flag(table[i].name, call_target, table[i].action);
-  tvmgo_global_builtin("target.TargetEnterScope", enter);
-  tvmgo_global_builtin("target.TargetExitScope", exit_scope);
-  tvmgo_global_builtin("target.TargetCurrent", current);
+    tvmgo_late_builtin(table[i].name, call_target, table[i].action);
+  tvmgo_late_builtin("target.TargetEnterScope", enter, 0);
+  tvmgo_late_builtin("target.TargetExitScope", exit_scope, 0);
+  tvmgo_late_builtin("target.TargetCurrent", current, 0);
 }

@@ -75,6 +75,12 @@ int32_t tvmgo_device_type_number(const char* name, size_t len) {
   return n;
 }
 
+const char* tvmgo_device_name(int32_t device_type) { return tvmgo_device_type_name(device_type); }
+
+int32_t tvmgo_device_type(const char* name) {
+  return name == NULL ? -1 : tvmgo_device_type_number(name, strcspn(name, " "));
+}
+
 void tvmgo_device_list(char* buf, size_t cap) {
   size_t at = 0;
   buf[0] = 0;
@@ -285,7 +291,7 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   int len = snprintf(global, sizeof global, "device_api.%s", name);
   TVMFFIObject* f = tvmgo_builtin_new(global, get_table, spec->device_type);
   if (f == NULL) return -1;
-  rc = tvmgo_global_set(global, (size_t)len, f, 1);
+  rc = tvmgo_global_set(global, (size_t)len, f, TVMGO_GLOBAL_OVERRIDES | TVMGO_GLOBAL_BUILTIN);
   tvmgo_object_release(f);
   return rc;
 }

@@ -26,7 +26,8 @@ int tvmgo_enter_loader(const char* name) {
  * program's own code runs. */
 static pthread_mutex_t* const locks[] = {
     &tvmgo_kept_lock,   &tvmgo_import_lock,          &tvmgo_system_lib_lock, &tvmgo_mapping_lock,
-    &tvmgo_device_lock, &tvmgo_context_symbols_lock, &tvmgo_type_lock,
+    &tvmgo_device_lock, &tvmgo_context_symbols_lock, &tvmgo_late_lock,
+    &tvmgo_type_lock,     &tvmgo_symbolize_lock,
 };
 enum { NUM_LOCKS = sizeof locks / sizeof *locks };
 

@@ -13,6 +13,8 @@ extern pthread_mutex_t tvmgo_system_lib_lock;      /* system_lib.c */
 extern pthread_mutex_t tvmgo_mapping_lock;         /* mapping.c */
 extern pthread_mutex_t tvmgo_device_lock;          /* device.c */
 extern pthread_mutex_t tvmgo_context_symbols_lock; /* env.c */
+extern pthread_mutex_t tvmgo_late_lock;            /* late.c */
+extern pthread_mutex_t tvmgo_symbolize_lock;       /* symbolize.c */
 extern pthread_mutex_t tvmgo_type_lock;            /* type.c */
 extern tvmgo_spin tvmgo_global_lock;               /* global.c */
 extern pthread_mutex_t tvmgo_threads_lock;         /* thread.c */

@@ -38,16 +38,25 @@ static inline int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n,
 }
 
 /* The table of global functions. Names are any bytes; get is owned or NULL. */
-int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override);
+enum {
+  TVMGO_GLOBAL_OVERRIDES = 1, /* replaces a function of this name, which is an error otherwise */
+  TVMGO_GLOBAL_BUILTIN = 2    /* described by tvmgo_builtin_metadata */
+};
+int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags);
+/* Makes the function of a name one that tvmgo_builtin_metadata describes, if it has no metadata. */
+void tvmgo_global_describe(const char* name, size_t len);
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
 int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
-/* JSON that came with a function, "" when none did: 1 with *out owned, 0 without such a function. */
+/* JSON that came with a function, or describes a built-in; "" when there is none: 1 with *out owned, 0 without such a function. */
 int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out);
 /* Array of Str with every name, sorted; owned. */
 TVMFFIObject* tvmgo_global_names(void);
 /* Registers a built-in written in C; called by constructors, so it aborts on failure. */
 void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry);
 void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag);
+
+/* The same for later: -1 with an error raised when the name is taken, or memory is out. */
+int tvmgo_global_builtin_add(const char* name, TVMFFISafeCallType entry, int flag);
 
 /* What the entry of a built-in gets as its self. Before that each argument was checked with
  * tvmgo_check_value: no object is NULL or of another type than it says, no text is malformed. */

@@ -1,7 +1,9 @@
 /* The table of global functions: a hash table under a spin lock, because a look-up is a few
  * nanoseconds and must also retain the function it found. */
 #include "core.h"
+#include "builtin.h"
 #include "fork_locks.h"
+#include "late.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@ typedef struct entry {
   uint64_t hash;
   TVMFFIObject* function;
   TVMFFIObject* metadata; /* Str, or NULL */
+  int is_builtin;         /* which metadata can be written for */
   size_t len;
   char name[];
 } entry;
@@ -66,7 +69,7 @@ static int grow(void) {
 
 /* As tvmgo_global_set, with metadata (an owned Str object or NULL; consumed). */
 static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject* metadata,
-                     int allow_override) {
+                     int flags) {
   entry* fresh = malloc(sizeof *fresh + len + 1);
   if (fresh == NULL) {
     tvmgo_object_release(metadata);
@@ -74,6 +77,7 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
   }
   uint64_t hash = hash_name(name, len);
   *fresh = (entry){.hash = hash, .function = f, .metadata = metadata, .len = len};
+  fresh->is_builtin = (flags & TVMGO_GLOBAL_BUILTIN) != 0;
   memcpy(fresh->name, name, len);
   fresh->name[len] = 0;
   tvmgo_object_retain(f);
@@ -89,11 +93,12 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
       *at = fresh;
       num_entries++;
       outcome = ADDED;
-    } else if (allow_override) {
+    } else if (flags & TVMGO_GLOBAL_OVERRIDES) {
       unwanted = (*at)->function;
       (*at)->function = f;
       fresh->metadata = (*at)->metadata; /* the old one goes with the entry that is not needed */
       (*at)->metadata = metadata;
+      (*at)->is_builtin = fresh->is_builtin;
       outcome = REPLACED;
     } else {
       outcome = REFUSED;
@@ -114,28 +119,41 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
   return 0;
 }
 
-int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int allow_override) {
-  return set_entry(name, len, f, NULL, allow_override);
+int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags) {
+  return set_entry(name, len, f, NULL, flags);
+}
+
+void tvmgo_global_describe(const char* name, size_t len) {
+  uint64_t hash = hash_name(name, len);
+  tvmgo_spin_lock(&tvmgo_global_lock);
+  entry* e = num_buckets > 0 ? *find(name, len, hash) : NULL;
+  if (e != NULL) e->is_builtin = 1;
+  tvmgo_spin_unlock(&tvmgo_global_lock);
 }
 
 int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
   uint64_t hash = hash_name(name, len);
-  int known = 0;
+  int known = 0, is_builtin = 0;
   TVMFFIObject* text = NULL;
+  tvmgo_late_find(name, len);
   tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry* e = *find(name, len, hash);
     known = e != NULL;
+    is_builtin = known && e->is_builtin;
     if (known && e->metadata != NULL) tvmgo_object_retain(text = e->metadata);
   }
   tvmgo_spin_unlock(&tvmgo_global_lock);
   if (!known) return 0;
-  if (text == NULL) return tvmgo_string_make("", 0, out) == 0 ? 1 : -1;
+  if (text == NULL) {
+    int rc = is_builtin ? tvmgo_builtin_metadata(name, len, out) : tvmgo_string_make("", 0, out);
+    return rc == 0 ? 1 : -1;
+  }
   *out = tvmgo_any_object(text);
   return 1;
 }
 
-TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
+static TVMFFIObject* get(const char* name, size_t len) {
   uint64_t hash = hash_name(name, len);
   TVMFFIObject* f = NULL;
   tvmgo_spin_lock(&tvmgo_global_lock);
@@ -150,9 +168,15 @@ TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
   return f;
 }
 
+TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
+  TVMFFIObject* f = get(name, len);
+  return f == NULL && tvmgo_late_find(name, len) ? get(name, len) : f;
+}
+
 int tvmgo_global_remove(const char* name, size_t len) {
   uint64_t hash = hash_name(name, len);
   entry* gone = NULL;
+  tvmgo_late_find(name, len); /* for what is removed stays away */
   tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry** at = find(name, len, hash);
@@ -252,13 +276,17 @@ TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int 
   return f;
 }
 
-void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+int tvmgo_global_builtin_add(const char* name, TVMFFISafeCallType entry, int flag) {
   TVMFFIObject* f = tvmgo_builtin_new(name, entry, flag);
-  if (f == NULL || tvmgo_global_set(name, strlen(name), f, 0) != 0) {
-    fprintf(stderr, "tvmgo: cannot register the built-in %s\n", name);
-    abort();
-  }
+  int rc = f == NULL ? -1 : set_entry(name, strlen(name), f, NULL, TVMGO_GLOBAL_BUILTIN);
   tvmgo_object_release(f);
+  return rc;
+}
+
+void tvmgo_global_builtin_flag(const char* name, TVMFFISafeCallType entry, int flag) {
+  if (tvmgo_global_builtin_add(name, entry, flag) == 0) return;
+  fprintf(stderr, "tvmgo: cannot register the built-in %s\n", name);
+  abort();
 }
 
 void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
@@ -284,7 +312,7 @@ int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, i
                        "register global function %.*s: the handle is NULL, not a Function",
                        tvmgo_quoted(name->size), name->data);
   if (f == NULL || check_function(name, &function) != 0) return -1;
-  return tvmgo_global_set(name->data, name->size, f, allow_override);
+  return tvmgo_global_set(name->data, name->size, f, allow_override ? TVMGO_GLOBAL_OVERRIDES : 0);
 }
 
 /* The JSON as a Str object; NULL when there is none. */
@@ -308,7 +336,7 @@ int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, i
   if (check_function(&method_info->name, &method_info->method) != 0) return -1;
   if (metadata_of(&method_info->metadata, &metadata) != 0) return -1;
   return set_entry(method_info->name.data, method_info->name.size, method_info->method.v_obj,
-                   metadata, allow_override);
+                   metadata, allow_override ? TVMGO_GLOBAL_OVERRIDES : 0);
 }
 
 int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out) {

@@ -1,5 +1,4 @@
 #include "json.h"
-#include "recursive.h"
 #include "text.h"
 
 #include <errno.h>
@@ -7,17 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An array or object that is being read: its elements, or keys and values, lie on the stack above
+ * base. */
+typedef struct {
+  size_t base;
+  int is_map;
+} frame;
+
 typedef struct {
   const char *begin, *at, *end;
-  tvmgo_text scratch; /* of the string that is read */
+  tvmgo_text scratch; /* of the string or number that is read */
   TVMFFIAny* stack;   /* owned: elements, keys and values of what is not complete */
   size_t size, capacity;
-  int level;
+  frame* frames; /* the innermost last: texts nest as deep as they like */
+  size_t depth, max_depth;
 } reader;
 
-static int read_value(reader* r, TVMFFIAny* out);
-
-/* Raises an error about the place at. */
+/* Raises an error about the position at, in the words of Python's json, as tvm-ffi does. */
 static int bad(const reader* r, const char* at, const char* what) {
   const char* line = r->begin;
   size_t lines = 1;
@@ -26,9 +31,11 @@ static int bad(const reader* r, const char* at, const char* what) {
     lines++;
     line = p + 1;
   }
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "parse JSON: %s: line %zu column %zu (char %zu)", what, lines,
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: line %zu column %zu (char %zu)", what, lines,
                      (size_t)(at - line) + 1, (size_t)(at - r->begin));
 }
+
+static const char expecting_value[] = "Expecting value";
 
 static void skip_space(reader* r) {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
@@ -91,30 +98,40 @@ static void add_utf8(tvmgo_text* t, uint32_t code) {
   tvmgo_text_add(t, s, n);
 }
 
-/* Behind "\u", which stands at start; two of them make a character beyond 16 bits. */
-static int read_unicode(reader* r, const char* start) {
-  int code = read_hex(r);
-  if (code < 0) return bad(r, start, "\\u must be followed by four hexadecimal digits");
-  uint32_t whole = (uint32_t)code;
+/* The four digits of an escape; what is wrong with them is at the position where. */
+static int read_code(reader* r, const char* where, uint32_t* code) {
+  int digits = read_hex(r);
+  if (digits < 0) return bad(r, where, "Invalid \\uXXXX escape");
+  *code = (uint32_t)digits;
+  return 0;
+}
+
+/* Behind "\u", whose letter stands at u; two of them make a character beyond 16 bits. */
+static int read_unicode(reader* r, const char* u) {
+  static const char surrogate[] = "Invalid surrogate pair of \\uXXXX escapes";
+  uint32_t code = 0, low = 0;
+  if (read_code(r, u, &code) != 0) return -1;
   if (code >= 0xD800 && code <= 0xDFFF) {
-    int low = code < 0xDC00 && skip(r, "\\u") ? read_hex(r) : -1;
-    if (low < 0xDC00 || low > 0xDFFF) return bad(r, start, "half of a surrogate pair");
-    whole = 0x10000 + ((uint32_t)(code - 0xD800) << 10) + (uint32_t)(low - 0xDC00);
+    if (code >= 0xDC00 || !skip(r, "\\u")) return bad(r, u, surrogate);
+    const char* digits = r->at;
+    if (read_code(r, digits, &low) != 0) return -1;
+    if (low < 0xDC00 || low > 0xDFFF) return bad(r, digits, surrogate);
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  add_utf8(&r->scratch, whole);
+  add_utf8(&r->scratch, code);
   return 0;
 }
 
 static int read_escape(reader* r) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  const char* start = r->at++;
+  const char* letter = ++r->at;
   int c = peek(r);
   if (c == 'u') {
     r->at++;
-    return read_unicode(r, start);
+    return read_unicode(r, letter);
   }
   const char* known = c <= 0 ? NULL : strchr(from, c);
-  if (known == NULL) return bad(r, start, "unknown escape");
+  if (known == NULL) return bad(r, letter, "Invalid \\escape");
   tvmgo_text_add(&r->scratch, &to[known - from], 1);
   r->at++;
   return 0;
@@ -136,54 +153,57 @@ static int read_string(reader* r, TVMFFIAny* out) {
       return tvmgo_text_string(&r->scratch, 0, out);
     }
     tvmgo_text_add(&r->scratch, plain, n);
-    if (c < 0) return bad(r, start, "the string has no end");
-    if (c < 0x20) return bad(r, r->at, "control character in a string");
+    if (c < 0) return bad(r, start, "Unterminated string starting at");
+    if (c < 0x20) return bad(r, r->at, "Invalid control character at");
     if (read_escape(r) != 0) return -1;
   }
 }
 
 /* ---- Numbers ------------------------------------------------------------------------------- */
 
-static int skip_digits(reader* r) {
-  const char* start = r->at;
-  while (r->at < r->end && *r->at >= '0' && *r->at <= '9') r->at++;
-  return r->at > start;
+/* The length of the longest text at the reader that consists of characters of numbers. */
+static size_t number_size(const reader* r, int* is_whole) {
+  const char* p = r->at;
+  *is_whole = 1;
+  for (; p < r->end; p++) {
+    if (*p == '.' || *p == 'e' || *p == 'E')
+      *is_whole = 0;
+    else if ((*p < '0' || *p > '9') && *p != '+' && *p != '-')
+      break;
+  }
+  return (size_t)(p - r->at);
 }
 
+/* What strtoll and strtod accept in full and in range: so "01", "+1", ".5" and "1." too. Numbers too
+ * small for all 53 bits are read, for they are written, too. */
 static int read_number(reader* r, TVMFFIAny* out) {
   const char* start = r->at;
-  int whole = 1, good = 1;
-  skip(r, "-");
-  if (skip(r, "Infinity") || (start == r->at && skip(r, "NaN"))) {
+  int is_negative = skip(r, "-"), is_whole;
+  if (skip(r, "Infinity") || (!is_negative && skip(r, "NaN"))) {
     *out = (TVMFFIAny){.type_index = kTVMFFIFloat};
-    out->v_float64 = *start == 'N' ? NAN : *start == '-' ? -INFINITY : INFINITY;
+    out->v_float64 = *start == 'N' ? NAN : is_negative ? -INFINITY : INFINITY;
     return 0;
   }
-  if (!skip(r, "0")) good = skip_digits(r);
-  if (good && skip(r, ".")) {
-    whole = 0;
-    good = skip_digits(r);
-  }
-  if (good && (skip(r, "e") || skip(r, "E"))) {
-    whole = 0;
-    if (!skip(r, "+")) skip(r, "-");
-    good = skip_digits(r);
-  }
-  if (!good) return bad(r, start, "expecting value");
+  r->at = start;
+  size_t size = number_size(r, &is_whole);
   r->scratch.size = 0; /* the text may end right here, without a NUL */
-  tvmgo_text_add(&r->scratch, start, (size_t)(r->at - start));
+  tvmgo_text_add(&r->scratch, start, size);
   tvmgo_text_add(&r->scratch, "", 1);
   if (r->scratch.failed) return tvmgo_raise_oom();
+  const char* text = r->scratch.data;
+  char* end = (char*)text;
   errno = 0;
-  long long integer = whole ? strtoll(r->scratch.data, NULL, 10) : 0;
-  if (whole && errno == 0) {
+  long long integer = is_whole ? strtoll(text, &end, 10) : 0;
+  if (is_whole && errno == 0) {
     *out = tvmgo_any_int(integer);
-    return 0;
+  } else {
+    errno = 0;
+    *out = (TVMFFIAny){.type_index = kTVMFFIFloat};
+    out->v_float64 = strtod_l(text, &end, tvmgo_c_locale());
+    if (isfinite(out->v_float64) && out->v_float64 != 0) errno = 0;
   }
-  double v = strtod_l(r->scratch.data, NULL, tvmgo_c_locale());
-  if (isinf(v)) return bad(r, start, "the number is too large");
-  *out = (TVMFFIAny){.type_index = kTVMFFIFloat};
-  out->v_float64 = v;
+  if (size == 0 || errno != 0 || *end != 0) return bad(r, start, expecting_value);
+  r->at += size;
   return 0;
 }
 
@@ -215,44 +235,80 @@ static int make_map(reader* r, size_t base, TVMFFIAny* out) {
 /* A key and the colon behind it. */
 static int read_key(reader* r) {
   TVMFFIAny key;
-  skip_space(r);
-  if (peek(r) != '"') return bad(r, r->at, "expecting property name enclosed in double quotes");
+  if (peek(r) != '"') return bad(r, r->at, "Expecting property name enclosed in double quotes");
   if (read_string(r, &key) != 0 || push(r, &key) != 0) return -1;
   skip_space(r);
-  return skip(r, ":") ? 0 : bad(r, r->at, "expecting ':' delimiter");
+  return skip(r, ":") ? 0 : bad(r, r->at, "Expecting ':' delimiter");
 }
 
-static int read_container(reader* r, TVMFFIAny* out) {
-  int is_map = *r->at++ == '{';
-  const char* close = is_map ? "}" : "]";
-  size_t base = r->size;
-  if (tvmgo_level_enter("parse JSON", &r->level) != 0) return -1;
-  skip_space(r);
-  for (int closed = skip(r, close); !closed;) {
-    TVMFFIAny v;
-    if ((is_map && read_key(r) != 0) || read_value(r, &v) != 0 || push(r, &v) != 0) return -1;
-    skip_space(r);
-    closed = skip(r, close);
-    if (!closed && !skip(r, ",")) return bad(r, r->at, "expecting ',' delimiter");
+static int open_container(reader* r) {
+  if (r->depth == r->max_depth) {
+    size_t max = r->max_depth == 0 ? 16 : 2 * r->max_depth;
+    frame* frames = realloc(r->frames, max * sizeof *frames);
+    if (frames == NULL) return tvmgo_raise_oom();
+    r->frames = frames;
+    r->max_depth = max;
   }
-  r->level--;
-  return is_map ? make_map(r, base, out) : make_array(r, base, out);
+  r->frames[r->depth++] = (frame){r->size, *r->at++ == '{'};
+  return 0;
+}
+
+/* What ends the innermost container. */
+static const char* closing(const reader* r) { return r->frames[r->depth - 1].is_map ? "}" : "]"; }
+
+/* Reads up to the first value that is complete: a scalar, or a container without elements, which is
+ * closed next. */
+enum { SCALAR = 0, EMPTY = 1 }; /* and -1 */
+
+static int read_begin(reader* r, TVMFFIAny* out) {
+  for (;;) {
+    skip_space(r);
+    switch (peek(r)) {
+      case '{':
+      case '[':
+        if (open_container(r) != 0) return -1;
+        skip_space(r);
+        if (skip(r, closing(r))) return EMPTY;
+        if (r->frames[r->depth - 1].is_map && read_key(r) != 0) return -1;
+        break;
+      case '"': return read_string(r, out);
+      case 't':
+      case 'f':
+      case 'n':
+        *out = tvmgo_any_none();
+        if (skip(r, "null")) return SCALAR;
+        *out = tvmgo_any_bool(*r->at == 't');
+        return skip(r, "true") || skip(r, "false") ? SCALAR : bad(r, r->at, expecting_value);
+      default: return read_number(r, out);
+    }
+  }
+}
+
+/* Pushes a complete element. 1 when it was the last of its container, 0 when another begins here. */
+static int read_behind(reader* r, TVMFFIAny* element) {
+  if (push(r, element) != 0) return -1;
+  skip_space(r);
+  if (skip(r, closing(r))) return 1;
+  if (!skip(r, ",")) return bad(r, r->at, "Expecting ',' delimiter");
+  skip_space(r);
+  if (peek(r) < 0) return bad(r, r->at, "Syntax error near");
+  return r->frames[r->depth - 1].is_map ? read_key(r) : 0;
 }
 
 static int read_value(reader* r, TVMFFIAny* out) {
-  skip_space(r);
-  switch (peek(r)) {
-    case '{':
-    case '[': return read_container(r, out);
-    case '"': return read_string(r, out);
-    case 't':
-    case 'f':
-    case 'n':
-      *out = tvmgo_any_none();
-      if (skip(r, "null")) return 0;
-      *out = tvmgo_any_bool(*r->at == 't');
-      return skip(r, "true") || skip(r, "false") ? 0 : bad(r, r->at, "expecting value");
-    default: return read_number(r, out);
+  for (;;) {
+    int closes = read_begin(r, out);
+    if (closes < 0) return -1;
+    for (;;) {
+      if (closes) {
+        frame f = r->frames[--r->depth];
+        if ((f.is_map ? make_map(r, f.base, out) : make_array(r, f.base, out)) != 0) return -1;
+      }
+      if (r->depth == 0) return 0;
+      closes = read_behind(r, out);
+      if (closes < 0) return -1;
+      if (!closes) break;
+    }
   }
 }
 
@@ -265,12 +321,13 @@ int tvmgo_json_parse(TVMFFIByteArray text, TVMFFIAny* result) {
     if (r.at == r.end) {
       *result = v;
     } else {
-      rc = bad(&r, r.at, "unexpected text behind the value");
+      rc = bad(&r, r.at, "Extra data");
       tvmgo_any_clear(&v);
     }
   }
   pop_to(&r, 0);
   free(r.stack);
+  free(r.frames);
   tvmgo_text_free(&r.scratch);
   return rc;
 }

@@ -1,4 +1,5 @@
 #include "core.h"
+#include "name_list.h"
 #include "fork_locks.h"
 
 #include <pthread.h>
@@ -78,12 +79,37 @@ TVMFFIObject* tvmgo_module_imports(tvmgo_module* m) {
   return imports;
 }
 
+static void note_import(tvmgo_module* dep) {
+  atomic_store_explicit(&dep->is_imported, 1, memory_order_relaxed);
+}
+
 void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* owned) {
+  const TVMFFISeqCell* seq = tvmgo_seq_cell(owned);
+  for (int64_t i = 0; i < seq->size; i++) {
+    const TVMFFIAny* dep = (const TVMFFIAny*)seq->data + i;
+    if (dep->type_index == kTVMFFIModule && tvmgo_module_is_ours(dep->v_obj)) note_import((tvmgo_module*)dep->v_obj);
+  }
   tvmgo_spin_lock(&m->lock);
   TVMFFIObject* old = m->imports;
   m->imports = owned;
   tvmgo_spin_unlock(&m->lock);
   tvmgo_object_release(old);
+}
+
+/* Adds an import in place where no snapshot is alive, so that many imports take linear time. */
+static int add_import(tvmgo_module* m, tvmgo_module* dep) {
+  TVMFFIAny item = tvmgo_any_object(dep);
+  tvmgo_spin_lock(&m->lock);
+  int done = tvmgo_array_push_alone(m->imports, &item);
+  tvmgo_spin_unlock(&m->lock);
+  if (done) {
+    note_import(dep);
+    return 0;
+  }
+  TVMFFIObject* longer = tvmgo_array_append(m->imports, &item);
+  if (longer == NULL) return -1;
+  tvmgo_module_set_imports(m, longer);
+  return 0;
 }
 
 static int is_target(void* target, tvmgo_module* m) { return m == target; }
@@ -96,9 +122,10 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                        "import module: Cyclic dependency detected during import: module \"%s\" "
                        "imports itself",
                        m->kind);
-  TVMFFIAny item = tvmgo_any_object(dep);
   pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
-  int found = tvmgo_module_walk(dep, is_target, m), rc = 0;
+  /* What nobody ever imported is not reached from anywhere. */
+  int was_imported = atomic_load_explicit(&m->is_imported, memory_order_relaxed);
+  int found = was_imported ? tvmgo_module_walk(dep, is_target, m) : 0, rc = 0;
   if (found < 0) {
     rc = -1;
   } else if (found) {
@@ -107,11 +134,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                      "already imports \"%s\", directly or through others",
                      dep->kind, m->kind);
   } else {
-    TVMFFIObject* longer = tvmgo_array_append(m->imports, &item);
-    if (longer == NULL)
-      rc = -1;
-    else
-      tvmgo_module_set_imports(m, longer);
+    rc = add_import(m, dep);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
   if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);
@@ -189,6 +212,41 @@ int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
   if (m->cls->function_names != NULL) return m->cls->function_names(m, out);
   *out = tvmgo_array_new(NULL, 0);
+  return *out == NULL ? -1 : 0;
+}
+
+/* Names of a tree, with what holds their texts. */
+typedef struct {
+  tvmgo_name_list names;
+  TVMFFIObject** lists; /* owned */
+  size_t num_lists;
+} tree_names;
+
+static int names_in(void* ctx, tvmgo_module* m) {
+  tree_names* t = ctx;
+  TVMFFIObject** grown = realloc(t->lists, (t->num_lists + 1) * sizeof *grown);
+  if (grown == NULL) return tvmgo_raise_oom();
+  t->lists = grown;
+  TVMFFIObject* list = NULL;
+  if (tvmgo_module_function_names(m, &list) != 0) return -1;
+  t->lists[t->num_lists++] = list;
+  TVMFFISeqCell* seq = tvmgo_seq_cell(list);
+  for (int64_t i = 0; i < seq->size; i++) {
+    TVMFFIByteArray name;
+    if (tvmgo_arg_text("list functions", seq->data, (int32_t)i, &name) != 0 ||
+        tvmgo_name_list_add(&t->names, name.data) != 0) /* texts end with a NUL */
+      return -1;
+  }
+  return 0;
+}
+
+int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out) {
+  tree_names t = {{0}, NULL, 0};
+  *out = NULL;
+  if (tvmgo_module_walk(m, names_in, &t) == 0) *out = tvmgo_name_list_take(&t.names);
+  else free(t.names.items);
+  for (size_t i = 0; i < t.num_lists; i++) tvmgo_object_release(t.lists[i]);
+  free(t.lists);
   return *out == NULL ? -1 : 0;
 }
 

@@ -31,11 +31,12 @@ typedef struct {
 
 struct tvmgo_module {
   TVMFFIObject header;
-  TVMFFIObject* imports;         /* Array of Module, never NULL; replaced whole under lock */
+  TVMFFIObject* imports;         /* Array of Module, never NULL; changes under lock, or is replaced */
   TVMFFIObject* lookup_cache;    /* Map, never NULL: part of the layout that C++ knows */
   const tvmgo_module_class* cls;
   char* kind;
   int property_mask;
+  _Atomic int is_imported;       /* was ever, by any module */
   void* self;                    /* of the class */
   tvmgo_image* image;            /* library modules and holders of views */
   tvmgo_spin lock;               /* guards imports, env and functions */
@@ -88,6 +89,8 @@ int tvmgo_module_clear_imports(tvmgo_module* m);
 /* Array of Module, owned: a snapshot. */
 TVMFFIObject* tvmgo_module_imports(tvmgo_module* m);
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out);
+/* Those of a module and of all that it imports, sorted, each once. */
+int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out);
 
 /* Borrowed function for generated code: imports, then globals; cached while m lives. */
 int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out);

@@ -13,6 +13,28 @@ void tvmgo_object_plain_deleter(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
+/* Deleters release what an object holds, so the release of a long chain would recurse once per link
+ * and overflow the stack. Deleters that nest deeper than this are put off until the outermost release
+ * has returned from its own, and then run in a loop: before that release returns, all is gone. */
+enum { NESTED_DELETERS = 64 };
+
+static __thread struct {
+  int depth;
+  TVMFFIObject* put_off; /* dead objects, linked through their counts, which nobody reads any more */
+} deleting __attribute__((tls_model("initial-exec")));
+
+static void delete_with_nested(TVMFFIObject* obj, int flags) {
+  deleting.depth++;
+  obj->deleter(obj, flags);
+  while (deleting.depth == 1 && deleting.put_off != NULL) {
+    TVMFFIObject* next = deleting.put_off;
+    deleting.put_off = (TVMFFIObject*)(uintptr_t)next->combined_ref_count;
+    next->combined_ref_count = TVMGO_REF_UNIQUE - 1;
+    next->deleter(next, kTVMFFIObjectDeleterFlagBitMaskBoth);
+  }
+  deleting.depth--;
+}
+
 void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
 #ifdef __SANITIZE_THREAD__ /* which knows no fences */
   (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE);
@@ -20,10 +42,17 @@ void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
 #endif
   if (old == TVMGO_REF_UNIQUE) {
-    if (obj->deleter != NULL) obj->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskBoth);
+    if (obj->deleter == NULL) return;
+    if (TVMGO_LIKELY(deleting.depth < NESTED_DELETERS)) {
+      delete_with_nested(obj, kTVMFFIObjectDeleterFlagBitMaskBoth);
+    } else {
+      obj->combined_ref_count = (uintptr_t)deleting.put_off;
+      deleting.put_off = obj;
+    }
     return;
   }
-  if (obj->deleter != NULL) obj->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskStrong);
+  /* Somebody watches the object, so that its count is in use. */
+  if (obj->deleter != NULL) delete_with_nested(obj, kTVMFFIObjectDeleterFlagBitMaskStrong);
   tvmgo_object_release_weak(obj);
 }
 

@@ -69,6 +69,9 @@ typedef struct {
 
 /* The type's index. Called by constructors, so it ends the process when memory is out. */
 int32_t tvmgo_record_describe(const tvmgo_record_description* d);
+/* The same for later: -1 with an error raised when memory is out or another library has described it. */
+int32_t tvmgo_record_describe_late(const tvmgo_record_description* d);
+int tvmgo_record_hook_late(int32_t type_index, const char* column, TVMFFISafeCallType call);
 /* A function as attribute of a type; likewise called by constructors. */
 void tvmgo_record_hook(int32_t type_index, const char* column, TVMFFISafeCallType call);
 

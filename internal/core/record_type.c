@@ -82,14 +82,17 @@ static void must(int rc, const char* key) {
   abort();
 }
 
-static void describe_field(int32_t type, const char* key, const tvmgo_record_field* f) {
+static int describe_field(int32_t type, const tvmgo_record_field* f) {
   tvmgo_text schema = {0};
   TVMFFIObjectHandle setter;
   tvmgo_text_put(&schema, "{\"type_schema\":\"");
   put_quoted(&schema, f->schema);
   tvmgo_text_put(&schema, "\"}");
-  must(schema.failed, key);
-  must(TVMFFIFunctionCreate((void*)f, set_field, NULL, &setter), key);
+  if (schema.failed) return tvmgo_raise_oom();
+  if (TVMFFIFunctionCreate((void*)f, set_field, NULL, &setter) != 0) {
+    tvmgo_text_free(&schema);
+    return -1;
+  }
   int32_t stored_as = f->static_type == kTVMFFIAny && f->size == (int32_t)sizeof(void*)
                           ? (int32_t)kTVMFFIObject
                           : f->static_type;
@@ -105,18 +108,22 @@ static void describe_field(int32_t type, const char* key, const tvmgo_record_fie
       .setter = setter,
       .field_static_type_index = f->static_type,
   };
-  must(TVMFFITypeRegisterField(type, &info), key);
+  int rc = TVMFFITypeRegisterField(type, &info);
   tvmgo_object_release(setter);
   tvmgo_text_free(&schema);
+  return rc;
 }
 
-static void describe_method(int32_t type, const char* key, const tvmgo_record_method* m) {
+static int describe_method(int32_t type, const tvmgo_record_method* m) {
   static const TVMFFIByteArray init = {"__ffi_init__", 12};
   tvmgo_text schema = {0};
   TVMFFIObjectHandle call;
   put_method_schema(&schema, m);
-  must(schema.failed, key);
-  must(TVMFFIFunctionCreate(NULL, m->call, NULL, &call), key);
+  if (schema.failed) return tvmgo_raise_oom();
+  if (TVMFFIFunctionCreate(NULL, m->call, NULL, &call) != 0) {
+    tvmgo_text_free(&schema);
+    return -1;
+  }
   TVMFFIMethodInfo info = {
       .name = bytes_of(m->name),
       .doc = bytes_of(m->doc),
@@ -124,38 +131,50 @@ static void describe_method(int32_t type, const char* key, const tvmgo_record_me
       .flags = m->is_static ? kTVMFFIFieldFlagBitMaskIsStaticMethod : 0,
       .method = tvmgo_any_object(call),
   };
-  must(TVMFFITypeRegisterMethod(type, &info), key);
-  if (strcmp(m->name, init.data) == 0) must(TVMFFITypeRegisterAttr(type, &init, &info.method), key);
+  int rc = TVMFFITypeRegisterMethod(type, &info);
+  if (rc == 0 && strcmp(m->name, init.data) == 0) rc = TVMFFITypeRegisterAttr(type, &init, &info.method);
   tvmgo_object_release(call);
   tvmgo_text_free(&schema);
+  return rc;
+}
+
+int tvmgo_record_hook_late(int32_t type_index, const char* column, TVMFFISafeCallType call) {
+  TVMFFIByteArray name = bytes_of(column);
+  TVMFFIObjectHandle f;
+  if (TVMFFIFunctionCreate(NULL, call, NULL, &f) != 0) return -1;
+  TVMFFIAny value = tvmgo_any_object(f);
+  int rc = TVMFFITypeRegisterAttr(type_index, &name, &value);
+  tvmgo_object_release(f);
+  return rc;
 }
 
 void tvmgo_record_hook(int32_t type_index, const char* column, TVMFFISafeCallType call) {
-  TVMFFIByteArray name = bytes_of(column);
-  TVMFFIObjectHandle f;
-  must(TVMFFIFunctionCreate(NULL, call, NULL, &f), column);
-  TVMFFIAny value = tvmgo_any_object(f);
-  must(TVMFFITypeRegisterAttr(type_index, &name, &value), column);
-  tvmgo_object_release(f);
+  must(tvmgo_record_hook_late(type_index, column, call), column);
 }
 
-int32_t tvmgo_record_describe(const tvmgo_record_description* d) {
+int32_t tvmgo_record_describe_late(const tvmgo_record_description* d) {
   static const TVMFFIByteArray final = {"__ffi_type_final__", 18};
   TVMFFIByteArray key = bytes_of(d->key);
   const TVMFFITypeInfo* parent = TVMFFIGetTypeInfo(d->parent);
   int32_t type = TVMFFITypeGetOrAllocIndex(&key, -1, parent->type_depth + 1, 0, !d->is_final,
                                            d->parent);
-  must(type < 0, d->key);
+  if (type < 0) return -1;
   for (const tvmgo_record_field* f = d->fields; f != NULL && f->name != NULL; f++)
-    describe_field(type, d->key, f);
+    if (describe_field(type, f) != 0) return -1;
   for (const tvmgo_record_method* m = d->methods; m != NULL && m->name != NULL; m++)
-    describe_method(type, d->key, m);
+    if (describe_method(type, m) != 0) return -1;
   TVMFFITypeMetadata metadata = {.creator = d->creator,
                                  .total_size = d->size,
                                  .structural_eq_hash_kind = d->structural_kind};
-  must(TVMFFITypeRegisterMetadata(type, &metadata), d->key);
-  if (d->creator != NULL) must(tvmgo_record_type(type, (size_t)d->size), d->key);
+  if (TVMFFITypeRegisterMetadata(type, &metadata) != 0 ||
+      (d->creator != NULL && tvmgo_record_type(type, (size_t)d->size) != 0))
+    return -1;
   TVMFFIAny is_final = tvmgo_any_bool(d->is_final);
-  must(TVMFFITypeRegisterAttr(type, &final, &is_final), d->key);
+  return TVMFFITypeRegisterAttr(type, &final, &is_final) == 0 ? type : -1;
+}
+
+int32_t tvmgo_record_describe(const tvmgo_record_description* d) {
+  int32_t type = tvmgo_record_describe_late(d);
+  must(type < 0, d->key);
   return type;
 }

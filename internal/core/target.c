@@ -1,14 +1,16 @@
 /* The objects of targets and their kinds. */
 #include "target.h"
+#include "late.h"
 #include "record.h"
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Static_assert(offsetof(tvmgo_target_kind, default_device_type) == 40 && sizeof(tvmgo_target_kind) == 56, "target.TargetKind");
 _Static_assert(offsetof(tvmgo_target, tag) == 40 && offsetof(tvmgo_target, attrs) == 64, "target.Target");
 
-int32_t tvmgo_target_type, tvmgo_target_kind_type;
+int32_t tvmgo_target_type = -1, tvmgo_target_kind_type = -1;
 static const int32_t text_type = kTVMFFIStr;
 
 static _Atomic(tvmgo_target_hold*) dropped;
@@ -36,7 +38,17 @@ static TVMFFIAny held(const TVMFFIAny* v) {
 
 static TVMFFIObject* held_object(const TVMFFIAny* v) { return tvmgo_any_is_object(v) ? held(v).v_obj : NULL; }
 
+/* Raises an error when objects of targets can't be made. */
+static int have_types(void) {
+  tvmgo_late_use();
+  if (tvmgo_target_type >= 0) return 0;
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                     "targets are not passed as objects here: another library has registered the types target.Target and "
+                     "target.TargetKind, or memory was out: use targets before loading it, or pass them as text");
+}
+
 tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts) {
+  if (have_types() != 0) return (tvmgo_ret){0, (uintptr_t)tvmgo_error_take()};
   tvmgo_target_kind* k = tvmgo_record_new(tvmgo_target_kind_type, sizeof *k);
   if (k == NULL) return (tvmgo_ret){0, (uintptr_t)tvmgo_error_take()};
   k->name = held(&parts[0]);
@@ -46,6 +58,7 @@ tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts) {
 }
 
 tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle) {
+  if (have_types() != 0) return (tvmgo_ret){0, (uintptr_t)tvmgo_error_take()};
   tvmgo_target_hold* hold = malloc(sizeof *hold);
   tvmgo_target* t = hold == NULL ? NULL : tvmgo_object_new(sizeof *t, tvmgo_target_type, target_delete);
   if (hold == NULL) tvmgo_raise_oom();
@@ -110,14 +123,35 @@ static int kind_text(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* re
   return 0;
 }
 
-void tvmgo_register_target_types(void) {
-  const tvmgo_record_description kind = {"target.TargetKind", kTVMFFIObject, sizeof(tvmgo_target_kind),
+static const char target_key[] = "target.Target", kind_key[] = "target.TargetKind";
+
+int tvmgo_is_target_type_key(const TVMFFIByteArray* key) {
+  return (key->size == sizeof target_key - 1 && memcmp(key->data, target_key, key->size) == 0) ||
+         (key->size == sizeof kind_key - 1 && memcmp(key->data, kind_key, key->size) == 0);
+}
+
+/* Whether another library has described the type of a key. One that only knows its layout has an index of
+ * it and no more, which is ours then. */
+static int is_foreign(const char* key) {
+  TVMFFIByteArray text = {key, strlen(key)};
+  const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject));
+  return info == NULL || info->type_depth != 1 || info->num_fields > 0 || info->num_methods > 0 || info->metadata != NULL;
+}
+
+int tvmgo_register_target_types(void) {
+  if (is_foreign(kind_key) || is_foreign(target_key))
+    return tvmgo_raise(TVMGO_RUNTIME_ERROR, "the types of targets are another library's");
+  const tvmgo_record_description kind = {kind_key, kTVMFFIObject, sizeof(tvmgo_target_kind),
                                          kTVMFFISEqHashKindUniqueInstance, 1, NULL, kind_fields, NULL};
-  tvmgo_target_kind_type = tvmgo_record_describe(&kind);
-  if (tvmgo_record_type(tvmgo_target_kind_type, sizeof(tvmgo_target_kind)) != 0) abort(); /* a deep copy copies the kind, too */
-  tvmgo_record_hook(tvmgo_target_kind_type, "__ffi_repr__", kind_text);
-  tvmgo_record_hook(tvmgo_target_kind_type, "__data_to_json__", kind_text);
-  const tvmgo_record_description target = {"target.Target", kTVMFFIObject, sizeof(tvmgo_target),
+  const tvmgo_record_description target = {target_key, kTVMFFIObject, sizeof(tvmgo_target),
                                            kTVMFFISEqHashKindTreeNode, 1, make_target, target_fields, NULL};
-  tvmgo_target_type = tvmgo_record_describe(&target);
+  int32_t kind_type = tvmgo_record_describe_late(&kind), target_type;
+  if (kind_type < 0 || tvmgo_record_type(kind_type, sizeof(tvmgo_target_kind)) != 0 || /* a deep copy copies the kind, too */
+      tvmgo_record_hook_late(kind_type, "__ffi_repr__", kind_text) != 0 ||
+      tvmgo_record_hook_late(kind_type, "__data_to_json__", kind_text) != 0 ||
+      (target_type = tvmgo_record_describe_late(&target)) < 0 || tvmgo_register_target_hooks(target_type, kind_type) != 0)
+    return -1;
+  tvmgo_target_kind_type = kind_type;
+  tvmgo_target_type = target_type;
+  return 0;
 }

@@ -28,10 +28,11 @@ typedef struct {
   tvmgo_target_hold* hold; /* NULL in an object that reflection made of fields */
 } tvmgo_target;
 
+/* -1 until targets are used (late.h), and when another library has these types. */
 extern int32_t tvmgo_target_type, tvmgo_target_kind_type;
 
-/* Called by a constructor, once. */
-void tvmgo_register_target_types(void);
+/* builtins_target.c: what the types have besides fields; 0, or -1 with an error raised. */
+int tvmgo_register_target_hooks(int32_t target_type, int32_t kind_type);
 
 /* What a global function of targets does; the numbers are known to runtime/targetbuiltin.go. */
 enum {

@@ -2,6 +2,7 @@
  *
  * Look-ups take no lock: both ways into the table, by index and by key, only ever grow, and an
  * entry is complete before it can be reached. */
+#include "late.h"
 #include "type_internal.h"
 
 #include <stdlib.h>
@@ -297,8 +298,12 @@ int TVMFFITypeKeyToIndex(const TVMFFIByteArray* type_key, int32_t* out_tindex) {
     return tvmgo_raise(TVMGO_VALUE_ERROR, "look up type: %s is NULL",
                        out_tindex == NULL ? "out" : "the key");
   if (type_key->size > TVMGO_MAX_NAME) return tvmgo_check_name("look up type", "the key", type_key);
-  tvmgo_type* t =
-      find_key(type_key->data, type_key->size, hash_key(type_key->data, type_key->size));
+  uint64_t hash = hash_key(type_key->data, type_key->size);
+  tvmgo_type* t = find_key(type_key->data, type_key->size, hash);
+  if (t == NULL && tvmgo_is_target_type_key(type_key)) {
+    tvmgo_late_use();
+    t = find_key(type_key->data, type_key->size, hash);
+  }
   if (t == NULL) {
     const char* similar = similar_key(type_key);
     return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,

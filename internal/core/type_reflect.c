@@ -84,8 +84,8 @@ static int check_field(const char* op, const TVMFFIFieldInfo* f) {
   const char* wrong = NULL;
   if (missing_text(&f->doc) || missing_text(&f->metadata))
     wrong = "a text pointer is NULL";
-  else if (f->size < 0 || f->alignment < 0 || f->offset < 0)
-    wrong = "size, alignment and offset must not be negative";
+  else if (f->size < 0 || f->alignment < 0) /* an offset may be: of a base in front of Object */
+    wrong = "size and alignment must not be negative";
   else if (f->getter == NULL)
     wrong = "the getter is NULL, so that nobody could read it";
   else if ((f->flags & kTVMFFIFieldFlagBitMaskWritable) && f->setter == NULL)

@@ -15,6 +15,9 @@ var functions sync.Map // name → Function
 // Set gives the body of a name; the last one counts.
 func Set(name string, f Function) { functions.Store(name, f) }
 
+// Waits says whether C has a name of its own for a global function that it registers when it is first used; package runtime sets it.
+var Waits = func(name string) bool { return false }
+
 // Get returns the body of a name, or nil.
 func Get(name string) Function {
 	f, _ := functions.Load(name)

@@ -70,6 +70,9 @@ func (p *printer) functions(list []Function) {
 			note += ", doc"
 		}
 		p.line("%-16s %s (%s%s)", title, Shown(f.Name), f.Convention, note)
+		if f.Signature != "" && (f.Description == nil || f.Description.Signature != f.Signature) {
+			p.line("                   %s", Shown(f.Signature))
+		}
 		if f.Description != nil {
 			p.description(f.Description)
 		}
@@ -113,19 +116,37 @@ func (p *printer) blob(b *Blob) {
 	}
 	p.line("blob             %s, %s layout, %d bytes", b.Symbol, b.Layout, b.Size)
 	if len(b.Modules) > 0 {
-		p.module(b, 0, 0, make([]bool, len(b.Modules)))
+		p.tree(b)
 	}
 }
 
-// module prints a node and what it imports; a shared one in full once. Depth is bounded by blob.MaxImportDepth.
-func (p *printer) module(b *Blob, i, depth int, seen []bool) {
-	m, indent := &b.Modules[i], strings.Repeat("  ", min(depth, 24))
+// tree prints the modules from the root on, each below the one that imports it; a shared one in full once. Chains of imports may be as long
+// as the file has modules, so it does not recurse.
+func (p *printer) tree(b *Blob) {
+	type place struct{ module, depth int }
+	seen := make([]bool, len(b.Modules))
+	for stack := []place{{}}; len(stack) > 0; {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		m := &b.Modules[at.module]
+		p.module(m, at.depth, seen[at.module])
+		if seen[at.module] {
+			continue
+		}
+		seen[at.module] = true
+		for _, child := range slices.Backward(m.Imports) {
+			stack = append(stack, place{child, at.depth + 1})
+		}
+	}
+}
+
+func (p *printer) module(m *Module, depth int, seen bool) {
+	indent := strings.Repeat("  ", min(depth, 24))
 	text := fmt.Sprintf("%s[%d] %s", indent, m.Index, Shown(m.Kind))
-	if seen[i] {
+	if seen {
 		p.line("  %s, see above", text)
 		return
 	}
-	seen[i] = true
 	if m.Kind != "library" {
 		text += fmt.Sprintf(", %d bytes", m.PayloadSize)
 	}
@@ -139,13 +160,11 @@ func (p *printer) module(b *Blob, i, depth int, seen []bool) {
 	if m.Unsupported != "" {
 		p.line("  %s  %s", indent, m.Unsupported)
 	}
-	if m.Device != nil {
-		for _, f := range m.Device.Functions {
-			p.line("  %s    %s(%s)%s", indent, Shown(f.Name), strings.Join(f.Args, ", "), tags(f))
-		}
+	if m.Device == nil {
+		return
 	}
-	for _, child := range m.Imports {
-		p.module(b, child, depth+1, seen)
+	for _, f := range m.Device.Functions {
+		p.line("  %s    %s(%s)%s", indent, Shown(f.Name), strings.Join(f.Args, ", "), tags(f))
 	}
 }
 

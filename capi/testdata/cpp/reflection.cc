@@ -36,6 +36,17 @@ class NoDefaultObj : public Object {
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("cpp.reflection.NoDefault", NoDefaultObj, Object);
 };
 
+// Object stands behind another base, so that fields of that base lie in front of it.
+struct Polymorphic {
+  virtual ~Polymorphic() = default;
+  int64_t before = 3;
+};
+class BehindObj : public Polymorphic, public Object {
+ public:
+  int64_t after = 4;
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("cpp.reflection.Behind", BehindObj, Object);
+};
+
 static void Define() {
   static bool done = false;
   if (done) return;
@@ -55,6 +66,7 @@ static void Define() {
       .def_type_attr("cpp.name_of", [](const PointObj* p) { return p->label; });
   refl::ObjectDef<Point3Obj>(refl::init(false)).def_rw("z", &Point3Obj::z, refl::default_value(9));
   refl::ObjectDef<NoDefaultObj>();
+  refl::ObjectDef<BehindObj>(refl::init(false)).def_ro("before", &BehindObj::before).def_ro("after", &BehindObj::after);
 }
 
 TEST(reflection, type_info) {
@@ -174,6 +186,18 @@ TEST(reflection, attributes) {
   SAME(refl::TypeAttrColumn("cpp.later")[point].cast<String>(), String("a value added afterwards"));
   CHECK(cpp_test::Thrown([] { refl::TypeAttrDef<PointObj>().def("cpp.later", 1); }) != "");
   CHECK(cpp_test::Thrown([] { refl::ObjectDef<PointObj>().def_rw("x", &PointObj::x); }) != "");
+}
+
+TEST(reflection, fields_in_front_of_the_object) {
+  Define();
+  const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(BehindObj::RuntimeTypeIndex());
+  SAME(info->num_fields, 2);
+  CHECK(info->fields[0].offset < 0 && info->fields[1].offset > 0);
+  ObjectRef behind(make_object<BehindObj>());
+  SAME(refl::FieldGetter("cpp.reflection.Behind", "before")(behind.get()).cast<int64_t>(), 3);
+  SAME(refl::FieldGetter("cpp.reflection.Behind", "after")(behind.get()).cast<int64_t>(), 4);
+  String shown = Function::GetGlobalRequired("ffi.ReprPrint")(behind).cast<String>();
+  SAME(shown, String("cpp.reflection.Behind(before=3, after=4)"));
 }
 
 // Headers ask for these once and keep the answer, so they are there before any type fills them.

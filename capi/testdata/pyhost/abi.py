@@ -104,14 +104,15 @@ class Tensor(Object):
 
 
 class Library(ctypes.CDLL):
-    """The library, opened as ctypes does by default: RTLD_LOCAL."""
+    """The library, opened as ctypes does by default: RTLD_LOCAL. Without classic, one that has the tvm-ffi ABI alone."""
 
-    def __init__(self, path):
+    def __init__(self, path, classic=True):
         super().__init__(path)
-        self.TVMGetLastError.restype = c_char_p
         self.TVMFFIErrorMoveFromRaised.restype = None
         self.TVMFFIErrorSetRaisedFromCStr.restype = None
-        self.TVMAPISetLastError.restype = None
+        if classic:
+            self.TVMGetLastError.restype = c_char_p
+            self.TVMAPISetLastError.restype = None
 
     # the tvm-ffi ABI
 

@@ -1,7 +1,9 @@
 /* TVMFFIBacktrace. */
 #include "check.h"
 
-static char text[1 << 16];
+#include <pthread.h>
+
+static char text[1 << 20];
 
 static const char* here(int cross, const char* file) {
   const TVMFFIByteArray* b = TVMFFIBacktrace(file, 12, "a_function", cross);
@@ -48,15 +50,52 @@ static void test_limit(void) {
   static const struct {
     const char* limit;
     int want;
-  } cases[] = {{"0", 0}, {"1", 1}, {"3", 3}, {"-1", 32}, {"many", 32}, {"", 32}, {"99999999", 128}};
+  } cases[] = {{"0", 0}, {"1", 1}, {"3", 3}, {"-1", 512}, {"many", 512}, {"", 512}, {"513", 513}, {"99999999", 4096}};
   unsetenv("TVM_TRACEBACK_LIMIT");
   if (deep(50) <= 1) SKIP("this program cannot be unwound");
-  CHECK_EQ_INT(deep(50), 32);
+  CHECK_EQ_INT(deep(700), 512);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     setenv("TVM_TRACEBACK_LIMIT", cases[i].limit, 1);
-    CHECK_EQ_INT(deep(200), cases[i].want);
+    CHECK_EQ_INT(deep(5000), cases[i].want);
   }
   unsetenv("TVM_TRACEBACK_LIMIT");
+}
+
+/* A function that no dynamic symbol table has. */
+static __attribute__((noinline)) const char* local_function(int cross) {
+  const char* s = here(cross, NULL);
+  __asm__ volatile("" ::: "memory");
+  return s;
+}
+
+static void test_local_functions_have_names(void) {
+  unsetenv("TVM_TRACEBACK_LIMIT");
+  if (deep(1) <= 1) SKIP("this program cannot be unwound");
+  for (int again = 0; again < 2; again++) { /* read, and kept */
+    const char* s = local_function(again);
+    CHECK(strstr(s, "in local_function+0x") != NULL);
+    CHECK(strstr(s, "in test_local_functions_have_names+0x") != NULL);
+  }
+}
+
+/* From a hundred places each, so that lines are kept and forgotten while others read them. */
+static void* raise_often(void* arg) {
+  (void)arg;
+  for (int i = 0; i < 300; i++) {
+    const TVMFFIByteArray* b = TVMFFIBacktrace("f.c", i, "f", 0);
+    if (b->size == 0 || b->data[b->size - 1] != '\n') return "a backtrace is not whole";
+  }
+  return NULL;
+}
+
+static void test_threads(void) {
+  pthread_t threads[8];
+  for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, raise_often, NULL);
+  for (int i = 0; i < 8; i++) {
+    void* wrong = NULL;
+    pthread_join(threads[i], &wrong);
+    CHECK_EQ_PTR(wrong, NULL);
+  }
 }
 
 int main(int argc, char** argv) {
@@ -64,5 +103,7 @@ int main(int argc, char** argv) {
   RUN(test_first_line_is_what_the_caller_says);
   RUN(test_callers_follow);
   RUN(test_limit);
+  RUN(test_local_functions_have_names);
+  RUN(test_threads);
   return check_end();
 }

@@ -63,6 +63,40 @@ static void test_strong_references(void) {
   CHECK_EQ_INT(flags, BOTH);
 }
 
+/* An object that holds another one. */
+typedef struct {
+  TVMFFIObject header;
+  TVMFFIObject* next;
+  int64_t* order; /* how many were deleted so far */
+  int64_t at;
+} linked;
+
+static void linked_delete(void* self, int flags) {
+  linked* l = self;
+  CHECK_EQ_INT(flags, BOTH);
+  CHECK(l->header.combined_ref_count == TVMGO_REF_UNIQUE - 1);
+  CHECK_EQ_INT((*l->order)++, l->at);
+  tvmgo_object_release(l->next);
+  tvmgo_object_free(self);
+}
+
+/* The release of a chain does not recurse, and nothing of it is left when it returns. */
+static void test_release_of_chains(void) {
+  enum { LONG = 1000000 };
+  int64_t before = check_live(TVMGO_LIVE_OBJECTS), order = 0;
+  TVMFFIObject* first = NULL;
+  for (int64_t i = LONG; i-- > 0;) {
+    linked* l = tvmgo_object_new(sizeof *l, kTVMFFIObject, linked_delete);
+    l->next = first;
+    l->order = &order;
+    l->at = i;
+    first = &l->header;
+  }
+  tvmgo_object_release(first);
+  CHECK_EQ_INT(order, LONG);
+  CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), before);
+}
+
 /* With weak references around, the value ends first and the storage last. */
 static void test_weak_references(void) {
   int flags;
@@ -279,6 +313,7 @@ int main(int argc, char** argv) {
   RUN(test_layout);
   RUN(test_new_object);
   RUN(test_strong_references);
+  RUN(test_release_of_chains);
   RUN(test_weak_references);
   RUN(test_promote);
   RUN(test_null_handles);

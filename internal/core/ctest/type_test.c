@@ -1,5 +1,5 @@
 /* The type table: static types, allocation, reflection, attributes, many threads at once. */
-#include "check.h"
+#include "call.h"
 
 #include <pthread.h>
 
@@ -195,6 +195,29 @@ static void test_fields_and_methods(void) {
   CHECK_FAILS(TVMFFITypeRegisterMetadata(4000, &metadata), "ValueError", "4000");
 }
 
+/* A base that stands in front of Object in a C++ class has its fields at negative offsets. */
+static void test_field_before_the_object(void) {
+  struct {
+    int64_t base;
+    TVMFFIObject object;
+  } n = {.base = 7};
+  int32_t type = object_type("test.Before");
+  TVMFFIFieldInfo field = {
+      .name = key("base"), .size = 8, .alignment = 8, .offset = -8, .getter = read_field};
+  CHECK_OK(TVMFFITypeRegisterField(type, &field));
+  const TVMFFIFieldInfo* known = TVMFFIGetTypeInfo(type)->fields;
+  CHECK_EQ_INT(known->offset, -8);
+  TVMFFIAny v = tvmgo_any_none();
+  CHECK_OK(known->getter((char*)&n.object + known->offset, &v));
+  CHECK_EQ_INT(v.v_int64, 7);
+  field.name = key("size");
+  field.size = -1;
+  CHECK_FAILS(TVMFFITypeRegisterField(type, &field), "ValueError", "size and alignment");
+  /* What is made here has nothing there. */
+  TVMFFIAny args[] = {tvmgo_any_int(type), tvmgo_any_int(48)}, r;
+  CHECK_FAILS(call("ffi._PyClassRegisterTypeAttrColumns", args, 2, &r), "ValueError", "field base of type test.Before");
+}
+
 static void test_attributes(void) {
   static const char* const always[] = {"__any_hash__", "__any_equal__"};
   for (int i = 0; i < 2; i++) {
@@ -319,6 +342,7 @@ int main(int argc, char** argv) {
   RUN(test_slots);
   RUN(test_refused);
   RUN(test_fields_and_methods);
+  RUN(test_field_before_the_object);
   RUN(test_attributes);
   RUN(test_module_imports_field);
   RUN(test_threads);

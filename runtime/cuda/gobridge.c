@@ -9,6 +9,27 @@
 
 static int has(const char* function) { return tvmgo_dl_has(&tvmgo_dl_cuda, function); }
 
+static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  (void)self, (void)result;
+  if (n != 1 || args[0].type_index != kTVMFFIInt)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
+  if (args[0].v_int64 < 0 || args[0].v_int64 >= tvmgo_cu_num_devices) return tvmgo_cu_device(-1) == NULL ? -1 : 0;
+  return tvmgo_cu_renew((int32_t)args[0].v_int64);
+}
+
+/* For those who have no Go. Where the name is taken, it stays. */
+static void register_renew(void) {
+  static const char name[] = "tvmgo.cuda.renew";
+  TVMFFIByteArray text = {name, sizeof name - 1};
+  TVMFFIObjectHandle f = NULL;
+  if (TVMFFIFunctionCreate(NULL, renew, NULL, &f) == 0 && TVMFFIFunctionSetGlobal(&text, f, 0) == 0) {
+    tvmgo_object_release(f);
+    return;
+  }
+  tvmgo_object_release(f);
+  tvmgo_object_release(tvmgo_error_take());
+}
+
 void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version) {
   for (int32_t i = 0; i < n; i++) {
     const cu_found* f = &found[i];
@@ -35,6 +56,7 @@ void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version) 
   }
   tvmgo_cu_driver_version = driver_version;
   tvmgo_cu_num_devices = n;
+  register_renew();
 }
 
 int tvmgo_cu_raise_code(CUresult code, const char* what) { return tvmgo_cu_raise(code, "%s", what); }

@@ -14,6 +14,7 @@
 typedef struct {
   CUgraphExec exec;
   cu_device* d;
+  uint32_t epoch;       /* of the device, when it was made */
   CUevent launched;     /* behind the last launch, for drivers that don't wait for it themselves; or NULL */
   pthread_mutex_t lock; /* one thread at a time may launch a graph */
 } cu_graph;
@@ -54,6 +55,7 @@ static CUresult make(cu_device* d, CUgraph recorded, cu_graph** out) {
   cu_graph* g = calloc(1, sizeof *g);
   if (g == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
   g->d = d;
+  g->epoch = atomic_load(&d->epoch);
   CUresult rc = waits_itself() ? CUDA_SUCCESS : tvmgo_cu_spare_event(d, &g->launched);
   if (rc == CUDA_SUCCESS) rc = instantiate(recorded, &g->exec);
   if (rc != CUDA_SUCCESS) {
@@ -113,7 +115,7 @@ int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, 
   if (d == NULL) return -1;
   if (g->d != d)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id, (int)g->d->index);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
   pthread_mutex_lock(&g->lock);
   CUresult rc = cuGraphLaunch(g->exec, stream);
   if (rc == CUDA_SUCCESS && g->launched != NULL) rc = cuEventRecord(g->launched, stream);
@@ -127,7 +129,13 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   cu_scope s;
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter_to_free(g->d, &s) != 0) return -1;
+  if (d == NULL) return -1;
+  if (g->epoch != atomic_load(&g->d->epoch)) { /* it went with its context */
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+    return 0;
+  }
+  if (tvmgo_cu_enter_to_free(g->d, &s) != 0) return -1;
   if (g->launched != NULL) {
     cuEventSynchronize(g->launched);
     tvmgo_cu_event_done(g->d, g->launched);

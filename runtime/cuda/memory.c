@@ -44,6 +44,20 @@ static CUresult allocate(cu_device* d, cu_space space, size_t nbytes, void** out
   return rc;
 }
 
+/* The same, at an address that no memory of a context before has. */
+static CUresult allocate_new(cu_device* d, cu_space space, size_t nbytes, void** out) {
+  void* aside[16];
+  int n = 0;
+  CUresult rc = allocate(d, space, nbytes, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(d, (uintptr_t)*out)) {
+    aside[n++] = *out;
+    rc = n == (int)(sizeof aside / sizeof *aside) ? CUDA_ERROR_OUT_OF_MEMORY : allocate(d, space, nbytes, out);
+  }
+  while (n > 0 && space == SPACE_HOST) cuMemFreeHost(aside[--n]);
+  while (n > 0) cuMemFree((uintptr_t)aside[--n]);
+  return rc;
+}
+
 /* Raises that memory is out, with what there is of it. Between enter and leave. */
 static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
   size_t free_bytes = 0, total = 0;
@@ -98,6 +112,22 @@ static void push_later(cu_idle* i) {
   pthread_mutex_unlock(&later.lock);
 }
 
+void tvmgo_cu_forget_later(int32_t device) {
+  pthread_mutex_lock(&later.lock);
+  cu_idle *kept = NULL, *list = atomic_load(&later.list);
+  for (cu_idle* next; list != NULL; list = next) {
+    next = list->next;
+    if (list->block.device == device) {
+      free(list);
+    } else {
+      list->next = kept;
+      kept = list;
+    }
+  }
+  atomic_store(&later.list, kept);
+  pthread_mutex_unlock(&later.lock);
+}
+
 void tvmgo_cu_free_later(void) {
   cu_scope s;
   if (TVMGO_LIKELY(atomic_load(&later.list) == NULL)) return;
@@ -128,7 +158,8 @@ static int release(cu_device* d, const cu_block* b, DLDevice dev) {
   cu_scope s;
   CUresult rc = CUDA_SUCCESS;
   tvmgo_cu_free_later();
-  if (tvmgo_cu_enter_to_free(d, &s) == 0) {
+  if (b->lost) { /* it went with its context */
+  } else if (tvmgo_cu_enter_to_free(d, &s) == 0) {
     rc = try_give_back(d, b);
     tvmgo_cu_leave(&s);
   } else {
@@ -171,7 +202,7 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space}; /* the driver has no empty memory */
   void* p = NULL;
-  CUresult code = allocate(d, space, b.nbytes, &p);
+  CUresult code = allocate_new(d, space, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS ? 0 : tvmgo_cu_raise_alloc(d, space, nbytes, code);
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
@@ -217,7 +248,7 @@ int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = SPACE_HOST, .pinned = 1};
   void* p = NULL;
-  CUresult code = allocate(d, SPACE_HOST, b.nbytes, &p);
+  CUresult code = allocate_new(d, SPACE_HOST, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS                ? 0
            : code == CUDA_ERROR_OUT_OF_MEMORY ? tvmgo_raise(TVMGO_MEMORY_ERROR, "page-locked memory for cuda:%d: no memory for %zu bytes",

@@ -69,6 +69,7 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d != NULL && tvmgo_cu_lost_stream(d, stream)) return 0;
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   tvmgo_cu_stream_gone(d, stream);
   tvmgo_cu_stream_leaves(d, stream);

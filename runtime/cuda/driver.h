@@ -64,8 +64,7 @@ typedef struct {
   CUstream* streams;              /* that were made here and live (wait.c), under the lock */
   int num_streams, cap_streams;
   _Atomic uint32_t epoch;         /* how often the context was made anew: what is of another one is gone (renew.c) */
-  CUstream* lost;                 /* streams that were made here in contexts before, under the lock */
-  int num_lost;
+  _Atomic uint64_t met;           /* a bit for each device that was asked for access to its memory (copy.c) */
   CUevent gone[16];               /* behind the work of streams that were freed before it was done (wait.c), under the lock */
   int num_gone;
   _Atomic uint32_t num_launched;
@@ -137,13 +136,24 @@ int tvmgo_cu_find_reset(void);
 /* Makes the context of a device anew that others have reset, and forgets what was of it. -1 with an error raised. */
 int tvmgo_cu_renew(int32_t index);
 /* Whether memory of a context before lies at an address: its owner will still free it by the address. */
-int tvmgo_cu_is_lost(const cu_device* d, uintptr_t at);
-/* 1 when a stream was of a context before, and is forgotten now. */
-int tvmgo_cu_lost_stream(cu_device* d, CUstream stream);
+int tvmgo_cu_is_lost(uintptr_t at);
+/* The same for a stream's handle. */
+int tvmgo_cu_is_lost_stream(CUstream stream);
+/* 1 when a stream was of a context before; it is forgotten then. */
+int tvmgo_cu_forget_stream(CUstream stream);
+/* 0, or -1 with an error raised when a stream is of a context before. */
+int tvmgo_cu_check_stream(CUstream stream, const char* what);
 /* 0, or -1 with an error raised when something is of a context before. */
 int tvmgo_cu_check_epoch(const cu_device* d, uint32_t epoch, const char* what);
 /* Forgets memory of a device that waits to be freed. */
 void tvmgo_cu_forget_later(int32_t device);
+/* Addresses and handles that the driver gave out, but that owners of lost ones still have: kept until it has given out another. */
+typedef struct {
+  uintptr_t* at;
+  size_t n;
+} cu_aside;
+/* -1 when the host's memory is out. */
+int tvmgo_cu_put_aside(cu_aside* a, uintptr_t at);
 
 /* 0, or -1 with an error raised; then there is nothing to leave. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {

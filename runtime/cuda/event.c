@@ -124,7 +124,7 @@ static int check_stream(const cu_marks* m, CUstream stream, const char* op) {
 
 static int record(cu_marks* m, int i, CUstream stream, const char* op) {
   cu_scope s;
-  if (m == NULL || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d, &s) != 0) return -1;
   CUresult rc = cuEventRecord(m->at[i], stream);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "%s on cuda:%d", op, (int)m->d->index);
@@ -140,7 +140,8 @@ int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
   (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "wait for event");
-  if (m == NULL || tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, m->d), &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_check_stream(stream, "wait for event") != 0) return -1;
+  if (tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, m->d), &s) != 0) return -1;
   CUresult rc = cuStreamWaitEvent(stream, m->at[0], 0);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "wait for event on cuda:%d", (int)m->d->index);

@@ -13,8 +13,9 @@ static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   (void)self, (void)result;
   if (n != 1 || args[0].type_index != kTVMFFIInt)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
-  if (args[0].v_int64 < 0 || args[0].v_int64 >= tvmgo_cu_num_devices) return tvmgo_cu_device(-1) == NULL ? -1 : 0;
-  return tvmgo_cu_renew((int32_t)args[0].v_int64);
+  int64_t index = args[0].v_int64;
+  if (index != (int32_t)index) return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: %lld is no device's number", (long long)index);
+  return tvmgo_cu_renew((int32_t)index);
 }
 
 /* For those who have no Go. Where the name is taken, it stays. */

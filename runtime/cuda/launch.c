@@ -246,7 +246,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
     }
   }
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
-  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  if (tvmgo_cu_check_stream(stream, f->k.name) != 0 || tvmgo_cu_enter(d, &scope) != 0) return -1;
   int rc = 0;
   CUresult code = CUDA_SUCCESS;
   if (TVMGO_UNLIKELY(f->special))

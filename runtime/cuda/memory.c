@@ -44,17 +44,22 @@ static CUresult allocate(cu_device* d, cu_space space, size_t nbytes, void** out
   return rc;
 }
 
+static CUresult unallocate(cu_space space, uintptr_t at) { return space == SPACE_HOST ? cuMemFreeHost((void*)at) : cuMemFree(at); }
+
 /* The same, at an address that no memory of a context before has. */
 static CUresult allocate_new(cu_device* d, cu_space space, size_t nbytes, void** out) {
-  void* aside[16];
-  int n = 0;
+  cu_aside aside = {NULL, 0};
   CUresult rc = allocate(d, space, nbytes, out);
-  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(d, (uintptr_t)*out)) {
-    aside[n++] = *out;
-    rc = n == (int)(sizeof aside / sizeof *aside) ? CUDA_ERROR_OUT_OF_MEMORY : allocate(d, space, nbytes, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost((uintptr_t)*out)) {
+    if (tvmgo_cu_put_aside(&aside, (uintptr_t)*out) == 0) {
+      rc = allocate(d, space, nbytes, out);
+    } else {
+      unallocate(space, (uintptr_t)*out);
+      rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
   }
-  while (n > 0 && space == SPACE_HOST) cuMemFreeHost(aside[--n]);
-  while (n > 0) cuMemFree((uintptr_t)aside[--n]);
+  while (aside.n > 0) unallocate(space, aside.at[--aside.n]);
+  free(aside.at);
   return rc;
 }
 
@@ -68,9 +73,10 @@ static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
   cuMemGetInfo(&free_bytes, &total);
   return tvmgo_raise(TVMGO_MEMORY_ERROR,
                      "allocate on %s:%d: no memory for %zu bytes: %zu of %zu are free, %lld are held for later stream-ordered "
-                     "allocations (%s)",
+                     "allocations (%s)%s",
                      name, (int)d->index, nbytes, free_bytes, total, (long long)tvmgo_cu_held(d),
-                     tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY));
+                     tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY),
+                     atomic_load(&d->epoch) == 0 ? "" : "; addresses of before its context was reset are used again when what has them is closed");
 }
 
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc) {
@@ -90,7 +96,7 @@ static CUresult give_back(cu_device* d, const cu_block* b) {
     CUresult rc = tvmgo_cu_wait_for_others(d);
     if (rc != CUDA_SUCCESS) return rc;
   }
-  return b->space == SPACE_HOST ? cuMemFreeHost((void*)b->at) : cuMemFree(b->at);
+  return unallocate(b->space, b->at);
 }
 
 /* Twice, if it fails: see tvmgo_cu_enter_to_free. */

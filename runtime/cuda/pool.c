@@ -150,20 +150,25 @@ CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstr
 
 /* The same, at an address that no memory of a context before has. */
 static CUresult scratch_new(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out) {
-  CUdeviceptr aside[16];
-  int n = 0;
+  cu_aside aside = {NULL, 0};
   CUresult rc = tvmgo_cu_scratch(d, nbytes, stream, out);
-  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(d, *out)) {
-    aside[n++] = *out;
-    rc = n == (int)(sizeof aside / sizeof *aside) ? CUDA_ERROR_OUT_OF_MEMORY : tvmgo_cu_scratch(d, nbytes, stream, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(*out)) {
+    if (tvmgo_cu_put_aside(&aside, *out) == 0) {
+      rc = tvmgo_cu_scratch(d, nbytes, stream, out);
+    } else {
+      tvmgo_cu_scratch_done(d, *out, nbytes, stream);
+      rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
   }
-  while (n > 0) tvmgo_cu_scratch_done(d, aside[--n], nbytes, stream);
+  while (aside.n > 0) tvmgo_cu_scratch_done(d, aside.at[--aside.n], nbytes, stream);
+  free(aside.at);
   return rc;
 }
 
 /* What is allocated within a recording would belong to the graph alone. */
 static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
   if (stream == NULL) return tvmgo_cu_refuse_default(what, tvmgo_cu_device(dev.device_id), stream);
+  if (tvmgo_cu_check_stream(stream, what) != 0) return -1;
   if (!tvmgo_cu_is_recording(stream)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording begins, or after its end",
                      what, dev.device_id, (void*)stream);
@@ -202,7 +207,7 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
-  int rc = tvmgo_cu_is_lost(d, (uintptr_t)p) ? 0 : refuse_recording("free memory", dev, stream);
+  int rc = tvmgo_cu_is_lost((uintptr_t)p) ? 0 : refuse_recording("free memory", dev, stream);
   if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);
   else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {

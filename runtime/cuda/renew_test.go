@@ -28,6 +28,11 @@ func TestRenew(t *testing.T) {
 	for _, of := range kinds {
 		left = append(left, tensor(t, on(of, first), data))
 	}
+	for range 24 {
+		for _, of := range kinds {
+			left = append(left, tensor(t, on(of, first), data))
+		}
+	}
 	q := stream(t, first)
 	ordered, err := q.NewTensor(dlpack.Float32, []int64{64})
 	require.NoError(t, err)
@@ -67,12 +72,17 @@ func TestRenew(t *testing.T) {
 	require.NoError(t, f.Close())
 	driver.ClearReports() // of the reset, and of the tries after it
 	var fresh []*runtime.Tensor
-	for range 12 { // some at addresses that old ones had
+	for range 24 { // some at addresses that old ones had
 		for _, of := range kinds {
-			fresh = append(fresh, tensor(t, on(of, first), data))
+			fresh = append(fresh, tensor(t, on(of, first), data), tensor(t, on(of, second), data))
 		}
 	}
 	require.ErrorContains(t, timer.Stop(nil), "it is of a context of cuda:0 that other code has reset: close it, and make another")
+	require.ErrorContains(t, q.Sync(t.Context()), "is of a context that other code has reset: close it, and make another")
+	require.ErrorContains(t, scale.Launch(q, one, one, fresh[0], 2, 64), "is of a context that other code has reset")
+	require.ErrorContains(t, fresh[0].CopyFromTensor(fresh[6], q), "is of a context that other code has reset")
+	_, err = q.NewTensor(dlpack.Float32, []int64{64})
+	require.ErrorContains(t, err, "is of a context that other code has reset")
 	require.ErrorContains(t, g.Launch(stream(t, first)), "launch a graph: it is of a context of cuda:0 that other code has reset")
 	y := fresh[0]
 	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, y, 3, 64), "modules are loaded again")

@@ -201,19 +201,29 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := transform.CheckBounds(&tir.IRModule{Funcs: now.funcs, Attrs: b.attrs}, now.target)
-	if err != nil {
-		return nil, refused("build for kind %q: %w", kind, err)
-	}
-	for i, pass := range passes {
-		next, err := guarded(func() (*tir.IRModule, error) { return pass(m, now.target) })
+	run := func(funcs []*tir.PrimFunc) (*tir.IRModule, error) {
+		m, err := transform.CheckBounds(&tir.IRModule{Funcs: funcs, Attrs: b.attrs}, now.target)
 		if err != nil {
-			return nil, refused("build for kind %q: pass %d: %w", kind, i, err)
+			return nil, refused("build for kind %q: %w", kind, err)
 		}
-		if next == nil {
-			return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: pass %d gave no module", kind, i)
+		for i, pass := range passes {
+			next, err := guarded(func() (*tir.IRModule, error) { return pass(m, now.target) })
+			if err != nil {
+				return nil, refused("build for kind %q: pass %d: %w", kind, i, err)
+			}
+			if next == nil {
+				return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: pass %d gave no module", kind, i)
+			}
+			m = next
 		}
-		m = next
+		return m, nil
+	}
+	if len(passes) > 0 && &passes[0] == &hostPasses[0] { // which look at no names
+		run = onceEach(run)
+	}
+	m, err := run(now.funcs)
+	if err != nil {
+		return nil, err
 	}
 	if len(passes) > 0 {
 		if err := tir.Check(m); err != nil {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"tvmgo/codegen/c"
 	"tvmgo/codegen/internal/atonce"
@@ -30,8 +28,10 @@ const hostKind = "c"
 
 // buildHost is target.build.c.
 func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
-	var e c.Emitter
-	code, err := e.Emit(m, t)
+	if err := checkCPU(t); err != nil {
+		return nil, err
+	}
+	code, units, err := c.EmitAll(m, t)
 	if err != nil {
 		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
 	}
@@ -39,7 +39,7 @@ func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	for _, l := range Libraries(m) {
 		flags = append(flags, "-l"+l)
 	}
-	return NewHostModule(code, names(m.Funcs), flags...)
+	return newHostModule(code, units, names(m.Funcs), flags)
 }
 
 // hostPasses run before C is written.
@@ -115,11 +115,16 @@ func cpuFlag(cpu string) string {
 // flags, into a library that is kept on the disk for the next process (see TVMGO_CACHE_DIR), and that sees what the module imports.
 // Flags that begin with -l are libraries that the code calls, which are linked at an export, too; see export.Libraries.
 func NewHostModule(code string, names []string, flags ...string) (*runtime.Module, error) {
+	return newHostModule(code, nil, names, flags)
+}
+
+// newHostModule is NewHostModule of code that may be compiled as several texts, too.
+func newHostModule(code string, units, names, flags []string) (*runtime.Module, error) {
 	source, err := runtime.NewCSource(code, "c", names, nil)
 	if err != nil {
 		return nil, err
 	}
-	h := &hostModule{source: source, code: code, names: slices.Clone(names)}
+	h := &hostModule{source: source, code: code, units: units, names: slices.Clone(names)}
 	h.library.Make = h.compile
 	for _, f := range flags {
 		if l, ok := strings.CutPrefix(f, "-l"); ok {
@@ -139,6 +144,7 @@ func NewHostModule(code string, names []string, flags ...string) (*runtime.Modul
 type hostModule struct {
 	source    *runtime.Module
 	code      string
+	units     []string // that are compiled in its place; nil: itself
 	names     []string
 	flags     []string
 	libraries []string
@@ -148,14 +154,8 @@ type hostModule struct {
 func (h *hostModule) Functions() []string { return slices.Clone(h.names) }
 
 func (h *hostModule) Function(name string) (*runtime.Function, error) {
-	switch {
-	case slices.Contains(h.names, name):
-	case name == export.FlagsQuery:
-		return atonce.Texts(h.flags)
-	case name == export.LibrariesQuery:
-		return atonce.Texts(h.libraries)
-	default:
-		return h.source.Function(name) // which answers questions of exporters
+	if !slices.Contains(h.names, name) {
+		return h.answer(name)
 	}
 	m, err := h.library.Module()
 	switch {
@@ -167,6 +167,19 @@ func (h *hostModule) Function(name string) (*runtime.Function, error) {
 	return m.Function(name)
 }
 
+// answer is a function that tells an exporter of the module.
+func (h *hostModule) answer(name string) (*runtime.Function, error) {
+	switch {
+	case name == export.FlagsQuery:
+		return atonce.Texts(h.flags)
+	case name == export.LibrariesQuery:
+		return atonce.Texts(h.libraries)
+	case name == export.UnitsQuery && h.units != nil:
+		return atonce.Texts(h.units)
+	}
+	return h.source.Function(name)
+}
+
 // ImportsChanged lets the library import what the module does.
 func (h *hostModule) ImportsChanged(list func() ([]*runtime.Module, error)) {
 	h.library.ImportsChanged(list)
@@ -176,47 +189,58 @@ func (h *hostModule) ImportsChanged(list func() ([]*runtime.Module, error)) {
 const cache = diskcache.Cache("host")
 
 func (h *hostModule) compile() (*runtime.Module, error) {
-	key := diskcache.Key("1", h.code, strings.Join(h.flags, "\x00"), strings.Join(h.libraries, "\x00"), headers(), compiler())
+	key := diskcache.Key("2", h.code, strings.Join(h.flags, "\x00"), strings.Join(h.libraries, "\x00"), include.ID(), compiler())
 	ctx := context.Background()
 	return atonce.Load(ctx, cache, key, func(path string) error {
+		// to the exporter it is a module as this one, which is still in the making here
+		own, err := runtime.NewModule(hostKind, runtime.Exportable, &exported{hostModule: h})
+		if err != nil {
+			return err
+		}
+		defer own.Close()
 		// what the check would find, the load finds, too
-		return export.Library(ctx, h.source, path, export.Flags(h.flags...), export.Libraries(h.libraries...), export.StaticCheck())
+		return export.Library(ctx, own, path, export.StaticCheck())
 	})
 }
 
-// headers is a name for what the code includes.
-var headers = sync.OnceValue(func() string {
-	parts := []string{}
-	_ = fs.WalkDir(include.Files, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(include.Files, path)
-		parts = append(parts, path, string(b))
-		return err
-	})
-	return diskcache.Key(parts...)
-})
+// exported is a module for one export, which ends nothing of its original's.
+type exported struct{ *hostModule }
 
-// compiler is a name for what export compiles with.
-func compiler() string {
-	names := []string{"cc", "gcc", "clang"}
+func (e *exported) Function(name string) (*runtime.Function, error)  { return e.answer(name) }
+func (e *exported) ImportsChanged(func() ([]*runtime.Module, error)) {}
+func (e *exported) Close() error                                     { return nil }
+
+// compilerCommand is what export compiles with; nil if there is none.
+func compilerCommand() []string {
 	if words := strings.Fields(os.Getenv("CC")); len(words) > 0 {
-		names = words[:1]
+		return words
 	}
-	for _, name := range names {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil {
-			return fmt.Sprint(os.Getenv("CC"), path, info.Size(), info.ModTime().UnixNano())
+	for _, name := range []string{"cc", "gcc", "clang"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return []string{name}
 		}
 	}
-	return ""
+	return nil
+}
+
+// compiler is a name for what export compiles with; "" if there is none.
+func compiler() string {
+	command := compilerCommand()
+	if command == nil {
+		return ""
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return ""
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(os.Getenv("CC"), path, info.Size(), info.ModTime().UnixNano())
 }
 
 func (h *hostModule) GetSource(format string) (string, error) { return h.source.GetSource(format) }

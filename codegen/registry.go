@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,9 @@ func Register(kind string, build BuildFunc) error {
 		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the kind is composite: its members' generators make its code", prefix, kind)
 	}
 	if err := addGenerator(kind, build); err != nil {
+		return err
+	}
+	if err := target.SetAttr(kind, target.ColumnGenerator, true); err != nil && !errors.Is(err, target.ErrDuplicate) {
 		return err
 	}
 	return registerGlobal(kind)
@@ -89,10 +93,28 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	case set:
 		return external, nil
 	case build == nil:
-		return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "build for kind %q: no code generator %s%s is enabled: there are those of %s: "+
-			"import the package that registers it", kind, prefix, kind, strings.Join(Kinds(), ", "))
+		return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "build for kind %q: no code generator %s%s is enabled: there are those of %s: %s",
+			kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
 	}
 	return build, nil
+}
+
+// packages are those of this module that generate code for kinds of target, when they are imported.
+var packages = map[string]string{"llvm": "tvmgo/codegen/llvm", "opencl": "tvmgo/codegen/opencl"}
+
+// wayToGenerator says how a program comes to a generator that it lacks.
+func wayToGenerator(kind string) string {
+	if path := packages[kind]; path != "" {
+		return fmt.Sprintf("import %s, which registers it", path)
+	}
+	all := Kinds()
+	for k := range packages {
+		if !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("no package of tvmgo generates code for %s: build for one of %s, or register a generator by codegen.Register", kind, strings.Join(all, ", "))
 }
 
 // fail makes an error of the runtime; code is the kind's spelling in C.

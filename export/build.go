@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 
@@ -25,12 +26,16 @@ type builder struct {
 	dir    string
 	out    *output
 
-	sources  []string            // lib0.c, lib1.o …: base names, in the order of the linked modules
-	flags    map[string][]string // of a source alone
-	lang     cc.Language         // that all sources together need
-	blobSize int64               // 0: there is no blob
-	objects  []string            // base names of what is linked
-	bare     bool                // the compiler was found for another machine, whose libraries are not here
+	sources    []string        // lib0.c, lib1.o …: base names, in the order of the linked modules
+	units      []string        // lib0_1.c …: of what is compiled as several sources, those behind the first
+	own        map[string]bool // sources that include nothing but this module's headers and the system's
+	id         string          // of the compiler
+	identified sync.Once
+	flags      map[string][]string // of a source alone
+	lang       cc.Language         // that all sources together need
+	blobSize   int64               // 0: there is no blob
+	objects    []string            // base names of what is linked
+	bare       bool                // the compiler was found for another machine, whose libraries are not here
 }
 
 const blobFile = "devc.bin"
@@ -107,7 +112,7 @@ func (b *builder) kept() string {
 
 // writeSources saves the modules into the folder: linked ones as a file each, the others as the blob.
 func (b *builder) writeSources() error {
-	b.flags = map[string][]string{}
+	b.flags, b.own = map[string][]string{}, map[string]bool{}
 	for k, i := range b.tree.linked() {
 		n := b.tree.nodes[i]
 		format, err := sourceFormat(n)
@@ -115,7 +120,16 @@ func (b *builder) writeSources() error {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
 		}
 		name := fmt.Sprintf("lib%d.%s", k, format)
-		if err := n.module.SaveToFile(filepath.Join(b.dir, name), format); err != nil {
+		units, err := b.unitsOf(n.module, format)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.tree.place(i), err)
+		}
+		if len(units) == 0 {
+			err = n.module.SaveToFile(filepath.Join(b.dir, name), format)
+		} else {
+			err = b.writeUnits(name, units)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
 		}
 		if info, err := os.Stat(filepath.Join(b.dir, name)); err != nil || !info.Mode().IsRegular() {
@@ -123,6 +137,9 @@ func (b *builder) writeSources() error {
 		}
 		if b.flags[name], err = askFlags(n.module, format); err != nil {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
+		}
+		for k := range max(len(units)-1, 0) {
+			b.flags[unitName(name, k+1)] = b.flags[name]
 		}
 		b.lang = max(b.lang, cc.Languages["."+format])
 		b.sources = append(b.sources, name)
@@ -220,6 +237,13 @@ func (b *builder) compileAll() error {
 			steps = append(steps, func() error { return b.compileSource(s, object) })
 		}
 	}
+	for _, s := range b.units {
+		object := strings.TrimSuffix(s, filepath.Ext(s)) + ".o"
+		b.objects = append(b.objects, object)
+		if object != s {
+			steps = append(steps, func() error { return b.compileSource(s, object) })
+		}
+	}
 	if b.blobSize > 0 {
 		object := b.config.prefix + "devc.o"
 		b.objects = append(b.objects, object)
@@ -243,7 +267,7 @@ func (b *builder) compileAll() error {
 func together(steps []func() error) error {
 	errs := make([]error, len(steps))
 	var wg sync.WaitGroup
-	room := make(chan struct{}, 8)
+	room := make(chan struct{}, max(goruntime.GOMAXPROCS(0), 1))
 	for i, step := range steps {
 		wg.Go(func() {
 			room <- struct{}{}
@@ -288,7 +312,9 @@ func (b *builder) compileSource(source, object string) error {
 	if filepath.Ext(source) == ".c" && !b.nvcc {
 		args = append(args, "-x", "c") // a C++ compiler would take it for C++
 	}
-	return b.compiler("", append(args, filepath.Join(b.dir, source), "-o", filepath.Join(b.dir, object))...)
+	return b.cached(source, object, args, func() error {
+		return b.compiler("", append(args, filepath.Join(b.dir, source), "-o", filepath.Join(b.dir, object))...)
+	})
 }
 
 // compileBlob makes the object that carries the blob. Its sources name each other, so that it runs in their folder.

@@ -29,3 +29,5 @@
 // device or stream are errors that name the allocation. It costs time and keeps freed memory for a while;
 // without the variable nothing of it is there.
 package runtime
+
+import _ "tvmgo/internal/needscgo"

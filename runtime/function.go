@@ -45,6 +45,9 @@ func (f *Function) Close() error {
 // *Tensor, *Function, *Module, *target.Target, *target.Kind or *Object. Arguments are of the same types, and of Go's other numbers.
 // Generated kernels take their outputs as last arguments.
 //
+// A call that has begun cannot be cancelled: code of the function runs to its end on the calling thread. Work that it queues on a
+// stream goes on by itself, and Stream.Sync takes a context.
+//
 // Results that refer to objects are the caller's to close. The error of the function itself is an
 // *Error with its kind and message; errors of Go functions below it are found by errors.Is and As.
 func (f *Function) Call(args ...any) (any, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/blob"
 	"tvmgo/runtime"
 )
 
@@ -97,4 +98,53 @@ func TestModule_ClearImportsLetsThemDie(t *testing.T) {
 	require.Len(t, deps, 1)
 	require.Equal(t, "other", deps[0].Kind())
 	require.NoError(t, deps[0].Close())
+}
+
+// The functions of every kind of module, and of what it imports: from Go, and from C through both generations' names.
+func TestModule_ListsFunctions(t *testing.T) {
+	system, err := runtime.SystemLib("") // lives as long as the process
+	require.NoError(t, err)
+	noLeaks(t)
+	t.Cleanup(func() { system.Close() })
+	list := func(m *runtime.Module) (own, all []string) {
+		for _, name := range []string{"ffi.ModuleListFunctions", "runtime.ModuleListFunctions"} {
+			texts := func(args ...any) []string {
+				out := []string{}
+				for _, s := range call(t, global(t, name), args...).([]any) {
+					out = append(out, s.(string))
+				}
+				return out
+			}
+			own, all = texts(m), texts(m, true)
+			require.Equal(t, own, texts(m, false))
+			require.ElementsMatch(t, own, m.Functions(), name)
+			require.ElementsMatch(t, all, m.AllFunctions(), name)
+		}
+		return own, all
+	}
+	host := load(t, multiC)
+	library := []string{"addone", "matmul", "softmax", "vadd", "wsfunc"}
+	own, all := list(host)
+	require.Equal(t, library, own)
+	require.Equal(t, library, all)
+
+	device := made(t)(runtime.NewDeviceSource("opencl", &blob.DeviceModule{Format: "cl", Data: []byte("kernel"),
+		Functions: []blob.Function{{Key: "vadd", FunctionInfo: blob.FunctionInfo{Name: "vadd"}}, {Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k"}}}}))
+	constants := made(t)(runtime.NewConstants(someConstants()))
+	source := made(t)(runtime.NewCSource("int s;", "c", []string{"s"}, nil))
+	mine := made(t)(runtime.NewModule("mine", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))
+	root := load(t, artifacts+"classic/multi_llvm.so", runtime.PrivateCopy())
+	for m, want := range map[*runtime.Module][]string{device: {"k", "vadd"}, constants: {"f"}, source: {"s"}, mine: {"g"}} {
+		own, all := list(m)
+		require.ElementsMatch(t, want, own, m.Kind())
+		require.Equal(t, want, all, m.Kind())
+		require.NoError(t, root.Import(m))
+	}
+	require.NoError(t, device.Import(host))
+	own, all = list(root)
+	require.Subset(t, own, []string{"addone", "vadd"})
+	require.NotContains(t, own, "k")
+	require.Subset(t, all, append([]string{"f", "g", "k", "s"}, library...))
+	require.IsIncreasing(t, all, "sorted, and each once")
+	list(system)
 }

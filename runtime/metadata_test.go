@@ -207,3 +207,37 @@ func TestMetadata_ThroughImports(t *testing.T) {
 	_, err = plain.Doc("f")
 	requireError(t, err, runtime.ErrNotFound, `the producer of function "f" gave it no documentation`)
 }
+
+// Libraries of Apache TVM have no metadata, but texts that their errors print.
+func TestMetadata_SignaturesOfTVM(t *testing.T) {
+	noLeaks(t)
+	vadd := "vadd(A: Tensor([n], float32), B: Tensor([n], float32), C: Tensor([n], float32))"
+	for _, file := range []string{"modern/multi_c.so", "modern/multi_llvm.so", "modern/gpu_opencl.so", "modern/gpu_cuda.so"} {
+		for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
+			m, err := runtime.Load(ctx, artifacts+file, opts...)
+			require.NoError(t, err)
+			defer m.Close()
+			meta, err := m.Metadata("vadd")
+			require.NoError(t, err)
+			require.Equal(t, &runtime.Metadata{Signature: vadd}, meta, file)
+			_, err = m.Metadata("no_such")
+			requireError(t, err, runtime.ErrNotFound, "no_such")
+		}
+	}
+	m := load(t, multiC)
+	_, err := function(t, m, "vadd").Call(1, 2, 3)
+	require.ErrorContains(t, err, vadd, "it is what the errors say")
+
+	// Through a module that imports the library, and not where another has the function first.
+	root := made(t)(runtime.NewModule("root", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"matmul": func(...any) (any, error) { return nil, nil }}}))
+	require.NoError(t, root.Import(m))
+	meta, err := root.Metadata("vadd")
+	require.NoError(t, err)
+	require.Equal(t, vadd, meta.Signature)
+	_, err = root.Metadata("matmul")
+	requireError(t, err, runtime.ErrNotFound)
+
+	_, err = load(t, artifacts+"classic/multi_llvm.so").Metadata("vadd")
+	requireError(t, err, runtime.ErrNotFound, "gave it no metadata")
+}

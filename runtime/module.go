@@ -87,7 +87,7 @@ func (m *Module) Function(name string) (*Function, error) {
 
 // noFunction says what functions there are instead.
 func (m *Module) noFunction(op, name string) error {
-	names := m.functions()
+	names := m.functions(false)
 	if len(names) == 0 {
 		return fail(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
 	}
@@ -95,16 +95,21 @@ func (m *Module) noFunction(op, name string) error {
 }
 
 // Functions lists the names of the module's own functions, sorted. Kinds that cannot tell list none.
-func (m *Module) Functions() []string {
+func (m *Module) Functions() []string { return m.listed(false) }
+
+// AllFunctions lists the names that Function finds: those of the module and of all that it imports, sorted, each once.
+func (m *Module) AllFunctions() []string { return m.listed(true) }
+
+func (m *Module) listed(imports bool) []string {
 	if m.use("") != nil {
 		return nil
 	}
 	defer m.ref.release()
-	return m.functions()
+	return m.functions(imports)
 }
 
-func (m *Module) functions() []string {
-	o, err := result("", C.tvmgo_bridge_function_names(C.uintptr_t(m.ref.obj)))
+func (m *Module) functions(imports bool) []string {
+	o, err := result("", C.tvmgo_bridge_function_names(C.uintptr_t(m.ref.obj), cBool(imports)))
 	if err != nil || o == 0 {
 		return nil
 	}

@@ -29,6 +29,13 @@ func TestNew_BadInput(t *testing.T) {
 	for range 12 {
 		few = map[string]any{"kind": "c", "host": few}
 	}
+	chain := func(n int) any {
+		all := map[string]any{"kind": "c", "model": "x"}
+		for range n - 1 {
+			all = map[string]any{"kind": "c", "host": all}
+		}
+		return all
+	}
 	shared := any(map[string]any{"kind": "c"}) // 1000^7 targets
 	for range 7 {
 		items := make([]any, 1000)
@@ -161,20 +168,23 @@ func TestNew_BadInput(t *testing.T) {
 		"cyclic map":          {cyclic, "$.host.host.host.host.host.host.host.host.host.host.host.host.host.host.host.hos…", target.ErrTooDeep, "holds itself"},
 		"cyclic list":         {list[0], "", target.ErrTooDeep, "holds itself"},
 		"hosts of hosts":      {hosts, "", target.ErrTooDeep, "more than 32 levels"},
+		"33 targets":          {chain(33), "", target.ErrTooDeep, "more than 8 targets"}, // 32 levels below the first
+		"34 targets":          {chain(34), "", target.ErrTooDeep, "more than 32 levels"},
 		"hosts in JSON":       {text(t, hosts), "", target.ErrTooDeep, "more than 32 levels"},
 		"a few hosts":         {few, "", target.ErrTooDeep, "more than 8 targets"},
 		"a few hosts in JSON": {text(t, few), "", target.ErrTooDeep, "more than 8 targets"},
-		"lists":               {`{"kind":"c","libs":` + strings.Repeat("[", 1<<20), "", target.ErrTooDeep, "more than 32 levels"},
+		"lists":               {`{"kind":"c","libs":` + strings.Repeat("[", 1<<19), "", target.ErrTooDeep, "more than 32 levels"},
 		"lists alone":         {[]byte(strings.Repeat("[", 1<<20)), "", target.ErrTooDeep, "more than 32 levels"},
 		"objects":             {strings.Repeat(`{"host":`, 1<<17), "", target.ErrTooDeep, "more than 32 levels"},
-		"quotes":              {"c -host=" + strings.Repeat("'", 1<<20), "$.host", target.ErrSyntax, ""},
+		"quotes":              {"c -host=" + strings.Repeat("'", 1<<19), "$.host", target.ErrSyntax, ""},
 		"shared parts":        {shared, "", target.ErrTooDeep, "bytes of JSON"},
-		"enormous text":       {"c -model=" + strings.Repeat("x", 1<<22), "$", target.ErrTooDeep, "bytes of JSON"},
-		"enormous word":       {strings.Repeat("x", 1<<22), "$", target.ErrUnknown, "no target kind and no tag"},
+		"enormous text":       {"c -model=" + strings.Repeat("x", 1<<22), "$", target.ErrSyntax, "the text has more than 1048576 bytes"},
+		"enormous option":     {map[string]any{"kind": "c", "model": strings.Repeat("x", 1<<22)}, "$", target.ErrTooDeep, "bytes of JSON"},
+		"enormous word":       {strings.Repeat("x", 1<<19), "$", target.ErrUnknown, "no target kind and no tag"},
 		"enormous kind":       {map[string]any{"kind": strings.Repeat("x", 1<<22)}, "$.kind", target.ErrUnknown, "no target kind"},
 		"enormous key":        {map[string]any{"kind": "c", strings.Repeat("x", 1<<22): 1}, "", target.ErrUnknown, "no option"},
-		"enormous number":     {[]byte(`{"kind":"c","from_device":` + strings.Repeat("1", 1<<22) + `}`), "$.from_device", target.ErrRange, "…"},
-		"enormous fraction":   {[]byte(`{"kind":"c","from_device":0.` + strings.Repeat("1", 1<<22) + `}`), "$.from_device", target.ErrType, "…"},
+		"enormous number":     {[]byte(`{"kind":"c","from_device":` + strings.Repeat("1", 1<<19) + `}`), "$.from_device", target.ErrRange, "…"},
+		"enormous fraction":   {[]byte(`{"kind":"c","from_device":0.` + strings.Repeat("1", 1<<19) + `}`), "$.from_device", target.ErrType, "…"},
 		"enormous list":       {map[string]any{"kind": "c", "libs": make([]string, 1<<20)}, "$", target.ErrTooDeep, "bytes of JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 const (
 	ColumnPartitioner = "partitioner" // Predicate: which operations of a graph a target takes
 	ColumnStrategy    = "strategy"    // Strategy: how a composite kind divides a graph
+	ColumnGenerator   = "generator"   // bool: package codegen has a code generator of the kind
 )
 
 // SetAttr attaches a value to a kind, in the column of a name: passes that run before code is generated, a partitioner, a code

@@ -46,6 +46,9 @@ func (k *Kind) DefaultKeys() []string { return slices.Clone(k.keys) }
 // IsComposite says whether targets of the kind are made of others.
 func (k *Kind) IsComposite() bool { return k.composite }
 
+// BuiltIn says whether the kind is always there, rather than declared by a program.
+func (k *Kind) BuiltIn() bool { return slices.Contains(builtinNames, k.name) }
+
 // Options are the options in the order of their declaration, those that every kind has first.
 func (k *Kind) Options() []OptionInfo {
 	all := slices.Clone(k.options)

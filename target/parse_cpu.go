@@ -18,14 +18,21 @@ func parseLLVM(c *Config) error {
 			return err
 		}
 	}
-	triple, cpu := c.Text("mtriple"), c.Text("mcpu")
 	v, _ := c.Value("mattr")
 	attrs, _ := v.([]string)
-	for _, a := range attrs {
-		if a == "" || a[0] != '+' && a[0] != '-' {
-			c.Warn("mattr %s starts with neither + nor -, and is without effect", brief(a))
+	triple := c.Text("mtriple")
+	more, err := resolveNative(c, "mcpu", triple)
+	if err != nil {
+		return err
+	}
+	if len(more) > 0 { // what the target says itself counts
+		attrs = append(more, attrs...)
+		if err := c.Set("mattr", attrs); err != nil {
+			return err
 		}
 	}
+	cpu := c.Text("mcpu")
+	warnOfFeatures(c, triple, attrs)
 	warnOfCPU(c, triple, cpu)
 	setArm(c, cpufeatures.Arm(triple, cpu, attrs))
 	return nil
@@ -33,6 +40,11 @@ func parseLLVM(c *Config) error {
 
 // parseC knows a CPU by its name alone.
 func parseC(c *Config) error {
+	for _, option := range []string{"march", "mcpu"} {
+		if _, err := resolveNative(c, option, ""); err != nil {
+			return err
+		}
+	}
 	setArm(c, cpufeatures.Arm("", c.Text("mcpu"), nil))
 	return nil
 }
@@ -47,10 +59,63 @@ func setArm(c *Config, features map[string]bool) {
 	c.AddKeys("arm_cpu", "cpu")
 }
 
+// native is what compilers call the machine that they run on.
+const native = "native"
+
+// resolveNative gives an option that is "native" the name of this machine's CPU, so that the target means the same everywhere. It returns the features that
+// this CPU has beside those of that name. Where the CPU is not known, the option stays.
+func resolveNative(c *Config, option, triple string) (more []string, err error) {
+	if c.Text(option) != native {
+		return nil, nil
+	}
+	if triple != "" {
+		want, err := cpufeatures.Parse(triple)
+		own, ownErr := cpufeatures.Parse(cpufeatures.HostTriple())
+		if err != nil || ownErr != nil || want.Arch != own.Arch {
+			return nil, nil // the compiler says that there is no such CPU
+		}
+	}
+	cpu, more := cpufeatures.HostCPU()
+	if cpu == "" {
+		c.Warn(`%s "native" stays as it is, since this machine's CPU is not known here: its features are taken to be those of a generic one`, option)
+		return nil, nil
+	}
+	c.Warn(`%s "native" is %q here: the target now names this machine, and its code may not run on others`, option, cpu)
+	return more, c.Set(option, cpu)
+}
+
+// warnOfFeatures speaks of features that the tables of the architecture do not have.
+func warnOfFeatures(c *Config, triple string, attrs []string) {
+	known := cpufeatures.FeatureNames(triple)
+	for _, attr := range attrs {
+		for one := range strings.SplitSeq(attr, ",") {
+			if one == "" || one[0] != '+' && one[0] != '-' {
+				c.Warn("mattr %s starts with neither + nor -, and is without effect", brief(one))
+				continue
+			}
+			if len(known) == 0 || slices.Contains(known, one[1:]) {
+				continue
+			}
+			advice := ""
+			if n := nearest.Name(one[1:], known); n != "" {
+				advice = `; did you mean "` + one[:1] + n + `"?`
+			}
+			c.Warn("mattr %s is no feature of %s that is known here%s", brief(one), archText(triple), advice)
+		}
+	}
+}
+
+func archText(triple string) string {
+	if triple == "" {
+		return "this machine's architecture"
+	}
+	return triple
+}
+
 // warnOfCPU speaks of a CPU that the tables of its architecture do not have.
 func warnOfCPU(c *Config, triple, cpu string) {
 	name, _, _ := strings.Cut(cpu, "+")
-	if name == "" || cpufeatures.ValidCPU(triple, name) {
+	if name == "" || name == native || cpufeatures.ValidCPU(triple, name) {
 		return
 	}
 	known := cpufeatures.CPUs(triple)
@@ -61,11 +126,7 @@ func warnOfCPU(c *Config, triple, cpu string) {
 	if n := nearest.Name(name, known); n != "" {
 		advice = `; did you mean "` + n + `"?`
 	}
-	where := "this machine's architecture"
-	if triple != "" {
-		where = triple
-	}
-	c.Warn("mcpu %s is no CPU of %s that is known here: its features are taken to be those of a generic one%s", brief(cpu), where, advice)
+	c.Warn("mcpu %s is no CPU of %s that is known here: its features are taken to be those of a generic one%s", brief(cpu), archText(triple), advice)
 }
 
 // CPUFeatures are the features of the CPU that the code of a target of kind llvm or c is for, as LLVM names them ("avx512f"), sorted: those

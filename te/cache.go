@@ -119,10 +119,40 @@ func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr 
 	return out
 }
 
+// mostInlined is how many expressions a formula may have once others are in it. Each time that a formula reads an inlined tensor is another copy of that one's.
+const mostInlined = 1 << 15
+
+// sizeOf notes how many expressions the formulas of a stage have with those that are inlined, before any of them is written.
+func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
+	for _, body := range st.bodies {
+		size, inlined := 0, ""
+		tir.Walk(body, func(node any) bool {
+			size++
+			if l, ok := node.(*tir.ProducerLoad); ok {
+				if t, ok := l.Producer.(*Tensor); ok && s.of[t.op] != nil && s.of[t.op].inlined {
+					size += sizes[s.of[t.op]][t.index]
+					inlined = t.name
+				}
+			}
+			return size <= mostInlined
+		})
+		if inlined != "" && size > mostInlined {
+			return fmt.Errorf("tensor %s: its formula has more than %d expressions with that of tensor %s in it, which is inlined and has others in it: compute "+
+				"some of them at a loop (compute_at), or as a whole (compute_root)", st.op.name, mostInlined, inlined)
+		}
+		sizes[st] = append(sizes[st], size)
+	}
+	return nil
+}
+
 // inline replaces tensors by their formulas, wherever they are read. It gives the formulas of all stages that are left.
 func (s *Schedule) inline() (map[*Stage][]tir.Expr, error) {
 	bodies := map[*Stage][]tir.Expr{}
+	sizes := map[*Stage][]int{}
 	for _, st := range s.stages {
+		if err := s.sizeOf(st, sizes); err != nil {
+			return nil, err
+		}
 		bodies[st] = mapLoads(st.bodies, func(l *tir.ProducerLoad) tir.Expr {
 			t := l.Producer.(*Tensor)
 			from := s.of[t.op]

@@ -115,7 +115,7 @@ func (c *checker) fail(format string, args ...any) {
 	if c.stopped() {
 		return
 	}
-	e := &Error{Path: pathText(c.path), Message: fmt.Sprintf(format, args...)}
+	e := &Error{Path: shortPath(c.path), Message: fmt.Sprintf(format, args...)}
 	if c.fn != nil {
 		e.Func = c.fn.Name
 	}

@@ -33,6 +33,17 @@ func pathText(steps []step) string {
 	return b.String()
 }
 
+// pathEnds is how many steps an error says of each end of a long path.
+const pathEnds = 16
+
+// shortPath is the path of an error: of a long one the ends, so that the reason behind it is seen.
+func shortPath(steps []step) string {
+	if len(steps) <= 2*pathEnds+1 {
+		return pathText(steps)
+	}
+	return fmt.Sprintf("%s…(%d more)….%s", pathText(steps[:pathEnds]), len(steps)-2*pathEnds, pathText(steps[len(steps)-pathEnds:]))
+}
+
 // partStep is the step from an expression to one of its parts, as [ExprParts] lists them.
 func partStep(e Expr, part int) step {
 	switch e := e.(type) {

@@ -170,6 +170,9 @@ func (s *sampler) sample(measure string) (float64, error) {
 	case "ours":
 		return s.ours.sample(row)
 	case "te", "numpy":
+		if program, is := strings.CutPrefix(row, "build-"); is {
+			return compileTime(program)
+		}
 		return s.operators.ask(who, row)
 	}
 	return s.peer.sample(row)
@@ -208,6 +211,9 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 // how often to repeat, does not count.
 func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[string][]float64, error) {
 	samples := map[string][]float64{}
+	if g.few {
+		rounds = min(rounds, 3)
+	}
 	for round := range rounds + 1 {
 		if g.afresh && round > 0 && slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {
 			if err := errors.Join(s.stop(), s.start()); err != nil {

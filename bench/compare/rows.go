@@ -99,6 +99,10 @@ var table = []row{
 	{"te-vadd", "generated vector addition, 16 Mi (base: by hand)", "te.vadd", "te.vadd-hand", 1 / 0.97, ratio},
 	{"te-softmax", "generated softmax, 4096×1024 (base: by hand)", "te.softmax", "te.softmax-hand", 1 / 0.9, ratio},
 	{"te-layernorm", "generated layernorm, 4096×1024 (base: by hand)", "te.layernorm", "te.layernorm-hand", 1 / 0.9, ratio},
+	{"build-relu", "library of 100 relu(x+y) (base: 100 libraries)", "te.build-relu", "te.build-relu-apart", 0, record},
+	{"build-relu-vary", "  of different sizes", "te.build-relu-vary", "te.build-relu-vary-apart", 0, record},
+	{"build-matmuls", "library of 10 matmuls (base: 10 libraries)", "te.build-matmuls", "te.build-matmuls-apart", 0, record},
+	{"build-softmaxes", "library of 10 softmax, transposed (base: 10 libraries)", "te.build-softmaxes", "te.build-softmaxes-apart", 0, record},
 	{"te-c", "formulas of the demo's kernels to C", "te.te-c", "te.te-c", 20e6, absolute},
 }
 
@@ -106,6 +110,7 @@ var table = []row{
 type group struct {
 	measures []string
 	quiet    bool // pauses between samples: worker threads spin for a while after a launch
+	few      bool // a sample takes seconds: three rounds
 	afresh   bool // each round in a process of its own: where its memory and its threads lie decides more than the code does
 }
 
@@ -142,6 +147,7 @@ var groups = []group{
 	{measures: []string{"te.softmax", "te.softmax-hand"}, quiet: true},
 	{measures: []string{"te.layernorm", "te.layernorm-hand"}, quiet: true},
 	{measures: []string{"te.te-c"}},
+	{measures: []string{"te.build-relu", "te.build-relu-apart", "te.build-relu-vary", "te.build-relu-vary-apart", "te.build-matmuls", "te.build-matmuls-apart", "te.build-softmaxes", "te.build-softmaxes-apart"}, few: true},
 }
 
 // verdict compares the medians of a row. met is true for rows without a limit.

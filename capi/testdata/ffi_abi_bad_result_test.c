@@ -76,7 +76,7 @@ static void test_codes(TVMFFIObjectHandle f, int inlined) {
   FAILS(call(f, inlined, &result), "KeyError", "raised by the callback");
   answer_code = 0; /* it made use of a call that failed, and went on: the call itself is good */
   OK(call(f, inlined, &result));
-  CHECK(strcmp(take_error().kind, "KeyError") == 0);
+  CHECK(take_error().kind[0] == 0); /* and that error is nobody's */
 }
 
 static void test_calls(TVMFFIObjectHandle f) {

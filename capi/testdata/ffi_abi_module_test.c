@@ -96,6 +96,15 @@ static void test_questions(void) {
   OK(CALL("ffi.ModuleGetKind", &out, module));
   CHECK(is_text(text_of(&out), "library"));
   drop(&out);
+  for (int query = 0; query < 2; query++) {
+    TVMFFIAny names, item;
+    OK(CALL("ffi.ModuleListFunctions", &names, module, int_view(query)));
+    OK(CALL("ffi.ArrayGetItem", &item, names, int_view(0)));
+    CHECK(is_text(text_of(&item), "scale"));
+    drop(&item);
+    drop(&names);
+  }
+  FAILS(CALL("ffi.ModuleListFunctions", &out, int_view(1)), "TypeError", "Module");
   OK(CALL("runtime.ModuleGetTypeKey", &out, module));
   CHECK(is_text(text_of(&out), "library"));
   drop(&out);

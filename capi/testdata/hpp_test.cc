@@ -2,6 +2,7 @@
  *   hpp_test FILE DIRECTORY FUNCTION...                   a module of the CPU, and the samples of sample.h
  *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     one of another device
  *   hpp_test                                              everything that needs no file */
+#include <algorithm>
 #include <tvmgo/device_api.h>
 #include <tvmgo/tvmgo.hpp>
 
@@ -545,10 +546,14 @@ static void test_module(const std::string& file, const std::string& dir, const s
   fails(__LINE__, "NotFoundError", "\"absent\"", [&] { module->get("absent"); });
   fails(__LINE__, "ValueError", "NUL", [&] { module->get(std::string("a\0b", 3)); });
 
+  std::vector<std::string> names = module->functions();
+  CHECK(std::find(names.begin(), names.end(), name) != names.end() && std::is_sorted(names.begin(), names.end()));
+
   Module parent = Module::load(file, "so"), copy = *module;
   CHECK(copy == *module);
   parent.import_module(copy);
   CHECK(parent.imports().size() == 1);
+  CHECK(parent.functions(true) == names); /* each name once */
   fails(__LINE__, "ValueError", "", [&] { copy.import_module(parent); }); /* a cycle */
   Function same = Function::from([](Module m) { return m; });
   CHECK(same(copy).as<Module>().kind() == copy.kind());

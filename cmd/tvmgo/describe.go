@@ -53,6 +53,9 @@ func describe(ctx context.Context, r *inspect.Report, limit time.Duration) error
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		at[f.Name] = f
+		if f.Signature != "" && !f.Metadata {
+			f.Description = &inspect.Description{Signature: f.Signature}
+		}
 		if f.Metadata {
 			questions = append(questions, question{f.Name, false})
 		}

@@ -88,7 +88,7 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	}
 	bytes := w.temp(name + "_bytes")
 	w.helper("grow")
-	what := literal(w.fn.Name + ": allocation of " + name)
+	what := w.self() + ", " + literal("allocation of "+name)
 	if b.Strides != nil {
 		count := w.temp(name + "_count")
 		w.helper("span")

@@ -59,6 +59,10 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.structGet(e)
 	case transform.CheckIndex:
 		return w.checkIndex(e, i)
+	case transform.ReportIndex:
+		return w.report(e, i)
+	case transform.ClearReports, transform.CheckReports:
+		return w.reports(e)
 	case "ret", "ret_none", "storage_sync", "prefetch":
 		if w.hooks.Intrinsic == nil {
 			w.fail("intrinsic %s is a statement, and stands within an expression", e.Name)
@@ -311,7 +315,7 @@ func (w *writer) functionCall(e *tir.Call) code {
 		w.fail("the call of %s, which has a parallel loop, stands within a parallel loop: make one of them serial", e.Name)
 		return atom("0")
 	}
-	args := make([]string, 0, len(e.Args)+1)
+	args := w.selfArgument(f.PrimFunc)
 	for k, a := range e.Args {
 		p := f.params[k]
 		if a.DType() != p.v.Type {

@@ -63,6 +63,7 @@ type Emitter struct {
 	// Kernels writes code for a device: bodies alone, which return nothing, run one turn of each loop over threads, and can't fail.
 	// Memory is local, or of a scope that the hook knows, and vectors that the hook does not know are loops over their lanes.
 	Kernels bool
+	several bool // it is one of several texts that are linked
 }
 
 // Emit is the text of a module. t may be nil.
@@ -70,8 +71,8 @@ func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err erro
 	if m == nil {
 		return "", errors.New("write " + e.language() + ": the module is nil")
 	}
-	g := &generator{hooks: &e.Hooks, classic: e.Classic, kernels: e.Kernels, noVectors: e.Kernels && e.Vectors == nil, module: m, target: t,
-		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, found: map[string]string{}, names: names{map[string]bool{}, e.Reserved}}
+	g := &generator{hooks: &e.Hooks, classic: e.Classic, several: e.several, kernels: e.Kernels, noVectors: e.Kernels && e.Vectors == nil, module: m, target: t,
+		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, checks: map[string]*check{}, same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{}, names: names{taken: map[string]bool{}, also: e.Reserved}}
 	defer func() {
 		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
 			code, err = "", fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
@@ -112,6 +113,7 @@ func (t *text) line(format string, args ...any) {
 type generator struct {
 	hooks     *Hooks
 	classic   bool
+	several   bool
 	kernels   bool
 	noVectors bool
 	module    *tir.IRModule
@@ -129,6 +131,10 @@ type generator struct {
 	protos    text
 	statics   text                             // what packed calls have found
 	found     map[string]string                // its variable, by the name that is looked up
+	same      map[*tir.PrimFunc]*tir.PrimFunc  // functions whose body is that of another one
+	shared    map[*tir.PrimFunc]bool           // those others
+	checks    map[string]*check                // the functions that check arguments, by their text
+	checkList []*check                         // in their order
 	about     text                             // what functions say of themselves
 	origins   map[string]About                 // of the module's attribute; nil: not read yet
 	aliases   map[string][]transform.AliasPair // likewise
@@ -155,6 +161,7 @@ func (g *generator) fail(format string, args ...any) {
 func (g *generator) generate() string {
 	g.functions = map[string]*function{}
 	g.reserve()
+	g.findSame()
 	for _, f := range g.module.Funcs {
 		g.declare(f)
 	}
@@ -164,7 +171,9 @@ func (g *generator) generate() string {
 			return ""
 		}
 		g.current = f.Name
-		g.body(g.functions[f.Name], &bodies)
+		if g.same[f] == nil {
+			g.body(g.functions[f.Name], &bodies)
+		}
 	}
 	if !g.kernels {
 		for _, f := range g.module.Funcs {
@@ -191,11 +200,18 @@ func (g *generator) generate() string {
 	var forward text
 	if len(g.module.Funcs) > 1 && !g.kernels {
 		for _, f := range g.module.Funcs {
-			forward.line("%s;", g.functions[f.Name].head)
+			if g.same[f] == nil {
+				forward.line("%s;", g.functions[f.Name].head)
+			}
 		}
 	}
 	part(&forward)
 	all.WriteString(bodies.String())
+	var checks text
+	for _, c := range g.checkList {
+		c.write(&checks)
+	}
+	all.WriteString(checks.String())
 	all.WriteString(entries.String())
 	part(&g.about)
 	return all.String()
@@ -247,7 +263,11 @@ func (g *generator) head() string {
 	if g.usesCtx {
 		t.line("")
 		t.line("/* The loader puts the library's module here, in whose imports packed calls look first. */")
-		t.line("TVMGO_EXPORT void* %s = NULL;", map[bool]string{false: "__tvm_ffi__library_ctx", true: "__tvm_module_ctx"}[g.classic])
+		weak := ""
+		if g.several { // each has it, and they become one
+			weak = "__attribute__((weak)) "
+		}
+		t.line("TVMGO_EXPORT %svoid* %s = NULL;", weak, map[bool]string{false: "__tvm_ffi__library_ctx", true: "__tvm_module_ctx"}[g.classic])
 	}
 	return t.String()
 }

@@ -2,8 +2,9 @@ package c
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"regexp"
+	"slices"
 	"strings"
 
 	"tvmgo/dlpack"
@@ -13,10 +14,13 @@ import (
 // entry is what a library exports of a function in the making.
 type entry struct {
 	*writer
-	f     *function
-	bound map[*tir.Var]string // where a size comes from: "argument 0 (A): shape[1]"
-	later []later
-	sizes []string // the lines that bind sizes
+	f         *function
+	bound     map[*tir.Var]string // where a size comes from: "argument 0 (A): shape[1]"
+	later     []later
+	fields    *text           // what the check of the arguments gives the entry: the fields of a struct
+	taken     map[string]bool // their names
+	checkName string          // of the function that checks
+	limits    []int64         // constant sizes, which entries that share a check differ in
 }
 
 // later is a check that waits for sizes that other arguments bind.
@@ -37,8 +41,8 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
 		return
 	}
-	e := &entry{f: f, bound: map[*tir.Var]string{}, writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.clone(), vars: map[*tir.Var]string{},
-		out: &text{depth: 1}}}
+	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(),
+		vars: map[*tir.Var]string{}, out: &text{depth: 1}}}
 	e.arguments()
 	e.scalars()
 	for i, p := range f.params {
@@ -50,9 +54,11 @@ func (g *generator) entry(f *function, to *text) {
 		e.check(l)
 	}
 	e.compareMemory()
-	checks := e.out.Len()
+	check := e.shared()
+	e.out = &text{depth: 1}
+	e.parameters()
+	e.line("if (%s) return -1;", check)
 	e.call()
-	e.mentionSizes(checks)
 	to.line("")
 	if g.classic {
 		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, void* resource) {", f.Name)
@@ -74,21 +80,9 @@ func (g *generator) entry(f *function, to *text) {
 // arguments takes the arguments, each by its own kind.
 func (e *entry) arguments() {
 	f := e.f
-	if n := len(f.params); n > 0 {
-		e.helper("parameter")
-		e.line("static const tvmgo_parameter p[] = {")
-		for i, p := range f.params {
-			e.line("    {%s, %d, %s, %s},", literal(f.Name), i, literal(f.paramName(i)), literal(f.paramType(p)))
-		}
-		e.line("};")
-	}
-	if e.classic {
-		e.line("(void)type_codes, (void)out_value, (void)out_code, (void)resource;")
-	} else {
-		e.line("(void)self, (void)result;")
-	}
+	e.helper("parameter")
 	e.helper("count")
-	e.line("if (tvmgo_count(%s, %s, args, num_args, %d) != 0) return -1;", literal(f.Name), literal(f.signature()), len(f.params))
+	e.line("if (tvmgo_count(p->function, signature, args, num_args, %d) != 0) return -1;", len(f.params))
 	firsts := map[int64]string{} // the first tensor on a type of device, on whose device the others must be
 	for i, p := range f.params {
 		arg := fmt.Sprintf("&p[%d], &args[%d]", i, i)
@@ -98,9 +92,10 @@ func (e *entry) arguments() {
 		name := p.name
 		switch t := p.v.Type; {
 		case p.buffer != nil:
-			e.vars[p.v] = e.temp(p.buffer.Name + "_tensor")
+			e.vars[p.v] = e.temp(fmt.Sprintf("tensor_%d", i)) // not by its name: functions whose parameters are called otherwise share the check
 			name = e.vars[p.v]
 			d := p.buffer.DType
+			e.gives("const DLTensor*", name)
 			e.line("const DLTensor* %s = NULL;", name)
 			if device, away := deviceOfParam(f.PrimFunc, i); away {
 				first := firsts[device]
@@ -121,17 +116,20 @@ func (e *entry) arguments() {
 				len(p.buffer.Shape), e.alignment(p.buffer), name)
 		case tir.IsHandle(t):
 			e.helper("pointer")
+			e.gives("void*", name)
 			e.line("void* %s = NULL;", name)
 			e.line("if (tvmgo_pointer(%s, &%s) != 0) return -1;", arg, name)
 			e.vars[p.v] = name
 		case tir.IsFloat(t):
 			e.helper("float")
+			e.gives("double", name)
 			e.line("double %s = 0;", name)
 			e.line("if (tvmgo_float(%s, &%s) != 0) return -1;", arg, name)
 			e.vars[p.v] = name
 		default:
 			e.helper("int")
 			least, most := intBounds(t)
+			e.gives("int64_t", name)
 			e.line("int64_t %s = 0;", name)
 			e.line("if (tvmgo_int(%s, %s, %s, &%s) != 0) return -1;", arg, least, most, name)
 			e.vars[p.v] = name
@@ -211,7 +209,7 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	name := e.f.vars[v]
 	e.vars[v] = name
 	e.line("const int64_t %s = %s;", name, got)
-	e.sizes = append(e.sizes, name, fmt.Sprintf("const int64_t %s = %s;", name, got))
+	e.gives("int64_t", name)
 	if v.Type != tir.Int64 {
 		e.helper("fits")
 		least, most := intBounds(v.Type)
@@ -219,22 +217,105 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	}
 }
 
-var inQuotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+// gives has the check hand a value to the entry, under the name that it has within.
+func (e *entry) gives(ctype, name string) {
+	e.fields.line("%s %s;", ctype, name)
+	e.taken[name] = true
+}
 
-// mentionSizes says of sizes that nothing needs that this is meant. It does so before the call, which begins at a place in the text.
-func (e *entry) mentionSizes(call int) {
-	code := e.out.String()
-	var unused text
-	unused.depth = e.out.depth
-	for i := 0; i < len(e.sizes); i += 2 {
-		if !hasWord(inQuotes.ReplaceAllString(strings.Replace(code, e.sizes[i+1], "", 1), ""), e.sizes[i]) {
-			unused.line("(void)%s;", e.sizes[i])
+// shared makes a function of the checks, one for all functions of the file whose arguments are checked alike, and returns the call of it. What it has
+// taken is in the entry's struct taken.
+func (e *entry) shared() string {
+	for _, name := range slices.Sorted(maps.Keys(e.taken)) {
+		e.line("taken->%s = %s;", name, name)
+	}
+	fields := e.fields.String()
+	if fields == "" {
+		fields = "  int nothing;\n"
+		e.line("taken->nothing = 0;")
+	}
+	params := "const TVMFFIAny* args, int32_t num_args"
+	if e.classic {
+		params = "const TVMValue* args, const int* type_codes, int32_t num_args"
+		e.line("(void)type_codes;")
+	}
+	e.line("(void)limits;")
+	e.line("return 0;")
+	text := fields + e.out.String()
+	c := e.checks[text]
+	if c == nil {
+		c = &check{name: fmt.Sprintf("tvmgo_check_%d", len(e.checks)), fields: fields, params: params, body: e.out.String()}
+		e.checks[text] = c
+		e.checkList = append(e.checkList, c)
+	}
+	c.uses++
+	for v, own := range e.vars {
+		if e.taken[own] {
+			e.vars[v] = "taken." + own
 		}
 	}
-	if unused.Len() > 0 {
-		e.out = &text{depth: e.out.depth}
-		e.out.WriteString(code[:call] + unused.String() + code[call:])
+	e.checkName = c.name
+	args := "args, num_args"
+	if e.classic {
+		args = "args, type_codes, num_args"
 	}
+	limits := "NULL"
+	if len(e.limits) > 0 {
+		limits = "limits"
+	}
+	return fmt.Sprintf("%s(p, %s, %s, %s, &taken) != 0", c.name, literal(e.f.signature()), limits, args)
+}
+
+// check is a function that checks arguments, for all functions whose arguments are checked alike but for names and constant sizes.
+type check struct {
+	name, fields, params, body string
+	uses                       int
+}
+
+func (c *check) write(to *text) {
+	inline := ""
+	if c.uses > 1 { // or compilers take it apart for each of them
+		inline = noInline
+	}
+	to.line("")
+	to.line("/* What %s takes from the arguments. */", c.name)
+	to.line("typedef struct {")
+	to.WriteString(c.fields)
+	to.line("} %s_taken;", c.name)
+	to.line("")
+	to.line("static %sint32_t %s(const tvmgo_parameter* p, const char* signature, const int64_t* limits, %s,", inline, c.name, c.params)
+	to.line("    %s_taken* taken) {", c.name)
+	to.WriteString(c.body)
+	to.line("}")
+}
+
+// noInline stands before functions that others share.
+const noInline = "__attribute__((noinline)) "
+
+// parameters writes what the entry has for the check: the table of parameters, and the constant sizes.
+func (e *entry) parameters() {
+	f := e.f
+	e.line("static const tvmgo_parameter p[] = {")
+	for i, p := range f.params {
+		e.line("    {%s, %d, %s, %s},", literal(f.Name), i, literal(f.paramName(i)), literal(f.paramType(p)))
+	}
+	if len(f.params) == 0 {
+		e.line("    {%s, 0, NULL, NULL},", literal(f.Name))
+	}
+	e.line("};")
+	if len(e.limits) > 0 {
+		list := make([]string, len(e.limits))
+		for i, n := range e.limits {
+			list[i] = e.expr(&tir.IntImm{Type: tir.Int64, Value: n}).text
+		}
+		e.line("static const int64_t limits[] = {%s};", strings.Join(list, ", "))
+	}
+	if e.classic {
+		e.line("(void)out_value, (void)out_code, (void)resource;")
+	} else {
+		e.line("(void)self, (void)result;")
+	}
+	e.line("%s_taken taken;", e.checkName)
 }
 
 // check compares a size with what it must be, by what is bound.
@@ -259,7 +340,13 @@ func (e *entry) check(l later) {
 		return
 	}
 	e.helper("extent")
-	want := e.expr(e.widened(l.want)).text
+	want := ""
+	if n, ok := l.want.(*tir.IntImm); ok {
+		want = fmt.Sprintf("limits[%d]", len(e.limits))
+		e.limits = append(e.limits, n.Value)
+	} else {
+		want = e.expr(e.widened(l.want)).text
+	}
 	name, by := "NULL", "NULL"
 	if !isConstant(l.want) {
 		name, by = literal(plain(l.want)), literal(strings.Join(sources, ", "))
@@ -298,7 +385,7 @@ func (e *entry) widened(x tir.Expr) tir.Expr {
 // call calls the body.
 func (e *entry) call() {
 	f := e.f
-	var args []string
+	args := e.selfArgument(f.PrimFunc)
 	for i, p := range f.allParams() {
 		away := false
 		if i < len(f.params) {

@@ -49,7 +49,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		g.fail("there are two functions of this name")
 		return
 	}
-	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.clone(), vars: map[*tir.Var]string{}}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.within(), vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
 	for g.module.Func(fn.body) != nil {
@@ -57,6 +57,9 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	}
 	if g.kernels {
 		fn.body = f.Name
+	}
+	if first := g.same[f]; first != nil {
+		fn.body = g.functions[first.Name].body
 	}
 	fn.collect(f.Body)
 	restrict := ""
@@ -106,7 +109,10 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		}
 	}
 	all := fn.allParams()
-	list := make([]string, 0, len(all)+1)
+	list := make([]string, 0, len(all)+2)
+	if g.shared[f] {
+		list = append(list, "const char* "+selfName)
+	}
 	for _, p := range all {
 		list = append(list, p.ctype+" "+p.name)
 	}
@@ -125,7 +131,11 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	} else if g.kernels {
 		fn.head = fmt.Sprintf("void %s(%s)", fn.body, params)
 	} else {
-		fn.head = fmt.Sprintf("static int32_t %s(%s)", fn.body, params)
+		inline := ""
+		if g.shared[f] {
+			inline = noInline
+		}
+		fn.head = fmt.Sprintf("static %sint32_t %s(%s)", inline, fn.body, params)
 	}
 }
 
@@ -210,7 +220,7 @@ type writer struct {
 
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
-	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.clone(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
+	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.within(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
 		arrays: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {
@@ -240,7 +250,11 @@ func (g *generator) body(fn *function, to *text) {
 	if g.hooks.Prologue != nil {
 		to.WriteString(g.hooks.Prologue(fn.PrimFunc))
 	}
-	for _, p := range fn.allParams() {
+	params := fn.allParams()
+	if g.shared[fn.PrimFunc] {
+		params = append(params, param{name: selfName})
+	}
+	for _, p := range params {
 		if !hasWord(w.out.String(), p.name) {
 			to.line("  (void)%s;", p.name)
 		}

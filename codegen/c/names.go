@@ -20,7 +20,7 @@ var reserved = func() map[string]bool {
 		blockIdx threadIdx blockDim gridDim warpSize
 		NULL NAN INFINITY EOF errno stdin stdout stderr linux unix i386
 		memcpy memset memmove main isnan isinf isfinite
-		self args num_args result rc p lane penv task_id cdata closure tasks share from to type_codes out_value out_code resource`) {
+		self args num_args result rc p lane penv task_id cdata closure tasks share from to limits signature taken type_codes out_value out_code resource`) {
 		all[s] = true
 	}
 	for _, i := range tir.Intrinsics() {
@@ -69,10 +69,29 @@ func looksLikeType(name string) bool {
 	return rest != name && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// names gives each thing a name that no other has.
+// names gives each thing a name that no other has, and that none has around it.
 type names struct {
-	taken map[string]bool
-	also  func(name string) bool // what is reserved beside C's words; may be nil
+	taken  map[string]bool
+	also   func(name string) bool // what is reserved beside C's words; may be nil
+	around *names                 // of what this stands in; nil: nothing
+	order  []string               // in which they were taken
+}
+
+func (n *names) has(name string) bool { return n.hasBelow(name, nil) }
+
+// hasBelow is has without the names of end, and of what that stands in.
+func (n *names) hasBelow(name string, end *names) bool {
+	for ; n != end; n = n.around {
+		if n.taken[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *names) take(name string) {
+	n.taken[name] = true
+	n.order = append(n.order, name)
 }
 
 func (n *names) pick(want string) string {
@@ -81,18 +100,22 @@ func (n *names) pick(want string) string {
 		want = "v_" + want
 	}
 	name := want
-	for i := 1; n.taken[name] || reserved[name]; i++ {
+	for i := 1; n.has(name) || reserved[name]; i++ {
 		name = fmt.Sprintf("%s_%d", want, i)
 	}
-	n.taken[name] = true
+	n.take(name)
 	return name
 }
 
-// clone is for the names of a function, which may stand in another one again.
-func (n *names) clone() *names {
-	c := &names{taken: make(map[string]bool, len(n.taken)), also: n.also}
-	for s := range n.taken {
-		c.taken[s] = true
+// within is for the names of what stands in this, such as a function in a file.
+func (n *names) within() *names {
+	return &names{taken: map[string]bool{}, also: n.also, around: n}
+}
+
+// giveBack frees all names but the first so many.
+func (n *names) giveBack(first int) {
+	for _, name := range n.order[first:] {
+		delete(n.taken, name)
 	}
-	return c
+	n.order = n.order[:first]
 }

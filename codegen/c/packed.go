@@ -14,14 +14,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.fail("the packed call of %s on a device: call it on the host", e.Name)
 		return atom("0")
 	}
-	w.usesCtx = true
-	w.helper("call")
-	found := w.found[e.Name]
-	if found == "" {
-		found = w.generator.names.pick("found_" + e.Name)
-		w.found[e.Name] = found
-		w.statics.line("static tvmgo_import %s;", found)
-	}
+	found := w.lookUp(e.Name)
 	args := make([]code, len(e.Args))
 	for k, a := range e.Args {
 		args[k] = w.expr(a)
@@ -63,7 +56,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, literal(e.Name), list, len(args), got))
 	}
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", literal(w.fn.Name), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
 	switch {
 	case t == tir.Void:
 		w.helper("letgo")
@@ -84,6 +77,19 @@ func (w *writer) packedCall(e *tir.Call) code {
 	}
 	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)
 	return atom("0")
+}
+
+// lookUp is the variable that keeps what a packed call of a name finds.
+func (w *writer) lookUp(name string) string {
+	w.usesCtx = true
+	w.helper("call")
+	found := w.found[name]
+	if found == "" {
+		found = w.generator.names.pick("found_" + name)
+		w.found[name] = found
+		w.statics.line("static tvmgo_import %s;", found)
+	}
+	return found
 }
 
 // AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part of. Packed calls of
@@ -156,7 +162,7 @@ func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
 	w.line("int %s;", kind)
 	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %s, %d, &%s, &%s)", found, literal(e.Name), list, codes, len(args), got, kind))
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", literal(w.fn.Name), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
 	switch {
 	case t == tir.Void:
 		w.helper("letgo")

@@ -28,13 +28,16 @@ func (w *writer) parallel(s *tir.For) {
 	}
 	slices.SortFunc(list, func(a, b capture) int { return cmp.Compare(a.name, b.name) })
 
+	if w.shared[w.fn.PrimFunc] {
+		list = append(list, capture{name: selfName, ctype: "const char*"})
+	}
 	name := w.generator.names.pick(w.fn.Name + "_parallel_" + identifier(s.Var.Name))
-	for w.names.taken[name] {
+	for w.names.hasBelow(name, &w.generator.names) {
 		name = w.generator.names.pick(name)
 	}
-	w.names.taken[name] = true
+	w.names.take(name)
 	itype := w.valueType(s.Var.Type)
-	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.clone(), vars: map[*tir.Var]string{}, types: w.types,
+	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.within(), vars: map[*tir.Var]string{}, types: w.types,
 		arrays: w.arrays, spans: w.spans, facts: w.facts, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		inTask: true, mayReturn: false}
 	low2, extent2 := t.temp(s.Var.Name+"_min"), t.temp(s.Var.Name+"_extent")
@@ -44,7 +47,9 @@ func (w *writer) parallel(s *tir.For) {
 	def.line("  %s %s;", itype, low2)
 	def.line("  %s %s;", itype, extent2)
 	for _, c := range list {
-		t.vars[c.v] = c.name
+		if c.v != nil {
+			t.vars[c.v] = c.name
+		}
 	}
 	begin, end := t.temp(s.Var.Name+"_begin"), t.temp(s.Var.Name+"_end")
 	t.line("const int64_t tasks = penv->num_task, share = ((int64_t)closure->%s + tasks - 1) / tasks;", extent2)

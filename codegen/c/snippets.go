@@ -27,6 +27,7 @@ var snippetNeeds = map[string][]string{
 	"overlap":      {"raise", "parameter"},
 	"reach":        {"shaped", "stride"},
 	"index":        {"raise"},
+	"reports":      {"index", "call"},
 	"grow":         {"raise"},
 	"span":         {"raise"},
 	"call":         {"find"},

@@ -12,11 +12,11 @@ func (w *writer) line(format string, args ...any) { w.out.line(format, args...) 
 
 // indented writes what stands between braces. Names that it picks are free again behind them.
 func (w *writer) indented(write func()) {
-	outer := *w.names.clone()
+	taken := len(w.names.order)
 	w.out.depth++
 	write()
 	w.out.depth--
-	w.names = outer
+	w.names.giveBack(taken)
 }
 
 // capture is what write would write, a step further in if that is asked for.
@@ -289,7 +289,7 @@ func (w *writer) assert(s *tir.Assert) {
 	}
 	w.helper("raise")
 	cond := w.expr(s.Cond)
-	w.line("if (!%s) %s", cond.in(precUnary), w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s\", %s)", literal(kind), literal(w.fn.Name+": "+s.Message))))
+	w.line("if (!%s) %s", cond.in(precUnary), w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s: %%s\", %s, %s)", literal(kind), w.self(), literal(s.Message))))
 }
 
 func (w *writer) evaluate(e tir.Expr) {

@@ -93,14 +93,28 @@ func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	f, m := w.vectorType(t), w.vectorType(signedMask(t))
 	name := fmt.Sprintf("tvmgo_%s_%s", op, f)
 	sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
-	w.helperText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element)))
+	w.helperText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element), w.extremeOfHalves(op, t)))
 	return name
+}
+
+// extremeOfHalves takes a vector that is too long for the CPU as vectors of 128 bits, which takes compilers far less time than what they make of the
+// general way.
+func (w *writer) extremeOfHalves(op tir.BinaryOp, t tir.Type) string {
+	bits := int(t.Lanes) * int(t.Bits)
+	if bits <= 128 {
+		return ""
+	}
+	element := map[tir.Type]string{tir.Float32: "ps", tir.Float64: "pd"}[tir.Element(t)]
+	part := w.memoryVector(tir.Vector(tir.Element(t), 128/int(t.Bits)))
+	return fmt.Sprintf(`#elif defined(__SSE2__) && !defined(__clang__)
+  for (int k = 0; k < %d; ++k) ((%[2]s*)result)[k] = __builtin_ia32_%[3]s(((%[2]s const*)a)[k], ((%[2]s const*)b)[k]);
+`, bits/128, part, op.String()+element)
 }
 
 const extremeText = `static inline void %[2]s(%[1]s* result, const %[1]s* a, const %[1]s* b) {
 #if %[5]s && !defined(__clang__)
   *result = %[6]s;
-#else
+%[7]s#else
   const %[3]s first = (%[3]s)(*a %[4]s *b);
   *result = (%[1]s)((first & (%[3]s)*a) | (~first & (%[3]s)*b));
 #endif

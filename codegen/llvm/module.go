@@ -13,6 +13,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/codegen/internal/atonce"
 	"tvmgo/export"
+	"tvmgo/internal/diskcache"
 	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -38,8 +39,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if t == nil || t.Kind() == nil || t.Kind().Name() != Kind {
 		return nil, fail(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
 	}
-	var e c.Emitter
-	code, err := e.Emit(m, t)
+	code, units, err := c.EmitAll(m, t)
 	if err != nil {
 		return nil, fail(runtime.ErrInvalidArgument, "%w", err)
 	}
@@ -55,7 +55,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	impl := &module{compiler: clang, source: source, code: code, names: names, libraries: codegen.Libraries(m)}
+	impl := &module{compiler: clang, source: source, code: code, units: units, names: names, libraries: codegen.Libraries(m)}
 	impl.library.Make = impl.link
 	built, err := runtime.NewModule(Kind, runtime.Runnable|runtime.Exportable, impl)
 	if err != nil {
@@ -70,6 +70,7 @@ type module struct {
 	compiler  *compiler
 	source    *runtime.Module
 	code      string
+	units     []string // that are compiled in its place to be linked
 	names     []string
 	libraries []string
 	library   atonce.Library
@@ -96,6 +97,22 @@ func (m *module) as(f form) ([]byte, error) {
 	}
 	m.made[f] = data
 	return data, nil
+}
+
+// objects are what the units are compiled to, as many at once as there are processors. What was compiled before is on the disk.
+func (m *module) objects() (any, error) {
+	objects, errs := make([]any, len(m.units)), make([]error, len(m.units))
+	c.Together(len(m.units), func(i int) {
+		key := diskcache.Key(append(m.compiler.options.flags(), "object 1", m.units[i], headersID(), m.compiler.clang.ID())...)
+		data := objectCache.Read(key)
+		if data == nil {
+			if data, errs[i] = m.compiler.compile(context.Background(), m.units[i], "o"); errs[i] == nil {
+				_ = objectCache.Write(key, data) // which is only faster the next time
+			}
+		}
+		objects[i] = data
+	})
+	return objects, errors.Join(errs...)
 }
 
 // GetSource is the program as LLVM IR ("ll" or ""), as C ("c"), or as the machine's assembly ("s" or "asm").
@@ -180,6 +197,8 @@ func (m *module) answer(name string) (*runtime.Function, error) {
 		}
 	case export.LibrariesQuery:
 		return atonce.Texts(m.libraries)
+	case export.UnitsQuery:
+		return runtime.NewFunction(func(...any) (any, error) { return m.objects() })
 	default:
 		return m.source.Function(name)
 	}

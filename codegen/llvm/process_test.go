@@ -115,7 +115,10 @@ func TestCache_CompilesOnce(t *testing.T) {
 	require.Equal(t, 2*once, runs(), "another program")
 	requireAdds(t, built(t, parsed(t, addProgram), "llvm -opt-level=1"))
 	require.Equal(t, 3*once, runs(), "another target")
-	for _, path := range kept(t, os.Getenv("TVMGO_CACHE_DIR")) {
+	objects, err := filepath.Glob(filepath.Join(os.Getenv("TVMGO_CACHE_DIR"), "objects", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, objects)
+	for _, path := range append(kept(t, os.Getenv("TVMGO_CACHE_DIR")), objects...) {
 		require.NoError(t, os.Truncate(path, 1000))
 	}
 	requireAdds(t, built(t, parsed(t, addProgram), "llvm"))
@@ -146,7 +149,7 @@ exec clang "$@"
 		require.Empty(t, kept(t, cache), stage)
 		all, err := filepath.Glob(filepath.Join(cache, "*"))
 		require.NoError(t, err)
-		require.Subset(t, []string{filepath.Join(cache, "llvm")}, all)
+		require.Subset(t, []string{filepath.Join(cache, "llvm"), filepath.Join(cache, "objects")}, all)
 	}
 	cmd := process(t, "TVMGO_CACHE_DIR="+cache)
 	cmd.Stderr = os.Stderr

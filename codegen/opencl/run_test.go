@@ -22,6 +22,7 @@ import (
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
+	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -54,7 +55,12 @@ func need(t testing.TB) {
 // library builds a program, exports it and loads it again.
 func library(t testing.TB, m *tir.IRModule) *runtime.Module {
 	t.Helper()
-	built, err := codegen.Build(m, clTarget(t))
+	return libraryFor(t, m, clTarget(t))
+}
+
+func libraryFor(t testing.TB, m *tir.IRModule, to *target.Target) *runtime.Module {
+	t.Helper()
+	built, err := codegen.Build(m, to)
 	require.NoError(t, err)
 	defer built.Close()
 	require.Equal(t, "c", built.Kind())
@@ -91,8 +97,13 @@ func interpreted(t testing.TB, m *tir.IRModule) *tirrun.Program {
 // compare runs a function on all devices and in the interpreter; the last array is the result.
 func compare(t *testing.T, m *tir.IRModule, name string, within float64, args ...any) {
 	t.Helper()
+	compareFor(t, m, clTarget(t), name, within, args...)
+}
+
+func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, within float64, args ...any) {
+	t.Helper()
 	need(t)
-	lib := library(t, m)
+	lib := libraryFor(t, m, to)
 	want := make([]any, len(args))
 	var out *tirrun.Array
 	last := 0
@@ -232,6 +243,7 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 		out, err := tirrun.New(tir.Float32, n)
 		require.NoError(t, err)
 		compare(t, m, "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
 	}
 }
 
@@ -368,5 +380,6 @@ func TestRun_RandomSchedules(t *testing.T) {
 		out, err := tirrun.New(tir.Int32, rows, cols)
 		require.NoError(t, err)
 		compare(t, m, "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-const number dlpack.DeviceType = 24 // any free one from 19 to 31
+const number dlpack.DeviceType = 24 // any free one: kDLExtDev (12) < n < 36, and nobody has it
 
 // hello keeps its memory in pages of its own, so that Go's collector has no say in it.
 type hello struct {

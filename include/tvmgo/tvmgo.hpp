@@ -845,6 +845,8 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
   /* Appends `other` to the imports. Not while another thread calls into this module. Fails when `other` leads back here. */
   void import_module(const Module& other) const { detail::check(TVMModImport(need(), other.need())); }
   std::vector<Module> imports() const;
+  /* The names of its functions, sorted; with `imports` also those of the imported modules. None of kinds that cannot tell. */
+  std::vector<std::string> functions(bool imports = false) const;
   /* "library", "cuda", … */
   std::string kind() const;
   /* Fails on kinds that keep no source. */
@@ -1309,6 +1311,16 @@ inline std::vector<Module> Module::imports() const {
   int n = Function::get_global("runtime.ModuleImportsSize").call<int>(*this);
   Function import_at = Function::get_global("runtime.ModuleGetImport");
   for (int i = 0; i < n; i++) out.push_back(import_at.call<Module>(*this, i));
+  return out;
+}
+
+inline std::vector<std::string> Module::functions(bool imports) const {
+  need();
+  std::vector<std::string> out;
+  Object names = Function::get_global("runtime.ModuleListFunctions").call<Object>(*this, imports);
+  int n = Function::get_global("ffi.ArraySize").call<int>(names);
+  Function item_at = Function::get_global("ffi.ArrayGetItem");
+  for (int i = 0; i < n; i++) out.push_back(item_at.call<std::string>(names, i));
   return out;
 }
 

@@ -155,10 +155,44 @@ tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len) {
   return r;
 }
 
-tvmgo_ret tvmgo_bridge_function_names(uintptr_t m) {
+tvmgo_ret tvmgo_bridge_function_names(uintptr_t m, int with_imports) {
   TVMFFIObject* names = NULL;
-  int rc = tvmgo_module_function_names((tvmgo_module*)m, &names);
+  int rc = (with_imports ? tvmgo_module_all_function_names : tvmgo_module_function_names)((tvmgo_module*)m, &names);
   tvmgo_ret r = {(uintptr_t)names, taken(rc)};
+  return r;
+}
+
+typedef struct {
+  const char* name;
+  size_t len;
+  tvmgo_image* image; /* owned */
+  tvmgo_part* parts;
+  int32_t cap, *n;
+} constants;
+
+static void add_part(void* ctx, const void* data, size_t size) {
+  constants* c = ctx;
+  if (*c->n < c->cap) c->parts[(*c->n)++] = (tvmgo_part){(uintptr_t)data, size};
+}
+
+/* Ends the walk at the module that has the function. */
+static int constants_in(void* ctx, tvmgo_module* m) {
+  constants* c = ctx;
+  if (strcmp(m->kind, "const_loader") == 0 || strcmp(m->kind, "metadata") == 0) return 0; /* what it has is its imports' */
+  int has = tvmgo_module_implements(m, c->name, c->len);
+  if (has <= 0) return has;
+  if (m->cls->implements == NULL || m->image == NULL || m->image->generation != TVMGO_GENERATION_MODERN) return 1;
+  c->image = m->image;
+  tvmgo_object_retain(c->image);
+  tvmgo_image_constants(c->image, add_part, c);
+  return 1;
+}
+
+tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap, int32_t* n) {
+  constants c = {name, len, NULL, parts, cap, n};
+  *n = 0;
+  int rc = tvmgo_module_walk((tvmgo_module*)m, constants_in, &c);
+  tvmgo_ret r = {(uintptr_t)c.image, rc < 0 ? taken(rc) : 0};
   return r;
 }
 

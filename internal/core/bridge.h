@@ -48,7 +48,14 @@ tvmgo_ret tvmgo_bridge_get_function(uintptr_t m, const char* name, size_t len, i
 tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
 tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m);
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len);
-tvmgo_ret tvmgo_bridge_function_names(uintptr_t m);
+tvmgo_ret tvmgo_bridge_function_names(uintptr_t m, int with_imports);
+/* The constants of the library that has the function which a look-up finds. value: its image, owned, 0 when the function is of no
+ * library of the tvm-ffi generation that prints signatures; *n of at most cap parts are written. */
+typedef struct {
+  uintptr_t data;
+  size_t size;
+} tvmgo_part;
+tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap, int32_t* n);
 /* What a module says of itself: 0 source (text = format), 1 bytes, 2 metadata, 3 doc (text = name). */
 tvmgo_any_ret tvmgo_bridge_module_text(uintptr_t m, int what, const char* text, size_t len);
 tvmgo_ret tvmgo_bridge_write_file(uintptr_t m, const char* path, const char* format);

@@ -70,13 +70,12 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
     *out = (tvmgo_module*)result.v_obj;
     return 0;
   }
-  if ((why = tvmgo_unreadable(path)) != 0)
-    return tvmgo_raise_system(why, why == ENOENT ? TVMGO_NOT_FOUND_ERROR : TVMGO_RUNTIME_ERROR, "load %s: %s: check the path",
-                              path, why == ENOENT ? "no such file" : strerror(why));
-  return tvmgo_raise(TVMGO_NOT_FOUND_ERROR,
-                     "load %s: no loader for files of format \"%.99s\": register "
-                     "\"ffi.Module.load_from_file.%.99s\", or link the device that brings it",
-                     path, fmt, fmt);
+  why = tvmgo_unreadable(path);
+  return tvmgo_raise_system(why, TVMGO_NOT_FOUND_ERROR,
+                            "load %s: %s%sno loader for files of format \"%.99s\": register "
+                            "\"ffi.Module.load_from_file.%.99s\", or link the device that brings it",
+                            path, why == 0 ? "" : why == ENOENT ? "no such file" : strerror(why),
+                            why == 0 ? "" : ", and ", fmt, fmt);
 }
 
 BUILTIN(load_file) {
@@ -189,6 +188,21 @@ BUILTIN(get_kind) {
   UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   return tvmgo_string_make(m->kind, strlen(m->kind), result);
+}
+
+/* (module[, with those of imports]): an Array of Str, sorted. */
+BUILTIN(list_functions) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  tvmgo_module* m;
+  int64_t query = 0;
+  TVMFFIObject* names = NULL;
+  UNUSED;
+  if (tvmgo_check_count(f, n, 1, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
+      (n == 2 && tvmgo_arg_int(f, args, 1, &query) != 0) ||
+      (query ? tvmgo_module_all_function_names : tvmgo_module_function_names)(m, &names) != 0)
+    return -1;
+  *result = tvmgo_any_object(names);
+  return 0;
 }
 
 BUILTIN(property_mask) {
@@ -359,6 +373,7 @@ __attribute__((constructor(110))) static void register_builtins(void) {
       {"ffi.Module.load_from_bytes.library", load_library},
       {"ffi.ModuleGetFunction", get_function},
       {"ffi.ModuleImplementsFunction", implements_function},
+      {"ffi.ModuleListFunctions", list_functions},
       {"ffi.ModuleGetKind", get_kind},
       {"ffi.ModuleGetPropertyMask", property_mask},
       {"ffi.ModuleInspectSource", inspect_source},
@@ -371,6 +386,7 @@ __attribute__((constructor(110))) static void register_builtins(void) {
       {"runtime.module.loadfile_so", load_so},
       {"runtime.ModuleGetFunction", get_function},
       {"runtime.ModuleImplementsFunction", implements_function},
+      {"runtime.ModuleListFunctions", list_functions},
       {"runtime.ModuleGetTypeKey", get_kind},
       {"runtime.ModuleGetPropertyMask", property_mask},
       {"runtime.ModuleGetSource", inspect_source},

@@ -1,5 +1,6 @@
 /* Library modules: the functions of a shared library, and loading one with what it carries. */
 #include "core.h"
+#include "name_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,17 +164,15 @@ static int metadata(tvmgo_module* m, const char* name, size_t len, int doc, TVMF
 
 typedef struct {
   const tvmgo_image* image;
-  TVMFFIAny* items;
-  int64_t size, cap;
-  int failed;
-} name_list;
+  tvmgo_name_list names;
+} listing;
 
 static int starts_with(const char* s, const char* prefix) {
   return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
 static int add_name(void* ctx, const char* name, int type, void* address) {
-  name_list* l = ctx;
+  listing* l = ctx;
   (void)address;
   if (type != 2) return 0;
   int modern = starts_with(name, MODERN_PREFIX);
@@ -184,38 +183,17 @@ static int add_name(void* ctx, const char* name, int type, void* address) {
              is_private_name(name, strlen(name))) {
     return 0;
   }
-  if (l->size == l->cap) {
-    int64_t cap = l->cap == 0 ? 16 : l->cap * 2;
-    TVMFFIAny* grown = realloc(l->items, (size_t)cap * sizeof *grown);
-    if (grown == NULL) {
-      l->failed = 1;
-      return 1;
-    }
-    l->items = grown;
-    l->cap = cap;
-  }
-  TVMFFIAny v = {0};
-  v.type_index = kTVMFFIRawStr;
-  v.v_c_str = name;
-  l->items[l->size++] = v;
-  return 0;
-}
-
-static int by_text(const void* a, const void* b) {
-  return strcmp(((const TVMFFIAny*)a)->v_c_str, ((const TVMFFIAny*)b)->v_c_str);
+  return tvmgo_name_list_add(&l->names, name);
 }
 
 static int function_names(tvmgo_module* m, TVMFFIObject** out) {
-  name_list l = {m->image, NULL, 0, 0, 0};
+  listing l = {m->image, {0}};
   *out = NULL;
-  tvmgo_image_each(m->image, add_name, &l);
-  if (l.failed) {
-    free(l.items);
-    return tvmgo_raise_oom();
+  if (tvmgo_image_each(m->image, add_name, &l) != 0) {
+    free(l.names.items);
+    return -1;
   }
-  if (l.size > 1) qsort(l.items, (size_t)l.size, sizeof *l.items, by_text);
-  *out = tvmgo_array_new(l.items, l.size);
-  free(l.items);
+  *out = tvmgo_name_list_take(&l.names);
   return *out == NULL ? -1 : 0;
 }
 

@@ -14,7 +14,7 @@
 
 typedef struct {
   uintptr_t start, file_end, end;
-  int is_writable;
+  int is_writable, is_readable;
 } tvmgo_range;
 
 typedef struct tvmgo_mapping {

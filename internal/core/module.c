@@ -1,4 +1,5 @@
 #include "core.h"
+#include "name_list.h"
 #include "fork_locks.h"
 
 #include <pthread.h>
@@ -211,6 +212,41 @@ int tvmgo_module_describe(tvmgo_module* m, const char* name, size_t len, int doc
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
   if (m->cls->function_names != NULL) return m->cls->function_names(m, out);
   *out = tvmgo_array_new(NULL, 0);
+  return *out == NULL ? -1 : 0;
+}
+
+/* Names of a tree, with what holds their texts. */
+typedef struct {
+  tvmgo_name_list names;
+  TVMFFIObject** lists; /* owned */
+  size_t num_lists;
+} tree_names;
+
+static int names_in(void* ctx, tvmgo_module* m) {
+  tree_names* t = ctx;
+  TVMFFIObject** grown = realloc(t->lists, (t->num_lists + 1) * sizeof *grown);
+  if (grown == NULL) return tvmgo_raise_oom();
+  t->lists = grown;
+  TVMFFIObject* list = NULL;
+  if (tvmgo_module_function_names(m, &list) != 0) return -1;
+  t->lists[t->num_lists++] = list;
+  TVMFFISeqCell* seq = tvmgo_seq_cell(list);
+  for (int64_t i = 0; i < seq->size; i++) {
+    TVMFFIByteArray name;
+    if (tvmgo_arg_text("list functions", seq->data, (int32_t)i, &name) != 0 ||
+        tvmgo_name_list_add(&t->names, name.data) != 0) /* texts end with a NUL */
+      return -1;
+  }
+  return 0;
+}
+
+int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out) {
+  tree_names t = {{0}, NULL, 0};
+  *out = NULL;
+  if (tvmgo_module_walk(m, names_in, &t) == 0) *out = tvmgo_name_list_take(&t.names);
+  else free(t.names.items);
+  for (size_t i = 0; i < t.num_lists; i++) tvmgo_object_release(t.lists[i]);
+  free(t.lists);
   return *out == NULL ? -1 : 0;
 }
 

@@ -89,6 +89,8 @@ int tvmgo_module_clear_imports(tvmgo_module* m);
 /* Array of Module, owned: a snapshot. */
 TVMFFIObject* tvmgo_module_imports(tvmgo_module* m);
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out);
+/* Those of a module and of all that it imports, sorted, each once. */
+int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out);
 
 /* Borrowed function for generated code: imports, then globals; cached while m lives. */
 int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out);

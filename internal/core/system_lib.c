@@ -2,6 +2,7 @@
  * main, and modules over them. */
 #include "core.h"
 #include "fork_locks.h"
+#include "name_list.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,10 +81,37 @@ static int get_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObj
   return *out == NULL ? -1 : 0;
 }
 
+/* What find_function takes: the name without the prefix, of a function that begins with it. NULL for all others. */
+static const char* shown_name(const char* symbol, const char* prefix) {
+  static const char modern[] = "__tvm_ffi_";
+  if (strncmp(symbol, modern, sizeof modern - 1) == 0)
+    symbol += sizeof modern - 1;
+  else if (symbol[0] == '_' && symbol[1] == '_')
+    return NULL; /* slots, blobs */
+  size_t n = strlen(prefix);
+  return strncmp(symbol, prefix, n) == 0 && symbol[n] != 0 && symbol[0] != '_' ? symbol + n : NULL;
+}
+
+static int function_names(tvmgo_module* m, TVMFFIObject** out) {
+  tvmgo_name_list names = {0};
+  int rc = 0;
+  *out = NULL;
+  pthread_mutex_lock(&tvmgo_system_lib_lock);
+  for (sys_symbol* s = symbols; s != NULL && rc == 0; s = s->next) { /* symbols are never freed */
+    const char* name = shown_name(s->name, m->self);
+    if (name != NULL) rc = tvmgo_name_list_add(&names, name);
+  }
+  pthread_mutex_unlock(&tvmgo_system_lib_lock);
+  if (rc == 0) *out = tvmgo_name_list_take(&names);
+  else free(names.items);
+  return *out == NULL ? -1 : 0;
+}
+
 static const tvmgo_module_class system_class = {
     .kind = "library",
     .property_mask = TVMGO_MODULE_SERIALIZABLE | TVMGO_MODULE_RUNNABLE,
     .get_function = get_function,
+    .function_names = function_names,
 };
 
 static sys_module* find_module(const char* prefix, size_t len) {

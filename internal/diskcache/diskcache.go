@@ -1,6 +1,8 @@
 // Package diskcache keeps what took long to compile on the disk, for the next process: in folders of TVMGO_CACHE_DIR, or else
 // of tvmgo in the user's cache ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off keeps nothing.
 //
+// A folder has at most so much as Most says: what was not used for the longest time goes first.
+//
 // A file is whole or not there, whoever reads and writes at the same time; one that was damaged counts as not there.
 package diskcache
 
@@ -10,8 +12,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 )
 
 // Variable names the folder of all caches; "off" is none.
@@ -63,6 +70,8 @@ func (c Cache) Read(key string) []byte {
 	if sum := sha256.Sum256(b[head:]); !bytes.Equal(sum[:], b[len(magic):head]) {
 		return nil
 	}
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(dir, key), now, now) // it was used: others go first
 	return b[head:]
 }
 
@@ -86,8 +95,54 @@ func (c Cache) Write(key string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		return err
 	}
-	return err
+	written.Lock()
+	total, looked := written.bytes[dir]
+	written.bytes[dir] = total + int64(len(data))
+	due := !looked || written.bytes[dir] > Most/16
+	if due {
+		written.bytes[dir] = 0
+	}
+	written.Unlock()
+	if due {
+		trim(dir, key)
+	}
+	return nil
+}
+
+// Most is how many bytes are kept in a folder, about: it is looked at when a process first writes to it, and whenever it has written a sixteenth of that.
+var Most int64 = 1 << 30
+
+// written is how much this process wrote to folders since it looked at them.
+var written = struct {
+	sync.Mutex
+	bytes map[string]int64
+}{bytes: map[string]int64{}}
+
+// trim removes what was not used for the longest time, and what processes left that were killed as they wrote; never the file of a key.
+func trim(dir, key string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	var all []fs.FileInfo
+	total := int64(0)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			all = append(all, info)
+			total += info.Size()
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range all {
+		abandoned := strings.HasPrefix(info.Name(), ".new") && time.Since(info.ModTime()) > 24*time.Hour
+		if (total > Most && info.Name() != key && !strings.HasPrefix(info.Name(), ".new")) || abandoned {
+			if os.Remove(filepath.Join(dir, info.Name())) == nil {
+				total -= info.Size()
+			}
+		}
+	}
 }
 
 // Drop removes what is kept under a key: a driver refused it.

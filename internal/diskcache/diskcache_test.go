@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -108,4 +110,32 @@ func TestCache_ManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A folder that is too full loses what was not used for the longest time.
+func TestCache_Bounded(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(Variable, dir)
+	defer func(most int64) { Most = most }(Most)
+	Most = 1 << 16
+	data := make([]byte, 1<<14)
+	old := time.Now().Add(-time.Hour)
+	for i, key := range []string{"a", "b", "c"} {
+		require.NoError(t, cache.Write(key, data))
+		at := old.Add(time.Duration(i) * time.Minute)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, "test", key), at, at))
+	}
+	require.NotNil(t, cache.Read("a")) // now b is the oldest
+	for _, key := range []string{"d", "e"} {
+		require.NoError(t, cache.Write(key, data))
+	}
+	require.Nil(t, cache.Read("b"))
+	require.NotNil(t, cache.Read("a"))
+	require.NotNil(t, cache.Read("e"))
+	for i := range 20 {
+		require.NoError(t, cache.Write(strings.Repeat("k", i+1), data))
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "test"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(left), 4)
 }

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/signature"
 )
 
 const (
@@ -70,6 +72,32 @@ func generationOf(symbols []symbol) Generation {
 		return Classic
 	}
 	return Plain
+}
+
+// addSignatures finds what the functions print in errors. Files that are too long to be read for it have none.
+func (r *Report) addSignatures(m *image) {
+	const most = 256 << 20
+	if r.Generation != Modern || len(r.Functions) == 0 || m.size > most {
+		return
+	}
+	known := map[string]bool{}
+	for _, f := range r.Functions {
+		known[f.Name] = true
+	}
+	var constants [][]byte
+	for _, p := range m.loads {
+		if p.Flags&elf.PF_W != 0 || p.Flags&elf.PF_R == 0 || p.Filesz > uint64(m.size) {
+			continue
+		}
+		data := make([]byte, p.Filesz)
+		if n, _ := p.ReadAt(data, 0); n > 0 {
+			constants = append(constants, data[:n])
+		}
+	}
+	found := signature.Find(func(name string) bool { return known[name] }, constants...)
+	for i := range r.Functions {
+		r.Functions[i].Signature = found[r.Functions[i].Name]
+	}
 }
 
 // addSymbols sorts the symbols into functions, slots and imports.

@@ -141,6 +141,7 @@ func contents(m *image, d *dynamic) *Contents {
 			"older, or v0.22 or newer")
 	}
 	report.addSymbols(m, d.symbols)
+	report.addSignatures(m)
 	c.addBlob(m, d.symbols)
 	for _, p := range m.loads {
 		c.Segments = append(c.Segments, Segment{Address: p.Vaddr, Memory: p.Memsz, Executable: p.Flags&elf.PF_X != 0,

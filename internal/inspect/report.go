@@ -69,6 +69,10 @@ type Function struct {
 	Metadata   bool       `json:"metadata"` // the file has a function that gives its metadata
 	Doc        bool       `json:"doc"`      // … and its documentation
 
+	// Signature is the one that the function's error messages print, which Apache TVM puts into the constants of a library; "" when
+	// there is none.
+	Signature string `json:"signature,omitempty"`
+
 	// Description is what those functions gave; nil when nothing of the file was run, or none gave anything.
 	Description *Description `json:"description,omitempty"`
 }

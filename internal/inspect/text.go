@@ -70,6 +70,9 @@ func (p *printer) functions(list []Function) {
 			note += ", doc"
 		}
 		p.line("%-16s %s (%s%s)", title, Shown(f.Name), f.Convention, note)
+		if f.Signature != "" && (f.Description == nil || f.Description.Signature != f.Signature) {
+			p.line("                   %s", Shown(f.Signature))
+		}
 		if f.Description != nil {
 			p.description(f.Description)
 		}

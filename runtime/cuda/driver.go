@@ -111,7 +111,7 @@ func start() error {
 	if rc := C.tvmgo_cu_init(0); rc != C.CUDA_SUCCESS {
 		return noDriver(rc)
 	}
-	if lacks := dl.CUDALacks(); slices.Contains(lacks, "cuDriverGetVersion") {
+	if slices.Contains(lacking(), "cuDriverGetVersion") {
 		return unavailable("%s has no function cuDriverGetVersion: it is no driver of NVIDIA's: install one", dl.CUDAPath())
 	}
 	version := cu.Version()
@@ -125,7 +125,7 @@ func start() error {
 	if n == 0 {
 		return noDriver(C.CUDA_ERROR_NO_DEVICE)
 	}
-	d := Driver{Library: dl.CUDAPath(), Version: versionText(version), Lacks: dl.CUDALacks()}
+	d := Driver{Library: dl.CUDAPath(), Version: versionText(version), Lacks: lacking()}
 	found := make([]C.cu_found, min(n, C.MAX_DEVICES))
 	var names []*C.char
 	defer func() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,4 +294,48 @@ func TestSubmit_FailsAndOrderStays(t *testing.T) {
 	require.NoError(t, b.Sync(t.Context()))
 	require.NoError(t, a.Sync(t.Context()))
 	require.Equal(t, want, slice(t, z))
+}
+
+// A submission signals the next number of its stream, and the host waits for that one. A stream that waits for another one twice waits for the later number, and
+// for each of two streams. A batch that writes what the host reads ends with a barrier for the host.
+func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
+	if !inChild() {
+		need(t)
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1", "SHIM_TRACE_ALL=1")
+		return
+	}
+	const n = 4096
+	x, y, z := bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n))
+	a, b, c := newStream(t, second), newStream(t, second), newStream(t, second)
+	var numbers []string // of the submissions, per stream in the order of their first one
+	trace := traced(t, func() {
+		require.NoError(t, y.CopyFromTensor(x, a))
+		require.NoError(t, c.WaitFor(a))
+		require.NoError(t, y.CopyFromTensor(x, a))
+		require.NoError(t, c.WaitFor(a))
+		require.NoError(t, z.CopyFromTensor(x, b))
+		require.NoError(t, c.WaitFor(b))
+		require.NoError(t, z.CopyFromTensor(y, c))
+		require.NoError(t, c.Sync(t.Context()))
+	})
+	var names []string
+	host := false
+	for _, line := range trace {
+		words := strings.Fields(line)
+		if words[0] == "host" {
+			host = true
+			require.Equal(t, fmt.Sprint(0x2000|0x4000), words[2], "the host reads and writes")
+			continue
+		}
+		i := slices.Index(names, words[1])
+		if i < 0 {
+			i, names = len(names), append(names, words[1])
+		}
+		if words[0] == "submit" {
+			require.True(t, host, "%v: what the host can see ends with a barrier for it", trace)
+			host = false
+		}
+		numbers = append(numbers, fmt.Sprintf("%s %c %s", words[0], 'a'+i, words[2]))
+	}
+	require.Equal(t, []string{"submit a 1", "submit a 2", "submit b 1", "after a 2", "after b 1", "submit c 1", "wait c 1"}, numbers, "%v", trace)
 }

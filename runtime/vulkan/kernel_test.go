@@ -404,6 +404,14 @@ func TestKernel_BadCalls(t *testing.T) {
 	require.NoError(t, err)
 	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes that begins 0 bytes into its memory of 256: it ends beyond")
 	require.NoError(t, claims.Close())
+	managed, err = x.ToDLPackLegacy()
+	require.NoError(t, err)
+	step := uint64(128) // a multiple of every device's alignment here, inside the memory; the 256 bytes behind it are not
+	*(*uint64)(unsafe.Add(managed, 40)) = step
+	behind, err := runtime.FromDLPackLegacy(managed)
+	require.NoError(t, err)
+	requireError(t, add.Launch(nil, one, block, x, behind, x, 1), bad, "kernel add: argument 1 is an array of 256 bytes that begins 128 bytes into its memory of 256: it ends beyond")
+	require.NoError(t, behind.Close())
 	freed := array(t, first, make([]float32, 64))
 	address := freed.Data()
 	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"tvmgo/dlpack"
@@ -75,6 +76,9 @@ func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	if t.Kind().IsComposite() {
 		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them", t.Kind())
 	}
+	if err := checkBuildable(t.Kind()); err != nil {
+		return nil, err
+	}
 	s, err := te.NewSchedule(outs...)
 	if err != nil {
 		return nil, err
@@ -89,6 +93,32 @@ func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 		}
 	}
 	return s, s.Err()
+}
+
+// generated are the built-in kinds that packages of this module generate code for; others have code generators that programs register.
+var generated = []string{"c", "llvm", "opencl"}
+
+// checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead nowhere. Kinds that programs declare are theirs, and so
+// are those that they have a scheduler of their own for.
+func checkBuildable(kind *target.Kind) error {
+	name := kind.Name()
+	if !kind.BuiltIn() || slices.Contains(generated, name) {
+		return nil
+	}
+	for _, column := range []string{target.ColumnGenerator, "codegen.external"} {
+		if _, set := target.Attr[any](kind, column); set {
+			return nil
+		}
+	}
+	schedulers.RLock()
+	defer schedulers.RUnlock()
+	for k := range schedulers.of {
+		if k.key == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or register a generator by codegen.Register",
+		name, strings.Join(generated, ", "))
 }
 
 // schedule asks one scheduler after the other.

@@ -87,7 +87,7 @@ func TestSchedule_Network(t *testing.T) {
 	outs := network(x, w, b, filters, gamma)
 	ins := []*te.Tensor{x, w, b, filters, gamma}
 	var want [][]float64
-	for _, kind := range []string{"", "c", "llvm", "opencl", "cuda"} {
+	for _, kind := range []string{"", "c", "llvm", "opencl"} {
 		s, err := te.NewSchedule(outs...)
 		require.NoError(t, err)
 		if kind != "" {
@@ -109,7 +109,7 @@ func TestSchedule_Network(t *testing.T) {
 		require.NoError(t, tir.Check(m), kind)
 		text := tir.Print(m)
 		switch kind {
-		case "opencl", "cuda":
+		case "opencl":
 			require.Contains(t, text, "blockIdx.x", kind)
 			require.NotContains(t, text, "parallel", kind)
 		case "c", "llvm":

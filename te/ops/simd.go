@@ -1,11 +1,7 @@
 package ops
 
 import (
-	"os"
-	"runtime"
-	"slices"
 	"strings"
-	"sync"
 
 	"tvmgo/internal/cpufeatures"
 	"tvmgo/target"
@@ -18,7 +14,7 @@ type simd struct {
 	registers int
 }
 
-// simdOf is the vectors of a target of a CPU: of the features that mcpu, mattr or march say, of this machine's own where it is "native", and what each
+// simdOf is the vectors of a target of a CPU: of the features that mcpu, mattr or march say, and what each
 // CPU of the architecture has where it says nothing.
 func simdOf(t *target.Target) simd {
 	text := func(option string) string {
@@ -32,8 +28,6 @@ func simdOf(t *target.Target) simd {
 	has := t.HasCPUFeature
 	for _, cpu := range []string{text("march"), text("mcpu")} {
 		switch {
-		case cpu == "native" && triple == cpufeatures.HostTriple():
-			has = func(name string) bool { return slices.Contains(hostFeatures(), name) }
 		case cpu != "":
 			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), nil); known && !t.HasCPUFeature("avx") {
 				has = set.Has
@@ -54,23 +48,6 @@ func simdOf(t *target.Target) simd {
 	}
 	return simd{16, 16}
 }
-
-// hostFeatures are the names that this machine's kernel has for what its CPU can do; they are LLVM's, where it matters here.
-var hostFeatures = sync.OnceValue(func() []string {
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return nil // the plain vectors work everywhere
-	}
-	for _, line := range strings.Split(string(info), "\n") {
-		if name, flags, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "flags" {
-			return strings.Fields(flags)
-		}
-	}
-	return nil
-})
 
 // lanes is how many elements of a type a vector has; 0 of types that C has no vectors of, or that are not added up as they are.
 func (v simd) lanes(t tir.Type) int {

@@ -248,6 +248,52 @@ static int32_t matmul_body(float* A, float* B, float* C, int64_t n, int64_t k, i
   return 0;
 }
 
+/* What tvmgo_check_0 takes from the arguments. */
+typedef struct {
+  const DLTensor* tensor_0;
+  const DLTensor* tensor_1;
+  const DLTensor* tensor_2;
+  int64_t n;
+  int64_t k;
+  int64_t m;
+} tvmgo_check_0_taken;
+
+static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, const int64_t* limits, const TVMFFIAny* args, int32_t num_args,
+    tvmgo_check_0_taken* taken) {
+  if (tvmgo_count(p->function, signature, args, num_args, 3) != 0) return -1;
+  const DLTensor* tensor_0 = NULL;
+  if (tvmgo_tensor(&p[0], &args[0], (DLDataType){2, 32, 1}, 2, 4, &tensor_0) != 0) return -1;
+  const DLTensor* tensor_1 = NULL;
+  if (tvmgo_tensor(&p[1], &args[1], (DLDataType){2, 32, 1}, 2, 4, &tensor_1) != 0) return -1;
+  const DLTensor* tensor_2 = NULL;
+  if (tvmgo_tensor(&p[2], &args[2], (DLDataType){2, 32, 1}, 2, 4, &tensor_2) != 0) return -1;
+  const int64_t n = tensor_0->shape[0];
+  const int64_t k = tensor_0->shape[1];
+  if (tvmgo_compact(&p[0], tensor_0) != 0) return -1;
+  const int64_t m = tensor_1->shape[1];
+  if (tvmgo_compact(&p[1], tensor_1) != 0) return -1;
+  if (tvmgo_compact(&p[2], tensor_2) != 0) return -1;
+  if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
+  if (tvmgo_same(&p[2], "shape[0]", tensor_2->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
+  if (tvmgo_same(&p[2], "shape[1]", tensor_2->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
+  const uintptr_t A_start = (uintptr_t)tensor_0->data + (uintptr_t)tensor_0->byte_offset;
+  const uint64_t A_size = (uint64_t)tensor_0->shape[0] * (uint64_t)tensor_0->shape[1] * UINT64_C(4);
+  const uintptr_t C_start = (uintptr_t)tensor_2->data + (uintptr_t)tensor_2->byte_offset;
+  const uint64_t C_size = (uint64_t)tensor_2->shape[0] * (uint64_t)tensor_2->shape[1] * UINT64_C(4);
+  if (tvmgo_overlap(A_start, A_size, C_start, C_size)) return tvmgo_overlaps(&p[0], &p[2], "the function writes C, and reads A: pass memory that does not overlap, or build the function with target option alias-check=0");
+  const uintptr_t B_start = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
+  const uint64_t B_size = (uint64_t)tensor_1->shape[0] * (uint64_t)tensor_1->shape[1] * UINT64_C(4);
+  if (tvmgo_overlap(B_start, B_size, C_start, C_size)) return tvmgo_overlaps(&p[1], &p[2], "the function writes C, and reads B: pass memory that does not overlap, or build the function with target option alias-check=0");
+  taken->k = k;
+  taken->m = m;
+  taken->n = n;
+  taken->tensor_0 = tensor_0;
+  taken->tensor_1 = tensor_1;
+  taken->tensor_2 = tensor_2;
+  (void)limits;
+  return 0;
+}
+
 TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const tvmgo_parameter p[] = {
       {"matmul", 0, "A", "float32[n, k]"},
@@ -255,31 +301,9 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
       {"matmul", 2, "C", "float32[n, m]"},
   };
   (void)self, (void)result;
-  if (tvmgo_count("matmul", "matmul(A: float32[n, k], B: float32[k, m], C: float32[n, m])", args, num_args, 3) != 0) return -1;
-  const DLTensor* A_tensor = NULL;
-  if (tvmgo_tensor(&p[0], &args[0], (DLDataType){2, 32, 1}, 2, 4, &A_tensor) != 0) return -1;
-  const DLTensor* B_tensor = NULL;
-  if (tvmgo_tensor(&p[1], &args[1], (DLDataType){2, 32, 1}, 2, 4, &B_tensor) != 0) return -1;
-  const DLTensor* C_tensor = NULL;
-  if (tvmgo_tensor(&p[2], &args[2], (DLDataType){2, 32, 1}, 2, 4, &C_tensor) != 0) return -1;
-  const int64_t n = A_tensor->shape[0];
-  const int64_t k = A_tensor->shape[1];
-  if (tvmgo_compact(&p[0], A_tensor) != 0) return -1;
-  const int64_t m = B_tensor->shape[1];
-  if (tvmgo_compact(&p[1], B_tensor) != 0) return -1;
-  if (tvmgo_compact(&p[2], C_tensor) != 0) return -1;
-  if (tvmgo_same(&p[1], "shape[0]", B_tensor->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
-  if (tvmgo_same(&p[2], "shape[0]", C_tensor->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
-  if (tvmgo_same(&p[2], "shape[1]", C_tensor->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
-  const uintptr_t A_start = (uintptr_t)A_tensor->data + (uintptr_t)A_tensor->byte_offset;
-  const uint64_t A_size = (uint64_t)A_tensor->shape[0] * (uint64_t)A_tensor->shape[1] * UINT64_C(4);
-  const uintptr_t C_start = (uintptr_t)C_tensor->data + (uintptr_t)C_tensor->byte_offset;
-  const uint64_t C_size = (uint64_t)C_tensor->shape[0] * (uint64_t)C_tensor->shape[1] * UINT64_C(4);
-  if (tvmgo_overlap(A_start, A_size, C_start, C_size)) return tvmgo_overlaps(&p[0], &p[2], "the function writes C, and reads A: pass memory that does not overlap, or build the function with target option alias-check=0");
-  const uintptr_t B_start = (uintptr_t)B_tensor->data + (uintptr_t)B_tensor->byte_offset;
-  const uint64_t B_size = (uint64_t)B_tensor->shape[0] * (uint64_t)B_tensor->shape[1] * UINT64_C(4);
-  if (tvmgo_overlap(B_start, B_size, C_start, C_size)) return tvmgo_overlaps(&p[1], &p[2], "the function writes C, and reads B: pass memory that does not overlap, or build the function with target option alias-check=0");
-  return matmul_body((float*)tvmgo_data(A_tensor), (float*)tvmgo_data(B_tensor), (float*)tvmgo_data(C_tensor), n, k, m);
+  tvmgo_check_0_taken taken;
+  if (tvmgo_check_0(p, "matmul(A: float32[n, k], B: float32[k, m], C: float32[n, m])", NULL, args, num_args, &taken) != 0) return -1;
+  return matmul_body((float*)tvmgo_data(taken.tensor_0), (float*)tvmgo_data(taken.tensor_1), (float*)tvmgo_data(taken.tensor_2), taken.n, taken.k, taken.m);
 }
 
 TVMGO_EXPORT int __tvm_ffi__metadata_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {

@@ -8,22 +8,39 @@ static int32_t default_function_body(float* A, float* B) {
   return 0;
 }
 
+/* What tvmgo_check_0 takes from the arguments. */
+typedef struct {
+  const DLTensor* tensor_0;
+  const DLTensor* tensor_1;
+} tvmgo_check_0_taken;
+
+static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, const int64_t* limits, const TVMFFIAny* args, int32_t num_args,
+    tvmgo_check_0_taken* taken) {
+  if (tvmgo_count(p->function, signature, args, num_args, 2) != 0) return -1;
+  const DLTensor* tensor_0 = NULL;
+  if (tvmgo_tensor(&p[0], &args[0], (DLDataType){2, 32, 1}, 2, 4, &tensor_0) != 0) return -1;
+  const DLTensor* tensor_1 = NULL;
+  if (tvmgo_tensor(&p[1], &args[1], (DLDataType){2, 32, 1}, 2, 4, &tensor_1) != 0) return -1;
+  if (tvmgo_compact(&p[0], tensor_0) != 0) return -1;
+  if (tvmgo_compact(&p[1], tensor_1) != 0) return -1;
+  if (tvmgo_same(&p[0], "shape[0]", tensor_0->shape[0], limits[0], NULL, NULL) != 0) return -1;
+  if (tvmgo_same(&p[0], "shape[1]", tensor_0->shape[1], limits[1], NULL, NULL) != 0) return -1;
+  if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], limits[2], NULL, NULL) != 0) return -1;
+  if (tvmgo_same(&p[1], "shape[1]", tensor_1->shape[1], limits[3], NULL, NULL) != 0) return -1;
+  taken->tensor_0 = tensor_0;
+  taken->tensor_1 = tensor_1;
+  (void)limits;
+  return 0;
+}
+
 TVMGO_EXPORT int __tvm_ffi_default_function(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const tvmgo_parameter p[] = {
       {"default_function", 0, "A", "float32[10, 10]"},
       {"default_function", 1, "B", "float32[10, 10]"},
   };
+  static const int64_t limits[] = {10, 10, 10, 10};
   (void)self, (void)result;
-  if (tvmgo_count("default_function", "default_function(A: float32[10, 10], B: float32[10, 10])", args, num_args, 2) != 0) return -1;
-  const DLTensor* A_tensor = NULL;
-  if (tvmgo_tensor(&p[0], &args[0], (DLDataType){2, 32, 1}, 2, 4, &A_tensor) != 0) return -1;
-  const DLTensor* B_tensor = NULL;
-  if (tvmgo_tensor(&p[1], &args[1], (DLDataType){2, 32, 1}, 2, 4, &B_tensor) != 0) return -1;
-  if (tvmgo_compact(&p[0], A_tensor) != 0) return -1;
-  if (tvmgo_compact(&p[1], B_tensor) != 0) return -1;
-  if (tvmgo_same(&p[0], "shape[0]", A_tensor->shape[0], 10, NULL, NULL) != 0) return -1;
-  if (tvmgo_same(&p[0], "shape[1]", A_tensor->shape[1], 10, NULL, NULL) != 0) return -1;
-  if (tvmgo_same(&p[1], "shape[0]", B_tensor->shape[0], 10, NULL, NULL) != 0) return -1;
-  if (tvmgo_same(&p[1], "shape[1]", B_tensor->shape[1], 10, NULL, NULL) != 0) return -1;
-  return default_function_body((float*)tvmgo_data(A_tensor), (float*)tvmgo_data(B_tensor));
+  tvmgo_check_0_taken taken;
+  if (tvmgo_check_0(p, "default_function(A: float32[10, 10], B: float32[10, 10])", limits, args, num_args, &taken) != 0) return -1;
+  return default_function_body((float*)tvmgo_data(taken.tensor_0), (float*)tvmgo_data(taken.tensor_1));
 }

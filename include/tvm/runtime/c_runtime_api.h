@@ -53,7 +53,7 @@ extern "C" {
 /* Extents and counts of arrays. */
 typedef int64_t tvm_index_t;
 
-/* Device types beyond DLPack's. Numbers between kDLTrn and 36 that nobody holds are free for new hardware (tvmgo/device_api.h). */
+/* Device types beyond DLPack's. Free for new hardware is each n with kDLExtDev < n < 36 that nobody has (tvmgo/device_api.h). */
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else

@@ -4,6 +4,11 @@
  *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
  *   SHIM_FAIL_SUBMIT=K,CODE  the K-th submission from then on fails so
  *   SHIM_TRACE=FILE      writes a line there for each submission and each wait: "submit SEMAPHORE NUMBER", "wait …"
+ *   SHIM_TRACE_ALL=1     and one for what a submission waits for, before it: "after SEMAPHORE NUMBER", and "host 0 ACCESS" for a barrier
+ *                        before the host looks
+ *   SHIM_LOST_ORDER=1    ends the process when something is destroyed on a lost device that nobody waited for
+ *   SHIM_NEVER_IDLE=1    waiting for a device takes for ever
+ *   SHIM_LACKS=NAME      there is no such function
  *   SHIM_LAZY=1          work is done when it is waited for and no sooner
  *   SHIM_HEAP=BYTES      heaps of memory are so large
  *   SHIM_MOST_MEMORY=BYTES, SHIM_MOST_POOLS=N, SHIM_MOST_BATCHES=N  the process ends with a message when there is more
@@ -147,6 +152,8 @@ static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, V
   VkResult rc = fault();
   if (rc == VK_SUCCESS) rc = submit_fault();
   if (rc != VK_SUCCESS) return rc;
+  const VkTimelineSemaphoreSubmitInfo* numbers = s->pNext;
+  for (uint32_t i = 0; i < s->waitSemaphoreCount && on("SHIM_TRACE_ALL"); i++) trace("after", s->pWaitSemaphores[i], numbers->pWaitSemaphoreValues[i]);
   trace("submit", *s->pSignalSemaphores, *((const VkTimelineSemaphoreSubmitInfo*)s->pNext)->pSignalSemaphoreValues);
   if (!on("SHIM_REORDER") && !on("SHIM_LAZY")) return real_vkQueueSubmit(q, n, s, f);
   pthread_mutex_lock(&held_lock);
@@ -289,6 +296,7 @@ static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, V
     FILE* out = fopen(getenv("SHIM_COUNT_BARRIERS"), "w");
     if (out == NULL || fprintf(out, "%d", ++count) < 0 || fclose(out) != 0) abort();
   }
+  if (on("SHIM_TRACE_ALL") && b == VK_PIPELINE_STAGE_HOST_BIT) trace("host", NULL, m->dstAccessMask);
   if (!on("SHIM_NO_BARRIERS")) real_vkCmdPipelineBarrier(c, a, b, f, n, m, nb, mb, ni, mi);
 }
 

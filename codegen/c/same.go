@@ -1,0 +1,117 @@
+package c
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"tvmgo/tir"
+)
+
+// selfName is the parameter by which a body that several functions share is given the name of the one that was called, for errors.
+const selfName = "tvmgo_function"
+
+// findSame finds functions with equal bodies. The first of each is written, and the others call it.
+func (g *generator) findSame() {
+	h := g.hooks
+	if g.kernels || h.Before != nil || h.Declare != nil || h.Prologue != nil || h.Epilogue != nil {
+		return
+	}
+	g.same = SameBodies(g.module.Funcs, false)
+	for _, first := range g.same {
+		g.shared[first] = true
+	}
+}
+
+// SameBodies says of functions which earlier one they equal but for their own names, documentation, and the names of parameters and variables. If
+// parameters count, their names do.
+func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.PrimFunc {
+	type known struct{ f, bare *tir.PrimFunc }
+	byKey := map[string][]known{}
+	same := map[*tir.PrimFunc]*tir.PrimFunc{}
+	for _, f := range funcs {
+		if f == nil || f.Body == nil {
+			continue // Check says so
+		}
+		bare := withoutName(f)
+		key := fmt.Sprint(tir.Hash(bare), memoryNames(f))
+		if parameters {
+			key += parameterNames(f)
+		}
+		found := false
+		for _, k := range byKey[key] {
+			if found = tir.Equal(k.bare, bare); found {
+				same[f] = k.f
+				break
+			}
+		}
+		if !found {
+			byKey[key] = append(byKey[key], known{f, bare})
+		}
+	}
+	return same
+}
+
+// OwnAttrs are the attributes of a function that its body does not depend on.
+var OwnAttrs = []string{AttrDoc, "global_symbol"}
+
+// withoutName is a function without what its body does not depend on.
+func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
+	bare := *f
+	bare.Name, bare.Attrs = "", maps.Clone(f.Attrs)
+	for _, name := range OwnAttrs {
+		delete(bare.Attrs, name)
+	}
+	return &bare
+}
+
+// memoryNames are the names that errors of a body say.
+func memoryNames(f *tir.PrimFunc) string {
+	var names []string
+	tir.Walk(f.Body, func(node any) bool {
+		if a, ok := node.(*tir.Alloc); ok && a.Buffer != nil {
+			names = append(names, a.Buffer.Name)
+		}
+		return true
+	})
+	return strings.Join(names, "\x00")
+}
+
+// parameterNames are what errors and descriptions of a function say of its parameters.
+func parameterNames(f *tir.PrimFunc) string {
+	var text strings.Builder
+	for _, p := range f.Params {
+		if p == nil {
+			continue
+		}
+		fmt.Fprintf(&text, "\x00%s", p.Name)
+		if b := f.Buffers[p]; b != nil {
+			fmt.Fprintf(&text, "\x01%s", b.Name)
+			for _, e := range shapeParts(b) {
+				tir.Walk(e, func(node any) bool {
+					if v, ok := node.(*tir.Var); ok {
+						fmt.Fprintf(&text, "\x02%s", v.Name)
+					}
+					return true
+				})
+			}
+		}
+	}
+	return text.String()
+}
+
+// self is the name of the function that was called, in C.
+func (w *writer) self() string {
+	if w.shared[w.fn.PrimFunc] {
+		return selfName
+	}
+	return literal(w.fn.Name)
+}
+
+// selfArgument stands before the other arguments of a body's call.
+func (g *generator) selfArgument(f *tir.PrimFunc) []string {
+	if g.shared[f] || g.same[f] != nil {
+		return []string{literal(f.Name)}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package codegen_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/export"
+	"tvmgo/runtime"
+	"tvmgo/tir"
+)
+
+// manyScales is a program of functions that differ in their names, but for every tenth.
+func manyScales(t testing.TB, n int) *tir.IRModule {
+	t.Helper()
+	text := ""
+	for i := range n {
+		factor := 2.0
+		if i%10 == 9 {
+			factor = float64(i)
+		}
+		text += fmt.Sprintf(`func f%d(A_handle: handle, B_handle: handle) {
+  buffer A: float32[3], param A_handle
+  buffer B: float32[3], param B_handle
+  for i in range(3) {
+    B[i] = A[i] * %.1f
+  }
+}
+`, i, factor)
+	}
+	m, err := tir.Parse(text)
+	require.NoError(t, err)
+	return m
+}
+
+// A program of many functions is compiled as several texts, and equal bodies once; each function is found by its own name, which its errors and its metadata
+// say, and the same program gives the same bytes, whether it was compiled before or not.
+func TestBuild_ManyFunctions(t *testing.T) {
+	const n = 250
+	var files [][]byte
+	for _, cache := range []string{"off", t.TempDir(), ""} {
+		if cache != "" {
+			t.Setenv("TVMGO_CACHE_DIR", cache)
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, "many.so")
+		require.NoError(t, export.Library(context.Background(), built(t, manyScales(t, n), kind(t, "c")), path, export.KeepFiles(filepath.Join(dir, "kept"))))
+		require.FileExists(t, filepath.Join(dir, "kept", "lib0_1.c"), "more than one text")
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		files = append(files, data)
+	}
+	require.Equal(t, files[0], files[1])
+	require.Equal(t, files[0], files[2], "from the cache")
+
+	m, err := runtime.LoadBytes(context.Background(), files[0])
+	require.NoError(t, err)
+	defer m.Close()
+	for _, i := range []int{0, 1, 9, 128, 199, 248, 249} {
+		name := fmt.Sprintf("f%d", i)
+		f, err := m.Function(name)
+		require.NoError(t, err)
+		factor := float32(2)
+		if i%10 == 9 {
+			factor = float32(i)
+		}
+		in, err := runtime.FromSlice([]float32{1, 2, 3})
+		require.NoError(t, err)
+		out, err := runtime.FromSlice([]float32{0, 0, 0})
+		require.NoError(t, err)
+		_, err = f.Call(in, out)
+		require.NoError(t, err)
+		got, err := runtime.ToSlice[float32](out)
+		require.NoError(t, err)
+		require.Equal(t, []float32{factor, 2 * factor, 3 * factor}, got, name)
+		_, err = f.Call(in)
+		require.ErrorContains(t, err, name+": expected 2 arguments, got 1: "+name+"(A: float32[3], B: float32[3])")
+		short, err := runtime.FromSlice([]float32{1})
+		require.NoError(t, err)
+		_, err = f.Call(in, short)
+		require.ErrorContains(t, err, name+": argument 1 (B): shape[0] is 1, expected 3")
+		meta, err := m.Metadata(name)
+		require.NoError(t, err)
+		require.Contains(t, meta.Text, name+"(A: float32[3]")
+		for _, c := range []interface{ Close() error }{in, out, short, f} {
+			require.NoError(t, c.Close())
+		}
+	}
+}
+
+// Errors of a shared body name the function that was called, not the one whose body it is.
+func TestBuild_SharedBodySaysItsName(t *testing.T) {
+	text := ""
+	for _, name := range []string{"first", "second"} {
+		text += fmt.Sprintf(`func %s(n: int32) {
+  assert n < 3, ValueError, "n is too large"
+}
+`, name)
+	}
+	program, err := tir.Parse(text)
+	require.NoError(t, err)
+	m := built(t, program, kind(t, "c"))
+	for _, name := range []string{"first", "second"} {
+		f, err := m.Function(name)
+		require.NoError(t, err)
+		_, err = f.Call(5)
+		require.ErrorContains(t, err, name+": n is too large")
+		require.NoError(t, f.Close())
+	}
+	code, err := m.GetSource("c")
+	require.NoError(t, err)
+	require.NotContains(t, code, "second_body")
+}

@@ -1,0 +1,101 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"tvmgo/internal/cpufeatures"
+	"tvmgo/internal/nearest"
+	"tvmgo/runtime"
+	"tvmgo/target"
+)
+
+// checkCPU refuses a processor that nobody knows: neither the tables of all architectures nor this machine's compiler, which lists what it takes. Of names for
+// other machines the compiler is not asked, and without a compiler the tables alone are too little to refuse a name.
+func checkCPU(t *target.Target) error {
+	for _, option := range []string{"march", "mcpu"} {
+		name, _ := target.Get[string](t, option)
+		if name == "" || name == "native" || isKnownCPU(name) {
+			continue
+		}
+		flag := "-march=" + name
+		if option == "mcpu" {
+			flag = cpuFlag(name)
+		}
+		said := refusal(flag)
+		if said == "" {
+			continue
+		}
+		advice := "leave it out, or say which one"
+		if known := listOfCPUs.FindStringSubmatch(said); known != nil {
+			names := strings.FieldsFunc(known[1], func(r rune) bool { return r == ' ' || r == ',' })
+			advice = "it takes " + strings.Join(names, ", ")
+			if n := nearest.Name(name, names); n != "" {
+				advice = fmt.Sprintf("did you mean %q? %s", n, advice)
+			}
+		}
+		return fail(runtime.ErrInvalidArgument, "ValueError", "target option %s %q: the C compiler knows no such processor: %s", option, name, advice)
+	}
+	return nil
+}
+
+// otherArchs begin the names of instruction sets of machines that have no table of CPUs, or none of them.
+var otherArchs = []string{"armv", "armebv", "rv32", "rv64", "mips", "loongarch", "la", "power", "ppc", "z1", "arch"}
+
+func isKnownCPU(name string) bool {
+	base, _, _ := strings.Cut(strings.ReplaceAll(name, "_", "-"), "+")
+	for _, triple := range []string{"x86_64-linux-gnu", "aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu"} {
+		if cpufeatures.ValidCPU(triple, base) {
+			return true
+		}
+	}
+	for _, prefix := range otherArchs {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+var listOfCPUs = regexp.MustCompile(`(?m)valid (?:arguments to '[^']*' switch|target CPU values) are: ([^;\n]*)`)
+
+// refusals are what compilers have said of flags, "" if they took them.
+var refusals sync.Map
+
+// refusal is what the C compiler says of a flag that it does not take; "" if it takes it, or cannot be asked.
+func refusal(flag string) string {
+	id := compiler()
+	if id == "" {
+		return ""
+	}
+	if known, ok := refusals.Load(id + " " + flag); ok {
+		return known.(string)
+	}
+	command := compilerCommand()
+	run := func(args ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, command[0], append(command[1:], args...)...)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		err := cmd.Run()
+		return said.String(), err
+	}
+	base := []string{"-fsyntax-only", "-x", "c", os.DevNull}
+	said, err := run(append([]string{flag}, base...)...)
+	if err == nil {
+		said = ""
+	} else if _, err := run(base...); err != nil {
+		return "" // it does not work at all, which its first use says
+	}
+	refusals.Store(id+" "+flag, said)
+	return said
+}

@@ -1,0 +1,157 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tvmgo/include"
+	"tvmgo/internal/diskcache"
+	"tvmgo/runtime"
+)
+
+// UnitsQuery is the function by which a linked module lists the texts, or the objects, that may be compiled and linked in the place of what it is saved as, several
+// at once. It is given the format that the module is saved in. Texts include no files but those of this module and of the system, so that what they
+// are compiled to can be kept for the next time.
+const UnitsQuery = "get_compile_units"
+
+// unitsOf asks a module for its units; none where it is taken as one. A system library's functions are registered object by object, and a Go function that
+// compiles is given one file a module.
+func (b *builder) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
+	suffix := filepath.Ext(b.out.path)
+	if b.config.compile != nil || b.config.system || format == "o" && suffix != sharedSuffix {
+		return nil, nil
+	}
+	f, err := m.Function(UnitsQuery)
+	if errors.Is(err, runtime.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	v, err := f.Call(format)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := v.([]any)
+	var units [][]byte
+	for _, x := range list {
+		switch x := x.(type) {
+		case string:
+			units = append(units, []byte(x))
+		case []byte:
+			units = append(units, x)
+		default:
+			return nil, invalid("its function %s gives a %T among its units: want texts or bytes", UnitsQuery, x)
+		}
+	}
+	return units, nil
+}
+
+// unitName is the file of unit k of a source.
+func unitName(source string, k int) string {
+	ext := filepath.Ext(source)
+	return fmt.Sprintf("%s_%d%s", strings.TrimSuffix(source, ext), k, ext)
+}
+
+// writeUnits writes the units of a source: the first under its name.
+func (b *builder) writeUnits(name string, units [][]byte) error {
+	for k, text := range units {
+		file := name
+		if k > 0 {
+			file = unitName(name, k)
+			b.units = append(b.units, file)
+		}
+		b.own[file] = true
+		if err := os.WriteFile(filepath.Join(b.dir, file), text, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objects keeps what units were compiled to.
+const objectCache = diskcache.Cache("objects")
+
+// cached compiles a source, unless it is a unit that was compiled before by the same compiler with the same arguments.
+func (b *builder) cached(source, object string, args []string, compile func() error) error {
+	key := ""
+	if b.own[source] && !b.nvcc {
+		key = b.cacheKey(source, object, args)
+	}
+	path := filepath.Join(b.dir, object)
+	if key != "" {
+		if data := objectCache.Read(key); data != nil {
+			return os.WriteFile(path, data, 0o666)
+		}
+	}
+	if err := compile(); err != nil || key == "" {
+		return err
+	}
+	if data, err := os.ReadFile(path); err == nil {
+		_ = objectCache.Write(key, data) // which is only faster the next time
+	}
+	return nil
+}
+
+// cacheKey names what a unit is compiled to by all that it depends on; "" where that is not known.
+func (b *builder) cacheKey(source, object string, args []string) string {
+	id := b.identity()
+	if id == "" || len(b.config.includes) > 0 {
+		return ""
+	}
+	for _, a := range slices.Concat(b.command[1:], b.flags[source], b.config.flags) {
+		if !knownFlag(a) {
+			return ""
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(b.dir, source))
+	if err != nil {
+		return ""
+	}
+	parts := []string{"1", id, source, object, string(text), include.ID()}
+	for _, a := range args {
+		if !strings.Contains(a, b.dir) && !strings.HasPrefix(a, "-ffile-prefix-map=") { // the folder is another one each time, and shows nowhere
+			parts = append(parts, a)
+		}
+	}
+	for _, name := range []string{"CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "TVMGO_CLANG"} {
+		parts = append(parts, os.Getenv(name))
+	}
+	return diskcache.Key(parts...)
+}
+
+// knownFlag says whether an argument of the compiler is one that names no file, and no machine but by name.
+func knownFlag(a string) bool {
+	if strings.Contains(a, "native") || strings.Contains(a, "profile") || strings.Contains(a, "plugin") || strings.Contains(a, "/") {
+		return false
+	}
+	for _, prefix := range []string{"-m", "-O", "-f", "-D", "-U", "-W", "-std=", "-g", "-l", "--target="} {
+		if strings.HasPrefix(a, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// identity names the compiler: another text after every update of it; "" if that is not known.
+func (b *builder) identity() string {
+	b.identified.Do(func() { b.id = b.identify() })
+	return b.id
+}
+
+func (b *builder) identify() string {
+	real, err := filepath.EvalSymlinks(b.command[0])
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %s %d %d", b.command, real, info.Size(), info.ModTime().UnixNano())
+}

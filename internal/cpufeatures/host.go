@@ -1,0 +1,133 @@
+package cpufeatures
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// FeatureNames are the features that the triple's architecture has names for; none where it has no table.
+func FeatureNames(triple string) []string {
+	t, err := parse(triple)
+	if err != nil {
+		return nil
+	}
+	table := tableOf(t.Arch)
+	if table == nil {
+		return nil
+	}
+	return table.features
+}
+
+// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it can do beside that, as LLVM names it. It is
+// asked of the operating system. Names that old compilers do not know are left out, so that the features count for more than the model. It is "" where it
+// cannot be told.
+func HostCPU() (cpu string, more []string) {
+	h := host()
+	return h.cpu, slices.Clone(h.more)
+}
+
+type hostCPU struct {
+	cpu  string
+	more []string
+}
+
+var host = sync.OnceValue(func() hostCPU {
+	if runtime.GOOS != "linux" {
+		return hostCPU{}
+	}
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return hostCPU{}
+	}
+	return cpuOf(runtime.GOARCH, string(info))
+})
+
+// cpuOf reads the operating system's description of a CPU.
+func cpuOf(arch, info string) hostCPU {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); ok && fields[name] == "" { // of the first core
+			fields[name] = strings.TrimSpace(value)
+		}
+	}
+	switch arch {
+	case "amd64", "386":
+		return x86Host(fields["vendor_id"] == "AuthenticAMD", strings.Fields(fields["flags"]))
+	case "arm64":
+		return hostCPU{cpu: armParts[fields["CPU implementer"]+" "+fields["CPU part"]]}
+	}
+	return hostCPU{}
+}
+
+// armParts are CPUs by who makes them, and what they call them.
+var armParts = map[string]string{
+	"0x41 0xd03": "cortex-a53", "0x41 0xd05": "cortex-a55", "0x41 0xd07": "cortex-a57", "0x41 0xd08": "cortex-a72", "0x41 0xd09": "cortex-a73",
+	"0x41 0xd0a": "cortex-a75", "0x41 0xd0b": "cortex-a76", "0x41 0xd0c": "neoverse-n1", "0x41 0xd0d": "cortex-a77", "0x41 0xd40": "neoverse-v1",
+	"0x41 0xd41": "cortex-a78", "0x41 0xd44": "cortex-x1", "0x41 0xd49": "neoverse-n2", "0x41 0xd4f": "neoverse-v2", "0x46 0x001": "a64fx",
+}
+
+// x86Names are what the kernel calls features that generated code is made of and that LLVM calls otherwise; the others have one name.
+var x86Names = map[string]string{
+	"pni": "sse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "abm": "lzcnt", "bmi1": "bmi", "pclmulqdq": "pclmul", "sha_ni": "sha", "rdrand": "rdrnd",
+	"3dnowprefetch": "prfchw", "avx512_vbmi2": "avx512vbmi2", "avx512_vnni": "avx512vnni", "avx512_bitalg": "avx512bitalg",
+	"avx512_vpopcntdq": "avx512vpopcntdq", "avx512_bf16": "avx512bf16", "avx512_fp16": "avx512fp16", "avx512_vp2intersect": "avx512vp2intersect",
+	"avx_vnni": "avxvnni", "amx_tile": "amx-tile", "amx_int8": "amx-int8", "amx_bf16": "amx-bf16", "amx_fp16": "amx-fp16",
+}
+
+// x86Counted are the features that decide which CPU it is: what compilers make instructions of.
+var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 lzcnt popcnt movbe adx aes pclmul sha gfni vaes vpclmulqdq
+	avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16
+	avx512fp16 avx512vp2intersect avxvnni amx-tile amx-int8 amx-bf16 amx-fp16 fma4 xop tbm sse4a`)
+
+// The CPUs that are named, the oldest first. Compilers know all of them since GCC 11 and clang 12.
+var (
+	x86Common = []string{"x86-64"}
+	x86Intel  = []string{"core2", "nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake",
+		"cooperlake", "icelake-client", "icelake-server", "tigerlake", "alderlake", "sapphirerapids"}
+	x86AMD    = []string{"bdver1", "bdver2", "bdver3", "bdver4", "znver1", "znver2", "znver3"}
+	x86Levels = []string{"x86-64-v2", "x86-64-v3", "x86-64-v4"} // for machines that are made to look like no CPU
+)
+
+func x86Host(amd bool, flags []string) hostCPU {
+	if len(flags) == 0 {
+		return hostCPU{}
+	}
+	has := map[string]bool{}
+	for _, f := range flags {
+		if name, other := x86Names[f]; other {
+			f = name
+		}
+		has[f] = slices.Contains(x86Counted, f)
+	}
+	own := x86Intel
+	if amd {
+		own = x86AMD
+	}
+	best, most := hostCPU{}, -1
+	for _, cpu := range slices.Concat(x86Levels, x86Common, own) {
+		set, known := Features("x86_64-linux-gnu", cpu, nil)
+		if !known {
+			continue
+		}
+		common, fits := 0, true
+		var more []string
+		for _, name := range x86Counted {
+			switch {
+			case set.Has(name) && has[name]:
+				common++
+			case set.Has(name):
+				fits = false
+			case has[name]:
+				more = append(more, "+"+name)
+			}
+		}
+		if fits && common >= most {
+			best, most = hostCPU{cpu, more}, common
+		}
+	}
+	return best
+}

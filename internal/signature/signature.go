@@ -1,0 +1,117 @@
+// Package signature finds the signatures of functions that a library's error messages print. Apache TVM's code generators write one
+// beside each function that checks its arguments: "vadd(A: Tensor([n], float32), B: …)", as a text of its own in the
+// constants of the file.
+package signature
+
+import (
+	"bytes"
+	"strings"
+)
+
+// maxText bounds a signature.
+const maxText = 1 << 16
+
+// Find returns the signatures of functions in constants, by name. wanted says which names are functions. A name
+// that has two different texts has none: nothing tells which is its own.
+func Find(wanted func(name string) bool, constants ...[]byte) map[string]string {
+	found := map[string]string{}
+	for _, data := range constants {
+		for at := 0; ; {
+			n := bytes.IndexByte(data[at:], '(')
+			if n < 0 {
+				break
+			}
+			paren := at + n
+			at = paren + 1
+			start := paren
+			for start > 0 && isName(data[start-1]) {
+				start--
+			}
+			if start == paren || start > 0 && data[start-1] != 0 {
+				continue
+			}
+			end := bytes.IndexByte(data[paren:min(len(data), paren+maxText)], 0)
+			if end < 0 {
+				continue
+			}
+			name, text := string(data[start:paren]), string(data[start:paren+end])
+			if !wanted(name) || !isSignature(text[len(name):]) {
+				continue
+			}
+			if before, ok := found[name]; ok && before != text {
+				text = "" // and none that follows is taken
+			}
+			found[name] = text
+		}
+	}
+	for name, text := range found {
+		if text == "" {
+			delete(found, name)
+		}
+	}
+	return found
+}
+
+func isName(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// isSignature says whether a text is parameters in parentheses: "(A: Tensor([n, 4], float32), n: int32)".
+func isSignature(text string) bool {
+	inner, ok := strings.CutPrefix(text, "(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	if !ok || !closed {
+		return false
+	}
+	if inner == "" {
+		return true
+	}
+	for {
+		param, rest, more := cutParameter(inner)
+		name, typ, typed := strings.Cut(param, ": ")
+		if !typed || name == "" || strings.ContainsAny(name, "()[]{}`'\"") || !isType(typ) {
+			return false
+		}
+		if !more {
+			return true
+		}
+		inner = rest
+	}
+}
+
+// cutParameter cuts before the first comma that no bracket surrounds.
+func cutParameter(list string) (param, rest string, more bool) {
+	depth := 0
+	for i := range len(list) {
+		switch list[i] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth == 0 && strings.HasPrefix(list[i:], ", ") {
+				return list[:i], list[i+2:], true
+			}
+		}
+	}
+	return list, "", false
+}
+
+// isType says whether a text is "Tensor([dimensions], dtype)" or the name of a type.
+func isType(text string) bool {
+	if tensor, ok := strings.CutPrefix(text, "Tensor(["); ok {
+		tensor, ok = strings.CutSuffix(tensor, ")")
+		end := strings.LastIndex(tensor, "], ")
+		return ok && end >= 0 && isTypeName(tensor[end+len("], "):])
+	}
+	return isTypeName(text)
+}
+
+func isTypeName(text string) bool {
+	for i := range len(text) {
+		if !isName(text[i]) && text[i] != '.' {
+			return false
+		}
+	}
+	return text != ""
+}

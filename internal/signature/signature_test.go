@@ -1,0 +1,50 @@
+package signature_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/signature"
+)
+
+func find(constants ...string) map[string]string {
+	var all [][]byte
+	for _, c := range constants {
+		all = append(all, []byte(c))
+	}
+	return signature.Find(func(name string) bool { return name == "f" || name == "vadd" }, all...)
+}
+
+func TestFind(t *testing.T) {
+	for _, text := range []string{
+		"f()", "f(n: int32)", "f(p: T.handle)", "f(A: Tensor([], int8))",
+		"f(fc1.bias: Tensor([T.int64(32), n * (m + 1)], float32), x: float32)",
+	} {
+		require.Equal(t, map[string]string{"f": text}, find("noise\x00"+text+"\x00more"))
+		require.Equal(t, map[string]string{"f": text}, find(text+"\x00", "again\x00"+text+"\x00"), "at the start, and twice")
+	}
+	require.Equal(t, map[string]string{"f": "f(a: int8)", "vadd": "vadd(a: int8)"}, find("f(a: int8)\x00vadd(a: int8)\x00g(a: int8)\x00"))
+}
+
+// What is no signature, or not for certain that of the function.
+func TestFind_NoGuess(t *testing.T) {
+	for _, data := range []string{
+		"", "(", "f(", "f(n: int32)", "f(n: int32\x00", "xf(n: int32)\x00", "a f(n: int32)\x00", "f (n: int32)\x00",
+		"f(n)\x00", "f(n: )\x00", "f(: int32)\x00", "f(n: int32,m: int32)\x00", "f(n: int32, )\x00", "f(n: int32) failed\x00", "f(%d: %s)\x00",
+		"f(n: Tensor(float32))\x00", "f(A: Tensor([n], float32)\x00", "f(x: a b)\x00", "f('x': int32)\x00",
+		"f(n: int32)\x00f(n: int64)\x00", "f(n: int32)\x00f(n: int64)\x00f(n: int32)\x00", "f(" + strings.Repeat("n", 1<<17) + ": int8)\x00",
+	} {
+		require.Empty(t, find(data), "%.80q", data)
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	f.Add("f(n: int32)\x00")
+	f.Fuzz(func(t *testing.T, data string) {
+		for name, text := range find(data) {
+			require.True(t, strings.HasPrefix(text, name+"(") && strings.Contains(data, text+"\x00"))
+		}
+	})
+}

@@ -1,0 +1,28 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every function of the driver that the C sources call is in the list.
+func TestNeeded(t *testing.T) {
+	files, err := filepath.Glob("*.c")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, call := range regexp.MustCompile(`\bcu[A-Z]\w+\(`).FindAllString(string(text), -1) {
+			name := strings.TrimSuffix(call, "(")
+			require.True(t, slices.ContainsFunc(needed, func(n string) bool { return n == name || strings.HasPrefix(n, name+"_v") }), "%s calls %s", file, name)
+		}
+	}
+}

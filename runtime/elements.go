@@ -1,0 +1,43 @@
+package runtime
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"tvmgo/dlpack"
+)
+
+// Elements returns the elements of a compact CPU tensor as a slice of its memory: writes go both ways, and nothing is copied. It is
+// for use while the tensor is open and reachable: keep the tensor, as by a deferred Close. After Close, or once the collector
+// took a tensor that nobody refers to, the slice must not be touched. Appending to it copies.
+//
+// Other types than the tensor's, tensors with strides and other devices are ErrInvalidArgument: CopyTo and ToSlice copy.
+func Elements[T dlpack.Scalar](t *Tensor) ([]T, error) {
+	const op = "view elements"
+	if err := t.use(op); err != nil {
+		return nil, err
+	}
+	defer t.ref.release()
+	n := t.elements()
+	if err := checkSlice[T](op, t, int(n)); err != nil {
+		return nil, err
+	}
+	if dev := t.device(); dev.Type != dlpack.CPU {
+		return nil, fail(op, ErrInvalidArgument, "the tensor is on %v, and only memory of the CPU can be a slice: use ToSlice", dev)
+	}
+	if !t.isCompact() {
+		return nil, fail(op, ErrInvalidArgument, "the tensor has strides %v: use ToSlice", t.strides())
+	}
+	if n == 0 {
+		return []T{}, nil
+	}
+	p := unsafe.Add(unsafe.Pointer(t.dl().data), t.dl().byte_offset)
+	if uintptr(p)%unsafe.Alignof(*new(T)) != 0 {
+		return nil, fail(op, ErrInvalidArgument, "the elements are not aligned for Go: use ToSlice")
+	}
+	return unsafe.Slice((*T)(p), n)[:n:n], nil
+}

@@ -1,0 +1,67 @@
+package runtime_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
+
+func TestElements(t *testing.T) {
+	noLeaks(t)
+	x := tensor(t, []float32{1, 2, 3, 4}, 2, 2)
+	s, err := runtime.Elements[float32](x)
+	require.NoError(t, err)
+	require.Equal(t, []float32{1, 2, 3, 4}, s)
+	require.Equal(t, 4, cap(s))
+	s[3] = 7
+	require.Equal(t, []float32{1, 2, 3, 7}, slice[float32](t, x), "no copy")
+	row := opened(t)(x.View(dlpack.Float32, []int64{2}, nil, 8))
+	s, err = runtime.Elements[float32](row)
+	require.NoError(t, err)
+	require.Equal(t, []float32{3, 7}, s)
+	empty, err := runtime.Elements[int8](tensor(t, []int8{}))
+	require.NoError(t, err)
+	require.Empty(t, empty)
+
+	_, err = runtime.Elements[int32](x)
+	requireError(t, err, runtime.ErrInvalidArgument, "float32", "int32")
+	column := opened(t)(x.View(dlpack.Float32, []int64{2}, []int64{2}, 0))
+	_, err = runtime.Elements[float32](column)
+	requireError(t, err, runtime.ErrInvalidArgument, "strides", "ToSlice")
+	far := opened(t)(runtime.NewTensor(dlpack.Float32, []int64{2}, fakeDevice(t)))
+	_, err = runtime.Elements[float32](far)
+	requireError(t, err, runtime.ErrInvalidArgument, "ToSlice")
+	odd := opened(t)(x.View(dlpack.Float32, []int64{1}, nil, 2))
+	_, err = runtime.Elements[float32](odd)
+	requireError(t, err, runtime.ErrInvalidArgument, "aligned")
+	require.NoError(t, x.Close())
+	_, err = runtime.Elements[float32](x)
+	requireError(t, err, runtime.ErrClosed)
+}
+
+// Floats of 16 bits are types of their own: bits of the other one, or ints, are refused.
+func TestElements_Halves(t *testing.T) {
+	noLeaks(t)
+	x := tensor(t, []dlpack.Float16Bits{dlpack.Float16Of(1.5), 0})
+	s, err := runtime.Elements[dlpack.Float16Bits](x)
+	require.NoError(t, err)
+	s[1] = dlpack.Float16Of(-0.25)
+	require.Equal(t, float32(-0.25), slice[dlpack.Float16Bits](t, x)[1].Float32())
+	_, err = runtime.Elements[dlpack.BFloat16Bits](x)
+	requireError(t, err, runtime.ErrInvalidArgument, "float16", "bfloat16")
+	_, err = runtime.ToSlice[uint16](x)
+	requireError(t, err, runtime.ErrInvalidArgument, "float16", "uint16")
+	require.NoError(t, runtime.CopyFrom(tensor(t, []dlpack.BFloat16Bits{0}), []dlpack.BFloat16Bits{1}))
+}
+
+// opened closes a tensor with the test.
+func opened(t *testing.T) func(x *runtime.Tensor, err error) *runtime.Tensor {
+	return func(x *runtime.Tensor, err error) *runtime.Tensor {
+		require.NoError(t, err)
+		t.Cleanup(func() { x.Close() })
+		return x
+	}
+}

@@ -1,0 +1,74 @@
+package target_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/cpufeatures"
+	"tvmgo/target"
+)
+
+// native becomes the name of this machine's CPU as the target is made, and the target says so; its JSON names the CPU, and gives the same target.
+func TestNew_Native(t *testing.T) {
+	cpu, more := cpufeatures.HostCPU()
+	if cpu == "" {
+		t.Skip("this machine's CPU is not known")
+	}
+	for _, text := range []string{"llvm -mcpu=native", "c -march=native", "c -mcpu=native", `{"kind":"cuda","arch":"sm_80","host":{"kind":"llvm","mcpu":"native"}}`} {
+		t.Run(text, func(t *testing.T) {
+			made, err := target.New(text)
+			require.NoError(t, err)
+			require.NotContains(t, made.JSON(), "native")
+			require.Contains(t, made.JSON(), cpu)
+			said := 0
+			for _, w := range made.Warnings() {
+				if strings.Contains(w, `"native" is "`+cpu+`" here: the target now names this machine`) {
+					said++
+				}
+			}
+			require.Equal(t, 1, said, made.Warnings())
+			again, err := target.New(made.JSON())
+			require.NoError(t, err)
+			require.True(t, made.Equal(again))
+			require.Equal(t, made.Hash(), again.Hash())
+			require.Empty(t, again.Warnings())
+		})
+	}
+	made, err := target.New("llvm -mcpu=native -mattr=-avx2")
+	require.NoError(t, err)
+	require.False(t, made.HasCPUFeature("avx2"), "what the target says itself counts")
+	for _, m := range more {
+		if m != "+avx2" {
+			require.Contains(t, made.JSON(), m)
+		}
+	}
+}
+
+// native of another architecture is not this machine.
+func TestNew_NativeOfAnotherArchitecture(t *testing.T) {
+	made, err := target.New("llvm -mtriple=riscv64-linux-gnu -mcpu=native")
+	require.NoError(t, err)
+	require.Contains(t, made.JSON(), "native")
+}
+
+// A feature that the architecture has not is a warning with the nearest name.
+func TestNew_UnknownFeature(t *testing.T) {
+	for text, want := range map[string]string{
+		"llvm -mtriple=x86_64-linux-gnu -mattr=+nosuch":        "mattr \"+nosuch\" is no feature of x86_64-linux-gnu that is known here",
+		"llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512q": `did you mean "-avx512`,
+		"llvm -mtriple=aarch64-linux-gnu -mattr=+avx2":         "mattr \"+avx2\" is no feature of aarch64-linux-gnu",
+		"llvm -mcpu=generic -mattr=+nosuch":                    "this machine's architecture",
+	} {
+		made, err := target.New(text)
+		require.NoError(t, err, text)
+		require.Contains(t, strings.Join(made.Warnings(), "\n"), want, text)
+	}
+	made, err := target.New("llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512f")
+	require.NoError(t, err)
+	require.Empty(t, made.Warnings())
+	made, err = target.New("llvm -mtriple=nosucharch-linux-gnu -mattr=+nosuch")
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(made.Warnings(), "\n"), "nosuch\" is no feature", "no list is at hand")
+}

@@ -1,0 +1,41 @@
+package te_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// squares is a chain of squares, all but the last inlined: each reads the one before twice.
+func squares(t testing.TB, n int) (*tir.IRModule, error) {
+	t.Helper()
+	x := te.Placeholder(te.Dims(8), tir.Float32, "x")
+	all := []*te.Tensor{x}
+	for i := range n {
+		y := all[len(all)-1]
+		all = append(all, te.Compute(te.Dims(8), fmt.Sprintf("y%d", i), func(i ...tir.Expr) tir.Expr { return tir.Mul(y.At(i...), y.At(i...)) }))
+	}
+	last := all[len(all)-1]
+	s, err := te.NewSchedule(last)
+	require.NoError(t, err)
+	for _, y := range all[1 : len(all)-1] {
+		s.Stage(y).ComputeInline()
+	}
+	return te.Lower(s, []any{x, last}, "squares")
+}
+
+// Formulas that inlining would make too long are an error before they are written; it names the stage.
+func TestLower_InlinedTooOften(t *testing.T) {
+	m, err := squares(t, 3)
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m))
+	for _, n := range []int{20, 200} {
+		_, err = squares(t, n)
+		require.ErrorContains(t, err, "te: lower squares: tensor y")
+		require.ErrorContains(t, err, "which is inlined and has others in it: compute some of them at a loop (compute_at), or as a whole (compute_root)")
+	}
+}

@@ -1,0 +1,39 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+)
+
+// What nothing can build is not scheduled; the error says what exists. Kinds that programs declare are theirs, and so are those that have a code
+// generator or a scheduler by now.
+func TestSchedule_KindsWithoutGenerator(t *testing.T) {
+	x := te.Placeholder(te.Dims(4), tir.Float32, "x")
+	y := ops.Relu(x, "y")
+	schedule := func(v any) error {
+		made, err := target.New(v)
+		require.NoError(t, err)
+		_, err = ops.Schedule(made, y)
+		return err
+	}
+	for _, v := range []any{"cuda -arch=sm_80", "vulkan", "metal", "rocm -mcpu=gfx942", "webgpu"} {
+		require.ErrorContains(t, schedule(v), "no code generator makes code for it: schedule for one of c, llvm, opencl", v)
+	}
+	for _, v := range []any{"c", "llvm", "opencl"} {
+		require.NoError(t, schedule(v), v)
+	}
+	require.NoError(t, target.SetAttr("nvptx", target.ColumnGenerator, true))
+	require.NoError(t, schedule("nvptx -mcpu=sm_80"))
+	_, err := target.RegisterKind("ownkind", dlpack.CPU)
+	require.NoError(t, err)
+	require.NoError(t, schedule("ownkind"))
+	require.NoError(t, ops.RegisterSchedule("hexagon", "", func(*ops.Group) (bool, error) { return false, nil }))
+	require.NoError(t, schedule("hexagon"))
+}

@@ -19,8 +19,15 @@ func (w *writer) packedCall(e *tir.Call) code {
 	for k, a := range e.Args {
 		args[k] = w.expr(a)
 	}
+	parts := map[int]string{} // the tensors of arguments that may be parts of their buffers
+	for k, a := range e.Args {
+		if v, ok := a.(*tir.Var); ok && w.fn.parts[v] != nil && w.fn.launches(e) {
+			parts[k] = w.variable(w.fn.parts[v], "").text
+			w.helper("passbuffer")
+		}
+	}
 	if w.classic {
-		return w.classicCall(e, found, args)
+		return w.classicCall(e, found, args, parts)
 	}
 	list := "NULL"
 	if len(args) > 0 {
@@ -28,6 +35,10 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.line("TVMFFIAny %s[%d] = {0};", list, len(args))
 	}
 	for k, a := range e.Args {
+		if parts[k] != "" {
+			w.line("tvmgo_pass_buffer(&%s[%d], %s, %s);", list, k, args[k].text, parts[k])
+			continue
+		}
 		index, field, cast := "kTVMFFIInt", "v_int64", ""
 		switch t := a.DType(); {
 		case isText(a):
@@ -133,7 +144,7 @@ func (w *writer) isTensorArg(e tir.Expr) bool {
 }
 
 // classicCall is packedCall by the convention of TVM v0.20 and older.
-func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
+func (w *writer) classicCall(e *tir.Call, found string, args []code, parts map[int]string) code {
 	list, codes := "NULL", "NULL"
 	if len(args) > 0 {
 		list, codes = w.temp("args_of_"+e.Name), w.temp("codes_of_"+e.Name)
@@ -141,6 +152,10 @@ func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
 		w.line("int %s[%d];", codes, len(args))
 	}
 	for k, a := range e.Args {
+		if parts[k] != "" {
+			w.line("tvmgo_pass_buffer(&%s[%d], &%s[%d], %s, %s);", list, k, codes, k, args[k].text, parts[k])
+			continue
+		}
 		index, field, cast := "kTVMArgInt", "v_int64", ""
 		switch t := a.DType(); {
 		case isText(a):

@@ -69,6 +69,13 @@ func quads(A: handle, I: handle, B: handle) {
   buffer B: float32[8], param B
   thread b in range(2), thread "blockIdx.x" { vectorized j in range(4) { B[b * 4 + j] = A[I[b * 4 + j]] } }
 }
+func mirror(A: handle, B: handle) {
+  var a: int32
+  var b: int32
+  buffer A: float32[8], param A, offset a
+  buffer B: float32[8], param B, offset b
+  thread i in range(8), thread "blockIdx.x" { B[i] = A[7 - i] }
+}
 func relu(A: handle, B: handle) {
   buffer A: float32[4, 4], param A
   buffer B: float32[4, 4], param B
@@ -240,4 +247,26 @@ func TestAliasCheck(t *testing.T) {
 	require.ErrorContains(t, callOf(t, m, "transpose", x, x), "transpose: argument 0 (A) and argument 1 (B) overlap in memory")
 	require.NoError(t, callOf(t, m, "relu", x, x))
 	require.NoError(t, callOf(t, boundsLibrary(t, "opencl -alias-check=0"), "transpose", x, x))
+}
+
+// TestAliasCheck_Parts compares parts of one allocation, which have the same handle, by their offsets.
+func TestAliasCheck_Parts(t *testing.T) {
+	need(t)
+	m := boundsLibrary(t, "opencl")
+	base, other := filled(t, make([]float32, 32)), filled(t, make([]float32, 32))
+	part := func(x *runtime.Tensor, at int64) *runtime.Tensor {
+		v, err := x.View(dlpack.Float32, []int64{8}, nil, at*4)
+		require.NoError(t, err)
+		t.Cleanup(func() { v.Close() })
+		return v
+	}
+	for at, overlaps := range map[int64]bool{0: false, 1: true, 7: true, 8: true, 9: true, 15: true, 16: false, 24: false} {
+		err := callOf(t, m, "mirror", part(base, 8), part(base, at))
+		if overlaps {
+			require.ErrorContains(t, err, "mirror: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A", "%d", at)
+		} else {
+			require.NoError(t, err, "%d", at)
+		}
+		require.NoError(t, callOf(t, m, "mirror", part(base, 8), part(other, at)), "memory of its own, %d", at)
+	}
 }

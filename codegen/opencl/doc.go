@@ -18,5 +18,8 @@
 // scratch memory that the host's function gives them; it waits for its kernels, and returns an IndexError as functions on the CPU do. Kernels that a program
 // launches itself report nothing. With alias-check=0, the host's function does not compare the memory of its arguments.
 //
+// A tensor may begin inside of its buffer, at a multiple of the device's alignment, where our runtime launches the kernels; Apache TVM's takes whole buffers
+// only, and there it is an error of the call.
+//
 // No device is asked for anything, and this package does not import runtime/opencl: which runs the kernels, where a program imports it.
 package opencl

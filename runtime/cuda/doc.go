@@ -39,3 +39,5 @@
 // An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
 // reported by the next wait on the device, and by every call after it but those that free.
 package cuda
+
+import _ "tvmgo/internal/needsheaders"

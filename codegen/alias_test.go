@@ -295,7 +295,9 @@ func TestAliasPairs_Operators(t *testing.T) {
 func TestAliasPairs_Extern(t *testing.T) {
 	a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Float32, "B")
 	out := te.Extern([]te.ExternResult{{Shape: te.Dims(8), Type: tir.Float32}}, []*te.Tensor{a, b}, "C", func(ins, outs []*tir.Buffer) tir.Stmt {
-		at := func(x *tir.Buffer) tir.Expr { return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(x, tir.I32(0))) }
+		at := func(x *tir.Buffer) tir.Expr {
+			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(x, tir.I32(0)))
+		}
 		return &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "foreign", at(ins[0]), at(ins[1]), at(outs[0]))}
 	})[0]
 	s, err := te.NewSchedule(out)

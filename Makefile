@@ -1,6 +1,6 @@
 # make            builds dist/: lib/libtvmgo.so and libtvmgo.a, include/, bin/tvmgo
 # make dist       the same without the static library
-# make demo       builds tensor expressions and kernels, and runs them from C, C++, Go and the command line
+# make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
 # make bench      benchmarks against Apache TVM's own libraries, in the same run
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder

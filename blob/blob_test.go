@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,6 +96,16 @@ func TestParse_EveryKind(t *testing.T) {
 		b, err := Parse(g.data, g.layout, nil)
 		require.NoError(t, err, name)
 		require.EqualValues(t, len(g.data), b.Size, name)
+	}
+}
+
+// TestParse_GraphParameters wants as many names as the factory says it has parameters.
+func TestParse_GraphParameters(t *testing.T) {
+	for _, n := range []uint64{0, 2} {
+		data := build().u64(3).str("_lib").str("GraphExecutorFactory").str("{}").u64(n).strs("p").tensor(2).str("default").str(ImportTreeKey).vec(0, 1, 1).vec(1).done()
+		_, err := Parse(data, Legacy, nil)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, fmt.Sprintf("%d parameters and 1 names", n))
 	}
 }
 

@@ -137,3 +137,7 @@ func (w *Writer) Functions(list []Function, layout Layout) error {
 	}
 	return nil
 }
+
+// OffsetAlignment is the name of the function by which the device modules of a kind say what the byte_offset of a kernel's tensor arguments must be a
+// multiple of, given the number of a device. Modules of other runtimes, which know nothing of offsets, do not have it.
+func OffsetAlignment(kind string) string { return "tvmgo." + kind + ".offset_alignment" }

@@ -228,6 +228,37 @@ func TestPackage_CMake(t *testing.T) {
 	}
 }
 
+// What make dist and make demo build has no static library: the shared one is found, and whoever wants the other reads how to get it.
+func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
+	tool(t, "cmake")
+	l := newLab(t)
+	src, prefix := filepath.Join(t.TempDir(), "project"), filepath.Join(t.TempDir(), "prefix")
+	require.NoError(t, copyTree(prefix, l.dist))
+	require.NoError(t, os.RemoveAll(filepath.Join(prefix, "lib", "libtvmgo.a")))
+	require.NoError(t, copyTree(src, l.path("src", "package")))
+	configure := func(build, want, program, library string) result {
+		text := "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nfind_package(tvmgo " + want + " CONFIG)\n" +
+			"if(tvmgo_FOUND)\n  message(STATUS \"found it\")\n  add_executable(" + program + " app.c)\n  target_link_libraries(" + program + " PRIVATE " + library + ")\nendif()\n"
+		require.NoError(t, os.WriteFile(filepath.Join(src, "CMakeLists.txt"), []byte(text), 0o644))
+		return l.run(t, nil, "sh", "-euc", `cd "$1"; cmake -S . -B "$3" -DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF; cmake --build "$3"`,
+			"sh", src, prefix, build)
+	}
+	for i, want := range []string{"REQUIRED", "REQUIRED OPTIONAL_COMPONENTS static", ""} {
+		build := string(rune('a' + i))
+		r := configure(build, want, "app", "tvmgo::tvmgo")
+		require.True(t, r.ok, r.out)
+		works(t, filepath.Join(src, build, "app"), prefix, false)
+	}
+	r := configure("d", "REQUIRED", "app", "tvmgo::static")
+	require.False(t, r.ok)
+	require.Contains(t, r.out, `run "make static"`)
+	r = configure("e", "REQUIRED COMPONENTS static", "app", "tvmgo::static")
+	require.False(t, r.ok)
+	require.Contains(t, strings.Join(strings.Fields(r.out), " "), `libtvmgo.a is missing: tvmgo::static needs it; run "make static"`)
+	r = configure("f", "COMPONENTS static", "app", "tvmgo::static")
+	require.NotContains(t, r.out, "found it")
+}
+
 // A module may name the library that it was linked with, and the version of each symbol with it.
 func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
 	src, prefix := project(t)

@@ -224,6 +224,7 @@ func TestBuild_AliasCheck(t *testing.T) {
 	require.NoError(t, call("staged", x, shifted))
 	refused("both", "the function writes both", mem.view(0, 4), mem.view(3, 4))
 	require.NoError(t, call("both", mem.view(0, 4), mem.view(4, 4)))
+	require.NoError(t, call("both", mem.view(4, 4), mem.view(0, 4)), "neighbours the other way round")
 	require.NoError(t, call("split", x, x))
 	refused("split", "overlap", x, shifted)
 	require.NoError(t, call("fused", mem.view(0, 2, 6), mem.view(0, 2, 6)))
@@ -288,4 +289,24 @@ func TestAliasPairs_Operators(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAliasPairs_Extern takes the results of te.Extern for written by the functions that it calls, and what else they are given for read.
+func TestAliasPairs_Extern(t *testing.T) {
+	a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Float32, "B")
+	out := te.Extern([]te.ExternResult{{Shape: te.Dims(8), Type: tir.Float32}}, []*te.Tensor{a, b}, "C", func(ins, outs []*tir.Buffer) tir.Stmt {
+		at := func(x *tir.Buffer) tir.Expr {
+			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(x, tir.I32(0)))
+		}
+		return &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "foreign", at(ins[0]), at(ins[1]), at(outs[0]))}
+	})[0]
+	s, err := te.NewSchedule(out)
+	require.NoError(t, err)
+	m, err := te.Lower(s, []any{a, b, out}, "f")
+	require.NoError(t, err)
+	require.Equal(t, []transform.AliasPair{{First: 0, Second: 2, SecondWritten: true}, {First: 1, Second: 2, SecondWritten: true}}, transform.AliasPairs(m, m.Func("f")))
+	code := source(t, built(t, m, kind(t, "c")))
+	require.Contains(t, code, "&p[0], &p[2]")
+	require.Contains(t, code, "&p[1], &p[2]")
+	require.NotContains(t, code, "&p[0], &p[1]")
 }

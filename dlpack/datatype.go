@@ -60,14 +60,21 @@ var (
 	Float4E2M1FN = DataType{CodeFloat4E2M1FN, 4, 1}
 )
 
-// Scalar is what [DataTypeOf] maps.
+// Scalar is what [DataTypeOf] maps: Go's numbers and truth values, and by [Float16Bits] and [BFloat16Bits] the floats that Go lacks.
 type Scalar interface {
 	~bool | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// DataTypeOf returns the element type with the memory layout of T; bool is the modern [Bool].
+// DataTypeOf returns the element type with the memory layout of T; bool is the modern [Bool]. [Float16Bits] is [Float16] and
+// [BFloat16Bits] is [BFloat16]; every other type over uint16 is [UInt16].
 func DataTypeOf[T Scalar]() DataType {
+	switch any(*new(T)).(type) {
+	case Float16Bits:
+		return Float16
+	case BFloat16Bits:
+		return BFloat16
+	}
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Bool:
 		return Bool

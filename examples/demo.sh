@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a network that is written as tensor expressions, and runs it from C, C++, Go, the command line and, where its wheel is, Apache TVM; then
+# Builds a network that is written as tensor expressions, and runs it from C, C++, Go, the command line and, where they are, Python and Apache TVM; then
 # kernels written by hand, on every device. All against what `make` put into dist/ (or into the folder that is given). Ends with an error as
 # soon as anything fails or a result is wrong.
 set -eu
@@ -126,14 +126,26 @@ npy "$out/sum.npy" '\000\000\060\101\000\000\260\101\000\000\004\102\000\000\060
 cmp "$out/c.npy" "$out/sum.npy" || fail "wrong result: $out/c.npy is not the sum of a.npy and b.npy"
 echo "the first elements: $(od -An -j128 -N32 -tf4 -w32 "$out/c.npy" | tr -s ' '), and all 1024 are right"
 
-say "14. Kernels for devices, examples/kernel/add.cl, add.ptx and add.spv, become one module for all of them: $out/gpu.so"
+python=
+for candidate in build/.cache/venv/bin/python python3; do
+  if "$candidate" -c 'import numpy' >/dev/null 2>&1; then python=$candidate; break; fi
+done
+if [ -n "$python" ]; then
+  say "14. Python with ctypes and NumPy, examples/deploy_py, calls it on NumPy's memory, by pointer and by DLPack."
+  TVMGO_LIBRARY=$dist/lib/libtvmgo.so "$python" -B examples/deploy_py/main.py "$out/add.so" add 1024
+else
+  say "14. (The Python program is left out: there is no python3 with NumPy. On Debian: apt-get install python3-numpy)"
+fi
+
+say "15. Kernels for devices, examples/kernel/add.cl, add.ptx and add.spv, become one module for all of them: $out/gpu.so"
 "$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
 devices=$("$dist/bin/tvmgo" devices | sed -n -E 's/^((cuda|opencl|vulkan):[0-9]+) .*/\1/p')
 for device in $devices; do
-  say "   On $device, from C, from Go and from the command line:"
+  say "   On $device, from C, from Go, from Python and from the command line:"
   "$out/deploy_c" "$out/gpu.so" add 4096 "$device"
   "$out/deploy_go" -module "$out/gpu.so" -function add -device "$device" -selftest
+  [ -z "$python" ] || TVMGO_LIBRARY=$dist/lib/libtvmgo.so "$python" -B examples/deploy_py/main.py "$out/gpu.so" add 4096 "$device"
   "$dist/bin/tvmgo" run "$out/gpu.so" add --device "$device" --in "$out/a.npy" --in "$out/b.npy" --out "$out/c.npy" --like 'float32[1024]'
   cmp "$out/c.npy" "$out/sum.npy" || fail "wrong result on $device"
 done

@@ -150,16 +150,10 @@ func TestCompile_GoFunction(t *testing.T) {
 	root := importing(t, constant(t, "f", 4), newData(t, []byte("x")))
 	var seen []string
 	build := func(ctx context.Context, output string, files []string, o export.CompileOptions) error {
-		args := []string{"-shared", "-fPIC", "-o", output}
-		for _, dir := range o.Includes {
-			args = append(args, "-I"+dir)
-		}
 		for _, f := range files {
 			seen = append(seen, filepath.Base(f))
 		}
-		cmd := exec.CommandContext(ctx, "cc", append(append(args, o.Flags...), files...)...)
-		cmd.Dir = o.Dir
-		return cmd.Run()
+		return compileByCC(ctx, output, files, o)
 	}
 	got := load(t, exported(t, root, export.Compile(build)))
 	require.Equal(t, []string{"lib0.c", "devc.s"}, seen)
@@ -179,17 +173,36 @@ func TestCompile_GoFunction(t *testing.T) {
 		return build(ctx, output, files[:1], o) // without the imports
 	}
 	require.ErrorContains(t, failing(t, root, nil, export.Compile(wrong)), "__tvm_ffi__library_bin")
-	damaging := func(ctx context.Context, output string, files []string, o export.CompileOptions) error {
-		file := filepath.Join(o.Dir, "devc.bin")
-		content := readFile(t, file)
-		damaged := bytes.Clone(content)
-		damaged[len(damaged)-1]++
-		require.NoError(t, os.WriteFile(file, damaged, 0o600))
-		err := build(ctx, output, files, o)
-		require.NoError(t, os.WriteFile(file, content, 0o600))
-		return err
+}
+
+// TestCompile_Damage has a compiler that changes one byte of the imported modules, in each of the pieces in which they are compared.
+func TestCompile_Damage(t *testing.T) {
+	const size, piece = 3<<18 + 1000, 1 << 18
+	root := importing(t, constant(t, "f", 4), newData(t, make([]byte, size)))
+	for _, at := range []int{0, piece - 1, piece, 2*piece + 5, size - 1} {
+		damaging := func(ctx context.Context, output string, files []string, o export.CompileOptions) error {
+			file := filepath.Join(o.Dir, "devc.bin")
+			content := readFile(t, file)
+			damaged := bytes.Clone(content)
+			damaged[at] ^= 0x40
+			require.NoError(t, os.WriteFile(file, damaged, 0o600))
+			err := compileByCC(ctx, output, files, o)
+			require.NoError(t, os.WriteFile(file, content, 0o600))
+			return err
+		}
+		require.ErrorContains(t, failing(t, root, nil, export.Compile(damaging), export.StaticCheck()), "changed on its way", "byte %d", at)
 	}
-	require.ErrorContains(t, failing(t, root, nil, export.Compile(damaging)), "changed on its way")
+}
+
+// compileByCC is a function that builds a library, for the option Compile.
+func compileByCC(ctx context.Context, output string, files []string, o export.CompileOptions) error {
+	args := []string{"-shared", "-fPIC", "-o", output}
+	for _, dir := range o.Includes {
+		args = append(args, "-I"+dir)
+	}
+	cmd := exec.CommandContext(ctx, "cc", append(append(args, o.Flags...), files...)...)
+	cmd.Dir = o.Dir
+	return cmd.Run()
 }
 
 // nvcc is another kind of driver: what it is given is what it understands.

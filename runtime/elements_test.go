@@ -42,6 +42,21 @@ func TestElements(t *testing.T) {
 	requireError(t, err, runtime.ErrClosed)
 }
 
+// Floats of 16 bits are types of their own: bits of the other one, or ints, are refused.
+func TestElements_Halves(t *testing.T) {
+	noLeaks(t)
+	x := tensor(t, []dlpack.Float16Bits{dlpack.Float16Of(1.5), 0})
+	s, err := runtime.Elements[dlpack.Float16Bits](x)
+	require.NoError(t, err)
+	s[1] = dlpack.Float16Of(-0.25)
+	require.Equal(t, float32(-0.25), slice[dlpack.Float16Bits](t, x)[1].Float32())
+	_, err = runtime.Elements[dlpack.BFloat16Bits](x)
+	requireError(t, err, runtime.ErrInvalidArgument, "float16", "bfloat16")
+	_, err = runtime.ToSlice[uint16](x)
+	requireError(t, err, runtime.ErrInvalidArgument, "float16", "uint16")
+	require.NoError(t, runtime.CopyFrom(tensor(t, []dlpack.BFloat16Bits{0}), []dlpack.BFloat16Bits{1}))
+}
+
 // opened closes a tensor with the test.
 func opened(t *testing.T) func(x *runtime.Tensor, err error) *runtime.Tensor {
 	return func(x *runtime.Tensor, err error) *runtime.Tensor {

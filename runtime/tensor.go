@@ -69,7 +69,8 @@ func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s
 	})
 }
 
-// FromSlice allocates a CPU tensor and copies data into it. With no shape it is a vector.
+// FromSlice allocates a CPU tensor and copies data into it. With no shape it is a vector. Elements of float16 and bfloat16 are
+// dlpack.Float16Bits and dlpack.BFloat16Bits.
 func FromSlice[T dlpack.Scalar](data []T, shape ...int64) (*Tensor, error) {
 	if len(shape) == 0 {
 		shape = []int64{int64(len(data))}

@@ -44,6 +44,8 @@ func TestTensor_SlicesOfEveryScalarType(t *testing.T) {
 	roundTrip[uint32](t, dlpack.UInt32, 0, math.MaxUint32)
 	roundTrip[uint64](t, dlpack.UInt64, 0, math.MaxUint64)
 	roundTrip[uint](t, dlpack.UInt64, 0, math.MaxUint)
+	roundTrip(t, dlpack.Float16, dlpack.Float16Of(-1.5), 0, dlpack.Float16Of(65504))
+	roundTrip(t, dlpack.BFloat16, dlpack.BFloat16Of(-1.5), 0, dlpack.BFloat16Of(math.Inf(1)))
 	roundTrip[float32](t, dlpack.Float32, -1.5, 0, math.MaxFloat32)
 	roundTrip(t, dlpack.Float64, -1.5, 0, math.MaxFloat64)
 	roundTrip(t, dlpack.DataType{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, complex64(1+2i))

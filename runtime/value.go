@@ -188,6 +188,10 @@ func (p *packer) add(arg any) error {
 		p.push(indexFloat, math.Float64bits(float64(v)))
 	case float64:
 		p.push(indexFloat, math.Float64bits(v))
+	case dlpack.Float16Bits:
+		p.push(indexFloat, math.Float64bits(float64(v.Float32())))
+	case dlpack.BFloat16Bits:
+		p.push(indexFloat, math.Float64bits(float64(v.Float32())))
 	case string:
 		return p.text(v, false)
 	case []byte:

@@ -25,6 +25,7 @@ func values() []struct{ in, out any } {
 		{uint(11), int64(11)}, {uint8(255), int64(255)}, {uint16(65535), int64(65535)},
 		{uint32(math.MaxUint32), int64(math.MaxUint32)}, {uint64(12), int64(12)},
 		same(0.0), same(-1.5), same(math.Inf(1)), same(math.MaxFloat64), {float32(0.5), 0.5},
+		{dlpack.Float16Of(-1.5), -1.5}, {dlpack.BFloat16Of(2.5), 2.5},
 		same(dlpack.Float32), same(dlpack.Bool), same(dlpack.ClassicBool), same(dlpack.Void),
 		same(dlpack.DataType{Code: 2, Bits: 32, Lanes: 0xfffc}),
 		same(dlpack.Device{Type: dlpack.CUDA, ID: 3}), same(dlpack.Device{Type: -1, ID: -1}),

@@ -29,6 +29,13 @@ func TestNew_BadInput(t *testing.T) {
 	for range 12 {
 		few = map[string]any{"kind": "c", "host": few}
 	}
+	chain := func(n int) any {
+		all := map[string]any{"kind": "c", "model": "x"}
+		for range n - 1 {
+			all = map[string]any{"kind": "c", "host": all}
+		}
+		return all
+	}
 	shared := any(map[string]any{"kind": "c"}) // 1000^7 targets
 	for range 7 {
 		items := make([]any, 1000)
@@ -161,6 +168,8 @@ func TestNew_BadInput(t *testing.T) {
 		"cyclic map":          {cyclic, "$.host.host.host.host.host.host.host.host.host.host.host.host.host.host.host.hos…", target.ErrTooDeep, "holds itself"},
 		"cyclic list":         {list[0], "", target.ErrTooDeep, "holds itself"},
 		"hosts of hosts":      {hosts, "", target.ErrTooDeep, "more than 32 levels"},
+		"33 targets":          {chain(33), "", target.ErrTooDeep, "more than 8 targets"}, // 32 levels below the first
+		"34 targets":          {chain(34), "", target.ErrTooDeep, "more than 32 levels"},
 		"hosts in JSON":       {text(t, hosts), "", target.ErrTooDeep, "more than 32 levels"},
 		"a few hosts":         {few, "", target.ErrTooDeep, "more than 8 targets"},
 		"a few hosts in JSON": {text(t, few), "", target.ErrTooDeep, "more than 8 targets"},

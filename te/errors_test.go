@@ -107,6 +107,7 @@ func TestSchedule_Errors(t *testing.T) {
 		"te: set_scope of tensor C: it is an output":                            func(x *abc) { x.s.Stage(x.c).SetScope("local") },
 		"te: storage_align of tensor B: axis i1 is the last dimension":          func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[1], 8, 1) },
 		"te: storage_align of tensor B: axis i0: factor 0 and offset 1: want":   func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 0, 1) },
+		"te: storage_align of tensor B: axis i0: factor 8 and offset 8: want":   func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 8, 8) },
 		"te: storage_align of tensor B: axis k is none of its dimensions":       func(x *abc) { x.s.Stage(x.b).StorageAlign(x.k, 8, 1) },
 		`te: pragma of tensor C: axis i0, key "a": the value is a []int: want`:  func(x *abc) { x.s.Stage(x.c).Pragma(x.c.Axes()[0], "a", []int{}) },
 		"te: stage of tensor X: the schedule has no such tensor":                func(x *abc) { x.s.Stage(Placeholder(nil, tir.Int32, "X")).ComputeInline() },

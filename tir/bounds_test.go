@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // boundsCases are bodies of f(A: float32[4], N: float32[n], M: float32[n, m], I: int32[8], k: int32), and what Check says of their indices; "" where nothing is
@@ -110,5 +111,56 @@ func TestCheck_Bounds(t *testing.T) {
 			continue
 		}
 		assert.ErrorContains(t, err, c.want, c.name)
+	}
+}
+
+// TestCheck_BoundsOfMemory compares buffers with the memory that they are given, as views and as parameters: 64 bytes.
+func TestCheck_BoundsOfMemory(t *testing.T) {
+	k := NewVar("k", Int32)
+	for _, c := range []struct {
+		name           string
+		dtype          Type
+		shape, strides []Expr
+		offset         Expr
+		bytes          string // of those that are too large
+	}{
+		{name: "as large", dtype: Float32, shape: []Expr{I32(16)}},
+		{name: "smaller", dtype: Float32, shape: []Expr{I32(3), I32(5)}},
+		{name: "one element more", dtype: Float32, shape: []Expr{I32(17)}, bytes: "68"},
+		{name: "dimensions", dtype: Float32, shape: []Expr{I32(4), I32(5)}, bytes: "80"},
+		{name: "smaller elements", dtype: Int8, shape: []Expr{I32(64)}},
+		{name: "one smaller element more", dtype: Int8, shape: []Expr{I32(65)}, bytes: "65"},
+		{name: "larger elements", dtype: Float64, shape: []Expr{I32(8)}},
+		{name: "one larger element more", dtype: Float64, shape: []Expr{I32(9)}, bytes: "72"},
+		{name: "truth values", dtype: Bool, shape: []Expr{I32(65)}, bytes: "65"},
+		{name: "strides", dtype: Float32, shape: []Expr{I32(4)}, strides: []Expr{I32(5)}},
+		{name: "strides beyond", dtype: Float32, shape: []Expr{I32(2), I32(4)}, strides: []Expr{I32(13), I32(1)}, bytes: "68"},
+		{name: "offset", dtype: Float32, shape: []Expr{I32(8)}, offset: I32(8)},
+		{name: "offset beyond", dtype: Float32, shape: []Expr{I32(8)}, offset: I32(9), bytes: "68"},
+		{name: "no elements", dtype: Float32, shape: []Expr{I32(0), I32(99)}},
+		{name: "of a size that is not known", dtype: Float32, shape: []Expr{k, I32(99)}},
+	} {
+		a, data := NewVar("a", Handle), NewBuffer("A", Float32, I32(4), I32(4))
+		view := &Buffer{Name: "V", Data: data.Data, DType: c.dtype, Shape: c.shape, Strides: c.strides, Offset: c.offset}
+		f := &PrimFunc{Name: "f", Params: []*Var{a, k}, Buffers: map[*Var]*Buffer{a: data}, Result: Void, Body: View(view, &Evaluate{I32(0)})}
+		err := Check(&IRModule{Funcs: []*PrimFunc{f}})
+		if c.bytes == "" {
+			require.NoError(t, err, "view: "+c.name)
+		} else {
+			require.ErrorContains(t, err, "buffer V spans "+c.bytes+" bytes of the memory of buffer A, which has 64: make its shape smaller", "view: "+c.name)
+		}
+
+		own := *view
+		own.Data = NewVar("own", Handle)
+		b := NewVar("b", Handle)
+		g := &PrimFunc{Name: "g", Params: []*Var{b, k}, Buffers: map[*Var]*Buffer{b: &own}, Result: Void, Body: &Evaluate{I32(0)}}
+		n := NewVar("n", Int32)
+		f = &PrimFunc{Name: "f", Params: []*Var{a, n}, Buffers: map[*Var]*Buffer{a: data}, Result: Void, Body: &Evaluate{NewCall(CallFunc, Void, "g", a, n)}}
+		err = Check(&IRModule{Funcs: []*PrimFunc{f, g}})
+		if c.bytes == "" {
+			require.NoError(t, err, "parameter: "+c.name)
+		} else {
+			require.ErrorContains(t, err, "args[0]: function g uses "+c.bytes+" bytes of buffer V, and gets buffer A of 64 bytes: pass a larger one", "parameter: "+c.name)
+		}
 	}
 }

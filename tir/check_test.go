@@ -244,6 +244,12 @@ var spoiledPrograms = []spoiled{
 	{"address of no element", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "address_of", Handle, []Expr{w.n}}
 	}, inLoop + "[6].value: intrinsic address_of takes an element of a buffer, found Var"},
+	{"report of no record", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "report_index", Bool, []Expr{w.a, I32(1), I64(0)}}
+	}, inLoop + "[6].value: intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found"},
+	{"reports of no record", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "check_reports", Void, []Expr{w.n}}
+	}, inLoop + "[6].value: intrinsic check_reports takes an address, and gives nothing"},
 	{"value of a call that gives none", func(w *wellFormed) { w.letExpr.Value = NewCall(CallExtern, Void, "f") }, inLoop + "[0].let(x).body.value.value: Call gives no value"},
 	{"called function's arguments", func(w *wellFormed) { w.call.Args = nil }, inLoop + "[4].attr(pragma).body.value.a: function twice takes 1 arguments, found 0"},
 	{"called function's argument", func(w *wellFormed) { w.call.Args[0] = w.n }, inLoop + "[4].attr(pragma).body.value.a: function twice: argument 0 is of type int32: want float32"},
@@ -272,6 +278,10 @@ var spoiledPrograms = []spoiled{
 func TestCheck(t *testing.T) {
 	require.NoError(t, Check(newWellFormed().module))
 	require.NoError(t, CheckFunc(newWellFormed().main))
+	w := newWellFormed()
+	widest := NewBuffer("B", Vector(Float32, MaxLanes/4), I32(4))
+	w.after(&Alloc{widest, &Evaluate{&BufferLoad{widest, []Expr{w.ramp}}}})
+	require.NoError(t, Check(w.module), "as many lanes in all as there may be")
 	require.EqualError(t, CheckFunc(nil), "tir: check: the function is nil")
 	for _, c := range spoiledPrograms {
 		t.Run(c.name, func(t *testing.T) {

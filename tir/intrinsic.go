@@ -37,7 +37,8 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(sortBits, 1, true, "bitwise_not", "popcount", "clz", "abs")
 	add(sortAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
 	add(sortAny, 3, true, "if_then_else") // only the branch that is taken is computed
-	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index")
+	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index", "report_index",
+		"clear_reports", "check_reports")
 	add(sortAny, 0, false, "ret_none")
 	add(sortAny, 1, false, "ret")
 	return all
@@ -137,6 +138,14 @@ func (c *Call) checkTypes(types []Type) error {
 	case "check_index": // an index, the size, the buffer's name, and the dimension
 		if len(types) != 4 || types[0] != c.Type || !IsInt(c.Type) || !IsInt(types[1]) || types[1].Lanes != 1 {
 			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension", typeName(c.Type))
+		}
+	case "report_index": // the record, the number of the access, the index, and the size
+		if c.Type != Bool || !slices.Equal(types, []Type{Handle, Int32, Int64, Int64}) {
+			return fmt.Errorf("intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found %v and %s", types, typeName(c.Type))
+		}
+	case "clear_reports", "check_reports": // the record, then a name and a dimension for each access
+		if c.Type != Void || len(types) == 0 || types[0] != Handle {
+			return fmt.Errorf("intrinsic %s takes an address, and gives nothing", c.Name)
 		}
 	case "ret":
 		if c.Type != Void && c.Type != types[0] {

@@ -14,6 +14,8 @@ func TestPrint_Constants(t *testing.T) {
 		want string
 	}{
 		{I32(math.MinInt32), "-2147483648"},
+		{&IntImm{Int32, math.MaxInt32 + 1}, "int32(2147483648)"},
+		{&IntImm{Int32, math.MinInt32 - 1}, "int32(-2147483649)"},
 		{I64(math.MinInt64), "int64(-9223372036854775808)"},
 		{&IntImm{UInt64, -1}, "uint64(18446744073709551615)"},
 		{BoolConst(true), "true"},

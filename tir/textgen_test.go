@@ -245,7 +245,15 @@ func (g *textGen) call(t Type, depth int) Expr {
 	var fit []Intrinsic
 	for _, i := range Intrinsics() {
 		switch {
-		case i.Name == "ret_none":
+		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports": // which give nothing
+		case i.Name == "check_index":
+			if IsInt(t) {
+				fit = append(fit, i)
+			}
+		case i.Name == "report_index":
+			if t == Bool {
+				fit = append(fit, i)
+			}
 		case i.Name == "likely" || i.Name == "isnan" || i.Name == "isinf" || i.Name == "isfinite":
 			if IsBool(t) && t.Bits == 8 {
 				fit = append(fit, i)
@@ -271,6 +279,10 @@ func (g *textGen) call(t Type, depth int) Expr {
 		for range g.r.IntN(4) {
 			c.Args = append(c.Args, g.arg(depth))
 		}
+	case "report_index":
+		c.Args = append(append(g.exprs(Handle, 1, depth), g.exprs(Int32, 1, depth)...), g.exprs(Int64, 2, depth)...)
+	case "check_index":
+		c.Args = append(g.exprs(t, 1, depth), append(g.exprs(Int64, 1, depth), Text("A"), I32(0))...)
 	case "address_of":
 		c.Args = g.exprs(g.anyType(), 1, depth)
 	default:

@@ -48,8 +48,8 @@ With --emit, text is written: the program once it has been checked (tir), the ge
 assembly (s). It goes to OUTPUT or standard output; if OUTPUT is a library, both are made, and the text goes to standard output.
 
 Indices that are outside of their buffers for certain are refused. With -v, those that are not proved to be within are listed; with
---check-bounds, or target option bounds-check, the functions check them: on the CPU a wrong one is an error that names the buffer, the index and the
-size, on a device the access is left out. Functions refuse arguments that overlap one that they write, unless the target has alias-check=0.
+--check-bounds, or target option bounds-check, the functions check them: a wrong one is an error that names the buffer, the index and the size. On a
+device its access is skipped, and the function waits for its kernels to return the error. Functions refuse arguments that overlap one that they write, unless the target has alias-check=0.
 
 OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.`,
 		Example: `  tvmgo build add.tir -o add.so

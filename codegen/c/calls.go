@@ -59,6 +59,10 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.structGet(e)
 	case transform.CheckIndex:
 		return w.checkIndex(e, i)
+	case transform.ReportIndex:
+		return w.report(e, i)
+	case transform.ClearReports, transform.CheckReports:
+		return w.reports(e)
 	case "ret", "ret_none", "storage_sync", "prefetch":
 		if w.hooks.Intrinsic == nil {
 			w.fail("intrinsic %s is a statement, and stands within an expression", e.Name)

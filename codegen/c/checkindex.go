@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // checkIndex is an index that ends the function with an error if it is outside of its dimension, before the statement that it stands in.
@@ -31,4 +32,49 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size, w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)",
 		literal(w.fn.Name), literal(buffer.Value), dim.Value, index, size)))
 	return atom(index)
+}
+
+// report notes an index of a kernel that is outside, in the record that the kernel is given.
+func (w *writer) report(e *tir.Call, i string) code {
+	if len(e.Args) == 4 && w.kernels {
+		if a, ok := e.Args[0].(*tir.Call); ok && a.Name == "address_of" && len(a.Args) == 1 {
+			if l, ok := a.Args[0].(*tir.BufferLoad); ok {
+				w.helper("report")
+				return atom(fmt.Sprintf("tvmgo_report(&%s, %s, %s, %s)", w.element(l.Buffer, l.Indices, ""), w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text,
+					w.lane(e.Args[3], i).text))
+			}
+		}
+	}
+	w.fail("report_index takes the address of a record, a number, an index and a size, and is for kernels")
+	return atom("false")
+}
+
+// reports empties, or reads, the record in which kernels report indices that are outside.
+func (w *writer) reports(e *tir.Call) code {
+	device, away := deviceOf(w.fn.PrimFunc)
+	if w.kernels || w.classic || !away || w.deviceID == "" || len(e.Args) == 0 {
+		w.fail("%s is for functions that launch kernels, by the tvm-ffi convention", e.Name)
+		return code{}
+	}
+	record := w.expr(e.Args[0]).text
+	w.helper("reports")
+	if e.Name == transform.ClearReports {
+		w.try(fmt.Sprintf("tvmgo_clear_reports(&%s, %d, %s, %s)", w.lookUp("runtime.TVMTensorCopyFromBytes"), device, w.deviceID, record))
+		return code{}
+	}
+	accesses := w.temp("accesses")
+	w.line("static const tvmgo_access %s[] = {", accesses)
+	for rest := e.Args[1:]; len(rest) > 1; rest = rest[2:] {
+		buffer, named := rest[0].(*tir.StringImm)
+		dim, constant := rest[1].(*tir.IntImm)
+		if !named || !constant {
+			w.fail("%s takes the name of a buffer and a dimension for each access", e.Name)
+			return code{}
+		}
+		w.line("    {%s, %d},", literal(buffer.Value), dim.Value)
+	}
+	w.line("};")
+	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"), device, w.deviceID, record,
+		literal(w.fn.Name), accesses, len(e.Args)/2))
+	return code{}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
 
@@ -76,20 +77,10 @@ func (w *writer) cName(is, name string, t tir.Type) string {
 
 // roundNarrow is the nearest value of a type of 16 bits, ties to even.
 func roundNarrow(v float64, t tir.Type) float64 {
-	digits, least, greatest := 11, -14, 65504.0
 	if tir.Element(t) == tir.BFloat16 {
-		digits, least, greatest = 8, -126, math.Ldexp(255, 120)
+		return float64(dlpack.BFloat16Of(v).Float32())
 	}
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	_, exp := math.Frexp(v)
-	unit := max(exp-1, least) - digits + 1
-	r := math.Ldexp(math.RoundToEven(math.Ldexp(v, -unit)), unit)
-	if math.Abs(r) > greatest {
-		return math.Inf(int(math.Copysign(1, v)))
-	}
-	return r
+	return float64(dlpack.Float16Of(v).Float32())
 }
 
 // literal is text in C, in one line.

@@ -2,7 +2,10 @@ package c
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -20,6 +23,72 @@ func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 		return d, d != int64(dlpack.CPU)
 	}
 	return deviceOf(f)
+}
+
+// partsOf are the parameters of a host's function that may begin inside of their buffers, by the buffers' addresses: those whose data is a handle, which
+// the body does nothing with but launch kernels, and pass the tensor on. What is a handle has no address to add an offset to: see snippets/offset.c.
+func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
+	parts := map[*tir.Var]*tir.Var{}
+	tensors := map[*tir.Var]*tir.Var{}
+	for i, v := range f.Params {
+		device, away := deviceOfParam(f, i)
+		if b := f.Buffers[v]; b != nil && b.Data != nil && b.Data != v && b.Offset == nil && away && !hasAddresses(device) {
+			parts[b.Data], tensors[v] = v, b.Data
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	fn := &function{PrimFunc: f}
+	var visit func(node any) bool
+	visit = func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Call:
+			isPart := n.Kind == tir.CallIntrinsic && n.Name == "tvm_struct_get" && len(n.Args) == 3
+			if isPart {
+				part, ok := n.Args[2].(*tir.IntImm)
+				isPart = ok && part.Value != 1 // of its data
+			}
+			for _, a := range n.Args {
+				v, ok := a.(*tir.Var)
+				if ok && (parts[v] != nil && fn.launches(n) || tensors[v] != nil && (isPart || n.Kind == tir.CallPacked)) {
+					continue
+				}
+				tir.Walk(a, visit)
+			}
+			return false
+		case *tir.BufferLoad:
+			delete(parts, n.Buffer.Data)
+		case *tir.BufferStore:
+			delete(parts, n.Buffer.Data)
+		case *tir.Var:
+			delete(parts, n)
+			delete(parts, tensors[n])
+		}
+		return true
+	}
+	tir.Walk(f.Body, visit)
+	return parts
+}
+
+// launches says whether a call is the launch of a kernel.
+func (fn *function) launches(e *tir.Call) bool {
+	names, _ := fn.Attrs[transform.AttrKernels].(string)
+	return e.Kind == tir.CallPacked && slices.Contains(strings.Split(names, ","), e.Name)
+}
+
+// offset checks where in its buffer a tensor begins, one that kernels take a part of.
+func (e *entry) offset(i int, device int64) {
+	name := blob.OffsetAlignment(dlpack.DeviceType(device).String())
+	found := e.found[name]
+	if found == "" {
+		found = e.generator.names.pick("found_" + strings.ReplaceAll(name, ".", "_"))
+		e.found[name] = found
+		e.statics.line("static tvmgo_import %s;", found)
+	}
+	e.usesCtx = true
+	e.helper("offset")
+	e.line("if (%s->byte_offset != 0 && tvmgo_offset(&p[%d], %s, &%s, %s) != 0) return -1;", e.vars[e.f.params[i].v], i, e.vars[e.f.params[i].v], found, literal(name))
 }
 
 // The parts of a tensor's description that tvm_struct_get gives, by Apache TVM's numbers.

@@ -106,9 +106,16 @@ func (e *entry) arguments() {
 				if p.buffer.Offset != nil {
 					unit = max(int(d.Bits)/8, 1)
 				}
+				isPart := e.f.parts[p.buffer.Data] != nil
+				if isPart {
+					unit = 1 // more is known of it below
+				}
 				e.helper("devicetensor")
 				e.line("if (tvmgo_device_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, %d, %s, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
 					len(p.buffer.Shape), unit, device, first, name)
+				if isPart {
+					e.offset(i, device)
+				}
 				break
 			}
 			e.helper("tensor")

@@ -15,7 +15,8 @@ type function struct {
 	params []param
 	extras []param // sizes that shapes bind, and tensors that packed calls are given
 	used   map[*tir.Var]bool
-	read   map[*tir.Var]bool // addresses of memory that is not only written
+	read   map[*tir.Var]bool     // addresses of memory that is not only written
+	parts  map[*tir.Var]*tir.Var // by the address of a buffer: the parameter that may be a part of one: see partsOf
 	names  names
 	vars   map[*tir.Var]string
 }
@@ -62,6 +63,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		fn.body = g.functions[first.Name].body
 	}
 	fn.collect(f.Body)
+	fn.parts = partsOf(f)
 	restrict := ""
 	if b, _ := f.Attrs["tir.noalias"].(bool); b {
 		restrict = " restrict"
@@ -103,7 +105,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 				}
 			}
 		}
-		if fn.used[p.v] && p.v != p.buffer.Data {
+		if (fn.used[p.v] || fn.used[p.buffer.Data] && fn.parts[p.buffer.Data] != nil) && p.v != p.buffer.Data {
 			fn.extras = append(fn.extras, param{v: p.v, buffer: p.buffer, ctype: "const DLTensor*", handle: true,
 				name: fn.names.pick(p.buffer.Name + "_tensor")})
 		}

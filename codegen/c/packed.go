@@ -14,20 +14,20 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.fail("the packed call of %s on a device: call it on the host", e.Name)
 		return atom("0")
 	}
-	w.usesCtx = true
-	w.helper("call")
-	found := w.found[e.Name]
-	if found == "" {
-		found = w.generator.names.pick("found_" + e.Name)
-		w.found[e.Name] = found
-		w.statics.line("static tvmgo_import %s;", found)
-	}
+	found := w.lookUp(e.Name)
 	args := make([]code, len(e.Args))
 	for k, a := range e.Args {
 		args[k] = w.expr(a)
 	}
+	parts := map[int]string{} // the tensors of arguments that may be parts of their buffers
+	for k, a := range e.Args {
+		if v, ok := a.(*tir.Var); ok && w.fn.parts[v] != nil && w.fn.launches(e) {
+			parts[k] = w.variable(w.fn.parts[v], "").text
+			w.helper("passbuffer")
+		}
+	}
 	if w.classic {
-		return w.classicCall(e, found, args)
+		return w.classicCall(e, found, args, parts)
 	}
 	list := "NULL"
 	if len(args) > 0 {
@@ -35,6 +35,10 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.line("TVMFFIAny %s[%d] = {0};", list, len(args))
 	}
 	for k, a := range e.Args {
+		if parts[k] != "" {
+			w.line("tvmgo_pass_buffer(&%s[%d], %s, %s);", list, k, args[k].text, parts[k])
+			continue
+		}
 		index, field, cast := "kTVMFFIInt", "v_int64", ""
 		switch t := a.DType(); {
 		case isText(a):
@@ -86,6 +90,19 @@ func (w *writer) packedCall(e *tir.Call) code {
 	return atom("0")
 }
 
+// lookUp is the variable that keeps what a packed call of a name finds.
+func (w *writer) lookUp(name string) string {
+	w.usesCtx = true
+	w.helper("call")
+	found := w.found[name]
+	if found == "" {
+		found = w.generator.names.pick("found_" + name)
+		w.found[name] = found
+		w.statics.line("static tvmgo_import %s;", found)
+	}
+	return found
+}
+
 // AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part of. Packed calls of
 // them, and of the module's own, go straight to what was linked with the code, if it was.
 const AttrProgram = "program"
@@ -127,7 +144,7 @@ func (w *writer) isTensorArg(e tir.Expr) bool {
 }
 
 // classicCall is packedCall by the convention of TVM v0.20 and older.
-func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
+func (w *writer) classicCall(e *tir.Call, found string, args []code, parts map[int]string) code {
 	list, codes := "NULL", "NULL"
 	if len(args) > 0 {
 		list, codes = w.temp("args_of_"+e.Name), w.temp("codes_of_"+e.Name)
@@ -135,6 +152,10 @@ func (w *writer) classicCall(e *tir.Call, found string, args []code) code {
 		w.line("int %s[%d];", codes, len(args))
 	}
 	for k, a := range e.Args {
+		if parts[k] != "" {
+			w.line("tvmgo_pass_buffer(&%s[%d], &%s[%d], %s, %s);", list, k, codes, k, args[k].text, parts[k])
+			continue
+		}
 		index, field, cast := "kTVMArgInt", "v_int64", ""
 		switch t := a.DType(); {
 		case isText(a):

@@ -39,6 +39,8 @@ func TestEmit_Refuses(t *testing.T) {
 		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"":                      {with(&tir.Alloc{Buffer: shared, Body: nothing})},
 		"storage_sync waits for threads of a device":                                              {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared")))},
 		"tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers":            {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
+		"report_index takes the address of a record":                                              {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Bool, "report_index", tir.NewVar("h", tir.Handle), tir.I32(1), tir.I64(1), tir.I64(1)))},
+		"check_reports is for functions that launch kernels":                                      {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "check_reports", tir.NewVar("h", tir.Handle)))},
 		"an assertion's kind is \"Oops\": known are":                                              {with(&tir.Assert{Cond: tir.BoolConst(true), Kind: "Oops"})},
 		"the call of g: the module has no such function":                                          {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g"))},
 		"the call of g: it takes n from a tensor's description":                                   {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g", tir.NewVar("h", tir.Handle))), sized},

@@ -19,6 +19,8 @@ var snippetNeeds = map[string][]string{
 	"tensor":    {"expected", "kind", "described"},
 
 	"devicetensor": {"expected", "kind", "ondevice"},
+	"offset":       {"shaped", "find"},
+	"passbuffer":   {"shaped"},
 	"extent":       {"raise", "parameter"},
 	"shaped":       {"raise", "parameter"},
 	"ondevice":     {"shaped"},
@@ -27,6 +29,7 @@ var snippetNeeds = map[string][]string{
 	"overlap":      {"raise", "parameter"},
 	"reach":        {"shaped", "stride"},
 	"index":        {"raise"},
+	"reports":      {"index", "call"},
 	"grow":         {"raise"},
 	"span":         {"raise"},
 	"call":         {"find"},

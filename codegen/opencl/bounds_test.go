@@ -5,6 +5,7 @@ package opencl_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,43 @@ func transpose(A: handle, B: handle) {
   buffer A: float32[4, 4], param A
   buffer B: float32[4, 4], param B
   thread i in range(4), thread "blockIdx.x" { thread j in range(4), thread "threadIdx.x" { B[j, i] = A[i, j] } }
+}
+func two(A: handle, I: handle, B: handle, n: int32) {
+  buffer A: float32[8], param A
+  buffer I: int32[8], param I
+  buffer B: float32[8], param B
+  thread a in range(8), thread "blockIdx.x" { A[a] = 1.0 }
+  for i in range(n) {
+    thread b in range(8), thread "blockIdx.x" { A[I[b] + i] = 2.0 }
+  }
+  if n == 3 { ret_none() }
+  thread c in range(8), thread "blockIdx.x" { B[c] = A[c + n] }
+}
+func square(A: handle, I: handle, B: handle) {
+  var n: int32
+  buffer A: float32[n, 6], param A
+  buffer I: int32[n], param I
+  buffer B: float32[n], param B
+  thread b in range(n), thread "blockIdx.x" { B[b] = A[b, I[b]] }
+}
+func pick(A: handle, I: handle, B: handle) {
+  buffer A: float32[8], param A
+  buffer I: int32[8], param I
+  buffer B: float32[8], param B
+  thread b in range(8), thread "blockIdx.x" { B[b] = select(I[b] < 8, A[I[b]], 7.0) }
+}
+func quads(A: handle, I: handle, B: handle) {
+  buffer A: float32[8], param A
+  buffer I: int32[8], param I
+  buffer B: float32[8], param B
+  thread b in range(2), thread "blockIdx.x" { vectorized j in range(4) { B[b * 4 + j] = A[I[b * 4 + j]] } }
+}
+func mirror(A: handle, B: handle) {
+  var a: int32
+  var b: int32
+  buffer A: float32[8], param A, offset a
+  buffer B: float32[8], param B, offset b
+  thread i in range(8), thread "blockIdx.x" { B[i] = A[7 - i] }
 }
 func relu(A: handle, B: handle) {
   buffer A: float32[4, 4], param A
@@ -80,42 +118,155 @@ func callOf(t *testing.T, m *runtime.Module, name string, args ...any) error {
 	return err
 }
 
-// TestBoundsCheck leaves out accesses that are outside.
+// TestBoundsCheck skips accesses that are outside, and reports the first of them as functions on the CPU do.
 func TestBoundsCheck(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl -bounds-check")
 	got := func(x *runtime.Tensor) []float32 {
+		t.Helper()
 		s, err := runtime.ToSlice[float32](x)
 		require.NoError(t, err)
 		return s
 	}
-	a := filled(t, make([]float32, 8))
-	require.NoError(t, callOf(t, m, "fill", a, 14))
-	require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 0, 0}, got(a), "the others lie before it")
-	require.NoError(t, callOf(t, m, "fill", a, -6))
+	refused := func(why, name string, args ...any) {
+		t.Helper()
+		err := callOf(t, m, name, args...)
+		var e *runtime.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "IndexError", e.Code)
+		require.Regexp(t, "^(call )?"+name+": "+why+": pass a larger tensor, or other indices", e.Message)
+	}
+	zeros := func() *runtime.Tensor { return filled(t, make([]float32, 8)) }
+	a := zeros()
+	for range 3 { // each call has a record of its own
+		refused("index -(1[0-4]|[1-9]) is outside of dimension 0 of buffer A, which has 8", "fill", a, 14)
+		require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 0, 0}, got(a), "the others lie before it")
+	}
+	refused("index ([89]|1[0-9]|2[01]) is outside of dimension 0 of buffer A, which has 8", "fill", a, -6)
 	require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 3, 3}, got(a), "the others lie behind it")
-	b := filled(t, make([]float32, 8))
-	index := filled(t, []int32{0, -1, 1 << 30, 7, 8, -1 << 31, 6, 1})
-	require.NoError(t, callOf(t, m, "gather", a, index, b))
+	b := zeros()
+	refused("index (-1|1073741824|8|-2147483648) is outside of dimension 0 of buffer A, which has 8", "gather", a, filled(t, []int32{0, -1, 1 << 30, 7, 8, -1 << 31, 6, 1}), b)
 	require.Equal(t, []float32{4, 1, 1, 4, 1, 1, 4, 4}, got(b))
-	c := filled(t, make([]float32, 8))
-	require.NoError(t, callOf(t, m, "vectors", c, 2))
-	require.Equal(t, []float32{0, 0, 5, 5, 5, 5, 0, 0}, got(c), "a vector that is partly outside is left out")
+	refused("index -2147483648 is outside of dimension 0 of buffer A, which has 8", "gather", a, filled(t, []int32{0, 1, 2, -1 << 31, 4, 5, 6, 7}), b)
+	require.NoError(t, callOf(t, m, "gather", a, filled(t, []int32{7, 6, 5, 4, 3, 2, 1, 0}), b))
+	require.Equal(t, []float32{4, 4, 1, 1, 1, 1, 4, 4}, got(b))
+	c := zeros()
+	refused("index (9|10) is outside of dimension 0 of buffer A, which has 8", "vectors", c, 2)
+	require.Equal(t, []float32{0, 0, 5, 5, 5, 5, 0, 0}, got(c), "a vector that is partly outside is skipped")
+	refused("index (-1|10) is outside of dimension 0 of buffer A, which has 8", "vectors", c, -1)
+	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "vectors", c, 0)
+
+	// several kernels
+	upwards, one := filled(t, []int32{0, 1, 2, 3, 4, 5, 6, 7}), filled(t, []int32{0, 0, 0, 0, 0, 0, 0, 6})
+	require.NoError(t, callOf(t, m, "two", a, upwards, b, 0))
+	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, upwards, b, 2)
+	require.Equal(t, []float32{2, 2, 2, 2, 2, 2, 0, 0}, got(b), "the launches behind it are made")
+	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, one, b, 3) // the function returns in its middle
+	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, filled(t, make([]int32, 8)), b, 1)
+	// the second dimension of several, and a size that only the call knows
+	s := filled(t, make([]float32, 12))
+	x, err := s.View(dlpack.Float32, []int64{2, 6}, nil, 0)
+	require.NoError(t, err)
+	defer x.Close()
+	two := filled(t, make([]float32, 2))
+	require.NoError(t, callOf(t, m, "square", x, filled(t, []int32{5, 0}), two))
+	refused("index 6 is outside of dimension 1 of buffer A, which has 6", "square", x, filled(t, []int32{6, 5}), two)
+	// branches that are not taken are not reported
+	require.NoError(t, callOf(t, m, "pick", a, filled(t, []int32{0, 8, 1 << 30, 7, 0, 0, 0, 0}), b))
+	refused("index -3 is outside of dimension 0 of buffer A, which has 8", "pick", a, filled(t, []int32{0, 8, -3, 7, 0, 0, 0, 0}), b)
+	require.NoError(t, callOf(t, m, "quads", a, upwards, b))
+	require.Equal(t, got(a), got(b))
+	refused("index 9 is outside of dimension 0 of buffer A, which has 8", "quads", a, filled(t, []int32{0, 1, 2, 3, 4, 9, 6, 7}), b)
+	require.NoError(t, callOf(t, m, "relu", matrix(t), matrix(t)))
+}
+
+// TestBoundsCheck_NothingLeaks gives the records of calls back, those that fail, too.
+func TestBoundsCheck_NothingLeaks(t *testing.T) {
+	need(t)
+	m := boundsLibrary(t, "opencl -bounds-check")
+	f, err := m.Function("gather")
+	require.NoError(t, err)
+	defer f.Close()
+	a, b := filled(t, make([]float32, 8)), filled(t, make([]float32, 8))
+	good, bad := filled(t, make([]int32, 8)), filled(t, []int32{0, 0, 0, 8, 0, 0, 0, 0})
+	calls := func() {
+		_, err := f.Call(a, good, b)
+		require.NoError(t, err)
+		_, err = f.Call(a, bad, b)
+		require.ErrorContains(t, err, "index 8 is outside")
+	}
+	calls()
+	live := runtime.Live()
+	stats, err := runtime.WorkspaceMemory(devices[0])
+	require.NoError(t, err)
+	for range 50 {
+		calls()
+	}
+	require.Equal(t, live, runtime.Live())
+	after, err := runtime.WorkspaceMemory(devices[0])
+	require.NoError(t, err)
+	require.Equal(t, stats.InUse, after.InUse)
+	require.Equal(t, stats.Held, after.Held)
+}
+
+// TestBoundsCheck_FreeOfRecords has none where all indices are proved.
+func TestBoundsCheck_FreeOfRecords(t *testing.T) {
+	need(t)
+	for to, want := range map[string]bool{"opencl -bounds-check": true, "opencl": false} {
+		m, err := tir.Parse(boundsKernels)
+		require.NoError(t, err)
+		k, err := target.New(to)
+		require.NoError(t, err)
+		built, err := codegen.Build(m, k)
+		require.NoError(t, err)
+		code, err := built.GetSource("c")
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Contains(code, "tvmgo_check_reports("), to)
+		relu := code[strings.LastIndex(code, "\nstatic int32_t relu_body("):]
+		relu, _, _ = strings.Cut(relu, "\n}\n")
+		require.Contains(t, relu, "relu_kernel")
+		require.NotContains(t, relu, "record", to)
+		built.Close()
+	}
+}
+
+func matrix(t *testing.T) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dlpack.Float32, []int64{4, 4}, devices[0])
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
 }
 
 // TestAliasCheck compares handles of device memory, and what part of it tensors have.
 func TestAliasCheck(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl")
-	square := func() *runtime.Tensor {
-		x, err := runtime.NewTensor(dlpack.Float32, []int64{4, 4}, devices[0])
-		require.NoError(t, err)
-		t.Cleanup(func() { x.Close() })
-		return x
-	}
-	x, y := square(), square()
+	x, y := matrix(t), matrix(t)
 	require.NoError(t, callOf(t, m, "transpose", x, y))
 	require.ErrorContains(t, callOf(t, m, "transpose", x, x), "transpose: argument 0 (A) and argument 1 (B) overlap in memory")
 	require.NoError(t, callOf(t, m, "relu", x, x))
 	require.NoError(t, callOf(t, boundsLibrary(t, "opencl -alias-check=0"), "transpose", x, x))
+}
+
+// TestAliasCheck_Parts compares parts of one allocation, which have the same handle, by their offsets.
+func TestAliasCheck_Parts(t *testing.T) {
+	need(t)
+	m := boundsLibrary(t, "opencl")
+	base, other := filled(t, make([]float32, 32)), filled(t, make([]float32, 32))
+	part := func(x *runtime.Tensor, at int64) *runtime.Tensor {
+		v, err := x.View(dlpack.Float32, []int64{8}, nil, at*4)
+		require.NoError(t, err)
+		t.Cleanup(func() { v.Close() })
+		return v
+	}
+	for at, overlaps := range map[int64]bool{0: false, 1: true, 7: true, 8: true, 9: true, 15: true, 16: false, 24: false} {
+		err := callOf(t, m, "mirror", part(base, 8), part(base, at))
+		if overlaps {
+			require.ErrorContains(t, err, "mirror: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A", "%d", at)
+		} else {
+			require.NoError(t, err, "%d", at)
+		}
+		require.NoError(t, callOf(t, m, "mirror", part(base, 8), part(other, at)), "memory of its own, %d", at)
+	}
 }

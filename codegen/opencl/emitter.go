@@ -197,6 +197,14 @@ static inline float tvmgo_round_float16(float x) { return tvmgo_from_float16(tvm
 static inline float tvmgo_from_bfloat16(ushort bits) { return as_float((uint)bits << 16); }
 static inline float tvmgo_round_bfloat16(float x) { return tvmgo_from_bfloat16(tvmgo_to_bfloat16(x)); }
 `,
+	"report": `static inline bool tvmgo_report(__global long* record, int access, long index, long size) {
+  if (atomic_cmpxchg((volatile __global int*)record, 0, access) == 0) {
+    record[1] = index;
+    record[2] = size;
+  }
+  return false;
+}
+`,
 	"float16_of_double":  ofDouble("float16"),
 	"bfloat16_of_double": ofDouble("bfloat16"),
 }

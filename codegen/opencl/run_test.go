@@ -22,6 +22,7 @@ import (
 	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
+	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -54,7 +55,12 @@ func need(t testing.TB) {
 // library builds a program, exports it and loads it again.
 func library(t testing.TB, m *tir.IRModule) *runtime.Module {
 	t.Helper()
-	built, err := codegen.Build(m, clTarget(t))
+	return libraryFor(t, m, clTarget(t))
+}
+
+func libraryFor(t testing.TB, m *tir.IRModule, to *target.Target) *runtime.Module {
+	t.Helper()
+	built, err := codegen.Build(m, to)
 	require.NoError(t, err)
 	defer built.Close()
 	require.Equal(t, "c", built.Kind())
@@ -91,8 +97,13 @@ func interpreted(t testing.TB, m *tir.IRModule) *tirrun.Program {
 // compare runs a function on all devices and in the interpreter; the last array is the result.
 func compare(t *testing.T, m *tir.IRModule, name string, within float64, args ...any) {
 	t.Helper()
+	compareFor(t, m, clTarget(t), name, within, args...)
+}
+
+func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, within float64, args ...any) {
+	t.Helper()
 	need(t)
-	lib := library(t, m)
+	lib := libraryFor(t, m, to)
 	want := make([]any, len(args))
 	var out *tirrun.Array
 	last := 0
@@ -232,6 +243,7 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 		out, err := tirrun.New(tir.Float32, n)
 		require.NoError(t, err)
 		compare(t, m, "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
 	}
 }
 
@@ -300,20 +312,58 @@ func TestRun_BadArguments(t *testing.T) {
 	f := gputest.Function(t, lib, "vadd")
 	zeros := func(dev dlpack.Device, n int) *runtime.Tensor { return gputest.Tensor(t, dev, make([]float32, n)) }
 	a, c := zeros(devices[0], 8), zeros(devices[0], 8)
-	part, err := zeros(devices[0], 128).View(dlpack.Float32, []int64{8}, nil, 256)
+	part, err := zeros(devices[0], 128).View(dlpack.Float32, []int64{8}, nil, 260)
 	require.NoError(t, err)
 	defer part.Close()
 	for want, args := range map[string][]any{
-		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: copy it":                           {a, zeros(runtime.CPU, 8), c, 1.0},
-		"argument 0 (A): the tensor is on cpu:0, expected opencl: copy it":                             {zeros(runtime.CPU, 8), a, c, 1.0},
-		"argument 2 (C): the tensor is on opencl:1, expected opencl:0":                                 {a, a, zeros(devices[1], 8), 1.0},
-		"argument 1 (B): shape[0] is 7, expected n = 8 (argument 0 (A): shape[0])":                     {a, zeros(devices[0], 7), c, 1.0},
-		"argument 1 (B): the elements begin 256 bytes into the device's memory, expected 0: copy them": {a, part, c, 1.0},
-		"argument 3 (by): expected float32, got a tensor":                                              {a, a, c, c},
-		"vadd: expected 4 arguments, got 3":                                                            {a, a, c},
+		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: copy it":                                                       {a, zeros(runtime.CPU, 8), c, 1.0},
+		"argument 0 (A): the tensor is on cpu:0, expected opencl: copy it":                                                         {zeros(runtime.CPU, 8), a, c, 1.0},
+		"argument 2 (C): the tensor is on opencl:1, expected opencl:0":                                                             {a, a, zeros(devices[1], 8), 1.0},
+		"argument 1 (B): shape[0] is 7, expected n = 8 (argument 0 (A): shape[0])":                                                 {a, zeros(devices[0], 7), c, 1.0},
+		"argument 1 (B): the elements begin 260 bytes into the device's memory, expected a multiple of 128 on opencl:0: copy them": {a, part, c, 1.0},
+		"argument 3 (by): expected float32, got a tensor":                                                                          {a, a, c, c},
+		"vadd: expected 4 arguments, got 3":                                                                                        {a, a, c},
 	} {
 		_, err := f.Call(args...)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// A tensor that begins inside of its buffer is a part of it to the kernels, where the device's alignment permits.
+func TestRun_Offsets(t *testing.T) {
+	need(t)
+	m, err := tir.Parse(`
+func add(a: handle, b: handle, c: handle) {
+  var n: int32
+  buffer A: float32[n], param a
+  buffer B: float32[n], param b
+  buffer C: float32[n], param c
+  thread t in range(n), thread "blockIdx.x" {
+    C[t] = A[t]
+  }
+  thread t in range(n), thread "blockIdx.x" {
+    C[t] = C[t] + B[t]
+  }
+}
+func twice(a: handle, b: handle, c: handle) {
+  var n: int32
+  buffer A: float32[n], param a
+  buffer B: float32[n], param b
+  buffer C: float32[n], param c
+  packed add(a, b, c)
+}
+`)
+	require.NoError(t, err)
+	lib := library(t, m)
+	for _, name := range []string{"add", "twice"} {
+		f := gputest.Function(t, lib, name)
+		for _, dev := range devices {
+			gputest.Offsets(t, lib, dev, name+": argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %[5]d on %[4]v: copy them",
+				[3]string{"A", "B", "C"}, func(a, b, c *runtime.Tensor) error {
+					_, err := f.Call(a, b, c)
+					return err
+				})
+		}
 	}
 }
 
@@ -368,5 +418,6 @@ func TestRun_RandomSchedules(t *testing.T) {
 		out, err := tirrun.New(tir.Int32, rows, cols)
 		require.NoError(t, err)
 		compare(t, m, "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
 	}
 }

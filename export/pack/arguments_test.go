@@ -16,6 +16,7 @@ void all(void* any, const float* a, int16_t* b, int8_t i8, uint16_t u16, int32_t
   out[0] = i8, out[1] = u16, out[2] = n, out[3] = (double)u64, out[4] = flag, out[5] = f, out[6] = d, out[7] = a[0], out[8] = b[0];
 }
 void two(const float* a, void* b) { (void)a, (void)b; }
+void line(const float* a) { (void)a; }
 void none(void) {}
 void types(uint8_t* a, void* b, void* c, void* d) { (void)a, (void)b, (void)c, (void)d; }
 `
@@ -23,7 +24,7 @@ void types(uint8_t* a, void* b, void* c, void* d) { (void)a, (void)b, (void)c, (
 func argumentsModule(t *testing.T) *runtime.Module {
 	return load(t, packed(t, kernelsOf([]string{write(t, "k.c", argumentsSource)},
 		"all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)",
-		"two(a: aligned float32[n, m], b: strided float64[m])", "none()", "types(uint8[4], float16[n], b: bool[], float32x4[1])")))
+		"two(a: aligned float32[n, m], b: strided float64[m])", "line(a: float32[n])", "none()", "types(uint8[4], float16[n], b: bool[], float32x4[1])")))
 }
 
 func TestArguments(t *testing.T) {
@@ -111,6 +112,31 @@ func TestArguments_Layout(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, c.failure)
 		}
+	}
+}
+
+// A tensor of one dimension has strides as well, of which only those matter that lead to another element.
+func TestArguments_LayoutOfOneDimension(t *testing.T) {
+	line := function(t, argumentsModule(t), "line")
+	numbers := tensor(t, make([]float32, 16))
+	for _, c := range []struct {
+		n, stride int64
+		failure   string
+	}{
+		{8, 1, ""}, {1, 99, ""}, {0, 5, ""},
+		{8, 2, "line: argument 0 (a): the tensor is not compact: its stride along dimension 0 is 2, expected 1: copy it"},
+		{2, 8, "its stride along dimension 0 is 8, expected 1"},
+		{8, 0, "its stride along dimension 0 is 0, expected 1"},
+	} {
+		v, err := numbers.View(numbers.DType(), []int64{c.n}, []int64{c.stride}, 0)
+		require.NoError(t, err)
+		_, err = line.Call(v)
+		if c.failure == "" {
+			require.NoError(t, err, "%d by %d", c.n, c.stride)
+		} else {
+			require.ErrorContains(t, err, c.failure)
+		}
+		require.NoError(t, v.Close())
 	}
 }
 

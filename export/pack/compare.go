@@ -134,29 +134,11 @@ func (c *comparison) number(b []byte) (value float64, isFloat, ok bool) {
 	case c.dtype == dlpack.Float32:
 		return float64(math.Float32frombits(uint32(bits))), true, true
 	case c.dtype == dlpack.Float16:
-		return float16(uint16(bits)), true, true
+		return float64(dlpack.Float16Bits(bits).Float32()), true, true
 	case c.dtype == dlpack.BFloat16:
-		return float64(math.Float32frombits(uint32(bits) << 16)), true, true
+		return float64(dlpack.BFloat16Bits(bits).Float32()), true, true
 	}
 	return 0, false, false
-}
-
-// float16 is the value of an IEEE number of 16 bits.
-func float16(bits uint16) float64 {
-	sign, exponent, fraction := 1.0, int(bits>>10&31), float64(bits&1023)
-	if bits>>15 != 0 {
-		sign = -1
-	}
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
 // text is an element for people.

@@ -44,8 +44,9 @@
 // dimensions: integers of 64 bits, the operators + - * / %, and the functions ceildiv, min and max. Division rounds towards zero, and
 // ceildiv up. What does not fit is an error of the call, what never fits one of the signature; a computed extent of 0 means that there is nothing to do, and nothing is
 // launched. An extent of 0 that is an argument counts as 1, as everywhere in TVM. Kernels of devices take int32, int64, uint32, float32
-// and float64; those of Vulkan take all tensors before the scalars. A tensor that begins inside of its buffer can be given to kernels
-// on the CPU and for CUDA only.
+// and float64; those of Vulkan take all tensors before the scalars. A tensor may begin inside of its buffer. Kernels for OpenCL and
+// Vulkan then get a part of the buffer, which must begin at a multiple of the device's alignment; an error names it. Apache TVM's runtime gives
+// such kernels whole buffers only: there it is an error of the call.
 //
 // # Names in device modules
 //

@@ -312,7 +312,7 @@ func (h *hostFunc) call(v *variant) {
 	for _, i := range h.tensors {
 		switch {
 		case !v.kind.addresses:
-			h.line("    if (tvmgo_from_begin(&p[%d], t%d)) return -1;", i, i)
+			h.line("    if (tvmgo_offset(&p[%d], t%d)) return -1;", i, i)
 		case h.sig.Params[i].Aligned:
 			h.line("    if (tvmgo_aligned(&p[%d], t%d)) return -1;", i, i)
 		}
@@ -342,7 +342,7 @@ func (h *hostFunc) launch(v *variant) {
 		case p.Tensor && v.kind.addresses:
 			h.line("    tvmgo_pass_pointer(&a[%d], tvmgo_elements(t%d));", i, i)
 		case p.Tensor:
-			h.line("    tvmgo_pass_pointer(&a[%d], t%d->data);", i, i)
+			h.line("    tvmgo_pass_buffer(&a[%d], t%d);", i, i)
 		case p.Type.Code == dlpack.CodeFloat:
 			h.line("    tvmgo_pass_float(&a[%d], x%d);", i, i)
 		default:

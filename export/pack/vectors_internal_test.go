@@ -71,3 +71,17 @@ func FuzzParseVectors(f *testing.F) {
 		}
 	})
 }
+
+// TestNextInteger takes a range's two ends and nothing beyond them.
+func TestNextInteger(t *testing.T) {
+	for n, fits := range map[int64]bool{-129: false, -128: true, 127: true, 128: false} {
+		b := &vectorBuilder{vector: &Vector{In: []any{n}}}
+		got, err := b.nextInteger(-128, 127)
+		if !fits {
+			require.ErrorContains(t, err, "is out of range: it goes from -128 to 127")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, n, got)
+	}
+}

@@ -65,6 +65,20 @@ void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index) {
 
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call) { return object(m, m, call, drop); }
 
+static int offset_alignment(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_kernels* m = self;
+  if (n != 1 || args[0].type_index != kTVMFFIInt || args[0].v_int64 < 0 || args[0].v_int64 > INT32_MAX)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "the alignment of offsets: the argument is the number of a device");
+  size_t bytes = m->cls->offset_alignment((int32_t)args[0].v_int64);
+  if (bytes == 0) return -1;
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = (int64_t)bytes;
+  return 0;
+}
+
+void* tvmgo_kernels_alignment_object(tvmgo_kernels* m) { return tvmgo_kernels_object(m, offset_alignment); }
+
 int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len) {
   TVMFFIObject* e = tvmgo_error_new(kind, strlen(kind), text, n < 100000 ? n : 100000, backtrace, backtrace_len);
   if (e == NULL) return tvmgo_raise_oom();

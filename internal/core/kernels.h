@@ -45,6 +45,8 @@ typedef struct {
   TVMFFISafeCallType launch;
   void (*free_kernel)(tvmgo_kernel* k); /* what the kind's struct holds beside the tvmgo_kernel */
   void (*free_go)(uintptr_t go);        /* the last reference is gone; Go can be entered */
+  /* What the byte_offset of a tensor argument must be a multiple of on a device; 0 with an error raised. NULL where data are addresses. */
+  size_t (*offset_alignment)(int32_t device);
 } tvmgo_kernel_class;
 
 /* The kernels of a module. The module of Go, and each function that was handed out, hold a reference. */
@@ -70,6 +72,9 @@ int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t index, const char* name, con
 void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index);
 /* The same for another function that a module of the kind has: its self is the module. */
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call);
+/* The function that returns the class's offset_alignment for a device number. A module that has it launches kernels with tensors as
+ * well as with their data, which is how host code finds out. Owned; NULL with an error raised. */
+void* tvmgo_kernels_alignment_object(tvmgo_kernels* m);
 
 /* An error of Go's, raised on the calling thread; always returns -1. */
 int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len);

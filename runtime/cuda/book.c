@@ -83,6 +83,13 @@ void tvmgo_cu_book_put_back(const cu_block* b) {
   pthread_mutex_unlock(&lock);
 }
 
+void tvmgo_cu_book_lose(int32_t device) {
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < cap; i++)
+    if (table[i].at != 0 && table[i].device == device) table[i].lost = 1;
+  pthread_mutex_unlock(&lock);
+}
+
 void tvmgo_cu_book_done(void) {
   pthread_mutex_lock(&lock);
   held--;

@@ -31,8 +31,7 @@ static int is_host(place p) { return p.d == NULL || p.space == SPACE_HOST; }
 
 /* Lets two devices reach each other's memory, where they can; otherwise the driver carries copies through the host. Once a pair. */
 static void meet(cu_device* a, cu_device* b) {
-  static _Atomic uint64_t met[MAX_DEVICES];
-  if (atomic_fetch_or(&met[a->index], (uint64_t)1 << b->index) >> b->index & 1) return;
+  if (atomic_fetch_or(&a->met, (uint64_t)1 << b->index) >> b->index & 1) return;
   cu_scope s;
   int can = 0;
   if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter_relaxed(a, &s) != 0) return;
@@ -110,6 +109,7 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   cu_scope s;
   if (tvmgo_dl_bytes(from, &nbytes) != 0 || place_of(from, "source", &a) != 0 || place_of(to, "destination", &b) != 0) return -1;
   if (nbytes == 0) return 0;
+  if (tvmgo_cu_check_stream(stream, "copy") != 0) return -1;
   if (is_device(a) && is_device(b) && a.d != b.d) return copy_across(a, b, nbytes, stream);
   cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED || b.space == SPACE_HOST ? a.d : b.d;
   if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");

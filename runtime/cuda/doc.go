@@ -29,6 +29,15 @@
 // It is compiled for the device's architecture: as sm_90a where it uses wgmma, setmaxnreg or tcgen05, or as an option
 // -arch says. The global function tvm_callback_cuda_compile, where there is one, compiles in its place.
 //
+// Closing a module unloads its code after the streams that were made here, the default stream and those that wait for it have
+// done what is queued. It waits for no non-blocking stream of another library: whoever launches a kernel on one must wait for
+// that stream before the last handle of the module and of its functions is closed. The same holds for every stream while
+// one of the device is captured, because nothing can be waited for then, and for a graph of another library that holds kernels of the module.
+//
+// A primary context that other code of the process resets is an error that says so; Renew makes a new one.
+//
 // An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
 // reported by the next wait on the device, and by every call after it but those that free.
 package cuda
+
+import _ "tvmgo/internal/needsheaders"

@@ -263,6 +263,20 @@ func retain(index int) error {
 	return nil
 }
 
+// Renew makes a new context of a device whose primary context other code of the process has reset (cudaDeviceReset,
+// cuDevicePrimaryCtxReset); errors of the device say so. All memory, streams, events, graphs and loaded kernels of the
+// device were gone with the old one: what is left of them here can be closed, and no more, but for modules, which are
+// loaded again when they are next used. Nothing may be in use on the device meanwhile. ErrInvalidArgument when the
+// context in use was not reset. C and Python call it as the global function tvmgo.cuda.renew.
+func Renew(index int) error {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	if C.tvmgo_cu_renew(C.int32_t(index)) == 0 {
+		return nil
+	}
+	return kernels.Raised()
+}
+
 // Trim gives back to the driver what memory a device holds for stream-ordered allocations and nobody uses, and says
 // how many bytes that were.
 func Trim(index int) (int64, error) {

@@ -63,6 +63,8 @@ typedef struct {
   struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
   CUstream* streams;              /* that were made here and live (wait.c), under the lock */
   int num_streams, cap_streams;
+  _Atomic uint32_t epoch;         /* how often the context was made anew: what is of another one is gone (renew.c) */
+  _Atomic uint64_t met;           /* a bit for each device that was asked for access to its memory (copy.c) */
   CUevent gone[16];               /* behind the work of streams that were freed before it was done (wait.c), under the lock */
   int num_gone;
   _Atomic uint32_t num_launched;
@@ -129,6 +131,30 @@ int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s);
 /* The same, for what gives something back: nobody can try that again, so it is tried twice here. */
 int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s);
 
+/* Whether a context of ours was reset by others: the device's index, or -1. */
+int tvmgo_cu_find_reset(void);
+/* Makes the context of a device anew that others have reset, and forgets what was of it. -1 with an error raised. */
+int tvmgo_cu_renew(int32_t index);
+/* Whether memory of a context before lies at an address: its owner will still free it by the address. */
+int tvmgo_cu_is_lost(uintptr_t at);
+/* The same for a stream's handle. */
+int tvmgo_cu_is_lost_stream(CUstream stream);
+/* 1 when a stream was of a context before; it is forgotten then. */
+int tvmgo_cu_forget_stream(CUstream stream);
+/* 0, or -1 with an error raised when a stream is of a context before. */
+int tvmgo_cu_check_stream(CUstream stream, const char* what);
+/* 0, or -1 with an error raised when something is of a context before. */
+int tvmgo_cu_check_epoch(const cu_device* d, uint32_t epoch, const char* what);
+/* Forgets memory of a device that waits to be freed. */
+void tvmgo_cu_forget_later(int32_t device);
+/* Addresses and handles that the driver gave out, but that owners of lost ones still have: kept until it has given out another. */
+typedef struct {
+  uintptr_t* at;
+  size_t n;
+} cu_aside;
+/* -1 when the host's memory is out. */
+int tvmgo_cu_put_aside(cu_aside* a, uintptr_t at);
+
 /* 0, or -1 with an error raised; then there is nothing to leave. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
   CUcontext c = atomic_load_explicit(&d->context, memory_order_acquire);
@@ -156,7 +182,7 @@ typedef struct {
   uintptr_t at; /* 0: an empty entry */
   size_t nbytes;
   int32_t device;
-  uint8_t space, how, pinned; /* cu_space, cu_how, made by pinned_alloc */
+  uint8_t space, how, pinned, lost; /* cu_space, cu_how, made by pinned_alloc, of a context that was reset */
   CUstream stream;            /* of alloc_on_stream */
 } cu_block;
 
@@ -165,6 +191,7 @@ int tvmgo_cu_book_add(cu_block b);                    /* -1 with an error raised
 int tvmgo_cu_book_take(uintptr_t at, cu_block* out);
 void tvmgo_cu_book_put_back(const cu_block* b);       /* it was not freed after all */
 void tvmgo_cu_book_done(void);
+void tvmgo_cu_book_lose(int32_t device);              /* all of the device was of a context that was reset */
 int tvmgo_cu_book_find(uintptr_t at, cu_block* out);  /* 0 when there is none that begins there */
 void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes); /* negative: freed */
 

@@ -87,6 +87,18 @@ static const char* consequence(CUresult code) {
   return "";
 }
 
+/* The codes of a context that is gone; whether it was reset, and on which device, is asked. */
+static int raise_reset(CUresult code, const char* what) {
+  char device[64] = "a device's";
+  int index = tvmgo_cu_find_reset();
+  if (index >= 0) snprintf(device, sizeof device, "cuda:%d's", index);
+  return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
+                     "%s: %s (%s, %d): %s primary context was reset by other code of this process (cudaDeviceReset does that), and all "
+                     "memory, streams and kernels went with it: make a new one with runtime/cuda.Renew (in C and Python the global function "
+                     "tvmgo.cuda.renew, with the device's number), and close what is left of the old",
+                     what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code, device);
+}
+
 int tvmgo_cu_raise(CUresult code, const char* format, ...) {
   char what[1024];
   va_list list;
@@ -97,6 +109,8 @@ int tvmgo_cu_raise(CUresult code, const char* format, ...) {
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: CUDA is not usable: %s: %s", what, tvmgo_dl_cuda.why, tvmgo_dl_cuda.cure);
   if (tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code) != NULL)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: %s", what, tvmgo_cu_code_text(code));
+  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED || (code == CUDA_ERROR_INVALID_CONTEXT && tvmgo_cu_find_reset() >= 0))
+    return raise_reset(code, what);
   return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code,
                      consequence(code));
 }

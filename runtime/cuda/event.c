@@ -38,6 +38,7 @@ void tvmgo_cu_drop_spare_events(cu_device* d) {
 /* What callers hold as event or timer: one mark or two. */
 typedef struct {
   uint64_t magic; /* of an event or a timer */
+  uint32_t epoch; /* of the device, when it was made */
   cu_device* d;
   CUevent at[2];
   int set[2]; /* of a timer */
@@ -47,7 +48,7 @@ static const uint64_t EVENT = 0x746e657665756374, TIMER = 0x72656d6974756374;
 
 static cu_marks* need(void* p, uint64_t magic, const char* what) {
   cu_marks* m = p;
-  if (m != NULL && m->magic == magic) return m;
+  if (m != NULL && m->magic == magic) return tvmgo_cu_check_epoch(m->d, m->epoch, what) == 0 ? m : NULL;
   tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is none that this device made, or it was freed before", what, p);
   return NULL;
 }
@@ -59,6 +60,7 @@ static int make(DLDevice dev, uint64_t magic, void** out) {
   if (m == NULL) return d == NULL ? -1 : tvmgo_raise_oom();
   m->magic = magic;
   m->d = d;
+  m->epoch = atomic_load(&d->epoch);
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) {
     free(m);
     return -1;
@@ -92,6 +94,11 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
   (void)api;
   cu_scope s;
   cu_marks* m = p;
+  if (m != NULL && (m->magic == TIMER || m->magic == EVENT) && m->epoch != atomic_load(&m->d->epoch)) { /* it went with its context */
+    m->magic = 0;
+    free(m);
+    return 0;
+  }
   m = need(p, m != NULL && m->magic == TIMER ? TIMER : EVENT, "free event");
   if (m == NULL || tvmgo_cu_enter_to_free(m->d, &s) != 0) return -1;
   CUresult rc = CUDA_SUCCESS;
@@ -117,7 +124,7 @@ static int check_stream(const cu_marks* m, CUstream stream, const char* op) {
 
 static int record(cu_marks* m, int i, CUstream stream, const char* op) {
   cu_scope s;
-  if (m == NULL || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d, &s) != 0) return -1;
   CUresult rc = cuEventRecord(m->at[i], stream);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "%s on cuda:%d", op, (int)m->d->index);
@@ -133,7 +140,8 @@ int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
   (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "wait for event");
-  if (m == NULL || tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, m->d), &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_check_stream(stream, "wait for event") != 0) return -1;
+  if (tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, m->d), &s) != 0) return -1;
   CUresult rc = cuStreamWaitEvent(stream, m->at[0], 0);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "wait for event on cuda:%d", (int)m->d->index);

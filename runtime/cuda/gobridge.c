@@ -9,6 +9,28 @@
 
 static int has(const char* function) { return tvmgo_dl_has(&tvmgo_dl_cuda, function); }
 
+static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  (void)self, (void)result;
+  if (n != 1 || args[0].type_index != kTVMFFIInt)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
+  int64_t index = args[0].v_int64;
+  if (index != (int32_t)index) return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: %lld is no device's number", (long long)index);
+  return tvmgo_cu_renew((int32_t)index);
+}
+
+/* For those who have no Go. Where the name is taken, it stays. */
+static void register_renew(void) {
+  static const char name[] = "tvmgo.cuda.renew";
+  TVMFFIByteArray text = {name, sizeof name - 1};
+  TVMFFIObjectHandle f = NULL;
+  if (TVMFFIFunctionCreate(NULL, renew, NULL, &f) == 0 && TVMFFIFunctionSetGlobal(&text, f, 0) == 0) {
+    tvmgo_object_release(f);
+    return;
+  }
+  tvmgo_object_release(f);
+  tvmgo_object_release(tvmgo_error_take());
+}
+
 void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version) {
   for (int32_t i = 0; i < n; i++) {
     const cu_found* f = &found[i];
@@ -35,6 +57,7 @@ void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version) 
   }
   tvmgo_cu_driver_version = driver_version;
   tvmgo_cu_num_devices = n;
+  register_renew();
 }
 
 int tvmgo_cu_raise_code(CUresult code, const char* what) { return tvmgo_cu_raise(code, "%s", what); }

@@ -20,6 +20,9 @@ void tvmgo_cu_set_devices(const cu_found* found, int32_t n, int driver_version);
 /* Keeps the calling thread's current context as a device's. */
 CUresult tvmgo_cu_take_context(int32_t index);
 
+/* A device's epoch. */
+static inline uint32_t tvmgo_cu_epoch(int32_t index) { return atomic_load(&tvmgo_cu_devices[index].epoch); }
+
 /* Raises what the driver answered; always returns -1. */
 int tvmgo_cu_raise_code(CUresult code, const char* what);
 

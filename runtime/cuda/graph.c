@@ -14,6 +14,7 @@
 typedef struct {
   CUgraphExec exec;
   cu_device* d;
+  uint32_t epoch;       /* of the device, when it was made */
   CUevent launched;     /* behind the last launch, for drivers that don't wait for it themselves; or NULL */
   pthread_mutex_t lock; /* one thread at a time may launch a graph */
 } cu_graph;
@@ -28,7 +29,7 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
   if (d == NULL) return -1;
   if (stream == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: the default stream cannot be recorded: create a stream", dev.device_id);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (tvmgo_cu_check_stream(stream, "record a graph") != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
   pthread_mutex_lock(&d->lock); /* not while all streams are marked (wait.c) */
   atomic_fetch_add(&d->captures, 1);
   CUresult rc = tvmgo_cu_is_recording(stream) ? CUDA_ERROR_ILLEGAL_STATE
@@ -54,6 +55,7 @@ static CUresult make(cu_device* d, CUgraph recorded, cu_graph** out) {
   cu_graph* g = calloc(1, sizeof *g);
   if (g == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
   g->d = d;
+  g->epoch = atomic_load(&d->epoch);
   CUresult rc = waits_itself() ? CUDA_SUCCESS : tvmgo_cu_spare_event(d, &g->launched);
   if (rc == CUDA_SUCCESS) rc = instantiate(recorded, &g->exec);
   if (rc != CUDA_SUCCESS) {
@@ -92,7 +94,7 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   CUgraph recorded = NULL;
   cu_graph* made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_check_stream(stream, "end a recording") != 0 || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   CUresult rc = cuStreamEndCapture(stream, &recorded);
   int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED; /* these: it records not, or not this */
   if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
@@ -113,7 +115,9 @@ int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, 
   if (d == NULL) return -1;
   if (g->d != d)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id, (int)g->d->index);
-  if (tvmgo_cu_enter(d, &s) != 0) return -1;
+  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 || tvmgo_cu_check_stream(stream, "launch a graph") != 0 ||
+      tvmgo_cu_enter(d, &s) != 0)
+    return -1;
   pthread_mutex_lock(&g->lock);
   CUresult rc = cuGraphLaunch(g->exec, stream);
   if (rc == CUDA_SUCCESS && g->launched != NULL) rc = cuEventRecord(g->launched, stream);
@@ -127,7 +131,13 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   cu_scope s;
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter_to_free(g->d, &s) != 0) return -1;
+  if (d == NULL) return -1;
+  if (g->epoch != atomic_load(&g->d->epoch)) { /* it went with its context */
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+    return 0;
+  }
+  if (tvmgo_cu_enter_to_free(g->d, &s) != 0) return -1;
   if (g->launched != NULL) {
     cuEventSynchronize(g->launched);
     tvmgo_cu_event_done(g->d, g->launched);

@@ -38,6 +38,7 @@ void tvmgo_cu_unload(cu_device* d, CUmodule module) {
 typedef struct {
   tvmgo_kernels* module;
   _Atomic(CUdeviceptr) state[MAX_DEVICES]; /* 0 before the first use on a device */
+  _Atomic uint32_t epoch[MAX_DEVICES];     /* of the device, then */
 } barrier;
 
 /* Where the counter of a device lies; the context is current. */
@@ -45,7 +46,10 @@ static CUresult find_state(barrier* b, cu_device* d, CUmodule module, CUdevicept
   size_t size = 0;
   CUresult rc = cuModuleGetGlobal(out, &size, module, BARRIER_STATE);
   if (rc == CUDA_SUCCESS && size < sizeof(uint32_t)) rc = CUDA_ERROR_INVALID_IMAGE;
-  if (rc == CUDA_SUCCESS) atomic_store_explicit(&b->state[d->index], *out, memory_order_release);
+  if (rc == CUDA_SUCCESS) {
+    atomic_store(&b->epoch[d->index], atomic_load(&d->epoch));
+    atomic_store_explicit(&b->state[d->index], *out, memory_order_release);
+  }
   return rc;
 }
 
@@ -59,6 +63,7 @@ static int prepare_barrier(void* self, const TVMFFIAny* args, int32_t n, TVMFFIA
   cu_device* d = tvmgo_device_api(kDLCUDA) == NULL ? NULL : tvmgo_cu_device(id);
   if (d == NULL) return -1;
   CUdeviceptr at = atomic_load_explicit(&b->state[d->index], memory_order_acquire);
+  if (atomic_load(&b->epoch[d->index]) != atomic_load(&d->epoch)) at = 0;
   if (at == 0 && (tvmgo_enter_go("loading a module") != 0 || tvmgoCUDAModule(b->module->go, d->index, &module) != 0)) return -1;
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
   if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;

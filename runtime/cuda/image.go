@@ -30,10 +30,10 @@ func deviceText(dev int) string {
 
 // on is the code on a device; the first time it is compiled, if it is source, and loaded. what wants it, for errors.
 func (c *code) on(dev int, what string) (*loadedImage, error) {
-	if l, ok := c.loaded[dev]; ok {
+	if l, ok := c.loaded[dev]; ok && l.epoch == epoch(dev) {
 		return l, nil
 	}
-	l := &loadedImage{image: c.of.Module.Data}
+	l := &loadedImage{image: c.of.Module.Data, epoch: epoch(dev)}
 	if c.isSource() {
 		var err error
 		if l.image, err = c.compile(dev, what); err != nil {
@@ -49,6 +49,9 @@ func (c *code) on(dev int, what string) (*loadedImage, error) {
 	c.loaded[dev] = l
 	return l, nil
 }
+
+// epoch counts the contexts of a device that others have reset: what is of another one is gone.
+func epoch(dev int) uint32 { return uint32(C.tvmgo_cu_epoch(C.int32_t(dev))) }
 
 // isSource tells source from compiled code by the code itself: what a module calls its format is not always what it holds.
 func (c *code) isSource() bool {

@@ -15,7 +15,7 @@ void tvmgoCUDAModuleFree(uintptr_t module);
 /* The kernel on a device, loaded when it is not there yet. */
 static cu_built* built_for(cu_function* f, const cu_device* d) {
   cu_built* b = atomic_load_explicit(&f->built[d->index], memory_order_acquire);
-  if (TVMGO_LIKELY(b != NULL)) return b;
+  if (TVMGO_LIKELY(b != NULL && b->epoch == atomic_load_explicit(&d->epoch, memory_order_relaxed))) return b;
   if (tvmgo_enter_go("loading a kernel") != 0 || tvmgoCUDABuild(f->k.module->go, f->k.index, d->index) != 0) return NULL;
   return atomic_load_explicit(&f->built[d->index], memory_order_acquire);
 }
@@ -246,7 +246,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
     }
   }
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
-  if (tvmgo_cu_enter(d, &scope) != 0) return -1;
+  if (tvmgo_cu_check_stream(stream, f->k.name) != 0 || tvmgo_cu_enter(d, &scope) != 0) return -1;
   int rc = 0;
   CUresult code = CUDA_SUCCESS;
   if (TVMGO_UNLIKELY(f->special))
@@ -262,9 +262,11 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
 /* ---- making and freeing ---- */
 
 static void free_built(cu_built* b) {
-  if (b == NULL) return;
-  pthread_mutex_destroy(&b->lock);
-  free(b);
+  for (cu_built* older; b != NULL; b = older) {
+    older = b->older;
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+  }
 }
 
 static void free_kernel(tvmgo_kernel* k) {
@@ -315,6 +317,8 @@ int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule 
   if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) {
     if (b->max_threads > (size_t)d->max_block) b->max_threads = (size_t)d->max_block;
     b->dynamic = dynamic;
+    b->epoch = atomic_load(&d->epoch);
+    b->older = atomic_load(&f->built[d->index]); /* launches may use it still; it goes with the kernel */
     atomic_store_explicit(&f->built[d->index], b, memory_order_release);
     return 0;
   }

@@ -6,8 +6,10 @@
 #include "kernels.h"
 
 /* A kernel that is loaded on a device. */
-typedef struct {
+typedef struct cu_built {
   CUfunction f;         /* of a module that the Go side holds */
+  uint32_t epoch;       /* of the device, when it was made */
+  struct cu_built* older; /* of contexts before */
   const char* name;     /* kept for good, for errors that come late */
   size_t max_threads;   /* of a block: what its registers allow */
   size_t static_shared; /* bytes of a block, fixed by the code */
@@ -42,7 +44,8 @@ int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule 
 /* Whether that was done. */
 static inline int tvmgo_cu_is_built(tvmgo_kernels* m, int32_t index, int32_t device) {
   const cu_function* f = (const cu_function*)tvmgo_kernel_at(m, index);
-  return atomic_load_explicit(&f->built[device], memory_order_acquire) != NULL;
+  const cu_built* b = atomic_load_explicit(&f->built[device], memory_order_acquire);
+  return b != NULL && b->epoch == atomic_load(&tvmgo_cu_devices[device].epoch);
 }
 
 /* The function that sets the module's global barrier on the active device to 0; owned, NULL with an error raised. */

@@ -44,6 +44,25 @@ static CUresult allocate(cu_device* d, cu_space space, size_t nbytes, void** out
   return rc;
 }
 
+static CUresult unallocate(cu_space space, uintptr_t at) { return space == SPACE_HOST ? cuMemFreeHost((void*)at) : cuMemFree(at); }
+
+/* The same, at an address that no memory of a context before has. */
+static CUresult allocate_new(cu_device* d, cu_space space, size_t nbytes, void** out) {
+  cu_aside aside = {NULL, 0};
+  CUresult rc = allocate(d, space, nbytes, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost((uintptr_t)*out)) {
+    if (tvmgo_cu_put_aside(&aside, (uintptr_t)*out) == 0) {
+      rc = allocate(d, space, nbytes, out);
+    } else {
+      unallocate(space, (uintptr_t)*out);
+      rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  while (aside.n > 0) unallocate(space, aside.at[--aside.n]);
+  free(aside.at);
+  return rc;
+}
+
 /* Raises that memory is out, with what there is of it. Between enter and leave. */
 static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
   size_t free_bytes = 0, total = 0;
@@ -54,9 +73,10 @@ static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
   cuMemGetInfo(&free_bytes, &total);
   return tvmgo_raise(TVMGO_MEMORY_ERROR,
                      "allocate on %s:%d: no memory for %zu bytes: %zu of %zu are free, %lld are held for later stream-ordered "
-                     "allocations (%s)",
+                     "allocations (%s)%s",
                      name, (int)d->index, nbytes, free_bytes, total, (long long)tvmgo_cu_held(d),
-                     tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY));
+                     tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY),
+                     atomic_load(&d->epoch) == 0 ? "" : "; addresses of before its context was reset are used again when what has them is closed");
 }
 
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc) {
@@ -76,7 +96,7 @@ static CUresult give_back(cu_device* d, const cu_block* b) {
     CUresult rc = tvmgo_cu_wait_for_others(d);
     if (rc != CUDA_SUCCESS) return rc;
   }
-  return b->space == SPACE_HOST ? cuMemFreeHost((void*)b->at) : cuMemFree(b->at);
+  return unallocate(b->space, b->at);
 }
 
 /* Twice, if it fails: see tvmgo_cu_enter_to_free. */
@@ -95,6 +115,22 @@ static void push_later(cu_idle* i) {
   pthread_mutex_lock(&later.lock);
   i->next = atomic_load(&later.list);
   atomic_store(&later.list, i);
+  pthread_mutex_unlock(&later.lock);
+}
+
+void tvmgo_cu_forget_later(int32_t device) {
+  pthread_mutex_lock(&later.lock);
+  cu_idle *kept = NULL, *list = atomic_load(&later.list);
+  for (cu_idle* next; list != NULL; list = next) {
+    next = list->next;
+    if (list->block.device == device) {
+      free(list);
+    } else {
+      list->next = kept;
+      kept = list;
+    }
+  }
+  atomic_store(&later.list, kept);
   pthread_mutex_unlock(&later.lock);
 }
 
@@ -128,7 +164,8 @@ static int release(cu_device* d, const cu_block* b, DLDevice dev) {
   cu_scope s;
   CUresult rc = CUDA_SUCCESS;
   tvmgo_cu_free_later();
-  if (tvmgo_cu_enter_to_free(d, &s) == 0) {
+  if (b->lost) { /* it went with its context */
+  } else if (tvmgo_cu_enter_to_free(d, &s) == 0) {
     rc = try_give_back(d, b);
     tvmgo_cu_leave(&s);
   } else {
@@ -171,7 +208,7 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space}; /* the driver has no empty memory */
   void* p = NULL;
-  CUresult code = allocate(d, space, b.nbytes, &p);
+  CUresult code = allocate_new(d, space, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS ? 0 : tvmgo_cu_raise_alloc(d, space, nbytes, code);
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
@@ -217,7 +254,7 @@ int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = SPACE_HOST, .pinned = 1};
   void* p = NULL;
-  CUresult code = allocate(d, SPACE_HOST, b.nbytes, &p);
+  CUresult code = allocate_new(d, SPACE_HOST, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS                ? 0
            : code == CUDA_ERROR_OUT_OF_MEMORY ? tvmgo_raise(TVMGO_MEMORY_ERROR, "page-locked memory for cuda:%d: no memory for %zu bytes",

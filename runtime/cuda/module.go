@@ -59,6 +59,7 @@ type code struct {
 type loadedImage struct {
 	module C.CUmodule
 	image  []byte
+	epoch  uint32          // of the device, when it was loaded
 	about  *cudaimage.Info // of the image; nil when it cannot be read here, which says nothing of the driver
 }
 
@@ -155,6 +156,9 @@ func tvmgoCUDAModuleFree(h C.uintptr_t) {
 	c := cgo.Handle(h).Value().(*code)
 	cgo.Handle(h).Delete()
 	for dev, l := range c.loaded {
+		if l.epoch != epoch(dev) {
+			continue // it went with its context
+		}
 		C.tvmgo_cu_unload(C.tvmgo_cu_at(C.int32_t(dev)), l.module)
 	}
 }

@@ -12,7 +12,7 @@ import (
 var needed = []string{
 	"cuCtxEnablePeerAccess", "cuCtxGetCurrent", "cuCtxGetStreamPriorityRange", "cuCtxSetCurrent", "cuCtxSynchronize", "cuDeviceCanAccessPeer",
 	"cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetCount", "cuDeviceGetName", "cuDeviceGetPCIBusId", "cuDeviceGetUuid",
-	"cuDeviceGetUuid_v2", "cuDevicePrimaryCtxRetain", "cuDeviceTotalMem_v2", "cuDriverGetVersion", "cuEventCreate", "cuEventDestroy_v2",
+	"cuDeviceGetUuid_v2", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain", "cuDeviceTotalMem_v2", "cuDriverGetVersion", "cuEventCreate", "cuEventDestroy_v2",
 	"cuEventElapsedTime", "cuEventQuery", "cuEventRecord", "cuEventSynchronize", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuGetErrorName",
 	"cuGetErrorString", "cuGraphDestroy", "cuGraphExecDestroy", "cuGraphInstantiateWithFlags", "cuGraphInstantiate_v2", "cuGraphLaunch",
 	"cuInit", "cuLaunchKernel", "cuLaunchKernelEx", "cuMemAllocFromPoolAsync", "cuMemAllocManaged", "cuMemAlloc_v2", "cuMemFreeAsync",
@@ -20,7 +20,7 @@ var needed = []string{
 	"cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuMemcpyAsync", "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2",
 	"cuMemcpyPeerAsync", "cuMemsetD32Async", "cuModuleGetFunction", "cuModuleGetGlobal_v2", "cuModuleLoadDataEx", "cuModuleUnload",
 	"cuPointerGetAttribute", "cuStreamBeginCapture_v2", "cuStreamCreate", "cuStreamCreateWithPriority", "cuStreamDestroy_v2",
-	"cuStreamEndCapture", "cuStreamGetCtx", "cuStreamIsCapturing", "cuStreamSynchronize", "cuStreamWaitEvent",
+	"cuStreamEndCapture", "cuStreamGetCtx", "cuStreamIsCapturing", "cuStreamQuery", "cuStreamSynchronize", "cuStreamWaitEvent",
 	"cuThreadExchangeStreamCaptureMode",
 }
 

@@ -148,9 +148,27 @@ CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstr
   return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFreeAsync(p, stream); /* see tvmgo_cu_enter_to_free */
 }
 
+/* The same, at an address that no memory of a context before has. */
+static CUresult scratch_new(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out) {
+  cu_aside aside = {NULL, 0};
+  CUresult rc = tvmgo_cu_scratch(d, nbytes, stream, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(*out)) {
+    if (tvmgo_cu_put_aside(&aside, *out) == 0) {
+      rc = tvmgo_cu_scratch(d, nbytes, stream, out);
+    } else {
+      tvmgo_cu_scratch_done(d, *out, nbytes, stream);
+      rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  while (aside.n > 0) tvmgo_cu_scratch_done(d, aside.at[--aside.n], nbytes, stream);
+  free(aside.at);
+  return rc;
+}
+
 /* What is allocated within a recording would belong to the graph alone. */
 static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
   if (stream == NULL) return tvmgo_cu_refuse_default(what, tvmgo_cu_device(dev.device_id), stream);
+  if (tvmgo_cu_check_stream(stream, what) != 0) return -1;
   if (!tvmgo_cu_is_recording(stream)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording begins, or after its end",
                      what, dev.device_id, (void*)stream);
@@ -168,7 +186,7 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
   size_t size = nbytes == 0 ? 1 : nbytes;
   int rc = refuse_recording("allocate", dev, stream);
   if (rc == 0) {
-    CUresult code = size > d->total_bytes ? CUDA_ERROR_OUT_OF_MEMORY : tvmgo_cu_scratch(d, size, stream, &p);
+    CUresult code = size > d->total_bytes ? CUDA_ERROR_OUT_OF_MEMORY : scratch_new(d, size, stream, &p);
     if (code != CUDA_SUCCESS) rc = tvmgo_cu_raise_alloc(d, SPACE_DEVICE, nbytes, code);
   }
   cu_block b = {.at = p, .nbytes = size, .device = d->index, .how = d->has_pools ? MEM_POOL : MEM_IDLING, .stream = stream};
@@ -189,7 +207,7 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
-  int rc = refuse_recording("free memory", dev, stream);
+  int rc = tvmgo_cu_is_lost((uintptr_t)p) ? 0 : refuse_recording("free memory", dev, stream);
   if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);
   else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {
@@ -197,7 +215,7 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free it as plain memory", p,
                      dev.device_id);
   } else if (rc == 0) {
-    CUresult code = tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
+    CUresult code = b.lost ? CUDA_SUCCESS : tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream); /* it went with its context */
     if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
       tvmgo_cu_book_done();
       tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);

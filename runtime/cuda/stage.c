@@ -97,6 +97,7 @@ int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nb
   if (nbytes <= PIECE || (c.g = borrow(d)) == NULL) return 0;
   *out = up ? upload(&c) : download(&c);
   CUresult done = cuStreamSynchronize(stream); /* after an error, too: then the buffers are free again */
+  if (done != CUDA_SUCCESS && !tvmgo_cu_is_sticky(done)) cuStreamSynchronize(stream); /* see tvmgo_cu_enter_to_free */
   if (*out == CUDA_SUCCESS) *out = done;
   give(d, c.g);
   return 1;

@@ -3,12 +3,14 @@
 /* Streams are CUstreams that don't wait for the legacy default stream, which is NULL. */
 #include "driver.h"
 
+#include <stdlib.h>
+
 /* Streams of other libraries serve as well, so what is no stream is the driver's to tell. */
 int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_check_stream(stream, "wait for a stream") != 0 || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   int refused = tvmgo_cu_refuse_default("wait for it", d, stream);
   CUresult rc = refused != 0 ? CUDA_SUCCESS : cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
@@ -21,13 +23,33 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   return tvmgo_cu_raise_waited(rc, d, stream, "wait for stream %p of cuda:%d", stream, dev.device_id);
 }
 
+static CUresult make(int with_priority, int32_t priority, CUstream* out) {
+  return with_priority ? cuStreamCreateWithPriority(out, CU_STREAM_NON_BLOCKING, priority) : cuStreamCreate(out, CU_STREAM_NON_BLOCKING);
+}
+
+/* The same, with a handle that no stream of a context before has. */
+static CUresult make_new(int with_priority, int32_t priority, CUstream* out) {
+  cu_aside aside = {NULL, 0};
+  CUresult rc = make(with_priority, priority, out);
+  while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost_stream(*out)) {
+    if (tvmgo_cu_put_aside(&aside, (uintptr_t)*out) == 0) {
+      rc = make(with_priority, priority, out);
+    } else {
+      cuStreamDestroy(*out);
+      rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  while (aside.n > 0) cuStreamDestroy((CUstream)aside.at[--aside.n]);
+  free(aside.at);
+  return rc;
+}
+
 static int create(DLDevice dev, int with_priority, int32_t priority, TVMFFIStreamHandle* out) {
   cu_scope s;
   CUstream made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
-  CUresult rc = with_priority ? cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, priority)
-                              : cuStreamCreate(&made, CU_STREAM_NON_BLOCKING);
+  CUresult rc = make_new(with_priority, priority, &made);
   int raised = rc == CUDA_SUCCESS ? tvmgo_cu_stream_made(d, made) : 0;
   if (raised != 0) cuStreamDestroy(made);
   tvmgo_cu_leave(&s);
@@ -69,6 +91,7 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
+  if (d != NULL && tvmgo_cu_forget_stream(stream)) return 0;
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   tvmgo_cu_stream_gone(d, stream);
   tvmgo_cu_stream_leaves(d, stream);
@@ -87,6 +110,7 @@ int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst) {
   cu_scope s;
   CUevent e = NULL;
   if (from == to && src == dst) return 0;
+  if (tvmgo_cu_check_stream(src, "order streams") != 0 || tvmgo_cu_check_stream(dst, "order streams") != 0) return -1;
   if (tvmgo_cu_enter(from, &s) != 0) return -1;
   CUresult rc = tvmgo_cu_spare_event(from, &e);
   if (rc == CUDA_SUCCESS) rc = cuEventRecord(e, src);

@@ -36,6 +36,8 @@ extern cl_device tvmgo_cl_devices[MAX_DEVICES];
 extern int32_t tvmgo_cl_num_devices;
 extern const TVMGODeviceAPI tvmgo_cl_table;
 
+/* The device of an index that is there, for Go: an element's address that Go takes of the array is one of a copy. */
+static inline cl_device* tvmgo_cl_at(int32_t index) { return &tvmgo_cl_devices[index]; }
 /* The device of an index; NULL with an error raised that says how many there are. */
 cl_device* tvmgo_cl_device(int32_t index);
 

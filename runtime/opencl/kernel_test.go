@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/export/pack"
 	"tvmgo/internal/gputest"
 	"tvmgo/internal/testequal"
 	"tvmgo/runtime"
@@ -525,5 +526,27 @@ func TestTextures(t *testing.T) {
 	} {
 		_, err := runtime.NewTensorInScope(c.dtype, c.shape, first, c.scope)
 		requireError(t, err, c.kind, c.want)
+	}
+}
+
+// A tensor that begins inside of its buffer is a part of it to a packed kernel, where the device's alignment permits.
+func TestPacked_Offsets(t *testing.T) {
+	needTwo(t)
+	noLeaks(t)
+	if !gputest.HasCompiler(t) {
+		t.Skip("packing needs a C compiler")
+	}
+	dir := t.TempDir()
+	code, library := filepath.Join(dir, "add.cl"), filepath.Join(dir, "add.so")
+	require.NoError(t, os.WriteFile(code, []byte(`__kernel void add(__global const float* a, __global const float* b, __global float* c, int n) {
+  int i = get_global_id(0);
+  if (i < n) c[i] = a[i] + b[i];
+}
+`), 0o600))
+	require.NoError(t, pack.Library(t.Context(), pack.Kernels{Inputs: []pack.Input{{Path: code}}, Functions: []pack.Function{{
+		Signature: "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, library))
+	m := gputest.Module(t, library)
+	for _, dev := range []dlpack.Device{first, second} {
+		gputest.PackedOffsets(t, m, dev)
 	}
 }

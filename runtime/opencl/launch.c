@@ -179,8 +179,16 @@ static void free_kernel(tvmgo_kernel* k) {
   for (int d = 0; d < MAX_DEVICES; d++) free_built(f->built[d]);
 }
 
-const tvmgo_kernel_class tvmgo_cl_kernels = {
-    .kernel_size = sizeof(cl_function), .launch = launch, .free_kernel = free_kernel, .free_go = tvmgoOpenCLModuleFree};
+static size_t offset_alignment(int32_t device) {
+  const cl_device* d = tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(device);
+  return d == NULL ? 0 : d->base_align;
+}
+
+const tvmgo_kernel_class tvmgo_cl_kernels = {.kernel_size = sizeof(cl_function),
+                                             .launch = launch,
+                                             .free_kernel = free_kernel,
+                                             .free_go = tvmgoOpenCLModuleFree,
+                                             .offset_alignment = offset_alignment};
 
 void tvmgo_cl_function_ready(tvmgo_kernels* m, int32_t index) {
   cl_function* f = (cl_function*)tvmgo_kernel_at(m, index);

@@ -103,13 +103,16 @@ func newModule(of *kernels.Code) (runtime.ModuleImpl, error) {
 	return &module{Code: of, c: c.c}, nil
 }
 
-// Function returns a kernel as a function, or one of the two that give and take compiled programs.
+// Function returns a kernel as a function, one of the two that give and take compiled programs, or the one by which the host's code sees
+// that launches take tensors.
 func (m *module) Function(name string) (*runtime.Function, error) {
 	switch name {
 	case savePrograms:
 		return functionFrom(C.tvmgo_cl_programs_object(m.c, 0))
 	case loadPrograms:
 		return functionFrom(C.tvmgo_cl_programs_object(m.c, 1))
+	case blob.OffsetAlignment("opencl"):
+		return functionFrom(C.tvmgo_kernels_alignment_object(m.c))
 	}
 	i := m.Index(name)
 	if i < 0 {

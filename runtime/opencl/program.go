@@ -35,7 +35,7 @@ func tvmgoOpenCLBuild(module C.uintptr_t, function, device C.int32_t) C.int {
 		if err != nil {
 			return err
 		}
-		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), &C.tvmgo_cl_devices[device], C.cl_program(unsafe.Pointer(p)), k) != 0
+		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), C.tvmgo_cl_at(device), C.cl_program(unsafe.Pointer(p)), k) != 0
 		return nil
 	})
 	if raisedInC {

@@ -83,6 +83,8 @@ extern int32_t tvmgo_vk_num_devices;
 extern tvmgo_vulkan_instance tvmgo_vk_instance; /* functions of the instance */
 extern TVMGODeviceAPI tvmgo_vk_table; /* constant once it was given out */
 
+/* The device of an index that is there, for Go: an element's address that Go passes on to C is one of a copy. */
+static inline vk_device* tvmgo_vk_at(int32_t index) { return &tvmgo_vk_devices[index]; }
 /* The device of an index; NULL with an error raised that says how many there are. Any thread. */
 vk_device* tvmgo_vk_device(int32_t index);
 

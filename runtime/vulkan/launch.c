@@ -184,8 +184,16 @@ static void free_kernel(tvmgo_kernel* k) {
     if (f->made[d] != NULL) tvmgo_vk_pipeline_drop(f->made[d]);
 }
 
-const tvmgo_kernel_class tvmgo_vk_kernels = {
-    .kernel_size = sizeof(vk_function), .launch = launch, .free_kernel = free_kernel, .free_go = tvmgoVulkanModuleFree};
+static size_t offset_alignment(int32_t device) {
+  const vk_device* d = tvmgo_device_api(kDLVulkan) == NULL ? NULL : tvmgo_vk_device(device);
+  return d == NULL ? 0 : (size_t)d->properties.limits.minStorageBufferOffsetAlignment;
+}
+
+const tvmgo_kernel_class tvmgo_vk_kernels = {.kernel_size = sizeof(vk_function),
+                                             .launch = launch,
+                                             .free_kernel = free_kernel,
+                                             .free_go = tvmgoVulkanModuleFree,
+                                             .offset_alignment = offset_alignment};
 
 int tvmgo_vk_function_ready(tvmgo_kernels* m, int32_t index) {
   vk_function* f = (vk_function*)tvmgo_kernel_at(m, index);

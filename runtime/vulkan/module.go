@@ -130,11 +130,17 @@ func (m *module) Functions() []string {
 
 // Function returns a kernel as a function.
 func (m *module) Function(name string) (*runtime.Function, error) {
+	if name == blob.OffsetAlignment("vulkan") {
+		return functionFrom(C.tvmgo_kernels_alignment_object(m.c))
+	}
 	i := slices.IndexFunc(m.of.Functions, func(f blob.Function) bool { return f.Key == name })
 	if i < 0 {
 		return nil, runtime.ErrNotFound
 	}
-	h := C.tvmgo_kernel_object(m.c, C.int32_t(i))
+	return functionFrom(C.tvmgo_kernel_object(m.c, C.int32_t(i)))
+}
+
+func functionFrom(h unsafe.Pointer) (*runtime.Function, error) {
 	if h == nil {
 		return nil, kernels.Raised()
 	}

@@ -254,3 +254,13 @@ func TestPooledDescriptors(t *testing.T) {
 		require.Contains(t, string(out), "--- PASS: TestModule_Packed")
 	}
 }
+
+// A tensor that begins inside of its buffer is a part of it to the kernel, where the device's alignment permits.
+func TestModule_PackedOffsets(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	m := packed(t, "add(a: float32[n], b: float32[n], c: inout float32[n], n: int32) launch blockIdx.x=(n+63)/64, threadIdx.x=64", "testdata/add.spv")
+	for _, dev := range present() {
+		gputest.PackedOffsets(t, m, dev)
+	}
+}

@@ -33,7 +33,7 @@ func tvmgoVulkanBuild(module C.uintptr_t, function, device C.int32_t) C.int {
 		if C.tvmgo_vk_is_made(c.c, function, device) != 0 {
 			return nil // another thread was first
 		}
-		return c.make(int(function), &C.tvmgo_vk_devices[device])
+		return c.make(int(function), C.tvmgo_vk_at(device))
 	}))
 }
 

@@ -75,6 +75,31 @@ func TestAnalyzer_Modular(t *testing.T) {
 	require.EqualValues(t, 1, coef)
 }
 
+// TestAnalyzer_ModularOfDivisions looks at divisions as they are written: simplified first, none with an exact divisor would be left.
+func TestAnalyzer_ModularOfDivisions(t *testing.T) {
+	r := newReader(t)
+	floor := func(op tir.BinaryOp, a, b string) tir.Expr { return &tir.Binary{Op: op, A: r.read(a), B: r.read(b)} }
+	for _, row := range []struct {
+		e          tir.Expr
+		coef, base int64
+	}{
+		{floor(tir.OpFloorDiv, "i*8 + 6", "4"), 2, 1},
+		{&tir.Binary{Op: tir.OpFloorMod, A: floor(tir.OpFloorDiv, "i*8 + 6", "4"), B: tir.I32(2)}, 0, 1},
+		{floor(tir.OpFloorDiv, "i*24 - 1", "4"), 6, 5},
+		{floor(tir.OpFloorDiv, "i*24 + j*16 + 7", "4"), 2, 1},
+		{floor(tir.OpFloorDiv, "i*6 + 4", "4"), 1, 0}, // 4 does not divide 6
+		{floor(tir.OpFloorDiv, "i*8", "j"), 1, 0},
+		{floor(tir.OpFloorDiv, "-7", "4"), 0, -2},
+		{floor(tir.OpFloorMod, "i*24 + 7", "16"), 8, 7},
+	} {
+		a := newCounted()
+		a.begin()
+		m := a.modular(row.e)
+		a.end()
+		require.Equal(t, modulus{row.coef, row.base}, m, tir.Print(row.e))
+	}
+}
+
 // TestAnalyzer_BoundsOfAbs has ranges on both sides of zero, of which either may reach further.
 func TestAnalyzer_BoundsOfAbs(t *testing.T) {
 	for _, c := range [][4]int64{{-9, 3, 0, 9}, {-3, 9, 0, 9}, {2, 7, 2, 7}, {-7, -2, 0, 7}, {0, 0, 0, 0}, {math.MinInt32 + 1, 1, 0, math.MaxInt32}} {

@@ -139,6 +139,16 @@ func TestBounds_Unknown(t *testing.T) {
 	require.Equal(t, []int64{-1 << 31, 1<<31 - 1}, []int64{lo, hi})
 }
 
+// TestProve_NarrowedValue takes nothing from the value of a cast that need not keep it.
+func TestProve_NarrowedValue(t *testing.T) {
+	a, x, y := newCounted(), tir.NewVar("x", tir.Int64), tir.NewVar("y", tir.Int64)
+	a.Bind(x, tir.I64(0), tir.I64(1<<33))
+	a.Bind(y, tir.I64(0), tir.I64(100))
+	wraps, keeps := tir.NewCast(tir.Int32, x), tir.NewCast(tir.Int32, y)
+	require.False(t, a.Prove(tir.GE(wraps, tir.I32(0))), "x may be 1<<31")
+	require.True(t, a.Prove(tir.GE(keeps, tir.I32(0))))
+}
+
 // intervals checks EvalInterval of e, whose domains are those of x and j; n stays. Of sums the ends must be reached.
 func (s *small) intervals(t require.TestingT, e tir.Expr, tight bool) int {
 	x, n, j := s.vars[0], s.vars[1], s.vars[2]

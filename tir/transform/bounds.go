@@ -82,7 +82,8 @@ type place struct {
 const CheckIndex = "check_index"
 
 // CheckBounds makes the functions of targets with option bounds-check check the indices that are not proved to be within their buffers. On the CPU a
-// function ends with an error; on a device an access that is outside is left out, and what is read is 0.
+// function ends with an error. On a device an access that is outside is skipped, and what is read is 0; a function that launches kernels ends with the error
+// of the first such access behind its launches, for which it waits: see [ReportIndex]. Functions that are kernels themselves report nothing.
 func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	if on, err := target.Get[bool](t, "bounds-check"); err != nil || !on {
 		return m, nil
@@ -91,6 +92,9 @@ func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return eachFunc("check bounds", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		c := newBoundsChecker(f)
 		c.change, c.skip = true, device
+		if device && !IsKernel(f) {
+			return c.reporting(), nil
+		}
 		return c.function(), nil
 	})
 }
@@ -103,6 +107,8 @@ type boundsChecker struct {
 	change bool                                                             // put checks into the program
 	skip   bool                                                             // by conditions around accesses
 	count  int                                                              // of indices that were found
+	kernel bool                                                             // within a loop over threads
+	report *boundsReport                                                    // of a function that launches kernels; nil: nothing is reported
 }
 
 func newBoundsChecker(f *tir.PrimFunc) *boundsChecker {
@@ -160,12 +166,12 @@ func (c *boundsChecker) isWithin(x, size tir.Expr) bool {
 	return c.a.Prove(tir.GE(x, tir.IntConst(x.DType(), 0))) && c.a.Prove(tir.LT(x, size))
 }
 
-// inBounds is the condition that all lanes of an index are within, as a scalar.
-func inBounds(x, size tir.Expr) tir.Expr {
-	wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Vector(tir.Int64, int(e.DType().Lanes)), e) }
+// inBounds is the condition that all lanes of an index are within, as a scalar. Each scalar that is compared goes through seen with its condition.
+func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr) tir.Expr {
+	size = tir.NewCast(tir.Int64, size)
 	one := func(e tir.Expr) tir.Expr {
-		e = wide(e)
-		return tir.And(tir.GE(e, tir.I64(0)), tir.LT(e, wide(size)))
+		e = tir.NewCast(tir.Int64, e)
+		return seen(tir.And(tir.GE(e, tir.I64(0)), tir.LT(e, size)), e, size)
 	}
 	switch v := x.(type) {
 	case *tir.Broadcast:
@@ -188,7 +194,7 @@ func inBounds(x, size tir.Expr) tir.Expr {
 	return all
 }
 
-// checked are the indices of an access with checks, and the condition that they are within where accesses are left out; nil: always.
+// checked are the indices of an access with checks, and the condition that they are within where accesses are skipped; nil: always.
 func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, write bool) (out []tir.Expr, within tir.Expr) {
 	out = make([]tir.Expr, len(indices))
 	for d, x := range indices {
@@ -203,7 +209,7 @@ func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, wri
 		switch {
 		case !c.change:
 		case c.skip:
-			if cond := inBounds(out[d], b.Shape[d]); within == nil {
+			if cond := inBounds(out[d], b.Shape[d], c.reports(b, d)); within == nil {
 				within = cond
 			} else {
 				within = tir.And(within, cond)

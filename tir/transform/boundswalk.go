@@ -18,7 +18,10 @@ func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 		n.Min, n.Extent = c.expr(s.Min), c.expr(s.Extent)
 		c.a.Scope(func() {
 			c.a.Bind(s.Var, s.Min, s.Extent)
+			outer := c.kernel
+			c.kernel = outer || s.Kind == tir.ThreadBind
 			n.Body = c.stmt(s.Body)
+			c.kernel = outer
 		})
 		return &n
 	case *tir.While:
@@ -45,6 +48,9 @@ func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 	case *tir.Seq:
 		return tir.Sequence(c.sequence(s.Stmts)...)
 	case *tir.Evaluate:
+		if c.report != nil && !c.kernel && returns(s) {
+			return tir.Sequence(c.report.check(), s)
+		}
 		return &tir.Evaluate{Value: c.expr(s.Value)}
 	}
 	return s
@@ -147,14 +153,14 @@ func (c *boundsChecker) branches(t tir.Type, cond, then, other tir.Expr) tir.Exp
 
 // choice is a Select, or, where a branch has an access that is not proved, one whose branches are only computed where they are taken.
 func (c *boundsChecker) choice(e *tir.Select) tir.Expr {
-	before := c.count
+	before, accesses := c.count, c.reported()
 	r := &tir.Select{Cond: c.expr(e.Cond)}
 	inCondition := c.count
 	r.Then, r.Else = c.expr(e.Then), c.expr(e.Else)
 	if !c.change || c.count == inCondition {
 		return r
 	}
-	c.count = before
+	c.forget(before, accesses)
 	return c.branches(e.DType(), e.Cond, e.Then, e.Else)
 }
 

@@ -94,6 +94,34 @@ vectorized i in range(2, count=8) {
   X[i] = n * i + i * n
 }`, `
 X[ramp(2, 1, 8)] = ramp(n * 2 + 2 * n, n + n, 8)`},
+		{"what the first iteration stores the last one loads", `
+vectorized i in range(8) {
+  A[i + 7] = A[i] + B[i]
+}`, `
+for i in range(8) {
+  A[i + 7] = A[i] + B[i]
+}`},
+		{"what the last iteration stores the first one loads, two elements a step", `
+vectorized i in range(8) {
+  A[14 - i * 2] = A[28 - i * 2] + B[i]
+}`, `
+for i in range(8) {
+  A[14 - i * 2] = A[28 - i * 2] + B[i]
+}`},
+		{"what the first iteration loads the last one stores", `
+vectorized i in range(8) {
+  A[i] = B[i]
+  B[i + 8] = A[i + 7]
+}`, `
+for i in range(8) {
+  A[i] = B[i]
+  B[i + 8] = A[i + 7]
+}`},
+		{"what no iteration of this loop loads", `
+vectorized i in range(8) {
+  A[i + 8] = A[i] + B[i]
+}`, `
+A[ramp(8, 1, 8)] = A[ramp(0, 1, 8)] + B[ramp(0, 1, 8)]`},
 		{"places that memory says, of stores", `
 vectorized i in range(8) {
   A[X[i]] = B[i]

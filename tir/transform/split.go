@@ -17,6 +17,7 @@ const (
 	AttrConvention = "calling_conv"             // int64: ConventionKernel, of kernels
 	AttrLaunchTags = "tir.kernel_launch_params" // string: the sizes that follow a kernel's arguments, with commas between
 	AttrDevice     = "tir.device_type"          // int64: where the tensors of a host's function are (dlpack.DeviceType); without it on the CPU
+	AttrKernels    = "tir.kernels"              // string: the kernels that a host's function launches, with commas between
 	AttrNoAlias    = "tir.noalias"              // bool: no two tensors overlap
 
 	// ConventionKernel is the calling convention of kernels.
@@ -135,6 +136,11 @@ func (s *splitter) host() (*tir.PrimFunc, error) {
 			break
 		}
 	}
+	launched := make([]string, len(s.kernels))
+	for i, k := range s.kernels {
+		launched[i] = k.Name
+	}
+	g.Attrs[AttrKernels] = strings.Join(launched, ",")
 	v := tir.NewVar("device_id", tir.Int32)
 	activate := &tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "__tvm_set_device", tir.I32(int32(device)), v)}
 	g.Body = &tir.LetStmt{Var: v, Value: id, Body: &tir.AttrStmt{Key: "device_id", Value: v, Body: tir.Sequence(activate, body)}}

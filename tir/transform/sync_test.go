@@ -195,6 +195,41 @@ B[g * 32 + y * 8 + x] = S[y * 8 + x]`, "if{s}{s}|s"},
 if S[0] == 0 {
   B[g * 32 + y * 8 + x] = 3
 }`, "s|if{s}"},
+	{"a while on what one thread stores", `if x == 0 && y == 0 {
+  S[0] = 0
+}
+while S[0] < 3 {
+  if x == 0 && y == 0 {
+    S[0] = S[0] + 1
+  }
+}
+B[g * 32 + y * 8 + x] = S[0]`, "if{s}|while{|if{s}|}s"},
+	{"a while on what was stored before it", `S[y * 8 + x] = 1
+while S[0] < 1 {
+  B[g * 32 + y * 8 + x] = 1
+}`, "s|while{s}"},
+	{"a store behind a while", `S[y * 8 + x] = 1
+storage_sync[void]("shared")
+while S[0] < 1 {
+  B[g * 32 + y * 8 + x] = 1
+}
+S[31 - y * 8 - x] = 2`, "s|while{s}|s"},
+	{"a store behind a while with barriers of its own", `if x == 0 && y == 0 {
+  S[0] = 0
+}
+while S[0] < 3 {
+  storage_sync[void]("shared")
+  if x == 0 && y == 0 {
+    S[0] = S[0] + 1
+  }
+  storage_sync[void]("shared")
+}
+S[31 - y * 8 - x] = 2`, "if{s}|while{|if{s}|}|s"},
+	{"own element in a while", `S[y * 8 + x] = 0
+S[32 + y * 8 + x] = x
+while S[y * 8 + x] < 3 {
+  S[y * 8 + x] = S[y * 8 + x] + 1
+}`, "sswhile{s}"},
 }
 
 // Barriers stand where they are needed and nowhere else: the interpreter finds a race where one is taken away, and none as they are.

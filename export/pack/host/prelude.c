@@ -294,18 +294,8 @@ TVMGO_STATIC int tvmgo_aligned(const tvmgo_param* p, const DLTensor* t) {
   return tvmgo_raise(&m, "ValueError");
 }
 
-/* For devices whose kernels take a buffer from its beginning. */
-TVMGO_STATIC int tvmgo_from_begin(const tvmgo_param* p, const DLTensor* t) {
-  if (t->byte_offset == 0) return 0;
-  tvmgo_message m;
-  tvmgo_about(&m, p);
-  tvmgo_say(&m, "the tensor begins ");
-  tvmgo_say_int(&m, (int64_t)t->byte_offset);
-  tvmgo_say(&m, " bytes inside of its buffer, of which kernels on ");
-  tvmgo_say_device(&m, t->device);
-  tvmgo_say(&m, " don't know: copy it");
-  return tvmgo_raise(&m, "ValueError");
-}
+/* Whether a kernel gets a buffer from its beginning. */
+TVMGO_STATIC int tvmgo_is_whole(const DLTensor* t) { return t->byte_offset == 0 || tvmgo_is_empty(t); }
 
 TVMGO_STATIC int tvmgo_same_device(const tvmgo_param* p, const DLTensor* t, const tvmgo_param* first, const DLTensor* u) {
   if (t->device.device_type == u->device.device_type && t->device.device_id == u->device.device_id) return 0;
@@ -416,6 +406,44 @@ TVMGO_STATIC int tvmgo_find(tvmgo_import* known, const char* name, TVMFFIObjectH
   return 0;
 }
 
+/* For devices whose kernels take handles of buffers. Kernels of tvmgo's runtime take a tensor as well, of which they see the part of the
+ * buffer that it is. Its device modules, and no others, have a function that returns what an offset must be a multiple of. */
+TVMGO_STATIC int tvmgo_offset(const tvmgo_param* p, const DLTensor* t) {
+  static tvmgo_import known[2];
+  const int vulkan = t->device.device_type == kDLVulkan;
+  TVMFFIObjectHandle alignment;
+  TVMFFIAny device, result;
+  tvmgo_message m;
+  if (tvmgo_is_whole(t)) return 0;
+  if (tvmgo_find(&known[vulkan], vulkan ? "tvmgo.vulkan.offset_alignment" : "tvmgo.opencl.offset_alignment", &alignment) != 0) {
+    tvmgo_about(&m, p);
+    tvmgo_say(&m, "the tensor begins ");
+    tvmgo_say_int(&m, (int64_t)t->byte_offset);
+    tvmgo_say(&m, " bytes inside of its buffer, and this runtime gives kernels on ");
+    tvmgo_say_device(&m, t->device);
+    tvmgo_say(&m, " whole buffers only: copy it, or load the file with tvmgo's runtime");
+    return tvmgo_raise(&m, "ValueError");
+  }
+  device.type_index = kTVMFFIInt;
+  device.zero_padding = 0;
+  device.v_int64 = t->device.device_id;
+  result.type_index = kTVMFFINone;
+  result.zero_padding = 0;
+  result.v_int64 = 0;
+  int rc = TVMFFIFunctionCall(alignment, &device, 1, &result);
+  if (rc != 0) return rc;
+  if (result.v_int64 > 0 && t->byte_offset % (uint64_t)result.v_int64 == 0) return 0;
+  tvmgo_about(&m, p);
+  tvmgo_say(&m, "the tensor begins ");
+  tvmgo_say_int(&m, (int64_t)t->byte_offset);
+  tvmgo_say(&m, " bytes inside of its buffer, and kernels on ");
+  tvmgo_say_device(&m, t->device);
+  tvmgo_say(&m, " take a part that begins at a multiple of ");
+  tvmgo_say_int(&m, result.v_int64);
+  tvmgo_say(&m, " bytes: copy it to a tensor of its own");
+  return tvmgo_raise(&m, "ValueError");
+}
+
 TVMGO_STATIC int tvmgo_launch(tvmgo_import* known, const char* kernel, DLDevice d, TVMFFIAny* args, int32_t n) {
   static tvmgo_import set_device;
   TVMFFIObjectHandle launch, set;
@@ -441,6 +469,13 @@ TVMGO_STATIC void tvmgo_pass_pointer(TVMFFIAny* a, void* pointer) {
   a->zero_padding = 0;
   a->v_uint64 = 0;
   a->v_ptr = pointer;
+}
+
+/* A buffer, by its handle; a part of one by the tensor, once tvmgo_offset has found that it may be. */
+TVMGO_STATIC void tvmgo_pass_buffer(TVMFFIAny* a, const DLTensor* t) {
+  const int whole = tvmgo_is_whole(t);
+  tvmgo_pass_pointer(a, whole ? t->data : (void*)(uintptr_t)t);
+  if (!whole) a->type_index = kTVMFFIDLTensorPtr;
 }
 
 TVMGO_STATIC void tvmgo_pass_int(TVMFFIAny* a, int64_t value) {

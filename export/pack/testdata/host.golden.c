@@ -75,13 +75,13 @@ TVMGO_EXPORT int __tvm_ffi_add(void* self, const TVMFFIAny* args, int32_t num_ar
     return tvmgo_launch(&tvmgo_cuda_add, "add_cuda", device, a, 7);
   }
   if ((int32_t)device.device_type == 4) {
-    if (tvmgo_from_begin(&p[0], t0)) return -1;
-    if (tvmgo_from_begin(&p[1], t1)) return -1;
-    if (tvmgo_from_begin(&p[2], t2)) return -1;
+    if (tvmgo_offset(&p[0], t0)) return -1;
+    if (tvmgo_offset(&p[1], t1)) return -1;
+    if (tvmgo_offset(&p[2], t2)) return -1;
     TVMFFIAny a[7];
-    tvmgo_pass_pointer(&a[0], t0->data);
-    tvmgo_pass_pointer(&a[1], t1->data);
-    tvmgo_pass_pointer(&a[2], t2->data);
+    tvmgo_pass_buffer(&a[0], t0);
+    tvmgo_pass_buffer(&a[1], t1);
+    tvmgo_pass_buffer(&a[2], t2);
     tvmgo_pass_int(&a[3], v_n);
     { /* blockIdx.x */
       int bad = 0;

@@ -1,5 +1,6 @@
 /* Opening libraries: binding however they were linked, look-up, extent, sharing and copies. */
 #include "image_build.h"
+#include "elf_symbol.h"
 
 #include <dlfcn.h>
 
@@ -251,6 +252,19 @@ static void test_lookup_many(void) {
   tvmgo_object_release(image);
 }
 
+/* A name that the string table cuts off: what follows the table is none of it. */
+static void test_lookup_at_the_end_of_the_names(void) {
+  static const char names[] = "\0foo"; /* and a zero byte behind the table's four */
+  static const Elf64_Sym symbols[2] = {
+      {0}, {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1}};
+  static const uint32_t table[] = {1, 2, 1, 0, 0};
+  tvmgo_elf_symbols t = {symbols, names, 2, 4, NULL, table};
+  CHECK_EQ_PTR(tvmgo_elf_symbols_find(&t, "foo", 3), NULL);
+  t.strings_size = 5;
+  CHECK_EQ_PTR(tvmgo_elf_symbols_find(&t, "foo", 3), &symbols[1]);
+  CHECK_EQ_PTR(tvmgo_elf_symbols_find(&t, "fo", 2), NULL);
+}
+
 static void test_lookup_ifunc(void) {
   tvmgo_image* image = build_open(
       build_so("ifunc.so", "",
@@ -385,6 +399,7 @@ int main(int argc, char** argv) {
   RUN(test_lookup_both);
   RUN(test_lookup_relr);
   RUN(test_lookup_many);
+  RUN(test_lookup_at_the_end_of_the_names);
   RUN(test_lookup_ifunc);
   RUN(test_no_exports);
   RUN(test_extent);

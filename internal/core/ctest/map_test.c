@@ -316,6 +316,47 @@ static void test_map_failing_hash(void) {
   tvmgo_object_release(object);
 }
 
+static int hashes_left;
+static int hash_that_ends(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  (void)self, (void)args, (void)n;
+  if (hashes_left-- <= 0) return tvmgo_raise(TVMGO_RUNTIME_ERROR, "no hash left");
+  *result = tvmgo_any_int(42);
+  return 0;
+}
+
+/* A number whose slot a chain has taken, and no room for all of the chain's parts elsewhere: the map
+ * must grow, and cannot. Nothing of the attempt stays behind. */
+static void test_map_chain_that_cannot_move(void) {
+  enum { N = 120 };
+  int32_t type = new_type("test.HashThatEnds");
+  TVMFFIObjectHandle f = NULL;
+  CHECK_OK(TVMFFIFunctionCreate(NULL, hash_that_ends, NULL, &f));
+  register_attr(type, "__any_hash__", tvmgo_any_object(f));
+  tvmgo_object_release(f);
+  static TVMFFIObject* keys[N];
+  TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
+  int refused = 0;
+  for (int i = 0; i < N; i++) {
+    keys[i] = tvmgo_object_new(sizeof(TVMFFIObject), type, tvmgo_object_plain_deleter);
+    TVMFFIAny k = tvmgo_any_object(keys[i]), number = tvmgo_any_int(i), v = tvmgo_any_int(i);
+    hashes_left = 1 << 30;
+    CHECK_OK(tvmgo_map_set(&map, &k, &v));
+    hashes_left = 1; /* for the key that is in the way */
+    if (tvmgo_map_set(&map, &number, &v) != 0) {
+      CHECK_ERROR(TVMGO_RUNTIME_ERROR, "no hash left");
+      CHECK_EQ_INT(check_map_whole(map), 2 * i + 1);
+      refused++;
+      hashes_left = 1 << 30;
+      CHECK_OK(tvmgo_map_set(&map, &number, &v));
+    }
+  }
+  CHECK(refused > 0);
+  hashes_left = 1 << 30;
+  CHECK_EQ_INT(check_map_whole(map), 2 * N);
+  tvmgo_object_release(map);
+  for (int i = 0; i < N; i++) tvmgo_object_release(keys[i]);
+}
+
 /* ---- Hash and equality --------------------------------------------------------------------- */
 
 static TVMFFIObject* big_int(const int64_t* words, size_t n) {
@@ -464,6 +505,7 @@ int main(int argc, char** argv) {
   RUN(test_map_emptied_by_others);
   RUN(test_map_one_long_chain);
   RUN(test_map_failing_hash);
+  RUN(test_map_chain_that_cannot_move);
   RUN(test_hash_known_numbers);
   RUN(test_texts_of_every_length);
   RUN(test_map_shared_by_threads);

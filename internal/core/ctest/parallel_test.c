@@ -2,6 +2,9 @@
 #include "parallel_gang.h"
 #include "parallel_size.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +13,20 @@
 #include <unistd.h>
 
 enum { MAX_TASKS = 64, THREADS = 4 };
+
+/* How many more threads the system lets the core make. */
+static _Atomic int may_create = INT_MAX;
+int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*body)(void*), void* arg) {
+  static int (*next)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  if (next == NULL) *(void**)(void*)&next = dlsym(RTLD_NEXT, "pthread_create");
+  int left = atomic_load(&may_create);
+  if (left <= 0) {
+    atomic_store(&may_create, left - 1); /* counted, for the tests that want none to be tried */
+    return EAGAIN;
+  }
+  if (left != INT_MAX) atomic_store(&may_create, left - 1);
+  return next(thread, attr, body, arg);
+}
 
 /* What a launch did: who ran, with how many tasks. */
 typedef struct {
@@ -514,6 +531,27 @@ static void test_no_threads(void) {
   check_ran(&after, THREADS);
 }
 
+/* One worker of three could be made: two tasks run on what there is, and nothing more is tried. */
+static void test_part_of_the_threads(void) {
+  tvmgo_gang_retire_idle();
+  atomic_store(&may_create, 1);
+  record two = {0}, three = {0}, after = {0};
+  int first = TVMBackendParallelLaunch(note, &two, 2);
+  int tried = atomic_load(&may_create);
+  int again = TVMBackendParallelLaunch(note, &two, 2);
+  int same = atomic_load(&may_create) == tried;
+  int more = TVMBackendParallelLaunch(note, &three, 3);
+  atomic_store(&may_create, INT_MAX);
+  CHECK_ERROR(TVMGO_RUNTIME_ERROR, "parallel launch of 3 tasks: no worker threads: ");
+  CHECK_EQ_INT(more, -1);
+  CHECK_EQ_INT(first, 0);
+  CHECK_EQ_INT(again, 0);
+  CHECK(same);
+  CHECK_EQ_INT(atomic_load(&two.runs[1]), 2);
+  CHECK_OK(TVMBackendParallelLaunch(note, &after, THREADS));
+  check_ran(&after, THREADS);
+}
+
 /* Sleeping workers are woken: the gap is longer than any spinning. */
 static void test_sleepers_wake(void) {
   for (int i = 0; i < 50; i++) {
@@ -571,6 +609,7 @@ int main(int argc, char** argv) {
   RUN(test_idle_gangs_retire);
   RUN(test_workers_inherit_nothing);
   RUN(test_no_threads);
+  RUN(test_part_of_the_threads);
   RUN(test_sleepers_wake);
   RUN(test_forked_child);
   return check_end();

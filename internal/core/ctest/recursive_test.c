@@ -211,6 +211,19 @@ static void test_order(void) {
       }
     }
   }
+  TVMFFIAny shapes[4];
+  CHECK_OK(CALL("ffi.Shape", &shapes[0], I(1)));
+  CHECK_OK(CALL("ffi.Shape", &shapes[1], I(1), I(2)));
+  CHECK_OK(CALL("ffi.Shape", &shapes[2], I(1), I(2), I(0)));
+  CHECK_OK(CALL("ffi.Shape", &shapes[3], I(2)));
+  for (int i = 0; i < 4; i++) {
+    for (int j = 0; j < 4; j++) {
+      CHECK_EQ_INT(Eq(shapes[i], shapes[j]), i == j);
+      CHECK_EQ_INT(Lt(shapes[i], shapes[j]), i < j);
+      CHECK_EQ_INT(Gt(shapes[i], shapes[j]), i > j);
+    }
+  }
+  for (int i = 0; i < 4; i++) tvmgo_any_clear(&shapes[i]);
   static const struct {
     const char *a, *b, *text;
   } none[] = {

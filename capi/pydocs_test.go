@@ -1,0 +1,76 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// blocks are the pieces of a text in Markdown that are of a language, without their indentation.
+func blocks(text, language string) (list []string) {
+	for _, m := range regexp.MustCompile("(?ms)^( *)```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(text, -1) {
+		list = append(list, regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[2], ""))
+	}
+	return list
+}
+
+// The steps of docs/python.md do what they say, on a copy of the wheel in the place of what pip installs.
+func TestPythonDocs(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	python, env := withPython(t, l)
+	text, err := os.ReadFile(filepath.Join(l.root, "docs", "python.md"))
+	require.NoError(t, err)
+	shell, programs := blocks(string(text), "sh"), blocks(string(text), "python")
+	require.Len(t, shell, 4)
+	require.Len(t, programs, 1)
+
+	// As a source tree, for the steps.
+	tree := l.path("docs")
+	for to, from := range map[string]string{"include": "include", "examples/kernel": "examples/kernel"} {
+		require.NoError(t, copyTree(filepath.Join(tree, to), filepath.Join(l.root, from)))
+	}
+	require.NoError(t, copyTree(filepath.Join(tree, "dist", "lib"), l.path("lib")))
+	site := filepath.Join(tree, "site")
+	wheels, err := filepath.Glob(filepath.Join(l.root, "build", ".cache", "venv", "lib", "python*", "site-packages"))
+	require.NoError(t, err)
+	require.Len(t, wheels, 1)
+	seen := wheels[0]
+	if l.hide != nil {
+		seen = l.path("venv", strings.SplitN(wheels[0], "/venv/", 2)[1])
+	}
+	metadata, err := filepath.Glob(filepath.Join(wheels[0], "apache_tvm_ffi-*.dist-info"))
+	require.NoError(t, err)
+	require.Len(t, metadata, 1, "the version that the steps name")
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(metadata[0]), "apache_tvm_ffi-"), ".dist-info")
+	require.Contains(t, shell[1], "apache-tvm-ffi=="+version+" ")
+	for _, name := range []string{"tvm_ffi", filepath.Base(metadata[0])} {
+		require.NoError(t, copyTree(filepath.Join(site, name), filepath.Join(wheels[0], name)))
+	}
+	for _, name := range []string{"numpy", "numpy.libs", "ml_dtypes", "typing_extensions.py"} {
+		require.NoError(t, os.Symlink(filepath.Join(seen, name), filepath.Join(site, name)))
+	}
+	bin := filepath.Join(tree, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' -S -B \"$@\"\n"), 0o755))
+
+	program := filepath.Join(tree, "program.py")
+	require.NoError(t, os.WriteFile(program, []byte(programs[0]), 0o644))
+	run := func(script string) result {
+		env := append([]string{"PYTHONPATH=" + site}, env...)
+		return l.run(t, env, "sh", "-euc", `cd "$1"; PATH=$1/bin:$PATH; `+script, "sh", tree)
+	}
+	makeKernel := strings.Replace(shell[0], "make\n", "", 1)
+	require.NotEqual(t, shell[0], makeKernel)
+	r := run(makeKernel + "python3 program.py")
+	require.False(t, r.ok, r.out)
+	require.Contains(t, r.out, "this is not libtvmgo.so", "the wheel's own library")
+	r = run(shell[2] + "python3 program.py\n" + `cmp "$lib" dist/lib/libtvmgo.so` + "\n" + shell[3] + "python3 program.py")
+	require.False(t, r.ok, r.out)
+	require.True(t, strings.HasPrefix(r.out, "[3. 3. 3. 3.]\n"), r.out)
+	require.Contains(t, r.out, "this is not libtvmgo.so", "the old library is back")
+}

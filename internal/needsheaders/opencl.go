@@ -1,0 +1,15 @@
+//go:build opencl
+
+package needsheaders
+
+/*
+#if defined __has_include
+#if __has_include(<CL/opencl.h>)
+#include <CL/opencl.h>
+#endif
+#endif
+#ifndef TVMGO_CL_OPENCL_H_
+#error "tag opencl needs the headers of tvmgo, not those of the system or none: go run tvmgo/build/env -- build -tags opencl (or: go run tvmgo/build/env -w, once)"
+#endif
+*/
+import "C"

@@ -1,0 +1,112 @@
+//go:build cuda
+
+package cuda_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gorgonia.org/cu"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/runtime/cuda"
+)
+
+// A primary context that other code has reset is an error that says so and names the way out; after that the device works, modules are
+// loaded again, and what is left of the old context is closed without harm to the new one.
+func TestRenew(t *testing.T) {
+	if !inChild() {
+		needFake(t)
+		child(t, t.Name(), "FAKECUDA_LIBRARY="+fakeLibrary)
+		return
+	}
+	driver := needFake(t)
+	require.ErrorIs(t, cuda.Renew(5), runtime.ErrDeviceUnavailable)
+	data := counting(64, 1)
+	var left []interface{ Close() error }
+	for _, of := range kinds {
+		left = append(left, tensor(t, on(of, first), data))
+	}
+	for range 24 {
+		for _, of := range kinds {
+			left = append(left, tensor(t, on(of, first), data))
+		}
+	}
+	q := stream(t, first)
+	ordered, err := q.NewTensor(dlpack.Float32, []int64{64})
+	require.NoError(t, err)
+	pinned, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
+	require.NoError(t, err)
+	timer, err := runtime.NewTimer(first)
+	require.NoError(t, err)
+	require.NoError(t, timer.Start(q))
+	m := ptx(t, kernels...)
+	scale := kernel(t, m, "scale")
+	x := left[0].(*runtime.Tensor)
+	g, err := q.Capture(func() error { return scale.Launch(q, one, runtime.Dim3{64}, x, 2, 64) })
+	require.NoError(t, err)
+	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, x, 2, 64))
+	require.NoError(t, runtime.SyncDevice(t.Context(), first))
+	left = append(left, ordered, pinned, timer, g, q)
+	other := tensor(t, second, data)
+	err = cuda.Renew(0)
+	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, err, "nobody has reset the one that is in use")
+
+	dev, err := cu.GetDevice(0)
+	require.NoError(t, err)
+	require.NoError(t, dev.ResetPrimaryCtx())
+	_, err = runtime.NewTensor(dlpack.Float32, []int64{64}, first)
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	for _, part := range []string{"cuda:0's primary context was reset by other code of this process", "runtime/cuda.Renew", "tvmgo.cuda.renew"} {
+		require.ErrorContains(t, err, part)
+	}
+	require.ErrorContains(t, scale.Launch(q, one, one, x, 2, 64), "was reset by other code")
+	require.Equal(t, data, slice(t, other), "other devices work on")
+
+	f, err := runtime.Global("tvmgo.cuda.renew")
+	require.NoError(t, err)
+	_, err = f.Call(0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	driver.ClearReports() // of the reset, and of the tries after it
+	var fresh []*runtime.Tensor
+	for range 24 { // some at addresses that old ones had
+		for _, of := range kinds {
+			fresh = append(fresh, tensor(t, on(of, first), data), tensor(t, on(of, second), data))
+		}
+	}
+	require.ErrorContains(t, timer.Stop(nil), "it is of a context of cuda:0 that other code has reset: close it, and make another")
+	require.ErrorContains(t, q.Sync(t.Context()), "is of a context that other code has reset: close it, and make another")
+	require.ErrorContains(t, scale.Launch(q, one, one, fresh[0], 2, 64), "is of a context that other code has reset")
+	require.ErrorContains(t, fresh[0].CopyFromTensor(fresh[6], q), "is of a context that other code has reset")
+	_, err = q.NewTensor(dlpack.Float32, []int64{64})
+	require.ErrorContains(t, err, "is of a context that other code has reset")
+	require.ErrorContains(t, g.Launch(stream(t, first)), "launch a graph: it is of a context of cuda:0 that other code has reset")
+	y := fresh[0]
+	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, y, 3, 64), "modules are loaded again")
+	want := counting(64, 1)
+	for i := range want {
+		want[i] *= 3
+	}
+	require.Equal(t, want, slice(t, y))
+	for _, c := range left {
+		require.NoError(t, c.Close())
+	}
+	require.Equal(t, want, slice(t, y), "what was closed was of the old context")
+	for _, c := range fresh[1:] {
+		require.Equal(t, data, slice(t, c))
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, y.Close())
+	memory, err := runtime.DeviceMemory(first)
+	require.NoError(t, err)
+	require.Zero(t, memory.Data)
+	require.Zero(t, memory.Pinned)
+	require.NoError(t, other.Close())
+	require.NoError(t, scale.Close())
+	require.NoError(t, m.Close())
+	require.Empty(t, driver.Reports())
+	leftBehind = true // the old context's pool
+}

@@ -190,8 +190,16 @@ static inline int tvmgo_overlap(uintptr_t a, uint64_t a_size, uintptr_t b, uint6
   return a < b ? b - a < a_size && b_size != 0 : a - b < b_size && a_size != 0;
 }
 
-static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, const char* reason) {
-  return tvmgo_raise("ValueError", "%s: argument %d (%s) and argument %d (%s) overlap in memory: %s", TVMGO_OF(p), q->index, q->name, reason);
+/* Says which of two tensors is written, and what to do. same: one tensor may be passed for both. */
+static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, int p_written,
+                                                              int q_written, int same) {
+  const char* way = same ? "pass the same tensor for both, or memory that does not overlap" : "pass memory that does not overlap";
+  const int both = p_written && q_written;
+  return tvmgo_raise("ValueError",
+                     "%s: argument %d (%s) and argument %d (%s) overlap in memory: the function writes %s%s%s: %s, or build the function "
+                     "with target option alias-check=0",
+                     TVMGO_OF(p), q->index, q->name, both ? "both" : (p_written ? p : q)->name, both ? "" : ", and reads ",
+                     both ? "" : (p_written ? q : p)->name, way);
 }
 
 static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
@@ -276,14 +284,14 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[0]", tensor_2->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[1]", tensor_2->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
-  const uintptr_t A_start = (uintptr_t)tensor_0->data + (uintptr_t)tensor_0->byte_offset;
-  const uint64_t A_size = (uint64_t)tensor_0->shape[0] * (uint64_t)tensor_0->shape[1] * UINT64_C(4);
-  const uintptr_t C_start = (uintptr_t)tensor_2->data + (uintptr_t)tensor_2->byte_offset;
-  const uint64_t C_size = (uint64_t)tensor_2->shape[0] * (uint64_t)tensor_2->shape[1] * UINT64_C(4);
-  if (tvmgo_overlap(A_start, A_size, C_start, C_size)) return tvmgo_overlaps(&p[0], &p[2], "the function writes C, and reads A: pass memory that does not overlap, or build the function with target option alias-check=0");
-  const uintptr_t B_start = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
-  const uint64_t B_size = (uint64_t)tensor_1->shape[0] * (uint64_t)tensor_1->shape[1] * UINT64_C(4);
-  if (tvmgo_overlap(B_start, B_size, C_start, C_size)) return tvmgo_overlaps(&p[1], &p[2], "the function writes C, and reads B: pass memory that does not overlap, or build the function with target option alias-check=0");
+  const uintptr_t start_0 = (uintptr_t)tensor_0->data + (uintptr_t)tensor_0->byte_offset;
+  const uint64_t size_0 = (uint64_t)tensor_0->shape[0] * (uint64_t)tensor_0->shape[1] * (uint64_t)limits[0];
+  const uintptr_t start_2 = (uintptr_t)tensor_2->data + (uintptr_t)tensor_2->byte_offset;
+  const uint64_t size_2 = (uint64_t)tensor_2->shape[0] * (uint64_t)tensor_2->shape[1] * (uint64_t)limits[1];
+  if (tvmgo_overlap(start_0, size_0, start_2, size_2)) return tvmgo_overlaps(&p[0], &p[2], 0, 1, 0);
+  const uintptr_t start_1 = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
+  const uint64_t size_1 = (uint64_t)tensor_1->shape[0] * (uint64_t)tensor_1->shape[1] * (uint64_t)limits[2];
+  if (tvmgo_overlap(start_1, size_1, start_2, size_2)) return tvmgo_overlaps(&p[1], &p[2], 0, 1, 0);
   taken->k = k;
   taken->m = m;
   taken->n = n;
@@ -300,9 +308,10 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
       {"matmul", 1, "B", "float32[k, m]"},
       {"matmul", 2, "C", "float32[n, m]"},
   };
+  static const int64_t limits[] = {4, 4, 4};
   (void)self, (void)result;
   tvmgo_check_0_taken taken;
-  if (tvmgo_check_0(p, "matmul(A: float32[n, k], B: float32[k, m], C: float32[n, m])", NULL, args, num_args, &taken) != 0) return -1;
+  if (tvmgo_check_0(p, "matmul(A: float32[n, k], B: float32[k, m], C: float32[n, m])", limits, args, num_args, &taken) != 0) return -1;
   return matmul_body((float*)tvmgo_data(taken.tensor_0), (float*)tvmgo_data(taken.tensor_1), (float*)tvmgo_data(taken.tensor_2), taken.n, taken.k, taken.m);
 }
 

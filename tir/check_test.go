@@ -280,7 +280,7 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, CheckFunc(newWellFormed().main))
 	w := newWellFormed()
 	widest := NewBuffer("B", Vector(Float32, MaxLanes/4), I32(4))
-	w.after(&Alloc{widest, &Evaluate{&BufferLoad{widest, []Expr{w.ramp}}}})
+	w.after(&Alloc{widest, &Evaluate{&BufferLoad{Buffer: widest, Indices: []Expr{w.ramp}}}})
 	require.NoError(t, Check(w.module), "as many lanes in all as there may be")
 	require.EqualError(t, CheckFunc(nil), "tir: check: the function is nil")
 	for _, c := range spoiledPrograms {

@@ -177,7 +177,9 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 	if g.chance(6) {
 		o = object{"id": row.name}
 	}
-	rows := row.rows(g.t)
+	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { // options of this library alone
+		return r.name == "alias-check" || r.name == "bounds-check"
+	})
 	g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	for _, r := range rows[:g.IntN(min(len(rows), 5)+1)] {
 		if r.typ == "[]Target" {

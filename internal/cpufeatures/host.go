@@ -21,7 +21,7 @@ func FeatureNames(triple string) []string {
 	return table.features
 }
 
-// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it can do beside that, as LLVM names it. It is
+// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it has beside that (+) or lacks of it (-), as LLVM names it. It is
 // asked of the operating system. Names that old compilers do not know are left out, so that the features count for more than the model. It is "" where it
 // cannot be told.
 func HostCPU() (cpu string, more []string) {
@@ -83,6 +83,10 @@ var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi 
 	avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16
 	avx512fp16 avx512vp2intersect avxvnni amx-tile amx-int8 amx-bf16 amx-fp16 fma4 xop tbm sse4a`)
 
+// x86Beside are features that a model has and a machine of that model may lack, as virtual machines do. Linux and LLVM have the same names for them.
+var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx pconfig pku ptwrite rdpid rdseed rtm
+	serialize sgx tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
+
 // The CPUs that are named, the oldest first. Compilers know all of them since GCC 11 and clang 12.
 var (
 	x86Common = []string{"x86-64"}
@@ -123,6 +127,11 @@ func x86Host(amd bool, flags []string) hostCPU {
 				fits = false
 			case has[name]:
 				more = append(more, "+"+name)
+			}
+		}
+		for _, name := range x86Beside {
+			if set.Has(name) && (name == "sgx" || !slices.Contains(flags, name)) { // sgx is listed, too, where a hypervisor keeps it
+				more = append(more, "-"+name)
 			}
 		}
 		if fits && common >= most {

@@ -44,8 +44,8 @@ void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream) {
   }
   pthread_mutex_unlock(&d->lock);
   if (full != NULL) cuEventSynchronize(full);
-  if (full != NULL) tvmgo_cu_event_done(d, full);
-  if (e != NULL) tvmgo_cu_event_done(d, e);
+  if (full != NULL) cuEventDestroy(full);
+  if (e != NULL) cuEventDestroy(e);
 }
 
 int tvmgo_cu_is_recording(CUstream stream) {
@@ -86,7 +86,7 @@ CUresult tvmgo_cu_wait(cu_device* d) {
   pthread_mutex_unlock(&d->lock);
   for (int i = 0; i < n; i++) {
     if (rc == CUDA_SUCCESS) rc = cuEventSynchronize(marks[i]);
-    tvmgo_cu_event_done(d, marks[i]);
+    cuEventDestroy(marks[i]);
   }
   free(marks);
   return rc;

@@ -27,6 +27,11 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   if (tvmgo_same(&p[0], "shape[1]", tensor_0->shape[1], limits[1], NULL, NULL) != 0) return -1;
   if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], limits[2], NULL, NULL) != 0) return -1;
   if (tvmgo_same(&p[1], "shape[1]", tensor_1->shape[1], limits[3], NULL, NULL) != 0) return -1;
+  const uintptr_t start_0 = (uintptr_t)tensor_0->data + (uintptr_t)tensor_0->byte_offset;
+  const uint64_t size_0 = (uint64_t)limits[4];
+  const uintptr_t start_1 = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
+  const uint64_t size_1 = (uint64_t)limits[5];
+  if (start_0 != start_1 && tvmgo_overlap(start_0, size_0, start_1, size_1)) return tvmgo_overlaps(&p[0], &p[1], 0, 1, 1);
   taken->tensor_0 = tensor_0;
   taken->tensor_1 = tensor_1;
   (void)limits;
@@ -38,7 +43,7 @@ TVMGO_EXPORT int __tvm_ffi_default_function(void* self, const TVMFFIAny* args, i
       {"default_function", 0, "A", "float32[10, 10]"},
       {"default_function", 1, "B", "float32[10, 10]"},
   };
-  static const int64_t limits[] = {10, 10, 10, 10};
+  static const int64_t limits[] = {10, 10, 10, 10, 400, 400};
   (void)self, (void)result;
   tvmgo_check_0_taken taken;
   if (tvmgo_check_0(p, "default_function(A: float32[10, 10], B: float32[10, 10])", limits, args, num_args, &taken) != 0) return -1;

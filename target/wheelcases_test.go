@@ -134,7 +134,7 @@ var words = map[string][]string{
 	"rocm.mcpu":     {"gfx906", "gfx942", "gfx90a:sramecc+:xnack-", "gfx", "mi300x"},
 	"rocm.mtriple":  {"amdgcn-amd-amdhsa-hcc", "amdgcn-amd-amdhsa-hcc", "amdgcn"},
 	"hexagon.mcpu":  {"hexagonv68", "v75"}, "hexagon.mtriple": {"hexagon"},
-	"c.mcpu": {"core2", "native", "cortex-m0", "cortex-m4", "cortex-m7", "cortex-m33+nodsp", "cortex-m55+nomve", "cortex-m85",
+	"c.mcpu": {"core2", "nehalem", "cortex-m0", "cortex-m4", "cortex-m7", "cortex-m33+nodsp", "cortex-m55+nomve", "cortex-m85",
 		"cortex-a72"}, "c.march": {"x86-64-v3", "armv7e-m"},
 	"arch":       {"sm_50", "sm_86", "sm_90a", "sm_100f", "sm_90a", "sm_120", "sm_", "sm_x", "90", "compute_90", ""},
 	"mfloat-abi": {"hard", "soft", "softfp", "firm"}, "jit": {"mcjit", "orcjit", "ojit"}, "mabi": {"lp64d", "ilp32"},

@@ -29,6 +29,7 @@ func (m *module) hostOnly() error {
 	if err != nil {
 		return err
 	}
+	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // compilers make no instructions of it
 	if len(missing) > 0 {
 		return fail(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have (mcpu %q, mattr %q): leave that out of the "+
 			"target, or export the module and call it where the CPU has it", strings.Join(missing, ", "), textOf(m.compiler.target, "mcpu"),

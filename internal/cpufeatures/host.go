@@ -85,7 +85,7 @@ var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi 
 
 // x86Beside are features that a model has and a machine of that model may lack, as virtual machines do. Linux and LLVM have the same names for them.
 var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx pconfig pku ptwrite rdpid rdseed rtm
-	serialize sgx tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
+	serialize tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
 
 // The CPUs that are named, the oldest first. Compilers know all of them since GCC 11 and clang 12.
 var (
@@ -130,7 +130,7 @@ func x86Host(amd bool, flags []string) hostCPU {
 			}
 		}
 		for _, name := range x86Beside {
-			if set.Has(name) && (name == "sgx" || !slices.Contains(flags, name)) { // sgx is listed, too, where a hypervisor keeps it
+			if set.Has(name) && !slices.Contains(flags, name) {
 				more = append(more, "-"+name)
 			}
 		}

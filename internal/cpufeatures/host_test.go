@@ -22,7 +22,7 @@ func TestCPUOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.cpu, cpuOf(c.arch, c.info).cpu) })
 	}
 	more := cpuOf("amd64", "vendor_id : GenuineIntel\nflags : "+haswellFlags+"gfni adx\n").more
-	require.Equal(t, []string{"+gfni"}, more)
+	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt", "-xsaves"}, more)
 	for _, cpu := range append(append(append([]string{}, x86Intel...), x86AMD...), x86Levels...) {
 		require.True(t, ValidCPU("x86_64-linux-gnu", cpu), cpu)
 	}

@@ -14,7 +14,7 @@ import (
 	"tvmgo/export"
 )
 
-// entryDriver calls the entry of a function of two tensors of one element from two libraries, by turns, and prints how many nanoseconds a call takes in the
+// entryDriver calls the entry of a function of two tensors of one element from two libraries, alternately, and prints how many nanoseconds a call takes in the
 // fastest round of each.
 const entryDriver = `
 #include <dlfcn.h>

@@ -96,7 +96,7 @@ func (b *beginning) cause(err error) string {
 		if said, is := strings.CutPrefix(line, "fatal error: "); is && fatal == "" {
 			fatal = said
 		}
-		const most = 2 // a C++ exception is told in as many
+		const most = 2 // a C++ exception is reported in as many
 		if line != "" && len(before) < most && !strings.HasPrefix(line, "fatal error: ") {
 			before = append(before, line)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -243,6 +244,72 @@ func TestBuild_AliasCheck(t *testing.T) {
 	require.NoError(t, call("strided", strides(mem.view(0, 8), 2), mem.view(7, 4)), "the last element is the seventh")
 	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(6, 4))
 	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(0, 4))
+}
+
+// TestBuild_AliasCheckOfMany compares the memory of a function of so many tensors that the entry has a table of the pairs: each pair is refused by its names, in any
+// place, and none else.
+func TestBuild_AliasCheckOfMany(t *testing.T) {
+	const inputs, outputs = 3, 5
+	var text, body strings.Builder
+	var params []string
+	for i := range inputs + outputs {
+		name := fmt.Sprintf("t%d", i)
+		params = append(params, name+": handle")
+		fmt.Fprintf(&text, "  buffer %s: float32[4], param %s\n", name, name)
+		if i >= inputs {
+			fmt.Fprintf(&body, " %s[i] = t%d[i]", name, (i-inputs)%(inputs-1)) // the last input is read by none
+		}
+	}
+	m := parsed(t, fmt.Sprintf("func f(%s) {\n%s  for i in range(4) {%s }\n}", strings.Join(params, ", "), text.String(), body.String()))
+	pairs := map[[2]int]transform.AliasPair{}
+	for _, p := range transform.AliasPairs(m, m.Func("f")) {
+		pairs[[2]int{p.First, p.Second}] = p
+	}
+	require.Greater(t, len(pairs), 16)
+	built := built(t, m, kind(t, "c"))
+	code, err := built.GetSource("c")
+	require.NoError(t, err)
+	require.Contains(t, code, "tvmgo_apart(")
+	path := filepath.Join(t.TempDir(), "many.so")
+	require.NoError(t, export.Library(context.Background(), built, path))
+	lib, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	t.Cleanup(func() { lib.Close() })
+	f, err := lib.Function("f")
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	mem := newMemory(t, 4*(inputs+outputs)+8)
+	for i := range inputs + outputs {
+		for j := range i {
+			for _, shift := range []int64{-3, 0, 3, 4} { // in elements; 4: beside it
+				args := make([]any, inputs+outputs)
+				for k := range args {
+					args[k] = mem.view(int64(k)*4+4, 4)
+				}
+				if shift == 4 { // the tensor behind i would overlap
+					args[j] = mem.view(int64(i)*4+4, 4)
+					args[i] = mem.view(int64(j)*4+4, 4)
+				} else {
+					args[j] = mem.view(int64(i)*4+4+shift, 4)
+					if next := i - 1; shift < 0 && next != j {
+						args[next] = mem.view(int64(j)*4+4, 4)
+					}
+					if next := i + 1; shift > 0 && next < len(args) {
+						args[next] = mem.view(int64(j)*4+4, 4)
+					}
+				}
+				_, err := f.Call(args...)
+				pair, found := pairs[[2]int{j, i}]
+				if shift == 4 || !found || shift == 0 && pair.Same {
+					require.NoError(t, err, "%d and %d, shifted by %d", j, i, shift)
+					continue
+				}
+				require.ErrorContains(t, err, fmt.Sprintf("argument %d (t%d) and argument %d (t%d) overlap in memory", j, j, i, i), "shifted by %d", shift)
+				require.Equal(t, pair.Same, strings.Contains(err.Error(), "pass the same tensor for both"))
+				require.Equal(t, pair.FirstWritten && pair.SecondWritten, strings.Contains(err.Error(), "writes both"))
+			}
+		}
+	}
 }
 
 // TestBuild_AliasCheckOff leaves the check out where the target says so.

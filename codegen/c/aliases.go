@@ -3,6 +3,8 @@ package c
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"tvmgo/dlpack"
@@ -52,8 +54,13 @@ func hasAddresses(device int64) bool {
 	return false
 }
 
+// maxAliasTests is how many pairs of tensors an entry compares one by one. The pairs of a function of more are in a table, so that its code does not grow with
+// the square of its tensors.
+const maxAliasTests = 8
+
 // compareMemory refuses arguments that overlap one that is written.
 func (e *entry) compareMemory() {
+	var pairs []transform.AliasPair
 	ranges := map[int][2]string{}
 	for _, pair := range e.aliasPairs() {
 		i, j := pair.First, pair.Second
@@ -65,21 +72,64 @@ func (e *entry) compareMemory() {
 			continue
 		}
 		for _, k := range []int{i, j} {
-			if ranges[k][0] == "" {
+			if _, ok := ranges[k]; !ok {
 				ranges[k] = e.memoryOf(k)
 			}
 		}
+		pairs = append(pairs, pair)
+	}
+	if len(pairs) > maxAliasTests {
+		e.compareTable(pairs, ranges)
+		return
+	}
+	for _, pair := range pairs {
+		i, j := pair.First, pair.Second
 		a, b := ranges[i], ranges[j]
 		e.helper("overlap")
 		cond := fmt.Sprintf("tvmgo_overlap(%s, %s, %s, %s)", a[0], a[1], b[0], b[1])
 		if pair.Same {
 			cond = fmt.Sprintf("%s != %s && %s", a[0], b[0], cond)
 		}
-		if device != 0 && !hasAddresses(device) { // of handles, only the same one has the same memory
+		if e.hasHandle(i) {
 			cond = fmt.Sprintf("%s->data == %s->data && %s", e.vars[e.f.params[i].v], e.vars[e.f.params[j].v], cond)
 		}
 		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %d, %d, %d);", cond, i, j, flag(pair.FirstWritten), flag(pair.SecondWritten), flag(pair.Same))
 	}
+}
+
+// compareTable compares the pairs in a loop: ranges are the memory of tensors, by their parameters.
+func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]string) {
+	e.helper("apart")
+	params := slices.Sorted(maps.Keys(ranges))
+	place := map[int]int{}
+	memory, table := e.temp("memory"), e.temp("pairs")
+	e.line("const tvmgo_memory %s[] = {", memory)
+	for k, i := range params {
+		place[i] = k
+		handle := "NULL"
+		if e.hasHandle(i) {
+			handle = e.vars[e.f.params[i].v] + "->data"
+		}
+		e.line("  {%d, %s, %s, %s},", i, handle, ranges[i][0], ranges[i][1])
+	}
+	e.line("};")
+	e.line("static const tvmgo_pair %s[] = {", table)
+	var row strings.Builder
+	for k, pair := range pairs {
+		fmt.Fprintf(&row, "{%d, %d, %d, %d, %d},", place[pair.First], place[pair.Second], flag(pair.FirstWritten), flag(pair.SecondWritten), flag(pair.Same))
+		if k%8 == 7 || k == len(pairs)-1 {
+			e.line("  %s", row.String())
+			row.Reset()
+		}
+	}
+	e.line("};")
+	e.line("if (tvmgo_apart(p, %s, %s, %d) != 0) return -1;", memory, table, len(pairs))
+}
+
+// hasHandle says whether the data of a parameter's tensors is the handle of some memory, which has nothing in common with the memory of another handle.
+func (e *entry) hasHandle(i int) bool {
+	device, _ := deviceOfParam(e.f.PrimFunc, i)
+	return device != 0 && !hasAddresses(device)
 }
 
 // flag is a truth in C.

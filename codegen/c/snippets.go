@@ -27,6 +27,7 @@ var snippetNeeds = map[string][]string{
 	"fits":         {"raise", "parameter"},
 	"compact":      {"shaped"},
 	"overlap":      {"raise", "parameter"},
+	"apart":        {"overlap"},
 	"reach":        {"shaped", "stride"},
 	"index":        {"raise"},
 	"reports":      {"index", "call"},

@@ -4,7 +4,9 @@ package opencl_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +77,16 @@ func mirror(A: handle, B: handle) {
   buffer A: float32[8], param A, offset a
   buffer B: float32[8], param B, offset b
   thread i in range(8), thread "blockIdx.x" { B[i] = A[7 - i] }
+}
+func many(A: handle, B: handle, C: handle, D: handle, E: handle) {
+  buffer A: float32[65536], param A
+  buffer B: float32[65536], param B
+  buffer C: float32[65536], param C
+  buffer D: float32[65536], param D
+  buffer E: float32[65536], param E
+  thread i in range(1024), thread "blockIdx.x" { thread j in range(64), thread "threadIdx.x" {
+    A[i * 64 + j] = 0.0 B[i * 64 + j] = 1.0 C[i * 64 + j] = 2.0 D[i * 64 + j] = 3.0 E[i * 64 + j] = 4.0
+  } }
 }
 func relu(A: handle, B: handle) {
   buffer A: float32[4, 4], param A
@@ -268,5 +280,24 @@ func TestAliasCheck_Parts(t *testing.T) {
 			require.NoError(t, err, "%d", at)
 		}
 		require.NoError(t, callOf(t, m, "mirror", part(base, 8), part(other, at)), "memory of its own, %d", at)
+	}
+}
+
+// TestAliasCheck_Many compares the handles of a function of so many tensors that its entry has a table of the pairs. The numbers of two handles are closer to each
+// other than tensors are long.
+func TestAliasCheck_Many(t *testing.T) {
+	need(t)
+	m := boundsLibrary(t, "opencl")
+	args := make([]any, 5)
+	for i := range args {
+		args[i] = filled(t, make([]float32, 65536))
+	}
+	require.NoError(t, callOf(t, m, "many", args...))
+	for i := range args {
+		for j := range i {
+			same := slices.Clone(args)
+			same[i] = same[j]
+			require.ErrorContains(t, callOf(t, m, "many", same...), fmt.Sprintf("argument %d (%c) and argument %d (%c) overlap in memory: the function writes both", j, 'A'+j, i, 'A'+i))
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 const (
 	defaultUnclosedLimit = 64 << 20
 	tensorOverhead       = 256 // bytes of a tensor beside its elements, about
-	cleanupWait          = 200 * time.Millisecond
+	cleanupWait          = 5 * time.Second
 )
 
 // unclosed is the memory of tensors that nobody may want any more.
@@ -75,11 +75,15 @@ func tensorBytes() int64 {
 // collectTensors gives back what tensors without a user hold, under unclosed.mu.
 func collectTensors() {
 	goruntime.GC() // queues the clean-ups of what it found
+	wait := cleanupWait
+	if inCleanUp() {
+		wait = 0 // the others may be waiting for this one
+	}
 	samples := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
 	queued, done, pause := samples[0].Value.Uint64(), samples[1].Value.Uint64(), time.Microsecond
-	// A clean-up of the program's may wait for this goroutine, so the wait ends when none comes to its end for a while.
-	for last := time.Now(); done < queued && time.Since(last) < cleanupWait; {
+	// A clean-up of the program's may wait for what this goroutine holds, so the wait ends when none comes to its end for long, even on a busy machine.
+	for last := time.Now(); done < queued && time.Since(last) < wait; {
 		time.Sleep(pause)
 		pause = min(2*pause, time.Millisecond)
 		metrics.Read(samples[1:])
@@ -88,6 +92,26 @@ func collectTensors() {
 		}
 	}
 	unclosed.base, unclosed.heap = tensorBytes(), int64(samples[2].Value.Uint64())
+}
+
+// inCleanUp says whether a clean-up called this function: the goroutines that call them begin with a function of Go's runtime.
+func inCleanUp() bool {
+	pcs := make([]uintptr, 64)
+	for skip := 0; ; skip += len(pcs) - 2 {
+		n := goruntime.Callers(skip, pcs)
+		if n == len(pcs) {
+			continue
+		}
+		for frames := goruntime.CallersFrames(pcs[:n]); ; {
+			f, more := frames.Next()
+			if f.Function == "runtime.runCleanups" || f.Function == "runtime.runFinalizers" {
+				return true
+			}
+			if !more {
+				return false
+			}
+		}
+	}
 }
 
 // allocate calls an allocation of the core, and once more when there was no memory but some may be garbage.

@@ -30,7 +30,6 @@ var unclosed = struct {
 
 	mu   sync.Mutex // held by who looks and collects
 	base int64      // bytes alive after the last collection, or less if there were less since
-	heap int64      // bytes of Go's own heap that were alive then
 }{}
 
 func init() { unclosed.limit.Store(defaultUnclosedLimit) }
@@ -38,8 +37,8 @@ func init() { unclosed.limit.Store(defaultUnclosedLimit) }
 // SetUnclosedLimit says how many bytes tensors that were dropped without Close may hold, and returns the limit of
 // before; negative is no limit. It is 64 MiB at first. When tensors, those in use included, hold more than this beyond what they held
 // after the last collection, then making another one collects: as with Go's own heap, the limit is at least as large as what was in use
-// then, so that a program pays for a collection after its memory has doubled. Memory of all devices counts together, that
-// which FromDLPack took over does not count. Whatever the limit, a device without memory left causes a
+// then, by tensors or by Go's heap, so that a program pays for a collection after its memory has doubled. Memory of all devices counts
+// together, that which FromDLPack took over does not count. Whatever the limit, a device without memory left causes a
 // collection, too, before an allocation fails.
 func SetUnclosedLimit(bytes int64) (old int64) {
 	return unclosed.limit.Swap(bytes)
@@ -60,9 +59,16 @@ func tensorMade(o object) {
 	unclosed.made.Store(0)
 	alive := tensorBytes()
 	unclosed.base = min(unclosed.base, alive)
-	if alive-unclosed.base > max(limit, unclosed.base, unclosed.heap) {
+	if more := alive - unclosed.base; more > max(limit, unclosed.base) && more > liveHeap() {
 		collectTensors()
 	}
+}
+
+// liveHeap is how many bytes of Go's own heap were in use at the last collection.
+func liveHeap() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
 }
 
 // tensorBytes is what tensors hold in the process.
@@ -79,7 +85,7 @@ func collectTensors() {
 	if inCleanUp() {
 		wait = 0 // the others may be waiting for this one
 	}
-	samples := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}, {Name: "/gc/heap/live:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
 	metrics.Read(samples)
 	queued, done, pause := samples[0].Value.Uint64(), samples[1].Value.Uint64(), time.Microsecond
 	// A clean-up of the program's may wait for what this goroutine holds, so the wait ends when none comes to its end for long, even on a busy machine.
@@ -91,7 +97,7 @@ func collectTensors() {
 			done, last = n, time.Now()
 		}
 	}
-	unclosed.base, unclosed.heap = tensorBytes(), int64(samples[2].Value.Uint64())
+	unclosed.base = tensorBytes()
 }
 
 // inCleanUp says whether a clean-up called this function: the goroutines that call them begin with a function of Go's runtime.

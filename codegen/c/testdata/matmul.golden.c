@@ -288,9 +288,9 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   const uint64_t size_0 = (uint64_t)tensor_0->shape[0] * (uint64_t)tensor_0->shape[1] * (uint64_t)limits[0];
   const uintptr_t start_2 = (uintptr_t)tensor_2->data + (uintptr_t)tensor_2->byte_offset;
   const uint64_t size_2 = (uint64_t)tensor_2->shape[0] * (uint64_t)tensor_2->shape[1] * (uint64_t)limits[1];
-  if (tvmgo_overlap(start_0, size_0, start_2, size_2)) return tvmgo_overlaps(&p[0], &p[2], 0, 1, 0);
   const uintptr_t start_1 = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
   const uint64_t size_1 = (uint64_t)tensor_1->shape[0] * (uint64_t)tensor_1->shape[1] * (uint64_t)limits[2];
+  if (tvmgo_overlap(start_0, size_0, start_2, size_2)) return tvmgo_overlaps(&p[0], &p[2], 0, 1, 0);
   if (tvmgo_overlap(start_1, size_1, start_2, size_2)) return tvmgo_overlaps(&p[1], &p[2], 0, 1, 0);
   taken->k = k;
   taken->m = m;

@@ -127,8 +127,30 @@ func (p *indexProof) closed(x, size Expr) bool {
 	return true
 }
 
-// maxTries is how many values of variables are tried for one access.
-const maxTries = 1 << 14
+// manyTries is how many values of variables are tried for an access in loops that have no more iterations, fewTries for one in more: the ends of loops come
+// first, and the rest is too much to be tried.
+const (
+	manyTries = 1 << 14
+	fewTries  = 1 << 11
+)
+
+// tries is how many values are tried for the access.
+func (p *indexProof) tries() int {
+	all := int64(1)
+	for _, a := range p.around {
+		if a.loop == nil {
+			continue
+		}
+		n, ok := a.loop.Extent.(*IntImm)
+		if !ok || n.Value > manyTries {
+			return fewTries
+		}
+		if all *= max(n.Value, 1); all > manyTries {
+			return fewTries
+		}
+	}
+	return manyTries
+}
 
 // witness finds values by which the program comes to the access, and outside holds. ends says which loops are in their last (true) or first iteration.
 func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, x, size Expr) (values, bool) {
@@ -148,7 +170,7 @@ func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, 
 			return nil, false // nobody knows what it stands behind
 		}
 	}
-	s := &search{p: p, ends: ends, outside: outside, env: values{}, tries: maxTries}
+	s := &search{p: p, ends: ends, outside: outside, env: values{}, tries: p.tries()}
 	constants := []int64{1, 2, 8, 0, 100, 3, -1}
 	seen := map[Expr]bool{}
 	var collect func(e Expr)

@@ -144,7 +144,11 @@ func flag(b bool) int {
 func (e *entry) memoryOf(i int) [2]string {
 	b, t := e.f.params[i].buffer, e.vars[e.f.params[i].v]
 	start, size := e.temp(fmt.Sprintf("start_%d", i)), e.temp(fmt.Sprintf("size_%d", i)) // not by its name: see arguments
-	e.line("const uintptr_t %s = (uintptr_t)%s->data + (uintptr_t)%s->byte_offset;", start, t, t)
+	if e.plain(i) {
+		e.line("const uintptr_t %s = (uintptr_t)%s;", start, e.data[i])
+	} else {
+		e.line("const uintptr_t %s = (uintptr_t)%s->data + (uintptr_t)%s->byte_offset;", start, t, t)
+	}
 	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
 	if tir.IsBool(b.DType) {
 		bits = 8

@@ -19,6 +19,7 @@ type entry struct {
 	later     []later
 	fields    *text           // what the check of the arguments gives the entry: the fields of a struct
 	taken     map[string]bool // their names
+	data      map[int]string  // the addresses of first elements, by parameter
 	checkName string          // of the function that checks
 	limits    []int64         // constant sizes, which entries that share a check differ in
 }
@@ -41,7 +42,7 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
 		return
 	}
-	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(),
+	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, data: map[int]string{}, writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(),
 		vars: map[*tir.Var]string{}, out: &text{depth: 1}}}
 	e.arguments()
 	e.scalars()
@@ -53,6 +54,7 @@ func (g *generator) entry(f *function, to *text) {
 	for _, l := range e.later {
 		e.check(l)
 	}
+	e.givesData()
 	e.compareMemory()
 	check := e.shared()
 	e.out = &text{depth: 1}
@@ -95,7 +97,9 @@ func (e *entry) arguments() {
 			e.vars[p.v] = e.temp(fmt.Sprintf("tensor_%d", i)) // not by its name: functions whose parameters are called otherwise share the check
 			name = e.vars[p.v]
 			d := p.buffer.DType
-			e.gives("const DLTensor*", name)
+			if !e.plain(i) || slices.ContainsFunc(f.extras, func(x param) bool { return x.handle && x.v == p.v }) {
+				e.gives("const DLTensor*", name)
+			}
 			e.line("const DLTensor* %s = NULL;", name)
 			if device, away := deviceOfParam(f.PrimFunc, i); away {
 				first := firsts[device]
@@ -228,6 +232,25 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 func (e *entry) gives(ctype, name string) {
 	e.fields.line("%s %s;", ctype, name)
 	e.taken[name] = true
+}
+
+// plain says whether the body takes the address of a parameter's first element, and nothing else of the tensor.
+func (e *entry) plain(i int) bool {
+	b := e.f.params[i].buffer
+	_, away := deviceOfParam(e.f.PrimFunc, i)
+	return b != nil && b.Offset == nil && !away
+}
+
+// givesData has the check hand the addresses over: it finds them once for all functions that share it.
+func (e *entry) givesData() {
+	for i, p := range e.f.params {
+		if e.plain(i) {
+			e.helper("data")
+			e.data[i] = e.temp(fmt.Sprintf("data_%d", i))
+			e.line("void* const %s = tvmgo_data(%s);", e.data[i], e.vars[p.v])
+			e.gives("void*", e.data[i])
+		}
+	}
 }
 
 // shared makes a function of the checks, one for all functions of the file whose arguments are checked alike, and returns the call of it. What it has
@@ -407,8 +430,7 @@ func (e *entry) call() {
 			e.helper("base")
 			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v], max(int(p.buffer.DType.Bits)/8, 1)))
 		case p.buffer != nil:
-			e.helper("data")
-			args = append(args, fmt.Sprintf("(%s)tvmgo_data(%s)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
+			args = append(args, fmt.Sprintf("(%s)taken.%s", strings.TrimSuffix(p.ctype, " restrict"), e.data[i]))
 		case tir.IsHandle(p.v.Type):
 			args = append(args, e.vars[p.v])
 		case tir.IsFloat(p.v.Type):

@@ -185,6 +185,8 @@ static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t go
                      (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
 }
 
+static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
+
 /* Whether two ranges of bytes have one in common; empty ones have none. */
 static inline int tvmgo_overlap(uintptr_t a, uint64_t a_size, uintptr_t b, uint64_t b_size) {
   return a < b ? b - a < a_size && b_size != 0 : a - b < b_size && a_size != 0;
@@ -202,10 +204,8 @@ static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parame
                      both ? "" : (p_written ? q : p)->name, way);
 }
 
-static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
-
 /* Gives a text to who asks for it. */
-static int tvmgo_text(const char* text, size_t size, TVMFFIAny* result) {
+static __attribute__((noinline)) int tvmgo_text(const char* text, size_t size, TVMFFIAny* result) {
   const TVMFFIByteArray bytes = {text, size};
   return TVMFFIStringFromByteArray(&bytes, result);
 }
@@ -258,12 +258,12 @@ static int32_t matmul_body(float* A, float* B, float* C, int64_t n, int64_t k, i
 
 /* What tvmgo_check_0 takes from the arguments. */
 typedef struct {
-  const DLTensor* tensor_0;
-  const DLTensor* tensor_1;
-  const DLTensor* tensor_2;
   int64_t n;
   int64_t k;
   int64_t m;
+  void* data_0;
+  void* data_1;
+  void* data_2;
 } tvmgo_check_0_taken;
 
 static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, const int64_t* limits, const TVMFFIAny* args, int32_t num_args,
@@ -284,20 +284,23 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[0]", tensor_2->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[1]", tensor_2->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
-  const uintptr_t start_0 = (uintptr_t)tensor_0->data + (uintptr_t)tensor_0->byte_offset;
+  void* const data_0 = tvmgo_data(tensor_0);
+  void* const data_1 = tvmgo_data(tensor_1);
+  void* const data_2 = tvmgo_data(tensor_2);
+  const uintptr_t start_0 = (uintptr_t)data_0;
   const uint64_t size_0 = (uint64_t)tensor_0->shape[0] * (uint64_t)tensor_0->shape[1] * (uint64_t)limits[0];
-  const uintptr_t start_2 = (uintptr_t)tensor_2->data + (uintptr_t)tensor_2->byte_offset;
+  const uintptr_t start_2 = (uintptr_t)data_2;
   const uint64_t size_2 = (uint64_t)tensor_2->shape[0] * (uint64_t)tensor_2->shape[1] * (uint64_t)limits[1];
-  const uintptr_t start_1 = (uintptr_t)tensor_1->data + (uintptr_t)tensor_1->byte_offset;
+  const uintptr_t start_1 = (uintptr_t)data_1;
   const uint64_t size_1 = (uint64_t)tensor_1->shape[0] * (uint64_t)tensor_1->shape[1] * (uint64_t)limits[2];
   if (tvmgo_overlap(start_0, size_0, start_2, size_2)) return tvmgo_overlaps(&p[0], &p[2], 0, 1, 0);
   if (tvmgo_overlap(start_1, size_1, start_2, size_2)) return tvmgo_overlaps(&p[1], &p[2], 0, 1, 0);
+  taken->data_0 = data_0;
+  taken->data_1 = data_1;
+  taken->data_2 = data_2;
   taken->k = k;
   taken->m = m;
   taken->n = n;
-  taken->tensor_0 = tensor_0;
-  taken->tensor_1 = tensor_1;
-  taken->tensor_2 = tensor_2;
   (void)limits;
   return 0;
 }
@@ -312,7 +315,7 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
   (void)self, (void)result;
   tvmgo_check_0_taken taken;
   if (tvmgo_check_0(p, "matmul(A: float32[n, k], B: float32[k, m], C: float32[n, m])", limits, args, num_args, &taken) != 0) return -1;
-  return matmul_body((float*)tvmgo_data(taken.tensor_0), (float*)tvmgo_data(taken.tensor_1), (float*)tvmgo_data(taken.tensor_2), taken.n, taken.k, taken.m);
+  return matmul_body((float*)taken.data_0, (float*)taken.data_1, (float*)taken.data_2, taken.n, taken.k, taken.m);
 }
 
 TVMGO_EXPORT int __tvm_ffi__metadata_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {

@@ -23,6 +23,7 @@ type boundsWalk struct {
 	sizes   map[*Var]bool // that are 0 at least
 	buffers map[*Var]*Buffer
 	seen    map[Expr]bool // within one statement, under what is known
+	ends    map[Stmt]bool // what mayEndFunction found
 	steps   int
 	report  func(path []step, format string, args ...any)
 }
@@ -37,7 +38,7 @@ func (w *boundsWalk) spend() bool {
 
 // bounds checks the indices of a function.
 func (c *checker) bounds(f *PrimFunc) {
-	w := &boundsWalk{f: f, lets: map[*Var]Expr{}, sizes: map[*Var]bool{}, buffers: map[*Var]*Buffer{}, seen: map[Expr]bool{}}
+	w := &boundsWalk{f: f, lets: map[*Var]Expr{}, sizes: map[*Var]bool{}, buffers: map[*Var]*Buffer{}, seen: map[Expr]bool{}, ends: map[Stmt]bool{}}
 	if c.calls != nil {
 		w.module = c.calls.functions
 	}
@@ -139,11 +140,11 @@ func (w *boundsWalk) sequence(all []Stmt, i int) {
 		case *If:
 			if x.Else == nil && endsFunction(x.Then) {
 				w.around = append(w.around, around{cond: x.Cond, not: true})
-			} else if mayEndFunction(s) {
+			} else if w.mayEndFunction(s) {
 				w.around = append(w.around, around{})
 			}
 		default:
-			if mayEndFunction(s) {
+			if w.mayEndFunction(s) {
 				w.around = append(w.around, around{})
 			}
 		}
@@ -165,18 +166,26 @@ func isReturn(e any) bool {
 	return ok && c.Kind == CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none")
 }
 
-// mayEndFunction says whether there is a return, or an assertion, in a statement.
-func mayEndFunction(s Stmt) (found bool) {
-	switch s.(type) {
-	case *BufferStore:
+// mayEndFunction says whether there is a return, or an assertion, in a statement. Each statement is looked at once.
+func (w *boundsWalk) mayEndFunction(s Stmt) bool {
+	if _, ok := s.(*BufferStore); ok {
 		return false
 	}
+	if found, known := w.ends[s]; known {
+		return found
+	}
+	found := false
 	Walk(s, func(node any) bool {
+		if inner, ok := node.(Stmt); ok && node != any(s) {
+			found = found || w.mayEndFunction(inner)
+			return false
+		}
 		_, assert := node.(*Assert)
 		found = found || assert || isReturn(node)
 		_, isExpr := node.(Expr)
-		return !found && (!isExpr || node == nil)
+		return !found && !isExpr
 	})
+	w.ends[s] = found
 	return found
 }
 

@@ -35,7 +35,7 @@ func Difference(a, b any) string {
 	if len(c.path) == 0 {
 		return c.why
 	}
-	return pathText(c.path) + ": " + c.why
+	return shortPath(c.path) + ": " + c.why
 }
 
 // comparer compares two programs. Its methods answer true, or note why not; the path is written from its end, on the way back.

@@ -143,7 +143,7 @@ func (w *pathWalker) in(s step, node any) {
 			defer func() { w.path = w.path[:len(w.path)-1] }()
 		}
 	}
-	if !w.visit(node, func() string { return pathText(w.path) }) {
+	if !w.visit(node, func() string { return shortPath(w.path) }) {
 		return
 	}
 	switch n := node.(type) {

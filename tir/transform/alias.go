@@ -59,8 +59,8 @@ const (
 
 func worst(x, y aliasRule) aliasRule { return max(x, y) }
 
-// maxAliasPairs is how many pairs of accesses are compared; a function of more is taken for one that must not work in place.
-const maxAliasPairs = 1 << 16
+// maxAliasWork is how many statements around pairs of accesses are compared; a function of more is taken for one that must not work in place.
+const maxAliasWork = 1 << 20
 
 // aliases finds where a function reads and writes its tensors.
 type aliases struct {
@@ -74,7 +74,7 @@ type aliases struct {
 	bound   map[*tir.Var]bool
 	lets    map[*tir.Var]tir.Expr
 	writes  map[*tir.Var]int // addresses that calls write, where the walk is
-	path    []frame
+	path    *frame
 	a       *arith.Analyzer
 	calling map[string]bool
 	budget  int
@@ -84,19 +84,21 @@ type aliases struct {
 type access struct {
 	buffer  *tir.Buffer
 	indices []tir.Expr // nil: not known which elements
-	path    []frame
+	path    *frame
 }
 
-// frame is a statement around an access, and which of its parts that is in.
+// frame is a statement around an access, which of its parts that is in, and what is around the statement.
 type frame struct {
-	node tir.Stmt
-	part int
+	node  tir.Stmt
+	part  int
+	up    *frame
+	depth int
 }
 
 func newAliases(m *tir.IRModule, f *tir.PrimFunc, calling map[string]bool) *aliases {
 	c := &aliases{module: m, f: f, param: map[*tir.Var]int{}, own: map[*tir.Buffer]bool{}, loads: make([][]access, len(f.Params)), stores: make([][]access, len(f.Params)),
 		bound: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, writes: map[*tir.Var]int{}, a: arith.NewAnalyzer(), calling: calling,
-		budget: maxAliasPairs}
+		budget: maxAliasWork}
 	for i, p := range f.Params {
 		if b := f.Buffers[p]; b != nil && p != nil {
 			c.param[p] = i
@@ -112,14 +114,23 @@ func (c *aliases) used(i int) bool { return len(c.loads[i])+len(c.stores[i]) > 0
 
 // within walks through a part of a statement.
 func (c *aliases) within(s tir.Stmt, part int, walk func()) {
-	c.path = append(c.path, frame{s, part})
+	around := c.path
+	c.path = &frame{s, part, around, around.level() + 1}
 	walk()
-	c.path = c.path[:len(c.path)-1]
+	c.path = around
+}
+
+// level is how many frames there are.
+func (f *frame) level() int {
+	if f == nil {
+		return 0
+	}
+	return f.depth
 }
 
 func (c *aliases) note(to [][]access, b *tir.Buffer, data *tir.Var, indices []tir.Expr) {
 	if i, ok := c.param[data]; ok {
-		to[i] = append(to[i], access{b, indices, append([]frame(nil), c.path...)})
+		to[i] = append(to[i], access{b, indices, c.path})
 	}
 }
 
@@ -307,30 +318,41 @@ func (c *aliases) rule(stored, loaded int) aliasRule {
 
 // pair is the rule for one store and one load.
 func (c *aliases) pair(s, l access) aliasRule {
-	n := 0
-	for n < len(s.path) && n < len(l.path) && s.path[n] == l.path[n] {
-		n++
-	}
-	var loops []*tir.For
+	around, other := s.path, l.path
+	var own, its *frame // the outermost of what is around one of both alone
 	threads := false
-	for _, f := range s.path[:n] {
-		switch x := f.node.(type) {
+	for around != other {
+		if around.level() >= other.level() {
+			own, around = around, around.up
+			threads = threads || bindsThreads(own.node)
+		} else {
+			its, other = other, other.up
+			threads = threads || bindsThreads(its.node)
+		}
+		c.budget--
+	}
+	var loops []*tir.For // around both, the outermost first
+	common := false
+	for f := around; f != nil; f = f.up {
+		c.budget--
+		switch n := f.node.(type) {
 		case *tir.While:
 			return aliasNever
 		case *tir.For:
-			threads = threads || x.Kind == tir.ThreadBind
-			loops = append(loops, x)
+			common = common || bindsThreads(n)
+			loops = append(loops, n)
 		}
 	}
-	if threads && (ownThreads(s.path[n:]) || ownThreads(l.path[n:])) { // other threads do the one, and may not have done so
+	slices.Reverse(loops)
+	if threads && common { // other threads do the one, and may not have done so
 		return aliasNever
 	}
-	if !ordered(s, l, n) {
+	if !ordered(own, its) {
 		return aliasNever
 	}
 	repeated := slices.ContainsFunc(loops, repeats)
 	switch {
-	case !repeated && (s.indices == nil || l.indices == nil) && n == len(s.path):
+	case !repeated && (s.indices == nil || l.indices == nil) && own == nil:
 		return aliasNever // one call does both
 	case !repeated:
 		return aliasAny
@@ -346,21 +368,17 @@ func repeats(x *tir.For) bool {
 	return !ok || e.Value > 1
 }
 
-func ownThreads(path []frame) bool {
-	for _, f := range path {
-		if x, ok := f.node.(*tir.For); ok && x.Kind == tir.ThreadBind {
-			return true
-		}
-	}
-	return false
+func bindsThreads(s tir.Stmt) bool {
+	x, ok := s.(*tir.For)
+	return ok && x.Kind == tir.ThreadBind
 }
 
-// ordered says whether the load is done before the store, or one of both alone, in one iteration of what n frames have in common.
-func ordered(s, l access, n int) bool {
-	if n == len(s.path) || n == len(l.path) { // the same statement
-		return n == len(s.path) && n == len(l.path)
+// ordered says whether the load is done before the store, or one of both alone, in one iteration of what is around both: x is the outermost of what is around
+// the store alone, y of what is around the load alone.
+func ordered(x, y *frame) bool {
+	if x == nil || y == nil { // the same statement
+		return x == y
 	}
-	x, y := s.path[n], l.path[n]
 	if x.node != y.node {
 		return false
 	}

@@ -13,7 +13,7 @@ type life struct {
 	node        *tir.Alloc
 	first, last int // statements that touch it; first is greater: none
 	end         int // the last statement of the allocation
-	around      []*life
+	bytes       int64
 	own         bool // keeps its memory
 	removed     bool // nothing touches it
 	slot        *slot
@@ -24,7 +24,6 @@ type life struct {
 type bodyLives struct {
 	lives   []*life // outer ones first
 	of      map[*tir.Var]*life
-	open    []*life
 	now     int
 	barrier []int // the statements that are barriers of all threads of a block
 }
@@ -60,16 +59,14 @@ func (b *bodyLives) stmt(s tir.Stmt) {
 
 func (b *bodyLives) alloc(s *tir.Alloc) {
 	x := s.Buffer
-	l := &life{buffer: x, node: s, first: math.MaxInt, last: -1, around: append([]*life{}, b.open...)}
+	l := &life{buffer: x, node: s, first: math.MaxInt, last: -1, bytes: bytesOf(x)}
 	l.own = x.Offset != nil || isTexture(x.StorageScope())
 	if other := b.of[x.Data]; other != nil { // the statement stands in two places
 		other.own, l.own = true, true
 	}
 	b.lives = append(b.lives, l)
 	b.of[x.Data] = l
-	b.open = append(b.open, l)
 	b.stmt(s.Body)
-	b.open = b.open[:len(b.open)-1]
 	l.end = b.now
 }
 

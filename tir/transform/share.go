@@ -44,16 +44,16 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 		}
 		var best *slot
 		for _, x := range slots {
-			if (grow || bytesOf(l.buffer) <= x.bytes) && r.fits(b, x, l, at) && (best == nil || better(x, best, l)) {
+			if (grow || l.bytes <= x.bytes) && r.fits(b, x, l, at) && (best == nil || better(x, best, l)) {
 				best = x
 			}
 		}
 		if best == nil {
-			l.slot = &slot{host: l, bytes: bytesOf(l.buffer)}
+			l.slot = &slot{host: l, bytes: l.bytes}
 			slots = append(slots, l.slot)
 		} else {
 			l.slot, changed = best, true
-			best.bytes = max(best.bytes, bytesOf(l.buffer))
+			best.bytes = max(best.bytes, l.bytes)
 		}
 		l.slot.members = append(l.slot.members, l)
 	}
@@ -69,7 +69,7 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 // fits says whether a buffer may have the memory of a slot.
 func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	host := x.host.buffer
-	if !slices.Contains(l.around, x.host) || host.StorageScope() != l.buffer.StorageScope() {
+	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // it ends before, or is of another kind
 		return false
 	}
 	for _, other := range x.members {
@@ -85,8 +85,8 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	if at.kernel && scope != "local" && !b.synced(x, l, at) {
 		return false
 	}
-	mine := bytesOf(l.buffer)
-	if mine == unknownBytes || bytesOf(host) == unknownBytes {
+	mine := l.bytes
+	if mine == unknownBytes || x.host.bytes == unknownBytes {
 		return r.noLarger(l.buffer, host)
 	}
 	small := mine <= smallBytes
@@ -133,7 +133,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 
 // better says whether a slot has a size that suits a buffer more than another one's.
 func better(x, than *slot, l *life) bool {
-	need := bytesOf(l.buffer)
+	need := l.bytes
 	if (x.bytes >= need) != (than.bytes >= need) {
 		return x.bytes >= need
 	}

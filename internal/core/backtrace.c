@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-enum { FRAMES_DEFAULT = 512, FRAMES_MAX = 4096, FRAMES_FEW = 160 };
+enum { FRAMES_DEFAULT = 512, FRAMES_MAX = 4096, FRAMES_HIDDEN = 160, FRAMES_FEW = FRAMES_DEFAULT + FRAMES_HIDDEN };
 
 /* How many frames the user wants to see: TVM_TRACEBACK_LIMIT. */
 static int frame_limit(void) {
@@ -49,7 +49,8 @@ static uintptr_t object_of(const void* at) {
 static uintptr_t object_of(const void* at) { return (void)at, 0; }
 #endif
 
-/* The frames of this thread, up to most of them: in few, which has this much room, or in memory that is to be freed. */
+/* The frames of this thread, up to most of them: in few, which has this much room, or in memory that is to be freed. A walk takes much of the time that an
+ * error takes, so there is a second one only for stacks that are deeper than most. */
 static int walk_all(void** few, int room, int most, void*** pcs) {
   *pcs = few;
   int n = walk(few, most < room ? most : room);
@@ -69,7 +70,7 @@ static void add_callers(tvmgo_text* t, void* caller, int has_first, int cross, i
   if (limit <= has_first) return;
   uintptr_t own = object_of((void*)add_callers), libc = object_of((void*)gnu_get_libc_version);
   if (own == object_of((void*)getauxval(AT_ENTRY))) own = 0;
-  int n = walk_all(few, FRAMES_FEW, 2 * limit + FRAMES_FEW, &pcs), i = 0;
+  int n = walk_all(few, FRAMES_FEW, 2 * limit + FRAMES_HIDDEN, &pcs), i = 0;
   while (i < n && pcs[i] != caller) i++;
   tvmgo_symbolizer s;
   tvmgo_symbolizer_begin(&s);

@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"tvmgo/codegen"
 	"tvmgo/export"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/ops"
-	"tvmgo/tir"
 )
 
 // manyFunctions is a program whose time from formulas to a library is measured without any cache: as one module, and as a module for each function.
@@ -96,12 +94,7 @@ func (p manyFunctions) measure(apart bool) (float64, error) {
 }
 
 func exportProgram(t *target.Target, list []operator, path string) error {
-	var program *tir.IRModule
-	program, err := lower(t, list...)
-	if err != nil {
-		return err
-	}
-	m, err := codegen.Build(program, t)
+	m, err := buildAll(t, list...)
 	if err != nil {
 		return err
 	}

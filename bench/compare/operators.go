@@ -88,6 +88,15 @@ func lower(t *target.Target, list ...operator) (*tir.IRModule, error) {
 	return tir.NewModule(funcs...)
 }
 
+// buildAll is the module of operators for a target.
+func buildAll(t *target.Target, list ...operator) (*runtime.Module, error) {
+	program, err := lower(t, list...)
+	if err != nil {
+		return nil, err
+	}
+	return codegen.Build(program, t)
+}
+
 // demoKernel is what the demonstration builds: a layer of a network, and a softmax.
 var demoKernel = []operator{
 	{"dense", "", func() ([]*te.Tensor, *te.Tensor) {
@@ -102,11 +111,7 @@ var demoKernel = []operator{
 
 // toC is the way from formulas to C, without the compiler.
 func toC(t *target.Target) error {
-	program, err := lower(t, demoKernel...)
-	if err != nil {
-		return err
-	}
-	m, err := codegen.Build(program, t)
+	m, err := buildAll(t, demoKernel...)
 	if err != nil {
 		return err
 	}

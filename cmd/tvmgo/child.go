@@ -13,11 +13,31 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tvmgo/internal/unfinished"
 )
 
 // answersFile is where a child process writes its answers, since its standard output belongs to the code of a module.
 const answersFile = 3
+
+// newChildCommand is a hidden command, which command by starts by runChild: run does the task, and writes answers to out.
+func newChildCommand[T any](name, by string, run func(task *T, ctx context.Context, out io.Writer) error) *cobra.Command {
+	return &cobra.Command{
+		Use:    name,
+		Hidden: true,
+		Args:   exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			task := new(T)
+			if err := json.NewDecoder(os.Stdin).Decode(task); err != nil {
+				return fmt.Errorf("%s: it is started by %s alone: %w", name, by, err)
+			}
+			out := os.NewFile(answersFile, "answers")
+			defer out.Close()
+			return run(task, cmd.Context(), out)
+		},
+	}
+}
 
 // runChild starts this program again with a hidden command, which gets a task as JSON on its standard input, and has read take its answers;
 // read says whether they were complete. died says how the process ended before that. It ends with ctx. The error is about this program.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,25 +13,11 @@ import (
 	"tvmgo/runtime"
 )
 
-// describeCommand is the hidden command of the child process of inspect --load. It reads a task from
-// stdin and writes answers to answersFile, since stdout belongs to the file's own code.
+// describeCommand is the hidden command of the child process of inspect --load: it reads a task and writes answers.
 const describeCommand = "describe-for-inspect"
 
 func newDescribeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    describeCommand,
-		Hidden: true,
-		Args:   exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var t task
-			if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {
-				return fmt.Errorf("%s: it is started by inspect --load alone: %w", describeCommand, err)
-			}
-			out := os.NewFile(answersFile, "answers")
-			defer out.Close()
-			return t.answer(cmd.Context(), out)
-		},
-	}
+	return newChildCommand(describeCommand, "inspect --load", (*task).answer)
 }
 
 // answer asks every question. What is about to be done is written first: it may be the last thing.

@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/export/pack"
 )
 
-// vectorCommand is the hidden command of the child processes of verify. It reads a vectorTask from standard input and writes a vectorAnswer
-// to answersFile.
+// vectorCommand is the hidden command of the child processes of verify: it reads a vectorTask and writes a vectorAnswer.
 const vectorCommand = "vector-for-verify"
 
 // vectorTask is what the child is to do.
@@ -37,25 +34,16 @@ func (a *vectorAnswer) read(r io.Reader) bool {
 }
 
 func newVectorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    vectorCommand,
-		Hidden: true,
-		Args:   exactly(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var t vectorTask
-			if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {
-				return fmt.Errorf("%s: it is started by verify alone: %w", vectorCommand, err)
-			}
-			out := os.NewFile(answersFile, "answers")
-			defer out.Close()
-			var a vectorAnswer
-			var err error
-			if a.Report, err = t.run(cmd.Context()); err != nil {
-				a.Error = err.Error()
-			}
-			return json.NewEncoder(out).Encode(a)
-		},
+	return newChildCommand(vectorCommand, "verify", (*vectorTask).answer)
+}
+
+func (t *vectorTask) answer(ctx context.Context, out io.Writer) error {
+	var a vectorAnswer
+	var err error
+	if a.Report, err = t.run(ctx); err != nil {
+		a.Error = err.Error()
 	}
+	return json.NewEncoder(out).Encode(a)
 }
 
 func (t *vectorTask) run(ctx context.Context) (*pack.Report, error) {

@@ -19,7 +19,8 @@ var snippetNeeds = map[string][]string{
 	"tensor":    {"expected", "kind", "described"},
 
 	"devicetensor": {"expected", "kind", "ondevice"},
-	"offset":       {"shaped", "find"},
+	"offset":       {"shaped", "ask"},
+	"ask":          {"find"},
 	"passbuffer":   {"shaped"},
 	"extent":       {"raise", "parameter"},
 	"shaped":       {"raise", "parameter"},

@@ -21,11 +21,13 @@ func TestFlattenStorage(t *testing.T) {
   alloc d: float32[2, n], strides [n + 3, 1]
   alloc e: float32[]
   alloc g: float32[7]
+  alloc h: float32[3, 5], strides [0, 1]
   alloc i: float32[4, 4, 4], scope "texture"
   for k in range(n) {
     c[1, ramp(0, 1, 4)] = a[k, ramp(0, 1, 4)]
     d[1, k] = c[k, 3] + b[k, 7] + e[] + g[3] + i[1, 2, 3]
     b[k, 0] = d[0, k]
+    h[2, 3] = b[k, 0]
   }
 }`)
 	require.NoError(t, err)
@@ -39,6 +41,8 @@ func TestFlattenStorage(t *testing.T) {
 		`attr "double_buffer_scope" buffer c = 1`,
 		`alloc e: float32[1]`,
 		`alloc g: float32[7]`,
+		`alloc h: float32[5]`, // all rows are the same
+		`h[3] = `,
 		`alloc i: float32[4, 4, 4], scope "texture"`,
 		`c[ramp(9, 1, 4)] = a_flat[ramp(`,
 		`int64(2), 4)]`,

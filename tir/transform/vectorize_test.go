@@ -156,3 +156,13 @@ func TestUnroll_SharedStatement(t *testing.T) {
 	require.NoError(t, tir.Check(m), tir.Print(m))
 	require.Equal(t, 4, survey(m).loops)
 }
+
+// A loop of exactly as many iterations as may be written out is, one of more stays a loop.
+func TestUnroll_Limit(t *testing.T) {
+	for more, loops := range map[int]int{0: 0, 1: 1} {
+		m := function(t, fmt.Sprintf("unrolled i in range(%d) {\n  A[floormod(i, 4)] = 1.0\n}", transform.MaxUnrolled+more))
+		m, err := transform.Unroll(m, nil)
+		require.NoError(t, err)
+		require.Equal(t, loops, survey(m).loops, "%d more", more)
+	}
+}

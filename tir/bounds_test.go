@@ -76,6 +76,7 @@ var boundsCases = []struct{ name, body, want string }{
 	{"unrolled", "unrolled i in range(10) { A[i] = 1.0 }", "it is 9 where i = 9"},
 	{"threads", `thread i in range(10), thread "threadIdx.x" { A[i] = 1.0 }`, "it is 9 where i = 9"},
 	{"far away", "for i in range(100000) { if i > 50000 { if i < 50002 { A[i] = 1.0 } } }", "it is 50001 where i = 50001"},
+	{"behind a loop that may return", "for i in range(k) { if I[0] > 0 { ret_none() } }  A[k * 0 + 9] = 1.0", ""},
 	{"in one iteration amid others", "for i in range(100) { for j in range(100) { A[if_then_else(i * j == 2503, 4, 0)] = 1.0 } }", ""},
 	{"in few iterations amid others", "for i in range(100) { for j in range(100) { A[if_then_else(i * j == 2601, 4, 0)] = 1.0 } }", "it is 4 where i = 51, j = 51"},
 	{"behind an assertion", `assert k < 0, ValueError, "k"  assert k > 0, ValueError, "k"  A[9 + k * 0] = 1.0`, ""},

@@ -305,6 +305,14 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return c
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
+	case to == tir.BFloat16 && tir.IsInt(from) && (from.Bits == 64 || w.kernels && from.Bits == 32): // no float holds all digits before
+		w.helper("bfloat16")
+		w.helper("bfloat16_of_int")
+		name := "tvmgo_round_bfloat16_of_int("
+		if !tir.IsSigned(from) {
+			name = "tvmgo_round_bfloat16_of_uint("
+		}
+		return atom(name + c.text + ")")
 	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16): // whose float is not to be rounded before
 		w.helper(narrowName(to))
 		w.helper(narrowName(to) + "_of_double")

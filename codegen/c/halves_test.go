@@ -2,6 +2,7 @@ package c_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testseed"
+	"tvmgo/internal/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -93,6 +95,45 @@ func TestRun_Halves(t *testing.T) {
 				}
 			}
 			require.NoError(t, view.Close())
+		}
+	}
+}
+
+// An integer that lies close to the middle between two floats of 16 bits becomes the nearer one: it is rounded once, not to another float before.
+func TestRun_HalvesOfIntegers(t *testing.T) {
+	types := []tir.Type{tir.Int32, tir.UInt32, tir.Int64, tir.UInt64}
+	var funcs []*tir.PrimFunc
+	for _, from := range types {
+		for _, to := range []tir.Type{tir.Float16, tir.BFloat16} {
+			funcs = append(funcs, elementwise(fmt.Sprintf("%s_%s", from, to), from, to, func(x tir.Expr) tir.Expr { return tir.NewCast(to, x) }))
+		}
+	}
+	program := module(t, funcs...)
+	reference, err := tirrun.Compile(program, tirrun.Options{})
+	require.NoError(t, err)
+	m := loaded(t, c.Emitter{}, program)
+	for _, from := range types {
+		var all []int64
+		for high := range int(from.Bits) {
+			for low := range high {
+				for d := int64(-1); d <= 1; d++ {
+					x := int64(1)<<high + int64(1)<<low + d
+					all = append(all, x, -x)
+				}
+			}
+		}
+		in, err := tirrun.From(from, all, int64(len(all)))
+		require.NoError(t, err)
+		for _, to := range []tir.Type{tir.Float16, tir.BFloat16} {
+			want, err := tirrun.New(to, int64(len(all)))
+			require.NoError(t, err)
+			name := fmt.Sprintf("%s_%s", from, to)
+			_, err = reference.Call(name, in, want)
+			require.NoError(t, err)
+			got := empty(t, to, int64(len(all)))
+			_, err = call(t, m, name, like(t, in), got)
+			require.NoError(t, err)
+			same(t, want, got, name)
 		}
 	}
 }

@@ -40,6 +40,7 @@ var snippetNeeds = map[string][]string{
 
 	"float16_of_double":  {"narrow"},
 	"bfloat16_of_double": {"narrow"},
+	"bfloat16_of_int":    {"bfloat16_of_double"},
 }
 
 // helper adds a piece of C that is needed, once, behind those that it needs itself.

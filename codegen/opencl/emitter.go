@@ -179,7 +179,7 @@ func helper(name string) (string, bool) {
 	return code, ok
 }
 
-// A float64 is first rounded to a float whose last digit is odd where something was lost, so that the second rounding is as good as one alone.
+// A float64 or an integer is first rounded to a float whose last digit is odd where something was lost, so that the second rounding is as good as one alone.
 var helpers = map[string]string{
 	"float16": `static inline ushort tvmgo_to_float16(float x) {
   ushort bits;
@@ -207,6 +207,15 @@ static inline float tvmgo_round_bfloat16(float x) { return tvmgo_from_bfloat16(t
 `,
 	"float16_of_double":  ofDouble("float16"),
 	"bfloat16_of_double": ofDouble("bfloat16"),
+	"bfloat16_of_int": `static inline float tvmgo_round_bfloat16_of_int(long x) {
+  const float near = convert_float_rtz(x);
+  return tvmgo_round_bfloat16((long)near == x ? near : as_float(as_uint(near) | 1));
+}
+static inline float tvmgo_round_bfloat16_of_uint(ulong x) {
+  const float near = convert_float_rtz(x);
+  return tvmgo_round_bfloat16((ulong)near == x ? near : as_float(as_uint(near) | 1));
+}
+`,
 }
 
 func ofDouble(name string) string {

@@ -421,3 +421,34 @@ func TestRun_RandomSchedules(t *testing.T) {
 		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
 	}
 }
+
+// TestRun_HalvesOfIntegers converts integers that lie close to the middle between two floats of 16 bits, alone and in vectors.
+func TestRun_HalvesOfIntegers(t *testing.T) {
+	for _, c := range []struct {
+		from, to tir.Type
+		kind     string
+	}{{tir.Int32, tir.BFloat16, "vectorized"}, {tir.Int64, tir.BFloat16, "for"}, {tir.UInt64, tir.BFloat16, "vectorized"}, {tir.UInt32, tir.BFloat16, "for"}, {tir.Int32, tir.Float16, "for"}} {
+		var all []int64
+		for high := range int(c.from.Bits) {
+			for low := range high {
+				for d := int64(-1); d <= 1; d++ {
+					x := int64(1)<<high + int64(1)<<low + d
+					all = append(all, x, -x)
+				}
+			}
+		}
+		all = all[:len(all)/4*4]
+		in, err := tirrun.From(c.from, all, int64(len(all)))
+		require.NoError(t, err)
+		out, err := tirrun.New(c.to, int64(len(all)))
+		require.NoError(t, err)
+		m := parsed(t, fmt.Sprintf(`
+func f(a: handle, b: handle) {
+  buffer A: %[1]s[%[3]d], param a
+  buffer B: %[2]s[%[3]d], param b
+  thread i in range(%[4]d), thread "blockIdx.x" { %[5]s j in range(4) { B[i * 4 + j] = cast(%[2]s, A[i * 4 + j]) } }
+}
+`, c.from, c.to, len(all), len(all)/4, c.kind))
+		compare(t, m, "f", 0, in, out)
+	}
+}

@@ -115,3 +115,26 @@ func TestBuild_SharedBodySaysItsName(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, code, "second_body")
 }
+
+// A library may be linked of two long programs, which have functions in common.
+func TestBuild_TwoOfManyFunctions(t *testing.T) {
+	first := built(t, manyScales(t, 250), kind(t, "c"))
+	program := manyScales(t, 250)
+	for _, f := range program.Funcs {
+		f.Name = "g" + f.Name
+	}
+	second := built(t, program, kind(t, "c"))
+	require.NoError(t, first.Import(second))
+	path := filepath.Join(t.TempDir(), "two.so")
+	require.NoError(t, export.Library(context.Background(), first, path))
+	m, err := runtime.Load(context.Background(), path)
+	require.NoError(t, err)
+	defer m.Close()
+	for _, name := range []string{"f3", "gf248"} {
+		f, err := m.Function(name)
+		require.NoError(t, err)
+		_, err = f.Call(1)
+		require.ErrorContains(t, err, name+": expected 2 arguments, got 1")
+		require.NoError(t, f.Close())
+	}
+}

@@ -68,24 +68,30 @@ type Emitter struct {
 
 // Emit is the text of a module. t may be nil.
 func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err error) {
+	code, _, err = e.emit(m, t)
+	return code, err
+}
+
+// emit is Emit. Of a text that is one of several, it names the pieces that the text has in common with the others.
+func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces []piece, err error) {
 	if m == nil {
-		return "", errors.New("write " + e.language() + ": the module is nil")
+		return "", nil, errors.New("write " + e.language() + ": the module is nil")
 	}
 	g := &generator{hooks: &e.Hooks, classic: e.Classic, several: e.several, kernels: e.Kernels, noVectors: e.Kernels && e.Vectors == nil, module: m, target: t,
 		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, checks: map[string]*check{}, same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{}, names: names{taken: map[string]bool{}, also: e.Reserved}}
 	defer func() {
 		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
-			code, err = "", fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
+			code, pieces, err = "", nil, fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
 		}
 	}()
 	text := g.generate()
 	if g.err != nil {
-		return "", fmt.Errorf("write %s: %w", e.language(), g.err)
+		return "", nil, fmt.Errorf("write %s: %w", e.language(), g.err)
 	}
 	if e.Finish != nil {
 		text = e.Finish(text)
 	}
-	return text, nil
+	return text, g.pieces, nil
 }
 
 func (h *Hooks) language() string {
@@ -127,6 +133,7 @@ type generator struct {
 	functions map[string]*function
 	current   string // the function that is being written, for errors
 
+	pieces    []piece
 	types     text // typedefs
 	typedefs  map[string]bool
 	helpers   text

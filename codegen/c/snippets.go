@@ -69,7 +69,13 @@ func (g *generator) helper(name string) {
 			return
 		}
 	}
-	g.helperText(name+".c", string(code))
+	p := piece{name, string(code)}
+	g.pieces = append(g.pieces, p)
+	if g.several {
+		g.helperText(name+".c", p.declared())
+	} else {
+		g.helperText(name+".c", p.own())
+	}
 }
 
 // helperText adds a piece of C that was made for this file.

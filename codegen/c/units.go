@@ -20,7 +20,7 @@ const (
 )
 
 // EmitUnits is Emit, but of a long program several texts, which compilers may take at the same time and which are linked together. Functions that
-// call one another, and those that share a body, are in one of them, in the module's order.
+// call one another, and those that share a body, are in one of them, in the module's order. The functions that check arguments are in a text of their own.
 func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error) {
 	if m == nil || e.Kernels {
 		text, err := e.Emit(m, t)
@@ -43,9 +43,12 @@ func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error)
 	attrs[AttrProgram] = strings.TrimSpace(strings.Join(all, " "))
 	part := *e
 	part.several = true
-	texts, errs := make([]string, len(units)), make([]error, len(units))
-	Together(len(units), func(i int) { texts[i], errs[i] = part.Emit(&tir.IRModule{Funcs: units[i], Attrs: attrs}, t) })
-	return texts, errors.Join(errs...)
+	texts, pieces, errs := make([]string, len(units)), make([][]piece, len(units)), make([]error, len(units))
+	Together(len(units), func(i int) { texts[i], pieces[i], errs[i] = part.emit(&tir.IRModule{Funcs: units[i], Attrs: attrs}, t) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return e.shareCommon(texts, pieces), nil
 }
 
 // EmitAll is a module's text for the CPU, and the units that it may be compiled as.

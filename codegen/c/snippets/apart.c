@@ -11,7 +11,7 @@ typedef struct {
 } tvmgo_pair;
 
 /* Refuses memory that overlaps. */
-static __attribute__((noinline)) int32_t tvmgo_apart(const tvmgo_parameter* p, const tvmgo_memory* memory, const tvmgo_pair* pairs, size_t n) {
+TVMGO_COMMON __attribute__((noinline)) int32_t tvmgo_apart(const tvmgo_parameter* p, const tvmgo_memory* memory, const tvmgo_pair* pairs, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const tvmgo_memory *a = &memory[pairs[i].first], *b = &memory[pairs[i].second];
     if (a->handle != b->handle || (pairs[i].same && a->start == b->start) || !tvmgo_overlap(a->start, a->size, b->start, b->size)) continue;

@@ -1,4 +1,4 @@
-static int32_t tvmgo_compact(const tvmgo_parameter* p, const DLTensor* t) {
+TVMGO_COMMON int32_t tvmgo_compact(const tvmgo_parameter* p, const DLTensor* t) {
   if (t->strides == NULL || tvmgo_is_empty(t)) return 0;
   int64_t step = 1;
   for (int32_t i = t->ndim; i-- > 0;) {

@@ -1,5 +1,5 @@
 /* All about a tensor that no other argument decides. */
-static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
+TVMGO_COMMON int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
   char got[64];
   if (tvmgo_shaped(p, t, type, ndim) != 0) return -1;
   if (t->device.device_type != kDLCPU) {

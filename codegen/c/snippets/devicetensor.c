@@ -1,4 +1,4 @@
-static int32_t tvmgo_device_tensor(const tvmgo_parameter* p, const TVMFFIAny* a, DLDataType type, int32_t ndim, unsigned unit,
+TVMGO_COMMON int32_t tvmgo_device_tensor(const tvmgo_parameter* p, const TVMFFIAny* a, DLDataType type, int32_t ndim, unsigned unit,
                                    int device, const DLTensor* first, const DLTensor** out) {
   if (a->type_index == kTVMFFITensor) *out = (const DLTensor*)(const void*)(a->v_obj + 1);
   else if (a->type_index == kTVMFFIDLTensorPtr) *out = (const DLTensor*)a->v_ptr;

@@ -1,5 +1,5 @@
 /* Compares a number of a tensor's description with what it must be. by says where that comes from; NULL of a constant. */
-static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t got, int64_t want, const char* name,
+TVMGO_COMMON int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t got, int64_t want, const char* name,
                           const char* by) {
   if (got == want) return 0;
   if (name == NULL) {

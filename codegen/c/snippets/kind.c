@@ -1,4 +1,4 @@
-static const char* tvmgo_kind(const TVMFFIAny* a) {
+TVMGO_COMMON const char* tvmgo_kind(const TVMFFIAny* a) {
   switch (a->type_index) {
     case kTVMFFINone: return "None";
     case kTVMFFIInt: return "int";

@@ -1,4 +1,4 @@
-static const char* tvmgo_kind(int code) {
+TVMGO_COMMON const char* tvmgo_kind(int code) {
   switch (code) {
     case kTVMArgInt: return "int";
     case kTVMArgFloat: return "float";

@@ -1,6 +1,6 @@
 /* All about a tensor of a device that no other argument decides. It is where the first one is. Its elements begin where its memory does, or,
    if unit isn't 0, a multiple of that many bytes behind. */
-static int32_t tvmgo_on_device(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned unit, int device,
+TVMGO_COMMON int32_t tvmgo_on_device(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned unit, int device,
                                const DLTensor* first) {
   char want[64], got[64];
   if (tvmgo_shaped(p, t, type, ndim) != 0) return -1;

@@ -4,7 +4,7 @@ static inline int tvmgo_overlap(uintptr_t a, uint64_t a_size, uintptr_t b, uint6
 }
 
 /* Says which of two tensors is written, and what to do. same: one tensor may be passed for both. */
-static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, int p_written,
+TVMGO_COMMON __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, int p_written,
                                                               int q_written, int same) {
   const char* way = same ? "pass the same tensor for both, or memory that does not overlap" : "pass memory that does not overlap";
   const int both = p_written && q_written;

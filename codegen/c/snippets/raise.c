@@ -1,5 +1,5 @@
 /* Sets this thread's error. */
-static __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise(const char* kind, const char* format, ...) {
+TVMGO_COMMON __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise(const char* kind, const char* format, ...) {
   char message[1024];
   va_list args;
   va_start(args, format);

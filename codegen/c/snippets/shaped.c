@@ -1,4 +1,4 @@
-static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
+TVMGO_COMMON void tvmgo_type_text(DLDataType t, char* out, size_t size) {
   static const char* const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
                                       "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
                                       "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"};
@@ -9,7 +9,7 @@ static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
   if (t.lanes != 1) snprintf(out + used, size - (size_t)used, "x%d", t.lanes);
 }
 
-static void tvmgo_device_text(DLDevice d, char* out, size_t size) {
+TVMGO_COMMON void tvmgo_device_text(DLDevice d, char* out, size_t size) {
   static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm",
                                       "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
   const int type = (int)d.device_type;
@@ -26,7 +26,7 @@ static int tvmgo_is_empty(const DLTensor* t) {
 }
 
 /* All about a tensor that neither its device nor another argument decides. */
-static int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
+TVMGO_COMMON int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
   char want[64], got[64];
   if (t == NULL) {
     return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));

@@ -1,0 +1,43 @@
+package c_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen/c"
+	"tvmgo/tir"
+)
+
+// allocation is a program with a buffer of a few elements.
+func allocation(t *testing.T, buffer string) *tir.IRModule {
+	t.Helper()
+	m, err := tir.Parse(fmt.Sprintf(`func f(n: int32) {
+  alloc b: %s, data p: handle
+  extern keep(p)
+}`, buffer))
+	require.NoError(t, err)
+	require.NoError(t, tir.Check(m))
+	return m
+}
+
+// An allocation on the stack has room for the last element, by its strides.
+func TestEmit_SizeOfAllocations(t *testing.T) {
+	for buffer, want := range map[string]string{
+		"float32[3, 5]":                 "float v_p[15];",
+		"float32[3, 5], strides [8, 1]": "float v_p[21];",
+		"float32[1, 5], strides [8, 1]": "float v_p[5];",
+		"float32[3, 1], strides [8, 1]": "float v_p[17];",
+		"float32[0, 5]":                 "float v_p[1];",
+		"float32[0, 5], strides [8, 1]": "float v_p[1];",
+		"float32[1, 1], strides [8, 1]": "float v_p[1];",
+		"float32[3, 5], align 4096":     "float v_p[15] __attribute__((aligned(4096)));",
+		"float32[3, 5], align 4":        "float v_p[15];",
+		"float32[3, 5], strides [0, 1]": "float v_p[5];",
+	} {
+		require.Contains(t, emit(t, c.Emitter{}, allocation(t, buffer)), want, buffer)
+	}
+	_, err := (&c.Emitter{}).Emit(allocation(t, "float32[3, 5], align 8192"), nil)
+	require.ErrorContains(t, err, "allocation of buffer b: 8192 is no alignment, want a power of two up to 4096")
+}

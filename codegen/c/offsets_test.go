@@ -1,6 +1,7 @@
 package c_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -82,6 +84,44 @@ func f(a: handle) {
 				}
 				require.Equal(t, expected, got[i], "classic=%v handle=%v", classic, handle)
 			}
+		}
+	}
+}
+
+// What a function sees as the offset of a tensor counts elements, of which some types have several in a byte.
+func TestRun_OffsetsInElements(t *testing.T) {
+	text := ""
+	types := map[string]int64{"int4": 24, "uint4": 24, "int8": 12, "float16": 6, "float32": 3, "float64": 1}
+	for typ := range types {
+		text += fmt.Sprintf(`func f_%[1]s(a: handle, b: handle) {
+  var o: int64
+  buffer A: %[1]s[8], param a, offset o
+  buffer B: int64[1], param b
+  B[0] = o
+  if A[0] == A[1] { B[0] = o }
+}
+`, typ)
+	}
+	program, err := tir.Parse(text)
+	require.NoError(t, err)
+	program, err = transform.LegalizeTypes(program, nil)
+	require.NoError(t, err)
+	for _, classic := range []bool{false, true} {
+		m := loaded(t, c.Emitter{Classic: classic}, program)
+		for typ, want := range types {
+			dtype, err := dlpack.ParseDataType(typ)
+			require.NoError(t, err)
+			memory := empty(t, dlpack.UInt8, 128)
+			part, err := memory.View(dtype, []int64{8}, nil, 12)
+			if typ == "float64" {
+				part, err = memory.View(dtype, []int64{8}, nil, 8)
+			}
+			require.NoError(t, err, typ)
+			out := empty(t, dlpack.Int64, 1)
+			_, err = call(t, m, "f_"+typ, part, out)
+			require.NoError(t, err, typ)
+			require.Equal(t, []int64{want}, slice[int64](t, out), typ)
+			require.NoError(t, part.Close())
 		}
 	}
 }

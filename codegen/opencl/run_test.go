@@ -452,3 +452,24 @@ func f(a: handle, b: handle) {
 		compare(t, m, "f", 0, in, out)
 	}
 }
+
+// TestRun_PartsOfVectors stores vectors that OpenCL has no type for, in parts.
+func TestRun_PartsOfVectors(t *testing.T) {
+	for _, lanes := range []int{5, 6, 7, 9} {
+		m := parsed(t, fmt.Sprintf(`
+func f(a: handle) {
+  buffer A: float32[%[2]d], param a
+  thread i in range(4), thread "blockIdx.x" { A[ramp(i * %[1]d, 1, %[1]d)] = broadcast(cast(float32, i) + 1.0, %[1]d) }
+}
+func g(a: handle) {
+  buffer A: int32[%[2]d], param a
+  thread i in range(4), thread "blockIdx.x" { A[ramp(i * %[1]d, 1, %[1]d)] = ramp(i, 3, %[1]d) }
+}
+`, lanes, 4*lanes))
+		for name, typ := range map[string]tir.Type{"f": tir.Float32, "g": tir.Int32} {
+			out, err := tirrun.New(typ, int64(4*lanes))
+			require.NoError(t, err)
+			compare(t, m, name, 0, out)
+		}
+	}
+}

@@ -40,8 +40,12 @@ func readOptions(t *target.Target) (*options, error) {
 			if one == "" {
 				continue
 			}
-			if len(one) < 2 || one[0] != '+' && one[0] != '-' {
-				return nil, wrong("mattr", one, "write +%[1]s to have the feature, or -%[1]s to do without", strings.TrimLeft(one, "+-"))
+			name := strings.TrimLeft(one, "+-")
+			if name == "" {
+				return nil, wrong("mattr", one, "write the name of a feature behind the sign, as in +avx2")
+			}
+			if len(name) != len(one)-1 {
+				return nil, wrong("mattr", one, "write +%[1]s to have the feature, or -%[1]s to do without", name)
 			}
 			o.machine = append(o.machine, "-Xclang", "-target-feature", "-Xclang", one)
 		}

@@ -1,0 +1,61 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/literate"
+)
+
+// documents are all Markdown files that users read.
+func documents(t *testing.T) (docs []*literate.Document) {
+	for _, pattern := range []string{"../*.md", "*.md", "../bench/*.md", "../examples/*/README.md"} {
+		paths, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, p := range paths {
+			d, err := literate.Read(p)
+			require.NoError(t, err)
+			docs = append(docs, d)
+		}
+	}
+	require.Greater(t, len(docs), 5)
+	return docs
+}
+
+// Every link of every document leads to a file, and to a heading that is there.
+func TestLinks(t *testing.T) {
+	require.Empty(t, literate.CheckLinks(documents(t)))
+}
+
+// elsewhere has the documents whose code another test runs.
+var elsewhere = map[string]string{
+	"python.md": "capi, TestPythonDocs: it needs a Python package of its own",
+}
+
+// Every block of code compiles, runs and prints what the document says.
+func TestSnippets(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dist := os.Getenv("TVMGO_DIST")
+	if dist == "" {
+		dist = filepath.Join(root, "dist")
+	}
+	if _, err := os.Stat(filepath.Join(dist, "lib", "libtvmgo.so")); err != nil {
+		t.Skip("the documents' programs need what make builds: run make first")
+	}
+	tags := os.Getenv("TAGS")
+	if tags == "" {
+		tags = "cuda,opencl"
+	}
+	r := &literate.Runner{Root: root, Dist: dist, Tags: tags}
+	var docs []*literate.Document
+	for _, d := range documents(t) {
+		if elsewhere[d.Path] == "" {
+			docs = append(docs, d)
+		}
+	}
+	r.Run(t, docs)
+}

@@ -1,0 +1,43 @@
+package literate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// CheckLinks returns a line for each link of the documents that leads nowhere: to a file that is absent, or to a heading that
+// a document lacks. Addresses of other sites are not asked.
+func CheckLinks(docs []*Document) (broken []string) {
+	byPath := map[string]*Document{}
+	for _, d := range docs {
+		byPath[filepath.Clean(d.Path)] = d
+	}
+	for _, d := range docs {
+		for _, l := range d.Links {
+			if strings.Contains(l.Target, "://") || strings.HasPrefix(l.Target, "mailto:") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(l.Target, "#")
+			to := filepath.Clean(d.Path)
+			if path != "" {
+				to = filepath.Join(filepath.Dir(d.Path), path)
+			}
+			if _, err := os.Stat(to); err != nil {
+				broken = append(broken, fmt.Sprintf("%s:%d: there is no %s", d.Path, l.Line, to))
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			other := byPath[to]
+			if other == nil {
+				broken = append(broken, fmt.Sprintf("%s:%d: %s is not one of the checked documents", d.Path, l.Line, to))
+			} else if !other.Anchors[anchor] {
+				broken = append(broken, fmt.Sprintf("%s:%d: %s has no heading #%s", d.Path, l.Line, to, anchor))
+			}
+		}
+	}
+	return broken
+}

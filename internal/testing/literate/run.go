@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -166,10 +167,17 @@ func (s *session) section(section *Section) {
 	}
 }
 
+// absent is what a part of a program prints before it ends early where its device is not there.
+var absent = regexp.MustCompile(`(?m)^no .* device here$`)
+
 // runProgram runs a program in the shell's directory and with its variables, and looks for what it must print.
 func (s *session) runProgram(where string, wants []string, args ...string) {
 	out, err := s.shell("'" + strings.Join(args, "' '") + "'")
 	require.NoError(s.t, err, "%s: %s", where, out)
+	if m := absent.FindString(out); m != "" && os.Getenv("CI") == "" {
+		s.t.Logf("%s: %s: its output is not compared", where, m)
+		return
+	}
 	require.Empty(s.t, missing(wants, out), "%s: not printed, or not in this order; the output is\n%s", where, out)
 }
 

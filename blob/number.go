@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Number orders the modules of an import tree as blobs hold them: by the rule of TVM's exporters (ABI.md C.3), or, where that rule
-// would put a module before one that imports it, as happens with shared imports, so that importers come first. imports[i] are the
-// modules that module i imports; the root is module 0; mergeable[i] says that module i is compiled into the library itself, for
-// which all of those together stand as one "_lib" entry. Modules that the root does not reach are left out.
+// Number orders the modules of an import tree as blobs hold them: by the rule of TVM's exporters (docs/abi.md C.3), or,
+// where that rule would put a module before one that imports it, as happens with shared imports, so that importers come
+// first. imports[i] are the modules that module i imports; the root is module 0; mergeable[i] says that module i is
+// compiled into the library itself, for which all of those together stand as one "_lib" entry. Modules that the root
+// does not reach are left out.
 //
 // entries[k] lists the modules that entry k stands for: one, or those of the library, in the order in which they were met. An
 // [OrderError] says that the library would import itself by way of another module.

@@ -70,7 +70,7 @@ func (t *tree) release() {
 func (t *tree) libraryObject() object { return object(uintptr(unsafe.Pointer(t.library))) }
 
 // build makes the modules in the order of the blob. The library's context slot is bound when its
-// entry comes, so that the loaders of later entries find it in place (ABI.md C.4).
+// entry comes, so that the loaders of later entries find it in place (docs/abi.md C.4).
 func (t *tree) build(b *blob.Blob) error {
 	if b.ImplicitRoot {
 		C.tvmgo_module_bind_context(t.library)

@@ -31,7 +31,7 @@ func (o object) release() {
 	}
 }
 
-// typeIndex reads the type of a live object (ABI.md B.1: int32 at offset 8).
+// typeIndex reads the type of a live object (docs/abi.md B.1: int32 at offset 8).
 func (o object) typeIndex() int32 {
 	return *(*int32)(unsafe.Add(o.pointer(), 8))
 }

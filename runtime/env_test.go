@@ -82,7 +82,7 @@ func TestEnv_ManyGoroutinesLookUp(t *testing.T) {
 	}
 }
 
-// The context slot holds the library's own module, wherever that stands in the tree (ABI.md C.4).
+// The context slot holds the library's own module, wherever that stands in the tree (docs/abi.md C.4).
 func TestContextSlot(t *testing.T) {
 	for _, l := range layouts {
 		for _, c := range []struct {

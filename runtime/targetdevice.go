@@ -26,7 +26,7 @@ func (targetDevices) TargetProperty(dev dlpack.Device, name string) (any, error)
 }
 
 // fullArch is the name under which an architecture of CUDA has all its instructions: from 9.0 on those that later ones lack are
-// left out without the letter (ABI.md F.2).
+// left out without the letter (docs/abi.md F.2).
 func fullArch(arch string) string {
 	var number int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(arch, "sm_"), "%d", &number); err == nil && number >= 90 {

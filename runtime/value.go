@@ -21,7 +21,7 @@ type anyValue struct {
 	bits  uint64
 }
 
-// Type indices of values (ABI.md B.2).
+// Type indices of values (docs/abi.md B.2).
 const (
 	indexNone       = 0
 	indexInt        = 1

@@ -272,7 +272,7 @@ func TestValues_ManyArguments(t *testing.T) {
 	}
 }
 
-// ---- the classic generation (ABI.md I.5) ----
+// ---- the classic generation (docs/abi.md I.5) ----
 
 func TestValues_ToClassicFunctions(t *testing.T) {
 	noLeaks(t)

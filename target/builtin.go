@@ -6,7 +6,8 @@ import (
 	"tvmgo/dlpack"
 )
 
-// The kinds of ABI.md F.2: names, defaults and keys are those of Apache TVM v0.27, after them the kinds that only v0.18 has.
+// The kinds of docs/abi.md F.2: names, defaults and keys are those of Apache TVM v0.27, after them the kinds that only
+// v0.18 has.
 
 var builtinsOnce sync.Once
 

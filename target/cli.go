@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The command line form of a target (ABI.md F.1): a kind, then options -name=value, --name=value, -name value, or -name, which is
-// -name=true. Lists are written with commas. What holds spaces, commas or quotes stands in '…', where \ takes the next character as it
-// is.
+// The command line form of a target (docs/abi.md F.1): a kind, then options -name=value, --name=value, -name value, or
+// -name, which is -name=true. Lists are written with commas. What holds spaces, commas or quotes stands in '…', where \
+// takes the next character as it is.
 
 // readCLI reads the form; its values are text.
 func readCLI(s string) (map[string]any, error) {

@@ -11,7 +11,7 @@ import (
 	"tvmgo/target"
 )
 
-// kindRow is a row of ABI.md F.2. Options are "name type" or "name type=default", separated by semicolons.
+// kindRow is a row of docs/abi.md F.2. Options are "name type" or "name type=default", separated by semicolons.
 type kindRow struct {
 	name    string
 	device  dlpack.DeviceType

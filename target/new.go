@@ -178,8 +178,8 @@ func kindOf(path string, m map[string]any) (v any, name string, err error) {
 	return nil, "", nil
 }
 
-// newFromMap makes a target of a configuration. The order is that of ABI.md F.1, but that a device is asked before defaults are
-// filled in, so that it wins over them.
+// newFromMap makes a target of a configuration. The order is that of docs/abi.md F.1, but that a device is asked before
+// defaults are filled in, so that it wins over them.
 func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	name, err := tagOf(path, m)
 	if err != nil {

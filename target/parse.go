@@ -1,6 +1,7 @@
 package target
 
-// What is assumed of GPUs of which nothing is said (ABI.md F.2). A device is asked by from_device alone, on a machine with a card too.
+// What is assumed of GPUs of which nothing is said (docs/abi.md F.2). A device is asked by from_device alone, on a
+// machine with a card too.
 const (
 	DefaultCUDAArch = "sm_50"
 	DefaultROCmCPU  = "gfx900"

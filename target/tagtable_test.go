@@ -13,7 +13,8 @@ import (
 	"tvmgo/target"
 )
 
-// TestTags_CUDA has the table of ABI-tags.md: name, arch, registers of a block, and the L2 cache's bytes or "-" in a line.
+// TestTags_CUDA has the table in the appendix of docs/abi.md: name, arch, registers of a block, and the L2 cache's bytes or
+// "-" in a line.
 func TestTags_CUDA(t *testing.T) {
 	text, err := os.ReadFile("../internal/tagdata/testdata/cuda_tags.txt")
 	require.NoError(t, err)
@@ -42,7 +43,8 @@ func TestTags_CUDA(t *testing.T) {
 	}
 }
 
-// TestTags_Others has the other groups of ABI.md F.3: what their tags set, beside the kind's defaults and what its parser finds out.
+// TestTags_Others has the other groups of docs/abi.md F.3: what their tags set, beside the kind's defaults and what its
+// parser finds out.
 func TestTags_Others(t *testing.T) {
 	// attrs and host: name=value, separated by spaces; [a,b] is a list.
 	type row struct{ tag, keys, kind, attrs, host string }

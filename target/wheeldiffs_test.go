@@ -44,7 +44,8 @@ func kindOfTag(o object) string {
 	return info.Kind
 }
 
-// optionTypesOf are the types of a kind's options, from the table of ABI.md; those of every kind if it is not known.
+// optionTypesOf are the types of a kind's options, from the table of docs/abi.md F.2; those of every kind if it is not
+// known.
 func optionTypesOf(o object) map[string]string {
 	kind := kindOf(o)
 	types := map[string]string{}

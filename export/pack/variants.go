@@ -125,7 +125,7 @@ func (f *function) checkVariants() error {
 	return nil
 }
 
-// deviceScalars are the types that kernels of devices can be given (ABI.md D.2).
+// deviceScalars are the types that kernels of devices can be given (docs/abi.md D.2).
 var deviceScalars = []dlpack.DataType{dlpack.Int32, dlpack.Int64, dlpack.UInt32, dlpack.Float32, dlpack.Float64}
 
 // nameKernels chooses the names under which device kernels are looked up. All device modules are searched for a name, so that it

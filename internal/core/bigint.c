@@ -1,4 +1,4 @@
-/* Integers that do not fit 64 bits (ABI.md B.1): words of two's complement, least significant
+/* Integers that do not fit 64 bits (docs/abi.md B.1): words of two's complement, least significant
  * first, never more of them than the value needs. */
 #include "core.h"
 

@@ -1,4 +1,4 @@
-/* Global functions about arrays, shapes, strings and types (ABI.md B.13), with their classic names
+/* Global functions about arrays, shapes, strings and types (docs/abi.md B.13), with their classic names
  * (A.6). */
 #include "builtins_value.h"
 #include "map_internal.h"

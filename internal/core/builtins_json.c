@@ -1,4 +1,4 @@
-/* Global functions about JSON (ABI.md B.13). */
+/* Global functions about JSON (docs/abi.md B.13). */
 #include "builtins_value.h"
 #include "json.h"
 #include "json_graph.h"

@@ -1,4 +1,4 @@
-/* Global functions about lists (ABI.md B.13). */
+/* Global functions about lists (docs/abi.md B.13). */
 #include "builtins_value.h"
 #include "list.h"
 #include "map_internal.h"

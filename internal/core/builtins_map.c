@@ -1,4 +1,4 @@
-/* Global functions about maps and dicts (ABI.md B.13), with their classic names (A.6). */
+/* Global functions about maps and dicts (docs/abi.md B.13), with their classic names (A.6). */
 #include "builtin.h"
 #include "map_internal.h"
 

@@ -1,5 +1,5 @@
 /* Global functions about classes that front ends define, and about objects by the names of their
- * fields (ABI.md B.13). */
+ * fields (docs/abi.md B.13). */
 #include "builtins_value.h"
 #include "record.h"
 

@@ -1,4 +1,4 @@
-/* Global functions that take any value (ABI.md B.13): text, order, hash, copy, devices; and whether
+/* Global functions that take any value (docs/abi.md B.13): text, order, hash, copy, devices; and whether
  * two tensors are one. */
 #include "builtins_value.h"
 #include "recursive.h"

@@ -115,7 +115,7 @@ BUILTIN(device_attr) {
   return tvmgo_device_attr(type, id, kind, result);
 }
 
-/* Which global shows that a name of RuntimeEnabled is there (ABI.md A.6). */
+/* Which global shows that a name of RuntimeEnabled is there (docs/abi.md A.6). */
 static const struct {
   const char *name, *global;
   int prefix;

@@ -1,5 +1,5 @@
 /* Strings, bytes, shapes, arrays and maps in the layouts that C++ users of tvm-ffi inline
- * (ABI.md B.1, B.2, B.10, B.11), and dtype strings (A.2, B.9). */
+ * (docs/abi.md B.1, B.2, B.10, B.11), and dtype strings (A.2, B.9). */
 #ifndef TVMGO_CONTAINER_H_
 #define TVMGO_CONTAINER_H_
 

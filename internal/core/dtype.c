@@ -1,4 +1,4 @@
-/* Element types as text. Two generations share one parser: the modern grammar (ABI.md B.9) says
+/* Element types as text. Two generations share one parser: the modern grammar (docs/abi.md B.9) says
  * "bool" for {6,8,1}, the classic one (A.2) for {1,1,1}, whose small floats are the modern codes
  * here (classic memory held 6 and 7 for them). */
 #include "core.h"

@@ -1,4 +1,4 @@
-/* Binding an opened file to this runtime: its relocation slots get our addresses (ABI.md I). */
+/* Binding an opened file to this runtime: its relocation slots get our addresses (docs/abi.md I). */
 #ifndef TVMGO_ELF_BIND_H_
 #define TVMGO_ELF_BIND_H_
 

@@ -1,4 +1,4 @@
-/* Hash and equality of values as map keys (ABI.md B.11). C++ code computes the same numbers, since
+/* Hash and equality of values as map keys (docs/abi.md B.11). C++ code computes the same numbers, since
  * it looks keys up in our tables. */
 #include "map_internal.h"
 #include "type_internal.h"

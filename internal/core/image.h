@@ -1,8 +1,8 @@
 /* A shared library opened for its functions: checked before it is opened, bound to this runtime by
- * writing its own relocation slots (ABI.md I), looked up without its dependencies.
+ * writing its own relocation slots (docs/abi.md I), looked up without its dependencies.
  *
- * An image is a counted object (the Mapping of DESIGN.md 5): modules, functions and every view of
- * its data retain it; dlclose runs when the last reference goes. */
+ * An image is a counted object: modules, functions and every view of its data retain it;
+ * dlclose runs when the last reference goes. */
 #ifndef TVMGO_IMAGE_H_
 #define TVMGO_IMAGE_H_
 

@@ -9,7 +9,7 @@
 
 enum { TVMGO_MAX_KERNEL_ARGS = 256 };
 
-/* What an argument is (ABI.md D.2). */
+/* What an argument is (docs/abi.md D.2). */
 typedef enum {
   TVMGO_ARG_MEMORY,
   TVMGO_ARG_INT64,

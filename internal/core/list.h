@@ -1,4 +1,4 @@
-/* Lists: sequences that change in place, for everyone who holds them (ABI.md B.1). Elements lie in a
+/* Lists: sequences that change in place, for everyone who holds them (docs/abi.md B.1). Elements lie in a
  * buffer apart, which C++ code reads, fills, and replaces by one of its own when it grows it: so a
  * buffer is always given back through the cell's data_deleter.
  *

@@ -1,4 +1,4 @@
-/* Maps and dicts: the same insertion-ordered hash map (ABI.md B.10), once copied before it is
+/* Maps and dicts: the same insertion-ordered hash map (docs/abi.md B.10), once copied before it is
  * changed when it is shared (Map), once changed in place for everyone (Dict). Up to four entries
  * lie in a plain row; more go to the dense form. Growth keeps the object and changes its table.
  *

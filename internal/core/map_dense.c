@@ -1,4 +1,4 @@
-/* The dense form of maps (ABI.md B.10): a table of slots in which the keys of one home slot form a
+/* The dense form of maps (docs/abi.md B.10): a table of slots in which the keys of one home slot form a
  * chain. A meta byte per slot says whether the slot is free, the head of a chain or a later part of
  * one, and which entry of a table of distances leads to the next part. Slots also form a list in
  * order of insertion.

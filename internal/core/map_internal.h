@@ -1,4 +1,4 @@
-/* Maps as their files see them: the layout of ABI.md B.10, and hashing that can fail. */
+/* Maps as their files see them: the layout of docs/abi.md B.10, and hashing that can fail. */
 #ifndef TVMGO_MAP_INTERNAL_H_
 #define TVMGO_MAP_INTERNAL_H_
 

@@ -8,7 +8,7 @@
 
 typedef struct tvmgo_module tvmgo_module;
 
-/* Property bits of a module (ABI.md B.7). */
+/* Property bits of a module (docs/abi.md B.7). */
 enum { TVMGO_MODULE_SERIALIZABLE = 1, TVMGO_MODULE_RUNNABLE = 2, TVMGO_MODULE_EXPORTABLE = 4 };
 
 /* What a module kind does. NULL entries mean "not supported". All may be called from any thread. */

@@ -1,4 +1,4 @@
-/* Counted objects in the tvm-ffi layout (ABI.md B.1, B.3), and the counters of what is alive. */
+/* Counted objects in the tvm-ffi layout (docs/abi.md B.1, B.3), and the counters of what is alive. */
 #ifndef TVMGO_OBJECT_H_
 #define TVMGO_OBJECT_H_
 

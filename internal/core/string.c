@@ -1,5 +1,5 @@
 /* Strings and bytes: up to seven bytes live in the value itself, longer text in a counted object
- * (ABI.md B.1, B.2). Also the one place where a borrowed view becomes an owned value. */
+ * (docs/abi.md B.1, B.2). Also the one place where a borrowed view becomes an owned value. */
 #include "core.h"
 #include "short_bytes.h"
 

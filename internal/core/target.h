@@ -1,5 +1,5 @@
-/* Targets as objects, laid out as C++ that is written for TVM expects them (ABI.md F.1). What a target means is decided in Go
- * (package target); here are the objects, and each thread's stack of current targets. */
+/* Targets as objects, laid out as C++ that is written for TVM expects them (docs/abi.md F.1). What a target means is
+ * decided in Go (package target); here are the objects, and each thread's stack of current targets. */
 #ifndef TVMGO_TARGET_H_
 #define TVMGO_TARGET_H_
 

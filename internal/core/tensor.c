@@ -60,7 +60,7 @@ int tvmgo_dl_check(const DLTensor* t, const char* what) {
   return 0;
 }
 
-/* Element types that memory can be made for (ABI.md E.3). */
+/* Element types that memory can be made for (docs/abi.md E.3). */
 int tvmgo_dl_check_dtype(DLDataType t) {
   int ok = t.lanes >= 1 && (int16_t)t.lanes > 0 && t.bits > 0;
   if (ok && t.bits % 8 != 0) ok = t.bits == 1 || t.bits == 2 || t.bits == 4 || t.bits == 6;

@@ -57,7 +57,7 @@ int tvmgo_dl_check_dtype(DLDataType t);
 size_t tvmgo_dl_alignment(DLDataType t);
 /* Checks what a tensor from outside may get wrong besides: element type, offset, device. */
 int tvmgo_dl_check_place(const DLTensor* t, const char* what);
-/* Copies between tensors of equal byte count; picks the device (ABI.md E.4). */
+/* Copies between tensors of equal byte count; picks the device (docs/abi.md E.4). */
 int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
 /* Copies nbytes of plain host memory into a contiguous tensor, or out of it, and waits. */
 int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_tensor);

@@ -1,4 +1,4 @@
-/* The type table: keys, indices and ancestors (ABI.md B.2, B.5).
+/* The type table: keys, indices and ancestors (docs/abi.md B.2, B.5).
  *
  * Look-ups take no lock: both ways into the table, by index and by key, only ever grow, and an
  * entry is complete before it can be reached. */

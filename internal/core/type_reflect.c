@@ -1,5 +1,5 @@
 /* What types carry beside their index: fields, methods, metadata, and columns of attributes
- * (ABI.md B.1, B.5, B.11).
+ * (docs/abi.md B.1, B.5, B.11).
  *
  * C++ code reads these arrays without asking, while another thread may add to them: an array that
  * is too small is replaced by a larger copy, the old one stays, and counts grow after contents. */

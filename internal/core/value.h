@@ -1,4 +1,4 @@
-/* Values between the generations: one table for both ABIs (ABI.md I.5).
+/* Values between the generations: one table for both ABIs (docs/abi.md I.5).
  *
  * Views borrow, results own. Tensors are never retagged. */
 #ifndef TVMGO_VALUE_H_

@@ -81,7 +81,7 @@ func (d Device) Describe(module unsafe.Pointer, i int, f *blob.Function) (Flags,
 	return flags, nil
 }
 
-// argKinds checks the types of a kernel's arguments (ABI.md D.2).
+// argKinds checks the types of a kernel's arguments (docs/abi.md D.2).
 func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 	if len(f.ArgTypes) > C.TVMGO_MAX_KERNEL_ARGS {
 		return nil, Corrupt("kernel %s has %d arguments, more than %d", f.Key, len(f.ArgTypes), int(C.TVMGO_MAX_KERNEL_ARGS))
@@ -120,7 +120,7 @@ func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 	return kinds, nil
 }
 
-// launchParams are the values of a launch that follow the arguments, and what else it is to be (ABI.md D.2).
+// launchParams are the values of a launch that follow the arguments, and what else it is to be (docs/abi.md D.2).
 func (d Device) launchParams(f *blob.Function) (values []uint8, flags Flags, err error) {
 	for i, tag := range f.LaunchParamTags {
 		slot := slices.Index(sizeTags, tag)

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* What a device says of itself (ABI.md E.2, and the options of target kind "cuda" in F.2). */
+/* What a device says of itself (docs/abi.md E.2, and the options of target kind "cuda" in F.2). */
 #include "driver.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* Copies (ABI.md E.4). Those with ordinary memory of the host wait for their end; all others are queued.
+/* Copies (docs/abi.md E.4). Those with ordinary memory of the host wait for their end; all others are queued.
  *
  * The wait is ours, because the driver doesn't promise it: up to CUDA 11 it stages pageable memory "asynchronously with a worker
  * thread", later a transfer "might be synchronous with respect to host" (CUDA Driver API, API synchronization behavior, Memcpy,

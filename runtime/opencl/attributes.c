@@ -1,6 +1,6 @@
 //go:build opencl
 
-/* What a device says of itself (ABI.md E.2). */
+/* What a device says of itself (docs/abi.md E.2). */
 #include "driver.h"
 
 #include <stdio.h>
@@ -96,7 +96,7 @@ static int image_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   return d->has_images ? ask_size(d, what, out) : 0;
 }
 
-/* The options of target kind "opencl" that a device knows (ABI.md F.2). */
+/* The options of target kind "opencl" that a device knows (docs/abi.md F.2). */
 int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   *out = tvmgo_any_none();
   const cl_device* d = tvmgo_cl_device(id);

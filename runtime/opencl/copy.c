@@ -1,6 +1,7 @@
 //go:build opencl
 
-/* Copies (ABI.md E.4). Those with the host wait: its memory may be gone when they return. Those within a device are queued. */
+/* Copies (docs/abi.md E.4). Those with the host wait: its memory may be gone when they return. Those within a device are
+ * queued. */
 #include "driver.h"
 
 #include <stdlib.h>

@@ -43,7 +43,7 @@ int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   return *out == NULL ? -1 : 0;
 }
 
-/* The dimensions of a shape [.., 4] that become rows of an image; 0 for an unknown scope (ABI.md E.7). */
+/* The dimensions of a shape [.., 4] that become rows of an image; 0 for an unknown scope (docs/abi.md E.7). */
 static int rows_of(const char* scope, int32_t ndim) {
   if (strcmp(scope, "global.texture") == 0) return ndim > 3 ? ndim - 2 : 1;
   if (strcmp(scope, "global.texture-weight") == 0) return 1;

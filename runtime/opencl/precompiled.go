@@ -21,7 +21,7 @@ import (
 )
 
 // The functions of every module that give its programs, compiled for the active device, and take them back
-// in another process (ABI.md D.3).
+// in another process (docs/abi.md D.3).
 const (
 	savePrograms = "opencl.GetPreCompiledPrograms"
 	loadPrograms = "opencl.SetPreCompiledPrograms"

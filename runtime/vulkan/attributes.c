@@ -1,4 +1,4 @@
-/* What a device says of itself (ABI.md E.2), and the options of target kind "vulkan" that it knows (F.2). */
+/* What a device says of itself (docs/abi.md E.2), and the options of target kind "vulkan" that it knows (F.2). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Copies (ABI.md E.4). From the host: the bytes are taken over before the call returns. To the host: done when it returns.
- * Within a device: queued. */
+/* Copies (docs/abi.md E.4). From the host: the bytes are taken over before the call returns. To the host: done when it
+ * returns. Within a device: queued. */
 #include <string.h>
 
 #include "stream.h"

@@ -171,7 +171,7 @@ func findDevices() (list []found, left []string, err error) {
 	return list, left, nil
 }
 
-// rank orders kinds of devices (ABI.md E.2).
+// rank orders kinds of devices (docs/abi.md E.2).
 func rank(kind vk.PhysicalDeviceType) int {
 	order := []vk.PhysicalDeviceType{vk.PhysicalDeviceTypeDiscreteGpu, vk.PhysicalDeviceTypeIntegratedGpu,
 		vk.PhysicalDeviceTypeVirtualGpu, vk.PhysicalDeviceTypeCpu}

@@ -310,7 +310,7 @@ func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	return call
 }
 
-// argumentType is the type that kernels take a number as: there are five (ABI.md D.2).
+// argumentType is the type that kernels take a number as: there are five (docs/abi.md D.2).
 func argumentType(t tir.Type) tir.Type {
 	switch {
 	case t.Lanes != 1:

@@ -413,7 +413,7 @@ static void test_hash_known_numbers(void) {
   tvmgo_object_release(big);
 }
 
-/* The hash as ABI.md B.11 says it, byte by byte. */
+/* The hash as docs/abi.md B.11 says it, byte by byte. */
 static uint64_t plain_hash(const unsigned char* text, size_t size) {
   uint64_t h = 0, k = kTVMFFIStr;
   for (size_t i = 0; i < size; i += 8) {

@@ -131,7 +131,7 @@ static void test_barrier_arguments(void) {
   CHECK_FAILS(TVMBackendParallelBarrier(-1, &env), TVMGO_VALUE_ERROR, "task -1");
 }
 
-/* The layout that ABI.md A.5 gives: counters 16 ints apart, zero at the start. */
+/* The layout that docs/abi.md A.5 gives: counters 16 ints apart, zero at the start. */
 static int look_at_counters(int id, TVMParallelGroupEnv* env, void* cdata) {
   _Atomic int32_t* counters = env->sync_handle;
   _Atomic int* wrong = cdata;

@@ -3,29 +3,22 @@ package main_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// blocks are the pieces of a text in Markdown that are of a language, without their indentation.
-func blocks(text, language string) (list []string) {
-	for _, m := range regexp.MustCompile("(?ms)^( *)```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(text, -1) {
-		list = append(list, regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[2], ""))
-	}
-	return list
-}
+	"tvmgo/internal/testing/literate"
+)
 
 // The steps of docs/python.md do what they say, on a copy of the wheel in the place of what pip installs.
 func TestPythonDocs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	python, env := withPython(t, l)
-	text, err := os.ReadFile(filepath.Join(l.root, "docs", "python.md"))
+	document, err := literate.Read(filepath.Join(l.root, "docs", "python.md"))
 	require.NoError(t, err)
-	shell, programs := blocks(string(text), "sh"), blocks(string(text), "python")
+	shell, programs := document.Code("sh"), document.Code("python")
 	require.Len(t, shell, 4)
 	require.Len(t, programs, 1)
 

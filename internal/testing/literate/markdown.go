@@ -42,8 +42,8 @@ var (
 	fence   = regexp.MustCompile("^( *)```+ *(.*)$")
 	comment = regexp.MustCompile(`^( *)<!--(sh|console|go|c|cpp|tir|json)( [^ ]+)?$`)
 	heading = regexp.MustCompile(`^(#{1,6}) +(.*?) *$`)
-	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	code    = regexp.MustCompile("`[^`]*`")
+	link    = regexp.MustCompile(`\]\(\s*([^()\s]+)\s*\)`)
+	code    = regexp.MustCompile("`[^`\n]*`")
 )
 
 // Read reads a document. Its path is kept as it is.
@@ -90,12 +90,13 @@ func Parse(path, text string) (*Document, error) {
 				d.Sections = append(d.Sections, Section{Title: m[2]})
 			}
 		}
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, "``"), -1) {
-			d.Links = append(d.Links, Link{Line: i + 1, Target: m[1]})
-		}
 	}
 	if open != nil {
 		return nil, fmt.Errorf("%s:%d: this block has no end", path, open.Line-1)
+	}
+	prose := code.ReplaceAllString(strings.Join(d.Prose, "\n"), "``")
+	for _, m := range link.FindAllStringSubmatchIndex(prose, -1) {
+		d.Links = append(d.Links, Link{Line: 1 + strings.Count(prose[:m[0]], "\n"), Target: prose[m[2]:m[3]]})
 	}
 	return d, nil
 }
@@ -121,4 +122,16 @@ func (d *Document) anchor(title string) {
 			return
 		}
 	}
+}
+
+// Code has the text of each visible block in a language that is no file, in the order of the document.
+func (d *Document) Code(lang string) (list []string) {
+	for i := range d.Sections {
+		for _, b := range d.Sections[i].ofLang(lang) {
+			if !b.Hidden {
+				list = append(list, b.Text)
+			}
+		}
+	}
+	return list
 }

@@ -1,0 +1,152 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The README stays short enough to be read.
+func TestReadme_Length(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 170)
+}
+
+// figures has the row of `make bench` of each row with figures in the README's comparison.
+var figures = map[string]string{
+	"Load a kernel library and find its function": "load",
+	"The same with 64 MiB of payload":             "load-blob-peer",
+	"Call of a C function, 2 integers":            "call",
+	"Allocate and free a tensor of 1 KiB":         "tensor",
+	"Parallel launch, 2 threads":                  "launch",
+	"Start a C process, load, call, exit":         "start",
+	"Library, stripped":                           "size",
+}
+
+// The README's figures are those of the newest result of `make bench`, to two digits.
+func TestReadme_Figures(t *testing.T) {
+	paths, err := filepath.Glob("../bench/results/*-cpu.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	text, err := os.ReadFile(paths[len(paths)-1]) // their names begin with the date
+	require.NoError(t, err)
+	var result struct {
+		Rows []struct {
+			ID         string
+			Ours, Base float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &result))
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	for title, id := range figures {
+		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(title) + ` \| ([^|]*) \| ([^|]*) \|`).FindStringSubmatch(string(readme))
+		require.NotNil(t, line, "the README has no row %q", title)
+		found := false
+		for _, r := range result.Rows {
+			if r.ID == id {
+				found = true
+				require.True(t, strings.HasPrefix(line[1], figure(id, r.Ours)), "%s: %s, measured %s", title, line[1], figure(id, r.Ours))
+				require.True(t, strings.HasPrefix(line[2], figure(id, r.Base)), "%s: %s, measured %s", title, line[2], figure(id, r.Base))
+			}
+		}
+		require.True(t, found, "%s has no row %q", paths[len(paths)-1], id)
+	}
+}
+
+// figure writes a result with its unit: two digits below 10, integers above.
+func figure(id string, v float64) string {
+	unit := "ns"
+	switch {
+	case id == "size":
+		v, unit = v/1e6, "MB"
+	case v >= float64(time.Millisecond):
+		v, unit = v/1e6, "ms"
+	case v >= float64(time.Microsecond):
+		v, unit = v/1e3, "µs"
+	}
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f %s", v, unit)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}
+
+var (
+	citedFile    = regexp.MustCompile(`[\w./-]*\w\.md\b`)
+	citedSection = regexp.MustCompile(`docs/abi\.md ((?:[A-J](?:\.\d+)?(?:, | and )?)+)`)
+	section      = regexp.MustCompile(`[A-J](\.\d+)?`)
+	abiHeading   = regexp.MustCompile(`(?m)^##+ ([A-J](\.\d+)?)[. ]`)
+)
+
+// Comments cite no document and no section of the ABI reference that is absent.
+func TestCitations(t *testing.T) {
+	abi, err := os.ReadFile("abi.md")
+	require.NoError(t, err)
+	sections := map[string]bool{}
+	for _, m := range abiHeading.FindAllStringSubmatch(string(abi), -1) {
+		sections[m[1]] = true
+	}
+	require.Greater(t, len(sections), 40)
+
+	out, err := exec.Command("git", "ls-files", "..").Output()
+	if err != nil {
+		t.Skip("the list of files comes from git")
+	}
+	cited := 0
+	for _, path := range strings.Fields(string(out)) {
+		switch filepath.Ext(path) {
+		case ".go", ".c", ".h", ".cc", ".hpp", ".sh", ".mk", ".py":
+		default:
+			continue
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if strings.HasSuffix(path, "literate_test.go") {
+			continue // has documents of its own
+		}
+		for _, name := range citedFile.FindAllString(string(text), -1) {
+			if strings.Contains(name, "//") {
+				continue // of another site
+			}
+			candidates := []string{filepath.Join("..", name), filepath.Join(filepath.Dir(path), name), name}
+			require.True(t, anyExists(candidates), "%s cites %s, which is not there", path, name)
+		}
+		for _, m := range citedSection.FindAllStringSubmatch(string(text), -1) {
+			for _, s := range section.FindAllString(m[1], -1) {
+				require.True(t, sections[s], "%s cites section %s of docs/abi.md, which it lacks", path, s)
+				cited++
+			}
+		}
+	}
+	require.Greater(t, cited, 50)
+}
+
+func anyExists(paths []string) bool {
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Lines of documents have at most 120 characters, but for tables, links and what programs print.
+func TestLines(t *testing.T) {
+	for _, d := range documents(t) {
+		for i, line := range d.Prose {
+			if len([]rune(line)) <= 120 || strings.HasPrefix(strings.TrimSpace(line), "|") || strings.Contains(line, "](") {
+				continue
+			}
+			require.Fail(t, fmt.Sprintf("%s:%d has %d characters", d.Path, i+1, len([]rune(line))))
+		}
+	}
+}

@@ -68,14 +68,14 @@ var rules = []struct {
 	{[]string{"blob"}, []string{"runtime/...", "target", "internal/..."}, "files are read without a runtime"},
 	{[]string{"target"}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."}, "a target knows no device and no code generator"},
 	{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."}, "programs know no runtime and no code generator"},
-	{[]string{"codegen/c"}, []string{"runtime/..."}, "C is written without a runtime"},
-	{[]string{"codegen/...", "export/..."}, []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}, "code is made and exported without a device"},
+	{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
+	{[]string{"codegen/...", "export/..."}, []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}, "code is generated and exported without a device"},
 	{[]string{"runtime"}, []string{"tir/...", "te/...", "codegen/...", "export/...", "runtime/cuda", "runtime/opencl", "runtime/vulkan", "internal/dl"},
-		"a program that only loads modules has none of them"},
+		"a program that only loads modules contains none of them"},
 	{[]string{"runtime/cuda"}, []string{"runtime/opencl", "runtime/vulkan"}, "devices are enabled one by one"},
 	{[]string{"runtime/opencl"}, []string{"runtime/cuda", "runtime/vulkan"}, "devices are enabled one by one"},
 	{[]string{"runtime/vulkan"}, []string{"runtime/cuda", "runtime/opencl"}, "devices are enabled one by one"},
-	{[]string{"internal/inspect", "internal/unpack"}, []string{"runtime/...", "internal/core"}, "files are looked at without a runtime"},
+	{[]string{"internal/inspect", "internal/unpack"}, []string{"runtime/...", "internal/core"}, "files are inspected without a runtime"},
 }
 
 // matches says whether a path is one of a rule's.

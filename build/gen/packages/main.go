@@ -1,5 +1,5 @@
-// Command packages writes the map of the packages into docs/architecture.md: a diagram of who imports whom, and a table with a line for
-// each package. Both are made of what go list says, and stand between comments that the document has for them.
+// Command packages writes the map of the packages into docs/architecture.md: a diagram of who imports whom, a table of what must not be
+// imported, and one with a line for each package. They are made of what go list says, and stand between comments that the document has for them.
 //
 //	go run ./build/gen/packages
 package main
@@ -15,7 +15,7 @@ import (
 const document = "docs/architecture.md"
 
 // sections are the generated parts of the document, by the name in the comments around them.
-var sections = map[string]func(*graph) string{"diagram": diagram, "table": table}
+var sections = map[string]func(*graph) string{"diagram": diagram, "rules": ruleTable, "table": table}
 
 // rewritten is a document with its generated parts made anew.
 func rewritten(text []byte, g *graph) ([]byte, error) {

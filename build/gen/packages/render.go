@@ -56,6 +56,23 @@ func diagram(g *graph) string {
 // nodeID is a package's name in Mermaid's language, in which words such as end and names with a slash mean something else.
 func nodeID(path string) string { return "p_" + strings.ReplaceAll(path, "/", "_") }
 
+// ruleTable has a line for each rule.
+func ruleTable(*graph) string {
+	var b strings.Builder
+	b.WriteString("| Packages | must not import | because |\n|---|---|---|\n")
+	for _, r := range rules {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", listed(r.from), listed(r.not), r.why)
+	}
+	return b.String()
+}
+
+func listed(paths []string) string {
+	if slices.Contains(paths, "...") {
+		return "any package of this module"
+	}
+	return "`" + strings.Join(paths, "`, `") + "`"
+}
+
 // table has a line for each package.
 func table(g *graph) string {
 	var b strings.Builder

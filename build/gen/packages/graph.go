@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// pkg is a package of this module.
+type pkg struct {
+	Path    string // without the module's
+	Name    string
+	Doc     string   // the first sentence of its comment
+	Imports []string // of packages of this module, sorted
+	layer   *layer
+	testing bool // it imports package testing
+}
+
+// graph is all packages that have a file which is no test, by path.
+type graph struct {
+	all []*pkg
+	of  map[string]*pkg
+}
+
+// layer is a group of packages, as the diagram and the table show them.
+type layer struct {
+	title string
+	id    string   // in the diagram; "" for one that is in the table alone
+	paths []string // of its packages; "dir/..." are those below a folder as well
+}
+
+// The layers, from the top. A package belongs to the first that has its path.
+var (
+	beside = &layer{title: "tools and examples", paths: []string{"internal/core/devicenames", "build/env", "build/gen/...", "bench/...", "examples/..."}}
+	tests  = &layer{title: "tests"} // what no package imports that is used elsewhere than in tests
+	layers = []*layer{
+		beside,
+		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
+		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
+		{title: "export", id: "export", paths: []string{"export/..."}},
+		{title: "devices", id: "devices", paths: []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}},
+		{title: "runtime", id: "runtime", paths: []string{"runtime/..."}},
+		{title: "expressions and IR", id: "ir", paths: []string{"te/...", "tir/..."}},
+		{title: "internal", id: "internal", paths: []string{"internal/..."}},
+		{title: "leaves", id: "leaves", paths: []string{"target", "blob", "dlpack", "include", "build/include"}},
+	}
+)
+
+func (l *layer) has(path string) bool {
+	return slices.ContainsFunc(l.paths, func(p string) bool {
+		dir, below := strings.CutSuffix(p, "/...")
+		return path == dir || below && strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// rules says what packages must not import, directly or through others.
+var rules = []struct {
+	from, not []string
+	why       string
+}{
+	{[]string{"dlpack", "include", "build/include"}, []string{"..."}, "they are the leaves"},
+	{[]string{"blob"}, []string{"runtime/...", "target", "internal/..."}, "files are read without a runtime"},
+	{[]string{"target"}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."}, "a target knows no device and no code generator"},
+	{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."}, "programs know no runtime and no code generator"},
+	{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
+	{[]string{"codegen/...", "export/..."}, []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}, "code is generated and exported without a device"},
+	{[]string{"runtime"}, []string{"tir/...", "te/...", "codegen/...", "export/...", "runtime/cuda", "runtime/opencl", "runtime/vulkan", "internal/dl"},
+		"a program that only loads modules contains none of them"},
+	{[]string{"runtime/cuda"}, []string{"runtime/opencl", "runtime/vulkan"}, "devices are enabled one by one"},
+	{[]string{"runtime/opencl"}, []string{"runtime/cuda", "runtime/vulkan"}, "devices are enabled one by one"},
+	{[]string{"runtime/vulkan"}, []string{"runtime/cuda", "runtime/opencl"}, "devices are enabled one by one"},
+	{[]string{"internal/inspect", "internal/unpack"}, []string{"runtime/...", "internal/core"}, "files are inspected without a runtime"},
+}
+
+// matches says whether a path is one of a rule's.
+func matches(paths []string, path string) bool {
+	return slices.Contains(paths, "...") || (&layer{paths: paths}).has(path)
+}
+
+// load asks go list about the module at root, as it is built with all drivers for Linux.
+func load(root string) (*graph, error) {
+	cmd := exec.Command("go", "list", "-tags", "cuda,opencl", "-json=ImportPath,Name,Doc,Imports,GoFiles,CgoFiles,Module", "./...")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=linux", "GOARCH=amd64")
+	out, err := cmd.Output()
+	if err != nil {
+		var ended *exec.ExitError
+		if errors.As(err, &ended) {
+			err = fmt.Errorf("%w\n%s", err, ended.Stderr)
+		}
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	g := &graph{of: map[string]*pkg{}}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath, Name, Doc      string
+			Imports, GoFiles, CgoFiles []string
+			Module                     struct{ Path string }
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		if len(p.GoFiles)+len(p.CgoFiles) == 0 {
+			continue // tests alone
+		}
+		prefix := p.Module.Path + "/"
+		n := &pkg{Path: strings.TrimPrefix(p.ImportPath, prefix), Name: p.Name, Doc: p.Doc, testing: slices.Contains(p.Imports, "testing")}
+		for _, i := range p.Imports {
+			if path, own := strings.CutPrefix(i, prefix); own {
+				n.Imports = append(n.Imports, path)
+			}
+		}
+		g.add(n)
+	}
+	return g, g.arrange()
+}
+
+func (g *graph) add(p *pkg) {
+	slices.Sort(p.Imports)
+	g.all = append(g.all, p)
+	g.of[p.Path] = p
+}
+
+// arrange gives each package its layer.
+func (g *graph) arrange() error {
+	used := map[string]bool{}
+	for _, p := range g.all {
+		i := slices.IndexFunc(layers, func(l *layer) bool { return l.has(p.Path) })
+		if i < 0 {
+			return fmt.Errorf("package %s is in no layer: add it to one in build/gen/packages/graph.go", p.Path)
+		}
+		p.layer = layers[i]
+		if p.layer != beside && !p.testing && !strings.Contains("/"+p.Path, "/internal/") {
+			used[p.Path] = true
+			for path := range g.reached(p) {
+				used[path] = true
+			}
+		}
+	}
+	for _, p := range g.all {
+		if p.layer != beside && !used[p.Path] {
+			p.layer = tests
+		}
+	}
+	return nil
+}
+
+// reached is what a package imports, directly or through others.
+func (g *graph) reached(p *pkg) map[string]bool {
+	seen := map[string]bool{}
+	var visit func(p *pkg)
+	visit = func(p *pkg) {
+		for _, path := range p.Imports {
+			if q := g.of[path]; q != nil && !seen[path] {
+				seen[path] = true
+				visit(q)
+			}
+		}
+	}
+	visit(p)
+	return seen
+}
+
+// broken are the imports that the rules forbid.
+func (g *graph) broken() []string {
+	var all []string
+	for _, p := range g.all {
+		for _, r := range rules {
+			if !matches(r.from, p.Path) {
+				continue
+			}
+			for path := range g.reached(p) {
+				if matches(r.not, path) && !matches(r.from, path) {
+					all = append(all, fmt.Sprintf("%s imports %s: %s", p.Path, path, r.why))
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// in is the packages of a layer.
+func (g *graph) in(l *layer) []*pkg {
+	var all []*pkg
+	for _, p := range g.all {
+		if p.layer == l {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *pkg) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}

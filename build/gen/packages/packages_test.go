@@ -1,0 +1,79 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the folder of the repository, seen from here, where go test runs.
+const root = "../../.."
+
+var rewrite = flag.Bool("update", false, "write the map of packages anew")
+
+func TestDocument_IsUpToDate(t *testing.T) {
+	if *rewrite {
+		require.NoError(t, update(root))
+	}
+	g, err := load(root)
+	require.NoError(t, err)
+	have, err := os.ReadFile(filepath.Join(root, document))
+	require.NoError(t, err)
+	want, err := rewritten(have, g)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(have), "%s: run: make docs-diagram", document)
+	require.Empty(t, g.broken(), "these imports break the rules of %s", document)
+	for _, p := range g.all {
+		require.NotEmpty(t, p.Doc, "package %s has no comment", p.Path)
+	}
+}
+
+// made is a graph of paths with their imports.
+func made(t *testing.T, imports map[string][]string) *graph {
+	t.Helper()
+	g := &graph{of: map[string]*pkg{}}
+	for path, list := range imports {
+		g.add(&pkg{Path: path, Imports: list})
+	}
+	require.NoError(t, g.arrange())
+	return g
+}
+
+func TestArrange(t *testing.T) {
+	g := made(t, map[string][]string{"capi": {"runtime"}, "runtime": {"internal/core"}, "internal/core": nil, "internal/probe": {"runtime"}, "bench": {"internal/probe"}})
+	for path, want := range map[string]string{"capi": "C ABI and command", "internal/core": "internal", "internal/probe": "tests", "bench": "tools and examples"} {
+		require.Equal(t, want, g.of[path].layer.title, path)
+	}
+	g = &graph{of: map[string]*pkg{}}
+	g.add(&pkg{Path: "elsewhere"})
+	require.ErrorContains(t, g.arrange(), "package elsewhere is in no layer")
+}
+
+// What is imported through another package has no line of its own.
+func TestDrawn_IsReduced(t *testing.T) {
+	g := made(t, map[string][]string{"export": {"blob", "dlpack", "runtime"}, "runtime": {"blob", "internal/hook"}, "blob": {"dlpack"}, "dlpack": nil, "internal/hook": nil})
+	require.Equal(t, []string{"runtime"}, g.drawn(g.of["export"]))
+	require.Equal(t, []string{"blob"}, g.drawn(g.of["runtime"]), "helpers are left out")
+}
+
+func TestBroken(t *testing.T) {
+	g := made(t, map[string][]string{"runtime/cuda": {"runtime", "internal/kernels"}, "internal/kernels": {"runtime/vulkan"}, "runtime/vulkan": nil, "runtime": nil})
+	require.Equal(t, []string{"runtime/cuda imports runtime/vulkan: devices are enabled one by one"}, g.broken())
+}
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"Package te makes loops, and [Lower] makes a function.": "Makes loops, and Lower makes a function.",
+		"Command env runs a|b of [1,2]:":                        `Runs a\|b of [1,2].`,
+	} {
+		require.Equal(t, want, sentence(&pkg{Doc: text}))
+	}
+}
+
+func TestRewritten_WantsBothMarks(t *testing.T) {
+	_, err := rewritten([]byte("nothing"), made(t, nil))
+	require.ErrorContains(t, err, "has no line")
+}

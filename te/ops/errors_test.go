@@ -141,6 +141,7 @@ func TestErrors(t *testing.T) {
 		{Pad(x, "T", []int{1, 0}, []int{0, -2}), "the padding of dimension 1 is 0 and -2: want 0 or more"},
 		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X is 4, and its padding by reflect 4 and 0: want a constant size of 5 or more"},
 		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge 1 and 0: want a constant size of 1 or more"},
+		{Pad(none, "T", []int{0, 0}, []int{0, 1}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge 0 and 1: want a constant size of 1 or more"},
 		{Pad(ints, "T", []int{0, 1}, []int{0, 0}, PadValue(0.5)), "value 0.5: tir: constant 0.5 is not of type int32"},
 		{Pad(x, "T", []int{math.MaxInt32, 0}, []int{0, 0}), "dimension 0 of tensor X is 3, and its padding 2147483647 and 0: that is more than an index counts"},
 		{Pad(x, "T", []int{0, 0}, []int{0, 0}, nil), "an option is nil"},

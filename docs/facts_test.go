@@ -23,13 +23,13 @@ func TestReadme_Length(t *testing.T) {
 
 // figures has the row of `make bench` of each row with figures in the README's comparison.
 var figures = map[string]string{
-	"Load a kernel library and find its function": "load",
-	"The same with 64 MiB of payload":             "load-blob-peer",
-	"Call of a C function, 2 integers":            "call",
-	"Allocate and free a tensor of 1 KiB":         "tensor",
-	"Parallel launch, 2 threads":                  "launch",
-	"Start a C process, load, call, exit":         "start",
-	"Library, stripped":                           "size",
+	"Load a kernel library and look up its function": "load",
+	"The same with an embedded module of 64 MiB":     "load-blob-peer",
+	"Call a C function with 2 integers":              "call",
+	"Allocate and free a tensor of 1 KiB":            "tensor",
+	"Parallel launch, 2 threads":                     "launch",
+	"Start a C process, load, call, exit":            "start",
+	"Library, stripped":                              "size",
 }
 
 // The README's figures are those of the newest result of `make bench`, to two digits.

@@ -1,4 +1,5 @@
-// Package codegen makes modules of the runtime out of modules of tir: it knows, for each kind of target, who does that.
+// Package codegen builds runtime modules from tir modules: it calls the passes and the code generator of each target
+// kind.
 //
 //	m, err := codegen.Build(program, target)
 //	f, err := m.Function("vadd")

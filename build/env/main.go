@@ -1,5 +1,5 @@
-// Command env runs the go command with what the bindings of drivers need to compile: the headers that
-// this module carries for them.
+// Command env runs the go command with the settings that the bindings of drivers need to compile: build tags, and the
+// headers that this module contains.
 //
 //	go run tvmgo/build/env -- build -tags cuda,opencl ./...   runs "go build -tags cuda,opencl ./..."
 //	go run tvmgo/build/env -w                            remembers the path for every go command (go env -w)

@@ -1,6 +1,6 @@
-// Command gen writes what this project links and compiles in place of a vendor's development files,
-// from one readable description per driver (*.spec): a header, trampolines that open the vendor's
-// library when they are first used, and an empty archive for the linker flag of a Go binding.
+// Command gen writes the replacements for a vendor's development files with which this project is compiled and
+// linked, from one readable description per driver (*.spec): a header, trampolines that open the vendor's library
+// when they are first used, and an empty archive for the linker flag of a Go binding.
 //
 //	go generate ./build/gen
 package main

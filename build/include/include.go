@@ -1,6 +1,5 @@
-// Package include holds the headers that the Go bindings of drivers are compiled with, and which
-// machines without development files lack. Go finds no header of another module by itself: command
-// tvmgo/build/env sets the path.
+// Package include holds the headers with which the Go bindings of drivers are compiled; machines without development
+// files lack them. Go does not find the headers of another module by itself: command tvmgo/build/env sets the path.
 package include
 
 import "embed"

@@ -1,4 +1,5 @@
-// Command tvmgo looks at devices and module files, runs functions of modules, and makes modules of kernels.
+// Command tvmgo inspects devices and module files, runs functions of modules, and builds modules from programs and
+// kernels.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package c writes a module of tir as C that a person can read, for the CPU or, with hooks, for whatever speaks a language like C.
+// Package c writes a module of tir as readable C, for the CPU or, with hooks, for languages that resemble C.
 //
 //	var e c.Emitter
 //	code, err := e.Emit(m, target)

@@ -1,4 +1,4 @@
-// Package hello is a code generator that is as small as can be: a template for new ones. Its target kind is "hello", its code is that of
+// Package hello is a minimal code generator, a template for new ones. Its target kind is "hello", its code is that of
 // kind c with a line before it, and its functions print that code.
 package hello
 

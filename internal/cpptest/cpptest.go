@@ -1,5 +1,5 @@
-// Package cpptest builds libraries for tests as producers of C++ kernels do: with the C++ compiler, on
-// the headers of the tvm-ffi wheel, which build/deps.sh installs.
+// Package cpptest builds C++ libraries for tests, with the C++ compiler and the headers of the tvm-ffi wheel, which
+// build/deps.sh installs.
 package cpptest
 
 import (

@@ -1,5 +1,5 @@
-// Package cpufeatures knows the features of CPUs without LLVM: which CPUs there are for a target triple, and what each of them
-// can do once the attributes of a target ("+avx512f", "-sse2") are applied with all that they imply.
+// Package cpufeatures has tables of CPU features that replace LLVM: the CPUs of each target triple, and the features
+// of a CPU after the attributes of a target ("+avx512f", "-sse2") are applied with all that they imply.
 //
 // The facts are tables that gen/tables.py asks of LLVM; the rules beside them (what a triple adds, in which order attributes are
 // applied) are LLVM's too, so that what a compile target says of its CPU is what the compiler will make of it.

@@ -1,5 +1,5 @@
-// Package cudaimage says what a piece of code for CUDA is, without a driver: source, PTX, a cubin or a fatbin, for which
-// architectures, and which kernels are in it.
+// Package cudaimage examines CUDA code without a driver: whether it is source, PTX, a cubin or a fatbin, for which
+// architectures it is, and which kernels it contains.
 //
 //	info, err := cudaimage.Describe(image)
 //	fmt.Println(info.Format, "for", info.For()) // fatbin for sm_80, sm_86 and PTX for compute_86

@@ -1,5 +1,5 @@
-// Package diskcache keeps what took long to compile on the disk, for the next process: in folders of TVMGO_CACHE_DIR, or else
-// of tvmgo in the user's cache ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off keeps nothing.
+// Package diskcache caches compiled programs on disk for later processes: in folders of TVMGO_CACHE_DIR, or else of
+// tvmgo in the user's cache ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off disables it.
 //
 // A folder has at most so much as Most says: what was not used for the longest time goes first.
 //

@@ -1,7 +1,7 @@
-// Package dl opens the libraries of vendors when they are first needed, and holds the functions that
-// the Go bindings and this project's own C are linked against in their place. Where a library is
-// missing, those functions answer an error code of their API, and this package says why and what to
-// do about it. They are compiled with the build tag of their API.
+// Package dl opens the driver libraries of vendors when they are first needed, and holds the functions that the Go
+// bindings and this project's own C are linked against instead. If a library is missing, those functions return an
+// error code of their API, and this package says why and how to correct it. They are compiled with the build tag of
+// their API.
 //
 // *_gen.c and the empty archives are written by build/gen.
 package dl

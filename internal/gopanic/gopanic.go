@@ -1,4 +1,4 @@
-// Package gopanic makes errors of the panics of Go functions that C called.
+// Package gopanic converts panics of Go functions that C called into errors.
 package gopanic
 
 import (

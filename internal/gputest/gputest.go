@@ -1,5 +1,5 @@
-// Package gputest is what the tests of device backends share: arrays, modules and kernels that end with their test, and Apache TVM's
-// artifacts with their inputs and outputs.
+// Package gputest has the common code of the tests of devices: arrays, modules and kernels that are closed when their
+// test ends, and Apache TVM's artifacts with their inputs and outputs.
 package gputest
 
 import (

@@ -1,5 +1,5 @@
-// Package hook lets package runtime answer calls from C whose bodies are in packages that it can't import. Such a package gives its
-// function when it is initialised.
+// Package hook lets package runtime answer calls from C with functions of packages that it cannot import. Such a
+// package supplies its function when it is initialised.
 package hook
 
 import "sync"

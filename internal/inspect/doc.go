@@ -1,5 +1,5 @@
-// Package inspect says what is in a shared library that TVM exported, without loading it: nothing of the file runs, no runtime and
-// no driver is needed, and the file may be for another machine.
+// Package inspect describes the contents of a shared library that TVM exported, without loading it: no code of the
+// file runs, it needs no runtime and no driver, and the file may be for another machine.
 //
 //	report, err := inspect.File("add.so")
 //	report.WriteText(os.Stdout)

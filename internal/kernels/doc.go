@@ -1,3 +1,3 @@
-// Package kernels is what the modules of device kinds share: how the kernels that a file describes are told to C
-// (internal/core/kernels.h), and how such a module is listed, shown and saved.
+// Package kernels is the common part of device modules: it describes the kernels of a file to C
+// (internal/core/kernels.h), and lists, shows and saves such a module.
 package kernels

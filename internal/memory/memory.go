@@ -1,5 +1,6 @@
-// Package memory says how much memory this process may still take, so that what is too large is refused by name: Go ends a process that
-// cannot get memory, and the kernel one that exceeds what its group may have.
+// Package memory reports how much memory this process may still allocate, so that requests that are too large become
+// errors: otherwise Go ends a process that cannot get memory, and the kernel ends one that exceeds the limit of its
+// cgroup.
 package memory
 
 import (

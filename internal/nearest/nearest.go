@@ -1,4 +1,4 @@
-// Package nearest finds what somebody meant who wrote a name that is not there.
+// Package nearest finds the valid name that is most similar to a misspelled one.
 package nearest
 
 import "strings"

@@ -1,4 +1,4 @@
-// Package npyfile writes the beginnings of .npy files, and pairs NumPy's element types with ours.
+// Package npyfile writes the headers of .npy files, and maps NumPy's element types to those of package dlpack.
 package npyfile
 
 import (

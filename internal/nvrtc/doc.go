@@ -1,5 +1,5 @@
-// Package nvrtc compiles CUDA source with NVIDIA's compiler library, which is opened when it is first needed: nothing of NVIDIA
-// is needed to build, and no card is needed to compile.
+// Package nvrtc compiles CUDA source with NVIDIA's compiler library NVRTC, which it opens when it is first needed:
+// building this module needs no file of NVIDIA, and compiling CUDA source needs no GPU.
 //
 //	c, err := nvrtc.Find()
 //	result, err := c.CompileCached(ctx, nvrtc.Source{Name: "add.cu", Code: code, Arch: "sm_90", Want: nvrtc.PTX})

@@ -1,5 +1,5 @@
-// Package testgc lets tests wait for what the garbage collector does: clean-ups run on goroutines of the Go runtime, some time after
-// the collection that found their objects, and on a busy machine some time later still.
+// Package testgc lets tests wait for clean-ups of the garbage collector: these run on goroutines of the Go runtime,
+// some time after the collection that found their objects, and later still on a busy machine.
 package testgc
 
 import (

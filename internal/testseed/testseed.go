@@ -1,5 +1,5 @@
-// Package testseed says where tests that draw their cases begin: at the same case in every run, so that one that passes shows what it showed before,
-// and elsewhere where TVMGO_TEST_SEED, in the environment, says so: a number, or "random".
+// Package testseed sets the seed of random tests: the same in every run, so that every run tests the same cases,
+// unless the environment variable TVMGO_TEST_SEED is a number or "random".
 package testseed
 
 import (

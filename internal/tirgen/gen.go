@@ -1,6 +1,7 @@
-// Package tirgen makes random programs for tests of passes and generators: loops of all kinds but those of threads, guards, conditions, lets, memory,
-// casts between all sorts of numbers, and indices that are affine, that wrap around, and that are read from memory. They stay within their buffers, and overflow
-// nothing; some fail by an assertion.
+// Package tirgen generates random programs for tests of passes and generators: all kinds of loops except those bound
+// to threads, bounds checks, conditions, lets, memory, casts between all numeric types, and indices that are affine,
+// that wrap around, and that are read from memory. The programs stay within their buffers and do not overflow; some
+// fail by an assertion.
 package tirgen
 
 import (

@@ -1,5 +1,5 @@
-// Package tirrun runs functions of package tir: slowly, and with an eye on everything that a compiled program would do wrong in
-// silence. It is the plain twin that passes and code generators are compared with.
+// Package tirrun interprets functions of package tir: slowly, but with checks for every mistake that a compiled
+// program would make silently. It is the reference with which passes and code generators are compared.
 //
 // [Compile] turns a module into closures, [Program.Call] runs one of its functions on numbers and on [Array]s, [Eval] computes one
 // expression. What a program may not do is an [*Fault]: an index out of bounds, memory read before it is written, two turns of a

@@ -1,5 +1,5 @@
-// Package unpack takes apart what a library carries, and says in what two libraries differ. Nothing of the files runs; they may be
-// for another machine.
+// Package unpack writes the contents of a library as files, and lists the differences of two libraries. No code of
+// the files runs; they may be for another machine.
 //
 //	summary, err := unpack.Unpack("add.so", "add", false)
 //	report, err := unpack.Diff("old.so", "new.so")

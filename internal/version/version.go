@@ -1,4 +1,5 @@
-// Package version has the version of this project, the one place where it is written: make, pkg-config and CMake read the same file.
+// Package version has the version of this project, which is written only in its file VERSION: make, pkg-config and
+// CMake read the same file.
 package version
 
 import (

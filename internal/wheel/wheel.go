@@ -1,4 +1,4 @@
-// Package wheel runs Python with Apache TVM's wheels, for tests that ask what Apache TVM does.
+// Package wheel runs Python with Apache TVM's wheels, for tests that compare with the results of Apache TVM.
 package wheel
 
 import (

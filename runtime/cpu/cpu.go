@@ -1,5 +1,5 @@
-// Package cpu is the CPU behind the device interface. Package runtime imports it: the CPU is the
-// device that always works.
+// Package cpu implements the device interface for the CPU. Package runtime imports it: the CPU is the device that
+// always works.
 //
 // Its memory is aligned to 64 bytes; it has one stream, NULL, which is always done; its workspaces
 // belong to a thread and cost a few nanoseconds. All of it is C, registered before any Go code

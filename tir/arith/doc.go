@@ -1,4 +1,4 @@
-// Package arith knows arithmetic: it simplifies expressions and statements of package tir, proves conditions, and bounds values.
+// Package arith simplifies expressions and statements of package tir, proves conditions, and bounds values.
 //
 // An [Analyzer] is told the ranges of variables and the conditions that hold, and answers for all values that these leave. Whole numbers
 // of type int32 and int64 are what indices are made of: as in TVM, their arithmetic is assumed not to overflow, neither in the

@@ -1,5 +1,6 @@
-// Package transform has the passes between lowering (package te) and code generation (package codegen). Each is a function that makes
-// a module of another one, for a target, and leaves the one that it is given alone. What a pass promises and demands is said at each.
+// Package transform has the passes between lowering (package te) and code generation (package codegen). Each pass is
+// a function that makes a new module from a module, for a target, and does not change its argument. The comment of a
+// pass says what it guarantees and requires.
 //
 // Code for a CPU takes what ForC lists. Code for a device is made by VerifyMemory, LegalizeTypes, arith.Simplify, ThreadSync, ReuseStorage, VerifyLimits and
 // SplitHostDevice, in this order; then its kernels by Vectorize, Unroll and arith.Simplify, and its host's functions by ForC.

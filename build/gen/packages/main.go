@@ -1,5 +1,6 @@
-// Command packages writes the map of the packages into docs/architecture.md: a diagram of who imports whom, a table of what must not be
-// imported, and one with a line for each package. They are made of what go list says, and stand between comments that the document has for them.
+// Command packages writes the generated parts of docs/architecture.md: a diagram of the imports, a table of forbidden
+// imports, and a table with one line for each package. They are made from the output of go list, and stand between
+// comments in the document.
 //
 //	go run ./build/gen/packages
 package main

@@ -1,5 +1,5 @@
-// Package atonce lets modules of generated code be called before they are exported: through a library that is made when it is first asked
-// for, kept on the disk, and that imports what the module imports.
+// Package atonce makes modules of generated code callable before they are exported: when a function is first looked
+// up, it builds a library of the module, caches it on disk, and gives it the module's imports.
 package atonce
 
 import (

@@ -1,6 +1,6 @@
-// Package dnnl brings a code generator of its own to package target, and is an example of how to: what it takes is all in this file,
-// and nothing elsewhere knows of it. It declares a kind of target, says which operations that kind takes, and attaches a generator
-// of C that has them computed by oneDNN's dnnl_sgemm.
+// Package dnnl is an example of a third-party code generator: it is complete in this file, and no other package
+// refers to it. It declares a target kind, says which operations the kind supports, and attaches a generator of C
+// that computes them with oneDNN's dnnl_sgemm.
 //
 // After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm do the rest. It
 // takes part in builds of programs, too: {"kind": "composite", "devices": ["dnnl", "c"]} as a target of codegen.Build.

@@ -1,4 +1,5 @@
-// Package gentest holds what generators make of the random programs of package tirgen against the interpreter, for tests.
+// Package gentest compares the code that generators make of the random programs of package tirgen with the
+// interpreter, for tests.
 package gentest
 
 import (

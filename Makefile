@@ -6,6 +6,7 @@
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder
 # make install    PREFIX=/usr/local, under DESTDIR if that is given
 # make uninstall  with the same PREFIX and DESTDIR
+# make generators    the lists of code generators, from the packages under codegen
 # make docs-diagram  the diagram and the table of packages in docs/architecture.md, from the source
 
 # The program reads the same file.
@@ -40,7 +41,7 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tv
 LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
 INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
 
-.PHONY: all dist static demo test go-test core-test abi-test bench gpu-bundle deps clean install uninstall fuzz docs-diagram
+.PHONY: all dist static demo test go-test core-test abi-test bench gpu-bundle deps clean install uninstall fuzz docs-diagram generators
 all: dist static
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
@@ -92,6 +93,9 @@ gpu-bundle: deps dist
 
 docs-diagram:
 	$(GO) run ./build/gen/packages
+
+generators:
+	$(GO) run ./build/gen/generators
 
 include internal/core/core.mk
 include bench/bench.mk

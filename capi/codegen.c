@@ -2,6 +2,7 @@
  * call finds them. */
 #include "core.h"
 #include "fork.h"
+#include "generators_gen.h"
 #include "late.h"
 
 int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
@@ -16,7 +17,7 @@ __attribute__((constructor(110))) static void register_builtins(void) {
   static const char* const names[] = {
       "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
   };
-  static const char* const late[] = {"target.build.c", "target.build.llvm", "target.build.opencl"};
+  static const char* const late[] = {TVMGO_GENERATORS};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);
   for (size_t i = 0; i < sizeof late / sizeof *late; i++) tvmgo_late_builtin(late[i], call_hook, 0);
 }

@@ -10,8 +10,7 @@ package main
 import "C"
 
 import (
-	_ "tvmgo/codegen/llvm"   // target.build.llvm, and with it target.build.c and codegen.Build
-	_ "tvmgo/codegen/opencl" // target.build.opencl
+	_ "tvmgo/codegen/all"    // codegen.Build, and target.build.<kind> of each kind
 	_ "tvmgo/export"         // what it answers to C: runtime.ModulePackImports…
 	_ "tvmgo/runtime"        // the runtime, with the CPU
 	_ "tvmgo/runtime/cuda"   // CUDA, with its build tag; else it says how to have it

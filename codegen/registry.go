@@ -99,9 +99,6 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	return build, nil
 }
 
-// packages are those of this module that generate code for kinds of target, when they are imported.
-var packages = map[string]string{"llvm": "tvmgo/codegen/llvm", "opencl": "tvmgo/codegen/opencl"}
-
 // wayToGenerator says how a program comes to a generator that it lacks.
 func wayToGenerator(kind string) string {
 	if path := packages[kind]; path != "" {

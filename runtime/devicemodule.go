@@ -3,11 +3,11 @@ package runtime
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/launch"
 )
 
 // makers has the module kinds that make modules from code, by name.
@@ -26,34 +26,22 @@ type KernelType struct {
 
 // tags are the launch parameters of a kernel, as files describe them: its sizes and flags.
 func (k KernelType) tags() []string {
-	n := clusterSlot
+	n := launch.Cluster
 	if k.Cluster {
-		n = sharedSlot
+		n = launch.Preferred
 	}
-	tags := slices.Clone(launchTags[:n])
+	tags := slices.Clone(launch.Tags[:n])
 	if k.Cooperative {
-		tags = append(tags, cooperativeTag)
+		tags = append(tags, launch.Cooperative)
 	}
 	if k.Programmatic {
-		tags = append(tags, programmaticTag)
+		tags = append(tags, launch.Programmatic)
 	}
 	if k.DynamicShared { // the last, by TVM's rule
-		tags = append(tags, launchTags[sharedSlot])
+		tags = append(tags, launch.SharedMemory)
 	}
 	return tags
 }
-
-// launchTags are the sizes that a launch can have.
-var launchTags = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
-	"clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z", "tir.use_dyn_shared_memory"}
-
-const (
-	clusterSlot = 6 // where in launchTags what not all devices have begins
-	sharedSlot  = 9
-
-	cooperativeTag  = "tir.use_cooperative_launch"
-	programmaticTag = "tir.use_programtic_dependent_launch"
-)
 
 // NewDeviceModule makes a module from code for a device: kind is its kind ("opencl"), format that of the code
 // ("cl" for OpenCL C; "" is the kind's source). Nothing is compiled before a kernel is first used.
@@ -117,7 +105,7 @@ type Kernel struct {
 	f      *Function
 	device dlpack.DeviceType
 	args   int
-	slots  []int // of the sizes that the kernel takes: indices of launchTags
+	slots  []int // of the sizes that the kernel takes: indices of launch.Tags
 }
 
 // Kernel returns a kernel of a module of a device kind, of the module itself or else of its imports, depth first.
@@ -152,12 +140,12 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.DeviceType) (*Kernel, error) {
 	k := &Kernel{device: device, args: len(info.ArgTypes)}
 	for _, tag := range info.LaunchParamTags {
-		tag = strings.Replace(tag, "tirx.", "tir.", 1) // newer files spell it so
-		if tag == cooperativeTag || tag == programmaticTag {
+		tag = launch.Canonical(tag)
+		if tag == launch.Cooperative || tag == launch.Programmatic {
 			continue // of each launch of the kernel; nothing is given for it
 		}
-		slot := slices.Index(launchTags[:], tag)
-		if slot < 0 {
+		slot := slices.Index(launch.Tags, tag)
+		if slot < 0 || slot >= launch.Preferred && slot < launch.Shared {
 			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function", name, tag)
 		}
 		k.slots = append(k.slots, slot)
@@ -200,20 +188,20 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 		return fail(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
 	}
 	grid, block := c.Grid.sizes(), c.Block.sizes()
-	sizes := [len(launchTags)]int{grid[0], grid[1], grid[2], block[0], block[1], block[2],
-		c.Cluster[0], c.Cluster[1], c.Cluster[2], c.SharedBytes}
+	sizes := [launch.Count]int{grid[0], grid[1], grid[2], block[0], block[1], block[2],
+		c.Cluster[0], c.Cluster[1], c.Cluster[2], launch.Shared: c.SharedBytes}
 	all := slices.Grow(slices.Clone(args), len(k.slots))
-	taken := [len(launchTags)]bool{}
+	taken := [launch.Count]bool{}
 	for _, slot := range k.slots {
 		all = append(all, sizes[slot])
 		taken[slot] = true
 	}
 	for slot, n := range sizes {
 		switch {
-		case taken[slot] || n == 1 && slot != sharedSlot || n == 0 && slot >= clusterSlot:
-		case slot < clusterSlot:
-			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launchTags[slot], n)
-		case slot == sharedSlot:
+		case taken[slot] || n == 1 && slot != launch.Shared || n == 0 && slot >= launch.Cluster:
+		case slot < launch.Cluster:
+			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launch.Tags[slot], n)
+		case slot == launch.Shared:
 			return fail(op, ErrInvalidArgument, "SharedBytes is %d, but the kernel takes none: set DynamicShared in its KernelType", n)
 		default:
 			return fail(op, ErrInvalidArgument, "Cluster is %v, but the kernel has no clusters: set Cluster in its KernelType", c.Cluster)

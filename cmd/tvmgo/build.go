@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tvmgo/codegen"
-	_ "tvmgo/codegen/llvm"
+	_ "tvmgo/codegen/all"
 	"tvmgo/export"
 	"tvmgo/runtime"
 	"tvmgo/target"

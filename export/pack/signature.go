@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/launch"
 )
 
 // Signature is how a packed function is called. The package's comment has the grammar of its text.
@@ -168,13 +169,15 @@ func markerNames() string {
 }
 
 // dynamicShared is the tag of a kernel's dynamic shared memory.
-const dynamicShared = "tirx.use_dyn_shared_memory"
+var dynamicShared = launch.Modern(launch.SharedMemory)
 
 // tags by the spellings that are read.
-var tags = map[string]string{
-	"blockIdx.x": "blockIdx.x", "blockIdx.y": "blockIdx.y", "blockIdx.z": "blockIdx.z",
-	"threadIdx.x": "threadIdx.x", "threadIdx.y": "threadIdx.y", "threadIdx.z": "threadIdx.z",
-	"tir.use_dyn_shared_memory": dynamicShared, dynamicShared: dynamicShared, "shared": dynamicShared,
-}
+var tags = func() map[string]string {
+	m := map[string]string{launch.SharedMemory: dynamicShared, dynamicShared: dynamicShared, "shared": dynamicShared}
+	for _, t := range launch.Tags[:launch.Cluster] {
+		m[t] = t
+	}
+	return m
+}()
 
 const tagNames = "blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, and at the end shared (bytes of dynamic shared memory)"

@@ -27,6 +27,7 @@ void tvmgo_kernels_release(tvmgo_kernels* m) {
     m->cls->free_kernel(k);
     free(k->name);
     free(k->symbol);
+    free(k->sizes);
   }
   free(m->list);
   m->cls->free_go(m->go);
@@ -34,13 +35,14 @@ void tvmgo_kernels_release(tvmgo_kernels* m) {
 }
 
 int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
-                          int32_t num_args, const uint8_t* launch, int32_t num_launch) {
+                          int32_t num_args, const uint8_t* launch, int32_t num_launch, const char* sizes) {
   tvmgo_kernel* k = tvmgo_kernel_at(m, index);
   k->module = m;
   k->index = index;
   k->name = strdup(name);
   k->symbol = strdup(symbol);
-  if (k->name == NULL || k->symbol == NULL) return tvmgo_raise_oom();
+  k->sizes = strdup(sizes);
+  if (k->name == NULL || k->symbol == NULL || k->sizes == NULL) return tvmgo_raise_oom();
   k->num_args = num_args;
   k->num_launch = num_launch;
   if (num_args > 0) memcpy(k->args, args, (size_t)num_args);
@@ -117,16 +119,7 @@ int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, const c
 }
 
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {
-  static const char* const names[TVMGO_MAX_LAUNCH] = {
-      "blockIdx.x",      "blockIdx.y",      "blockIdx.z",      "threadIdx.x",
-      "threadIdx.y",     "threadIdx.z",     "clusterCtaIdx.x", "clusterCtaIdx.y",
-      "clusterCtaIdx.z", "preferredClusterCtaIdx.x", "preferredClusterCtaIdx.y", "preferredClusterCtaIdx.z",
-      "bytes of shared memory"};
-  char tags[320] = "";
-  for (int i = 0; i < k->num_launch; i++) {
-    strcat(tags, i == 0 ? " for " : ", ");
-    strcat(tags, names[k->launch[i]]);
-  }
-  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s; %d were given", k->name,
-                     (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch, tags, (int)n);
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s%s; %d were given", k->name,
+                     (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch,
+                     k->num_launch > 0 ? " for " : "", k->sizes, (int)n);
 }

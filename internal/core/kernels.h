@@ -20,7 +20,7 @@ typedef enum {
   TVMGO_ARG_TENSOR_MAP
 } tvmgo_kernel_arg;
 
-/* What a value behind the arguments is. Sizes of three directions each, and bytes of shared memory. */
+/* What a value behind the arguments is: three dimensions each, and bytes of shared memory. Go has their names (internal/launch). */
 enum {
   TVMGO_LAUNCH_GRID = 0,
   TVMGO_LAUNCH_BLOCK = 3,
@@ -35,6 +35,7 @@ typedef struct {
   int32_t index;
   char* name;   /* under which it is looked up */
   char* symbol; /* in the code */
+  char* sizes;  /* names of the values after the arguments, for messages */
   int32_t num_args, num_launch;
   uint8_t args[TVMGO_MAX_KERNEL_ARGS]; /* tvmgo_kernel_arg */
   uint8_t launch[TVMGO_MAX_LAUNCH];    /* of each value after the arguments */
@@ -67,7 +68,7 @@ tvmgo_kernels* tvmgo_kernels_new(const tvmgo_kernel_class* cls, int32_t count, u
 void tvmgo_kernels_release(tvmgo_kernels* m);
 /* Fills in a kernel; the lists, of at most the numbers above, are copied. -1 with an error raised when memory is out. */
 int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
-                          int32_t num_args, const uint8_t* launch, int32_t num_launch);
+                          int32_t num_args, const uint8_t* launch, int32_t num_launch, const char* sizes);
 /* The function object of a kernel, owned; NULL with an error raised. */
 void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index);
 /* The same for another function that a module of the kind has: its self is the module. */

@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/launch"
 	"tvmgo/runtime"
 )
 
@@ -24,20 +25,6 @@ type Device struct {
 	TensorMaps bool
 	Clusters   bool // and shared memory by its size, grids in step, and launches that overlap with what is before them
 }
-
-// sizeTags are the launch parameters by their number in C.
-var sizeTags = []string{
-	"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
-	"clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z",
-	"preferredClusterCtaIdx.x", "preferredClusterCtaIdx.y", "preferredClusterCtaIdx.z",
-}
-
-const (
-	plainSizes      = 6 // of sizeTags: grid and block
-	sharedTag       = "use_dyn_shared_memory"
-	programmaticTag = "use_programtic_dependent_launch"
-	cooperativeTag  = "use_cooperative_launch"
-)
 
 // Flags are launch parameters without a value.
 type Flags struct{ Programmatic, Cooperative bool }
@@ -63,7 +50,7 @@ func (d Device) Describe(module unsafe.Pointer, i int, f *blob.Function) (Flags,
 	if err != nil {
 		return Flags{}, err
 	}
-	launch, flags, err := d.launchParams(f)
+	sizes, flags, err := d.launchParams(f)
 	if err != nil {
 		return Flags{}, err
 	}
@@ -73,8 +60,10 @@ func (d Device) Describe(module unsafe.Pointer, i int, f *blob.Function) (Flags,
 	name, symbol := C.CString(f.Key), C.CString(f.Name)
 	defer C.free(unsafe.Pointer(name))
 	defer C.free(unsafe.Pointer(symbol))
-	rc := C.tvmgo_kernel_describe((*C.tvmgo_kernels)(module), C.int32_t(i), name, symbol,
-		(*C.uint8_t)(unsafe.SliceData(args)), C.int32_t(len(args)), (*C.uint8_t)(unsafe.SliceData(launch)), C.int32_t(len(launch)))
+	names := C.CString(sizeNames(sizes))
+	defer C.free(unsafe.Pointer(names))
+	rc := C.tvmgo_kernel_describe((*C.tvmgo_kernels)(module), C.int32_t(i), name, symbol, (*C.uint8_t)(unsafe.SliceData(args)), C.int32_t(len(args)),
+		(*C.uint8_t)(unsafe.SliceData(sizes)), C.int32_t(len(sizes)), names)
 	if rc != 0 {
 		return Flags{}, Raised()
 	}
@@ -123,23 +112,19 @@ func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 // launchParams are the values of a launch that follow the arguments, and what else it is to be (docs/abi.md D.2).
 func (d Device) launchParams(f *blob.Function) (values []uint8, flags Flags, err error) {
 	for i, tag := range f.LaunchParamTags {
-		slot := slices.Index(sizeTags, tag)
-		_, word, _ := strings.Cut(tag, ".")
-		own := strings.HasPrefix(tag, "tir.") || strings.HasPrefix(tag, "tirx.")
+		name := launch.Canonical(tag)
+		slot := slices.Index(launch.Tags, name)
 		switch {
-		case slot >= 0 && (slot < plainSizes || d.Clusters):
-		case own && d.Clusters && word == sharedTag:
-			if i != len(f.LaunchParamTags)-1 {
-				return nil, flags, Corrupt("kernel %s: launch parameter %q must be the last", f.Key, tag)
-			}
-			slot = C.TVMGO_LAUNCH_SHARED
-		case own && d.Clusters && word == programmaticTag && !flags.Programmatic:
+		case slot == launch.Shared && d.Clusters && i != len(f.LaunchParamTags)-1:
+			return nil, flags, Corrupt("kernel %s: launch parameter %q must be the last", f.Key, tag)
+		case slot >= 0 && (slot < launch.Cluster || d.Clusters):
+		case d.Clusters && name == launch.Programmatic && !flags.Programmatic:
 			flags.Programmatic = true
 			continue
-		case own && d.Clusters && word == cooperativeTag && !flags.Cooperative:
+		case d.Clusters && name == launch.Cooperative && !flags.Cooperative:
 			flags.Cooperative = true
 			continue
-		case own && (flags.Programmatic && word == programmaticTag || flags.Cooperative && word == cooperativeTag):
+		case flags.Programmatic && name == launch.Programmatic || flags.Cooperative && name == launch.Cooperative:
 			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)
 		default:
 			return nil, flags, NotSupported("kernel %s: launch parameter %q: on %s there are %s", f.Key, tag, d.Title, strings.Join(d.tags(), ", "))
@@ -152,12 +137,23 @@ func (d Device) launchParams(f *blob.Function) (values []uint8, flags Flags, err
 	return values, flags, nil
 }
 
+// sizeNames lists launch parameters for people, with commas between.
+func sizeNames(sizes []uint8) string {
+	names := make([]string, len(sizes))
+	for i, slot := range sizes {
+		if names[i] = launch.Tags[slot]; slot == launch.Shared {
+			names[i] = "bytes of shared memory"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // tags are the launch parameters that the device has.
 func (d Device) tags() []string {
 	if !d.Clusters {
-		return sizeTags[:plainSizes]
+		return launch.Tags[:launch.Cluster]
 	}
-	return append(slices.Clone(sizeTags), "tir."+sharedTag, "tir."+programmaticTag, "tir."+cooperativeTag)
+	return append(slices.Clone(launch.Tags), launch.Programmatic, launch.Cooperative)
 }
 
 // Raised takes the error that C raised on this thread.

@@ -95,9 +95,6 @@ func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return s, s.Err()
 }
 
-// generated are the built-in kinds that packages of this module generate code for; others have code generators that programs register.
-var generated = []string{"c", "llvm", "opencl"}
-
 // checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead nowhere. Kinds that programs declare are theirs, and so
 // are those that they have a scheduler of their own for.
 func checkBuildable(kind *target.Kind) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/launch"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -24,7 +25,7 @@ const (
 	ConventionKernel = int64(2)
 
 	// DynamicSharedTag is the launch parameter that says how many bytes of memory of scope "shared.dyn" a block has. It is the last.
-	DynamicSharedTag = "tir.use_dyn_shared_memory"
+	DynamicSharedTag = launch.SharedMemory
 )
 
 // structDeviceID asks tvm_struct_get for a tensor's device, by Apache TVM's number.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func TestDocument_IsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	want, err := rewritten(have, g)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(have), "%s: run: make docs-diagram", document)
+	require.True(t, bytes.Equal(want, have), "%s is out of date: run: make docs-diagram", document)
 	require.Empty(t, g.broken(), "these imports break the rules of %s", document)
 	for _, p := range g.all {
 		require.NotEmpty(t, p.Doc, "package %s has no comment", p.Path)

@@ -12,7 +12,7 @@ import (
 func CheckLinks(docs []*Document) (broken []string) {
 	byPath := map[string]*Document{}
 	for _, d := range docs {
-		byPath[filepath.Clean(d.Path)] = d
+		byPath[absolute(d.Path)] = d
 	}
 	for _, d := range docs {
 		for _, l := range d.Links {
@@ -31,7 +31,7 @@ func CheckLinks(docs []*Document) (broken []string) {
 			if anchor == "" {
 				continue
 			}
-			other := byPath[to]
+			other := byPath[absolute(to)]
 			if other == nil {
 				broken = append(broken, fmt.Sprintf("%s:%d: %s is not one of the checked documents", d.Path, l.Line, to))
 			} else if !other.Anchors[anchor] {
@@ -40,4 +40,13 @@ func CheckLinks(docs []*Document) (broken []string) {
 		}
 	}
 	return broken
+}
+
+// absolute is a path by which a document is found, however it is written.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return abs
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the top of the repository, seen from here, where go test runs.
+const root = "../../.."
+
+func TestLists_AreUpToDate(t *testing.T) {
+	files, err := rendered(root)
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	for path, want := range files {
+		have, err := os.ReadFile(filepath.Join(root, path))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(have), "%s: run: make generators", path)
+	}
+}
+
+// write makes a package with one file in a repository.
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	dir := filepath.Join(root, "codegen", name)
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name+".go"), []byte("package "+name+"\n"+text), 0o644))
+}
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "metal", `
+const kind = "metal"
+func init() { codegen.Register(kind, nil); codegen.Register("webgpu", nil) }`)
+	write(t, root, "own", `func init() { target.RegisterKind("own"); codegen.Register("own", nil) }`)
+	write(t, root, "helper", `func f() { other.Register("x") }`)
+	all, err := find(root)
+	require.NoError(t, err)
+	require.Equal(t, []generator{{path: "codegen/metal", kinds: []string{"metal", "webgpu"}}}, all)
+
+	write(t, root, "unclear", `func init() { for _, k := range list { codegen.Register(k, nil) } }`)
+	_, err = find(root)
+	require.ErrorContains(t, err, "codegen/unclear: the kind in a call of codegen.Register is neither")
+}

@@ -1,3 +1,0 @@
-package main
-
-import _ "tvmgo/codegen/opencl" // tvmgo build --target opencl

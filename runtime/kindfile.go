@@ -66,7 +66,7 @@ func writeFiles(op string, files ...outFile) (err error) {
 			}
 			mode = info.Mode().Perm()
 		}
-		w, err := atomicfile.Create(path, mode, atomicfile.FollowLinks)
+		w, err := atomicfile.Create(path, mode, atomicfile.ReplaceLinks) // path is no link
 		if err != nil {
 			return &fs.PathError{Op: "write", Path: path, Err: err}
 		}

@@ -75,7 +75,9 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 
 	// The description cannot be written: the code is not either.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "k.tvm_meta.json"), 0o755))
+	open := len(entries(t, "/proc/self/fd"))
 	requireError(t, kernels.SaveToFile(filepath.Join(dir, "k.cubin"), ""), runtime.ErrFailed, "k.tvm_meta.json", "is a directory")
+	require.Len(t, entries(t, "/proc/self/fd"), open)
 	require.Equal(t, []string{"k.tvm_meta.json", "m.o"}, entries(t, dir))
 }
 

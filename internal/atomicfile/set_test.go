@@ -80,6 +80,21 @@ func TestNewSet_Fails(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
+
+	// The hidden folder can be made but not opened: there is no free file descriptor.
+	next, err := os.Open(dir)
+	require.NoError(t, err)
+	free := next.Fd()
+	next.Close()
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	limit := syscall.Rlimit{Cur: uint64(free), Max: before.Max}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	_, err = NewSet(root)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
+	require.Equal(t, syscall.EMFILE, err)
+	require.Empty(t, names(t, dir))
+
 	require.NoError(t, os.Remove(dir))
 	_, err = NewSet(root)
 	require.Equal(t, syscall.ENOENT, err)

@@ -1,8 +1,10 @@
 package unpack
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,22 @@ func TestUnpack_ReadOnlyFolder(t *testing.T) {
 	for _, name := range []string{"out", "new"} {
 		_, err := Unpack(t.Context(), anyLibrary, filepath.Join(outer, name), false)
 		require.ErrorContains(t, err, "permission denied: choose a folder that you may write to")
+	}
+}
+
+// An error about the folder says what to do, and names it once.
+func TestFolder_Cures(t *testing.T) {
+	f := &folder{path: "out"}
+	for _, c := range []struct {
+		cause error
+		want  string
+	}{
+		{syscall.EACCES, "to out: permission denied: choose a folder that you may write to"},
+		{syscall.EROFS, "to out: read-only file system: choose a folder that you may write to"},
+		{syscall.ENOSPC, "to out: no space left on device: make room or choose a folder on another disk"},
+		{syscall.EIO, "to out: input/output error"},
+	} {
+		require.EqualError(t, f.failed(&fs.PathError{Op: "mkdir", Path: "out", Err: c.cause}), c.want)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"tvmgo/blob"
-	"tvmgo/internal/wholefile"
+	"tvmgo/internal/atomicfile"
 	"tvmgo/runtime"
 )
 
@@ -67,7 +67,7 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 
 func publishCopy(out *output, file []byte) error {
 	if _, err := out.file.Write(file); err != nil {
-		return fmt.Errorf("write %s: %w", out.path, wholefile.Bare(err))
+		return fmt.Errorf("write %s: %w", out.path, atomicfile.Cause(err))
 	}
 	return out.name(0o777)
 }

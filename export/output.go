@@ -10,15 +10,14 @@ import (
 	"strings"
 	"syscall"
 
-	"tvmgo/internal/links"
-	"tvmgo/internal/wholefile"
+	"tvmgo/internal/atomicfile"
 )
 
 // output is a file that gets its name when it is whole.
 type output struct {
-	path string          // what the caller asked for, or what a link there points at
-	file *wholefile.File // what will be there
-	temp string          // what tools write meanwhile, in the folder of the build
+	path string           // what the caller asked for, or what a link there points at
+	file *atomicfile.File // what will be there
+	temp string           // what tools write meanwhile, in the folder of the build
 }
 
 // forms of output by suffix.
@@ -55,7 +54,7 @@ func reserve(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path, err = links.Follow(path); err != nil {
+	if path, err = atomicfile.Follow(path); err != nil {
 		return nil, invalid("%w", err)
 	}
 	switch info, err := os.Stat(path); {
@@ -67,7 +66,7 @@ func reserve(path string) (*output, error) {
 		return nil, invalid("the name is longer than the file system allows")
 	}
 	dir := filepath.Dir(path)
-	f, err := wholefile.Create(path)
+	f, err := atomicfile.Create(path, 0o666, atomicfile.FollowLinks)
 	if _, missing := os.Stat(dir); err != nil && errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s does not exist: make it first: %w", dir, missing)
 	}
@@ -97,15 +96,19 @@ func (o *output) publish(mode fs.FileMode) error {
 	}
 	defer built.Close()
 	if _, err := io.Copy(o.file, built); err != nil {
-		return fmt.Errorf("write %s: %w", o.path, wholefile.Bare(err))
+		return fmt.Errorf("write %s: %w", o.path, atomicfile.Cause(err))
 	}
 	return o.name(mode)
 }
 
 // name gives the file its name.
 func (o *output) name(mode fs.FileMode) error {
-	if err := o.file.Publish(mode &^ umask()); err != nil {
-		return fmt.Errorf("write %s: %w", o.path, err)
+	err := o.file.Chmod(mode &^ umask())
+	if err == nil {
+		err = o.file.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.path, atomicfile.Cause(err))
 	}
 	return nil
 }

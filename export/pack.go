@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/cc"
 	"tvmgo/internal/hook"
 	"tvmgo/internal/unfinished"
-	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 )
 
@@ -198,7 +198,7 @@ func (m *llvmModule) SaveToFile(path, format string) error {
 	}
 	switch format {
 	case "ll":
-		return wholefile.Write(path, []byte(m.text))
+		return atomicfile.Write(path, []byte(m.text), 0o666, atomicfile.FollowLinks)
 	case "o", "obj":
 		return m.compile(path)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"tvmgo/internal/links"
+	"tvmgo/internal/atomicfile"
 )
 
 // fileFormat is the format in which a file is to be written: as given, else by the path's suffix.
@@ -35,13 +35,12 @@ type outFile struct {
 	data []byte
 }
 
-// writeFiles writes all files, or none: each goes under another name beside its place first. What is
-// no regular file, such as a pipe, is written as it stands.
+// writeFiles writes all files, or none. What is no regular file, such as a pipe, is written as it stands.
 func writeFiles(op string, files ...outFile) (err error) {
-	var written []struct{ from, to string }
+	var written []*atomicfile.File
 	defer func() {
 		for _, w := range written {
-			os.Remove(w.from) // gone when it was renamed
+			w.Discard()
 		}
 		var own *Error
 		if err != nil && !errors.As(err, &own) {
@@ -53,7 +52,7 @@ func writeFiles(op string, files ...outFile) (err error) {
 		if path == "" {
 			return fail(op, ErrInvalidArgument, "the path is empty")
 		}
-		path, err := links.Follow(path)
+		path, err := atomicfile.Follow(path)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", f.path, err)
 		}
@@ -67,15 +66,19 @@ func writeFiles(op string, files ...outFile) (err error) {
 			}
 			mode = info.Mode().Perm()
 		}
-		temporary, err := writeBeside(path, f.data, mode)
+		w, err := atomicfile.Create(path, mode, atomicfile.ReplaceLinks) // path is no link
 		if err != nil {
-			return err
+			return &fs.PathError{Op: "write", Path: path, Err: err}
 		}
-		written = append(written, struct{ from, to string }{temporary, path})
+		written = append(written, w)
+		_, err = w.Write(f.data)
+		if err = errors.Join(err, w.Finish()); err != nil {
+			return &fs.PathError{Op: "write", Path: path, Err: atomicfile.Cause(err)}
+		}
 	}
 	for _, w := range written {
-		if err := os.Rename(w.from, w.to); err != nil {
-			return err
+		if err := w.Commit(); err != nil {
+			return &fs.PathError{Op: "write", Path: w.Path(), Err: err}
 		}
 	}
 	return nil
@@ -88,26 +91,6 @@ func writeOver(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
-}
-
-// writeBeside writes a new file in the folder of path and returns its name.
-func writeBeside(path string, data []byte, mode fs.FileMode) (string, error) {
-	for try := 0; ; try++ {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".tvmgo-%d-%d.part", os.Getpid(), try))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", &fs.PathError{Op: "write", Path: path, Err: errors.Unwrap(err)}
-		}
-		_, err = f.Write(data)
-		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(name)
-			return "", fmt.Errorf("write %s: %w", path, err)
-		}
-		return name, nil
-	}
 }
 
 // fileError says what the system refused and what to do.

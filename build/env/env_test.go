@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +63,23 @@ func TestRun_RemembersThePath(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "CGO_CFLAGS=-I")
 	require.Contains(t, string(text), folder)
+}
+
+// Every user may read a header, whatever the umask is, and a header that changed is replaced.
+func TestWriteFile(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	path := filepath.Join(t.TempDir(), "CL", "a.h")
+	for _, text := range []string{"old", "new"} {
+		require.NoError(t, writeFile(path, []byte(text)))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o644), info.Mode())
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.ErrorContains(t, writeFile(filepath.Dir(path), nil), "write "+filepath.Dir(path)+": ")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tvmgo/build/include"
+	"tvmgo/internal/atomicfile"
 )
 
 // folder is where the headers go in the user's cache; below it, a folder for each set of contents.
@@ -53,24 +54,21 @@ func writeFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new*")
+	f, err := atomicfile.Create(path, 0o644, atomicfile.ReplaceLinks)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if e := f.Close(); err == nil {
-		err = e
+	defer f.Discard()
+	if _, err = f.Write(text); err == nil {
+		err = f.Chmod(0o644) // for every user, whatever the umask is
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = f.Commit()
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		return &fs.PathError{Op: "write", Path: path, Err: atomicfile.Cause(err)}
 	}
-	return err
+	return nil
 }
 
 // withPath adds the path of the headers to flags, in place of one that an older version added.

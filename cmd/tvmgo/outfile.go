@@ -9,8 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tvmgo/internal/links"
-	"tvmgo/internal/wholefile"
+	"tvmgo/internal/atomicfile"
 )
 
 // outFiles are files that appear together, when all are whole.
@@ -24,7 +23,7 @@ func newOutFiles(names []string) (*outFiles, error) {
 	o := &outFiles{names: names}
 	seen := map[string]bool{}
 	for _, name := range names {
-		target, err := links.Follow(name)
+		target, err := atomicfile.Follow(name)
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
@@ -70,8 +69,8 @@ func checkWritable(path string) error {
 }
 
 // create makes a file that is not at its path yet.
-func create(path string) (*wholefile.File, error) {
-	f, err := wholefile.Create(path)
+func create(path string) (*atomicfile.File, error) {
+	f, err := atomicfile.Create(path, 0o666, atomicfile.FollowLinks)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("there is no such folder: create it")
 	}
@@ -80,10 +79,10 @@ func create(path string) (*wholefile.File, error) {
 
 // writeEach fills the files by a function, and puts them in place: none of them unless all could be written.
 func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
-	var files []*wholefile.File
+	var files []*atomicfile.File
 	defer func() {
 		for _, f := range files {
-			f.Discard() // those that were published stay
+			f.Discard() // those that were committed stay
 		}
 	}()
 	for i := range o.targets {
@@ -91,14 +90,14 @@ func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
 		if err == nil {
 			files = append(files, f)
 			w := bufio.NewWriter(f)
-			err = bare(errors.Join(content(i, w), w.Flush()))
+			err = bare(errors.Join(content(i, w), w.Flush(), f.Finish()))
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)
 		}
 	}
 	for i, f := range files {
-		if err := f.Publish(0); err != nil {
+		if err := f.Commit(); err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/codegen/internal/atonce"
 	"tvmgo/export"
+	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/diskcache"
-	"tvmgo/internal/wholefile"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -157,7 +157,7 @@ func (m *module) SaveToFile(path, format string) error {
 			return err
 		}
 	}
-	if err := wholefile.Write(path, data); err != nil {
+	if err := atomicfile.Write(path, data, 0o666, atomicfile.FollowLinks); err != nil {
 		return fail(runtime.ErrFailed, "save %s: %w", path, err)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/atomicfile"
 )
 
 // wheel is the folder of tvm-ffi's Python package; the reason when it cannot be had.
@@ -100,14 +102,10 @@ func made(t testing.TB, path string, args ...string) {
 	if _, err := os.Stat(path); err == nil {
 		return
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	require.NoError(t, err)
-	require.NoError(t, part.Close())
-	out, err := exec.Command("g++", append(args, part.Name())...).CombinedOutput()
-	if err != nil {
-		os.Remove(part.Name())
-	}
+	built := filepath.Join(t.TempDir(), filepath.Base(path))
+	out, err := exec.Command("g++", append(args, built)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Chmod(part.Name(), 0o755))
-	require.NoError(t, os.Rename(part.Name(), path))
+	data, err := os.ReadFile(built)
+	require.NoError(t, err)
+	require.NoError(t, atomicfile.Write(path, data, 0o755, atomicfile.ReplaceLinks))
 }

@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tvmgo/internal/atomicfile"
 )
 
 // Variable names the folder of all caches; "off" is none.
@@ -84,18 +85,11 @@ func (c Cache) Write(key string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new*")
-	if err != nil {
-		return err
-	}
 	sum := sha256.Sum256(data)
-	_, err = f.Write(bytes.Join([][]byte{magic, sum[:], data}, nil))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, key))
-	}
+	path := filepath.Join(dir, key)
+	err := atomicfile.Write(path, bytes.Join([][]byte{magic, sum[:], data}, nil), 0o600, atomicfile.ReplaceLinks)
 	if err != nil {
-		os.Remove(f.Name())
-		return err
+		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	written.Lock()
 	total, looked := written.bytes[dir]
@@ -136,8 +130,9 @@ func trim(dir, key string) {
 	}
 	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range all {
-		abandoned := strings.HasPrefix(info.Name(), ".new") && time.Since(info.ModTime()) > 24*time.Hour
-		if (total > Most && info.Name() != key && !strings.HasPrefix(info.Name(), ".new")) || abandoned {
+		unfinished := strings.HasPrefix(info.Name(), ".") // a hidden name: keys have no dot
+		abandoned := unfinished && time.Since(info.ModTime()) > 24*time.Hour
+		if (total > Most && info.Name() != key && !unfinished) || abandoned {
 			if os.Remove(filepath.Join(dir, info.Name())) == nil {
 				total -= info.Size()
 			}

@@ -2,11 +2,13 @@ package diskcache
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -138,4 +140,44 @@ func TestCache_Bounded(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(dir, "test"))
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(left), 4)
+}
+
+// Hidden names are those of files that are being written: they stay for a day, then their process was killed.
+func TestCache_HiddenFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(Variable, dir)
+	defer func(most int64) { Most = most }(Most)
+	Most = 1
+	dir = filepath.Join(dir, "test")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	for name, hours := range map[string]time.Duration{".key.1-0": 23, ".key.1-1": 25, ".new1": 25, "old": 1} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+		at := time.Now().Add(-hours * time.Hour)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	require.NoError(t, cache.Write("key", []byte("x")))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+	require.Equal(t, ".key.1-0", left[0].Name())
+	require.Equal(t, "key", left[1].Name())
+}
+
+// Others cannot read what is kept, and a link in a file's place is replaced.
+func TestCache_FileOfThisUser(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	dir := t.TempDir()
+	t.Setenv(Variable, dir)
+	path, other := filepath.Join(dir, "test", "key"), filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(other, []byte("mine"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+	require.NoError(t, os.Symlink(other, path))
+	require.NoError(t, cache.Write("key", []byte("x")))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode())
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(text))
 }

@@ -1,26 +1,22 @@
 package unpack
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
-	"tvmgo/internal/unfinished"
+	"tvmgo/internal/atomicfile"
 )
 
-// folder collects files in a folder of its own inside the target, and moves them in place when all are whole. It works through
-// [os.Root], so that no name and no link leads out of the target.
+// folder is the target, and the files that appear in it together when all are complete. It works through [os.Root], so
+// that no name and no link leads out of the target.
 type folder struct {
-	path  string
-	root  *os.Root
-	made  bool   // the target did not exist
-	stage string // its folder inside the target
-	files *os.Root
-	names []string
+	path string
+	root *os.Root
+	made bool // the target did not exist
+	set  *atomicfile.Set
 }
 
 // openFolder makes or takes the target. One that has something in it needs force.
@@ -57,17 +53,8 @@ func (f *folder) open(force bool) (err error) {
 			return err
 		}
 	}
-	for i := range 1000 {
-		stage := fmt.Sprintf(".unpack.%d-%d", os.Getpid(), i)
-		if err = unfinished.Add(filepath.Join(f.path, stage), func() error { return f.root.Mkdir(stage, 0o777) }); err == nil {
-			f.stage = stage
-			f.files, err = f.root.OpenRoot(stage)
-			return err
-		} else if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return errors.New("it is full of unfinished folders: remove them")
+	f.set, err = atomicfile.NewSet(f.root)
+	return err
 }
 
 func (f *folder) requireEmpty() error {
@@ -84,24 +71,9 @@ func (f *folder) requireEmpty() error {
 
 // write makes one file of the parts.
 func (f *folder) write(name string, parts [][]byte) error {
-	file, err := f.files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
+	if err := f.set.Write(name, parts); err != nil {
 		return f.failedAt(name, err)
 	}
-	w := bufio.NewWriter(file)
-	for _, p := range parts {
-		if _, err = w.Write(p); err != nil {
-			break
-		}
-	}
-	if err := errors.Join(err, w.Flush()); err != nil {
-		file.Close()
-		return f.failedAt(name, err)
-	}
-	if err := file.Close(); err != nil {
-		return f.failedAt(name, err)
-	}
-	f.names = append(f.names, name)
 	return nil
 }
 
@@ -112,7 +84,7 @@ func (f *folder) publish(library string) error {
 	if err != nil {
 		return f.failed(err)
 	}
-	for _, name := range f.names {
+	for _, name := range f.set.Names() {
 		info, err := f.root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -124,13 +96,8 @@ func (f *folder) publish(library string) error {
 			return f.failedAt(name, errors.New("it is the library that is unpacked: choose another target"))
 		}
 	}
-	for i, name := range f.names {
-		if err := f.root.Rename(f.stage+"/"+name, name); err != nil {
-			for _, moved := range f.names[:i] {
-				f.root.Remove(moved)
-			}
-			return f.failedAt(name, err)
-		}
+	if name, err := f.set.Commit(); err != nil {
+		return f.failedAt(name, err)
 	}
 	f.made = false // it stays
 	return nil
@@ -138,14 +105,10 @@ func (f *folder) publish(library string) error {
 
 // close removes what was not published.
 func (f *folder) close() {
-	if f.files != nil {
-		f.files.Close()
+	if f.set != nil {
+		f.set.Discard()
 	}
 	if f.root != nil {
-		if f.stage != "" {
-			f.root.RemoveAll(f.stage)
-			unfinished.Forget(filepath.Join(f.path, f.stage))
-		}
 		f.root.Close()
 	}
 	if f.made {
@@ -163,14 +126,7 @@ func (f *folder) failedAt(name string, err error) error {
 
 // withCure is the cause of a file error with the way out.
 func withCure(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		err = link.Err
-	}
+	err = atomicfile.Cause(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("there is no such folder: create the one around it")

@@ -1,15 +1,13 @@
-// Package links finds where a file is to be written: what symbolic links stand for, and a name for a while beside it.
-package links
+package atomicfile
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// Follow is the file that a path stands for. It need not be there, as where a link was made first.
+// Follow returns the path of the file that path leads to through symbolic links. The file need not exist.
 func Follow(path string) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -26,7 +24,7 @@ func Follow(path string) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // .. in a link is that of the real folder
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // .. in a link starts from the real folder
 			if err != nil {
 				return "", err
 			}
@@ -35,13 +33,4 @@ func Follow(path string) (string, error) {
 		path = to
 	}
 	return "", errors.New("the symbolic links of this name lead back to themselves")
-}
-
-// Shortened is the start of a file's name to which as much may be added as a name beside it has: one as long as can be has no room for more.
-func Shortened(base string) string {
-	const most = 200
-	if len(base) <= most {
-		return base
-	}
-	return strings.ToValidUTF8(base[:most], "")
 }

@@ -1,10 +1,9 @@
-package links
+package atomicfile
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,10 @@ func TestFollow(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
-	for link, to := range map[string]string{"short": "a/b", "a/b/up": "../file", "absolute": filepath.Join(dir, "a", "b", "up"), "loop": "pool", "pool": "loop"} {
+	absolute := filepath.Join(dir, "a", "b", "up")
+	for link, to := range map[string]string{
+		"short": "a/b", "a/b/up": "../file", "absolute": absolute, "loop": "pool", "pool": "loop",
+	} {
 		require.NoError(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	for _, there := range []bool{false, true} {
@@ -43,10 +45,4 @@ func TestFollow(t *testing.T) {
 	got, err := Follow(pipe)
 	require.NoError(t, err)
 	require.Equal(t, pipe, got)
-}
-
-func TestShortened(t *testing.T) {
-	require.Equal(t, "lib.so", Shortened("lib.so"))
-	long := Shortened(strings.Repeat("a", 199) + strings.Repeat("ü", 50))
-	require.Equal(t, strings.Repeat("a", 199), long, "no letter is cut")
 }

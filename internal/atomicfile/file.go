@@ -1,0 +1,215 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"tvmgo/internal/unfinished"
+)
+
+// File is a file that does not have its name yet. Write to it through [os.File].
+type File struct {
+	*os.File
+	path string // the target, with links followed
+	temp string // its hidden name; "" if it has none
+}
+
+// Links says what happens to a symbolic link at the target.
+type Links int
+
+const (
+	// FollowLinks keeps the link and writes the file that it leads to, which need not exist yet.
+	FollowLinks Links = iota
+	// ReplaceLinks puts the file in place of the link.
+	ReplaceLinks
+)
+
+// Create makes a file that Commit will put at path. Its permissions are perm without the bits of the umask; Chmod
+// changes them before Commit. End it by Commit or Discard.
+func Create(path string, perm fs.FileMode, links Links) (*File, error) {
+	if links == FollowLinks {
+		var err error
+		if path, err = Follow(path); err != nil {
+			return nil, err
+		}
+	}
+	file, err := createNameless(filepath.Dir(path), perm)
+	if err != nil {
+		return createHidden(path, perm)
+	}
+	return &File{File: file, path: path}, nil
+}
+
+// Write writes a file that has data in it.
+func Write(path string, data []byte, perm fs.FileMode, links Links) error {
+	f, err := Create(path, perm, links)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return Cause(err)
+	}
+	return f.Commit()
+}
+
+// Path is where the file will be, with links followed.
+func (f *File) Path() string { return f.path }
+
+// Discard gives up the file and closes it. After Commit it does nothing.
+func (f *File) Discard() {
+	f.File.Close()
+	if f.temp != "" {
+		_ = unfinished.Remove(f.temp)
+		f.temp = ""
+	}
+}
+
+// Finish reports an error of a write that the file system has delayed until the file is closed, as network file systems
+// do. Commit calls it. If several files are to appear together, call it for each of them before the first Commit. The
+// file cannot be written or changed afterwards.
+func (f *File) Finish() error {
+	if f.temp == "" { // a file without a name has to stay open, and is on a local file system
+		return nil
+	}
+	if err := f.File.Close(); !errors.Is(err, fs.ErrClosed) {
+		return Cause(err)
+	}
+	return nil
+}
+
+// Commit gives the file its name and closes it. After an error the file is gone, and what was at the path is unchanged.
+func (f *File) Commit() error {
+	defer f.Discard()
+	if err := f.Finish(); err != nil {
+		return err
+	}
+	if f.temp == "" {
+		return Cause(f.link())
+	}
+	return Cause(f.rename())
+}
+
+// link names a file that has no name. Linux cannot replace a name by such a file in one step: if the name is taken, the
+// file gets a hidden name first, which then replaces the other.
+func (f *File) link() error {
+	err := f.linkAt(f.path)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if f.temp, err = hidden(f.path, f.linkAt); err != nil {
+		return err
+	}
+	return f.rename()
+}
+
+func (f *File) rename() error {
+	err := os.Rename(f.temp, f.path)
+	if err == nil {
+		unfinished.Forget(f.temp)
+		f.temp = ""
+	}
+	return err
+}
+
+// Constants of Linux that package syscall does not have.
+const (
+	oTmpfile        = 0o20000000 | syscall.O_DIRECTORY
+	atFDCWD         = -100
+	atSymlinkFollow = 0x400
+)
+
+// createNameless makes a file without a name in a folder.
+func createNameless(dir string, perm fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_WRONLY|oTmpfile, perm)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(descriptor(f)); err != nil { // without /proc it would never get a name
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// createHidden makes a file under a hidden name.
+func createHidden(path string, perm fs.FileMode) (*File, error) {
+	f := &File{path: path}
+	var err error
+	f.temp, err = hidden(path, func(name string) (err error) {
+		f.File, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		return err
+	})
+	if err != nil {
+		return nil, Cause(err)
+	}
+	return f, nil
+}
+
+func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+func (f *File) linkAt(name string) error {
+	from, err := syscall.BytePtrFromString(descriptor(f.File))
+	if err != nil {
+		return err
+	}
+	to, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	at := atFDCWD
+	_, _, errno := syscall.Syscall6(syscall.SYS_LINKAT, uintptr(at), uintptr(unsafe.Pointer(from)),
+		uintptr(at), uintptr(unsafe.Pointer(to)), atSymlinkFollow, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// ErrFull says that a folder has too many hidden files of processes that were killed.
+var ErrFull = errors.New("the folder is full of unfinished files: remove them")
+
+// hidden calls create with a hidden name beside path that nothing has. Package unfinished knows the name from then on.
+func hidden(path string, create func(name string) error) (string, error) {
+	dir, base := filepath.Split(path)
+	base = shortened(base)
+	for i := range 1000 {
+		name := fmt.Sprintf("%s.%s.%d-%d", dir, base, os.Getpid(), i)
+		err := unfinished.Add(name, func() error { return create(name) })
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return "", ErrFull
+}
+
+// shortened is the start of a file name, so that the hidden name is not longer than a file system allows.
+func shortened(base string) string {
+	const most = 200
+	if len(base) <= most {
+		return base
+	}
+	return strings.ToValidUTF8(base[:most], "")
+}
+
+// Cause is the error of the system call in an error about a file, without the operation and the path.
+func Cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}

@@ -30,8 +30,8 @@ var (
 	ErrFailed            = errors.New("operation failed")   // what a called function reported itself
 )
 
-// Error is what every function of this package fails with. errors.Is finds its kind (one of the
-// Err… values) and, through Err, the Go error of a packed function that failed.
+// Error is the error of every function of this package. errors.Is finds its kind (one of the Err… values) and, through
+// Err, the error of a Go function that failed.
 type Error struct {
 	Op        string // what was being done, for example "load module"; may be empty
 	Kind      error  // one of the Err… values
@@ -53,7 +53,7 @@ func (e *Error) Error() string {
 	return e.Op + ": " + msg
 }
 
-// Is says whether target is the kind.
+// Is reports whether target is the error's kind.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
 // Unwrap returns the Go error behind it.

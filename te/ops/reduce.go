@@ -17,32 +17,32 @@ func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
 }
 
-// Prod multiplies elements; of none 1.
+// Prod is the product of the elements; 1 for no elements.
 func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Prod(e, k...) })
 }
 
-// Max is the greatest element, or what is no number if there is such; of none the least value of the type, which of floats is -inf.
+// Max is the greatest element, NaN if there is one; for no elements the least value of the type, -inf for floats.
 func Max(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "max", x, name, axes, keepDims, maxOver)
 }
 
-// Min is the least element, or what is no number if there is such; of none the greatest value of the type, which of floats is inf.
+// Min is the least element, NaN if there is one; for no elements the greatest value of the type, inf for floats.
 func Min(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "min", x, name, axes, keepDims, minOver)
 }
 
-// All says whether all elements hold; of none that they do.
+// All is true if all elements are; true for no elements.
 func All(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(bools, "all", x, name, axes, keepDims, logicOver(tir.OpAnd, true))
 }
 
-// Any says whether one of the elements holds; of none that it does not.
+// Any is true if at least one element is; false for no elements.
 func Any(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(bools, "any", x, name, axes, keepDims, logicOver(tir.OpOr, false))
 }
 
-// Mean is the sum of elements, divided by how many they are; of none what is no number.
+// Mean is the sum of the elements divided by their number; NaN for no elements.
 func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad

@@ -48,8 +48,9 @@ func Layout(layout string) ConvOption { return func(a *ConvAttrs) { a.Layout = l
 // ConvAccumulateIn is AccumulateIn for convolutions; the bias is of that type as well.
 func ConvAccumulateIn(t tir.Type) ConvOption { return func(a *ConvAttrs) { a.Accumulate = t } }
 
-// Conv2D convolves [batch, channel, height, width] with filters [out, channel of the group, kernel height, kernel width], with the same stride and padding
-// in both directions unless options say more. Types are as Matmul has them. A window larger than the padded image is an error.
+// Conv2D convolves [batch, channel, height, width] with filters [out, channel of the group, kernel height, kernel
+// width]. stride and padding apply to both directions unless options say otherwise. Types are as for Matmul. A window
+// larger than the padded image is an error.
 func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOption) *te.Tensor {
 	a := &ConvAttrs{Strides: [2]int{stride, stride}, Dilations: [2]int{1, 1}, Pads: [4]int{padding, padding, padding, padding}, Groups: 1, Layout: "NCHW"}
 	for _, o := range options {

@@ -51,7 +51,8 @@ func (t *Target) Keys() []string { return slices.Clone(t.orNone().keys) }
 // HasKey reports whether Keys contains a key.
 func (t *Target) HasKey(key string) bool { return slices.Contains(t.orNone().keys, key) }
 
-// Host is the target of the code that launches kernels; nil if there is none. A nil Target has no host, keys, options or features.
+// Host is the target of the code that launches kernels; nil if there is none. A nil Target has no host, keys, options
+// or features.
 func (t *Target) Host() *Target { return t.orNone().host }
 
 // Libs are the libraries that generated code may call.

@@ -33,9 +33,9 @@ type Param struct {
 type Role int
 
 const (
-	Unspecified Role = iota
-	Out              // written
-	InOut            // read and written
+	Unspecified Role = iota // not marked
+	Out                     // written
+	InOut                   // read and written
 )
 
 // Dim is a dimension of a tensor, in elements: a number, a name or any.

@@ -72,9 +72,10 @@ func zipOf(c class, x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr
 	return Zip(x, y, name, f)
 }
 
-// What follows takes two tensors of one type, and broadcasts them as Zip says. Whole numbers wrap at their type's width.
+// The operators below take two tensors of one type, broadcast as by Zip. Integers wrap.
 
-// Add is the sum of two tensors.
+// Add is x + y, broadcast as by Zip. Both operands have one type; integers wrap. The same holds for the other operators
+// of two tensors.
 func Add(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Add) }
 
 // Subtract is x - y.

@@ -8,16 +8,15 @@ import (
 	"tvmgo/tir"
 )
 
-// Reductions run over axes of a tensor, which count from the end where they are negative: over all of them if axes is nil, over none, which leaves the
-// values as they are, if axes is empty. The result lacks these dimensions, or has one element in each if keepDims is set. Whole numbers are computed in
-// their own type, in which sums wrap: cast them before to have more room. Floats of 16 bits are added up in float32, and rounded once.
-
-// Sum adds up elements; of none 0.
+// Sum is the sum of the elements over the axes; 0 for no elements. A nil axes stands for all axes, an empty one for
+// none, and negative axes count from the end. The result lacks the axes, or has size 1 in each if keepDims is set.
+// Integers are summed in their own type and wrap, so cast them before if the sum may overflow; 16-bit floats are summed
+// in float32 and rounded once. All reductions take axes and keepDims in this way.
 func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
 }
 
-// Prod is the product of the elements; 1 for no elements.
+// Prod is the product of the elements; 1 for no elements. See Sum for axes and keepDims.
 func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Prod(e, k...) })
 }

@@ -23,8 +23,8 @@ var (
 	ErrNotFound          = errors.New("not found")          // a file, function, device or loader
 	ErrNotSupported      = errors.New("not supported")      // possible, but not by this kind or device
 	ErrDeviceUnavailable = errors.New("device unavailable") // no driver, or no such device
-	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can mend it
-	ErrCorruptModule     = errors.New("corrupt module")     // a file that isn't what it says
+	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can correct it
+	ErrCorruptModule     = errors.New("corrupt module")     // a damaged file, or one of another format
 	ErrOutOfMemory       = errors.New("out of memory")      // of the host or the device
 	ErrClosed            = errors.New("closed")             // used after Close
 	ErrFailed            = errors.New("operation failed")   // what a called function reported itself

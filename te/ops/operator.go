@@ -7,7 +7,7 @@ type Operator struct {
 	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in small letters
 	Inputs []*te.Tensor // as the function took them
 	Parts  []*te.Tensor // what is computed on the way, each after those that it reads
-	Attrs  any          // what else the function was told: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
+	Attrs  any          // its options: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
 }
 
 // OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone

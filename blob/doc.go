@@ -10,7 +10,8 @@
 //
 // # Layouts
 //
-// There are three, told apart by the symbol under which the library exports the blob ([LayoutOf]). The modern one prefixes
+// There are three, distinguished by the symbol under which the library exports the blob ([LayoutOf]). The modern one
+// prefixes
 // each payload with its length. The two legacy ones don't: a payload ends where its own format ends, so that reading on needs a
 // [Scanner] for its kind. The scanners of TVM's own kinds are built in, others are added with [Register].
 //

@@ -15,6 +15,7 @@ type FormatError struct {
 	Problem string
 }
 
+// Error returns the offset, the piece and the problem.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("blob: offset %d: %s: %s", e.Offset, e.What, e.Problem)
 }
@@ -29,6 +30,7 @@ type UnknownKindError struct {
 	Import string // the package whose import brings the kind, "" if none of ours does
 }
 
+// Error names the kind and, if there is one, the package to import.
 func (e *UnknownKindError) Error() string {
 	way := "register a scanner for it with blob.Register"
 	if e.Import != "" {

@@ -54,6 +54,7 @@ func (l Layout) Symbol() string {
 	return ModernSymbol
 }
 
+// String returns the name of the layout, for messages.
 func (l Layout) String() string {
 	switch l {
 	case Legacy:

@@ -159,6 +159,7 @@ type OrderError struct {
 	Parent, Child []int // modules of an entry on the cycle, and of one that it imports
 }
 
+// Error names the modules on the cycle by their numbers.
 func (e *OrderError) Error() string {
 	return fmt.Sprintf("blob: number modules: module %d imports module %d, which imports it in turn: the modules that are compiled into the "+
 		"library become one, with the imports of all of them", e.Parent[0], e.Child[0])

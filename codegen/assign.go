@@ -91,8 +91,8 @@ func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 	return op
 }
 
-// TakesFunctions is the predicate (target.ColumnPartitioner) of kinds that run functions of the host: it refuses loops over threads of a
-// device, and takes all else.
+// TakesFunctions is the predicate (target.ColumnPartitioner) of kinds that run functions of the host: it rejects
+// functions with loops over threads of a device, and takes all others.
 func TakesFunctions(_ *target.Target, op *target.Op) (bool, string) {
 	if threads, _ := op.Attrs[OpThreads].(bool); threads {
 		return false, "it has loops over threads, which only a device has"
@@ -100,7 +100,8 @@ func TakesFunctions(_ *target.Target, op *target.Op) (bool, string) {
 	return true, "code for the CPU"
 }
 
-// TakesKernels is the predicate of kinds of devices: it refuses functions that have no loops over threads, and takes all else.
+// TakesKernels is the predicate (target.ColumnPartitioner) of device kinds: it rejects functions without loops over
+// threads, and takes all others.
 func TakesKernels(_ *target.Target, op *target.Op) (bool, string) {
 	_, function := op.Attrs[OpFunction]
 	if threads, _ := op.Attrs[OpThreads].(bool); function && !threads {

@@ -29,16 +29,18 @@ const (
 	ConvLaunch  = 2 // a kernel, which is launched on a device
 )
 
-// Build makes one module of the runtime out of a program. The caller closes it.
+// Build makes one module of the runtime from a program. The caller closes it.
 //
-// Functions are built for the target in their attribute "target", else for t; those for a composite target are divided among its members
-// by target.Partition, with a function as an operation: its kind is its attribute "op", "matmul" where that is what it computes, or
-// "function", its attributes are the function's, and [OpFunction]. Then, for each target, the passes of its kind run (columns
-// [ColumnLower] and [ColumnPasses]), which may hand functions to other targets by the same attribute, and its code generator makes a module.
+// Each function is built for the target in its attribute "target", else for t. Functions for a composite target are
+// divided among its members by target.Partition, with each function as an operation: its kind is its attribute "op"
+// (else "matmul" if that is what it computes, else "function"), and its attributes are the function's and OpFunction.
+// Then, for each target, the passes of its kind run (columns ColumnLower and ColumnPasses), which may assign functions
+// to other targets by the same attribute, and its code generator makes a module.
 //
-// The modules are linked: the one of the host, or else the first that no other one needs, imports the others, and each imports those whose
-// functions it calls. Calls of functions that are built for another target become packed calls, so they can pass tensors that are
-// parameters, and numbers. Every function is found in the module that Build returns, by its name.
+// The modules are linked: the host's module, or else the first one that no other needs, imports the others, and each
+// imports those whose functions it calls. Calls of functions that are built for another target become packed calls, so
+// they can pass tensors that are parameters, and numbers. The module that Build returns finds every function by its
+// name.
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	switch {
 	case m == nil:

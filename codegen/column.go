@@ -16,8 +16,8 @@ const (
 	ColumnConstants = "codegen.constants" // ConstantsFunc: what the generated module is given before its first call
 )
 
-// ConstantsFunc gives the constants that the module of these functions wants: see runtime.NewConstants, which hands them to its functions
-// __init_<name>. nil: none.
+// ConstantsFunc returns the constants that the module of these functions needs, nil for none. runtime.NewConstants
+// passes them to the module's functions __init_<name>.
 type ConstantsFunc func(m *tir.IRModule, t *target.Target) (*blob.Constants, error)
 
 // column reads a kind's column, whose value is of type T or the plain function type F.

@@ -57,8 +57,9 @@ func init() {
 	}
 }
 
-// AsHost gives a kind of target the columns of kind c: the passes before C is written, and a partitioner that takes functions for the CPU. What a
-// program has set before stays. It fails where there is no such kind.
+// AsHost sets the attributes of kind c for another kind of target: the passes before C is written, and a partitioner
+// that takes functions for the CPU. Attributes that the program set before stay. A kind that is not registered is an
+// error.
 func AsHost(kind string) error {
 	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
 		if err := target.SetAttr(kind, column, value); err != nil && !errors.Is(err, target.ErrDuplicate) {
@@ -68,7 +69,7 @@ func AsHost(kind string) error {
 	return nil
 }
 
-// Libraries are the libraries that a program's calls of C functions need, as export.Libraries takes them.
+// Libraries lists the libraries that a program's calls of C functions need, as export.Libraries takes them.
 func Libraries(m *tir.IRModule) []string {
 	for _, f := range m.Funcs {
 		found := false
@@ -110,10 +111,11 @@ func cpuFlag(cpu string) string {
 	return "-mcpu=" + cpu
 }
 
-// NewHostModule makes a module of kind c from code that defines the functions of these names, as package codegen/c writes it. It can be
-// exported as any module of that kind, with the flags, and its functions can be called at once: the first call of Function compiles it alone, with the
-// flags, into a library that is kept on the disk for the next process (see TVMGO_CACHE_DIR), and that sees what the module imports.
-// Flags that begin with -l are libraries that the code calls, which are linked at an export, too; see export.Libraries.
+// NewHostModule makes a module of kind c from code that defines the named functions, as package codegen/c writes it. It
+// can be exported, with the flags, as any module of that kind. Its functions can also be called at once: the first call
+// of Function compiles the code with the flags into a library, which is kept on disk for the next process (see
+// TVMGO_CACHE_DIR) and finds functions of the module's imports. Flags that begin with -l are libraries that the code
+// calls; they are linked at an export too (export.Libraries). The caller closes the module.
 func NewHostModule(code string, names []string, flags ...string) (*runtime.Module, error) {
 	return newHostModule(code, nil, names, flags)
 }

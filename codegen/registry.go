@@ -13,10 +13,10 @@ import (
 	"tvmgo/tir"
 )
 
-// BuildFunc makes a module of the runtime for a target.
+// BuildFunc makes a module of the runtime for a target. The caller closes the module.
 type BuildFunc func(m *tir.IRModule, t *target.Target) (*runtime.Module, error)
 
-// Pass makes a program of another one, for a target.
+// Pass transforms a program for a target. It returns a new program, or the one that it was given if it changes nothing.
 type Pass func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)
 
 // prefix is what a kind's generator is called in messages and among the global functions, as in Apache TVM.
@@ -27,9 +27,10 @@ var registry = struct {
 	build map[string]BuildFunc
 }{build: map[string]BuildFunc{hostKind: buildHost}}
 
-// Register makes build the code generator of a kind of target, which C finds as the global function target.build.<kind>. A kind has one;
-// it is declared before by target.RegisterKind, if it is not one that is always there. It may be called by many at once, as from init
-// functions. A kind that a third party brings along may have its generator in [ColumnExternal] instead.
+// Register makes build the code generator of a kind of target, which C finds as the global function
+// target.build.<kind>. Declare the kind before by target.RegisterKind, unless it is built in. A kind has one generator:
+// a second one is an error. Register may be called from init functions and by many goroutines at once. A third-party
+// kind may set ColumnExternal instead.
 func Register(kind string, build BuildFunc) error {
 	if build == nil {
 		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the function is nil", prefix, kind)

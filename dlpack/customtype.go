@@ -13,8 +13,8 @@ var customTypes struct {
 	codes map[string]uint8
 }
 
-// RegisterCustomType lets `custom[name]` stand for code, which is at least CodeCustomBegin. Repeating the same pair is fine;
-// a code or a name that is taken is an error. Safe for concurrent use.
+// RegisterCustomType gives a type code from CodeCustomBegin on the text `custom[name]`. Repeating the same pair is
+// allowed; a code or a name that is in use is an error. It is safe for concurrent use.
 func RegisterCustomType(name string, code uint8) error {
 	if code < CodeCustomBegin {
 		return fmt.Errorf("register custom type %q: code %d must lie between %d and 255", name, code, CodeCustomBegin)

@@ -109,18 +109,18 @@ func DataTypeOf[T Scalar]() DataType {
 	}
 }
 
-// IsVoid says whether t is the type of no value, {3,0,0}.
+// IsVoid reports whether t is void, {3,0,0}.
 func (t DataType) IsVoid() bool { return t == Void }
 
-// IsBool says whether t is the truth type of either generation, in any number of lanes.
+// IsBool reports whether t is the boolean type of either generation, with any number of lanes.
 func (t DataType) IsBool() bool {
 	return t.Code == CodeBool && t.Bits == 8 || t.Code == CodeUInt && t.Bits == 1
 }
 
-// IsScalable says whether the number of lanes is a multiple of the hardware's vector length.
+// IsScalable reports whether the number of lanes is a multiple of the hardware's vector length.
 func (t DataType) IsScalable() bool { return int16(t.Lanes) < 0 }
 
-// VScale is the factor of a scalable vector: 4 for "float32xvscalex4". It is 0 for other types.
+// VScale is the factor of a scalable vector: 4 for "float32xvscalex4". It is 0 for all other types.
 func (t DataType) VScale() int {
 	if !t.IsScalable() {
 		return 0
@@ -128,7 +128,7 @@ func (t DataType) VScale() int {
 	return -int(int16(t.Lanes))
 }
 
-// Check says why t can't be the type of a tensor's elements, nil if it can.
+// Check returns why t cannot be the element type of a tensor, nil if it can.
 func (t DataType) Check() error {
 	switch {
 	case t.Code > CodeFloat4E2M1FN && t.Code < CodeCustomBegin:

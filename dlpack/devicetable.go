@@ -107,8 +107,9 @@ func (info *DeviceTypeInfo) spellings() []string {
 	return list
 }
 
-// RegisterDeviceType gives the free number n, kDLExtDev < n < kMaxDeviceAPI, a name and aliases. Repeating the identical
-// registration is fine; a number or a spelling that is taken is an error that says by whom. Safe for concurrent use.
+// RegisterDeviceType gives the free number n, kDLExtDev < n < kMaxDeviceAPI, a name and aliases. Repeating the same
+// registration is allowed; a number or a name that is in use is an error, which names the owner. It is safe for
+// concurrent use.
 func RegisterDeviceType(n DeviceType, name string, aliases ...string) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("register device type %d %q: "+format, append([]any{int32(n), name}, args...)...)
@@ -177,7 +178,7 @@ func (table *deviceTable) freeNumbers() string {
 	return strings.Join(free, ", ")
 }
 
-// DeviceTypes lists the table by number. The result is the caller's.
+// DeviceTypes lists the table of device types by number. The caller may change the result.
 func DeviceTypes() []DeviceTypeInfo {
 	table := deviceTypes.Load()
 	var list []DeviceTypeInfo

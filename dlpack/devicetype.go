@@ -59,8 +59,8 @@ func (t DeviceType) Remote(session int) (DeviceType, error) {
 	return t | RPCSessionMask*DeviceType(session+1), nil
 }
 
-// Family is the type that stands for all memory of one hardware: CUDA for CUDAHost and CUDAManaged, ROCM for ROCMHost,
-// else t itself. Those of a family share streams, and copy to each other.
+// Family is the device type that stands for all memory of the same hardware: CUDA for CUDAHost and CUDAManaged, ROCM
+// for ROCMHost, else t itself. Devices of one family share streams and copy directly to each other.
 func (t DeviceType) Family() DeviceType {
 	switch t {
 	case CUDAHost, CUDAManaged:
@@ -71,10 +71,10 @@ func (t DeviceType) Family() DeviceType {
 	return t
 }
 
-// IsRemote says whether t belongs to an RPC session.
+// IsRemote reports whether t belongs to an RPC session.
 func (t DeviceType) IsRemote() bool { return t >= RPCSessionMask }
 
-// SplitRemote undoes [DeviceType.Remote]. For a local type it returns the type itself and session -1.
+// SplitRemote is the inverse of DeviceType.Remote. For a local type it returns the type itself and session -1.
 func (t DeviceType) SplitRemote() (base DeviceType, session int) {
 	if !t.IsRemote() {
 		return t, -1
@@ -103,7 +103,7 @@ func (t DeviceType) APIName() string {
 	return t.String()
 }
 
-// Known says whether t, or its local base, is in the table.
+// Known reports whether t, or its local base, is in the table of device types.
 func (t DeviceType) Known() bool {
 	base, _ := t.SplitRemote()
 	return deviceTypes.Load().byNumber[base] != nil

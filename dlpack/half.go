@@ -5,20 +5,21 @@ import (
 	"strconv"
 )
 
-// Float16Bits is a number of 16 bits in IEEE format, by its bits: an element of a [Float16] tensor. Its arithmetic and order in Go
-// are those of the bits: compute with Float32.
+// Float16Bits is an element of a Float16 tensor: the bits of an IEEE 754 half. Go's operators work on the bits: compute
+// with Float32.
 type Float16Bits uint16
 
-// BFloat16Bits is the upper half of a float32, by its bits: an element of a [BFloat16] tensor.
+// BFloat16Bits is an element of a BFloat16 tensor: the bits of the upper half of a float32.
 type BFloat16Bits uint16
 
-// Float16Of returns the nearest number, ties to even: beyond 65504 that is infinity from 65520 on. NaN stays NaN.
+// Float16Of returns the nearest float16, ties to even; from 65520 on that is infinity. NaN stays NaN.
 func Float16Of(v float64) Float16Bits { return Float16Bits(narrow(v, 10, -14)) }
 
-// BFloat16Of returns the nearest number, ties to even; a float64 is rounded once, and not to a float32 first. NaN stays NaN.
+// BFloat16Of returns the nearest bfloat16, ties to even. A float64 is rounded once, not to a float32 first. NaN stays
+// NaN.
 func BFloat16Of(v float64) BFloat16Bits { return BFloat16Bits(narrow(v, 7, -126)) }
 
-// Float32 is the value, exactly.
+// Float32 is the exact value.
 func (b Float16Bits) Float32() float32 {
 	exponent, fraction := uint32(b>>10&31), uint32(b&1023)
 	switch exponent {
@@ -33,13 +34,13 @@ func (b Float16Bits) Float32() float32 {
 	return math.Float32frombits(uint32(b&0x8000)<<16 | exponent<<23 | fraction<<13)
 }
 
-// Float32 is the value, exactly.
+// Float32 is the exact value.
 func (b BFloat16Bits) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }
 
-// String is the value in the shortest decimal form that is read as the same float32.
+// String is the shortest decimal form that reads back as the same float32.
 func (b Float16Bits) String() string { return strconv.FormatFloat(float64(b.Float32()), 'g', -1, 32) }
 
-// String is the value in the shortest decimal form that is read as the same float32.
+// String is the shortest decimal form that reads back as the same float32.
 func (b BFloat16Bits) String() string { return strconv.FormatFloat(float64(b.Float32()), 'g', -1, 32) }
 
 // narrow rounds to a format of 16 bits with so many bits of fraction; least is the exponent of its least normal number.

@@ -9,8 +9,9 @@ import (
 // AllocAlignment is the alignment in bytes that generated code takes for granted (kAllocAlignment).
 const AllocAlignment = 64
 
-// NumElements multiplies the dimensions; a scalar (no dimension) has one element. A negative dimension or a product above
-// MaxInt64 is an error, also when another dimension is 0: the product of the rest is what strides are made of.
+// NumElements is the product of the dimensions; 1 for a scalar, which has none. A negative dimension, and a product
+// above MaxInt64, are errors; for the product a dimension of 0 is left out, because strides are computed from the
+// others.
 func NumElements(shape []int64) (int64, error) {
 	product, empty := int64(1), false
 	for i, dim := range shape {
@@ -38,8 +39,9 @@ func multiply(a, b int64) (int64, bool) {
 	return int64(low), high == 0 && low <= math.MaxInt64
 }
 
-// Bytes is the memory that so many elements take in the modern ABI: bits × lanes of all elements packed, rounded up to bytes.
-// [ClassicBool] is the exception: one byte per element in both generations. A type without size (void, scalable) is an error.
+// Bytes is the size in bytes of so many elements in the modern ABI: bits × lanes of all elements packed, rounded up to
+// a byte. ClassicBool is the exception: one byte per element in both generations. A type without a size (void,
+// scalable) is an error.
 func (t DataType) Bytes(elements int64) (int64, error) {
 	if t == ClassicBool {
 		return t.wholeBytes(elements, 1)
@@ -105,8 +107,8 @@ func sizeBy(shape []int64, rule func(int64) (int64, error)) (int64, error) {
 	return rule(n)
 }
 
-// Alignment is what the data of a tensor of t must be aligned to: 64 bytes, or the size of one element where that is more.
-// Sizes that are no power of two (72 bytes for float64x9) are rounded up to one, since no allocator takes anything else.
+// Alignment is the alignment in bytes of a tensor's data: AllocAlignment, or the size of one element if that is more. A
+// size that is not a power of two (72 bytes for float64x9) is rounded up to one, because allocators require it.
 func (t DataType) Alignment() int64 {
 	size := uint64(t.Bits/8) * uint64(t.Lanes)
 	if size <= AllocAlignment || t.IsScalable() {
@@ -115,7 +117,7 @@ func (t DataType) Alignment() int64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// RowMajorStrides returns the strides, in elements, of a compact tensor. The shape must have passed [NumElements].
+// RowMajorStrides returns the strides of a compact tensor, in elements. The shape must be valid for NumElements.
 func RowMajorStrides(shape []int64) []int64 {
 	strides := make([]int64, len(shape))
 	next := int64(1)
@@ -126,8 +128,9 @@ func RowMajorStrides(shape []int64) []int64 {
 	return strides
 }
 
-// IsContiguous says whether the elements lie compactly in row-major order: no strides, or the row-major ones, where
-// dimensions of size 1 may have any. A tensor without elements is contiguous.
+// IsContiguous reports whether elements of this shape are compact in row-major order: strides is nil, or has the
+// row-major ones, where a dimension of size 1 may have any stride. strides are in elements. A tensor without elements
+// is contiguous.
 func IsContiguous(shape, strides []int64) bool {
 	if strides == nil {
 		return true

@@ -7,7 +7,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// CompileError says that a compiler or another tool of its kind failed.
+// CompileError is the failure of a compiler or of another tool that Library ran.
 type CompileError struct {
 	Command []string // as it was run
 	Output  string   // what it said
@@ -15,6 +15,7 @@ type CompileError struct {
 	Err     error    // how it ended
 }
 
+// Error returns the command, how it ended, what it printed, and where its input is.
 func (e *CompileError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v", quoted(e.Command), e.Err)

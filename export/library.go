@@ -14,10 +14,14 @@ import (
 	"tvmgo/runtime"
 )
 
-// Library writes a module and all that it imports to a file, in the form that the path's suffix says: a shared library (.so), a static
-// one (.a), or objects for a later link (.tar). The package's comment says how, and what is checked before the file appears.
+// Library writes a module and everything that it imports to a file. The path's suffix selects the form: a shared
+// library (.so), a static library (.a), objects for a later link (.tar) or one object (.o). The package comment says
+// how it is built, and what is checked before the file appears. m stays the caller's.
 //
-// When ctx ends first, compilers are stopped, and nothing is left behind.
+// The error is runtime.ErrInvalidArgument for an unknown suffix and for a library that fails the checks,
+// runtime.ErrNotFound for a missing compiler, and runtime.ErrClosed for a module that is nil or closed; a compiler that
+// fails is a *CompileError. If ctx ends first, compilers are stopped. After an error a file that was under the path
+// before is unchanged.
 func Library(ctx context.Context, m *runtime.Module, path string, options ...Option) error {
 	err := export(ctx, m, path, options)
 	if err == nil {

@@ -18,8 +18,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// ImportsToBytes returns a module and its imports as the block of data that a library carries, of a layout. Linked modules stand in
-// it as the library itself.
+// ImportsToBytes returns a module and its imports as the block of data that a library carries, in a layout. Linked
+// modules appear in it as the library itself.
 func ImportsToBytes(m *runtime.Module, layout blob.Layout) ([]byte, error) {
 	data, err := packImports(m, layout, "")
 	if err != nil {
@@ -28,15 +28,15 @@ func ImportsToBytes(m *runtime.Module, layout blob.Layout) ([]byte, error) {
 	return data, nil
 }
 
-// ImportsToC returns C source code, which C++ reads too, that defines the block of [ImportsToBytes] in the modern layout under the
-// name that loaders look up, behind a prefix. With system set it registers itself with the system library.
+// ImportsToC returns C source code, also valid C++, that defines the block of ImportsToBytes in the modern layout under
+// the name that loaders look up, with a prefix. With system set the block registers itself with the system library.
 func ImportsToC(m *runtime.Module, system bool, prefix string) (string, error) {
 	return packText(m, system, prefix, func(w *bytes.Buffer, symbol, register string, data []byte) error {
 		return writeC(w, symbol, bytes.NewReader(data), int64(len(data)), register)
 	})
 }
 
-// ImportsToLLVM is [ImportsToC] in LLVM IR. The triple names the machine ("" is the compiler's own).
+// ImportsToLLVM is ImportsToC as LLVM IR. triple names the machine; "" is the compiler's own.
 func ImportsToLLVM(m *runtime.Module, system bool, triple, prefix string) (string, error) {
 	if !triplePattern.MatchString(triple) {
 		return "", invalid("pack imports: %q is no target triple such as aarch64-linux-gnu", triple)

@@ -13,7 +13,7 @@ import (
 	"tvmgo/dlpack"
 )
 
-// AttrKind is an attribute that a device may have. The numbers are those of runtime.GetDeviceAttr.
+// AttrKind is an attribute that a device may have. The numbers are those of the global function runtime.GetDeviceAttr.
 type AttrKind int
 
 // Attributes of devices. Sizes are in bytes, clock rates in kHz.
@@ -50,8 +50,9 @@ func (k AttrKind) String() string {
 	return attrNames[k]
 }
 
-// DeviceAttr returns an attribute of a device as int64 or string; nil, without an error, where the
-// device has no such thing. AttrExist of a device that is not there is 0, of one that is 1.
+// DeviceAttr returns an attribute of a device as int64 or string; nil, without an error, if the device does not have
+// it. AttrExist is 1, or 0 for a device that does not exist or is not enabled. Any other attribute of such a device is
+// ErrDeviceUnavailable, and an unknown device type is ErrInvalidArgument.
 func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID), C.int32_t(kind)))
 	if err != nil {
@@ -60,8 +61,9 @@ func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 	return v.take()
 }
 
-// TargetProperty returns what a device is under the name of a target's option ("arch", "max_threads_per_block"), or
-// another name that it knows ("uuid"), as int64, bool or string; nil, without an error, where it has no such thing.
+// TargetProperty returns a property of a device under the name of a target's option ("arch", "max_threads_per_block"),
+// or another name that the device knows ("uuid"), as int64, bool or string; nil, without an error, if the device does
+// not have it. ErrDeviceUnavailable if the device does not exist or is not enabled.
 func TargetProperty(dev dlpack.Device, name string) (any, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
@@ -72,7 +74,7 @@ func TargetProperty(dev dlpack.Device, name string) (any, error) {
 	return v.take()
 }
 
-// DeviceExists says whether a device is there and usable.
+// DeviceExists reports whether a device exists, is enabled and is usable.
 func DeviceExists(dev dlpack.Device) bool {
 	v, err := DeviceAttr(dev, AttrExist)
 	n, _ := v.(int64)
@@ -86,8 +88,8 @@ type DeviceStatus struct {
 	Err    error  // why the type is registered and yet has no device; nil for a device
 }
 
-// Devices lists the devices of every registered type: those that are there, and for a type without
-// any one row that says why.
+// Devices lists the devices of every registered type, by type and index. A type without any device has one row, whose
+// Err says why. It opens the drivers.
 func Devices() []DeviceStatus {
 	learnDeviceTypes()
 	var all []DeviceStatus
@@ -145,7 +147,7 @@ func deviceError(t dlpack.DeviceType) error {
 	return fail("open device", ErrDeviceUnavailable, "there is no %v device on this machine", t)
 }
 
-// MemoryStats is what a device reports of its memory, in bytes; what it cannot tell is 0.
+// MemoryStats is what a device reports about its memory. All sizes are in bytes; 0 if the device does not report one.
 type MemoryStats struct {
 	Total, Free               int64 // of the device, for all processes
 	Data, DataPeak, DataCount int64 // data space of this process: now, at most, allocations
@@ -153,8 +155,8 @@ type MemoryStats struct {
 	Pinned                    int64 // page-locked host memory
 }
 
-// DeviceMemory reports the memory of a device; what the runtime keeps for workspaces counts as such, not as
-// data. ErrNotSupported where it keeps no statistics.
+// DeviceMemory reports the memory of a device. Memory that the runtime keeps for workspaces is counted as such and not
+// as data. ErrNotSupported if the device keeps no statistics.
 func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
 	c := C.TVMGOMemoryStats{struct_size: C.sizeof_TVMGOMemoryStats}
 	if _, err := result("memory statistics", C.tvmgo_bridge_memory_stats(cDevice(dev), &c)); err != nil {

@@ -9,9 +9,9 @@ import (
 // StreamHandle is a stream in the device's own terms; 0 is the default stream.
 type StreamHandle uintptr
 
-// DeviceAPI is what a kind of device implements: the mandatory part. What else it can do, it says by
-// implementing the optional interfaces below. All methods may be called by many goroutines at once.
-// Devices whose calls are hot fill a C table instead (include/tvmgo/device_api.h) and register that.
+// DeviceAPI is the mandatory part of a kind of device. A device implements the optional interfaces below for whatever
+// else it can do. Many goroutines may call all methods at once. A device whose calls must be fast fills a C table
+// instead (include/tvmgo/device_api.h) and registers that.
 type DeviceAPI interface {
 	// SetDevice makes a device the thread's current one where the API has such a thing, and fails
 	// when it is not there.
@@ -52,7 +52,7 @@ type WorkspaceAPI interface {
 	FreeWorkspace(id int, p unsafe.Pointer) error
 }
 
-// StreamAllocator is implemented by devices with memory in the order of a stream.
+// StreamAllocator is implemented by devices that allocate memory in the order of a stream.
 type StreamAllocator interface {
 	// AllocOnStream is AllocDataSpace for work that is queued on a stream from now on: cheap, and
 	// without waiting where memory that was given back serves again. FreeDataSpace frees it, too.
@@ -100,7 +100,7 @@ type EventAPI interface {
 	CreateEvent(id int) (DeviceEvent, error)
 }
 
-// DeviceEvent is a mark in a stream.
+// DeviceEvent is a position in a stream that other streams and the host can wait for.
 type DeviceEvent interface {
 	Record(s StreamHandle) error
 	Wait(s StreamHandle) error // lets the stream wait; an event never recorded holds nobody up
@@ -127,7 +127,7 @@ type TargetProperties interface {
 	TargetProperty(id int, name string) (any, error)
 }
 
-// DeviceSpec registers a kind of device in one place: its number, its names and what makes it.
+// DeviceSpec registers a kind of device: its number, its names, and either a function or a C table that implements it.
 type DeviceSpec struct {
 	Type    dlpack.DeviceType // a known number, or a free n with ExtDev < n < MaxDeviceAPI
 	Name    string            // "cuda": a-z, 0-9 and _

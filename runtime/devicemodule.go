@@ -13,8 +13,8 @@ import (
 // makers has the module kinds that make modules from code, by name.
 var makers sync.Map // string -> ModuleKind
 
-// KernelType declares a kernel of hand-written code: its name and the types of its arguments, dlpack.Handle
-// for memory of the device. Which other types there are depends on the kind of module.
+// KernelType declares a kernel of hand-written code: its name and the types of its arguments. dlpack.Handle stands for
+// device memory; which other types are allowed depends on the kind of module.
 type KernelType struct {
 	Name string
 	Args []dlpack.DataType
@@ -43,8 +43,10 @@ func (k KernelType) tags() []string {
 	return tags
 }
 
-// NewDeviceModule makes a module from code for a device: kind is its kind ("opencl"), format that of the code
-// ("cl" for OpenCL C; "" is the kind's source). Nothing is compiled before a kernel is first used.
+// NewDeviceModule makes a module from code for a device. kind is the module kind ("opencl", "cuda", "vulkan"), format
+// the format of the code ("cl" for OpenCL C); "" is the kind's source language. Nothing is compiled, and no device is
+// needed, before a kernel is first used. A kind whose package is not imported is ErrNotSupported. The caller closes the
+// module.
 //
 //	m, err := runtime.NewDeviceModule("opencl", "", source, runtime.KernelType{Name: "scale",
 //		Args: []dlpack.DataType{dlpack.Handle, dlpack.Float32}})
@@ -86,9 +88,9 @@ type KernelDescriber interface {
 	DeviceType() dlpack.DeviceType
 }
 
-// Dim3 is the size of a grid, a block or a cluster in x, y and z. Sizes that are left out, zeroes at the end, stand
-// for 1, so Dim3{} has one element. A zero before another size is one: a grid of Dim3{0, 1, 1} has no block, and
-// launching it does nothing.
+// Dim3 is the size of a grid, a block or a cluster in x, y and z. Trailing zeros stand for 1, so Dim3{} has one element
+// and Dim3{8} is 8×1×1. A zero before another size is a zero: a grid of Dim3{0, 1, 1} has no block, and launching it
+// does nothing.
 type Dim3 [3]int
 
 // sizes are those that a launch has, with those that were left out.
@@ -99,8 +101,8 @@ func (d Dim3) sizes() [3]int {
 	return d
 }
 
-// Kernel is a kernel of a device module, with the sizes of its launch apart from its arguments. It is safe
-// for use by many goroutines at once.
+// Kernel is a kernel of a device module, launched with sizes and arguments apart from each other. It is safe for use by
+// many goroutines at once.
 type Kernel struct {
 	f      *Function
 	device dlpack.DeviceType
@@ -108,7 +110,8 @@ type Kernel struct {
 	slots  []int // of the sizes that the kernel takes: indices of launch.Tags
 }
 
-// Kernel returns a kernel of a module of a device kind, of the module itself or else of its imports, depth first.
+// Kernel returns a kernel of a module of a device kind: of the module itself, else of its imports, depth first.
+// ErrNotFound if there is none. The caller closes the kernel, which keeps the module alive.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	const op = "get kernel"
 	if err := m.use(op); err != nil {
@@ -155,7 +158,7 @@ func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.D
 	return k, err
 }
 
-// Close gives the kernel up; launches in flight end normally. Closing twice is fine.
+// Close gives the kernel up; queued launches still run. Closing twice is fine.
 func (k *Kernel) Close() error {
 	if k == nil {
 		return nil
@@ -163,22 +166,22 @@ func (k *Kernel) Close() error {
 	return k.f.Close()
 }
 
-// LaunchConfig is the shape of a launch.
+// LaunchConfig holds the sizes of a launch.
 type LaunchConfig struct {
 	Grid, Block Dim3 // blocks of the grid, and work items of a block
 	Cluster     Dim3 // blocks of a cluster
 	SharedBytes int  // of shared memory for each block, beside what the kernel's code has
 }
 
-// Launch queues the kernel on a stream with its arguments: tensors of the device for handles, numbers for the
-// rest. grid counts blocks, block the work items of one. A nil stream is the default stream of the device that
-// the first tensor is on. Launch returns at once; the tensors may be closed.
+// Launch queues the kernel on a stream and returns at once. grid is in blocks, block in work items (threads) per block.
+// Arguments are tensors of the device for handles, and numbers for the rest. A nil stream is the default stream of the
+// device of the first tensor. You may close the tensors after the call.
 func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
 	return k.LaunchWith(s, LaunchConfig{Grid: grid, Block: block}, args...)
 }
 
-// LaunchWith is Launch of a kernel that takes more sizes: those that its KernelType, or the file it is from, says. What it
-// does not take must be 0, or 1 of a cluster.
+// LaunchWith is Launch for a kernel with clusters or dynamic shared memory, as its KernelType, or the file that it is
+// from, declares. A size that the kernel does not take must be 0, or 1 for a cluster.
 func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	const op = "launch kernel"
 	if k == nil {

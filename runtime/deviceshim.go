@@ -163,9 +163,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// RegisterDeviceAPI makes a kind of device known everywhere at once: as "device_api.<name>", by its
-// names in package dlpack, and to C. A number or a name that is taken is an error. The registration
-// lasts as long as the process.
+// RegisterDeviceAPI makes a kind of device known to Go (by its names in package dlpack), to C, and to modules (as
+// "device_api.<name>"). A number or a name that is in use is ErrInvalidArgument. The registration lasts as long as the
+// process.
 func RegisterDeviceAPI(spec DeviceSpec) error {
 	op := "register device " + spec.Name
 	if (spec.New == nil) == (spec.Table == nil) {

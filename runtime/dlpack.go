@@ -24,8 +24,8 @@ func (t *Tensor) toDLPack(versioned bool) (unsafe.Pointer, error) {
 	return o.pointer(), err
 }
 
-// FromDLPack takes over a DLManagedTensorVersioned*: its deleter is called when the last reference
-// to the tensor goes. On an error it stays the caller's.
+// FromDLPack takes over a DLManagedTensorVersioned*: its deleter is called when the last reference to the tensor is
+// gone. On an error it stays the caller's. NULL is ErrInvalidArgument.
 func FromDLPack(managed unsafe.Pointer) (*Tensor, error) { return fromDLPack(managed, true) }
 
 // FromDLPackLegacy takes over a DLManagedTensor*, the form before DLPack 1.0.

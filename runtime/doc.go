@@ -1,7 +1,7 @@
 // Package runtime loads compiled modules and runs their functions.
 //
-// A Module comes from a file, from bytes or from an fs.FS; a Function comes from a module by name; a
-// Tensor holds elements on a device:
+// A Module comes from a file, from bytes or from an fs.FS; a Function comes from a module by name; a Tensor holds
+// elements on a device:
 //
 //	m, err := runtime.Load(ctx, "add.so")
 //	f, err := m.Function("add")
@@ -9,25 +9,23 @@
 //	b, err := runtime.NewTensor(dlpack.Float32, []int64{3}, runtime.CPU)
 //	_, err = f.Call(a, b)
 //
-// Files exported by Apache TVM load, of the generation with the classic C ABI (up to v0.20) and of
-// that with the tvm-ffi C ABI (from v0.22), and so do kernels of any other producer of these.
+// It loads the files that Apache TVM exports, with the classic C ABI (up to v0.20) and with the tvm-ffi C ABI (from
+// v0.22), and kernels for these ABIs from any other producer.
 //
-// Everything is safe for use by many goroutines at once, but for Bound and Timer, which one goroutine
-// at a time uses. There is no state of a goroutine or thread: device and stream are arguments.
-// Close is the contract for what is opened; the collector is only the net beneath. After Close every
-// method fails with ErrClosed or returns a zero value.
+// Everything is safe for use by many goroutines at once, except Bound and Timer, which only one goroutine at a time may
+// use. There is no state per goroutine or thread: devices and streams are arguments. Close what you open; the collector
+// closes what you forgot, but later. After Close every method fails with ErrClosed or returns a zero value.
 //
-// Devices are enabled by importing their package, for example tvmgo/runtime/cuda; the CPU is always
-// there. A file with kernels of a device that is not enabled loads all the same: they are data, which
-// can be saved, and looking up one of them is ErrDeviceUnavailable.
+// Devices are enabled by importing their package, for example tvmgo/runtime/cuda; the CPU is always enabled. A file
+// with kernels for a device that is not enabled still loads: its kernels are data that can be saved, and looking one up
+// is ErrDeviceUnavailable.
 //
-// Modules are also made here, to be exported into a library: NewCSource, NewStaticLibrary,
-// NewDeviceSource, NewVulkanSource, NewConstants and, for kinds of which nothing is known, NewOpaque.
+// Modules to be exported into a library are made here too: NewCSource, NewStaticLibrary, NewDeviceSource,
+// NewVulkanSource, NewConstants and, for kinds that this package does not know, NewOpaque.
 //
-// With TVMGO_VALIDATE=1 in the environment every device is watched: copies out of bounds, memory freed
-// twice, used after it was freed or freed while a copy is in flight, and memory or streams of another
-// device or stream are errors that name the allocation. It costs time and keeps freed memory for a while;
-// without the variable nothing of it is there.
+// With TVMGO_VALIDATE=1 in the environment every device is watched. Copies out of bounds, double frees, uses after
+// free, memory freed while a copy is in flight, and a wrong device or stream become errors that name the allocation. It
+// costs time, and keeps freed memory for a while. Without the variable it costs nothing.
 package runtime
 
 import _ "tvmgo/internal/needscgo"

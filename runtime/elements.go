@@ -11,11 +11,12 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Elements returns the elements of a compact CPU tensor as a slice of its memory: writes go both ways, and nothing is copied. It is
-// for use while the tensor is open and reachable: keep the tensor, as by a deferred Close. After Close, or once the collector
-// took a tensor that nobody refers to, the slice must not be touched. Appending to it copies.
+// Elements returns the elements of a compact CPU tensor as a slice of its own memory: nothing is copied, and writes go
+// both ways. The slice is valid while the tensor is open and reachable, so keep the tensor, for example by a deferred
+// Close. Appending to the slice copies it.
 //
-// Other types than the tensor's, tensors with strides and other devices are ErrInvalidArgument: CopyTo and ToSlice copy.
+// Another element type than the tensor's, strides and other devices are ErrInvalidArgument: CopyTo and ToSlice copy
+// those.
 func Elements[T dlpack.Scalar](t *Tensor) ([]T, error) {
 	const op = "view elements"
 	if err := t.use(op); err != nil {

@@ -23,15 +23,15 @@ var (
 	ErrNotFound          = errors.New("not found")          // a file, function, device or loader
 	ErrNotSupported      = errors.New("not supported")      // possible, but not by this kind or device
 	ErrDeviceUnavailable = errors.New("device unavailable") // no driver, or no such device
-	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can mend it
-	ErrCorruptModule     = errors.New("corrupt module")     // a file that isn't what it says
+	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can correct it
+	ErrCorruptModule     = errors.New("corrupt module")     // a damaged file, or one of another format
 	ErrOutOfMemory       = errors.New("out of memory")      // of the host or the device
 	ErrClosed            = errors.New("closed")             // used after Close
 	ErrFailed            = errors.New("operation failed")   // what a called function reported itself
 )
 
-// Error is what every function of this package fails with. errors.Is finds its kind (one of the
-// Err… values) and, through Err, the Go error of a packed function that failed.
+// Error is the error of every function of this package. errors.Is finds its kind (one of the Err… values) and, through
+// Err, the error of a Go function that failed.
 type Error struct {
 	Op        string // what was being done, for example "load module"; may be empty
 	Kind      error  // one of the Err… values
@@ -53,7 +53,7 @@ func (e *Error) Error() string {
 	return e.Op + ": " + msg
 }
 
-// Is says whether target is the kind.
+// Is reports whether target is the error's kind.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
 // Unwrap returns the Go error behind it.

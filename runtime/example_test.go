@@ -51,7 +51,7 @@ func Example() {
 	// Output: [11 22 33]
 }
 
-// A call that is made often is bound once: then it costs one passage into C and allocates nothing.
+// Bind a call that is made often: each call is then one cgo call and allocates nothing.
 func ExampleFunction_Bind() {
 	m, err := runtime.Load(context.Background(), "../testdata/artifacts/modern/addone_llvm.so")
 	if err != nil {

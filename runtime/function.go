@@ -10,10 +10,8 @@ import (
 	"unsafe"
 )
 
-// Function is a function of a module, a global function, or a Go function that C can call. It is
-// immutable and safe for use by many goroutines at once.
-//
-// It keeps the module it came from alive. Close gives it up; calls in progress end normally.
+// Function is a function of a module, a global function, or a Go function that C can call. It is immutable and safe for
+// use by many goroutines at once. It keeps its module alive until Close.
 type Function struct{ ref *ref }
 
 func newFunction(o object) *Function {
@@ -22,8 +20,8 @@ func newFunction(o object) *Function {
 	return f
 }
 
-// FunctionFromHandle takes over a function of the C ABI, a TVMFFIObjectHandle: the caller's reference
-// becomes the Function's.
+// FunctionFromHandle takes over the caller's reference to a function of the C ABI (TVMFFIObjectHandle). A handle of
+// another type is ErrInvalidArgument, and stays the caller's.
 func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
 	o := object(uintptr(handle))
 	if o == 0 || o.typeIndex() != indexFunction {
@@ -32,7 +30,7 @@ func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
 	return newFunction(o), nil
 }
 
-// Close gives the function up. Closing twice is fine.
+// Close gives the function up; calls in progress end normally. Closing twice is fine.
 func (f *Function) Close() error {
 	if f != nil {
 		f.ref.close()
@@ -40,22 +38,23 @@ func (f *Function) Close() error {
 	return nil
 }
 
-// Call calls the function on the default stream of its devices and returns its result: nil, bool,
-// int64, float64, string, []byte, dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, error,
-// *Tensor, *Function, *Module, *target.Target, *target.Kind or *Object. Arguments are of the same types, and of Go's other numbers.
-// Generated kernels take their outputs as last arguments.
+// Call calls the function on the default streams and returns its result: nil, bool, int64, float64, string, []byte,
+// dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, error, *Tensor, *Function, *Module, *target.Target,
+// *target.Kind or *Object. Arguments have the same types, or any other numeric type of Go; another type is
+// ErrInvalidArgument. Generated kernels take their outputs as the last arguments. The caller closes results that are
+// objects.
 //
-// A call that has begun cannot be cancelled: code of the function runs to its end on the calling thread. Work that it queues on a
-// stream goes on by itself, and Stream.Sync takes a context.
+// A call that has begun cannot be canceled: the function runs to its end on the calling thread. Work that it queued on
+// a stream goes on by itself; Stream.Sync takes a context.
 //
-// Results that refer to objects are the caller's to close. The error of the function itself is an
-// *Error with its kind and message; errors of Go functions below it are found by errors.Is and As.
+// An error of the function itself is an *Error with its kind and message. If a Go function returned it, errors.Is and
+// errors.As find that error too.
 func (f *Function) Call(args ...any) (any, error) {
 	return f.CallOn(nil, args...)
 }
 
-// CallOn is Call with the work queued on a stream: the stream's device is active and the stream
-// current for this call alone. A nil stream leaves the defaults.
+// CallOn is Call with the work queued on a stream. The stream is the current one of its device for this call alone. A
+// nil stream means the default streams.
 func (f *Function) CallOn(s *Stream, args ...any) (any, error) {
 	const op = "call function"
 	if f == nil || !f.ref.acquire() {
@@ -82,8 +81,8 @@ func (f *Function) CallOn(s *Stream, args ...any) (any, error) {
 	return v.take()
 }
 
-// Bound is a call with its arguments packed once. Calling it costs one passage into C and allocates
-// nothing. It belongs to one goroutine at a time; make one for each.
+// Bound is a call whose arguments are packed once. Each Call is one cgo call and allocates nothing. Only one goroutine
+// at a time may use it; make one for each.
 type Bound struct {
 	c      *C.tvmgo_bound
 	handle C.uintptr_t // c, in the form that cgo neither checks nor escapes; 0 = closed
@@ -95,11 +94,11 @@ type boundRef struct {
 	stream *Stream
 }
 
-// Bind packs the arguments of a call, which it keeps alive: closing a tensor afterwards does not
-// harm it. Close gives them up.
+// Bind packs the arguments of a call and keeps them alive until Close: you may close a tensor afterwards. Elements that
+// you change in between are seen by the next Call. Arguments have the types that Call takes.
 func (f *Function) Bind(args ...any) (*Bound, error) { return f.BindOn(nil, args...) }
 
-// BindOn is Bind for calls on a stream, which must not be closed before the bound call.
+// BindOn is Bind for calls on a stream. The stream must not be closed before the bound call is.
 func (f *Function) BindOn(s *Stream, args ...any) (*Bound, error) {
 	const op = "bind function"
 	if f == nil || !f.ref.acquire() {
@@ -135,7 +134,7 @@ func (r *boundRef) free() {
 	}
 }
 
-// Call runs the bound call.
+// Call runs the bound call. Its errors are those of Function.Call.
 func (b *Bound) Call() error {
 	if b == nil || b.handle == 0 {
 		return closedError("call function", "bound call")
@@ -155,7 +154,8 @@ func (b *Bound) takeError() error {
 	return takeError("call function", o)
 }
 
-// Result is what the last successful Call returned, of the types that Function.Call returns.
+// Result returns what the last successful Call returned, with the types of Function.Call; nil before the first. The
+// caller closes an object.
 func (b *Bound) Result() (any, error) {
 	if b == nil || b.handle == 0 {
 		return nil, closedError("read result", "bound call")
@@ -168,7 +168,7 @@ func (b *Bound) Result() (any, error) {
 	return v.take()
 }
 
-// Close gives the arguments up. Closing twice is fine.
+// Close releases the arguments and the stream. Closing twice is fine.
 func (b *Bound) Close() error {
 	if b != nil {
 		b.handle = 0

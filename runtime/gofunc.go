@@ -36,14 +36,14 @@ import (
 
 // PackedFunc is a Go function that C and generated code can call.
 //
-// Arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy
-// it. The result is of the types that Function.Call takes and must be open; the caller gets a
-// reference of its own, so that of a tensor made for the result is left to the collector. An error or
-// a panic becomes an error of the caller; the message of a panic is one line, and its stack is the error's Backtrace.
+// Its arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy it. The result
+// has one of the types that Function.Call takes, and must be open. The caller gets its own reference to the result, so
+// a tensor that you made for the result is left to the collector. An error or a panic becomes the error of the caller.
+// For a panic the message is one line, and the stack is the error's Backtrace.
 type PackedFunc func(args ...any) (any, error)
 
-// NewFunction makes a function that C can call from a Go function. It may be called from any
-// thread, by many at once.
+// NewFunction makes a function from a Go function, which any thread, and many at once, may call. A nil f is
+// ErrInvalidArgument. The caller closes the function.
 func NewFunction(f PackedFunc) (*Function, error) {
 	if f == nil {
 		return nil, fail("make function", ErrInvalidArgument, "the Go function is nil")

@@ -12,31 +12,29 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Graph is work of a stream that was recorded once and is launched as often as wanted, which costs
-// far less than to queue it piece by piece. Its methods are safe for concurrent use.
+// Graph is recorded work of a stream. Launching it costs far less than queueing its parts one by one. Its methods are
+// safe for concurrent use.
 //
-// A graph keeps alive what it was seen to use: the function and the arguments of each call, both
-// tensors of each copy, workspaces, and tensors that were closed while it was recorded. What a Go
-// function queues behind the runtime's back, memory that is only known by its address among it, the
-// caller keeps until the last launch is done.
+// A graph keeps alive what the runtime saw it use: the function and the arguments of each call, both tensors of each
+// copy, workspaces, and tensors that were closed during the recording. If a Go function queues work of its own, or uses
+// memory by its address, keep that memory until the last launch is done.
 type Graph struct {
 	dev dlpack.Device
 	ref *ref
 }
 
-// Capture runs f and records what f queues on the stream instead of doing it: calls (Function.CallOn,
-// Kernel.Launch, bound calls) and copies (CopyFromTensor) that name the stream. What f does otherwise is
-// done at once, CopyFrom and ToSlice among it, and everything on other streams. Shapes and addresses are
-// recorded, elements are not: change them between launches.
+// Capture runs f and records the work that f queues on the stream instead of doing it: calls (Function.CallOn,
+// Kernel.Launch, bound calls) and copies (CopyFromTensor) that name the stream. Everything else that f does is done at
+// once, including CopyFrom, ToSlice and work on other streams. Shapes and addresses are recorded, elements are not: you
+// may change them between launches. The caller closes the graph.
 //
-// While it records, a stream can be neither waited for, closed nor timed, gives no memory, and launches no
-// graph; copies must not need the host to wait, so that those with memory of the host want it page-locked
-// (NewPinnedTensor). One recording at a time is made on a stream. f runs with its goroutine wired to its
-// thread; what other goroutines do is not affected, unless it is on this stream.
+// During the recording the stream cannot be waited for, closed or timed; it allocates no memory and launches no graph.
+// Copies with host memory need page-locked memory (NewPinnedTensor). A stream records once at a time. f runs with its
+// goroutine locked to its thread. Other goroutines are not affected unless they use this stream.
 //
-// When f fails, panics or ends its goroutine, what was recorded is thrown away, the stream does again what
-// is queued on it, and f's error is returned or its panic goes on. ErrNotSupported where the device cannot
-// record.
+// If f fails, panics or ends its goroutine, the recording is discarded, the stream works as before, and f's error is
+// returned or its panic continues. ErrNotSupported if the device cannot record; ErrInvalidArgument for a nil stream, a
+// nil f, or a stream that records already.
 func (s *Stream) Capture(f func() error) (*Graph, error) {
 	const op = "record graph"
 	if s == nil {
@@ -84,9 +82,9 @@ func (s *Stream) Capture(f func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Launch queues all that was recorded, in its order, on a stream of the graph's device (nil: the default
-// one), and returns at once. Launches on one stream follow each other; launches of one graph on several
-// streams write to the same memory: order them (Stream.WaitFor).
+// Launch queues the recorded work on a stream of the graph's device (nil: the default one) and returns at once.
+// Launches on one stream run one after the other. Launches of one graph on several streams write to the same memory, so
+// order them (Stream.WaitFor). A stream of another device, and one that records, are ErrInvalidArgument.
 func (g *Graph) Launch(s *Stream) error {
 	const op = "launch graph"
 	if g == nil || !g.ref.acquire() {
@@ -105,7 +103,7 @@ func (g *Graph) Launch(s *Stream) error {
 	return err
 }
 
-// Device is where the graph runs.
+// Device is the device that the graph runs on; the zero Device after Close.
 func (g *Graph) Device() dlpack.Device {
 	if g == nil || !g.ref.acquire() {
 		return dlpack.Device{}
@@ -114,9 +112,9 @@ func (g *Graph) Device() dlpack.Device {
 	return g.dev
 }
 
-// Close gives the graph up, and what it kept alive; launches that are queued are done all the same. It
-// waits for none. Memory of the recorded stream (Stream.NewTensor, NewWorkspace) goes back to it behind all
-// launches; that of other streams must be in order with them, as always. Closing twice is fine.
+// Close gives up the graph and what it keeps alive. It does not wait: launches that are queued are still done. Memory
+// of the recorded stream (Stream.NewTensor, NewWorkspace) is returned behind all launches; memory of other streams must
+// be ordered with them, as always. Closing twice is fine.
 func (g *Graph) Close() error {
 	if g != nil {
 		g.ref.close()

@@ -48,9 +48,9 @@ type symbolConstants struct {
 // initPrefix begins the names of the functions that take the constants of a symbol.
 const initPrefix = "__init_"
 
-// NewConstants makes a module of kind "const_loader": tensors that are handed to the functions
-// __init_<symbol> of the modules that it imports, before a function <symbol> is first looked up. c is
-// kept and not to be changed; tensors are copied from it when they are first wanted.
+// NewConstants makes a module of kind "const_loader". It passes tensors to the functions __init_<symbol> of the modules
+// that it imports, before a function <symbol> is first looked up. It keeps c, which must not be changed afterwards, and
+// copies each tensor when it is first needed.
 func NewConstants(c *blob.Constants) (*Module, error) {
 	const op = "make constants module"
 	if c == nil {

@@ -17,9 +17,9 @@ type cSource struct {
 	blob.CSource
 }
 
-// NewCSource makes a module of kind "c": source code in a format ("c", "cc", "cpp" or "cu"; "" means
-// c) that defines the functions and wants the constants of these names. Its functions can be called
-// once it is exported and loaded.
+// NewCSource makes a module of kind "c": source code in a format ("c", "cc", "cpp" or "cu"; "" means c). functions
+// names the functions that the code defines, constants those constants that it needs. The functions can be called once
+// the module is exported into a library and loaded; until then looking them up is ErrNotSupported.
 func NewCSource(code, format string, functions, constants []string) (*Module, error) {
 	impl, err := newCSource(blob.CSource{Code: code, Format: format, Functions: slices.Clone(functions), Constants: slices.Clone(constants)})
 	if err != nil {

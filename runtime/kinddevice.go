@@ -80,9 +80,9 @@ type deviceSource struct {
 	module *blob.DeviceModule
 }
 
-// NewDeviceSource makes a module of a device kind ("cuda", "opencl", "hip", "rocm" or "hsaco") that is
-// data to be saved or exported: its kernels run once it is loaded where the device is enabled. m is
-// kept and not to be changed.
+// NewDeviceSource makes a module of a device kind ("cuda", "opencl", "hip", "rocm" or "hsaco") that is data to be saved
+// or exported. Its kernels run once it is loaded in a program where the device is enabled. It keeps m, which must not
+// be changed afterwards. Any other kind is ErrInvalidArgument.
 func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	const op = "make device module"
 	if !slices.Contains(deviceKinds, kind) {
@@ -97,8 +97,8 @@ func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions}, m})
 }
 
-// NewDeviceCode is NewDeviceSource, but that its kernels run at once in a program with the package of the kind, as "tvmgo/runtime/opencl". No device
-// is asked for anything before one is launched.
+// NewDeviceCode is NewDeviceSource for a module whose kernels also run at once, if the program imports the package of
+// the kind, such as tvmgo/runtime/opencl. It does not touch a device before a kernel is launched.
 func NewDeviceCode(kind string, m *blob.DeviceModule) (*Module, error) {
 	data, err := NewDeviceSource(kind, m)
 	if err != nil {
@@ -249,8 +249,8 @@ type vulkanSource struct {
 	module *blob.VulkanModule
 }
 
-// NewVulkanSource makes a module of kind "vulkan" that is data to be saved or exported, as
-// NewDeviceSource does. Every function needs a shader of its key.
+// NewVulkanSource makes a module of kind "vulkan" that is data to be saved or exported, as NewDeviceSource does. Every
+// function needs a shader with its key. It keeps m, which must not be changed afterwards.
 func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	const op = "make device module"
 	if m == nil || len(m.Shaders) == 0 {

@@ -14,9 +14,9 @@ type opaque struct {
 	saved saved
 }
 
-// NewOpaque makes a module of a kind that this package does not know, such as "metal" or "webgpu",
-// from its payload in a blob of the modern layout. It is data to be exported, and cannot be called.
-// payload is kept and not to be changed.
+// NewOpaque makes a module of a kind that this package does not know, such as "metal" or "webgpu", from its payload in
+// a blob of the modern layout. It can be exported, and has no functions to call. It keeps payload, which must not be
+// changed afterwards. A kind that has a function of its own, such as "c", is ErrInvalidArgument.
 func NewOpaque(kind string, payload []byte) (*Module, error) {
 	const op = "make module"
 	maker := ""

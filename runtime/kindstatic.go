@@ -14,9 +14,9 @@ type staticLibrary struct {
 	blob.StaticLibrary
 }
 
-// NewStaticLibrary makes a module of kind "static_library": an object file that defines the functions
-// of these names. Its functions can be called once it is exported and loaded. object is kept and not
-// to be changed.
+// NewStaticLibrary makes a module of kind "static_library": an object file that defines the named functions. They can
+// be called once the module is exported into a library and loaded. It keeps object, which must not be changed
+// afterwards.
 func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
 	const op = "make static library module"
 	if len(object) == 0 {

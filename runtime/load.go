@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-// LoadOption changes how a module is loaded.
+// LoadOption is an option of Load, LoadBytes and LoadFS.
 type LoadOption func(*loadConfig)
 
 type loadConfig struct {
@@ -24,14 +24,14 @@ type loadConfig struct {
 	name  string
 }
 
-// PrivateCopy loads a private copy of the file instead of the file itself. It is what a program
-// needs whose process will later load the same path with another TVM runtime; one that is there
-// already is noticed without it. SetPrivateCopies does this for every load.
+// PrivateCopy loads a private copy of the file instead of the file itself. Use it if the process will later load the
+// same path with another TVM runtime. If that runtime has mapped the file already, Load notices it without this option.
+// SetPrivateCopies does this for every load.
 func PrivateCopy() LoadOption {
 	return func(c *loadConfig) { c.flags |= C.TVMGO_IMAGE_PRIVATE }
 }
 
-// Name is how messages call a module loaded from bytes.
+// Name is the name of a module loaded from bytes in error messages; "module" without it.
 func Name(name string) LoadOption {
 	return func(c *loadConfig) { c.name = name }
 }
@@ -56,18 +56,18 @@ func hasNUL(op, what, text string) error {
 	return fail(op, ErrInvalidArgument, "%s %q has a zero byte inside", what, text)
 }
 
-// Load loads a module file: a shared library exported by Apache TVM of either generation or by this
-// module, or a file of another format whose loader is registered (by suffix). Loading a shared
-// library runs its code; load files that you trust.
+// Load loads a module file: a shared library that Apache TVM of either generation or this module exported, or a file of
+// another format with a registered loader, which the suffix selects. Loading a shared library runs its code, so load
+// only files that you trust. The caller closes the module.
 //
-// Objects (.o) for this machine and archives of objects and sources (.tar, also compressed) are linked
-// into a temporary library by the system's compiler, which the environment variables CC, CXX and NVCC
-// may name; without one that is an ErrNotFound. NewStaticLibrary takes an object as it is.
+// Objects (.o) for this machine, and archives of objects and sources (.tar, also compressed), are linked into a
+// temporary library by the system's compiler. The environment variables CC, CXX and NVCC name another compiler.
+// NewStaticLibrary takes an object as data instead.
 //
-// errors.Is finds fs.ErrNotExist and fs.ErrPermission in the error of a file that cannot be opened.
-//
-// When ctx ends first, Load returns its error and the module is closed once it is there; a compiler
-// that runs is stopped.
+// The error is ErrNotFound for a file, a loader of a module kind or a compiler that does not exist, ErrCorruptModule
+// for a file that is damaged or of another format than its suffix says, and ErrInvalidArgument for a path without a
+// suffix. errors.Is also finds fs.ErrNotExist and fs.ErrPermission if the file cannot be opened. If ctx ends first,
+// Load returns its error, and the module is closed as soon as it is loaded; a running compiler is stopped.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if err := hasNUL("load module", "the path", path); err != nil {
@@ -83,8 +83,8 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 	})
 }
 
-// LoadBytes loads a shared library from memory, for example from go:embed, or an object or an archive of
-// objects, which are linked as Load does it. The bytes are not needed afterwards.
+// LoadBytes loads a shared library from memory, for example from go:embed, or an object or an archive of objects, which
+// it links as Load does. It does not use data after it returns. Bytes of any other format are ErrCorruptModule.
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if len(data) == 0 {
@@ -106,7 +106,8 @@ func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, e
 	})
 }
 
-// LoadFS loads a file from a file system as LoadBytes does.
+// LoadFS reads a file of fsys and loads it as LoadBytes does. A file that does not exist is ErrNotFound; errors.Is
+// finds the error of fsys as well.
 func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*Module, error) {
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -119,8 +120,8 @@ func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*
 	return LoadBytes(ctx, data, append([]LoadOption{Name(name)}, opts...)...)
 }
 
-// SystemLib returns the module of the functions that are linked into the program and registered
-// themselves under a prefix, which may be empty.
+// SystemLib returns the module of the functions that are linked into the program and registered themselves under a
+// prefix, which may be empty. A prefix without functions is not an error: the module is empty.
 func SystemLib(prefix string) (*Module, error) {
 	ptr, n := cText(prefix)
 	o, err := result("system library", C.tvmgo_bridge_system_lib(ptr, n))

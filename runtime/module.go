@@ -13,8 +13,8 @@ import (
 	"tvmgo/blob"
 )
 
-// Module is a loaded module: functions by name, and the modules it imports. It is immutable but for
-// Import, and safe for use by many goroutines at once.
+// Module is a loaded module: functions by name, and the modules that it imports. Only Import and ClearImports change
+// it. It is safe for use by many goroutines at once.
 type Module struct{ ref *ref }
 
 func newModule(o object) *Module {
@@ -23,8 +23,8 @@ func newModule(o object) *Module {
 	return m
 }
 
-// Close gives the module up. Its library stays mapped as long as a function of it is open. Closing
-// twice is fine.
+// Close gives the module up. Its functions, and modules that import it, keep it and its library alive. Closing twice is
+// fine.
 func (m *Module) Close() error {
 	if m != nil {
 		m.ref.close()
@@ -57,7 +57,8 @@ const (
 	Exportable               // can be linked into a shared library
 )
 
-// Properties is the set of Serializable, Runnable and Exportable.
+// Properties is a set of the bits Serializable, Runnable and Exportable; 0 after Close. It says what the module's kind
+// can do, which package export goes by: an Exportable module is compiled into the library, any other one is serialized.
 func (m *Module) Properties() int {
 	if m.use("") != nil {
 		return 0
@@ -66,8 +67,11 @@ func (m *Module) Properties() int {
 	return int(m.c().property_mask)
 }
 
-// Function returns a function by name, of the module itself or else of its imports, depth first.
-// "main" is the default entry. A missing one is ErrNotFound and names those that exist.
+// Function returns a function by name: of the module itself, else of its imports, depth first. "main" is the default
+// entry of a library. The function keeps the module alive; the caller closes it.
+//
+// The error is ErrNotFound, with the names that exist, if there is none; ErrNotSupported for a module that is only
+// data, such as source code; ErrDeviceUnavailable for a kernel of a device that is not enabled.
 func (m *Module) Function(name string) (*Function, error) {
 	const op = "get function"
 	if err := m.use(op); err != nil {
@@ -94,10 +98,12 @@ func (m *Module) noFunction(op, name string) error {
 	return fail(op, ErrNotFound, "module has no function %q%s; it has: %s", name, suggest(name, names), listed(names))
 }
 
-// Functions lists the names of the module's own functions, sorted. Kinds that cannot tell list none.
+// Functions lists the names of the module's own functions, sorted; nil after Close. Kinds that do not know their
+// functions list none.
 func (m *Module) Functions() []string { return m.listed(false) }
 
-// AllFunctions lists the names that Function finds: those of the module and of all that it imports, sorted, each once.
+// AllFunctions lists the names that Function finds, in the module and all its imports, sorted and each once; nil after
+// Close.
 func (m *Module) AllFunctions() []string { return m.listed(true) }
 
 func (m *Module) listed(imports bool) []string {
@@ -116,7 +122,7 @@ func (m *Module) functions(imports bool) []string {
 	return o.takeStrings()
 }
 
-// Imports returns the modules that this one imports. They are the caller's to close.
+// Imports returns the modules that this one imports directly, in order. The caller closes each.
 func (m *Module) Imports() ([]*Module, error) {
 	if err := m.use("list imports"); err != nil {
 		return nil, err
@@ -140,7 +146,8 @@ func importsOf(m *C.tvmgo_module) ([]*Module, error) {
 	return mods, nil
 }
 
-// Import makes m import dep, which it then keeps alive. A cycle is an error.
+// Import adds dep to the imports of m, which keeps it alive: dep may be closed afterwards. A cycle is
+// ErrInvalidArgument.
 func (m *Module) Import(dep *Module) error {
 	const op = "import module"
 	if err := m.use(op); err != nil {
@@ -191,25 +198,25 @@ func (m *Module) text(op string, what int, arg string) (any, error) {
 	return v.take()
 }
 
-// GetSource returns the module's source in a format, "" being the kind's default; ErrNotSupported
-// where there is none.
+// GetSource returns the module's source in a format; "" is the kind's default. ErrNotSupported if the module has no
+// source in that format.
 func (m *Module) GetSource(format string) (string, error) {
 	v, err := m.text("get source", moduleSource, format)
 	s, _ := v.(string)
 	return s, err
 }
 
-// SaveToBinary returns what a loader of the module's kind would read; ErrNotSupported for kinds
-// that are not saved this way.
+// SaveToBinary returns the bytes that a loader of the module's kind reads, for a blob of the modern layout.
+// ErrNotSupported for kinds that are not saved this way, such as a loaded library.
 func (m *Module) SaveToBinary() ([]byte, error) {
 	v, err := m.text("save module", moduleBytes, "")
 	b, _ := v.([]byte)
 	return b, err
 }
 
-// SaveToBinaryFor returns what a loader of the module's kind would read from a blob of a layout. The
-// bytes are not to be changed, and may be a view that ends with the module. Kinds that do not tell
-// layouts apart give the same bytes for all.
+// SaveToBinaryFor returns the bytes that a loader of the module's kind reads from a blob of a layout. Do not change
+// them, and do not use them after Close: they may be a view of the module. Most kinds return the same bytes for every
+// layout. ErrNotSupported if the layout cannot hold the module.
 func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	const op = "save module"
 	if err := m.use(op); err != nil {
@@ -232,7 +239,8 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	}
 }
 
-// SaveToFile writes the module to a file in a format, "" being the path's suffix.
+// SaveToFile writes the module to a file in a format; "" takes it from the path's suffix. ErrNotSupported for a format
+// that the kind does not write, ErrNotFound if the directory does not exist, ErrFailed if writing fails.
 func (m *Module) SaveToFile(path, format string) error {
 	const op = "save module"
 	if err := m.use(op); err != nil {

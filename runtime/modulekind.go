@@ -68,8 +68,8 @@ import (
 	"tvmgo/blob"
 )
 
-// ModuleImpl is what a module kind written in Go implements. Its methods may be called by many
-// goroutines at once. Embed ModuleBase and override what the kind can do.
+// ModuleImpl is implemented by a module kind that is written in Go. Many goroutines may call its methods at once. Embed
+// ModuleBase and override the methods that the kind supports.
 type ModuleImpl interface {
 	// Function returns a function by name, which the caller closes; ErrNotFound when there is none.
 	Function(name string) (*Function, error)
@@ -85,8 +85,8 @@ type ModuleImpl interface {
 	Close() error
 }
 
-// LayoutSaver is implemented by a ModuleImpl whose saved form depends on the file that it goes into.
-// SaveToBinary then is SaveToBinaryFor of the modern layout.
+// LayoutSaver is implemented by a ModuleImpl whose saved bytes depend on the layout of the blob. Its SaveToBinary then
+// returns the bytes of the modern layout.
 type LayoutSaver interface {
 	SaveToBinaryFor(layout blob.Layout) ([]byte, error)
 }
@@ -97,15 +97,15 @@ type FormatLister interface {
 	WriteFormats() []string
 }
 
-// ImportsWatcher is implemented by a ModuleImpl that acts on what its module imports.
+// ImportsWatcher is implemented by a ModuleImpl that must know when the imports of its module change.
 type ImportsWatcher interface {
 	// ImportsChanged is called after each change, by many at once if many change. list gives what the module imports by then; the modules
 	// are the callee's to close. It is for use until ImportsChanged returns.
 	ImportsChanged(list func() ([]*Module, error))
 }
 
-// ModuleBase answers SaveToFile, SaveToBinary and GetSource with ErrNotSupported, and has nothing to
-// list, describe or close.
+// ModuleBase is embedded by implementations of ModuleImpl. SaveToFile, SaveToBinary and GetSource return
+// ErrNotSupported; the other methods return nothing.
 type ModuleBase struct{}
 
 // Functions lists no names.
@@ -135,8 +135,9 @@ func (ModuleBase) GetSource(format string) (string, error) {
 // Close does nothing.
 func (ModuleBase) Close() error { return nil }
 
-// NewModule makes a module of a kind from a Go implementation. properties is a set of Serializable,
-// Runnable and Exportable.
+// NewModule makes a module of a kind from a Go implementation, which it closes once when the last reference to the
+// module is gone. properties is a set of Serializable, Runnable and Exportable. An empty kind and a nil implementation
+// are ErrInvalidArgument. The caller closes the module.
 func NewModule(kind string, properties int, impl ModuleImpl) (*Module, error) {
 	o, err := newGoModule(kind, properties, impl, 0)
 	if err != nil {
@@ -179,14 +180,14 @@ func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (
 	return o, nil
 }
 
-// Payload is a saved module as it stands in a file.
+// Payload is a saved module in a file.
 type Payload struct {
 	Kind   string
 	Data   []byte // a view of the file: read-only, valid as long as the module made from it lives
 	Legacy bool   // from a file of TVM v0.20 or older
 }
 
-// ModuleKind is a kind of modules that files carry.
+// ModuleKind is a kind of module, for RegisterModuleKind.
 type ModuleKind struct {
 	Name       string
 	Properties int // of its modules: Serializable, Runnable, Exportable
@@ -197,11 +198,10 @@ type ModuleKind struct {
 	Make func(code *blob.DeviceModule) (ModuleImpl, error)
 }
 
-// RegisterModuleKind makes files that carry modules of this kind loadable, from Go and from C: its
-// loaders are the global functions "ffi.Module.load_from_bytes.<kind>" and
-// "runtime.module.loadbinary_<kind>". A kind that is taken is an error; the kinds that are only data
-// without a device (NewDeviceSource, NewVulkanSource, NewOpaque) and the other built-in ones can be
-// taken once.
+// RegisterModuleKind makes files that contain modules of this kind loadable, from Go and from C. It registers the
+// global functions "ffi.Module.load_from_bytes.<kind>" and "runtime.module.loadbinary_<kind>". A kind that is in use is
+// an error. You may replace, once, each kind that is built in, including those that are only data without a device
+// (NewDeviceSource, NewVulkanSource, NewOpaque).
 func RegisterModuleKind(k ModuleKind) error {
 	const op = "register module kind"
 	if k.Name == "" || k.Load == nil {

@@ -5,7 +5,7 @@ package runtime
 */
 import "C"
 
-// Global returns the global function of a name; ErrNotFound when there is none. Global functions
+// Global returns the global function of a name, which the caller closes. ErrNotFound if there is none. Global functions
 // are shared with C and with loaded modules.
 func Global(name string) (*Function, error) {
 	ptr, n := cText(name)
@@ -17,8 +17,9 @@ func Global(name string) (*Function, error) {
 	return newFunction(o), nil
 }
 
-// RegisterGlobal makes f a global function, which C and loaded modules find by name. A name that is
-// taken is an error unless override is set. The registry keeps its own reference to f.
+// RegisterGlobal makes f a global function, which C and loaded modules find by name. A name that is in use is ErrFailed
+// unless override is set; an empty name is ErrInvalidArgument. The registry keeps its own reference to f, which you may
+// close.
 func RegisterGlobal(name string, f *Function, override bool) error {
 	const op = "register global function"
 	if f == nil || !f.ref.acquire() {
@@ -30,8 +31,8 @@ func RegisterGlobal(name string, f *Function, override bool) error {
 	return err
 }
 
-// RemoveGlobal takes a global function away; false when there was none of this name. Functions
-// that were looked up before keep working.
+// RemoveGlobal removes a global function, and reports whether there was one. Functions that were looked up before keep
+// working.
 func RemoveGlobal(name string) bool {
 	ptr, n := cText(name)
 	return C.tvmgo_global_remove(ptr, n) != 0

@@ -15,10 +15,11 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Stream is a queue of work on a device. It is an argument of what runs on it: goroutines have no
-// current stream. A nil *Stream is the default stream of whatever device the work is on.
+// Stream is a queue of work on a device. It is an argument of the calls that run on it: goroutines have no current
+// stream. A nil *Stream is the default stream of the device of the work. Streams are safe for use by many goroutines at
+// once.
 //
-// Keep it as long as its Handle is used: the stream of one that became unreachable is freed.
+// The collector frees a stream that became unreachable, so keep it as long as you use its Handle.
 type Stream struct{ *streamState }
 
 // streamState is what a Stream leaves behind for the collector.
@@ -28,8 +29,8 @@ type streamState struct {
 	state  atomic.Int64 // users in progress; refClosed is added by Close
 }
 
-// NewStream makes a stream on a device. Where the device has one queue, all its streams are that
-// one.
+// NewStream makes a stream on a device. On a device with a single queue, such as the CPU, all streams are that queue.
+// ErrDeviceUnavailable if the device does not exist or is not enabled. The caller closes the stream.
 func NewStream(dev dlpack.Device) (*Stream, error) {
 	o, err := result("create stream", C.tvmgo_bridge_stream_create(cDevice(dev)))
 	if err != nil {
@@ -57,7 +58,7 @@ func streamOf(dev dlpack.Device) *Stream {
 
 func (s *Stream) isClosed() bool { return s == nil || s.state.Load() >= refClosed }
 
-// Device is where the stream is.
+// Device is the stream's device; the zero Device after Close.
 func (s *Stream) Device() dlpack.Device {
 	if s.isClosed() {
 		return dlpack.Device{}
@@ -65,7 +66,8 @@ func (s *Stream) Device() dlpack.Device {
 	return s.dev
 }
 
-// Handle is the stream of the device's own API (a CUstream, for example); 0 for the only queue.
+// Handle is the stream of the device's own API, for example a CUstream; 0 for a device with a single queue, and after
+// Close.
 func (s *Stream) Handle() uintptr {
 	if s.isClosed() {
 		return 0
@@ -73,8 +75,8 @@ func (s *Stream) Handle() uintptr {
 	return uintptr(s.handle)
 }
 
-// Close waits for no work: it frees the stream once what is queued is done. Bound calls on it must
-// be closed first. Closing twice is fine.
+// Close does not wait: it frees the stream once the queued work is done. ErrInvalidArgument while calls, bound calls or
+// recordings still use it. Closing twice is fine.
 func (s *Stream) Close() error {
 	if s == nil {
 		return nil
@@ -116,8 +118,8 @@ func (s *Stream) leave() {
 	}
 }
 
-// Sync waits until the stream's work is done, and reports that work's error. When ctx ends first it
-// stops waiting and returns its error; the work goes on.
+// Sync waits until the stream's work is done, and returns that work's error. If ctx ends first, Sync returns its error
+// and the work goes on. A nil stream is ErrInvalidArgument: use SyncDevice.
 func (s *Stream) Sync(ctx context.Context) error {
 	if s == nil {
 		return fail("synchronize", ErrInvalidArgument, "the stream is nil: use SyncDevice")
@@ -136,7 +138,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 	})
 }
 
-// SyncDevice waits for the default stream of a device, as Stream.Sync does.
+// SyncDevice waits for the default stream of a device, with the errors of Stream.Sync.
 func SyncDevice(ctx context.Context, dev dlpack.Device) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("synchronize: %w", err)
@@ -161,7 +163,8 @@ func wait(ctx context.Context, f func() error) error {
 	}
 }
 
-// WaitFor lets work queued on s from now on wait for what src holds now. It returns at once.
+// WaitFor makes work that is queued on s from now on wait for the work that src holds now. It returns at once. Both
+// streams must be of one type of device; otherwise, and for a nil stream, the error is ErrInvalidArgument.
 func (s *Stream) WaitFor(src *Stream) error {
 	const op = "order streams"
 	to, err := s.enter(op)
@@ -181,7 +184,7 @@ func (s *Stream) WaitFor(src *Stream) error {
 	return err
 }
 
-// Timer measures the device's own time between two marks on a stream.
+// Timer measures the device's own time between two positions in a stream. Only one goroutine at a time may use it.
 type Timer struct{ *timerState }
 
 // timerState is what a Timer leaves behind for the collector.
@@ -190,7 +193,8 @@ type timerState struct {
 	handle C.uintptr_t // 0 = closed
 }
 
-// NewTimer makes a timer for a device. One goroutine at a time uses it.
+// NewTimer makes a timer for a device, which the caller closes. A device without timers of its own is timed by the
+// host's clock. ErrDeviceUnavailable if the device does not exist or is not enabled.
 func NewTimer(dev dlpack.Device) (*Timer, error) {
 	o, err := result("create timer", C.tvmgo_bridge_timer_new(cDevice(dev)))
 	if err != nil {
@@ -218,13 +222,14 @@ func (t *Timer) mark(op string, s *Stream, stop bool) error {
 	return err
 }
 
-// Start queues the first mark on a stream (nil: the default one).
+// Start queues the start of the measurement on a stream of the timer's device (nil: the default one).
 func (t *Timer) Start(s *Stream) error { return t.mark("start timer", s, false) }
 
-// Stop queues the second mark.
+// Stop queues the end of the measurement. ErrInvalidArgument if the timer was not started.
 func (t *Timer) Stop(s *Stream) error { return t.mark("stop timer", s, true) }
 
-// Elapsed waits for the second mark and returns the time between both.
+// Elapsed waits for the end of the measurement and returns the time since its start. ErrInvalidArgument if the timer
+// was not stopped.
 func (t *Timer) Elapsed() (time.Duration, error) {
 	if t == nil || t.handle == 0 {
 		return 0, closedError("read timer", "timer")

@@ -11,8 +11,8 @@ import (
 	"tvmgo/dlpack"
 )
 
-// StreamPriorities tells which priorities the streams of a device may have: smaller numbers are more urgent, so
-// greatest <= least. ErrNotSupported where there are none.
+// StreamPriorities returns the range of priorities that streams of a device may have. Smaller numbers are more urgent,
+// so greatest <= least. ErrNotSupported if the device has none.
 func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 	var low, high C.int32_t
 	if _, err := result("stream priorities", C.tvmgo_bridge_stream_priorities(cDevice(dev), &low, &high)); err != nil {
@@ -21,8 +21,9 @@ func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 	return int(low), int(high), nil
 }
 
-// NewStreamWithPriority is NewStream for a stream with a priority of StreamPriorities: where work of several streams
-// could begin, that of the more urgent one does. Others are an error, and so is any on a device without priorities.
+// NewStreamWithPriority is NewStream with a priority from the range of StreamPriorities. If work of several streams can
+// begin, the work of the most urgent stream does. A priority outside the range is an error; any priority is
+// ErrNotSupported on a device without priorities.
 func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
 	const op = "create stream"
 	if priority < math.MinInt32 || priority > math.MaxInt32 {

@@ -13,12 +13,11 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Tensor is an array of elements on a device. Its shape never changes; its elements do, and guarding
-// them is the caller's business. The methods are safe for concurrent use.
+// Tensor is an array of elements on a device. Its shape, type and device never change. The methods are safe for
+// concurrent use, but the elements are not guarded: two calls that write the same tensor are a data race.
 //
-// Close gives it up, and its memory at once; what was given to calls or views keeps the memory alive. Tensors that were
-// dropped without Close are found by Go's collector, which SetUnclosedLimit sets off in time: that bounds the memory, and
-// costs collections that Close saves.
+// Close gives the tensor up; its memory is freed once no call, view or DLPack consumer uses it. Go's collector closes
+// tensors that were dropped without Close. SetUnclosedLimit bounds how much memory those hold.
 type Tensor struct{ ref *ref }
 
 func newTensor(o object) *Tensor {
@@ -28,7 +27,8 @@ func newTensor(o object) *Tensor {
 	return t
 }
 
-// Close gives the tensor up. Closing twice is fine.
+// Close gives the tensor up. Views of it, bound calls and DLPack consumers keep its memory alive. Closing twice is
+// fine.
 func (t *Tensor) Close() error {
 	if t != nil {
 		t.ref.close()
@@ -50,13 +50,19 @@ func (t *Tensor) dl() *C.DLTensor {
 // CPU is the device that always works.
 var CPU = dlpack.Device{Type: dlpack.CPU}
 
-// NewTensor allocates a tensor: compact, aligned for generated code, with undefined elements.
+// NewTensor allocates a tensor of a shape in elements; no dimension at all makes a scalar. The memory is compact,
+// row-major and aligned to at least dlpack.AllocAlignment bytes. The elements are undefined. The caller closes the
+// tensor.
+//
+// The error is ErrInvalidArgument for a negative dimension, for more than 2⁶³ elements, for a dtype without a size and
+// for an unknown device type; ErrDeviceUnavailable if the device does not exist or its package is not imported;
+// ErrOutOfMemory if the host or the device has too little memory.
 func NewTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
 	return NewTensorInScope(dtype, shape, dev, "")
 }
 
-// NewTensorInScope allocates in a storage scope of the device, for example "global.texture"; "" and
-// "global" are ordinary memory.
+// NewTensorInScope allocates in a storage scope of the device, for example "global.texture" of OpenCL. "" and "global"
+// are ordinary memory. A scope that the device does not have is ErrNotSupported. Otherwise it is NewTensor.
 func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, scope string) (*Tensor, error) {
 	const op = "allocate tensor"
 	if err := hasNUL(op, "the scope", scope); err != nil {
@@ -69,8 +75,9 @@ func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s
 	})
 }
 
-// FromSlice allocates a CPU tensor and copies data into it. With no shape it is a vector. Elements of float16 and bfloat16 are
-// dlpack.Float16Bits and dlpack.BFloat16Bits.
+// FromSlice allocates a CPU tensor and copies data into it. Without a shape it is a vector; a shape with another number
+// of elements than data is ErrInvalidArgument. The dtype is dlpack.DataTypeOf[T]; elements of float16 and bfloat16 have
+// the Go types dlpack.Float16Bits and dlpack.BFloat16Bits.
 func FromSlice[T dlpack.Scalar](data []T, shape ...int64) (*Tensor, error) {
 	if len(shape) == 0 {
 		shape = []int64{int64(len(data))}
@@ -100,7 +107,7 @@ func cDevice(d dlpack.Device) C.DLDevice {
 	return C.DLDevice{device_type: C.DLDeviceType(d.Type), device_id: C.int32_t(d.ID)}
 }
 
-// Shape returns the dimensions; nil when closed.
+// Shape returns a copy of the dimensions, in elements; nil after Close.
 func (t *Tensor) Shape() []int64 {
 	if t.use("") != nil {
 		return nil
@@ -140,7 +147,8 @@ func (t *Tensor) nbytes() int64 {
 
 func (t *Tensor) isCompact() bool { return dlpack.IsContiguous(t.dims(), t.strides()) }
 
-// Strides returns the distance between neighbours along each dimension, in elements.
+// Strides returns a copy of the distances between neighbors along each dimension, in elements; the row-major ones if
+// the tensor is compact, nil after Close.
 func (t *Tensor) Strides() []int64 {
 	if t.use("") != nil {
 		return nil
@@ -149,7 +157,7 @@ func (t *Tensor) Strides() []int64 {
 	return append([]int64{}, t.strides()...)
 }
 
-// DType returns the type of the elements.
+// DType returns the type of the elements; the zero DataType after Close.
 func (t *Tensor) DType() dlpack.DataType {
 	if t.use("") != nil {
 		return dlpack.DataType{}
@@ -158,7 +166,7 @@ func (t *Tensor) DType() dlpack.DataType {
 	return t.dtype()
 }
 
-// Device returns where the elements are.
+// Device returns the device of the elements; the zero Device after Close.
 func (t *Tensor) Device() dlpack.Device {
 	if t.use("") != nil {
 		return dlpack.Device{}
@@ -167,7 +175,7 @@ func (t *Tensor) Device() dlpack.Device {
 	return t.device()
 }
 
-// Len is the number of elements.
+// Len is the number of elements: the product of Shape. 0 after Close.
 func (t *Tensor) Len() int64 {
 	if t.use("") != nil {
 		return 0
@@ -176,7 +184,7 @@ func (t *Tensor) Len() int64 {
 	return t.elements()
 }
 
-// Size is the number of bytes of the elements, without gaps that strides leave.
+// Size is the number of bytes that the elements take when compact, so without the gaps of strides. 0 after Close.
 func (t *Tensor) Size() int64 {
 	if t.use("") != nil {
 		return 0
@@ -185,7 +193,7 @@ func (t *Tensor) Size() int64 {
 	return t.nbytes()
 }
 
-// IsContiguous says whether the elements lie side by side in row-major order.
+// IsContiguous reports whether the elements are compact in row-major order; false after Close.
 func (t *Tensor) IsContiguous() bool {
 	if t.use("") != nil {
 		return false
@@ -194,7 +202,7 @@ func (t *Tensor) IsContiguous() bool {
 	return t.isCompact()
 }
 
-// String describes the tensor, not its elements.
+// String describes the tensor without its elements: "float32[2 3] on cpu:0".
 func (t *Tensor) String() string {
 	if t.use("") != nil {
 		return "closed tensor"
@@ -203,9 +211,10 @@ func (t *Tensor) String() string {
 	return fmt.Sprintf("%v%v on %v", t.dtype(), t.dims(), t.device())
 }
 
-// View returns a tensor of another shape, type or start over the same memory, which it keeps alive.
-// strides are in elements; nil means compact. byteOffset counts from the start of t. A view that
-// reaches beyond t is an error.
+// View returns a tensor of another shape, dtype, strides or start over the same memory, which it keeps alive. strides
+// are in elements, nil for compact; byteOffset is in bytes from the first element of t. A view beyond the elements of
+// t, a negative offset, strides of another length than shape, and nil strides if t itself has strides are
+// ErrInvalidArgument.
 func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset int64) (*Tensor, error) {
 	const op = "view tensor"
 	if err := t.use(op); err != nil {
@@ -230,7 +239,8 @@ func (t *Tensor) view(op string, dtype dlpack.DataType, shape, strides []int64, 
 	return newTensor(o), nil
 }
 
-// Reshape is View with the same elements in another shape.
+// Reshape returns a view of the same elements in another shape. Another number of elements and a strided t are
+// ErrInvalidArgument.
 func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 	const op = "reshape tensor"
 	n, err := dlpack.NumElements(shape)
@@ -247,8 +257,9 @@ func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 	return t.view(op, t.dtype(), shape, nil, 0)
 }
 
-// Data is the address that the device gave the memory, without the offset of a view. For a CPU
-// tensor it may be read and written while the tensor is open.
+// Data is the DLTensor's data field, without ByteOffset: an address for the CPU and CUDA, the address of a buffer
+// descriptor for OpenCL and Vulkan. 0 after Close. It is valid while the tensor, or a view of it, is open and
+// reachable. On the CPU memory at that address may be read and written; Elements does that as a slice.
 func (t *Tensor) Data() uintptr {
 	if t.use("") != nil {
 		return 0
@@ -257,7 +268,7 @@ func (t *Tensor) Data() uintptr {
 	return uintptr(t.dl().data)
 }
 
-// ByteOffset is where the first element lies behind Data.
+// ByteOffset is the distance in bytes from Data to the first element; 0 unless the tensor is a view.
 func (t *Tensor) ByteOffset() uint64 {
 	if t.use("") != nil {
 		return 0

@@ -24,8 +24,9 @@ func checkSlice[T dlpack.Scalar](op string, t *Tensor, n int) error {
 	return nil
 }
 
-// CopyFrom copies a slice into a tensor on any device, in row-major order, and waits for it. A
-// tensor with strides must be on the CPU.
+// CopyFrom copies a slice into a tensor on any device, in row-major order, and returns when the copy is done. The slice
+// must have Len elements of the tensor's dtype (bool matches both boolean dtypes), and a tensor with strides must be on
+// the CPU; anything else is ErrInvalidArgument.
 func CopyFrom[T dlpack.Scalar](t *Tensor, data []T) error {
 	const op = "copy slice to tensor"
 	if err := t.use(op); err != nil {
@@ -38,8 +39,9 @@ func CopyFrom[T dlpack.Scalar](t *Tensor, data []T) error {
 	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), true)
 }
 
-// CopyTo copies a tensor on any device into a slice, in row-major order, and waits for it. A tensor
-// with strides must be on the CPU.
+// CopyTo copies a tensor on any device into a slice, in row-major order, and returns when the copy is done. It does not
+// wait for work on streams that you made: Sync those that write the tensor before. The slice must have Len elements of
+// the tensor's dtype, and a tensor with strides must be on the CPU; anything else is ErrInvalidArgument.
 func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
 	const op = "copy tensor to slice"
 	if err := t.use(op); err != nil {
@@ -63,7 +65,8 @@ func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
 	return nil
 }
 
-// ToSlice returns a copy of a tensor's elements in row-major order.
+// ToSlice returns a copy of the elements in row-major order, as CopyTo makes it. It allocates the slice only if T
+// matches the dtype.
 func ToSlice[T dlpack.Scalar](t *Tensor) ([]T, error) {
 	const op = "copy tensor to slice"
 	if err := t.use(op); err != nil {
@@ -81,12 +84,14 @@ func ToSlice[T dlpack.Scalar](t *Tensor) ([]T, error) {
 	return data, nil
 }
 
-// CopyFromBytes copies raw elements into the tensor; the length must be Size.
+// CopyFromBytes copies raw elements, in the host's byte order and row-major, into the tensor. Another length than Size
+// is ErrInvalidArgument. It works for every dtype; otherwise it is CopyFrom.
 func (t *Tensor) CopyFromBytes(data []byte) error {
 	return t.rawBytes("copy bytes to tensor", data, true)
 }
 
-// CopyToBytes copies the raw elements out of the tensor; the length must be Size.
+// CopyToBytes copies the raw elements, in the host's byte order and row-major, out of the tensor. Another length than
+// Size is ErrInvalidArgument. It works for every dtype; otherwise it is CopyTo.
 func (t *Tensor) CopyToBytes(data []byte) error {
 	return t.rawBytes("copy tensor to bytes", data, false)
 }
@@ -132,10 +137,12 @@ func (t *Tensor) copyFrom(op string, src *Tensor, stream C.uintptr_t) error {
 	return err
 }
 
-// CopyFromTensor copies src, of the same number of bytes, into t. Between devices of one type, or
-// with the host, it is queued on the stream (nil: the default one): call Sync before reading on the
-// host, unless one side is plain host memory, which is not used after the call returns. Tensors with
-// strides copy on the CPU, to the same shape and type.
+// CopyFromTensor copies src, of the same number of bytes, into t. Between devices of one type, or with the host, the
+// copy is queued on the stream (nil: the default one): call Sync before you read on the host. If one side is ordinary
+// host memory, that memory is not used after the call returns.
+//
+// The error is ErrInvalidArgument for different sizes and for a stream of a third device type. Tensors with strides are
+// copied on the CPU only, to the same shape and dtype.
 func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
 	const op = "copy tensor"
 	if err := t.use(op); err != nil {

@@ -49,20 +49,20 @@ const (
 	indexDict       = 76
 )
 
-// Shape is the shape of a tensor as a value: dimensions in elements.
+// Shape is the shape of a tensor as a value: its dimensions in elements.
 type Shape []int64
 
-// Entry is a key with its value. A Map of the C ABI is a []Entry in the order of insertion.
+// Entry is a key with its value in a Map.
 type Entry struct{ Key, Value any }
 
-// Map is an ordered map as a value. Keys are unique; later entries of an equal key replace earlier
-// ones.
+// Map is an ordered map as a value. Keys are unique: a later entry with an equal key replaces the earlier one.
 type Map []Entry
 
-// Ptr is an opaque C address as a value; the callee knows what it is.
+// Ptr is an opaque C address as a value. The caller and the function agree on its meaning, and on who keeps the memory
+// alive.
 type Ptr unsafe.Pointer
 
-// Object is a value of a type that has no Go form here. It is closed like the others.
+// Object is a value of a type that has no Go form here. Close it.
 type Object struct{ ref *ref }
 
 // TypeIndex is the object's type in the C ABI.

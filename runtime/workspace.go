@@ -7,9 +7,9 @@ import "C"
 
 import "tvmgo/dlpack"
 
-// NewWorkspace returns a tensor in scratch memory for work on a stream (nil: the default one). Close gives
-// the memory back while that work may still be queued: later work of the stream may get it at once, work
-// of another stream only when it is done. Queue work on no other stream that uses it.
+// NewWorkspace returns a tensor in scratch memory from a pool, for work on a stream of dev (nil: the default one).
+// Close returns the memory to the pool while that work may still be queued: later work of the same stream may get it at
+// once, work of other streams only when it is done. Use it on no other stream. The errors are those of NewTensor.
 func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *Stream) (*Tensor, error) {
 	const op = "allocate workspace"
 	place, err := s.enter(op)
@@ -25,15 +25,17 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 	})
 }
 
-// NewTensor allocates a tensor, as the function NewTensor does, for work that is queued on this stream from
-// now on. That is cheap where memory comes and goes with the work: neither this nor Close waits for the
-// device. Close gives the memory back once the stream has done what is queued on it then, and after all that
-// is queued on the device when the stream was closed before. Other streams may use it after they waited for
-// this one (WaitFor), and it may be closed after this one waited for them. Lent out (ToDLPack), it is given
-// back when its last user is done.
+// NewTensor allocates a tensor, as the function NewTensor does, for work that is queued on this stream from now on.
+// Neither it nor Close waits for the device, so it is cheap for memory that comes and goes with the work. A nil stream
+// is ErrInvalidArgument; the other errors are those of the function NewTensor.
 //
-// A device without such memory gives ordinary memory, which may be used in the same way: it is freed after
-// the work of all streams.
+// Close returns the memory once the stream has done the work that is queued on it by then; if the stream was closed
+// before, once all queued work of the device is done. Another stream may use the tensor after it waited for this one
+// (WaitFor), and you may close the tensor after this stream waited for the other one. If the tensor was exported
+// (ToDLPack), its memory is returned when the last consumer is done.
+//
+// A device without such memory allocates ordinary memory, which you may use in the same way: it is freed after the work
+// of all streams.
 func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error) {
 	const op = "allocate tensor"
 	if s == nil {
@@ -49,9 +51,9 @@ func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error
 	})
 }
 
-// NewPinnedTensor returns a tensor on the CPU in page-locked memory of a device, which copies of this
-// device use without staging it: after CopyFromTensor on a stream, wait for the stream before the memory
-// is changed, read or closed. ErrNotSupported where the device has no such memory.
+// NewPinnedTensor returns a CPU tensor in page-locked memory of a device. Copies with that device use this memory
+// directly: after CopyFromTensor on a stream, Sync the stream before you change, read or close the tensor.
+// ErrNotSupported if the device has no such memory.
 func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
 	const op = "allocate page-locked memory"
 	return allocate(op, func() C.tvmgo_ret {
@@ -59,7 +61,7 @@ func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*
 	})
 }
 
-// WorkspaceStats says how the workspaces of a device are used.
+// WorkspaceStats says how the workspaces of a device are used. Sizes are in bytes.
 type WorkspaceStats struct {
 	Held   int64 // bytes, lent out or idle
 	InUse  int64 // bytes lent out
@@ -68,8 +70,8 @@ type WorkspaceStats struct {
 	Misses int64 // and those that needed more of the device's memory
 }
 
-// WorkspaceMemory reports the workspaces of a device. Of a device that keeps workspaces itself only Held
-// and InUse are known, and ErrNotSupported is returned where it does not count them.
+// WorkspaceMemory reports the workspaces of a device. For a device that manages workspaces itself only Held and InUse
+// are known; ErrNotSupported if it does not count them.
 func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
 	var c C.tvmgo_workspace_stats
 	if _, err := result("workspace statistics", C.tvmgo_bridge_workspace_stats(cDevice(dev), &c)); err != nil {
@@ -79,10 +81,9 @@ func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
 		Hits: int64(c.hits), Misses: int64(c.misses)}, nil
 }
 
-// TrimWorkspaces gives the idle workspaces of a device back to it and returns their bytes. Workspaces that
-// a device keeps itself are its own business. On the CPU, where generated code's workspaces belong to
-// threads, other threads than the calling one follow later, when they need more memory or have given
-// back some thousand blocks.
+// TrimWorkspaces returns idle workspaces to the device, and reports how many bytes. It does not touch the workspaces
+// that a device manages itself. On the CPU, workspaces of generated code belong to threads: threads other than the
+// calling one follow later, when they need more memory or have returned some thousand blocks.
 func TrimWorkspaces(dev dlpack.Device) (int64, error) {
 	o, err := result("trim workspaces", C.tvmgo_bridge_workspace_trim(cDevice(dev)))
 	return int64(o), err

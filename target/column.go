@@ -88,8 +88,8 @@ func typed(column string, value any) (any, error) {
 	return value, nil
 }
 
-// Attr is the value of a kind in a column; false when it has none of type T there. T is the very type that was set, or an interface that
-// it implements: what was set as a named type of function is not found as a func.
+// Attr returns the value of a kind in an attribute column; false if it has none of type T. T must be the exact type
+// that was set, or an interface that it implements: a value of a named function type is not found as a plain func.
 func Attr[T any](k *Kind, column string) (T, bool) {
 	var none T
 	if k == nil {

@@ -13,7 +13,7 @@ import (
 // It may be called by many at once.
 type Parser func(*Config) error
 
-// Config is a target in the making, which a [Parser] sees. It is the parser's until it returns.
+// Config is a target under construction, as a Parser sees it. It must not be used after the parser returns.
 type Config struct {
 	kind       *Kind
 	path       string
@@ -56,7 +56,8 @@ func (c *Config) Tag() string { return c.tag }
 // Host is the target's host, or nil.
 func (c *Config) Host() *Target { return c.host }
 
-// Value is an option's value as it was given, or as a device answered; false when there is none yet. Defaults are not seen.
+// Value is an option's value as the user gave it, or as a device reported it; false if there is none yet. It does not
+// return defaults.
 func (c *Config) Value(name string) (any, bool) {
 	slot, ok := c.kind.slots[name]
 	if !ok || c.values[slot] == nil {
@@ -72,7 +73,7 @@ func (c *Config) Text(name string) string {
 	return s
 }
 
-// Set gives an option a value. It fails if the option would not take it.
+// Set sets an option. A value that the option does not take is an error.
 func (c *Config) Set(name string, v any) error {
 	slot, ok := c.kind.slots[name]
 	if !ok || c.kind.options[slot].common {
@@ -107,18 +108,18 @@ func (c *Config) putFeature(name string, v any) {
 	c.features = slices.Insert(c.features, i, feature{name, v})
 }
 
-// AddKeys adds keys behind those that the user gave, or sets them where none were given. Keys that are there already stay where they
-// are.
+// AddKeys appends keys to those that the user gave, or sets them if the user gave none. Existing keys keep their
+// positions.
 func (c *Config) AddKeys(keys ...string) {
 	c.keys, c.keysGiven = append(slices.Clone(c.keys), keys...), true
 }
 
-// Warn records an assumption.
+// Warn records an assumption, which Target.Warnings lists.
 func (c *Config) Warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// Wrong is the error for an option's value.
+// Wrong makes the error for an option's value, for a Parser to return.
 func (c *Config) Wrong(name, format string, args ...any) error {
 	return wrong(c.at(name), ErrRange, format, args...)
 }

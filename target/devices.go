@@ -7,7 +7,7 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Devices answers what from_device asks. The runtime implements it.
+// Devices answers questions about devices for from_device. Package runtime implements it.
 type Devices interface {
 	// Registered says whether there is an API for devices of a type.
 	Registered(t dlpack.DeviceType) bool
@@ -19,7 +19,7 @@ type Devices interface {
 
 var devices atomic.Pointer[Devices]
 
-// SetDevices says who is asked when a target has from_device. Importing tvmgo/runtime does it. nil: nobody.
+// SetDevices sets the implementation that answers from_device; nil for none. Importing tvmgo/runtime sets it.
 func SetDevices(d Devices) {
 	if d == nil {
 		devices.Store(nil)
@@ -28,7 +28,8 @@ func SetDevices(d Devices) {
 	devices.Store(&d)
 }
 
-// Property names what a device is asked for instead of the option's own name; "" never asks for it.
+// Property sets the name under which from_device asks a device for the option, instead of the option's own; "" never
+// asks.
 func Property(name string) OptionSetting {
 	return func(o *OptionInfo) error { o.property = &name; return nil }
 }

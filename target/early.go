@@ -55,8 +55,8 @@ func settleEarly() {
 	early.settled, early.attrs = true, nil
 }
 
-// Declared says whether there is a kind of a name, and whether it is composite. Unlike [LookupKind] it does not make the built-in kinds, so that init
-// functions may ask.
+// Declared reports whether a kind of this name exists, and whether it is composite. Unlike LookupKind it does not
+// create the built-in kinds, so init functions may call it.
 func Declared(name string) (declared, composite bool) {
 	if slices.Contains(builtinNames, name) {
 		return true, name == "composite"

@@ -21,7 +21,7 @@ var (
 	ErrRegister  = errors.New("registration is not possible") // a kind, an attribute or a tag that contradicts itself
 )
 
-// Error says what is wrong with a target, and where.
+// Error is an error in a target, with its position. errors.Is finds the Err variable.
 type Error struct {
 	Path     string // JSON path of the value, "$.host.mcpu"; "" when there is none
 	Err      error  // one of the Err variables above; with the own error of a parser or a strategy, if it was that
@@ -31,6 +31,7 @@ type Error struct {
 	Message  string // the rest
 }
 
+// Error returns the path of the value and what is wrong with it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("target")
@@ -56,7 +57,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the sort of error.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // under puts a prefix before the path of an error, which names a part of what is at the prefix.

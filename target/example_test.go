@@ -7,7 +7,7 @@ import (
 	"tvmgo/target"
 )
 
-// A tag says everything about a card; options may be put over it.
+// A tag names a whole configuration; your options override it.
 func ExampleNew() {
 	t, err := target.New(map[string]any{"tag": "nvidia/h100", "libs": []string{"cublas"}, "host": "llvm -mtriple=aarch64-linux-gnu"})
 	if err != nil {
@@ -26,7 +26,7 @@ func ExampleNew() {
 	// target: $.host.num_cores: kind "llvm" has no option "num_cores": it has kind, keys, tag, device, model, libs, host, from_device, target_device_type, alias-check, bounds-check, mattr, mcpu, mtriple, mfloat-abi, mabi, num-cores, fast-math, fast-math-nnan, fast-math-ninf, fast-math-nsz, fast-math-arcp, fast-math-contract, fast-math-reassoc, opt-level, cl-opt, jit, vector-width, system-lib; did you mean "num-cores"?
 }
 
-// A kind of one's own: options with types, ranges and defaults, and a parser for what follows from them.
+// A kind of your own: options with types, ranges and defaults, and a parser that derives further values.
 func ExampleRegisterKind() {
 	_, err := target.RegisterKind("example_npu", dlpack.ExtDev,
 		target.DefaultKeys("example_npu"),
@@ -52,7 +52,7 @@ func ExampleRegisterKind() {
 	// target: $.lanes: value out of range: expected an int from 1 to 64, found int 65
 }
 
-// A tag of one's own, with a version and an alias.
+// A tag of your own, with a version and an alias.
 func ExampleRegisterTag() {
 	config := map[string]any{"kind": "opencl", "device": "mali", "model": "board"}
 	err := target.RegisterTag("example/board:1", config, "example/b")
@@ -70,7 +70,7 @@ func ExampleRegisterTag() {
 	// true
 }
 
-// Passes and a code generator of one's own, attached to a kind that others declared and found again by the target's kind.
+// A code generator of your own, attached to an existing kind and looked up through a target's kind.
 func ExampleSetAttr() {
 	type generator func(t *target.Target, function string) (code string)
 	err := target.SetAttr("stackvm", "example.generator", generator(func(t *target.Target, function string) string {

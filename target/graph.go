@@ -22,7 +22,7 @@ func (o *Op) clone() Op {
 	return Op{Name: o.Name, Kind: o.Kind, Inputs: slices.Clone(o.Inputs), Attrs: maps.Clone(o.Attrs)}
 }
 
-// Graph is operations that use each other's results, in any order. [Partition] does not change it.
+// Graph is a set of operations, in any order, that use each other's results. Partition does not change it.
 type Graph struct {
 	Ops     []Op
 	Inputs  []string // what comes from outside; nil: every name that is no operation's

@@ -14,8 +14,8 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// Kind is a kind of target: a code generator, the device that its code runs on, and the options that it has. It is made by
-// [RegisterKind], and does not change but for the attributes that [SetAttr] adds.
+// Kind is a kind of target: a code generator, the type of device that its code runs on, and its options. RegisterKind
+// makes it; afterwards only SetAttr adds attributes.
 type Kind struct {
 	name      string
 	device    dlpack.DeviceType
@@ -40,13 +40,13 @@ func (k *Kind) Name() string {
 // DeviceType is the device that code of this kind runs on, unless a target says otherwise by target_device_type.
 func (k *Kind) DeviceType() dlpack.DeviceType { return k.device }
 
-// DefaultKeys are the keys of targets that name none.
+// DefaultKeys are the keys of targets that do not set any.
 func (k *Kind) DefaultKeys() []string { return slices.Clone(k.keys) }
 
-// IsComposite says whether targets of the kind are made of others.
+// IsComposite reports whether targets of the kind consist of other targets.
 func (k *Kind) IsComposite() bool { return k.composite }
 
-// BuiltIn says whether the kind is always there, rather than declared by a program.
+// BuiltIn reports whether the kind is built in, rather than registered by a program.
 func (k *Kind) BuiltIn() bool { return slices.Contains(builtinNames, k.name) }
 
 // Options are the options in the order of their declaration, those that every kind has first.
@@ -96,10 +96,10 @@ func (o OptionInfo) clone() OptionInfo {
 	return o
 }
 
-// KindOption is a part of a kind's declaration.
+// KindOption is a part of a kind's declaration, for RegisterKind.
 type KindOption func(*Kind) error
 
-// OptionSetting is a part of an option's declaration.
+// OptionSetting is a part of an option's declaration, for Option.
 type OptionSetting func(*OptionInfo) error
 
 // Option declares an option.
@@ -213,7 +213,7 @@ func Alias(names ...string) OptionSetting {
 	return func(o *OptionInfo) error { o.Aliases = append(o.Aliases, names...); return nil }
 }
 
-// Help says in a line what an option means.
+// Help describes an option in one line.
 func Help(line string) OptionSetting {
 	return func(o *OptionInfo) error { o.Help = line; return nil }
 }
@@ -225,7 +225,7 @@ func (o *OptionInfo) needs(b baseType, setting string) error {
 	return nil
 }
 
-// DefaultKeys are the keys of targets that name none.
+// DefaultKeys sets the keys of targets that do not set any.
 func DefaultKeys(keys ...string) KindOption {
 	return func(k *Kind) error {
 		for _, s := range keys {
@@ -243,8 +243,8 @@ func WithParser(p Parser) KindOption {
 	return func(k *Kind) error { k.parser = p; return nil }
 }
 
-// Composite declares a kind whose targets are made of others: its option "devices", also written "targets", lists them.
-// [Partition] divides work among them.
+// Composite declares a kind whose targets consist of other targets, which its option "devices", also written "targets",
+// lists. Partition divides work among them.
 func Composite() KindOption {
 	return func(k *Kind) error {
 		k.composite = true
@@ -257,9 +257,9 @@ func WithAttr[T any](column string, value T) KindOption {
 	return func(k *Kind) error { return setAttr(k, column, value) }
 }
 
-// RegisterKind declares a kind of target, whose code runs on devices of a type. Kinds are for good: their names are taken once.
-// It fails, and nothing is registered, when a name is taken, malformed, or declared twice. It may be called by many at once, as from
-// init functions.
+// RegisterKind registers a kind of target, whose code runs on devices of a type. A kind cannot be removed or replaced.
+// Nothing is registered if a name is in use, malformed or declared twice. It may be called from init functions and by
+// many goroutines at once.
 func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*Kind, error) {
 	builtinKinds()
 	k, err := newKind(name, device, parts)
@@ -372,7 +372,7 @@ func (t *kindTable) add(some ...*Kind) error {
 	return nil
 }
 
-// LookupKind finds a kind by its name. The error names the nearest one.
+// LookupKind finds a kind by its name. ErrUnknown if there is none; the error names the nearest one.
 func LookupKind(name string) (*Kind, error) {
 	builtinKinds()
 	if k := (*kinds.all.Load())[name]; k != nil {
@@ -387,7 +387,7 @@ func unknownKind(path, name string) *Error {
 		Message: fmt.Sprintf("there is no target kind %s: known are %s", brief(name), listed(names))}
 }
 
-// Kinds lists the names of the registered kinds, sorted.
+// Kinds lists the names of the registered kinds, sorted. The caller may change the list.
 func Kinds() []string {
 	builtinKinds()
 	return slices.Sorted(maps.Keys(*kinds.all.Load()))

@@ -45,7 +45,8 @@ func New(x any) (*Target, error) {
 	return t, nil
 }
 
-// NewWithHost makes a target whose host is the second one, whatever the first says of one. Both are as in [New].
+// NewWithHost makes a target from x, with a host made from host instead of the one that x may name. Both are as for
+// New.
 func NewWithHost(x, host any) (*Target, error) {
 	t, err := New(x)
 	if err != nil {

@@ -140,7 +140,7 @@ func (t *Target) CPUFeatures() []string {
 	return set.Names()
 }
 
-// HasCPUFeature says whether a feature is among CPUFeatures.
+// HasCPUFeature reports whether CPUFeatures contains a name.
 func (t *Target) HasCPUFeature(name string) bool {
 	set, ok := t.cpuFeatures()
 	return ok && set.Has(name)

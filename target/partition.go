@@ -15,7 +15,7 @@ type Predicate func(t *Target, op *Op) (takes bool, reason string)
 // takes it. It may be called by many at once.
 type Strategy func(g *Graph, t *Target) ([]Assignment, error)
 
-// Assignment is what a [Strategy] decides for an operation.
+// Assignment is the decision of a Strategy for one operation.
 type Assignment struct {
 	Op     string // the operation's name
 	Member int    // the place of its member in the target's Members

@@ -18,7 +18,7 @@ type Plan struct {
 	Decisions []Decision // one for each operation, sorted by Op
 }
 
-// Group is operations that one member computes in one go: what its code generator makes one function of.
+// Group is a set of operations that one member computes together: its code generator makes one function of them.
 type Group struct {
 	Member  []int    // the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
 	Target  *Target  // the member
@@ -28,7 +28,7 @@ type Group struct {
 	After   []int    // the groups whose results it uses
 }
 
-// Decision says where an operation went, and why.
+// Decision says which member takes an operation, and why.
 type Decision struct {
 	Op      string
 	Group   int       // its place in Groups

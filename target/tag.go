@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/tagdata"
 )
 
-// TagInfo is what a tag is.
+// TagInfo describes a tag.
 type TagInfo struct {
 	Name    string   // canonical, with the version if it has one: "nvidia/nvidia-h100", "vendor/board:2"
 	Version string   // "" if it has none
@@ -240,12 +240,13 @@ func Tags() []TagInfo {
 	return infos
 }
 
-// TagsWithKey lists the family of a key: the tags whose targets have it, as all those of "mali".
+// TagsWithKey lists the tags whose targets have a key, such as "mali".
 func TagsWithKey(key string) []TagInfo {
 	return slices.DeleteFunc(Tags(), func(t TagInfo) bool { return !slices.Contains(t.Keys, key) })
 }
 
-// LookupTag finds a tag by its name or alias, with or without a version. The error names the nearest one.
+// LookupTag finds a tag by its name or alias, with or without a version. ErrUnknown if there is none; the error names
+// the nearest one.
 func LookupTag(ref string) (TagInfo, error) {
 	t, ok := findTag(ref)
 	if !ok {

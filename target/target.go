@@ -7,7 +7,7 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Target says what code is generated for. It is immutable: what its methods return is the caller's own.
+// Target says what code is generated for. It is immutable: slices and maps that its methods return are copies.
 type Target struct {
 	kind     *Kind
 	tag      string
@@ -45,14 +45,14 @@ func (t *Target) Kind() *Kind { return t.orNone().kind }
 // Tag is the canonical name of the tag that the target was made from, or "".
 func (t *Target) Tag() string { return t.orNone().tag }
 
-// Keys are the names that schedules are chosen by, the most special first.
+// Keys are the names by which schedules are chosen, the most specific first.
 func (t *Target) Keys() []string { return slices.Clone(t.orNone().keys) }
 
-// HasKey says whether a key is among the target's.
+// HasKey reports whether Keys contains a key.
 func (t *Target) HasKey(key string) bool { return slices.Contains(t.orNone().keys, key) }
 
-// Host is what the code that launches kernels is generated for; nil if the target does not say. A nil target has no keys, options,
-// features or host itself.
+// Host is the target of the code that launches kernels; nil if there is none. A nil Target has no host, keys, options
+// or features.
 func (t *Target) Host() *Target { return t.orNone().host }
 
 // Libs are the libraries that generated code may call.
@@ -75,7 +75,7 @@ func (t *Target) DeviceType() dlpack.DeviceType {
 	return t.kind.device
 }
 
-// Members are the targets that a composite one is made of; nil for others.
+// Members are the targets that a composite target consists of; nil for all others.
 func (t *Target) Members() []*Target {
 	if t.valid() != nil || !t.kind.composite {
 		return nil
@@ -84,7 +84,8 @@ func (t *Target) Members() []*Target {
 	return slices.Clone(members)
 }
 
-// Warnings say what was assumed when the target was made, in sentences. Those of a target within start with its place: "host: …".
+// Warnings are the assumptions that were made for the target, as sentences. Those for a nested target begin with its
+// position: "host: …".
 func (t *Target) Warnings() []string {
 	return t.orNone().collectWarnings(nil, "", nil)
 }
@@ -137,7 +138,7 @@ func (t *Target) Features() map[string]any {
 	return all
 }
 
-// Feature is a feature's value; nil if the target has no such feature.
+// Feature returns the value of a feature; nil if the target does not have it.
 func (t *Target) Feature(name string) any {
 	i, ok := slices.BinarySearchFunc(t.orNone().features, name, func(f feature, name string) int { return compare(f.name, name) })
 	if !ok {
@@ -161,9 +162,9 @@ type Value interface {
 	int | int64 | bool | float64 | string | *Target | []int64 | []bool | []float64 | []string | []*Target
 }
 
-// Get is the value of an option, or of a feature as "feature.name". Its error is ErrNotSet where the option has neither value nor
-// default, ErrType where it is of another type, ErrUnknown where the kind has no such option. Scalars cost no allocation; a list is a
-// copy.
+// Get returns the value of an option, or of a feature as "feature.name". The error is ErrNotSet for an option with
+// neither a value nor a default, ErrType for an option of another type, and ErrUnknown if the kind has no such option.
+// Scalars cost no allocation; a list is a copy.
 func Get[T Value](t *Target, name string) (T, error) {
 	var out T
 	if err := t.valid(); err != nil {
@@ -232,16 +233,17 @@ func (t *Target) lookup(name string) (any, error) {
 	return v, nil
 }
 
-// Equal says whether two targets are the same in kind, tag, keys, host and every option. Modules built for equal targets are equal.
+// Equal reports whether two targets have the same kind, tag, keys, host and options. Modules built for equal targets
+// are equal.
 func (t *Target) Equal(u *Target) bool {
 	return t == u || t != nil && u != nil && t.hash == u.hash && t.json == u.json
 }
 
-// Hash is that of the target's JSON (FNV-1a of 64 bits): equal for equal targets, in every process and on every machine.
+// Hash is the 64-bit FNV-1a hash of the target's JSON: equal for equal targets, in every process and on every machine.
 func (t *Target) Hash() uint64 { return t.orNone().hash }
 
-// WithHost is the target with another host; nil takes the host away, and the name of a tag that has one. Members of a composite that have a host keep it, the others get
-// this one.
+// WithHost returns the target with another host, or, for nil, without a host and without the name of a tag that has
+// one. Members of a composite that have a host keep it; the others get this one.
 func (t *Target) WithHost(host *Target) (*Target, error) {
 	if err := t.valid(); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 // alignment is of a dimension's stride: so many elements more than a multiple of factor.
 type alignment struct{ factor, offset int64 }
 
-// ComputeAt computes the tensor within a loop of another stage, which reads it there: as much of it as the turn needs. All stages that read it have to be
-// within that loop.
+// ComputeAt computes the tensor within a loop of another stage, which reads it there: as much as the iteration needs.
+// All stages that read it must be within that loop.
 func (st *Stage) ComputeAt(target *Stage, axis *tir.IterVar) {
 	const primitive = "compute_at"
 	if !st.computed(primitive) {
@@ -51,7 +51,7 @@ func (st *Stage) needs(other *Stage) bool {
 	return look(st)
 }
 
-// ComputeInline puts the tensor's formula wherever it is read.
+// ComputeInline substitutes the tensor's formula wherever it is read.
 func (st *Stage) ComputeInline() {
 	const primitive = "compute_inline"
 	if !st.computed(primitive) {
@@ -80,8 +80,8 @@ func (st *Stage) ComputeRoot() {
 	}
 }
 
-// SetScope says in which memory the tensor is: "global", "shared", "local", …. Without, it is shared if it is attached to a loop of blocks of threads,
-// local if to a loop of threads, else global.
+// SetScope sets the memory scope of the tensor: "global", "shared", "local", …. The default is shared if the tensor is
+// attached to a loop of thread blocks, local if to a loop of threads, else global.
 func (st *Stage) SetScope(scope string) {
 	const primitive = "set_scope"
 	switch {
@@ -107,7 +107,8 @@ func (st *Stage) stored(primitive string) bool {
 	return st.s.err == nil
 }
 
-// StorageAlign has the stride of an axis' dimension be offset more than a multiple of factor, in elements, so that columns lie in different banks.
+// StorageAlign makes the stride of an axis' dimension, in elements, offset more than a multiple of factor, so that
+// columns lie in different memory banks.
 func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 	const primitive = "storage_align"
 	if !st.stored(primitive) {
@@ -130,7 +131,8 @@ func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 	}
 }
 
-// DoubleBuffer has the tensor's memory twice, so that one turn's can be filled while the other's is read. The tensor has to be attached to a loop.
+// DoubleBuffer allocates the tensor's memory twice, so that one iteration can fill one half while the other half is
+// read. The tensor must be attached to a loop.
 func (st *Stage) DoubleBuffer() {
 	if st.stored("double_buffer") {
 		st.double = true

@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// CacheRead makes a copy of a tensor in another memory, which readers then read instead of it. The copy is a tensor with a stage of its own, named
-// after tensor and scope.
+// CacheRead adds a copy of a tensor in another memory scope, which readers then read instead. The copy is a tensor with
+// its own stage, named after tensor and scope.
 func (s *Schedule) CacheRead(t *Tensor, scope string, readers ...*Tensor) *Tensor {
 	const primitive = "cache_read"
 	none := &Tensor{op: &operation{kind: opPlaceholder, name: "none"}, name: "none"}
@@ -46,8 +46,8 @@ func (s *Schedule) CacheRead(t *Tensor, scope string, readers ...*Tensor) *Tenso
 	return copied
 }
 
-// CacheWrite has a tensor computed in another memory, and then copied: what it gives is the tensor that is computed there, and the stage of t becomes the
-// copy. It has to be done before the loops of t are changed.
+// CacheWrite computes a tensor in another memory scope, and then copies it. It returns the tensor that is computed
+// there; the stage of t becomes the copy. Call it before the loops of t are changed.
 func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
 	const primitive = "cache_write"
 	none := &Tensor{op: &operation{kind: opPlaceholder, name: "none"}, name: "none"}

@@ -6,7 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Compute makes a tensor whose element at indices i is what body gives for them: a formula of other tensors' elements, or one reduction.
+// Compute makes a tensor whose element at indices i is body(i): a formula of other tensors' elements, or one reduction.
+// If it cannot be made, the tensor carries the error (Tensor.Err).
 func Compute(shape []tir.Expr, name string, body func(i ...tir.Expr) tir.Expr) *Tensor {
 	op := newCompute(shape, name, func(i ...tir.Expr) []tir.Expr {
 		if body == nil {
@@ -17,7 +18,7 @@ func Compute(shape []tir.Expr, name string, body func(i ...tir.Expr) tir.Expr) *
 	return op.tensors[0]
 }
 
-// ComputeMulti makes several tensors of one shape, which are computed together: all by formulas, or all by one reduction.
+// ComputeMulti makes several tensors of one shape that are computed together: all by formulas, or all by one reduction.
 // They are named name.v0, name.v1, ….
 func ComputeMulti(shape []tir.Expr, name string, body func(i ...tir.Expr) []tir.Expr) []*Tensor {
 	if body == nil {

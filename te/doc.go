@@ -1,5 +1,5 @@
-// Package te makes loops of tensor expressions: what is computed is written as formulas, how it is computed as a schedule, and [Lower]
-// makes a function of package tir of both.
+// Package te turns tensor expressions into loops. Formulas say what is computed, a schedule says how, and [Lower] makes
+// a function of package tir from both.
 //
 //	n := te.Var("n")
 //	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "A")
@@ -10,20 +10,23 @@
 //
 // # Errors
 //
-// Formulas carry their errors: a tensor that cannot be made has one ([Tensor.Err]), and so has whatever reads it, up to [NewSchedule],
-// which gives it back. A schedule keeps the first error of a primitive, with the primitive's name, the tensor and the axis; primitives after it do
-// nothing, and axes that they give stand for nothing. [Schedule.Err] tells it at any time, and [Lower] gives it back. So schedules are
-// written line by line, and checked once.
+// Formulas carry their errors: a tensor that cannot be made has one ([Tensor.Err]), and so has every tensor that reads
+// it, up to [NewSchedule], which returns it. A schedule keeps the first error of a primitive, with the name of the
+// primitive, the tensor and the axis. Later primitives do nothing, and the axes that they return have no effect.
+// [Schedule.Err] returns the error at any time, and so does [Lower]. So you write a schedule line by line, and check it
+// once.
 //
 // # Axes
 //
-// An axis is a *tir.IterVar: of a tensor's own ([Tensor.Axes]), of a reduction ([ReduceAxis]), or made by Split and Fuse. In formulas its variable is
-// used (k.Var). Sizes may be variables ([Var]); each is given by the shape of an argument, or is one itself.
+// An axis is a *tir.IterVar: one of a tensor ([Tensor.Axes]), one of a reduction ([ReduceAxis]), or one made by Split
+// or Fuse. Formulas use its variable (k.Var). Sizes may be variables ([Var]); each is defined by the shape of an
+// argument, or is an argument itself.
 //
-// # What lowering promises
+// # Guarantees of lowering
 //
-// A stage that is not attached computes the whole tensor. One that is attached to a loop computes at least what is read within that loop, by interval
-// analysis of its readers' indices; where that would be of another size in every turn, the whole dimension. Points beyond the tensor are never
-// computed: where a split does not divide, or a window leaves the tensor, a condition marked likely guards them.
-// The loops of attached stages that are bound to the same index of threads are of one length; those that have less to do are guarded.
+// A stage that is not attached computes the whole tensor. A stage that is attached to a loop computes at least what is
+// read within that loop, found by interval analysis of its readers' indices; if the size of that would differ between
+// iterations, it computes the whole dimension. Elements outside of the tensor are never computed: if a split does not
+// divide, or a window leaves the tensor, a condition marked likely guards them. Loops of attached stages that are bound
+// to the same thread index have the same extent; stages with less work are guarded.
 package te

@@ -6,14 +6,15 @@ import (
 	"tvmgo/tir"
 )
 
-// ExternResult is what Extern is to make.
+// ExternResult is the shape and type of a result of Extern.
 type ExternResult struct {
 	Shape []tir.Expr
 	Type  tir.Type
 }
 
-// Extern makes tensors by a statement that body gives for the buffers of inputs and results, when it is lowered. The statement has to read nothing else, and to
-// write all elements of all results. The buffers have the tensors' shapes. One tensor is named name, several name.v0, name.v1, ….
+// Extern makes tensors by a statement, which body returns for the buffers of inputs and results when the schedule is
+// lowered. The statement must read nothing but the inputs, and write all elements of all results. The buffers have the
+// tensors' shapes. A single tensor is named name, several name.v0, name.v1, ….
 func Extern(results []ExternResult, inputs []*Tensor, name string, body func(ins, outs []*tir.Buffer) tir.Stmt) []*Tensor {
 	op := &operation{kind: opExtern, name: name, inputs: append([]*Tensor{}, inputs...), extern: body}
 	for i, r := range results {

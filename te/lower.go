@@ -19,8 +19,10 @@ type lowering struct {
 	buffers map[*Tensor]*tir.Buffer
 }
 
-// Lower makes a module with one function of a schedule. Its arguments are tensors (*Tensor): all outputs, all placeholders that are read, and others
-// that are computed as a whole; and variables (*tir.Var). Tensors are compact, but for those that Strided marks. The schedule stays as it is.
+// Lower makes a module with one function from a schedule, which stays as it is. The function's arguments are tensors
+// (*Tensor): all outputs, all placeholders that are read, and possibly others that are computed as a whole; and
+// variables (*tir.Var). Argument tensors are compact, except those marked by Strided. The error is the first error of
+// the schedule, or says which argument is wrong or missing.
 func Lower(s *Schedule, args []any, name string) (*tir.IRModule, error) {
 	if s == nil {
 		return nil, fmt.Errorf("te: lower %s: the schedule is nil", name)

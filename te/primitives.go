@@ -38,13 +38,13 @@ func (st *Stage) unmarked(primitive string, axis *tir.IterVar) int {
 	return i
 }
 
-// Split makes two loops of one: the inner one runs factor times, or as often as there is something to do, if that is known to be less. Where it does not
-// divide, the rest is guarded by a condition.
+// Split makes two loops of one. The inner loop has factor iterations, or fewer if the extent is known to be less. If
+// factor does not divide the extent, a condition guards the rest.
 func (st *Stage) Split(axis *tir.IterVar, factor int) (outer, inner *tir.IterVar) {
 	return st.split("split", axis, relation{factor: int64(factor)}, factor)
 }
 
-// SplitParts makes two loops of one: the outer one runs parts times.
+// SplitParts makes two loops of one. The outer loop has parts iterations.
 func (st *Stage) SplitParts(axis *tir.IterVar, parts int) (outer, inner *tir.IterVar) {
 	return st.split("split into parts", axis, relation{parts: int64(parts)}, parts)
 }
@@ -69,7 +69,7 @@ func (st *Stage) split(primitive string, axis *tir.IterVar, r relation, n int) (
 	return outer, inner
 }
 
-// Fuse makes one loop of two, of which the inner one is right within the outer one.
+// Fuse merges two loops into one. inner must be directly within outer.
 func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 	const primitive = "fuse"
 	name, t, kind := "none", tir.Int32, tir.IterOpaque
@@ -95,7 +95,8 @@ func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 	return fused
 }
 
-// Reorder puts loops into the order in which they are given; they take each other's places, and others stay where they are.
+// Reorder puts the given loops into this order, at the positions that they occupy together. Other loops stay where they
+// are.
 func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	const primitive = "reorder"
 	var places []int
@@ -116,7 +117,7 @@ func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	}
 }
 
-// Tile splits two axes, and puts the loops over tiles outside those within a tile.
+// Tile splits two axes, and puts the loops over tiles outside of the loops within a tile.
 func (st *Stage) Tile(x, y *tir.IterVar, xFactor, yFactor int) (xOuter, yOuter, xInner, yInner *tir.IterVar) {
 	xOuter, xInner = st.split("tile", x, relation{factor: int64(xFactor)}, xFactor)
 	yOuter, yInner = st.split("tile", y, relation{factor: int64(yFactor)}, yFactor)
@@ -153,20 +154,20 @@ func (st *Stage) mark(primitive string, axis *tir.IterVar, kind tir.ForKind, thr
 	}
 }
 
-// Vectorize computes a loop's turns as lanes of vectors. Its length has to be a constant.
+// Vectorize computes the iterations of a loop as lanes of vectors. The extent must be constant.
 func (st *Stage) Vectorize(axis *tir.IterVar) { st.mark("vectorize", axis, tir.Vectorized, "") }
 
-// Unroll writes a loop's turns out. Its length has to be a constant.
+// Unroll replicates the loop body for each iteration. The extent must be constant.
 func (st *Stage) Unroll(axis *tir.IterVar) { st.mark("unroll", axis, tir.Unrolled, "") }
 
-// Parallel has a loop's turns computed by threads of the CPU.
+// Parallel distributes the iterations of a loop over threads of the CPU.
 func (st *Stage) Parallel(axis *tir.IterVar) { st.mark("parallel", axis, tir.Parallel, "") }
 
 // threadNames are the indices of threads that a loop can be bound to.
 var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x",
 	"vthread.y", "vthread.z"}
 
-// Bind has a loop's turns computed by threads of a device: "blockIdx.x", "threadIdx.y", "vthread", ….
+// Bind distributes the iterations of a loop over threads of a device: "blockIdx.x", "threadIdx.y", "vthread", ….
 func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 	const primitive = "bind"
 	if st.leaf(primitive, axis) < 0 {
@@ -185,7 +186,7 @@ func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 	st.mark(primitive, axis, tir.ThreadBind, thread)
 }
 
-// Pragma tells passes something of a loop, under a key: an int64, a bool, a float64 or a string.
+// Pragma attaches a value to a loop under a key, for passes: an int64, a bool, a float64 or a string.
 func (st *Stage) Pragma(axis *tir.IterVar, key string, value any) {
 	const primitive = "pragma"
 	if st.leaf(primitive, axis) < 0 {

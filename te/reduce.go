@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// ReduceAxis makes an axis that reductions run over, from least on, extent times.
+// ReduceAxis makes an axis for reductions, which runs from least to least+extent-1.
 func ReduceAxis(least, extent tir.Expr, name string) *tir.IterVar {
 	t := tir.Int32
 	if least != nil && extent != nil && (least.DType() == tir.Int64 || extent.DType() == tir.Int64) {
@@ -27,24 +27,26 @@ func widen(e tir.Expr, t tir.Type) tir.Expr {
 	return tir.NewCast(t, e)
 }
 
-// Reducer puts values together, one after the other. It has to be associative and commutative: schedules change the order.
+// Reducer combines values one after the other. It must be associative and commutative, because schedules change the
+// order.
 type Reducer struct {
 	combine  func(left, right []tir.Expr) []tir.Expr
 	identity func(types []tir.Type) []tir.Expr
 }
 
-// NewReducer makes a reducer: combine gives what becomes of values found so far (left) and values that come now (right), identity what to begin with.
-// Several values may be reduced at once; all lists are of one length.
+// NewReducer makes a reducer. combine merges the values so far (left) with further ones (right); identity returns the
+// values to start with. Several values may be reduced at once; all lists have the same length.
 func NewReducer(combine func(left, right []tir.Expr) []tir.Expr, identity func(types []tir.Type) []tir.Expr) *Reducer {
 	return &Reducer{combine, identity}
 }
 
-// Over reduces values over all points of axes. It gives as many values as it takes: the results of ComputeMulti, or, if it is one, of Compute.
+// Over reduces values over all points of axes. It returns as many values as it takes: the results of ComputeMulti, or,
+// for one value, of Compute.
 func (r *Reducer) Over(sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 	return r.OverWhere(nil, sources, axes...)
 }
 
-// OverWhere reduces values over those points of axes where a condition holds.
+// OverWhere reduces values over those points of axes where cond is true.
 func (r *Reducer) OverWhere(cond tir.Expr, sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 	out := make([]tir.Expr, max(1, len(sources)))
 	comb, err := r.combiner(cond, sources, axes)
@@ -169,31 +171,32 @@ var (
 	minReducer  = binaryReducer(tir.OpMin, greatest)
 )
 
-// Sum adds up a value over all points of axes.
+// Sum is the sum over all points of axes; 0 for no points.
 func Sum(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
 	return sumReducer.Over([]tir.Expr{e}, axes...)[0]
 }
 
-// Prod multiplies a value over all points of axes.
+// Prod is the product over all points of axes; 1 for no points.
 func Prod(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
 	return prodReducer.Over([]tir.Expr{e}, axes...)[0]
 }
 
-// Max is the greatest value over all points of axes; of none the least of its type.
+// Max is the greatest value over all points of axes; for no points the least value of the type.
 func Max(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
 	return maxReducer.Over([]tir.Expr{e}, axes...)[0]
 }
 
-// Min is the least value over all points of axes; of none the greatest of its type.
+// Min is the least value over all points of axes; for no points the greatest value of the type.
 func Min(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
 	return minReducer.Over([]tir.Expr{e}, axes...)[0]
 }
 
-// ArgMax is where the greatest value is, and the value: two results, for ComputeMulti. The place is the position within the axes, the last one
-// fastest, from 0 on; of several the first. Of no point it is the greatest number of its type.
+// ArgMax returns two results for ComputeMulti: the position of the greatest value, and the value. The position counts
+// within the axes, the last one fastest, from 0; of equal values it is the first. For no points it is the greatest
+// number of its type.
 func ArgMax(e tir.Expr, axes ...*tir.IterVar) []tir.Expr { return argReduce(tir.OpGT, least, e, axes) }
 
-// ArgMin is where the least value is, and the value, as ArgMax.
+// ArgMin returns the position of the least value, and the value, as ArgMax does.
 func ArgMin(e tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 	return argReduce(tir.OpLT, greatest, e, axes)
 }

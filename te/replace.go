@@ -6,12 +6,13 @@ import (
 	"tvmgo/tir"
 )
 
-// Formulas are what the stage computes, one for each tensor, as caches and Replace have changed them.
+// Formulas returns what the stage computes, one formula per tensor, including the changes by caches and Replace.
 func (st *Stage) Formulas() []tir.Expr { return slices.Clone(st.bodies) }
 
-// Replace has a tensor computed by another one's formula: the same values by other steps, as of operands that lie in another order. by is a tensor of
-// the same shape and type that is not of the schedule; what it reads comes into the schedule, and what nothing needs any more leaves it. That the
-// values are the same is the caller's word. It has to be done before the loops of t are changed.
+// Replace computes a tensor by another one's formula: the same values in other steps, for example from operands in
+// another layout. by has the same shape and type and is not in the schedule; what it reads is added to the schedule,
+// and what is no longer needed is removed. Nothing checks that the values are the same. Call it before the loops of t
+// are changed.
 func (s *Schedule) Replace(t, by *Tensor) {
 	const primitive = "replace"
 	st := s.Stage(t)

@@ -7,7 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Schedule says how tensors are computed. It may be lowered several times, and changed in between. It is for one goroutine.
+// Schedule says how tensors are computed. It may be lowered several times, and changed in between. Only one goroutine
+// at a time may use it.
 type Schedule struct {
 	outputs []*Stage
 	stages  []*Stage // each after those that it reads
@@ -15,7 +16,8 @@ type Schedule struct {
 	err     error
 }
 
-// Stage is how one operation is computed: its loops, their order and kinds, where it is attached.
+// Stage says how one operation is computed: its loops, their order and kinds, and where it is attached. Its methods
+// record their first error in the schedule (Schedule.Err).
 type Stage struct {
 	s       *Schedule
 	op      *operation
@@ -49,7 +51,8 @@ type mark struct {
 	pragma map[string]any
 }
 
-// NewSchedule makes a schedule of tensors and all that they read: each is computed on its own, by serial loops.
+// NewSchedule makes a schedule of tensors and of everything that they read. Each tensor is computed on its own, by
+// serial loops. The error is that of a tensor (Tensor.Err).
 func NewSchedule(outputs ...*Tensor) (*Schedule, error) {
 	if len(outputs) == 0 {
 		return nil, fmt.Errorf("te: new schedule: there is no tensor to compute")
@@ -121,7 +124,7 @@ func readsOf(bodies []tir.Expr) []*Tensor {
 // Err is the first error of a primitive, or nil.
 func (s *Schedule) Err() error { return s.err }
 
-// Stage is the stage of a tensor. Tensors that are computed together have one.
+// Stage returns the stage of a tensor. Tensors that are computed together share one.
 func (s *Schedule) Stage(t *Tensor) *Stage {
 	if t != nil {
 		if st := s.of[t.op]; st != nil {
@@ -138,22 +141,22 @@ func (s *Schedule) Stage(t *Tensor) *Stage {
 	return newStage(s, &operation{kind: opPlaceholder, name: name, tensors: []*Tensor{{name: name}}})
 }
 
-// Stages are all stages, those of arguments, too, each after those that it reads.
+// Stages returns all stages, including those of arguments, each after the stages that it reads.
 func (s *Schedule) Stages() []*Stage { return slices.Clone(s.stages) }
 
-// Tensor is the stage's tensor, the first if there are several.
+// Tensor is the stage's tensor, the first one if there are several.
 func (st *Stage) Tensor() *Tensor { return st.op.tensors[0] }
 
-// Axes are the axes of the tensor, as before all splits.
+// Axes are the axes of the tensor, as they were before all splits.
 func (st *Stage) Axes() []*tir.IterVar { return slices.Clone(st.axes) }
 
-// ReduceAxes are the axes of the reduction, as before all splits.
+// ReduceAxes are the axes of the reduction, as they were before all splits.
 func (st *Stage) ReduceAxes() []*tir.IterVar { return slices.Clone(st.reduce) }
 
 // Leaves are the axes that are loops now, outermost first.
 func (st *Stage) Leaves() []*tir.IterVar { return slices.Clone(st.leaves) }
 
-// IsPlaceholder says whether the stage is an argument, which is not computed.
+// IsPlaceholder reports whether the stage is an argument, which is not computed.
 func (st *Stage) IsPlaceholder() bool { return st.op.kind == opPlaceholder }
 
 // fail keeps the first error, and names primitive and tensor.

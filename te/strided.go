@@ -9,8 +9,9 @@ import (
 // stridedArg is an argument of Lower whose elements need not lie next to each other.
 type stridedArg struct{ t *Tensor }
 
-// Strided makes an argument of Lower of a tensor whose strides, and whose first element's place, are whatever the caller's tensor says: a view of another
-// one. Code for it is slower than for a compact one. Views that are written may not have two indices of one element.
+// Strided makes an argument of Lower from a tensor whose strides and offset are those of the caller's tensor, which may
+// be a view of another one. Its code is slower than that for a compact tensor. In a view that is written, no two
+// indices may share an element.
 func Strided(t *Tensor) any { return &stridedArg{t} }
 
 // asView gives a buffer variables for its strides and its offset.

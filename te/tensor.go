@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Tensor is a tensor that is an argument, or is computed. It is a [tir.Producer].
+// Tensor is an argument or a computed tensor. It implements tir.Producer.
 type Tensor struct {
 	op    *operation
 	index int // which of the operation's results
@@ -117,7 +117,7 @@ func checkSize(n tir.Expr) error {
 // isIndex says whether axes and sizes may be of a type.
 func isIndex(t tir.Type) bool { return t == tir.Int32 || t == tir.Int64 }
 
-// At is the element of the tensor at indices, one for each dimension.
+// At is the element of the tensor at indices, one per dimension.
 func (t *Tensor) At(indices ...tir.Expr) tir.Expr {
 	if t == nil {
 		return &tir.Bad{Err: fmt.Errorf("te: load: the tensor is nil")}
@@ -137,7 +137,7 @@ func (t *Tensor) ProducerShape() []tir.Expr { return t.shape }
 // ProducerDType is the type of an element.
 func (t *Tensor) ProducerDType() tir.Type { return t.typ }
 
-// Err is why the tensor could not be made, or nil.
+// Err returns why the tensor could not be made, or nil.
 func (t *Tensor) Err() error {
 	if t == nil {
 		return fmt.Errorf("te: the tensor is nil")
@@ -148,18 +148,18 @@ func (t *Tensor) Err() error {
 	return fmt.Errorf("te: %w", t.op.err)
 }
 
-// Axes are the axes that the tensor is computed over, one for each dimension; none for arguments and extern operations.
+// Axes are the axes that the tensor is computed over, one per dimension; none for placeholders and extern operations.
 func (t *Tensor) Axes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.axes...) }
 
 // ReduceAxes are the axes that the tensor's reduction runs over.
 func (t *Tensor) ReduceAxes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.reduce...) }
 
-// Bodies are the formulas that the tensor's operation computes, one for each of its tensors: of the axes' variables, or reductions. None for arguments and
-// extern operations.
+// Bodies are the formulas of the tensor's operation, one per tensor that it computes; none for placeholders and extern
+// operations.
 func (t *Tensor) Bodies() []tir.Expr { return append([]tir.Expr{}, t.op.bodies...) }
 
-// Annotate says something, under a key, of the operation that gives the tensor, for those who schedule it; it gives the tensor back. It belongs to making the
-// tensor: nothing else may use it yet.
+// Annotate attaches a value to the tensor's operation under a key, for schedulers, and returns the tensor. Call it
+// right after the tensor was made, before anything else uses it.
 func (t *Tensor) Annotate(key string, value any) *Tensor {
 	if t.op.notes == nil {
 		t.op.notes = map[string]any{}
@@ -168,8 +168,8 @@ func (t *Tensor) Annotate(key string, value any) *Tensor {
 	return t
 }
 
-// Annotation is what Annotate said, or nil.
+// Annotation returns the value that Annotate attached, or nil.
 func (t *Tensor) Annotation(key string) any { return t.op.notes[key] }
 
-// Inputs are the tensors that an extern operation reads; none of others, whose Bodies say it.
+// Inputs are the tensors that an extern operation reads; none for other operations, whose Bodies refer to them.
 func (t *Tensor) Inputs() []*Tensor { return append([]*Tensor{}, t.op.inputs...) }

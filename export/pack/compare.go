@@ -12,10 +12,10 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Number is a float64 that JSON can hold even if it is not finite.
+// Number is a float64 that has a JSON form even if it is infinite or NaN.
 type Number float64
 
-// MarshalJSON writes what is not finite as a string.
+// MarshalJSON writes infinities and NaN as strings.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
 		return json.Marshal(fmt.Sprint(f))
@@ -23,7 +23,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON reads a number or a string.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	*n = Number(f)

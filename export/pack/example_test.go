@@ -10,7 +10,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// A kernel in C becomes a library whose function checks its arguments.
+// A kernel in C becomes a library with a function that checks its arguments.
 func ExampleLibrary() {
 	dir, err := os.MkdirTemp("", "pack")
 	if err != nil {

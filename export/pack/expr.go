@@ -30,7 +30,7 @@ func isFunctionName(word string) bool {
 	return false
 }
 
-// String is the expression with no parentheses but those that it needs.
+// String is the expression with the necessary parentheses only.
 func (e *Expr) String() string {
 	switch {
 	case e.Op == "" && e.Name != "":

@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// SignatureError says what is wrong in the text of a signature, and where.
+// SignatureError is an error in the text of a signature, with its position.
 type SignatureError struct {
 	Text    string
 	Column  int // of the first wrong character, from 1, in characters
 	Message string
 }
 
+// Error returns the message, and the text with the wrong character marked.
 func (e *SignatureError) Error() string {
 	line := strings.Map(func(r rune) rune {
 		if r < ' ' {

@@ -11,7 +11,7 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Metadata is what a packed function tells of itself, as JSON: runtime.Module.Metadata returns it.
+// Metadata describes a packed function, as JSON: runtime.Module.Metadata returns it.
 type Metadata struct {
 	TypeSchema  string         `json:"type_schema"` // the schema of tvm-ffi, which is JSON itself
 	Signature   string         `json:"signature"`
@@ -22,7 +22,7 @@ type Metadata struct {
 	ContentHash string         `json:"content_hash"` // sha256 of the signature and the kernels' files, "sha256:…"
 }
 
-// ArgMetadata is an argument.
+// ArgMetadata describes an argument.
 type ArgMetadata struct {
 	Name   string `json:"name,omitempty"`
 	Kind   string `json:"kind"`             // "tensor", "scalar" or "launch"
@@ -37,7 +37,7 @@ type LaunchParam struct {
 	Expr string `json:"expr,omitempty"` // "" is an argument
 }
 
-// TargetOfFile is what one of the variants is for.
+// TargetOfFile says which device one of a function's kernels is for.
 type TargetOfFile struct {
 	Device string          `json:"device"`
 	Format string          `json:"format"` // suffix of the file with the kernel

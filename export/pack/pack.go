@@ -18,20 +18,20 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kernels is what a file is packed from.
+// Kernels describes a file to be packed.
 type Kernels struct {
 	Inputs    []Input
 	Functions []Function
 	Builder   string // named in the metadata; "" is tvmgo with its version
 }
 
-// Input is a file with kernels; its suffix says what it holds.
+// Input is a file with kernels. Its suffix says what it contains.
 type Input struct {
 	Path   string
 	Target string // for the metadata: a kind, its options behind it, or JSON; "" is the kind that the suffix stands for
 }
 
-// Function is a function to be made.
+// Function describes a function to be made: its signature (see the package comment), documentation and test vectors.
 type Function struct {
 	Signature string
 	Doc       string
@@ -46,9 +46,9 @@ type function struct {
 	variants []*variant
 }
 
-// Library packs kernels into a file, in the form that its suffix says: see package export, whose options these are.
-//
-// What can be checked without a compiler is checked first, and nothing is left under the path when something fails.
+// Library packs kernels into a file, in the form that its suffix selects. The options, and the errors of building, are
+// those of export.Library. Whatever can be checked without a compiler is checked first; after an error there is no new
+// file under the path.
 func Library(ctx context.Context, k Kernels, path string, options ...export.Option) error {
 	m, more, err := build(k, path)
 	if err != nil {
@@ -67,7 +67,8 @@ func packError(path string, err error) error {
 	return out
 }
 
-// Module makes the tree of modules that Library exports: the host functions, which import kernels and device code.
+// Module makes the tree of modules that Library exports: the host functions, which import kernels and device code. The
+// caller closes it.
 func Module(k Kernels) (*runtime.Module, error) {
 	m, _, err := build(k, "")
 	if err != nil {

@@ -27,7 +27,7 @@ type laterName struct {
 	at   int
 }
 
-// ParseSignature reads a signature. The error is a SignatureError.
+// ParseSignature parses a signature. Every error is a *SignatureError.
 func ParseSignature(text string) (*Signature, error) {
 	l, err := newLexer(text)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"tvmgo/internal/launch"
 )
 
-// Signature is how a packed function is called. The package's comment has the grammar of its text.
+// Signature describes how a packed function is called. The package comment has the grammar of its text.
 type Signature struct {
 	Name   string // by which the function is called
 	Symbol string // of the kernels; mostly the same
@@ -29,16 +29,17 @@ type Param struct {
 	Aligned bool // its first element must be aligned to 64 bytes
 }
 
-// Role says which way the elements of a tensor go. It is documentation, and tells test vectors which arguments they compare.
+// Role says whether a kernel writes the elements of a tensor. It is documentation, and selects the arguments that test
+// vectors compare.
 type Role int
 
 const (
-	Unspecified Role = iota
-	Out              // written
-	InOut            // read and written
+	Unspecified Role = iota // not marked
+	Out                     // written
+	InOut                   // read and written
 )
 
-// Dim is a dimension of a tensor.
+// Dim is a dimension of a tensor, in elements: a number, a name or any.
 type Dim struct {
 	Size int64  // if there is neither a name nor Any
 	Name string // the same name means the same size
@@ -51,7 +52,7 @@ type Launch struct {
 	Expr *Expr  // nil: the caller gives it, as a further integer argument
 }
 
-// CallerExtents are the launch parameters that are arguments.
+// CallerExtents are the launch parameters that are arguments of the function, because they have no expression.
 func (s *Signature) CallerExtents() []Launch {
 	var list []Launch
 	for _, l := range s.Launch {
@@ -62,7 +63,7 @@ func (s *Signature) CallerExtents() []Launch {
 	return list
 }
 
-// NumArgs is how many arguments the function takes.
+// NumArgs is the number of arguments that the function takes: the parameters and CallerExtents.
 func (s *Signature) NumArgs() int { return len(s.Params) + len(s.CallerExtents()) }
 
 func (s *Signature) hasTensors() bool {
@@ -74,7 +75,7 @@ func (s *Signature) hasTensors() bool {
 	return false
 }
 
-// String is the signature's text in its canonical form, which parses to the same.
+// String is the signature in its canonical form, which parses to an equal one.
 func (s *Signature) String() string {
 	var b strings.Builder
 	b.WriteString(s.Call())
@@ -108,6 +109,7 @@ func (s *Signature) Call() string {
 	return fmt.Sprintf("%s(%s)", name, strings.Join(params, ", "))
 }
 
+// String is the parameter as a signature writes it: "a: const float32[n]".
 func (p *Param) String() string {
 	var b strings.Builder
 	if p.Name != "" {
@@ -122,7 +124,7 @@ func (p *Param) String() string {
 	return b.String()
 }
 
-// TypeText is the type as a signature says it: "float32[n, 64]", "int32", "handle".
+// TypeText is the type as a signature writes it: "float32[n, 64]", "int32", "handle".
 func (p *Param) TypeText() string {
 	if p.Any {
 		return "handle"
@@ -137,6 +139,7 @@ func (p *Param) TypeText() string {
 	return fmt.Sprintf("%v[%s]", p.Type, strings.Join(dims, ", "))
 }
 
+// String is the dimension as a signature writes it: "64", "n" or "_".
 func (d Dim) String() string {
 	switch {
 	case d.Any:

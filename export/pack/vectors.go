@@ -21,7 +21,7 @@ type Vector struct {
 	Out []*Array
 }
 
-// Array is a tensor's content: compact, little-endian.
+// Array holds the elements of a tensor: compact, row-major and little-endian.
 type Array struct {
 	DType dlpack.DataType
 	Shape []int64

@@ -10,20 +10,20 @@ import (
 	"tvmgo/runtime"
 )
 
-// Tolerance is how far a floating-point result may be from what is expected: Abs + Rel·|expected|.
+// Tolerance is the allowed error of a floating-point result: Abs + Rel·|expected|.
 type Tolerance struct{ Rel, Abs float64 }
 
 // DefaultTolerance suits float32.
 var DefaultTolerance = Tolerance{Rel: 1e-5, Abs: 1e-6}
 
-// Report says what became of a file's test vectors.
+// Report is the result of Verify.
 type Report struct {
 	File    string   `json:"file,omitempty"`
 	Device  string   `json:"device"`
 	Vectors []Result `json:"vectors"`
 }
 
-// Failed is how many vectors did not give what they should.
+// Failed is the number of vectors with an error or a difference.
 func (r *Report) Failed() int {
 	n := 0
 	for _, v := range r.Vectors {
@@ -32,7 +32,7 @@ func (r *Report) Failed() int {
 	return n
 }
 
-// Result is what became of one vector.
+// Result is the result of one test vector.
 type Result struct {
 	Function    string       `json:"function"`
 	Vector      int          `json:"vector"`          // among those of the function, from 0
@@ -40,10 +40,10 @@ type Result struct {
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// OK says whether all was as expected.
+// OK reports whether the call succeeded and all results were as expected.
 func (r *Result) OK() bool { return r.Error == "" && len(r.Differences) == 0 }
 
-// Difference is an argument whose elements are not what is expected.
+// Difference describes an argument whose elements differ from the expected ones.
 type Difference struct {
 	Argument  int     `json:"argument"`
 	Name      string  `json:"name,omitempty"`
@@ -59,8 +59,10 @@ type Difference struct {
 	Const     bool    `json:"const,omitempty"` // the argument may not have been changed at all
 }
 
-// Verify runs the test vectors of a loaded module on a device. A result that is not as expected is no error: the report says so. The
-// error is ErrNotFound if the module has no vectors. A kernel that crashes ends this process: [VerifyOne] is for a process for each.
+// Verify runs the test vectors of a loaded module on a device. A result that differs is not an error: the report says
+// so. runtime.ErrNotFound if the module has no vectors, runtime.ErrInvalidArgument for a negative tolerance, and the
+// error of ctx if that ends. A kernel that crashes ends this process; VerifyOne lets you run each vector in a process
+// of its own.
 func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) (*Report, error) {
 	if err := tol.check(); err != nil {
 		return nil, err
@@ -80,7 +82,8 @@ func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Toler
 	return r, nil
 }
 
-// Vectors names the test vectors of a loaded module, in their order; nothing of them is run. The error is ErrNotFound if there are none.
+// Vectors lists the test vectors of a loaded module, in order, without running them. runtime.ErrNotFound if there are
+// none.
 func Vectors(m *runtime.Module) ([]Result, error) {
 	vectors, err := loadVectors(m)
 	if err != nil {
@@ -93,7 +96,8 @@ func Vectors(m *runtime.Module) ([]Result, error) {
 	return list, nil
 }
 
-// VerifyOne is [Verify] of one test vector, by its index in what [Vectors] lists.
+// VerifyOne is Verify for one test vector, by its index in the list of Vectors. An index out of range is
+// runtime.ErrInvalidArgument.
 func VerifyOne(ctx context.Context, m *runtime.Module, index int, dev dlpack.Device, tol Tolerance) (*Result, error) {
 	if err := tol.check(); err != nil {
 		return nil, err

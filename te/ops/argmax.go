@@ -5,14 +5,15 @@ import (
 	"tvmgo/tir"
 )
 
-// ArgMax is where the greatest element is, as an int64: its position within the axes, the last one fastest, of several the first. What is no number counts as
-// more than all else. Axes and keepDims are as for reductions; of no elements there is no place: an axis of no elements is an error, and one whose size is
-// a variable that is 0 gives the greatest number of the axis' type.
+// ArgMax is the position of the greatest element, as an int64: its position within the axes, the last one fastest; of
+// equal elements the first. NaN counts as greater than every number. axes and keepDims are those of the reductions. An
+// axis without elements is an error; an axis whose size is a variable that is 0 gives the greatest number of the axis'
+// type.
 func ArgMax(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return place("argmax", tir.OpGT, x, name, axes, keepDims)
 }
 
-// ArgMin is where the least element is, as ArgMax; what is no number counts as less than all else.
+// ArgMin is the position of the least element, as for ArgMax; NaN counts as less than every number.
 func ArgMin(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return place("argmin", tir.OpLT, x, name, axes, keepDims)
 }

@@ -44,9 +44,9 @@ func pickAt(s, i []tir.Expr) []tir.Expr {
 	return at
 }
 
-// Zip applies a function to the elements of two tensors, which are broadcast as in NumPy: shapes are matched from the last dimension on, and
-// what has one element in a dimension, or lacks it, is repeated. Sizes that are not constant have to be sure to be equal, or to be 1: use one variable for
-// both.
+// Zip applies f to the elements of two tensors, which are broadcast as in NumPy: shapes are aligned at the last
+// dimension, and a dimension that is 1 or missing is repeated. Sizes that are not constant must be provably equal or 1:
+// use one variable for both.
 func Zip(x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x, y); bad != nil {
 		return bad
@@ -72,28 +72,29 @@ func zipOf(c class, x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr
 	return Zip(x, y, name, f)
 }
 
-// What follows takes two tensors of one type, and broadcasts them as Zip says. Whole numbers wrap at their type's width.
+// The operators below take two tensors of one type, broadcast as by Zip. Integers wrap.
 
-// Add is the sum of two tensors.
+// Add is x + y, broadcast as by Zip. Both operands have one type; integers wrap. The same holds for the other operators
+// of two tensors.
 func Add(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Add) }
 
-// Subtract is x less y.
+// Subtract is x - y.
 func Subtract(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Sub) }
 
-// Multiply is the product of two tensors by elements.
+// Multiply is the elementwise product x·y.
 func Multiply(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Mul) }
 
-// Divide is x divided by y; of whole numbers it is rounded towards zero, and 0 where y is 0.
+// Divide is x / y. Integers are rounded towards zero, and give 0 where y is 0.
 func Divide(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpDiv, a, b) })
 }
 
-// FloorDivide is x divided by y, rounded to the next lower whole number; of whole numbers it is 0 where y is 0.
+// FloorDivide is ⌊x / y⌋. Integers give 0 where y is 0.
 func FloorDivide(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorDiv, a, b) })
 }
 
-// FloorMod is what FloorDivide leaves, with the sign of y; of whole numbers it is 0 where y is 0.
+// FloorMod is the remainder of FloorDivide, with the sign of y. Integers give 0 where y is 0.
 func FloorMod(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorMod, a, b) })
 }
@@ -117,12 +118,12 @@ func divide(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	return tir.NewSelect(special, other, tir.NewBinary(op, a, tir.NewSelect(special, one, b)))
 }
 
-// Minimum is the lesser of two; what is no number if one of them is.
+// Minimum is the lesser element of two tensors; NaN if either is NaN.
 func Minimum(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Min(a, b)) })
 }
 
-// Maximum is the greater of two; what is no number if one of them is.
+// Maximum is the greater element of two tensors; NaN if either is NaN.
 func Maximum(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Max(a, b)) })
 }
@@ -146,31 +147,31 @@ func Power(x, y *te.Tensor, name string) *te.Tensor {
 	})
 }
 
-// Equal says where two tensors are equal.
+// Equal is x == y, as bool.
 func Equal(x, y *te.Tensor, name string) *te.Tensor { return zipOf(elements, x, y, name, tir.EQ) }
 
-// NotEqual says where two tensors differ.
+// NotEqual is x != y, as bool.
 func NotEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(elements, x, y, name, tir.NE) }
 
-// Less says where x is less than y.
+// Less is x < y, as bool.
 func Less(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.LT) }
 
-// LessEqual says where x is at most y.
+// LessEqual is x <= y, as bool.
 func LessEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.LE) }
 
-// Greater says where x is more than y.
+// Greater is x > y, as bool.
 func Greater(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.GT) }
 
-// GreaterEqual says where x is at least y.
+// GreaterEqual is x >= y, as bool.
 func GreaterEqual(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.GE) }
 
-// LogicalAnd says where both hold.
+// LogicalAnd is true where both tensors, of bool, are.
 func LogicalAnd(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.And) }
 
-// LogicalOr says where one of both holds.
+// LogicalOr is true where at least one of two tensors of bool is.
 func LogicalOr(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.Or) }
 
-// LogicalXor says where one of both alone holds.
+// LogicalXor is true where exactly one of two tensors of bool is.
 func LogicalXor(x, y *te.Tensor, name string) *te.Tensor { return zipOf(bools, x, y, name, tir.NE) }
 
 // Where is x where cond holds, else y. All three are broadcast.

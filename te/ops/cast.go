@@ -7,9 +7,10 @@ import (
 	"tvmgo/tir"
 )
 
-// Cast makes elements of another type. Floats become whole numbers towards zero, and stay within the type: what is beyond it becomes its least or greatest
-// value, what is no number 0. Whole numbers become narrower ones by their lowest bits, as in NumPy. Floats are rounded to the nearest, ties to even, and
-// become infinite where they are too large. Of bool, true is 1; to bool, all but 0 is true.
+// Cast converts the elements to another type. A float becomes an integer by rounding towards zero; a value beyond the
+// integer type becomes its least or greatest value, NaN 0. An integer becomes a narrower one by its lowest bits, as in
+// NumPy. A float becomes another float by rounding to nearest, ties to even, and infinite if it is too large. From
+// bool, true is 1; to bool, everything but 0 is true.
 func Cast(x *te.Tensor, t tir.Type, name string) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad

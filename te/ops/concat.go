@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Concat puts tensors of one type one behind the other, along an axis that counts from the end if it is negative; their other sizes are equal.
+// Concat joins tensors of one type along an axis; a negative axis counts from the end. Their other sizes are equal.
 func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	at, bad := joined(name, axis, 0, all)
 	if bad != nil {
@@ -51,7 +51,8 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	return by(out, &Operator{Kind: "concat", Inputs: all, Attrs: at})
 }
 
-// Stack puts tensors of one type and shape next to each other, along a new axis, which is the result's and counts from its end if it is negative.
+// Stack joins tensors of one type and shape along a new axis of the result; a negative axis counts from the result's
+// end.
 func Stack(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	at, bad := joined(name, axis, 1, all)
 	if bad != nil {
@@ -106,14 +107,15 @@ const (
 	ToStart = math.MinInt
 )
 
-// Range is the indices of an axis from Begin on, Step apart, up to End, which is not among them. As in Python, all may be negative: Begin and End then
-// count from the end, and what is beyond the dimension is cut off. A step of 0 stands for 1.
+// Range is the indices of an axis from Begin to End, without End, in steps of Step. As in Python, Begin and End count
+// from the end if they are negative, values beyond the dimension are clipped, and Step may be negative. A step of 0
+// stands for 1.
 type Range struct {
 	Axis, Begin, End, Step int
 }
 
-// Slice takes part of a tensor: a range of each axis that is given, all of the others. Of an axis whose size is a variable only Begin, which is not negative,
-// and a positive Step can be said, and End is ToEnd.
+// Slice is a part of a tensor: the given ranges, and all of the axes that are not given. For an axis whose size is a
+// variable, Begin must not be negative, Step must be positive, and End must be ToEnd.
 func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -184,7 +186,8 @@ func (r Range) within(size int) (begin, n int) {
 	return b, max(0, (b-e-r.Step-1)/-r.Step)
 }
 
-// Split takes a tensor apart along an axis, into parts of these sizes, which together have to be the axis'. They are named name.v0, name.v1, ….
+// Split divides a tensor along an axis into parts of these sizes, whose sum must be the axis' size. The parts are named
+// name.v0, name.v1, ….
 func Split(x *te.Tensor, name string, axis int, sizes ...int) []*te.Tensor {
 	fail := func(bad *te.Tensor) []*te.Tensor {
 		all := make([]*te.Tensor, max(1, len(sizes)))

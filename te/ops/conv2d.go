@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// ConvAttrs is what a convolution was told.
+// ConvAttrs holds the options of a convolution.
 type ConvAttrs struct {
 	Strides, Dilations [2]int // along height and width
 	Pads               [4]int // above, left, below, right
@@ -16,38 +16,41 @@ type ConvAttrs struct {
 	bias *te.Tensor
 }
 
-// ConvOption says more of a convolution.
+// ConvOption is an option of Conv2D.
 type ConvOption func(*ConvAttrs)
 
-// Strides are those along height and width, in place of the one for both.
+// Strides sets the strides along height and width separately.
 func Strides(height, width int) ConvOption {
 	return func(a *ConvAttrs) { a.Strides = [2]int{height, width} }
 }
 
-// Dilations are how far the elements of a filter lie apart, along height and width; 1 without.
+// Dilations sets the distance between the elements of a filter along height and width; the default is 1.
 func Dilations(height, width int) ConvOption {
 	return func(a *ConvAttrs) { a.Dilations = [2]int{height, width} }
 }
 
-// Pads are the zeros around the image, in place of those that are the same everywhere.
+// Pads sets the number of zeros on each side of the image, in elements.
 func Pads(above, left, below, right int) ConvOption {
 	return func(a *ConvAttrs) { a.Pads = [4]int{above, left, below, right} }
 }
 
-// Groups divides channels and filters into so many groups, each convolved alone; as many as channels make it depthwise.
+// Groups divides channels and filters into n groups that are convolved separately. With one group per channel the
+// convolution is depthwise.
 func Groups(n int) ConvOption { return func(a *ConvAttrs) { a.Groups = n } }
 
-// Bias adds one number for each filter.
+// Bias adds one number per filter: a vector of as many elements as there are filters.
 func Bias(b *te.Tensor) ConvOption { return func(a *ConvAttrs) { a.bias = b } }
 
-// Layout is the order of the dimensions: "NCHW", or "NHWC", whose filters are [kernel height, kernel width, channel, out].
+// Layout sets the order of the dimensions: "NCHW" (the default), or "NHWC", with filters of [kernel height, kernel
+// width, channel, out].
 func Layout(layout string) ConvOption { return func(a *ConvAttrs) { a.Layout = layout } }
 
 // ConvAccumulateIn is AccumulateIn for convolutions; the bias is of that type as well.
 func ConvAccumulateIn(t tir.Type) ConvOption { return func(a *ConvAttrs) { a.Accumulate = t } }
 
-// Conv2D convolves [batch, channel, height, width] with filters [out, channel of the group, kernel height, kernel width], with the same stride and padding
-// in both directions unless options say more. Types are as Matmul has them. A window larger than the padded image is an error.
+// Conv2D convolves [batch, channel, height, width] with filters [out, channel of the group, kernel height, kernel
+// width]. stride and padding apply to both directions unless options say otherwise. Types are as for Matmul. A window
+// larger than the padded image is an error.
 func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOption) *te.Tensor {
 	a := &ConvAttrs{Strides: [2]int{stride, stride}, Dilations: [2]int{1, 1}, Pads: [4]int{padding, padding, padding, padding}, Groups: 1, Layout: "NCHW"}
 	for _, o := range options {

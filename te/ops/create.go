@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Full is a tensor of one value.
+// Full is a tensor with the same value in every element.
 func Full(shape []tir.Expr, value float64, t tir.Type, name string) *te.Tensor {
 	c, bad := valueOf(name, t, value)
 	if bad != nil {
@@ -28,7 +28,7 @@ func valueOf(name string, t tir.Type, v float64) (tir.Expr, *te.Tensor) {
 	return c, nil
 }
 
-// Arange is the numbers from start on, step apart, up to stop, which is not among them: a tensor of one dimension.
+// Arange is a vector of the numbers from start to stop, without stop, in steps of step.
 func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 	n := math.Ceil((stop - start) / step)
 	switch {
@@ -60,7 +60,8 @@ func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 	})
 }
 
-// OneHot puts a last dimension of so many elements to indices: on at the index, off elsewhere, and off everywhere if the index is outside.
+// OneHot adds a last dimension of depth elements to the indices: on at the index, off elsewhere, and only off if the
+// index is out of range.
 func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name string) *te.Tensor {
 	if bad := check(name, -1, indices); bad != nil {
 		return bad

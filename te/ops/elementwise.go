@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Map applies a function to each element.
+// Map applies f to each element.
 func Map(x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -76,10 +76,10 @@ func Square(x *te.Tensor, name string) *te.Tensor {
 	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr { return tir.Mul(e, e) })
 }
 
-// Neg is -x; of whole numbers it wraps as subtraction does.
+// Neg is -x; integers wrap.
 func Neg(x *te.Tensor, name string) *te.Tensor { return mapOf(numbers, x, name, tir.Negate) }
 
-// Abs is x without its sign; the least whole number of a type stays what it is.
+// Abs is |x|; the least integer of a type stays as it is.
 func Abs(x *te.Tensor, name string) *te.Tensor {
 	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
 		switch t := e.DType(); {
@@ -92,7 +92,7 @@ func Abs(x *te.Tensor, name string) *te.Tensor {
 	})
 }
 
-// Sign is -1, 0 or 1; of what is no number that.
+// Sign is -1, 0 or 1; NaN for NaN.
 func Sign(x *te.Tensor, name string) *te.Tensor {
 	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
 		t := e.DType()
@@ -114,24 +114,24 @@ func rounded(x *te.Tensor, name, intrinsic string) *te.Tensor {
 	})
 }
 
-// Ceil is the least whole number that is not less than x.
+// Ceil is ⌈x⌉.
 func Ceil(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "ceil") }
 
-// Floor is the greatest whole number that is not more than x.
+// Floor is ⌊x⌋.
 func Floor(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "floor") }
 
-// Trunc is x without what is behind the point.
+// Trunc is x rounded towards zero.
 func Trunc(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "trunc") }
 
-// Round is the nearest whole number, at ties the even one, as in NumPy.
+// Round is x rounded to the nearest integer, ties to even, as in NumPy.
 func Round(x *te.Tensor, name string) *te.Tensor { return rounded(x, name, "nearbyint") }
 
-// Relu is x where that is positive, else 0; what is no number stays that.
+// Relu is max(x, 0); NaN stays NaN.
 func Relu(x *te.Tensor, name string) *te.Tensor {
 	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr { return tir.Max(tir.Const(e.DType(), 0), e) })
 }
 
-// LeakyRelu is x where that is positive, else slope·x.
+// LeakyRelu is x where x is positive, else slope·x.
 func LeakyRelu(x *te.Tensor, name string, slope float64) *te.Tensor {
 	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr {
 		t := e.DType()
@@ -139,7 +139,7 @@ func LeakyRelu(x *te.Tensor, name string, slope float64) *te.Tensor {
 	}))
 }
 
-// Clip is x, but least where it is less, and greatest where it is more; what is no number stays that.
+// Clip limits x to the range from least to greatest; NaN stays NaN.
 func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -160,8 +160,8 @@ func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
 	return Map(x, name, func(e tir.Expr) tir.Expr { return tir.Min(hi, tir.Max(lo, e)) })
 }
 
-// LogicalNot is the opposite.
+// LogicalNot is the negation of a tensor of bool.
 func LogicalNot(x *te.Tensor, name string) *te.Tensor { return mapOf(bools, x, name, tir.NewNot) }
 
-// IsNaN says where x is no number.
+// IsNaN is true where a floating-point x is NaN.
 func IsNaN(x *te.Tensor, name string) *te.Tensor { return mapOf(floats, x, name, isNaN) }

@@ -5,26 +5,28 @@ import (
 	"tvmgo/tir"
 )
 
-// MatmulAttrs is what a product of matrices was told.
+// MatmulAttrs holds the options of Matmul.
 type MatmulAttrs struct {
 	TransposeX, TransposeY bool
 	Accumulate             tir.Type // that it is computed in
 }
 
-// MatmulOption says more of a product of matrices.
+// MatmulOption is an option of Matmul.
 type MatmulOption func(*MatmulAttrs)
 
-// TransposeX has x be [k, n] in place of [n, k].
+// TransposeX takes x as [k, n] instead of [n, k].
 func TransposeX() MatmulOption { return func(a *MatmulAttrs) { a.TransposeX = true } }
 
-// TransposeY has y be [m, k] in place of [k, m].
+// TransposeY takes y as [m, k] instead of [k, m].
 func TransposeY() MatmulOption { return func(a *MatmulAttrs) { a.TransposeY = true } }
 
-// AccumulateIn has both operands, which may then be of different types, cast to a type before they are multiplied; the result is of that type.
+// AccumulateIn casts both operands, which may then have different types, to t before they are multiplied. The result
+// has type t.
 func AccumulateIn(t tir.Type) MatmulOption { return func(a *MatmulAttrs) { a.Accumulate = t } }
 
-// Matmul is the product of matrices [n, k] and [k, m]. Dimensions before these are batches, which are broadcast as Zip says. Without AccumulateIn both
-// are of one type, which the result has; of floats of 16 bits the sums are in float32, and rounded once, and those of whole numbers wrap.
+// Matmul is the product of matrices of shape [n, k] and [k, m], of shape [n, m]. Dimensions before these are batches,
+// which are broadcast as by Zip. Without AccumulateIn both operands have the type of the result. Sums of 16-bit floats
+// are computed in float32 and rounded once; sums of integers wrap.
 func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	if bad := check(name, -1, x, y); bad != nil {
 		return bad

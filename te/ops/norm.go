@@ -7,9 +7,9 @@ import (
 	"tvmgo/tir"
 )
 
-// LayerNorm takes the mean off the last so many dimensions, and divides by the root of their variance and eps: (x - mean) / √(variance + eps) · gamma + beta.
-// Gamma and beta have these dimensions and x's type; nil stands for 1 and 0. The variance is that of the differences from the mean, in a pass of its own.
-// Floats of 16 bits are computed in float32.
+// LayerNorm normalizes the last dims dimensions: (x - mean) / √(variance + eps) · gamma + beta. gamma and beta have the
+// shape of these dimensions and the type of x; nil stands for 1 and 0. The variance is computed in a second pass, from
+// the differences to the mean. 16-bit floats are computed in float32.
 func LayerNorm(x, gamma, beta *te.Tensor, name string, dims int, eps float64) *te.Tensor {
 	if bad := checkNorm(name, x, dims, eps, gamma, beta); bad != nil {
 		return bad
@@ -23,7 +23,7 @@ func LayerNorm(x, gamma, beta *te.Tensor, name string, dims int, eps float64) *t
 	return n.finish("layernorm", less, scale, gamma, beta, sum, mean, squares, scale)
 }
 
-// RMSNorm divides the last so many dimensions by the root of the mean of their squares and eps, times gamma, as LayerNorm has it.
+// RMSNorm normalizes the last dims dimensions: x / √(mean(x²) + eps) · gamma. gamma is as for LayerNorm.
 func RMSNorm(x, gamma *te.Tensor, name string, dims int, eps float64) *te.Tensor {
 	if bad := checkNorm(name, x, dims, eps, gamma, nil); bad != nil {
 		return bad

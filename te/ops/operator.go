@@ -2,15 +2,16 @@ package ops
 
 import "tvmgo/te"
 
-// Operator is what an operator says of the tensor that it gave, for those who schedule it.
+// Operator describes the operator that made a tensor, for schedulers.
 type Operator struct {
 	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in small letters
 	Inputs []*te.Tensor // as the function took them
 	Parts  []*te.Tensor // what is computed on the way, each after those that it reads
-	Attrs  any          // what else the function was told: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
+	Attrs  any          // its options: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
 }
 
-// OperatorOf is the operator that gave a tensor; nil of an argument, and of what was made by package te alone.
+// OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
+// made.
 func OperatorOf(t *te.Tensor) *Operator {
 	o, _ := t.Annotation("ops.operator").(*Operator)
 	return o

@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// PadOption says what stands around a tensor.
+// PadOption is an option of Pad.
 type PadOption func(*padding)
 
 type padding struct {
@@ -13,16 +13,16 @@ type padding struct {
 	mode  string // "" or one of those below
 }
 
-// PadValue pads with a value in place of 0.
+// PadValue pads with a value; the default is 0.
 func PadValue(v float64) PadOption { return func(p *padding) { p.value = v } }
 
 // PadEdge pads with the nearest element.
 func PadEdge() PadOption { return func(p *padding) { p.mode = "edge" } }
 
-// PadReflect pads with the elements as a mirror shows them that stands on the outermost ones.
+// PadReflect mirrors the tensor at its outermost elements, which are not repeated.
 func PadReflect() PadOption { return func(p *padding) { p.mode = "reflect" } }
 
-// Pad puts zeros around a tensor, or what an option says: before[d] and after[d] elements in dimension d.
+// Pad adds before[d] elements in front of dimension d and after[d] behind it: zeros, or what an option says.
 func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *te.Tensor {
 	if bad := check(name, len(before), x); bad != nil {
 		return bad

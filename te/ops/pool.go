@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Window is how a pooling goes over height and width.
+// Window describes the window of a pooling over height and width, in elements.
 type Window struct {
 	Kernel    [2]int // height and width
 	Strides   [2]int // 0: those of Kernel
@@ -16,7 +16,7 @@ type Window struct {
 	Layout    string // "NCHW", also if empty, or "NHWC"
 }
 
-// MaxPool2D is the greatest element of each window, or what is no number if there is such; padding is none of them.
+// MaxPool2D is the greatest element of each window, NaN if the window contains one. Padding does not count.
 func MaxPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	h, v, bad := w.sides(name, x, numbers)
 	if bad != nil {
@@ -27,8 +27,8 @@ func MaxPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	return by(out, &Operator{Kind: "maxpool2d", Inputs: []*te.Tensor{x}, Attrs: &w})
 }
 
-// AvgPool2D is the mean of each window's elements: of those that are the tensor's, or of padding as well if the window says so. A window that has no
-// elements gives 0.
+// AvgPool2D is the mean of each window: of the tensor's elements, and of padding too if CountPads is set. A window
+// without elements gives 0.
 func AvgPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	h, v, bad := w.sides(name, x, floats)
 	if bad != nil {
@@ -45,7 +45,7 @@ func AvgPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	})
 }
 
-// GlobalMaxPool2D is the greatest element of each channel, in an image of one element.
+// GlobalMaxPool2D is the greatest element of each channel; height and width become 1.
 func GlobalMaxPool2D(x *te.Tensor, name, layout string) *te.Tensor {
 	axes, bad := imageAxes(name, x, layout)
 	if bad != nil {
@@ -54,7 +54,7 @@ func GlobalMaxPool2D(x *te.Tensor, name, layout string) *te.Tensor {
 	return Max(x, name, axes, true)
 }
 
-// GlobalAvgPool2D is the mean of each channel, in an image of one element.
+// GlobalAvgPool2D is the mean of each channel; height and width become 1.
 func GlobalAvgPool2D(x *te.Tensor, name, layout string) *te.Tensor {
 	axes, bad := imageAxes(name, x, layout)
 	if bad != nil {

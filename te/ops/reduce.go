@@ -8,41 +8,40 @@ import (
 	"tvmgo/tir"
 )
 
-// Reductions run over axes of a tensor, which count from the end where they are negative: over all of them if axes is nil, over none, which leaves the
-// values as they are, if axes is empty. The result lacks these dimensions, or has one element in each if keepDims is set. Whole numbers are computed in
-// their own type, in which sums wrap: cast them before to have more room. Floats of 16 bits are added up in float32, and rounded once.
-
-// Sum adds up elements; of none 0.
+// Sum is the sum of the elements over the axes; 0 for no elements. A nil axes stands for all axes, an empty one for
+// none, and negative axes count from the end. The result lacks the axes, or has size 1 in each if keepDims is set.
+// Integers are summed in their own type and wrap, so cast them before if the sum may overflow; 16-bit floats are summed
+// in float32 and rounded once. All reductions take axes and keepDims in this way.
 func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
 }
 
-// Prod multiplies elements; of none 1.
+// Prod is the product of the elements; 1 for no elements. See Sum for axes and keepDims.
 func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Prod(e, k...) })
 }
 
-// Max is the greatest element, or what is no number if there is such; of none the least value of the type, which of floats is -inf.
+// Max is the greatest element, NaN if there is one; for no elements the least value of the type, -inf for floats.
 func Max(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "max", x, name, axes, keepDims, maxOver)
 }
 
-// Min is the least element, or what is no number if there is such; of none the greatest value of the type, which of floats is inf.
+// Min is the least element, NaN if there is one; for no elements the greatest value of the type, inf for floats.
 func Min(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "min", x, name, axes, keepDims, minOver)
 }
 
-// All says whether all elements hold; of none that they do.
+// All is true if all elements are; true for no elements.
 func All(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(bools, "all", x, name, axes, keepDims, logicOver(tir.OpAnd, true))
 }
 
-// Any says whether one of the elements holds; of none that it does not.
+// Any is true if at least one element is; false for no elements.
 func Any(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(bools, "any", x, name, axes, keepDims, logicOver(tir.OpOr, false))
 }
 
-// Mean is the sum of elements, divided by how many they are; of none what is no number.
+// Mean is the sum of the elements divided by their number; NaN for no elements.
 func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad

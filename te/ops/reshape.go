@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Reshape gives the elements another shape, in their order. One size may be -1: what the others leave. As many elements have to be sure to be in both
-// shapes.
+// Reshape gives the elements another shape, in row-major order. One size may be -1: it follows from the others. Both
+// shapes must provably have the same number of elements.
 func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -52,8 +52,8 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 	return by(out, &Operator{Kind: "reshape", Inputs: []*te.Tensor{x}})
 }
 
-// Flatten makes two dimensions of all: those before an axis, and those from it on. The axis counts from the end if it is negative, and may be the number of
-// dimensions.
+// Flatten merges the dimensions before an axis into one, and those from the axis on into another. A negative axis
+// counts from the end; the axis may be the number of dimensions.
 func Flatten(x *te.Tensor, name string, axis int) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad

@@ -11,7 +11,8 @@ import (
 	"tvmgo/te"
 )
 
-// Group is tensors that are scheduled together: what an operator gives, with its parts, and the one tensor that reads it element by element.
+// Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one tensor
+// that reads the result element by element.
 type Group struct {
 	Schedule *te.Schedule
 	Target   *target.Target
@@ -20,8 +21,9 @@ type Group struct {
 	Root     *te.Tensor // what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
 }
 
-// Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It says whether it did; if not, it has to leave the
-// schedule as it was, and the next more general one is asked.
+// Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It returns
+// false if it does not handle the group; it must then leave the schedule as it was, and the next more general scheduler
+// is asked.
 type Scheduler func(g *Group) (bool, error)
 
 type schedulerKey struct{ key, op string }
@@ -31,8 +33,9 @@ var schedulers = struct {
 	of map[schedulerKey]Scheduler
 }{of: map[schedulerKey]Scheduler{{"cpu", ""}: scheduleCPU, {"gpu", ""}: scheduleGPU}}
 
-// RegisterSchedule makes a scheduler the one of an operator (Operator.Kind) for targets with a key; of all that have none of their own for that key, if op
-// is "". There may be one of each. It may be called by many at once, as from init functions.
+// RegisterSchedule registers a scheduler for an operator (Operator.Kind) and for targets with a key; with an op of "",
+// for all operators that have none of their own for that key. A pair that is in use is an error. It may be called from
+// init functions and by many goroutines at once.
 func RegisterSchedule(key, op string, s Scheduler) error {
 	if key == "" || s == nil {
 		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", and a function", op, key)
@@ -66,9 +69,9 @@ func scheduleKeys(t *target.Target) []string {
 	return out
 }
 
-// Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed where they are read; what is left goes group by group to the scheduler
-// that is registered for the most special of the target's keys, of those for the group's operator before those for all. More can be said of the schedule
-// afterwards.
+// Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining
+// group goes to the scheduler registered for the most specific of the target's keys; for a key, the operator's
+// scheduler is asked before the general one. You may add to the schedule afterwards.
 func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	if t == nil || t.Kind() == nil {
 		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")

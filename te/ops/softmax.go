@@ -5,8 +5,9 @@ import (
 	"tvmgo/tir"
 )
 
-// Softmax is exp(x) divided by its sum along an axis, the last one if none is given. The greatest element is taken off before, so that nothing is too large;
-// of elements that are all -inf, or one of which is inf, the result is no number. Floats of 16 bits are computed in float32.
+// Softmax is exp(x) divided by its sum along an axis, the last one by default. The greatest element is subtracted
+// first, so that exp does not overflow. Elements that are all -inf, or one of which is inf, give NaN. 16-bit floats are
+// computed in float32.
 func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	at, bad := softmaxAxis(name, x, axis)
 	if bad != nil {
@@ -23,7 +24,7 @@ func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	return by(out, &Operator{Kind: "softmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, e, sum}, Attrs: at})
 }
 
-// LogSoftmax is the logarithm of Softmax, and is exact where that is too small to be told from 0.
+// LogSoftmax is the logarithm of Softmax, and stays exact where Softmax underflows to 0.
 func LogSoftmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	at, bad := softmaxAxis(name, x, axis)
 	if bad != nil {

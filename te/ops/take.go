@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Bounds is what an index that is outside of its axis stands for. No index ever reads beside a tensor.
+// Bounds says what an index outside of its axis stands for. No index ever reads outside of the tensor.
 type Bounds uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	Zero                // 0, in place of an element
 )
 
-// Take is elements of x by indices along an axis: in place of the axis stand the dimensions of the indices, which are whole numbers. The axis counts from the
-// end if it is negative.
+// Take selects elements of x by indices along an axis: the dimensions of the indices, which are integers, replace the
+// axis. A negative axis counts from the end.
 func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	at, bad := b.check(name, x, indices, axis)
 	if bad != nil {
@@ -32,8 +32,8 @@ func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	return by(out, &Operator{Kind: "take", Inputs: []*te.Tensor{x, indices}, Attrs: at})
 }
 
-// Gather is elements of x by indices of their own, along an axis: the indices have x's number of dimensions, and its sizes in all but the axis, where the
-// result has theirs.
+// Gather selects elements of x along an axis, each by an index of its own. The indices have as many dimensions as x,
+// and its sizes in all but the axis; the result has the shape of the indices.
 func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	at, bad := b.check(name, x, indices, axis)
 	if bad != nil {

@@ -5,8 +5,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Transpose puts dimensions into another order: dimension d of the result is dimension order[d] of x, which counts from the end if it is negative.
-// Without an order it is the reverse one.
+// Transpose permutes the dimensions: dimension d of the result is dimension order[d] of x; a negative number counts
+// from the end. Without an order the dimensions are reversed.
 func Transpose(x *te.Tensor, name string, order ...int) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad

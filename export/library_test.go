@@ -3,11 +3,13 @@ package export_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -253,6 +255,19 @@ func TestLibrary_ReplacesThroughLink(t *testing.T) {
 	target, err := os.Readlink(link)
 	require.NoError(t, err)
 	require.Equal(t, "real.so", target)
+}
+
+// A file gets the permissions that the umask allows, not those of the file that it replaces.
+func TestLibrary_Permissions(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o027))
+	for suffix, want := range map[string]fs.FileMode{".so": 0o750, ".o": 0o640} {
+		path := filepath.Join(t.TempDir(), "f"+suffix)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, export.Library(ctx, constant(t, "f", 3), path))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode())
+	}
 }
 
 // A link may come before what it points at, with a way that goes up from where the link's folder really is.

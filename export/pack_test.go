@@ -155,6 +155,10 @@ func TestImports_LLVMModule(t *testing.T) {
 	defer ir.Close()
 	object := filepath.Join(t.TempDir(), "devc.o")
 	require.ErrorContains(t, ir.SaveToFile(object, "so"), ".ll or .o")
+	link := filepath.Join(t.TempDir(), "link.ll")
+	require.NoError(t, os.Symlink("real.ll", link))
+	require.NoError(t, ir.SaveToFile(link, ""))
+	require.Contains(t, string(readFile(t, filepath.Join(filepath.Dir(link), "real.ll"))), "in___tvm_ffi__library_bin")
 
 	path := exported(t, importing(t, constant(t, "g", 3), ir))
 	require.Contains(t, string(readFile(t, path)), "in___tvm_ffi__library_bin")

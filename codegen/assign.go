@@ -24,12 +24,12 @@ func (b *build) assign(found *targets, t *target.Target, funcs []*tir.PrimFunc, 
 	}
 	plan, err := target.Partition(g, t)
 	if err != nil {
-		return fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: %w", t.Kind(), err)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
 	}
 	for _, f := range funcs {
 		why, ok := plan.Why(f.Name)
 		if !ok {
-			return fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: the plan has no function %s", t.Kind(), f.Name)
+			return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the plan has no function %s", t.Kind(), f.Name)
 		}
 		to := plan.Groups[why.Group].Target
 		if err := checkConvention(f, to); err != nil {

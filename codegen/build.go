@@ -44,12 +44,12 @@ const (
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	switch {
 	case m == nil:
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build: the module is nil")
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the module is nil")
 	case t == nil || t.Kind() == nil:
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build: the target is nil: make one by target.New, as in target.New(\"c\")")
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the target is nil: make one by target.New, as in target.New(\"c\")")
 	}
 	if err := tir.Check(m); err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: %w", t.Kind(), err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
 	}
 	b := &build{target: t, attrs: m.Attrs, wanted: names(m.Funcs)}
 	defer b.close()
@@ -136,7 +136,7 @@ func (b *build) divide(m *tir.IRModule) error {
 			case err != nil:
 				return err
 			case set && !to.Equal(now.target) && now.hops == mostHops:
-				return fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: its passes hand function %s to kind %q, which handed it over "+
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: its passes hand function %s to kind %q, which handed it over "+
 					"itself: passes must leave a function with some target", now.target.Kind(), f.Name, to.Kind())
 			case set && !to.Equal(now.target):
 				moved = addTo(moved, to, f, now.hops+1)
@@ -214,7 +214,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 				return nil, refused("build for kind %q: pass %d: %w", kind, i, err)
 			}
 			if next == nil {
-				return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: pass %d gave no module", kind, i)
+				return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: pass %d gave no module", kind, i)
 			}
 			m = next
 		}
@@ -229,7 +229,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	}
 	if len(passes) > 0 {
 		if err := tir.Check(m); err != nil {
-			return nil, fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: what its passes make of the program is wrong: %w", kind, err)
+			return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: what its passes make of the program is wrong: %w", kind, err)
 		}
 	}
 	return m, nil
@@ -242,7 +242,7 @@ func (b *build) blame(funcs []*tir.PrimFunc, err error) error {
 	}
 	var e *runtime.Error
 	if errors.As(err, &e) {
-		return fail(e.Kind, e.Code, "function %s: %w", funcs[0].Name, err)
+		return sameKind(e, "function %s: %w", funcs[0].Name, err)
 	}
 	return fmt.Errorf("function %s: %w", funcs[0].Name, err)
 }
@@ -274,9 +274,9 @@ func (b *build) generate(p *part) error {
 	case err != nil:
 		return refused("build for kind %q: %w", kind, err)
 	case p.module == nil:
-		return fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: the code generator gave no module", kind)
+		return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the code generator gave no module", kind)
 	case p.module.ID() == 0:
-		return fail(runtime.ErrClosed, "RuntimeError", "build for kind %q: the code generator gave a module that is closed", kind)
+		return runtime.Errorf(runtime.ErrClosed, "build for kind %q: the code generator gave a module that is closed", kind)
 	}
 	constants, err := guarded(func() (*constantsResult, error) {
 		c, err := constantsOf(kind, m, p.target)
@@ -317,16 +317,16 @@ func refused(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	var e *runtime.Error
 	if errors.As(err, &e) && e.Kind != nil {
-		return fail(e.Kind, e.Code, "%w", err)
+		return sameKind(e, "%w", err)
 	}
-	return fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
+	return runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 }
 
 // guarded runs what others have written: a panic is an error.
 func guarded[T any](f func() (*T, error)) (out *T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = nil, fail(runtime.ErrFailed, "RuntimeError", "it panicked: %v", p)
+			out, err = nil, runtime.Errorf(runtime.ErrFailed, "it panicked: %v", p)
 		}
 	}()
 	return f()
@@ -351,4 +351,11 @@ func names(funcs []*tir.PrimFunc) []string {
 		all[i] = f.Name
 	}
 	return all
+}
+
+// sameKind makes an error of the kind and the code of another.
+func sameKind(as *runtime.Error, format string, args ...any) error {
+	e := runtime.Errorf(as.Kind, format, args...)
+	e.Code = as.Code
+	return e
 }

@@ -32,7 +32,7 @@ func column[T, F any](kind *target.Kind, name string, named func(F) T) (value T,
 	if f, ok := v.(F); ok {
 		return named(f), true, nil
 	}
-	return value, true, fail(runtime.ErrInvalidArgument, "TypeError", "build for kind %q: its column %s holds a %T: want a %s", kind, name, v, columnTypes[name])
+	return value, true, wrongType("build for kind %q: its column %s holds a %T: want a %s", kind, name, v, columnTypes[name])
 }
 
 var columnTypes = map[string]string{ColumnLower: "codegen.Pass", ColumnPasses: "[]codegen.Pass", ColumnExternal: "codegen.BuildFunc",
@@ -47,7 +47,7 @@ func passesOf(kind *target.Kind) ([]Pass, error) {
 		return nil, err
 	}
 	if set && lower == nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: the pass in column %s is nil", kind, ColumnLower)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the pass in column %s is nil", kind, ColumnLower)
 	}
 	passes, _, err := column(kind, ColumnPasses, func(all []func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) []Pass {
 		list := make([]Pass, len(all))
@@ -61,7 +61,7 @@ func passesOf(kind *target.Kind) ([]Pass, error) {
 	}
 	for i, p := range passes {
 		if p == nil {
-			return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: pass %d in column %s is nil", kind, i, ColumnPasses)
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: pass %d in column %s is nil", kind, i, ColumnPasses)
 		}
 	}
 	if set {
@@ -76,7 +76,7 @@ func constantsOf(kind *target.Kind, m *tir.IRModule, t *target.Target) (*blob.Co
 		return nil, err
 	}
 	if f == nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: the function in column %s is nil", kind, ColumnConstants)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind, ColumnConstants)
 	}
 	return f(m, t)
 }

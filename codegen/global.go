@@ -67,7 +67,7 @@ func addGlobal(name string, body hook.Function) error {
 
 func listKinds(args ...any) (any, error) {
 	if len(args) != 0 {
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected no arguments, got %d", globalKinds, len(args))
+		return nil, wrongType("%s: expected no arguments, got %d", globalKinds, len(args))
 	}
 	var all []any
 	for _, k := range Kinds() {
@@ -84,7 +84,7 @@ func buildForC(op, kind string, args []any) (any, error) {
 		least = 1
 	}
 	if len(args) < least || len(args) > 2 {
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected a program and a target, got %d arguments", op, len(args))
+		return nil, wrongType("%s: expected a program and a target, got %d arguments", op, len(args))
 	}
 	m, err := programOf(op, args[0])
 	if err != nil {
@@ -95,7 +95,7 @@ func buildForC(op, kind string, args []any) (any, error) {
 		return nil, err
 	}
 	if kind != "" && t.Kind().Name() != kind {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: the target is of kind %q: call %s%s, or %s, which takes any", op, t.Kind(),
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is of kind %q: call %s%s, or %s, which takes any", op, t.Kind(),
 			prefix, t.Kind(), globalBuild)
 	}
 	out, err := Build(m, t)
@@ -117,16 +117,16 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 		return v, nil
 	case string:
 		if v == "" {
-			return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: the target is empty: give one that target.Target makes, or text such as \"c\"", op)
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is empty: give one that target.Target makes, or text such as \"c\"", op)
 		}
 		t, err = target.New(v)
 	case *target.Kind:
 		t, err = target.New(v.Name())
 	default:
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 1: expected a target or text that says one, got %T", op, v)
+		return nil, wrongType("%s: argument 1: expected a target or text that says one, got %T", op, v)
 	}
 	if err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 1: %w", op, err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: %w", op, err)
 	}
 	return t, nil
 }
@@ -141,7 +141,7 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		text = v
 	case *runtime.Module:
 		if v.Kind() != programKind {
-			return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op, v.Kind(),
+			return nil, wrongType("%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op, v.Kind(),
 				globalFromText, globalFromJSON)
 		}
 		s, err := v.GetSource("json")
@@ -150,7 +150,7 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		}
 		text = []byte(s)
 	default:
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected a program, as text, as JSON, or as %s gives it, got %T", op,
+		return nil, wrongType("%s: argument 0: expected a program, as text, as JSON, or as %s gives it, got %T", op,
 			globalFromText, v)
 	}
 	var m *tir.IRModule
@@ -161,7 +161,7 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		m, err = tir.Parse(string(text))
 	}
 	if err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: argument 0: %w", op, err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 0: %w", op, err)
 	}
 	return m, nil
 }
@@ -182,7 +182,7 @@ type program struct {
 
 func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, error)) (any, error) {
 	if len(args) != 1 {
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: expected 1 argument, got %d", op, len(args))
+		return nil, wrongType("%s: expected 1 argument, got %d", op, len(args))
 	}
 	var text []byte
 	switch v := args[0].(type) {
@@ -191,14 +191,14 @@ func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, e
 	case []byte:
 		text = v
 	default:
-		return nil, fail(runtime.ErrInvalidArgument, "TypeError", "%s: argument 0: expected text, got %T", op, v)
+		return nil, wrongType("%s: argument 0: expected text, got %T", op, v)
 	}
 	m, err := parse(text)
 	if err == nil {
 		err = tir.Check(m)
 	}
 	if err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%s: %w", op, err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: %w", op, err)
 	}
 	out, err := runtime.NewModule(programKind, 0, &program{m: m})
 	if err != nil {
@@ -213,7 +213,7 @@ func (p *program) Function(name string) (*runtime.Function, error) {
 	if p.m.Func(name) == nil {
 		return nil, runtime.ErrNotFound
 	}
-	return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "function %s is part of a program: build it by %s, and call it in the module that comes out", name,
+	return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s is part of a program: build it by %s, and call it in the module that comes out", name,
 		globalBuild)
 }
 
@@ -225,7 +225,7 @@ func (p *program) GetSource(format string) (string, error) {
 		b, err := p.m.MarshalJSON()
 		return string(b), err
 	}
-	return "", fail(runtime.ErrNotSupported, "NotSupportedError", "a program has no source in format %q: want tir or json", format)
+	return "", runtime.Errorf(runtime.ErrNotSupported, "a program has no source in format %q: want tir or json", format)
 }
 
 func (p *program) WriteFormats() []string { return []string{programKind, "json"} }

@@ -33,7 +33,7 @@ func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	}
 	code, units, err := c.EmitAll(m, t)
 	if err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 	}
 	flags := hostFlags(t)
 	for _, l := range Libraries(m) {
@@ -63,7 +63,7 @@ func init() {
 func AsHost(kind string) error {
 	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
 		if err := target.SetAttr(kind, column, value); err != nil && !errors.Is(err, target.ErrDuplicate) {
-			return fail(runtime.ErrInvalidArgument, "ValueError", "build kind %q as kind %s: %w", kind, hostKind, err)
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build kind %q as kind %s: %w", kind, hostKind, err)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (h *hostModule) Function(name string) (*runtime.Function, error) {
 	m, err := h.library.Module()
 	switch {
 	case errors.Is(err, runtime.ErrNotFound): // of a compiler or library: it is not the function that is missing
-		return nil, &runtime.Error{Kind: runtime.ErrNotSupported, Code: "NotSupportedError", Message: fmt.Sprintf("function %s of C source: %v", name, err)}
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s of C source: %v", name, err)
 	case err != nil:
 		return nil, fmt.Errorf("function %s of C source: %w", name, err)
 	}

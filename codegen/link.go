@@ -203,12 +203,12 @@ func (b *build) checkListed() error {
 		}
 		for _, f := range p.funcs {
 			if !slices.Contains(listed, f.Name) {
-				return fail(runtime.ErrFailed, "RuntimeError", "build for kind %q: the module that its code generator gave lacks function %s", p.target.Kind(), f.Name)
+				return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the module that its code generator gave lacks function %s", p.target.Kind(), f.Name)
 			}
 		}
 		for _, name := range listed {
 			if q := owner[name]; q != nil && q != p {
-				return fail(runtime.ErrInvalidArgument, "ValueError", "build: the code for kind %q brings a function %s, as does that for kind %q: give one another name",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: the code for kind %q brings a function %s, as does that for kind %q: give one another name",
 					p.target.Kind(), name, q.target.Kind())
 			}
 		}

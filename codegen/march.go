@@ -41,7 +41,7 @@ func checkCPU(t *target.Target) error {
 				advice = fmt.Sprintf("did you mean %q? %s", n, advice)
 			}
 		}
-		return fail(runtime.ErrInvalidArgument, "ValueError", "target option %s %q: the C compiler knows no such processor: %s", option, name, advice)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: the C compiler knows no such processor: %s", option, name, advice)
 	}
 	return nil
 }

@@ -33,15 +33,15 @@ var registry = struct {
 // kind may set ColumnExternal instead.
 func Register(kind string, build BuildFunc) error {
 	if build == nil {
-		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the function is nil", prefix, kind)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: the function is nil", prefix, kind)
 	}
 	declared, composite := target.Declared(kind)
 	if !declared {
 		_, err := target.LookupKind(kind)
-		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: %w: declare it by target.RegisterKind", prefix, kind, err)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: %w: declare it by target.RegisterKind", prefix, kind, err)
 	}
 	if composite {
-		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: the kind is composite: its members' generators make its code", prefix, kind)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: the kind is composite: its members' generators make its code", prefix, kind)
 	}
 	if err := addGenerator(kind, build); err != nil {
 		return err
@@ -56,7 +56,7 @@ func addGenerator(kind string, build BuildFunc) error {
 	registry.Lock()
 	defer registry.Unlock()
 	if registry.build[kind] != nil {
-		return fail(runtime.ErrInvalidArgument, "ValueError", "register %s%s: there is one already", prefix, kind)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: there is one already", prefix, kind)
 	}
 	registry.build[kind] = build
 	return nil
@@ -87,14 +87,14 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	case err != nil:
 		return nil, err
 	case set && external == nil:
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: the function in column %s is nil", kind, ColumnExternal)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind, ColumnExternal)
 	case set && build != nil:
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: it has a code generator %s%s and another one in column %s: "+
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: it has a code generator %s%s and another one in column %s: "+
 			"leave one out", kind, prefix, kind, ColumnExternal)
 	case set:
 		return external, nil
 	case build == nil:
-		return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "build for kind %q: no code generator %s%s is enabled: there are those of %s: %s",
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: there are those of %s: %s",
 			kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
 	}
 	return build, nil
@@ -115,8 +115,9 @@ func wayToGenerator(kind string) string {
 	return fmt.Sprintf("no package of tvmgo generates code for %s: build for one of %s, or register a generator by codegen.Register", kind, strings.Join(all, ", "))
 }
 
-// fail makes an error of the runtime; code is the kind's spelling in C.
-func fail(kind error, code, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &runtime.Error{Kind: kind, Code: code, Message: err.Error(), Err: err}
+// wrongType makes an error of a value of a wrong type, or of a wrong number of arguments: Python's TypeError.
+func wrongType(format string, args ...any) error {
+	e := runtime.Errorf(runtime.ErrInvalidArgument, format, args...)
+	e.Code = "TypeError"
+	return e
 }

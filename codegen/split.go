@@ -60,7 +60,7 @@ func (b *build) targets(m *tir.IRModule) (*targets, error) {
 		}
 	}
 	if len(m.Funcs) == 0 && b.target.Kind().IsComposite() {
-		return nil, fail(runtime.ErrInvalidArgument, "ValueError", "build for kind %q: the program has no functions to divide", b.target.Kind())
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the program has no functions to divide", b.target.Kind())
 	}
 	return found, nil
 }
@@ -74,16 +74,16 @@ func targetOf(f *tir.PrimFunc) (t *target.Target, set bool, err error) {
 	switch v := v.(type) {
 	case *target.Target:
 		if v == nil || v.Kind() == nil {
-			return nil, true, fail(runtime.ErrInvalidArgument, "ValueError", "build: function %s: the target in its attribute %s is nil", f.Name, AttrTarget)
+			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: the target in its attribute %s is nil", f.Name, AttrTarget)
 		}
 		return v, true, nil
 	case string:
 		if t, err = target.New(v); err != nil {
-			return nil, true, fail(runtime.ErrInvalidArgument, "ValueError", "build: function %s: attribute %s: %w", f.Name, AttrTarget, err)
+			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s: %w", f.Name, AttrTarget, err)
 		}
 		return t, true, nil
 	}
-	return nil, true, fail(runtime.ErrInvalidArgument, "TypeError", "build: function %s: attribute %s is a %T: want a target", f.Name, AttrTarget, v)
+	return nil, true, wrongType("build: function %s: attribute %s is a %T: want a target", f.Name, AttrTarget, v)
 }
 
 // checkConvention refuses kernels where there is nothing to launch them on.
@@ -95,10 +95,10 @@ func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 	conv, ok := v.(int64)
 	switch {
 	case !ok || conv < ConvDefault || conv > ConvLaunch:
-		return fail(runtime.ErrInvalidArgument, "ValueError", "build: function %s: attribute %s is %v: want 0 or 1 (a packed function), or 2 (a kernel)",
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s is %v: want 0 or 1 (a packed function), or 2 (a kernel)",
 			f.Name, AttrConv, v)
 	case conv == ConvLaunch && !t.Kind().IsComposite() && isHost(t):
-		return fail(runtime.ErrInvalidArgument, "ValueError", "build: function %s is a kernel (attribute %s is 2), and the target's kind %q has no device to launch "+
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s is a kernel (attribute %s is 2), and the target's kind %q has no device to launch "+
 			"it on: give it the target of one", f.Name, AttrConv, t.Kind())
 	}
 	return nil
@@ -135,7 +135,7 @@ func checkCircle(funcs []*tir.PrimFunc) error {
 			case g == nil || state[name] == done:
 			case state[name] == open:
 				circle := append(slices.Clone(way[slices.Index(way, name):]), name)
-				return fail(runtime.ErrInvalidArgument, "ValueError", "build: functions call each other in a circle: %s: recursion is not supported",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: recursion is not supported",
 					strings.Join(circle, " calls "))
 			default:
 				if err := visit(g); err != nil {
@@ -201,7 +201,7 @@ func canPass(f, g *tir.PrimFunc, c *tir.Call) error {
 			continue
 		}
 		if v, ok := c.Args[i].(*tir.Var); !ok || f.Buffers[v] == nil {
-			return fail(runtime.ErrInvalidArgument, "ValueError", "build: function %s calls %s, which is built for another target: argument %d (%s) must be a "+
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s calls %s, which is built for another target: argument %d (%s) must be a "+
 				"tensor that is a parameter of %s: an address says nothing of its shape", f.Name, g.Name, i, g.Buffers[p].Name, f.Name)
 		}
 	}
@@ -214,7 +214,7 @@ func (b *build) checkNames() error {
 	for _, p := range b.parts {
 		for _, f := range p.funcs {
 			if other := owner[f.Name]; other != nil {
-				return fail(runtime.ErrInvalidArgument, "ValueError", "build: there are two functions %s: one for kind %q, and one for kind %q: give one another name",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: there are two functions %s: one for kind %q, and one for kind %q: give one another name",
 					f.Name, other.target.Kind(), p.target.Kind())
 			}
 			owner[f.Name] = p
@@ -222,7 +222,7 @@ func (b *build) checkNames() error {
 	}
 	for _, name := range b.wanted {
 		if owner[name] == nil {
-			return fail(runtime.ErrFailed, "RuntimeError", "build: passes took function %s away", name)
+			return runtime.Errorf(runtime.ErrFailed, "build: passes took function %s away", name)
 		}
 	}
 	return nil

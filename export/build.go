@@ -133,7 +133,7 @@ func (b *builder) writeSources() error {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
 		}
 		if info, err := os.Stat(filepath.Join(b.dir, name)); err != nil || !info.Mode().IsRegular() {
-			return fail(runtime.ErrFailed, "%s: SaveToFile wrote no file in the format %q", b.tree.place(i), format)
+			return runtime.Errorf(runtime.ErrFailed, "%s: SaveToFile wrote no file in the format %q", b.tree.place(i), format)
 		}
 		if b.flags[name], err = askFlags(n.module, format); err != nil {
 			return fmt.Errorf("%s: %w", b.tree.place(i), err)
@@ -174,7 +174,7 @@ func sourceFormat(n *node) (string, error) {
 		}
 	}
 	if len(formats) > 0 {
-		return "", fail(runtime.ErrNotSupported, "it is linked, but saved only as %s, which no compiler here takes: c, cc, cpp, cu, ll, s or o "+
+		return "", runtime.Errorf(runtime.ErrNotSupported, "it is linked, but saved only as %s, which no compiler here takes: c, cc, cpp, cu, ll, s or o "+
 			"would do", strings.Join(formats, ", "))
 	}
 	if n.kind == "c" {
@@ -390,7 +390,7 @@ func (b *builder) clang() ([]string, error) {
 	}
 	path, err := cc.Tool("clang")
 	if err != nil {
-		return nil, fail(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt install clang), or pack with "+
+		return nil, runtime.Errorf(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt install clang), or pack with "+
 			"PackAssembler: %w", err)
 	}
 	triple, err := b.run("", append(append([]string(nil), b.command...), "-dumpmachine")...)
@@ -422,7 +422,7 @@ func (b *builder) buildCustom() error {
 	}
 	info, err := os.Stat(b.out.temp)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return fail(runtime.ErrFailed, "the function of the option Compile returned without an error and wrote nothing to %s", b.out.temp)
+		return runtime.Errorf(runtime.ErrFailed, "the function of the option Compile returned without an error and wrote nothing to %s", b.out.temp)
 	}
 	var child *checker
 	if !c.static {

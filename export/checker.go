@@ -108,7 +108,7 @@ func (c *checker) load(path, name string, symbols []string) error {
 	if said == "" {
 		said = failed.Err.Error()
 	}
-	return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: fail(runtime.ErrFailed, "the library was built, but a child "+
+	return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: runtime.Errorf(runtime.ErrFailed, "the library was built, but a child "+
 		"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
 }
 

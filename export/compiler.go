@@ -30,13 +30,13 @@ func findCompiler(c *config, lang cc.Language) ([]string, error) {
 			err = fmt.Errorf("%w: give arguments apart from it, as in Compiler(\"gcc\", \"-O3\")", err)
 		}
 		if err != nil {
-			return nil, fail(runtime.ErrNotFound, "the compiler %q of the option Compiler: %w", c.compiler[0], err)
+			return nil, runtime.Errorf(runtime.ErrNotFound, "the compiler %q of the option Compiler: %w", c.compiler[0], err)
 		}
 		return append([]string{path}, c.compiler[1:]...), nil
 	}
 	command, err := cc.Find(lang, " or the option Compiler")
 	if err != nil {
-		return nil, fail(runtime.ErrNotFound, "%w", err)
+		return nil, runtime.Errorf(runtime.ErrNotFound, "%w", err)
 	}
 	return command, nil
 }
@@ -79,7 +79,7 @@ func (t *toolchain) tool(name string) (string, error) {
 	}
 	path, err := cc.Tool(strings.TrimSpace(out))
 	if err != nil {
-		return "", fail(runtime.ErrNotFound, "the compiler's own %s: %w: install binutils", name, err)
+		return "", runtime.Errorf(runtime.ErrNotFound, "the compiler's own %s: %w: install binutils", name, err)
 	}
 	return path, nil
 }

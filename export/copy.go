@@ -59,7 +59,7 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 			return false, fmt.Errorf("%s: %w", t.place(library), err)
 		}
 		if got, at, err := blobOf(file); err != nil || at != layout || !bytes.Equal(got, wanted) {
-			return false, fail(runtime.ErrFailed, "%s: its file is of a form in which the imports can't be replaced", t.place(library))
+			return false, runtime.Errorf(runtime.ErrFailed, "%s: its file is of a form in which the imports can't be replaced", t.place(library))
 		}
 	}
 	return true, publishCopy(out, file)

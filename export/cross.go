@@ -38,7 +38,7 @@ var systems = map[machine][]string{
 func (b *builder) findTools() ([]string, error) {
 	for _, s := range b.sources {
 		if filepath.Ext(s) == ".o" && isForeignFormat(filepath.Join(b.dir, s)) {
-			return nil, fail(runtime.ErrNotSupported, "%s is for a system without ELF files: export it alone as an object (.o), and link it there", s)
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for a system without ELF files: export it alone as an object (.o), and link it there", s)
 		}
 	}
 	object := b.foreignObject()
@@ -51,7 +51,7 @@ func (b *builder) findTools() ([]string, error) {
 	}
 	names := systems[m]
 	if names == nil {
-		return nil, fail(runtime.ErrNotSupported, "%s is for another machine (%v), and no linker for it is known here: name one by the option Compiler, or "+
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for another machine (%v), and no linker for it is known here: name one by the option Compiler, or "+
 			"export the object (.o)", filepath.Base(object), m.Machine)
 	}
 	for _, name := range names {
@@ -65,7 +65,7 @@ func (b *builder) findTools() ([]string, error) {
 		return nil, cause
 	}
 	if lldErr != nil || clangErr != nil {
-		return nil, fail(runtime.ErrNotFound, "%s is for another machine (%v), and there is no linker for it: install %[3]s-gcc (Debian: apt install gcc-%[4]s) "+
+		return nil, runtime.Errorf(runtime.ErrNotFound, "%s is for another machine (%v), and there is no linker for it: install %[3]s-gcc (Debian: apt install gcc-%[4]s) "+
 			"or clang and lld (apt install clang lld), name one by the option Compiler, or export the object (.o)", filepath.Base(object), m.Machine, names[0],
 			strings.ReplaceAll(names[0], "_", "-"))
 	}

@@ -45,20 +45,6 @@ func quoted(command []string) string {
 	return strings.Join(words, " ")
 }
 
-var codes = map[error]string{
-	runtime.ErrInvalidArgument: "ValueError",
-	runtime.ErrNotSupported:    "NotSupportedError",
-	runtime.ErrNotFound:        "NotFoundError",
-	runtime.ErrClosed:          "ClosedError",
-	runtime.ErrFailed:          "RuntimeError",
-}
-
-// fail makes an error of one of runtime's kinds.
-func fail(kind error, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &runtime.Error{Kind: kind, Code: codes[kind], Message: err.Error(), Err: err}
-}
-
 func invalid(format string, args ...any) error {
-	return fail(runtime.ErrInvalidArgument, format, args...)
+	return runtime.Errorf(runtime.ErrInvalidArgument, format, args...)
 }

@@ -78,7 +78,7 @@ func (b *builder) findLibrary(names string) (string, error) {
 			}
 		}
 	}
-	return "", fail(runtime.ErrNotFound, "the compiler %s finds none of the libraries %s, which the code calls: install one (Debian has libopenblas-dev "+
+	return "", runtime.Errorf(runtime.ErrNotFound, "the compiler %s finds none of the libraries %s, which the code calls: install one (Debian has libopenblas-dev "+
 		"for products of matrices), say by Flags where it is (-Lfolder), or leave it out of the target's libs", b.command[0], strings.Join(all, ", "))
 }
 

@@ -31,7 +31,7 @@ func Library(ctx context.Context, m *runtime.Module, path string, options ...Opt
 		return fmt.Errorf("export %s: %w", path, cause)
 	}
 	// one of runtime's errors keeps its kind, also for C
-	out := &runtime.Error{Op: fmt.Sprintf("export %q", path), Kind: runtime.ErrFailed, Code: codes[runtime.ErrFailed], Message: err.Error(), Err: err}
+	out := &runtime.Error{Op: fmt.Sprintf("export %q", path), Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed), Message: err.Error(), Err: err}
 	if filepath.Clean(path) == path && !unprintable.MatchString(path) {
 		out.Op = "export " + path
 	}
@@ -154,7 +154,7 @@ func (c *config) check(suffix string) error {
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return fail(runtime.ErrNotFound, "file to link: %w", err)
+			return runtime.Errorf(runtime.ErrNotFound, "file to link: %w", err)
 		}
 		if !info.Mode().IsRegular() {
 			return invalid("file to link: %s is no ordinary file", path)

@@ -178,7 +178,7 @@ type llvmModule struct {
 }
 
 func (m *llvmModule) Function(name string) (*runtime.Function, error) {
-	return nil, fail(runtime.ErrNotFound, "a module of kind \"llvm\" made of imports has no function %q", name)
+	return nil, runtime.Errorf(runtime.ErrNotFound, "a module of kind \"llvm\" made of imports has no function %q", name)
 }
 
 func (m *llvmModule) WriteFormats() []string { return []string{"ll", "o"} }
@@ -186,7 +186,7 @@ func (m *llvmModule) WriteFormats() []string { return []string{"ll", "o"} }
 // GetSource returns the IR.
 func (m *llvmModule) GetSource(format string) (string, error) {
 	if format != "" && format != "ll" {
-		return "", fail(runtime.ErrNotSupported, "the source is in the format \"ll\", not %q", format)
+		return "", runtime.Errorf(runtime.ErrNotSupported, "the source is in the format \"ll\", not %q", format)
 	}
 	return m.text, nil
 }
@@ -202,13 +202,13 @@ func (m *llvmModule) SaveToFile(path, format string) error {
 	case "o", "obj":
 		return m.compile(path)
 	}
-	return fail(runtime.ErrNotSupported, "%s: a module of kind \"llvm\" is written as .ll or .o, not %q", path, format)
+	return runtime.Errorf(runtime.ErrNotSupported, "%s: a module of kind \"llvm\" is written as .ll or .o, not %q", path, format)
 }
 
 func (m *llvmModule) compile(path string) error {
 	clang, err := cc.Tool("clang")
 	if err != nil {
-		return fail(runtime.ErrNotFound, "%s: objects of LLVM IR are made by clang, which is not in PATH: install it, or write .ll: %w", path, err)
+		return runtime.Errorf(runtime.ErrNotFound, "%s: objects of LLVM IR are made by clang, which is not in PATH: install it, or write .ll: %w", path, err)
 	}
 	out, err := reserve(path)
 	if err != nil {

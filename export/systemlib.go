@@ -163,7 +163,7 @@ func systemName(symbol, prefix string, names map[string]bool) (to string, isMode
 func objectSymbols(path string) (defined, undefined []string, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return nil, nil, fail(runtime.ErrNotSupported, "%s is no ELF object, the only kind whose symbols can be read here: %w", filepath.Base(path), err)
+		return nil, nil, runtime.Errorf(runtime.ErrNotSupported, "%s is no ELF object, the only kind whose symbols can be read here: %w", filepath.Base(path), err)
 	}
 	defer f.Close()
 	symbols, err := f.Symbols()

@@ -31,7 +31,7 @@ type node struct {
 func collect(root *runtime.Module) (*tree, error) {
 	t := &tree{}
 	if root.ID() == 0 {
-		return nil, fail(runtime.ErrClosed, "the module is closed, or nil")
+		return nil, runtime.Errorf(runtime.ErrClosed, "the module is closed, or nil")
 	}
 	known := map[uintptr]int{root.ID(): 0}
 	t.add(root, -1, 0)
@@ -152,7 +152,7 @@ func (t *tree) blob(layout blob.Layout) (*blob.Blob, error) {
 		}
 		n := t.nodes[members[0]]
 		if n.module.Properties()&runtime.Serializable == 0 {
-			return nil, fail(runtime.ErrNotSupported, "%s can be neither linked nor saved as bytes: leave it out, and import it again "+
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s can be neither linked nor saved as bytes: leave it out, and import it again "+
 				"where the library is loaded", t.place(members[0]))
 		}
 		payload, err := n.module.SaveToBinaryFor(layout)

@@ -50,9 +50,9 @@ func tvmgoLoadBlob(library *C.tvmgo_module, data unsafe.Pointer, extent C.size_t
 func blobError(err error) error {
 	var unknown *blob.UnknownKindError
 	if errors.As(err, &unknown) {
-		return &Error{Kind: ErrNotFound, Code: codeOf(ErrNotFound), Message: err.Error(), Err: err}
+		return &Error{Kind: ErrNotFound, Code: CodeOf(ErrNotFound), Message: err.Error(), Err: err}
 	}
-	return &Error{Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+	return &Error{Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
 }
 
 // tree is an import tree under construction.

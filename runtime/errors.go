@@ -18,17 +18,30 @@ import (
 	"tvmgo/internal/gopanic"
 )
 
-// Kinds of errors, for errors.Is.
+// Kinds of errors, for errors.Is. Each carries its code, which is its name in the C ABI.
 var (
-	ErrNotFound          = errors.New("not found")          // a file, function, device or loader
-	ErrNotSupported      = errors.New("not supported")      // possible, but not by this kind or device
-	ErrDeviceUnavailable = errors.New("device unavailable") // no driver, or no such device
-	ErrInvalidArgument   = errors.New("invalid argument")   // the caller can correct it
-	ErrCorruptModule     = errors.New("corrupt module")     // a damaged file, or one of another format
-	ErrOutOfMemory       = errors.New("out of memory")      // of the host or the device
-	ErrClosed            = errors.New("closed")             // used after Close
-	ErrFailed            = errors.New("operation failed")   // what a called function reported itself
+	ErrNotFound          error = &errorKind{"not found", "NotFoundError"}                   // a file, function, device or loader
+	ErrNotSupported      error = &errorKind{"not supported", "NotSupportedError"}           // possible, but not by this kind or device
+	ErrDeviceUnavailable error = &errorKind{"device unavailable", "DeviceUnavailableError"} // no driver, or no such device
+	ErrInvalidArgument   error = &errorKind{"invalid argument", "ValueError"}               // the caller can correct it
+	ErrCorruptModule     error = &errorKind{"corrupt module", "CorruptModuleError"}         // a damaged file, or one of another format
+	ErrOutOfMemory       error = &errorKind{"out of memory", "MemoryError"}                 // of the host or the device
+	ErrClosed            error = &errorKind{"closed", "ClosedError"}                        // used after Close
+	ErrFailed            error = &errorKind{"operation failed", "RuntimeError"}             // what a called function reported itself
 )
+
+type errorKind struct{ text, code string }
+
+func (k *errorKind) Error() string { return k.text }
+
+// kinds are all kinds. An error of several is of the first of them.
+var kinds = []error{ErrNotFound, ErrCorruptModule, ErrNotSupported, ErrDeviceUnavailable, ErrOutOfMemory, ErrClosed, ErrInvalidArgument, ErrFailed}
+
+// aliases has the kinds of the codes that C knows beside those of the kinds.
+var aliases = map[string]error{
+	"TypeError": ErrInvalidArgument, "IndexError": ErrInvalidArgument, "KeyError": ErrInvalidArgument, "AttributeError": ErrInvalidArgument,
+	"InternalError": ErrFailed,
+}
 
 // Error is the error of every function of this package. errors.Is finds its kind (one of the Err… values) and, through
 // Err, the error of a Go function that failed.
@@ -59,53 +72,44 @@ func (e *Error) Is(target error) bool { return target == e.Kind }
 // Unwrap returns the Go error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// kinds pairs the error kinds of the C ABI with ours. The first spelling of a kind is the one given
-// to C.
-var kinds = []struct {
-	code string
-	kind error
-}{
-	{"NotFoundError", ErrNotFound},
-	{"CorruptModuleError", ErrCorruptModule},
-	{"NotSupportedError", ErrNotSupported},
-	{"DeviceUnavailableError", ErrDeviceUnavailable},
-	{"MemoryError", ErrOutOfMemory},
-	{"ClosedError", ErrClosed},
-	{"ValueError", ErrInvalidArgument},
-	{"TypeError", ErrInvalidArgument},
-	{"IndexError", ErrInvalidArgument},
-	{"KeyError", ErrInvalidArgument},
-	{"AttributeError", ErrInvalidArgument},
-	{"RuntimeError", ErrFailed},
-	{"InternalError", ErrFailed},
+// Errorf returns an error of a kind, one of the Err… values, with the kind's code. The operands of the verb %w are found by errors.Is and
+// errors.As. Set Code for another code of the C ABI, such as "TypeError".
+func Errorf(kind error, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
 }
 
-func kindOf(code string) error {
+// KindOf returns the kind, one of the Err… values, that a code of the C ABI stands for: ErrFailed for a code of the program's own.
+func KindOf(code string) error {
 	for _, k := range kinds {
-		if k.code == code {
-			return k.kind
+		if k.(*errorKind).code == code {
+			return k
 		}
+	}
+	if k := aliases[code]; k != nil {
+		return k
 	}
 	return ErrFailed
 }
 
-func codeOf(err error) string {
+// CodeOf returns an error's name in the C ABI: the Code of an [Error], or else that of its kind, or else "RuntimeError".
+func CodeOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) && e.Code != "" {
 		return e.Code
 	}
 	for _, k := range kinds {
-		if errors.Is(err, k.kind) {
-			return k.code
+		if errors.Is(err, k) {
+			return k.(*errorKind).code
 		}
 	}
-	return "RuntimeError"
+	return ErrFailed.(*errorKind).code
 }
 
 // fail makes an error of ours.
 func fail(op string, kind error, format string, args ...any) *Error {
 	e := &Error{Op: op, Kind: kind, Message: fmt.Sprintf(format, args...)}
-	e.Code = codeOf(kind)
+	e.Code = CodeOf(kind)
 	return e
 }
 
@@ -118,7 +122,7 @@ func takeError(op string, o object) error {
 	cell := (*C.TVMFFIErrorCell)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
 	e := &Error{Op: op, Code: goText(cell.kind), Message: goText(cell.message),
 		Backtrace: goText(cell.backtrace)}
-	e.Kind = kindOf(e.Code)
+	e.Kind = KindOf(e.Code)
 	if h := C.tvmgo_bridge_error_context(C.uintptr_t(o), (*[0]byte)(C.tvmgoReleaseHandle)); h != 0 {
 		e.Err, _ = cgo.Handle(h).Value().(error)
 	} else if n := C.tvmgo_error_system((*C.TVMFFIObject)(o.pointer())); n != 0 {
@@ -130,7 +134,7 @@ func takeError(op string, o object) error {
 
 // giveError makes an owned error object of a Go error, which travels along inside it.
 func giveError(err error) object {
-	kind, kindLen := cText(codeOf(err))
+	kind, kindLen := cText(CodeOf(err))
 	msg, msgLen := cText(err.Error())
 	trace, traceLen := cText(backtraceOf(err))
 	h := cgo.NewHandle(err)

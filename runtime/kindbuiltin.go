@@ -126,7 +126,7 @@ func create(kind string, args []any) (*Module, error) {
 
 // corrupt makes an error of a payload or file that is not what it says.
 func corrupt(op string, err error) error {
-	return &Error{Op: op, Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+	return &Error{Op: op, Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
 }
 
 // invalid makes an error of what the caller gave; nil stays nil.
@@ -134,7 +134,7 @@ func invalid(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Op: op, Kind: ErrInvalidArgument, Code: codeOf(ErrInvalidArgument), Message: err.Error(), Err: err}
+	return &Error{Op: op, Kind: ErrInvalidArgument, Code: CodeOf(ErrInvalidArgument), Message: err.Error(), Err: err}
 }
 
 // textArgument is argument i of a function for C.

@@ -182,7 +182,7 @@ func readMeta(path string) ([]blob.Function, error) {
 	}
 	meta, err := blob.ParseMetaJSON(data)
 	if err != nil {
-		return nil, &Error{Op: "load " + metaPath(path), Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+		return nil, &Error{Op: "load " + metaPath(path), Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
 	}
 	return meta.Functions, nil
 }

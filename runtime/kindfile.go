@@ -104,7 +104,7 @@ func fileError(op string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		way = ": free some space or give another folder"
 	}
-	return &Error{Op: op, Kind: kind, Code: codeOf(kind), Message: err.Error() + way, Err: err}
+	return &Error{Op: op, Kind: kind, Code: CodeOf(kind), Message: err.Error() + way, Err: err}
 }
 
 // readModuleFile reads a file for a loader.

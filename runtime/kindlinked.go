@@ -92,7 +92,7 @@ func link(ctx context.Context, r io.ReaderAt, size int64, c loadConfig) (*Module
 		if errors.As(err, &missing) {
 			kind = ErrNotFound
 		}
-		return nil, &Error{Op: "load " + c.name, Kind: kind, Code: codeOf(kind), Message: err.Error(), Err: err}
+		return nil, &Error{Op: "load " + c.name, Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
 	}
 	return load(ctx, func() C.tvmgo_ret {
 		cname := C.CString(c.name)

@@ -115,7 +115,7 @@ func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = ErrNotFound
 		}
-		return nil, &Error{Op: "load " + name, Kind: kind, Code: codeOf(kind), Message: err.Error(), Err: err}
+		return nil, &Error{Op: "load " + name, Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
 	}
 	return LoadBytes(ctx, data, append([]LoadOption{Name(name)}, opts...)...)
 }

@@ -49,7 +49,7 @@ func (m *Module) Metadata(function string) (*Metadata, error) {
 	}
 	meta, err := parseMetadata(text)
 	if err != nil {
-		return nil, &Error{Op: op, Kind: ErrCorruptModule, Code: codeOf(ErrCorruptModule), Err: err,
+		return nil, &Error{Op: op, Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Err: err,
 			Message: fmt.Sprintf("that of function %q: %v: it begins %s", function, err, excerpt(text))}
 	}
 	if meta.Schema != nil {

@@ -55,14 +55,15 @@ func targetError(err error) error {
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
-	kind, code := ErrInvalidArgument, "ValueError"
-	switch {
-	case errors.Is(e, target.ErrType):
-		code = "TypeError"
-	case errors.Is(e, target.ErrDevice):
-		kind, code = ErrDeviceUnavailable, codeOf(ErrDeviceUnavailable)
+	kind := ErrInvalidArgument
+	if errors.Is(e, target.ErrDevice) {
+		kind = ErrDeviceUnavailable
 	}
-	return &Error{Kind: kind, Code: code, Message: err.Error(), Err: err}
+	out := Errorf(kind, "%w", err)
+	if errors.Is(e, target.ErrType) {
+		out.Code = "TypeError"
+	}
+	return out
 }
 
 // targetCall is a call with its arguments.

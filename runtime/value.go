@@ -114,8 +114,8 @@ func (p *packer) views() *C.TVMFFIAny {
 func (p *packer) addAll(op string, args []any) error {
 	for i, a := range args {
 		if err := p.add(a); err != nil {
-			return &Error{Op: fmt.Sprintf("%s: argument %d", op, i), Kind: kindOf(codeOf(err)),
-				Code: codeOf(err), Message: err.Error(), Err: err}
+			return &Error{Op: fmt.Sprintf("%s: argument %d", op, i), Kind: KindOf(CodeOf(err)),
+				Code: CodeOf(err), Message: err.Error(), Err: err}
 		}
 	}
 	return nil

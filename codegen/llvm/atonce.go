@@ -40,7 +40,7 @@ func (m *module) link() (*runtime.Module, error) {
 		return export.Library(ctx, whole, path, export.Compiler(command[0], command[1:]...), export.StaticCheck())
 	})
 	if errors.Is(err, runtime.ErrNotFound) { // of a tool or library: it is not the function that is missing
-		err = fail(runtime.ErrNotSupported, "%w", err)
+		err = runtime.Errorf(runtime.ErrNotSupported, "%w", err)
 	}
 	return l, err
 }

@@ -39,7 +39,7 @@ func newCompiler(ctx context.Context, t *target.Target) (*compiler, error) {
 	}
 	found, err := clang.Find(ctx)
 	if err != nil {
-		return nil, fail(runtime.ErrNotSupported, "the C that kind llvm generates is compiled by clang: %w", err)
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "the C that kind llvm generates is compiled by clang: %w", err)
 	}
 	c := &compiler{clang: found, target: t, options: o}
 	if err := c.probe(ctx); err != nil {
@@ -95,17 +95,17 @@ var forms = map[form][]string{
 func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, error) {
 	dir, err := unfinished.MkdirTemp("tvmgo-llvm-")
 	if err != nil {
-		return nil, fail(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written", err)
+		return nil, runtime.Errorf(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written", err)
 	}
 	defer unfinished.Remove(dir)
 	if err := writeHeaders(dir); err != nil {
-		return nil, fail(runtime.ErrFailed, "write the headers: %w", err)
+		return nil, runtime.Errorf(runtime.ErrFailed, "write the headers: %w", err)
 	}
 	args := append(c.base(), "-std=gnu11", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
 	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
 	out, _, err := c.clang.Run(ctx, []byte(code), args...)
 	if err != nil && ctx.Err() == nil {
-		err = fail(runtime.ErrFailed, "compile the generated C: %w", err)
+		err = runtime.Errorf(runtime.ErrFailed, "compile the generated C: %w", err)
 	}
 	return out, err
 }

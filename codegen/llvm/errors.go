@@ -14,22 +14,9 @@ import (
 	"tvmgo/runtime"
 )
 
-var codes = map[error]string{
-	runtime.ErrInvalidArgument: "ValueError",
-	runtime.ErrNotSupported:    "NotSupportedError",
-	runtime.ErrNotFound:        "NotFoundError",
-	runtime.ErrFailed:          "RuntimeError",
-}
-
-// fail makes an error of one of runtime's kinds.
-func fail(kind error, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &runtime.Error{Kind: kind, Code: codes[kind], Message: err.Error(), Err: err}
-}
-
 // wrong is about the value of an option of the target.
 func wrong(option, value, format string, args ...any) error {
-	return fail(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value, fmt.Sprintf(format, args...))
+	return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value, fmt.Sprintf(format, args...))
 }
 
 // unknownFeature is what LLVM says of a feature, and goes on.
@@ -88,7 +75,7 @@ func (c *compiler) explain(err error) error {
 
 // refused is an error of clang that no option explains.
 func (c *compiler) refused(err error) error {
-	return fail(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
+	return runtime.Errorf(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
 }
 
 // unknown says that clang knows no such name, and what may have been meant.

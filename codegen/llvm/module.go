@@ -37,11 +37,11 @@ func init() {
 // take the target; it names the option.
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if t == nil || t.Kind() == nil || t.Kind().Name() != Kind {
-		return nil, fail(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
 	}
 	code, units, err := c.EmitAll(m, t)
 	if err != nil {
-		return nil, fail(runtime.ErrInvalidArgument, "%w", err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 	}
 	clang, err := newCompiler(context.Background(), t)
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *module) GetSource(format string) (string, error) {
 	case "s", "asm":
 		f = "s"
 	default:
-		return "", fail(runtime.ErrNotSupported, "get source of a module of kind %s: there is no format %q: want ll, c, s or asm", Kind, format)
+		return "", runtime.Errorf(runtime.ErrNotSupported, "get source of a module of kind %s: there is no format %q: want ll, c, s or asm", Kind, format)
 	}
 	text, err := m.as(f)
 	return string(text), err
@@ -149,7 +149,7 @@ func (m *module) SaveToFile(path, format string) error {
 	data := []byte(m.code)
 	if f != "c" {
 		if _, known := forms[f]; !known {
-			return fail(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
+			return runtime.Errorf(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
 				strings.Join(m.WriteFormats(), ", "))
 		}
 		var err error
@@ -158,14 +158,14 @@ func (m *module) SaveToFile(path, format string) error {
 		}
 	}
 	if err := atomicfile.Write(path, data, 0o666, atomicfile.FollowLinks); err != nil {
-		return fail(runtime.ErrFailed, "save %s: %w", path, err)
+		return runtime.Errorf(runtime.ErrFailed, "save %s: %w", path, err)
 	}
 	return nil
 }
 
 // SaveToBinary is refused: what runs is linked.
 func (m *module) SaveToBinary() ([]byte, error) {
-	return nil, fail(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which links it", Kind)
+	return nil, runtime.Errorf(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which links it", Kind)
 }
 
 func (m *module) Function(name string) (*runtime.Function, error) {

@@ -80,7 +80,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 }
 
 func invalid(err error) error {
-	return &runtime.Error{Kind: runtime.ErrInvalidArgument, Code: "ValueError", Message: err.Error(), Err: err}
+	return runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 }
 
 func init() {

@@ -59,7 +59,7 @@ func Library(ctx context.Context, k Kernels, path string, options ...export.Opti
 }
 
 func packError(path string, err error) error {
-	out := &runtime.Error{Op: "pack " + path, Kind: runtime.ErrFailed, Code: "RuntimeError", Message: err.Error(), Err: err}
+	out := &runtime.Error{Op: "pack " + path, Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed), Message: err.Error(), Err: err}
 	var inner *runtime.Error
 	if errors.As(err, &inner) {
 		out.Kind, out.Code = inner.Kind, inner.Code
@@ -110,7 +110,7 @@ func (p *packer) readSignatures(k Kernels) error {
 	for _, f := range k.Functions {
 		sig, err := ParseSignature(f.Signature)
 		if err != nil {
-			return fail(runtime.ErrInvalidArgument, "ValueError", "%w", err)
+			return runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 		}
 		for _, other := range p.functions {
 			if other.sig.Name == sig.Name {

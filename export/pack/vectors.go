@@ -357,7 +357,7 @@ func parseVectors(data []byte) ([]testVector, error) {
 		return nil, corrupt("the index of the test vectors: %w", err)
 	}
 	if file.Version != vectorVersion {
-		return nil, fail(runtime.ErrNotSupported, "NotSupportedError", "the test vectors are of version %d, and this program knows %d: use a newer one", file.Version, vectorVersion)
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "the test vectors are of version %d, and this program knows %d: use a newer one", file.Version, vectorVersion)
 	}
 	numbers := map[string]int{}
 	for i := range file.Vectors {

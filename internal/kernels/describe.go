@@ -8,7 +8,6 @@ package kernels
 import "C"
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unsafe"
@@ -29,19 +28,14 @@ type Device struct {
 // Flags are launch parameters without a value.
 type Flags struct{ Programmatic, Cooperative bool }
 
-// Fail makes an error of the runtime; code is the kind's spelling in C.
-func Fail(kind error, code, format string, args ...any) error {
-	return &runtime.Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// Corrupt is Fail for a module that is not what it says.
+// Corrupt makes an error of a damaged module.
 func Corrupt(format string, args ...any) error {
-	return Fail(runtime.ErrCorruptModule, "CorruptModuleError", format, args...)
+	return runtime.Errorf(runtime.ErrCorruptModule, format, args...)
 }
 
-// NotSupported is Fail for what is right, but not here.
+// NotSupported makes an error of what a device does not support.
 func NotSupported(format string, args ...any) error {
-	return Fail(runtime.ErrNotSupported, "NotSupportedError", format, args...)
+	return runtime.Errorf(runtime.ErrNotSupported, format, args...)
 }
 
 // Describe tells C what a call of kernel i of a module (a tvmgo_kernels) looks like.
@@ -162,24 +156,6 @@ func Raised() error {
 	text := C.tvmgo_take_error_text(&kind)
 	defer C.free(unsafe.Pointer(text))
 	defer C.free(unsafe.Pointer(kind))
-	return Fail(kindOf(C.GoString(kind)), C.GoString(kind), "%s", C.GoString(text))
-}
-
-// kindOf is the runtime's error for a kind of C's.
-func kindOf(code string) error {
-	switch code {
-	case "ValueError", "TypeError":
-		return runtime.ErrInvalidArgument
-	case "MemoryError":
-		return runtime.ErrOutOfMemory
-	case "CorruptModuleError":
-		return runtime.ErrCorruptModule
-	case "NotSupportedError":
-		return runtime.ErrNotSupported
-	case "NotFoundError":
-		return runtime.ErrNotFound
-	case "DeviceUnavailableError":
-		return runtime.ErrDeviceUnavailable
-	}
-	return runtime.ErrFailed
+	code := C.GoString(kind)
+	return &runtime.Error{Kind: runtime.KindOf(code), Code: code, Message: C.GoString(text)}
 }

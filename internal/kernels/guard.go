@@ -7,7 +7,6 @@ package kernels
 import "C"
 
 import (
-	"errors"
 	"unsafe"
 
 	"tvmgo/internal/gopanic"
@@ -26,12 +25,7 @@ func Guard(f func() error) (rc int) {
 	if err == nil {
 		return 0
 	}
-	code := "RuntimeError"
-	var e *runtime.Error
-	if errors.As(err, &e) && e.Code != "" {
-		code = e.Code
-	}
-	return raise(code, err.Error(), "")
+	return raise(runtime.CodeOf(err), err.Error(), "")
 }
 
 func raise(code, text, backtrace string) int {

@@ -96,7 +96,7 @@ func (c *Code) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	}
 	data, err := c.Module.Encode(layout)
 	if err != nil {
-		return nil, Fail(runtime.ErrInvalidArgument, "ValueError", "save module: %v", err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "save module: %v", err)
 	}
 	return data, nil
 }

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"tvmgo/internal/kernels"
 	"tvmgo/internal/nvrtc"
 	"tvmgo/runtime"
 )
@@ -49,7 +48,7 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	}
 	named, options, err := archOption(strings.Fields(os.Getenv(optionsVariable)))
 	if err != nil {
-		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
 	}
 	d := C.tvmgo_cu_at(C.int32_t(dev))
 	arch, kind := target(int(d.major)*10+int(d.minor), n.Archs(), needsLetter(source))
@@ -61,10 +60,10 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	}
 	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind, Options: options})
 	if errors.Is(err, nvrtc.ErrInvalid) && os.Getenv(optionsVariable) != "" {
-		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
 	}
 	if err != nil {
-		return nil, kernels.Fail(runtime.ErrFailed, "RuntimeError", "%s on %s: %v", what, deviceText(dev), err)
+		return nil, runtime.Errorf(runtime.ErrFailed, "%s on %s: %v", what, deviceText(dev), err)
 	}
 	return r.Image, nil
 }
@@ -138,10 +137,14 @@ func callCompiler(f *runtime.Function, source, what string) ([]byte, error) {
 	case string:
 		code = []byte(v)
 	default:
-		return nil, kernels.Fail(runtime.ErrFailed, "TypeError", "%s: %s returned %T, bytes are needed", what, compileCallback, v)
+		e := runtime.Errorf(runtime.ErrFailed, "%s: %s returned %T, bytes are needed", what, compileCallback, v)
+		e.Code = "TypeError"
+		return nil, e
 	}
 	if len(code) == 0 {
-		return nil, kernels.Fail(runtime.ErrFailed, "ValueError", "%s: %s returned no code", what, compileCallback)
+		e := runtime.Errorf(runtime.ErrFailed, "%s: %s returned no code", what, compileCallback)
+		e.Code = runtime.CodeOf(runtime.ErrInvalidArgument)
+		return nil, e
 	}
 	return code, nil
 }

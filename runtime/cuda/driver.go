@@ -95,7 +95,7 @@ func codeText(code C.CUresult) string {
 }
 
 func unavailable(format string, args ...any) error {
-	return &runtime.Error{Kind: runtime.ErrDeviceUnavailable, Code: "DeviceUnavailableError", Message: fmt.Sprintf(format, args...)}
+	return runtime.Errorf(runtime.ErrDeviceUnavailable, format, args...)
 }
 
 func start() error {

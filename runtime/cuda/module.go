@@ -85,7 +85,7 @@ func newModule(of *kernels.Code) (runtime.ModuleImpl, error) {
 	c.c = C.tvmgo_kernels_new(&C.tvmgo_cu_kernels, C.int32_t(n), C.uintptr_t(h))
 	if c.c == nil {
 		h.Delete()
-		return nil, kernels.Fail(runtime.ErrOutOfMemory, "MemoryError", "no memory for %d kernels", n)
+		return nil, runtime.Errorf(runtime.ErrOutOfMemory, "no memory for %d kernels", n)
 	}
 	device := kernels.Device{Title: "CUDA", TensorMaps: true, Clusters: true}
 	for i := range of.Module.Functions {

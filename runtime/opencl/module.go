@@ -91,7 +91,7 @@ func newModule(of *kernels.Code) (runtime.ModuleImpl, error) {
 	c.c = C.tvmgo_kernels_new(&C.tvmgo_cl_kernels, C.int32_t(len(c.functions)), C.uintptr_t(h))
 	if c.c == nil {
 		h.Delete()
-		return nil, fail(runtime.ErrOutOfMemory, "MemoryError", "no memory for %d kernels", len(c.functions))
+		return nil, runtime.Errorf(runtime.ErrOutOfMemory, "no memory for %d kernels", len(c.functions))
 	}
 	for i := range c.functions {
 		if _, err := (kernels.Device{Title: "OpenCL"}).Describe(unsafe.Pointer(c.c), i, &c.functions[i]); err != nil {

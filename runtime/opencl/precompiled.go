@@ -59,8 +59,7 @@ func (c *code) savePrograms(dev int) ([]byte, error) {
 		}
 		binary := programBinary(p)
 		if binary == nil {
-			return nil, fail(runtime.ErrNotSupported, "NotSupportedError",
-				"%s: the driver of opencl:%d (%s) gives no compiled programs", savePrograms, dev, d.name)
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) gives no compiled programs", savePrograms, dev, d.name)
 		}
 		w.Str(f.Key)
 		w.Bytes(binary)

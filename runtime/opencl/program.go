@@ -62,7 +62,7 @@ func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
 	if rc == cl.INVALID_KERNEL_NAME {
 		return nil, nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
 	}
-	return nil, nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
+	return nil, nil, runtime.Errorf(runtime.ErrFailed, "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
 }
 
 func kernelNames(p cl.Program) string {
@@ -145,12 +145,12 @@ func (d *device) fromSource(function, source string, dev int) (cl.Program, error
 	var rc cl.ErrorCode
 	p := cl.CreateProgramWithSource(d.context, 1, (**uint8)(unsafe.Pointer(list)), &length, &rc)
 	if rc != cl.SUCCESS {
-		return nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s on opencl:%d (%s): %s", function, dev, d.name, codeText(rc))
+		return nil, runtime.Errorf(runtime.ErrFailed, "kernel %s on opencl:%d (%s): %s", function, dev, d.name, codeText(rc))
 	}
 	if rc := d.build(p); rc != cl.SUCCESS {
 		log := d.buildLog(p)
 		cl.ReleaseProgram(p)
-		return nil, fail(runtime.ErrFailed, "RuntimeError", "kernel %s does not compile for opencl:%d (%s): %s\n%s",
+		return nil, runtime.Errorf(runtime.ErrFailed, "kernel %s does not compile for opencl:%d (%s): %s\n%s",
 			function, dev, d.name, codeText(rc), log)
 	}
 	return p, nil
@@ -206,10 +206,10 @@ func (d *device) fromBinary(binary []byte) (cl.Program, error) {
 	var rc cl.ErrorCode
 	p := cl.CreateProgramWithBinary(d.context, 1, &id, &size, (**uint8)(unsafe.Pointer(list)), &status, &rc)
 	if rc != cl.SUCCESS {
-		return nil, fail(runtime.ErrFailed, "RuntimeError", "%s", codeText(rc))
+		return nil, runtime.Errorf(runtime.ErrFailed, "%s", codeText(rc))
 	}
 	if rc := d.build(p); rc != cl.SUCCESS {
-		err := fail(runtime.ErrFailed, "RuntimeError", "%s\n%s", codeText(rc), d.buildLog(p))
+		err := runtime.Errorf(runtime.ErrFailed, "%s\n%s", codeText(rc), d.buildLog(p))
 		cl.ReleaseProgram(p)
 		return nil, err
 	}

@@ -46,13 +46,8 @@ func tvmgoVulkanStart() C.int { return guard(start) }
 // guard runs f for C and raises its error or panic.
 func guard(f func() error) C.int { return C.int(kernels.Guard(f)) }
 
-// fail makes an error of the runtime; code is the kind's spelling in C.
-func fail(kind error, code, format string, args ...any) error {
-	return kernels.Fail(kind, code, format, args...)
-}
-
 func unavailable(format string, args ...any) error {
-	return fail(runtime.ErrDeviceUnavailable, "DeviceUnavailableError", format, args...)
+	return runtime.Errorf(runtime.ErrDeviceUnavailable, format, args...)
 }
 
 // codeText is a code of Vulkan as messages show it.

@@ -91,7 +91,7 @@ func newModule(m *module) (runtime.ModuleImpl, error) {
 	c.c = C.tvmgo_kernels_new(&C.tvmgo_vk_kernels, C.int32_t(n), C.uintptr_t(h))
 	if c.c == nil {
 		h.Delete()
-		return nil, kernels.Fail(runtime.ErrOutOfMemory, "MemoryError", "no memory for %d kernels", n)
+		return nil, runtime.Errorf(runtime.ErrOutOfMemory, "no memory for %d kernels", n)
 	}
 	for i := range m.of.Functions {
 		if err := c.describe(i); err != nil {
@@ -198,7 +198,7 @@ func (m *module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	}
 	data, err := m.of.Encode(layout)
 	if err != nil {
-		return nil, kernels.Fail(runtime.ErrInvalidArgument, "ValueError", "save module: %v", err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "save module: %v", err)
 	}
 	return data, nil
 }

@@ -268,5 +268,5 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 }
 
 func tooLarge(format string, args ...any) error {
-	return kernels.Fail(runtime.ErrInvalidArgument, "ValueError", format, args...)
+	return runtime.Errorf(runtime.ErrInvalidArgument, format, args...)
 }

@@ -132,7 +132,7 @@ func Load(ctx context.Context, cache diskcache.Cache, key string, build func(pat
 	}
 	dir, err := unfinished.MkdirTemp("tvmgo-codegen-")
 	if err != nil {
-		return nil, &runtime.Error{Kind: runtime.ErrFailed, Code: "RuntimeError", Err: err,
+		return nil, &runtime.Error{Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed), Err: err,
 			Message: "no folder for the library: " + err.Error() + ": set TMPDIR to one that can be written"}
 	}
 	defer unfinished.Remove(dir)

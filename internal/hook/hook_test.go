@@ -1,0 +1,23 @@
+package hook_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/runtime"
+)
+
+// This program does not import the package that has these functions' bodies, and they say which one it is.
+func TestFunctionsWithoutBody(t *testing.T) {
+	for _, name := range []string{"runtime.ModulePackImportsToC", "runtime.ModulePackImportsToLLVM", "runtime.ModulePackImportsToTensor",
+		"runtime.ModulePackImportsToNDArray", "runtime.ModuleImportsBlobName"} {
+		f, err := runtime.Global(name)
+		require.NoError(t, err)
+		_, err = f.Call()
+		require.ErrorIs(t, err, runtime.ErrNotSupported)
+		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, "import tvmgo/export")
+		require.NoError(t, f.Close())
+	}
+}

@@ -41,7 +41,7 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tv
 LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
 INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
 
-.PHONY: all dist static demo test go-test core-test abi-test bench gpu-bundle deps clean install uninstall fuzz docs-diagram generators
+.PHONY: all dist static demo test core-test bench gpu-bundle deps clean install uninstall docs-diagram generators
 all: dist static
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/testing/fakecuda"
 )
 
 // cardResult is what the program of bench/card prints.

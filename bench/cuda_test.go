@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/testing/fakecuda"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/cuda"
 )

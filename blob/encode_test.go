@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testseed"
+	"tvmgo/internal/testing/testseed"
 )
 
 func TestEncode_Golden(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testseed"
+	"tvmgo/internal/testing/testseed"
 )
 
 func TestNumber(t *testing.T) {

@@ -41,7 +41,7 @@ race=build/.cache/race-test.log
 # What runs a whole suite again, in other circumstances or with each call failing, has run above, and so have comparisons and counts on one goroutine, and what is
 # done by compilers and other processes, which the detector does not see.
 again='^(TestVerify_Endless|TestRun_(Artifacts|Cpp|ModuleRefusesArguments|OpenCL)|TestInspectLoad_.*|TestDoctor_.*|TestBuild_(EmitLLVM|RandomLikeInterpreter|DeepIsLinear|Split.*)|TestCblas_.*|TestValidated|TestOlderDrivers|TestPooledDescriptors|TestEveryCall(MayFail|Fails|Fails_Kernels)|TestArtifacts_EveryCallFails|TestFlight_IsBounded|TestSchema_Agrees.*|TestWheel_.*)$'
-logged "$race" "$go" test -skip "$again" -tags "$TAGS" -race -count=1 -timeout 30m ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./internal/nvrtc/... ./internal/diskcache/... ./target/... ./internal/byoctest/... ./codegen ./cmd/...
+logged "$race" "$go" test -skip "$again" -tags "$TAGS" -race -count=1 -timeout 30m ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./internal/nvrtc/... ./internal/diskcache/... ./target/... ./internal/testing/byoctest/... ./codegen ./cmd/...
 grep -E '^ok ' "$race"
 
 step "benchmarks, once each"

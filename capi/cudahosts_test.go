@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/testing/fakecuda"
 )
 
 // cuda is the environment in which there are the two cards of the fake driver. What they are misused for, and what a program

@@ -7,7 +7,7 @@
 // Kind c is always there: it writes C (package codegen/c), which can be called at once, where there is a C compiler, and exported into a
 // library by package export. Other kinds are enabled by importing their package, which calls [Register]. Package codegen/hello shows how
 // little that is. A kind that a third party brings along needs no more than columns of its attributes ([ColumnExternal] and those
-// beside it); package internal/byoctest/dnnl shows that.
+// beside it); package internal/testing/byoctest/dnnl shows that.
 //
 // # Several targets
 //

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"tvmgo/codegen/c"
-	"tvmgo/codegen/internal/atonce"
+	"tvmgo/codegen/internal/jit"
 	"tvmgo/export"
 	"tvmgo/include"
 	"tvmgo/internal/cpufeatures"
@@ -150,7 +150,7 @@ type hostModule struct {
 	names     []string
 	flags     []string
 	libraries []string
-	library   atonce.Library
+	library   jit.Library
 }
 
 func (h *hostModule) Functions() []string { return slices.Clone(h.names) }
@@ -173,11 +173,11 @@ func (h *hostModule) Function(name string) (*runtime.Function, error) {
 func (h *hostModule) answer(name string) (*runtime.Function, error) {
 	switch {
 	case name == export.FlagsQuery:
-		return atonce.Texts(h.flags)
+		return jit.Texts(h.flags)
 	case name == export.LibrariesQuery:
-		return atonce.Texts(h.libraries)
+		return jit.Texts(h.libraries)
 	case name == export.UnitsQuery && h.units != nil:
-		return atonce.Texts(h.units)
+		return jit.Texts(h.units)
 	}
 	return h.source.Function(name)
 }
@@ -193,7 +193,7 @@ const cache = diskcache.Cache("host")
 func (h *hostModule) compile() (*runtime.Module, error) {
 	key := diskcache.Key("2", h.code, strings.Join(h.flags, "\x00"), strings.Join(h.libraries, "\x00"), include.ID(), compiler())
 	ctx := context.Background()
-	return atonce.Load(ctx, cache, key, func(path string) error {
+	return jit.Load(ctx, cache, key, func(path string) error {
 		// to the exporter it is a module as this one, which is still in the making here
 		own, err := runtime.NewModule(hostKind, runtime.Exportable, &exported{hostModule: h})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
-	"tvmgo/internal/tirgen/gentest"
+	"tvmgo/internal/testing/tirgen/gentest"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )

@@ -9,7 +9,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"

@@ -11,7 +11,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/cpptest"
+	"tvmgo/internal/testing/cpptest"
 	"tvmgo/runtime"
 )
 

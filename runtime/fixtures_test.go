@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testgc"
+	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
 

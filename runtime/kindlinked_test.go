@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
 

@@ -10,5 +10,5 @@
 // [RegisterTag].
 //
 // A target may be made of others, as a system of a CPU and an accelerator is. [Partition] divides a graph of operations among them, and
-// says why; internal/byoctest/dnnl is a kind with a partitioner and a code generator of its own, in one file.
+// says why; internal/testing/byoctest/dnnl is a kind with a partitioner and a code generator of its own, in one file.
 package target

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/target"
 )
 

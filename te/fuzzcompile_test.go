@@ -10,7 +10,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/export"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"

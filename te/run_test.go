@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 )
 

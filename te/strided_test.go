@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/te"
 	"tvmgo/tir"
 )

@@ -138,7 +138,7 @@ func fakeDriver(dir string) error {
 		return err
 	}
 	for variable, folder := range map[string]string{"TVMGO_CUDA_LIBRARY": "driver", "FAKECUDA_KERNELS": "kernels"} {
-		sources, err := filepath.Glob("internal/fakecuda/" + folder + "/*.c")
+		sources, err := filepath.Glob("internal/testing/fakecuda/" + folder + "/*.c")
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func fakeDriver(dir string) error {
 				"-DcuCtxGetCurrent=fake_cuCtxGetCurrent", "-DcuCtxSetCurrent=fake_cuCtxSetCurrent")
 		}
 		args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic",
-			"-Iinternal/fakecuda", "-o", out}, sources...)
+			"-Iinternal/testing/fakecuda", "-o", out}, sources...)
 		if err := run("cc", append(args, "-lpthread", "-ldl", "-lm")...); err != nil {
 			return err
 		}

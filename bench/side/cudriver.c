@@ -1,4 +1,4 @@
-/* The fake driver (internal/fakecuda) for measuring what a launch costs before the driver: its cuLaunchKernel, and the calls
+/* The fake driver (internal/testing/fakecuda) for measuring what a launch costs before the driver: its cuLaunchKernel, and the calls
  * about the current context, are as quick as a driver's can be, and nothing is launched. Its own are compiled under the names
  * fake_…; they are called where these here do not know the answer. */
 #include <stddef.h>

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/testing/fakecuda"
 )
 
 // fakeCUDA is the environment in which there are two devices of the fake driver.

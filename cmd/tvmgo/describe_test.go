@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/cpptest"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/cpptest"
 )
 
 // kernels builds a library of C functions.

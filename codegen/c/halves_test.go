@@ -12,8 +12,8 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/testseed"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/testseed"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
-	"tvmgo/internal/tirgen"
+	"tvmgo/internal/testing/tirgen"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
-	"tvmgo/internal/testseed"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/testseed"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )

@@ -13,7 +13,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )

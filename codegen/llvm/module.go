@@ -11,7 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/codegen/c"
-	"tvmgo/codegen/internal/atonce"
+	"tvmgo/codegen/internal/jit"
 	"tvmgo/export"
 	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/diskcache"
@@ -73,7 +73,7 @@ type module struct {
 	units     []string // that are compiled in its place to be linked
 	names     []string
 	libraries []string
-	library   atonce.Library
+	library   jit.Library
 
 	mu   sync.Mutex
 	made map[form][]byte // what was compiled already
@@ -196,7 +196,7 @@ func (m *module) answer(name string) (*runtime.Function, error) {
 			value = ""
 		}
 	case export.LibrariesQuery:
-		return atonce.Texts(m.libraries)
+		return jit.Texts(m.libraries)
 	case export.UnitsQuery:
 		return runtime.NewFunction(func(...any) (any, error) { return m.objects() })
 	default:

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
-	"tvmgo/internal/tirgen/gentest"
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/tirgen/gentest"
+	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/te/ops"

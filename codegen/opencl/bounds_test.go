@@ -15,7 +15,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 )
 
 // wheelLines runs testdata/wheel.py and returns the lines that it prints.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 )
 
 // question is what both sides are asked about one target.

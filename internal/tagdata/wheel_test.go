@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/wheel"
+	"tvmgo/internal/testing/wheel"
 )
 
 // theirs is what testdata/wheel.py prints.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 	"tvmgo/runtime/devicetest"

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/fakecuda"
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/fakecuda"
+	"tvmgo/internal/testing/fakecuda"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )

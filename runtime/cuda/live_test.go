@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/fakecuda/control"
-	"tvmgo/internal/testgc"
+	"tvmgo/internal/testing/fakecuda/control"
+	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/fakecuda"
-	"tvmgo/internal/fakecuda/control"
+	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/fakecuda/control"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )

@@ -2,7 +2,7 @@
 
 package cuda_test
 
-import "tvmgo/internal/gputest"
+import "tvmgo/internal/testing/gputest"
 
 const artifacts = gputest.Dir
 

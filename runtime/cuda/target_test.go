@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testequal"
+	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
 

@@ -16,8 +16,8 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/internal/gputest"
-	"tvmgo/internal/testequal"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
 

@@ -2,7 +2,7 @@
 
 package opencl_test
 
-import "tvmgo/internal/gputest"
+import "tvmgo/internal/testing/gputest"
 
 const artifacts = gputest.Dir
 

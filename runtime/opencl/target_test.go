@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 )
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "choice.h"
+#include "memory_type.h"
 #include "driver.h"
 
 enum { HEADER_VERSION = 239 }; /* of Vulkan's registry, from which vulkan.spec is */

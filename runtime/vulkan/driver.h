@@ -64,7 +64,7 @@ typedef struct vk_device {
   uint32_t max_spirv_version; /* 0x10600 is 1.6 */
   uint32_t timestamp_bits;    /* of a time; 0: the queue has none */
   int staged;                 /* never touches data by the host's hand (a test aid, see driver.go) */
-  int32_t data_type, upload_type, download_type; /* the memory types chosen (choice.c) */
+  int32_t data_type, upload_type, download_type; /* the memory types chosen (memory_type.c) */
 
   vk_stream* stream;      /* the default one */
   vk_heap* heap;          /* memory.c */
@@ -227,7 +227,7 @@ void tvmgo_vk_drain(vk_device* d);
 /* Drops what batches that are done had kept, without waiting; streams that are locked are left out. */
 void tvmgo_vk_collect(vk_device* d);
 
-/* ---- the table's functions: attributes.c, memory.c, copy.c, stream.c, mark.c ---- */
+/* ---- the table's functions: attributes.c, memory.c, copy.c, stream.c, event.c ---- */
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
 int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
 int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);

@@ -2,7 +2,7 @@
 #ifndef TVMGO_VULKAN_BRIDGE_H_
 #define TVMGO_VULKAN_BRIDGE_H_
 
-#include "choice.h"
+#include "memory_type.h"
 #include "driver.h"
 #include "hazard.h"
 

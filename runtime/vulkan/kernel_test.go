@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 )
 

@@ -56,7 +56,7 @@ void tvmgo_vk_pipeline_drop(vk_pipeline* p);
 /* Has the batch that a stream records hold the pipeline; -1 with an error raised. Between begin and end. */
 int tvmgo_vk_pipeline_keep(vk_pipeline* p, vk_stream* s);
 
-/* ---- room.c: descriptor sets and uniform buffers of launches ----
+/* ---- descriptors.c: descriptor sets and uniform buffers of launches ----
  *
  * A room is a pool of descriptor sets and a piece of memory that the host writes and shaders read. A batch that needs some
  * takes one, and another when it is full; when the batch is done they are emptied and wait for the next. */

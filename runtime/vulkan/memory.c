@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choice.h"
+#include "memory_type.h"
 
 /* ---- buffers ---- */
 

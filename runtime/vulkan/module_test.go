@@ -12,7 +12,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/internal/gputest"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 )
 

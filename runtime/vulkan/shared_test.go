@@ -1,6 +1,6 @@
 package vulkan_test
 
-import "tvmgo/internal/gputest"
+import "tvmgo/internal/testing/gputest"
 
 // What the tests of all backends share.
 var (

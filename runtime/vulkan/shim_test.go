@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/gputest"
-	"tvmgo/internal/testequal"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vulkan"
 )

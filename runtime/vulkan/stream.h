@@ -64,7 +64,7 @@ struct vk_stream {
   vk_hazards hazards;
   vk_memory* upload; /* bytes of the host on their way, from `used` on free */
   VkDeviceSize used;
-  struct vk_room* room; /* room.c: the last one that its batches took */
+  struct vk_room* room; /* descriptors.c: the last one that its batches took */
 };
 
 /* ---- batch.c ---- */

@@ -11,7 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"

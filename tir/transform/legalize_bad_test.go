@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/tirgen"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirgen"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )

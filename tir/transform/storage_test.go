@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testseed"
+	"tvmgo/internal/testing/testseed"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 	"tvmgo/tir/transform"

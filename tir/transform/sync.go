@@ -14,7 +14,7 @@ import (
 // apart, or in a loop of which they run different numbers of turns, or one that is there already.
 //
 // Kernels get one form, as [SplitHostDevice] has them: loops over threads outside of all else, each index once. Programs without loops over
-// threads stay as they are. What races within one statement no barrier mends; internal/tirrun finds it.
+// threads stay as they are. What races within one statement no barrier mends; internal/testing/tirrun finds it.
 func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return eachFunc("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		var err error

@@ -1,4 +1,4 @@
-// The kernels of kernels.cu for the fake driver (internal/fakecuda), which has scale.
+// The kernels of kernels.cu for the fake driver (internal/testing/fakecuda), which has scale.
 #include <string.h>
 
 #include "fakecuda_kernel.h"

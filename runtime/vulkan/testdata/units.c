@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../choice.h"
+#include "../memory_type.h"
 #include "../hazard.h"
 #include "../memory.h"
 

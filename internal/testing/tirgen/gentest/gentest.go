@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testseed"
-	"tvmgo/internal/tirgen"
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/testseed"
+	"tvmgo/internal/testing/tirgen"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const artifacts = "../../testdata/artifacts/"
+const artifacts = "../../../testdata/artifacts/"
 
 // cubin is the machine code within a library: from its ELF header on, as long as the headers say.
 func cubin(t *testing.T, path string) []byte {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"tvmgo/codegen/internal/atonce"
+	"tvmgo/codegen/internal/jit"
 	"tvmgo/export"
 	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
@@ -28,7 +28,7 @@ func (e *exported) Close() error                                     { return ni
 func (m *module) link() (*runtime.Module, error) {
 	c, ctx := m.compiler, context.Background()
 	key := diskcache.Key(append(c.options.flags(), "2", m.code, strings.Join(m.libraries, "\x00"), headersID(), c.clang.ID())...)
-	l, err := atonce.Load(ctx, cache, key, func(path string) error {
+	l, err := jit.Load(ctx, cache, key, func(path string) error {
 		// to the exporter it is a module as this one
 		whole, err := runtime.NewModule(Kind, runtime.Exportable, &exported{module: m})
 		if err != nil {

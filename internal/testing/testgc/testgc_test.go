@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testgc"
+	"tvmgo/internal/testing/testgc"
 )
 
 // A figure is taken when what was dropped before is gone, however slow its clean-ups are.

@@ -1,7 +1,7 @@
 package gputest
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../core -I${SRCDIR}/../../include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../core -I${SRCDIR}/../../../include
 #include "core.h"
 
 static DLDevice device(int32_t type, int32_t id) {

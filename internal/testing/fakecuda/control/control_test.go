@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/fakecuda"
-	"tvmgo/internal/fakecuda/internal/calls"
+	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/fakecuda/internal/calls"
 )
 
 func TestControl(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package atonce makes modules of generated code callable before they are exported: when a function is first looked
+// Package jit makes modules of generated code callable before they are exported: when a function is first looked
 // up, it builds a library of the module, caches it on disk, and gives it the module's imports.
-package atonce
+package jit
 
 import (
 	"context"
@@ -136,7 +136,7 @@ func Load(ctx context.Context, cache diskcache.Cache, key string, build func(pat
 			Message: "no folder for the library: " + err.Error() + ": set TMPDIR to one that can be written"}
 	}
 	defer unfinished.Remove(dir)
-	path := filepath.Join(dir, "atonce.so")
+	path := filepath.Join(dir, "library.so")
 	if err := build(path); err != nil {
 		return nil, err
 	}

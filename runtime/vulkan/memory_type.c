@@ -1,6 +1,6 @@
 /* The choice of a type of memory. A kernel that works over the bus is ten times slower and more, and so is a host that reads
  * memory it does not cache: what is wanted is weighed, the first demand before the second. */
-#include "choice.h"
+#include "memory_type.h"
 
 #include <stdio.h>
 

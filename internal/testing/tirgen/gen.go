@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"tvmgo/internal/tirrun"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/byoctest/dnnl"
+	"tvmgo/internal/testing/byoctest/dnnl"
 	"tvmgo/target"
 )
 

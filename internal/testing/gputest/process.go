@@ -13,7 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/internal/testgc"
+	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 )

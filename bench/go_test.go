@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/bench/emptycgo"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -61,7 +62,7 @@ var operations = []operation{
 		}
 	}},
 	{name: "Function", setup: func(tb testing.TB) func() error {
-		m := load(tb, multiSO)
+		m := modules.Load(tb, multiSO)
 		return func() error {
 			f, err := m.Function("vadd")
 			if err != nil {
@@ -101,13 +102,6 @@ var operations = []operation{
 	}},
 }
 
-func load(tb testing.TB, path string) *runtime.Module {
-	m, err := runtime.Load(context.Background(), path)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { m.Close() })
-	return m
-}
-
 func tensor(tb testing.TB, elements int) *runtime.Tensor {
 	t, err := runtime.FromSlice(make([]float32, elements))
 	require.NoError(tb, err)
@@ -117,7 +111,7 @@ func tensor(tb testing.TB, elements int) *runtime.Tensor {
 
 // vadd is a serial generated function with arguments of one element.
 func vadd(tb testing.TB) (*runtime.Function, []any) {
-	f, err := load(tb, multiSO).Function("vadd")
+	f, err := modules.Load(tb, multiSO).Function("vadd")
 	require.NoError(tb, err)
 	tb.Cleanup(func() { f.Close() })
 	return f, []any{tensor(tb, 1), tensor(tb, 1), tensor(tb, 1)}

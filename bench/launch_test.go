@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
 // bindAddOne binds the kernel of a module's addone for one element on a device; it is loaded or compiled by then.
 func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 	tb.Helper()
-	imports, err := load(tb, file).Imports()
+	imports, err := modules.Load(tb, file).Imports()
 	require.NoError(tb, err)
 	tb.Cleanup(func() { imports[0].Close() })
 	f, err := imports[0].Function("addone_kernel")

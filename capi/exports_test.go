@@ -14,20 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the lists in testdata anew")
-
-// golden compares lines with a list in testdata.
-func golden(t *testing.T, file string, got []string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, strings.Fields(string(want)), got, "if this is meant: go test ./capi -update")
-}
-
 func openLibrary(t *testing.T) *elf.File {
 	t.Helper()
 	f, err := elf.Open(newLab(t).library())

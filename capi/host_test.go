@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/golden"
 )
 
 var hostOnce sync.Once
@@ -28,7 +30,7 @@ func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 		require.True(t, r.ok, r.out)
 		names := strings.Fields(r.out)
 		if want == nil {
-			golden(t, "globals.txt", names)
+			golden.Text(t, "testdata/globals.txt", strings.Join(names, "\n")+"\n")
 			want = names
 		}
 		require.Equal(t, want, names)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/golden"
 )
 
 // The ABI of each version is on record in testdata/abi-<version>.txt: functions with their prototypes, sizes
@@ -32,7 +34,7 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 		return lines
 	}
 	want := onRecord()
-	if *update {
+	if golden.Updating() {
 		newest := slices.Max(slices.Collect(maps.Values(versions)))
 		recordABI(t, filepath.Join("testdata", "abi-"+newest+".txt"), without(got, want))
 		want = onRecord()

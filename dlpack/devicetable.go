@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"tvmgo/internal/nearest"
 )
 
 // Generation is the set of ABI generations whose own parsers know a spelling. Ours knows all of them.
@@ -207,30 +209,9 @@ func (table *deviceTable) nearest(name string) string {
 	lower := strings.ToLower(name)
 	best, bestDistance := "", 3
 	for _, spelling := range slices.Sorted(maps.Keys(table.bySpelling)) {
-		if d := editDistance(lower, spelling); d < bestDistance && 2*d <= len(spelling) {
+		if d := nearest.Distance(lower, spelling, bestDistance); d < bestDistance && 2*d <= len(spelling) {
 			best, bestDistance = spelling, d
 		}
 	}
 	return best
-}
-
-// editDistance is Levenshtein's, over bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

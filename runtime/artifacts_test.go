@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -76,7 +77,7 @@ func eachArtifact(t *testing.T, f func(t *testing.T, m *runtime.Module, name str
 	for _, a := range cpuArtifacts {
 		t.Run(a.file, func(t *testing.T) {
 			noLeaks(t)
-			m := load(t, artifacts+a.file)
+			m := modules.Load(t, artifacts+a.file)
 			for _, name := range a.functions {
 				t.Run(name, func(t *testing.T) { f(t, m, name) })
 			}
@@ -87,7 +88,7 @@ func eachArtifact(t *testing.T, f func(t *testing.T, m *runtime.Module, name str
 func TestArtifacts_FunctionNames(t *testing.T) {
 	noLeaks(t)
 	for _, a := range cpuArtifacts {
-		m := load(t, artifacts+a.file)
+		m := modules.Load(t, artifacts+a.file)
 		require.Equal(t, "library", m.Kind())
 		names := slices.DeleteFunc(m.Functions(), func(s string) bool { return s == "main" }) // the entry
 		require.Equal(t, a.functions, names, a.file)
@@ -176,7 +177,7 @@ func TestArtifacts_BadArgumentsGiveTheModulesOwnError(t *testing.T) {
 	for _, a := range cpuArtifacts {
 		t.Run(a.file, func(t *testing.T) {
 			noLeaks(t)
-			f := function(t, load(t, artifacts+a.file), "addone")
+			f := function(t, modules.Load(t, artifacts+a.file), "addone")
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
 					args := c.args(t)
@@ -216,7 +217,7 @@ func TestArtifacts_GPUModulesLoadAndNameTheCure(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			noLeaks(t)
-			m := load(t, artifacts+c.file)
+			m := modules.Load(t, artifacts+c.file)
 			_, err := m.Function("vadd_kernel")
 			requireError(t, err, runtime.ErrDeviceUnavailable, `"vadd_kernel"`, `"`+c.kind+`"`, "import tvmgo/runtime/"+c.kind)
 		})

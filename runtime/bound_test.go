@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -64,7 +65,7 @@ func TestBound_ResultOfTheLastSuccess(t *testing.T) {
 }
 
 func TestBound_CallsAllocateNothing(t *testing.T) {
-	m := load(t, multiC)
+	m := modules.Load(t, multiC)
 	b, err := function(t, m, "addone").Bind(tensor(t, []float32{1}), tensor(t, []float32{0}))
 	require.NoError(t, err)
 	defer b.Close()

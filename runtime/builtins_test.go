@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -58,17 +59,17 @@ func TestBuiltins_OfModules(t *testing.T) {
 		do("clear", m)
 		require.Nil(t, do("get", m, "who", true))
 	}
-	require.EqualValues(t, 0, call(t, global(t, "runtime.ModuleImportsSize"), load(t, multiC)))
-	_, err := global(t, "runtime.ModuleGetImport").Call(load(t, multiC), 0)
+	require.EqualValues(t, 0, call(t, global(t, "runtime.ModuleImportsSize"), modules.Load(t, multiC)))
+	_, err := global(t, "runtime.ModuleGetImport").Call(modules.Load(t, multiC), 0)
 	requireError(t, err, runtime.ErrInvalidArgument, "index 0")
 
 	// Kept by the process until it is told otherwise.
-	m := load(t, path)
+	m := modules.Load(t, path)
 	same := call(t, goFunction(t, func(args ...any) (any, error) { return args[0], nil }), m).(*runtime.Module)
 	call(t, global(t, "ffi.ModuleGlobalsAdd"), m)
 	call(t, global(t, "ffi.ModuleGlobalsAdd"), m)
 	n := runtime.Live().Modules
-	call(t, global(t, "ffi.ModuleGlobalsRemove"), load(t, multiC))
+	call(t, global(t, "ffi.ModuleGlobalsRemove"), modules.Load(t, multiC))
 	require.Equal(t, n+1, runtime.Live().Modules, "removing another one changes nothing")
 	call(t, global(t, "ffi.ModuleGlobalsRemove"), same)
 	require.NoError(t, same.Close())
@@ -80,7 +81,7 @@ func TestBuiltins_OfModules(t *testing.T) {
 // the list of modules to keep.
 func processState(t *testing.T) {
 	t.Helper()
-	call(t, global(t, "ffi.ModuleGlobalsRemove"), load(t, multiC))
+	call(t, global(t, "ffi.ModuleGlobalsRemove"), modules.Load(t, multiC))
 	for _, prefix := range []string{"", "text"} {
 		m, err := runtime.SystemLib(prefix)
 		require.NoError(t, err)

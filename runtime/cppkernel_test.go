@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/cpptest"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -36,7 +37,7 @@ func cppLinkings(t testing.TB) map[string][]string {
 func TestCppKernel_Values(t *testing.T) {
 	noLeaks(t)
 	for linking, flags := range cppLinkings(t) {
-		m := load(t, cpp(t, "typed", flags...))
+		m := modules.Load(t, cpp(t, "typed", flags...))
 		for _, c := range []struct {
 			function string
 			args     []any
@@ -77,7 +78,7 @@ func TestCppKernel_Values(t *testing.T) {
 func TestCppKernel_Tensors(t *testing.T) {
 	noLeaks(t)
 	for _, flags := range cppLinkings(t) {
-		m := load(t, cpp(t, "typed", flags...))
+		m := modules.Load(t, cpp(t, "typed", flags...))
 		x, y := tensor(t, []float32{1, 2, 3}), tensor(t, []float32{0, 0, 0})
 		require.Nil(t, call(t, function(t, m, "add_one"), x, y))
 		require.Equal(t, []float32{2, 3, 4}, slice[float32](t, y))
@@ -96,7 +97,7 @@ func TestCppKernel_Tensors(t *testing.T) {
 // Functions go both ways, and so do the errors of those that are called below.
 func TestCppKernel_Functions(t *testing.T) {
 	noLeaks(t)
-	m := load(t, cpp(t, "typed"))
+	m := modules.Load(t, cpp(t, "typed"))
 	sorry := errors.New("sorry")
 	double := goFunction(t, func(args ...any) (any, error) { return 2 * args[0].(int64), nil })
 	failing := goFunction(t, func(args ...any) (any, error) { return nil, sorry })
@@ -128,7 +129,7 @@ func TestCppKernel_Functions(t *testing.T) {
 
 func TestCppKernel_Errors(t *testing.T) {
 	noLeaks(t)
-	m := load(t, cpp(t, "typed"))
+	m := modules.Load(t, cpp(t, "typed"))
 	for _, c := range []struct {
 		function string
 		args     []any
@@ -160,7 +161,7 @@ func TestCppKernel_Errors(t *testing.T) {
 // What the C++ side finds wrong with arguments is its TypeError, with its own words.
 func TestCppKernel_WrongArguments(t *testing.T) {
 	noLeaks(t)
-	m := load(t, cpp(t, "typed"))
+	m := modules.Load(t, cpp(t, "typed"))
 	x := tensor(t, []float32{1})
 	for _, c := range []struct {
 		function string
@@ -216,7 +217,7 @@ func TestCppKernel_RegistersAtLoad(t *testing.T) {
 			if !inOwnProcess(t) {
 				return
 			}
-			m := load(t, path)
+			m := modules.Load(t, path)
 			require.Equal(t, int64(12), call(t, function(t, m, "six_times"), 2))
 			require.Equal(t, int64(6), call(t, global(t, "tvmgo.test.triple"), 2))
 			require.Contains(t, runtime.GlobalNames(), "tvmgo.test.counter_add")
@@ -245,7 +246,7 @@ func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 	needed, err := f.ImportedLibraries()
 	require.NoError(t, err)
 	require.Contains(t, needed, "libtvm_ffi.so")
-	for name, m := range map[string]*runtime.Module{"file": load(t, path), "bytes": loadBytes(t, readFile(t, path))} {
+	for name, m := range map[string]*runtime.Module{"file": modules.Load(t, path), "bytes": loadBytes(t, readFile(t, path))} {
 		require.Equal(t, int64(5), call(t, function(t, m, "add"), 2, 3), name)
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -256,7 +257,7 @@ func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 // C alone, with nothing but the symbol: of a compiler that knows no tvm-ffi at all.
 func TestPlainKernel(t *testing.T) {
 	noLeaks(t)
-	m := load(t, buildC(t, `
+	m := modules.Load(t, buildC(t, `
 typedef struct { int index; unsigned pad; union { long long i; double d; } v; } value;
 int __tvm_ffi_sum(void* self, const value* a, int n, value* r) {
   r->index = 1; r->v.i = 0;

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -44,7 +45,7 @@ func TestEnv_ImportsThenGlobals(t *testing.T) {
 func TestEnv_WithoutImports(t *testing.T) {
 	noLeaks(t)
 	for _, source := range []string{probeSource, classicSource} {
-		env := function(t, load(t, buildC(t, source)), "env")
+		env := function(t, modules.Load(t, buildC(t, source)), "env")
 		_, err := env.Call("tvmgo_test.nothing")
 		require.ErrorContains(t, err, "tvmgo_test.nothing")
 		require.EqualValues(t, runtime.NumThreads(), call(t, env, "runtime.NumThreads"))
@@ -54,7 +55,7 @@ func TestEnv_WithoutImports(t *testing.T) {
 // A global function of the module's own does not keep the module alive through its cache.
 func TestEnv_GlobalOfTheModuleItself(t *testing.T) {
 	noLeaks(t)
-	m := load(t, buildC(t, probeSource))
+	m := modules.Load(t, buildC(t, probeSource))
 	const name = "tvmgo_test.own"
 	require.NoError(t, runtime.RegisterGlobal(name, function(t, m, "count"), false))
 	defer runtime.RemoveGlobal(name)
@@ -130,7 +131,7 @@ func TestContextSlot_TwoLoadsOfOneFile(t *testing.T) {
 	const name = "tvmgo_test.import"
 	var mods [2]*runtime.Module
 	for i := range mods {
-		mods[i] = load(t, path)
+		mods[i] = modules.Load(t, path)
 		dep, err := runtime.NewModule("dep", 0, &goModule{functions: map[string]runtime.PackedFunc{
 			name: func(...any) (any, error) { return int64(i), nil }}})
 		require.NoError(t, err)

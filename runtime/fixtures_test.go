@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
@@ -92,14 +93,6 @@ const (
 	classicSource = "testdata/probe_classic.c"
 )
 
-func load(t testing.TB, path string, opts ...runtime.LoadOption) *runtime.Module {
-	t.Helper()
-	m, err := runtime.Load(ctx, path, opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
 func loadBytes(t testing.TB, lib []byte, opts ...runtime.LoadOption) *runtime.Module {
 	t.Helper()
 	m, err := runtime.LoadBytes(ctx, lib, opts...)
@@ -108,7 +101,7 @@ func loadBytes(t testing.TB, lib []byte, opts ...runtime.LoadOption) *runtime.Mo
 	return m
 }
 
-func probe(t testing.TB) *runtime.Module { t.Helper(); return load(t, buildC(t, probeSource)) }
+func probe(t testing.TB) *runtime.Module { t.Helper(); return modules.Load(t, buildC(t, probeSource)) }
 
 func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	t.Helper()

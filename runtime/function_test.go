@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -63,7 +64,7 @@ func TestFunction_FailsWithoutAnError(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	require.Nil(t, call(t, f, 0))
-	classic := load(t, buildC(t, classicSource))
+	classic := modules.Load(t, buildC(t, classicSource))
 	_, err := function(t, classic, "fail_without_error").Call()
 	requireError(t, err, runtime.ErrFailed, "without setting an error")
 	_, err = function(t, classic, "fail").Call()

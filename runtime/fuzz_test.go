@@ -12,6 +12,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	"tvmgo/internal/testing/modules"
 )
 
 // treeReader makes a value of any bytes, with what comes back when it passes through C.
@@ -172,7 +173,7 @@ func FuzzKinds(f *testing.F) {
 		"static_library": must(staticLibrary(f, []byte("object"), "g").SaveToBinary()),
 		"vulkan":         must(made(f)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
 		"const_loader":   must(made(f)(runtime.NewConstants(someConstants())).SaveToBinary()),
-		"cuda":           must(imports(f, load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary()),
+		"cuda":           must(imports(f, modules.Load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary()),
 		"metal":          []byte("anything"),
 	} {
 		f.Add(kind, false, payload)

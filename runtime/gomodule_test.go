@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -122,7 +123,7 @@ func TestModule_ListsFunctions(t *testing.T) {
 		}
 		return own, all
 	}
-	host := load(t, multiC)
+	host := modules.Load(t, multiC)
 	library := []string{"addone", "matmul", "softmax", "vadd", "wsfunc"}
 	own, all := list(host)
 	require.Equal(t, library, own)
@@ -133,7 +134,7 @@ func TestModule_ListsFunctions(t *testing.T) {
 	constants := made(t)(runtime.NewConstants(someConstants()))
 	source := made(t)(runtime.NewCSource("int s;", "c", []string{"s"}, nil))
 	mine := made(t)(runtime.NewModule("mine", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))
-	root := load(t, artifacts+"classic/multi_llvm.so", runtime.PrivateCopy())
+	root := modules.Load(t, artifacts+"classic/multi_llvm.so", runtime.PrivateCopy())
 	for m, want := range map[*runtime.Module][]string{device: {"k", "vadd"}, constants: {"f"}, source: {"s"}, mine: {"g"}} {
 		own, all := list(m)
 		require.ElementsMatch(t, want, own, m.Kind())

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -32,7 +33,7 @@ const hammerGoroutines = 64
 func TestHammer(t *testing.T) {
 	noLeaks(t)
 	namedKind(t, nil)
-	h := &hammer{probe: buildC(t, probeSource), fake: fakeDevice(t), rounds: 100, shared: load(t, multiC),
+	h := &hammer{probe: buildC(t, probeSource), fake: fakeDevice(t), rounds: 100, shared: modules.Load(t, multiC),
 		bytes: withBlob(t, probeSource, modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{1}, {2}, nil}))}
 	if testing.Short() {
 		h.rounds = 5
@@ -41,7 +42,7 @@ func TestHammer(t *testing.T) {
 	for i := range h.tensors {
 		h.tensors[i].Store(h.newTensor(int32(i)))
 	}
-	onThreads := function(t, load(t, h.probe), "on_threads")
+	onThreads := function(t, modules.Load(t, h.probe), "on_threads")
 	work := []func(*rand.Rand, int) error{h.load, h.loadTree, h.call, h.bind, h.global, h.exchange, h.dlpack, h.device, h.values, h.imports}
 	var wg sync.WaitGroup
 	errs := make(chan error, hammerGoroutines)
@@ -328,12 +329,12 @@ func TestHammer_OpenFilesDoNotPileUp(t *testing.T) {
 		return len(list)
 	}
 	noLeaks(t)
-	load(t, multiC, runtime.PrivateCopy()).Close()
+	modules.Load(t, multiC, runtime.PrivateCopy()).Close()
 	before := files()
 	for range 50 {
-		load(t, multiC, runtime.PrivateCopy()).Close()
-		load(t, multiC).Close()
-		load(t, artifacts+"modern/gpu_cuda.so", runtime.PrivateCopy()).Close()
+		modules.Load(t, multiC, runtime.PrivateCopy()).Close()
+		modules.Load(t, multiC).Close()
+		modules.Load(t, artifacts+"modern/gpu_cuda.so", runtime.PrivateCopy()).Close()
 		_, err := runtime.Load(ctx, artifacts+"modern/relax_mlp.so", runtime.PrivateCopy())
 		require.Error(t, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -69,7 +70,7 @@ func TestCSource(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""))
 	require.Equal(t, "int add;", string(readFile(t, filepath.Join(dir, "m.c"))))
-	back := load(t, filepath.Join(dir, "m.c"))
+	back := modules.Load(t, filepath.Join(dir, "m.c"))
 	require.Equal(t, "c", back.Kind())
 }
 
@@ -90,7 +91,7 @@ func TestStaticLibrary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.o")
 	require.NoError(t, m.SaveToFile(path, ""))
 	require.Equal(t, "\x7fELF object", string(readFile(t, path)))
-	require.Equal(t, "static_library", load(t, path).Kind())
+	require.Equal(t, "static_library", modules.Load(t, path).Kind())
 	linked := call(t, global(t, "runtime.ModuleLoadStaticLibrary"), path, []any{"add"}).(*runtime.Module)
 	defer linked.Close()
 	require.Equal(t, []string{"add"}, linked.Functions())

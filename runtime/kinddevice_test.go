@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -61,7 +62,7 @@ func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			noLeaks(t)
 			b := blobOf(t, c.file)
-			m := imports(t, load(t, artifacts+c.file))[0]
+			m := imports(t, modules.Load(t, artifacts+c.file))[0]
 			require.Equal(t, c.kind, m.Kind())
 			require.Equal(t, runtime.Serializable, m.Properties())
 			require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
@@ -96,12 +97,12 @@ func TestDeviceSource_Files(t *testing.T) {
 	for _, c := range gpuFiles {
 		t.Run(c.file, func(t *testing.T) {
 			noLeaks(t)
-			m := imports(t, load(t, artifacts+c.file))[0]
+			m := imports(t, modules.Load(t, artifacts+c.file))[0]
 			suffix := strings.Replace(c.format, "cuda", "cu", 1)
 			path := filepath.Join(t.TempDir(), "k.v1."+suffix)
 			require.NoError(t, m.SaveToFile(path, ""))
 			require.FileExists(t, filepath.Join(filepath.Dir(path), "k.v1.tvm_meta.json"))
-			back := load(t, path)
+			back := modules.Load(t, path)
 			require.Equal(t, c.kind, back.Kind())
 			want, err := m.SaveToBinaryFor(blob.Legacy)
 			require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestDeviceSource_Files(t *testing.T) {
 func TestDeviceSource_FilesOfTVM(t *testing.T) {
 	for file, kind := range map[string]string{"gpu_cuda_dev.ptx": "cuda", "gpu_opencl_dev.cl": "opencl"} {
 		noLeaks(t)
-		m := load(t, artifacts+"classic/"+file)
+		m := modules.Load(t, artifacts+"classic/"+file)
 		require.Equal(t, kind, m.Kind())
 		require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
 		source, err := m.GetSource("")
@@ -162,9 +163,9 @@ func TestDeviceSource_FileWithoutMeta(t *testing.T) {
 
 	// Without a description, CUDA source is source to compile.
 	writeFile(t, filepath.Join(dir, "s.cu"), []byte("__global__"))
-	require.Equal(t, "c", load(t, filepath.Join(dir, "s.cu")).Kind())
+	require.Equal(t, "c", modules.Load(t, filepath.Join(dir, "s.cu")).Kind())
 	writeFile(t, filepath.Join(dir, "s.tvm_meta.json"), []byte(`{"func_info":{}}`))
-	require.Equal(t, "cuda", load(t, filepath.Join(dir, "s.cu")).Kind())
+	require.Equal(t, "cuda", modules.Load(t, filepath.Join(dir, "s.cu")).Kind())
 }
 
 func TestDeviceSource_Bad(t *testing.T) {
@@ -210,7 +211,7 @@ func TestVulkanSource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.vulkan")
 	require.NoError(t, m.SaveToFile(path, ""))
 	requireError(t, m.SaveToFile(path, "spv"), runtime.ErrNotSupported, "written as .vulkan")
-	back := load(t, path)
+	back := modules.Load(t, path)
 	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
 		want, err := m.SaveToBinaryFor(layout)
 		require.NoError(t, err)
@@ -348,10 +349,10 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	require.NoError(t, runtime.RegisterModuleKind(kind))
 	err := runtime.RegisterModuleKind(kind)
 	require.ErrorContains(t, err, "taken already")
-	payload := must(imports(t, load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())
+	payload := must(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())
 	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")), "looked up before")
 	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
-		require.Equal(t, "ran", call(t, function(t, load(t, artifacts+file), "vadd_kernel")), file)
+		require.Equal(t, "ran", call(t, function(t, modules.Load(t, artifacts+file), "vadd_kernel")), file)
 		require.Equal(t, file == "classic/gpu_cuda.so", got.Legacy)
 	}
 	require.True(t, runtime.RemoveGlobal("ffi.Module.load_from_bytes.cuda"))
@@ -364,8 +365,8 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl", goFunction(t, func(args ...any) (any, error) { return nil, nil }), true))
 	kind.Name = "opencl"
 	require.ErrorContains(t, runtime.RegisterModuleKind(kind), "taken already")
-	require.Equal(t, "opencl", imports(t, load(t, artifacts+"modern/gpu_opencl.so"))[0].Kind())
-	_, err = load(t, artifacts+"modern/gpu_opencl.so").Function("vadd_kernel")
+	require.Equal(t, "opencl", imports(t, modules.Load(t, artifacts+"modern/gpu_opencl.so"))[0].Kind())
+	_, err = modules.Load(t, artifacts+"modern/gpu_opencl.so").Function("vadd_kernel")
 	requireError(t, err, runtime.ErrDeviceUnavailable)
 }
 
@@ -377,7 +378,7 @@ func TestKinds_DamagedPayload(t *testing.T) {
 		"static_library": must(staticLibrary(t, []byte("object"), "g").SaveToBinary()),
 		"vulkan":         must(made(t)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
 		"const_loader":   must(made(t)(runtime.NewConstants(someConstants())).SaveToBinary()),
-		"cuda":           must(imports(t, load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary()),
+		"cuda":           must(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary()),
 	}
 	for kind, payload := range payloads {
 		f := global(t, "ffi.Module.load_from_bytes."+kind)

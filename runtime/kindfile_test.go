@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -57,7 +58,7 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 	writeFile(t, old, []byte("old"))
 	restore := limitFiles(t, 1<<12)
 	err := m.SaveToFile(old, "")
-	kernels := imports(t, load(t, artifacts+"modern/gpu_cuda.so"))[0]
+	kernels := imports(t, modules.Load(t, artifacts+"modern/gpu_cuda.so"))[0]
 	other := kernels.SaveToFile(filepath.Join(dir, "k.cubin"), "")
 	restore()
 	requireError(t, err, runtime.ErrFailed, "save module", "m.o", "file too large")

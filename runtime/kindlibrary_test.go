@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -17,7 +18,7 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.so")
 	writeFile(t, path, readFile(t, multiC))
 	for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
-		m := load(t, path, opts...)
+		m := modules.Load(t, path, opts...)
 		got, err := m.SaveToBinary()
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(readFile(t, multiC), got))
@@ -28,7 +29,7 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 		requireError(t, err, runtime.ErrNotSupported, "use the modern layout")
 		require.NoError(t, m.Close())
 	}
-	m := load(t, path)
+	m := modules.Load(t, path)
 	require.NoError(t, os.Rename(path, path+".old"))
 	_, err := m.SaveToBinary()
 	requireError(t, err, runtime.ErrNotFound, "m.so", "No such file")

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
@@ -145,7 +146,7 @@ func TestLoad_LinkedBlob(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "m.tar")
 	require.NoError(t, os.WriteFile(path, archived(t, "lib0.o", compiled(t, addSource+helperSource), "devc.o", compiled(t, code+"};\n")), 0o666))
-	m := load(t, path)
+	m := modules.Load(t, path)
 	deps, err := m.Imports()
 	require.NoError(t, err)
 	require.Len(t, deps, 1)
@@ -228,7 +229,7 @@ func TestLoad_LinkedWithoutCompiler(t *testing.T) {
 	t.Setenv("CC", "no-such-compiler -x")
 	_, err = runtime.Load(ctx, path)
 	requireError(t, err, runtime.ErrNotFound, `the compiler "no-such-compiler" of the environment variable CC`)
-	require.Equal(t, "static_library", load(t, other).Kind())
+	require.Equal(t, "static_library", modules.Load(t, other).Kind())
 	m := call(t, global(t, "runtime.ModuleLoadStaticLibrary"), path, []any{"add"}).(*runtime.Module)
 	require.Equal(t, "static_library", m.Kind())
 	require.NoError(t, m.Close())
@@ -281,7 +282,7 @@ func TestLoad_LinkedOfTVM(t *testing.T) {
 	wheel.Run(t, nil, "testdata/export_objects.py", dir)
 	ownTemp(t)
 	for _, name := range []string{"llvm.tar", "llvm.o", "c.tar"} {
-		m := load(t, filepath.Join(dir, name))
+		m := modules.Load(t, filepath.Join(dir, name))
 		require.Contains(t, m.Functions(), "vadd", name)
 		f, err := m.Function("vadd")
 		require.NoError(t, err)

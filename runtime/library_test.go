@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
 func TestModule_MissingFunction(t *testing.T) {
 	noLeaks(t)
 	for _, a := range cpuArtifacts {
-		m := load(t, artifacts+a.file)
+		m := modules.Load(t, artifacts+a.file)
 		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init", "addone\x00", "", " ",
 			"__tvm_module_ctx", "_ctx", "__tvm_ffi_", strings.Repeat("x", 10000)} {
 			f, err := m.Function(name)
@@ -27,8 +28,8 @@ func TestModule_MissingFunction(t *testing.T) {
 
 func TestModule_Entry(t *testing.T) {
 	noLeaks(t)
-	require.Equal(t, int64(0), call(t, function(t, load(t, buildC(t, classicSource)), "__tvm_main__")))
-	m := load(t, artifacts+"modern/addone_llvm.so")
+	require.Equal(t, int64(0), call(t, function(t, modules.Load(t, buildC(t, classicSource)), "__tvm_main__")))
+	m := modules.Load(t, artifacts+"modern/addone_llvm.so")
 	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
 	call(t, function(t, m, "main"), in, out)
 	require.Equal(t, []float32{2}, slice[float32](t, out))
@@ -36,7 +37,7 @@ func TestModule_Entry(t *testing.T) {
 
 func TestModule_UsedAfterClose(t *testing.T) {
 	noLeaks(t)
-	other := load(t, multiC)
+	other := modules.Load(t, multiC)
 	m, err := runtime.Load(ctx, multiC)
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
@@ -68,7 +69,7 @@ func TestModule_UsedAfterClose(t *testing.T) {
 
 func TestModule_LibraryHasNoSourceAndNoFormats(t *testing.T) {
 	noLeaks(t)
-	m := load(t, multiC)
+	m := modules.Load(t, multiC)
 	_, err := m.GetSource("")
 	requireError(t, err, runtime.ErrNotSupported, "library")
 	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -39,12 +40,12 @@ func TestLink_Flags(t *testing.T) {
 				for name, opts := range map[string][]runtime.LoadOption{"file": nil, "private": {runtime.PrivateCopy()}} {
 					t.Run(name, func(t *testing.T) {
 						noLeaks(t)
-						m := load(t, path, opts...)
+						m := modules.Load(t, path, opts...)
 						require.EqualValues(t, runtime.NumThreads(), call(t, function(t, m, "env"), "runtime.NumThreads"))
 						require.NotZero(t, call(t, function(t, m, "context")))
 						_, err := function(t, m, "fail_without_error").Call(-1)
 						requireError(t, err, runtime.ErrFailed)
-						again := load(t, path, opts...)
+						again := modules.Load(t, path, opts...)
 						require.NotEqual(t, call(t, function(t, m, "context")), call(t, function(t, again, "context")))
 					})
 				}
@@ -83,7 +84,7 @@ func TestLink_AddressesInData(t *testing.T) {
 	for _, l := range linkings {
 		t.Run(l.name, func(t *testing.T) {
 			noLeaks(t)
-			m := load(t, buildC(t, addressSource, l.flags...))
+			m := modules.Load(t, buildC(t, addressSource, l.flags...))
 			double := goFunction(t, func(args ...any) (any, error) { return 2 * args[0].(int64), nil })
 			require.Equal(t, int64(4), call(t, function(t, m, "through_table"), double, 2))
 			require.Equal(t, int64(6), call(t, function(t, m, "through_data"), double, 3))
@@ -117,7 +118,7 @@ int __tvm_ffi_f(void* s, const void* a, int n, void* r) { return tvmgo_test_dep(
 // The constructor runs while the file is being opened.
 func TestLink_ConstructorCallsUs(t *testing.T) {
 	noLeaks(t)
-	m := load(t, buildC(t, `
+	m := modules.Load(t, buildC(t, `
 #include <tvm/ffi/c_api.h>
 static int64_t threads = -1;
 static const char name[] = "runtime.NumThreads";
@@ -140,7 +141,7 @@ int __tvm_ffi_threads(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) {
 func TestLink_ConstructorLoads(t *testing.T) {
 	noLeaks(t)
 	inner := buildC(t, probeSource)
-	m := load(t, buildC(t, fmt.Sprintf(`
+	m := modules.Load(t, buildC(t, fmt.Sprintf(`
 #include <tvm/ffi/c_api.h>
 static int64_t loaded;
 __attribute__((constructor)) static void start(void) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
@@ -80,9 +81,9 @@ func TestLoad_FileReplacedOnDisk(t *testing.T) {
 		require.NoError(t, os.Rename(path+".new", path))
 	}
 	write(artifacts + "modern/addone_llvm.so")
-	first := load(t, path)
+	first := modules.Load(t, path)
 	write(multiC)
-	second := load(t, path)
+	second := modules.Load(t, path)
 	require.NotContains(t, first.Functions(), "vadd")
 	require.Contains(t, second.Functions(), "vadd")
 	requireAddone(t, first)
@@ -97,7 +98,7 @@ func TestLoad_RelativePathWithoutSlash(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "libc.so"), readFile(t, multiC), 0o644))
 	t.Chdir(dir)
-	requireAddone(t, load(t, "libc.so"))
+	requireAddone(t, modules.Load(t, "libc.so"))
 }
 
 func TestLoad_BadFiles(t *testing.T) {
@@ -423,7 +424,7 @@ func TestLoad_PrivateCopiesShareNothing(t *testing.T) {
 	noLeaks(t)
 	path := buildC(t, probeSource)
 	count := func(m *runtime.Module) any { return call(t, function(t, m, "count")) }
-	a, b := load(t, path, runtime.PrivateCopy()), load(t, path, runtime.PrivateCopy())
+	a, b := modules.Load(t, path, runtime.PrivateCopy()), modules.Load(t, path, runtime.PrivateCopy())
 	first := count(a)
 	require.Equal(t, int64(1), first)
 	require.Equal(t, int64(2), count(a))
@@ -481,7 +482,7 @@ func TestLoad_FunctionKeepsLibrary(t *testing.T) {
 
 func TestLoad_FilesWithoutMarkerHaveTheirFunctions(t *testing.T) {
 	noLeaks(t)
-	m := load(t, buildC(t, `int answer(void* args, int* codes, int n, long* ret, int* code, void* r) { *ret = 42; *code = 0; return 0; }`))
+	m := modules.Load(t, buildC(t, `int answer(void* args, int* codes, int n, long* ret, int* code, void* r) { *ret = 42; *code = 0; return 0; }`))
 	require.Equal(t, int64(42), call(t, function(t, m, "answer")))
 }
 
@@ -507,7 +508,7 @@ __attribute__((constructor)) static void start(void) { TVMFFIEnvModRegisterSyste
 // TVMBackendAnyList* have one name and two signatures: each file gets those of its generation.
 func TestLoad_RegisterAccessOfBothGenerations(t *testing.T) {
 	noLeaks(t)
-	modern := load(t, buildC(t, `
+	modern := modules.Load(t, buildC(t, `
 #include <tvm/ffi/c_api.h>
 extern int TVMBackendAnyListSetPackedArg(void* list, int index, TVMFFIAny* args, int offset);
 extern int TVMBackendAnyListMoveFromPackedReturn(void* list, int index, TVMFFIAny* args, int offset);
@@ -517,7 +518,7 @@ int __tvm_ffi_second(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) {
   return TVMBackendAnyListMoveFromPackedReturn(r, 0, out, 1);
 }`))
 	require.Equal(t, int64(7), call(t, function(t, modern, "second"), 5, 7))
-	classic := load(t, buildC(t, `
+	classic := modules.Load(t, buildC(t, `
 #include <tvm/runtime/c_runtime_api.h>
 void* __tvm_module_ctx;
 extern int TVMBackendAnyListSetPackedArg(void* list, int index, TVMValue* values, int* codes, int offset);

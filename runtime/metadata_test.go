@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
 // textFunctions makes a library whose metadata and doc functions return C text or run C code.
 func textFunctions(t testing.TB, body string) *runtime.Module {
 	t.Helper()
-	return load(t, buildC(t, `
+	return modules.Load(t, buildC(t, `
 #include <tvm/ffi/c_api.h>
 #define FUNCTION(name) int __tvm_ffi_##name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r)
 #define TEXT(name, text) FUNCTION(name) { \
@@ -23,7 +24,7 @@ func textFunctions(t testing.TB, body string) *runtime.Module {
 
 func TestMetadata_OfCpp(t *testing.T) {
 	noLeaks(t)
-	m := load(t, cpp(t, "typed"))
+	m := modules.Load(t, cpp(t, "typed"))
 	for function, want := range map[string]string{
 		"add":         "add(int, int) -> int",
 		"scale":       "scale(float, float) -> float",
@@ -224,7 +225,7 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 			requireError(t, err, runtime.ErrNotFound, "no_such")
 		}
 	}
-	m := load(t, multiC)
+	m := modules.Load(t, multiC)
 	_, err := function(t, m, "vadd").Call(1, 2, 3)
 	require.ErrorContains(t, err, vadd, "it is what the errors say")
 
@@ -238,6 +239,6 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	_, err = root.Metadata("matmul")
 	requireError(t, err, runtime.ErrNotFound)
 
-	_, err = load(t, artifacts+"classic/multi_llvm.so").Metadata("vadd")
+	_, err = modules.Load(t, artifacts+"classic/multi_llvm.so").Metadata("vadd")
 	requireError(t, err, runtime.ErrNotFound, "gave it no metadata")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
@@ -229,7 +230,7 @@ func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
 	require.Zero(t, a.Handle())
 	require.NoError(t, a.WaitFor(b))
 	require.NoError(t, a.Sync(ctx))
-	m := load(t, multiC)
+	m := modules.Load(t, multiC)
 	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
 	_, err = function(t, m, "addone").CallOn(a, in, out)
 	require.NoError(t, err)

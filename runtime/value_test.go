@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -276,7 +277,7 @@ func TestValues_ManyArguments(t *testing.T) {
 
 func TestValues_ToClassicFunctions(t *testing.T) {
 	noLeaks(t)
-	m := load(t, buildC(t, classicSource))
+	m := modules.Load(t, buildC(t, classicSource))
 	codes := function(t, m, "codes")
 	x := tensor(t, []float32{1})
 	for _, c := range []struct {
@@ -312,7 +313,7 @@ func TestValues_ToClassicFunctions(t *testing.T) {
 
 func TestValues_ThroughTheClassicEnvironment(t *testing.T) {
 	noLeaks(t)
-	env := function(t, load(t, buildC(t, classicSource)), "env")
+	env := function(t, modules.Load(t, buildC(t, classicSource)), "env")
 	echo := goFunction(t, func(args ...any) (any, error) { return args[0], nil })
 	require.NoError(t, runtime.RegisterGlobal("tvmgo_test.echo", echo, false))
 	defer runtime.RemoveGlobal("tvmgo_test.echo")

@@ -2,23 +2,20 @@ package target_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/golden"
 	"tvmgo/target"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // hashed are targets whose hashes must never change: modules are stored under them.
 var hashed = []string{
@@ -41,24 +38,11 @@ func hashes(t *testing.T) string {
 	return b.String()
 }
 
-// golden compares with a file under testdata, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
-}
-
 // TestHash_Golden has hashes be those of former versions, in this process and in another one.
 func TestHash_Golden(t *testing.T) {
 	quiet(t)
 	got := hashes(t)
-	golden(t, "hashes.txt", got)
+	golden.Text(t, "testdata/hashes.txt", got)
 	if os.Getenv("TVMGO_TEST_HASH_CHILD") != "" {
 		return
 	}
@@ -124,5 +108,5 @@ func TestSchema_Golden(t *testing.T) {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(b, &doc))
-	golden(t, "schema-webgpu.json", string(doc.Defs["kind.webgpu"])+"\n")
+	golden.Text(t, "testdata/schema-webgpu.json", string(doc.Defs["kind.webgpu"])+"\n")
 }

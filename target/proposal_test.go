@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/golden"
 	"tvmgo/target"
 )
 
@@ -62,13 +63,7 @@ func TestProposal(t *testing.T) {
 				require.True(t, got.Equal(mustNew(t, form)), "%s", form)
 			}
 			json := strings.NewReplacer(hosted.JSON(), `"llvm here, with itself as host"`, here.JSON(), `"llvm here"`).Replace(got.JSON()) + "\n"
-			golden := strings.TrimSuffix(path, filepath.Ext(path)) + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(json), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), json)
+			golden.Text(t, strings.TrimSuffix(path, filepath.Ext(path))+".golden", json)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package c_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/golden"
 	"tvmgo/tir"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func emit(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	t.Helper()
@@ -73,12 +71,6 @@ func TestEmit_UnderSanitizers(t *testing.T) {
 
 // The whole of a generated source, as a person reads it.
 func TestEmit_Golden(t *testing.T) {
-	const golden = "testdata/matmul.golden.c"
 	code := emit(t, c.Emitter{}, module(t, matmul()))
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(code), 0o666))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), code, "if this is meant: go test ./codegen/c -update")
+	golden.Text(t, "testdata/matmul.golden.c", code)
 }

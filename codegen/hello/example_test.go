@@ -1,7 +1,6 @@
 package hello_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -11,13 +10,12 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/codegen/hello"
+	"tvmgo/internal/testing/golden"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 // copied is the tutorial's program: B is A.
 func copied() (*tir.IRModule, error) {
@@ -99,12 +97,5 @@ func TestGolden(t *testing.T) {
 	require.True(t, found)
 	code, _, found = strings.Cut("/* default_function("+code, "\nTVMGO_EXPORT int __tvm_ffi__metadata_") // they tell who built them
 	require.True(t, found)
-	const golden = "testdata/default_function.c"
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, []byte(code), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), code)
+	golden.Text(t, "testdata/default_function.c", code)
 }

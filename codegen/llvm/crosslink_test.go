@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -148,6 +149,6 @@ func TestExport_OneObject(t *testing.T) {
 	defer whole.Close()
 	library := filepath.Join(t.TempDir(), "all.so")
 	require.NoError(t, export.Library(context.Background(), whole, library))
-	l := load(t, library)
+	l := modules.Load(t, library)
 	requireAdds(t, l)
 }

@@ -1,7 +1,6 @@
 package llvm_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,14 +150,6 @@ func requireAdds(t testing.TB, m *runtime.Module) {
 	c := empty(t, 3)
 	require.NoError(t, call(t, m, "add", tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), c))
 	require.Equal(t, []float32{11, 22, 33}, floats(t, c))
-}
-
-func load(t testing.TB, path string) *runtime.Module {
-	t.Helper()
-	m, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
 }
 
 // script makes a program of a shell's lines, in a folder of its own.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -141,7 +142,7 @@ func TestModule_Exports(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, export.Library(context.Background(), built(t, parsed(t, addProgram), "llvm"), path), name)
 		if name == "add.so" {
-			requireAdds(t, load(t, path))
+			requireAdds(t, modules.Load(t, path))
 		}
 	}
 }
@@ -153,7 +154,7 @@ func TestModule_ExportsImports(t *testing.T) {
 	require.NoError(t, m.Import(built(t, parsed(t, strings.ReplaceAll(addProgram, "func add", "func sum")), "c")))
 	path := filepath.Join(t.TempDir(), "dot.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
-	l := load(t, path)
+	l := modules.Load(t, path)
 	requireAdds(t, l)
 	out := empty(t, 1)
 	require.NoError(t, call(t, l, "dot", tensor(t, []float32{3}), tensor(t, []float32{0}), out))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/tirgen/gentest"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
@@ -74,7 +75,7 @@ func TestNumbers_Wheel(t *testing.T) {
 		require.NoError(t, x.CopyFromBytes(data))
 		return x
 	}
-	loaded := load(t, path)
+	loaded := modules.Load(t, path)
 	for _, run := range []*runtime.Module{m, loaded} {
 		dense, soft := empty(t, 37, 130), empty(t, 37, 130)
 		require.NoError(t, call(t, run, "dense", read("a", 37, 64), read("b", 64, 130), dense))

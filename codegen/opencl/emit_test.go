@@ -1,9 +1,7 @@
 package opencl_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,12 +12,11 @@ import (
 	"tvmgo/blob"
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/golden"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 // kernelsOf is the code of a program's kernels, and what launches of them are.
 func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
@@ -42,14 +39,7 @@ func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
 
 func TestEmit_Golden(t *testing.T) {
 	code, functions := kernelsOf(t, tiles(t, 13, 11, 10, tir.Float32))
-	const golden = "testdata/tiles.cl"
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, []byte(code), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), code, "if this is meant: go test ./codegen/opencl -update")
+	golden.Text(t, "testdata/tiles.cl", code)
 	handle := dlpack.Handle
 	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel", ArgTypes: []dlpack.DataType{handle, handle, handle},
 		LaunchParamTags: []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, ArgExtraTags: []int32{0, 0, 0}}}}, functions)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -22,7 +23,7 @@ void types(uint8_t* a, void* b, void* c, void* d) { (void)a, (void)b, (void)c, (
 `
 
 func argumentsModule(t *testing.T) *runtime.Module {
-	return load(t, packed(t, kernelsOf([]string{write(t, "k.c", argumentsSource)},
+	return modules.Load(t, packed(t, kernelsOf([]string{write(t, "k.c", argumentsSource)},
 		"all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)",
 		"two(a: aligned float32[n, m], b: strided float64[m])", "line(a: float32[n])", "none()", "types(uint8[4], float16[n], b: bool[], float32x4[1])")))
 }

@@ -14,6 +14,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -198,7 +199,7 @@ func variants(t *testing.T) []string {
 
 func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 	cl, cuda := fakeOf(t, dlpack.OpenCL), fakeOf(t, dlpack.CUDA)
-	m := load(t, packed(t, kernelsOf(variants(t), addSignature)))
+	m := modules.Load(t, packed(t, kernelsOf(variants(t), addSignature)))
 	add := function(t, m, "add")
 
 	dev := dlpack.Device{Type: dlpack.OpenCL, ID: 1}
@@ -244,7 +245,7 @@ func TestLibrary_LaunchParameters(t *testing.T) {
 	dev := dlpack.Device{Type: dlpack.OpenCL}
 	source := write(t, "k.cl", "kernel void k(global float* a, long n, float f) {}")
 	const signature = "%s=k(a: float32[rows, 8], n: int64, f: float32) launch %s"
-	m := load(t, packed(t, kernelsOf([]string{source},
+	m := modules.Load(t, packed(t, kernelsOf([]string{source},
 		fmt.Sprintf(signature, "given", "blockIdx.x, blockIdx.y, threadIdx.x, shared"),
 		fmt.Sprintf(signature, "mixed", "blockIdx.x, blockIdx.y=rows*(n+1)-min(n, 3)%2, threadIdx.x, tir.use_dyn_shared_memory=4*max(n, 2)/2"))))
 	x := onDevice(t, dev, dlpack.Float32, 5, 8)
@@ -279,7 +280,7 @@ func TestLibrary_LaunchParameters(t *testing.T) {
 func TestLibrary_NothingToLaunch(t *testing.T) {
 	cl := fakeOf(t, dlpack.OpenCL)
 	source := write(t, "k.cl", "kernel void k(global float* a, long n) {}")
-	m := load(t, packed(t, kernelsOf([]string{source}, "k(a: float32[n], by: int64) launch blockIdx.x=ceildiv(n, by), threadIdx.x=64")))
+	m := modules.Load(t, packed(t, kernelsOf([]string{source}, "k(a: float32[n], by: int64) launch blockIdx.x=ceildiv(n, by), threadIdx.x=64")))
 	k, empty := function(t, m, "k"), onDevice(t, dlpack.Device{Type: dlpack.OpenCL}, dlpack.Float32, 0)
 	_, err := k.Call(empty, 64)
 	require.NoError(t, err)
@@ -290,7 +291,7 @@ func TestLibrary_NothingToLaunch(t *testing.T) {
 
 func TestLibrary_DeviceTensors(t *testing.T) {
 	cl, cuda := fakeOf(t, dlpack.OpenCL), fakeOf(t, dlpack.CUDA)
-	m := load(t, packed(t, kernelsOf([]string{write(t, "k.cl", "kernel void k(global float* a) {}"),
+	m := modules.Load(t, packed(t, kernelsOf([]string{write(t, "k.cl", "kernel void k(global float* a) {}"),
 		write(t, "k.cu", "extern \"C\" { __global__ void k(float* a) {} }")}, "k(float32[4], handle) launch threadIdx.x=1")))
 	k := function(t, m, "k")
 	part := func(dev dlpack.Device) *runtime.Tensor {

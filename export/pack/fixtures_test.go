@@ -2,7 +2,6 @@ package pack_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,8 +16,6 @@ import (
 )
 
 var ctx = context.Background()
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // addSignature is that of add in k.c, with what device kernels need.
 const addSignature = "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"
@@ -51,14 +48,6 @@ func packed(t testing.TB, k pack.Kernels, options ...export.Option) string {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	return path
-}
-
-func load(t testing.TB, path string) *runtime.Module {
-	t.Helper()
-	m, err := runtime.Load(ctx, path)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
 }
 
 func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
 const scaleSignature = "scale(a: float32[rows, 4], out: float32[rows, 4], rows: int64, alpha: float64, shift: float32)"
 
 func TestLibrary_CPU(t *testing.T) {
-	m := load(t, packed(t, kernelsOf([]string{"testdata/k.c", "testdata/index.c"}, addSignature, scaleSignature, "twice=index(int64[1], int64[1])")))
+	m := modules.Load(t, packed(t, kernelsOf([]string{"testdata/k.c", "testdata/index.c"}, addSignature, scaleSignature, "twice=index(int64[1], int64[1])")))
 	require.ElementsMatch(t, []string{"add", "scale", "twice"}, m.Functions())
 
 	a, b, c := tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), tensor(t, make([]float32, 3))
@@ -52,7 +53,7 @@ func TestLibrary_ObjectsAndSeveralSources(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(one), "factor.h"), []byte("#define FACTOR 3\n"), 0o666))
 	two := write(t, "two.c", "static float helper(float x) { return x + 1; }\nvoid g(float* a) { a[0] = helper(a[0]); }\nint f2(void) { return 0; }\n")
 	o := object(t, "float own(float x) { return -x; }\nvoid h(float* a) { a[0] = own(a[0]); }\n__attribute__((weak)) void i(float* a) { a[0] = 9; }\n")
-	m := load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])", "i(float32[1])", "again=h(handle)")))
+	m := modules.Load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])", "i(float32[1])", "again=h(handle)")))
 	for name, want := range map[string]float32{"f": 6, "g": 3, "h": -2, "i": 9, "again": -2} {
 		x := tensor(t, []float32{2})
 		_, err := function(t, m, name).Call(x)
@@ -91,7 +92,7 @@ func TestLibrary_Metadata(t *testing.T) {
 	k.Inputs[0].Target = `{"kind": "cuda", "arch": "sm_90"}`
 	k.Builder = "builder 1.2"
 	k.Functions[0].Doc = "What??! is \"added\"\n\tü\\0"
-	m := load(t, packed(t, k))
+	m := modules.Load(t, packed(t, k))
 	doc, err := m.Doc("add")
 	require.NoError(t, err)
 	require.Equal(t, k.Functions[0].Doc, doc)
@@ -122,7 +123,7 @@ func TestLibrary_Metadata(t *testing.T) {
 		func() { k.Inputs[0].Path = write(t, "k.ptx", ptxSource+"\n") },
 	} {
 		change()
-		meta, err := load(t, packed(t, k)).Metadata("add")
+		meta, err := modules.Load(t, packed(t, k)).Metadata("add")
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal([]byte(meta.Text), &got))
 		require.False(t, hashes[got.ContentHash])

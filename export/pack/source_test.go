@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/golden"
 )
 
 // sources are the generated host source, and those of the kernels in C.
@@ -99,11 +100,5 @@ func TestSource_Golden(t *testing.T) {
 	prelude, err := os.ReadFile("host/prelude.c")
 	require.NoError(t, err)
 	code = strings.Replace(code, string(prelude), "#include \"prelude.c\"\n", 1)
-	const golden = "testdata/host.golden.c"
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(code), 0o666))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), code, "if this is meant: go test ./export/pack -update")
+	golden.Text(t, "testdata/host.golden.c", code)
 }

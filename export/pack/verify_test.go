@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 )
 
@@ -47,7 +48,7 @@ func TestVerify(t *testing.T) {
 		Out: []*pack.Array{array([]float32{0.5, 1.5, 2.5, 3.5, 6, 5}, 2, 3), array([]int32{7, 0})}}}
 	k.Functions[2].Vectors = []pack.Vector{{In: []any{array([]uint8{1, 2})}, Out: []*pack.Array{array([]float64{math.NaN(), math.Inf(1)})}}}
 	k.Functions[3].Vectors = []pack.Vector{{Out: []*pack.Array{array([]bool{true, true})}}}
-	m := load(t, packed(t, k))
+	m := modules.Load(t, packed(t, k))
 	r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
 	require.NoError(t, err)
 	require.Equal(t, "cpu:0", r.Device)
@@ -93,7 +94,7 @@ func TestVerify(t *testing.T) {
 func TestVerify_CallThatFails(t *testing.T) {
 	k := kernelsOf([]string{write(t, "k.cl", clSource)}, addSignature)
 	k.Functions[0].Vectors = addVectors()
-	m := load(t, packed(t, k))
+	m := modules.Load(t, packed(t, k))
 	r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
 	require.NoError(t, err)
 	require.Equal(t, 2, r.Failed())
@@ -103,7 +104,7 @@ func TestVerify_CallThatFails(t *testing.T) {
 func TestVerify_NoVectors(t *testing.T) {
 	for _, path := range []string{packed(t, kernelsOf([]string{"testdata/k.c"}, addSignature)), "../../testdata/artifacts/modern/multi_c.so",
 		"../../testdata/artifacts/classic/multi_llvm.so"} {
-		_, err := pack.Verify(ctx, load(t, path), cpu, pack.DefaultTolerance)
+		_, err := pack.Verify(ctx, modules.Load(t, path), cpu, pack.DefaultTolerance)
 		require.ErrorIs(t, err, runtime.ErrNotFound, path)
 		require.ErrorContains(t, err, "it carries no test vectors: tvmgo pack --test")
 	}

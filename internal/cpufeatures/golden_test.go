@@ -2,14 +2,13 @@ package cpufeatures
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write testdata/golden.json from the wheel's answers")
+	"tvmgo/internal/testing/golden"
+)
 
 // sample is asked without the wheel, too: of each rule one case or two.
 var sample = []question{
@@ -72,7 +71,7 @@ func TestGolden(t *testing.T) {
 		Question question `json:"question"`
 		Answer   any      `json:"answer"`
 	}
-	if *update {
+	if golden.Updating() {
 		var entries []entry
 		for i, answer := range ask(t, sample) {
 			entries = append(entries, entry{sample[i], answer})

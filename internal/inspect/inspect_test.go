@@ -5,16 +5,15 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"tvmgo/internal/testing/golden"
+)
 
 const artifacts = "../../testdata/artifacts"
 
@@ -42,18 +41,6 @@ func inspectBytes(name string, data []byte) (*Report, error) {
 	return Read(name, bytes.NewReader(data), int64(len(data)))
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "run the test with -update if this is meant")
-}
-
 func TestRead_Artifacts(t *testing.T) {
 	for _, name := range libraries(t) {
 		report, err := inspectBytes(name, load(t, name))
@@ -63,10 +50,10 @@ func TestRead_Artifacts(t *testing.T) {
 
 		var text bytes.Buffer
 		require.NoError(t, report.WriteText(&text))
-		golden(t, strings.TrimSuffix(name, ".so")+".txt", text.Bytes())
+		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".txt"), string(text.Bytes()))
 		encoded, err := json.MarshalIndent(report, "", "  ")
 		require.NoError(t, err)
-		golden(t, strings.TrimSuffix(name, ".so")+".json", append(encoded, '\n'))
+		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".json"), string(append(encoded, '\n')))
 	}
 }
 

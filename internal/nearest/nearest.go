@@ -1,23 +1,23 @@
 // Package nearest finds the valid name that is most similar to a misspelled one.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Name is that of names which is most like a given one, "" if none is like it.
+// Name returns the most similar of names, or else the shortest that contains the given one ("h200" of "nvidia/h200"); "" if there is none.
 func Name(name string, names []string) string {
-	if name == "" || len(name) > 200 { // no slip of the pen
+	if name == "" || len(name) > 200 { // no misspelling
 		return ""
 	}
-	best, least := "", len(name)/4+2
 	for _, n := range names {
-		if strings.EqualFold(n, name) || Plain(n) == Plain(name) {
+		if Plain(n) == Plain(name) {
 			return n
 		}
-		if d := Distance(name, n, least); d < least {
-			best, least = n, d
-		}
 	}
-	if best == "" && len(name) > 2 { // a part of a longer name: "h200" of "nvidia/h200"
+	best := Within(name, names, len(name)/4+2)
+	if best == "" && len(name) > 2 {
 		for _, n := range names {
 			if strings.Contains(n, name) && (best == "" || len(n) < len(best)) {
 				best = n
@@ -27,34 +27,51 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// Plain takes two spellings of a name for one.
+// Within returns the first of the names that are fewest edits away from a given one, and fewer than limit; "" if there is none. Upper and
+// lower case are different letters, but a name that differs in nothing else is always found.
+func Within(name string, names []string, limit int) string {
+	best := ""
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			return n
+		}
+		if d := Distance(name, n, limit); d < limit {
+			best, limit = n, d
+		}
+	}
+	return best
+}
+
+// Plain returns a form that the spellings of a name have in common.
 func Plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
 
-// Distance is the number of single-byte edits from a to b; limit when it is no less than that.
+// Distance returns the number of edits from a to b: bytes added, removed, changed or swapped with the next one. It returns limit if
+// that is not less.
 func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, above := make([]int, len(b)+1), make([]int, len(b)+1) // the rows of two and of one byte less of a
+	for j := range above {
+		above[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i
-		least := row[0]
 		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
+			if a[i-1] == b[j-1] {
+				row[j] = above[j-1]
+				continue
 			}
-			diagonal = row[j]
-			row[j] = min(row[j]+1, row[j-1]+1, cost)
-			least = min(least, row[j])
+			row[j] = 1 + min(above[j-1], above[j], row[j-1])
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], 1+before[j-2])
+			}
 		}
-		if least >= limit {
+		if slices.Min(row) >= limit && slices.Min(above) >= limit {
 			return limit
 		}
+		before, above = above, row
 	}
-	return min(row[len(b)], limit)
+	return min(above[len(b)], limit)
 }

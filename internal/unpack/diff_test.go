@@ -14,6 +14,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/golden"
 )
 
 // lines are the differences as people see them, without the lines of text.
@@ -52,10 +53,10 @@ func TestDiff_Artifacts(t *testing.T) {
 		d.A, d.B = pair[0], pair[1]
 		var text bytes.Buffer
 		require.NoError(t, d.WriteText(&text))
-		golden(t, "diff_"+name+".txt", text.Bytes())
+		golden.Text(t, filepath.Join("testdata", "diff_"+name+".txt"), string(text.Bytes()))
 		encoded, err := encodeJSON(d)
 		require.NoError(t, err)
-		golden(t, "diff_"+name+".json", encoded)
+		golden.Text(t, filepath.Join("testdata", "diff_"+name+".json"), string(encoded))
 	}
 }
 

@@ -3,7 +3,6 @@ package unpack
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,21 +15,7 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 const artifacts = "../../testdata/artifacts"
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "run the test with -update if this is meant")
-}
 
 // libraries lists the artifacts, as "modern/addone_llvm.so".
 func libraries(t testing.TB) []string {

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/golden"
 )
 
 func TestUnpack_Artifacts(t *testing.T) {
@@ -23,7 +24,7 @@ func TestUnpack_Artifacts(t *testing.T) {
 		tree := requireWhole(t, dir)
 		text, err := os.ReadFile(filepath.Join(dir, TreeFile))
 		require.NoError(t, err)
-		golden(t, strings.TrimSuffix(name, ".so")+".tree.json", text)
+		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".tree.json"), string(text))
 		for i := range tree.Modules {
 			if m := &tree.Modules[i]; m.Kind == "cuda" || m.Kind == "opencl" {
 				require.Equal(t, []Role{Code, Meta}, roles(m), name)
@@ -111,7 +112,7 @@ func TestUnpack_EveryKind(t *testing.T) {
 		tree := requireWhole(t, dir)
 		text, err := os.ReadFile(filepath.Join(dir, TreeFile))
 		require.NoError(t, err)
-		golden(t, "kinds_"+layout.String()+".tree.json", text)
+		golden.Text(t, filepath.Join("testdata", "kinds_"+layout.String()+".tree.json"), string(text))
 		for i := range tree.Modules {
 			m := &tree.Modules[i]
 			opaque := slices.Contains([]string{"dnnl_json", "metal", "never.heard"}, m.Kind)

@@ -2,13 +2,11 @@ package main_test
 
 import (
 	"debug/elf"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"

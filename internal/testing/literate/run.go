@@ -110,12 +110,39 @@ func (r *Runner) session(t *testing.T, d *Document) *session {
 	}
 	require.NoError(t, os.Symlink(r.Dist, filepath.Join(s.dir, "dist")))
 	// make only says what it would do: that its targets are there is what a document's line is checked for.
-	s.write(filepath.Join(s.own, "bin", "make"), "#!/bin/sh\nexec "+s.findMake()+` -n -C "$TVMGO" "$@" >/dev/null`+"\n")
+	s.write(filepath.Join(s.own, "bin", "make"), "#!/bin/sh\nexec "+s.find("make")+` -n -C "$TVMGO" "$@" >/dev/null`+"\n")
+	s.write(filepath.Join(s.own, "bin", "go"), strings.NewReplacer("@GO@", s.find("go"), "@SCRATCH@", s.dir, "@OWN@", s.own).Replace(goWrapper))
 	return s
 }
 
-func (s *session) findMake() string {
-	path, err := exec.LookPath("make")
+// goWrapper is the command go of a document's shell. In the scratch directory, it compiles packages of the source tree in their own place: those
+// of a tree of links would be other packages to Go's cache, and compiled anew for each document.
+const goWrapper = `#!/bin/sh
+set -e
+if [ "$PWD" != '@SCRATCH@' ]; then exec @GO@ "$@"; fi
+case ${1-} in run|build) ;; *) exec @GO@ "$@" ;; esac
+command=$1
+shift
+output='@SCRATCH@/'
+if [ "$command" = run ]; then output='@OWN@/ran'; fi
+flags=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -o) shift; case $1 in /*) output=$1 ;; *) output=@SCRATCH@/$1 ;; esac ;;
+    -tags) flags="$flags -tags $2"; shift ;;
+    -*) flags="$flags $1" ;;
+    *) break ;;
+  esac
+  shift
+done
+package=$1
+shift
+@GO@ build -C "$TVMGO" $flags -o "$output" "$package"
+if [ "$command" = run ]; then exec "$output" "$@"; fi
+`
+
+func (s *session) find(command string) string {
+	path, err := exec.LookPath(command)
 	require.NoError(s.t, err)
 	return path
 }
@@ -236,7 +263,7 @@ func (s *session) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), name, args...)
 	cmd.Dir = s.dir
 	lib := filepath.Join(s.Dist, "lib")
-	cmd.Env = append(os.Environ(), "PWD="+s.dir, "TVMGO="+s.Root, "HOME="+s.own,
+	cmd.Env = append(os.Environ(), "PWD="+s.dir, "TVMGO="+s.Root, "HOME="+s.own, "GOFLAGS=-tags="+s.Tags, // as build/env -w sets it
 		"PATH="+filepath.Join(s.own, "bin")+":"+filepath.Join(s.Dist, "bin")+":"+os.Getenv("PATH"),
 		"GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"), "GOPATH="+goEnv("GOPATH"),
 		"PKG_CONFIG_PATH="+filepath.Join(lib, "pkgconfig"), "LD_LIBRARY_PATH="+lib)

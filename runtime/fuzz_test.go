@@ -11,8 +11,8 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
-	"tvmgo/runtime"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/runtime"
 )
 
 // treeReader makes a value of any bytes, with what comes back when it passes through C.

@@ -3,10 +3,11 @@ package docs
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,17 +98,8 @@ func TestCitations(t *testing.T) {
 	}
 	require.Greater(t, len(sections), 40)
 
-	out, err := exec.Command("git", "ls-files", "..").Output()
-	if err != nil {
-		t.Skip("the list of files comes from git")
-	}
 	cited := 0
-	for _, path := range strings.Fields(string(out)) {
-		switch filepath.Ext(path) {
-		case ".go", ".c", ".h", ".cc", ".hpp", ".sh", ".mk", ".py":
-		default:
-			continue
-		}
+	for _, path := range sources(t) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		if strings.HasSuffix(path, "literate_test.go") {
@@ -128,6 +120,23 @@ func TestCitations(t *testing.T) {
 		}
 	}
 	require.Greater(t, cited, 50)
+}
+
+// sources lists the repository's files of code, without what builds leave in it.
+func sources(t *testing.T) (paths []string) {
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", ".cache", "dist"}, d.Name()):
+			return filepath.SkipDir
+		case slices.Contains([]string{".go", ".c", ".h", ".cc", ".hpp", ".sh", ".mk", ".py"}, filepath.Ext(path)):
+			paths = append(paths, path)
+		}
+		return nil
+	}))
+	require.NotEmpty(t, paths)
+	return paths
 }
 
 func anyExists(paths []string) bool {

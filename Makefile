@@ -61,7 +61,7 @@ dist:
 
 static:
 	@mkdir -p $(DIST)/lib
-	GO='$(GO)' sh build/static.sh $(DIST)/lib/libtvmgo.a
+	GO='$(GO)' sh build/scripts/static.sh $(DIST)/lib/libtvmgo.a
 
 install: dist static
 	@for f in $(INSTALLED); do \
@@ -81,15 +81,15 @@ clean:
 
 # What tests need beyond Go, a C compiler and make; silent when all is there.
 deps:
-	@sh build/deps.sh
+	@sh build/scripts/deps.sh
 
 test: deps dist
-	@sh build/test.sh
+	@sh build/scripts/test.sh
 
 demo: dist
 
 gpu-bundle: deps dist
-	@sh build/gpu-bundle.sh build/.cache/gpu-bundle
+	@sh build/scripts/gpu-bundle.sh build/.cache/gpu-bundle
 
 docs-diagram:
 	$(GO) run ./build/gen/packages

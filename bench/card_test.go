@@ -51,7 +51,7 @@ func library(t *testing.T) string {
 	return path
 }
 
-// cardProgram compiles bench/card as build/gpu-bundle.sh does.
+// cardProgram compiles bench/card as build/scripts/gpu-bundle.sh does.
 func cardProgram(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {

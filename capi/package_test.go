@@ -40,7 +40,7 @@ func install(t *testing.T) string {
 	return i.tree
 }
 
-// tool skips where a program is missing, but not on CI: build/deps.sh installs it.
+// tool skips where a program is missing, but not on CI: build/scripts/deps.sh installs it.
 func tool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {

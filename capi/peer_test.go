@@ -14,8 +14,8 @@ import (
 
 // wheels installs Apache TVM's wheels where they are missing.
 var wheels = sync.OnceValue(func() error {
-	if out, err := exec.Command("sh", filepath.Join("..", "build", "deps.sh")).CombinedOutput(); err != nil {
-		return fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
+	if out, err := exec.Command("sh", filepath.Join("..", "build", "scripts", "deps.sh")).CombinedOutput(); err != nil {
+		return fmt.Errorf("no Python with Apache TVM's wheels: build/scripts/deps.sh: %w\n%s", err, out)
 	}
 	return nil
 })

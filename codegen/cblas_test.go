@@ -33,9 +33,9 @@ func needBLAS(t testing.TB) {
 		return
 	}
 	if os.Getenv("CI") != "" {
-		t.Fatal("libopenblas-dev is missing: build/deps.sh installs it")
+		t.Fatal("libopenblas-dev is missing: build/scripts/deps.sh installs it")
 	}
-	t.Skip("libopenblas-dev is missing: build/deps.sh installs it")
+	t.Skip("libopenblas-dev is missing: build/scripts/deps.sh installs it")
 }
 
 // product is a matmul in some form, as text with placeholders for the element type; all its tensors have constant shapes.

@@ -67,8 +67,8 @@ func TestBuild_ProcessorOfOtherMachines(t *testing.T) {
 	m := built(t, scale(t, 2), kind(t, "c -mcpu=cortex-a72"))
 	path := filepath.Join(t.TempDir(), "scale.so")
 	if _, err := exec.LookPath("aarch64-linux-gnu-gcc"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "build/deps.sh installs aarch64-linux-gnu-gcc")
-		t.Skip("no compiler for aarch64: build/deps.sh installs it")
+		require.Empty(t, os.Getenv("CI"), "build/scripts/deps.sh installs aarch64-linux-gnu-gcc")
+		t.Skip("no compiler for aarch64: build/scripts/deps.sh installs it")
 	}
 	err := export.Library(context.Background(), m, path)
 	require.ErrorContains(t, err, "cortex-a72")

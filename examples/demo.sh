@@ -73,7 +73,7 @@ if [ -x "$python" ] && "$python" -c 'import numpy, tvm, tvm_ffi' >/dev/null 2>&1
   "$python" -B examples/model/run/model.py "$out/model.so" >"$out/printed"
   same "Apache TVM"
 else
-  say "6. (Apache TVM is left out: its wheel is not in build/.cache/venv, which build/deps.sh makes)"
+  say "6. (Apache TVM is left out: its wheel is not in build/.cache/venv, which build/scripts/deps.sh makes)"
 fi
 
 if ! has clang; then

@@ -215,7 +215,7 @@ func wheelInclude(t *testing.T) string {
 	found, err := filepath.Glob("../build/.cache/venv/lib/python3*/site-packages/tvm_ffi/include")
 	require.NoError(t, err)
 	if len(found) == 0 {
-		require.Empty(t, os.Getenv("CI"), "build/deps.sh makes the virtual environment")
+		require.Empty(t, os.Getenv("CI"), "build/scripts/deps.sh makes the virtual environment")
 		t.Skip("no headers of apache-tvm-ffi: set TVMGO_WHEEL_INCLUDE to the wheel's tvm_ffi/include")
 	}
 	return found[0]

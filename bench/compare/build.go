@@ -45,7 +45,7 @@ func peerLibraries(venv string) ([]string, error) {
 	for _, name := range []string{"tvm_ffi/lib/libtvm_ffi.so", "tvm/lib/libtvm_runtime.so"} {
 		found, _ := filepath.Glob(filepath.Join(venv, "lib/python*/site-packages", name))
 		if len(found) == 0 {
-			return nil, fmt.Errorf("no %s below %s: run build/deps.sh", name, venv)
+			return nil, fmt.Errorf("no %s below %s: run build/scripts/deps.sh", name, venv)
 		}
 		path, err := filepath.Abs(found[0])
 		if err != nil {

@@ -1,6 +1,6 @@
 // Command compare measures libtvmgo.so against the libraries of Apache TVM's wheels, in alternating
 // rounds of one run, and prints a table of medians beside the targets. Run it from the root of the
-// repository, after make dist and build/deps.sh; make bench does all three.
+// repository, after make dist and build/scripts/deps.sh; make bench does all three.
 package main
 
 import (

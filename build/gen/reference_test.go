@@ -22,7 +22,8 @@ func (r reference) flags() []string {
 	return []string{"-I", filepath.Dir(r.file)}
 }
 
-// wheel is a file of the virtual environment that build/deps.sh makes; where there is none, a path that says so.
+// wheel returns the path of a file of the virtual environment that build/scripts/deps.sh makes, or, where there is none,
+// a path that says so.
 func wheel(path string) string {
 	found, err := filepath.Glob(filepath.Join(root, "build/.cache/venv/lib/python3*/site-packages", path))
 	if err != nil || len(found) == 0 {

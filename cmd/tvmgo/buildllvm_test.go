@@ -29,8 +29,8 @@ const mulProgram = `func mul(a_handle: handle, b_handle: handle, c_handle: handl
 func needLLVM(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("clang"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "build/deps.sh installs clang")
-		t.Skip("no clang: build/deps.sh installs it")
+		require.Empty(t, os.Getenv("CI"), "build/scripts/deps.sh installs clang")
+		t.Skip("no clang: build/scripts/deps.sh installs it")
 	}
 }
 

@@ -42,8 +42,8 @@ func TestCross_Library(t *testing.T) {
 			continue
 		}
 		if _, err := exec.LookPath(strings.ReplaceAll(row.linker, "lld", "ld.lld")); err != nil {
-			require.Empty(t, os.Getenv("CI"), "build/deps.sh installs %s", row.linker)
-			t.Skipf("no %s: build/deps.sh installs it", row.linker)
+			require.Empty(t, os.Getenv("CI"), "build/scripts/deps.sh installs %s", row.linker)
+			t.Skipf("no %s: build/scripts/deps.sh installs it", row.linker)
 		}
 		m := built(t, parsed(t, addProgram+dotProgram), row.target)
 		require.NoError(t, m.Import(helloConstant(t)))

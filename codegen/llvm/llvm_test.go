@@ -83,9 +83,9 @@ func needClang(t testing.TB) {
 	t.Helper()
 	if err := clangAtStart; err != nil {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("build/deps.sh installs clang: %v", err)
+			t.Fatalf("build/scripts/deps.sh installs clang: %v", err)
 		}
-		t.Skipf("no clang: build/deps.sh installs it: %v", err)
+		t.Skipf("no clang: build/scripts/deps.sh installs it: %v", err)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package nvrtctest gives tests the compilers of CUDA that build/deps.sh installs: NVRTC and ptxas. They need no card.
+// Package nvrtctest gives tests the compilers of CUDA that build/scripts/deps.sh installs: NVRTC and ptxas. They need no
+// card.
 package nvrtctest
 
 import (
@@ -62,9 +63,9 @@ const wheel = "lib/python3*/site-packages/nvidia/cu13"
 func lacks(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
-		t.Fatalf("%v (sh build/deps.sh installs it)", err)
+		t.Fatalf("%v (sh build/scripts/deps.sh installs it)", err)
 	}
-	t.Skipf("%v (sh build/deps.sh installs it)", err)
+	t.Skipf("%v (sh build/scripts/deps.sh installs it)", err)
 }
 
 // Ptxas assembles PTX for an architecture. That it does not is a failure; that there is no ptxas is one on CI.

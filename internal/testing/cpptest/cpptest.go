@@ -1,5 +1,5 @@
 // Package cpptest builds C++ libraries for tests, with the C++ compiler and the headers of the tvm-ffi wheel, which
-// build/deps.sh installs.
+// build/scripts/deps.sh installs.
 package cpptest
 
 import (
@@ -28,13 +28,13 @@ var wheel = sync.OnceValues(func() (dir, problem string) {
 			return "", "no go.mod above the test's folder"
 		}
 	}
-	out, err := exec.Command("sh", filepath.Join(root, "build", "deps.sh")).CombinedOutput()
+	out, err := exec.Command("sh", filepath.Join(root, "build", "scripts", "deps.sh")).CombinedOutput()
 	if err != nil {
-		return "", "no C++ compiler, or no wheel of tvm-ffi: build/deps.sh: " + err.Error() + "\n" + string(out)
+		return "", "no C++ compiler, or no wheel of tvm-ffi: build/scripts/deps.sh: " + err.Error() + "\n" + string(out)
 	}
 	found, _ := filepath.Glob(filepath.Join(root, "build", ".cache", "venv", "lib", "python3*", "site-packages", "tvm_ffi"))
 	if len(found) != 1 {
-		return "", "build/deps.sh left no wheel of tvm-ffi"
+		return "", "build/scripts/deps.sh left no wheel of tvm-ffi"
 	}
 	return found[0], ""
 })

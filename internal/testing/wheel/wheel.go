@@ -19,8 +19,8 @@ var install = sync.OnceValues(func() (python string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("sh", filepath.Join(root, "build", "deps.sh")).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("no Python with Apache TVM's wheels: build/deps.sh: %w\n%s", err, out)
+	if out, err := exec.Command("sh", filepath.Join(root, "build", "scripts", "deps.sh")).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("no Python with Apache TVM's wheels: build/scripts/deps.sh: %w\n%s", err, out)
 	}
 	return filepath.Join(root, "build", ".cache", "venv", "bin", "python"), nil
 })

@@ -1,4 +1,5 @@
-# Makes kernels.ptx, kernels.cubin and kernels.fatbin from kernels.cu, with the compilers of build/requirements.txt:
+# Makes kernels.ptx, kernels.cubin and kernels.fatbin from kernels.cu, with the compilers of
+# build/scripts/requirements.txt:
 #   build/.cache/venv/bin/python runtime/cuda/testdata/build.py
 import ctypes, glob, os, subprocess, sysconfig
 

@@ -3,10 +3,10 @@
 # else (the Go runtime, the core, bindings of drivers) is made local, so that an application may have
 # functions of the same names.
 #
-#   build/static.sh LIBRARY
+#   build/scripts/static.sh LIBRARY
 set -eu
 out=$(realpath -m "${1:?usage: static.sh LIBRARY}")
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d "$(dirname "$out")/.static.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 

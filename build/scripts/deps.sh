@@ -1,16 +1,16 @@
 #!/bin/sh
-# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang and lld, a cross compiler, CMake, pkg-config,
-# OpenBLAS, OpenCL and Vulkan on the CPU, and Python with the pinned wheels of Apache TVM and of NVIDIA's compilers (NVRTC and ptxas, which need
-# no card) in a virtual environment under build/.cache. Prints nothing when all is there.
+# Installs what tests and benchmarks need beyond Go, a C compiler and make: C++, clang and lld, a cross compiler, CMake,
+# pkg-config, OpenBLAS, drivers of OpenCL and Vulkan for the CPU, and Python. The pinned wheels of Apache TVM and of
+# NVIDIA's compilers (NVRTC and ptxas, which need no GPU) are installed in a virtual environment under build/.cache.
+# Prints nothing when everything is installed.
 #
-# "deps.sh devices" installs only what makes a device of this machine's CPU, and where it cannot, says so and goes on.
+# "deps.sh devices" installs only the drivers for the CPU. If it cannot, it prints a message and succeeds.
 #
-# As root on Debian and its relatives the system packages are installed; otherwise this says which
-# are missing and fails.
+# As root on Debian and its relatives it installs the system packages. Otherwise it prints which are missing and fails.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 venv=build/.cache/venv
-wanted=build/requirements.txt
+wanted=build/scripts/requirements.txt
 mkdir -p build/.cache
 exec 9>build/.cache/deps.lock # two test programs may come at once
 if command -v flock >/dev/null 2>&1; then flock 9; fi

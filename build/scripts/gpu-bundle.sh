@@ -6,9 +6,9 @@
 # compressed with gzip, and so is NVRTC, from NVIDIA's wheel, which comes along when all stays within LIMIT_MIB (60). Without
 # it run.sh uses what that machine has.
 #
-#   build/gpu-bundle.sh FOLDER     as make gpu-bundle calls it: TAGS and CGO_CFLAGS are set
+#   build/scripts/gpu-bundle.sh FOLDER     as make gpu-bundle calls it: TAGS and CGO_CFLAGS are set
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 out=${1:?usage: gpu-bundle.sh FOLDER}
 go=${GO:-go}
 dist=${DIST:-dist}
@@ -45,13 +45,13 @@ cp bench/card/kernels.* "$out/tree/bench/card/"
 for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do
   name=${loader%:*} package=${loader#*:}
   file=$(cc -print-file-name="$name")
-  [ -e "$file" ] || { echo "gpu-bundle: there is no $name: run build/deps.sh (Debian: $package)" >&2; exit 1; }
+  [ -e "$file" ] || { echo "gpu-bundle: there is no $name: run build/scripts/deps.sh (Debian: $package)" >&2; exit 1; }
   cp -L "$file" "$out/lib/$name"
   cp "/usr/share/doc/$package/copyright" "$out/lib/${name%.so.1}.copyright" 2>/dev/null || true
 done
 "$go" version >"$out/built-with.txt"
 git rev-parse HEAD >"$out/commit.txt" 2>/dev/null || echo unknown >"$out/commit.txt"
-cp build/bundle-run.sh "$out/run.sh"
+cp build/scripts/bundle-run.sh "$out/run.sh"
 chmod +x "$out/run.sh"
 
 limit=${LIMIT_MIB:-60}

@@ -4,7 +4,7 @@ package launch
 
 import "strings"
 
-// Tags are those of parameters with a value, in the order of their numbers (internal/core/kernels.h): three dimensions each of the
+// Tags are those of parameters with a value, in the order of their numbers (internal/kernels/kernels.h): three dimensions each of the
 // grid, the block, the cluster and the preferred cluster, then the bytes of dynamic shared memory of a block. Read-only.
 var Tags = []string{
 	"blockIdx.x", "blockIdx.y", "blockIdx.z",

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tvmgo/internal/unpack"
+	"tvmgo/cmd/tvmgo/internal/unpack"
 )
 
 func newDiffCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/unpack"
+	"tvmgo/cmd/tvmgo/internal/unpack"
 )
 
 func TestDiff(t *testing.T) {

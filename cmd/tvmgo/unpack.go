@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tvmgo/internal/unpack"
+	"tvmgo/cmd/tvmgo/internal/unpack"
 )
 
 func newUnpackCommand() *cobra.Command {

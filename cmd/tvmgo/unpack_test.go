@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/unpack"
+	"tvmgo/cmd/tvmgo/internal/unpack"
 )
 
 func TestUnpack(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/nvrtc"
-	"tvmgo/internal/nvrtc/nvrtctest"
+	"tvmgo/internal/testing/nvrtctest"
 )
 
 // The kernels for CUDA that these tests pack are such that NVIDIA's compilers take them.

@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/nvrtc"
-	"tvmgo/internal/nvrtc/nvrtctest"
+	"tvmgo/internal/testing/nvrtctest"
 )
 
 const artifacts = "../../testdata/artifacts"

@@ -12,7 +12,7 @@ import (
 
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/nvrtc"
-	"tvmgo/internal/nvrtc/nvrtctest"
+	"tvmgo/internal/testing/nvrtctest"
 )
 
 // Nothing of the tests stays in the user's cache.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/nvrtc/nvrtctest"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/nvrtc/nvrtctest"
 	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/internal/nvrtc/nvrtctest"
+	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
 

@@ -75,7 +75,7 @@ var rules = []struct {
 	{[]string{"runtime/cuda"}, []string{"runtime/opencl", "runtime/vulkan"}, "devices are enabled one by one"},
 	{[]string{"runtime/opencl"}, []string{"runtime/cuda", "runtime/vulkan"}, "devices are enabled one by one"},
 	{[]string{"runtime/vulkan"}, []string{"runtime/cuda", "runtime/opencl"}, "devices are enabled one by one"},
-	{[]string{"internal/inspect", "internal/unpack"}, []string{"runtime/...", "internal/core"}, "files are inspected without a runtime"},
+	{[]string{"internal/inspect", "cmd/tvmgo/internal/unpack"}, []string{"runtime/...", "internal/core"}, "files are inspected without a runtime"},
 }
 
 // matches says whether a path is one of a rule's.

@@ -15,7 +15,7 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-const artifacts = "../../testdata/artifacts"
+const artifacts = "../../../../testdata/artifacts"
 
 // libraries lists the artifacts, as "modern/addone_llvm.so".
 func libraries(t testing.TB) []string {

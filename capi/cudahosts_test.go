@@ -12,8 +12,8 @@ import (
 	"tvmgo/internal/testing/fakecuda"
 )
 
-// cuda is the environment in which there are the two cards of the fake driver. What they are misused for, and what a program
-// leaves on them, fails the test.
+// cuda is the environment in which there are the two cards of the fake driver. What they are misused for, and what a
+// program leaves on them, fails the test.
 func cuda(t *testing.T, l *lab) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp(l.path("home"), "cuda")
@@ -33,7 +33,8 @@ func cuda(t *testing.T, l *lab) []string {
 			require.Empty(t, string(reports), "misuse that the fake driver saw")
 		}
 	})
-	return []string{"TVMGO_CUDA_LIBRARY=" + copied(fakecuda.Build(t), "libcuda.so.1"), "FAKECUDA_KERNELS=" + copied(fakecuda.Kernels(t), "kernels.so"),
+	return []string{"TVMGO_CUDA_LIBRARY=" + copied(fakecuda.Build(t), "libcuda.so.1"),
+		"FAKECUDA_KERNELS=" + copied(fakecuda.Kernels(t), "kernels.so"),
 		"FAKECUDA_LOG=" + log, "FAKECUDA_LEAKS=1", "TVMGO_CACHE_DIR=" + dir, "TVMGO_NVRTC=" + filepath.Join(dir, "none")}
 }
 
@@ -52,21 +53,27 @@ func TestArtifacts_CUDA(t *testing.T) {
 				l.runOK(t, env, append([]string{inC, file, l.path("artifacts"), "2", id}, functions...)...)
 				l.runOK(t, env, append([]string{inCPP, "--device", "cuda:" + id, file, l.path("artifacts")}, functions...)...)
 			}
-			l.runOK(t, append(env, "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"), append([]string{inC, file, l.path("artifacts"), "2", "1"}, functions...)...)
-			l.runOK(t, append(env, "FAKECUDA_DELAY_US=200"), append([]string{inC, file, l.path("artifacts"), "2", "0"}, functions...)...)
+			l.runOK(t, append(env, "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"),
+				append([]string{inC, file, l.path("artifacts"), "2", "1"}, functions...)...)
+			l.runOK(t, append(env, "FAKECUDA_DELAY_US=200"), append([]string{inC, file, l.path("artifacts"), "2", "0"},
+				functions...)...)
 		})
 	}
 }
 
-// CUDA through the device table, and modules of both generations through both C ABIs, with handlers, and in forked children.
+// CUDA through the device table, and modules of both generations through both C ABIs, with handlers, and in forked
+// children.
 func TestCUDA(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	program := l.compile(t, "gpu_test_cuda", "gpu_test.c", append(l.linked(), "-DCUDA")...)
-	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "table") }) // marks are kept
+	// marks are kept
+	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "table") })
 	for _, file := range []string{l.modern("gpu_cuda_ptx"), l.classic("gpu_cuda")} {
 		for _, what := range []string{"module", "signals", "defaults", "fork"} {
-			t.Run(what+" "+filepath.Base(file), func(t *testing.T) { l.runOK(t, cuda(t, l), program, what, file, l.path("artifacts")) })
+			t.Run(what+" "+filepath.Base(file), func(t *testing.T) {
+				l.runOK(t, cuda(t, l), program, what, file, l.path("artifacts"))
+			})
 		}
 	}
 }

@@ -85,7 +85,8 @@ func TestLibrary_StartsAnywhere(t *testing.T) {
 	needed, err := f.ImportedLibraries()
 	require.NoError(t, err)
 	for _, name := range needed {
-		require.Contains(t, []string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, name)
+		require.Contains(t, []string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "ld-linux-x86-64.so.2",
+			"ld-linux-aarch64.so.1"}, name)
 	}
 	for _, tag := range []elf.DynTag{elf.DT_TEXTREL, elf.DT_RPATH, elf.DT_RUNPATH} {
 		values, err := f.DynValue(tag)
@@ -114,5 +115,6 @@ func TestLibrary_StartsAnywhere(t *testing.T) {
 	data, err := os.ReadFile(l.library())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(away, "renamed.so"), data, 0o644))
-	l.runOK(t, nil, "env", "-i", "-C", "/", host, filepath.Join(away, "renamed.so"), "lookup", "ffi.Array", "runtime.NumThreads")
+	l.runOK(t, nil, "env", "-i", "-C", "/", host, filepath.Join(away, "renamed.so"), "lookup", "ffi.Array",
+		"runtime.NumThreads")
 }

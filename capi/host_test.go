@@ -53,7 +53,8 @@ func TestHost_FirstCallFindsTargets(t *testing.T) {
 func TestHost_OpensLibraryLocally(t *testing.T) {
 	t.Parallel()
 	l, host := newLab(t), dlopenHost(t)
-	for _, file := range []string{l.modern("multi_c"), l.modern("multi_llvm"), l.classic("multi_llvm"), l.modern("multi_c_now")} {
+	for _, file := range []string{l.modern("multi_c"), l.modern("multi_llvm"), l.classic("multi_llvm"),
+		l.modern("multi_c_now")} {
 		for _, env := range [][]string{nil, {"LD_BIND_NOW=1"}, {"TVMGO_PRIVATE_LOAD=1"}} {
 			l.runOK(t, env, host, l.library(), "vadd", file)
 		}

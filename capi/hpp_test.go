@@ -46,7 +46,8 @@ func TestHpp(t *testing.T) {
 		cppRuns(t, l, l.compileCPP(t, "hpp_O3", "-std=c++17", "-O3"), "TVMGO_PRIVATE_LOAD=1")
 	})
 	t.Run("sanitized", func(t *testing.T) {
-		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-g1", "-fsanitize=address,undefined",
+			"-fno-sanitize-recover=undefined")
 		cppRuns(t, l, program, "ASAN_OPTIONS=detect_stack_use_after_return=1")
 	})
 	t.Run("clang", func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestHpp(t *testing.T) {
 			t.Skip("no clang++ here")
 		}
 		program := l.path("bin", "hpp_clang")
-		r := l.run(t, nil, append([]string{"clang++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+		r := l.run(t, nil, append([]string{"clang++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic",
+			"-Wshadow", "-Werror",
 			"-I" + l.path("include"), "-o", program, l.path("src", "hpp_test.cc"), "-pthread"}, l.linked()...)...)
 		require.True(t, r.ok, r.out)
 		cppRuns(t, l, program)
@@ -77,7 +79,8 @@ func TestHpp_DoesNotCompile(t *testing.T) {
 		"tvmgo::Tensor::empty<float>({1}).to_vector<bool>();": "std::vector<bool> has no elements",
 	} {
 		source := "#include <tvmgo/tvmgo.hpp>\nvoid use(tvmgo::Function f) { (void)f; " + statement + " }\n"
-		r := l.run(t, []string{"SOURCE=" + source}, "sh", "-c", `printf %s "$SOURCE" | c++ -std=c++17 -fsyntax-only "-I$TVMGO_INCLUDE" -xc++ -`)
+		r := l.run(t, []string{"SOURCE=" + source}, "sh", "-c",
+			`printf %s "$SOURCE" | c++ -std=c++17 -fsyntax-only "-I$TVMGO_INCLUDE" -xc++ -`)
 		require.False(t, r.ok, statement)
 		require.Contains(t, r.out, want, statement)
 	}
@@ -88,7 +91,8 @@ func TestHpp_Macros(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	macros := func(include string) map[string]bool {
-		r := l.run(t, []string{"SOURCE=" + include}, "sh", "-c", `printf '%s\n' "$SOURCE" | c++ -std=c++17 -dM -E "-I$TVMGO_INCLUDE" -xc++ -`)
+		r := l.run(t, []string{"SOURCE=" + include}, "sh", "-c",
+			`printf '%s\n' "$SOURCE" | c++ -std=c++17 -dM -E "-I$TVMGO_INCLUDE" -xc++ -`)
 		require.True(t, r.ok, r.out)
 		names := map[string]bool{}
 		for line := range strings.Lines(r.out) {

@@ -185,7 +185,8 @@ func (l *lab) compile(t *testing.T, program, sources string, flags ...string) st
 	require.NoError(t, err)
 	require.NotEmpty(t, src)
 	out := l.path("bin", program)
-	args := append([]string{"cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I" + l.path("include"), "-o", out}, src...)
+	args := append([]string{"cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I" + l.path("include"),
+		"-o", out}, src...)
 	r := l.run(t, nil, append(append(args, flags...), "-pthread")...)
 	require.True(t, r.ok, r.out)
 	return out

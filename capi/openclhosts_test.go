@@ -32,11 +32,13 @@ func TestArtifacts_OpenCL(t *testing.T) {
 			l.runOK(t, env, append([]string{inC, file, l.path("artifacts"), "4", id}, functions...)...)
 			l.runOK(t, env, append([]string{inCPP, "--device", "opencl:" + id, file, l.path("artifacts")}, functions...)...)
 		}
-		l.runOK(t, append(env, "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"), append([]string{inC, file, l.path("artifacts"), "4", "1"}, functions...)...)
+		l.runOK(t, append(env, "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"),
+			append([]string{inC, file, l.path("artifacts"), "4", "1"}, functions...)...)
 	}
 }
 
-// The handlers of a host, and the defaults where it has none, are what they were when the driver and its compiler have started.
+// The handlers of a host, and the defaults where it has none, are what they were when the driver and its compiler have
+// started.
 func TestSignals_OpenCL(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -47,7 +49,8 @@ func TestSignals_OpenCL(t *testing.T) {
 		t.Run(when, func(t *testing.T) { l.runOK(t, openCL(t, l), append(args, when, l.modern("gpu_opencl"))...) })
 	}
 	t.Run("none", func(t *testing.T) {
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGABRT, syscall.SIGSEGV} {
+		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGABRT,
+			syscall.SIGSEGV} {
 			r := l.run(t, openCL(t, l), append(args, "none", strconv.Itoa(int(s)), l.modern("gpu_opencl"))...)
 			require.Equal(t, s, r.signal, "%v:\n%s", s, r.out)
 		}

@@ -75,7 +75,8 @@ func works(t *testing.T, program, prefix string, static bool) {
 	if static {
 		env = nil
 	}
-	for _, file := range []string{l.modern("multi_c"), l.modern("multi_c_now"), l.modern("multi_llvm"), l.classic("multi_llvm")} {
+	for _, file := range []string{l.modern("multi_c"), l.modern("multi_c_now"), l.modern("multi_llvm"),
+		l.classic("multi_llvm")} {
 		l.runOK(t, env, program, file, "vadd", l.carrier())
 	}
 	l.runOK(t, append(env, "LD_BIND_NOW=1"), program, l.modern("multi_c"), "vadd", l.carrier())
@@ -119,13 +120,15 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 		}
 		return err
 	}))
-	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0", "lib/libtvmgo.so." + version.Number(),
+	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0",
+		"lib/libtvmgo.so." + version.Number(),
 		"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"}
 	for _, header := range slices.Concat(publicHeaders(t, ".h"), publicHeaders(t, ".hpp")) {
 		want = append(want, filepath.Join("include", header))
 	}
 	require.ElementsMatch(t, want, got)
-	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"} {
+	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake",
+		"lib/cmake/tvmgo/tvmgoConfigVersion.cmake"} {
 		data, err := os.ReadFile(filepath.Join(tree, text))
 		require.NoError(t, err)
 		require.False(t, bytes.Contains(data, []byte("/opt")) || bytes.Contains(data, []byte("VERSION@")), "%s", data)
@@ -168,7 +171,8 @@ func TestPackage_StaticLibraryHasOnlyTheABI(t *testing.T) {
 func TestPackage_OwnNamesDoNotCollide(t *testing.T) {
 	src, prefix := project(t)
 	for _, flags := range []string{"-pie -fPIE", "-no-pie", "-rdynamic"} {
-		shell(t, src, prefix, `cc -Wall -Werror `+flags+` -I"$2/include" own_names.c "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o own_names`)
+		shell(t, src, prefix, `cc -Wall -Werror `+flags+
+			` -I"$2/include" own_names.c "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o own_names`)
 		works(t, filepath.Join(src, "own_names"), prefix, true)
 	}
 	shell(t, src, prefix, `cc -Wall -Werror -rdynamic -I"$2/include" own_names.c -L"$2/lib" -ltvmgo -o own_names`)
@@ -183,7 +187,8 @@ func TestPackage_PlainCompiler(t *testing.T) {
 		require.NoError(t, copyTree(src, l.path("src", "package")))
 		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -I"$2/include" `+c.source+` -L"$2/lib" -ltvmgo -o shared`)
 		works(t, filepath.Join(src, "shared"), tree, false)
-		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -Wl,--gc-sections -I"$2/include" `+c.source+` "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o static`)
+		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -Wl,--gc-sections -I"$2/include" `+c.source+
+			` "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o static`)
 		works(t, filepath.Join(src, "static"), tree, true)
 	}
 }
@@ -191,18 +196,23 @@ func TestPackage_PlainCompiler(t *testing.T) {
 func TestPackage_PkgConfig(t *testing.T) {
 	tool(t, "pkg-config")
 	src, prefix := project(t)
-	shell(t, src, prefix, `pkg-config --exists "tvmgo >= 0.1 tvmgo < 1"; test "tvmgo $(pkg-config --modversion tvmgo)" = "$("$2/bin/tvmgo" --version)"`)
+	shell(t, src, prefix,
+		`pkg-config --exists "tvmgo >= 0.1 tvmgo < 1"
+test "tvmgo $(pkg-config --modversion tvmgo)" = "$("$2/bin/tvmgo" --version)"`)
 	for _, c := range []struct{ compiler, source string }{{"cc", "app.c"}, {"c++", "app.cpp"}} {
 		shell(t, src, prefix, c.compiler+` `+c.source+` $(pkg-config --cflags --libs tvmgo) -o shared`)
 		works(t, filepath.Join(src, "shared"), prefix, false)
 		shell(t, src, prefix, c.compiler+` $(pkg-config --cflags tvmgo) `+c.source+
-			` -Wl,-Bstatic $(pkg-config --libs tvmgo) -Wl,-Bdynamic $(pkg-config --static --libs-only-l tvmgo | sed s/-ltvmgo//) -o static`)
+			` -Wl,-Bstatic $(pkg-config --libs tvmgo) -Wl,-Bdynamic `+
+			`$(pkg-config --static --libs-only-l tvmgo | sed s/-ltvmgo//) -o static`)
 		works(t, filepath.Join(src, "static"), prefix, true)
 	}
-	shell(t, src, prefix, `cc app.c $(pkg-config --cflags tvmgo) $(pkg-config --variable=libdir tvmgo)/libtvmgo.a -lpthread -ldl -lm -o readme`)
+	shell(t, src, prefix,
+		`cc app.c $(pkg-config --cflags tvmgo) $(pkg-config --variable=libdir tvmgo)/libtvmgo.a -lpthread -ldl -lm -o readme`)
 	works(t, filepath.Join(src, "readme"), prefix, true)
 	// Where the static library is alone.
-	shell(t, src, prefix, `rm "$2"/lib/*.so*; cc $(pkg-config --cflags tvmgo) app.c $(pkg-config --static --libs tvmgo) -o alone`)
+	shell(t, src, prefix,
+		`rm "$2"/lib/*.so*; cc $(pkg-config --cflags tvmgo) app.c $(pkg-config --static --libs tvmgo) -o alone`)
 	works(t, filepath.Join(src, "alone"), prefix, true)
 }
 
@@ -212,7 +222,8 @@ func TestPackage_CMake(t *testing.T) {
 	tree := install(t)
 	src := filepath.Join(t.TempDir(), "a project")
 	require.NoError(t, copyTree(src, l.path("src", "package")))
-	const configure = `cmake -S . -B "$3" -DCMAKE_BUILD_TYPE=Release -DWANT="$4" -DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF`
+	const configure = `cmake -S . -B "$3" -DCMAKE_BUILD_TYPE=Release -DWANT="$4" ` +
+		`-DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF`
 	cmake := func(build, want, script string) result {
 		return l.run(t, nil, "sh", "-euc", `cd "$1"; `+script, "sh", src, tree, build, want)
 	}
@@ -221,14 +232,16 @@ func TestPackage_CMake(t *testing.T) {
 	for _, program := range []string{"c_shared", "c_static", "cpp_shared", "cpp_static"} {
 		works(t, filepath.Join(src, "build", program), tree, strings.HasSuffix(program, "static"))
 	}
-	for want, fits := range map[string]bool{"0": true, "0.1.0": true, "0.1.0;EXACT": true, "0.1...0.9": true, "0.0.1...<1": true,
-		"0.2": false, "1": false, "0.1.1": false, "0.0.9;EXACT": false, "0.2...0.3": false} {
+	for want, fits := range map[string]bool{"0": true, "0.1.0": true, "0.1.0;EXACT": true, "0.1...0.9": true,
+		"0.0.1...<1": true,
+		"0.2":        false, "1": false, "0.1.1": false, "0.0.9;EXACT": false, "0.2...0.3": false} {
 		r := cmake("asks "+strings.NewReplacer(";", " ", "<", " ").Replace(want), want, configure)
 		require.Equal(t, fits, r.ok, "%s\n%s", want, r.out)
 	}
 }
 
-// What make dist and make demo build has no static library: the shared one is found, and whoever wants the other reads how to get it.
+// What make dist and make demo build has no static library: the shared one is found, and whoever wants the other reads
+// how to get it.
 func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 	tool(t, "cmake")
 	l := newLab(t)
@@ -238,9 +251,11 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 	require.NoError(t, copyTree(src, l.path("src", "package")))
 	configure := func(build, want, program, library string) result {
 		text := "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nfind_package(tvmgo " + want + " CONFIG)\n" +
-			"if(tvmgo_FOUND)\n  message(STATUS \"found it\")\n  add_executable(" + program + " app.c)\n  target_link_libraries(" + program + " PRIVATE " + library + ")\nendif()\n"
+			"if(tvmgo_FOUND)\n  message(STATUS \"found it\")\n  add_executable(" + program +
+			" app.c)\n  target_link_libraries(" + program + " PRIVATE " + library + ")\nendif()\n"
 		require.NoError(t, os.WriteFile(filepath.Join(src, "CMakeLists.txt"), []byte(text), 0o644))
-		return l.run(t, nil, "sh", "-euc", `cd "$1"; cmake -S . -B "$3" -DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF; cmake --build "$3"`,
+		return l.run(t, nil, "sh", "-euc",
+			`cd "$1"; cmake -S . -B "$3" -DCMAKE_PREFIX_PATH="$2" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF; cmake --build "$3"`,
 			"sh", src, prefix, build)
 	}
 	for i, want := range []string{"REQUIRED", "REQUIRED OPTIONAL_COMPONENTS static", ""} {
@@ -254,7 +269,8 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 	require.Contains(t, r.out, `run "make static"`)
 	r = configure("e", "REQUIRED COMPONENTS static", "app", "tvmgo::static")
 	require.False(t, r.ok)
-	require.Contains(t, strings.Join(strings.Fields(r.out), " "), `libtvmgo.a is missing: tvmgo::static needs it; run "make static"`)
+	require.Contains(t, strings.Join(strings.Fields(r.out), " "),
+		`libtvmgo.a is missing: tvmgo::static needs it; run "make static"`)
 	r = configure("f", "COMPONENTS static", "app", "tvmgo::static")
 	require.NotContains(t, r.out, "found it")
 }
@@ -265,7 +281,9 @@ func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
 	kernel, err := os.ReadFile(filepath.Join(newLab(t).root, "examples", "kernel", "add.c"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(src, "add.c"), kernel, 0o644))
-	shell(t, src, prefix, `cc -O2 -shared -fPIC -I"$2/include" add.c -L"$2/lib" -ltvmgo -o add.so; cc -I"$2/include" app.c -L"$2/lib" -ltvmgo -o app`)
+	shell(t, src, prefix,
+		`cc -O2 -shared -fPIC -I"$2/include" add.c -L"$2/lib" -ltvmgo -o add.so
+cc -I"$2/include" app.c -L"$2/lib" -ltvmgo -o app`)
 	l := newLab(t)
 	for _, env := range []string{"LD_BIND_NOW=", "LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"} {
 		l.runOK(t, []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib"), env},

@@ -48,7 +48,8 @@ func TestPeer(t *testing.T) {
 		"peer-then-ours":      {"", "LD_BIND_NOW=1"},
 		"peer-then-ours-load": {"", "LD_BIND_NOW=1"},
 		"ours-then-peer":      {"", "LD_BIND_NOW=1"},
-		"ours-load-then-peer": {private, private + " LD_BIND_NOW=1"}, // what we hold before a peer comes is safe only as a copy
+		// what we hold before a peer comes is safe only as a copy
+		"ours-load-then-peer": {private, private + " LD_BIND_NOW=1"},
 		"churn":               {"", "LD_BIND_NOW=1"},
 	} {
 		for _, extra := range environments {
@@ -69,8 +70,8 @@ func TestPeer_JSON(t *testing.T) {
 	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "json_peer.py"), l.library())
 }
 
-// Built-in functions are described as Apache TVM describes them. Types and functions of targets come with their first use, unless another
-// library has them by then.
+// Built-in functions are described as Apache TVM describes them. Types and functions of targets come with their first
+// use, unless another library has them by then.
 func TestPeer_Registry(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -89,6 +90,7 @@ func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	python, env := withPython(t, l)
-	r := l.run(t, env, python, "-B", l.path("src", "peer_test.py"), "ours-load-then-peer", l.library(), l.modern("multi_c"))
+	r := l.run(t, env, python, "-B", l.path("src", "peer_test.py"), "ours-load-then-peer", l.library(),
+		l.modern("multi_c"))
 	require.False(t, r.ok, "a file that we mapped before Apache TVM came is now safe without a copy: say so in README")
 }

@@ -49,7 +49,8 @@ func TestPythonDocs(t *testing.T) {
 	}
 	bin := filepath.Join(tree, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' -S -B \"$@\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' -S -B \"$@\"\n"),
+		0o755))
 
 	program := filepath.Join(tree, "program.py")
 	require.NoError(t, os.WriteFile(program, []byte(programs[0]), 0o644))

@@ -35,13 +35,15 @@ func TestPythonHost(t *testing.T) {
 	}
 }
 
-// The example for Python runs from a folder of its own, with the library that it is given, and reports what is wrong in a line.
+// The example for Python runs from a folder of its own, with the library that it is given, and reports what is wrong in
+// a line.
 func TestPythonHost_Example(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	python, env := withPython(t, l)
 	script, kernel := l.path("bin", "main.py"), l.path("bin", "add_py.so")
-	require.NoError(t, copyFiles(l.path("bin"), filepath.Join(l.root, "examples", "deploy_py", "main.py"), filepath.Join(l.root, "examples", "kernel", "add.c")))
+	require.NoError(t, copyFiles(l.path("bin"), filepath.Join(l.root, "examples", "deploy_py", "main.py"),
+		filepath.Join(l.root, "examples", "kernel", "add.c")))
 	r := l.run(t, nil, "cc", "-O2", "-shared", "-fPIC", "-I"+l.path("include"), l.path("bin", "add.c"), "-o", kernel)
 	require.True(t, r.ok, r.out)
 	env = append(env, "TVMGO_LIBRARY="+l.library())
@@ -86,7 +88,8 @@ func TestPythonHost_Backtrace(t *testing.T) {
 	l := newLab(t)
 	python, env := withPython(t, l)
 	frames := l.path("bin", "backtrace.so")
-	args := []string{"g++", "-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-I" + l.path("include"), "-o", frames, l.path("src", "pyhost", "backtrace.cc")}
+	args := []string{"g++", "-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-I" + l.path("include"), "-o", frames,
+		l.path("src", "pyhost", "backtrace.cc")}
 	r := l.run(t, nil, append(args, l.linked()...)...)
 	require.True(t, r.ok, r.out)
 	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "backtrace.py"), l.library(), frames)

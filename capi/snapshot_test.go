@@ -39,10 +39,10 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 		recordABI(t, filepath.Join("testdata", "abi-"+newest+".txt"), without(got, want))
 		want = onRecord()
 	}
-	require.Empty(t, without(want, got), "programs rely on this, and it is not so any more. Put it back; or, if no release "+
-		"has had it, take the lines out of testdata/abi-*.txt by hand")
-	require.Empty(t, without(got, want), "this is not on record. If the newest version in exports.map was released, add a "+
-		"version to exports.map, with the new functions; then: go test ./capi -run ABIIsOnRecord -update")
+	require.Empty(t, without(want, got), "programs rely on this, and it is not so any more. Put it back; or, if no "+
+		"release has had it, take the lines out of testdata/abi-*.txt by hand")
+	require.Empty(t, without(got, want), "this is not on record. If the newest version in exports.map was released, "+
+		"add a version to exports.map, with the new functions; then: go test ./capi -run ABIIsOnRecord -update")
 	require.Len(t, want, len(got), "on record twice")
 }
 
@@ -81,7 +81,8 @@ func abiLines(t *testing.T, versions map[string]string) []string {
 	}
 	source, object := filepath.Join(t.TempDir(), "abi.c"), filepath.Join(t.TempDir(), "abi.o")
 	require.NoError(t, os.WriteFile(source, []byte(program.String()), 0o644))
-	r := l.run(t, nil, "cc", "-std=c11", "-g", "-fno-eliminate-unused-debug-types", "-I", l.path("include"), "-c", source, "-o", object)
+	r := l.run(t, nil, "cc", "-std=c11", "-g", "-fno-eliminate-unused-debug-types", "-I", l.path("include"), "-c", source,
+		"-o", object)
 	require.True(t, r.ok, r.out)
 	f, err := elf.Open(object)
 	require.NoError(t, err)

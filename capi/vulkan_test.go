@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vulkan is an environment with two devices, the same one twice where there is one; without a driver the test is skipped, on CI it
-// fails.
+// vulkan is an environment with two devices, the same one twice where there is one; without a driver the test is
+// skipped, on CI it fails.
 func vulkan(t *testing.T, _ *lab) []string {
 	t.Helper()
 	drivers, _ := filepath.Glob("/usr/share/vulkan/icd.d/*.json")
@@ -23,7 +23,8 @@ func vulkan(t *testing.T, _ *lab) []string {
 	return []string{"TVMGO_VULKAN_DEVICE_TWICE=1"}
 }
 
-// Vulkan through the device table; the program's handlers of signals stay, and a fork cannot use what its parent started.
+// Vulkan through the device table; the program's handlers of signals stay, and a fork cannot use what its parent
+// started.
 func TestVulkan(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -43,7 +44,8 @@ func TestVulkan_Absent(t *testing.T) {
 	for _, c := range []struct{ env, want string }{
 		{"TVMGO_VULKAN_LIBRARY=/nowhere/libvulkan.so.1", "Vulkan is not usable: /nowhere/libvulkan.so.1: cannot open"},
 		{"TVMGO_VULKAN_LIBRARY=libm.so.6", "has no function vkGetInstanceProcAddr"},
-		{"VK_DRIVER_FILES=/nowhere.json VK_ICD_FILENAMES=/nowhere.json", "finds no Vulkan driver: open /nowhere.json: no such file or directory"},
+		{"VK_DRIVER_FILES=/nowhere.json VK_ICD_FILENAMES=/nowhere.json", "finds no Vulkan driver: open /nowhere.json: " +
+			"no such file or directory"},
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			r := l.run(t, strings.Fields(c.env), program, "absent")

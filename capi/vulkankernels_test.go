@@ -31,7 +31,8 @@ func TestArtifacts_Vulkan(t *testing.T) {
 	inC := l.compile(t, "gpu_artifact_vulkan", "gpu_artifact_test.c", l.linked()...)
 	inCPP := l.compileCPP(t, "hpp_vulkan", "-std=c++17")
 	functions := []string{"addone", "vadd", "matmul"}
-	for _, more := range [][]string{nil, {"TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1"}, {"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}} {
+	for _, more := range [][]string{nil, {"TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1"},
+		{"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}} {
 		on := append(env[:len(env):len(env)], more...)
 		for _, id := range []string{"0", "1"} {
 			l.runOK(t, on, append([]string{inC, file, l.path("artifacts"), "7", id}, functions...)...)

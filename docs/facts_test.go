@@ -50,14 +50,17 @@ func TestReadme_Figures(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	for title, id := range figures {
-		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(title) + ` \| ([^|]*) \| ([^|]*) \|`).FindStringSubmatch(string(readme))
+		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(title) + ` \| ([^|]*) \| ([^|]*) \|`).FindStringSubmatch(
+			string(readme))
 		require.NotNil(t, line, "the README has no row %q", title)
 		found := false
 		for _, r := range result.Rows {
 			if r.ID == id {
 				found = true
-				require.True(t, strings.HasPrefix(line[1], figure(id, r.Ours)), "%s: %s, measured %s", title, line[1], figure(id, r.Ours))
-				require.True(t, strings.HasPrefix(line[2], figure(id, r.Base)), "%s: %s, measured %s", title, line[2], figure(id, r.Base))
+				require.True(t, strings.HasPrefix(line[1], figure(id, r.Ours)), "%s: %s, measured %s", title, line[1],
+					figure(id, r.Ours))
+				require.True(t, strings.HasPrefix(line[2], figure(id, r.Base)), "%s: %s, measured %s", title, line[2],
+					figure(id, r.Base))
 			}
 		}
 		require.True(t, found, "%s has no row %q", paths[len(paths)-1], id)

@@ -16,7 +16,8 @@ import (
 func kernel(t *testing.T) *runtime.Function {
 	t.Helper()
 	lib := filepath.Join(t.TempDir(), "add.so")
-	out, err := exec.Command("cc", "-std=c99", "-O3", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I../include",
+	out, err := exec.Command("cc", "-std=c99", "-O3", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
+		"-I../include",
 		"kernel/add.c", "-o", lib).CombinedOutput()
 	require.NoError(t, err, string(out))
 	m, err := runtime.Load(context.Background(), lib)
@@ -79,7 +80,8 @@ func TestKernel_Refuses(t *testing.T) {
 		{[]any{good, good, good, good}, "got 4"},
 		{[]any{good, 3, good}, "add: B is no tensor (type index 1)"},
 		{[]any{good, good, nil}, "add: C is no tensor (type index 0)"},
-		{[]any{tensor(t, dlpack.Float64, 8), good, good}, "add: A has elements of type code 2 with 64 bits and 1 lanes, not float32"},
+		{[]any{tensor(t, dlpack.Float64, 8), good, good}, "add: A has elements of type code 2 with 64 bits and 1 " +
+			"lanes, not float32"},
 		{[]any{good, tensor(t, dlpack.Int32, 8), good}, "add: B has elements of type code 0"},
 		{[]any{good, good, tensor(t, dlpack.Float32, 2, 4)}, "add: C has 2 dimensions, not 1"},
 		{[]any{good, good, tensor(t, dlpack.Float32)}, "add: C has 0 dimensions, not 1"},

@@ -1,21 +1,24 @@
 package include
 
-// The numbers of the ABI, written out: nobody may change a header so that one of these moves. Layouts are those of 64-bit
-// System V targets; `type.field` stands for an offset, a bare type for its size.
+// The numbers of the ABI, written out: nobody may change a header so that one of these moves. Layouts are those of
+// 64-bit System V targets; `type.field` stands for an offset, a bare type for its size.
 
 var ffiLayout = map[string]int{
 	"DLDevice": 8, "DLDevice.device_type": 0, "DLDevice.device_id": 4,
 	"DLDataType": 4, "DLDataType.code": 0, "DLDataType.bits": 1, "DLDataType.lanes": 2,
 	"DLTensor": 48, "DLTensor.data": 0, "DLTensor.device": 8, "DLTensor.ndim": 16, "DLTensor.dtype": 20,
 	"DLTensor.shape": 24, "DLTensor.strides": 32, "DLTensor.byte_offset": 40,
-	"DLManagedTensor": 64, "DLManagedTensor.dl_tensor": 0, "DLManagedTensor.manager_ctx": 48, "DLManagedTensor.deleter": 56,
-	"DLPackVersion": 8, "DLManagedTensorVersioned": 80, "DLManagedTensorVersioned.version": 0,
-	"DLManagedTensorVersioned.manager_ctx": 8, "DLManagedTensorVersioned.deleter": 16, "DLManagedTensorVersioned.flags": 24,
+	"DLManagedTensor": 64, "DLManagedTensor.dl_tensor": 0, "DLManagedTensor.manager_ctx": 48,
+	"DLManagedTensor.deleter": 56,
+	"DLPackVersion":           8, "DLManagedTensorVersioned": 80, "DLManagedTensorVersioned.version": 0,
+	"DLManagedTensorVersioned.manager_ctx": 8, "DLManagedTensorVersioned.deleter": 16,
+	"DLManagedTensorVersioned.flags":     24,
 	"DLManagedTensorVersioned.dl_tensor": 32,
 	"DLPackExchangeAPIHeader":            16, "DLPackExchangeAPIHeader.prev_api": 8,
 	"DLPackExchangeAPI": 56, "DLPackExchangeAPI.managed_tensor_allocator": 16,
-	"DLPackExchangeAPI.managed_tensor_from_py_object_no_sync": 24, "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync": 32,
-	"DLPackExchangeAPI.dltensor_from_py_object_no_sync": 40, "DLPackExchangeAPI.current_work_stream": 48,
+	"DLPackExchangeAPI.managed_tensor_from_py_object_no_sync": 24,
+	"DLPackExchangeAPI.managed_tensor_to_py_object_no_sync":   32,
+	"DLPackExchangeAPI.dltensor_from_py_object_no_sync":       40, "DLPackExchangeAPI.current_work_stream": 48,
 
 	"TVMFFIVersion": 12, "TVMFFIVersion.major": 0, "TVMFFIVersion.minor": 4, "TVMFFIVersion.patch": 8,
 	"TVMFFIAny": 16, "TVMFFIAny.type_index": 0, "TVMFFIAny.zero_padding": 4, "TVMFFIAny.small_str_len": 4,
@@ -27,7 +30,8 @@ var ffiLayout = map[string]int{
 	"TVMFFIShapeCell": 16, "TVMFFIShapeCell.data": 0, "TVMFFIShapeCell.size": 8,
 	"TVMFFISeqCell": 32, "TVMFFISeqCell.data": 0, "TVMFFISeqCell.size": 8, "TVMFFISeqCell.capacity": 16,
 	"TVMFFISeqCell.data_deleter": 24,
-	"TVMFFIErrorCell":            72, "TVMFFIErrorCell.kind": 0, "TVMFFIErrorCell.message": 16, "TVMFFIErrorCell.backtrace": 32,
+	"TVMFFIErrorCell":            72, "TVMFFIErrorCell.kind": 0, "TVMFFIErrorCell.message": 16,
+	"TVMFFIErrorCell.backtrace":        32,
 	"TVMFFIErrorCell.update_backtrace": 48, "TVMFFIErrorCell.cause_chain": 56, "TVMFFIErrorCell.extra_context": 64,
 	"TVMFFIFunctionCell": 16, "TVMFFIFunctionCell.safe_call": 0, "TVMFFIFunctionCell.cpp_call": 8,
 	"TVMFFIOpaqueObjectCell": 8, "TVMFFIObjectAllocHeader": 8,
@@ -36,16 +40,19 @@ var ffiLayout = map[string]int{
 	"TVMFFIFieldInfo.flags": 48, "TVMFFIFieldInfo.size": 56, "TVMFFIFieldInfo.alignment": 64, "TVMFFIFieldInfo.offset": 72,
 	"TVMFFIFieldInfo.getter": 80, "TVMFFIFieldInfo.setter": 88, "TVMFFIFieldInfo.default_value_or_factory": 96,
 	"TVMFFIFieldInfo.field_static_type_index": 112,
-	"TVMFFIMethodInfo":                        72, "TVMFFIMethodInfo.name": 0, "TVMFFIMethodInfo.doc": 16, "TVMFFIMethodInfo.metadata": 32,
-	"TVMFFIMethodInfo.flags": 48, "TVMFFIMethodInfo.method": 56,
+	"TVMFFIMethodInfo":                        72, "TVMFFIMethodInfo.name": 0, "TVMFFIMethodInfo.doc": 16,
+	"TVMFFIMethodInfo.metadata": 32,
+	"TVMFFIMethodInfo.flags":    48, "TVMFFIMethodInfo.method": 56,
 	"TVMFFITypeMetadata": 32, "TVMFFITypeMetadata.doc": 0, "TVMFFITypeMetadata.creator": 16,
 	"TVMFFITypeMetadata.total_size": 24, "TVMFFITypeMetadata.structural_eq_hash_kind": 28,
 	"TVMFFITypeAttrColumn": 16, "TVMFFITypeAttrColumn.data": 0, "TVMFFITypeAttrColumn.size": 8,
 	"TVMFFITypeAttrColumn.begin_index": 12,
-	"TVMFFITypeInfo":                   72, "TVMFFITypeInfo.type_index": 0, "TVMFFITypeInfo.type_depth": 4, "TVMFFITypeInfo.type_key": 8,
+	"TVMFFITypeInfo":                   72, "TVMFFITypeInfo.type_index": 0, "TVMFFITypeInfo.type_depth": 4,
+	"TVMFFITypeInfo.type_key":       8,
 	"TVMFFITypeInfo.type_ancestors": 24, "TVMFFITypeInfo.type_key_hash": 32, "TVMFFITypeInfo.num_fields": 40,
-	"TVMFFITypeInfo.num_methods": 44, "TVMFFITypeInfo.fields": 48, "TVMFFITypeInfo.methods": 56, "TVMFFITypeInfo.metadata": 64,
-	"TVMFFITypeIndex": 4, "TVMFFIDefRegionKind": 4, "TVMFFISEqHashKind": 4, "DLDeviceType": 4,
+	"TVMFFITypeInfo.num_methods": 44, "TVMFFITypeInfo.fields": 48, "TVMFFITypeInfo.methods": 56,
+	"TVMFFITypeInfo.metadata": 64,
+	"TVMFFITypeIndex":         4, "TVMFFIDefRegionKind": 4, "TVMFFISEqHashKind": 4, "DLDeviceType": 4,
 }
 
 var ffiNumbers = map[string]int{
@@ -58,20 +65,24 @@ var ffiNumbers = map[string]int{
 	"kDLMAIA": 17, "kDLTrn": 18,
 	"kDLInt": 0, "kDLUInt": 1, "kDLFloat": 2, "kDLOpaqueHandle": 3, "kDLBfloat": 4, "kDLComplex": 5, "kDLBool": 6,
 	"kDLFloat8_e3m4": 7, "kDLFloat8_e4m3": 8, "kDLFloat8_e4m3b11fnuz": 9, "kDLFloat8_e4m3fn": 10, "kDLFloat8_e4m3fnuz": 11,
-	"kDLFloat8_e5m2": 12, "kDLFloat8_e5m2fnuz": 13, "kDLFloat8_e8m0fnu": 14, "kDLFloat6_e2m3fn": 15, "kDLFloat6_e3m2fn": 16,
+	"kDLFloat8_e5m2": 12, "kDLFloat8_e5m2fnuz": 13, "kDLFloat8_e8m0fnu": 14, "kDLFloat6_e2m3fn": 15,
+	"kDLFloat6_e3m2fn": 16,
 	"kDLFloat4_e2m1fn": 17,
 
 	"kTVMFFIAny": -1, "kTVMFFINone": 0, "kTVMFFIInt": 1, "kTVMFFIBool": 2, "kTVMFFIFloat": 3, "kTVMFFIOpaquePtr": 4,
 	"kTVMFFIDataType": 5, "kTVMFFIDevice": 6, "kTVMFFIDLTensorPtr": 7, "kTVMFFIRawStr": 8, "kTVMFFIByteArrayPtr": 9,
 	"kTVMFFIObjectRValueRef": 10, "kTVMFFISmallStr": 11, "kTVMFFISmallBytes": 12, "kTVMFFIUnchanged": 13,
 	"kTVMFFIStaticObjectBegin": 64, "kTVMFFIObject": 64, "kTVMFFIStr": 65, "kTVMFFIBytes": 66, "kTVMFFIError": 67,
-	"kTVMFFIFunction": 68, "kTVMFFIShape": 69, "kTVMFFITensor": 70, "kTVMFFIArray": 71, "kTVMFFIMap": 72, "kTVMFFIModule": 73,
+	"kTVMFFIFunction": 68, "kTVMFFIShape": 69, "kTVMFFITensor": 70, "kTVMFFIArray": 71, "kTVMFFIMap": 72,
+	"kTVMFFIModule":         73,
 	"kTVMFFIOpaquePyObject": 74, "kTVMFFIList": 75, "kTVMFFIDict": 76, "kTVMFFIVisitInterrupt": 77, "kTVMFFIBigInt": 78,
 	"kTVMFFIStaticObjectEnd": 79, "kTVMFFIDynObjectBegin": 128,
 	"kTVMFFIObjectDeleterFlagBitMaskStrong": 1, "kTVMFFIObjectDeleterFlagBitMaskWeak": 2,
-	"kTVMFFIObjectDeleterFlagBitMaskBoth": 3, "kTVMFFIBacktraceUpdateModeReplace": 0, "kTVMFFIBacktraceUpdateModeAppend": 1,
-	"kTVMFFIFieldFlagBitMaskWritable": 1, "kTVMFFIFieldFlagBitMaskHasDefault": 2, "kTVMFFIFieldFlagBitMaskIsStaticMethod": 4,
-	"kTVMFFIFieldFlagBitMaskSEqHashIgnore": 8, "kTVMFFIFieldFlagBitMaskSEqHashDefPattern": 16,
+	"kTVMFFIObjectDeleterFlagBitMaskBoth": 3, "kTVMFFIBacktraceUpdateModeReplace": 0,
+	"kTVMFFIBacktraceUpdateModeAppend": 1,
+	"kTVMFFIFieldFlagBitMaskWritable":  1, "kTVMFFIFieldFlagBitMaskHasDefault": 2,
+	"kTVMFFIFieldFlagBitMaskIsStaticMethod": 4,
+	"kTVMFFIFieldFlagBitMaskSEqHashIgnore":  8, "kTVMFFIFieldFlagBitMaskSEqHashDefPattern": 16,
 	"kTVMFFIFieldFlagBitMaskDefaultFromFactory": 32, "kTVMFFIFieldFlagBitMaskReprOff": 64,
 	"kTVMFFIFieldFlagBitMaskCompareOff": 128, "kTVMFFIFieldFlagBitMaskHashOff": 256, "kTVMFFIFieldFlagBitMaskInitOff": 512,
 	"kTVMFFIFieldFlagBitMaskKwOnly": 1024, "kTVMFFIFieldFlagBitSetterIsFunctionObj": 2048,
@@ -101,10 +112,14 @@ var classicNumbers = map[string]int{
 
 // A device compiled against an older header must find every field where it left it: a new field is appended here too.
 var deviceFields = []string{"struct_size", "self", "set_device", "get_attr", "alloc_data_space", "free_data_space",
-	"copy_data_from_to", "stream_sync", "create_stream", "free_stream", "set_stream", "sync_stream_from_to", "alloc_workspace",
-	"free_workspace", "alloc_data_space_with_scope", "timer_create", "timer_start", "timer_stop", "timer_elapsed_ns", "timer_free",
-	"memory_stats", "pinned_alloc", "pinned_free", "event_create", "event_record", "event_wait", "event_sync", "event_query",
-	"event_free", "target_property", "alloc_on_stream", "free_on_stream", "capture_begin", "capture_end", "graph_launch", "graph_free",
+	"copy_data_from_to", "stream_sync", "create_stream", "free_stream", "set_stream", "sync_stream_from_to",
+	"alloc_workspace",
+	"free_workspace", "alloc_data_space_with_scope", "timer_create", "timer_start", "timer_stop", "timer_elapsed_ns",
+	"timer_free",
+	"memory_stats", "pinned_alloc", "pinned_free", "event_create", "event_record", "event_wait", "event_sync",
+	"event_query",
+	"event_free", "target_property", "alloc_on_stream", "free_on_stream", "capture_begin", "capture_end", "graph_launch",
+	"graph_free",
 	"stream_priority_range", "create_stream_with_priority"}
 
 var deviceLayout = map[string]int{
@@ -112,7 +127,8 @@ var deviceLayout = map[string]int{
 	"TVMGODeviceSpec.aliases": 24, "TVMGODeviceSpec.api": 32, "TVMGODeviceSpec.create": 40, "TVMGODeviceSpec.ctx": 48,
 	"TVMGOMemoryStats": 72, "TVMGOMemoryStats.total_bytes": 8, "TVMGOMemoryStats.free_bytes": 16,
 	"TVMGOMemoryStats.data_bytes": 24, "TVMGOMemoryStats.data_peak_bytes": 32, "TVMGOMemoryStats.data_count": 40,
-	"TVMGOMemoryStats.workspace_bytes": 48, "TVMGOMemoryStats.workspace_in_use_bytes": 56, "TVMGOMemoryStats.pinned_bytes": 64,
+	"TVMGOMemoryStats.workspace_bytes": 48, "TVMGOMemoryStats.workspace_in_use_bytes": 56,
+	"TVMGOMemoryStats.pinned_bytes": 64,
 }
 
 var deviceNumbers = map[string]int{

@@ -77,14 +77,17 @@ func TestHeaders_Layout(t *testing.T) {
 
 // A name in the historic table may clash with a program's own; the macro is the way out.
 func TestHeaders_HistoricNamesCanBeOff(t *testing.T) {
-	program := "#define TVM_NO_HISTORIC_TYPE_CODES\n" + includes(classicHeaders...) + "enum { kStr = 1, kNull = 2, kHandle = 9 };\n"
+	program := "#define TVM_NO_HISTORIC_TYPE_CODES\n" + includes(classicHeaders...) + "enum { kStr = 1, kNull = 2, " +
+		"kHandle = 9 };\n"
 	compileAll(t, program, ".")
 }
 
 // A table that says what a device has must be read through its own size: a shorter one has fewer functions.
 func TestHeaders_DeviceAPIHas(t *testing.T) {
 	program := includes("tvmgo/device_api.h") + `
-static int create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) { (void)api; (void)dev; (void)out; return 0; }
+static int create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
+  (void)api; (void)dev; (void)out; return 0;
+}
 int main(void) {
   static TVMGODeviceAPI api;
   api.create_stream = create;
@@ -122,7 +125,8 @@ func TestHeaders_SameAsTVMFFI(t *testing.T) {
 		for _, header := range ffiHeaders {
 			for _, name := range names(t, filepath.Join(wheel, header)) {
 				_, number := ffiNumbers[name]
-				known := number || strings.Contains(ffiPrototypes, " "+name+"(") || !regexp.MustCompile(`^(kDL|kTVM|TVMFFI\w+\()`).MatchString(name)
+				known := number || strings.Contains(ffiPrototypes, " "+name+"(") ||
+					!regexp.MustCompile(`^(kDL|kTVM|TVMFFI\w+\()`).MatchString(name)
 				require.True(t, known, "%s: add %s to the table", header, name)
 			}
 		}
@@ -146,7 +150,8 @@ func names(t *testing.T, path string) []string {
 			found[m[1]] = true
 		}
 	}
-	for _, private := range []string{"TVM_FFI_DOXYGEN_MODE", "TVM_FFI_C_API_H", "DLPACK_DLPACK_H", "TVM_FFI_EXTRA_C_ENV_API_H",
+	for _, private := range []string{"TVM_FFI_DOXYGEN_MODE", "TVM_FFI_C_API_H", "DLPACK_DLPACK_H",
+		"TVM_FFI_EXTRA_C_ENV_API_H",
 		"TVM_FFI_ENUM_BASE", "TVM_FFI_UNION", "TVM_FFI_INLINE", "DLPACK_EXTERN_C"} {
 		delete(found, private)
 	}
@@ -171,8 +176,8 @@ func externC(prototypes string) string {
 
 func asserts(layout, numbers map[string]int) string {
 	var b strings.Builder
-	b.WriteString("#include <stddef.h>\n#define HOLDS2(n, x) typedef char line_##n[(x) ? 1 : -1] __attribute__((unused))\n" +
-		"#define HOLDS1(n, x) HOLDS2(n, x)\n#define HOLDS(x) HOLDS1(__LINE__, x)\n")
+	b.WriteString("#include <stddef.h>\n#define HOLDS2(n, x) typedef char line_##n[(x) ? 1 : -1] " +
+		"__attribute__((unused))\n#define HOLDS1(n, x) HOLDS2(n, x)\n#define HOLDS(x) HOLDS1(__LINE__, x)\n")
 	for _, name := range slices.Sorted(maps.Keys(layout)) {
 		if typ, field, isField := strings.Cut(name, "."); isField {
 			fmt.Fprintf(&b, "HOLDS(offsetof(%s, %s) == %d);\n", typ, field, layout[name])
@@ -205,7 +210,8 @@ func compile(t *testing.T, compiler, language, std, program, include string, str
 	require.NoError(t, err, "%s -std=%s -I%s:\n%s", compiler, std, include, out)
 }
 
-// wheelInclude finds the headers of an installed apache-tvm-ffi: in TVMGO_WHEEL_INCLUDE, or where `make` puts its Python.
+// wheelInclude finds the headers of an installed apache-tvm-ffi: in TVMGO_WHEEL_INCLUDE, or where `make` puts its
+// Python.
 func wheelInclude(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("TVMGO_WHEEL_INCLUDE"); dir != "" {

@@ -1,8 +1,9 @@
-// Package include holds the C headers of this module: DLPack, the tvm-ffi C ABI, the classic TVM C ABI, the C view of a device,
-// and the C++ classes over the classic ABI.
+// Package include holds the C headers of this module: DLPack, the tvm-ffi C ABI, the classic TVM C ABI, the C view of a
+// device, and the C++ classes over the classic ABI.
 //
-// C and C++ programs compile with this directory on their include path. Embedding the files makes them part of the package, so
-// that `go mod vendor` copies them and `tvmgo env` can write them out for programs that have only the binary.
+// C and C++ programs compile with this directory on their include path. Embedding the files makes them part of the
+// package, so that `go mod vendor` copies them and `tvmgo env` can write them out for programs that have only the
+// binary.
 package include
 
 import (
@@ -13,7 +14,8 @@ import (
 	"sync"
 )
 
-// Files has the headers under the paths that C programs include them by, such as "tvm/runtime/c_runtime_api.h". Read-only.
+// Files has the headers under the paths that C programs include them by, such as "tvm/runtime/c_runtime_api.h".
+// Read-only.
 //
 //go:embed dlpack/*.h tvm/ffi/*.h tvm/ffi/extra/*.h tvm/runtime/*.h tvmgo/*.h tvmgo/*.hpp
 var Files embed.FS
@@ -21,7 +23,8 @@ var Files embed.FS
 // ID is another text whenever a header changes.
 var ID = sync.OnceValue(func() string {
 	h := sha256.New()
-	_ = fs.WalkDir(Files, ".", func(path string, d fs.DirEntry, err error) error { // which are part of the program, and can be read
+	// which are part of the program, and can be read
+	_ = fs.WalkDir(Files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

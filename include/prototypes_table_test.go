@@ -1,7 +1,7 @@
 package include
 
-// Signatures in base types. A C compiler refuses a second declaration that disagrees with the first, so putting these behind an
-// include proves the header's own. H is a handle, B a byte array, A an any value.
+// Signatures in base types. A C compiler refuses a second declaration that disagrees with the first, so putting these
+// behind an include proves the header's own. H is a handle, B a byte array, A an any value.
 
 const prototypeTypes = `
 typedef void* H; typedef const TVMFFIByteArray* B; typedef TVMFFIAny* A; typedef const TVMFFIAny* CA;
@@ -29,7 +29,8 @@ int TVMFFIStringFromByteArray(B, A); int TVMFFIBytesFromByteArray(B, A); int TVM
 TVMFFIByteArray TVMFFIBigIntGetContentByteArray(CA);
 int TVMFFIDataTypeFromString(B, DLDataType*); int TVMFFIDataTypeToString(const DLDataType*, A);
 int TVMFFIFunctionSetGlobal(B, H, int); int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo*, int);
-int TVMFFITypeRegisterField(int32_t, const TVMFFIFieldInfo*); int TVMFFITypeRegisterMethod(int32_t, const TVMFFIMethodInfo*);
+int TVMFFITypeRegisterField(int32_t, const TVMFFIFieldInfo*);
+int TVMFFITypeRegisterMethod(int32_t, const TVMFFIMethodInfo*);
 int TVMFFITypeRegisterMetadata(int32_t, const TVMFFITypeMetadata*); int TVMFFITypeRegisterAttr(int32_t, B, CA);
 const TVMFFITypeAttrColumn* TVMFFIGetTypeAttrColumn(B);
 const TVMFFIByteArray* TVMFFIBacktrace(const char*, int, const char*, int);

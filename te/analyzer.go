@@ -16,8 +16,8 @@ func newAnalyzer() *analyzer {
 	return &analyzer{arith.NewAnalyzer(), map[*tir.Var]tir.Expr{}, map[*tir.Var]bool{}}
 }
 
-// within runs do where loops are known to have turns, and their variables to be of these. Elsewhere nothing is known of them: whoever is told that a
-// variable is less than n takes n to be 1 at least.
+// within runs do where loops are known to have turns, and their variables to be of these. Elsewhere nothing is known of
+// them: whoever is told that a variable is less than n takes n to be 1 at least.
 func (a *analyzer) within(loops []*loop, do func()) {
 	a.Scope(func() {
 		for _, lp := range loops {
@@ -99,7 +99,8 @@ func (a *analyzer) turns(n tir.Expr) span { return span{tir.IntConst(n.DType(), 
 
 func (s span) known() bool { return s.lo != nil && s.hi != nil }
 
-// spanOf is where an expression of type int32 or int64 lies, if variables lie within spans, and all others do not change.
+// spanOf is where an expression of type int32 or int64 lies, if variables lie within spans, and all others do not
+// change.
 func (a *analyzer) spanOf(e tir.Expr, in map[*tir.Var]span) span {
 	domains := map[*tir.Var]arith.Domain{}
 	for v, s := range in {

@@ -121,9 +121,11 @@ func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 	case i < 0:
 		st.fail(primitive, "axis %s is none of its dimensions %v", axis.Var.Name, axisNames(st.axes))
 	case i == len(st.axes)-1:
-		st.fail(primitive, "axis %s is the last dimension, whose elements are next to each other: take one before", axis.Var.Name)
+		st.fail(primitive, "axis %s is the last dimension, whose elements are next to each other: take one before",
+			axis.Var.Name)
 	case factor < 1 || offset < 0 || offset >= factor || factor > 1<<31-1:
-		st.fail(primitive, "axis %s: factor %d and offset %d: want a factor of 1 or more, and an offset less than it", axis.Var.Name, factor, offset)
+		st.fail(primitive, "axis %s: factor %d and offset %d: want a factor of 1 or more, and an offset less than it",
+			axis.Var.Name, factor, offset)
 	case st.aligns[axis].factor != 0:
 		st.fail(primitive, "axis %s is aligned already", axis.Var.Name)
 	default:

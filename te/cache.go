@@ -58,7 +58,8 @@ func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
 	switch {
 	case scope == "":
 		st.fail(primitive, "the scope is empty")
-	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 || !slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
+	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 ||
+		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
 		st.fail(primitive, "its loops have been changed: do this before")
 	case len(st.op.tensors) > 1:
 		st.fail(primitive, "it is computed together with others: want a tensor of its own")
@@ -119,10 +120,12 @@ func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr 
 	return out
 }
 
-// mostInlined is how many expressions a formula may have once others are in it. Each time that a formula reads an inlined tensor is another copy of that one's.
+// mostInlined is how many expressions a formula may have once others are in it. Each time that a formula reads an
+// inlined tensor is another copy of that one's.
 const mostInlined = 1 << 15
 
-// sizeOf notes how many expressions the formulas of a stage have with those that are inlined, before any of them is written.
+// sizeOf notes how many expressions the formulas of a stage have with those that are inlined, before any of them is
+// written.
 func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 	for _, body := range st.bodies {
 		size, inlined := 0, ""
@@ -137,8 +140,9 @@ func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 			return size <= mostInlined
 		})
 		if inlined != "" && size > mostInlined {
-			return fmt.Errorf("tensor %s: its formula has more than %d expressions with that of tensor %s in it, which is inlined and has others in it: compute "+
-				"some of them at a loop (compute_at), or as a whole (compute_root)", st.op.name, mostInlined, inlined)
+			return fmt.Errorf("tensor %s: its formula has more than %d expressions with that of tensor %s in it, "+
+				"which is inlined and has others in it: compute some of them at a loop (compute_at), or as a whole "+
+				"(compute_root)", st.op.name, mostInlined, inlined)
 		}
 		sizes[st] = append(sizes[st], size)
 	}

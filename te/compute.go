@@ -102,7 +102,8 @@ func (op *operation) checkBodies() error {
 		case i == 0:
 			first = r
 		case isReduce != (first != nil), isReduce && (r.Combiner != first.Combiner || !sameAxes(r.Axes, first.Axes)):
-			return fmt.Errorf("%s is not of the reduction that value 0 is of: want all values of one reduction, or none of any", which)
+			return fmt.Errorf("%s is not of the reduction that value 0 is of: want all values of one reduction, or "+
+				"none of any", which)
 		}
 		if err := checkParts(b); err != nil {
 			return fmt.Errorf("%s: %w", which, err)
@@ -198,13 +199,15 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, ends map[*ti
 	least, known := constant(s.lo)
 	beyond, sure := constant(a.sum(s.hi, widen(p.ProducerShape()[d], index.DType()), -1))
 	if known && least < 0 || sure && beyond >= 0 {
-		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: mend the shapes, or guard the element by "+
-			"if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(p.ProducerShape()[d]))
+		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: mend the shapes, or "+
+			"guard the element by if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(
+			p.ProducerShape()[d]))
 	}
 	return nil
 }
 
-// attained says whether a value comes to both ends of its span: where it is a sum of axes times constants, each axis once.
+// attained says whether a value comes to both ends of its span: where it is a sum of axes times constants, each axis
+// once.
 func attained(e tir.Expr, ends map[*tir.Var]span) bool {
 	seen := map[*tir.Var]bool{}
 	var linear func(tir.Expr) bool

@@ -46,7 +46,9 @@ func TestLower_Empty(t *testing.T) {
 	never := Compute(Dims(3), "Never", func(i ...tir.Expr) tir.Expr {
 		return Sum(own.At(tir.Add(tir.Mul(l.Var, tir.I32(4)), tir.I32(2))), l)
 	})
-	e := Compute(Dims(3), "E", func(i ...tir.Expr) tir.Expr { return tir.Add(tir.Max(c.At(i...), d.At(i...)), never.At(i...)) })
+	e := Compute(Dims(3), "E", func(i ...tir.Expr) tir.Expr {
+		return tir.Add(tir.Max(c.At(i...), d.At(i...)), never.At(i...))
+	})
 	s := schedule(t, e)
 	s.Stage(c).ComputeAt(s.Stage(e), e.Axes()[0])
 	s.Stage(d).ComputeAt(s.Stage(e), e.Axes()[0])
@@ -78,7 +80,8 @@ func TestLower_Marks(t *testing.T) {
 		}
 		return true
 	})
-	require.Equal(t, []string{"i0 for map[]", "i1 for map[]", "k unrolled map[]", "i0.outer parallel map[grain:3]", "i1 vectorized map[]",
+	require.Equal(t, []string{"i0 for map[]", "i1 for map[]", "k unrolled map[]", "i0.outer parallel map[grain:3]",
+		"i1 vectorized map[]",
 		"i0.inner unrolled map[name:inner]"}, got)
 }
 
@@ -120,7 +123,8 @@ func TestLower_ReduceWhere(t *testing.T) {
 	last := NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.Add(tir.Add(l[0], r[0]), tir.F32(0))} },
 		func([]tir.Type) []tir.Expr { return []tir.Expr{tir.F32(0)} })
 	b := Compute(Dims(4), "B", func(i ...tir.Expr) tir.Expr {
-		return last.OverWhere(tir.EQ(tir.FloorMod(tir.Add(i[0], k.Var), tir.I32(2)), tir.I32(0)), []tir.Expr{a.At(i[0], k.Var)}, k)[0]
+		return last.OverWhere(tir.EQ(tir.FloorMod(tir.Add(i[0], k.Var), tir.I32(2)), tir.I32(0)),
+			[]tir.Expr{a.At(i[0], k.Var)}, k)[0]
 	})
 	s := schedule(t, b)
 	ko, _ := s.Stage(b).Split(k, 4)
@@ -152,7 +156,8 @@ func TestLower_PlacesFromTensors(t *testing.T) {
 	require.NoError(t, run(f, 1, place, in, out), tir.Print(f))
 	v := in.vals[7].i + 1
 	require.Equal(t, []int64{v, v + 1, v + 2, v + 3}, ints(out))
-	require.ErrorContains(t, Compute(dims(at.At(tir.I32(0))), "D", func(...tir.Expr) tir.Expr { return tir.I32(1) }).Err(), "the size reads a tensor")
+	require.ErrorContains(t, Compute(dims(at.At(tir.I32(0))), "D", func(...tir.Expr) tir.Expr { return tir.I32(1) }).Err(),
+		"the size reads a tensor")
 }
 
 // Many stages that read each other take no time worth speaking of.

@@ -55,8 +55,8 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	return guarded(conds, body), nil
 }
 
-// guard has those conditions hold within the loop that depend on its variable; the others are asked outside, once. Loops that threads or lanes
-// run keep theirs within: all take part in what is outside.
+// guard has those conditions hold within the loop that depend on its variable; the others are asked outside, once.
+// Loops that threads or lanes run keep theirs within: all take part in what is outside.
 func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []tir.Expr) {
 	var within, outside []tir.Expr
 	for _, c := range conds {
@@ -132,7 +132,8 @@ func callsOut(s tir.Stmt) (found bool) {
 	return found
 }
 
-// initialize sets results to the reduction's identity, in loops over those axes that are within the reduction's first one.
+// initialize sets results to the reduction's identity, in loops over those axes that are within the reduction's first
+// one.
 func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, error) {
 	leaves = slices.Clone(leaves)
 	vars := make([]*tir.Var, len(n.loops))
@@ -155,7 +156,8 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 	r := l.bodies[n.st][0].(*tir.Reduce)
 	var stores []tir.Stmt
 	for i, t := range n.st.op.tensors {
-		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i], Indices: l.place(n, value)})
+		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i],
+			Indices: l.place(n, value)})
 	}
 	body := tir.Sequence(stores...)
 	for i, lp := range slices.Backward(n.loops[first:]) {
@@ -208,7 +210,8 @@ func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, er
 	return body, nil
 }
 
-// update combines what has been found with one more value. Of several results all are computed before the first is stored.
+// update combines what has been found with one more value. Of several results all are computed before the first is
+// stored.
 func (l *lowering) update(n *nest, r *tir.Reduce, at []tir.Expr, lowered func(tir.Expr) tir.Expr) tir.Stmt {
 	c := r.Combiner
 	to := map[*tir.Var]tir.Expr{}
@@ -261,7 +264,8 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 	return m.MutateExpr(e)
 }
 
-// conditions are what has to hold so that a point is one of the tensor's, and none that splits have added: as far as it is not sure.
+// conditions are what has to hold so that a point is one of the tensor's, and none that splits have added: as far as it
+// is not sure.
 func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly bool) []tir.Expr {
 	var all []tir.Expr
 	below := func(x, end tir.Expr) {
@@ -304,8 +308,8 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 	return all
 }
 
-// threadConditions say which of the threads around compute the nest: those for which there is something to do; of those that share its memory and
-// do not divide the work, the first.
+// threadConditions say which of the threads around compute the nest: those for which there is something to do; of those
+// that share its memory and do not divide the work, the first.
 func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all []tir.Expr) {
 	done := map[*tir.Var]bool{}
 	for _, lp := range slices.Backward(n.path) {

@@ -19,7 +19,9 @@ type abc struct {
 func newABC(t *testing.T) *abc {
 	x := &abc{n: Var("n"), k: axis("k", 0, 5)}
 	x.a = Placeholder(dims(x.n, tir.I32(7), tir.I32(5)), tir.Int32, "A")
-	x.b = Compute(dims(x.n, tir.I32(7)), "B", func(i ...tir.Expr) tir.Expr { return Sum(x.a.At(i[0], i[1], x.k.Var), x.k) })
+	x.b = Compute(dims(x.n, tir.I32(7)), "B", func(i ...tir.Expr) tir.Expr {
+		return Sum(x.a.At(i[0], i[1], x.k.Var), x.k)
+	})
 	x.c = Compute(dims(x.n, tir.I32(7)), "C", func(i ...tir.Expr) tir.Expr { return tir.Max(x.b.At(i...), tir.I32(0)) })
 	x.s = schedule(t, x.c)
 	return x
@@ -27,18 +29,26 @@ func newABC(t *testing.T) *abc {
 
 func TestSchedule_Errors(t *testing.T) {
 	for want, do := range map[string]func(x *abc){
-		"te: split of tensor C: axis i0 is split by 0: want 1 or more": func(x *abc) { x.s.Stage(x.c).Split(x.c.Axes()[0], 0) },
-		"te: split into parts of tensor C: axis i0 is split by -1":     func(x *abc) { x.s.Stage(x.c).SplitParts(x.c.Axes()[0], -1) },
-		"te: split of tensor C: the axis is nil":                       func(x *abc) { x.s.Stage(x.c).Split(nil, 2) },
-		"te: split of tensor A: it is an argument":                     func(x *abc) { x.s.Stage(x.a).Split(x.k, 2) },
+		"te: split of tensor C: axis i0 is split by 0: want 1 or more": func(x *abc) {
+			x.s.Stage(x.c).Split(x.c.Axes()[0], 0)
+		},
+		"te: split into parts of tensor C: axis i0 is split by -1": func(x *abc) {
+			x.s.Stage(x.c).SplitParts(x.c.Axes()[0], -1)
+		},
+		"te: split of tensor C: the axis is nil":   func(x *abc) { x.s.Stage(x.c).Split(nil, 2) },
+		"te: split of tensor A: it is an argument": func(x *abc) { x.s.Stage(x.a).Split(x.k, 2) },
 		"te: split of tensor C: axis k is not one of its axes, but of tensor B": func(x *abc) {
 			x.s.Stage(x.c).Split(x.k, 2)
 		},
-		"te: split of tensor C: axis z is not one of its axes [i0 i1]": func(x *abc) { x.s.Stage(x.c).Split(axis("z", 0, 1), 2) },
+		"te: split of tensor C: axis z is not one of its axes [i0 i1]": func(x *abc) {
+			x.s.Stage(x.c).Split(axis("z", 0, 1), 2)
+		},
 		"te: reorder of tensor C: axis i0 is not one of its axes, but of tensor B": func(x *abc) {
 			x.s.Stage(x.c).Reorder(x.c.Axes()[1], x.b.Axes()[0])
 		},
-		"te: reorder of tensor C: axis i1 is given twice": func(x *abc) { x.s.Stage(x.c).Reorder(x.c.Axes()[1], x.c.Axes()[1]) },
+		"te: reorder of tensor C: axis i1 is given twice": func(x *abc) {
+			x.s.Stage(x.c).Reorder(x.c.Axes()[1], x.c.Axes()[1])
+		},
 		"te: reorder of tensor C: axis i0 is no loop any more: it was split into i0.outer and i0.inner": func(x *abc) {
 			x.s.Stage(x.c).Split(x.c.Axes()[0], 2)
 			x.s.Stage(x.c).Reorder(x.c.Axes()...)
@@ -50,10 +60,18 @@ func TestSchedule_Errors(t *testing.T) {
 		"te: fuse of tensor C: axis i0 is not right within axis i1: the loops are [i0 i1]": func(x *abc) {
 			x.s.Stage(x.c).Fuse(x.c.Axes()[1], x.c.Axes()[0])
 		},
-		"te: fuse of tensor B: axis i1 is of kind data, and axis k of kind reduce": func(x *abc) { x.s.Stage(x.b).Fuse(x.b.Axes()[1], x.k) },
-		"te: vectorize of tensor B: axis k is one of the reduction":                func(x *abc) { x.s.Stage(x.b).Vectorize(x.k) },
-		"te: parallel of tensor B: axis k is one of the reduction":                 func(x *abc) { x.s.Stage(x.b).Parallel(x.k) },
-		"te: bind of tensor B: axis k is one of the reduction":                     func(x *abc) { x.s.Stage(x.b).Bind(x.k, "threadIdx.x") },
+		"te: fuse of tensor B: axis i1 is of kind data, and axis k of kind reduce": func(x *abc) {
+			x.s.Stage(x.b).Fuse(x.b.Axes()[1], x.k)
+		},
+		"te: vectorize of tensor B: axis k is one of the reduction": func(x *abc) {
+			x.s.Stage(x.b).Vectorize(x.k)
+		},
+		"te: parallel of tensor B: axis k is one of the reduction": func(x *abc) {
+			x.s.Stage(x.b).Parallel(x.k)
+		},
+		"te: bind of tensor B: axis k is one of the reduction": func(x *abc) {
+			x.s.Stage(x.b).Bind(x.k, "threadIdx.x")
+		},
 		"te: bind of tensor C: axis i0 is bound to threadIdx.x already": func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.y")
@@ -103,16 +121,36 @@ func TestSchedule_Errors(t *testing.T) {
 			x.s.Stage(x.b).Unroll(x.k)
 			x.s.CacheWrite(x.b, "local")
 		},
-		"te: cache_write of tensor A: it is an argument":                        func(x *abc) { x.s.CacheWrite(x.a, "local") },
-		"te: set_scope of tensor C: it is an output":                            func(x *abc) { x.s.Stage(x.c).SetScope("local") },
-		"te: storage_align of tensor B: axis i1 is the last dimension":          func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[1], 8, 1) },
-		"te: storage_align of tensor B: axis i0: factor 0 and offset 1: want":   func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 0, 1) },
-		"te: storage_align of tensor B: axis i0: factor 8 and offset 8: want":   func(x *abc) { x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 8, 8) },
-		"te: storage_align of tensor B: axis k is none of its dimensions":       func(x *abc) { x.s.Stage(x.b).StorageAlign(x.k, 8, 1) },
-		`te: pragma of tensor C: axis i0, key "a": the value is a []int: want`:  func(x *abc) { x.s.Stage(x.c).Pragma(x.c.Axes()[0], "a", []int{}) },
-		"te: stage of tensor X: the schedule has no such tensor":                func(x *abc) { x.s.Stage(Placeholder(nil, tir.Int32, "X")).ComputeInline() },
-		"te: stage of tensor nil: the schedule has no such tensor":              func(x *abc) { x.s.Stage(nil).Split(x.k, 2) },
-		"te: double_buffer of tensor A: it is an argument, whose memory is the": func(x *abc) { x.s.Stage(x.a).DoubleBuffer() },
+		"te: cache_write of tensor A: it is an argument": func(x *abc) {
+			x.s.CacheWrite(x.a, "local")
+		},
+		"te: set_scope of tensor C: it is an output": func(x *abc) {
+			x.s.Stage(x.c).SetScope("local")
+		},
+		"te: storage_align of tensor B: axis i1 is the last dimension": func(x *abc) {
+			x.s.Stage(x.b).StorageAlign(x.b.Axes()[1], 8, 1)
+		},
+		"te: storage_align of tensor B: axis i0: factor 0 and offset 1: want": func(x *abc) {
+			x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 0, 1)
+		},
+		"te: storage_align of tensor B: axis i0: factor 8 and offset 8: want": func(x *abc) {
+			x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 8, 8)
+		},
+		"te: storage_align of tensor B: axis k is none of its dimensions": func(x *abc) {
+			x.s.Stage(x.b).StorageAlign(x.k, 8, 1)
+		},
+		`te: pragma of tensor C: axis i0, key "a": the value is a []int: want`: func(x *abc) {
+			x.s.Stage(x.c).Pragma(x.c.Axes()[0], "a", []int{})
+		},
+		"te: stage of tensor X: the schedule has no such tensor": func(x *abc) {
+			x.s.Stage(Placeholder(nil, tir.Int32, "X")).ComputeInline()
+		},
+		"te: stage of tensor nil: the schedule has no such tensor": func(x *abc) {
+			x.s.Stage(nil).Split(x.k, 2)
+		},
+		"te: double_buffer of tensor A: it is an argument, whose memory is the": func(x *abc) {
+			x.s.Stage(x.a).DoubleBuffer()
+		},
 	} {
 		x := newABC(t)
 		do(x)
@@ -147,25 +185,31 @@ func TestLower_Errors(t *testing.T) {
 			x.s.Stage(x.c).Vectorize(i)
 			return args(x)
 		},
-		"compute_at of tensor B: axis i1 of tensor C is vectorized, and can have no tensor computed within": func(x *abc) []any {
+		"compute_at of tensor B: axis i1 of tensor C is vectorized, and can have no tensor " +
+			"computed within": func(x *abc) []any {
 			x.s.Stage(x.c).Vectorize(x.c.Axes()[1])
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.c.Axes()[1])
 			return args(x)
 		},
-		"compute_at of tensor A.shared at axis k of tensor B: tensor D reads it, and is not computed within that axis": func(x *abc) []any {
-			d := Compute(dims(x.n, tir.I32(7)), "D", func(i ...tir.Expr) tir.Expr { return tir.Add(x.c.At(i...), x.a.At(i[0], i[1], tir.I32(0))) })
+		"compute_at of tensor A.shared at axis k of tensor B: tensor D reads it, and is not computed " +
+			"within that axis": func(x *abc) []any {
+			d := Compute(dims(x.n, tir.I32(7)), "D", func(i ...tir.Expr) tir.Expr {
+				return tir.Add(x.c.At(i...), x.a.At(i[0], i[1], tir.I32(0)))
+			})
 			x.s, _ = NewSchedule(d)
 			copied := x.s.CacheRead(x.a, "shared", x.b, d)
 			x.s.Stage(copied).ComputeAt(x.s.Stage(x.b), x.k)
 			x.s.Stage(x.c).ComputeInline()
 			return []any{x.a, d}
 		},
-		"tensor B in scope local: axis i0 is bound to threadIdx.x, and each of them has local memory of its own": func(x *abc) []any {
+		"tensor B in scope local: axis i0 is bound to threadIdx.x, and each of them has local " +
+			"memory of its own": func(x *abc) []any {
 			x.s.Stage(x.b).SetScope("local")
 			x.s.Stage(x.b).Bind(x.b.Axes()[0], "threadIdx.x")
 			return args(x)
 		},
-		"tensor C: axis i1 is bound to blockIdx.x within axis i0, which is of the threads within a block": func(x *abc) []any {
+		"tensor C: axis i1 is bound to blockIdx.x within axis i0, which is of the threads " +
+			"within a block": func(x *abc) []any {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Bind(x.c.Axes()[1], "blockIdx.x")
 			return args(x)
@@ -185,33 +229,46 @@ func TestCompute_Errors(t *testing.T) {
 	k, nine := axis("k", 0, 8), axis("nine", 0, 9)
 	one := func(e tir.Expr) func(...tir.Expr) tir.Expr { return func(...tir.Expr) tir.Expr { return e } }
 	for want, made := range map[string]*Tensor{
-		"te: compute C: tir: tensor A has 2 dimensions, and 1 indices": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr { return a.At(i...) }),
-		"te: compute C: dimension 1 of tensor A is read from 0 to 8, and has 8 elements": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr {
-			return Sum(a.At(i[0], nine.Var), nine)
+		"te: compute C: tir: tensor A has 2 dimensions, and 1 indices": Compute(dims(n), "C", func(i ...tir.Expr) tir.Expr {
+			return a.At(i...)
 		}),
-		"te: compute C: dimension 0 of tensor A is read from 0 to n, and has n elements": Compute(dims(tir.Add(n, tir.I32(1))), "C", func(i ...tir.Expr) tir.Expr {
-			return a.At(i[0], tir.I32(0))
-		}),
-		"te: compute C: the body is nil":                                      Compute(dims(n), "C", one(nil)),
-		"te: compute C: the body gives no value":                              Compute(dims(n), "C", nil),
-		"te: compute : a tensor has no name":                                  Compute(dims(n), "", one(tir.I32(1))),
-		"te: compute C: the body: a reduction is within a formula":            Compute(dims(n), "C", one(tir.Add(Sum(k.Var, k), tir.I32(1)))),
-		"te: compute C: the body: elements of type boolx4: want one lane":     Compute(dims(n), "C", one(&tir.Broadcast{Value: tir.BoolConst(true), Lanes: 4})),
-		"te: compute C: dimension 0: the size is of type float32: want int32": Compute(dims(tir.F32(1)), "C", one(tir.I32(1))),
-		"te: compute C: dimension 0: the size is -1: want 0 or more":          Compute(dims(tir.I32(-1)), "C", one(tir.I32(1))),
-		"te: placeholder P: dimension 0: the size is nil":                     Placeholder(dims(nil), tir.Int32, "P"),
-		"te: placeholder P: elements have no type":                            Placeholder(nil, tir.Void, "P"),
-		"te: placeholder P: elements of type handle: want whole numbers":      Placeholder(nil, tir.Handle, "P"),
-		"te: compute C: reduction: no axis is given":                          Compute(dims(n), "C", one(Sum(tir.I32(1)))),
-		"te: compute C: reduction: axis k is given twice":                     Compute(dims(n), "C", one(Sum(tir.I32(1), k, k))),
-		"te: compute C: reduction: axis i0 is of kind data":                   Compute(dims(n), "C", one(Sum(tir.I32(1), Compute(dims(n), "D", one(tir.I32(1))).Axes()[0]))),
-		"te: compute C: value 1 is not of the reduction that value 0 is of": ComputeMulti(dims(n), "C", func(...tir.Expr) []tir.Expr {
-			return []tir.Expr{Sum(k.Var, k), Sum(k.Var, k)}
-		})[0],
+		"te: compute C: dimension 1 of tensor A is read from 0 to 8, and has 8 elements": Compute(dims(n), "C",
+			func(i ...tir.Expr) tir.Expr {
+				return Sum(a.At(i[0], nine.Var), nine)
+			}),
+		"te: compute C: dimension 0 of tensor A is read from 0 to n, and has n elements": Compute(
+			dims(tir.Add(n, tir.I32(1))), "C", func(i ...tir.Expr) tir.Expr {
+				return a.At(i[0], tir.I32(0))
+			}),
+		"te: compute C: the body is nil":         Compute(dims(n), "C", one(nil)),
+		"te: compute C: the body gives no value": Compute(dims(n), "C", nil),
+		"te: compute : a tensor has no name":     Compute(dims(n), "", one(tir.I32(1))),
+		"te: compute C: the body: a reduction is within a formula": Compute(dims(n), "C",
+			one(tir.Add(Sum(k.Var, k), tir.I32(1)))),
+		"te: compute C: the body: elements of type boolx4: want one lane": Compute(dims(n), "C",
+			one(&tir.Broadcast{Value: tir.BoolConst(true), Lanes: 4})),
+		"te: compute C: dimension 0: the size is of type float32: want int32": Compute(dims(tir.F32(1)), "C",
+			one(tir.I32(1))),
+		"te: compute C: dimension 0: the size is -1: want 0 or more": Compute(dims(tir.I32(-1)), "C",
+			one(tir.I32(1))),
+		"te: placeholder P: dimension 0: the size is nil":                Placeholder(dims(nil), tir.Int32, "P"),
+		"te: placeholder P: elements have no type":                       Placeholder(nil, tir.Void, "P"),
+		"te: placeholder P: elements of type handle: want whole numbers": Placeholder(nil, tir.Handle, "P"),
+		"te: compute C: reduction: no axis is given":                     Compute(dims(n), "C", one(Sum(tir.I32(1)))),
+		"te: compute C: reduction: axis k is given twice": Compute(dims(n), "C",
+			one(Sum(tir.I32(1), k, k))),
+		"te: compute C: reduction: axis i0 is of kind data": Compute(dims(n), "C",
+			one(Sum(tir.I32(1), Compute(dims(n), "D", one(tir.I32(1))).Axes()[0]))),
+		"te: compute C: value 1 is not of the reduction that value 0 is of": ComputeMulti(dims(n), "C",
+			func(...tir.Expr) []tir.Expr {
+				return []tir.Expr{Sum(k.Var, k), Sum(k.Var, k)}
+			})[0],
 		"te: extern E: there are no results": Extern(nil, nil, "E", nil)[0],
 		"te: extern E: the body is nil":      Extern([]ExternResult{{dims(n), tir.Int32}}, []*Tensor{a}, "E", nil)[0],
 		"te: extern E: input 0 is nil":       Extern([]ExternResult{{dims(n), tir.Int32}}, []*Tensor{nil}, "E", nil)[0],
-		"te: compute D: compute C: the b":    Compute(dims(n), "D", func(i ...tir.Expr) tir.Expr { return Compute(dims(n), "C", one(nil)).At(i...) }),
+		"te: compute D: compute C: the b": Compute(dims(n), "D", func(i ...tir.Expr) tir.Expr {
+			return Compute(dims(n), "C", one(nil)).At(i...)
+		}),
 	} {
 		require.ErrorContains(t, made.Err(), want)
 		_, err := NewSchedule(made)
@@ -221,7 +278,8 @@ func TestCompute_Errors(t *testing.T) {
 	other := axis("other", 0, 3)
 	c := Compute(dims(n), "C", one(tir.Add(other.Var, a.At(tir.I32(0), tir.I32(0)))))
 	_, err := Lower(schedule(t, c), []any{a, c}, "f")
-	require.ErrorContains(t, err, "tensor C: variable other is given by no argument, and is none of the tensor's axes [i0]")
+	require.ErrorContains(t, err, "tensor C: variable other is given by no argument, and is none of the "+
+		"tensor's axes [i0]")
 	m := Var("m")
 	c = Compute(dims(tir.Add(m, tir.I32(1))), "C", one(a.At(tir.I32(0), tir.I32(0))))
 	_, err = Lower(schedule(t, c), []any{a, c}, "f")

@@ -44,11 +44,14 @@ func Example() {
 	// }
 }
 
-// A product of matrices is computed in tiles of two by four, each of which is summed up in memory of its own, and then written.
+// A product of matrices is computed in tiles of two by four, each of which is summed up in memory of its own, and then
+// written.
 func Example_tiles() {
 	a, b := te.Placeholder(te.Dims(8, 16), tir.Float32, "A"), te.Placeholder(te.Dims(16, 8), tir.Float32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(16), "k")
-	c := te.Compute(te.Dims(8, 8), "C", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	c := te.Compute(te.Dims(8, 8), "C", func(i ...tir.Expr) tir.Expr {
+		return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k)
+	})
 
 	s, err := te.NewSchedule(c)
 	if err != nil {

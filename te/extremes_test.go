@@ -11,7 +11,8 @@ import (
 
 // What minima and maxima begin with is the other end of the type.
 func TestExtremes(t *testing.T) {
-	for typ, want := range map[tir.Type][2]int64{tir.Int8: {-128, 127}, tir.UInt8: {0, 255}, tir.Int32: {math.MinInt32, math.MaxInt32}, tir.UInt32: {0, math.MaxUint32},
+	for typ, want := range map[tir.Type][2]int64{tir.Int8: {-128, 127}, tir.UInt8: {0, 255},
+		tir.Int32: {math.MinInt32, math.MaxInt32}, tir.UInt32: {0, math.MaxUint32},
 		tir.Int64: {math.MinInt64, math.MaxInt64}, tir.UInt64: {0, -1}} {
 		for i, e := range []tir.Expr{least(typ), greatest(typ)} {
 			require.Equal(t, tir.Expr(&tir.IntImm{Type: typ, Value: want[i]}), e, typ.String())

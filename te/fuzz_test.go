@@ -57,7 +57,9 @@ func kindOnly(axes []*tir.IterVar, kind tir.IterKind) []*tir.IterVar {
 }
 
 func (d *drawer) readers(t *Tensor) []*Stage {
-	return slices.DeleteFunc(d.s.Stages(), func(st *Stage) bool { return st.op.kind == opExtern || !slices.Contains(st.reads(), t) })
+	return slices.DeleteFunc(d.s.Stages(), func(st *Stage) bool {
+		return st.op.kind == opExtern || !slices.Contains(st.reads(), t)
+	})
 }
 
 // draw tries one primitive.
@@ -166,8 +168,10 @@ func (d *drawer) draw() {
 			d.attach(copied)
 		}
 	case 16:
-		unchanged := len(st.rels)+len(st.marks)+len(st.aligns) == 0 && slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...))
-		if unchanged && len(st.op.tensors) == 1 && !slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.at == st }) && len(d.s.stages) < 9 {
+		unchanged := len(st.rels)+len(st.marks)+len(st.aligns) == 0 &&
+			slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...))
+		if unchanged && len(st.op.tensors) == 1 &&
+			!slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.at == st }) && len(d.s.stages) < 9 {
 			scope := d.scope()
 			d.note("cache_write", "%s %s", name, scope)
 			cached := d.s.Stage(d.s.CacheWrite(st.Tensor(), scope))
@@ -230,7 +234,8 @@ func around(st *Stage) (all []place) {
 	return all
 }
 
-// attach computes a stage within a loop that all its readers are in; at times in one that may be wrong, which Lower has to find.
+// attach computes a stage within a loop that all its readers are in; at times in one that may be wrong, which Lower has
+// to find.
 func (d *drawer) attach(st *Stage) {
 	if st.output {
 		return
@@ -253,7 +258,9 @@ func (d *drawer) attach(st *Stage) {
 			all = slices.DeleteFunc(all, func(p place) bool { return !slices.Contains(loops, p) })
 		}
 	}
-	all = slices.DeleteFunc(all, func(p place) bool { return p.st == st || p.st.inlined || p.st.op.kind != opCompute || !p.st.needs(st) })
+	all = slices.DeleteFunc(all, func(p place) bool {
+		return p.st == st || p.st.inlined || p.st.op.kind != opCompute || !p.st.needs(st)
+	})
 	if at, ok := pick(d, all); ok {
 		d.note("compute_at", "%s at %s.%s", st.op.name, at.st.op.name, at.x.Var.Name)
 		st.ComputeAt(at.st, at.x)

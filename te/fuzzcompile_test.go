@@ -109,7 +109,8 @@ func compiled(ctx context.Context, dir string, batch []*drawn) (*drawn, error) {
 	}
 	defer source.Close()
 	path := filepath.Join(dir, "batch.so")
-	if err := export.Library(ctx, source, path, export.Flags("-O1", "-Wall", "-Wextra", "-Werror"), export.StaticCheck()); err != nil {
+	if err := export.Library(ctx, source, path, export.Flags("-O1", "-Wall", "-Wextra", "-Werror"),
+		export.StaticCheck()); err != nil {
 		return nil, err
 	}
 	lib, err := runtime.Load(ctx, path)

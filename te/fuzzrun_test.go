@@ -21,13 +21,18 @@ const standardSchedules, standardNetworks = 100, 130
 
 var (
 	schedules = flag.Int("schedules", standardSchedules, "how many schedules of each computation TestSchedule_Random runs")
-	networks  = flag.Int("networks", standardNetworks, "how many random computations TestSchedule_Random draws; a tenth of -schedules of each")
+	networks  = flag.Int("networks", standardNetworks, "how many random computations TestSchedule_Random draws; a "+
+		"tenth of -schedules of each")
 )
 
-// refusals are the reasons why Lower may refuse what the primitives let pass: they can be seen in the whole schedule only.
-var refusals = []string{"is not computed within that axis", "can have no tensor computed within", "which is vectorized: reorder", "leave out parallel",
-	"threads within a block: reorder", "where global memory cannot be had", "whose blocks do not wait", "memory of its own",
-	"shared memory ends with the kernel", "kernels read and write global memory alone", "is inlined, and has no loops", "nothing reads it there",
+// refusals are the reasons why Lower may refuse what the primitives let pass: they can be seen in the whole schedule
+// only.
+var refusals = []string{"is not computed within that axis", "can have no tensor computed within",
+	"which is vectorized: reorder", "leave out parallel",
+	"threads within a block: reorder", "where global memory " +
+		"cannot be had", "whose blocks do not wait", "memory of its own",
+	"shared memory ends with the kernel", "kernels read and write global " +
+		"memory alone", "is inlined, and has no loops", "nothing reads it there",
 	"and its length", "lengths that differ have to be constant", "is in no loop whose next turn", "want 1024 at most"}
 
 // refused is a refusal of Lower.
@@ -50,7 +55,8 @@ type drawn struct {
 	vectors int // stores of vectors, after the passes
 }
 
-// draw makes the schedule, and lowers it. Each step has random numbers of its own, so that leaving one out changes the others as little as can be.
+// draw makes the schedule, and lowers it. Each step has random numbers of its own, so that leaving one out changes the
+// others as little as can be.
 func (x *drawn) draw() error {
 	outs, args := x.w.build()
 	s, err := NewSchedule(outs...)
@@ -160,12 +166,15 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 	if small.f != nil {
 		text = tir.Print(small.f)
 	}
-	t.Errorf("%s, seed %d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(maps.Keys(small.skip)), err, strings.Join(small.d.log, "\n"), text)
+	t.Errorf("%s, seed %d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(maps.Keys(small.skip)), err,
+		strings.Join(small.d.log, "\n"), text)
 }
 
 // floors are how often a run of the standard size uses each primitive at least, in schedules that are lowered and run.
-var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, "reorder": 300, "tile": 100, "vectorize": 300, "unroll": 150, "parallel": 200,
-	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100, "storage_align": 50, "double_buffer": 50,
+var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, "reorder": 300, "tile": 100,
+	"vectorize": 300, "unroll": 150, "parallel": 200,
+	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100,
+	"storage_align": 50, "double_buffer": 50,
 	"pragma": 80}
 
 func TestSchedule_Random(t *testing.T) {
@@ -206,8 +215,8 @@ func TestSchedule_Random(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d schedules of %d computations were lowered and run, of %d that were drawn, seeds 0 and up of each, and became %d stores of vectors; refused: %v; "+
-		"primitives used: %v", ran, len(all), drew, vectors, why, used)
+	t.Logf("%d schedules of %d computations were lowered and run, of %d that were drawn, seeds 0 and up of each, and "+
+		"became %d stores of vectors; refused: %v; primitives used: %v", ran, len(all), drew, vectors, why, used)
 	compileAndCompare(t, compiled)
 	if *schedules < standardSchedules || *networks < standardNetworks {
 		t.Logf("fewer were asked for than a whole run has: how often primitives are used is not looked at")

@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// network draws a computation of a few tensors, each by one of the makers. The same seed gives the same one, so that it can be built anew for each
-// schedule.
+// network draws a computation of a few tensors, each by one of the makers. The same seed gives the same one, so that it
+// can be built anew for each schedule.
 type network struct {
 	*rand.Rand
 	params []*node
@@ -158,7 +158,9 @@ func (net *network) add(dims []int, small bool, tensors ...*Tensor) {
 
 // like are tensors of a type and, unless it is nil, of dimensions.
 func (net *network) like(t tir.Type, dims []int) *node {
-	all := slices.DeleteFunc(slices.Clone(net.nodes), func(n *node) bool { return n.t.typ != t || dims != nil && !slices.Equal(n.dims, dims) })
+	all := slices.DeleteFunc(slices.Clone(net.nodes), func(n *node) bool {
+		return n.t.typ != t || dims != nil && !slices.Equal(n.dims, dims)
+	})
 	if len(all) == 0 {
 		return nil
 	}
@@ -203,16 +205,19 @@ func (net *network) grow() {
 		}))
 	case maker == 1:
 		net.add(a.dims, false, Compute(shape, net.name("pick"), func(i ...tir.Expr) tir.Expr {
-			return tir.NewSelect(tir.LT(a.t.At(i...), b.t.At(i...)), net.value(a, i...), tir.Add(net.value(b, i...), tir.Const(t, 1)))
+			return tir.NewSelect(tir.LT(a.t.At(i...), b.t.At(i...)), net.value(a, i...),
+				tir.Add(net.value(b, i...), tir.Const(t, 1)))
 		}))
 	case maker == 2 && rank == 2:
-		net.add([]int{a.dims[1], a.dims[0]}, a.small, Compute([]tir.Expr{shape[1], shape[0]}, net.name("turned"), func(i ...tir.Expr) tir.Expr { return a.t.At(i[1], i[0]) }))
+		net.add([]int{a.dims[1], a.dims[0]}, a.small, Compute([]tir.Expr{shape[1], shape[0]}, net.name("turned"),
+			func(i ...tir.Expr) tir.Expr { return a.t.At(i[1], i[0]) }))
 	case maker == 3 && rank == 1:
 		d := net.IntN(3)
 		if c := net.like(t, []int{d}); c != nil {
-			net.add([]int{a.dims[0], d}, false, Compute([]tir.Expr{shape[0], net.size(d)}, net.name("outer"), func(i ...tir.Expr) tir.Expr {
-				return tir.Mul(net.value(a, i[0]), net.value(c, i[1]))
-			}))
+			net.add([]int{a.dims[0], d}, false, Compute([]tir.Expr{shape[0], net.size(d)}, net.name("outer"),
+				func(i ...tir.Expr) tir.Expr {
+					return tir.Mul(net.value(a, i[0]), net.value(c, i[1]))
+				}))
 		}
 	case maker == 4:
 		back := int32(net.IntN(3) - 1)
@@ -237,7 +242,9 @@ func (net *network) grow() {
 		})...)
 	case maker == 10 && tir.IsInt(t):
 		to := []tir.Type{tir.Int32, tir.Int64, tir.Float32, tir.Int16, tir.Int8}[net.IntN(5)]
-		net.add(a.dims, true, Compute(shape, net.name("cast"), func(i ...tir.Expr) tir.Expr { return tir.NewCast(to, tame(a.t.At(i...))) }))
+		net.add(a.dims, true, Compute(shape, net.name("cast"), func(i ...tir.Expr) tir.Expr {
+			return tir.NewCast(to, tame(a.t.At(i...)))
+		}))
 	case maker == 11 && rank == 1 && net.sizes[a.dims[0]] > 0:
 		if at := net.like(tir.Int32, nil); at != nil {
 			net.add(at.dims, a.small, Compute(net.exprs(at.dims), net.name("gather"), func(i ...tir.Expr) tir.Expr {
@@ -247,22 +254,28 @@ func (net *network) grow() {
 	case maker == 12 && rank == 2:
 		if c := net.like(t, []int{a.dims[1], net.IntN(3)}); c != nil {
 			k := ReduceAxis(tir.I32(0), shape[1], "k")
-			net.add([]int{a.dims[0], c.dims[1]}, false, Compute([]tir.Expr{shape[0], net.size(c.dims[1])}, net.name("product"), func(i ...tir.Expr) tir.Expr {
-				return Sum(tir.Mul(net.value(a, i[0], k.Var), net.value(c, k.Var, i[1])), k)
-			}))
+			net.add([]int{a.dims[0], c.dims[1]}, false, Compute([]tir.Expr{shape[0], net.size(c.dims[1])}, net.name("product"),
+				func(i ...tir.Expr) tir.Expr {
+					return Sum(tir.Mul(net.value(a, i[0], k.Var), net.value(c, k.Var, i[1])), k)
+				}))
 		}
 	case maker == 13 && rank == 1:
-		net.add(a.dims, a.small, Extern([]ExternResult{{shape, t}}, []*Tensor{a.t}, net.name("extern"), func(ins, outs []*tir.Buffer) tir.Stmt {
-			i := tir.NewVar("i", tir.Int32)
-			return &tir.For{Var: i, Min: tir.I32(0), Extent: shape[0], Body: &tir.BufferStore{Buffer: outs[0], Indices: []tir.Expr{i}, Value: tir.BufferAt(ins[0], i)}}
-		})...)
+		net.add(a.dims, a.small, Extern([]ExternResult{{shape, t}}, []*Tensor{a.t}, net.name("extern"),
+			func(ins, outs []*tir.Buffer) tir.Stmt {
+				i := tir.NewVar("i", tir.Int32)
+				return &tir.For{Var: i, Min: tir.I32(0), Extent: shape[0], Body: &tir.BufferStore{Buffer: outs[0],
+					Indices: []tir.Expr{i}, Value: tir.BufferAt(ins[0], i)}}
+			})...)
 	case maker == 14 && rank == 2 && net.vars[a.dims[0]] == nil && net.vars[a.dims[1]] == nil && net.sizes[a.dims[1]] > 0:
 		// read through what a reshape does to indices, and back
 		cols := tir.I32(int32(net.sizes[a.dims[1]]))
-		flat := Compute([]tir.Expr{tir.I32(int32(net.sizes[a.dims[0]] * net.sizes[a.dims[1]]))}, net.name("flat"), func(i ...tir.Expr) tir.Expr {
-			return a.t.At(tir.FloorDiv(i[0], cols), tir.FloorMod(i[0], cols))
-		})
-		net.add(a.dims, a.small, Compute(shape, net.name("shaped"), func(i ...tir.Expr) tir.Expr { return flat.At(tir.Add(tir.Mul(i[0], cols), i[1])) }))
+		flat := Compute([]tir.Expr{tir.I32(int32(net.sizes[a.dims[0]] * net.sizes[a.dims[1]]))}, net.name("flat"),
+			func(i ...tir.Expr) tir.Expr {
+				return a.t.At(tir.FloorDiv(i[0], cols), tir.FloorMod(i[0], cols))
+			})
+		net.add(a.dims, a.small, Compute(shape, net.name("shaped"), func(i ...tir.Expr) tir.Expr {
+			return flat.At(tir.Add(tir.Mul(i[0], cols), i[1]))
+		}))
 	}
 }
 

@@ -8,13 +8,15 @@ import (
 	"tvmgo/tir"
 )
 
-// TestLower_SharedTiles is the multiplication of matrices as kernels do it: blocks of threads fetch tiles together, and each thread sums up in memory of its
-// own. Sizes divide nothing, and fetching takes more threads than computing.
+// TestLower_SharedTiles is the multiplication of matrices as kernels do it: blocks of threads fetch tiles together, and
+// each thread sums up in memory of its own. Sizes divide nothing, and fetching takes more threads than computing.
 func TestLower_SharedTiles(t *testing.T) {
 	const N, M, K = 13, 11, 10
 	a, b := Placeholder(Dims(N, K), tir.Int32, "A"), Placeholder(Dims(K, M), tir.Int32, "B")
 	k := axis("k", 0, K)
-	c := Compute(Dims(N, M), "C", func(i ...tir.Expr) tir.Expr { return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	c := Compute(Dims(N, M), "C", func(i ...tir.Expr) tir.Expr {
+		return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k)
+	})
 	s := schedule(t, c)
 	local := s.CacheWrite(c, "local")
 	as, bs := s.CacheRead(a, "shared", local), s.CacheRead(b, "shared", local)

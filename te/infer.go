@@ -64,13 +64,15 @@ func (l *lowering) inferAttached(n *nest) error {
 	}
 	i := slices.IndexFunc(host.loops, func(lp *loop) bool { return lp.axis == st.atAxis })
 	if i < 0 {
-		return fmt.Errorf("compute_at of tensor %s: axis %s is no loop of tensor %s any more", st.op.name, st.atAxis.Var.Name, st.at.op.name)
+		return fmt.Errorf("compute_at of tensor %s: axis %s is no loop of tensor %s any more", st.op.name, st.atAxis.Var.Name,
+			st.at.op.name)
 	}
 	n.kernel = host.kernel
 	n.path = append(slices.Clone(host.path), host.loops[:i+1]...)
 	for _, lp := range n.path {
 		if lp.mark.kind == tir.Vectorized {
-			return fmt.Errorf("compute_at of tensor %s: axis %s of tensor %s is vectorized, and can have no tensor computed within: take an outer one", st.op.name,
+			return fmt.Errorf("compute_at of tensor %s: axis %s of tensor %s is vectorized, and can have no tensor "+
+				"computed within: take an outer one", st.op.name,
 				lp.axis.Var.Name, st.at.op.name)
 		}
 	}
@@ -94,8 +96,9 @@ func (l *lowering) inferRegion(n *nest) error {
 		}
 		around := append(slices.Clone(reader.path), reader.loops...)
 		if len(around) < len(n.path) || !slices.Equal(around[:len(n.path)], n.path) {
-			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed within that axis: compute it there, too, or "+
-				"attach both further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
+			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed "+
+				"within that axis: compute it there, too, or attach both "+
+				"further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
 		}
 		l.a.within(n.path, func() { l.activate(n, reader) })
 		var spans [][]span
@@ -111,7 +114,8 @@ func (l *lowering) inferRegion(n *nest) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name, st.atAxis.Var.Name, st.at.op.name)
+		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name,
+			st.atAxis.Var.Name, st.at.op.name)
 	}
 	l.a.within(n.path, func() {
 		for d, need := range needs {
@@ -162,7 +166,8 @@ func (l *lowering) activate(n, reader *nest) {
 	}
 }
 
-// readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share the memory.
+// readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share
+// the memory.
 func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
@@ -183,8 +188,8 @@ func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span 
 	return axes
 }
 
-// window is where to begin, and how many to compute. The number is the same in every turn; where that cannot be had, or all are needed anyway,
-// it is the whole dimension.
+// window is where to begin, and how many to compute. The number is the same in every turn; where that cannot be had, or
+// all are needed anyway, it is the whole dimension.
 func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole bool) {
 	zero := tir.IntConst(shape.DType(), 0)
 	if !need.known() {
@@ -302,8 +307,10 @@ func (l *lowering) widen() (changed bool, err error) {
 				l.widths[key] = max(a, b, l.widths[key])
 				changed = true
 			default:
-				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: both are %s of one kernel, and lengths that "+
-					"differ have to be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(need), lp.mark.thread)
+				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: "+
+					"both are %s of one kernel, and lengths that differ have to "+
+					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(
+					f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(need), lp.mark.thread)
 			}
 		}
 	}

@@ -42,7 +42,8 @@ func TestInfer_Sizes(t *testing.T) {
 		"all of a split": {Dims(10), Dims(30), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 16); return o }, "[10]"},
 		"the outer axis within": {dims(n), dims(n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
-			func(s *Stage) *tir.IterVar { o, i := s.Split(s.Axes()[0], 4); s.Reorder(i, o); return i }, "[floordiv(n + 3, 4) * 4 - 3]"},
+			func(s *Stage) *tir.IterVar { o, i := s.Split(s.Axes()[0], 4); s.Reorder(i, o); return i },
+			"[floordiv(n + 3, 4) * 4 - 3]"},
 		"a window": {Dims(20), Dims(22), func(i []tir.Expr, k *tir.Var) []tir.Expr { return dims(tir.Add(i[0], k)) },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 4); return o }, "[6]"},
 		"a window with strides": {Dims(20), Dims(60), func(i []tir.Expr, k *tir.Var) []tir.Expr {
@@ -51,13 +52,17 @@ func TestInfer_Sizes(t *testing.T) {
 		"a window backwards": {dims(n), dims(tir.Add(n, i32(2))), func(i []tir.Expr, k *tir.Var) []tir.Expr {
 			return dims(tir.Sub(tir.Add(n, i32(1)), tir.Add(i[0], k)))
 		}, func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 4); return o }, "[6]"},
-		"one turn of the reduction": {dims(n, n), dims(n, i32(9)), func(i []tir.Expr, k *tir.Var) []tir.Expr { return dims(i[0], k) },
+		"one turn of the reduction": {dims(n, n), dims(n, i32(9)), func(i []tir.Expr, k *tir.Var) []tir.Expr {
+			return dims(i[0], k)
+		},
 			func(s *Stage) *tir.IterVar { k := s.ReduceAxes()[0]; s.Reorder(k, s.Axes()[0], s.Axes()[1]); return k }, "[n 1]"},
 		"a fusion's turn": {dims(n, n), dims(n, n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { return s.Fuse(s.Axes()[0], s.Axes()[1]) }, "[1 1]"},
 		"part of a fusion": {Dims(6, 10), Dims(6, 10), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Fuse(s.Axes()[0], s.Axes()[1]), 5); return o }, "[1 5]"},
-		"part of a fusion that divides nothing": {Dims(6, 10), Dims(6, 10), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
+		"part of a fusion that divides nothing": {Dims(6, 10), Dims(6, 10), func(i []tir.Expr, _ *tir.Var) []tir.Expr {
+			return i
+		},
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Fuse(s.Axes()[0], s.Axes()[1]), 7); return o }, "[2 10]"},
 		"remainder": {Dims(40), Dims(10, 4), func(i []tir.Expr, _ *tir.Var) []tir.Expr {
 			return dims(tir.FloorDiv(i[0], i32(4)), tir.FloorMod(i[0], i32(4)))

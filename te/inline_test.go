@@ -17,7 +17,9 @@ func squares(t testing.TB, n int) (*tir.IRModule, error) {
 	all := []*te.Tensor{x}
 	for i := range n {
 		y := all[len(all)-1]
-		all = append(all, te.Compute(te.Dims(8), fmt.Sprintf("y%d", i), func(i ...tir.Expr) tir.Expr { return tir.Mul(y.At(i...), y.At(i...)) }))
+		all = append(all, te.Compute(te.Dims(8), fmt.Sprintf("y%d", i), func(i ...tir.Expr) tir.Expr {
+			return tir.Mul(y.At(i...), y.At(i...))
+		}))
 	}
 	last := all[len(all)-1]
 	s, err := te.NewSchedule(last)
@@ -36,6 +38,7 @@ func TestLower_InlinedTooOften(t *testing.T) {
 	for _, n := range []int{20, 200} {
 		_, err = squares(t, n)
 		require.ErrorContains(t, err, "te: lower squares: tensor y")
-		require.ErrorContains(t, err, "which is inlined and has others in it: compute some of them at a loop (compute_at), or as a whole (compute_root)")
+		require.ErrorContains(t, err, "which is inlined and has others in it: compute some of them at a loop (compute_at), "+
+			"or as a whole (compute_root)")
 	}
 }

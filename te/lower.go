@@ -102,7 +102,8 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 			case st != nil && (st.inlined || st.at != nil):
 				return fmt.Errorf("argument %d: tensor %s is not computed as a whole: use compute_root, or leave it out", i, x.name)
 			case st != nil && (st.scope != "" && st.scope != "global" || len(st.aligns) > 0 || st.double):
-				return fmt.Errorf("argument %d: the memory of tensor %s is the caller's: leave out set_scope, storage_align and double_buffer", i, x.name)
+				return fmt.Errorf("argument %d: the memory of tensor %s is the caller's: leave out set_scope, storage_align "+
+					"and double_buffer", i, x.name)
 			}
 			l.args[x] = true
 			b := tir.NewBuffer(x.name, x.typ, x.shape...)
@@ -155,13 +156,15 @@ func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 		}
 		for _, v := range freeVars(parts, nil) {
 			if !bound[v] {
-				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments, or a tensor with it as a dimension",
+				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments, "+
+					"or a tensor with it as a dimension",
 					v.Name, st.op.name)
 			}
 		}
 		for _, v := range freeVars(st.bodies, own) {
 			if !bound[v] {
-				return fmt.Errorf("tensor %s: variable %s is given by no argument, and is none of the tensor's axes %v and the reduction's %v", st.op.name, v.Name,
+				return fmt.Errorf("tensor %s: variable %s is given by no argument, and is none of the tensor's axes "+
+					"%v and the reduction's %v", st.op.name, v.Name,
 					axisNames(st.axes), axisNames(st.reduce))
 			}
 		}
@@ -169,7 +172,8 @@ func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 	for t := range l.args {
 		for _, v := range freeVars(t.shape, nil) {
 			if !bound[v] {
-				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments", v.Name, t.name)
+				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments",
+					v.Name, t.name)
 			}
 		}
 	}
@@ -221,9 +225,11 @@ func (l *lowering) body() (tir.Stmt, error) {
 		case st.at != nil:
 			continue
 		case st.double:
-			return nil, fmt.Errorf("double_buffer of tensor %s: it is in no loop whose next turn could be prepared: use compute_at", st.op.name)
+			return nil, fmt.Errorf("double_buffer of tensor %s: it is in no loop whose next turn could be prepared: "+
+				"use compute_at", st.op.name)
 		case kernels && n.scope != "global":
-			return nil, fmt.Errorf("tensor %s in scope %s: kernels read and write global memory alone: compute it at an axis of its reader", st.op.name, n.scope)
+			return nil, fmt.Errorf("tensor %s in scope %s: kernels read and write global memory alone: compute it at "+
+				"an axis of its reader", st.op.name, n.scope)
 		}
 		var err error
 		if body, err = l.around(n, body); err != nil {
@@ -262,7 +268,8 @@ func (l *lowering) strides(n *nest) []tir.Expr {
 	for d := len(n.size) - 1; d >= 0; d-- {
 		if al := n.st.aligns[n.st.axes[d]]; al.factor > 0 {
 			t := stride.DType()
-			gap := tir.FloorMod(tir.Sub(tir.IntConst(t, al.factor+al.offset), tir.FloorMod(stride, tir.IntConst(t, al.factor))), tir.IntConst(t, al.factor))
+			gap := tir.FloorMod(tir.Sub(tir.IntConst(t, al.factor+al.offset), tir.FloorMod(stride, tir.IntConst(t, al.factor))),
+				tir.IntConst(t, al.factor))
 			stride = l.a.Simplify(tir.Add(stride, gap))
 		}
 		out[d] = stride

@@ -50,7 +50,9 @@ func TestLower_Matmul(t *testing.T) {
 	const N, M, K = 5, 7, 6
 	a, b := Placeholder(Dims(N, K), tir.Int32, "A"), Placeholder(Dims(K, M), tir.Int32, "B")
 	k := ReduceAxis(tir.I32(0), tir.I32(K), "k")
-	c := Compute(Dims(N, M), "C", func(i ...tir.Expr) tir.Expr { return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	c := Compute(Dims(N, M), "C", func(i ...tir.Expr) tir.Expr {
+		return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k)
+	})
 	s := schedule(t, c)
 	st := s.Stage(c)
 	io, jo, ii, ji := st.Tile(c.Axes()[0], c.Axes()[1], 2, 4)

@@ -8,7 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// nest is the loops of a stage that is lowered, and what part of the tensor they compute: all indices from lo on, size many of them.
+// nest is the loops of a stage that is lowered, and what part of the tensor they compute: all indices from lo on, size
+// many of them.
 type nest struct {
 	st     *Stage
 	scope  string
@@ -63,7 +64,9 @@ func (n *nest) all() []*loop { return append(slices.Clone(n.path), n.loops...) }
 
 // ofData are those of them that the beginning of a reduction is in, too, or has the like of.
 func (n *nest) ofData() []*loop {
-	return slices.DeleteFunc(n.all(), func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce && slices.Contains(n.loops, lp) })
+	return slices.DeleteFunc(n.all(), func(lp *loop) bool {
+		return lp.axis.Kind == tir.IterReduce && slices.Contains(n.loops, lp)
+	})
 }
 
 // makeLoops follows splits and fusions down from the sizes of the stage's axes, and makes its loops.
@@ -108,7 +111,8 @@ func (l *lowering) loopsWithin(n *nest) error {
 	return l.checkThreads(n)
 }
 
-// atMost makes a split no larger than what there is to be split, as far as that is known: what is attached is often less than the whole.
+// atMost makes a split no larger than what there is to be split, as far as that is known: what is attached is often
+// less than the whole.
 func atMost(n int64, extent tir.Expr) int64 {
 	if c, ok := extent.(*tir.IntImm); ok {
 		return max(1, min(n, c.Value))
@@ -126,13 +130,17 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 	case kind == tir.Serial && lp.mark.pragma == nil && isConst && c.Value == 1:
 		return lp, nil
 	case (kind == tir.Vectorized || kind == tir.Unrolled) && !isConst:
-		return nil, fmt.Errorf("tensor %s: axis %s is %s, and its length %s is not constant: split it, and take the inner axis", n.st.op.name, x.Var.Name,
+		return nil, fmt.Errorf("tensor %s: axis %s is %s, and its length %s is not constant: split it, and take "+
+			"the inner axis", n.st.op.name, x.Var.Name,
 			kind, tir.Print(lp.extent))
 	case kind == tir.Vectorized && c.Value > tir.MaxLanes:
-		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and runs %d times: want %d at most: split it", n.st.op.name, x.Var.Name, c.Value,
+		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and runs %d times: want %d at most: split it", n.st.op.name,
+			x.Var.Name, c.Value,
 			tir.MaxLanes)
 	case kind == tir.ThreadBind:
-		if i := slices.IndexFunc(n.path, func(o *loop) bool { return bound(o) && o.mark.thread == lp.mark.thread && o.same == nil }); i >= 0 {
+		if i := slices.IndexFunc(n.path, func(o *loop) bool {
+			return bound(o) && o.mark.thread == lp.mark.thread && o.same == nil
+		}); i >= 0 {
 			lp.same = n.path[i]
 			lp.v, lp.width = lp.same.v, lp.same.width
 			return lp, nil
@@ -150,7 +158,8 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 func (l *lowering) checkThreads(n *nest) error {
 	around := slices.Clone(n.path)
 	if slices.ContainsFunc(around, bound) && scopeRank(n.scope) == rankGlobal {
-		return fmt.Errorf("tensor %s in scope %s is computed within a loop of threads, where global memory cannot be had: set scope \"shared\" or \"local\"",
+		return fmt.Errorf("tensor %s in scope %s is computed within a loop of threads, where global memory cannot be "+
+			"had: set scope \"shared\" or \"local\"",
 			n.st.op.name, n.scope)
 	}
 	for _, lp := range n.loops {
@@ -166,11 +175,13 @@ func (l *lowering) checkThreads(n *nest) error {
 				what = "which is of the threads within a block: reorder them"
 			}
 			if what != "" {
-				return fmt.Errorf("tensor %s: axis %s is %s within axis %s, %s", n.st.op.name, lp.axis.Var.Name, markName(lp), out.axis.Var.Name, what)
+				return fmt.Errorf("tensor %s: axis %s is %s within axis %s, %s", n.st.op.name, lp.axis.Var.Name, markName(lp),
+					out.axis.Var.Name, what)
 			}
 		}
 		if what = l.sharing(n, lp); what != "" {
-			return fmt.Errorf("tensor %s in scope %s: axis %s is bound to %s, and %s", n.st.op.name, n.scope, lp.axis.Var.Name, lp.mark.thread, what)
+			return fmt.Errorf("tensor %s in scope %s: axis %s is bound to %s, and %s", n.st.op.name, n.scope, lp.axis.Var.Name,
+				lp.mark.thread, what)
 		}
 		around = append(around, lp)
 	}

@@ -84,9 +84,11 @@ func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 	switch {
 	case i < 0 || j < 0:
 	case outer.Kind != inner.Kind:
-		st.fail(primitive, "axis %s is of kind %s, and axis %s of kind %s: want two of one kind", outer.Var.Name, outer.Kind, inner.Var.Name, inner.Kind)
+		st.fail(primitive, "axis %s is of kind %s, and axis %s of kind %s: want two of one kind", outer.Var.Name, outer.Kind,
+			inner.Var.Name, inner.Kind)
 	case j != i+1:
-		st.fail(primitive, "axis %s is not right within axis %s: the loops are %v: reorder them before", inner.Var.Name, outer.Var.Name,
+		st.fail(primitive, "axis %s is not right within axis %s: the loops are %v: reorder them before", inner.Var.Name,
+			outer.Var.Name,
 			axisNames(st.leaves))
 	default:
 		st.rels = append(st.rels, relation{parent: fused, outer: outer, inner: inner, fuse: true})
@@ -134,7 +136,8 @@ func (st *Stage) mark(primitive string, axis *tir.IterVar, kind tir.ForKind, thr
 	}
 	name := axis.Var.Name
 	if axis.Kind == tir.IterReduce && kind != tir.Unrolled {
-		st.fail(primitive, "axis %s is one of the reduction, whose turns depend on each other: take one of the axes %v", name, axisNames(st.axes))
+		st.fail(primitive, "axis %s is one of the reduction, whose turns depend on each other: take one of the axes %v",
+			name, axisNames(st.axes))
 		return
 	}
 	m := st.marks[axis]
@@ -164,7 +167,8 @@ func (st *Stage) Unroll(axis *tir.IterVar) { st.mark("unroll", axis, tir.Unrolle
 func (st *Stage) Parallel(axis *tir.IterVar) { st.mark("parallel", axis, tir.Parallel, "") }
 
 // threadNames are the indices of threads that a loop can be bound to.
-var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x",
+var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+	"vthread", "vthread.x",
 	"vthread.y", "vthread.z"}
 
 // Bind distributes the iterations of a loop over threads of a device: "blockIdx.x", "threadIdx.y", "vthread", ….
@@ -174,7 +178,8 @@ func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 		return
 	}
 	if !slices.Contains(threadNames, thread) {
-		st.fail(primitive, "axis %s: there is no index of threads %q: want one of %s", axis.Var.Name, thread, strings.Join(threadNames, ", "))
+		st.fail(primitive, "axis %s: there is no index of threads %q: want one of %s", axis.Var.Name, thread,
+			strings.Join(threadNames, ", "))
 		return
 	}
 	for a, m := range st.marks {
@@ -197,7 +202,8 @@ func (st *Stage) Pragma(axis *tir.IterVar, key string, value any) {
 		value = int64(v)
 	case int64, bool, float64, string:
 	default:
-		st.fail(primitive, "axis %s, key %q: the value is a %T: want an int, int64, bool, float64 or string", axis.Var.Name, key, value)
+		st.fail(primitive, "axis %s, key %q: the value is a %T: want an int, int64, bool, float64 or string",
+			axis.Var.Name, key, value)
 		return
 	}
 	m := st.marks[axis]

@@ -90,7 +90,8 @@ func (r *Reducer) combiner(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVa
 			case bad:
 				return nil, b.Err
 			case e.DType() != t:
-				return nil, fmt.Errorf("%s %d of the reducer is of type %s, and the value of type %s: cast it", what, i, e.DType(), t)
+				return nil, fmt.Errorf("%s %d of the reducer is of type %s, and the value of type %s: cast it", what, i,
+					e.DType(), t)
 			case hasLoad(e):
 				return nil, fmt.Errorf("%s %d of the reducer reads a tensor: it may use its operands alone", what, i)
 			}

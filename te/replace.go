@@ -29,8 +29,10 @@ func (s *Schedule) Replace(t, by *Tensor) {
 	case s.of[by.op] != nil:
 		st.fail(primitive, "tensor %s is in the schedule already", by.name)
 	case by.typ != t.typ || len(by.shape) != len(t.shape):
-		st.fail(primitive, "tensor %s is of type %s and %d dimensions: want %s and %d", by.name, by.typ, len(by.shape), t.typ, len(t.shape))
-	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 || !slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
+		st.fail(primitive, "tensor %s is of type %s and %d dimensions: want %s and %d", by.name, by.typ, len(by.shape),
+			t.typ, len(t.shape))
+	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 ||
+		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
 		st.fail(primitive, "its loops have been changed: do this before")
 	}
 	for _, o := range s.stages {
@@ -65,7 +67,8 @@ func (s *Schedule) Replace(t, by *Tensor) {
 	s.prune()
 }
 
-// steps are the operations that a tensor reads and the schedule has not, each after those that it reads itself; false if one reads what comes of st.
+// steps are the operations that a tensor reads and the schedule has not, each after those that it reads itself; false
+// if one reads what comes of st.
 func (s *Schedule) steps(st *Stage, by *Tensor) (fresh []*operation, ok bool) {
 	last := slices.Index(s.stages, st)
 	seen := map[*operation]bool{}

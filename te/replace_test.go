@@ -23,7 +23,9 @@ func TestReplace(t *testing.T) {
 		return a, b, twice, c, d
 	}
 	other := func(a, b *te.Tensor) (turned, by *te.Tensor) {
-		turned = te.Compute(te.Dims(5, 4), "turned", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i[1], i[0]), tir.F32(2)) })
+		turned = te.Compute(te.Dims(5, 4), "turned", func(i ...tir.Expr) tir.Expr {
+			return tir.Mul(b.At(i[1], i[0]), tir.F32(2))
+		})
 		k := te.ReduceAxis(tir.I32(0), tir.I32(4), "k")
 		return turned, te.Compute(te.Dims(3, 5), "by", func(i ...tir.Expr) tir.Expr {
 			return te.Sum(tir.Mul(a.At(i[0], k.Var), turned.At(i[1], k.Var)), k)
@@ -68,10 +70,12 @@ func TestReplace(t *testing.T) {
 	require.ErrorContains(t, s.Err(), "the schedule has no such tensor")
 
 	for message, spoil := range map[string]func(s *te.Schedule, a, b, c, d *te.Tensor){
-		"the tensor in its place is nil":                  func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, nil) },
-		"it is an argument":                               func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(a, c) },
-		"tensor D is in the schedule already":             func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
-		"tensor by reads tensor D, which is not computed": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, plusOne(d)) },
+		"the tensor in its place is nil":      func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, nil) },
+		"it is an argument":                   func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(a, c) },
+		"tensor D is in the schedule already": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
+		"tensor by reads tensor D, which is not computed": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+			s.Replace(c, plusOne(d))
+		},
 		"is of type float64 and 2 dimensions: want float32 and 2": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float64, "X")))
 		},
@@ -106,11 +110,14 @@ func TestReplace(t *testing.T) {
 	// Neither an operation of several tensors nor one in another language is a formula.
 	pair := func() []*te.Tensor {
 		x := te.Placeholder(te.Dims(3, 5), tir.Float32, "X")
-		return te.ComputeMulti(te.Dims(3, 5), "pair", func(i ...tir.Expr) []tir.Expr { return []tir.Expr{x.At(i...), tir.Add(x.At(i...), tir.F32(1))} })
+		return te.ComputeMulti(te.Dims(3, 5), "pair", func(i ...tir.Expr) []tir.Expr {
+			return []tir.Expr{x.At(i...), tir.Add(x.At(i...), tir.F32(1))}
+		})
 	}
-	extern := te.Extern([]te.ExternResult{{Shape: te.Dims(3, 5), Type: tir.Float32}}, nil, "foreign", func(_, outs []*tir.Buffer) tir.Stmt {
-		return &tir.Evaluate{Value: tir.I32(0)}
-	})[0]
+	extern := te.Extern([]te.ExternResult{{Shape: te.Dims(3, 5), Type: tir.Float32}}, nil, "foreign",
+		func(_, outs []*tir.Buffer) tir.Stmt {
+			return &tir.Evaluate{Value: tir.I32(0)}
+		})[0]
 	for _, by := range []*te.Tensor{pair()[0], extern, te.Placeholder(te.Dims(3, 5), tir.Float32, "X")} {
 		_, _, _, c, d := make3()
 		s, err := te.NewSchedule(d)
@@ -126,7 +133,9 @@ func TestReplace(t *testing.T) {
 }
 
 func plusOne(x *te.Tensor) *te.Tensor {
-	return te.Compute(x.ProducerShape(), "by", func(i ...tir.Expr) tir.Expr { return tir.Add(x.At(i...), tir.Const(x.ProducerDType(), 1)) })
+	return te.Compute(x.ProducerShape(), "by", func(i ...tir.Expr) tir.Expr {
+		return tir.Add(x.At(i...), tir.Const(x.ProducerDType(), 1))
+	})
 }
 
 // TestLower_GuardsOutside has a guard that a sum's loops don't change stand around them.

@@ -87,7 +87,8 @@ func run(f *tir.PrimFunc, seed uint64, args ...any) error {
 	return nil
 }
 
-// synchronized has threads meet after each statement of what stands around memory that they share: a pass does this for devices, which te leaves to it.
+// synchronized has threads meet after each statement of what stands around memory that they share: a pass does this for
+// devices, which te leaves to it.
 func synchronized(f *tir.PrimFunc) *tir.PrimFunc {
 	meet := &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))}
 	threads := 0

@@ -199,7 +199,8 @@ func (st *Stage) leaf(primitive string, axis *tir.IterVar) int {
 			return -1
 		}
 		if !r.fuse && r.parent == axis {
-			st.fail(primitive, "axis %s is no loop any more: it was split into %s and %s", name, r.outer.Var.Name, r.inner.Var.Name)
+			st.fail(primitive, "axis %s is no loop any more: it was split into %s and %s", name, r.outer.Var.Name,
+				r.inner.Var.Name)
 			return -1
 		}
 	}

@@ -53,7 +53,8 @@ func TestAnnotate(t *testing.T) {
 	require.Nil(t, x.Annotation("who"))
 	require.Len(t, y.Bodies(), 1)
 	require.Empty(t, x.Bodies())
-	z := te.Extern([]te.ExternResult{{Shape: te.Dims(2), Type: tir.Float32}}, []*te.Tensor{x, y}, "Z", func(ins, outs []*tir.Buffer) tir.Stmt { return &tir.Seq{} })
+	z := te.Extern([]te.ExternResult{{Shape: te.Dims(2), Type: tir.Float32}}, []*te.Tensor{x, y}, "Z",
+		func(ins, outs []*tir.Buffer) tir.Stmt { return &tir.Seq{} })
 	require.Equal(t, []*te.Tensor{x, y}, z[0].Inputs())
 	require.Empty(t, y.Inputs())
 }

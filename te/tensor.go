@@ -15,7 +15,8 @@ type Tensor struct {
 	typ   tir.Type
 }
 
-// operation is what gives tensors their values. It is not changed once it is made; schedules keep what they change in their stages.
+// operation is what gives tensors their values. It is not changed once it is made; schedules keep what they change in
+// their stages.
 type operation struct {
 	kind    opKind
 	name    string

@@ -65,7 +65,9 @@ var workloads = []workload{
 		build: func() ([]*Tensor, []any) {
 			a, b := Placeholder(Dims(7, 9), tir.Int32, "A"), Placeholder(Dims(9, 5), tir.Int32, "B")
 			k := axis("k", 0, 9)
-			c := Compute(Dims(7, 5), "C", func(i ...tir.Expr) tir.Expr { return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+			c := Compute(Dims(7, 5), "C", func(i ...tir.Expr) tir.Expr {
+				return Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k)
+			})
 			d := Compute(Dims(7, 5), "D", func(i ...tir.Expr) tir.Expr { return tir.Max(c.At(i...), tir.I32(0)) })
 			return []*Tensor{d}, []any{a, b, d}
 		},
@@ -80,7 +82,9 @@ var workloads = []workload{
 			a, b := Placeholder(dims(n, d), tir.Int32, "A"), Placeholder(dims(d, m), tir.Int32, "B")
 			k := ReduceAxis(tir.I32(0), d, "k")
 			b2 := Compute(dims(m, d), "T", func(i ...tir.Expr) tir.Expr { return tir.Add(b.At(i[1], i[0]), tir.I32(1)) })
-			c := Compute(dims(n, m), "C", func(i ...tir.Expr) tir.Expr { return Sum(tir.Mul(a.At(i[0], k.Var), b2.At(i[1], k.Var)), k) })
+			c := Compute(dims(n, m), "C", func(i ...tir.Expr) tir.Expr {
+				return Sum(tir.Mul(a.At(i[0], k.Var), b2.At(i[1], k.Var)), k)
+			})
 			return []*Tensor{c}, []any{a, b, c}
 		},
 		call: func() []any {
@@ -135,7 +139,8 @@ var workloads = []workload{
 			})
 			d := Compute(Dims(15, 2), "D", func(i ...tir.Expr) tir.Expr {
 				f := tir.Add(tir.Mul(i[0], tir.I32(2)), i[1])
-				return tir.Add(c.At(tir.Div(f, tir.I32(10)), tir.Mod(f, tir.I32(10))), flat.At(tir.Min(tir.Mul(f, tir.I32(2)), tir.I32(29))))
+				return tir.Add(c.At(tir.Div(f, tir.I32(10)), tir.Mod(f, tir.I32(10))),
+					flat.At(tir.Min(tir.Mul(f, tir.I32(2)), tir.I32(29))))
 			})
 			return []*Tensor{d}, []any{a, d}
 		},
@@ -148,7 +153,9 @@ var workloads = []workload{
 			a := Placeholder(dims(n, tir.I32(7)), tir.Float32, "A")
 			k, l := axis("k", 0, 7), axis("k", 0, 7)
 			top := Compute(dims(n), "Top", func(i ...tir.Expr) tir.Expr { return Max(a.At(i[0], k.Var), k) })
-			e := Compute(dims(n, tir.I32(7)), "E", func(i ...tir.Expr) tir.Expr { return tir.Intrin("exp", tir.Sub(a.At(i...), top.At(i[0]))) })
+			e := Compute(dims(n, tir.I32(7)), "E", func(i ...tir.Expr) tir.Expr {
+				return tir.Intrin("exp", tir.Sub(a.At(i...), top.At(i[0])))
+			})
 			sum := Compute(dims(n), "S", func(i ...tir.Expr) tir.Expr { return Sum(e.At(i[0], l.Var), l) })
 			y := Compute(dims(n, tir.I32(7)), "Y", func(i ...tir.Expr) tir.Expr { return tir.Div(e.At(i...), sum.At(i[0])) })
 			return []*Tensor{y}, []any{a, y}

@@ -84,7 +84,8 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursLib: lib, peerLibs: peer,
 	}
 	var sideSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl", "cuda", "vulkan"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl",
+		"cuda", "vulkan"} {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -99,7 +100,8 @@ func build(dir, lib, venv string) (*programs, error) {
 		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
 		return run("c++", append(args, linkWith(lib)...)...)
 	}
-	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-DBENCH_VULKAN", "-Ibuild/include", "-ldl"}, linkWith(lib)...)
+	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-DBENCH_VULKAN", "-Ibuild/include",
+		"-ldl"}, linkWith(lib)...)
 	withPeer := linkWith(peer[1], peer[0])
 	for _, step := range []func() error{
 		func() error { return compile(p.ours, sideSources, withOurs...) },
@@ -125,11 +127,12 @@ func build(dir, lib, venv string) (*programs, error) {
 // packShader makes a library of the shader that chains of dispatches run.
 func packShader(out string) error {
 	return pack.Library(context.Background(), pack.Kernels{Inputs: []pack.Input{{Path: stepSPV}},
-		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, out)
+		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) launch blockIdx.x=ceildiv(n, " +
+			"64), threadIdx.x=64"}}}, out)
 }
 
-// fakeDriver has CUDA's rows measured on a driver that launches nothing (side/cudriver.c), where there is no card: what the library adds to
-// a launch is the same.
+// fakeDriver has CUDA's rows measured on a driver that launches nothing (side/cudriver.c), where there is no card: what
+// the library adds to a launch is the same.
 func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil
@@ -147,7 +150,8 @@ func fakeDriver(dir string) error {
 			sources = append(sources, "bench/side/cudriver.c", "-DcuLaunchKernel=fake_cuLaunchKernel",
 				"-DcuCtxGetCurrent=fake_cuCtxGetCurrent", "-DcuCtxSetCurrent=fake_cuCtxSetCurrent")
 		}
-		args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic",
+		args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+			"-Wl,-Bsymbolic",
 			"-Iinternal/testing/fakecuda", "-o", out}, sources...)
 		if err := run("cc", append(args, "-lpthread", "-ldl", "-lm")...); err != nil {
 			return err

@@ -51,7 +51,8 @@ func printCard(w io.Writer, folder string) error {
 	if r.Quick || len(r.Results) == 0 {
 		return fmt.Errorf("%s: no result of a whole run: run bin/cuda_card without --quick", file)
 	}
-	fmt.Fprintf(w, "\n%s, the driver of CUDA %s, medians of %d alternating rounds (%s)\n\n", r.Device, r.Driver, r.Rounds, file)
+	fmt.Fprintf(w, "\n%s, the driver of CUDA %s, medians of %d alternating rounds (%s)\n\n", r.Device, r.Driver,
+		r.Rounds, file)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "what\tours\tthe driver alone\ttarget\t")
 	for _, row := range r.Results {

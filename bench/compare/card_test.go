@@ -26,15 +26,19 @@ func TestPrintCard(t *testing.T) {
 
 	write("2026-11-21-cuda.json", "older, and not read")
 	const rows = `"rows": [
-{"name": "launch", "unit": "ns", "ours": 1700, "raw": 1600, "difference": 100, "relation": "difference at most", "target": 150, "met": true},
-{"name": "graph", "unit": "us", "ours": 1200, "raw": 1000, "ratio": 1.2, "relation": "ratio at most", "target": 1.02, "met": false},
+{"name": "launch", "unit": "ns", "ours": 1700, "raw": 1600, "difference": 100,
+ "relation": "difference at most", "target": 150, "met": true},
+{"name": "graph", "unit": "us", "ours": 1200, "raw": 1000, "ratio": 1.2,
+ "relation": "ratio at most", "target": 1.02, "met": false},
 {"name": "workspace", "unit": "ns", "ours": 21, "raw": null, "relation": "record", "target": null, "met": null}]}`
-	write("2026-12-01-cuda.json", `{"device": "NVIDIA H200", "driver_version": "13.0", "rounds": 21, "quick": false, `+rows)
+	write("2026-12-01-cuda.json", `{"device": "NVIDIA H200", "driver_version": "13.0", "rounds": 21, "quick": false, `+
+		rows)
 	got, err = show()
 	require.NoError(t, err)
 	require.Contains(t, got, "NVIDIA H200, the driver of CUDA 13.0, medians of 21 alternating rounds")
 	require.NotContains(t, got, "not measured")
-	for _, want := range []string{`launch +1700 ns +1600 ns +difference at most 150 +met`, `graph +1200 us +1000 us +ratio at most 1.02 +MISSED`, `workspace +21 ns`} {
+	for _, want := range []string{`launch +1700 ns +1600 ns +difference at most 150 +met`,
+		`graph +1200 us +1000 us +ratio at most 1.02 +MISSED`, `workspace +21 ns`} {
 		require.Regexp(t, want, got)
 	}
 

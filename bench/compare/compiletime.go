@@ -14,7 +14,8 @@ import (
 	"tvmgo/te/ops"
 )
 
-// manyFunctions is a program whose time from formulas to a library is measured without any cache: as one module, and as a module for each function.
+// manyFunctions is a program whose time from formulas to a library is measured without any cache: as one module, and as
+// a module for each function.
 type manyFunctions struct {
 	name  string
 	count int
@@ -63,7 +64,9 @@ func (p manyFunctions) measure(apart bool) (float64, error) {
 		if p.vary {
 			k = int32(i)
 		}
-		list = append(list, operator{name: fmt.Sprintf("f%d", i), build: func() ([]*te.Tensor, *te.Tensor) { return p.build(k) }})
+		list = append(list, operator{name: fmt.Sprintf("f%d", i), build: func() ([]*te.Tensor, *te.Tensor) {
+			return p.build(k)
+		}})
 	}
 	dir, err := os.MkdirTemp("", "bench-compile-")
 	if err != nil {

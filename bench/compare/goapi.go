@@ -41,7 +41,8 @@ func newGoAPI(path string, sample time.Duration) (*goAPI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &goAPI{bound: b, launch: map[dlpack.DeviceType]*runtime.Bound{}, n: int(sample / batches / (50 * time.Nanosecond))}, nil
+	return &goAPI{bound: b, launch: map[dlpack.DeviceType]*runtime.Bound{},
+		n: int(sample / batches / (50 * time.Nanosecond))}, nil
 }
 
 // A sample is the best of a few batches, as in bench/side.

@@ -120,7 +120,8 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // start begins a group, or a round of one, with a fresh process for each library, so that no row meets what another one
 // left behind: open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...); err != nil {
+	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
+		stepSPV)...); err != nil {
 		return err
 	}
 	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...)

@@ -21,7 +21,8 @@ import (
 	"tvmgo/tir"
 )
 
-// operatorsCommand is the first argument of a process that measures generated operators, and the same by hand (side/hand.c), on request.
+// operatorsCommand is the first argument of a process that measures generated operators, and the same by hand
+// (side/hand.c), on request.
 const operatorsCommand = "operators"
 
 // generatedFor is the target of generated operators: this machine.
@@ -129,8 +130,8 @@ type operatorSide struct {
 	turns  map[string]int
 }
 
-// serveOperators answers names of rows with nanoseconds per operation, as bench/side does. Its arguments are a sample's least nanoseconds, and the library of
-// side/hand.c.
+// serveOperators answers names of rows with nanoseconds per operation, as bench/side does. Its arguments are a sample's
+// least nanoseconds, and the library of side/hand.c.
 func serveOperators(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s SAMPLE_NS HAND.so", operatorsCommand)
@@ -139,7 +140,8 @@ func serveOperators(args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &operatorSide{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{}, turns: map[string]int{}}
+	s := &operatorSide{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{},
+		turns: map[string]int{}}
 	if s.target, err = target.New(generatedFor); err != nil {
 		return err
 	}
@@ -267,7 +269,8 @@ func near(a, b *runtime.Tensor) error {
 
 // compileHand makes a library of side/hand.c.
 func compileHand(out string) error {
-	return run("cc", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Iinclude", "-o", out, "bench/side/hand.c", "-lm")
+	return run("cc", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Iinclude", "-o",
+		out, "bench/side/hand.c", "-lm")
 }
 
 // operatorSides are the processes that measure operators; each is started when it is first asked.

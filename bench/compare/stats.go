@@ -16,7 +16,8 @@ type summary struct {
 
 func summarize(samples []float64) summary {
 	s := slices.Sorted(slices.Values(samples))
-	return summary{Median: quantile(s, 0.5), P25: quantile(s, 0.25), P75: quantile(s, 0.75), Min: quantile(s, 0), Samples: len(s)}
+	return summary{Median: quantile(s, 0.5), P25: quantile(s, 0.25), P75: quantile(s, 0.75), Min: quantile(s, 0),
+		Samples: len(s)}
 }
 
 // quantile interpolates between the neighbours in a sorted slice; NaN when it is empty.

@@ -12,7 +12,8 @@ import (
 	"tvmgo/target"
 )
 
-const targetJSON = `{"kind":"cuda","arch":"sm_90a","libs":["cudnn"],"host":{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"neoverse-v2"}}`
+const targetJSON = `{"kind":"cuda","arch":"sm_90a","libs":["cudnn"],` +
+	`"host":{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"neoverse-v2"}}`
 
 // best is the time of one call of f, the best of a few batches of n.
 func best(n int, f func() error) (float64, error) {

@@ -2,8 +2,9 @@
 //
 //	go run ./examples/deploy_go -module add.so -function add -addr 127.0.0.1:8080
 //
-// One module is loaded at the start and shared by all requests; each request brings tensors of its own. SIGINT and SIGTERM end
-// the service once the requests in progress are answered. -selftest serves one request of its own and exits.
+// One module is loaded at the start and shared by all requests; each request brings tensors of its own. SIGINT and
+// SIGTERM end the service once the requests in progress are answered. -selftest serves one request of its own and
+// exits.
 package main
 
 import (

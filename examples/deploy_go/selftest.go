@@ -35,7 +35,8 @@ func selftest(ctx context.Context, url string, w io.Writer) error {
 			return fmt.Errorf("self-test: element %d is %v, not %v", i, v, want)
 		}
 	}
-	fmt.Fprintf(w, "one request added %d elements, and all are right: %v + %v = %v at the end\n", n, in.A[n-1], in.B[n-1], out.C[n-1])
+	fmt.Fprintf(w, "one request added %d elements, and all are right: %v + %v = %v at the end\n", n, in.A[n-1],
+		in.B[n-1], out.C[n-1])
 	fmt.Fprintf(w, "time of the request: %v, with JSON and HTTP\n", took.Round(time.Microsecond))
 	return nil
 }

@@ -59,7 +59,8 @@ func send(t *testing.T, method, url, contentType, body string) (int, string) {
 func modules(t *testing.T) map[string]string {
 	t.Helper()
 	lib := filepath.Join(t.TempDir(), "add.so")
-	out, err := exec.Command("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I../../include", "../kernel/add.c", "-o", lib).CombinedOutput()
+	out, err := exec.Command("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I../../include",
+		"../kernel/add.c", "-o", lib).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return map[string]string{lib: "add", artifact: "vadd"}
 }
@@ -67,7 +68,8 @@ func modules(t *testing.T) map[string]string {
 func TestPredict(t *testing.T) {
 	for module, function := range modules(t) {
 		s := serve(t, module, function)
-		status, text := send(t, "POST", s.URL+"/predict", "application/json; charset=utf-8", ` { "a" : [ 1 , 2.5e0 ], "b" : [3,-4] } `)
+		status, text := send(t, "POST", s.URL+"/predict", "application/json; charset=utf-8",
+			` { "a" : [ 1 , 2.5e0 ], "b" : [3,-4] } `)
 		require.Equal(t, 200, status, text)
 		require.Equal(t, `{"c":[4,-1.5]}`, text)
 	}
@@ -110,7 +112,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/predict", "", `{"a":[1e39],"b":[2]}`, 400, "not a number that fits a float32"},
 		{"POST", "/predict", "", `{"a":[NaN],"b":[2]}`, 400, "the body is not"},
 		{"POST", "/predict", "", `{"a":` + long + `,"b":[2]}`, 413, "an array of 1048577 elements: send at most 1048576"},
-		{"POST", "/predict", "", `{"a":[` + strings.Repeat(" ", maxBody) + `1],"b":[2]}`, 413, "the body is larger than 16777216 bytes"},
+		{"POST", "/predict", "", `{"a":[` + strings.Repeat(" ", maxBody) + `1],"b":[2]}`, 413,
+			"the body is larger than 16777216 bytes"},
 		{"POST", "/predict", "", `{"a":[3e38],"b":[3e38]}`, 422, "element 0 of the result is +Inf, which JSON cannot say"},
 	} {
 		status, text := send(t, c.method, s.URL+c.path, c.contentType, c.body)
@@ -177,7 +180,8 @@ func TestPredict_ManyClients(t *testing.T) {
 
 func TestRun_Selftest(t *testing.T) {
 	var out bytes.Buffer
-	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: 2 * time.Minute, selftest: true}
+	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: 2 * time.Minute,
+		selftest: true}
 	require.NoError(t, run(context.Background(), c, &out))
 	require.Contains(t, out.String(), "one request added 1000 elements, and all are right")
 
@@ -214,7 +218,8 @@ func TestSignal_Graceful(t *testing.T) {
 	body, feed := io.Pipe()
 	begun := make(chan struct{})
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(begun) }}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, url+"/predict", body)
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
+		url+"/predict", body)
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Expect", "100-continue")

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// vector is a JSON array of numbers that fit a float32. Unlike []float32 it takes no null for a 0, and counts before it allocates.
+// vector is a JSON array of numbers that fit a float32. Unlike []float32 it takes no null for a 0, and counts before it
+// allocates.
 type vector []float32
 
 // UnmarshalJSON reads an array; the decoder has seen to it that it is proper JSON.

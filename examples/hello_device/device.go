@@ -30,7 +30,8 @@ func newHello() (runtime.DeviceAPI, error) {
 // SetDevice fails for an index that does not exist.
 func (h *hello) SetDevice(id int) error {
 	if id < 0 || id >= len(h.spaces) {
-		return &runtime.Error{Kind: runtime.ErrDeviceUnavailable, Message: fmt.Sprintf("hello has no index %d: it has 0 and 1", id)}
+		return &runtime.Error{Kind: runtime.ErrDeviceUnavailable,
+			Message: fmt.Sprintf("hello has no index %d: it has 0 and 1", id)}
 	}
 	return nil
 }
@@ -55,9 +56,11 @@ func (h *hello) AllocDataSpace(id int, nbytes, alignment uintptr, _ dlpack.DataT
 	}
 	const page = 4096
 	if nbytes > 1<<34 || alignment > page {
-		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: fmt.Sprintf("hello has no %d bytes aligned to %d", nbytes, alignment)}
+		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: fmt.Sprintf("hello has no %d bytes aligned to %d",
+			nbytes, alignment)}
 	}
-	b, err := syscall.Mmap(-1, 0, int(max(nbytes, 1)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	b, err := syscall.Mmap(-1, 0, int(max(nbytes, 1)), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: err.Error()}
 	}

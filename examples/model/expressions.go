@@ -12,8 +12,8 @@ const (
 	classes = 10
 )
 
-// denseLayer is relu(A·B + bias) of any number of rows: tiles of 4 rows and 8 columns, which need not divide what there is, each
-// computed by vectors, and the tiles' rows by threads.
+// denseLayer is relu(A·B + bias) of any number of rows: tiles of 4 rows and 8 columns, which need not divide what there
+// is, each computed by vectors, and the tiles' rows by threads.
 func denseLayer() (*tir.IRModule, error) {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n, tir.I32(inner)}, tir.Float32, "A")
@@ -50,7 +50,9 @@ func softmaxLayer() (*tir.IRModule, error) {
 	x := te.Placeholder(shape, tir.Float32, "X")
 	k, l := te.ReduceAxis(tir.I32(0), tir.I32(classes), "k"), te.ReduceAxis(tir.I32(0), tir.I32(classes), "l")
 	greatest := te.Compute(row, "greatest", func(i ...tir.Expr) tir.Expr { return te.Max(x.At(i[0], k.Var), k) })
-	e := te.Compute(shape, "e", func(i ...tir.Expr) tir.Expr { return tir.Intrin("exp", tir.Sub(x.At(i...), greatest.At(i[0]))) })
+	e := te.Compute(shape, "e", func(i ...tir.Expr) tir.Expr {
+		return tir.Intrin("exp", tir.Sub(x.At(i...), greatest.At(i[0])))
+	})
 	sum := te.Compute(row, "sum", func(i ...tir.Expr) tir.Expr { return te.Sum(e.At(i[0], l.Var), l) })
 	out := te.Compute(shape, "out", func(i ...tir.Expr) tir.Expr { return tir.Div(e.At(i...), sum.At(i[0])) })
 

@@ -34,6 +34,7 @@ func TestModel_BuildsAndRuns(t *testing.T) {
 }
 
 func TestModel_Refuses(t *testing.T) {
-	require.ErrorContains(t, build(t.Context(), "c -marhc=native", filepath.Join(t.TempDir(), "m.so"), ""), `did you mean "march"?`)
+	require.ErrorContains(t, build(t.Context(), "c -marhc=native", filepath.Join(t.TempDir(), "m.so"), ""),
+		`did you mean "march"?`)
 	require.Error(t, runLibrary(t.Context(), filepath.Join(t.TempDir(), "absent.so"), "", &bytes.Buffer{}))
 }

@@ -17,7 +17,8 @@ import (
 
 const rows = 30 // of the input; tiles of 4 do not divide it
 
-// fill makes numbers that floats hold exactly, and so do all sums of the network: every order of additions gives the same.
+// fill makes numbers that floats hold exactly, and so do all sums of the network: every order of additions gives the
+// same.
 func fill(n int, f func(i int) int, part float32) []float32 {
 	values := make([]float32, n)
 	for i := range values {
@@ -72,7 +73,8 @@ func runLibrary(ctx context.Context, path, arrays string, w io.Writer) error {
 	wantDense, wantSoftmax := plain(a, b, bias)
 	for i := range dense {
 		if dense[i] != wantDense[i] || math.Abs(float64(softmax[i])-wantSoftmax[i]) > 1e-6 {
-			return fmt.Errorf("wrong result: element %d is %v and %v, not %v and %v", i, dense[i], softmax[i], wantDense[i], wantSoftmax[i])
+			return fmt.Errorf("wrong result: element %d is %v and %v, not %v and %v", i, dense[i], softmax[i], wantDense[i],
+				wantSoftmax[i])
 		}
 	}
 	printRow(w, "dense", dense)
@@ -81,7 +83,8 @@ func runLibrary(ctx context.Context, path, arrays string, w io.Writer) error {
 	if arrays == "" {
 		return nil
 	}
-	for name, x := range map[string]part{"a": {a, rows, inner}, "b": {b, inner, classes}, "bias": {bias, classes, 0}, "dense": {dense, rows, classes},
+	for name, x := range map[string]part{"a": {a, rows, inner}, "b": {b, inner, classes}, "bias": {bias, classes, 0},
+		"dense":   {dense, rows, classes},
 		"softmax": {softmax, rows, classes}} {
 		if err := x.save(filepath.Join(arrays, name+".npy")); err != nil {
 			return err

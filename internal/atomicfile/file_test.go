@@ -39,8 +39,8 @@ func permissions(t *testing.T, path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// ways are the two ways in which a file can wait for Commit. Create takes the second where the file system does not have
-// the first.
+// ways are the two ways in which a file can wait for Commit. Create takes the second where the file system does not
+// have the first.
 var ways = map[string]func(path string, perm fs.FileMode) (*File, error){
 	"without a name": func(path string, perm fs.FileMode) (*File, error) { return Create(path, perm, FollowLinks) },
 	"hidden":         createHidden,

@@ -27,15 +27,15 @@ var candidates = map[Language]struct {
 	variable, advice string
 	names            []string
 }{
-	C: {"CC", "install a C compiler (Debian: apt install gcc libc6-dev; Fedora: dnf install gcc; Alpine: apk add gcc musl-dev), " +
-		"or set CC", []string{"cc", "gcc", "clang"}},
+	C: {"CC", "install a C compiler (Debian: apt install gcc libc6-dev; Fedora: dnf install gcc; Alpine: apk add gcc " +
+		"musl-dev), or set CC", []string{"cc", "gcc", "clang"}},
 	CXX: {"CXX", "install a C++ compiler (Debian: apt install g++; Fedora: dnf install gcc-c++; Alpine: apk add g++), " +
 		"or set CXX", []string{"c++", "g++", "clang++"}},
 	CUDA: {"NVCC", "install NVIDIA's CUDA toolkit and put nvcc into PATH, or set NVCC", []string{"nvcc"}},
 }
 
-// Find finds the compiler of a language, by the environment variable CC, CXX or NVCC, else in PATH: its absolute path, and arguments that it
-// always gets. more is what else a caller may do when there is none, for the error.
+// Find finds the compiler of a language, by the environment variable CC, CXX or NVCC, else in PATH: its absolute path,
+// and arguments that it always gets. more is what else a caller may do when there is none, for the error.
 func Find(lang Language, more string) ([]string, error) {
 	from := candidates[lang]
 	if words := strings.Fields(os.Getenv(from.variable)); len(words) > 0 {

@@ -29,7 +29,8 @@ const (
 )
 
 // Advice says how to come to a clang.
-const Advice = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or name one by " + Variable
+const Advice = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or " +
+	"name one by " + Variable
 
 // ErrMissing is in the errors that say that there is no usable clang.
 var ErrMissing = errors.New("no usable clang")
@@ -89,7 +90,8 @@ func Find(ctx context.Context) (*Clang, error) {
 	}
 	c.Version = version[1]
 	if major, err := strconv.Atoi(version[2]); err != nil || major < Oldest {
-		return nil, missing("%s%s is clang %s, which is too old: want %d or newer: %s", command[0], from, c.Version, Oldest, Advice)
+		return nil, missing("%s%s is clang %s, which is too old: want %d or newer: %s", command[0], from, c.Version,
+			Oldest, Advice)
 	}
 	c.id = id + " " + c.Version
 	found.Store(id, c)
@@ -155,14 +157,16 @@ var stopped, stop = context.WithCancel(context.Background())
 // StopAll ends all runs, and those that are still to come: for a process that was interrupted.
 func StopAll() { stop() }
 
-// Run runs the compiler, and gives what it wrote to its standard output and error. An error is a *RunError unless ctx ended.
+// Run runs the compiler, and gives what it wrote to its standard output and error. An error is a *RunError unless ctx
+// ended.
 func (c *Clang) Run(ctx context.Context, stdin []byte, args ...string) (stdout, stderr []byte, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(stopped, cancel)()
 	command := c.Command(args...)
 	cmd := unfinished.Command(ctx, command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // neither language nor time may show in what is written
+	// neither language nor time may show in what is written
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &said
 	err = cmd.Run()

@@ -22,12 +22,14 @@ var aProfile = map[string]string{
 	"has_sme":       "sme",
 }
 
-// Arm is what a target of the kinds llvm and c says of an Arm CPU, each with "feature." before its name; such a target also has
-// the keys arm_cpu and cpu. It is nil for other targets. A target of the kind c has neither triple nor attributes.
+// Arm is what a target of the kinds llvm and c says of an Arm CPU, each with "feature." before its name; such a target
+// also has the keys arm_cpu and cpu. It is nil for other targets. A target of the kind c has neither triple nor
+// attributes.
 //
-// Cortex-M CPUs go by their names, whatever the triple: has_dsp and has_mve, which "+nodsp" and "+nomve" in the CPU's name or in
-// the attributes take away. For others the triple decides by how it begins, as in the reference implementation: "aarch64" and
-// "arm" are Arm CPUs and "thumb" is not; and only "aarch64", not "arm64", sets is_aarch64.
+// Cortex-M CPUs go by their names, whatever the triple: has_dsp and has_mve, which "+nodsp" and "+nomve" in the CPU's
+// name or in the attributes take away. For others the triple decides by how it begins, as in the reference
+// implementation: "aarch64" and "arm" are Arm CPUs and "thumb" is not; and only "aarch64", not "arm64", sets
+// is_aarch64.
 func Arm(triple, cpu string, attrs []string) map[string]bool {
 	if has := armM(cpu, attrs); has != nil {
 		return has

@@ -1,9 +1,9 @@
 // Package cpufeatures has tables of CPU features that replace LLVM: the CPUs of each target triple, and the features
 // of a CPU after the attributes of a target ("+avx512f", "-sse2") are applied with all that they imply.
 //
-// The facts are tables that gen/tables.py asks of LLVM; the rules beside them (what a triple adds, in which order attributes are
-// applied) are LLVM's too, so that what a compile target says of its CPU is what the compiler will make of it.
-// The architectures with tables are x86, aarch64, arm and riscv, of 32 and 64 bits.
+// The facts are tables that gen/tables.py asks of LLVM; the rules beside them (what a triple adds, in which order
+// attributes are applied) are LLVM's too, so that what a compile target says of its CPU is what the compiler will make
+// of it. The architectures with tables are x86, aarch64, arm and riscv, of 32 and 64 bits.
 package cpufeatures
 
 import (
@@ -16,12 +16,12 @@ import (
 // generic is the CPU of a target that names none.
 const generic = "generic"
 
-// Features is what the CPU of a target can do. attrs are switched in their order: "+x" turns x on with all that x needs, and
-// anything else before the name turns it off with all that needs it; names that the architecture has not got do nothing.
-// An empty triple is this machine's, an empty CPU "generic".
+// Features is what the CPU of a target can do. attrs are switched in their order: "+x" turns x on with all that x
+// needs, and anything else before the name turns it off with all that needs it; names that the architecture has not got
+// do nothing. An empty triple is this machine's, an empty CPU "generic".
 //
-// known is false where the answer is no more than a guess: for a CPU that is not in the table the set is that of "generic",
-// for an architecture without a table it is empty.
+// known is false where the answer is no more than a guess: for a CPU that is not in the table the set is that of
+// "generic", for an architecture without a table it is empty.
 func Features(triple, cpu string, attrs []string) (set Set, known bool) {
 	t, err := parse(triple)
 	if err != nil {
@@ -78,9 +78,9 @@ func CPUs(triple string) []string {
 	return names
 }
 
-// VectorWidth is the number of bits of a vector that code generation assumes for a target that doesn't say, 0 where the triple
-// has no known architecture. On riscv it is what the vector extension promises at least, 128 without. On x86 it is the
-// architecture's widest, whatever the CPU: narrower CPUs work on such a vector in parts.
+// VectorWidth is the number of bits of a vector that code generation assumes for a target that doesn't say, 0 where the
+// triple has no known architecture. On riscv it is what the vector extension promises at least, 128 without. On x86 it
+// is the architecture's widest, whatever the CPU: narrower CPUs work on such a vector in parts.
 func VectorWidth(triple, cpu string, attrs []string) int {
 	t, err := parse(triple)
 	if err != nil {
@@ -104,8 +104,9 @@ func VectorWidth(triple, cpu string, attrs []string) int {
 
 // HostTriple is the triple of the machine that this program was built for.
 func HostTriple() string {
-	arch := map[string]string{"386": "i686", "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7l", "ppc64le": "powerpc64le",
-		"ppc64": "powerpc64", "loong64": "loongarch64", "wasm": "wasm32"}[runtime.GOARCH]
+	arch := map[string]string{"386": "i686", "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7l",
+		"ppc64le": "powerpc64le",
+		"ppc64":   "powerpc64", "loong64": "loongarch64", "wasm": "wasm32"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH
 	}

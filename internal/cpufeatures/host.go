@@ -21,9 +21,9 @@ func FeatureNames(triple string) []string {
 	return table.features
 }
 
-// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it has beside that (+) or lacks of it (-), as LLVM names it. It is
-// asked of the operating system. Names that old compilers do not know are left out, so that the features count for more than the model. It is "" where it
-// cannot be told.
+// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it has beside
+// that (+) or lacks of it (-), as LLVM names it. It is asked of the operating system. Names that old compilers do not
+// know are left out, so that the features count for more than the model. It is "" where it cannot be told.
 func HostCPU() (cpu string, more []string) {
 	h := host()
 	return h.cpu, slices.Clone(h.more)
@@ -65,32 +65,41 @@ func cpuOf(arch, info string) hostCPU {
 
 // armParts are CPUs by who makes them, and what they call them.
 var armParts = map[string]string{
-	"0x41 0xd03": "cortex-a53", "0x41 0xd05": "cortex-a55", "0x41 0xd07": "cortex-a57", "0x41 0xd08": "cortex-a72", "0x41 0xd09": "cortex-a73",
-	"0x41 0xd0a": "cortex-a75", "0x41 0xd0b": "cortex-a76", "0x41 0xd0c": "neoverse-n1", "0x41 0xd0d": "cortex-a77", "0x41 0xd40": "neoverse-v1",
-	"0x41 0xd41": "cortex-a78", "0x41 0xd44": "cortex-x1", "0x41 0xd49": "neoverse-n2", "0x41 0xd4f": "neoverse-v2", "0x46 0x001": "a64fx",
+	"0x41 0xd03": "cortex-a53", "0x41 0xd05": "cortex-a55", "0x41 0xd07": "cortex-a57", "0x41 0xd08": "cortex-a72",
+	"0x41 0xd09": "cortex-a73", "0x41 0xd0a": "cortex-a75", "0x41 0xd0b": "cortex-a76", "0x41 0xd0c": "neoverse-n1",
+	"0x41 0xd0d": "cortex-a77",
+	"0x41 0xd40": "neoverse-v1", "0x41 0xd41": "cortex-a78", "0x41 0xd44": "cortex-x1", "0x41 0xd49": "neoverse-n2",
+	"0x41 0xd4f": "neoverse-v2",
+	"0x46 0x001": "a64fx",
 }
 
-// x86Names are what the kernel calls features that generated code is made of and that LLVM calls otherwise; the others have one name.
+// x86Names are what the kernel calls features that generated code is made of and that LLVM calls otherwise; the others
+// have one name.
 var x86Names = map[string]string{
-	"pni": "sse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "abm": "lzcnt", "bmi1": "bmi", "pclmulqdq": "pclmul", "sha_ni": "sha", "rdrand": "rdrnd",
-	"3dnowprefetch": "prfchw", "avx512_vbmi2": "avx512vbmi2", "avx512_vnni": "avx512vnni", "avx512_bitalg": "avx512bitalg",
-	"avx512_vpopcntdq": "avx512vpopcntdq", "avx512_bf16": "avx512bf16", "avx512_fp16": "avx512fp16", "avx512_vp2intersect": "avx512vp2intersect",
-	"avx_vnni": "avxvnni", "amx_tile": "amx-tile", "amx_int8": "amx-int8", "amx_bf16": "amx-bf16", "amx_fp16": "amx-fp16",
+	"pni": "sse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "abm": "lzcnt", "bmi1": "bmi", "pclmulqdq": "pclmul",
+	"sha_ni": "sha", "rdrand": "rdrnd", "3dnowprefetch": "prfchw", "avx512_vbmi2": "avx512vbmi2",
+	"avx512_vnni": "avx512vnni", "avx512_bitalg": "avx512bitalg",
+	"avx512_vpopcntdq": "avx512vpopcntdq", "avx512_bf16": "avx512bf16", "avx512_fp16": "avx512fp16",
+	"avx512_vp2intersect": "avx512vp2intersect", "avx_vnni": "avxvnni", "amx_tile": "amx-tile", "amx_int8": "amx-int8",
+	"amx_bf16": "amx-bf16", "amx_fp16": "amx-fp16",
 }
 
 // x86Counted are the features that decide which CPU it is: what compilers make instructions of.
-var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 lzcnt popcnt movbe adx aes pclmul sha gfni vaes vpclmulqdq
-	avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2 avx512vnni avx512bitalg avx512vpopcntdq avx512bf16
-	avx512fp16 avx512vp2intersect avxvnni amx-tile amx-int8 amx-bf16 amx-fp16 fma4 xop tbm sse4a`)
+var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 lzcnt popcnt movbe adx aes
+	pclmul sha gfni vaes vpclmulqdq avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2
+	avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 avx512fp16 avx512vp2intersect avxvnni amx-tile
+	amx-int8 amx-bf16 amx-fp16 fma4 xop tbm sse4a`)
 
-// x86Beside are features that a model has and a machine of that model may lack, as virtual machines do. Linux and LLVM have the same names for them.
-var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx pconfig pku ptwrite rdpid rdseed rtm
-	serialize tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
+// x86Beside are features that a model has and a machine of that model may lack, as virtual machines do. Linux and LLVM
+// have the same names for them.
+var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx
+	pconfig pku ptwrite rdpid rdseed rtm serialize tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
 
 // The CPUs that are named, the oldest first. Compilers know all of them since GCC 11 and clang 12.
 var (
 	x86Common = []string{"x86-64"}
-	x86Intel  = []string{"core2", "nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake",
+	x86Intel  = []string{"core2", "nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake",
+		"skylake-avx512", "cascadelake",
 		"cooperlake", "icelake-client", "icelake-server", "tigerlake", "alderlake", "sapphirerapids"}
 	x86AMD    = []string{"bdver1", "bdver2", "bdver3", "bdver4", "znver1", "znver2", "znver3"}
 	x86Levels = []string{"x86-64-v2", "x86-64-v3", "x86-64-v4"} // for machines that are made to look like no CPU

@@ -6,12 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const haswellFlags = "fpu sse sse2 pni pclmulqdq ssse3 fma cx16 sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand abm bmi1 avx2 bmi2 "
+const haswellFlags = "fpu sse sse2 pni pclmulqdq ssse3 fma cx16 sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand " +
+	"abm bmi1 avx2 bmi2 "
 
 func TestCPUOf(t *testing.T) {
 	for _, c := range []struct{ name, arch, info, cpu string }{
 		{"intel", "amd64", "vendor_id : GenuineIntel\nflags : " + haswellFlags + "\n", "haswell"},
-		{"no AVX-512 although the model has it", "amd64", "vendor_id : GenuineIntel\nmodel : 106\nflags : " + haswellFlags + "adx rdseed\n", "skylake"},
+		{"no AVX-512 although the model has it", "amd64", "vendor_id : GenuineIntel\nmodel : 106\nflags : " + haswellFlags +
+			"adx rdseed\n", "skylake"},
 		{"amd", "amd64", "vendor_id : AuthenticAMD\nflags : " + haswellFlags + "adx sha_ni sse4a\n", "znver2"},
 		{"old", "amd64", "vendor_id : GenuineIntel\nflags : fpu sse sse2\n", "x86-64"},
 		{"arm", "arm64", "CPU implementer : 0x41\nCPU part : 0xd0c\n", "neoverse-n1"},
@@ -22,7 +24,8 @@ func TestCPUOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.cpu, cpuOf(c.arch, c.info).cpu) })
 	}
 	more := cpuOf("amd64", "vendor_id : GenuineIntel\nflags : "+haswellFlags+"gfni adx\n").more
-	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt", "-xsaves"}, more)
+	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt",
+		"-xsaves"}, more)
 	for _, cpu := range append(append(append([]string{}, x86Intel...), x86AMD...), x86Levels...) {
 		require.True(t, ValidCPU("x86_64-linux-gnu", cpu), cpu)
 	}

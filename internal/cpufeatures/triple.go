@@ -30,18 +30,24 @@ const (
 var architectures = map[string]Arch{
 	"i386": I386, "i486": I386, "i586": I386, "i686": I386, "i786": I386, "i886": I386, "i986": I386,
 	"x86_64": X8664, "x86_64h": X8664, "amd64": X8664,
-	"aarch64": AArch64, "arm64": AArch64, "arm64e": AArch64, "arm64ec": AArch64, "aarch64_lfi": AArch64, "aarch64_be": AArch64BE,
+	"aarch64": AArch64, "arm64": AArch64, "arm64e": AArch64, "arm64ec": AArch64, "aarch64_lfi": AArch64,
+	"aarch64_be": AArch64BE,
 	"aarch64_32": AArch6432, "arm64_32": AArch6432,
 	"riscv32": RISCV32, "riscv64": RISCV64, "riscv32be": RISCV32BE, "riscv64be": RISCV64BE,
 	"wasm32": "wasm32", "wasm64": "wasm64", "hexagon": "hexagon", "nvptx": "nvptx", "nvptx64": "nvptx64",
 	"amdgcn": "amdgcn", "r600": "r600", "spirv": "spirv", "spirv32": "spirv32", "spirv64": "spirv64",
 	"bpf": "bpf", "bpfel": "bpfel", "bpfeb": "bpfeb",
-	"powerpc": "powerpc", "ppc": "powerpc", "ppc32": "powerpc", "powerpcle": "powerpcle", "ppcle": "powerpcle", "ppc32le": "powerpcle",
-	"powerpc64": "powerpc64", "ppu": "powerpc64", "ppc64": "powerpc64", "powerpc64le": "powerpc64le", "ppc64le": "powerpc64le",
-	"mips": "mips", "mipseb": "mips", "mipsel": "mipsel", "mips64": "mips64", "mips64eb": "mips64", "mips64el": "mips64el",
-	"sparc": "sparc", "sparcel": "sparcel", "sparcv9": "sparcv9", "sparc64": "sparcv9", "s390x": "s390x", "systemz": "s390x",
-	"loongarch32": "loongarch32", "loongarch64": "loongarch64", "avr": "avr", "msp430": "msp430", "m68k": "m68k", "xtensa": "xtensa",
-	"csky": "csky", "arc": "arc", "ve": "ve", "lanai": "lanai", "xcore": "xcore",
+	"powerpc": "powerpc", "ppc": "powerpc", "ppc32": "powerpc", "powerpcle": "powerpcle", "ppcle": "powerpcle",
+	"ppc32le":   "powerpcle",
+	"powerpc64": "powerpc64", "ppu": "powerpc64", "ppc64": "powerpc64", "powerpc64le": "powerpc64le",
+	"ppc64le": "powerpc64le",
+	"mips":    "mips", "mipseb": "mips", "mipsel": "mipsel", "mips64": "mips64",
+	"mips64eb": "mips64", "mips64el": "mips64el",
+	"sparc": "sparc", "sparcel": "sparcel", "sparcv9": "sparcv9", "sparc64": "sparcv9", "s390x": "s390x",
+	"systemz":     "s390x",
+	"loongarch32": "loongarch32", "loongarch64": "loongarch64", "avr": "avr", "msp430": "msp430", "m68k": "m68k",
+	"xtensa": "xtensa",
+	"csky":   "csky", "arc": "arc", "ve": "ve", "lanai": "lanai", "xcore": "xcore",
 }
 
 // Triple is a target triple taken apart.
@@ -53,13 +59,15 @@ type Triple struct {
 	Environment string // the ABI or what else stands behind the OS
 }
 
-// Parse takes a triple apart, arch-vendor-os-environment, of which the vendor may be missing and so may all that is behind it.
+// Parse takes a triple apart, arch-vendor-os-environment, of which the vendor may be missing and so may all that is
+// behind it.
 func Parse(triple string) (Triple, error) {
 	parts := strings.SplitN(triple, "-", 4)
 	var t Triple
 	var ok bool
 	if t.Arch, t.SubArch, ok = architecture(parts[0]); !ok {
-		return Triple{}, fmt.Errorf("parse target triple %q: %q is no known architecture: triples look like x86_64-unknown-linux-gnu", triple, parts[0])
+		return Triple{}, fmt.Errorf("parse target triple %q: %q is no known architecture: triples look like "+
+			"x86_64-unknown-linux-gnu", triple, parts[0])
 	}
 	parts = parts[1:]
 	if len(parts) > 0 && !isOS(parts[0]) {
@@ -114,7 +122,8 @@ func architecture(word string) (arch Arch, version string, ok bool) {
 	return ARM, version, true
 }
 
-// armVersion tells whether a word can be a version of arm: a v and a number, with anything behind it, as new ones come every year.
+// armVersion tells whether a word can be a version of arm: a v and a number, with anything behind it, as new ones come
+// every year.
 func armVersion(word string) bool {
 	return len(word) > 1 && word[0] == 'v' && word[1] >= '0' && word[1] <= '9' && !strings.HasSuffix(word, "eb")
 }
@@ -122,8 +131,10 @@ func armVersion(word string) bool {
 // isOS tells whether a triple's word is the name of an operating system, for triples without a vendor.
 func isOS(word string) bool {
 	switch strings.TrimRight(word, "0123456789.") {
-	case "linux", "none", "windows", "win", "darwin", "macos", "macosx", "ios", "tvos", "watchos", "xros", "freebsd", "netbsd", "openbsd",
-		"fuchsia", "android", "wasi", "emscripten", "cuda", "amdhsa", "solaris", "nacl", "elf", "eabi", "uefi", "qnx", "rtems", "zephyr":
+	case "linux", "none", "windows", "win", "darwin", "macos", "macosx", "ios", "tvos", "watchos", "xros", "freebsd",
+		"netbsd", "openbsd",
+		"fuchsia", "android", "wasi", "emscripten", "cuda", "amdhsa", "solaris", "nacl", "elf", "eabi", "uefi", "qnx",
+		"rtems", "zephyr":
 		return true
 	}
 	return false

@@ -39,7 +39,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestParse_NoArchitecture(t *testing.T) {
-	for _, triple := range []string{"", "-", "conda", "X86_64-linux", "AARCH64", "armfoo-linux", "armebv7eb", "thumbv2", "thumbxscale", "armxscale", "aarch64foo", "arm64be",
+	for _, triple := range []string{"", "-", "conda", "X86_64-linux", "AARCH64", "armfoo-linux", "armebv7eb", "thumbv2",
+		"thumbxscale", "armxscale", "aarch64foo", "arm64be",
 		"i286", "i1086", "x86", "riscv64gc", "eb", "linux-x86_64", "v7"} {
 		_, err := Parse(triple)
 		require.ErrorContains(t, err, "is no known architecture: triples look like x86_64-unknown-linux-gnu", triple)
@@ -48,7 +49,8 @@ func TestParse_NoArchitecture(t *testing.T) {
 
 // Whatever a target says, the answers fit each other.
 func FuzzFeatures(f *testing.F) {
-	for _, seed := range [][3]string{{"x86_64-unknown-linux-gnu", "haswell", "+avx512f,-sse2"}, {"armebv7eb-windows", "generic", "+,-,+-x"}, {"thumbv6m", "cortex-m4+nodsp", ""},
+	for _, seed := range [][3]string{{"x86_64-unknown-linux-gnu", "haswell", "+avx512f,-sse2"},
+		{"armebv7eb-windows", "generic", "+,-,+-x"}, {"thumbv6m", "cortex-m4+nodsp", ""},
 		{"riscv64", "", "+zvl1024b,+v"}, {"-", "-", "-"}} {
 		f.Add(seed[0], seed[1], seed[2])
 	}

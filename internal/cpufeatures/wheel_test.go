@@ -51,25 +51,34 @@ func (q question) ours() any {
 }
 
 var triples = map[string][]string{
-	"x86": {"x86_64-unknown-linux-gnu", "i386-unknown-linux-gnu", "i686-pc-windows-msvc", "x86_64-linux-gnux32", "amd64", "x86_64h-apple-macos", "i386-pc-none-code16"},
-	"aarch64": {"aarch64-unknown-linux-gnu", "aarch64", "arm64-apple-macos", "arm64e-apple-ios", "aarch64_be-linux", "arm64_32-apple-watchos",
+	"x86": {"x86_64-unknown-linux-gnu", "i386-unknown-linux-gnu", "i686-pc-windows-msvc", "x86_64-linux-gnux32", "amd64",
+		"x86_64h-apple-macos", "i386-pc-none-code16"},
+	"aarch64": {"aarch64-unknown-linux-gnu", "aarch64", "arm64-apple-macos", "arm64e-apple-ios", "aarch64_be-linux",
+		"arm64_32-apple-watchos",
 		"aarch64-pc-windows-msvc", "arm64ec-pc-windows-msvc"},
-	"arm": {"armv7a-linux-gnueabihf", "arm-linux-gnueabi", "armv8l-linux", "armv8m.main-none-eabi", "thumbv7em-none-eabi", "thumbv8.1m.main-none-eabi",
-		"armebv7-linux", "armv6meb-none-eabi", "thumbeb-none", "armv7-pc-windows-msvc", "armv9a-linux", "armv7foo-linux", "xscale-linux"},
+	"arm": {"armv7a-linux-gnueabihf", "arm-linux-gnueabi", "armv8l-linux", "armv8m.main-none-eabi", "thumbv7em-none-eabi",
+		"thumbv8.1m.main-none-eabi",
+		"armebv7-linux", "armv6meb-none-eabi", "thumbeb-none", "armv7-pc-windows-msvc", "armv9a-linux", "armv7foo-linux",
+		"xscale-linux"},
 	"riscv": {"riscv64-unknown-linux-gnu", "riscv32-unknown-elf", "riscv64be-linux", "riscv32be-linux"},
 }
 
 var attributes = map[string][][]string{
-	"x86": {nil, {"+avx512f"}, {"-sse2"}, {"+avx10.2", "-avx512f"}, {"-avx2", "+avx512bw,-f16c"}, {"avx"}, {"+AVX2", "+nosuch", "", "-"}, {"-64bit-mode", "+16bit-mode"}},
-	"aarch64": {nil, {"+sve"}, {"+dotprod"}, {"+v8.2a"}, {"+v9a"}, {"-neon"}, {"+sve2", "-sve"}, {"+v8.6a,+fullfp16"}, {"+sme2", "-bf16"}, {"-fp-armv8", "+i8mm"},
+	"x86": {nil, {"+avx512f"}, {"-sse2"}, {"+avx10.2", "-avx512f"}, {"-avx2", "+avx512bw,-f16c"}, {"avx"},
+		{"+AVX2", "+nosuch", "", "-"}, {"-64bit-mode", "+16bit-mode"}},
+	"aarch64": {nil, {"+sve"}, {"+dotprod"}, {"+v8.2a"}, {"+v9a"}, {"-neon"}, {"+sve2", "-sve"}, {"+v8.6a,+fullfp16"},
+		{"+sme2", "-bf16"}, {"-fp-armv8", "+i8mm"},
 		{"sve"}, {"+nosuch", ""}, {"+neon", "+nodsp"}},
-	"arm":   {nil, {"+dotprod"}, {"-neon"}, {"+v8.2a"}, {"+fullfp16"}, {"-thumb-mode"}, {"+i8mm", "-vfp2sp"}, {"+nomve"}, {"-dsp", "+nodsp"}, {"neon"}, {"+sve"}},
-	"riscv": {nil, {"+v"}, {"+v", "+zvl512b"}, {"+zvl1024b"}, {"+zve64x", "-zicsr"}, {"-d", "+v", "-f"}, {"-64bit", "+32bit"}, {"+v", "+zvl65536b", "-zvl4096b"}},
+	"arm": {nil, {"+dotprod"}, {"-neon"}, {"+v8.2a"}, {"+fullfp16"}, {"-thumb-mode"}, {"+i8mm", "-vfp2sp"}, {"+nomve"},
+		{"-dsp", "+nodsp"}, {"neon"}, {"+sve"}},
+	"riscv": {nil, {"+v"}, {"+v", "+zvl512b"}, {"+zvl1024b"}, {"+zve64x", "-zicsr"}, {"-d", "+v", "-f"},
+		{"-64bit", "+32bit"}, {"+v", "+zvl65536b", "-zvl4096b"}},
 }
 
 // M-profile CPUs with what may follow, and names that only look like them.
-var microcontrollers = strings.Fields(`cortex-m0+nodsp cortex-m0x cortex-m33+nodsp cortex-m33+nomve cortex-m35 cortex-m4+nofp cortex-m4+nodsp cortex-m55+nodsp cortex-m55+nomve
-  cortex-m55+nomve+nodsp cortex-m85+nomve.fp cortex-m7x cortex-m cortex-M4 xcortex-m4`)
+var microcontrollers = strings.Fields(`cortex-m0+nodsp cortex-m0x cortex-m33+nodsp cortex-m33+nomve
+  cortex-m35 cortex-m4+nofp cortex-m4+nodsp cortex-m55+nodsp cortex-m55+nomve cortex-m55+nomve+nodsp
+  cortex-m85+nomve.fp cortex-m7x cortex-m cortex-M4 xcortex-m4`)
 
 func questions(t *testing.T) []question {
 	var all []question
@@ -94,7 +103,8 @@ func questions(t *testing.T) []question {
 					all = append(all, question{Ask: "arm", Kind: "c", CPU: cpu})
 				}
 			}
-			for _, cpu := range append([]string{"", "nosuch", "haswell", "help", "cortex-a53", "apple-m1", "sifive-u74", "generic-rv32", "Haswell"}, known...) {
+			for _, cpu := range append([]string{"", "nosuch", "haswell", "help", "cortex-a53", "apple-m1", "sifive-u74",
+				"generic-rv32", "Haswell"}, known...) {
 				all = append(all, question{Ask: "valid", Triple: triple, CPU: cpu})
 			}
 		}
@@ -108,7 +118,8 @@ func questions(t *testing.T) []question {
 		for _, version := range slices.Sorted(maps.Keys(table.archs)) {
 			for _, isa := range []string{"", "arm", "armeb", "thumb"} {
 				if _, _, ok := architecture(isa + version); ok {
-					all = append(all, question{Ask: "features", Triple: isa + version + "-linux"}, question{Ask: "features", Triple: isa + version + "-linux", CPU: "cortex-a9"})
+					all = append(all, question{Ask: "features", Triple: isa + version + "-linux"},
+						question{Ask: "features", Triple: isa + version + "-linux", CPU: "cortex-a9"})
 				}
 			}
 		}
@@ -175,7 +186,8 @@ func TestWheel_Tables(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, names, len(triples))
 	for _, name := range names {
-		require.True(t, unzipped(t, filepath.Join(made, filepath.Base(name))) == unzipped(t, name), "go generate makes another %s", name)
+		require.True(t, unzipped(t, filepath.Join(made, filepath.Base(name))) == unzipped(t, name),
+			"go generate makes another %s", name)
 	}
 }
 

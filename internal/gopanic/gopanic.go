@@ -37,7 +37,8 @@ func oneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
-// stack is the stack of the goroutine from the function that panicked on. Frames of the Go runtime say nothing of the cause.
+// stack is the stack of the goroutine from the function that panicked on. Frames of the Go runtime say nothing of the
+// cause.
 func stack() string {
 	pcs := make([]uintptr, 8*maxFrames)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // without Callers, stack and New

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Name returns the most similar of names, or else the shortest that contains the given one ("h200" of "nvidia/h200"); "" if there is none.
+// Name returns the most similar of names, or else the shortest that contains the given one ("h200" of "nvidia/h200");
+// "" if there is none.
 func Name(name string, names []string) string {
 	if name == "" || len(name) > 200 { // no misspelling
 		return ""
@@ -27,8 +28,8 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// Within returns the first of the names that are fewest edits away from a given one, and fewer than limit; "" if there is none. Upper and
-// lower case are different letters, but a name that differs in nothing else is always found.
+// Within returns the first of the names that are fewest edits away from a given one, and fewer than limit; "" if there
+// is none. Upper and lower case are different letters, but a name that differs in nothing else is always found.
 func Within(name string, names []string, limit int) string {
 	best := ""
 	for _, n := range names {
@@ -45,8 +46,8 @@ func Within(name string, names []string, limit int) string {
 // Plain returns a form that the spellings of a name have in common.
 func Plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
 
-// Distance returns the number of edits from a to b: bytes added, removed, changed or swapped with the next one. It returns limit if
-// that is not less.
+// Distance returns the number of edits from a to b: bytes added, removed, changed or swapped with the next one. It
+// returns limit if that is not less.
 func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

@@ -21,7 +21,8 @@ import (
 type NoCompilerError struct{ Err error }
 
 func (e *NoCompilerError) Error() string {
-	return "it has to be linked, and " + e.Err.Error() + ", or link it where there is a compiler (cc -shared) and load the library"
+	return "it has to be linked, and " + e.Err.Error() + ", or link it where there is a compiler (cc -shared) and " +
+		"load the library"
 }
 
 func (e *NoCompilerError) Unwrap() error { return e.Err }
@@ -39,8 +40,8 @@ func (e *LinkError) Error() string {
 
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// Link makes a shared library of an object file, or of the objects and sources in an archive. Nothing of them runs, and nothing is left in the
-// folder of temporary files, also when ctx ends, which stops the compiler.
+// Link makes a shared library of an object file, or of the objects and sources in an archive. Nothing of them runs, and
+// nothing is left in the folder of temporary files, also when ctx ends, which stops the compiler.
 func Link(ctx context.Context, r io.ReaderAt, size int64) (library []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -97,10 +98,12 @@ func (l *linker) add(name string, content io.Reader) error {
 		return nil
 	}
 	if !isSource && suffix != ".o" {
-		return fmt.Errorf("%.100q in the archive is neither an object (.o) nor a source (.c, .cc, .cpp, .cu, .s): leave it out", name)
+		return fmt.Errorf("%.100q in the archive is neither an object (.o) nor a source (.c, .cc, .cpp, .cu, .s): "+
+			"leave it out", name)
 	}
 	if suffix == ".ll" {
-		return fmt.Errorf("%.100q in the archive is LLVM IR: compile it with clang -c, and put the object into the archive", name)
+		return fmt.Errorf("%.100q in the archive is LLVM IR: compile it with clang -c, and put the object into "+
+			"the archive", name)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -136,7 +139,8 @@ func (r withContext) Read(p []byte) (int, error) {
 }
 
 // cxxNames begin the names that C++'s library defines.
-var cxxNames = []string{"_ZSt", "_ZNSt", "_ZNKSt", "_ZTVN10__cxxabi", "_Znw", "_Zna", "_Zdl", "_Zda", "__cxa_", "__gxx_"}
+var cxxNames = []string{"_ZSt", "_ZNSt", "_ZNKSt", "_ZTVN10__cxxabi", "_Znw", "_Zna", "_Zdl", "_Zda",
+	"__cxa_", "__gxx_"}
 
 // needsCXX says whether an object calls C++'s library. What cannot be read the linker will refuse.
 func needsCXX(path string) bool {

@@ -1,5 +1,5 @@
-// Package objects reads object files, and archives of them as Apache TVM exports them (.tar, also compressed), and links them into shared
-// libraries with the system's compiler.
+// Package objects reads object files, and archives of them as Apache TVM exports them (.tar, also compressed), and
+// links them into shared libraries with the system's compiler.
 package objects
 
 import (
@@ -47,13 +47,16 @@ func IsObject(head []byte) (isObject, isNative bool) {
 		return false, false
 	}
 	big := goruntime.GOARCH == "s390x" || goruntime.GOARCH == "ppc64"
-	return true, order.Uint16(head[18:]) == machines[goruntime.GOARCH] && (head[4] == 2) == (^uint(0)>>63 == 1) && (head[5] == 2) == big
+	return true, order.Uint16(head[18:]) == machines[goruntime.GOARCH] && (head[4] == 2) == (^uint(0)>>63 == 1) &&
+		(head[5] == 2) == big
 }
 
-var machines = map[string]uint16{"386": 3, "amd64": 62, "arm": 40, "arm64": 183, "loong64": 258, "ppc64": 21, "ppc64le": 21, "riscv64": 243, "s390x": 22}
+var machines = map[string]uint16{"386": 3, "amd64": 62, "arm": 40, "arm64": 183, "loong64": 258, "ppc64": 21,
+	"ppc64le": 21, "riscv64": 243, "s390x": 22}
 
-// Each visits the files of an archive of size bytes in their order, by their names without folders. It fails on links and devices, on names that lead
-// out of the archive or come twice, and on more than a few thousand files or, where the archive is compressed, more bytes than objects have.
+// Each visits the files of an archive of size bytes in their order, by their names without folders. It fails on links
+// and devices, on names that lead out of the archive or come twice, and on more than a few thousand files or, where the
+// archive is compressed, more bytes than objects have.
 func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content io.Reader) error) error {
 	in := io.Reader(bufio.NewReader(io.NewSectionReader(r, 0, size)))
 	head, err := in.(*bufio.Reader).Peek(2)
@@ -82,7 +85,8 @@ func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content
 			continue
 		case h.Typeflag != tar.TypeReg:
 			return fmt.Errorf("%.100q in the archive is no ordinary file: links and devices are not taken", h.Name)
-		case path.IsAbs(h.Name) || path.Clean(h.Name) == ".." || strings.HasPrefix(path.Clean(h.Name), "../") || strings.ContainsRune(h.Name, 0):
+		case path.IsAbs(h.Name) || path.Clean(h.Name) == ".." || strings.HasPrefix(path.Clean(h.Name), "../") ||
+			strings.ContainsRune(h.Name, 0):
 			return fmt.Errorf("the name %.100q leads out of the archive", h.Name)
 		case seen[name]:
 			return fmt.Errorf("two files in the archive are called %.100q", name)

@@ -1,6 +1,6 @@
-// Package signature finds the signatures of functions that a library's error messages print. Apache TVM's code generators write one
-// beside each function that checks its arguments: "vadd(A: Tensor([n], float32), B: …)", as a text of its own in the
-// constants of the file.
+// Package signature finds the signatures of functions that a library's error messages print. Apache TVM's code
+// generators write one beside each function that checks its arguments: "vadd(A: Tensor([n], float32), B: …)", as a text
+// of its own in the constants of the file.
 package signature
 
 import (

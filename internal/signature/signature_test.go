@@ -25,16 +25,19 @@ func TestFind(t *testing.T) {
 		require.Equal(t, map[string]string{"f": text}, find("noise\x00"+text+"\x00more"))
 		require.Equal(t, map[string]string{"f": text}, find(text+"\x00", "again\x00"+text+"\x00"), "at the start, and twice")
 	}
-	require.Equal(t, map[string]string{"f": "f(a: int8)", "vadd": "vadd(a: int8)"}, find("f(a: int8)\x00vadd(a: int8)\x00g(a: int8)\x00"))
+	require.Equal(t, map[string]string{"f": "f(a: int8)", "vadd": "vadd(a: int8)"},
+		find("f(a: int8)\x00vadd(a: int8)\x00g(a: int8)\x00"))
 }
 
 // What is no signature, or not for certain that of the function.
 func TestFind_NoGuess(t *testing.T) {
 	for _, data := range []string{
 		"", "(", "f(", "f(n: int32)", "f(n: int32\x00", "xf(n: int32)\x00", "a f(n: int32)\x00", "f (n: int32)\x00",
-		"f(n)\x00", "f(n: )\x00", "f(: int32)\x00", "f(n: int32,m: int32)\x00", "f(n: int32, )\x00", "f(n: int32) failed\x00", "f(%d: %s)\x00",
+		"f(n)\x00", "f(n: )\x00", "f(: int32)\x00", "f(n: int32,m: int32)\x00", "f(n: int32, )\x00", "f(n: int32) failed\x00",
+		"f(%d: %s)\x00",
 		"f(n: Tensor(float32))\x00", "f(A: Tensor([n], float32)\x00", "f(x: a b)\x00", "f('x': int32)\x00",
-		"f(n: int32)\x00f(n: int64)\x00", "f(n: int32)\x00f(n: int64)\x00f(n: int32)\x00", "f(" + strings.Repeat("n", 1<<17) + ": int8)\x00",
+		"f(n: int32)\x00f(n: int64)\x00", "f(n: int32)\x00f(n: int64)\x00f(n: int32)\x00", "f(" + strings.Repeat("n", 1<<17) +
+			": int8)\x00",
 	} {
 		require.Empty(t, find(data), "%.80q", data)
 	}

@@ -1,6 +1,8 @@
-// Package unfinished knows what a process must not leave behind when it ends early: the processes that it started, and its temporary files.
+// Package unfinished knows what a process must not leave behind when it ends early: the processes that it started, and
+// its temporary files.
 //
-// Normally whoever made one of these removes it. A program that has to end at once, because a user asked for the second time, calls [End].
+// Normally whoever made one of these removes it. A program that has to end at once, because a user asked for the second
+// time, calls [End].
 package unfinished
 
 import (
@@ -97,8 +99,8 @@ func Remove(path string) error {
 	return err
 }
 
-// End kills all processes and removes all files. Nothing is begun afterwards: whoever tries waits for the end of this process, which the
-// caller has to bring about.
+// End kills all processes and removes all files. Nothing is begun afterwards: whoever tries waits for the end of this
+// process, which the caller has to bring about.
 func End() {
 	mu.Lock() // for good
 	for leader := range groups {

@@ -40,7 +40,9 @@ func TestEnd(t *testing.T) {
 		t.Setenv("TMPDIR", dir)
 		inside, err := MkdirTemp("x-")
 		require.NoError(t, err)
-		require.NoError(t, Add(filepath.Join(dir, "file"), func() error { return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600) }))
+		require.NoError(t, Add(filepath.Join(dir, "file"), func() error {
+			return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
+		}))
 		kept := filepath.Join(dir, "kept")
 		require.NoError(t, Add(kept, func() error { return os.WriteFile(kept, nil, 0o600) }))
 		Forget(kept)

@@ -13,7 +13,8 @@ import (
 	"tvmgo/tir"
 )
 
-// TestAnySize computes operators whose sizes are variables: compiled once, called with sizes that are nothing, one, odd and long.
+// TestAnySize computes operators whose sizes are variables: compiled once, called with sizes that are nothing, one, odd
+// and long.
 func TestAnySize(t *testing.T) {
 	n, m := te.Var("n"), te.Var("m")
 	p := func(t tir.Type, name string, s ...tir.Expr) *te.Tensor { return te.Placeholder(s, t, name) }
@@ -47,7 +48,9 @@ func TestAnySize(t *testing.T) {
 				return r
 			})
 		}, 0},
-		{"softmax", Softmax(x, "Z", 0), []*te.Tensor{x}, func(in []*nd) *nd { return perRow(in[0], 0, softmaxOf(false)) }, 1e-6},
+		{"softmax", Softmax(x, "Z", 0), []*te.Tensor{x}, func(in []*nd) *nd {
+			return perRow(in[0], 0, softmaxOf(false))
+		}, 1e-6},
 		{"layernorm", LayerNorm(x, row, nil, "Z", 1, 1), []*te.Tensor{x, row}, func(in []*nd) *nd {
 			return perRow(in[0], 1, func(v []float64) []float64 {
 				mean, s, out := sum(v)/float64(len(v)), 0.0, make([]float64, len(v))
@@ -60,11 +63,15 @@ func TestAnySize(t *testing.T) {
 				return out
 			})
 		}, 1e-5},
-		{"sum", Sum(x, "Z", []int{0}, false), []*te.Tensor{x}, func(in []*nd) *nd { return folded(in[0], tir.Float32, []int{0}, false, sum) }, 0},
+		{"sum", Sum(x, "Z", []int{0}, false), []*te.Tensor{x}, func(in []*nd) *nd {
+			return folded(in[0], tir.Float32, []int{0}, false, sum)
+		}, 0},
 		{"mean", Mean(x, "Z", nil, true), []*te.Tensor{x}, func(in []*nd) *nd {
 			return folded(in[0], tir.Float32, nil, true, func(v []float64) float64 { return sum(v) / float64(len(v)) })
 		}, 1e-6},
-		{"max", Max(x, "Z", []int{1}, false), []*te.Tensor{x}, func(in []*nd) *nd { return folded(in[0], tir.Float32, []int{1}, false, nanOr(math.Max, math.Inf(-1))) }, 0},
+		{"max", Max(x, "Z", []int{1}, false), []*te.Tensor{x}, func(in []*nd) *nd {
+			return folded(in[0], tir.Float32, []int{1}, false, nanOr(math.Max, math.Inf(-1)))
+		}, 0},
 		{"conv", Relu(Conv2D(image, filters, "C", 2, 1), "Z"), []*te.Tensor{image, filters}, func(in []*nd) *nd {
 			size := 0
 			if s := in[0].shape[2]; s > 0 {
@@ -117,7 +124,9 @@ func TestAnySize(t *testing.T) {
 			})
 		}, 1e-6},
 		{"slice", Slice(x, "Z", Range{1, 2, ToEnd, 3}), []*te.Tensor{x}, func(in []*nd) *nd {
-			return each(tir.Float32, []int{in[0].shape[0], max(0, in[0].shape[1]) / 3}, func(i []int) float64 { return in[0].at(i[0], 2+3*i[1]) })
+			return each(tir.Float32, []int{in[0].shape[0], max(0, in[0].shape[1]) / 3}, func(i []int) float64 {
+				return in[0].at(i[0], 2+3*i[1])
+			})
 		}, 0},
 		{"take", Take(x, index, "Z", 1, Clamp), []*te.Tensor{x, index}, func(in []*nd) *nd {
 			s := in[0].shape

@@ -5,8 +5,9 @@ import (
 	"tvmgo/tir"
 )
 
-// broadcast is the shape of tensors together, as in NumPy: shapes are matched from the last dimension on, and what has one element in a dimension, or lacks
-// it, is repeated. Sizes that are not constant have to be sure to be equal, or to be 1.
+// broadcast is the shape of tensors together, as in NumPy: shapes are matched from the last dimension on, and what has
+// one element in a dimension, or lacks it, is repeated. Sizes that are not constant have to be sure to be equal, or to
+// be 1.
 func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 	var shape []tir.Expr
 	by := []*te.Tensor{} // the tensor that a dimension's size comes from
@@ -22,7 +23,8 @@ func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 				shape[d], by[d] = n, t
 			case isOne(n), sameSize(shape[d], n):
 			default:
-				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d, by[d].ProducerName(), t.ProducerName(),
+				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d,
+					by[d].ProducerName(), t.ProducerName(),
 					tir.Print(shape[d]), tir.Print(n))
 			}
 		}
@@ -128,7 +130,8 @@ func Maximum(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Max(a, b)) })
 }
 
-// orNaN is a if it is no number, else e: of min and max, which give their second operand if one of them is no number, that makes what NumPy gives.
+// orNaN is a if it is no number, else e: of min and max, which give their second operand if one of them is no number,
+// that makes what NumPy gives.
 func orNaN(a, e tir.Expr) tir.Expr {
 	if n := isNaN(a); n != nil {
 		return tir.NewSelect(n, a, e)
@@ -192,5 +195,7 @@ func Where(cond, x, y *te.Tensor, name string) *te.Tensor {
 	if bad != nil {
 		return bad
 	}
-	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr { return tir.NewSelect(pick(cond, i), pick(x, i), pick(y, i)) })
+	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		return tir.NewSelect(pick(cond, i), pick(x, i), pick(y, i))
+	})
 }

@@ -61,7 +61,9 @@ func TestBroadcast(t *testing.T) {
 	}
 	floor := func(a, b float64) float64 { return math.Floor(a / b) }
 	typed := map[string]func(tir.Type) func(a, b float64) float64{
-		"divide":      whole(func(a, b float64) float64 { return a / b }, func(a, b float64) float64 { return math.Trunc(a / b) }),
+		"divide": whole(func(a, b float64) float64 { return a / b }, func(a, b float64) float64 {
+			return math.Trunc(a / b)
+		}),
 		"floordivide": whole(floor, floor),
 		"floormod":    whole(floorMod, floorMod),
 	}
@@ -73,8 +75,10 @@ func TestBroadcast(t *testing.T) {
 			return f(a, b)
 		}
 	}
-	shapes := [][3][]int{{{3, 5}, {3, 5}, {3, 5}}, {{3, 1}, {5}, {3, 5}}, {{}, {2, 3}, {2, 3}}, {{1}, {0}, {0}}, {{4, 1, 3}, {2, 1}, {4, 2, 3}},
-		{{7}, {1, 1}, {1, 7}}, {{5, 37}, {37}, {5, 37}}, {{2, 0}, {1, 1}, {2, 0}}, {{2, 0, 0, 5}, {5}, {2, 0, 0, 5}}, {{1}, {1}, {1}}, {{}, {}, {}}}
+	shapes := [][3][]int{{{3, 5}, {3, 5}, {3, 5}}, {{3, 1}, {5}, {3, 5}}, {{}, {2, 3}, {2, 3}}, {{1}, {0}, {0}},
+		{{4, 1, 3}, {2, 1}, {4, 2, 3}},
+		{{7}, {1, 1}, {1, 7}}, {{5, 37}, {37}, {5, 37}}, {{2, 0}, {1, 1}, {2, 0}}, {{2, 0, 0, 5}, {5}, {2, 0, 0, 5}}, {{1},
+			{1}, {1}}, {{}, {}, {}}}
 	var cases []opCase
 	n := 0
 	for _, b := range []binary{
@@ -87,15 +91,20 @@ func TestBroadcast(t *testing.T) {
 		{"minimum", Minimum, most(math.Min), allNumbers, tir.Void, false},
 		{"maximum", Maximum, most(math.Max), allNumbers, tir.Void, false},
 		{"power", Power, math.Pow, floatTypes, tir.Void, true},
-		{"equal", Equal, func(a, b float64) float64 { return truth(a == b) }, append([]tir.Type{tir.Bool}, allNumbers...), tir.Bool, false},
-		{"notequal", NotEqual, func(a, b float64) float64 { return truth(a != b) }, append([]tir.Type{tir.Bool}, allNumbers...), tir.Bool, false},
+		{"equal", Equal, func(a, b float64) float64 { return truth(a == b) }, append([]tir.Type{tir.Bool}, allNumbers...),
+			tir.Bool, false},
+		{"notequal", NotEqual, func(a, b float64) float64 { return truth(a != b) },
+			append([]tir.Type{tir.Bool}, allNumbers...), tir.Bool, false},
 		{"less", Less, func(a, b float64) float64 { return truth(a < b) }, allNumbers, tir.Bool, false},
 		{"lessequal", LessEqual, func(a, b float64) float64 { return truth(a <= b) }, allNumbers, tir.Bool, false},
 		{"greater", Greater, func(a, b float64) float64 { return truth(a > b) }, allNumbers, tir.Bool, false},
 		{"greaterequal", GreaterEqual, func(a, b float64) float64 { return truth(a >= b) }, allNumbers, tir.Bool, false},
-		{"and", LogicalAnd, func(a, b float64) float64 { return truth(a != 0 && b != 0) }, []tir.Type{tir.Bool}, tir.Bool, false},
-		{"or", LogicalOr, func(a, b float64) float64 { return truth(a != 0 || b != 0) }, []tir.Type{tir.Bool}, tir.Bool, false},
-		{"xor", LogicalXor, func(a, b float64) float64 { return truth((a != 0) != (b != 0)) }, []tir.Type{tir.Bool}, tir.Bool, false},
+		{"and", LogicalAnd, func(a, b float64) float64 { return truth(a != 0 && b != 0) }, []tir.Type{tir.Bool},
+			tir.Bool, false},
+		{"or", LogicalOr, func(a, b float64) float64 { return truth(a != 0 || b != 0) }, []tir.Type{tir.Bool},
+			tir.Bool, false},
+		{"xor", LogicalXor, func(a, b float64) float64 { return truth((a != 0) != (b != 0)) }, []tir.Type{tir.Bool},
+			tir.Bool, false},
 	} {
 		for _, dt := range b.types {
 			s := shapes[n%len(shapes)]
@@ -136,11 +145,14 @@ func TestBroadcast(t *testing.T) {
 			make func(x, y *te.Tensor, name string) *te.Tensor
 			want float64
 		}{"minimum": {Minimum, 2}, "maximum": {Maximum, 3}} {
-			cases = append(cases, opCase{name: "no number: " + name, ins: []*nd{x, y}, want: &nd{dt, []int{3}, []float64{nan, nan, w.want}},
+			cases = append(cases, opCase{name: "no number: " + name, ins: []*nd{x, y},
+				want: &nd{dt, []int{3}, []float64{nan, nan, w.want}},
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], x[1], "Z") }})
 		}
 	}
-	for dt, least := range map[tir.Type]float64{tir.Int8: -128, tir.Int16: -1 << 15, tir.Int32: -1 << 31, tir.Int64: -1 << 63} { // what processors stop at
+	// what processors stop at
+	for dt, least := range map[tir.Type]float64{tir.Int8: -128, tir.Int16: -1 << 15, tir.Int32: -1 << 31,
+		tir.Int64: -1 << 63} {
 		x, y := &nd{dt, []int{4}, []float64{least, 5, least, -7}}, &nd{dt, []int{4}, []float64{-1, 0, 1, -1}}
 		if dt == tir.Int64 { // numbers that float64 has
 			y.v[2] = -1
@@ -150,14 +162,16 @@ func TestBroadcast(t *testing.T) {
 			make func(x, y *te.Tensor, name string) *te.Tensor
 			want []float64
 		}{"divide": {Divide, div}, "floordivide": {FloorDivide, div}, "floormod": {FloorMod, mod}} {
-			cases = append(cases, opCase{name: fmt.Sprintf("edge of %s of %s", name, dt), ins: []*nd{x, y}, want: &nd{dt, []int{4}, w.want},
+			cases = append(cases, opCase{name: fmt.Sprintf("edge of %s of %s", name, dt), ins: []*nd{x, y},
+				want: &nd{dt, []int{4}, w.want},
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], x[1], "Z") }})
 		}
 	}
 	for k, dt := range append([]tir.Type{tir.Bool}, allNumbers...) {
 		s := shapes[k%len(shapes)]
 		cond, x, y := sample(tir.Bool, s[0]...), sample(dt, s[1]...), sample(dt, s[2]...)
-		cases = append(cases, opCase{name: fmt.Sprintf("where of %s", dt), ins: []*nd{cond, x, y}, make: func(x []*te.Tensor) *te.Tensor { return Where(x[0], x[1], x[2], "W") },
+		cases = append(cases, opCase{name: fmt.Sprintf("where of %s", dt), ins: []*nd{cond, x, y},
+			make: func(x []*te.Tensor) *te.Tensor { return Where(x[0], x[1], x[2], "W") },
 			want: each(dt, s[2], func(i []int) float64 {
 				if cond.stretched(i) != 0 {
 					return x.stretched(i)
@@ -187,6 +201,7 @@ func TestBroadcast_AnySize(t *testing.T) {
 		}
 		require.Equal(t, want, shapeText(s))
 	}
-	require.ErrorContains(t, Add(p("X", n), p("Y", m), "Z").Err(), "dimension 0 of tensors X and Y is n and m: want equal sizes, or 1")
+	require.ErrorContains(t, Add(p("X", n), p("Y", m), "Z").Err(), "dimension 0 of tensors X and Y is n and m: want "+
+		"equal sizes, or 1")
 	require.ErrorContains(t, Add(p("X", n), p("Y", tir.I32(4)), "Z").Err(), "dimension 0 of tensors X and Y is n and 4")
 }

@@ -12,8 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-// What nothing can build is not scheduled; the error says what exists. Kinds that programs declare are theirs, and so are those that have a code
-// generator or a scheduler by now.
+// What nothing can build is not scheduled; the error says what exists. Kinds that programs declare are theirs, and so
+// are those that have a code generator or a scheduler by now.
 func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 	x := te.Placeholder(te.Dims(4), tir.Float32, "x")
 	y := ops.Relu(x, "y")

@@ -35,17 +35,22 @@ type class struct {
 }
 
 var (
-	numbers  = class{isNumber, "numbers: cast it to one of int8 to int64, uint8 to uint64, float16, bfloat16, float32 and float64"}
-	floats   = class{func(t tir.Type) bool { return isNumber(t) && tir.IsFloat(t) }, "floats: cast it to float16, bfloat16, float32 or float64"}
-	ints     = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) }, "whole numbers: cast it to one of int8 to int64 and uint8 to uint64"}
+	numbers = class{isNumber, "numbers: cast it to one of int8 to int64, uint8 to uint64, float16, bfloat16, float32 " +
+		"and float64"}
+	floats = class{func(t tir.Type) bool { return isNumber(t) && tir.IsFloat(t) }, "floats: cast it to float16, " +
+		"bfloat16, float32 or float64"}
+	ints = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) }, "whole numbers: cast it to one of " +
+		"int8 to int64 and uint8 to uint64"}
 	bools    = class{tir.IsBool, "bool, as comparisons give it"}
 	elements = class{func(t tir.Type) bool { return isNumber(t) || tir.IsBool(t) }, "numbers or bool"}
-	indexes  = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) && t != tir.UInt64 }, "whole numbers: cast it to int32 or int64"}
+	indexes  = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) && t != tir.UInt64 },
+		"whole numbers: cast it to int32 or int64"}
 )
 
 func isNumber(t tir.Type) bool {
 	switch t {
-	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64:
+	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16,
+		tir.BFloat16, tir.Float32, tir.Float64:
 		return true
 	}
 	return false
@@ -68,7 +73,8 @@ func (c class) of(name string, all ...*te.Tensor) *te.Tensor {
 func sameType(name string, all ...*te.Tensor) *te.Tensor {
 	for _, t := range all[1:] {
 		if a, b := all[0], t; a.ProducerDType() != b.ProducerDType() {
-			return failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them", a.ProducerName(), a.ProducerDType(), b.ProducerName(),
+			return failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them", a.ProducerName(),
+				a.ProducerDType(), b.ProducerName(),
 				b.ProducerDType())
 		}
 	}
@@ -82,7 +88,8 @@ func axisOf(name string, x *te.Tensor, axis, dims int) (int, *te.Tensor) {
 		at += dims
 	}
 	if at < 0 || at >= dims {
-		return 0, failed(name, "there is no axis %d of tensor %s: it has %d dimensions: want %d to %d", axis, x.ProducerName(), dims, -dims, dims-1)
+		return 0, failed(name, "there is no axis %d of tensor %s: it has %d dimensions: want %d to %d", axis,
+			x.ProducerName(), dims, -dims, dims-1)
 	}
 	return at, nil
 }

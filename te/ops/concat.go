@@ -27,7 +27,8 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 			ends[n] = simplified(tir.Add(ends[n-1], size))
 		}
 		if sizeBad(ends[n]) {
-			return failed(name, "axis %d of tensors %s to %s together is more than an index counts", at, all[0].ProducerName(), t.ProducerName())
+			return failed(name, "axis %d of tensors %s to %s together is more than an index counts", at, all[0].ProducerName(),
+				t.ProducerName())
 		}
 	}
 	shape[at] = ends[len(all)-1]
@@ -71,7 +72,8 @@ func Stack(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	return by(out, &Operator{Kind: "stack", Inputs: all, Attrs: at})
 }
 
-// joined checks tensors that are put together along an axis of so many dimensions more than theirs; if none are added, they may differ there.
+// joined checks tensors that are put together along an axis of so many dimensions more than theirs; if none are added,
+// they may differ there.
 func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	if len(all) == 0 {
 		return 0, failed(name, "there are no tensors to put together: want one or more")
@@ -93,7 +95,8 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	for _, t := range all[1:] {
 		for d, n := range t.ProducerShape() {
 			if (more > 0 || d != at) && !sameSize(first[d], n) {
-				return 0, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, all[0].ProducerName(), t.ProducerName(),
+				return 0, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, all[0].ProducerName(),
+					t.ProducerName(),
 					tir.Print(first[d]), tir.Print(n))
 			}
 		}
@@ -136,12 +139,14 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 		}
 		seen[d] = true
 		if r.Step > math.MaxInt32 || r.Step < -math.MaxInt32 {
-			return failed(name, "axis %d of tensor %s: the step %d is more than an index counts", r.Axis, x.ProducerName(), r.Step)
+			return failed(name, "axis %d of tensor %s: the step %d is more than an index counts", r.Axis,
+				x.ProducerName(), r.Step)
 		}
 		size, known := constSize(s[d])
 		if !known {
 			if r.Begin < 0 || r.Begin > math.MaxInt32 || r.End != ToEnd || r.Step < 0 {
-				return failed(name, "axis %d of tensor %s has %s elements: of a size that is a variable want a Begin of 0 or more, ToEnd, and a positive Step", r.Axis,
+				return failed(name, "axis %d of tensor %s has %s elements: of a size that is a variable want a Begin "+
+					"of 0 or more, ToEnd, and a positive Step", r.Axis,
 					x.ProducerName(), tir.Print(s[d]))
 			}
 			begin[d], step[d] = r.Begin, r.Step
@@ -206,12 +211,14 @@ func Split(x *te.Tensor, name string, axis int, sizes ...int) []*te.Tensor {
 	sum := 0
 	for _, n := range sizes {
 		if n < 0 {
-			return fail(failed(name, "a part of axis %d of tensor %s is to have %d elements: want 0 or more", axis, x.ProducerName(), n))
+			return fail(failed(name, "a part of axis %d of tensor %s is to have %d elements: want 0 or more", axis,
+				x.ProducerName(), n))
 		}
 		sum += n
 	}
 	if n := x.ProducerShape()[at]; len(sizes) == 0 || !isConst(n, int64(sum)) {
-		return fail(failed(name, "axis %d of tensor %s has %s elements, and %d parts are to have %d: want as many", axis, x.ProducerName(), tir.Print(n),
+		return fail(failed(name, "axis %d of tensor %s has %s elements, and %d parts are to have %d: want as many",
+			axis, x.ProducerName(), tir.Print(n),
 			len(sizes), sum))
 	}
 	var all []*te.Tensor

@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// contraction is a sum of products that has been taken apart: result[batch, row, col] = Σ left[batch, row, k] · right[batch, k, col]. An axis of the
-// batch may be of one operand alone.
+// contraction is a sum of products that has been taken apart: result[batch, row, col] = Σ left[batch, row, k] ·
+// right[batch, k, col]. An axis of the batch may be of one operand alone.
 type contraction struct {
 	result      *te.Tensor
 	typ         tir.Type
@@ -19,8 +19,8 @@ type contraction struct {
 	image       *image // nil: the left operand is read from panels
 }
 
-// contractionOf takes the formula of a stage apart; nil if it is no sum of products, or has no axis of its own for each operand. The column is the last
-// axis; the row is the last of those that the other operand has alone.
+// contractionOf takes the formula of a stage apart; nil if it is no sum of products, or has no axis of its own for each
+// operand. The column is the last axis; the row is the last of those that the other operand has alone.
 func contractionOf(st *te.Stage) *contraction {
 	formulas := st.Formulas()
 	if len(formulas) != 1 {
@@ -50,7 +50,8 @@ func contractionOf(st *te.Stage) *contraction {
 	if c.row == nil {
 		return nil
 	}
-	if c.windowed(c.right, c.col) && !c.windowed(c.left, c.row) { // filters are best as columns, wherever the result has them
+	// filters are best as columns, wherever the result has them
+	if c.windowed(c.right, c.col) && !c.windowed(c.left, c.row) {
 		c.left, c.right, c.row, c.col = c.right, c.left, c.col, c.row
 	}
 	for _, a := range axes {
@@ -61,11 +62,12 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
-// longWindow is how many products a windowed sum has at least, for that its results need not lie in the order in which they are computed.
+// longWindow is how many products a windowed sum has at least, for that its results need not lie in the order in which
+// they are computed.
 const longWindow = 128
 
-// windowed says whether an operand is one tensor, or one that is cast, over which the sum goes in windows along an axis, so that neighbours of the result share most of
-// what they read.
+// windowed says whether an operand is one tensor, or one that is cast, over which the sum goes in windows along an
+// axis, so that neighbours of the result share most of what they read.
 func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 	load, ok := loadOf(formula)
 	points := int64(1)
@@ -105,7 +107,8 @@ func isSum(c *tir.Combiner) bool {
 		return false
 	}
 	b, ok := c.Results[0].(*tir.Binary)
-	return ok && b.Op == tir.OpAdd && b.A == tir.Expr(c.Left[0]) && b.B == tir.Expr(c.Right[0]) && tir.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
+	return ok && b.Op == tir.OpAdd && b.A == tir.Expr(c.Left[0]) && b.B == tir.Expr(c.Right[0]) &&
+		tir.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
 }
 
 // names says whether a formula depends on an axis.

@@ -52,7 +52,8 @@ func ConvAccumulateIn(t tir.Type) ConvOption { return func(a *ConvAttrs) { a.Acc
 // width]. stride and padding apply to both directions unless options say otherwise. Types are as for Matmul. A window
 // larger than the padded image is an error.
 func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOption) *te.Tensor {
-	a := &ConvAttrs{Strides: [2]int{stride, stride}, Dilations: [2]int{1, 1}, Pads: [4]int{padding, padding, padding, padding}, Groups: 1, Layout: "NCHW"}
+	a := &ConvAttrs{Strides: [2]int{stride, stride}, Dilations: [2]int{1, 1}, Pads: [4]int{padding, padding, padding,
+		padding}, Groups: 1, Layout: "NCHW"}
 	for _, o := range options {
 		if o == nil {
 			return failed(name, "an option is nil")
@@ -78,8 +79,10 @@ func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOp
 	if bad := a.groups(name, x, w, s[l.c], channels, out); bad != nil {
 		return bad
 	}
-	h := &side{axis: l.h, size: s[l.h], kernel: p, stride: a.Strides[0], dilation: a.Dilations[0], before: a.Pads[0], behind: a.Pads[2]}
-	v := &side{axis: l.w, size: s[l.w], kernel: q, stride: a.Strides[1], dilation: a.Dilations[1], before: a.Pads[1], behind: a.Pads[3]}
+	h := &side{axis: l.h, size: s[l.h], kernel: p, stride: a.Strides[0], dilation: a.Dilations[0], before: a.Pads[0],
+		behind: a.Pads[2]}
+	v := &side{axis: l.w, size: s[l.w], kernel: q, stride: a.Strides[1], dilation: a.Dilations[1], before: a.Pads[1],
+		behind: a.Pads[3]}
 	for _, side := range []*side{h, v} {
 		if err := side.measure(x); err != nil {
 			return failed(name, "%w", err)
@@ -126,12 +129,15 @@ func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr
 	case a.Groups < 1:
 		return failed(name, "%d groups: want 1 or more", a.Groups)
 	case a.Groups == 1 && !sameSize(all, each):
-		return failed(name, "tensor %s has %s channels, and the filters %s have %s", x.ProducerName(), tir.Print(all), w.ProducerName(), tir.Print(each))
+		return failed(name, "tensor %s has %s channels, and the filters %s have %s", x.ProducerName(), tir.Print(all),
+			w.ProducerName(), tir.Print(each))
 	case !sameSize(all, simplified(tir.Mul(each, like(each, a.Groups)))):
-		return failed(name, "tensor %s has %s channels, and the filters %s have %s in each of %d groups", x.ProducerName(), tir.Print(all), w.ProducerName(),
+		return failed(name, "tensor %s has %s channels, and the filters %s have %s in each of %d groups", x.ProducerName(),
+			tir.Print(all), w.ProducerName(),
 			tir.Print(each), a.Groups)
 	case a.Groups > 1 && (!known || n%int64(a.Groups) != 0):
-		return failed(name, "tensor %s has %s filters, which cannot be divided into %d groups", w.ProducerName(), tir.Print(out), a.Groups)
+		return failed(name, "tensor %s has %s filters, which cannot be divided into %d groups", w.ProducerName(),
+			tir.Print(out), a.Groups)
 	}
 	return nil
 }
@@ -149,10 +155,12 @@ func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.E
 		return bad
 	}
 	if s := b.ProducerShape(); len(s) != 1 || !sameSize(s[0], out) {
-		return failed(name, "the bias, tensor %s, is of shape %s: want one element for each of %s filters", b.ProducerName(), shapeText(s), tir.Print(out))
+		return failed(name, "the bias, tensor %s, is of shape %s: want one element for each of %s filters", b.ProducerName(),
+			shapeText(s), tir.Print(out))
 	}
 	if t := b.ProducerDType(); t != result {
-		return failed(name, "the bias, tensor %s, is of type %s, and the result of type %s: cast it", b.ProducerName(), t, result)
+		return failed(name, "the bias, tensor %s, is of type %s, and the result of type %s: cast it",
+			b.ProducerName(), t, result)
 	}
 	return te.Compute(y.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {
 		return castTo(result, tir.Add(y.At(i...), castTo(a.Accumulate, b.At(i[channel]))))

@@ -45,7 +45,8 @@ func TestConv2D_All(t *testing.T) {
 			w.v[i] = rounded16(wt, w.v[i]*float64(i%3))
 		}
 		size := func(n, k, s, d, pads int) int { return (n+pads-(k-1)*d-1)/s + 1 }
-		oh, ow := size(c.x[2], c.kh, c.strides[0], c.dilate[0], c.pads[0]+c.pads[2]), size(c.x[3], c.kw, c.strides[1], c.dilate[1], c.pads[1]+c.pads[3])
+		oh, ow := size(c.x[2], c.kh, c.strides[0], c.dilate[0], c.pads[0]+c.pads[2]), size(c.x[3], c.kw, c.strides[1],
+			c.dilate[1], c.pads[1]+c.pads[3])
 		shape := []int{c.x[0], c.out, oh, ow}
 		if c.nhwc {
 			shape = []int{c.x[0], oh, ow, c.out}
@@ -56,41 +57,44 @@ func TestConv2D_All(t *testing.T) {
 			ins = append(ins, bias)
 		}
 		perIn, perOut := c.x[1]/c.groups, c.out/c.groups
-		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s and %s", c.name, xt, wt), ins: ins, make: func(x []*te.Tensor) *te.Tensor {
-			options := []ConvOption{Strides(c.strides[0], c.strides[1]), Dilations(c.dilate[0], c.dilate[1]), Pads(c.pads[0], c.pads[1], c.pads[2], c.pads[3]), Groups(c.groups)}
-			if c.nhwc {
-				options = append(options, Layout("NHWC"))
-			}
-			if c.bias {
-				options = append(options, Bias(x[2]))
-			}
-			if acc != tir.Void {
-				options = append(options, ConvAccumulateIn(acc))
-			}
-			return Conv2D(x[0], x[1], "Y", 1, 0, options...)
-		}, want: each(result, shape, func(i []int) float64 {
-			n, o, h, v := i[0], i[1], i[2], i[3]
-			if c.nhwc {
-				h, v, o = i[1], i[2], i[3]
-			}
-			sum := 0.0
-			for k := range perIn {
-				for p := range c.kh {
-					for q := range c.kw {
-						e, _ := pixel(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0], v*c.strides[1]+q*c.dilate[1]-c.pads[1])
-						f := []int{o, k, p, q}
-						if c.nhwc {
-							f = []int{p, q, k, o}
+		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s and %s", c.name, xt, wt), ins: ins,
+			make: func(x []*te.Tensor) *te.Tensor {
+				options := []ConvOption{Strides(c.strides[0], c.strides[1]), Dilations(c.dilate[0], c.dilate[1]),
+					Pads(c.pads[0], c.pads[1], c.pads[2], c.pads[3]), Groups(c.groups)}
+				if c.nhwc {
+					options = append(options, Layout("NHWC"))
+				}
+				if c.bias {
+					options = append(options, Bias(x[2]))
+				}
+				if acc != tir.Void {
+					options = append(options, ConvAccumulateIn(acc))
+				}
+				return Conv2D(x[0], x[1], "Y", 1, 0, options...)
+			}, want: each(result, shape, func(i []int) float64 {
+				n, o, h, v := i[0], i[1], i[2], i[3]
+				if c.nhwc {
+					h, v, o = i[1], i[2], i[3]
+				}
+				sum := 0.0
+				for k := range perIn {
+					for p := range c.kh {
+						for q := range c.kw {
+							e, _ := pixel(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0],
+								v*c.strides[1]+q*c.dilate[1]-c.pads[1])
+							f := []int{o, k, p, q}
+							if c.nhwc {
+								f = []int{p, q, k, o}
+							}
+							sum += e * w.at(f...)
 						}
-						sum += e * w.at(f...)
 					}
 				}
-			}
-			if c.bias {
-				sum += bias.v[o]
-			}
-			return rounded16(result, sum)
-		})})
+				if c.bias {
+					sum += bias.v[o]
+				}
+				return rounded16(result, sum)
+			})})
 	}
 	plain := conv{"plain", []int{2, 3, 7, 6}, 2, 3, 2, one, one, [4]int{}, 1, false, false}
 	all := []conv{plain,
@@ -178,7 +182,8 @@ func TestPool2D(t *testing.T) {
 		cases = append(cases, opCase{name: fmt.Sprintf("max %s of %s", name, dt), ins: []*nd{x}, want: pool(true),
 			make: func(x []*te.Tensor) *te.Tensor { return MaxPool2D(x[0], "Y", w) }})
 		if tir.IsFloat(dt) {
-			cases = append(cases, opCase{name: fmt.Sprintf("average %s of %s", name, dt), ins: []*nd{x}, want: pool(false), tol: tolerance(dt),
+			cases = append(cases, opCase{name: fmt.Sprintf("average %s of %s", name, dt), ins: []*nd{x}, want: pool(false),
+				tol:  tolerance(dt),
 				make: func(x []*te.Tensor) *te.Tensor { return AvgPool2D(x[0], "Y", w) }})
 		}
 	}
@@ -187,13 +192,20 @@ func TestPool2D(t *testing.T) {
 			name string
 			x    []int
 			w    Window
-		}{{"plain", []int{2, 3, 6, 7}, Window{Kernel: [2]int{2, 3}}}, {"padded", []int{1, 2, 5, 5}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 1}, Pads: [4]int{1, 1, 1, 2}}},
-			{"counting pads", []int{1, 2, 5, 5}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 1}, Pads: [4]int{1, 1, 1, 2}, CountPads: true}},
-			{"ceil", []int{1, 1, 6, 8}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 3}, Pads: [4]int{1, 0, 1, 0}, Ceil: true}},
-			{"ceil counting pads", []int{1, 1, 6, 8}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 3}, Pads: [4]int{1, 0, 1, 1}, Ceil: true, CountPads: true}},
-			{"ceil, late", []int{1, 1, 5, 5}, Window{Kernel: [2]int{1, 2}, Strides: [2]int{3, 4}, Pads: [4]int{0, 1, 0, 1}, Ceil: true}},
-			{"dilated", []int{1, 2, 7, 8}, Window{Kernel: [2]int{2, 3}, Strides: [2]int{1, 2}, Dilations: [2]int{3, 2}, Pads: [4]int{1, 2, 0, 1}}},
-			{"nhwc", []int{2, 5, 6, 3}, Window{Kernel: [2]int{3, 2}, Strides: [2]int{2, 2}, Pads: [4]int{1, 0, 1, 1}, Layout: "NHWC"}},
+		}{{"plain", []int{2, 3, 6, 7}, Window{Kernel: [2]int{2, 3}}}, {"padded", []int{1, 2, 5, 5},
+			Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 1}, Pads: [4]int{1, 1, 1, 2}}},
+			{"counting pads", []int{1, 2, 5, 5}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 1}, Pads: [4]int{1, 1, 1, 2},
+				CountPads: true}},
+			{"ceil", []int{1, 1, 6, 8}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 3}, Pads: [4]int{1, 0, 1, 0},
+				Ceil: true}},
+			{"ceil counting pads", []int{1, 1, 6, 8}, Window{Kernel: [2]int{3, 3}, Strides: [2]int{2, 3},
+				Pads: [4]int{1, 0, 1, 1}, Ceil: true, CountPads: true}},
+			{"ceil, late", []int{1, 1, 5, 5}, Window{Kernel: [2]int{1, 2}, Strides: [2]int{3, 4}, Pads: [4]int{0, 1, 0, 1},
+				Ceil: true}},
+			{"dilated", []int{1, 2, 7, 8}, Window{Kernel: [2]int{2, 3}, Strides: [2]int{1, 2}, Dilations: [2]int{3, 2},
+				Pads: [4]int{1, 2, 0, 1}}},
+			{"nhwc", []int{2, 5, 6, 3}, Window{Kernel: [2]int{3, 2}, Strides: [2]int{2, 2}, Pads: [4]int{1, 0, 1, 1},
+				Layout: "NHWC"}},
 			{"no images", []int{0, 3, 4, 4}, Window{Kernel: [2]int{2, 2}}}} {
 			if dt == tir.Float32 || (n+k)%5 == 0 {
 				add(c.name, dt, sample(dt, c.x...), c.w)
@@ -208,9 +220,13 @@ func TestPool2D(t *testing.T) {
 	for k, layout := range []string{"", "NHWC"} {
 		axes := [][]int{{2, 3}, {1, 2}}[k]
 		x := sample(tir.Float32, 2, 3, 4, 5)
-		cases = append(cases, opCase{name: "global max " + layout, ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor { return GlobalMaxPool2D(x[0], "Y", layout) },
+		cases = append(cases, opCase{name: "global max " + layout, ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor {
+			return GlobalMaxPool2D(x[0], "Y", layout)
+		},
 			want: folded(x, tir.Float32, axes, true, nanOr(math.Max, math.Inf(-1)))})
-		cases = append(cases, opCase{name: "global average " + layout, ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor { return GlobalAvgPool2D(x[0], "Y", layout) }, tol: 1e-6,
+		cases = append(cases, opCase{name: "global average " + layout, ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor {
+			return GlobalAvgPool2D(x[0], "Y", layout)
+		}, tol: 1e-6,
 			want: folded(x, tir.Float32, axes, true, func(v []float64) (r float64) {
 				for _, e := range v {
 					r += e / float64(len(v))

@@ -54,7 +54,8 @@ func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 			if n <= 1 {
 				return tir.NewCast(t, tir.Const(tir.Int64, start))
 			}
-			return tir.NewCast(t, tir.Add(tir.Const(tir.Int64, start), tir.Mul(tir.NewCast(tir.Int64, i[0]), tir.Const(tir.Int64, step))))
+			return tir.NewCast(t, tir.Add(tir.Const(tir.Int64, start), tir.Mul(tir.NewCast(tir.Int64, i[0]),
+				tir.Const(tir.Int64, step))))
 		}
 		return tir.NewCast(t, tir.Add(tir.Const(work, start), tir.Mul(tir.NewCast(work, i[0]), tir.Const(work, step))))
 	})
@@ -83,6 +84,7 @@ func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name str
 	s := indices.ProducerShape()
 	return te.Compute(append(append([]tir.Expr{}, s...), tir.I32(int32(depth))), name, func(i ...tir.Expr) tir.Expr {
 		last := len(i) - 1
-		return tir.NewSelect(tir.EQ(tir.NewCast(tir.Int64, indices.At(i[:last]...)), tir.NewCast(tir.Int64, i[last])), yes, no)
+		return tir.NewSelect(tir.EQ(tir.NewCast(tir.Int64, indices.At(i[:last]...)), tir.NewCast(tir.Int64, i[last])),
+			yes, no)
 	})
 }

@@ -67,7 +67,8 @@ func Silu(x *te.Tensor, name string) *te.Tensor {
 func Gelu(x *te.Tensor, name string) *te.Tensor {
 	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr {
 		t := e.DType()
-		return tir.Mul(tir.Mul(tir.Const(t, 0.5), e), tir.Add(tir.Const(t, 1), tir.Intrin("erf", tir.Mul(e, tir.Const(t, math.Sqrt2/2)))))
+		return tir.Mul(tir.Mul(tir.Const(t, 0.5), e),
+			tir.Add(tir.Const(t, 1), tir.Intrin("erf", tir.Mul(e, tir.Const(t, math.Sqrt2/2)))))
 	}))
 }
 
@@ -145,7 +146,8 @@ func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
 		return bad
 	}
 	if !(least <= greatest) {
-		return failed(name, "tensor %s is to lie between %v and %v: want the first to be no more than the second", x.ProducerName(), least, greatest)
+		return failed(name, "tensor %s is to lie between %v and %v: want the first to be no more than the second",
+			x.ProducerName(), least, greatest)
 	}
 	t := x.ProducerDType()
 	if bad := numbers.of(name, x); bad != nil {

@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// shapesOf are shapes that go wrong where something is assumed: of no dimensions, of one, odd, with none, and long enough for vectors and threads.
+// shapesOf are shapes that go wrong where something is assumed: of no dimensions, of one, odd, with none, and long
+// enough for vectors and threads.
 var shapesOf = [][]int{{}, {1}, {0}, {7}, {3, 5}, {2, 0, 3}, {1, 1, 13}, {5, 37}}
 
 func TestElementwise(t *testing.T) {
@@ -59,7 +60,9 @@ func TestElementwise(t *testing.T) {
 			}
 			return v / 4
 		}, floatTypes, true, nil},
-		{"clip", func(x *te.Tensor, n string) *te.Tensor { return Clip(x, n, 1, 2) }, func(v float64) float64 { return math.Min(math.Max(v, 1), 2) }, allNumbers, true, nil},
+		{"clip", func(x *te.Tensor, n string) *te.Tensor { return Clip(x, n, 1, 2) }, func(v float64) float64 {
+			return math.Min(math.Max(v, 1), 2)
+		}, allNumbers, true, nil},
 	} {
 		for k, dt := range u.types {
 			x := sample(dt, shapesOf[(k+len(u.name))%len(shapesOf)]...)
@@ -89,26 +92,34 @@ func TestElementwise(t *testing.T) {
 			make func(*te.Tensor, string) *te.Tensor
 			want []float64
 		}{
-			"relu":    {Relu, []float64{nan, inf, 0, 0.5, 1.5, 2.5, 0, 0, 0}},
-			"round":   {Round, []float64{nan, inf, -inf, 0, 2, 2, 0, -2, 0}},
-			"clip":    {func(x *te.Tensor, n string) *te.Tensor { return Clip(x, n, -1, 2) }, []float64{nan, 2, -1, 0.5, 1.5, 2, -0.5, -1, 0}},
-			"sigmoid": {func(x *te.Tensor, n string) *te.Tensor { return Floor(Sigmoid(x, n+".s"), n) }, []float64{nan, 1, 0, 0, 0, 0, 0, 0, 0}},
-			"sign":    {Sign, []float64{nan, 1, -1, 1, 1, 1, -1, -1, 0}},
+			"relu":  {Relu, []float64{nan, inf, 0, 0.5, 1.5, 2.5, 0, 0, 0}},
+			"round": {Round, []float64{nan, inf, -inf, 0, 2, 2, 0, -2, 0}},
+			"clip": {func(x *te.Tensor, n string) *te.Tensor {
+				return Clip(x, n, -1, 2)
+			}, []float64{nan, 2, -1, 0.5, 1.5, 2, -0.5, -1, 0}},
+			"sigmoid": {func(x *te.Tensor, n string) *te.Tensor { return Floor(Sigmoid(x, n+".s"), n) },
+				[]float64{nan, 1, 0, 0, 0, 0, 0, 0, 0}},
+			"sign": {Sign, []float64{nan, 1, -1, 1, 1, 1, -1, -1, 0}},
 		} {
-			cases = append(cases, opCase{name: fmt.Sprintf("odd %s of %s", name, dt), ins: []*nd{odd}, want: &nd{dt, []int{9}, w.want},
+			cases = append(cases, opCase{name: fmt.Sprintf("odd %s of %s", name, dt), ins: []*nd{odd},
+				want: &nd{dt, []int{9}, w.want},
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], "Y") }})
 		}
-		cases = append(cases, opCase{name: fmt.Sprintf("isnan of %s", dt), ins: []*nd{odd}, want: &nd{tir.Bool, []int{9}, []float64{1, 0, 0, 0, 0, 0, 0, 0, 0}},
+		cases = append(cases, opCase{name: fmt.Sprintf("isnan of %s", dt), ins: []*nd{odd},
+			want: &nd{tir.Bool, []int{9}, []float64{1, 0, 0, 0, 0, 0, 0, 0, 0}},
 			make: func(x []*te.Tensor) *te.Tensor { return IsNaN(x[0], "Y") }})
 	}
 	b := sample(tir.Bool, 3, 5)
-	cases = append(cases, opCase{name: "not", ins: []*nd{b}, want: filled(tir.Bool, b.shape, func(i int) float64 { return truth(b.v[i] == 0) }),
+	cases = append(cases, opCase{name: "not", ins: []*nd{b}, want: filled(tir.Bool, b.shape, func(i int) float64 {
+		return truth(b.v[i] == 0)
+	}),
 		make: func(x []*te.Tensor) *te.Tensor { return LogicalNot(x[0], "Y") }})
 	least := &nd{tir.Int8, []int{3}, []float64{-128, 127, -1}}
 	for name, w := range map[string]struct {
 		make func(*te.Tensor, string) *te.Tensor
 		want []float64
-	}{"abs": {Abs, []float64{-128, 127, 1}}, "neg": {Neg, []float64{-128, -127, 1}}, "square": {Square, []float64{0, 1, 1}}} {
+	}{"abs": {Abs, []float64{-128, 127, 1}}, "neg": {Neg, []float64{-128, -127, 1}}, "square": {Square,
+		[]float64{0, 1, 1}}} {
 		cases = append(cases, opCase{name: "wrapping " + name, ins: []*nd{least}, want: &nd{tir.Int8, []int{3}, w.want},
 			make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], "Y") }})
 	}

@@ -15,7 +15,8 @@ import (
 func TestErrors(t *testing.T) {
 	p := func(t tir.Type, name string, s ...int32) *te.Tensor { return te.Placeholder(te.Dims(s...), t, name) }
 	f := tir.Float32
-	x, y, ints, truths, scalar := p(f, "X", 3, 4), p(f, "Y", 3, 5), p(tir.Int32, "I", 3, 4), p(tir.Bool, "B", 3, 4), p(f, "S")
+	x, y, ints, truths, scalar := p(f, "X", 3, 4), p(f, "Y", 3, 5), p(tir.Int32, "I", 3, 4), p(tir.Bool, "B", 3,
+		4), p(f, "S")
 	none, image, odd := p(f, "N", 3, 0), p(f, "IM", 1, 4, 6, 5), p(tir.Type{Code: 10, Bits: 8, Lanes: 1}, "O", 3, 4)
 	filters := p(f, "F", 6, 4, 3, 3)
 	n := te.Var("n")
@@ -65,7 +66,8 @@ func TestErrors(t *testing.T) {
 		{LogSoftmax(x, "T", 0, 1), "2 axes of tensor X are given: want one"},
 		{LayerNorm(x, nil, nil, "T", 0, 1), "the last 0 dimensions of tensor X: it has 2: want 1 to as many"},
 		{LayerNorm(x, nil, nil, "T", 3, 1), "the last 3 dimensions of tensor X"},
-		{LayerNorm(x, p(f, "G", 5), nil, "T", 1, 1), "dimension 1 of tensor X is 4, and dimension 0 of tensor G 5: want equal sizes"},
+		{LayerNorm(x, p(f, "G", 5), nil, "T", 1, 1), "dimension 1 of tensor X is 4, and dimension 0 of tensor G 5: " +
+			"want equal sizes"},
 		{LayerNorm(x, p(tir.Float16, "G", 4), nil, "T", 1, 1), "tensor X is of type float32, and tensor G of type float16"},
 		{LayerNorm(x, nil, p(f, "G", 3, 4), "T", 1, 1), "operand 0, tensor G, has 2 dimensions: want 1"},
 		{LayerNorm(x, nil, nil, "T", 1, -1), "eps is -1: want a number of 0 or more"},
@@ -74,22 +76,28 @@ func TestErrors(t *testing.T) {
 		{Matmul(x, y, "T"), "tensor X has 4 columns, and tensor Y 3 rows: want as many"},
 		{Matmul(x, y, "T", TransposeY()), "axis 1 of tensor X is 4, and axis 1 of tensor Y 5: want equal sizes to sum over"},
 		{Matmul(x, p(f, "D", 4), "T"), "tensor D has 1 dimensions: want 2 or more"},
-		{Matmul(p(f, "C", 2, 3, 4), p(f, "D", 3, 4, 5), "T"), "dimension 0 of tensors C and D is 2 and 3: want equal sizes, or 1"},
-		{Matmul(x, ints, "T", TransposeY()), "tensor X is of type float32, and tensor I of type int32: cast one of them, or say by AccumulateIn what to compute in"},
-		{Matmul(x, x, "T", TransposeY(), AccumulateIn(tir.Int32)), "tensor X is of type float32, and products are to be added up in type int32: want a type of floats"},
+		{Matmul(p(f, "C", 2, 3, 4), p(f, "D", 3, 4, 5), "T"), "dimension 0 of tensors C and D is 2 and 3: want equal " +
+			"sizes, or 1"},
+		{Matmul(x, ints, "T", TransposeY()), "tensor X is of type float32, and tensor I of type int32: cast one of " +
+			"them, or say by AccumulateIn what to compute in"},
+		{Matmul(x, x, "T", TransposeY(), AccumulateIn(tir.Int32)), "tensor X is of type float32, and products are to " +
+			"be added up in type int32: want a type of floats"},
 		{Matmul(x, x, "T", AccumulateIn(tir.Bool)), "are to be added up in type bool: want numbers"},
 		{Matmul(truths, truths, "T"), "tensor B is of type bool: want numbers"},
 		{Matmul(x, x, "T", nil), "an option is nil"},
 		// convolutions
 		{conv(Groups(0)), "0 groups: want 1 or more"},
 		{conv(Groups(3)), "tensor IM has 4 channels, and the filters F have 4 in each of 3 groups"},
-		{Conv2D(image, p(f, "F", 3, 2, 3, 3), "T", 1, 0, Groups(2)), "tensor F has 3 filters, which cannot be divided into 2 groups"},
-		{Conv2D(p(f, "I6", 1, 6, 8, 8), p(f, "F", 5, 2, 3, 3), "T", 1, 0, Groups(3)), "tensor F has 5 filters, which cannot be divided into 3 groups"},
+		{Conv2D(image, p(f, "F", 3, 2, 3, 3), "T", 1, 0, Groups(2)), "tensor F has 3 filters, which cannot be divided " +
+			"into 2 groups"},
+		{Conv2D(p(f, "I6", 1, 6, 8, 8), p(f, "F", 5, 2, 3, 3), "T", 1, 0, Groups(3)), "tensor F has 5 filters, which " +
+			"cannot be divided into 3 groups"},
 		{Conv2D(image, p(f, "F", 6, 3, 3, 3), "T", 1, 0), "tensor IM has 4 channels, and the filters F have 3"},
 		{Conv2D(x, filters, "T", 1, 0), "operand 0, tensor X, has 2 dimensions: want 4"},
 		{conv(Strides(1, 0)), "axis 3 of tensor IM: stride 0 and dilation 1: want 1 or more"},
 		{conv(Dilations(-1, 1)), "axis 2 of tensor IM: stride 1 and dilation -1"},
-		{conv(Dilations(1, 3)), "axis 3 of tensor IM has 5 elements with its padding, and a window reaches over 7: want no more"},
+		{conv(Dilations(1, 3)), "axis 3 of tensor IM has 5 elements with its padding, and a window reaches over 7: " +
+			"want no more"},
 		{conv(Pads(0, 0, 0, -1)), "axis 3 of tensor IM: padding 0 and -1: want 0 or more"},
 		{conv(Layout("CHWN")), `there is no layout "CHWN": want "NCHW" or "NHWC"`},
 		{conv(Bias(x)), "the bias, tensor X, is of shape [3, 4]: want one element for each of 6 filters"},
@@ -100,8 +108,10 @@ func TestErrors(t *testing.T) {
 		{Conv2D(image, p(f, "F", 6, 4, 0, 3), "T", 1, 0), "axis 2 of tensor IM: a window of 0 elements: want 1 or more"},
 		// pooling
 		{pool(Window{}), "axis 2 of tensor IM: a window of 0 elements: want 1 or more"},
-		{pool(Window{Kernel: [2]int{7, 2}}), "axis 2 of tensor IM has 6 elements with its padding, and a window reaches over 7"},
-		{pool(Window{Kernel: k2, Pads: [4]int{0, 2, 0, 0}}), "axis 3 of tensor IM: padding 2 and 0 of a window that reaches over 2: want less"},
+		{pool(Window{Kernel: [2]int{7, 2}}), "axis 2 of tensor IM has 6 elements with its padding, and a window " +
+			"reaches over 7"},
+		{pool(Window{Kernel: k2, Pads: [4]int{0, 2, 0, 0}}), "axis 3 of tensor IM: padding 2 and 0 of a window that " +
+			"reaches over 2: want less"},
 		{pool(Window{Kernel: k2, Strides: [2]int{-1, 1}}), "axis 2 of tensor IM: stride -1 and dilation 1"},
 		{pool(Window{Kernel: k2, Layout: "HW"}), `there is no layout "HW"`},
 		{MaxPool2D(x, "T", Window{Kernel: k2}), "operand 0, tensor X, has 2 dimensions: want 4"},
@@ -126,7 +136,8 @@ func TestErrors(t *testing.T) {
 		{Concat("T", 0, x, ints), "tensor X is of type float32, and tensor I of type int32"},
 		{Concat("T", 0, x, scalar), "operand 1, tensor S, has 0 dimensions: want 2"},
 		{Concat("T", 0, x, nil), "operand 1: te: the tensor is nil"},
-		{Concat("T", 0, p(f, "L", math.MaxInt32, 1), p(f, "L", math.MaxInt32, 1)), "axis 0 of tensors L to L together is more than an index counts"},
+		{Concat("T", 0, p(f, "L", math.MaxInt32, 1), p(f, "L", math.MaxInt32, 1)), "axis 0 of tensors L to L together " +
+			"is more than an index counts"},
 		{Stack("T", 0, x, y), "dimension 1 of tensors X and Y is 4 and 5"},
 		{Stack("T", 3, x, x), "there is no axis 3 of tensor X: it has 3 dimensions"},
 		{Split(x, "T", 1, 1, 2)[1], "axis 1 of tensor X has 4 elements, and 2 parts are to have 3: want as many"},
@@ -136,25 +147,34 @@ func TestErrors(t *testing.T) {
 		{Split(x, "T", 0)[0], "axis 0 of tensor X has 3 elements, and 0 parts"},
 		{Slice(x, "T", Range{Axis: 4}), "there is no axis 4 of tensor X"},
 		{Slice(x, "T", Range{Axis: 1, End: 1}, Range{Axis: -1, End: 1}), "axis -1 of tensor X is given twice"},
-		{Slice(any1, "T", Range{0, 0, ToEnd, -1}), "axis 0 of tensor V has n elements: of a size that is a variable want a Begin of 0 or more, ToEnd, and a positive Step"},
-		{Slice(any1, "T", Range{0, -1, ToEnd, 1}), "axis 0 of tensor V has n elements: of a size that is a variable want a Begin of 0 or more, ToEnd, and a positive Step"},
-		{Slice(x, "T", Range{0, 0, 1, math.MaxInt}), "axis 0 of tensor X: the step 9223372036854775807 is more than an index counts"},
+		{Slice(any1, "T", Range{0, 0, ToEnd, -1}), "axis 0 of tensor V has n elements: of a size that is a variable " +
+			"want a Begin of 0 or more, ToEnd, and a positive Step"},
+		{Slice(any1, "T", Range{0, -1, ToEnd, 1}), "axis 0 of tensor V has n elements: of a size that is a variable " +
+			"want a Begin of 0 or more, ToEnd, and a positive Step"},
+		{Slice(x, "T", Range{0, 0, 1, math.MaxInt}), "axis 0 of tensor X: the step 9223372036854775807 is more than " +
+			"an index counts"},
 		{Pad(x, "T", []int{1}, []int{1}), "operand 0, tensor X, has 2 dimensions: want 1"},
 		{Pad(x, "T", []int{1, 0}, []int{0, -2}), "the padding of dimension 1 is 0 and -2: want 0 or more"},
-		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X is 4, and its padding by reflect 4 and 0: want a constant size of 5 or more"},
-		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge 1 and 0: want a constant size of 1 or more"},
-		{Pad(none, "T", []int{0, 0}, []int{0, 1}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge 0 and 1: want a constant size of 1 or more"},
+		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X is 4, and its padding by " +
+			"reflect 4 and 0: want a constant size of 5 or more"},
+		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge " +
+			"1 and 0: want a constant size of 1 or more"},
+		{Pad(none, "T", []int{0, 0}, []int{0, 1}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge " +
+			"0 and 1: want a constant size of 1 or more"},
 		{Pad(ints, "T", []int{0, 1}, []int{0, 0}, PadValue(0.5)), "value 0.5: tir: constant 0.5 is not of type int32"},
-		{Pad(x, "T", []int{math.MaxInt32, 0}, []int{0, 0}), "dimension 0 of tensor X is 3, and its padding 2147483647 and 0: that is more than an index counts"},
+		{Pad(x, "T", []int{math.MaxInt32, 0}, []int{0, 0}), "dimension 0 of tensor X is 3, and its padding 2147483647 " +
+			"and 0: that is more than an index counts"},
 		{Pad(x, "T", []int{0, 0}, []int{0, 0}, nil), "an option is nil"},
 		// indices
 		{Take(x, x, "T", 0, Clamp), "tensor X is of type float32: want whole numbers: cast it to int32 or int64"},
-		{Take(x, p(tir.UInt64, "U", 2), "T", 0, Clamp), "tensor U is of type uint64: want whole numbers: cast it to int32 or int64"},
+		{Take(x, p(tir.UInt64, "U", 2), "T", 0, Clamp), "tensor U is of type uint64: want whole numbers: cast it to " +
+			"int32 or int64"},
 		{Take(x, ints, "T", 2, Clamp), "there is no axis 2 of tensor X"},
 		{Take(x, ints, "T", 0, 7), "there are no bounds 7: want Clamp, Wrap or Zero"},
 		{Take(none, ints, "T", 1, Wrap), "axis 1 of tensor N has no elements that an index could stand for"},
 		{Take(odd, ints, "T", 0, Clamp), "tensor O is of type float8_e4m3fn: want numbers or bool"},
-		{Gather(x, p(tir.Int32, "J", 2), "T", 0, Clamp), "tensor X has 2 dimensions, and tensor J of indices 1: want as many"},
+		{Gather(x, p(tir.Int32, "J", 2), "T", 0, Clamp), "tensor X has 2 dimensions, and tensor J of indices 1: " +
+			"want as many"},
 		{Gather(x, p(tir.Int32, "J", 3, 5), "T", 0, Clamp), "dimension 1 of tensors X and J is 4 and 5: want equal sizes"},
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X is of type float32: want whole numbers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the indices of tensor I are to go to -1: want 0 or more"},

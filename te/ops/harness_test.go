@@ -183,7 +183,8 @@ func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *ti
 	require.Equal(t, c.want.t, out.ProducerDType(), c.name)
 	require.Len(t, out.ProducerShape(), len(c.want.shape), c.name)
 	for d, n := range out.ProducerShape() {
-		require.True(t, isConst(n, int64(c.want.shape[d])), "%s: dimension %d is %s, want %d", c.name, d, tir.Print(n), c.want.shape[d])
+		require.True(t, isConst(n, int64(c.want.shape[d])), "%s: dimension %d is %s, want %d", c.name, d, tir.Print(n),
+			c.want.shape[d])
 	}
 	s, err := te.NewSchedule(out)
 	require.NoError(t, err, c.name)
@@ -205,7 +206,8 @@ func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *ti
 	return m.Funcs[0]
 }
 
-// memory is the bytes of an argument, its strides and its offset in elements: compact, or every second element in turned order behind some others.
+// memory is the bytes of an argument, its strides and its offset in elements: compact, or every second element in
+// turned order behind some others.
 func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 	t.Helper()
 	shape := make([]int64, len(a.shape))
@@ -224,7 +226,8 @@ func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 		step *= max(shape[d], 1)
 	}
 	size := int(a.t.Bits) / 8
-	out := &tirrun.Array{DType: a.t, Shape: shape, Strides: strides, Offset: offset, Data: make([]byte, (int(step)+offset+1)*size)}
+	out := &tirrun.Array{DType: a.t, Shape: shape, Strides: strides, Offset: offset,
+		Data: make([]byte, (int(step)+offset+1)*size)}
 	for n := range a.v {
 		rest, at := n, int64(offset)
 		for d := len(shape) - 1; d >= 0; d-- {
@@ -248,14 +251,16 @@ func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
 			same = math.Abs(v[i]-want) <= c.tol*math.Max(1, math.Abs(want))
 		}
 		if !same {
-			require.Failf(t, "wrong number", "%s, %s: element %d is %v, want %v\ngot  %v\nwant %v", c.name, how, i, v[i], want, clipped(v), clipped(c.want.v))
+			require.Failf(t, "wrong number", "%s, %s: element %d is %v, want %v\ngot  %v\nwant %v", c.name, how, i,
+				v[i], want, clipped(v), clipped(c.want.v))
 		}
 	}
 }
 
 func clipped(v []float64) []float64 { return v[:min(len(v), 40)] }
 
-// runCases computes each case by the interpreter, and by C: all in one library, of compact tensors, and, if they are not many, or every third one, of views.
+// runCases computes each case by the interpreter, and by C: all in one library, of compact tensors, and, if they are
+// not many, or every third one, of views.
 func runCases(t *testing.T, cases []opCase) {
 	t.Helper()
 	type built struct {

@@ -12,7 +12,8 @@ type image struct {
 	own     bool       // it is a copy: one that goes on where the last tile stands out, or of the type that is computed in
 }
 
-// imageOf makes the image of a windowed left operand, long enough for whole tiles; nil if the operand is something else, or its sizes are not known.
+// imageOf makes the image of a windowed left operand, long enough for whole tiles; nil if the operand is something
+// else, or its sizes are not known.
 func (c *contraction) imageOf(t tiling) *image {
 	if !c.windowed(c.left, c.row) {
 		return nil

@@ -58,10 +58,12 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	}
 	if !sameSize(a[inner], b[other]) {
 		if !attrs.TransposeX && !attrs.TransposeY {
-			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(), tir.Print(a[inner]), y.ProducerName(),
+			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(),
+				tir.Print(a[inner]), y.ProducerName(),
 				tir.Print(b[other]))
 		}
-		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s %s: want equal sizes to sum over", inner, x.ProducerName(),
+		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s %s: want equal sizes to sum over",
+			inner, x.ProducerName(),
 			tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
 	}
 	shape, bad := batches(name, x, y)
@@ -95,17 +97,20 @@ func accumulation(name string, t *tir.Type, x, y *te.Tensor) (tir.Type, *te.Tens
 	}
 	if *t != (tir.Type{}) {
 		if !isNumber(*t) {
-			return *t, failed(name, "the products of tensors %s and %s are to be added up in type %s: want %s", x.ProducerName(), y.ProducerName(), *t, numbers.want)
+			return *t, failed(name, "the products of tensors %s and %s are to be added up in type %s: want %s", x.ProducerName(),
+				y.ProducerName(), *t, numbers.want)
 		}
 		for _, x := range []*te.Tensor{x, y} {
 			if from := x.ProducerDType(); tir.IsFloat(from) && !tir.IsFloat(*t) {
-				return *t, failed(name, "tensor %s is of type %s, and products are to be added up in type %s: want a type of floats", x.ProducerName(), from, *t)
+				return *t, failed(name, "tensor %s is of type %s, and products are to be added up in type %s: want a "+
+					"type of floats", x.ProducerName(), from, *t)
 			}
 		}
 		return *t, nil
 	}
 	if x.ProducerDType() != y.ProducerDType() {
-		return *t, failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them, or say by AccumulateIn what to compute in",
+		return *t, failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them, or say by "+
+			"AccumulateIn what to compute in",
 			x.ProducerName(), x.ProducerDType(), y.ProducerName(), y.ProducerDType())
 	}
 	*t = workType(x.ProducerDType())
@@ -120,5 +125,6 @@ func batches(name string, x, y *te.Tensor) ([]tir.Expr, *te.Tensor) {
 		return nil, nil
 	}
 	// Stand-ins that have these dimensions alone, and the tensors' names.
-	return broadcast(name, te.Placeholder(a, x.ProducerDType(), x.ProducerName()), te.Placeholder(b, y.ProducerDType(), y.ProducerName()))
+	return broadcast(name, te.Placeholder(a, x.ProducerDType(), x.ProducerName()), te.Placeholder(b, y.ProducerDType(),
+		y.ProducerName()))
 }

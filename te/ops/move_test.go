@@ -19,7 +19,8 @@ var everyType = append([]tir.Type{tir.Bool}, allNumbers...)
 func TestMoves(t *testing.T) {
 	var cases []opCase
 	add := func(name string, make func(x []*te.Tensor) *te.Tensor, want *nd, ins ...*nd) {
-		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v", name, ins[0].t, ins[0].shape), ins: ins, make: make, want: want})
+		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v", name, ins[0].t, ins[0].shape), ins: ins, make: make,
+			want: want})
 	}
 	for n, dt := range everyType {
 		some := func(k int) bool { return (n+k)%4 == 0 || dt == tir.Float32 }
@@ -30,60 +31,69 @@ func TestMoves(t *testing.T) {
 			add("reverse", func(x []*te.Tensor) *te.Tensor { return Transpose(x[0], "Y") },
 				each(dt, []int{5, 3}, func(i []int) float64 { return x.at(i[1], i[0]) }), x)
 			add("flatten", func(x []*te.Tensor) *te.Tensor { return Flatten(x[0], "Y", 1) }, &nd{dt, []int{2, 12}, cube.v}, cube)
-			add("flatten all", func(x []*te.Tensor) *te.Tensor { return Flatten(x[0], "Y", 3) }, &nd{dt, []int{24, 1}, cube.v}, cube)
+			add("flatten all", func(x []*te.Tensor) *te.Tensor { return Flatten(x[0], "Y", 3) },
+				&nd{dt, []int{24, 1}, cube.v}, cube)
 		}
 		if some(1) {
-			add("reshape", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(4, -1, 2)...) }, &nd{dt, []int{4, 3, 2}, cube.v}, cube)
-			add("reshape to one", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(2, 12)...) }, &nd{dt, []int{2, 12}, cube.v}, cube)
-			add("reshape scalar", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(1, 1)...) }, &nd{dt, []int{1, 1}, []float64{1}},
+			add("reshape", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(4, -1, 2)...) },
+				&nd{dt, []int{4, 3, 2}, cube.v}, cube)
+			add("reshape to one", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(2, 12)...) },
+				&nd{dt, []int{2, 12}, cube.v}, cube)
+			add("reshape scalar", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(1, 1)...) },
+				&nd{dt, []int{1, 1}, []float64{1}},
 				&nd{dt, []int{}, []float64{1}})
-			add("reshape nothing", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(3, 0)...) }, sample(dt, 3, 0), sample(dt, 0, 5))
+			add("reshape nothing", func(x []*te.Tensor) *te.Tensor { return Reshape(x[0], "Y", te.Dims(3, 0)...) },
+				sample(dt, 3, 0), sample(dt, 0, 5))
 			add("split", func(x []*te.Tensor) *te.Tensor { return Split(x[0], "Y", -1, 2, 0, 3)[2] },
 				each(dt, []int{3, 3}, func(i []int) float64 { return x.at(i[0], i[1]+2) }), x)
 		}
 		if some(2) {
 			y, none := sample(dt, 3, 2), sample(dt, 3, 0)
-			add("concat", func(x []*te.Tensor) *te.Tensor { return Concat("Y", -1, x...) }, each(dt, []int{3, 12}, func(i []int) float64 {
-				switch k := i[1]; {
-				case k < 5:
-					return x.at(i[0], k)
-				case k < 7:
-					return y.at(i[0], k-5)
-				default:
-					return x.at(i[0], k-7)
-				}
-			}), x, y, none, x)
-			add("stack", func(x []*te.Tensor) *te.Tensor { return Stack("Y", -2, x...) }, each(dt, []int{3, 3, 5}, func(i []int) float64 {
-				if i[1] == 1 {
-					return y2(x).at(i[0], i[2])
-				}
-				return x.at(i[0], i[2])
-			}), x, y2(x), x)
+			add("concat", func(x []*te.Tensor) *te.Tensor { return Concat("Y", -1, x...) },
+				each(dt, []int{3, 12}, func(i []int) float64 {
+					switch k := i[1]; {
+					case k < 5:
+						return x.at(i[0], k)
+					case k < 7:
+						return y.at(i[0], k-5)
+					default:
+						return x.at(i[0], k-7)
+					}
+				}), x, y, none, x)
+			add("stack", func(x []*te.Tensor) *te.Tensor { return Stack("Y", -2, x...) },
+				each(dt, []int{3, 3, 5}, func(i []int) float64 {
+					if i[1] == 1 {
+						return y2(x).at(i[0], i[2])
+					}
+					return x.at(i[0], i[2])
+				}), x, y2(x), x)
 			add("concat of one", func(x []*te.Tensor) *te.Tensor { return Concat("Y", 0, x[0]) }, vector, vector)
 		}
 		if some(3) {
-			for mode, options := range map[string][]PadOption{"zeros": nil, "value": {PadValue(1)}, "edge": {PadEdge()}, "reflect": {PadReflect()}} {
-				add("pad by "+mode, func(x []*te.Tensor) *te.Tensor { return Pad(x[0], "Y", []int{2, 0}, []int{1, 3}, options...) }, each(dt, []int{6, 8}, func(i []int) float64 {
-					at := []int{i[0] - 2, i[1]}
-					for d, size := range []int{3, 5} {
-						if at[d] >= 0 && at[d] < size {
-							continue
+			for mode, options := range map[string][]PadOption{"zeros": nil, "value": {PadValue(1)}, "edge": {PadEdge()},
+				"reflect": {PadReflect()}} {
+				add("pad by "+mode, func(x []*te.Tensor) *te.Tensor { return Pad(x[0], "Y", []int{2, 0}, []int{1, 3}, options...) },
+					each(dt, []int{6, 8}, func(i []int) float64 {
+						at := []int{i[0] - 2, i[1]}
+						for d, size := range []int{3, 5} {
+							if at[d] >= 0 && at[d] < size {
+								continue
+							}
+							switch {
+							case mode == "zeros":
+								return 0
+							case mode == "value":
+								return 1
+							case mode == "edge":
+								at[d] = min(max(at[d], 0), size-1)
+							case at[d] < 0:
+								at[d] = -at[d]
+							default:
+								at[d] = 2*(size-1) - at[d]
+							}
 						}
-						switch {
-						case mode == "zeros":
-							return 0
-						case mode == "value":
-							return 1
-						case mode == "edge":
-							at[d] = min(max(at[d], 0), size-1)
-						case at[d] < 0:
-							at[d] = -at[d]
-						default:
-							at[d] = 2*(size-1) - at[d]
-						}
-					}
-					return x.at(at...)
-				}), x)
+						return x.at(at...)
+					}), x)
 			}
 		}
 	}
@@ -92,14 +102,20 @@ func TestMoves(t *testing.T) {
 	for _, s := range []struct {
 		r    Range
 		want []float64
-	}{{Range{0, 1, 6, 2}, []float64{1, 3, 5}}, {Range{0, 0, ToEnd, 3}, []float64{0, 3, 6}}, {Range{-1, -3, ToEnd, 0}, []float64{4, 5, 6}}, {Range{0, -100, 100, 4}, []float64{0, 4}},
-		{Range{0, ToEnd, ToStart, -1}, []float64{6, 5, 4, 3, 2, 1, 0}}, {Range{0, 5, 1, -2}, []float64{5, 3}}, {Range{0, -1, -4, -1}, []float64{6, 5, 4}}, {Range{0, 4, 2, 1}, []float64{}},
-		{Range{0, 2, 4, -1}, []float64{}}, {Range{0, 100, ToStart, -5}, []float64{6, 1}}, {Range{0, -9, ToStart, -1}, []float64{}}, {Range{0, 7, ToEnd, 1}, []float64{}},
+	}{{Range{0, 1, 6, 2}, []float64{1, 3, 5}}, {Range{0, 0, ToEnd, 3}, []float64{0, 3, 6}}, {Range{-1, -3, ToEnd, 0},
+		[]float64{4, 5, 6}}, {Range{0, -100, 100, 4}, []float64{0, 4}},
+		{Range{0, ToEnd, ToStart, -1}, []float64{6, 5, 4, 3, 2, 1, 0}}, {Range{0, 5, 1, -2},
+			[]float64{5, 3}}, {Range{0, -1, -4, -1}, []float64{6, 5, 4}}, {Range{0, 4, 2, 1}, []float64{}},
+		{Range{0, 2, 4, -1}, []float64{}}, {Range{0, 100, ToStart, -5}, []float64{6, 1}}, {Range{0, -9, ToStart, -1},
+			[]float64{}}, {Range{0, 7, ToEnd, 1}, []float64{}},
 		{Range{0, ToStart, 2, 1}, []float64{0, 1}}} {
-		add(fmt.Sprintf("slice %v", s.r), func(x []*te.Tensor) *te.Tensor { return Slice(x[0], "Y", s.r) }, &nd{tir.Int32, []int{len(s.want)}, s.want}, numbers)
+		add(fmt.Sprintf("slice %v", s.r), func(x []*te.Tensor) *te.Tensor { return Slice(x[0], "Y", s.r) },
+			&nd{tir.Int32, []int{len(s.want)}, s.want}, numbers)
 	}
 	grid := sample(tir.Float32, 4, 37)
-	add("slice of two axes", func(x []*te.Tensor) *te.Tensor { return Slice(x[0], "Y", Range{1, 35, 2, -3}, Range{0, 1, ToEnd, 2}) },
+	add("slice of two axes", func(x []*te.Tensor) *te.Tensor {
+		return Slice(x[0], "Y", Range{1, 35, 2, -3}, Range{0, 1, ToEnd, 2})
+	},
 		each(tir.Float32, []int{2, 11}, func(i []int) float64 { return grid.at(1+2*i[0], 35-3*i[1]) }), grid)
 	runCases(t, cases)
 }
@@ -148,15 +164,20 @@ func TestTake(t *testing.T) {
 	}
 	far := &nd{tir.Int64, []int{2}, []float64{-1 << 63, 1 << 62}}
 	x := sample(tir.Float32, 4)
-	cases = append(cases, opCase{name: "far away", ins: []*nd{x, far}, want: &nd{tir.Float32, []int{2}, []float64{x.v[0], x.v[3]}},
+	cases = append(cases, opCase{name: "far away", ins: []*nd{x, far},
+		want: &nd{tir.Float32, []int{2}, []float64{x.v[0], x.v[3]}},
 		make: func(x []*te.Tensor) *te.Tensor { return Take(x[0], x[1], "Y", 0, Clamp) }},
-		opCase{name: "of nothing", ins: []*nd{{tir.Float32, []int{0, 2}, nil}, far}, want: &nd{tir.Float32, []int{2, 2}, make([]float64, 4)},
+		opCase{name: "of nothing", ins: []*nd{{tir.Float32, []int{0, 2}, nil}, far}, want: &nd{tir.Float32, []int{2, 2},
+			make([]float64, 4)},
 			make: func(x []*te.Tensor) *te.Tensor { return Take(x[0], x[1], "Y", 0, Zero) }},
-		opCase{name: "no indices", ins: []*nd{{tir.Float32, []int{0, 2}, nil}, {tir.Int32, []int{0}, nil}}, want: &nd{tir.Float32, []int{0, 2}, nil},
+		opCase{name: "no indices", ins: []*nd{{tir.Float32, []int{0, 2}, nil}, {tir.Int32, []int{0}, nil}},
+			want: &nd{tir.Float32, []int{0, 2}, nil},
 			make: func(x []*te.Tensor) *te.Tensor { return Take(x[0], x[1], "Y", 0, Clamp) }},
-		opCase{name: "one index", ins: []*nd{x, {tir.Int32, []int{}, []float64{2}}}, want: &nd{tir.Float32, []int{}, []float64{x.v[2]}},
+		opCase{name: "one index", ins: []*nd{x, {tir.Int32, []int{}, []float64{2}}},
+			want: &nd{tir.Float32, []int{}, []float64{x.v[2]}},
 			make: func(x []*te.Tensor) *te.Tensor { return Take(x[0], x[1], "Y", 0, Clamp) }},
-		opCase{name: "one hot", ins: []*nd{{tir.Int8, []int{4}, []float64{0, 2, -1, 3}}}, want: &nd{tir.Float16, []int{4, 3}, []float64{5, -1, -1, -1, -1, 5, -1, -1, -1, -1, -1, -1}},
+		opCase{name: "one hot", ins: []*nd{{tir.Int8, []int{4}, []float64{0, 2, -1, 3}}},
+			want: &nd{tir.Float16, []int{4, 3}, []float64{5, -1, -1, -1, -1, 5, -1, -1, -1, -1, -1, -1}},
 			make: func(x []*te.Tensor) *te.Tensor { return OneHot(x[0], 3, 5, -1, tir.Float16, "Y") }})
 	runCases(t, cases)
 }
@@ -175,7 +196,8 @@ func TestCast(t *testing.T) {
 				}
 				x = filled(from, []int{len(x.v)}, func(i int) float64 { return x.v[i] })
 			case from != tir.Bool:
-				x = &nd{from, []int{6}, []float64{0, 1, limitOf(from, false), limitOf(from, true), 100, math.Floor(limitOf(from, true) / 3)}}
+				x = &nd{from, []int{6}, []float64{0, 1, limitOf(from, false), limitOf(from, true), 100,
+					math.Floor(limitOf(from, true) / 3)}}
 			}
 			if from.Bits == 64 && tir.IsInt(from) { // what float64 has
 				x.v[3], x.v[5] = math.Exp2(40)+5, 1<<33+7
@@ -197,18 +219,23 @@ func TestCast(t *testing.T) {
 		}
 	}
 	for _, dt := range everyType {
-		cases = append(cases, opCase{name: fmt.Sprintf("full of %s", dt), want: filled(dt, []int{3, 5}, func(int) float64 { return 1 }),
+		cases = append(cases, opCase{name: fmt.Sprintf("full of %s", dt), want: filled(dt, []int{3, 5}, func(int) float64 {
+			return 1
+		}),
 			make: func([]*te.Tensor) *te.Tensor { return Full(te.Dims(3, 5), 1, dt, "Y") }})
 		if dt == tir.Bool {
 			continue
 		}
 		for _, r := range [][3]float64{{0, 7, 1}, {3, 40, 2}, {9, 1, -3}, {5, 5, 1}, {1, 0, 1}} {
 			n := max(0, int(math.Ceil((r[1]-r[0])/r[2])))
-			cases = append(cases, opCase{name: fmt.Sprintf("arange %v of %s", r, dt), want: filled(dt, []int{n}, func(i int) float64 { return r[0] + float64(i)*r[2] }),
+			cases = append(cases, opCase{name: fmt.Sprintf("arange %v of %s", r, dt),
+				want: filled(dt, []int{n}, func(i int) float64 { return r[0] + float64(i)*r[2] }),
 				make: func([]*te.Tensor) *te.Tensor { return Arange(r[0], r[1], r[2], dt, "Y") }})
 		}
 	}
-	cases = append(cases, opCase{name: "halves", want: filled(tir.Float16, []int{5}, func(i int) float64 { return -1 + 0.5*float64(i) }),
+	cases = append(cases, opCase{name: "halves", want: filled(tir.Float16, []int{5}, func(i int) float64 {
+		return -1 + 0.5*float64(i)
+	}),
 		make: func([]*te.Tensor) *te.Tensor { return Arange(-1, 1.25, 0.5, tir.Float16, "Y") }})
 	runCases(t, cases)
 }

@@ -16,7 +16,9 @@ func LayerNorm(x, gamma, beta *te.Tensor, name string, dims int, eps float64) *t
 	}
 	n := newNorm(x, name, dims)
 	sum := n.reduced(".sum", func(i []tir.Expr) tir.Expr { return n.x(i) })
-	mean := te.Compute(sum.ProducerShape(), name+".mean", func(i ...tir.Expr) tir.Expr { return tir.Div(sum.At(i...), n.count) })
+	mean := te.Compute(sum.ProducerShape(), name+".mean", func(i ...tir.Expr) tir.Expr {
+		return tir.Div(sum.At(i...), n.count)
+	})
 	less := func(i []tir.Expr) tir.Expr { return tir.Sub(n.x(i), mean.At(n.row(i)...)) }
 	squares := n.reduced(".squares", func(i []tir.Expr) tir.Expr { return tir.Mul(less(i), less(i)) })
 	scale := n.scale(squares, eps)
@@ -43,7 +45,8 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 	}
 	s := x.ProducerShape()
 	if dims < 1 || dims > len(s) {
-		return failed(name, "the last %d dimensions of tensor %s: it has %d: want 1 to as many", dims, x.ProducerName(), len(s))
+		return failed(name, "the last %d dimensions of tensor %s: it has %d: want 1 to as many", dims,
+			x.ProducerName(), len(s))
 	}
 	if !(eps >= 0) || math.IsInf(eps, 1) {
 		return failed(name, "eps is %v: want a number of 0 or more", eps)
@@ -60,7 +63,8 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 		}
 		for d, n := range g.ProducerShape() {
 			if at := len(s) - dims + d; !sameSize(s[at], n) {
-				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s %s: want equal sizes", at, x.ProducerName(), tir.Print(s[at]), d,
+				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s %s: want equal sizes",
+					at, x.ProducerName(), tir.Print(s[at]), d,
 					g.ProducerName(), tir.Print(n))
 			}
 		}
@@ -125,7 +129,8 @@ func (n *norm) scale(squares *te.Tensor, eps float64) *te.Tensor {
 	})
 }
 
-func (n *norm) finish(kind string, value func([]tir.Expr) tir.Expr, scale, gamma, beta *te.Tensor, parts ...*te.Tensor) *te.Tensor {
+func (n *norm) finish(kind string, value func([]tir.Expr) tir.Expr, scale, gamma, beta *te.Tensor,
+	parts ...*te.Tensor) *te.Tensor {
 	o := &Operator{Kind: kind, Inputs: []*te.Tensor{n.tensor}, Parts: parts, Attrs: n.lead}
 	for _, g := range []*te.Tensor{gamma, beta} {
 		if g != nil {

@@ -52,9 +52,13 @@ func TestSoftmax(t *testing.T) {
 	var cases []opCase
 	add := func(dt tir.Type, x *nd, axis int) {
 		at := (axis + len(x.shape)) % len(x.shape)
-		for name, make := range map[string]func(*te.Tensor, string, ...int) *te.Tensor{"softmax": Softmax, "logsoftmax": LogSoftmax} {
-			cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v along %d", name, dt, x.shape, axis), ins: []*nd{x}, tol: 2 * tolerance(dt),
-				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", axis) }, want: perRow(x, at, softmaxOf(name == "logsoftmax"))})
+		for name, make := range map[string]func(*te.Tensor, string, ...int) *te.Tensor{
+			"softmax": Softmax, "logsoftmax": LogSoftmax,
+		} {
+			cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v along %d", name, dt, x.shape, axis), ins: []*nd{x},
+				tol:  2 * tolerance(dt),
+				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", axis) }, want: perRow(x, at,
+					softmaxOf(name == "logsoftmax"))})
 		}
 	}
 	for _, dt := range floatTypes {
@@ -78,7 +82,8 @@ func TestNorm(t *testing.T) {
 		for k, c := range []struct {
 			shape []int
 			dims  int
-		}{{[]int{3, 5}, 1}, {[]int{2, 3, 4}, 2}, {[]int{7}, 1}, {[]int{4, 1}, 1}, {[]int{0, 3}, 1}, {[]int{5, 33}, 1}, {[]int{130, 140}, 1}} {
+		}{{[]int{3, 5}, 1}, {[]int{2, 3, 4}, 2}, {[]int{7}, 1}, {[]int{4, 1}, 1}, {[]int{0, 3}, 1}, {[]int{5, 33},
+			1}, {[]int{130, 140}, 1}} {
 			if c.shape[0] == 130 && dt != tir.Float32 {
 				continue
 			}
@@ -88,7 +93,9 @@ func TestNorm(t *testing.T) {
 			for i := range x.v { // far from 0: the mean of the squares would lose what matters
 				x.v[i] = rounded16(dt, x.v[i]+100)
 			}
-			gamma, beta := sample(dt, c.shape[lead:]...), filled(dt, c.shape[lead:], func(i int) float64 { return float64(i) / 4 })
+			gamma, beta := sample(dt, c.shape[lead:]...), filled(dt, c.shape[lead:], func(i int) float64 {
+				return float64(i) / 4
+			})
 			flat := &nd{dt, []int{count(c.shape[:lead]), width}, x.v}
 			normal := func(mean bool, g, b *nd) *nd {
 				r := perRow(flat, 1, func(row []float64) []float64 {
@@ -115,12 +122,15 @@ func TestNorm(t *testing.T) {
 				return &nd{dt, c.shape, r.v}
 			}
 			tol := 20 * tolerance(dt)
-			cases = append(cases, opCase{name: fmt.Sprintf("layernorm of %s%v", dt, c.shape), ins: []*nd{x, gamma, beta}, tol: tol, want: normal(true, gamma, beta),
+			cases = append(cases, opCase{name: fmt.Sprintf("layernorm of %s%v", dt, c.shape), ins: []*nd{x, gamma, beta},
+				tol: tol, want: normal(true, gamma, beta),
 				make: func(x []*te.Tensor) *te.Tensor { return LayerNorm(x[0], x[1], x[2], "Y", c.dims, eps) }})
 			if (n+k)%2 == 0 {
-				cases = append(cases, opCase{name: fmt.Sprintf("bare layernorm of %s%v", dt, c.shape), ins: []*nd{x}, tol: tol, want: normal(true, nil, nil),
+				cases = append(cases, opCase{name: fmt.Sprintf("bare layernorm of %s%v", dt, c.shape), ins: []*nd{x},
+					tol: tol, want: normal(true, nil, nil),
 					make: func(x []*te.Tensor) *te.Tensor { return LayerNorm(x[0], nil, nil, "Y", c.dims, eps) }},
-					opCase{name: fmt.Sprintf("rmsnorm of %s%v", dt, c.shape), ins: []*nd{x, gamma}, tol: tol, want: normal(false, gamma, nil),
+					opCase{name: fmt.Sprintf("rmsnorm of %s%v", dt, c.shape), ins: []*nd{x, gamma}, tol: tol,
+						want: normal(false, gamma, nil),
 						make: func(x []*te.Tensor) *te.Tensor { return RMSNorm(x[0], x[1], "Y", c.dims, eps) }})
 			}
 		}

@@ -66,7 +66,8 @@ func TestOps(t *testing.T) {
 	require.Equal(t, at(12, func(i int) float64 { return r[i%4] * a[i/4] }), compute(t, Multiply(row, col, "M"), row, col))
 	require.Equal(t, at(12, func(i int) float64 { return a[i%3*4+i/3] }), compute(t, Transpose(x, "T", 1, 0), x))
 	cube, c := placeholder("Cube", 2, 3, 4), values(24)
-	require.Equal(t, at(24, func(i int) float64 { return c[i/3%2*12+i%3*4+i/6] }), compute(t, Transpose(cube, "T", 2, 0, 1), cube))
+	require.Equal(t, at(24, func(i int) float64 { return c[i/3%2*12+i%3*4+i/6] }),
+		compute(t, Transpose(cube, "T", 2, 0, 1), cube))
 	require.Equal(t, at(15, func(i int) float64 {
 		sum := 0.0
 		for k := range 4 {
@@ -124,7 +125,8 @@ func TestConv2D(t *testing.T) {
 
 func TestOps_AnySize(t *testing.T) {
 	n, m := te.Var("n"), te.Var("m")
-	x, w := te.Placeholder([]tir.Expr{n, n, m, m}, tir.Float32, "X"), te.Placeholder([]tir.Expr{n, n, m, m}, tir.Float32, "W")
+	x, w := te.Placeholder([]tir.Expr{n, n, m, m}, tir.Float32, "X"), te.Placeholder([]tir.Expr{n, n, m, m},
+		tir.Float32, "W")
 	y := Relu(Conv2D(x, w, "Y", 2, 1), "Z")
 	s, err := te.NewSchedule(y)
 	require.NoError(t, err)
@@ -139,21 +141,26 @@ func TestOps_Errors(t *testing.T) {
 	x, y, v := placeholder("X", 3, 4), placeholder("Y", 3, 5), te.Placeholder([]tir.Expr{n, m}, tir.Float32, "V")
 	image, filters := placeholder("I", 1, 3, 8, 8), placeholder("F", 1, 4, 3, 3)
 	for want, made := range map[string]*te.Tensor{
-		"te: compute A: dimension 1 of tensors X and Y is 4 and 5: want equal":             Add(x, y, "A"),
-		"te: compute A: dimension 1 of tensors V and V.t is m and n: want":                 Add(v, Transpose(v, "V.t", 1, 0), "A"),
+		"te: compute A: dimension 1 of tensors X and Y is 4 and 5: want equal": Add(x, y, "A"),
+		"te: compute A: dimension 1 of tensors V and V.t is m and n: want": Add(v,
+			Transpose(v, "V.t", 1, 0), "A"),
 		"te: compute M: tensor X has 4 columns, and tensor Y 3 rows":                       Matmul(x, y, "M"),
 		"te: compute M: tensor V has m columns, and tensor V n rows":                       Matmul(v, v, "M"),
 		"te: compute M: tensor X has 4 columns, and tensor I 8 rows: want":                 Matmul(x, image, "M"),
 		"te: compute T: operand 0, tensor X, has 2 dimensions: want 3":                     Transpose(x, "T", 0, 1, 2),
 		"te: compute T: axis 1 of tensor X is given twice":                                 Transpose(x, "T", 1, 1),
 		"te: compute T: there is no axis 2 of tensor X: it has 2 dimensions: want -2 to 1": Transpose(x, "T", 0, 2),
-		"te: compute P: the padding of dimension 1 is -1 and 0":                            Pad(x, "P", []int{0, -1}, []int{0, 0}),
-		"te: compute P: 2 paddings before and 1 after":                                     Pad(x, "P", []int{0, 1}, []int{0}),
-		"te: compute C: tensor I has 3 channels, and the filters F have 4":                 Conv2D(image, filters, "C", 1, 1),
-		"te: compute C: axis 2 of tensor I: stride 0 and dilation 1: want 1":               Conv2D(image, placeholder("G", 4, 3, 3, 3), "C", 0, 0),
-		"te: compute S: tensor N has 0 dimensions":                                         Softmax(te.Placeholder(nil, tir.Float32, "N"), "S"),
-		"te: compute R: operand 0: te: the tensor is nil":                                  Relu(nil, "R"),
-		"te: compute R: operand 0: te: compute M: tensor X has 4 columns, and t":           Relu(Matmul(x, y, "M"), "R"),
+		"te: compute P: the padding of dimension 1 is -1 and 0": Pad(x, "P", []int{0, -1},
+			[]int{0, 0}),
+		"te: compute P: 2 paddings before and 1 after": Pad(x, "P",
+			[]int{0, 1}, []int{0}),
+		"te: compute C: tensor I has 3 channels, and the filters F have 4": Conv2D(image, filters, "C", 1, 1),
+		"te: compute C: axis 2 of tensor I: stride 0 and dilation 1: want 1": Conv2D(image,
+			placeholder("G", 4, 3, 3, 3), "C", 0, 0),
+		"te: compute S: tensor N has 0 dimensions": Softmax(
+			te.Placeholder(nil, tir.Float32, "N"), "S"),
+		"te: compute R: operand 0: te: the tensor is nil":                        Relu(nil, "R"),
+		"te: compute R: operand 0: te: compute M: tensor X has 4 columns, and t": Relu(Matmul(x, y, "M"), "R"),
 	} {
 		require.ErrorContains(t, made.Err(), want)
 	}

@@ -36,7 +36,9 @@ func AvgPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	}
 	t := x.ProducerDType()
 	work := workType(t)
-	sum := w.reduce(x, name+".sum", h, v, work, tir.Const(work, 0), func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
+	sum := w.reduce(x, name+".sum", h, v, work, tir.Const(work, 0), func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		return te.Sum(e, k...)
+	})
 	sum = by(sum, &Operator{Kind: "avgpool2d", Inputs: []*te.Tensor{x}, Attrs: &w})
 	return te.Compute(sum.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {
 		n := tir.Mul(h.count(i[h.axis], w.CountPads), v.count(i[v.axis], w.CountPads))
@@ -93,15 +95,18 @@ func (w *Window) sides(name string, x *te.Tensor, c class) (h, v *side, bad *te.
 			w.Dilations[d] = 1
 		}
 		if k := w.Kernel[d]; k < 1 || k > 1<<20 {
-			return nil, nil, failed(name, "axis %d of tensor %s: a window of %d elements: want 1 or more", axis, x.ProducerName(), k)
+			return nil, nil, failed(name, "axis %d of tensor %s: a window of %d elements: want 1 or more", axis,
+				x.ProducerName(), k)
 		}
-		s := &side{axis: axis, size: n, kernel: like(n, w.Kernel[d]), stride: w.Strides[d], dilation: w.Dilations[d], before: w.Pads[d], behind: w.Pads[d+2],
+		s := &side{axis: axis, size: n, kernel: like(n, w.Kernel[d]), stride: w.Strides[d], dilation: w.Dilations[d],
+			before: w.Pads[d], behind: w.Pads[d+2],
 			ceil: w.Ceil}
 		if err := s.measure(x); err != nil {
 			return nil, nil, failed(name, "%w", err)
 		}
 		if reach := (w.Kernel[d]-1)*s.dilation + 1; s.before >= reach || s.behind >= reach {
-			return nil, nil, failed(name, "axis %d of tensor %s: padding %d and %d of a window that reaches over %d: want less", axis, x.ProducerName(), s.before,
+			return nil, nil, failed(name, "axis %d of tensor %s: padding %d and %d of a window that reaches over %d: want less",
+				axis, x.ProducerName(), s.before,
 				s.behind, reach)
 		}
 		all[d] = s

@@ -13,12 +13,16 @@ import (
 // Integers are summed in their own type and wrap, so cast them before if the sum may overflow; 16-bit floats are summed
 // in float32 and rounded once. All reductions take axes and keepDims in this way.
 func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(e, k...) })
+	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		return te.Sum(e, k...)
+	})
 }
 
 // Prod is the product of the elements; 1 for no elements. See Sum for axes and keepDims.
 func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Prod(e, k...) })
+	return fold(numbers, "prod", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		return te.Prod(e, k...)
+	})
 }
 
 // Max is the greatest element, NaN if there is one; for no elements the least value of the type, -inf for floats.

@@ -86,12 +86,16 @@ func TestReduce(t *testing.T) {
 		shape, axes []int
 		keep        bool
 	}
-	layouts := []layout{{[]int{3, 5}, []int{1}, false}, {[]int{3, 5}, []int{0}, false}, {[]int{3, 5}, nil, false}, {[]int{2, 3, 4}, []int{-1, 0}, true},
-		{[]int{2, 3, 4}, []int{1}, true}, {[]int{}, nil, true}, {[]int{4}, []int{}, false}, {[]int{2, 0, 3}, []int{1}, false}, {[]int{0, 3}, []int{1}, true},
-		{[]int{1, 1}, []int{-2}, false}, {[]int{5, 37}, []int{0}, true}, {[]int{5, 37}, []int{1}, false}, {[]int{0}, nil, false}, {[]int{7}, []int{0}, true},
+	layouts := []layout{{[]int{3, 5}, []int{1}, false}, {[]int{3, 5}, []int{0}, false}, {[]int{3, 5}, nil, false},
+		{[]int{2, 3, 4}, []int{-1, 0}, true},
+		{[]int{2, 3, 4}, []int{1}, true}, {[]int{}, nil, true}, {[]int{4}, []int{}, false}, {[]int{2, 0, 3}, []int{1},
+			false}, {[]int{0, 3}, []int{1}, true},
+		{[]int{1, 1}, []int{-2}, false}, {[]int{5, 37}, []int{0}, true}, {[]int{5, 37}, []int{1}, false}, {[]int{0},
+			nil, false}, {[]int{7}, []int{0}, true},
 		{[]int{2, 3, 2, 5}, []int{2, -3}, false}}
 	var cases []opCase
-	add := func(n int, kind string, dt, result tir.Type, make func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor, f func([]float64) float64, tol float64) {
+	add := func(n int, kind string, dt, result tir.Type, make func(x *te.Tensor, name string, axes []int,
+		keep bool) *te.Tensor, f func([]float64) float64, tol float64) {
 		for k := n; k < len(layouts)+n; k += 4 {
 			l := layouts[k%len(layouts)]
 			x := sample(dt, l.shape...)
@@ -100,8 +104,10 @@ func TestReduce(t *testing.T) {
 					x.v[i] = rounded16(dt, float64(i%3)-0.5*float64(i%2))
 				}
 			}
-			cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v over %v, %v", kind, dt, l.shape, l.axes, l.keep), ins: []*nd{x}, tol: tol,
-				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", l.axes, l.keep) }, want: folded(x, result, l.axes, l.keep, f)})
+			cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v over %v, %v", kind, dt, l.shape, l.axes, l.keep),
+				ins: []*nd{x}, tol: tol,
+				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", l.axes, l.keep) }, want: folded(x, result,
+					l.axes, l.keep, f)})
 		}
 	}
 	sum := func(v []float64) (r float64) {
@@ -143,8 +149,11 @@ func TestReduce(t *testing.T) {
 		for place := range 3 {
 			x := &nd{dt, []int{3}, []float64{1, 2, 3}}
 			x.v[place] = nan
-			for name, make := range map[string]func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor{"max": Max, "min": Min} {
-				cases = append(cases, opCase{name: fmt.Sprintf("%s of no number at %d", name, place), ins: []*nd{x}, want: &nd{dt, []int{}, []float64{nan}},
+			for name, make := range map[string]func(*te.Tensor, string, []int, bool) *te.Tensor{
+				"max": Max, "min": Min,
+			} {
+				cases = append(cases, opCase{name: fmt.Sprintf("%s of no number at %d", name, place), ins: []*nd{x},
+					want: &nd{dt, []int{}, []float64{nan}},
 					make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", nil, false) }})
 			}
 		}
@@ -173,7 +182,8 @@ func TestArgMax(t *testing.T) {
 		for k, l := range []struct {
 			shape, axes []int
 			keep        bool
-		}{{[]int{3, 5}, []int{1}, false}, {[]int{3, 5}, []int{0}, true}, {[]int{4, 6}, nil, false}, {[]int{2, 3, 4}, []int{-1, 1}, true}, {[]int{0, 3}, []int{1}, false},
+		}{{[]int{3, 5}, []int{1}, false}, {[]int{3, 5}, []int{0}, true}, {[]int{4, 6}, nil, false}, {[]int{2, 3, 4},
+			[]int{-1, 1}, true}, {[]int{0, 3}, []int{1}, false},
 			{[]int{}, nil, false}, {[]int{1}, []int{0}, false}, {[]int{33}, []int{0}, true}, {[]int{3}, []int{}, false}} {
 			if (n+k)%3 != 0 {
 				continue
@@ -183,9 +193,11 @@ func TestArgMax(t *testing.T) {
 				x.v[i] = rounded16(dt, math.Abs(math.Floor(x.v[i]/2))) // ties
 			}
 			cases = append(cases,
-				opCase{name: fmt.Sprintf("argmax of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor { return ArgMax(x[0], "Y", l.axes, l.keep) },
+				opCase{name: fmt.Sprintf("argmax of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x},
+					make: func(x []*te.Tensor) *te.Tensor { return ArgMax(x[0], "Y", l.axes, l.keep) },
 					want: folded(x, tir.Int64, l.axes, l.keep, best(func(a, b float64) bool { return a > b }))},
-				opCase{name: fmt.Sprintf("argmin of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor { return ArgMin(x[0], "Y", l.axes, l.keep) },
+				opCase{name: fmt.Sprintf("argmin of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x},
+					make: func(x []*te.Tensor) *te.Tensor { return ArgMin(x[0], "Y", l.axes, l.keep) },
 					want: folded(x, tir.Int64, l.axes, l.keep, best(func(a, b float64) bool { return a < b }))})
 		}
 	}
@@ -193,11 +205,13 @@ func TestArgMax(t *testing.T) {
 	for want, v := range map[float64][]float64{0: {nan, 9, nan}, 1: {1, nan, 2}, 2: {5, 6, nan}} {
 		x := &nd{tir.Float32, []int{3}, v}
 		for _, make := range []func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor{ArgMax, ArgMin} {
-			cases = append(cases, opCase{name: fmt.Sprint("place of ", v), ins: []*nd{x}, want: &nd{tir.Int64, []int{}, []float64{want}},
+			cases = append(cases, opCase{name: fmt.Sprint("place of ", v), ins: []*nd{x},
+				want: &nd{tir.Int64, []int{}, []float64{want}},
 				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", nil, false) }})
 		}
 	}
-	cases = append(cases, opCase{name: "all are the least", ins: []*nd{{tir.Float32, []int{3}, []float64{inf, inf, inf}}}, want: &nd{tir.Int64, []int{}, []float64{0}},
+	cases = append(cases, opCase{name: "all are the least", ins: []*nd{{tir.Float32, []int{3}, []float64{inf, inf, inf}}},
+		want: &nd{tir.Int64, []int{}, []float64{0}},
 		make: func(x []*te.Tensor) *te.Tensor { return ArgMax(x[0], "Y", nil, false) }})
 	runCases(t, cases)
 }

@@ -21,7 +21,8 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 		case n == nil:
 			return failed(name, "size %d that tensor %s is to have is nil", d, x.ProducerName())
 		case ok && c.Value == -1 && free >= 0:
-			return failed(name, "sizes %d and %d that tensor %s is to have are both -1: want one at most", free, d, x.ProducerName())
+			return failed(name, "sizes %d and %d that tensor %s is to have are both -1: want one at most", free, d,
+				x.ProducerName())
 		case ok && c.Value == -1:
 			free = d
 		case ok && c.Value < 0:
@@ -31,15 +32,18 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 	if free >= 0 {
 		rest := product(append(append([]tir.Expr{}, shape[:free]...), shape[free+1:]...))
 		if isConst(rest, 0) {
-			return failed(name, "size %d that tensor %s is to have is -1, and others are 0: say what it is", free, x.ProducerName())
+			return failed(name, "size %d that tensor %s is to have is -1, and others are 0: say what it is", free,
+				x.ProducerName())
 		}
 		shape[free] = indexSize(old, simplified(tir.FloorDiv(product(old), rest)))
 		if sizeBad(shape[free]) {
-			return failed(name, "size %d that tensor %s is to have is -1, and cannot be found of %s elements", free, x.ProducerName(), tir.Print(product(old)))
+			return failed(name, "size %d that tensor %s is to have is -1, and cannot be found of %s elements", free,
+				x.ProducerName(), tir.Print(product(old)))
 		}
 	}
 	if !sameSize(product(old), product(shape)) {
-		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(), tir.Print(product(old)), tir.Print(product(shape)))
+		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(),
+			tir.Print(product(old)), tir.Print(product(shape)))
 	}
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
 		for _, n := range old {
@@ -69,7 +73,8 @@ func Flatten(x *te.Tensor, name string, axis int) *te.Tensor {
 	return Reshape(x, name, indexSize(s[:at], product(s[:at])), indexSize(s[at:], product(s[at:])))
 }
 
-// product is the number of elements of a shape: a constant of type int64, or an expression of the type that the sizes have.
+// product is the number of elements of a shape: a constant of type int64, or an expression of the type that the sizes
+// have.
 func product(shape []tir.Expr) tir.Expr {
 	constant, t := int64(1), tir.Int32
 	var all tir.Expr
@@ -119,7 +124,8 @@ func indexSize(from []tir.Expr, n tir.Expr) tir.Expr {
 	return simplified(tir.NewCast(tir.Int32, n))
 }
 
-// reshaped is the indices of a shape that are the same place as indices of another one. Dimensions that begin both shapes stay what they are.
+// reshaped is the indices of a shape that are the same place as indices of another one. Dimensions that begin both
+// shapes stay what they are.
 func reshaped(to, from, i []tir.Expr) []tir.Expr {
 	at := make([]tir.Expr, len(to))
 	same := 0

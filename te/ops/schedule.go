@@ -18,7 +18,8 @@ type Group struct {
 	Target   *target.Target
 	Result   *te.Tensor // what the operator gives
 	Op       *Operator  // nil of a tensor that no operator of this package gave
-	Root     *te.Tensor // what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
+	// what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
+	Root *te.Tensor
 }
 
 // Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It returns
@@ -38,19 +39,21 @@ var schedulers = struct {
 // init functions and by many goroutines at once.
 func RegisterSchedule(key, op string, s Scheduler) error {
 	if key == "" || s == nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", and a function", op, key)
+		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", "+
+			"and a function", op, key)
 	}
 	schedulers.Lock()
 	defer schedulers.Unlock()
 	if schedulers.of[schedulerKey{key, op}] != nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: there is one already: give the target a key of your own", op, key)
+		return fmt.Errorf("register schedule of operator %q for key %q: there is one already: give the target a key "+
+			"of your own", op, key)
 	}
 	schedulers.of[schedulerKey{key, op}] = s
 	return nil
 }
 
-// scheduleKeys are the keys that schedulers of a target are looked up by, the most special first: those that it names, its kind, and "cpu" or "gpu" by
-// the device.
+// scheduleKeys are the keys that schedulers of a target are looked up by, the most special first: those that it names,
+// its kind, and "cpu" or "gpu" by the device.
 func scheduleKeys(t *target.Target) []string {
 	keys := append(t.Keys(), t.Kind().Name())
 	switch t.DeviceType() {
@@ -77,7 +80,8 @@ func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")
 	}
 	if t.Kind().IsComposite() {
-		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them", t.Kind())
+		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them",
+			t.Kind())
 	}
 	if err := checkBuildable(t.Kind()); err != nil {
 		return nil, err
@@ -98,8 +102,8 @@ func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return s, s.Err()
 }
 
-// checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead nowhere. Kinds that programs declare are theirs, and so
-// are those that they have a scheduler of their own for.
+// checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead
+// nowhere. Kinds that programs declare are theirs, and so are those that they have a scheduler of their own for.
 func checkBuildable(kind *target.Kind) error {
 	name := kind.Name()
 	if !kind.BuiltIn() || slices.Contains(generated, name) {
@@ -117,7 +121,8 @@ func checkBuildable(kind *target.Kind) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or register a generator by codegen.Register",
+	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or "+
+		"register a generator by codegen.Register",
 		name, strings.Join(generated, ", "))
 }
 

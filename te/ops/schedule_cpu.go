@@ -13,8 +13,8 @@ const parallelFrom = 1 << 14
 // vectorBytes is how long vectors are: what AVX has, and others take in two or four.
 const vectorBytes = 32
 
-// scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one of what is no reduction,
-// and what the root's group computes on the way is computed within a thread's turn.
+// scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one
+// of what is no reduction, and what the root's group computes on the way is computed within a thread's turn.
 func scheduleCPU(g *Group) (bool, error) {
 	s := g.Schedule
 	if scheduleFast(g) {
@@ -53,8 +53,8 @@ func parts(g *Group) []*te.Tensor {
 	return slices.Clone(g.Op.Parts)
 }
 
-// parallelOuter makes one loop of all dimensions but the last one, or of the one that there is, for threads if there is enough to do. It is nil of a
-// tensor without dimensions, and of one dimension that vectors take.
+// parallelOuter makes one loop of all dimensions but the last one, or of the one that there is, for threads if there is
+// enough to do. It is nil of a tensor without dimensions, and of one dimension that vectors take.
 func parallelOuter(st *te.Stage, g *Group) *tir.IterVar {
 	axes := st.Axes()
 	keep := 1
@@ -110,7 +110,8 @@ func pointsOf(st *te.Stage) int64 {
 	return all
 }
 
-// lastIsDense says whether a reduction reads neighbours as its last dimension goes on, so that this is the loop to have innermost.
+// lastIsDense says whether a reduction reads neighbours as its last dimension goes on, so that this is the loop to have
+// innermost.
 func lastIsDense(st *te.Stage) bool {
 	axes := st.Axes()
 	if len(axes) == 0 {
@@ -144,7 +145,8 @@ func vectorizeLast(st *te.Stage) {
 	last := leaves[len(leaves)-1]
 	n, known := axes[len(axes)-1].Extent.(*tir.IntImm)
 	lanes := vectorBytes / max(4, int(st.Tensor().ProducerDType().Bits)/8)
-	if known && n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] { // which is gone where dimensions are fused
+	// which is gone where dimensions are fused
+	if known && n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] {
 		return
 	}
 	_, inner := st.Split(last, lanes)

@@ -1,7 +1,7 @@
 package ops
 
-// scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products, of reductions of rows, or of what is
-// made row by row. False: it has none, or is too small for it.
+// scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products,
+// of reductions of rows, or of what is made row by row. False: it has none, or is too small for it.
 func scheduleFast(g *Group) bool { return scheduleFor(g, simdOf(g.Target)) }
 
 func scheduleFor(g *Group, v simd) bool {

@@ -27,14 +27,16 @@ type fastCase struct {
 
 var machines = []simd{{64, 32}, {32, 16}, {16, 32}, {16, 16}}
 
-// TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which sees every index that is out of bounds,
-// and once compiled. Sizes are drawn, those around tiles' own and tiny ones more often.
+// TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which
+// sees every index that is out of bounds, and once compiled. Sizes are drawn, those around tiles' own and tiny ones
+// more often.
 func TestFast_LikeUnscheduled(t *testing.T) {
 	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	near := func(n int) int { return max(1, n+r.IntN(5)-2) }
 	odd := func() int {
-		return []int{1, 2, 3, 13, 14, 16, 17, 28, 29, 31, 32, 33, near(14), near(28), near(32), near(64), 1 + r.IntN(70)}[r.IntN(17)]
+		return []int{1, 2, 3, 13, 14, 16, 17, 28, 29, 31, 32, 33, near(14), near(28), near(32), near(64),
+			1 + r.IntN(70)}[r.IntN(17)]
 	}
 	var cases []fastCase
 	for _, typ := range []tir.Type{tir.Float32, tir.Float32, tir.Float64, tir.Int32} {
@@ -43,7 +45,8 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		}
 		cases = append(cases, matmulCase(typ, near(40), near(40), near(40), 0, 1))
 	}
-	cases = append(cases, matmulCase(tir.Float32, 0, 5, 9, 0, 1), matmulCase(tir.Float32, 5, 9, 0, 0, 1), matmulCase(tir.Float32, 40, 1, 300, 0, 1),
+	cases = append(cases, matmulCase(tir.Float32, 0, 5, 9, 0, 1), matmulCase(tir.Float32, 5, 9, 0, 0, 1),
+		matmulCase(tir.Float32, 40, 1, 300, 0, 1),
 		matmulCase(tir.Float32, 1, 40, 300, 0, 1))
 	for k := range 10 {
 		cases = append(cases, convCase(r, k))
@@ -51,15 +54,18 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	for _, n := range []int{1, 7, 31, 32, 63, 64, 65, 128, 130, 131, near(200), near(300)} {
 		rows := 1 + r.IntN(7)
 		x := holder(tir.Float32, "X", rows, n)
-		cases = append(cases, fastCase{fmt.Sprintf("softmax %d×%d", rows, n), []*te.Tensor{x}, Softmax(x, "S"), 1e-5, n < 128})
+		cases = append(cases, fastCase{fmt.Sprintf("softmax %d×%d", rows, n), []*te.Tensor{x}, Softmax(x, "S"),
+			1e-5, n < 128})
 		x = holder(tir.Float32, "X", 2, rows, n)
 		g, b := holder(tir.Float32, "G", n), holder(tir.Float32, "B", n)
-		cases = append(cases, fastCase{fmt.Sprintf("layernorm 2×%d×%d", rows, n), []*te.Tensor{x, g, b}, LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
+		cases = append(cases, fastCase{fmt.Sprintf("layernorm 2×%d×%d", rows, n), []*te.Tensor{x, g, b},
+			LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
 	}
 	for _, n := range []int{64, 130, near(300)} {
 		x, y := holder(tir.Float32, "X", 2, 3, n), holder(tir.Float32, "Y", n, 1)
 		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{2}, false), 0, false},
-			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, Relu(Max(x, "S", []int{-1}, true), "R"), 0, false},
+			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, Relu(Max(x, "S", []int{-1}, true), "R"),
+				0, false},
 			fastCase{fmt.Sprintf("matrix of %d and vector", n), []*te.Tensor{x, y}, Matmul(x, y, "M"), 0, false},
 			fastCase{fmt.Sprintf("sums of columns of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{0}, false), 0, true})
 	}
@@ -70,10 +76,12 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		x = holder(typ, "X", 3, 150)
 		cases = append(cases, fastCase{fmt.Sprintf("softmax of %s", typ), []*te.Tensor{x}, Softmax(x, "S"), near, false})
 		x, w := holder(typ, "X", 1, 16, 14, 15), holder(typ, "W", 24, 16, 3, 3)
-		cases = append(cases, fastCase{fmt.Sprintf("conv of %s", typ), []*te.Tensor{x, w}, Conv2D(x, w, "C", 1, 1), near, false})
+		cases = append(cases, fastCase{fmt.Sprintf("conv of %s", typ), []*te.Tensor{x, w}, Conv2D(x, w, "C", 1, 1),
+			near, false})
 	}
 	bytes, weights := holder(tir.Int8, "X", 1, 16, 14, 15), holder(tir.Int8, "W", 24, 16, 3, 3)
-	cases = append(cases, fastCase{"conv of int8 in int32", []*te.Tensor{bytes, weights}, Conv2D(bytes, weights, "C", 1, 0, ConvAccumulateIn(tir.Int32)), 0, false})
+	cases = append(cases, fastCase{"conv of int8 in int32", []*te.Tensor{bytes, weights},
+		Conv2D(bytes, weights, "C", 1, 0, ConvAccumulateIn(tir.Int32)), 0, false})
 	x = holder(tir.Float32, "X", 3, 150)
 	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, Relu(LogSoftmax(x, "S"), "R"), 1e-5, false})
 
@@ -108,7 +116,8 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		}
 		_, err = f.Call(args...)
 		require.NoError(t, err, c.name)
-		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor), inputs[i][len(args)-1].(*tirrun.Array)))
+		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor),
+			inputs[i][len(args)-1].(*tirrun.Array)))
 		f.Close()
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"tvmgo/te"
 )
 
-// scheduleGPU is the plain schedule of devices with threads: each tensor of the group is a kernel, each element a thread.
+// scheduleGPU is the plain schedule of devices with threads: each tensor of the group is a kernel, each element a
+// thread.
 func scheduleGPU(g *Group) (bool, error) {
 	list := append(parts(g), g.Result)
 	if g.Root != g.Result {
@@ -29,7 +30,8 @@ func scheduleGPU(g *Group) (bool, error) {
 func kernel(st *te.Stage, threads int) error {
 	axes := st.Axes()
 	if len(axes) == 0 {
-		return fmt.Errorf("tensor %s has no dimensions, and a kernel needs one to give to threads: keep one of size 1", st.Tensor().ProducerName())
+		return fmt.Errorf("tensor %s has no dimensions, and a kernel needs one to give to threads: keep one of size 1",
+			st.Tensor().ProducerName())
 	}
 	all := axes[0]
 	for _, a := range axes[1:] {

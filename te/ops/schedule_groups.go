@@ -62,11 +62,12 @@ func eachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
 	}
 }
 
-// A formula is computed again wherever it is read while it has no more nodes than this; of one that is read once the size does not matter.
+// A formula is computed again wherever it is read while it has no more nodes than this; of one that is read once the
+// size does not matter.
 const smallFormula = 24
 
-// inlineCheap computes elementwise tensors where they are read: those that are read once, or are small and call no function. Reductions read
-// their inputs many times.
+// inlineCheap computes elementwise tensors where they are read: those that are read once, or are small and call no
+// function. Reductions read their inputs many times.
 func (f *flow) inlineCheap() {
 	size := map[*te.Stage]int{}
 	for _, st := range f.stages {
@@ -86,7 +87,8 @@ func (f *flow) inlineCheap() {
 			})
 		}
 		o := OperatorOf(st.Tensor())
-		if f.outputs[st] || f.extern[st] || len(st.ReduceAxes()) > 0 || len(st.Tensor().Bodies()) != 1 || f.owner[st] != nil || o != nil && len(o.Parts) > 0 {
+		if f.outputs[st] || f.extern[st] || len(st.ReduceAxes()) > 0 || len(st.Tensor().Bodies()) != 1 ||
+			f.owner[st] != nil || o != nil && len(o.Parts) > 0 {
 			continue
 		}
 		once := f.loads[st] == 1 && len(f.readers[st][0].ReduceAxes()) == 0
@@ -115,7 +117,8 @@ func (f *flow) groups() []*Group {
 	return all
 }
 
-// epilogueOf is the reduction, or the operator with parts, whose only reader is an elementwise stage of its shape; nil if there is none.
+// epilogueOf is the reduction, or the operator with parts, whose only reader is an elementwise stage of its shape; nil
+// if there is none.
 func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 	if o := OperatorOf(st.Tensor()); len(st.ReduceAxes()) > 0 || o != nil && len(o.Parts) > 0 {
 		return nil

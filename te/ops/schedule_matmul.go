@@ -5,7 +5,8 @@ import (
 	"tvmgo/tir"
 )
 
-// tiling is how a contraction is cut. A tile of rows × cols results stays in registers while the sum runs; its operands lie side by side in panels.
+// tiling is how a contraction is cut. A tile of rows × cols results stays in registers while the sum runs; its operands
+// lie side by side in panels.
 type tiling struct {
 	lanes      int
 	rows, cols int64 // of a tile
@@ -77,9 +78,10 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// scheduleContraction computes a sum of products from panels: operands are copied into the order in which the tile's loops read them, filled up with
-// zeros where tiles stand out, so that the loops have no conditions. root is the result, or an elementwise tensor of its shape that is the only one
-// to read it. False: it is none, or too small, and nothing has been done.
+// scheduleContraction computes a sum of products from panels: operands are copied into the order in which the tile's
+// loops read them, filled up with zeros where tiles stand out, so that the loops have no conditions. root is the
+// result, or an elementwise tensor of its shape that is the only one to read it. False: it is none, or too small, and
+// nothing has been done.
 func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor, v simd) bool {
 	c := contractionOf(s.Stage(result))
 	if c == nil {
@@ -178,7 +180,8 @@ func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, t
 		}
 		value = tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
 		if full := sizeOf(axis) / width; full > 0 { // all tiles but the last need not ask for each lane
-			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)), tir.Substitute(formula, to), value)
+			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)),
+				tir.Substitute(formula, to), value)
 		}
 		return value
 	})
@@ -190,7 +193,8 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	for _, a := range c.batch {
 		shape = append(shape, a.Extent)
 	}
-	shape = append(shape, tir.IntConst(c.row.Var.Type, t.mTiles), tir.IntConst(c.col.Var.Type, t.nTiles), tir.IntConst(c.row.Var.Type, t.rows),
+	shape = append(shape, tir.IntConst(c.row.Var.Type, t.mTiles), tir.IntConst(c.col.Var.Type, t.nTiles),
+		tir.IntConst(c.row.Var.Type, t.rows),
 		tir.IntConst(c.col.Var.Type, t.cols))
 	var reduce []*tir.IterVar
 	for _, a := range c.reduce {
@@ -208,12 +212,15 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 			}
 			return te.Sum(tir.Mul(c.image.read(to), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
 		}
-		return te.Sum(tir.Mul(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
+		return te.Sum(tir.Mul(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce,
+			i[n+1], i[n+3])), reduce...)
 	})
 }
 
-// readPanel is an element of a panel: at the axes of the batch that it has, which come first in i, in a tile, at the sum's axes, and in a lane.
-func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, reduce []*tir.IterVar, tile, lane tir.Expr) tir.Expr {
+// readPanel is an element of a panel: at the axes of the batch that it has, which come first in i, in a tile, at the
+// sum's axes, and in a lane.
+func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, reduce []*tir.IterVar, tile,
+	lane tir.Expr) tir.Expr {
 	var at []tir.Expr
 	for b, a := range c.batch {
 		if names(formula, a) {

@@ -7,15 +7,17 @@ import (
 	"tvmgo/tir"
 )
 
-// interleaved is how many vectors a reduction is spread over: an addition takes that long, and begins anew in each cycle.
+// interleaved is how many vectors a reduction is spread over: an addition takes that long, and begins anew in each
+// cycle.
 const interleaved = 4
 
 // localRow is how many bytes of a row may lie on the stack.
 const localRow = 16 << 10
 
-// scheduleRows computes what is made row by row, as a softmax is: threads take rows, and within one all parts run over the row by vectors. Its reductions
-// run over the last dimension and give a number a row; everything else is elementwise. inverse says that what rows are divided by is neither large nor small, so
-// that they may be multiplied by its inverse. False: it is something else, and nothing has been done.
+// scheduleRows computes what is made row by row, as a softmax is: threads take rows, and within one all parts run over
+// the row by vectors. Its reductions run over the last dimension and give a number a row; everything else is
+// elementwise. inverse says that what rows are divided by is neither large nor small, so that they may be multiplied by
+// its inverse. False: it is something else, and nothing has been done.
 func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
 	shape := root.ProducerShape()
 	lanes := int64(v.lanes(workType(root.ProducerDType())))
@@ -72,8 +74,8 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse b
 	return s.Err() == nil
 }
 
-// multiplyRows has rows multiplied by the inverse of what they are all divided by, which takes a fraction of the time. It gives the parts, with the inverses
-// among them.
+// multiplyRows has rows multiplied by the inverse of what they are all divided by, which takes a fraction of the time.
+// It gives the parts, with the inverses among them.
 func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
 	all := slices.Clone(parts)
 	last := len(root.ProducerShape()) - 1
@@ -148,8 +150,8 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	return true, number && same(last) && zero && low.Value == 0
 }
 
-// splitReduction has a row reduced by vectors: a block of lanes runs over the row, is folded into one vector, and that into a number, together with
-// what is left of the row. It gives the steps, in order.
+// splitReduction has a row reduced by vectors: a block of lanes runs over the row, is folded into one vector, and that
+// into a number, together with what is left of the row. It gives the steps, in order.
 func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	st := s.Stage(t)
 	r := st.Formulas()[0].(*tir.Reduce)
@@ -191,7 +193,8 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	if block > lanes {
 		folded = te.Compute(shape(lanes), name+".vector", func(i ...tir.Expr) tir.Expr {
 			row, lane := i[:len(axes)], i[len(axes)]
-			return over(func(at tir.Expr) tir.Expr { return spread.At(with(row, tir.Add(tir.Mul(at, number(lanes)), lane))...) }, block/lanes)
+			return over(func(at tir.Expr) tir.Expr { return spread.At(with(row, tir.Add(tir.Mul(at, number(lanes)), lane))...) },
+				block/lanes)
 		})
 		steps = append(steps, folded)
 	}

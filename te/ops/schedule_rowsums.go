@@ -7,9 +7,9 @@ import (
 	"tvmgo/tir"
 )
 
-// scheduleRowSums computes a reduction over the last dimension of what it reads, as the sums of a matrix' rows or its product with a vector are: threads
-// take rows, and vectors run over each. root is the result, or an elementwise tensor of its shape that is the only one to read it. False: it is something
-// else, and nothing has been done.
+// scheduleRowSums computes a reduction over the last dimension of what it reads, as the sums of a matrix' rows or its
+// product with a vector are: threads take rows, and vectors run over each. root is the result, or an elementwise tensor
+// of its shape that is the only one to read it. False: it is something else, and nothing has been done.
 func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	st := s.Stage(result)
 	lanes := int64(v.lanes(result.ProducerDType()))

@@ -31,7 +31,8 @@ func TestSchedule_Keys(t *testing.T) {
 	require.NoError(t, RegisterSchedule("opstest-small", "", ask("small", false)))
 	require.NoError(t, RegisterSchedule("opstest-big", "matmul", ask("big matmul", true)))
 	require.NoError(t, RegisterSchedule("opstest-big", "", ask("big", true)))
-	require.ErrorContains(t, RegisterSchedule("opstest-big", "", ask("again", true)), `for key "opstest-big": there is one already`)
+	require.ErrorContains(t, RegisterSchedule("opstest-big", "", ask("again", true)),
+		`for key "opstest-big": there is one already`)
 	require.ErrorContains(t, RegisterSchedule("", "matmul", ask("", true)), "want a key of targets")
 	require.ErrorContains(t, RegisterSchedule("cpu", "conv", nil), "and a function")
 
@@ -40,7 +41,8 @@ func TestSchedule_Keys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"small matmul M R", "small M R", "big matmul M R"}, asked)
 	asked = nil
-	_, err = Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-big", "opstest-small", "cpu"}}), Relu(placeholder("X", 4), "R"))
+	_, err = Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-big", "opstest-small", "cpu"}}),
+		Relu(placeholder("X", 4), "R"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"big R R"}, asked)
 
@@ -53,7 +55,8 @@ func TestSchedule_Keys(t *testing.T) {
 		return true, nil
 	}))
 	_, err = Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-bad"}}), y)
-	require.ErrorContains(t, err, `ops: schedule of tensor M (matmul) for key "opstest-bad": te: parallel of tensor R: the axis is nil`)
+	require.ErrorContains(t, err,
+		`ops: schedule of tensor M (matmul) for key "opstest-bad": te: parallel of tensor R: the axis is nil`)
 }
 
 // TestSchedule_Inlining lets what is cheap vanish, and nothing grow without end.
@@ -80,7 +83,8 @@ func network(x, w, b, filters, gamma *te.Tensor) []*te.Tensor {
 	return []*te.Tensor{soft, ArgMax(soft, "best", []int{1}, false), Sum(Square(norm, "square"), "energy", []int{1}, true)}
 }
 
-// TestSchedule_Network computes a network by the schedule of a CPU and by that of a device with threads, and compares it with serial loops.
+// TestSchedule_Network computes a network by the schedule of a CPU and by that of a device with threads, and compares
+// it with serial loops.
 func TestSchedule_Network(t *testing.T) {
 	x, w, b := placeholder("X", 2, 3, 8, 8), placeholder("W", 4*16, 10), placeholder("B", 4)
 	filters, gamma := placeholder("F", 4, 3, 3, 3), placeholder("G", 10)
@@ -128,7 +132,9 @@ func TestSchedule_Network(t *testing.T) {
 	}
 	// a kernel has no threads for a tensor of no dimensions
 	_, err := Schedule(newTarget(t, "opencl"), Sum(x, "total", nil, false))
-	require.ErrorContains(t, err, `ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, and a kernel needs one to give to threads: keep one of size 1`)
+	require.ErrorContains(t, err,
+		`ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, `+
+			`and a kernel needs one to give to threads: keep one of size 1`)
 }
 
 // TestSchedule_Plain sees what the schedule of CPUs makes of some tensors.
@@ -154,7 +160,8 @@ func TestSchedule_Plain(t *testing.T) {
 	require.NotContains(t, dense, "alloc M: float32[256, 256]") // but parts of it, in threads' turns
 	// what others read as well is computed on its own, and so is what is an output itself
 	product := Matmul(x, w, "M")
-	for _, outs := range [][]*te.Tensor{{Relu(product, "R"), Sum(product, "S", []int{0}, false)}, {Relu(product, "R"), product}} {
+	for _, outs := range [][]*te.Tensor{{Relu(product, "R"), Sum(product, "S", []int{0}, false)},
+		{Relu(product, "R"), product}} {
 		s, err := Schedule(newTarget(t, "c"), outs...)
 		require.NoError(t, err)
 		_, err = te.Lower(s, []any{x, w, outs[0], outs[1]}, "f")

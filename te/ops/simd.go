@@ -29,7 +29,8 @@ func simdOf(t *target.Target) simd {
 	for _, cpu := range []string{text("march"), text("mcpu")} {
 		switch {
 		case cpu != "":
-			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), nil); known && !t.HasCPUFeature("avx") {
+			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), nil); known &&
+				!t.HasCPUFeature("avx") {
 				has = set.Has
 			}
 		default:
@@ -49,7 +50,8 @@ func simdOf(t *target.Target) simd {
 	return simd{16, 16}
 }
 
-// lanes is how many elements of a type a vector has; 0 of types that C has no vectors of, or that are not added up as they are.
+// lanes is how many elements of a type a vector has; 0 of types that C has no vectors of, or that are not added up as
+// they are.
 func (v simd) lanes(t tir.Type) int {
 	if t != tir.Float32 && t != tir.Float64 && t != tir.Int32 && t != tir.Int64 {
 		return 0

@@ -20,7 +20,9 @@ func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 		return tir.Intrin("exp", tir.Sub(castTo(work, x.At(i...)), castTo(work, top.At(along(i, at)...))))
 	})
 	sum := over1(e, name+".sum", at, func(e tir.Expr, k *tir.IterVar) tir.Expr { return te.Sum(e, k) })
-	out := te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr { return castTo(t, tir.Div(e.At(i...), sum.At(along(i, at)...))) })
+	out := te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {
+		return castTo(t, tir.Div(e.At(i...), sum.At(along(i, at)...)))
+	})
 	return by(out, &Operator{Kind: "softmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, e, sum}, Attrs: at})
 }
 
@@ -43,8 +45,12 @@ func LogSoftmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 		j[at] = k.Var
 		return te.Sum(tir.Intrin("exp", less(j)), k)
 	})
-	log := te.Compute(top.ProducerShape(), name+".log", func(i ...tir.Expr) tir.Expr { return tir.Intrin("log", sum.At(i...)) })
-	out := te.Compute(s, name, func(i ...tir.Expr) tir.Expr { return castTo(t, tir.Sub(less(i), log.At(along(i, at)...))) })
+	log := te.Compute(top.ProducerShape(), name+".log", func(i ...tir.Expr) tir.Expr {
+		return tir.Intrin("log", sum.At(i...))
+	})
+	out := te.Compute(s, name, func(i ...tir.Expr) tir.Expr {
+		return castTo(t, tir.Sub(less(i), log.At(along(i, at)...)))
+	})
 	return by(out, &Operator{Kind: "logsoftmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, sum, log}, Attrs: at})
 }
 
@@ -54,7 +60,8 @@ func softmaxAxis(name string, x *te.Tensor, axis []int) (int, *te.Tensor) {
 	}
 	s := x.ProducerShape()
 	if len(s) == 0 || !floats.has(x.ProducerDType()) {
-		return 0, failed(name, "tensor %s has %d dimensions of type %s: want one or more, of floats", x.ProducerName(), len(s), x.ProducerDType())
+		return 0, failed(name, "tensor %s has %d dimensions of type %s: want one or more, of floats", x.ProducerName(),
+			len(s), x.ProducerDType())
 	}
 	switch len(axis) {
 	case 0:

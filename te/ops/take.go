@@ -41,11 +41,13 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	}
 	s, shape := x.ProducerShape(), indices.ProducerShape()
 	if bad := check(name, len(s), indices); bad != nil {
-		return failed(name, "tensor %s has %d dimensions, and tensor %s of indices %d: want as many", x.ProducerName(), len(s), indices.ProducerName(), len(shape))
+		return failed(name, "tensor %s has %d dimensions, and tensor %s of indices %d: want as many", x.ProducerName(),
+			len(s), indices.ProducerName(), len(shape))
 	}
 	for d := range s {
 		if d != at && !sameSize(s[d], shape[d]) {
-			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(), indices.ProducerName(),
+			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(),
+				indices.ProducerName(),
 				tir.Print(s[d]), tir.Print(shape[d]))
 		}
 	}

@@ -28,7 +28,8 @@ func (s *side) measure(x *te.Tensor) error {
 	case s.before < 0 || s.behind < 0:
 		return fmt.Errorf("%s: padding %d and %d: want 0 or more", what, s.before, s.behind)
 	case s.stride > 1<<20 || s.dilation > 1<<20 || s.before > 1<<30 || s.behind > 1<<30:
-		return fmt.Errorf("%s: stride %d, dilation %d, padding %d and %d: that is more than an index counts", what, s.stride, s.dilation, s.before, s.behind)
+		return fmt.Errorf("%s: stride %d, dilation %d, padding %d and %d: that is more than an index counts", what,
+			s.stride, s.dilation, s.before, s.behind)
 	}
 	k, constKernel := constSize(s.kernel)
 	n, constInput := constSize(s.size)
@@ -50,7 +51,8 @@ func (s *side) measure(x *te.Tensor) error {
 	}
 	reach, all := (k-1)*int64(s.dilation)+1, n+int64(s.before+s.behind)
 	if n > 0 && reach > all {
-		return fmt.Errorf("axis %d of tensor %s has %d elements with its padding, and a window reaches over %d: want no more", s.axis, x.ProducerName(), all, reach)
+		return fmt.Errorf("axis %d of tensor %s has %d elements with its padding, and a window reaches over %d: want no more",
+			s.axis, x.ProducerName(), all, reach)
 	}
 	left, stride := all-reach, int64(s.stride)
 	if s.ceil {

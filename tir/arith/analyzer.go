@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// Analyzer simplifies and proves. It keeps what it has seen, so that one for a function is better than one for each expression. It isn't safe
-// for concurrent use.
+// Analyzer simplifies and proves. It keeps what it has seen, so that one for a function is better than one for each
+// expression. It isn't safe for concurrent use.
 type Analyzer struct {
 	infos map[tir.Expr]info
 	ids   map[tir.Expr]int
@@ -39,13 +39,15 @@ const (
 
 // NewAnalyzer makes an analyzer that knows nothing.
 func NewAnalyzer() *Analyzer {
-	return &Analyzer{infos: map[tir.Expr]info{}, ids: map[tir.Expr]int{}, keys: map[any]int{}, exprs: map[int]tir.Expr{}, known: map[int]interval{}, mods: map[int]modulus{},
-		values: map[*tir.Var]tir.Expr{}, simple: map[tir.Expr]tir.Expr{}, ranges: map[tir.Expr]interval{}, failed: map[string]int{}}
+	return &Analyzer{infos: map[tir.Expr]info{}, ids: map[tir.Expr]int{}, keys: map[any]int{}, exprs: map[int]tir.Expr{},
+		known: map[int]interval{}, mods: map[int]modulus{},
+		values: map[*tir.Var]tir.Expr{}, simple: map[tir.Expr]tir.Expr{}, ranges: map[tir.Expr]interval{},
+		failed: map[string]int{}}
 }
 
-// Bind says that v is one of the extent whole numbers from min on. What has been known of v is forgotten: it is another variable now. min
-// and extent may be expressions. All that is answered holds where v has a value at all, that is, where extent is 1 at least. Bind of
-// what has no such type, or is nil, says nothing.
+// Bind says that v is one of the extent whole numbers from min on. What has been known of v is forgotten: it is another
+// variable now. min and extent may be expressions. All that is answered holds where v has a value at all, that is,
+// where extent is 1 at least. Bind of what has no such type, or is nil, says nothing.
 func (a *Analyzer) Bind(v *tir.Var, min, extent tir.Expr) {
 	if v == nil {
 		return
@@ -60,10 +62,12 @@ func (a *Analyzer) Bind(v *tir.Var, min, extent tir.Expr) {
 	defer a.end()
 	min, extent = a.simplify(min), a.simplify(extent)
 	low, count := a.rangeOf(min), a.rangeOf(extent)
-	if r := (interval{low.lo, low.add(count).add(point(-1)).hi}); r.lo <= r.hi && (isIndex(v.Type) || r.within(typeRange(v.Type))) {
+	if r := (interval{low.lo, low.add(count).add(point(-1)).hi}); r.lo <= r.hi &&
+		(isIndex(v.Type) || r.within(typeRange(v.Type))) {
 		a.learn(a.id(v), r)
 	}
-	if !isIndex(v.Type) || (a.info(min).flags|a.info(extent).flags)&readsMemory != 0 || a.mentions(min, v) || a.mentions(extent, v) {
+	if !isIndex(v.Type) || (a.info(min).flags|a.info(extent).flags)&readsMemory != 0 || a.mentions(min, v) ||
+		a.mentions(extent, v) {
 		return
 	}
 	if isConst(extent, 1) {
@@ -135,7 +139,8 @@ func (a *Analyzer) Bounds(e tir.Expr) (lo, hi int64, ok bool) {
 	return r.lo, r.hi, r.finite()
 }
 
-// Modular gives numbers such that e is a multiple of coef, plus base, of 0 <= base < coef; a coef of 0 says that e is base, one of 1 nothing.
+// Modular gives numbers such that e is a multiple of coef, plus base, of 0 <= base < coef; a coef of 0 says that e is
+// base, one of 1 nothing.
 func (a *Analyzer) Modular(e tir.Expr) (coef, base int64) {
 	t := a.info(e).t
 	if isNil(e) || !isIndex(t) {

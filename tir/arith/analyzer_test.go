@@ -65,7 +65,8 @@ func TestAnalyzer_Modular(t *testing.T) {
 	for _, row := range []struct {
 		e          string
 		coef, base int64
-	}{{"i*8 + 3", 8, 3}, {"i*8 + j*12", 4, 0}, {"5", 0, 5}, {"-3", 0, -3}, {"i", 1, 0}, {"i*4 - 1", 4, 3}, {"min(i*8, j*4 + 4)", 4, 0}, {"(i*4)*(j*6)", 24, 0},
+	}{{"i*8 + 3", 8, 3}, {"i*8 + j*12", 4, 0}, {"5", 0, 5}, {"-3", 0, -3}, {"i", 1, 0}, {"i*4 - 1", 4,
+		3}, {"min(i*8, j*4 + 4)", 4, 0}, {"(i*4)*(j*6)", 24, 0},
 		{"(i*8 + 2)%%4", 0, 2}, {"select(p, i*6, 3)", 3, 0}, {"int64(i)*4", 4, 0}, {"f", 1, 0},
 		{"(i*8 + 6)//4", 2, 1}, {"(i*8 + 6)//4%%2", 0, 1}, {"(i*6 + 4)//4", 1, 0}} {
 		coef, base := a.Modular(r.read(row.e))
@@ -75,7 +76,8 @@ func TestAnalyzer_Modular(t *testing.T) {
 	require.EqualValues(t, 1, coef)
 }
 
-// TestAnalyzer_ModularOfDivisions looks at divisions as they are written: simplified first, none with an exact divisor would be left.
+// TestAnalyzer_ModularOfDivisions looks at divisions as they are written: simplified first, none with an exact divisor
+// would be left.
 func TestAnalyzer_ModularOfDivisions(t *testing.T) {
 	r := newReader(t)
 	floor := func(op tir.BinaryOp, a, b string) tir.Expr { return &tir.Binary{Op: op, A: r.read(a), B: r.read(b)} }
@@ -102,7 +104,8 @@ func TestAnalyzer_ModularOfDivisions(t *testing.T) {
 
 // TestAnalyzer_BoundsOfAbs has ranges on both sides of zero, of which either may reach further.
 func TestAnalyzer_BoundsOfAbs(t *testing.T) {
-	for _, c := range [][4]int64{{-9, 3, 0, 9}, {-3, 9, 0, 9}, {2, 7, 2, 7}, {-7, -2, 0, 7}, {0, 0, 0, 0}, {math.MinInt32 + 1, 1, 0, math.MaxInt32}} {
+	for _, c := range [][4]int64{{-9, 3, 0, 9}, {-3, 9, 0, 9}, {2, 7, 2, 7}, {-7, -2, 0, 7}, {0, 0, 0, 0},
+		{math.MinInt32 + 1, 1, 0, math.MaxInt32}} {
 		a, x := NewAnalyzer(), tir.NewVar("x", tir.Int32)
 		a.Bind(x, tir.I32(int32(c[0])), tir.I32(int32(min(c[1]-c[0]+1, math.MaxInt32))))
 		lo, hi, ok := a.Bounds(tir.Intrin("abs", x))
@@ -174,7 +177,8 @@ func TestSimplify_Deterministic(t *testing.T) {
 
 func TestSimplify_UnchangedIsShared(t *testing.T) {
 	r := newReader(t)
-	for _, s := range []string{"i*8 + j", "i < n", "min(i, j)", "select(i < n, i, j)", "A[i*8 + j]", "if_then_else(p, A[i], 0)", "ramp(i, 1, 4)", "f*g"} {
+	for _, s := range []string{"i*8 + j", "i < n", "min(i, j)", "select(i < n, i, j)", "A[i*8 + j]",
+		"if_then_else(p, A[i], 0)", "ramp(i, 1, 4)", "f*g"} {
 		e := r.read(s)
 		require.Same(t, e, newCounted().Simplify(e), s)
 	}
@@ -185,12 +189,17 @@ func TestSimplify_Malformed(t *testing.T) {
 	x, f := tir.NewVar("x", tir.Int32), tir.NewVar("f", tir.Float32)
 	a := newCounted()
 	for _, e := range []tir.Expr{
-		nil, (*tir.Binary)(nil), &tir.Bad{Err: fmt.Errorf("bad")}, &tir.Binary{}, &tir.Binary{Op: tir.OpAdd, A: x}, &tir.Binary{Op: tir.OpAdd, A: x, B: f},
-		&tir.Binary{Op: 200, A: x, B: x}, &tir.Not{A: x}, &tir.Not{}, &tir.Select{Cond: x, Then: x, Else: x}, &tir.Cast{Type: tir.Int32}, &tir.Ramp{Base: f, Stride: f, Lanes: 4},
-		&tir.Ramp{Base: x, Stride: x, Lanes: -1}, &tir.Broadcast{Value: x}, &tir.Shuffle{}, &tir.Let{Body: x, Value: x}, &tir.Let{}, &tir.BufferLoad{}, &tir.ProducerLoad{},
-		&tir.Reduce{}, &tir.Reduce{Sources: []tir.Expr{x}, Value: 3}, &tir.Call{Kind: tir.CallIntrinsic, Name: "likely"}, &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else"},
+		nil, (*tir.Binary)(nil), &tir.Bad{Err: fmt.Errorf("bad")}, &tir.Binary{}, &tir.Binary{Op: tir.OpAdd,
+			A: x}, &tir.Binary{Op: tir.OpAdd, A: x, B: f},
+		&tir.Binary{Op: 200, A: x, B: x}, &tir.Not{A: x}, &tir.Not{}, &tir.Select{Cond: x, Then: x, Else: x}, &tir.Cast{
+			Type: tir.Int32}, &tir.Ramp{Base: f, Stride: f, Lanes: 4},
+		&tir.Ramp{Base: x, Stride: x, Lanes: -1}, &tir.Broadcast{Value: x}, &tir.Shuffle{}, &tir.Let{Body: x,
+			Value: x}, &tir.Let{}, &tir.BufferLoad{}, &tir.ProducerLoad{},
+		&tir.Reduce{}, &tir.Reduce{Sources: []tir.Expr{x}, Value: 3}, &tir.Call{Kind: tir.CallIntrinsic,
+			Name: "likely"}, &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else"},
 		&tir.Cast{Type: tir.Vector(tir.Int32, 4), Value: x},
-		&tir.Binary{Op: tir.OpFloorDiv, A: x, B: &tir.IntImm{Type: tir.Int32}}, &tir.Binary{Op: tir.OpDiv, A: x, B: &tir.IntImm{Type: tir.Int32}},
+		&tir.Binary{Op: tir.OpFloorDiv, A: x, B: &tir.IntImm{Type: tir.Int32}}, &tir.Binary{Op: tir.OpDiv, A: x,
+			B: &tir.IntImm{Type: tir.Int32}},
 		&tir.Binary{Op: tir.OpFloorMod, A: x, B: &tir.IntImm{Type: tir.Int32, Value: -1 << 63}},
 	} {
 		require.NotPanics(t, func() {

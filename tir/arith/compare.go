@@ -96,8 +96,8 @@ func (a *Analyzer) differ(x, y tir.Expr, t tir.Type) bool {
 	return false
 }
 
-// ordered is the comparison of d with 0, in the one way in which such are written: what is added left, what is subtracted right, in lowest
-// terms, by <, <=, == or !=, and by >= only of a constant. nil if that cannot be written.
+// ordered is the comparison of d with 0, in the one way in which such are written: what is added left, what is
+// subtracted right, in lowest terms, by <, <=, == or !=, and by >= only of a constant. nil if that cannot be written.
 func (a *Analyzer) ordered(op tir.BinaryOp, d sum, t tir.Type) tir.Expr {
 	if d.over || len(d.terms) == 0 {
 		return nil
@@ -160,7 +160,8 @@ func (a *Analyzer) makeCompare(op tir.BinaryOp, x, y sum) tir.Expr {
 	return &tir.Binary{Op: op, A: l, B: r}
 }
 
-// reduceOrder is a sum that is at most 0 exactly where d is: in lowest terms, and without what stays below what the others are multiples of.
+// reduceOrder is a sum that is at most 0 exactly where d is: in lowest terms, and without what stays below what the
+// others are multiples of.
 func (a *Analyzer) reduceOrder(d sum) sum {
 	for range 8 {
 		if d.over {
@@ -183,7 +184,8 @@ func (a *Analyzer) reduceOrder(d sum) sum {
 	return d
 }
 
-// dropLow makes g*U + T <= c be U <= (c - t)/g, where T is t at least, and too little more than that to make a difference.
+// dropLow makes g*U + T <= c be U <= (c - t)/g, where T is t at least, and too little more than that to make a
+// difference.
 func (a *Analyzer) dropLow(d sum) (sum, bool) {
 	for _, x := range d.terms {
 		g := magnitudeOf(x.coef)

@@ -9,8 +9,9 @@ import (
 	"tvmgo/tir"
 )
 
-// evaluate computes an expression of whole numbers and truth values with big integers: one for each lane. An int32 or int64 that leaves its
-// type is an error, as is a division by zero; others wrap. Where strict is false, int32 and int64 wrap in sums.
+// evaluate computes an expression of whole numbers and truth values with big integers: one for each lane. An int32 or
+// int64 that leaves its type is an error, as is a division by zero; others wrap. Where strict is false, int32 and int64
+// wrap in sums.
 type evaluation struct {
 	values map[*tir.Var]int64
 	memory func(b *tir.Buffer, indices []int64) int64

@@ -142,7 +142,8 @@ func (a *Analyzer) assumeTruth(cond tir.Expr, truth bool) {
 	}
 }
 
-var opposite = map[tir.BinaryOp]tir.BinaryOp{tir.OpEQ: tir.OpNE, tir.OpNE: tir.OpEQ, tir.OpLT: tir.OpGE, tir.OpGE: tir.OpLT, tir.OpGT: tir.OpLE,
+var opposite = map[tir.BinaryOp]tir.BinaryOp{tir.OpEQ: tir.OpNE, tir.OpNE: tir.OpEQ, tir.OpLT: tir.OpGE,
+	tir.OpGE: tir.OpLT, tir.OpGT: tir.OpLE,
 	tir.OpLE: tir.OpGT}
 
 func (a *Analyzer) assumeBinary(e *tir.Binary, truth bool) {

@@ -194,7 +194,8 @@ func (a *Analyzer) floatIdentity(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	d, left := floatSplat(x)
 	zero := func(v float64, negative bool) bool { return v == 0 && math.Signbit(v) == negative }
 	switch {
-	case right && c == 1 && (op == tir.OpMul || op == tir.OpDiv), right && op == tir.OpSub && zero(c, false), right && op == tir.OpAdd && zero(c, true):
+	case right && c == 1 && (op == tir.OpMul || op == tir.OpDiv), right && op == tir.OpSub && zero(c, false), right &&
+		op == tir.OpAdd && zero(c, true):
 		a.hit(ruleFloatIdentity)
 		return x
 	case left && d == 1 && op == tir.OpMul, left && op == tir.OpAdd && zero(d, true):
@@ -313,7 +314,8 @@ func (a *Analyzer) castFrom(t tir.Type, v tir.Expr, from tir.Type) tir.Expr {
 	case *tir.Ramp:
 		if x := tir.Element(from); isIndex(x) && isIndex(tir.Element(t)) && typeRange(x).within(typeRange(tir.Element(t))) {
 			a.hit(ruleVectorCast)
-			return &tir.Ramp{Base: a.cast(tir.Element(t), e.Base, nil), Stride: a.cast(tir.Element(t), e.Stride, nil), Lanes: e.Lanes}
+			return &tir.Ramp{Base: a.cast(tir.Element(t), e.Base, nil), Stride: a.cast(tir.Element(t), e.Stride, nil),
+				Lanes: e.Lanes}
 		}
 	case *tir.Cast:
 		first := a.info(e.Value).t

@@ -88,7 +88,8 @@ func (a *Analyzer) newInfo(e tir.Expr) info {
 		out.t, ok = e.Type, e.Type.Lanes == parts[0].t.Lanes
 	case *tir.Ramp:
 		out.t = tir.Vector(parts[0].t, e.Lanes)
-		ok = parts[0].t == parts[1].t && parts[0].t.Lanes == 1 && tir.IsInt(parts[0].t) && e.Lanes >= 1 && e.Lanes <= tir.MaxLanes
+		ok = parts[0].t == parts[1].t && parts[0].t.Lanes == 1 && tir.IsInt(parts[0].t) && e.Lanes >= 1 &&
+			e.Lanes <= tir.MaxLanes
 	case *tir.Broadcast:
 		out.t, ok = tir.Vector(parts[0].t, e.Lanes), parts[0].t.Lanes == 1 && e.Lanes >= 1 && e.Lanes <= tir.MaxLanes
 	case *tir.Shuffle:
@@ -243,7 +244,8 @@ func sameShape(x, y tir.Expr, depth int) bool {
 		return ok && x.Type == y.Type && sameShape(x.Value, y.Value, depth+1)
 	case *tir.Select:
 		y, ok := y.(*tir.Select)
-		return ok && sameShape(x.Cond, y.Cond, depth+1) && sameShape(x.Then, y.Then, depth+1) && sameShape(x.Else, y.Else, depth+1)
+		return ok && sameShape(x.Cond, y.Cond, depth+1) && sameShape(x.Then, y.Then, depth+1) &&
+			sameShape(x.Else, y.Else, depth+1)
 	case *tir.Ramp:
 		y, ok := y.(*tir.Ramp)
 		return ok && x.Lanes == y.Lanes && sameShape(x.Base, y.Base, depth+1) && sameShape(x.Stride, y.Stride, depth+1)

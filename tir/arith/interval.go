@@ -5,9 +5,9 @@ import "tvmgo/tir"
 // Domain is the whole numbers from Min on, Extent of them.
 type Domain struct{ Min, Extent tir.Expr }
 
-// EvalInterval is the least and the greatest that e, of type int32 or int64, can be while the variables of domains are within these: expressions of the
-// other variables. Of sums of variables times constants they are reached; of others they may lie beyond. nil: no such bound is known.
-// Domains count only where they aren't empty.
+// EvalInterval is the least and the greatest that e, of type int32 or int64, can be while the variables of domains are
+// within these: expressions of the other variables. Of sums of variables times constants they are reached; of others
+// they may lie beyond. nil: no such bound is known. Domains count only where they aren't empty.
 func (a *Analyzer) EvalInterval(e tir.Expr, domains map[*tir.Var]Domain) (least, greatest tir.Expr) {
 	i := a.info(e)
 	if isNil(e) || !isIndex(i.t) || i.flags&hasEffect != 0 {
@@ -109,7 +109,8 @@ func (v *evaluator) parts(e tir.Expr) symbolic {
 			return symbolic{}
 		}
 		low := v.a.simplify(d.Min)
-		last := tir.Expr(&tir.Binary{Op: tir.OpSub, A: &tir.Binary{Op: tir.OpAdd, A: low, B: d.Extent}, B: makeInt(e.Type, 1)})
+		last := tir.Expr(&tir.Binary{Op: tir.OpSub, A: &tir.Binary{Op: tir.OpAdd, A: low, B: d.Extent},
+			B: makeInt(e.Type, 1)})
 		return symbolic{low, v.a.simplify(last)}
 	case *tir.Select:
 		return v.either(v.eval(e.Then), v.eval(e.Else))
@@ -199,7 +200,8 @@ func (v *evaluator) floorMod(x, y symbolic, t tir.Type) symbolic {
 		return symbolic{}
 	}
 	zero := makeInt(t, 0)
-	if x.min != nil && x.max != nil && v.a.provedLE(zero, x.min, t) && v.a.provedLE(v.op(tir.OpAdd, x.max, makeInt(t, 1)), y.min, t) {
+	if x.min != nil && x.max != nil && v.a.provedLE(zero, x.min, t) &&
+		v.a.provedLE(v.op(tir.OpAdd, x.max, makeInt(t, 1)), y.min, t) {
 		return x
 	}
 	return symbolic{zero, v.op(tir.OpSub, y.max, makeInt(t, 1))}

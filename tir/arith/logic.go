@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// simplifyLogical simplifies && and ||. The second operand is computed only where the first does not decide, so that it is simplified
-// knowing the first, and does not take its place unless it cannot fail.
+// simplifyLogical simplifies && and ||. The second operand is computed only where the first does not decide, so that it
+// is simplified knowing the first, and does not take its place unless it cannot fail.
 func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 	and := e.Op == tir.OpAnd
 	x := a.simplify(e.A)

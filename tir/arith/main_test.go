@@ -20,7 +20,8 @@ func newCounted() *Analyzer {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if f := flag.Lookup("test.run"); code == 0 && (f == nil || f.Value.String() == "") && flag.Lookup("test.fuzzworker").Value.String() == "false" &&
+	if f := flag.Lookup("test.run"); code == 0 && (f == nil || f.Value.String() == "") &&
+		flag.Lookup("test.fuzzworker").Value.String() == "false" &&
 		flag.Lookup("test.fuzz").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" {
 		for r, n := range counts {
 			if n == 0 {

@@ -2,7 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// modulus says of a number that it is a multiple of coef, plus base. A coef of 0: it is base. Of others, 0 <= base < coef.
+// modulus says of a number that it is a multiple of coef, plus base. A coef of 0: it is base. Of others, 0 <= base <
+// coef.
 type modulus struct{ coef, base int64 }
 
 var anyNumber = modulus{1, 0}

@@ -71,8 +71,8 @@ func gcd(x, y int64) int64 {
 	return x
 }
 
-// interval is the numbers from lo to hi. A lo of least means that there is no lower bound, a hi of greatest that there is no upper one. Sums that
-// leave int64 stay at its ends, which remain bounds.
+// interval is the numbers from lo to hi. A lo of least means that there is no lower bound, a hi of greatest that there
+// is no upper one. Sums that leave int64 stay at its ends, which remain bounds.
 type interval struct{ lo, hi int64 }
 
 const (

@@ -19,7 +19,8 @@ type reader struct {
 	s    string
 }
 
-var varTypes = map[string]tir.Type{"p": tir.Bool, "q": tir.Bool, "f": tir.Float32, "g": tir.Float32, "l": tir.Int64, "w": tir.Int64, "u": tir.UInt8,
+var varTypes = map[string]tir.Type{"p": tir.Bool, "q": tir.Bool, "f": tir.Float32, "g": tir.Float32, "l": tir.Int64,
+	"w": tir.Int64, "u": tir.UInt8,
 	"v": tir.UInt32, "h": tir.Int8, "b": tir.UInt64}
 
 func newReader(t *testing.T) *reader {
@@ -81,7 +82,8 @@ func (r *reader) and() tir.Expr {
 
 func (r *reader) comparison() tir.Expr {
 	e := r.sum()
-	ops := map[string]tir.BinaryOp{"==": tir.OpEQ, "!=": tir.OpNE, "<=": tir.OpLE, ">=": tir.OpGE, "<": tir.OpLT, ">": tir.OpGT}
+	ops := map[string]tir.BinaryOp{"==": tir.OpEQ, "!=": tir.OpNE, "<=": tir.OpLE, ">=": tir.OpGE, "<": tir.OpLT,
+		">": tir.OpGT}
 	if t := r.takes("==", "!=", "<=", ">=", "<", ">"); t != "" {
 		return tir.NewBinary(ops[t], e, r.sum())
 	}
@@ -104,7 +106,8 @@ func (r *reader) sum() tir.Expr {
 
 func (r *reader) term() tir.Expr {
 	e := r.unary()
-	ops := map[string]tir.BinaryOp{"//": tir.OpFloorDiv, "%%": tir.OpFloorMod, "*": tir.OpMul, "/": tir.OpDiv, "%": tir.OpMod}
+	ops := map[string]tir.BinaryOp{"//": tir.OpFloorDiv, "%%": tir.OpFloorMod, "*": tir.OpMul, "/": tir.OpDiv,
+		"%": tir.OpMod}
 	for {
 		t := r.takes("//", "%%", "*", "/", "%")
 		if t == "" {
@@ -125,7 +128,8 @@ func (r *reader) unary() tir.Expr {
 	}
 	r.space()
 	n := 0
-	for n < len(r.s) && (r.s[n] == '-' && n == 0 || strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._", r.s[n]) >= 0) {
+	for n < len(r.s) && (r.s[n] == '-' && n == 0 ||
+		strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._", r.s[n]) >= 0) {
 		n++
 	}
 	word := r.s[:n]
@@ -192,7 +196,8 @@ func (r *reader) call(name string, x []tir.Expr) tir.Expr {
 	case "extern":
 		return tir.NewCall(tir.CallExtern, tir.Int32, "extern", x...)
 	}
-	types := map[string]tir.Type{"int64": tir.Int64, "int32": tir.Int32, "int8": tir.Int8, "uint8": tir.UInt8, "uint32": tir.UInt32, "uint64": tir.UInt64,
+	types := map[string]tir.Type{"int64": tir.Int64, "int32": tir.Int32, "int8": tir.Int8, "uint8": tir.UInt8,
+		"uint32": tir.UInt32, "uint64": tir.UInt64,
 		"bool": tir.Bool, "float32": tir.Float32, "float64": tir.Float64, "float16": tir.Float16}
 	for prefix, t := range types {
 		if name == prefix {

@@ -17,8 +17,9 @@ func (a *Analyzer) proveNonNegative(s sum) bool {
 	return false
 }
 
-// nonNegative tries the ranges of what is added, then what is known beside: of a sum s and a fact f, both with x added, s*m - f*n without x is tried
-// instead of s. Whatever was met last goes first: loops within loops are bounded by those around them.
+// nonNegative tries the ranges of what is added, then what is known beside: of a sum s and a fact f, both with x added,
+// s*m - f*n without x is tried instead of s. Whatever was met last goes first: loops within loops are bounded by those
+// around them.
 func (a *Analyzer) nonNegative(s sum, depth int) bool {
 	if s.over {
 		return false

@@ -130,7 +130,8 @@ func TestBounds_TightOfSums(t *testing.T) {
 
 func TestBounds_Unknown(t *testing.T) {
 	a := newCounted()
-	for _, e := range []tir.Expr{nil, tir.NewVar("l", tir.Int64), tir.NewVar("f", tir.Float32), tir.Text("x"), &tir.Bad{Err: fmt.Errorf("bad")}, tir.NewVar("b", tir.UInt64)} {
+	for _, e := range []tir.Expr{nil, tir.NewVar("l", tir.Int64), tir.NewVar("f", tir.Float32), tir.Text("x"),
+		&tir.Bad{Err: fmt.Errorf("bad")}, tir.NewVar("b", tir.UInt64)} {
 		_, _, ok := a.Bounds(e)
 		require.False(t, ok, "%T", e)
 	}
@@ -154,7 +155,8 @@ func (s *small) intervals(t require.TestingT, e tir.Expr, tight bool) int {
 	x, n, j := s.vars[0], s.vars[1], s.vars[2]
 	a := newCounted()
 	a.Bind(n, tir.I32(1), tir.IntConst(tir.Int32, s.count[1]))
-	domains := map[*tir.Var]Domain{x: {tir.IntConst(tir.Int32, s.low[0]), tir.IntConst(tir.Int32, s.count[0])}, j: {tir.I32(0), n}}
+	domains := map[*tir.Var]Domain{x: {tir.IntConst(tir.Int32, s.low[0]), tir.IntConst(tir.Int32, s.count[0])},
+		j: {tir.I32(0), n}}
 	low, high := a.EvalInterval(e, domains)
 	least, most := map[int64]int64{}, map[int64]int64{}
 	for _, m := range s.all {
@@ -230,7 +232,8 @@ func TestEvalInterval_Table(t *testing.T) {
 		i, n := r.variable("i"), r.variable("n")
 		a.Bind(i, tir.I32(0), tir.I32(16))
 		a.Bind(n, tir.I32(1), tir.I32(100))
-		low, high := a.EvalInterval(r.read(row.e), map[*tir.Var]Domain{r.variable("j"): {tir.I32(0), tir.I32(8)}, r.variable("k"): {tir.I32(0), n}})
+		low, high := a.EvalInterval(r.read(row.e), map[*tir.Var]Domain{r.variable("j"): {tir.I32(0), tir.I32(8)},
+			r.variable("k"): {tir.I32(0), n}})
 		for _, x := range []struct {
 			want string
 			got  tir.Expr
@@ -248,7 +251,8 @@ func TestEvalInterval_Table(t *testing.T) {
 func TestEvalInterval_NoDomain(t *testing.T) {
 	a := newCounted()
 	x, y := tir.NewVar("x", tir.Int64), tir.NewVar("y", tir.Int64)
-	for name, d := range map[string]Domain{"nil": {}, "of another type": {tir.F32(1), tir.F32(2)}, "of one another": {y, y}} {
+	for name, d := range map[string]Domain{"nil": {}, "of another type": {tir.F32(1), tir.F32(2)},
+		"of one another": {y, y}} {
 		low, high := a.EvalInterval(x, map[*tir.Var]Domain{x: d, y: {tir.I64(0), x}})
 		require.Nil(t, low, name)
 		require.Nil(t, high, name)

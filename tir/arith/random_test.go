@@ -193,7 +193,8 @@ func describe(m map[*tir.Var]int64) string {
 	return s
 }
 
-// same sees to it that got is what e is, for assignments of the world under a condition; how many could be compared is returned.
+// same sees to it that got is what e is, for assignments of the world under a condition; how many could be compared is
+// returned.
 func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (compared int) {
 	require.Equal(t, e.DType(), got.DType(), text(e))
 	for range tries {

@@ -83,14 +83,22 @@ const (
 	numRules
 )
 
-var ruleNames = [numRules]string{"fold", "identity", "float-identity", "same-operands", "const-range", "bound-var", "sum", "sum-expand", "divmod",
-	"divmod-symbol", "mod-levels", "sub-mod", "sub-div", "div-exact", "sum-minmax", "neg-divisor", "div-terms", "div-range", "div-factor", "div-nested",
-	"div-of-mod", "mod-nested", "mod-terms", "mod-range", "mod-factor", "mod-known", "div-symbol", "mod-symbol", "trunc-to-floor", "trunc-exact",
-	"small-dividend", "compare-proved", "compare-order", "compare-factor", "compare-div", "compare-parity", "minmax-proved", "minmax-flat",
-	"minmax-common", "minmax-factor", "andor-const", "andor-implied", "andor-contradict", "not-not", "not-compare", "not-logical",
-	"select-const", "select-same", "select-not", "select-bool", "likely", "intrinsic-fold", "cast-fold", "cast-cast", "cast-bool", "let-inline",
-	"let-unused", "ramp-flat", "broadcast-op", "ramp-add", "ramp-mul", "ramp-div", "ramp-mod", "ramp-compare", "ramp-minmax", "vector-cast", "loop-none",
-	"loop-once", "if-const", "if-empty", "assert-true", "assert-false", "let-stmt", "evaluate-pure", "while-false", "empty-scope"}
+var ruleNames = [numRules]string{"fold", "identity", "float-identity", "same-operands", "const-range", "bound-var",
+	"sum", "sum-expand", "divmod",
+	"divmod-symbol", "mod-levels", "sub-mod", "sub-div", "div-exact", "sum-minmax", "neg-divisor", "div-terms",
+	"div-range", "div-factor", "div-nested",
+	"div-of-mod", "mod-nested", "mod-terms", "mod-range", "mod-factor", "mod-known", "div-symbol", "mod-symbol",
+	"trunc-to-floor", "trunc-exact",
+	"small-dividend", "compare-proved", "compare-order", "compare-factor", "compare-div", "compare-parity",
+	"minmax-proved", "minmax-flat",
+	"minmax-common", "minmax-factor", "andor-const", "andor-implied", "andor-contradict", "not-not", "not-compare",
+	"not-logical",
+	"select-const", "select-same", "select-not", "select-bool", "likely", "intrinsic-fold", "cast-fold", "cast-cast",
+	"cast-bool", "let-inline",
+	"let-unused", "ramp-flat", "broadcast-op", "ramp-add", "ramp-mul", "ramp-div", "ramp-mod", "ramp-compare",
+	"ramp-minmax", "vector-cast", "loop-none",
+	"loop-once", "if-const", "if-empty", "assert-true", "assert-false", "let-stmt", "evaluate-pure", "while-false",
+	"empty-scope"}
 
 // String is the rule's name, which the table of simplifications uses.
 func (r rule) String() string { return ruleNames[r] }

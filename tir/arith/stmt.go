@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// SimplifyStmt is a statement that does what s does. Ranges of loops, conditions, and assertions before are known where they hold. Nothing left
-// to do is an empty Seq.
+// SimplifyStmt is a statement that does what s does. Ranges of loops, conditions, and assertions before are known where
+// they hold. Nothing left to do is an empty Seq.
 func (a *Analyzer) SimplifyStmt(s tir.Stmt) tir.Stmt {
 	r := a.stmt(s)
 	if r == nil {
@@ -44,7 +44,9 @@ func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 			return nil
 		}
 		v := a.Simplify(s.Value)
-		r := a.scopeOf(s, s.Body, func(body tir.Stmt) tir.Stmt { return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: v, Body: body} })
+		r := a.scopeOf(s, s.Body, func(body tir.Stmt) tir.Stmt {
+			return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: v, Body: body}
+		})
 		if r == tir.Stmt(s) && v != s.Value {
 			return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: v, Body: s.Body}
 		}
@@ -146,8 +148,8 @@ func (a *Analyzer) bindStmt(v *tir.Var, value tir.Expr, body tir.Stmt) tir.Stmt 
 	return &tir.LetStmt{Var: v, Value: value, Body: body}
 }
 
-// mentionsStmt says whether v is used within s: in expressions, shapes, strides and offsets of buffers, and what attributes and reductions speak
-// of. What is shared is looked at once.
+// mentionsStmt says whether v is used within s: in expressions, shapes, strides and offsets of buffers, and what
+// attributes and reductions speak of. What is shared is looked at once.
 func mentionsStmt(s tir.Stmt, v *tir.Var) bool {
 	found, seen := false, map[any]bool{}
 	var visit func(n any) bool

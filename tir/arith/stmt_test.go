@@ -17,7 +17,8 @@ func program(s tir.Stmt, indent string) string {
 	case *tir.BufferStore:
 		return fmt.Sprintf("%s%s = %s\n", indent, text(&tir.BufferLoad{Buffer: s.Buffer, Indices: s.Indices}), text(s.Value))
 	case *tir.For:
-		return fmt.Sprintf("%s%s %s from %s, %s\n", indent, s.Kind, s.Var.Name, text(s.Min), text(s.Extent)) + program(s.Body, indent+" ")
+		return fmt.Sprintf("%s%s %s from %s, %s\n", indent, s.Kind, s.Var.Name, text(s.Min), text(s.Extent)) +
+			program(s.Body, indent+" ")
 	case *tir.While:
 		return fmt.Sprintf("%swhile %s\n", indent, text(s.Cond)) + program(s.Body, indent+" ")
 	case *tir.If:
@@ -64,13 +65,15 @@ func (r *reader) statements(lines []string) tir.Stmt {
 			require.True(r.t, ok, line)
 			return x, y
 		}
-		kinds := map[string]tir.ForKind{"for": tir.Serial, "parallel": tir.Parallel, "vectorized": tir.Vectorized, "unrolled": tir.Unrolled, "thread": tir.ThreadBind}
+		kinds := map[string]tir.ForKind{"for": tir.Serial, "parallel": tir.Parallel, "vectorized": tir.Vectorized,
+			"unrolled": tir.Unrolled, "thread": tir.ThreadBind}
 		kind, isLoop := kinds[word]
 		switch {
 		case isLoop:
 			name, bounds := cut(" from ")
 			low, count, _ := strings.Cut(bounds, ", ")
-			all = append(all, &tir.For{Kind: kind, Var: r.variable(name), Min: r.read(low), Extent: r.read(count), Body: r.statements(inner)})
+			all = append(all, &tir.For{Kind: kind, Var: r.variable(name), Min: r.read(low), Extent: r.read(count),
+				Body: r.statements(inner)})
 		case word == "while":
 			all = append(all, &tir.While{Cond: r.read(rest), Body: r.statements(inner)})
 		case word == "if":
@@ -289,7 +292,8 @@ extern(n)
 for i from 0, extern(0)`},
 	{"vector loop", `
 for i from 0, 4
- A[ramp(i*4, 1, 4)//broadcast(4, 4)*broadcast(4, 4) + ramp(i*4, 1, 4)%%broadcast(4, 4)] = broadcast(i*2, 4) + broadcast(0, 4)`, `
+ A[ramp(i*4, 1, 4)//broadcast(4, 4)*broadcast(4, 4) + ramp(i*4, 1, 4)%%broadcast(4, 4)] = ` +
+		`broadcast(i*2, 4) + broadcast(0, 4)`, `
 for i from 0, 4
  A[ramp(i*4, 1, 4)] = broadcast(i*2, 4)`},
 	{"a variable twice", `
@@ -316,7 +320,8 @@ func TestSimplifyStmt_Table(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := newReader(t)
 			body := r.statements(strings.Split(strings.TrimSpace(row.from), "\n"))
-			f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{tir.NewVar("a", tir.Handle)}, Body: body, Buffers: map[*tir.Var]*tir.Buffer{}}
+			f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{tir.NewVar("a", tir.Handle)}, Body: body,
+				Buffers: map[*tir.Var]*tir.Buffer{}}
 			f.Buffers[f.Params[0]] = tir.NewBuffer("a", tir.Int32, r.variable("n"))
 			got := simplifyFunc(f, func(r rule) { counts[r]++ })
 			want := program(r.statements(strings.Split(strings.TrimSpace(row.to), "\n")), "")
@@ -490,7 +495,8 @@ func TestSimplify_Module(t *testing.T) {
 	b := tir.NewBuffer("A", tir.Int32, tir.I32(4))
 	i := tir.NewVar("i", tir.Int32)
 	store := func(at tir.Expr) tir.Stmt {
-		return &tir.For{Var: i, Min: tir.I32(0), Extent: tir.I32(4), Body: &tir.BufferStore{Buffer: b, Value: tir.I32(1), Indices: []tir.Expr{at}}}
+		return &tir.For{Var: i, Min: tir.I32(0), Extent: tir.I32(4), Body: &tir.BufferStore{Buffer: b, Value: tir.I32(1),
+			Indices: []tir.Expr{at}}}
 	}
 	f, g := &tir.PrimFunc{Name: "f", Body: store(tir.Add(i, tir.I32(0)))}, &tir.PrimFunc{Name: "g", Body: store(i)}
 	none, empty := &tir.PrimFunc{Name: "none", Body: &tir.Evaluate{Value: i}}, &tir.PrimFunc{Name: "empty"}
@@ -513,21 +519,28 @@ func TestSimplifyStmt_VariablesOfShapes(t *testing.T) {
 	v := tir.NewVar("v", tir.Int32)
 	c := tir.NewBuffer("C", tir.Int32, tir.Add(v, tir.I32(1)))
 	body := &tir.Alloc{Buffer: c, Body: &tir.BufferStore{Buffer: c, Value: v, Indices: []tir.Expr{v}}}
-	for _, s := range []tir.Stmt{&tir.LetStmt{Var: v, Value: tir.I32(3), Body: body}, &tir.For{Var: v, Min: tir.I32(3), Extent: tir.I32(1), Body: body}} {
+	for _, s := range []tir.Stmt{&tir.LetStmt{Var: v, Value: tir.I32(3), Body: body},
+		&tir.For{Var: v, Min: tir.I32(3), Extent: tir.I32(1), Body: body}} {
 		require.Equal(t, "let v = 3\n alloc C\n  C[3] = 3\n", program(newCounted().SimplifyStmt(s), ""))
 	}
-	attr := &tir.AttrStmt{Key: "of", Node: v, Value: tir.I32(1), Body: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Int32, "f", v)}}
-	require.Equal(t, "let v = 3\n attr of = 1\n  f(3)\n", program(newCounted().SimplifyStmt(&tir.LetStmt{Var: v, Value: tir.I32(3), Body: attr}), ""))
+	attr := &tir.AttrStmt{Key: "of", Node: v, Value: tir.I32(1),
+		Body: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Int32, "f", v)}}
+	require.Equal(t, "let v = 3\n attr of = 1\n  f(3)\n",
+		program(newCounted().SimplifyStmt(&tir.LetStmt{Var: v, Value: tir.I32(3), Body: attr}), ""))
 }
 
 func TestSimplifyStmt_Malformed(t *testing.T) {
 	x := tir.NewVar("x", tir.Int32)
-	for _, s := range []tir.Stmt{nil, (*tir.For)(nil), (*tir.If)(nil), (*tir.Seq)(nil), (*tir.LetStmt)(nil), (*tir.Alloc)(nil), (*tir.AttrStmt)(nil), (*tir.While)(nil),
-		(*tir.Assert)(nil), (*tir.Evaluate)(nil), (*tir.BufferStore)(nil), &tir.For{}, &tir.If{}, &tir.LetStmt{}, &tir.LetStmt{Var: x}, &tir.Alloc{}, &tir.AttrStmt{}, &tir.While{},
-		&tir.Assert{}, &tir.Evaluate{}, &tir.BufferStore{}, &tir.Seq{Stmts: []tir.Stmt{nil, &tir.If{Cond: x}}}, &tir.For{Var: x, Body: &tir.BufferStore{Indices: []tir.Expr{nil}}}} {
+	for _, s := range []tir.Stmt{nil, (*tir.For)(nil), (*tir.If)(nil), (*tir.Seq)(nil), (*tir.LetStmt)(nil),
+		(*tir.Alloc)(nil), (*tir.AttrStmt)(nil), (*tir.While)(nil),
+		(*tir.Assert)(nil), (*tir.Evaluate)(nil), (*tir.BufferStore)(nil), &tir.For{}, &tir.If{}, &tir.LetStmt{},
+		&tir.LetStmt{Var: x}, &tir.Alloc{}, &tir.AttrStmt{}, &tir.While{},
+		&tir.Assert{}, &tir.Evaluate{}, &tir.BufferStore{}, &tir.Seq{Stmts: []tir.Stmt{nil, &tir.If{Cond: x}}}, &tir.For{
+			Var: x, Body: &tir.BufferStore{Indices: []tir.Expr{nil}}}} {
 		require.NotPanics(t, func() { newCounted().SimplifyStmt(s) }, "%T", s)
 	}
-	var deep tir.Stmt = &tir.BufferStore{Buffer: tir.NewBuffer("A", tir.Int32, tir.I32(1)), Value: x, Indices: []tir.Expr{x}}
+	var deep tir.Stmt = &tir.BufferStore{Buffer: tir.NewBuffer("A", tir.Int32, tir.I32(1)), Value: x,
+		Indices: []tir.Expr{x}}
 	for range 10000 {
 		deep = &tir.If{Cond: tir.LT(x, tir.I32(3)), Then: deep}
 	}

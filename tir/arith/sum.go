@@ -6,7 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// sum is terms and a constant, added: the form in which index arithmetic is compared. A product of values that aren't constant is one atom.
+// sum is terms and a constant, added: the form in which index arithmetic is compared. A product of values that aren't
+// constant is one atom.
 type sum struct {
 	t     tir.Type
 	terms []term // in the order of their first sight, no two of one id, none of coefficient 0
@@ -26,9 +27,10 @@ const maxTerms = 2000
 type collectMode uint8
 
 const (
-	plainTerms  collectMode = iota // as they are
-	simplified                     // they are simplified first
-	mathematics                    // products of sums are multiplied out, and casts that keep the value ignored: for proofs, not for output
+	plainTerms collectMode = iota // as they are
+	simplified                    // they are simplified first
+	// products of sums are multiplied out, and casts that keep the value ignored: for proofs, not for output
+	mathematics
 )
 
 func (s *sum) addConst(v int64) {
@@ -172,7 +174,8 @@ func (a *Analyzer) collect(s *sum, e tir.Expr, coef int64, mode collectMode) {
 		s.addConst(v)
 		return
 	case *tir.Cast:
-		if from := a.info(e.Value).t; mode == mathematics && isIndex(from) && typeRange(from).within(typeRange(e.Type)) && isIndex(e.Type) {
+		if from := a.info(e.Value).t; mode == mathematics && isIndex(from) && typeRange(from).within(typeRange(e.Type)) &&
+			isIndex(e.Type) {
 			a.collect(s, e.Value, coef, mode)
 			return
 		}
@@ -331,7 +334,8 @@ func (a *Analyzer) addProduct(s *sum, coef int64, all []tir.Expr, t tir.Type) {
 	s.addTerm(coef, p, a.id(p))
 }
 
-// build is a sum as an expression: what is added first, then what is subtracted, then the constant. nil: a number is not within the type.
+// build is a sum as an expression: what is added first, then what is subtracted, then the constant. nil: a number is
+// not within the type.
 func (a *Analyzer) build(s sum) tir.Expr {
 	r := typeRange(s.t)
 	if s.over || !point(s.c).within(r) {

@@ -10,14 +10,17 @@ import (
 	"tvmgo/tir"
 )
 
-// The variables of the table: i in [0, 16), j in [0, 8), k in [0, 4), x in [-20, 20], y and z in [-10, 10], n and m in [1, 12], r in [0, n), s in
-// [0, min(8, n)), e in [3, 3], d in [8, 16), all of int32; l and w in [-20, 20] of int64; the others have all values of their types: u (uint8), v (uint32), b (uint64), h (int8),
-// p and q (bool), f and g (float32). A[.] is int32, whose value is 3 times the index, and 1 more.
+// The variables of the table: i in [0, 16), j in [0, 8), k in [0, 4), x in [-20, 20], y and z in [-10, 10], n and m in
+// [1, 12], r in [0, n), s in [0, min(8, n)), e in [3, 3], d in [8, 16), all of int32; l and w in [-20, 20] of int64;
+// the others have all values of their types: u (uint8), v (uint32), b (uint64), h (int8), p and q (bool), f and g
+// (float32). A[.] is int32, whose value is 3 times the index, and 1 more.
 var tableRanges = []struct {
 	name        string
 	low, extent string
-}{{"i", "0", "16"}, {"j", "0", "8"}, {"k", "0", "4"}, {"x", "-20", "41"}, {"y", "-10", "21"}, {"z", "-10", "21"}, {"n", "1", "12"}, {"m", "1", "12"},
-	{"r", "0", "n"}, {"s", "0", "min(8, n)"}, {"e", "3", "1"}, {"d", "8", "8"}, {"l", "cint64(-20)", "cint64(41)"}, {"w", "cint64(-20)", "cint64(41)"}}
+}{{"i", "0", "16"}, {"j", "0", "8"}, {"k", "0", "4"}, {"x", "-20", "41"}, {"y", "-10", "21"}, {"z", "-10", "21"}, {"n",
+	"1", "12"}, {"m", "1", "12"},
+	{"r", "0", "n"}, {"s", "0", "min(8, n)"}, {"e", "3", "1"}, {"d", "8", "8"}, {"l", "cint64(-20)", "cint64(41)"}, {"w",
+		"cint64(-20)", "cint64(41)"}}
 
 // simplifications has rows of an expression, what it becomes, and, after "if", what is known to hold.
 const simplifications = `
@@ -436,7 +439,9 @@ func tableAnalyzer(r *reader) *Analyzer {
 
 // tableValues are random values of the variables.
 func tableValues(t *testing.T, r *reader, rng *rand.Rand) evaluation {
-	v := evaluation{values: map[*tir.Var]int64{}, strict: true, memory: func(_ *tir.Buffer, at []int64) int64 { return 3*at[0] + 1 }}
+	v := evaluation{values: map[*tir.Var]int64{}, strict: true, memory: func(_ *tir.Buffer, at []int64) int64 {
+		return 3*at[0] + 1
+	}}
 	number := func(s string) int64 {
 		x, err := v.run(r.read(s))
 		require.NoError(t, err)

@@ -102,10 +102,12 @@ func standIn(t *testing.T, text string) {
 	t.Setenv("TVMGO_CACHE_DIR", "off")
 }
 
-// TestBuild_Composite builds the network for two kinds of the CPU, one of which a third party brings, by partitioners and by a strategy.
+// TestBuild_Composite builds the network for two kinds of the CPU, one of which a third party brings, by partitioners
+// and by a strategy.
 func TestBuild_Composite(t *testing.T) {
 	require.NoError(t, register())
-	_, err := target.RegisterKind("smallsoc2", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy, target.Strategy(strategy)))
+	_, err := target.RegisterKind("smallsoc2", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
+		target.Strategy(strategy)))
 	require.NoError(t, err)
 	standIn(t, library)
 	m, err := tir.Parse(program)
@@ -158,7 +160,8 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 	for _, a := range []struct {
 		values     []float32
 		rows, cols int64
-	}{{values("x"), batch, in}, {values("w1"), in, hidden}, {values("b1"), hidden, 0}, {values("w2"), hidden, classes}, {make([]float32, batch*hidden), batch, hidden},
+	}{{values("x"), batch, in}, {values("w1"), in, hidden}, {values("b1"), hidden, 0}, {values("w2"), hidden,
+		classes}, {make([]float32, batch*hidden), batch, hidden},
 		{make([]float32, batch*classes), batch, classes}} {
 		shape := []int64{a.rows, a.cols}
 		if a.cols == 0 {
@@ -211,10 +214,13 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	m, err := tir.Parse(program)
 	require.NoError(t, err)
 	for soc, want := range map[string]string{
-		`{"kind": "composite", "devices": ["dnnl"]}`:          `operation "biased" (function) is taken by no member (and so are 2 more): dnnl (member 0): it multiplies matrices alone`,
-		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": no code generator target.build.metal is enabled: there are those of c, dnnl`,
-		`{"kind": "composite", "devices": []}`:                `composite is composite and has no members`,
-		"dnnl":                                                `build for kind "dnnl": pass 0: function dense1 is no product`,
+		`{"kind": "composite", "devices": ["dnnl"]}`: `operation "biased" (function) is taken by no member ` +
+			`(and so are 2 more): ` +
+			`dnnl (member 0): it multiplies matrices alone`,
+		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": ` +
+			`no code generator target.build.metal is enabled: there are those of c, dnnl`,
+		`{"kind": "composite", "devices": []}`: `composite is composite and has no members`,
+		"dnnl":                                 `build for kind "dnnl": pass 0: function dense1 is no product`,
 	} {
 		to, err := target.New(soc)
 		require.NoError(t, err, soc)
@@ -227,12 +233,15 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 		require.ErrorContains(t, err, want, soc)
 		require.ErrorContains(t, err, "build for kind ", fmt.Sprint(soc))
 	}
-	threads, err := tir.Parse("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread \"threadIdx.x\" { a[i] = 1.0 }\n}\n")
+	threads, err := tir.Parse("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread " +
+		"\"threadIdx.x\" { a[i] = 1.0 }\n}\n")
 	require.NoError(t, err)
 	to, err := target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`)
 	require.NoError(t, err)
 	_, err = codegen.Build(threads, to)
-	require.ErrorContains(t, err, `operation "f" (function) is taken by no member: dnnl (member 0): it multiplies matrices alone; c (member 1): it has loops over threads, which only a device has`)
+	require.ErrorContains(t, err,
+		`operation "f" (function) is taken by no member: dnnl (member 0): it multiplies matrices alone; `+
+			`c (member 1): it has loops over threads, which only a device has`)
 	_, err = codegen.Build(&tir.IRModule{}, to)
 	require.ErrorContains(t, err, "the program has no functions to divide")
 }

@@ -32,7 +32,8 @@ var wheel = sync.OnceValues(func() (dir, problem string) {
 	if err != nil {
 		return "", "no C++ compiler, or no wheel of tvm-ffi: build/scripts/deps.sh: " + err.Error() + "\n" + string(out)
 	}
-	found, _ := filepath.Glob(filepath.Join(root, "build", ".cache", "venv", "lib", "python3*", "site-packages", "tvm_ffi"))
+	found, _ := filepath.Glob(filepath.Join(root, "build", ".cache", "venv", "lib", "python3*",
+		"site-packages", "tvm_ffi"))
 	if len(found) != 1 {
 		return "", "build/scripts/deps.sh left no wheel of tvm-ffi"
 	}
@@ -82,7 +83,8 @@ func compiled(t testing.TB, source string, flags []string) string {
 	require.NoError(t, err)
 	release, err := os.ReadFile(filepath.Join(wheel, "_version.py"))
 	require.NoError(t, err)
-	flags = append([]string{"-c", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", filepath.Join(wheel, "include"),
+	flags = append([]string{"-c", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem",
+		filepath.Join(wheel, "include"),
 		"-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1"}, flags...)
 	dir := filepath.Join(wheel, "../../../../../cpptest") // beside the virtual environment, and ignored as it is
 	require.NoError(t, os.MkdirAll(dir, 0o777))

@@ -1,5 +1,5 @@
-// Package golden compares results of tests with files in the repository. `go test PACKAGE -update` writes the files anew; review
-// the difference before you commit it.
+// Package golden compares results of tests with files in the repository. `go test PACKAGE -update` writes the files
+// anew; review the difference before you commit it.
 package golden
 
 import (

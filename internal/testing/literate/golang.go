@@ -179,7 +179,8 @@ func refersTo(e ast.Expr, name string) (found bool) {
 	return found
 }
 
-// printed has what the comments behind calls of fmt.Println and fmt.Printf say that they print, in the order of the text.
+// printed has what the comments behind calls of fmt.Println and fmt.Printf say that they print, in the order of the
+// text.
 func printed(fset *token.FileSet, file *ast.File, text string) (wants []string) {
 	lines := strings.Split(text, "\n")
 	comments := map[int]string{}

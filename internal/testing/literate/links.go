@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// CheckLinks returns a line for each link of the documents that leads nowhere: to a file that is absent, or to a heading that
-// a document lacks. Addresses of other sites are not asked.
+// CheckLinks returns a line for each link of the documents that leads nowhere: to a file that is absent, or to a
+// heading that a document lacks. Addresses of other sites are not asked.
 func CheckLinks(docs []*Document) (broken []string) {
 	byPath := map[string]*Document{}
 	for _, d := range docs {

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const fences = "# Title\n\nSee [a](other.md#part-two) and `[no](link)`.\n\n```sh\necho outside\n```\n\n## Part, one\n\n" +
-	"<!--sh\nx=1\n-->\n\n1. A list:\n\n   ```c main.c\n   int main(void) {\n     return 0;\n   }\n   ```\n\n## Part two\n\n```go\na := 1\n```\n"
+const fences = "# Title\n\nSee [a](other.md#part-two) and `[no](link)`.\n\n```sh\necho outside\n```\n\n## Part, " +
+	"one\n\n<!--sh\nx=1\n-->\n\n1. A list:\n\n   ```c main.c\n   int main(void) {\n     return 0;\n   }\n   ```\n\n## " +
+	"Part two\n\n```go\na := 1\n```\n"
 
 func TestParse(t *testing.T) {
 	d, err := Parse("doc.md", fences)
@@ -46,7 +47,8 @@ func TestCheckLinks(t *testing.T) {
 		return d
 	}
 	b := write("b.md", "## Here\n")
-	a := write("a.md", "[x](b.md) [x](b.md#here) [x](#own) [x](https://example.com/#no)\n# Own\n[x](c.md)\n[x](b.md#there)\n[x](#absent)\n")
+	a := write("a.md", "[x](b.md) [x](b.md#here) [x](#own) [x](https://example.com/#no)\n# "+
+		"Own\n[x](c.md)\n[x](b.md#there)\n[x](#absent)\n")
 	broken := CheckLinks([]*Document{a, b})
 	require.Len(t, broken, 3)
 	require.Contains(t, broken[0], "a.md:3: there is no")
@@ -147,7 +149,8 @@ func TestGo_ErrorsEndThePart(t *testing.T) {
 
 func TestNativeCode(t *testing.T) {
 	code, wants := nativeCode("doc.md", []Block{
-		{Line: 3, Text: "#include <stdio.h>\nint x = 1;\nprintf(\"%d\\n\", x);  // 1\n"}, {Line: 9, Text: "puts(\"y\"); /* y */\n"}})
+		{Line: 3, Text: "#include <stdio.h>\nint x = 1;\nprintf(\"%d\\n\", x);  // 1\n"}, {Line: 9,
+			Text: "puts(\"y\"); /* y */\n"}})
 	require.Equal(t, []string{"1", "y"}, wants)
 	require.Less(t, strings.Index(code, "#include"), strings.Index(code, "int main"))
 	require.Contains(t, code, "#line 9 \"doc.md\"\nputs")

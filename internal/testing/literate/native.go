@@ -11,7 +11,8 @@ var (
 	prints  = regexp.MustCompile(`(?m)^.*\b(printf|puts|cout)\b.*; */[/*] *(.*?)(?: *\*/)?$`)
 )
 
-// nativeCode makes one file of C or C++ out of the parts of a section: their code is main's body, but for the directives.
+// nativeCode makes one file of C or C++ out of the parts of a section: their code is main's body, but for the
+// directives.
 func nativeCode(path string, blocks []Block) (code string, wants []string) {
 	var head, body strings.Builder
 	for _, b := range blocks {

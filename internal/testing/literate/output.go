@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// matches tells whether a text is as wanted, in which … stands for any text within the line, and for any lines where it stands alone.
-// Spaces at the ends of lines do not count.
+// matches tells whether a text is as wanted, in which … stands for any text within the line, and for any lines where it
+// stands alone. Spaces at the ends of lines do not count.
 func matches(want, got string) bool {
 	want, got = trimLines(want), trimLines(got)
 	var pattern strings.Builder

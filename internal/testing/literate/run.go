@@ -79,7 +79,8 @@ func (r *Runner) compile(t *testing.T, docs []*Document) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(goMain(all)), 0o644))
 	for _, args := range [][]string{
-		{"mod", "init", "example.com/snippets"}, {"work", "init", ".", r.Root}, {"build", "-tags", r.Tags, "-o", r.program, "."},
+		{"mod", "init", "example.com/snippets"}, {"work", "init", ".", r.Root}, {"build", "-tags", r.Tags, "-o",
+			r.program, "."},
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = dir
@@ -111,12 +112,14 @@ func (r *Runner) session(t *testing.T, d *Document) *session {
 	require.NoError(t, os.Symlink(r.Dist, filepath.Join(s.dir, "dist")))
 	// make only says what it would do: that its targets are there is what a document's line is checked for.
 	s.write(filepath.Join(s.own, "bin", "make"), "#!/bin/sh\nexec "+s.find("make")+` -n -C "$TVMGO" "$@" >/dev/null`+"\n")
-	s.write(filepath.Join(s.own, "bin", "go"), strings.NewReplacer("@GO@", s.find("go"), "@SCRATCH@", s.dir, "@OWN@", s.own).Replace(goWrapper))
+	s.write(filepath.Join(s.own, "bin", "go"), strings.NewReplacer("@GO@", s.find("go"), "@SCRATCH@", s.dir, "@OWN@",
+		s.own).Replace(goWrapper))
 	return s
 }
 
-// goWrapper is the command go of a document's shell. In the scratch directory, it compiles packages of the source tree in their own place: those
-// of a tree of links would be other packages to Go's cache, and compiled anew for each document.
+// goWrapper is the command go of a document's shell. In the scratch directory, it compiles packages of the source tree
+// in their own place: those of a tree of links would be other packages to Go's cache, and compiled anew for each
+// document.
 const goWrapper = `#!/bin/sh
 set -e
 if [ "$PWD" != '@SCRATCH@' ]; then exec @GO@ "$@"; fi
@@ -214,7 +217,8 @@ func (s *session) native(where, lang string, blocks []Block) {
 	file := program + "." + lang
 	s.write(file, code)
 	compiler := map[string][]string{"c": {"cc", "-std=c11"}, "cpp": {"c++", "-std=c++17"}}[lang]
-	args := append(compiler[1:], "-Wall", "-Wextra", "-Werror", "-Wno-unused", file, "-o", program, "-I"+filepath.Join(s.Dist, "include"),
+	args := append(compiler[1:], "-Wall", "-Wextra", "-Werror", "-Wno-unused", file, "-o", program,
+		"-I"+filepath.Join(s.Dist, "include"),
 		"-L"+filepath.Join(s.Dist, "lib"), "-Wl,-rpath,"+filepath.Join(s.Dist, "lib"), "-ltvmgo", "-lm")
 	out, err := s.command(compiler[0], args...).CombinedOutput()
 	require.NoError(s.t, err, "%s: %s", where, out)
@@ -263,7 +267,8 @@ func (s *session) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), name, args...)
 	cmd.Dir = s.dir
 	lib := filepath.Join(s.Dist, "lib")
-	cmd.Env = append(os.Environ(), "PWD="+s.dir, "TVMGO="+s.Root, "HOME="+s.own, "GOFLAGS=-tags="+s.Tags, // as build/env -w sets it
+	// as build/env -w sets it
+	cmd.Env = append(os.Environ(), "PWD="+s.dir, "TVMGO="+s.Root, "HOME="+s.own, "GOFLAGS=-tags="+s.Tags,
 		"PATH="+filepath.Join(s.own, "bin")+":"+filepath.Join(s.Dist, "bin")+":"+os.Getenv("PATH"),
 		"GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"), "GOPATH="+goEnv("GOPATH"),
 		"PKG_CONFIG_PATH="+filepath.Join(lib, "pkgconfig"), "LD_LIBRARY_PATH="+lib)

@@ -12,7 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-var elementTypes = []tir.Type{tir.Float32, tir.Float32, tir.Int32, tir.Int8, tir.UInt8, tir.Int64, tir.Float64, tir.Float16, tir.Bool, tir.Int16}
+var elementTypes = []tir.Type{tir.Float32, tir.Float32, tir.Int32, tir.Int8, tir.UInt8, tir.Int64, tir.Float64,
+	tir.Float16, tir.Bool, tir.Int16}
 
 // ranged is a variable, and the least and the greatest that it can be.
 type ranged struct {
@@ -157,7 +158,8 @@ func (g *maker) value(t tir.Type, depth int) tir.Expr {
 	case tir.IsFloat(t):
 		return tir.NewBinary(pickOf(g, []tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}), sub(), sub())
 	case g.one(5):
-		return tir.NewBinary(pickOf(g, []tir.BinaryOp{tir.OpFloorDiv, tir.OpDiv, tir.OpMod}), sub(), tir.IntConst(t, int64(2+g.IntN(4))))
+		return tir.NewBinary(pickOf(g, []tir.BinaryOp{tir.OpFloorDiv, tir.OpDiv, tir.OpMod}), sub(),
+			tir.IntConst(t, int64(2+g.IntN(4))))
 	}
 	return tir.NewBinary(pickOf(g, []tir.BinaryOp{tir.OpAdd, tir.OpMul, tir.OpMin, tir.OpMax}), small(), small())
 }
@@ -218,7 +220,8 @@ func (g *maker) stmt(depth int) tir.Stmt {
 		b := tir.NewBuffer("m", pickOf(g, elementTypes), tir.I32(int32(n)))
 		b.Scope = "local"
 		i := tir.NewVar("z", tir.Int32)
-		first := &tir.For{Var: i, Min: tir.I32(0), Extent: b.Shape[0], Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i}, Value: tir.IntConst(b.DType, 1)}}
+		first := &tir.For{Var: i, Min: tir.I32(0), Extent: b.Shape[0],
+			Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i}, Value: tir.IntConst(b.DType, 1)}}
 		g.buffers = append(g.buffers, b)
 		defer func() { g.buffers = g.buffers[:len(g.buffers)-1] }()
 		return &tir.Alloc{Buffer: b, Body: tir.Sequence(first, g.stmt(depth-1), g.store())}
@@ -244,7 +247,8 @@ func (g *maker) loop(depth int) tir.Stmt {
 	}
 	s := &tir.For{Kind: kind, Var: v.v, Min: tir.I32(int32(lo)), Extent: extent}
 	if g.one(6) {
-		s.Annotations = map[string]any{pickOf(g, []string{"auto_unroll_max_step", "pragma_auto_unroll_max_extent"}): int64(g.IntN(20))}
+		s.Annotations = map[string]any{pickOf(g, []string{"auto_unroll_max_step", "pragma_auto_unroll_max_extent"}): int64(
+			g.IntN(20))}
 	}
 	g.vars = append(g.vars, v)
 	s.Body = g.stmt(depth - 1)
@@ -252,7 +256,8 @@ func (g *maker) loop(depth int) tir.Stmt {
 	return s
 }
 
-// Function makes a function of seven tensors: the first four are read, and the others written, too. A seed always makes the same.
+// Function makes a function of seven tensors: the first four are read, and the others written, too. A seed always makes
+// the same.
 func Function(name string, seed uint64) *tir.PrimFunc {
 	g := &maker{Rand: rand.New(rand.NewPCG(seed, 3))}
 	f := &tir.PrimFunc{Name: name, Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void}

@@ -39,7 +39,8 @@ func (c *compiler) access(b *tir.Buffer, indices []tir.Expr, store bool) *access
 		c.fail("buffer %s has %d dimensions, and %d indices", b.Name, len(b.Shape), len(indices))
 	}
 	codec, _ := codecOf(b.DType)
-	a := &access{buffer: b, store: store, at: c.at, slot: c.slots[b.Data], codec: codec, lanes: int64(b.DType.Lanes), constBound: -1}
+	a := &access{buffer: b, store: store, at: c.at, slot: c.slots[b.Data], codec: codec, lanes: int64(b.DType.Lanes),
+		constBound: -1}
 	a.bits = codec.bits * a.lanes
 	strides := c.strides(b)
 	for d := range b.Shape {
@@ -175,7 +176,8 @@ func (a *access) element(f *frame, outer, i int64) (*memory, int64) {
 	bit := p.base*8 + element*a.bits
 	m := p.m
 	if bit < 0 || bit+a.bits > int64(len(m.data))*8 || element < -1<<40 || element > 1<<40 {
-		f.fail(a.at, ErrBounds, "%s: element %d from its address is beyond the %d bytes of %s", a.text(f, i), element, len(m.data), m.name)
+		f.fail(a.at, ErrBounds, "%s: element %d from its address is beyond the %d bytes of %s", a.text(f, i), element,
+			len(m.data), m.name)
 	}
 	return m, bit
 }

@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Array is a tensor in memory. Elements of less than 8 bits are packed, the first one in the lowest bits; bool and uint1 take a
-// byte.
+// Array is a tensor in memory. Elements of less than 8 bits are packed, the first one in the lowest bits; bool and
+// uint1 take a byte.
 type Array struct {
 	DType   tir.Type
 	Shape   []int64
@@ -43,7 +43,8 @@ type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// From makes a compact array of numbers: ints wrap at the type's width, floats are rounded as casts do. Truth values are 0 and 1.
+// From makes a compact array of numbers: ints wrap at the type's width, floats are rounded as casts do. Truth values
+// are 0 and 1.
 func From[T Number](t tir.Type, values []T, shape ...int64) (*Array, error) {
 	a, err := New(t, shape...)
 	if err != nil {
@@ -80,8 +81,8 @@ func intType[T Number](T) tir.Type {
 	return tir.Int64
 }
 
-// Values gives the numbers of an array in the order of its shape, the last dimension fastest; lanes of an element one after the other.
-// They become a T by Go's conversion.
+// Values gives the numbers of an array in the order of its shape, the last dimension fastest; lanes of an element one
+// after the other. They become a T by Go's conversion.
 func Values[T Number](a *Array) ([]T, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("values: %w", err)
@@ -161,7 +162,8 @@ func (a *Array) check() error {
 		}
 	}
 	if have := float64(len(a.Data)) * 8 / float64(c.bits*int64(a.DType.Lanes)); low < 0 || high+1 > have {
-		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, its %d bytes have room for %.0f: give it more",
+		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, its %d bytes have "+
+			"room for %.0f: give it more",
 			a.DType, a.Shape, a.Strides, a.Offset, low, high, len(a.Data), math.Floor(have))
 	}
 	return nil
@@ -205,7 +207,9 @@ func bitAccess(n int64) (func([]byte, int64) uint64, func([]byte, int64, uint64)
 	le := binary.LittleEndian
 	switch n {
 	case 8:
-		return func(d []byte, b int64) uint64 { return uint64(d[b>>3]) }, func(d []byte, b int64, v uint64) { d[b>>3] = byte(v) }
+		return func(d []byte, b int64) uint64 { return uint64(d[b>>3]) }, func(d []byte, b int64, v uint64) {
+			d[b>>3] = byte(v)
+		}
 	case 16:
 		return func(d []byte, b int64) uint64 { return uint64(le.Uint16(d[b>>3:])) },
 			func(d []byte, b int64, v uint64) { le.PutUint16(d[b>>3:], uint16(v)) }
@@ -213,7 +217,9 @@ func bitAccess(n int64) (func([]byte, int64) uint64, func([]byte, int64, uint64)
 		return func(d []byte, b int64) uint64 { return uint64(le.Uint32(d[b>>3:])) },
 			func(d []byte, b int64, v uint64) { le.PutUint32(d[b>>3:], uint32(v)) }
 	case 64:
-		return func(d []byte, b int64) uint64 { return le.Uint64(d[b>>3:]) }, func(d []byte, b int64, v uint64) { le.PutUint64(d[b>>3:], v) }
+		return func(d []byte, b int64) uint64 { return le.Uint64(d[b>>3:]) }, func(d []byte, b int64, v uint64) {
+			le.PutUint64(d[b>>3:], v)
+		}
 	}
 	read := func(d []byte, b int64) (v uint64) {
 		for i := range n {

@@ -127,7 +127,8 @@ func (x *run) memoryOf(name string, a *Array) *memory {
 	return m
 }
 
-// buffers compiles what the tensors of parameters must be. A variable alone that has no value yet gets it from the array.
+// buffers compiles what the tensors of parameters must be. A variable alone that has no value yet gets it from the
+// array.
 func (c *compiler) buffers(f *tir.PrimFunc) {
 	for v, b := range f.Buffers {
 		if v == nil || b == nil || !slices.Contains(f.Params, v) {
@@ -158,7 +159,8 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 					f.fail(nil, ErrArgument, "parameter %s: array of %s for buffer %s of %s", p.Name, a.DType, b.Name, b.DType)
 				}
 				if len(a.Shape) != len(b.Shape) {
-					f.fail(nil, ErrArgument, "parameter %s: array of shape %v for buffer %s of %d dimensions", p.Name, a.Shape, b.Name, len(b.Shape))
+					f.fail(nil, ErrArgument, "parameter %s: array of shape %v for buffer %s of %d dimensions", p.Name,
+						a.Shape, b.Name, len(b.Shape))
 				}
 			}
 			f.h[to] = ptr
@@ -167,10 +169,14 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 			c.fail("buffer %s has %d strides for %d dimensions", b.Name, len(b.Strides), len(b.Shape))
 		}
 		for d := range b.Shape {
-			c.bindSize(p, from, b.Shape[d], fmt.Sprintf("buffer %s: shape[%d]", b.Name, d), func(a *Array) int64 { return a.Shape[d] })
+			c.bindSize(p, from, b.Shape[d], fmt.Sprintf("buffer %s: shape[%d]", b.Name, d), func(a *Array) int64 {
+				return a.Shape[d]
+			})
 		}
 		for d := range b.Strides {
-			c.bindSize(p, from, b.Strides[d], fmt.Sprintf("buffer %s: strides[%d]", b.Name, d), func(a *Array) int64 { return a.strides()[d] })
+			c.bindSize(p, from, b.Strides[d], fmt.Sprintf("buffer %s: strides[%d]", b.Name, d), func(a *Array) int64 {
+				return a.strides()[d]
+			})
 		}
 		if b.Offset != nil {
 			c.bindSize(p, from, b.Offset, "buffer "+b.Name+": offset", func(a *Array) int64 { return a.Offset })
@@ -208,7 +214,8 @@ func (c *compiler) bindSize(p *tir.Var, slot int, e tir.Expr, what string, get f
 		c.fn.bind = append(c.fn.bind, func(f *frame) {
 			a := f.h[slot].(*pointer).array
 			if a == nil {
-				f.fail(nil, ErrArgument, "parameter %s: an address does not say %s, which is to be %s: pass the tensor", p.Name, what, v.Name)
+				f.fail(nil, ErrArgument, "parameter %s: an address does not say %s, which is to be %s: pass the tensor",
+					p.Name, what, v.Name)
 			}
 			n := get(a)
 			if wrap(v.Type, n) != n {
@@ -240,7 +247,8 @@ func compactCheck(p *tir.Var, b *tir.Buffer, slot int) func(*frame) {
 			return
 		}
 		if b.Offset == nil && a.Offset != 0 {
-			f.fail(nil, ErrArgument, "parameter %s: the array has offset %d, want 0: buffer %s has none", p.Name, a.Offset, b.Name)
+			f.fail(nil, ErrArgument, "parameter %s: the array has offset %d, want 0: buffer %s has none", p.Name,
+				a.Offset, b.Name)
 		}
 		if b.Strides != nil || a.Strides == nil {
 			return
@@ -248,7 +256,8 @@ func compactCheck(p *tir.Var, b *tir.Buffer, slot int) func(*frame) {
 		want := int64(1)
 		for d := len(a.Shape) - 1; d >= 0; d-- {
 			if a.Shape[d] > 1 && a.Strides[d] != want {
-				f.fail(nil, ErrArgument, "parameter %s: the array of shape %v has strides %v, want compact ones: buffer %s has none", p.Name, a.Shape,
+				f.fail(nil, ErrArgument, "parameter %s: the array of shape %v has strides %v, want compact ones: "+
+					"buffer %s has none", p.Name, a.Shape,
 					a.Strides, b.Name)
 			}
 			want *= max(a.Shape[d], 1)

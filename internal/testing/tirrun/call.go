@@ -48,7 +48,8 @@ func (c *compiler) inside(e *tir.Call) value {
 	args := make([]value, len(e.Args))
 	for n, x := range e.Args {
 		if args[n] = c.expr(x); args[n].t != src.Params[n].Type || args[n].vector() {
-			c.fail("call of function %s: argument %d of type %s for parameter %s of type %s", e.Name, n, args[n].t, src.Params[n].Name, src.Params[n].Type)
+			c.fail("call of function %s: argument %d of type %s for parameter %s of type %s", e.Name, n, args[n].t,
+				src.Params[n].Name, src.Params[n].Type)
 		}
 	}
 	return c.result(e.Type, func(f *frame) {
@@ -108,7 +109,8 @@ func (c *compiler) outside(e *tir.Call) value {
 		}
 		r, err := protected(fn, list)
 		if err != nil {
-			panic(&Fault{Func: f.name, Sort: ErrCall, Text: fmt.Sprintf("call of %s: %v", e.Name, err), Path: at.path(f), Err: err})
+			panic(&Fault{Func: f.name, Sort: ErrCall, Text: fmt.Sprintf("call of %s: %v", e.Name, err),
+				Path: at.path(f), Err: err})
 		}
 		for _, m := range given {
 			m.allWritten()
@@ -190,8 +192,9 @@ func (v value) boxed() func(*frame) any {
 	return func(f *frame) any { return toGo(t, v.i(f), 0) }
 }
 
-// Eval computes an expression. Variables have values as parameters have them; the address of a buffer is an *Array, whose Offset does
-// not count: the buffer says where its elements are. What is given is int64, uint64, float64, bool, string, or a slice of those for a vector.
+// Eval computes an expression. Variables have values as parameters have them; the address of a buffer is an *Array,
+// whose Offset does not count: the buffer says where its elements are. What is given is int64, uint64, float64, bool,
+// string, or a slice of those for a vector.
 func Eval(e tir.Expr, vars map[*tir.Var]any) (result any, err error) {
 	return EvalWith(e, vars, Options{})
 }

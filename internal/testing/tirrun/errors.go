@@ -86,6 +86,7 @@ func caught(r any, name string, err *error) {
 	case *Fault:
 		*err = r
 	default:
-		*err = &Fault{Func: name, Sort: ErrInvalid, Text: fmt.Sprintf("the program can't be understood: %v: check it with tir.Check", r)}
+		*err = &Fault{Func: name, Sort: ErrInvalid, Text: fmt.Sprintf("the program can't be understood: %v: check it "+
+			"with tir.Check", r)}
 	}
 }

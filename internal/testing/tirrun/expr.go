@@ -2,8 +2,8 @@ package tirrun
 
 import "tvmgo/tir"
 
-// value is a compiled expression. Of scalars one of i, x and h computes it: ints and truth values, floats, and what has type Handle. Of
-// vectors v computes all lanes and leaves them in the frame from off on, among its ints or its floats.
+// value is a compiled expression. Of scalars one of i, x and h computes it: ints and truth values, floats, and what has
+// type Handle. Of vectors v computes all lanes and leaves them in the frame from off on, among its ints or its floats.
 type value struct {
 	t   tir.Type
 	i   func(*frame) int64
@@ -354,7 +354,8 @@ func (c *compiler) cast(t tir.Type, v value) value {
 	}
 	from, to := tir.Element(v.t), tir.Element(t)
 	a, b := tir.IsFloat(from), tir.IsFloat(to)
-	ii, fi, xf, ff := castInt(to), castFloatToInt(to), func(n int64) float64 { return intToFloat(from, to, n) }, rounder(to)
+	ii, fi, xf, ff := castInt(to), castFloatToInt(to), func(n int64) float64 { return intToFloat(from, to, n) }, rounder(
+		to)
 	if ff == nil {
 		ff = func(x float64) float64 { return x }
 	}

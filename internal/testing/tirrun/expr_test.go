@@ -155,7 +155,8 @@ func TestEval_FourBits(t *testing.T) {
 	require.ErrorContains(t, err, "want a value of type int4")
 }
 
-var floatEdges = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 7, -7.25, 1e-3, 123456.789, -1e10, 1e-40, 3e38, math.MaxFloat32,
+var floatEdges = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 7, -7.25, 1e-3, 123456.789,
+	-1e10, 1e-40, 3e38, math.MaxFloat32,
 	math.Inf(1), math.Inf(-1), math.NaN(), math.Pi, math.SmallestNonzeroFloat32, 16777216, 1e300, -1e-300}
 
 func sameFloat(t *testing.T, want float64, got any, what ...any) {
@@ -164,7 +165,8 @@ func sameFloat(t *testing.T, want float64, got any, what ...any) {
 	if math.IsNaN(want) && math.IsNaN(g) {
 		return
 	}
-	require.Equal(t, math.Float64bits(want), math.Float64bits(g), append([]any{"want %v, got %v: %v %v %v", want, g}, append(what, "", "", "")[:3]...)...)
+	require.Equal(t, math.Float64bits(want), math.Float64bits(g), append([]any{"want %v, got %v: %v %v %v", want, g},
+		append(what, "", "", "")[:3]...)...)
 }
 
 // floats compares all operations on float32 or float64 with those of Go's type of the same width.
@@ -239,7 +241,8 @@ func TestEval_Floats(t *testing.T) {
 
 // The remainder has the sign of the divisor, and is what is left of whole multiples.
 func TestEval_FloorModOfFloats(t *testing.T) {
-	for _, c := range [][3]float64{{7.5, 2, 1.5}, {-7.5, 2, 0.5}, {7.5, -2, -0.5}, {-7.5, -2, -1.5}, {6, 2, 0}, {5, math.Inf(1), 5}} {
+	for _, c := range [][3]float64{{7.5, 2, 1.5}, {-7.5, 2, 0.5}, {7.5, -2, -0.5}, {-7.5, -2, -1.5}, {6, 2, 0},
+		{5, math.Inf(1), 5}} {
 		require.Equal(t, c[2], eval(t, FloorMod(F32(float32(c[0])), F32(float32(c[1]))), nil))
 	}
 }
@@ -252,11 +255,13 @@ func TestEval_Functions(t *testing.T) {
 		"exp10": {{2, 100}, {-1, 0.1}}, "log": {{1, 0}, {math.E, 1}, {0, -inf}, {-1, nan}}, "log2": {{8, 3}, {0.5, -1}},
 		"log10": {{1000, 3}}, "log1p": {{0, 0}, {1, math.Ln2}, {-1, -inf}}, "sqrt": {{9, 3}, {2, math.Sqrt2}, {-1, nan}},
 		"rsqrt": {{4, 0.5}, {0, inf}}, "sin": {{0, 0}, {1, 0.8414709848078965}}, "cos": {{0, 1}, {1, 0.5403023058681398}},
-		"tan": {{1, 1.557407724654902}}, "asin": {{1, math.Pi / 2}, {2, nan}}, "acos": {{1, 0}, {-1, math.Pi}}, "atan": {{1, math.Pi / 4}},
+		"tan": {{1, 1.557407724654902}}, "asin": {{1, math.Pi / 2}, {2, nan}}, "acos": {{1, 0},
+			{-1, math.Pi}}, "atan": {{1, math.Pi / 4}},
 		"sinh": {{1, 1.1752011936438014}}, "cosh": {{1, 1.5430806348152437}}, "tanh": {{1, 0.7615941559557649}, {inf, 1}},
 		"asinh": {{1, 0.881373587019543}}, "acosh": {{2, 1.3169578969248166}}, "atanh": {{0.5, 0.5493061443340548}},
 		"erf": {{0, 0}, {1, 0.8427007929497149}, {-inf, -1}}, "floor": {{-1.5, -2}, {1.5, 1}}, "ceil": {{-1.5, -1}, {1.5, 2}},
-		"trunc": {{-1.5, -1}, {1.5, 1}}, "round": {{2.5, 3}, {-2.5, -3}, {0.5, 1}, {1.25, 1}}, "nearbyint": {{2.5, 2}, {-2.5, -2}, {3.5, 4}, {0.5, 0}},
+		"trunc": {{-1.5, -1}, {1.5, 1}}, "round": {{2.5, 3}, {-2.5, -3}, {0.5, 1}, {1.25, 1}}, "nearbyint": {{2.5, 2},
+			{-2.5, -2}, {3.5, 4}, {0.5, 0}},
 		"sigmoid": {{0, 0.5}, {1, 0.7310585786300049}, {-inf, 0}}, "fabs": {{-3, 3}, {3, 3}, {-inf, inf}},
 	} {
 		for dt, slack := range map[Type]float64{Float64: 4e-16, Float32: 2e-7, Float16: 2e-3, BFloat16: 2e-2} {
@@ -279,7 +284,8 @@ func TestEval_Functions(t *testing.T) {
 		_, int1 := ints1[i.Name]
 		_, int2 := ints2[i.Name]
 		_, p := predicates[i.Name]
-		other := map[string]bool{"fma": true, "likely": true, "reinterpret": true, "if_then_else": true, "storage_sync": true, "prefetch": true,
+		other := map[string]bool{"fma": true, "likely": true, "reinterpret": true, "if_then_else": true, "storage_sync": true,
+			"prefetch":       true,
 			"tvm_struct_get": true, "tvm_struct_set": true, "address_of": true, "ret": true, "ret_none": true,
 			"check_index": true, "report_index": true, "clear_reports": true, "check_reports": true}[i.Name]
 		require.True(t, one || two || int1 || int2 || p || other, "intrinsic %s", i.Name)
@@ -299,7 +305,8 @@ func sameFloatLoosely(t *testing.T, want, got float64, what ...any) {
 
 // All operations give values of their type.
 func TestEval_NarrowFloats(t *testing.T) {
-	for _, dt := range []Type{Float16, BFloat16, {Code: 10, Bits: 8, Lanes: 1}, {Code: 12, Bits: 8, Lanes: 1}, {Code: 17, Bits: 4, Lanes: 1}} {
+	for _, dt := range []Type{Float16, BFloat16, {Code: 10, Bits: 8, Lanes: 1}, {Code: 12, Bits: 8, Lanes: 1},
+		{Code: 17, Bits: 4, Lanes: 1}} {
 		a, b := NewVar("a", dt), NewVar("b", dt)
 		for op, e := range map[string]Expr{"+": Add(a, b), "-": Sub(a, b), "*": Mul(a, b), "/": Div(a, b)} {
 			for _, x := range []float64{0.5, 1.5, 3, -2, 6} {
@@ -344,14 +351,17 @@ func TestEval_Vectors(t *testing.T) {
 		{&Shuffle{Vectors: []Expr{x, F32(9)}, Indices: []int{4, 3}}, []float64{9, 4.5}},
 		{&Shuffle{Vectors: []Expr{x}, Indices: []int{3}}, 4.5},
 		{Intrin("reinterpret", x), []float64{1, 2, 3, 4.5}},
-		{NewCall(CallIntrinsic, Vector(UInt32, 4), "reinterpret", x), []uint64{0x3f800000, 0x40000000, 0x40400000, 0x40900000}},
+		{NewCall(CallIntrinsic, Vector(UInt32, 4), "reinterpret", x), []uint64{0x3f800000, 0x40000000, 0x40400000,
+			0x40900000}},
 		{NewCall(CallIntrinsic, Vector(UInt64, 2), "reinterpret", i), []uint64{0x2_00000001, 0x4_00000000}},
 		{&Let{Var: NewVar("v", Vector(Float32, 4)), Value: x, Body: x}, []float64{1, 2, 3, 4.5}},
 		// Lanes that are decided do not look at the division by 0.
 		{And(NE(i, I32(0)), GT(Div(&Broadcast{Value: I32(4), Lanes: 4}, i), I32(1))), []bool{true, true, false, false}},
 		{Or(EQ(i, I32(0)), GT(Div(&Broadcast{Value: I32(4), Lanes: 4}, i), I32(1))), []bool{true, true, true, false}},
-		{NewCall(CallIntrinsic, Vector(Int32, 4), "if_then_else", NE(i, I32(0)), Div(&Broadcast{Value: I32(4), Lanes: 4}, i), ramp), []int64{4, 2, -1, 1}},
-		{NewCall(CallIntrinsic, Vector(Float32, 4), "if_then_else", BoolConst(false), x, Mul(x, x)), []float64{1, 4, 9, 20.25}},
+		{NewCall(CallIntrinsic, Vector(Int32, 4), "if_then_else", NE(i, I32(0)), Div(&Broadcast{Value: I32(4), Lanes: 4}, i),
+			ramp), []int64{4, 2, -1, 1}},
+		{NewCall(CallIntrinsic, Vector(Float32, 4), "if_then_else", BoolConst(false), x, Mul(x, x)),
+			[]float64{1, 4, 9, 20.25}},
 	} {
 		got, err := Eval(c.e, vars)
 		require.NoError(t, err, "%T %+v", c.e, c.e)
@@ -368,9 +378,12 @@ func TestEval_Lazy(t *testing.T) {
 	fails := EQ(Div(I32(1), zero), I32(1))
 	require.Equal(t, false, eval(t, And(BoolConst(false), fails), vars))
 	require.Equal(t, true, eval(t, Or(BoolConst(true), fails), vars))
-	require.Equal(t, int64(7), eval(t, NewCall(CallIntrinsic, Int32, "if_then_else", BoolConst(false), Div(I32(1), zero), I32(7)), vars))
-	require.Equal(t, 7.0, eval(t, NewCall(CallIntrinsic, Float32, "if_then_else", BoolConst(true), F32(7), NewCast(Float32, Div(I32(1), zero))), vars))
-	for _, e := range []Expr{And(BoolConst(true), fails), Or(BoolConst(false), fails), NewSelect(BoolConst(true), I32(7), Div(I32(1), zero))} {
+	require.Equal(t, int64(7), eval(t, NewCall(CallIntrinsic, Int32, "if_then_else", BoolConst(false), Div(I32(1), zero),
+		I32(7)), vars))
+	require.Equal(t, 7.0, eval(t, NewCall(CallIntrinsic, Float32, "if_then_else", BoolConst(true), F32(7),
+		NewCast(Float32, Div(I32(1), zero))), vars))
+	for _, e := range []Expr{And(BoolConst(true), fails), Or(BoolConst(false), fails),
+		NewSelect(BoolConst(true), I32(7), Div(I32(1), zero))} {
 		_, err := Eval(e, vars)
 		require.ErrorIs(t, err, ErrArithmetic)
 	}
@@ -422,7 +435,8 @@ func TestEval_Refuses(t *testing.T) {
 		"gets a value of type":    &Let{Var: v, Value: F32(1), Body: v},
 		"where it has one alread": &Let{Var: v, Value: I32(1), Body: &Let{Var: v, Value: I32(1), Body: v}},
 		"neither allocated here":  &BufferLoad{Buffer: NewBuffer("A", Int32)},
-		"2 dimensions, and 1":     &BufferLoad{Buffer: &Buffer{Name: "A", Data: NewVar("d", Handle), DType: Int32, Shape: []Expr{v, v}}, Indices: []Expr{I32(1)}},
+		"2 dimensions, and 1": &BufferLoad{Buffer: &Buffer{Name: "A", Data: NewVar("d", Handle), DType: Int32,
+			Shape: []Expr{v, v}}, Indices: []Expr{I32(1)}},
 	} {
 		vars := map[*Var]any{}
 		if l, ok := e.(*BufferLoad); ok && len(l.Buffer.Shape) > 0 {
@@ -437,7 +451,8 @@ func TestEval_Refuses(t *testing.T) {
 	for _, c := range []struct {
 		t Type
 		v any
-	}{{Int8, 128}, {UInt8, -1}, {Int32, 1.5}, {Bool, 1}, {Float32, true}, {Int32, nil}, {Handle, 3}, {Vector(Int32, 2), 1}, {UInt64, -1},
+	}{{Int8, 128}, {UInt8, -1}, {Int32, 1.5}, {Bool, 1}, {Float32, true}, {Int32, nil}, {Handle, 3}, {Vector(Int32, 2),
+		1}, {UInt64, -1},
 		{Int64, uint64(1 << 63)}, {Vector(Int8, 2), []int{1, 200}}, {Int32, "x"}} {
 		x := NewVar("x", c.t)
 		_, err := Eval(x, map[*Var]any{x: c.v})

@@ -20,19 +20,24 @@ type format struct {
 }
 
 var formats = map[uint8]*format{
-	dlpack.CodeBFloat:            {man: 7, bias: 127, sign: 0x8000, max: 0x7f7f, inf: 0x7f80, nan: 0x7fc0, hasNaN: true, nanSigned: true},
-	dlpack.CodeFloat:             {man: 10, bias: 15, sign: 0x8000, max: 0x7bff, inf: 0x7c00, nan: 0x7e00, hasNaN: true, nanSigned: true},
-	dlpack.CodeFloat8E3M4:        {man: 4, bias: 3, sign: 0x80, max: 0x6f, inf: 0x70, nan: 0x78, hasNaN: true, nanSigned: true},
-	dlpack.CodeFloat8E4M3:        {man: 3, bias: 7, sign: 0x80, max: 0x77, inf: 0x78, nan: 0x7c, hasNaN: true, nanSigned: true},
+	dlpack.CodeBFloat: {man: 7, bias: 127, sign: 0x8000, max: 0x7f7f, inf: 0x7f80, nan: 0x7fc0, hasNaN: true,
+		nanSigned: true},
+	dlpack.CodeFloat: {man: 10, bias: 15, sign: 0x8000, max: 0x7bff, inf: 0x7c00, nan: 0x7e00, hasNaN: true,
+		nanSigned: true},
+	dlpack.CodeFloat8E3M4: {man: 4, bias: 3, sign: 0x80, max: 0x6f, inf: 0x70, nan: 0x78, hasNaN: true,
+		nanSigned: true},
+	dlpack.CodeFloat8E4M3: {man: 3, bias: 7, sign: 0x80, max: 0x77, inf: 0x78, nan: 0x7c, hasNaN: true,
+		nanSigned: true},
 	dlpack.CodeFloat8E4M3B11FNUZ: {man: 3, bias: 11, sign: 0x80, max: 0x7f, nan: 0x80, hasNaN: true, unsigned0: true},
 	dlpack.CodeFloat8E4M3FN:      {man: 3, bias: 7, sign: 0x80, max: 0x7e, nan: 0x7f, hasNaN: true, nanSigned: true},
 	dlpack.CodeFloat8E4M3FNUZ:    {man: 3, bias: 8, sign: 0x80, max: 0x7f, nan: 0x80, hasNaN: true, unsigned0: true},
-	dlpack.CodeFloat8E5M2:        {man: 2, bias: 15, sign: 0x80, max: 0x7b, inf: 0x7c, nan: 0x7e, hasNaN: true, nanSigned: true},
-	dlpack.CodeFloat8E5M2FNUZ:    {man: 2, bias: 16, sign: 0x80, max: 0x7f, nan: 0x80, hasNaN: true, unsigned0: true},
-	dlpack.CodeFloat6E2M3FN:      {man: 3, bias: 1, sign: 0x20, max: 0x1f, nan: 0x20},
-	dlpack.CodeFloat6E3M2FN:      {man: 2, bias: 3, sign: 0x20, max: 0x1f, nan: 0x20},
-	dlpack.CodeFloat4E2M1FN:      {man: 1, bias: 1, sign: 0x8, max: 0x7, nan: 0x8},
-	dlpack.CodeFloat8E8M0FNU:     {man: 0, bias: 127, max: 0xfe, nan: 0xff, hasNaN: true},
+	dlpack.CodeFloat8E5M2: {man: 2, bias: 15, sign: 0x80, max: 0x7b, inf: 0x7c, nan: 0x7e, hasNaN: true,
+		nanSigned: true},
+	dlpack.CodeFloat8E5M2FNUZ: {man: 2, bias: 16, sign: 0x80, max: 0x7f, nan: 0x80, hasNaN: true, unsigned0: true},
+	dlpack.CodeFloat6E2M3FN:   {man: 3, bias: 1, sign: 0x20, max: 0x1f, nan: 0x20},
+	dlpack.CodeFloat6E3M2FN:   {man: 2, bias: 3, sign: 0x20, max: 0x1f, nan: 0x20},
+	dlpack.CodeFloat4E2M1FN:   {man: 1, bias: 1, sign: 0x8, max: 0x7, nan: 0x8},
+	dlpack.CodeFloat8E8M0FNU:  {man: 0, bias: 127, max: 0xfe, nan: 0xff, hasNaN: true},
 }
 
 // formatOf is the format of a type of up to 16 bits, nil of the others.
@@ -68,7 +73,8 @@ func (m *format) encode(x float64) uint64 {
 	}
 	_, e := math.Frexp(a)
 	e = max(e-1, 1-m.bias)
-	// In units of the last place the value is below 2^(man+1); a carry of the rounding goes into the exponent, as it should.
+	// In units of the last place the value is below 2^(man+1); a carry of the rounding goes into the exponent, as it
+	// should.
 	units := uint64(math.RoundToEven(math.Ldexp(a, m.man-e)))
 	code := uint64(e+m.bias-1)<<m.man + units
 	switch {
@@ -93,7 +99,8 @@ func (m *format) beyond(sign uint64) uint64 {
 	return m.max | sign
 }
 
-// encodePower is encode of float8_e8m0fnu: of two powers the nearer one, at ties the greater (1.5 is rounded to 2, the even number).
+// encodePower is encode of float8_e8m0fnu: of two powers the nearer one, at ties the greater (1.5 is rounded to 2, the
+// even number).
 func (m *format) encodePower(x float64) uint64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return m.nan
@@ -161,8 +168,9 @@ func floatOf(t tir.Type, bits uint64) float64 {
 	return formats[t.Code].decode(bits)
 }
 
-// rounder is the function that rounds a value to a type; nil where all values are of the type. To compute in float64 and then to round gives
-// what rounding the exact result once would: float64 has more than twice the digits of the narrower ones.
+// rounder is the function that rounds a value to a type; nil where all values are of the type. To compute in float64
+// and then to round gives what rounding the exact result once would: float64 has more than twice the digits of the
+// narrower ones.
 func rounder(t tir.Type) func(float64) float64 {
 	switch {
 	case t.Bits == 64:
@@ -179,8 +187,8 @@ func fma(t tir.Type, a, b, c float64) float64 {
 	if t.Bits == 64 {
 		return math.FMA(a, b, c)
 	}
-	// The product of two narrow values is exact. The sum is made odd where it is not exact, so that rounding it again sees no
-	// tie that there is none of.
+	// The product of two narrow values is exact. The sum is made odd where it is not exact, so that rounding it again
+	// sees no tie that there is none of.
 	p := a * b
 	s := p + c
 	if r := rounder(t); !math.IsInf(s, 0) && s == s {

@@ -99,7 +99,8 @@ func TestOperations_RoundOnce(t *testing.T) {
 			if want := exact(dt, product(a, b)); want != 0 && !math.IsInf(want, 0) {
 				require.Equal(t, want, floatOp(tir.OpMul, dt)(a, b), "%s %v*%v", dt, a, b)
 			}
-			if want := exact(dt, new(big.Float).SetPrec(3000).Add(product(a, b), big.NewFloat(c))); want != 0 && !math.IsInf(want, 0) {
+			if want := exact(dt, new(big.Float).SetPrec(3000).Add(product(a, b), big.NewFloat(c))); want != 0 &&
+				!math.IsInf(want, 0) {
 				require.Equal(t, want, fma(dt, a, b, c), "%s fma %v %v %v", dt, a, b, c)
 			}
 		}
@@ -115,15 +116,19 @@ func TestOperations_RoundOnce(t *testing.T) {
 
 func TestCasts_IntsAndFloats(t *testing.T) {
 	// Just above the middle of two bfloat16: in float64 it would be the middle.
-	require.Equal(t, math.Ldexp(1+1.0/64, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<56-1<<54+1<<54+1-1<<55+1<<54+1<<53+1<<53)) // 2^62 + 2^56 + 1
-	require.Equal(t, math.Ldexp(1, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<54))                                              // the middle goes to even
+	// 2^62 + 2^56 + 1
+	require.Equal(t, math.Ldexp(1+1.0/64, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<56-1<<54+1<<54+1-1<<55+
+		1<<54+1<<53+1<<53))
+	// the middle goes to even
+	require.Equal(t, math.Ldexp(1, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<54))
 	require.Equal(t, math.Ldexp(1+1.0/128, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<54+1))
 	require.Equal(t, -math.Ldexp(1+1.0/128, 62), intToFloat(tir.Int64, tir.BFloat16, -(1<<62+1<<54+1)))
 	require.Equal(t, 16777216.0, intToFloat(tir.Int32, tir.Float32, 16777217))
 	require.Equal(t, 18446744073709551616.0, intToFloat(tir.UInt64, tir.Float64, -1))
 	require.Equal(t, float64(float32(uint64(1<<63+1<<39+1))), intToFloat(tir.UInt64, tir.Float32, -1<<63+1<<39+1))
 	require.Equal(t, math.Inf(1), intToFloat(tir.Int32, tir.Float16, 65520))
-	require.True(t, math.IsNaN(intToFloat(tir.Int8, tir.Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, -4)), "the format has no sign")
+	require.True(t, math.IsNaN(intToFloat(tir.Int8, tir.Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, -4)),
+		"the format has no sign")
 	for _, c := range []struct {
 		t    tir.Type
 		x    float64
@@ -131,8 +136,10 @@ func TestCasts_IntsAndFloats(t *testing.T) {
 	}{
 		{tir.Int8, 127.9, 127}, {tir.Int8, 128, 127}, {tir.Int8, -128.9, -128}, {tir.Int8, -300, -128}, {tir.Int8, -1.9, -1},
 		{tir.UInt8, -0.9, 0}, {tir.UInt8, -3, 0}, {tir.UInt8, 255.9, 255}, {tir.UInt8, 256, 255},
-		{tir.Int64, 1e30, math.MaxInt64}, {tir.Int64, -1e30, math.MinInt64}, {tir.UInt64, 1e30, -1}, {tir.UInt64, math.Ldexp(1, 63), math.MinInt64},
-		{tir.Int32, math.NaN(), 0}, {tir.UInt32, math.NaN(), 0}, {tir.Int32, math.Inf(1), math.MaxInt32}, {tir.Int32, math.Inf(-1), math.MinInt32},
+		{tir.Int64, 1e30, math.MaxInt64}, {tir.Int64, -1e30, math.MinInt64}, {tir.UInt64, 1e30, -1}, {tir.UInt64,
+			math.Ldexp(1, 63), math.MinInt64},
+		{tir.Int32, math.NaN(), 0}, {tir.UInt32, math.NaN(), 0}, {tir.Int32, math.Inf(1), math.MaxInt32}, {tir.Int32,
+			math.Inf(-1), math.MinInt32},
 	} {
 		require.Equal(t, c.want, floatToInt(c.t, c.x), "%v as %s", c.x, c.t)
 	}

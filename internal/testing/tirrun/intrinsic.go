@@ -9,10 +9,13 @@ import (
 
 // floats1 are the functions of one float, in float64.
 var floats1 = map[string]func(float64) float64{
-	"exp": math.Exp, "exp2": math.Exp2, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "sqrt": math.Sqrt,
-	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh,
+	"exp": math.Exp, "exp2": math.Exp2, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p,
+	"sqrt": math.Sqrt,
+	"sin":  math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
+	"sinh": math.Sinh,
 	"cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh, "erf": math.Erf,
-	"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc, "round": math.Round, "nearbyint": math.RoundToEven, "fabs": math.Abs,
+	"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc, "round": math.Round, "nearbyint": math.RoundToEven,
+	"fabs":    math.Abs,
 	"exp10":   func(x float64) float64 { return math.Pow(10, x) },
 	"rsqrt":   func(x float64) float64 { return 1 / math.Sqrt(x) },
 	"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },

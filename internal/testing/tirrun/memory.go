@@ -163,7 +163,8 @@ func (f *frame) touch(a *access, last int64, m *memory, bit, n int64) {
 	}
 }
 
-// refine has the detector tell smaller elements apart, as of a view of the memory: each of their cells is what the larger one's was.
+// refine has the detector tell smaller elements apart, as of a view of the memory: each of their cells is what the
+// larger one's was.
 func (m *memory) refine(unit int) {
 	if m.unit%unit != 0 {
 		unit = 1
@@ -190,5 +191,6 @@ func (f *frame) race(a *access, last int64, lv level, other int32, did string) {
 	if other != 0 {
 		who = lv.name(other)
 	}
-	f.fail(a.at, ErrRace, "%s: %s %s what %s %s: %s must not touch one element unless all read it", a.text(f, last), lv.name(lv.turn), does, who, did, lv.what)
+	f.fail(a.at, ErrRace, "%s: %s %s what %s %s: %s must not touch one element unless all read it", a.text(f, last),
+		lv.name(lv.turn), does, who, did, lv.what)
 }

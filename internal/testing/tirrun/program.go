@@ -13,8 +13,9 @@ type Options struct {
 	MaxSteps int64  // turns of loops and calls in one Call, so that it ends; 0: 1<<40
 	MaxBytes int64  // of one allocation; 0: 1 GiB
 
-	// Funcs answers packed and extern calls. Arguments are int64, uint64, float64, bool, string, *Array (of memory: what there is from the
-	// address on), or slices of those for vectors; the result is converted to the call's type. A panic in it is an error.
+	// Funcs answers packed and extern calls. Arguments are int64, uint64, float64, bool, string, *Array (of memory:
+	// what there is from the address on), or slices of those for vectors; the result is converted to the call's type. A
+	// panic in it is an error.
 	Funcs map[string]func(args []any) (any, error)
 }
 
@@ -29,10 +30,11 @@ type Program struct {
 
 // function is a function of the module as closures.
 type function struct {
-	source     *tir.PrimFunc
-	name       string
-	body       func(*frame) control
-	ints       int // how many places a frame has for values: one for each variable and each lane of what is computed on the way
+	source *tir.PrimFunc
+	name   string
+	body   func(*frame) control
+	// how many places a frame has for values: one for each variable and each lane of what is computed on the way
+	ints       int
 	floats     int
 	handles    int
 	params     []param
@@ -85,7 +87,8 @@ func (x *run) newEpoch() uint32 {
 // step counts a turn.
 func (f *frame) step(at *place) {
 	if f.x.steps--; f.x.steps < 0 {
-		f.fail(at, ErrLimit, "more than %d steps: raise Options.MaxSteps if the program is to run so long", f.x.p.options.MaxSteps)
+		f.fail(at, ErrLimit, "more than %d steps: raise Options.MaxSteps if the program is to run so long",
+			f.x.p.options.MaxSteps)
 	}
 }
 
@@ -240,7 +243,8 @@ func validType(t tir.Type) bool {
 	return t == tir.Handle
 }
 
-// Run compiles a module and runs one of its functions. Parameters are Go ints, floats and bools, and *Array for tensors.
+// Run compiles a module and runs one of its functions. Parameters are Go ints, floats and bools, and *Array for
+// tensors.
 func Run(m *tir.IRModule, name string, args ...any) error {
 	p, err := Compile(m, Options{})
 	if err != nil {

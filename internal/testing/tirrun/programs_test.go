@@ -62,7 +62,8 @@ func TestRun_VectorAdd(t *testing.T) {
 	n := NewVar("n", Int32)
 	a, b, c := NewBuffer("A", Float32, n), NewBuffer("B", Float32, n), NewBuffer("C", Float32, n)
 	for _, kind := range []ForKind{Serial, Parallel, Vectorized, Unrolled} {
-		m := module(t, each(kind, "i", n, func(i Expr) Stmt { return store(c, Add(BufferAt(a, i), BufferAt(b, i)), i) }), a, b, c)
+		m := module(t, each(kind, "i", n, func(i Expr) Stmt { return store(c, Add(BufferAt(a, i), BufferAt(b, i)), i) }),
+			a, b, c)
 		x, y := random(1000), random(2000)[1000:]
 		out := array(t, Float32, make([]float32, 1000), 1000)
 		require.NoError(t, Run(m, "main", array(t, Float32, x, 1000), array(t, Float32, y, 1000), out))
@@ -101,7 +102,8 @@ func matmul(t testing.TB, outer ForKind, n, m, k Expr) *IRModule {
 
 func TestRun_Matmul(t *testing.T) {
 	n, m, k := NewVar("n", Int32), NewVar("m", Int32), NewVar("k", Int64)
-	for _, mod := range []*IRModule{matmul(t, Parallel, n, m, NewCast(Int32, k)), matmul(t, Serial, I32(7), I32(5), I32(9))} {
+	for _, mod := range []*IRModule{matmul(t, Parallel, n, m, NewCast(Int32, k)),
+		matmul(t, Serial, I32(7), I32(5), I32(9))} {
 		x, y := random(63), random(45)
 		out := array(t, Float32, make([]float32, 35), 7, 5)
 		args := []any{array(t, Float32, x, 7, 9), array(t, Float32, y, 9, 5), out}
@@ -155,7 +157,8 @@ func TestRun_Softmax(t *testing.T) {
 	}
 }
 
-// prefixSums is the running sum of a block's elements by doubling distances, in shared memory; barrier is what stands between.
+// prefixSums is the running sum of a block's elements by doubling distances, in shared memory; barrier is what stands
+// between.
 func prefixSums(t testing.TB, blocks, threads int32, barrier Stmt) *IRModule {
 	in, out := NewBuffer("X", Int32, I32(blocks*threads)), NewBuffer("Y", Int32, I32(blocks*threads))
 	shared := NewBuffer("S", Int32, I32(threads))
@@ -169,13 +172,15 @@ func prefixSums(t testing.TB, blocks, threads int32, barrier Stmt) *IRModule {
 			d := NewVar("d", Int32)
 			return &Alloc{Buffer: mine, Body: Sequence(
 				store(shared, BufferAt(in, at), i), barrier,
-				&For{Var: step, Min: I32(0), Extent: I32(5), Body: &LetStmt{Var: d, Value: Intrin("shift_left", I32(1), step), Body: Sequence(
-					store(mine, NewCall(CallIntrinsic, Int32, "if_then_else", GE(i, d), Add(BufferAt(shared, i), BufferAt(shared, Sub(i, d))),
-						BufferAt(shared, i))),
-					barrier,
-					store(shared, BufferAt(mine), i),
-					barrier,
-				)}},
+				&For{Var: step, Min: I32(0), Extent: I32(5), Body: &LetStmt{Var: d, Value: Intrin("shift_left", I32(1), step),
+					Body: Sequence(
+						store(mine, NewCall(CallIntrinsic, Int32, "if_then_else", GE(i, d),
+							Add(BufferAt(shared, i), BufferAt(shared, Sub(i, d))),
+							BufferAt(shared, i))),
+						barrier,
+						store(shared, BufferAt(mine), i),
+						barrier,
+					)}},
 				store(out, BufferAt(shared, i), at),
 			)}
 		})}
@@ -210,20 +215,23 @@ func TestRun_PrefixSumsOfThreads(t *testing.T) {
 	}
 	// Without barriers a thread finds nothing yet in the memory of its neighbour.
 	none := array(t, Int32, make([]int32, 32), 32)
-	require.ErrorIs(t, Run(prefixSums(t, 1, 32, nil), "main", none, array(t, Int32, make([]int32, 32), 32)), ErrUninitialized)
+	require.ErrorIs(t, Run(prefixSums(t, 1, 32, nil), "main", none, array(t, Int32, make([]int32, 32), 32)),
+		ErrUninitialized)
 }
 
 // Collatz's steps, counted by a while loop; attributes change nothing.
 func TestRun_WhileAndAttributes(t *testing.T) {
 	x, y := NewBuffer("X", Int32, I32(4)), NewBuffer("Y", Int32, I32(4))
 	v := NewBuffer("v", Int32)
-	m := module(t, &AttrStmt{Key: "pragma", Value: NewVar("nowhere", Int32), Body: each(Parallel, "i", I32(4), func(i Expr) Stmt {
-		return &Alloc{Buffer: v, Body: Sequence(store(v, BufferAt(x, i)), store(y, I32(0), i), &While{Cond: NE(BufferAt(v), I32(1)), Body: Sequence(
-			&If{Cond: EQ(FloorMod(BufferAt(v), I32(2)), I32(0)), Then: store(v, FloorDiv(BufferAt(v), I32(2))),
-				Else: store(v, Add(Mul(BufferAt(v), I32(3)), I32(1)))},
-			store(y, Add(BufferAt(y, i), I32(1)), i),
-		)})}
-	})}, x, y)
+	m := module(t, &AttrStmt{Key: "pragma", Value: NewVar("nowhere", Int32),
+		Body: each(Parallel, "i", I32(4), func(i Expr) Stmt {
+			return &Alloc{Buffer: v, Body: Sequence(store(v, BufferAt(x, i)), store(y, I32(0), i),
+				&While{Cond: NE(BufferAt(v), I32(1)), Body: Sequence(
+					&If{Cond: EQ(FloorMod(BufferAt(v), I32(2)), I32(0)), Then: store(v, FloorDiv(BufferAt(v), I32(2))),
+						Else: store(v, Add(Mul(BufferAt(v), I32(3)), I32(1)))},
+					store(y, Add(BufferAt(y, i), I32(1)), i),
+				)})}
+		})}, x, y)
 	out := array(t, Int32, make([]int, 4), 4)
 	require.NoError(t, Run(m, "main", array(t, Int32, []int{1, 6, 7, 27}, 4), out))
 	require.Equal(t, []int{0, 8, 16, 111}, numbers[int](t, out))
@@ -255,7 +263,8 @@ func BenchmarkRun_VectorAdd(b *testing.B) {
 	x, y, z := NewBuffer("A", Float32, n), NewBuffer("B", Float32, n), NewBuffer("C", Float32, n)
 	for name, kind := range map[string]ForKind{"serial": Serial, "parallel": Parallel} {
 		b.Run(name, func(b *testing.B) {
-			m := module(b, each(kind, "i", n, func(i Expr) Stmt { return store(z, Add(BufferAt(x, i), BufferAt(y, i)), i) }), x, y, z)
+			m := module(b, each(kind, "i", n, func(i Expr) Stmt { return store(z, Add(BufferAt(x, i), BufferAt(y, i)), i) }),
+				x, y, z)
 			p, err := Compile(m, Options{})
 			require.NoError(b, err)
 			const size = 1 << 16

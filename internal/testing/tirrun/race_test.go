@@ -43,7 +43,8 @@ func TestRaces_AfterBarriers(t *testing.T) {
 	}), y, 16, func(_ *Array, err error) { require.ErrorIs(t, err, ErrRace) })
 	// What the block does after its threads is not what the last of them does.
 	runSeeds(t, threads("blockIdx.x", 1, func(Expr) Stmt {
-		return Sequence(threads("threadIdx.x", 1, func(Expr) Stmt { return store(y, I32(1), I32(0)) }), store(y, I32(1), I32(0)))
+		return Sequence(threads("threadIdx.x", 1, func(Expr) Stmt { return store(y, I32(1), I32(0)) }),
+			store(y, I32(1), I32(0)))
 	}), y, 16, func(_ *Array, err error) { require.ErrorContains(t, err, "what blockIdx.x=0 threadIdx.x=0 wrote") })
 }
 
@@ -83,9 +84,15 @@ func TestThreads_NothingIsLeft(t *testing.T) {
 	}
 	one := func(s Stmt) Stmt { return threads("threadIdx.x", 1, func(Expr) Stmt { return s }) }
 	for name, body := range map[string]Stmt{
-		"shared, allocated around blocks": &Alloc{Buffer: s, Body: threads("blockIdx.x", 2, func(b Expr) Stmt { return one(firstWrites(s, b)) })},
-		"local, allocated around blocks":  &Alloc{Buffer: l, Body: threads("blockIdx.x", 2, func(b Expr) Stmt { return one(firstWrites(l, b)) })},
-		"shared, allocated in threads":    threads("blockIdx.x", 2, func(b Expr) Stmt { return one(&Alloc{Buffer: s, Body: firstWrites(s, b)}) }),
+		"shared, allocated around blocks": &Alloc{Buffer: s, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
+			return one(firstWrites(s, b))
+		})},
+		"local, allocated around blocks": &Alloc{Buffer: l, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
+			return one(firstWrites(l, b))
+		})},
+		"shared, allocated in threads": threads("blockIdx.x", 2, func(b Expr) Stmt {
+			return one(&Alloc{Buffer: s, Body: firstWrites(s, b)})
+		}),
 		"local, allocated in a loop": threads("blockIdx.x", 1, func(Expr) Stmt {
 			return each(Serial, "k", I32(2), func(k Expr) Stmt { return &Alloc{Buffer: l, Body: one(firstWrites(l, k))} })
 		}),
@@ -96,6 +103,8 @@ func TestThreads_NothingIsLeft(t *testing.T) {
 
 func TestRun_OutOfConstantBounds(t *testing.T) {
 	a := NewBuffer("A", Float32, I32(2), I32(3))
-	fails(t, ErrBounds, "store A[-1, 2]: index 0 is -1, the bound is 2", module(t, store(a, F32(1), I32(-1), I32(2)), a), zeros(t, Float32, 2, 3))
-	fails(t, ErrBounds, "store A[2, 0]: index 0 is 2, the bound is 2", module(t, store(a, F32(1), I32(2), I32(0)), a), zeros(t, Float32, 2, 3))
+	fails(t, ErrBounds, "store A[-1, 2]: index 0 is -1, the bound is 2", module(t, store(a, F32(1), I32(-1), I32(2)), a),
+		zeros(t, Float32, 2, 3))
+	fails(t, ErrBounds, "store A[2, 0]: index 0 is 2, the bound is 2", module(t, store(a, F32(1), I32(2), I32(0)), a),
+		zeros(t, Float32, 2, 3))
 }

@@ -34,14 +34,20 @@ func TestRun_OutOfBounds(t *testing.T) {
 		}), a)
 	}
 	for _, kind := range []ForKind{Serial, Vectorized, Unrolled} {
-		require.NoError(t, Run(loops(kind, func(i, j Expr) Stmt { return store(a, F32(1), i, j) }), "main", zeros(t, Float32, 4, 3)))
+		require.NoError(t, Run(loops(kind, func(i, j Expr) Stmt { return store(a, F32(1), i, j) }), "main",
+			zeros(t, Float32, 4, 3)))
 		fails(t, ErrBounds, "run main: store A[2, 0]: index 0 is 2, the bound is 2 (at i=2, j=0)",
 			loops(kind, func(i, j Expr) Stmt { return store(a, F32(1), i, j) }), zeros(t, Float32, 2, 3))
 		fails(t, ErrBounds, "load A[0, 3]: index 1 is 3, the bound is 3 (at i=0, j=2)",
-			loops(kind, func(i, j Expr) Stmt { return &Evaluate{Value: BufferAt(a, i, Add(j, I32(1)))} }), zeros(t, Float32, 4, 3))
-		fails(t, ErrBounds, "store A[-1, 0]: index 0 is -1", loops(kind, func(i, j Expr) Stmt { return store(a, F32(1), Sub(i, I32(1)), j) }),
+			loops(kind, func(i, j Expr) Stmt { return &Evaluate{Value: BufferAt(a, i, Add(j, I32(1)))} }), zeros(t,
+				Float32, 4, 3))
+		fails(t, ErrBounds, "store A[-1, 0]: index 0 is -1", loops(kind, func(i, j Expr) Stmt {
+			return store(a, F32(1), Sub(i, I32(1)), j)
+		}),
 			zeros(t, Float32, 4, 3))
-		fails(t, ErrBounds, "store A[0, -1]: index 1 is -1", loops(kind, func(i, j Expr) Stmt { return store(a, F32(1), i, Sub(j, I32(1))) }),
+		fails(t, ErrBounds, "store A[0, -1]: index 1 is -1", loops(kind, func(i, j Expr) Stmt {
+			return store(a, F32(1), i, Sub(j, I32(1)))
+		}),
 			zeros(t, Float32, 4, 3))
 		fails(t, ErrBounds, "load A[0, 3]: index 1 is 3", loops(kind, func(i, j Expr) Stmt {
 			return &Evaluate{Value: BufferAt(a, i, &Ramp{Base: I32(0), Stride: I32(1), Lanes: 4})}
@@ -49,18 +55,22 @@ func TestRun_OutOfBounds(t *testing.T) {
 	}
 	// A lane that is not taken may be anywhere.
 	mask := &Ramp{Base: I32(0), Stride: I32(1), Lanes: 4}
-	safe := NewCall(CallIntrinsic, Vector(Float32, 4), "if_then_else", LT(mask, I32(3)), BufferAt(a, I32(0), mask), Const(Vector(Float32, 4), 0))
+	safe := NewCall(CallIntrinsic, Vector(Float32, 4), "if_then_else", LT(mask, I32(3)), BufferAt(a, I32(0), mask),
+		Const(Vector(Float32, 4), 0))
 	require.NoError(t, Run(module(t, &Evaluate{Value: safe}, a), "main", zeros(t, Float32, 1, 3)))
 
 	// A view that says more than there is.
 	view := &Buffer{Name: "V", Data: a.Data, DType: Float32, Shape: []Expr{I32(100)}}
-	fails(t, ErrBounds, "element 12 from its address is beyond the 48 bytes of A_tensor", module(t, store(view, F32(1), I32(12)), a), zeros(t, Float32, 4, 3))
-	fails(t, ErrBounds, "store scalar[]: element 3", module(t, store(&Buffer{Name: "scalar", Data: a.Data, DType: Float32, Offset: I32(3)}, F32(1)), a),
+	fails(t, ErrBounds, "element 12 from its address is beyond the 48 bytes of A_tensor",
+		module(t, store(view, F32(1), I32(12)), a), zeros(t, Float32, 4, 3))
+	fails(t, ErrBounds, "store scalar[]: element 3",
+		module(t, store(&Buffer{Name: "scalar", Data: a.Data, DType: Float32, Offset: I32(3)}, F32(1)), a),
 		zeros(t, Float32, 1, 3))
 }
 
 func TestRun_UninitializedMemory(t *testing.T) {
-	for _, dt := range []Type{Float32, Int8, Float64, Float16, Bool, {Code: Int8.Code, Bits: 4, Lanes: 1}, {Code: 15, Bits: 6, Lanes: 1}, Vector(Float32, 2)} {
+	for _, dt := range []Type{Float32, Int8, Float64, Float16, Bool, {Code: Int8.Code, Bits: 4, Lanes: 1},
+		{Code: 15, Bits: 6, Lanes: 1}, Vector(Float32, 2)} {
 		local, out := NewBuffer("L", dt, I32(8)), NewBuffer("Y", dt, I32(1))
 		body := func(from int32) Stmt {
 			return &Alloc{Buffer: local, Body: Sequence(
@@ -68,13 +78,16 @@ func TestRun_UninitializedMemory(t *testing.T) {
 				each(Serial, "j", I32(8), func(j Expr) Stmt { return store(out, BufferAt(local, j), I32(0)) }))}
 		}
 		require.NoError(t, Run(module(t, body(0), out), "main", zeros(t, dt, 1)), "%s", dt)
-		fails(t, ErrUninitialized, "load L[0]: nothing has been written there (at j=0)", module(t, body(1), out), zeros(t, dt, 1))
+		fails(t, ErrUninitialized, "load L[0]: nothing has been written there (at j=0)", module(t, body(1), out),
+			zeros(t, dt, 1))
 		// Neither is what the turn before has left.
 		again := each(Serial, "k", I32(2), func(k Expr) Stmt {
 			return &Alloc{Buffer: local, Body: Sequence(
-				&If{Cond: EQ(k, I32(0)), Then: store(local, BufferAt(out, I32(0)), I32(3))}, store(out, BufferAt(local, I32(3)), I32(0)))}
+				&If{Cond: EQ(k, I32(0)), Then: store(local, BufferAt(out, I32(0)), I32(3))}, store(out,
+					BufferAt(local, I32(3)), I32(0)))}
 		})
-		fails(t, ErrUninitialized, "load L[3]: nothing has been written there (at k=1)", module(t, again, out), zeros(t, dt, 1))
+		fails(t, ErrUninitialized, "load L[3]: nothing has been written there (at k=1)", module(t, again, out),
+			zeros(t, dt, 1))
 	}
 }
 
@@ -90,11 +103,13 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 	flat := &Buffer{Name: "flat", Data: b.Data, DType: Float64, Shape: []Expr{I32(8)}}
 	for seed := range uint64(20) {
 		for name, body := range map[string]func(i Expr) Stmt{
-			"own element":       func(i Expr) Stmt { return store(a, BufferAt(b, i), i) },
-			"all read one":      func(i Expr) Stmt { return store(a, BufferAt(b, I32(3)), i) },
-			"own read, written": func(i Expr) Stmt { return Sequence(store(a, F32(1), i), store(a, Add(BufferAt(a, i), F32(1)), i)) },
-			"own two":           func(i Expr) Stmt { return store(flat, F64(1), i) },
-			"own byte":          func(i Expr) Stmt { return store(view, IntConst(Int8, 1), i) },
+			"own element":  func(i Expr) Stmt { return store(a, BufferAt(b, i), i) },
+			"all read one": func(i Expr) Stmt { return store(a, BufferAt(b, I32(3)), i) },
+			"own read, written": func(i Expr) Stmt {
+				return Sequence(store(a, F32(1), i), store(a, Add(BufferAt(a, i), F32(1)), i))
+			},
+			"own two":  func(i Expr) Stmt { return store(flat, F64(1), i) },
+			"own byte": func(i Expr) Stmt { return store(view, IntConst(Int8, 1), i) },
 			"own bytes after all read": func(i Expr) Stmt {
 				return Sequence(&Evaluate{Value: BufferAt(a, I32(7))}, store(view, IntConst(Int8, 1), i))
 			},
@@ -114,7 +129,9 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 			"byte of another's number": func(i Expr) Stmt {
 				return Sequence(store(a, F32(1), i), store(view, IntConst(Int8, 1), Mul(Sub(I32(7), i), I32(4))))
 			},
-			"bytes of another's": func(i Expr) Stmt { return Sequence(store(a, F32(1), i), &Evaluate{Value: BufferAt(view, I32(5))}) },
+			"bytes of another's": func(i Expr) Stmt {
+				return Sequence(store(a, F32(1), i), &Evaluate{Value: BufferAt(view, I32(5))})
+			},
 			"overlap": func(i Expr) Stmt {
 				return Sequence(store(b, F32(1), i), store(flat, F64(1), I32(7)), store(b, F32(1), I32(15)))
 			},
@@ -128,13 +145,16 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 		}
 	}
 	err := run(0, func(i Expr) Stmt { return store(a, F32(1), I32(3)) })
-	require.Regexp(t, `^run main: store A\[3\]: turn i=\d writes what turn i=\d wrote: turns of parallel loop i must .* \(at i=\d\)$`, err.Error())
+	require.Regexp(t,
+		`^run main: store A\[3\]: turn i=\d writes what turn i=\d wrote: turns of parallel loop i must .* \(at i=\d\)$`,
+		err.Error())
 }
 
 // Two parameters that are one memory are one.
 func TestRun_RacesOfAliases(t *testing.T) {
 	a, b := NewBuffer("A", Float32, I32(8)), NewBuffer("B", Float32, I32(8))
-	m := module(t, each(Parallel, "i", I32(8), func(i Expr) Stmt { return store(a, BufferAt(b, Sub(I32(7), i)), i) }), a, b)
+	m := module(t, each(Parallel, "i", I32(8), func(i Expr) Stmt { return store(a, BufferAt(b, Sub(I32(7), i)), i) }),
+		a, b)
 	one := zeros(t, Float32, 8)
 	require.NoError(t, Run(m, "main", one, zeros(t, Float32, 8)))
 	fails(t, ErrRace, "what turn", m, one, &Array{DType: Float32, Shape: []int64{8}, Data: one.Data})
@@ -179,9 +199,14 @@ func TestRun_Limits(t *testing.T) {
 	require.NoError(t, call(Options{MaxSteps: 100}, loop(100)))
 	require.ErrorIs(t, call(Options{MaxSteps: 100}, loop(101)), ErrLimit)
 	require.ErrorIs(t, call(Options{MaxSteps: 100}, &While{Cond: BoolConst(true), Body: nothing}), ErrLimit)
-	require.ErrorIs(t, call(Options{MaxSteps: 100}, each(Parallel, "i", I32(1<<30), func(Expr) Stmt { return &Seq{} })), ErrLimit)
-	require.ErrorIs(t, call(Options{MaxSteps: 100}, each(ThreadBind, "threadIdx.x", I32(1<<30), func(Expr) Stmt { return &Seq{} })), ErrLimit)
-	require.ErrorIs(t, call(Options{}, each(ThreadBind, "threadIdx.x", I32(1<<30), func(Expr) Stmt { return sync("shared") })), ErrLimit)
+	require.ErrorIs(t, call(Options{MaxSteps: 100}, each(Parallel, "i", I32(1<<30), func(Expr) Stmt { return &Seq{} })),
+		ErrLimit)
+	require.ErrorIs(t, call(Options{MaxSteps: 100}, each(ThreadBind, "threadIdx.x", I32(1<<30), func(Expr) Stmt {
+		return &Seq{}
+	})), ErrLimit)
+	require.ErrorIs(t, call(Options{}, each(ThreadBind, "threadIdx.x", I32(1<<30), func(Expr) Stmt {
+		return sync("shared")
+	})), ErrLimit)
 	alloc := func(shape ...Expr) Stmt { return &Alloc{Buffer: NewBuffer("L", Float32, shape...), Body: &Seq{}} }
 	require.NoError(t, call(Options{MaxBytes: 400}, alloc(I32(100))))
 	require.ErrorIs(t, call(Options{MaxBytes: 400}, alloc(I32(102))), ErrLimit)
@@ -199,7 +224,9 @@ func TestRun_Limits(t *testing.T) {
 func TestRun_Assert(t *testing.T) {
 	n := NewVar("n", Int32)
 	a := NewBuffer("A", Float32, n)
-	m := module(t, each(Serial, "i", n, func(i Expr) Stmt { return &Assert{Cond: LT(i, I32(2)), Kind: "ValueError", Message: "i is too large"} }), a)
+	m := module(t, each(Serial, "i", n, func(i Expr) Stmt {
+		return &Assert{Cond: LT(i, I32(2)), Kind: "ValueError", Message: "i is too large"}
+	}), a)
 	require.NoError(t, Run(m, "main", zeros(t, Float32, 2)))
 	err := Run(m, "main", zeros(t, Float32, 3))
 	require.ErrorIs(t, err, ErrAssert)
@@ -215,7 +242,8 @@ func TestRun_Parameters(t *testing.T) {
 	a, b := NewBuffer("A", Float32, n, m), NewBuffer("B", Float32, m, n)
 	b.Strides, b.Offset = []Expr{s, I64(1)}, o
 	out := NewBuffer("Y", Int64, I32(4))
-	mod := module(t, Sequence(store(out, NewCast(Int64, n), I32(0)), store(out, m, I32(1)), store(out, s, I32(2)), store(out, NewCast(Int64, o), I32(3)),
+	mod := module(t, Sequence(store(out, NewCast(Int64, n), I32(0)), store(out, m, I32(1)), store(out, s, I32(2)),
+		store(out, NewCast(Int64, o), I32(3)),
 		store(b, F32(5), I64(1), I32(1))), a, b, out)
 	x, y := zeros(t, Float32, 2, 3), zeros(t, Float32, 40)
 	wide := &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{7, 1}, Offset: 4, Data: y.Data}
@@ -226,20 +254,24 @@ func TestRun_Parameters(t *testing.T) {
 	require.Equal(t, float32(5), numbers[float32](t, wide)[3])
 
 	for text, args := range map[string][]any{
-		"2 arguments for 3 parameters":       {x, wide},
-		"buffer B: shape[0] is 2, want 3":    {x, &Array{DType: Float32, Shape: []int64{2, 2}, Data: y.Data}, got},
-		"buffer B: strides[1] is 2, want 1":  {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{7, 2}, Data: y.Data}, got},
-		"array of float64 for buffer A":      {zeros(t, Float64, 2, 3), wide, got},
-		"for buffer A of 2 dimensions":       {zeros(t, Float32, 2), wide, got},
-		"found int: want *tirrun.Array":      {3, wide, got},
-		"found nothing, want an array":       {nil, wide, got},
-		"its 160 bytes have room for 40":     {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{20, 1}, Data: y.Data}, got},
+		"2 arguments for 3 parameters":    {x, wide},
+		"buffer B: shape[0] is 2, want 3": {x, &Array{DType: Float32, Shape: []int64{2, 2}, Data: y.Data}, got},
+		"buffer B: strides[1] is 2, want 1": {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{7, 2},
+			Data: y.Data}, got},
+		"array of float64 for buffer A": {zeros(t, Float64, 2, 3), wide, got},
+		"for buffer A of 2 dimensions":  {zeros(t, Float32, 2), wide, got},
+		"found int: want *tirrun.Array": {3, wide, got},
+		"found nothing, want an array":  {nil, wide, got},
+		"its 160 bytes have room for 40": {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{20, 1},
+			Data: y.Data}, got},
 		"shape [-1 2]: dimension 0 is negat": {&Array{DType: Float32, Shape: []int64{-1, 2}}, wide, got},
-		"2 strides for 1 dimensions":         {x, wide, &Array{DType: Int64, Shape: []int64{4}, Strides: []int64{1, 1}, Data: got.Data}},
-		"want compact ones: buffer Y":        {x, wide, &Array{DType: Int64, Shape: []int64{4}, Strides: []int64{0}, Data: got.Data}},
-		"offset 1, want 0: buffer Y":         {x, wide, &Array{DType: Int64, Shape: []int64{3}, Offset: 1, Data: got.Data}},
-		"buffer Y: shape[0] is 3, want 4":    {x, wide, zeros(t, Int64, 3)},
-		"the array is nil":                   {(*Array)(nil), wide, got},
+		"2 strides for 1 dimensions": {x, wide, &Array{DType: Int64, Shape: []int64{4}, Strides: []int64{1, 1},
+			Data: got.Data}},
+		"want compact ones: buffer Y": {x, wide, &Array{DType: Int64, Shape: []int64{4}, Strides: []int64{0},
+			Data: got.Data}},
+		"offset 1, want 0: buffer Y":      {x, wide, &Array{DType: Int64, Shape: []int64{3}, Offset: 1, Data: got.Data}},
+		"buffer Y: shape[0] is 3, want 4": {x, wide, zeros(t, Int64, 3)},
+		"the array is nil":                {(*Array)(nil), wide, got},
 	} {
 		fails(t, ErrArgument, text, mod, args...)
 	}
@@ -253,11 +285,13 @@ func TestRun_ScalarsAndResults(t *testing.T) {
 	for _, c := range []struct {
 		t        Type
 		in, want any
-	}{{Int8, -5, int64(-5)}, {UInt64, uint64(1 << 63), uint64(1 << 63)}, {Float32, 0.1, float64(float32(0.1))}, {Bool, true, true}, {Float16, 2049, 2048.0},
+	}{{Int8, -5, int64(-5)}, {UInt64, uint64(1 << 63), uint64(1 << 63)}, {Float32, 0.1, float64(float32(0.1))}, {Bool,
+		true, true}, {Float16, 2049, 2048.0},
 		{Int32, uint8(7), int64(7)}} {
 		v := NewVar("v", c.t)
 		m, err := NewModule(&PrimFunc{Name: "main", Params: []*Var{v}, Result: c.t, Body: Sequence(
-			&If{Cond: BoolConst(true), Then: &Evaluate{Value: NewCall(CallIntrinsic, c.t, "ret", v)}}, &Assert{Cond: BoolConst(false)})})
+			&If{Cond: BoolConst(true), Then: &Evaluate{Value: NewCall(CallIntrinsic, c.t, "ret", v)}}, &Assert{
+				Cond: BoolConst(false)})})
 		require.NoError(t, err)
 		p, err := Compile(m, Options{})
 		require.NoError(t, err)
@@ -278,10 +312,11 @@ func TestCompile_Refuses(t *testing.T) {
 	warp.Scope = "warp"
 	ret := &Evaluate{Value: NewCall(CallIntrinsic, Void, "ret_none")}
 	for text, s := range map[string]Stmt{
-		"a statement is nil":                    &Seq{Stmts: []Stmt{nil}},
-		"value of type float64 for float32":     &BufferStore{Buffer: a, Value: F64(1), Indices: []Expr{I32(0)}},
-		"loop has no variable":                  &For{},
-		"want one of [blockIdx.x":               &For{Kind: ThreadBind, Var: v, Min: I32(0), Extent: I32(1), Thread: "gpu", Body: &Seq{}},
+		"a statement is nil":                &Seq{Stmts: []Stmt{nil}},
+		"value of type float64 for float32": &BufferStore{Buffer: a, Value: F64(1), Indices: []Expr{I32(0)}},
+		"loop has no variable":              &For{},
+		"want one of [blockIdx.x": &For{Kind: ThreadBind, Var: v, Min: I32(0), Extent: I32(1), Thread: "gpu",
+			Body: &Seq{}},
 		"kind 77 does not exist":                &For{Kind: 77, Var: v, Min: I32(0), Extent: I32(1), Body: &Seq{}},
 		"the extent of loop v is of type float": &For{Var: v, Min: I32(0), Extent: F32(1), Body: &Seq{}},
 		"variable v (int32) has no value":       &Evaluate{Value: v},
@@ -303,7 +338,8 @@ func TestCompile_Refuses(t *testing.T) {
 	_, err = Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})
 	require.ErrorIs(t, err, ErrInvalid)
 	// Nodes that have lost their parts do not bring the process down.
-	for _, s := range []Stmt{&Evaluate{Value: &Binary{}}, &Evaluate{Value: (*Var)(nil)}, &LetStmt{}, &If{}, (*For)(nil), &Evaluate{Value: &ProducerLoad{}},
+	for _, s := range []Stmt{&Evaluate{Value: &Binary{}}, &Evaluate{Value: (*Var)(nil)}, &LetStmt{}, &If{}, (*For)(nil),
+		&Evaluate{Value: &ProducerLoad{}},
 		&Evaluate{Value: &Call{Kind: 9}}, &BufferStore{}, &Alloc{}, &Evaluate{Value: And(v, v)}} {
 		_, err := Compile(module(t, s, a), Options{})
 		require.ErrorIs(t, err, ErrInvalid, "%T", s)
@@ -315,7 +351,8 @@ func TestRun_LoopBounds(t *testing.T) {
 	out := NewBuffer("Y", Int32, I32(1))
 	loop := func(dt Type, low, n int64) *IRModule {
 		v := NewVar("i", dt)
-		return module(t, &For{Var: v, Min: IntConst(dt, low), Extent: I64(n), Body: store(out, Add(BufferAt(out, I32(0)), NewCast(Int32, v)), I32(0))}, out)
+		return module(t, &For{Var: v, Min: IntConst(dt, low), Extent: I64(n),
+			Body: store(out, Add(BufferAt(out, I32(0)), NewCast(Int32, v)), I32(0))}, out)
 	}
 	for _, c := range [][4]int64{{0, 4, 6}, {-3, 2, -5}, {5, 0, 0}, {5, -7, 0}, {120, 8, 988}} {
 		y := zeros(t, Int32, 1)
@@ -331,9 +368,12 @@ func TestRun_CallsOutside(t *testing.T) {
 	local := NewBuffer("L", Int32, I32(4))
 	p := NewVar("p", Float64)
 	body := &Alloc{Buffer: local, Body: Sequence(
-		&Evaluate{Value: NewCall(CallPacked, Void, "fill", local.Data, I32(7), Text("by"), &Broadcast{Value: F32(2), Lanes: 2})},
-		&LetStmt{Var: p, Value: NewCall(CallExtern, Float64, "half", NewCast(Float64, BufferAt(local, I32(2)))), Body: store(a, NewCast(Float32, p), I32(1))},
-		&Evaluate{Value: NewCall(CallExtern, Void, "third", NewCall(CallIntrinsic, Handle, "address_of", BufferAt(a, I32(1))))},
+		&Evaluate{Value: NewCall(CallPacked, Void, "fill", local.Data, I32(7), Text("by"),
+			&Broadcast{Value: F32(2), Lanes: 2})},
+		&LetStmt{Var: p, Value: NewCall(CallExtern, Float64, "half", NewCast(Float64, BufferAt(local, I32(2)))),
+			Body: store(a, NewCast(Float32, p), I32(1))},
+		&Evaluate{Value: NewCall(CallExtern, Void, "third", NewCall(CallIntrinsic, Handle, "address_of",
+			BufferAt(a, I32(1))))},
 	)}
 	var got []any
 	funcs := map[string]func([]any) (any, error){
@@ -378,7 +418,8 @@ func TestRun_CallsInside(t *testing.T) {
 	// fib calls itself; scale gets a tensor, its sizes from it.
 	fib := &PrimFunc{Name: "fib", Params: []*Var{x}, Result: Int32, Body: Sequence(
 		&If{Cond: LT(x, I32(2)), Then: &Evaluate{Value: NewCall(CallIntrinsic, Int32, "ret", x)}},
-		&Evaluate{Value: NewCall(CallIntrinsic, Int32, "ret", Add(NewCall(CallFunc, Int32, "fib", Sub(x, I32(1))), NewCall(CallFunc, Int32, "fib", Sub(x, I32(2)))))})}
+		&Evaluate{Value: NewCall(CallIntrinsic, Int32, "ret", Add(NewCall(CallFunc, Int32, "fib", Sub(x, I32(1))),
+			NewCall(CallFunc, Int32, "fib", Sub(x, I32(2)))))})}
 	tensor := NewVar("tensor", Handle)
 	b := NewBuffer("B", Int32, n)
 	scale := &PrimFunc{Name: "scale", Params: []*Var{tensor, x}, Buffers: map[*Var]*Buffer{tensor: b}, Result: Void,
@@ -405,11 +446,13 @@ func TestArray_Values(t *testing.T) {
 	require.NoError(t, err)
 	c.puti(a.Data, 4, 5) // over what is there, between others
 	require.Equal(t, []int{1, 5, 7, -8, 3}, numbers[int](t, a))
-	require.Equal(t, []float32{1, 0.5, -2, 448}, numbers[float32](t, array(t, Type{Code: 10, Bits: 8, Lanes: 1}, []float32{1, 0.5, -2, 450}, 4)))
+	require.Equal(t, []float32{1, 0.5, -2, 448},
+		numbers[float32](t, array(t, Type{Code: 10, Bits: 8, Lanes: 1}, []float32{1, 0.5, -2, 450}, 4)))
 	require.Equal(t, []byte{1, 0, 1}, array(t, Bool, []float64{0.5, 0, 2}, 3).Data)
 	require.Equal(t, []uint64{255, 1}, numbers[uint64](t, array(t, UInt8, []int{-1, 257}, 2)))
 	require.Equal(t, []float64{1, 2, 3, 4}, numbers[float64](t, array(t, Vector(Float16, 2), []int{1, 2, 3, 4}, 2)))
-	require.Equal(t, []int{3, 2, 1}, numbers[int](t, &Array{DType: Int8, Shape: []int64{3}, Strides: []int64{-1}, Offset: 2, Data: []byte{1, 2, 3}}))
+	require.Equal(t, []int{3, 2, 1}, numbers[int](t, &Array{DType: Int8, Shape: []int64{3}, Strides: []int64{-1},
+		Offset: 2, Data: []byte{1, 2, 3}}))
 	_, err = From(Int8, []int{1, 2}, 3)
 	require.ErrorContains(t, err, "has 3 numbers, found 2")
 	_, err = New(Handle, 3)

@@ -157,7 +157,8 @@ func floatOp(op tir.BinaryOp, t tir.Type) func(a, b float64) float64 {
 }
 
 // fastFloat is floatOp with closures for what kernels do most.
-func fastFloat(op tir.BinaryOp, t tir.Type, do func(a, b float64) float64, p, q func(*frame) float64) func(*frame) float64 {
+func fastFloat(op tir.BinaryOp, t tir.Type, do func(a, b float64) float64, p,
+	q func(*frame) float64) func(*frame) float64 {
 	if t == tir.Float32 {
 		switch op {
 		case tir.OpAdd:

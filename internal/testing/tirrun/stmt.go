@@ -91,7 +91,8 @@ func (c *compiler) sequence(s *tir.Seq) func(*frame) control {
 
 // evaluate compiles an expression that does something; ret is one of them.
 func (c *compiler) evaluate(s *tir.Evaluate) func(*frame) control {
-	if call, ok := s.Value.(*tir.Call); ok && call.Kind == tir.CallIntrinsic && (call.Name == "ret" || call.Name == "ret_none") {
+	if call, ok := s.Value.(*tir.Call); ok && call.Kind == tir.CallIntrinsic &&
+		(call.Name == "ret" || call.Name == "ret_none") {
 		return c.ret(call)
 	}
 	v := c.expr(s.Value)
@@ -184,7 +185,8 @@ func (c *compiler) alloc(s *tir.Alloc) func(*frame) control {
 			last = -1
 		}
 		if last < -1 || last*float64(b.DType.Bits)*float64(b.DType.Lanes)/8 > float64(limit) {
-			f.fail(at, ErrLimit, "allocation of buffer %s: %.0f elements of %s: the limit of Options.MaxBytes is %d", b.Name, last+1, b.DType, limit)
+			f.fail(at, ErrLimit, "allocation of buffer %s: %.0f elements of %s: the limit of Options.MaxBytes is %d",
+				b.Name, last+1, b.DType, limit)
 		}
 		size, err := b.DType.Bytes(int64(last) + 1)
 		if err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // The indices that blocks and threads have.
-var dimNames = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z",
+var dimNames = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+	"vthread.x", "vthread.y", "vthread.z",
 	"vthread", "cthread"}
 
 const (
@@ -147,7 +148,8 @@ func (f *frame) sameExtent(at *place, s *tir.For, dim int, n int64) {
 		f.fail(at, ErrInvalid, "loop %s over %s stands within one over threads: put blocks outside", s.Var.Name, s.Thread)
 	}
 	if old := k.extents[dim]; old != 0 && old != n && dim < firstVThread {
-		f.fail(at, ErrInvalid, "loop %s over %s has %d turns, another one of the kernel %d: a launch has one extent", s.Var.Name, s.Thread, n, old)
+		f.fail(at, ErrInvalid, "loop %s over %s has %d turns, another one of the kernel %d: a launch has one extent",
+			s.Var.Name, s.Thread, n, old)
 	}
 	k.extents[dim] = n
 }
@@ -215,7 +217,8 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 			case !waits:
 				ended = i
 			case met != nil && met != call:
-				f.fail(at.up, ErrSync, "turns %d and %d of loop %s are at different barriers: all threads must reach the same", first, i, at.name)
+				f.fail(at.up, ErrSync, "turns %d and %d of loop %s are at different barriers: all threads must reach the same",
+					first, i, at.name)
 			default:
 				met, first = call, i
 			}
@@ -224,7 +227,8 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 		case met == nil:
 			return
 		case ended >= 0:
-			f.fail(at.up, ErrSync, "turn %d of loop %s waits at a barrier that turn %d does not reach: put it where all threads come by", first, at.name, ended)
+			f.fail(at.up, ErrSync, "turn %d of loop %s waits at a barrier that turn %d does not reach: put it where "+
+				"all threads come by", first, at.name, ended)
 		}
 		f.meet(met)
 	}
@@ -233,11 +237,13 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 // fork is a frame for a thread that starts here.
 func (f *frame) fork() *frame {
 	g := *f
-	g.i, g.f, g.h, g.levels, g.allocs = slices.Clone(f.i), slices.Clone(f.f), slices.Clone(f.h), slices.Clone(f.levels), nil
+	g.i, g.f, g.h, g.levels, g.allocs = slices.Clone(f.i), slices.Clone(f.f), slices.Clone(f.h), slices.Clone(
+		f.levels), nil
 	return &g
 }
 
-// meet is the frame's part of a barrier: it waits for the threads around, if there are any; otherwise all of the block are there.
+// meet is the frame's part of a barrier: it waits for the threads around, if there are any; otherwise all of the block
+// are there.
 func (f *frame) meet(call *tir.Call) {
 	if f.barrier != nil {
 		f.barrier(call)
@@ -306,7 +312,8 @@ func findBarriers(m *tir.IRModule) map[string]bool {
 			}
 			tir.Walk(f, func(node any) bool {
 				call, ok := node.(*tir.Call)
-				if ok && (call.Kind == tir.CallIntrinsic && call.Name == "storage_sync" || call.Kind == tir.CallFunc && found[call.Name]) {
+				if ok && (call.Kind == tir.CallIntrinsic && call.Name == "storage_sync" || call.Kind == tir.CallFunc &&
+					found[call.Name]) {
 					found[f.Name], changed = true, true
 				}
 				return !found[f.Name]

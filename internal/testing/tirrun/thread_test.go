@@ -30,7 +30,8 @@ func runSeeds(t *testing.T, body Stmt, out *Buffer, size int64, check func(y *Ar
 	}
 }
 
-// reversed has each block turn its part of Y around, over shared memory, in two loops over the same threads; between is what stands there.
+// reversed has each block turn its part of Y around, over shared memory, in two loops over the same threads; between is
+// what stands there.
 func reversed(between Stmt, inThreads bool) (Stmt, *Buffer) {
 	y := NewBuffer("Y", Int32, I32(32))
 	s := scoped(NewBuffer("S", Int32, I32(8)), "shared")
@@ -91,14 +92,20 @@ func TestThreads_RacesOfBlocks(t *testing.T) {
 	})
 	// What the block does outside of its threads is not what a thread does.
 	body = Sequence(threads("blockIdx.x", 2, func(b Expr) Stmt {
-		return Sequence(store(y, I32(1), b), threads("threadIdx.x", 4, func(i Expr) Stmt { return &Evaluate{Value: BufferAt(y, b)} }))
+		return Sequence(store(y, I32(1), b), threads("threadIdx.x", 4, func(i Expr) Stmt {
+			return &Evaluate{Value: BufferAt(y, b)}
+		}))
 	}))
 	runSeeds(t, body, y, 8, func(_ *Array, err error) { require.ErrorContains(t, err, "what blockIdx.x=") })
 	// Two kernels, one after the other, may touch the same.
 	one := func(v int32) Stmt {
-		return threads("blockIdx.x", 8, func(b Expr) Stmt { return store(y, Add(BufferAt(y, Sub(I32(7), b)), I32(v)), Sub(I32(7), b)) })
+		return threads("blockIdx.x", 8, func(b Expr) Stmt {
+			return store(y, Add(BufferAt(y, Sub(I32(7), b)), I32(v)), Sub(I32(7), b))
+		})
 	}
-	runSeeds(t, Sequence(one(1), threads("threadIdx.x", 8, func(i Expr) Stmt { return store(y, Add(BufferAt(y, i), I32(2)), i) })), y, 8, func(a *Array, err error) {
+	runSeeds(t, Sequence(one(1), threads("threadIdx.x", 8, func(i Expr) Stmt {
+		return store(y, Add(BufferAt(y, i), I32(2)), i)
+	})), y, 8, func(a *Array, err error) {
 		require.NoError(t, err)
 		require.Equal(t, []int{3, 3, 3, 3, 3, 3, 3, 3}, numbers[int](t, a))
 	})
@@ -133,7 +140,9 @@ func TestThreads_LocalMemory(t *testing.T) {
 	runSeeds(t, body, y, 24, func(_ *Array, err error) { require.ErrorIs(t, err, ErrUninitialized) })
 	s := scoped(NewBuffer("S", Int32, I32(1)), "shared")
 	body = &Alloc{Buffer: s, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
-		return threads("threadIdx.x", 1, func(Expr) Stmt { return Sequence(store(y, BufferAt(s, I32(0)), b), store(s, b, I32(0))) })
+		return threads("threadIdx.x", 1, func(Expr) Stmt {
+			return Sequence(store(y, BufferAt(s, I32(0)), b), store(s, b, I32(0)))
+		})
 	})}
 	runSeeds(t, body, y, 24, func(_ *Array, err error) { require.ErrorIs(t, err, ErrUninitialized) })
 }
@@ -165,15 +174,17 @@ func TestThreads_BarriersInCallsAndLoops(t *testing.T) {
 	s := scoped(NewBuffer("S", Int32, I32(4)), "shared")
 	k := NewVar("k", Int32)
 	body := &Alloc{Buffer: s, Body: threads("threadIdx.x", 4, func(i Expr) Stmt {
-		return Sequence(store(s, i, i), &For{Var: k, Min: I32(0), Extent: I32(3), Body: &If{Cond: LT(k, I32(2)), Then: Sequence(
-			&Evaluate{Value: NewCall(CallFunc, Void, "wait")},
-			store(y, BufferAt(s, FloorMod(Add(i, I32(1)), I32(4))), i),
-			&Evaluate{Value: NewCall(CallFunc, Void, "wait")},
-			store(s, BufferAt(y, i), i),
-		)}})
+		return Sequence(store(s, i, i), &For{Var: k, Min: I32(0), Extent: I32(3),
+			Body: &If{Cond: LT(k, I32(2)), Then: Sequence(
+				&Evaluate{Value: NewCall(CallFunc, Void, "wait")},
+				store(y, BufferAt(s, FloorMod(Add(i, I32(1)), I32(4))), i),
+				&Evaluate{Value: NewCall(CallFunc, Void, "wait")},
+				store(s, BufferAt(y, i), i),
+			)}})
 	})}
 	m := module(t, body, y)
-	m.Funcs = append(m.Funcs, &PrimFunc{Name: "wait", Result: Void, Body: &Evaluate{Value: NewCall(CallFunc, Void, "wait2")}},
+	m.Funcs = append(m.Funcs, &PrimFunc{Name: "wait", Result: Void,
+		Body: &Evaluate{Value: NewCall(CallFunc, Void, "wait2")}},
 		&PrimFunc{Name: "wait2", Result: Void, Body: sync("shared")})
 	a := zeros(t, Int32, 4)
 	require.NoError(t, Run(m, "main", a))
@@ -184,7 +195,9 @@ func TestThreads_DivergentBarriers(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(8))
 	for text, body := range map[string]func(i Expr) Stmt{
 		"waits at a barrier that turn": func(i Expr) Stmt { return &If{Cond: LT(i, I32(5)), Then: sync("shared")} },
-		"are at different barriers":    func(i Expr) Stmt { return &If{Cond: LT(i, I32(5)), Then: sync("shared"), Else: sync("shared")} },
+		"are at different barriers": func(i Expr) Stmt {
+			return &If{Cond: LT(i, I32(5)), Then: sync("shared"), Else: sync("shared")}
+		},
 	} {
 		runSeeds(t, threads("threadIdx.x", 8, body), y, 8, func(_ *Array, err error) {
 			require.ErrorIs(t, err, ErrSync)
@@ -212,13 +225,18 @@ func TestThreads_Refused(t *testing.T) {
 	nothing := func(Expr) Stmt { return &Seq{} }
 	for text, body := range map[string]Stmt{
 		"outside of blocks and threads": sync("shared"),
-		"put blocks outside":            threads("threadIdx.x", 2, func(Expr) Stmt { return threads("blockIdx.x", 2, nothing) }),
+		"put blocks outside": threads("threadIdx.x", 2, func(Expr) Stmt {
+			return threads("blockIdx.x", 2, nothing)
+		}),
 		"another one of the kernel 2": threads("blockIdx.x", 1, func(Expr) Stmt {
 			return Sequence(threads("threadIdx.x", 2, nothing), threads("threadIdx.x", 3, nothing))
 		}),
-		"within another one over it": threads("threadIdx.x", 2, func(Expr) Stmt { return threads("threadIdx.x", 2, nothing) }),
-		"in a block of 64 threads":   threads("threadIdx.x", 64, func(Expr) Stmt { return sync("warp") }),
-		"indices of threadIdx.x are not negative": &For{Kind: ThreadBind, Thread: "threadIdx.x", Var: NewVar("i", Int32), Min: I32(-1), Extent: I32(2),
+		"within another one over it": threads("threadIdx.x", 2, func(Expr) Stmt {
+			return threads("threadIdx.x", 2, nothing)
+		}),
+		"in a block of 64 threads": threads("threadIdx.x", 64, func(Expr) Stmt { return sync("warp") }),
+		"indices of threadIdx.x are not negative": &For{Kind: ThreadBind, Thread: "threadIdx.x", Var: NewVar("i", Int32),
+			Min: I32(-1), Extent: I32(2),
 			Body: &Seq{}},
 	} {
 		runSeeds(t, body, y, 64, func(_ *Array, err error) { require.ErrorContains(t, err, text) })

@@ -5,7 +5,8 @@ import "tvmgo/tir"
 func (c *compiler) ramp(e *tir.Ramp) value {
 	base, stride := c.expr(e.Base), c.expr(e.Stride)
 	if base.t != stride.t || !tir.IsInt(base.t) || base.vector() || e.Lanes < 1 || e.Lanes > tir.MaxLanes {
-		c.fail("ramp of %d lanes from %s by %s: want whole numbers of one type, and 1 to %d lanes", e.Lanes, base.t, stride.t, tir.MaxLanes)
+		c.fail("ramp of %d lanes from %s by %s: want whole numbers of one type, and 1 to %d lanes", e.Lanes, base.t,
+			stride.t, tir.MaxLanes)
 	}
 	if e.Lanes == 1 {
 		return base
@@ -47,7 +48,8 @@ func (c *compiler) broadcast(v value, lanes int) value {
 
 func (c *compiler) shuffle(e *tir.Shuffle) value {
 	if len(e.Vectors) == 0 || len(e.Indices) == 0 || len(e.Indices) > tir.MaxLanes {
-		c.fail("shuffle of %d vectors to %d lanes: want some, and 1 to %d lanes", len(e.Vectors), len(e.Indices), tir.MaxLanes)
+		c.fail("shuffle of %d vectors to %d lanes: want some, and 1 to %d lanes", len(e.Vectors), len(e.Indices),
+			tir.MaxLanes)
 	}
 	var before []func(*frame)
 	var from []int // where each lane of the vectors is
@@ -121,7 +123,8 @@ func lane(e tir.Expr, l int) tir.Expr {
 	case *tir.Broadcast:
 		return e.Value
 	case *tir.Ramp:
-		return &tir.Binary{Op: tir.OpAdd, A: e.Base, B: &tir.Binary{Op: tir.OpMul, A: tir.IntConst(e.Base.DType(), int64(l)), B: e.Stride}}
+		return &tir.Binary{Op: tir.OpAdd, A: e.Base, B: &tir.Binary{Op: tir.OpMul, A: tir.IntConst(e.Base.DType(), int64(l)),
+			B: e.Stride}}
 	case *tir.Let:
 		if e.Value.DType().Lanes <= 1 {
 			return &tir.Let{Var: e.Var, Value: e.Value, Body: lane(e.Body, l)}
@@ -129,7 +132,8 @@ func lane(e tir.Expr, l int) tir.Expr {
 	case *tir.BufferLoad:
 		if e.Buffer != nil && e.Buffer.DType.Lanes == 1 {
 			n := len(e.Indices) - 1
-			return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:n]...), lane(e.Indices[n], l))}
+			return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:n]...),
+				lane(e.Indices[n], l))}
 		}
 	case *tir.Call:
 		if i, ok := tir.LookupIntrinsic(e.Name); ok && e.Kind == tir.CallIntrinsic && i.Pure && e.Name != "reinterpret" {

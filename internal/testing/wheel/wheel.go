@@ -39,7 +39,8 @@ func projectRoot() (string, error) {
 	return "", err
 }
 
-// Command is a command of Python, which writes no compiled files. Where the wheels can't be had the test is skipped; on CI it fails.
+// Command is a command of Python, which writes no compiled files. Where the wheels can't be had the test is skipped; on
+// CI it fails.
 func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	python, err := install()
@@ -52,8 +53,8 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	return exec.Command(python, append([]string{"-B"}, args...)...)
 }
 
-// Run runs a script that reads in, unless it is nil, and returns what it prints. It may print messages besides, which are shown,
-// their end at least, when it fails.
+// Run runs a script that reads in, unless it is nil, and returns what it prints. It may print messages besides, which
+// are shown, their end at least, when it fails.
 func Run(t testing.TB, in io.Reader, args ...string) []byte {
 	t.Helper()
 	return Output(t, Command(t, args...), in)

@@ -2,8 +2,9 @@
 // refers to it. It declares a target kind, says which operations the kind supports, and attaches a generator of C
 // that computes them with oneDNN's dnnl_sgemm.
 //
-// After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm do the rest. It
-// takes part in builds of programs, too: {"kind": "composite", "devices": ["dnnl", "c"]} as a target of codegen.Build.
+// After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm
+// do the rest. It takes part in builds of programs, too: {"kind": "composite", "devices": ["dnnl", "c"]} as a target of
+// codegen.Build.
 package dnnl
 
 import (
@@ -21,7 +22,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// Column has a kind's [Generator]. Any kind may have one, so that one program is linked from the groups of several kinds.
+// Column has a kind's [Generator]. Any kind may have one, so that one program is linked from the groups of several
+// kinds.
 const Column = "byoc.generator"
 
 // Generator writes the C source of
@@ -42,7 +44,8 @@ var Register = sync.OnceValue(func() error {
 	return err
 })
 
-// takes is the partitioner: matrix products of float32 whose sizes are known, as attributes m, n and k: an m×k matrix times a k×n one.
+// takes is the partitioner: matrix products of float32 whose sizes are known, as attributes m, n and k: an m×k matrix
+// times a k×n one.
 func takes(_ *target.Target, op *target.Op) (bool, string) {
 	if op.Kind != "matmul" {
 		return false, "it multiplies matrices alone"
@@ -117,9 +120,11 @@ func lower(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(o.Buffer, o.First...))
 		}
 		wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) }
-		status := tir.NewCall(tir.CallExtern, tir.Int32, "dnnl_sgemm", order(&p.A), order(&p.B), wide(p.M), wide(p.N), wide(p.K), tir.F32(1),
+		status := tir.NewCall(tir.CallExtern, tir.Int32, "dnnl_sgemm", order(&p.A), order(&p.B), wide(p.M), wide(p.N),
+			wide(p.K), tir.F32(1),
 			address(&p.A), wide(p.A.Lead), address(&p.B), wide(p.B.Lead), tir.F32(0), address(&p.C), wide(p.C.Lead))
-		var body tir.Stmt = &tir.Assert{Cond: tir.EQ(status, tir.I32(0)), Kind: "RuntimeError", Message: f.Name + ": dnnl_sgemm failed"}
+		var body tir.Stmt = &tir.Assert{Cond: tir.EQ(status, tir.I32(0)), Kind: "RuntimeError",
+			Message: f.Name + ": dnnl_sgemm failed"}
 		for _, l := range slices.Backward(p.Batch) {
 			loop := *l
 			loop.Body = body

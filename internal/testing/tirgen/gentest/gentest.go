@@ -23,7 +23,8 @@ type Program struct {
 	seed   uint64
 }
 
-// New makes a program of so many functions, of which the first has the seed, and each other one the next. A seed of testseed other than 1 makes others.
+// New makes a program of so many functions, of which the first has the seed, and each other one the next. A seed of
+// testseed other than 1 makes others.
 func New(t testing.TB, functions int, seed uint64) *Program {
 	t.Helper()
 	seed += (testseed.Of(t) - 1) * uint64(functions)
@@ -37,7 +38,8 @@ func New(t testing.TB, functions int, seed uint64) *Program {
 	return p
 }
 
-// Compare calls every function of the program in a module that was built of it, and wants the interpreter's results, and its assertions. who is for messages.
+// Compare calls every function of the program in a module that was built of it, and wants the interpreter's results,
+// and its assertions. who is for messages.
 func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 	t.Helper()
 	reference, err := tirrun.Compile(p.Module, tirrun.Options{})

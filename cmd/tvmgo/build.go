@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,38 +19,47 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// buildFlags is the command line of build as the user wrote it.
+// buildFlags holds the flags of build.
 type buildFlags struct {
-	target, output, emit string
-	compiler, keep       string
-	flags, libraries     []string
+	linkFlags
+	target, emit         string
 	verbose, checkBounds bool
 }
 
-// emits are the forms of text, and what a module calls them.
+// emits are the formats of --emit; Module.GetSource has the same names.
 var emits = []string{"tir", "c", "ll", "s"}
 
 func newBuildCommand() *cobra.Command {
 	var f buildFlags
 	cmd := &cobra.Command{
 		Use:   "build PROGRAM.tir -o OUTPUT",
-		Short: "Build a library of a program in tir",
-		Long: `Build a library of a program of package tir: text, as loops.String() prints it, or JSON, from a file or, as -, from standard
-input. OUTPUT is a shared library (.so), or what is to be linked: a static library (.a), objects (.tar) or one object (.o).
+		Short: "Compile a program of loops into a library",
+		Long: `Compile a program of package tir into a library. The program is text, in the
+format of loops.String(), or JSON; it is read from a file, or with - from
+standard input. OUTPUT is a shared library (.so), or a file to link: a static
+library (.a), an archive of objects (.tar) or one object (.o).
 
-The target is a kind, a tag, a command line or JSON, as in tvmgo target. Kind c is compiled by the system's C compiler, kind llvm by
-clang, also for other machines:
+The target is a kind, a tag, a command line or JSON; see tvmgo target. Code for
+kind c is compiled by the system's C compiler, code for kind llvm by clang, also
+for other machines:
 
   tvmgo build add.tir -o add.so --target "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 
-With --emit, text is written: the program once it has been checked (tir), the generated C (c), and of kind llvm the LLVM IR (ll) or the
-assembly (s). It goes to OUTPUT or standard output; if OUTPUT is a library, both are made, and the text goes to standard output.
+--emit writes text: the checked program (tir), the generated C (c), or, of kind
+llvm, LLVM IR (ll) or assembly (s). The text goes to OUTPUT, or to standard
+output without -o. If OUTPUT is a library, both are made, and the text goes to
+standard output.
 
-Indices that are outside of their buffers for certain are refused. With -v, those that are not proved to be within are listed; with
---check-bounds, or target option bounds-check, the functions check them: a wrong one is an error that names the buffer, the index and the size. On a
-device its access is skipped, and the function waits for its kernels to return the error. Functions refuse arguments that overlap one that they write, unless the target has alias-check=0.
+An index that is certainly outside of its buffer is an error. -v lists the
+indices that are not proved to be within their buffers. With --check-bounds, or
+the target option bounds-check, functions check these indices when they run: a
+wrong index is an error that names the buffer, the index and the size. On a
+device the access is skipped, and the function waits for its kernels to report
+the error. A function rejects arguments that overlap one that it writes, unless
+the target has alias-check=0.
 
-OUTPUT appears when it is whole, in the place of what was there. What a build is at is shown on a terminal, and with -v everywhere.`,
+OUTPUT replaces an existing file only when it is complete. On a terminal, and
+everywhere with -v, the command reports its progress.`,
 		Example: `  tvmgo build add.tir -o add.so
   tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
   tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll`,
@@ -64,20 +72,20 @@ OUTPUT appears when it is whole, in the place of what was there. What a build is
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
+	f.define(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "file to write")
-	flags.StringVar(&f.target, "target", "c", "what the code is for: a kind, a tag, a command line such as 'c -march=native', or JSON")
+	flags.StringVar(&f.target, "target", "c", "target: a kind, a tag, a command line such as 'c -march=native', or JSON")
 	flags.StringVar(&f.emit, "emit", "", "write text: tir, c, ll or s")
-	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
-	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
-	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
-	flags.BoolVar(&f.checkBounds, "check-bounds", false, "check at run time each index that is not proved to be within its buffer: target option bounds-check")
-	flags.StringVar(&f.keep, "keep", "", "folder in which to leave what is compiled")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say on standard error what is done and how long it took, and which indices are not proved")
+	flags.BoolVar(&f.checkBounds, "check-bounds", false,
+		"check at run time each index that is not proved to be within its buffer: target option bounds-check")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false,
+		"report steps, their times and indices that are not proved on standard error")
+	completeFlag(cmd, "target", targetFlag)
+	completeFlag(cmd, "emit", func([]string) []string { return emits })
 	return cmd
 }
 
-// check refuses command lines that make no sense.
+// check rejects invalid command lines.
 func (f *buildFlags) check(args []string) error {
 	switch {
 	case len(args) != 1:
@@ -86,15 +94,10 @@ func (f *buildFlags) check(args []string) error {
 		return errors.New("say with -o which file to write")
 	case f.emit != "" && !slices.Contains(emits, f.emit):
 		return fmt.Errorf("--emit %s: want tir, c, ll or s", f.emit)
-	case f.emit == "" && !isLibrary(f.output):
+	case f.emit == "" && !f.isLibrary():
 		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
 	}
 	return nil
-}
-
-// isLibrary says whether a path is that of machine code.
-func isLibrary(path string) bool {
-	return slices.Contains([]string{".so", ".a", ".tar", ".o"}, filepath.Ext(path))
 }
 
 func (f *buildFlags) run(cmd *cobra.Command, path string) error {
@@ -120,7 +123,7 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", a)
 		}
 	}
-	if f.emit == "tir" && !isLibrary(f.output) {
+	if f.emit == "tir" && !f.isLibrary() {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
 	}
 	p.begin(fmt.Sprintf("generate code for %s of %s", kindOf(t), count(len(m.Funcs), "function")))
@@ -151,7 +154,7 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 			return fmt.Errorf("--emit %s: %w", f.emit, err)
 		}
 	}
-	if !isLibrary(f.output) {
+	if !f.isLibrary() {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), text)
 	}
 	p.begin("compile and link " + f.output)
@@ -167,7 +170,7 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// withBoundsCheck is a target whose functions check their indices, and so do those of its members if it is composite.
+// withBoundsCheck returns a target with option bounds-check set. If t is composite, its members get the option.
 func withBoundsCheck(t *target.Target) (*target.Target, error) {
 	var config map[string]any
 	if err := json.Unmarshal([]byte(t.JSON()), &config); err != nil {
@@ -187,7 +190,7 @@ func withBoundsCheck(t *target.Target) (*target.Target, error) {
 
 func kindOf(t *target.Target) string { return "kind " + t.Kind().Name() }
 
-// count is a number of things.
+// count returns a number and a noun: 1 file, 2 files.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -196,20 +199,14 @@ func count(n int, what string) string {
 }
 
 func (f *buildFlags) options(t *target.Target) []export.Option {
-	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
-	if f.compiler != "" {
-		options = append(options, export.Compiler(f.compiler))
-	}
-	if f.keep != "" {
-		options = append(options, export.KeepFiles(f.keep))
-	}
+	options := f.linkFlags.options()
 	if system, _ := target.Get[bool](t, "system-lib"); system {
 		options = append(options, export.SystemLibrary(""))
 	}
 	return options
 }
 
-// write puts text into the output, whole or not at all, or prints it where none is named.
+// write writes text to the output, completely or not at all, or prints it if there is no output.
 func (f *buildFlags) write(ctx context.Context, stdout io.Writer, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -13,7 +13,10 @@ import (
 	"tvmgo/target"
 )
 
-// complete is what cobra asks for the values of an argument or a flag: those of a list that begin as what is typed.
+// A command sets ValidArgsFunction to complete its arguments, and calls completeFlag for its flags. Without them, a shell
+// completes names of files.
+
+// complete offers the entries of a list that begin with what was typed.
 func complete(list func(args []string) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var found []cobra.Completion
@@ -26,7 +29,7 @@ func complete(list func(args []string) []string) cobra.CompletionFunc {
 	}
 }
 
-// first completes the first argument alone.
+// first completes only the first argument.
 func first(list func() []string) cobra.CompletionFunc {
 	return complete(func(args []string) []string {
 		if len(args) > 0 {
@@ -36,7 +39,7 @@ func first(list func() []string) cobra.CompletionFunc {
 	})
 }
 
-// onlyFiles completes so many arguments as files, and further ones not at all.
+// onlyFiles completes n arguments with names of files, and no further ones.
 func onlyFiles(n int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) < n {
@@ -59,7 +62,7 @@ func fileThenFunction(cmd *cobra.Command, args []string, typed string) ([]cobra.
 	})(cmd, args, typed)
 }
 
-// functionsOf lists the functions of a file, with the kernels that it carries; none if it cannot be read.
+// functionsOf lists the functions of a file and the kernels in it; none if it cannot be read.
 func functionsOf(path string) []string {
 	report, err := inspect.File(path)
 	if err != nil {
@@ -83,7 +86,7 @@ func functionsOf(path string) []string {
 	return slices.Compact(names)
 }
 
-// devicesHere lists the devices as --device takes them.
+// devicesHere lists the devices of this machine, in the form of --device.
 func devicesHere([]string) []string {
 	var names []string
 	for _, s := range runtime.Devices() {
@@ -94,7 +97,7 @@ func devicesHere([]string) []string {
 	return names
 }
 
-// tagNames lists the tags by all their names.
+// tagNames lists the names and aliases of the tags.
 func tagNames() []string {
 	var names []string
 	for _, t := range target.Tags() {
@@ -103,7 +106,7 @@ func tagNames() []string {
 	return names
 }
 
-// tagKeys lists the keys by which families of tags are found.
+// tagKeys lists the keys of the tags' targets.
 func tagKeys([]string) []string {
 	var keys []string
 	for _, t := range target.Tags() {
@@ -113,12 +116,24 @@ func tagKeys([]string) []string {
 	return slices.Compact(keys)
 }
 
-// targetNames lists what a target may begin with.
+// targetNames lists the kinds and tags, with which a target may begin.
 func targetNames() []string { return append(target.Kinds(), tagNames()...) }
 
 func targetFlag([]string) []string { return targetNames() }
 
-// likeNames lists the beginnings of --like.
+// targetOrFile completes one argument with the beginnings of targets and names of files.
+func targetOrFile(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	list, _ := first(targetNames)(c, args, typed)
+	return list, cobra.ShellCompDirectiveDefault
+}
+
+// completeLike offers the types with which --like begins. No space follows them, but a shape.
+func completeLike(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	list, directive := complete(likeNames)(c, args, typed)
+	return list, directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// likeNames lists the types of arrays, with the bracket that begins their shape.
 func likeNames([]string) []string {
 	var names []string
 	for _, t := range npyfile.Types() {
@@ -129,52 +144,13 @@ func likeNames([]string) []string {
 	return names
 }
 
-// completeFlags sets what flags are completed with; those that a command does not have are left out.
-func completeFlags(cmd *cobra.Command, flags map[string]func([]string) []string) {
-	for name, list := range flags {
-		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, complete(list)) // which fails for a flag that is not there, and twice
-		}
-	}
+// completeFlag completes the values of a flag of a command.
+func completeFlag(cmd *cobra.Command, name string, list func(args []string) []string) {
+	completeFlagBy(cmd, name, complete(list))
 }
 
-// flagValues are the lists for flags that mean the same everywhere.
-var flagValues = map[string]func([]string) []string{
-	"device": devicesHere, "host": targetFlag, "key": tagKeys,
-	"emit": func([]string) []string { return emits },
-}
-
-// completions sets what is completed with.
-func completions(cmd *cobra.Command) {
-	completeFlags(cmd, flagValues)
-	switch cmd.CommandPath() {
-	case "tvmgo build", "tvmgo pack":
-		completeFlags(cmd, map[string]func([]string) []string{"target": targetFlag})
-	case "tvmgo run":
-		cmd.ValidArgsFunction = fileThenFunction
-		_ = cmd.RegisterFlagCompletionFunc("like", func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			list, directive := complete(likeNames)(c, args, typed)
-			return list, directive | cobra.ShellCompDirectiveNoSpace
-		})
-	case "tvmgo inspect", "tvmgo verify":
-		cmd.ValidArgsFunction = onlyFiles(1)
-	case "tvmgo diff":
-		cmd.ValidArgsFunction = onlyFiles(2)
-	case "tvmgo unpack":
-		cmd.ValidArgsFunction = onlyFiles(2)
-	case "tvmgo target list", "tvmgo target schema":
-		cmd.ValidArgsFunction = first(target.Kinds)
-	case "tvmgo target show", "tvmgo target check":
-		cmd.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			list, _ := first(targetNames)(c, args, typed)
-			return list, cobra.ShellCompDirectiveDefault // or a file
-		}
-	case "tvmgo target tags":
-		cmd.ValidArgsFunction = first(tagNames)
-	case "tvmgo devices", "tvmgo doctor", "tvmgo version":
-		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	}
-	for _, c := range cmd.Commands() {
-		completions(c)
+func completeFlagBy(cmd *cobra.Command, name string, by cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(name, by); err != nil {
+		panic(err) // the command has no such flag
 	}
 }

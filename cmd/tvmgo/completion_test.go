@@ -24,14 +24,29 @@ const (
 	noFiles = ":4"
 )
 
+// completion is a command line with some of what completes its last word, and what does not.
+type completion struct {
+	args      []string
+	has       []string
+	hasNot    []string
+	directive string
+}
+
+func completes(t *testing.T, rows []completion) {
+	t.Helper()
+	for _, c := range rows {
+		list, directive := completed(t, c.args...)
+		require.Subset(t, list, c.has, "%v", c.args)
+		for _, name := range c.hasNot {
+			require.NotContains(t, list, name, "%v", c.args)
+		}
+		require.Equal(t, c.directive, directive, "%v", c.args)
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	multi, gpu := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "modern/gpu_opencl.so")
-	for _, c := range []struct {
-		args      []string
-		has       []string
-		hasNot    []string
-		directive string
-	}{
+	completes(t, []completion{
 		{[]string{""}, []string{"build", "run", "verify", "target"}, []string{describeCommand, vectorCommand, runCommand}, noFiles},
 		{[]string{"run", ""}, nil, []string{"vadd"}, orFiles},
 		{[]string{"run", multi, ""}, []string{"addone", "matmul", "softmax", "vadd"}, nil, noFiles},
@@ -54,12 +69,5 @@ func TestCompletion(t *testing.T) {
 		{[]string{"target", "tags", "--key", "ma"}, []string{"mali"}, nil, noFiles},
 		{[]string{"help", "ta"}, []string{"target"}, nil, noFiles},
 		{[]string{"devices", ""}, nil, nil, noFiles},
-	} {
-		list, directive := completed(t, c.args...)
-		require.Subset(t, list, c.has, "%v", c.args)
-		for _, name := range c.hasNot {
-			require.NotContains(t, list, name, "%v", c.args)
-		}
-		require.Equal(t, c.directive, directive, "%v", c.args)
-	}
+	})
 }

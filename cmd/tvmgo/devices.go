@@ -16,9 +16,10 @@ import (
 func newDevicesCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "devices",
-		Short: "List the devices of this machine, and why others are absent",
-		Args:  exactly(0),
+		Use:               "devices",
+		Short:             "List the devices of this machine with every attribute, and why others are absent",
+		Args:              exactly(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var list []*deviceRow
 			err := foreign(cmd.Context(), func() error {

@@ -13,12 +13,17 @@ func newDiffCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say in what two module files differ; nothing of them is executed",
-		Long: `Say in what two module files differ: architecture, functions, symbols, libraries, the modules that they carry
-with their kernels and code (text by lines), and the machine code itself. What only tools read, such as debug
-information, does not count. The files are read and nothing of them is executed; they may be for another machine.
-The exit status is 1 when they differ, and when one cannot be read or is damaged, which is said on standard error.`,
-		Args: exactly(2),
+		Short: "List the differences of two module files; executes nothing",
+		Long: `List the differences of two module files: architecture, functions, symbols,
+libraries, the modules in them with their kernels and code (text line by line),
+and the machine code itself. What only tools read, such as debug information, is
+not compared. The command reads the files and executes nothing; they may be for
+another machine.
+
+The exit status is 1 if the files differ, and if one of them is damaged or
+cannot be read, which is reported on standard error.`,
+		Args:              exactly(2),
+		ValidArgsFunction: onlyFiles(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var d *unpack.Comparison
 			err := foreign(cmd.Context(), func() (err error) {

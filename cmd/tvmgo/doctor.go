@@ -17,9 +17,10 @@ import (
 func newDoctorCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say of each API for devices whether it works here: what was found, or what is wrong and how to mend it",
-		Args:  exactly(0),
+		Use:               "doctor",
+		Short:             "Check each device API: which library was opened, or what is wrong and how to correct it",
+		Args:              exactly(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var list []*finding
 			err := foreign(cmd.Context(), func() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,18 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// words are what command lines are put together from: commands, flags, and values that are right somewhere, and wrong elsewhere.
+// words are the parts of command lines: commands, flags, and values that are valid for some of them and invalid for others.
 var words = map[string][]string{
-	"command": {"run", "run", "run", "pack", "verify", "build", "completion", "devices", "diff", "help", "inspect", "pack", "run", "target", "target show", "target check", "target list", "target tags",
-		"target schema", "unpack", "verify", "version", "nope", "", "-", "--", "--version", "--help", describeCommand, vectorCommand, runCommand, "__complete", "__completeNoDesc"},
 	"file": {"multi.so", "multi", "opencl.so", "half.so", "text.so", "text", "one.npy", "two.npy", "huge.npy", "k.c", "p.tir", "p.json", "empty", "none", "none.so", "new.so", "new.npy", ".",
 		"folder", "/dev/null", "/dev/zero", "-", "", strings.Repeat("x", 300) + ".so", "\xff\xfe.so", "a\nb.so"},
 	"function": {"vadd", "addone", "wsfunc", "nope", "", "\xff", "__tvm_main__", strings.Repeat("f", 100_000)},
-	"flag": {"--in", "--out", "--like", "--device", "--repeat", "--json", "--load", "--timeout", "--force", "--func", "-o", "--target", "--doc", "--test", "--compiler", "--flag", "--lib",
-		"--keep", "--no-load", "--emit", "-v", "--verbose", "--host", "--key", "--rtol", "--atol", "--what", "-x", "--=", "---", "-"},
-	"--in":   {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2", "folder", "text"},
-	"--out":  {"new.npy", "newer.npy", "one.npy/x", "folder", "none/new.npy", "", "-", strings.Repeat("x", 300)},
-	"--like": {"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "int8[9223372036854775807,0]", "float64[2,3,4]", "bool[]", "float32[4294967296,4294967296]"},
+	"--in":     {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2", "folder", "text"},
+	"--out":    {"new.npy", "newer.npy", "one.npy/x", "folder", "none/new.npy", "", "-", strings.Repeat("x", 300)},
+	"--like":   {"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "int8[9223372036854775807,0]", "float64[2,3,4]", "bool[]", "float32[4294967296,4294967296]"},
 	"value": {"i:3", "i:-9223372036854775808", "i:9223372036854775808", "i:0x", "f:0.5", "f:nan", "f:1e999", "s:text", "s:", "o:1", "o:0", "o:99999999999999999999", "x:y",
 		"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "float32[9223372036854775807]", "float32[4294967296,4294967296]", "int8[9223372036854775807,0]", "bool[]", "float32[",
 		"float32[-1]", "flat32[1]", "float32x4[1]", "[1]", "float32[" + strings.Repeat("1,", 10_000) + "1]", "cpu", "cpu:0", "cpu:1", "cpu:99999999999", "opencl:0", "cuda", "metal", "gpuu:",
@@ -32,11 +29,18 @@ var words = map[string][]string{
 		"c", "llvm", "cuda -arch=sm_90", "c -march=nope", "{", "{}", `{"kind": "c"}`, `{"kind": [[[]]]}`, "nvidia/nvidia-h100", "nope/", "tir", "ll", "one.npy=two.npy", "=", ",=,", "i:1=one.npy", "-DX=1", "m"},
 }
 
-// flags are those that commands have, so that more than the first check is reached.
-var flagsOf = map[string][]string{
-	"run": {"--in", "--out", "--like", "--device", "--repeat"}, "verify": {"--device", "--rtol", "--atol", "--timeout", "--json"}, "inspect": {"--load", "--timeout", "--json"},
-	"pack":  {"--func", "-o", "--target", "--doc", "--test", "--keep", "--no-load"},
-	"build": {"--target", "--emit", "-o", "--keep", "-v"}, "unpack": {"--force", "--json"}, "target show": {"--host", "--json"}, "target tags": {"--key", "--json"},
+// ofCommands has the flags of each command, so that more than the first check is reached.
+var ofCommands = map[string][]string{}
+
+func init() {
+	words["command"] = []string{"run", "run", "run", "pack", "verify", "nope", "", "-", "--", "--version", "--help", "__complete", "__completeNoDesc"}
+	words["flag"] = []string{"--what", "-x", "--=", "---", "-"}
+	all := everyCommand()
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		words["command"] = append(words["command"], path)
+		ofCommands[path] = flagsOf(all[path])
+		words["flag"] = append(words["flag"], ofCommands[path]...)
+	}
 }
 
 // commandLine makes a command line of numbers.
@@ -52,7 +56,7 @@ func commandLine(next func(n int) int) []string {
 	}
 	for range next(6) {
 		kind := "value"
-		switch own := flagsOf[command]; {
+		switch own := ofCommands[command]; {
 		case len(own) > 0 && next(4) > 0:
 			flag := own[next(len(own))]
 			if flag == "--like" && next(4) > 0 { // which is in vain without the other

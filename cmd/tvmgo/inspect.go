@@ -13,17 +13,21 @@ func newInspectCommand() *cobra.Command {
 	asJSON, load, limit := false, false, 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Say what is in a module file; without --load nothing of it is executed",
-		Long: `Say what is in a module file: its generation, functions, imports, and the modules it carries, with the
-kernels of device code. The file is read and nothing of it is executed; it may be for another machine. Of an
-object (.o) or an archive (.tar) it is what the library would have that is linked of it; with --load it is linked.
+		Short: "Show functions, imports, import tree and device code of a module file",
+		Long: `Show the contents of a module file: its generation, functions and imports, and
+the modules in it with the kernels of device code. The command reads the file
+and executes nothing of it; the file may be for another machine. Of an object
+(.o) or an archive of objects (.tar), it shows what a library linked from it
+would contain; with --load, it links that library.
 
-Signatures, metadata and docs of functions are functions of the file themselves. --load runs them, and with
-them the file's constructors, in a child process: use files that you trust. The child is for crashes and
-endless loops, and is no sandbox.
+Functions of the file itself report signatures, metadata and documentation.
+--load runs these functions, and with them the constructors of the file, in a
+child process: use it only for files that you trust. The child process protects
+against crashes and endless loops; it is no sandbox.
 
-The exit status is 1 when something in it is damaged or could not be loaded.`,
-		Args: exactly(1),
+The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
+		Args:              exactly(1),
+		ValidArgsFunction: onlyFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
 				return wrongf("--timeout %v: give a time above zero, for example 10s", limit)
@@ -57,7 +61,7 @@ The exit status is 1 when something in it is damaged or could not be loaded.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&load, "load", false, "run code of the file to show signatures, metadata and docs of its functions")
-	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, how long the file's code may take altogether")
+	cmd.Flags().BoolVar(&load, "load", false, "run code of the file to show signatures, metadata and documentation of its functions")
+	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, the time limit of all code of the file together")
 	return cmd
 }

@@ -11,13 +11,10 @@ import (
 	"tvmgo/export/pack"
 )
 
-// packFlags is the command line of pack as the user wrote it.
+// packFlags holds the flags of pack.
 type packFlags struct {
+	linkFlags
 	functions, targets, docs, tests []string
-	output                          string
-	compiler                        string
-	flags, libraries                []string
-	keep                            string
 	static                          bool
 }
 
@@ -25,26 +22,32 @@ func newPackCommand() *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack FILE... --func SIGNATURE... -o OUTPUT",
-		Short: "Make a library out of hand-written kernels",
-		Long: `Make a library out of hand-written kernels, which this runtime and Apache TVM load. For each --func it gets a
-function that checks its arguments and calls the kernel of that name. Files are C (.c), objects (.o), OpenCL
-(.cl), SPIR-V (.spv) and CUDA (.ptx, .cubin, .fatbin, .cu); those for different devices are variants of the same
-functions, and the device of the tensors chooses. OUTPUT is a .so, or a .a or .tar to be linked.
+		Short: "Make a library from hand-written kernels",
+		Long: `Make a library from hand-written kernels, which this runtime and Apache TVM load.
+For each --func the library has a function that checks its arguments and calls
+the kernel of that name. Files are C (.c), objects (.o), OpenCL (.cl), SPIR-V
+(.spv) and CUDA (.ptx, .cubin, .fatbin, .cu). Files for different devices are
+variants of the same functions; the device of the tensors selects one. OUTPUT is
+a shared library (.so), or a file to link: .a, .tar or .o.
 
 A signature is
   name[=kernel](param, ...) [launch tag[=expr], ...]
 with params
   [name:] handle               a tensor of any type and shape
-  [name:] float32[n, 64, _]    a tensor; n is the same everywhere, _ is any size
-  [name:] int32                a scalar: bool, int8 to int64, uint8 to uint64, float32, float64
-Before a type may stand const, out, inout (which tensors are written), strided (need not be compact) and
-aligned (to 64 bytes). Tags are blockIdx.x, .y, .z, threadIdx.x, .y, .z and at the end shared, the bytes of dynamic
-shared memory. A tag without an expression is a further integer argument of the function; an expression has
-integers, the names of dimensions and integer params, + - * / % and ceildiv(a, b), min(a, b), max(a, b).
+  [name:] float32[n, 64, _]    a tensor; n has one value, _ is any size
+  [name:] int32                a scalar: bool, int8 to int64, uint8 to uint64,
+                               float32, float64
+Before a type may stand const, out and inout (which tensors are written),
+strided (need not be contiguous) and aligned (to 64 bytes). Tags are blockIdx.x,
+.y, .z, threadIdx.x, .y, .z and, as the last one, shared: the bytes of dynamic
+shared memory. A tag without an expression is another integer argument of the
+function. An expression has integers, names of dimensions and integer params,
++ - * / % and ceildiv(a, b), min(a, b), max(a, b).
 
-A test is [name:]inputs=outputs, both with commas between: .npy files, i:3 (an integer) and f:0.5 (a number),
-in the order of the params. Outputs are the params that are marked out or inout, or else the last ones; inputs are
-all others, the inout ones and the tags without an expression. tvmgo verify runs them.`,
+A test is [name:]inputs=outputs, both separated by commas: .npy files, i:3 (an
+integer) and f:0.5 (a number), in the order of the params. Outputs are the
+params with out or inout, or otherwise the last ones. Inputs are all others, the
+inout params, and the tags without an expression. tvmgo verify runs the tests.`,
 		Example: `  tvmgo pack k.c --func "add(float32[n], float32[n], float32[n], n: int32)" -o k.so
   tvmgo pack k.c k.cl --func "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) \
       launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64" --test a.npy,b.npy,i:1000=c.npy -o k.so`,
@@ -57,7 +60,7 @@ all others, the inout ones and the tags without an expression. tvmgo verify runs
 				return errors.New("pack: say with -o which file to write")
 			case len(f.functions) == 0:
 				return errors.New("pack: give the signature of a function, as in --func 'add(handle, handle, int32)'")
-			case !isLibrary(f.output):
+			case !f.isLibrary():
 				return fmt.Errorf("pack: -o %s: want a name that ends in .so, .a, .tar or .o", f.output)
 			}
 			return nil
@@ -74,28 +77,20 @@ all others, the inout ones and the tags without an expression. tvmgo verify runs
 			return err
 		},
 	}
+	f.define(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.functions, "func", nil, "signature of a function; repeat for more")
-	flags.StringVarP(&f.output, "output", "o", "", "file to write: .so, .a, .tar or .o")
-	flags.StringArrayVar(&f.targets, "target", nil, "[FILE=]TARGET: what a file is for, for the metadata: cuda -arch=sm_90, or JSON")
+	flags.StringArrayVar(&f.functions, "func", nil, "signature of a function; may be repeated")
+	flags.StringArrayVar(&f.targets, "target", nil,
+		"[FILE=]TARGET: target of a file, for the metadata: cuda -arch=sm_90, or JSON")
 	flags.StringArrayVar(&f.docs, "doc", nil, "[NAME:]TEXT: documentation of a function")
-	flags.StringArrayVar(&f.tests, "test", nil, "[NAME:]IN,...=OUT,...: a test vector to carry; repeat for more")
-	flags.StringVar(&f.compiler, "compiler", "", "C compiler, also for another machine")
-	flags.StringArrayVar(&f.flags, "flag", nil, "flag of the compiler and linker, for example -O3; repeat for more")
-	flags.StringArrayVar(&f.libraries, "lib", nil, "library to link, for example m; repeat for more")
-	flags.StringVar(&f.keep, "keep", "", "folder in which to leave what is compiled")
-	flags.BoolVar(&f.static, "no-load", false, "do not load the library to prove it")
+	flags.StringArrayVar(&f.tests, "test", nil, "[NAME:]IN,...=OUT,...: test vector for the library; may be repeated")
+	flags.BoolVar(&f.static, "no-load", false, "do not load the library to check it")
+	completeFlag(cmd, "target", targetFlag)
 	return cmd
 }
 
 func (f *packFlags) options() []export.Option {
-	options := []export.Option{export.Flags(f.flags...), export.Libraries(f.libraries...)}
-	if f.compiler != "" {
-		options = append(options, export.Compiler(f.compiler))
-	}
-	if f.keep != "" {
-		options = append(options, export.KeepFiles(f.keep))
-	}
+	options := f.linkFlags.options()
 	if f.static {
 		options = append(options, export.StaticCheck())
 	}

@@ -9,14 +9,24 @@ import (
 	"tvmgo/internal/version"
 )
 
+// commands makes the commands: a new one is added to this list, and nowhere else.
+var commands = []func() *cobra.Command{
+	newBuildCommand, newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand, newPackCommand, newRunCommand,
+	newTargetCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
+	// Hidden: commands of child processes.
+	newDescribeCommand, newVectorCommand, newRunChildCommand,
+}
+
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tvmgo",
-		Short: "Look at devices and compiled modules, run their functions, and make modules of kernels",
-		Long: `Look at devices and compiled modules, run their functions, and make modules of kernels.
+		Short: "Inspect devices and compiled modules, run functions, and build modules from programs and kernels",
+		Long: `Inspect devices and compiled modules, run functions, and build modules from
+programs and kernels.
 
-The exit status is 0, 1 for a failure, and 2 for a command line that makes no sense. Ctrl-C and SIGTERM end a command and remove what
-is unfinished, with the status 130 and 143; once more ends it at once.`,
+The exit status is 0 for success, 1 for a failure, and 2 for an invalid command
+line. Ctrl-C and SIGTERM end a command and remove unfinished files; the status
+is then 130 or 143. A second signal ends the command at once.`,
 		Version:       version.Number(),
 		Args:          noSuchCommand,
 		RunE:          help,
@@ -29,15 +39,16 @@ is unfinished, with the status 130 and 143; once more ends it at once.`,
 	root.SetErr(stderr)
 	root.SetVersionTemplate("tvmgo {{.Version}}\n")
 	root.SetHelpCommand(newHelpCommand())
-	root.AddCommand(newBuildCommand(), newDevicesCommand(), newDiffCommand(), newDoctorCommand(), newInspectCommand(), newPackCommand(), newRunCommand(), newTargetCommand(), newUnpackCommand(),
-		newVerifyCommand(), newVersionCommand(), newDescribeCommand(), newVectorCommand(), newRunChildCommand())
+	for _, command := range commands {
+		root.AddCommand(command())
+	}
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" { // cobra's own answers whatever is asked for with its help
+		if c.Name() == "completion" { // cobra's own prints its help and succeeds, whatever its arguments are
 			c.Args, c.RunE, c.SuggestionsMinimumDistance = noSuchCommand, help, 2
+			c.Short = "Print a script for a shell that completes commands, functions of a file, devices and targets"
 		}
 	}
-	completions(root)
 	mark(root)
 	return root
 }

@@ -28,16 +28,20 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE FUNC [--in ARG]... [--out FILE --like TYPE[SHAPE]]...",
 		Short: "Call a function of a module with arrays from .npy files",
-		Long: `Load a module and call one of its functions. Loading a module runs its code: use files that you trust.
-It runs in a child process, so that a crash is said in a line.
+		Long: `Load a module and call one of its functions. This executes code of the module:
+use files that you trust. The code runs in a child process, so that a crash is
+reported in one line.
 
-Arguments are those of --in in their order, then one array for each --out. An argument is a .npy file, or
-i:3 (an integer), f:0.5 (a number), s:text, o:1 (the first --out, here instead of at the end). An output
-array has the type and shape of the --like in the same place, begins as zeros, and is written as .npy.`,
+The arguments are those of --in in their order, then one array for each --out.
+An argument is a .npy file, or i:3 (an integer), f:0.5 (a number), s:text, or
+o:1 (the first --out, at this position instead of at the end). An output array
+has the type and shape of its --like, is filled with zeros before the call, and
+is written as .npy.`,
 		Example: `  tvmgo run add.so add --in a.npy --in b.npy --out c.npy --like float32[1024]
   tvmgo run scale.so scale --in a.npy --in o:1 --in f:0.5 --in i:1024 --out c.npy --like float32[1024]
   tvmgo run add.so add --in a.npy --in b.npy --out c.npy --like float32[1024] --repeat 100`,
-		Args: exactly(2),
+		Args:              exactly(2),
+		ValidArgsFunction: fileThenFunction,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := flags.parse(); err != nil {
 				return wrong(err)
@@ -70,11 +74,13 @@ func newRunChildCommand() *cobra.Command {
 }
 
 func (f *runFlags) define(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.in, "in", nil, "argument: a .npy file, i:3, f:0.5, s:text or o:1; repeat for more")
-	cmd.Flags().StringArrayVar(&f.out, "out", nil, ".npy file for an output; repeat for more")
+	cmd.Flags().StringArrayVar(&f.in, "in", nil, "argument: a .npy file, i:3, f:0.5, s:text or o:1; may be repeated")
+	cmd.Flags().StringArrayVar(&f.out, "out", nil, ".npy file for an output; may be repeated")
 	cmd.Flags().StringArrayVar(&f.like, "like", nil, "type and shape of the output, for example float32[8,8]; one for each --out")
-	cmd.Flags().StringVar(&f.device, "device", "cpu", "where the arrays are, for example cpu or cuda:1")
-	cmd.Flags().IntVar(&f.repeat, "repeat", 0, "measure so many samples of the call's time")
+	cmd.Flags().StringVar(&f.device, "device", "cpu", "device of the arrays, for example cpu or cuda:1")
+	cmd.Flags().IntVar(&f.repeat, "repeat", 0, "measure the time of the call with this number of samples")
+	completeFlag(cmd, "device", devicesHere)
+	completeFlagBy(cmd, "like", completeLike)
 }
 
 // again is the command line of the child.

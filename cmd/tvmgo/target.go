@@ -20,10 +20,12 @@ import (
 func newTargetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "target",
-		Short: "Look at target kinds and tags, and check targets",
-		Long: "Look at target kinds and tags, and check targets.\n\n" +
-			"A TARGET is a tag (nvidia/h100), a kind (cuda), a command line ('cuda -arch=sm_90'), JSON, the name of a file with JSON (./cuda, if it\n" +
-			"is that of a kind or a tag as well), or - for JSON on standard input.",
+		Short: "List target kinds, options and tags; show and check targets",
+		Long: `List target kinds, options and tags; show and check targets.
+
+A TARGET is a tag (nvidia/h100), a kind (cuda), a command line
+('cuda -arch=sm_90'), JSON, the name of a file with JSON (write ./cuda if a kind
+or a tag has the same name), or - for JSON on standard input.`,
 		Args: noSuchCommand,
 		RunE: help,
 
@@ -71,9 +73,10 @@ type optionRow struct {
 func newTargetListCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "list [KIND]",
-		Short: "List the target kinds, or the options of one",
-		Args:  atMost(1),
+		Use:               "list [KIND]",
+		Short:             "List the target kinds, or the options of one",
+		Args:              atMost(1),
+		ValidArgsFunction: first(target.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names := target.Kinds()
 			if len(args) == 1 {
@@ -169,9 +172,10 @@ func (o optionRow) limits() string {
 func newTargetShowCommand() *cobra.Command {
 	asJSON, host := false, ""
 	cmd := &cobra.Command{
-		Use:   "show TARGET [--host TARGET]",
-		Short: "Show what a target comes to: every value, given or by default",
-		Args:  exactly(1),
+		Use:               "show TARGET [--host TARGET]",
+		Short:             "Show every value of a target, given or default",
+		Args:              exactly(1),
+		ValidArgsFunction: targetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := argumentTarget(cmd, args[0])
 			if err == nil && cmd.Flags().Changed("host") {
@@ -188,7 +192,8 @@ func newTargetShowCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&host, "host", "", "the target's host, instead of the one that it names")
+	cmd.Flags().StringVar(&host, "host", "", "the host of the target, instead of its own")
+	completeFlag(cmd, "host", targetFlag)
 	return cmd
 }
 
@@ -305,9 +310,10 @@ func readTargetText(r io.Reader, name string) (*target.Target, error) {
 func newTargetTagsCommand() *cobra.Command {
 	asJSON, key := false, ""
 	cmd := &cobra.Command{
-		Use:   "tags [PREFIX] [--key KEY]",
-		Short: "List the tags: all, those of which a name starts with a text, or the family of a key",
-		Args:  atMost(1),
+		Use:               "tags [PREFIX] [--key KEY]",
+		Short:             "List tags: all, those with a name that starts with PREFIX, or those with a key",
+		Args:              atMost(1),
+		ValidArgsFunction: first(tagNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := target.Tags()
 			if key != "" {
@@ -332,7 +338,8 @@ func newTargetTagsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&key, "key", "", "only tags whose target has the key, for example mali")
+	cmd.Flags().StringVar(&key, "key", "", "list only tags whose targets have this key, for example mali")
+	completeFlag(cmd, "key", tagKeys)
 	return cmd
 }
 
@@ -387,9 +394,10 @@ func writeTagsJSON(w io.Writer, list []target.TagInfo) error {
 func newTargetCheckCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "check TARGET",
-		Short: "Say whether a target is right, and what is wrong with it",
-		Args:  exactly(1),
+		Use:               "check TARGET",
+		Short:             "Check a target, and explain what is wrong with it",
+		Args:              exactly(1),
+		ValidArgsFunction: targetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := argumentTarget(cmd, args[0])
 			switch {
@@ -408,7 +416,7 @@ func newTargetCheckCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; the error, if any, is printed there, too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the error if there is one")
 	return cmd
 }
 
@@ -432,9 +440,10 @@ func rowOfError(err error) errorRow {
 func newTargetSchemaCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "schema [KIND]",
-		Short: "Print the JSON Schema of the targets of a kind, or of all",
-		Args:  atMost(1),
+		Use:               "schema [KIND]",
+		Short:             "Print the JSON Schema of the targets of a kind, or of all kinds",
+		Args:              atMost(1),
+		ValidArgsFunction: first(target.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := ""
 			if len(args) == 1 {
@@ -448,6 +457,6 @@ func newTargetSchemaCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, which is what a schema is in any case")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "has no effect: a schema is JSON")
 	return cmd
 }

@@ -12,13 +12,17 @@ func newUnpackCommand() *cobra.Command {
 	asJSON, force := false, false
 	cmd := &cobra.Command{
 		Use:   "unpack FILE DIR",
-		Short: "Take a module file apart: sources, device code and the import tree as files; nothing of it is executed",
-		Long: `Take a module file apart into a new or empty folder. Each module it carries comes out in the form in which
-other tools take it: PTX, CUBIN, CUDA and OpenCL sources with their .tvm_meta.json, SPIR-V shaders, C sources,
-object files, constants as .npy; what is of an unknown kind as it is. library.bin is all of it in one piece, and
-tree.json says what belongs together. The file is read and nothing of it is executed; it may be for another machine.
-Of a damaged file comes out what can be read, and the exit status is 1.`,
-		Args: exactly(2),
+		Short: "Write the contents of a module file as files; executes nothing",
+		Long: `Write the contents of a module file into a new or empty folder. Each module in it
+is written in a form that other tools read: PTX, CUBIN, CUDA and OpenCL sources
+with their .tvm_meta.json, SPIR-V shaders, C sources, object files, constants as
+.npy. A module of an unknown kind is written unchanged. library.bin is the
+complete blob, and tree.json describes how the files belong together.
+
+The command reads the file and executes nothing; the file may be for another
+machine. Of a damaged file it writes the readable part, and the exit status is 1.`,
+		Args:              exactly(2),
+		ValidArgsFunction: onlyFiles(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			summary, err := unpack.Unpack(cmd.Context(), args[0], args[1], force)
 			if err != nil {
@@ -39,6 +43,6 @@ Of a damaged file comes out what can be read, and the exit status is 1.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&force, "force", false, "write into a folder that is not empty, and replace files of the same names")
+	cmd.Flags().BoolVar(&force, "force", false, "write into a folder that is not empty, and replace its files of the same names")
 	return cmd
 }

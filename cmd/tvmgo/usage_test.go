@@ -9,6 +9,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// exit is a command line, without spaces in its arguments, with its exit status and a part of its output.
+type exit struct {
+	args   string
+	status int
+	says   string
+}
+
+// exits runs command lines. An error is on standard error alone; status 2 comes with a line of usage.
+func exits(t *testing.T, rows []exit) {
+	t.Helper()
+	for _, c := range rows {
+		status, stdout, stderr := cli(strings.Fields(c.args)...)
+		require.Equal(t, c.status, status, "%s: %s", c.args, stderr)
+		require.Contains(t, stdout+stderr, c.says, c.args)
+		require.Equal(t, c.status == 2, strings.Contains(stderr, "\nusage: tvmgo"), "%s: %s", c.args, stderr)
+		if c.status > 0 {
+			require.Empty(t, stdout, c.args)
+			require.True(t, strings.HasPrefix(stderr, "tvmgo: "), "%s: %s", c.args, stderr)
+		}
+	}
+}
+
 // The exit status is the same everywhere: 2 with the form that the command line should have, 1 for a failure, 0 else.
 func TestExitStatus(t *testing.T) {
 	dir := t.TempDir()
@@ -17,11 +39,7 @@ func TestExitStatus(t *testing.T) {
 	noSuffix := filepath.Join(dir, "text")
 	require.NoError(t, os.WriteFile(noSuffix, []byte("text"), 0o666))
 	t.Chdir(dir)
-	for _, c := range []struct {
-		args   string
-		status int
-		says   string
-	}{
+	exits(t, []exit{
 		{"", 0, "Usage:"},
 		{"--help", 0, "Usage:"},
 		{"--version", 0, "tvmgo "},
@@ -123,16 +141,7 @@ func TestExitStatus(t *testing.T) {
 		{"verify text.so", 1, "text.so"},
 		{describeCommand, 1, "it is started by inspect --load alone"},
 		{vectorCommand, 1, "it is started by verify alone"},
-	} {
-		status, stdout, stderr := cli(strings.Fields(c.args)...)
-		require.Equal(t, c.status, status, "%s: %s", c.args, stderr)
-		require.Contains(t, stdout+stderr, c.says, c.args)
-		require.Equal(t, c.status == 2, strings.Contains(stderr, "\nusage: tvmgo"), "%s: %s", c.args, stderr)
-		if c.status > 0 {
-			require.Empty(t, stdout, c.args)
-			require.True(t, strings.HasPrefix(stderr, "tvmgo: "), "%s: %s", c.args, stderr)
-		}
-	}
+	})
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 2)

@@ -27,16 +27,21 @@ func newVerifyCommand() *cobra.Command {
 	f := verifyFlags{device: "cpu", tol: pack.DefaultTolerance, limit: time.Minute}
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Run the test vectors that a packed file carries",
-		Long: `Run the test vectors that a file of tvmgo pack carries, and say what differed. That runs the file's code: use
-files that you trust. What is only written is filled with a pattern before, so that elements that nobody wrote are
-told. Numbers of floating point may differ by atol + rtol * |expected|, all others not at all.
+		Short: "Run the test vectors in a packed library",
+		Long: `Run the test vectors in a library that tvmgo pack made, and report differences.
+This executes code of the file: use files that you trust. Arrays that are only
+written are filled with a pattern before the call, so that elements that were
+not written are found. Floating-point numbers may differ by
+atol + rtol * |expected|; all others must be equal.
 
-Each test vector runs in a child process of its own. One that crashes it, or is not done in time, has failed.
+Each test vector runs in its own child process. A vector that crashes the
+process or exceeds the time limit has failed.
 
-The exit status is 1 when something differed or a call failed, and when there was nothing to be said: no test vectors,
-no such device, a file that does not load. With --json the test vectors that ran are on standard output then.`,
-		Args: exactly(1),
+The exit status is 1 if a result differs or a call fails, and also if there are
+no test vectors, the device does not exist, or the file cannot be loaded. With
+--json, the vectors that ran are still printed on standard output.`,
+		Args:              exactly(1),
+		ValidArgsFunction: onlyFiles(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return wrong(err)
@@ -61,10 +66,11 @@ no such device, a file that does not load. With --json the test vectors that ran
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.StringVar(&f.device, "device", f.device, "where the tensors are, for example cpu or cuda:1")
-	flags.Float64Var(&f.tol.Rel, "rtol", f.tol.Rel, "how far results may be off, relative to what is expected")
-	flags.Float64Var(&f.tol.Abs, "atol", f.tol.Abs, "how far results may be off besides")
-	flags.DurationVar(&f.limit, "timeout", f.limit, "how long a test vector may take, with loading the file")
+	flags.StringVar(&f.device, "device", f.device, "device of the tensors, for example cpu or cuda:1")
+	flags.Float64Var(&f.tol.Rel, "rtol", f.tol.Rel, "relative tolerance")
+	flags.Float64Var(&f.tol.Abs, "atol", f.tol.Abs, "absolute tolerance")
+	flags.DurationVar(&f.limit, "timeout", f.limit, "time limit of a test vector, including loading the file")
+	completeFlag(cmd, "device", devicesHere)
 	return cmd
 }
 

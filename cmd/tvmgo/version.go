@@ -39,9 +39,10 @@ type abiVersions struct {
 func newVersionCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of this program and of the C interfaces it speaks",
-		Args:  exactly(0),
+		Use:               "version",
+		Short:             "Print the versions of the program and of the C interfaces that it supports",
+		Args:              exactly(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := readVersion()
 			if asJSON {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +27,17 @@ func Text(t testing.TB, path, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got, "%s: if this is meant, run the test with -update", path)
+}
+
+// Section compares a text with a part of a Markdown file, or writes it there. The part is between the comments
+// <!-- NAME, written by go test -update --> and <!-- NAME: end -->.
+func Section(t testing.TB, path, name, got string) {
+	t.Helper()
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+	begin, end := "<!-- "+name+", written by go test -update -->\n", "<!-- "+name+": end -->"
+	head, rest, begun := strings.Cut(string(file), begin)
+	_, tail, ended := strings.Cut(rest, end)
+	require.True(t, begun && ended, "%s has no lines %q and %q", path, begin, end)
+	Text(t, path, head+begin+"\n"+got+"\n"+end+tail)
 }

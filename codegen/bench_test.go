@@ -43,12 +43,8 @@ func BenchmarkDemo_ToC(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			size := 0
 			for b.Loop() {
-				m := demo(b, n, n, n)
-				for _, pass := range transform.ForC() {
-					var err error
-					m, err = pass(m, nil)
-					require.NoError(b, err)
-				}
+				m, err := transform.ForHost().Run(demo(b, n, n, n), nil)
+				require.NoError(b, err)
 				var e c.Emitter
 				code, err := e.Emit(m, nil)
 				require.NoError(b, err)

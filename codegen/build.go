@@ -204,7 +204,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 		return nil, err
 	}
 	run := func(funcs []*tir.PrimFunc) (*tir.IRModule, error) {
-		m, err := transform.CheckBounds(&tir.IRModule{Funcs: funcs, Attrs: b.attrs}, now.target)
+		m, err := transform.ForEvery().Run(&tir.IRModule{Funcs: funcs, Attrs: b.attrs}, now.target)
 		if err != nil {
 			return nil, refused("build for kind %q: %w", kind, err)
 		}

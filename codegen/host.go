@@ -42,11 +42,10 @@ func buildHost(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return newHostModule(code, units, names(m.Funcs), flags)
 }
 
-// hostPasses run before C is written.
-var hostPasses = func() []Pass {
-	all := []Pass{transform.LibraryCalls} // while products are loops
-	for _, p := range transform.ForC() {
-		all = append(all, p)
+// hostPasses run before C is generated.
+var hostPasses = func() (all []Pass) {
+	for _, s := range transform.ForHost() {
+		all = append(all, s.Pass)
 	}
 	return all
 }()

@@ -22,10 +22,8 @@ func passed(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range transform.ForC() {
-		if m, err = p(m, nil); err != nil {
-			return nil, err
-		}
+	if m, err = transform.ForHost().Run(m, nil); err != nil {
+		return nil, err
 	}
 	return m.Funcs[0], tir.Check(m)
 }

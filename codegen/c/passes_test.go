@@ -15,11 +15,8 @@ import (
 // passed is a module after the passes that run before C is generated.
 func passed(t testing.TB, m *tir.IRModule) *tir.IRModule {
 	t.Helper()
-	for _, pass := range transform.ForC() {
-		var err error
-		m, err = pass(m, nil)
-		require.NoError(t, err)
-	}
+	m, err := transform.ForHost().Run(m, nil)
+	require.NoError(t, err)
 	return m
 }
 

@@ -172,7 +172,17 @@ func TestBuild_Refuses(t *testing.T) {
     alloc S: float32[8], scope "warp"
     S[t] = 1.0
   }`),
-		"shared memory of a size that its launch says": body(`
+		`intrinsic ret_none: a kernel ends where its last thread ends`: body(`
+  thread t in range(8), thread "threadIdx.x" {
+    if n < t { intrin ret_none() }
+    A[t] = 1.0
+  }`),
+		"intrinsic prefetch: OpenCL C has none": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    eval prefetch[void](address_of[handle](A[t]), 0, 3, 1)
+    A[t] = 1.0
+  }`),
+		`buffer S in scope "shared.dyn": OpenCL C has the scopes "global", "local", "shared"`: body(`
   thread t in range(8), thread "threadIdx.x" {
     alloc S: float32[8], scope "shared.dyn"
     S[t] = 1.0

@@ -7,7 +7,6 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/target"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
 )
 
 // Emitter writes kernels as OpenCL C. It is that of C, with hooks; others may be set before it is used.
@@ -37,8 +36,10 @@ func New() *Emitter {
 	return e
 }
 
-var types = map[tir.Type]string{tir.Int8: "char", tir.Int16: "short", tir.Int32: "int", tir.Int64: "long", tir.UInt8: "uchar", tir.UInt16: "ushort",
-	tir.UInt32: "uint", tir.UInt64: "ulong"}
+// types are the names of scalar types; vectors of them have the number of lanes behind.
+var types = map[tir.Type]string{tir.Int8: "char", tir.Int16: "short", tir.Int32: "int", tir.Int64: "long",
+	tir.UInt8: "uchar", tir.UInt16: "ushort", tir.UInt32: "uint", tir.UInt64: "ulong",
+	tir.Float32: "float", tir.Float64: "double"}
 
 func typeName(t tir.Type) (string, bool) {
 	name, ok := types[t]
@@ -61,17 +62,17 @@ func scope(scope string) (string, error) {
 	switch scope {
 	case "local":
 		return "", nil
-	case "shared", "shared.dyn":
+	case "shared":
 		return "__local", nil
 	}
-	return "", fmt.Errorf("scope %q: a kernel in OpenCL has \"shared\" and \"local\"", scope)
+	return "", fmt.Errorf("scope %q is none of Language.Scopes", scope)
 }
 
 func pointer(b *tir.Buffer, element string) string {
 	switch b.StorageScope() {
 	case "local":
 		return element + "*"
-	case "shared", "shared.dyn":
+	case "shared":
 		return "__local " + element + "*"
 	}
 	return "__global " + element + "*"
@@ -153,10 +154,6 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 			return "", fmt.Errorf("its scope is none of \"shared\" and \"warp\"")
 		}
 		return "barrier(CLK_LOCAL_MEM_FENCE)", nil
-	case "ret", "ret_none":
-		return "", fmt.Errorf("a kernel ends where its last thread does: put what follows below a condition")
-	case "prefetch":
-		return "", fmt.Errorf("OpenCL has none for an address")
 	case "popcount", "clz":
 		return fmt.Sprintf("(%s)%s((%s)(%s))", name, call.Name, name, args[0]), nil
 	case "rsqrt", "exp10":
@@ -225,16 +222,4 @@ func ofDouble(name string) string {
   return tvmgo_round_NAME(as_float(bits));
 }
 `, "NAME", name)
-}
-
-// LaunchTags are what a launch of a kernel gives behind its arguments: all that the runtime of OpenCL knows.
-func launchTags(f *tir.PrimFunc) ([]string, error) {
-	tags := transform.LaunchTags(f)
-	for _, t := range tags {
-		if t == transform.DynamicSharedTag {
-			return nil, fmt.Errorf("kernel %s takes shared memory of a size that its launch says (scope \"shared.dyn\"), which OpenCL's launches do not: use scope \"shared\"",
-				f.Name)
-		}
-	}
-	return tags, nil
 }

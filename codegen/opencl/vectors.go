@@ -12,19 +12,10 @@ import (
 type vectors struct{}
 
 func (vectors) Type(t tir.Type) (string, bool) {
-	switch t.Lanes {
-	case 2, 4, 8, 16:
-	default:
+	if !Language.HasVector(t) {
 		return "", false
 	}
-	name, ok := types[tir.Element(t)]
-	switch tir.Element(t) {
-	case tir.Float32:
-		name, ok = "float", true
-	case tir.Float64:
-		name, ok = "double", true
-	}
-	return fmt.Sprintf("%s%d", name, t.Lanes), ok
+	return fmt.Sprintf("%s%d", types[tir.Element(t)], t.Lanes), true
 }
 
 func (v vectors) name(t tir.Type) string {

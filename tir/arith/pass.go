@@ -40,10 +40,10 @@ func simplifyFunc(f *tir.PrimFunc, applied func(rule)) *tir.PrimFunc {
 // plays no part, and may be nil.
 func Simplify(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	if m == nil {
-		return nil, fmt.Errorf("tir: simplify: the module is nil")
+		return nil, fmt.Errorf("simplify: the module is nil")
 	}
-	if i := slices.Index(m.Funcs, nil); i >= 0 {
-		return nil, fmt.Errorf("tir: simplify: function %d of the module is nil", i)
+	if i := slices.IndexFunc(m.Funcs, func(f *tir.PrimFunc) bool { return f == nil || f.Body == nil }); i >= 0 {
+		return nil, fmt.Errorf("simplify: function %d of the module is nil or has no body: check it with tir.Check", i)
 	}
 	r := &tir.IRModule{Attrs: m.Attrs}
 	for _, f := range m.Funcs {

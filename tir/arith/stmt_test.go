@@ -488,9 +488,9 @@ func TestSimplifyStmt_RandomPrograms(t *testing.T) {
 
 func TestSimplify_Module(t *testing.T) {
 	_, err := Simplify(nil, nil)
-	require.EqualError(t, err, "tir: simplify: the module is nil")
+	require.EqualError(t, err, "simplify: the module is nil")
 	_, err = Simplify(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}}, nil)
-	require.EqualError(t, err, "tir: simplify: function 0 of the module is nil")
+	require.EqualError(t, err, "simplify: function 0 of the module is nil or has no body: check it with tir.Check")
 
 	b := tir.NewBuffer("A", tir.Int32, tir.I32(4))
 	i := tir.NewVar("i", tir.Int32)

@@ -85,11 +85,12 @@ const CheckIndex = "check_index"
 // function ends with an error. On a device an access that is outside is skipped, and what is read is 0; a function that launches kernels ends with the error
 // of the first such access behind its launches, for which it waits: see [ReportIndex]. Functions that are kernels themselves report nothing.
 func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
-	if on, err := target.Get[bool](t, "bounds-check"); err != nil || !on {
-		return m, nil
-	}
+	on, err := target.Get[bool](t, "bounds-check")
 	device := t.DeviceType() != dlpack.CPU
-	return eachFunc("check bounds", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+	return mapBodies("check bounds", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		if err != nil || !on {
+			return f.Body, nil
+		}
 		c := newBoundsChecker(f)
 		c.change, c.skip = true, device
 		if device && !IsKernel(f) {

@@ -24,19 +24,12 @@ func LibraryCalls(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			return nil, fmt.Errorf("libs: no code for kind %q calls library %q: there is %s", t.Kind(), l, strings.Join(hostLibraries, ", "))
 		}
 	}
-	if !slices.Contains(libs, "cblas") {
-		return m, nil
-	}
-	out := &tir.IRModule{Funcs: make([]*tir.PrimFunc, len(m.Funcs)), Attrs: m.Attrs}
-	for i, f := range m.Funcs {
-		out.Funcs[i] = f
-		if body := callLibraries(f.Body); body != f.Body {
-			changed := *f
-			changed.Body = body
-			out.Funcs[i] = &changed
+	return mapBodies("library calls", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		if !slices.Contains(libs, "cblas") {
+			return f.Body, nil
 		}
-	}
-	return out, nil
+		return callLibraries(f.Body), nil
+	})
 }
 
 // callLibraries replaces what stands in no loop.

@@ -20,7 +20,7 @@ const MaxPartitioned = 2048
 // Guards are compared with the loop's variable, and with those of loops within, of which they may be any sum of multiples. Loops of kind vectorized
 // and unrolled whose parts have no constant extent become serial.
 func LoopPartition(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	return eachFunc("loop partition", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+	return mapBodies("loop partition", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		if f.Body == nil || !contains(f.Body, isLikely) {
 			return f.Body, nil
 		}

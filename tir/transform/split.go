@@ -55,20 +55,15 @@ func LaunchTags(f *tir.PrimFunc) []string {
 // A function is for the target in its attributes, or else for t; those for CPUs stay as they are. Its host's target is "c" where it has none. Run [ThreadSync] before.
 func SplitHostDevice(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	const op = "split host and device"
-	if m == nil {
-		return nil, fmt.Errorf("%s: the module is nil", op)
+	if err := checkFuncs(op, m); err != nil {
+		return nil, err
 	}
 	out := &tir.IRModule{Attrs: m.Attrs}
 	taken := map[string]bool{}
 	for _, f := range m.Funcs {
-		if f != nil {
-			taken[f.Name] = true
-		}
+		taken[f.Name] = true
 	}
 	for _, f := range m.Funcs {
-		if f == nil || f.Body == nil {
-			return nil, fmt.Errorf("%s: a function is nil, or has no body", op)
-		}
 		own, _ := f.Attrs[AttrTarget].(*target.Target)
 		if own == nil {
 			own = t
@@ -78,7 +73,7 @@ func SplitHostDevice(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 			continue
 		}
 		s := &splitter{f: f, target: own, taken: taken, an: arith.NewAnalyzer()}
-		host, err := s.host()
+		host, err := changed(f, func(*tir.PrimFunc) (*tir.PrimFunc, error) { return s.host() })
 		if err != nil {
 			return nil, fmt.Errorf("%s: function %s for %s: %w", op, f.Name, own.Kind().Name(), err)
 		}

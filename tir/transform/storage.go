@@ -8,53 +8,6 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// mapFuncs makes a module whose functions are what change gives for those of m. What stays the same is shared.
-func mapFuncs(pass string, m *tir.IRModule, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (*tir.IRModule, error) {
-	if m == nil {
-		return nil, fmt.Errorf("%s: the module is nil", pass)
-	}
-	funcs := make([]*tir.PrimFunc, len(m.Funcs))
-	same := true
-	for i, f := range m.Funcs {
-		if f == nil || f.Body == nil {
-			return nil, fmt.Errorf("%s: function %d of the module is nil, or has no body: check it with tir.Check", pass, i)
-		}
-		g, err := changed(f, change)
-		if err != nil {
-			return nil, fmt.Errorf("%s: function %s: %w", pass, f.Name, err)
-		}
-		funcs[i] = g
-		same = same && g == f
-	}
-	if same {
-		return m, nil
-	}
-	return &tir.IRModule{Funcs: funcs, Attrs: m.Attrs}, nil
-}
-
-// changed is change(f), or an error where f is so malformed that it can't be looked at.
-func changed(f *tir.PrimFunc, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (g *tir.PrimFunc, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			g, err = nil, fmt.Errorf("the program is malformed (%v): check it with tir.Check", p)
-		}
-	}()
-	return change(f)
-}
-
-// withBody is f with another body.
-func withBody(f *tir.PrimFunc, body tir.Stmt) *tir.PrimFunc {
-	if body == f.Body {
-		return f
-	}
-	g := *f
-	if body == nil {
-		body = &tir.Seq{}
-	}
-	g.Body = body
-	return &g
-}
-
 // compactStrides are the elements from one index of a buffer to the next, whether it says them or not.
 func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	if b.Strides != nil {

@@ -16,7 +16,7 @@ import (
 // Kernels get one form, as [SplitHostDevice] has them: loops over threads outside of all else, each index once. Programs without loops over
 // threads stay as they are. What races within one statement no barrier mends; internal/testing/tirrun finds it.
 func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	return eachFunc("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+	return mapBodies("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		var err error
 		body := (&tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 			loop, ok := s.(*tir.For)

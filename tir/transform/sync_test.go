@@ -302,8 +302,6 @@ func TestThreadSync_Refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "not the same for all threads of a block")
 	}
-	_, err := transform.ThreadSync(nil, nil)
-	require.ErrorContains(t, err, "the module is nil")
 }
 
 // Work that stands outside of loops over some of a block's threads is done once.

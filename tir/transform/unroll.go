@@ -18,7 +18,7 @@ const MaxUnrolled = 4096
 // than that. Under unroll_explicit with 0 or false loops that would be written out become serial ones with the annotation unroll, a number of turns, which asks the C compiler for it. A
 // prefix "pragma_" of the keys may be there or not.
 func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	return eachFunc("unroll", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+	return mapBodies("unroll", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		u := &unroller{}
 		u.m = &tir.Mutator{PreStmt: u.pre}
 		return u.m.MutateStmt(f.Body), nil

@@ -15,7 +15,7 @@ import (
 // vectors. In any case the program does what it did when it ran turn by turn.
 func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	width := vectorBits(t)
-	return eachFunc("vectorize", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+	return mapBodies("vectorize", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		v := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 			if loop, ok := s.(*tir.For); ok && loop.Kind == tir.Vectorized {
 				return vectorizeLoop(loop, width)

@@ -1,4 +1,4 @@
-package opencl
+package transform
 
 import (
 	"fmt"
@@ -7,39 +7,27 @@ import (
 	"tvmgo/tir"
 )
 
-// splitVectors makes of stores of vectors that OpenCL does not have several of those that it has. All are computed before the first is stored.
-func splitVectors(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	return rewritten(m, &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
-		if st, ok := s.(*tir.BufferStore); ok {
-			return splitStore(st)
-		}
-		return s
-	}}), nil
-}
-
-// rewritten is a module with the bodies that a mutator makes of its functions'.
-func rewritten(m *tir.IRModule, by *tir.Mutator) *tir.IRModule {
-	out := &tir.IRModule{Attrs: m.Attrs}
-	for _, f := range m.Funcs {
-		if body := by.MutateStmt(f.Body); body != nil && body != f.Body {
-			c := *f
-			c.Body = body
-			f = &c
-		}
-		out.Funcs = append(out.Funcs, f)
+// SplitVectors replaces each store of a vector whose number of lanes a language lacks by several stores of vectors and
+// scalars that it has. All values are computed before the first is stored. Vectors of elements that the language has in
+// no vector stay as they are, and so do values that cannot be split: those of packed calls, for example.
+func SplitVectors(l Language) Pass {
+	return func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+		by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
+			if st, ok := s.(*tir.BufferStore); ok {
+				return l.splitStore(st)
+			}
+			return s
+		}}
+		return mapBodies("split vectors", m, func(f *tir.PrimFunc) (tir.Stmt, error) { return by.MutateStmt(f.Body), nil })
 	}
-	return out
 }
 
-func splitStore(s *tir.BufferStore) tir.Stmt {
+func (l *Language) splitStore(s *tir.BufferStore) tir.Stmt {
 	t := s.Value.DType()
-	if t.Lanes < 2 || len(s.Indices) == 0 {
+	if t.Lanes < 2 || len(s.Indices) == 0 || len(l.Lanes) == 0 {
 		return s
 	}
-	if _, has := (vectors{}).Type(t); has || tir.IsBool(t) {
-		return s
-	}
-	if _, has := (vectors{}).Type(tir.Vector(t, 2)); !has {
+	if l.HasVector(t) || tir.IsBool(t) || !l.HasVector(tir.Vector(t, l.Lanes[0])) {
 		return s
 	}
 	last := len(s.Indices) - 1
@@ -47,18 +35,21 @@ func splitStore(s *tir.BufferStore) tir.Stmt {
 	var values []tir.Expr
 	var names []*tir.Var
 	for from, left := 0, int(t.Lanes); left > 0; {
-		width := 16
-		for width > left {
-			width /= 2
+		width := 1
+		for _, n := range l.Lanes {
+			if n <= left {
+				width = n
+			}
 		}
-		value, ok := slice(s.Value, from, width)
-		index, fine := slice(s.Indices[last], from, width)
+		value, ok := lanesOf(s.Value, from, width)
+		index, fine := lanesOf(s.Indices[last], from, width)
 		if !ok || !fine {
 			return s
 		}
 		v := tir.NewVar(fmt.Sprintf("%s_%d", s.Buffer.Name, from), value.DType())
 		names, values = append(names, v), append(values, value)
-		stores = append(stores, &tir.BufferStore{Buffer: s.Buffer, Value: v, Indices: append(append([]tir.Expr{}, s.Indices[:last]...), index)})
+		stores = append(stores, &tir.BufferStore{Buffer: s.Buffer, Value: v,
+			Indices: append(append([]tir.Expr{}, s.Indices[:last]...), index)})
 		from += width
 		left -= width
 	}
@@ -69,8 +60,8 @@ func splitStore(s *tir.BufferStore) tir.Stmt {
 	return body
 }
 
-// slice is some neighbouring lanes of an expression; false where it cannot be cut.
-func slice(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
+// lanesOf is the expression of width neighbouring lanes of e; false if e cannot be split.
+func lanesOf(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	cut := func(all ...tir.Expr) []tir.Expr {
 		parts := make([]tir.Expr, len(all))
 		for i, x := range all {
@@ -78,7 +69,7 @@ func slice(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 				parts[i] = x
 				continue
 			}
-			p, fine := slice(x, from, width)
+			p, fine := lanesOf(x, from, width)
 			if !fine {
 				return nil
 			}
@@ -136,7 +127,7 @@ func slice(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	return nil, false
 }
 
-// steps is a stride, so many times.
+// steps is stride * n.
 func steps(stride tir.Expr, n int64) tir.Expr {
 	if c, ok := stride.(*tir.IntImm); ok {
 		return tir.IntConst(c.Type, c.Value*n)

@@ -1,0 +1,63 @@
+package codegen
+
+import (
+	"fmt"
+
+	"tvmgo/blob"
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// AsDevice sets the attributes of a device's kind of target by which it takes part in a build: the passes of
+// transform.ForDevice, which make kernels and host functions of a program, and a partitioner that takes functions with
+// kernels. A kind that is not registered, or has these attributes already, is an error.
+func AsDevice(kind string, l transform.Language) error {
+	passes := transform.ForDevice(l)
+	err := passes.CheckOrder()
+	if err == nil {
+		err = target.SetAttr(kind, ColumnLower, Pass(passes.Run))
+	}
+	if err == nil {
+		err = target.SetAttr(kind, target.ColumnPartitioner, target.Predicate(TakesKernels))
+	}
+	if err != nil {
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build kind %q as a device: %w", kind, err)
+	}
+	return nil
+}
+
+// BuildKernels makes a device module of kernels, for the code generator of a kind that [AsDevice] was called for.
+// generate returns their code and its format, as blob.DeviceModule has them.
+func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, code []byte, err error)) (*runtime.Module, error) {
+	module := &blob.DeviceModule{}
+	for _, f := range m.Funcs {
+		info, err := kernelInfo(f)
+		if err != nil {
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
+		}
+		module.Functions = append(module.Functions, blob.Function{Key: f.Name, FunctionInfo: info})
+	}
+	var err error
+	if module.Format, module.Data, err = generate(); err != nil {
+		return nil, refused("%w", err)
+	}
+	return runtime.NewDeviceCode(kind, module)
+}
+
+// kernelInfo describes a kernel's arguments and launch parameters.
+func kernelInfo(f *tir.PrimFunc) (blob.FunctionInfo, error) {
+	info := blob.FunctionInfo{Name: f.Name, LaunchParamTags: transform.LaunchTags(f)}
+	if !transform.IsKernel(f) {
+		return info, fmt.Errorf("function %s is not a kernel: build the program with codegen.Build, which separates kernels from host code", f.Name)
+	}
+	for _, p := range f.Params {
+		if f.Buffers[p] == nil && tir.IsHandle(p.Type) {
+			return info, fmt.Errorf("kernel %s takes %s, an address of which nothing is known: pass a tensor", f.Name, p.Name)
+		}
+		info.ArgTypes = append(info.ArgTypes, dlpack.DataType(p.Type))
+	}
+	return info, nil
+}

@@ -1,0 +1,66 @@
+package opencl
+
+import (
+	"maps"
+
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/transform"
+)
+
+// Language is OpenCL C, as transform.ForDevice lowers kernels for it.
+var Language = transform.Language{
+	Name:  "OpenCL C",
+	Lanes: []int{2, 4, 8, 16},
+	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
+		tir.Float32, tir.Float64},
+	Scopes: []string{"global", "local", "shared"},
+	Lacks: map[string]string{
+		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
+		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
+		"prefetch": "OpenCL C has none for an address",
+	},
+	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}},
+}
+
+// unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12 has,
+// takes the flag by which LLVM counts two iterations for a condition that tells threads apart. Then it ends the process
+// by an assertion, or leaves out what follows the loop: in
+//
+//	for (int k = 0; k < 2; ++k) { barrier(CLK_LOCAL_MEM_FENCE); if (x < 3) sum += a[k]; }
+//	if (x < 3) out[x] = sum;
+//
+// the last line. Loops of one iteration or of three are right, and so is this one when it is unrolled, which costs
+// nothing elsewhere.
+func unrollPairs(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
+		loop, ok := s.(*tir.For)
+		if !ok || loop.Kind != tir.Serial || loop.Annotations[transform.AnnotationUnroll] != nil || !hasBarrier(loop.Body) {
+			return s
+		}
+		if n, constant := loop.Extent.(*tir.IntImm); !constant || n.Value != 2 {
+			return s
+		}
+		c := *loop
+		c.Annotations = map[string]any{transform.AnnotationUnroll: int64(2)}
+		maps.Copy(c.Annotations, loop.Annotations)
+		return &c
+	}}
+	out := &tir.IRModule{Attrs: m.Attrs}
+	for _, f := range m.Funcs {
+		changed := *f
+		changed.Body = by.MutateStmt(f.Body)
+		out.Funcs = append(out.Funcs, &changed)
+	}
+	return out, nil
+}
+
+func hasBarrier(s tir.Stmt) (found bool) {
+	tir.Walk(s, func(node any) bool {
+		if call, ok := node.(*tir.Call); ok && call.Name == "storage_sync" {
+			found = true
+		}
+		return !found
+	})
+	return found
+}

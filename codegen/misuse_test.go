@@ -93,7 +93,7 @@ func TestMisuse(t *testing.T) {
 		{name: "one thread axis twice", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) {
 			s.Stage(b).Bind(b.Axes()[0], "threadIdx.x")
 			s.Stage(b).Bind(b.Axes()[1], "threadIdx.x")
-		}), want: []string{"bind of tensor B", "axis i1", "axis i0 is bound to threadIdx.x already"}},
+		}), want: []string{"bind of tensor B", "axis i1", "axis i0 is already bound to threadIdx.x"}},
 		{name: "an unknown thread axis", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.q") }),
 			want: []string{"bind of tensor B", "axis i0", `"threadIdx.q"`, "threadIdx.x"}},
 		{name: "an axis of nothing", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) {
@@ -101,7 +101,7 @@ func TestMisuse(t *testing.T) {
 		}), want: []string{"split of tensor B", "axis z", "[i0 i1]"}},
 		{name: "threads of a device on the CPU", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.x") }),
 			want: []string{"f", "threadIdx.x"}},
-		{name: "a type without arithmetic", make: doubled("f", tir.Type{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, nil), want: []string{"placeholder A", "elements of type", "want whole numbers or floats"}},
+		{name: "a type without arithmetic", make: doubled("f", tir.Type{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, nil), want: []string{"placeholder A", "elements have type", "want integers or floats"}},
 		{name: "a type that nobody has", make: doubled("f", tir.Type{Code: dlpack.CodeFloat, Bits: 24, Lanes: 1}, nil), want: []string{"A", "float24"}},
 		{name: "a shape that differs", make: func() (*tir.IRModule, error) {
 			a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Int32, "B")

@@ -5,10 +5,10 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// analyzer is an arith.Analyzer that knows which variables are those of loops.
+// analyzer is an arith.Analyzer that also knows the extents of loop variables.
 type analyzer struct {
 	*arith.Analyzer
-	loops map[*tir.Var]tir.Expr // how often each runs, from 0 on; free of variables of loops
+	loops map[*tir.Var]tir.Expr // the extent of each; it contains no loop variables
 	sizes map[*tir.Var]bool
 }
 
@@ -16,8 +16,8 @@ func newAnalyzer() *analyzer {
 	return &analyzer{arith.NewAnalyzer(), map[*tir.Var]tir.Expr{}, map[*tir.Var]bool{}}
 }
 
-// within runs do where loops are known to have turns, and their variables to be of these. Elsewhere nothing is known of
-// them: whoever is told that a variable is less than n takes n to be 1 at least.
+// within calls do with the loop variables bound to their ranges. The bindings hold only inside do, because they imply
+// that every extent is at least 1.
 func (a *analyzer) within(loops []*loop, do func()) {
 	a.Scope(func() {
 		for _, lp := range loops {
@@ -29,7 +29,7 @@ func (a *analyzer) within(loops []*loop, do func()) {
 	})
 }
 
-// noteSizes tells that the variables that are sizes are not negative.
+// noteSizes records that the variables among sizes are not negative.
 func (a *analyzer) noteSizes(sizes ...tir.Expr) {
 	for _, n := range sizes {
 		if v, ok := n.(*tir.Var); ok && !a.sizes[v] {
@@ -39,7 +39,7 @@ func (a *analyzer) noteSizes(sizes ...tir.Expr) {
 	}
 }
 
-// sum is x + k·y; nil if one of both is.
+// sum returns x + k·y, or nil if x or y is nil.
 func (a *analyzer) sum(x, y tir.Expr, k int64) tir.Expr {
 	if x == nil || y == nil {
 		return nil
@@ -51,13 +51,13 @@ func (a *analyzer) plus(x tir.Expr, c int64) tir.Expr {
 	return a.Simplify(tir.Add(x, tir.IntConst(x.DType(), c)))
 }
 
-// same says whether x and y are sure to be equal.
+// same reports whether x and y are certainly equal.
 func (a *analyzer) same(x, y tir.Expr) bool {
 	c, ok := constant(a.sum(x, y, -1))
 	return ok && c == 0
 }
 
-// atLeast says whether x is sure to be y or more.
+// atLeast reports whether certainly x >= y.
 func (a *analyzer) atLeast(x, y tir.Expr) bool { return a.Prove(tir.GE(x, y)) }
 
 func (a *analyzer) ceilDiv(x tir.Expr, d int64) tir.Expr {
@@ -72,12 +72,12 @@ func constant(e tir.Expr) (int64, bool) {
 	return 0, false
 }
 
-// free says whether no variable of a loop is in an expression.
+// free reports whether an expression contains no loop variable.
 func (a *analyzer) free(e tir.Expr) bool {
 	return !mentions(e, func(v *tir.Var) bool { return a.loops[v] != nil })
 }
 
-// mentions says whether an expression has a variable of a set.
+// mentions reports whether an expression contains a variable for which in is true.
 func mentions(e tir.Expr, in func(*tir.Var) bool) bool {
 	found := false
 	tir.Walk(e, func(n any) bool {
@@ -89,18 +89,20 @@ func mentions(e tir.Expr, in func(*tir.Var) bool) bool {
 	return found
 }
 
-// span is between what a value lies, both ends included; nil: not known.
+// span is a range of values from lo to hi, both inclusive; nil: unknown.
 type span struct{ lo, hi tir.Expr }
 
 func point(e tir.Expr) span { return span{e, e} }
 
-// turns is the span of a variable that runs n times from 0 on.
-func (a *analyzer) turns(n tir.Expr) span { return span{tir.IntConst(n.DType(), 0), a.plus(n, -1)} }
+// iterations returns the span of a variable that starts at 0 and has n iterations.
+func (a *analyzer) iterations(n tir.Expr) span {
+	return span{tir.IntConst(n.DType(), 0), a.plus(n, -1)}
+}
 
 func (s span) known() bool { return s.lo != nil && s.hi != nil }
 
-// spanOf is where an expression of type int32 or int64 lies, if variables lie within spans, and all others do not
-// change.
+// spanOf returns the span of an expression of type int32 or int64, if the variables in in are within their spans and
+// all others are fixed.
 func (a *analyzer) spanOf(e tir.Expr, in map[*tir.Var]span) span {
 	domains := map[*tir.Var]arith.Domain{}
 	for v, s := range in {
@@ -114,10 +116,10 @@ func (a *analyzer) spanOf(e tir.Expr, in map[*tir.Var]span) span {
 	return span{lo, hi}
 }
 
-// shift is a span so much further.
+// shift adds by to a span.
 func (a *analyzer) shift(s, by span) span { return span{a.sum(s.lo, by.lo, 1), a.sum(s.hi, by.hi, 1)} }
 
-// union is the least span that has both.
+// union returns the least span that contains both.
 func (a *analyzer) union(x, y span) span {
 	if !x.known() || !y.known() {
 		return span{}
@@ -125,19 +127,19 @@ func (a *analyzer) union(x, y span) span {
 	return span{a.Simplify(tir.Min(x.lo, y.lo)), a.Simplify(tir.Max(x.hi, y.hi))}
 }
 
-// divide is where quotient and remainder lie.
+// divide returns the spans of the quotient and the remainder.
 func (a *analyzer) divide(s span, d tir.Expr) (quotient, remainder span) {
 	if !s.known() {
-		return span{}, a.turns(d)
+		return span{}, a.iterations(d)
 	}
 	q := span{a.Simplify(tir.FloorDiv(s.lo, d)), a.Simplify(tir.FloorDiv(s.hi, d))}
 	if a.same(q.lo, q.hi) {
 		return q, span{a.Simplify(tir.FloorMod(s.lo, d)), a.Simplify(tir.FloorMod(s.hi, d))}
 	}
-	return q, a.turns(d)
+	return q, a.iterations(d)
 }
 
-// cast makes the ends of a span of another type.
+// cast converts the ends of a span to another type.
 func (a *analyzer) cast(s span, t tir.Type) span {
 	to := func(e tir.Expr) tir.Expr {
 		if e == nil {
@@ -148,12 +150,12 @@ func (a *analyzer) cast(s span, t tir.Type) span {
 	return span{to(s.lo), to(s.hi)}
 }
 
-// most is the greatest that an expression can be in any turn of the loops, free of their variables; nil: not known.
+// most returns an upper bound of an expression over all iterations of the loops, free of their variables; nil: unknown.
 func (a *analyzer) most(e tir.Expr) tir.Expr {
 	in := map[*tir.Var]span{}
 	for v, n := range a.loops {
 		if mentions(e, func(x *tir.Var) bool { return x == v }) {
-			in[v] = a.turns(n)
+			in[v] = a.iterations(n)
 		}
 	}
 	hi := a.spanOf(e, in).hi

@@ -6,18 +6,18 @@ import (
 	"tvmgo/tir"
 )
 
-// alignment is of a dimension's stride: so many elements more than a multiple of factor.
+// alignment makes the stride of a dimension a multiple of factor, plus offset, in elements.
 type alignment struct{ factor, offset int64 }
 
-// ComputeAt computes the tensor within a loop of another stage, which reads it there: as much as the iteration needs.
-// All stages that read it must be within that loop.
+// ComputeAt computes the tensor inside a loop of another stage, which reads it there. Each iteration computes the part
+// that it needs. All stages that read the tensor must be inside that loop.
 func (st *Stage) ComputeAt(target *Stage, axis *tir.IterVar) {
 	const primitive = "compute_at"
 	if !st.computed(primitive) {
 		return
 	}
 	if target == nil || target.s != st.s {
-		st.fail(primitive, "the target is no stage of this schedule")
+		st.fail(primitive, "the target is not a stage of this schedule")
 		return
 	}
 	if i := target.leaf(primitive+" (target)", axis); i < 0 {
@@ -25,17 +25,17 @@ func (st *Stage) ComputeAt(target *Stage, axis *tir.IterVar) {
 	}
 	switch {
 	case st.output:
-		st.fail(primitive, "it is an output, and has to be computed as a whole")
+		st.fail(primitive, "it is an output, which must be computed as a whole")
 	case target == st:
-		st.fail(primitive, "axis %s is its own", axis.Var.Name)
+		st.fail(primitive, "axis %s belongs to the same tensor", axis.Var.Name)
 	case !target.needs(st):
-		st.fail(primitive, "tensor %s, whose axis is %s, does not read it", target.op.name, axis.Var.Name)
+		st.fail(primitive, "tensor %s, which has axis %s, does not read it", target.op.name, axis.Var.Name)
 	default:
 		st.at, st.atAxis, st.inlined = target, axis, false
 	}
 }
 
-// needs says whether a stage reads another, or one that needs it.
+// needs reports whether a stage reads other, directly or through other stages.
 func (st *Stage) needs(other *Stage) bool {
 	seen := map[*Stage]bool{}
 	var look func(*Stage) bool
@@ -59,9 +59,9 @@ func (st *Stage) ComputeInline() {
 	}
 	switch {
 	case st.output:
-		st.fail(primitive, "it is an output, and has to be computed as a whole")
+		st.fail(primitive, "it is an output, which must be computed as a whole")
 	case len(st.reduce) > 0:
-		st.fail(primitive, "it is a reduction, which is no formula: use compute_at")
+		st.fail(primitive, "it is a reduction, not a formula: use compute_at")
 	default:
 		for _, o := range st.s.stages {
 			if o.op.kind == opExtern && slices.ContainsFunc(o.reads(), func(t *Tensor) bool { return t.op == st.op }) {
@@ -73,15 +73,15 @@ func (st *Stage) ComputeInline() {
 	}
 }
 
-// ComputeRoot computes the tensor on its own, as a new schedule does.
+// ComputeRoot detaches the tensor and computes it as a whole, as a new schedule does.
 func (st *Stage) ComputeRoot() {
 	if st.computed("compute_root") {
 		st.inlined, st.at, st.atAxis = false, nil, nil
 	}
 }
 
-// SetScope sets the memory scope of the tensor: "global", "shared", "local", …. The default is shared if the tensor is
-// attached to a loop of thread blocks, local if to a loop of threads, else global.
+// SetScope sets the memory scope of the tensor: "global", "shared", "local", …. The default is "shared" if the tensor
+// is attached to a loop of thread blocks, "local" if to a loop of threads, else "global".
 func (st *Stage) SetScope(scope string) {
 	const primitive = "set_scope"
 	switch {
@@ -93,7 +93,7 @@ func (st *Stage) SetScope(scope string) {
 	}
 }
 
-// stored says whether the stage has memory that the schedule disposes of.
+// stored reports whether the schedule decides where the stage's tensor is stored, and records an error if not.
 func (st *Stage) stored(primitive string) bool {
 	if st.s.err != nil {
 		return false
@@ -107,8 +107,8 @@ func (st *Stage) stored(primitive string) bool {
 	return st.s.err == nil
 }
 
-// StorageAlign makes the stride of an axis' dimension, in elements, offset more than a multiple of factor, so that
-// columns lie in different memory banks.
+// StorageAlign makes the stride of axis's dimension a multiple of factor, plus offset, in elements, so that the
+// elements of a column are in different memory banks.
 func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 	const primitive = "storage_align"
 	if !st.stored(primitive) {
@@ -119,15 +119,15 @@ func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 	case axis == nil:
 		st.fail(primitive, "the axis is nil")
 	case i < 0:
-		st.fail(primitive, "axis %s is none of its dimensions %v", axis.Var.Name, axisNames(st.axes))
+		st.fail(primitive, "axis %s is not one of its dimensions %v", axis.Var.Name, axisNames(st.axes))
 	case i == len(st.axes)-1:
-		st.fail(primitive, "axis %s is the last dimension, whose elements are next to each other: take one before",
+		st.fail(primitive, "axis %s is the last dimension, whose elements are contiguous: take an earlier one",
 			axis.Var.Name)
 	case factor < 1 || offset < 0 || offset >= factor || factor > 1<<31-1:
-		st.fail(primitive, "axis %s: factor %d and offset %d: want a factor of 1 or more, and an offset less than it",
+		st.fail(primitive, "axis %s: factor %d and offset %d: want factor >= 1 and 0 <= offset < factor",
 			axis.Var.Name, factor, offset)
 	case st.aligns[axis].factor != 0:
-		st.fail(primitive, "axis %s is aligned already", axis.Var.Name)
+		st.fail(primitive, "axis %s is already aligned", axis.Var.Name)
 	default:
 		st.aligns[axis] = alignment{int64(factor), int64(offset)}
 	}

@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// CacheRead adds a copy of a tensor in another memory scope, which readers then read instead. The copy is a tensor with
-// its own stage, named after tensor and scope.
+// CacheRead adds a copy of a tensor in another memory scope, and makes readers read the copy. The copy is a tensor with
+// its own stage, and is named after t and scope.
 func (s *Schedule) CacheRead(t *Tensor, scope string, readers ...*Tensor) *Tensor {
 	const primitive = "cache_read"
 	none := &Tensor{op: &operation{kind: opPlaceholder, name: "none"}, name: "none"}
@@ -27,7 +27,7 @@ func (s *Schedule) CacheRead(t *Tensor, scope string, readers ...*Tensor) *Tenso
 		case s.err != nil:
 			return none
 		case rs.op.kind == opExtern:
-			st.fail(primitive, "reader %s is an extern operation, which reads the tensor's own buffer", rs.op.name)
+			st.fail(primitive, "reader %s is an extern operation, which reads the tensor's buffer", rs.op.name)
 			return none
 		case !slices.Contains(rs.reads(), t):
 			st.fail(primitive, "reader %s does not read it", rs.op.name)
@@ -58,19 +58,12 @@ func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
 	switch {
 	case scope == "":
 		st.fail(primitive, "the scope is empty")
-	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 ||
-		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
-		st.fail(primitive, "its loops have been changed: do this before")
 	case len(st.op.tensors) > 1:
-		st.fail(primitive, "it is computed together with others: want a tensor of its own")
+		st.fail(primitive, "it is computed together with other tensors: want a single tensor")
 	case st.inlined:
 		st.fail(primitive, "it is inlined, and has no memory")
 	}
-	for _, o := range s.stages {
-		if o.at == st {
-			st.fail(primitive, "tensor %s is computed at one of its axes: do this before", o.op.name)
-		}
-	}
+	st.unscheduled(primitive)
 	if s.err != nil {
 		return none
 	}
@@ -88,6 +81,19 @@ func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
 	return cached
 }
 
+// unscheduled records an error if the stage's loops have been changed, or if a stage is attached to one of them.
+func (st *Stage) unscheduled(primitive string) {
+	if len(st.rels) > 0 || len(st.attrs) > 0 || len(st.aligns) > 0 ||
+		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)) {
+		st.fail(primitive, "its loops have been changed: call this first")
+	}
+	for _, o := range st.s.stages {
+		if o.at == st {
+			st.fail(primitive, "tensor %s is computed at one of its axes: call this first", o.op.name)
+		}
+	}
+}
+
 func (s *Schedule) insert(i int, op *operation) *Stage {
 	st := newStage(s, op)
 	s.of[op] = st
@@ -95,7 +101,7 @@ func (s *Schedule) insert(i int, op *operation) *Stage {
 	return st
 }
 
-// replaceTensors has formulas read other tensors.
+// replaceTensors makes formulas read other tensors.
 func replaceTensors(bodies []tir.Expr, by map[*Tensor]*Tensor) []tir.Expr {
 	return mapLoads(bodies, func(l *tir.ProducerLoad) tir.Expr {
 		if t := by[l.Producer.(*Tensor)]; t != nil {
@@ -105,7 +111,7 @@ func replaceTensors(bodies []tir.Expr, by map[*Tensor]*Tensor) []tir.Expr {
 	})
 }
 
-// mapLoads replaces all reads of tensors. Values of one reduction stay of one.
+// mapLoads replaces all reads of tensors. The values of one reduction remain the values of one reduction.
 func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr {
 	m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
 		if l, ok := e.(*tir.ProducerLoad); ok {
@@ -120,12 +126,11 @@ func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr 
 	return out
 }
 
-// mostInlined is how many expressions a formula may have once others are in it. Each time that a formula reads an
-// inlined tensor is another copy of that one's.
+// mostInlined limits the number of expressions of a formula after inlining: each read of an inlined tensor is a copy of
+// its formula.
 const mostInlined = 1 << 15
 
-// sizeOf notes how many expressions the formulas of a stage have with those that are inlined, before any of them is
-// written.
+// sizeOf records how many expressions the formulas of a stage will have after inlining, before any is written.
 func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 	for _, body := range st.bodies {
 		size, inlined := 0, ""
@@ -140,8 +145,8 @@ func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 			return size <= mostInlined
 		})
 		if inlined != "" && size > mostInlined {
-			return fmt.Errorf("tensor %s: its formula has more than %d expressions with that of tensor %s in it, "+
-				"which is inlined and has others in it: compute some of them at a loop (compute_at), or as a whole "+
+			return fmt.Errorf("tensor %s: its formula has more than %d expressions after inlining tensor %s, which "+
+				"itself inlines others: compute some of them at a loop (compute_at), or as a whole "+
 				"(compute_root)", st.op.name, mostInlined, inlined)
 		}
 		sizes[st] = append(sizes[st], size)
@@ -149,7 +154,7 @@ func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 	return nil
 }
 
-// inline replaces tensors by their formulas, wherever they are read. It gives the formulas of all stages that are left.
+// inline substitutes the formulas of inlined tensors, and returns the formulas of all stages.
 func (s *Schedule) inline() (map[*Stage][]tir.Expr, error) {
 	bodies := map[*Stage][]tir.Expr{}
 	sizes := map[*Stage][]int{}

@@ -6,8 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Compute makes a tensor whose element at indices i is body(i): a formula of other tensors' elements, or one reduction.
-// If it cannot be made, the tensor carries the error (Tensor.Err).
+// Compute makes a tensor whose element at indices i is body(i): a formula that reads elements of other tensors, or one
+// reduction. If that is not possible, the tensor carries the error (Tensor.Err).
 func Compute(shape []tir.Expr, name string, body func(i ...tir.Expr) tir.Expr) *Tensor {
 	op := newCompute(shape, name, func(i ...tir.Expr) []tir.Expr {
 		if body == nil {
@@ -40,7 +40,7 @@ func newCompute(shape []tir.Expr, name string, body func(i ...tir.Expr) []tir.Ex
 	}
 	switch {
 	case len(op.bodies) == 0:
-		op.fail("compute", fmt.Errorf("the body gives no value"))
+		op.fail("compute", fmt.Errorf("the body returns no value"))
 		op.addTensor(name, shape, tir.Void)
 	case len(op.bodies) == 1:
 		op.addTensor(name, shape, dtypeOf(op.bodies[0]))
@@ -62,7 +62,7 @@ func dtypeOf(e tir.Expr) tir.Type {
 	return e.DType()
 }
 
-// dataAxes makes one axis for each dimension.
+// dataAxes makes one axis per dimension.
 func dataAxes(shape []tir.Expr) []*tir.IterVar {
 	axes := make([]*tir.IterVar, len(shape))
 	for i, n := range shape {
@@ -80,7 +80,7 @@ func axisVars(axes []*tir.IterVar) []tir.Expr {
 	return vars
 }
 
-// checkBodies says why values are no bodies, and finds the axes of the reduction.
+// checkBodies checks the formulas, and sets op.reduce to the axes of the reduction.
 func (op *operation) checkBodies() error {
 	var first *tir.Reduce
 	for i, b := range op.bodies {
@@ -102,8 +102,8 @@ func (op *operation) checkBodies() error {
 		case i == 0:
 			first = r
 		case isReduce != (first != nil), isReduce && (r.Combiner != first.Combiner || !sameAxes(r.Axes, first.Axes)):
-			return fmt.Errorf("%s is not of the reduction that value 0 is of: want all values of one reduction, or "+
-				"none of any", which)
+			return fmt.Errorf("%s and value 0 are not results of one reduction: want results of one "+
+				"reduction, or formulas only", which)
 		}
 		if err := checkParts(b); err != nil {
 			return fmt.Errorf("%s: %w", which, err)
@@ -127,7 +127,7 @@ func sameAxes(a, b []*tir.IterVar) bool {
 	return true
 }
 
-// checkParts says what of an expression a tensor cannot be computed of.
+// checkParts returns an error if body contains an expression that a tensor cannot be computed from.
 func checkParts(body tir.Expr) (err error) {
 	tir.Walk(body, func(n any) bool {
 		if err != nil {
@@ -138,14 +138,14 @@ func checkParts(body tir.Expr) (err error) {
 			err = n.Err
 		case *tir.Reduce:
 			if n != body {
-				err = fmt.Errorf("a reduction is within a formula: compute it as a tensor of its own, and read that")
+				err = fmt.Errorf("a reduction is inside a formula: compute it as a separate tensor, and read that")
 			}
 		case *tir.BufferLoad:
 			err = fmt.Errorf("the formula reads buffer %s: want tensors", n.Buffer.Name)
 		case *tir.ProducerLoad:
 			t, ok := n.Producer.(*Tensor)
 			if !ok {
-				err = fmt.Errorf("the formula reads %s, which is no tensor of package te", n.Producer.ProducerName())
+				err = fmt.Errorf("the formula reads %s, which is not a tensor of package te", n.Producer.ProducerName())
 			} else if t.op.err != nil {
 				err = t.op.err
 			}
@@ -155,14 +155,14 @@ func checkParts(body tir.Expr) (err error) {
 	return err
 }
 
-// checkReads says which index is sure to leave the tensor that is read. What conditions guard is not looked at.
+// checkReads returns an error if an index is certainly out of bounds. It ignores reads that a condition guards.
 func (op *operation) checkReads() (err error) {
 	a := newAnalyzer()
 	ends := map[*tir.Var]span{}
 	for _, x := range append(append([]*tir.IterVar{}, op.axes...), op.reduce...) {
 		a.noteSizes(x.Extent)
 		lo := a.Simplify(widen(x.Min, x.Var.Type))
-		ends[x.Var] = a.shift(a.turns(widen(x.Extent, x.Var.Type)), point(lo))
+		ends[x.Var] = a.shift(a.iterations(widen(x.Extent, x.Var.Type)), point(lo))
 	}
 	for _, b := range op.bodies {
 		tir.Walk(b, func(n any) bool {
@@ -199,15 +199,15 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, ends map[*ti
 	least, known := constant(s.lo)
 	beyond, sure := constant(a.sum(s.hi, widen(p.ProducerShape()[d], index.DType()), -1))
 	if known && least < 0 || sure && beyond >= 0 {
-		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: mend the shapes, or "+
-			"guard the element by if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(
+		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: correct the shapes, "+
+			"or guard the element by if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(
 			p.ProducerShape()[d]))
 	}
 	return nil
 }
 
-// attained says whether a value comes to both ends of its span: where it is a sum of axes times constants, each axis
-// once.
+// attained reports whether e reaches both ends of its span, which it does if it is a sum of axes times constants in
+// which no axis occurs twice.
 func attained(e tir.Expr, ends map[*tir.Var]span) bool {
 	seen := map[*tir.Var]bool{}
 	var linear func(tir.Expr) bool

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// A tensor of no dimensions is one number.
+// A tensor without dimensions has one element.
 func TestLower_NoDimensions(t *testing.T) {
 	n := tir.NewVar("n", tir.Int64)
 	a := Placeholder(dims(n), tir.Int64, "A")
@@ -32,7 +32,7 @@ func TestLower_NoDimensions(t *testing.T) {
 	require.Equal(t, []int64{-27, -32, -24}, ints(out))
 }
 
-// A reduction over nothing is its identity, and a tensor of no elements is not computed.
+// A reduction without points is its identity, and a tensor without elements is not computed.
 func TestLower_Empty(t *testing.T) {
 	n := Var("n")
 	a := Placeholder(dims(n, tir.I32(3)), tir.Int32, "A")
@@ -60,7 +60,7 @@ func TestLower_Empty(t *testing.T) {
 	require.Equal(t, []int64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, ints(out))
 }
 
-// Marks of loops are there when the loops are.
+// Attributes of loops are lowered with the loops.
 func TestLower_Marks(t *testing.T) {
 	x := newABC(t)
 	st := x.s.Stage(x.c)
@@ -85,7 +85,7 @@ func TestLower_Marks(t *testing.T) {
 		"i0.inner unrolled map[name:inner]"}, got)
 }
 
-// Remainders of a span that goes beyond a multiple are any.
+// If a span crosses a multiple of the divisor, its remainders can have any value.
 func TestAnalyzer_Divide(t *testing.T) {
 	a := newAnalyzer()
 	for _, c := range [][6]int64{{8, 12, 0, 1, 0, 9}, {11, 18, 1, 1, 1, 8}, {20, 20, 2, 2, 0, 0}} {
@@ -95,7 +95,7 @@ func TestAnalyzer_Divide(t *testing.T) {
 	}
 }
 
-// Threads that fetch together may count in another type than those that compute.
+// The loops of threads that load data together may have another index type than those of the threads that compute.
 func TestLower_ThreadsOfTwoTypes(t *testing.T) {
 	n := tir.NewVar("n", tir.Int64)
 	a := Placeholder(dims(n), tir.Int32, "A")
@@ -116,7 +116,7 @@ func TestLower_ThreadsOfTwoTypes(t *testing.T) {
 	require.Equal(t, append(ints(in), 7, 7, 7), ints(out))
 }
 
-// Values of axes and conditions of a reduction, a reducer of one's own, and axes that begin elsewhere.
+// A reduction with a condition that uses axes, a user-defined reducer, and axes that do not start at 0.
 func TestLower_ReduceWhere(t *testing.T) {
 	a := Placeholder(Dims(4, 9), tir.Float32, "A")
 	k := axis("k", 2, 6)
@@ -143,7 +143,7 @@ func TestLower_ReduceWhere(t *testing.T) {
 	}
 }
 
-// What is read at places that another tensor says is not known where it is computed, wherever these are.
+// If a tensor provides the indices of a read, the region that is read is unknown until the function runs.
 func TestLower_PlacesFromTensors(t *testing.T) {
 	at, a := Placeholder(Dims(1), tir.Int32, "At"), Placeholder(Dims(9), tir.Int32, "A")
 	b := Compute(Dims(9), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })
@@ -160,7 +160,7 @@ func TestLower_PlacesFromTensors(t *testing.T) {
 		"the size reads a tensor")
 }
 
-// Many stages that read each other take no time worth speaking of.
+// The time to lower a chain of stages, each of which reads the previous ones, does not explode.
 func TestLower_LongChain(t *testing.T) {
 	n := Var("n")
 	a := Placeholder(dims(n), tir.Int32, "A")
@@ -188,7 +188,7 @@ func TestLower_LongChain(t *testing.T) {
 	}
 }
 
-// A schedule is lowered as often as one likes, and changed in between.
+// A schedule can be lowered several times, and changed in between.
 func TestLower_Again(t *testing.T) {
 	x := newABC(t)
 	first := lower(t, x.s, x.a, x.c)
@@ -199,7 +199,7 @@ func TestLower_Again(t *testing.T) {
 	require.Equal(t, tir.Print(first), tir.Print(lower(t, x.s, x.a, x.c)))
 }
 
-// That a loop has turns is known within it alone: what comes after it may find its tensor empty.
+// The lower bound 1 of a loop's extent holds only inside the loop: code after it may find that its tensor is empty.
 func TestLower_OtherLoopsMayBeEmpty(t *testing.T) {
 	n, m := Var("n"), Var("m")
 	a, at := Placeholder(dims(n), tir.Int32, "A"), Placeholder(dims(m), tir.Int32, "at")

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// produce computes what a nest computes.
+// produce returns the statement that computes a nest.
 func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	if n.st.op.kind == opExtern {
 		return l.produceExtern(n)
@@ -42,7 +42,7 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 		body, conds = lp.guard(lp.v, conds, body)
 		body = lp.around(lp.v, body)
 		if i == first {
-			var ofSum []tir.Expr // which must not keep the sum from being begun
+			var ofSum []tir.Expr // conditions of the reduction, which must not prevent its initialization
 			conds, ofSum = divide(conds, ofData)
 			body = guarded(ofSum, body)
 			start, err := l.initialize(n, leaves, first)
@@ -55,12 +55,13 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	return guarded(conds, body), nil
 }
 
-// guard has those conditions hold within the loop that depend on its variable; the others are asked outside, once.
-// Loops that threads or lanes run keep theirs within: all take part in what is outside.
+// guard puts the conditions that depend on the loop variable inside the loop, and returns the others, which are checked
+// once outside. Loops of threads and parallel loops keep all conditions inside, because every iteration must reach the
+// code that follows.
 func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []tir.Expr) {
 	var within, outside []tir.Expr
 	for _, c := range conds {
-		depends := v != nil && (bound(lp) || lp.mark.kind == tir.Parallel)
+		depends := v != nil && (bound(lp) || lp.attrs.kind == tir.Parallel)
 		tir.Walk(c, func(n any) bool {
 			depends = depends || v != nil && n == any(v)
 			return !depends
@@ -74,7 +75,7 @@ func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []
 	return guarded(within, body), outside
 }
 
-// divide parts conditions into those that are among others, and those that are not.
+// divide separates the conditions that are also in others from those that are not.
 func divide(conds, others []tir.Expr) (among, not []tir.Expr) {
 	for _, c := range conds {
 		if slices.ContainsFunc(others, func(o tir.Expr) bool { return tir.Equal(c, o) }) {
@@ -86,17 +87,17 @@ func divide(conds, others []tir.Expr) (among, not []tir.Expr) {
 	return among, not
 }
 
-// around makes the loop, with a variable in place of its own.
+// around wraps body in the loop, with v as its variable.
 func (lp *loop) around(v *tir.Var, body tir.Stmt) tir.Stmt {
 	if v == nil || lp.same != nil {
 		return body
 	}
-	kind := lp.mark.kind
+	kind := lp.attrs.kind
 	if n, ok := constant(lp.width); ok && n < 1 && kind == tir.Vectorized {
-		kind = tir.Serial // of no turns there is no vector
+		kind = tir.Serial // a vector has at least one lane
 	}
-	return &tir.For{Kind: kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.mark.thread,
-		Annotations: lp.mark.pragma, Body: body}
+	return &tir.For{Kind: kind, Var: v, Min: tir.IntConst(v.Type, 0), Extent: lp.width, Thread: lp.attrs.thread,
+		Annotations: lp.attrs.pragma, Body: body}
 }
 
 func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
@@ -109,7 +110,7 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 	}
 	body := n.st.op.extern(ins, outs)
 	if body == nil {
-		return nil, fmt.Errorf("extern operation %s gives no statement", n.st.op.name)
+		return nil, fmt.Errorf("extern operation %s returns no statement", n.st.op.name)
 	}
 	if err := badOf(body); err != nil {
 		return nil, fmt.Errorf("extern operation %s: %w", n.st.op.name, err)
@@ -122,7 +123,7 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 	return body, nil
 }
 
-// callsOut says whether a statement calls functions, which may write to what they are given.
+// callsOut reports whether a statement calls functions, which may write to their arguments.
 func callsOut(s tir.Stmt) (found bool) {
 	tir.Walk(s, func(node any) bool {
 		c, ok := node.(*tir.Call)
@@ -132,8 +133,7 @@ func callsOut(s tir.Stmt) (found bool) {
 	return found
 }
 
-// initialize sets results to the reduction's identity, in loops over those axes that are within the reduction's first
-// one.
+// initialize sets the results to the reduction's identity, in copies of the data loops inside the first reduction loop.
 func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, error) {
 	leaves = slices.Clone(leaves)
 	vars := make([]*tir.Var, len(n.loops))
@@ -157,7 +157,7 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 	var stores []tir.Stmt
 	for i, t := range n.st.op.tensors {
 		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i],
-			Indices: l.place(n, value)})
+			Indices: l.indices(n, value)})
 	}
 	body := tir.Sequence(stores...)
 	for i, lp := range slices.Backward(n.loops[first:]) {
@@ -168,8 +168,8 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 	return body, badOf(body)
 }
 
-// place is the indices within the nest's buffers.
-func (l *lowering) place(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
+// indices returns the indices of an element in the nest's buffers.
+func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
 	at := make([]tir.Expr, len(n.st.axes))
 	for i, a := range n.st.axes {
 		at[i] = value[a]
@@ -177,7 +177,7 @@ func (l *lowering) place(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
 	return at
 }
 
-// store computes one element of each result, or, for a reduction, puts one more value to it.
+// store computes one element of each result, or accumulates one value into it.
 func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, error) {
 	to := map[*tir.Var]tir.Expr{}
 	for i, a := range n.st.axes {
@@ -186,7 +186,7 @@ func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, er
 	for _, a := range n.st.reduce {
 		to[a.Var] = l.a.Simplify(tir.Add(widen(a.Min, a.Var.Type), value[a]))
 	}
-	at := l.place(n, value)
+	at := l.indices(n, value)
 	lowered := func(e tir.Expr) tir.Expr { return l.a.Simplify(l.loads(tir.Substitute(e, to))) }
 	bodies := l.bodies[n.st]
 	r, isReduce := bodies[0].(*tir.Reduce)
@@ -210,7 +210,7 @@ func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, er
 	return body, nil
 }
 
-// update combines what has been found with one more value. Of several results all are computed before the first is
+// update combines the accumulated values with one more. If there are several results, all are computed before any is
 // stored.
 func (l *lowering) update(n *nest, r *tir.Reduce, at []tir.Expr, lowered func(tir.Expr) tir.Expr) tir.Stmt {
 	c := r.Combiner
@@ -243,7 +243,7 @@ func (l *lowering) update(n *nest, r *tir.Reduce, at []tir.Expr, lowered func(ti
 	return body
 }
 
-// loads reads buffers in place of tensors.
+// loads replaces reads of tensors by reads of buffers.
 func (l *lowering) loads(e tir.Expr) tir.Expr {
 	m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
 		p, ok := e.(*tir.ProducerLoad)
@@ -264,8 +264,8 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 	return m.MutateExpr(e)
 }
 
-// conditions are what has to hold so that a point is one of the tensor's, and none that splits have added: as far as it
-// is not sure.
+// conditions returns what must be checked so that a point is in the region and the tensor, and was not added by a split
+// that does not divide: only what cannot be proven.
 func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly bool) []tir.Expr {
 	var all []tir.Expr
 	below := func(x, end tir.Expr) {
@@ -292,7 +292,7 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 		if n.whole[i] {
 			continue
 		}
-		// The value is known to be less than the size here, whatever loops it comes of.
+		// The value is known to be less than the size here, whichever loops it is computed from.
 		v := tir.NewVar(a.Var.Name, a.Var.Type)
 		l.a.Bind(v, tir.IntConst(v.Type, 0), n.size[i])
 		shape := widen(n.st.op.tensors[0].shape[i], a.Var.Type)
@@ -308,8 +308,8 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 	return all
 }
 
-// threadConditions say which of the threads around compute the nest: those for which there is something to do; of those
-// that share its memory and do not divide the work, the first.
+// threadConditions selects the threads that compute the nest: those with work, and, of the threads that share its
+// memory without dividing the work, the first.
 func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all []tir.Expr) {
 	done := map[*tir.Var]bool{}
 	for _, lp := range slices.Backward(n.path) {
@@ -329,7 +329,7 @@ func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all [
 	return all
 }
 
-// guarded runs a statement where all conditions hold, which they mostly do.
+// guarded executes a statement only if all conditions hold, which is likely.
 func guarded(conds []tir.Expr, body tir.Stmt) tir.Stmt {
 	var all tir.Expr
 	for _, c := range conds {
@@ -346,7 +346,7 @@ func guarded(conds []tir.Expr, body tir.Stmt) tir.Stmt {
 	return &tir.If{Cond: all, Then: body}
 }
 
-// badOf is the error of the first expression that could not be made.
+// badOf returns the error of the first invalid expression.
 func badOf(s tir.Stmt) (err error) {
 	tir.Walk(s, func(n any) bool {
 		if b, ok := n.(*tir.Bad); ok && err == nil {

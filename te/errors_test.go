@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// abc is C = max(B, 0), where B sums A up over its second dimension.
+// abc is C = max(B, 0), where B is the sum of A over its last dimension.
 type abc struct {
 	n       *tir.Var
 	a, b, c *Tensor
@@ -29,7 +29,7 @@ func newABC(t *testing.T) *abc {
 
 func TestSchedule_Errors(t *testing.T) {
 	for want, do := range map[string]func(x *abc){
-		"te: split of tensor C: axis i0 is split by 0: want 1 or more": func(x *abc) {
+		"te: split of tensor C: axis i0 is split by 0: want 1 to": func(x *abc) {
 			x.s.Stage(x.c).Split(x.c.Axes()[0], 0)
 		},
 		"te: split into parts of tensor C: axis i0 is split by -1": func(x *abc) {
@@ -37,46 +37,46 @@ func TestSchedule_Errors(t *testing.T) {
 		},
 		"te: split of tensor C: the axis is nil":   func(x *abc) { x.s.Stage(x.c).Split(nil, 2) },
 		"te: split of tensor A: it is an argument": func(x *abc) { x.s.Stage(x.a).Split(x.k, 2) },
-		"te: split of tensor C: axis k is not one of its axes, but of tensor B": func(x *abc) {
+		"te: split of tensor C: axis k belongs to tensor B": func(x *abc) {
 			x.s.Stage(x.c).Split(x.k, 2)
 		},
 		"te: split of tensor C: axis z is not one of its axes [i0 i1]": func(x *abc) {
 			x.s.Stage(x.c).Split(axis("z", 0, 1), 2)
 		},
-		"te: reorder of tensor C: axis i0 is not one of its axes, but of tensor B": func(x *abc) {
+		"te: reorder of tensor C: axis i0 belongs to tensor B": func(x *abc) {
 			x.s.Stage(x.c).Reorder(x.c.Axes()[1], x.b.Axes()[0])
 		},
 		"te: reorder of tensor C: axis i1 is given twice": func(x *abc) {
 			x.s.Stage(x.c).Reorder(x.c.Axes()[1], x.c.Axes()[1])
 		},
-		"te: reorder of tensor C: axis i0 is no loop any more: it was split into i0.outer and i0.inner": func(x *abc) {
+		"te: reorder of tensor C: axis i0 is no longer a loop: it was split into i0.outer and i0.inner": func(x *abc) {
 			x.s.Stage(x.c).Split(x.c.Axes()[0], 2)
 			x.s.Stage(x.c).Reorder(x.c.Axes()...)
 		},
-		"te: unroll of tensor C: axis i0 is no loop any more: it was fused into i0.i1.fused": func(x *abc) {
+		"te: unroll of tensor C: axis i0 is no longer a loop: it was fused into i0.i1.fused": func(x *abc) {
 			x.s.Stage(x.c).Fuse(x.c.Axes()[0], x.c.Axes()[1])
 			x.s.Stage(x.c).Unroll(x.c.Axes()[0])
 		},
-		"te: fuse of tensor C: axis i0 is not right within axis i1: the loops are [i0 i1]": func(x *abc) {
+		"te: fuse of tensor C: axis i0 is not directly inside axis i1: the loops are [i0 i1]": func(x *abc) {
 			x.s.Stage(x.c).Fuse(x.c.Axes()[1], x.c.Axes()[0])
 		},
-		"te: fuse of tensor B: axis i1 is of kind data, and axis k of kind reduce": func(x *abc) {
+		"te: fuse of tensor B: axis i1 has kind data, and axis k has kind reduce": func(x *abc) {
 			x.s.Stage(x.b).Fuse(x.b.Axes()[1], x.k)
 		},
-		"te: vectorize of tensor B: axis k is one of the reduction": func(x *abc) {
+		"te: vectorize of tensor B: axis k is a reduction axis": func(x *abc) {
 			x.s.Stage(x.b).Vectorize(x.k)
 		},
-		"te: parallel of tensor B: axis k is one of the reduction": func(x *abc) {
+		"te: parallel of tensor B: axis k is a reduction axis": func(x *abc) {
 			x.s.Stage(x.b).Parallel(x.k)
 		},
-		"te: bind of tensor B: axis k is one of the reduction": func(x *abc) {
+		"te: bind of tensor B: axis k is a reduction axis": func(x *abc) {
 			x.s.Stage(x.b).Bind(x.k, "threadIdx.x")
 		},
-		"te: bind of tensor C: axis i0 is bound to threadIdx.x already": func(x *abc) {
+		"te: bind of tensor C: axis i0 is already bound to threadIdx.x": func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.y")
 		},
-		"te: bind of tensor C: axis i1: axis i0 is bound to threadIdx.x already": func(x *abc) {
+		"te: bind of tensor C: axis i1: axis i0 is already bound to threadIdx.x": func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Bind(x.c.Axes()[1], "threadIdx.x")
 		},
@@ -88,25 +88,25 @@ func TestSchedule_Errors(t *testing.T) {
 			x.s.Stage(x.c).Unroll(x.c.Axes()[0])
 			x.s.Stage(x.c).Parallel(x.c.Axes()[0])
 		},
-		"te: split of tensor C: axis i0 has been bound to threadIdx.x: do this before": func(x *abc) {
+		"te: split of tensor C: axis i0 is already bound to threadIdx.x: call this first": func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Split(x.c.Axes()[0], 2)
 		},
-		`te: bind of tensor C: axis i0: there is no index of threads "threadIdx.w": want one of blockIdx.x`: func(x *abc) {
+		`te: bind of tensor C: axis i0: "threadIdx.w" is not a thread index: want one of blockIdx.x`: func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.w")
 		},
 		"te: compute_at of tensor C: it is an output": func(x *abc) { x.s.Stage(x.c).ComputeAt(x.s.Stage(x.b), x.k) },
-		"te: compute_at of tensor B: axis i0 is its own": func(x *abc) {
+		"te: compute_at of tensor B: axis i0 belongs to the same tensor": func(x *abc) {
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.b), x.b.Axes()[0])
 		},
-		"te: compute_at of tensor B: tensor A.shared, whose axis is i0, does not read it": func(x *abc) {
+		"te: compute_at of tensor B: tensor A.shared, which has axis i0, does not read it": func(x *abc) {
 			st := x.s.Stage(x.s.CacheRead(x.a, "shared", x.b))
 			x.s.Stage(x.b).ComputeAt(st, st.Axes()[0])
 		},
-		"te: compute_at (target) of tensor C: axis k is not one of its axes, but of tensor B": func(x *abc) {
+		"te: compute_at (target) of tensor C: axis k belongs to tensor B": func(x *abc) {
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.k)
 		},
-		"te: split of tensor C: tensor B is computed at axis i0: do this before": func(x *abc) {
+		"te: split of tensor C: tensor B is computed at axis i0: call this first": func(x *abc) {
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.c.Axes()[0])
 			x.s.Stage(x.c).Split(x.c.Axes()[0], 2)
 		},
@@ -117,7 +117,7 @@ func TestSchedule_Errors(t *testing.T) {
 			x.s.CacheRead(x.a, "shared", x.c)
 		},
 		`te: cache_read of tensor A: scope "shared" and 0 readers`: func(x *abc) { x.s.CacheRead(x.a, "shared") },
-		"te: cache_write of tensor B: its loops have been changed: do this before": func(x *abc) {
+		"te: cache_write of tensor B: its loops have been changed: call this first": func(x *abc) {
 			x.s.Stage(x.b).Unroll(x.k)
 			x.s.CacheWrite(x.b, "local")
 		},
@@ -136,7 +136,7 @@ func TestSchedule_Errors(t *testing.T) {
 		"te: storage_align of tensor B: axis i0: factor 8 and offset 8: want": func(x *abc) {
 			x.s.Stage(x.b).StorageAlign(x.b.Axes()[0], 8, 8)
 		},
-		"te: storage_align of tensor B: axis k is none of its dimensions": func(x *abc) {
+		"te: storage_align of tensor B: axis k is not one of its dimensions": func(x *abc) {
 			x.s.Stage(x.b).StorageAlign(x.k, 8, 1)
 		},
 		`te: pragma of tensor C: axis i0, key "a": the value is a []int: want`: func(x *abc) {
@@ -155,7 +155,7 @@ func TestSchedule_Errors(t *testing.T) {
 		x := newABC(t)
 		do(x)
 		require.ErrorContains(t, x.s.Err(), want)
-		// The first error stays, and everything after it is harmless.
+		// The first error is kept, and later calls are harmless.
 		x.s.Stage(x.c).Reorder(x.s.Stage(x.c).Split(nil, 4))
 		x.s.Stage(x.s.CacheWrite(x.b, "local")).ComputeAt(x.s.Stage(x.c), nil)
 		_, err := Lower(x.s, []any{x.a, x.c}, "f")
@@ -176,23 +176,23 @@ func TestLower_Errors(t *testing.T) {
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.c.Axes()[0])
 			return []any{x.a, x.c, x.b}
 		},
-		"tensor C: axis i0 is vectorized, and its length n is not constant: split it": func(x *abc) []any {
+		"tensor C: axis i0 is vectorized, but its extent n is not constant: split it": func(x *abc) []any {
 			x.s.Stage(x.c).Vectorize(x.c.Axes()[0])
 			return args(x)
 		},
-		"tensor C: axis i0.inner is vectorized, and runs 2048 times: want 1024 at most": func(x *abc) []any {
+		"tensor C: axis i0.inner is vectorized, and has 2048 iterations: want at most 1024": func(x *abc) []any {
 			_, i := x.s.Stage(x.c).Split(x.c.Axes()[0], 2048)
 			x.s.Stage(x.c).Vectorize(i)
 			return args(x)
 		},
-		"compute_at of tensor B: axis i1 of tensor C is vectorized, and can have no tensor " +
-			"computed within": func(x *abc) []any {
+		"compute_at of tensor B: axis i1 of tensor C is vectorized, and no tensor can be " +
+			"computed inside it": func(x *abc) []any {
 			x.s.Stage(x.c).Vectorize(x.c.Axes()[1])
 			x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.c.Axes()[1])
 			return args(x)
 		},
-		"compute_at of tensor A.shared at axis k of tensor B: tensor D reads it, and is not computed " +
-			"within that axis": func(x *abc) []any {
+		"compute_at of tensor A.shared at axis k of tensor B: tensor D reads it, but is not computed " +
+			"inside that axis": func(x *abc) []any {
 			d := Compute(dims(x.n, tir.I32(7)), "D", func(i ...tir.Expr) tir.Expr {
 				return tir.Add(x.c.At(i...), x.a.At(i[0], i[1], tir.I32(0)))
 			})
@@ -202,19 +202,22 @@ func TestLower_Errors(t *testing.T) {
 			x.s.Stage(x.c).ComputeInline()
 			return []any{x.a, d}
 		},
-		"tensor B in scope local: axis i0 is bound to threadIdx.x, and each of them has local " +
-			"memory of its own": func(x *abc) []any {
+		"tensor B in scope local: axis i0 is bound to threadIdx.x, and each iteration has separate " +
+			"local memory": func(x *abc) []any {
 			x.s.Stage(x.b).SetScope("local")
 			x.s.Stage(x.b).Bind(x.b.Axes()[0], "threadIdx.x")
 			return args(x)
 		},
-		"tensor C: axis i1 is bound to blockIdx.x within axis i0, which is of the threads " +
-			"within a block": func(x *abc) []any {
+		"tensor C: axis i1 is bound to blockIdx.x inside axis i0, which is bound to threads of " +
+			"a block": func(x *abc) []any {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")
 			x.s.Stage(x.c).Bind(x.c.Axes()[1], "blockIdx.x")
 			return args(x)
 		},
-		"double_buffer of tensor B: it is in no loop": func(x *abc) []any { x.s.Stage(x.b).DoubleBuffer(); return args(x) },
+		"double_buffer of tensor B: it is not inside a loop": func(x *abc) []any {
+			x.s.Stage(x.b).DoubleBuffer()
+			return args(x)
+		},
 	} {
 		x := newABC(t)
 		given := do(x)
@@ -240,26 +243,26 @@ func TestCompute_Errors(t *testing.T) {
 			dims(tir.Add(n, tir.I32(1))), "C", func(i ...tir.Expr) tir.Expr {
 				return a.At(i[0], tir.I32(0))
 			}),
-		"te: compute C: the body is nil":         Compute(dims(n), "C", one(nil)),
-		"te: compute C: the body gives no value": Compute(dims(n), "C", nil),
-		"te: compute : a tensor has no name":     Compute(dims(n), "", one(tir.I32(1))),
-		"te: compute C: the body: a reduction is within a formula": Compute(dims(n), "C",
+		"te: compute C: the body is nil":           Compute(dims(n), "C", one(nil)),
+		"te: compute C: the body returns no value": Compute(dims(n), "C", nil),
+		"te: compute : a tensor has no name":       Compute(dims(n), "", one(tir.I32(1))),
+		"te: compute C: the body: a reduction is inside a formula": Compute(dims(n), "C",
 			one(tir.Add(Sum(k.Var, k), tir.I32(1)))),
-		"te: compute C: the body: elements of type boolx4: want one lane": Compute(dims(n), "C",
+		"te: compute C: the body: elements have type boolx4: want one lane": Compute(dims(n), "C",
 			one(&tir.Broadcast{Value: tir.BoolConst(true), Lanes: 4})),
-		"te: compute C: dimension 0: the size is of type float32: want int32": Compute(dims(tir.F32(1)), "C",
+		"te: compute C: dimension 0: the size has type float32: want int32": Compute(dims(tir.F32(1)), "C",
 			one(tir.I32(1))),
 		"te: compute C: dimension 0: the size is -1: want 0 or more": Compute(dims(tir.I32(-1)), "C",
 			one(tir.I32(1))),
-		"te: placeholder P: dimension 0: the size is nil":                Placeholder(dims(nil), tir.Int32, "P"),
-		"te: placeholder P: elements have no type":                       Placeholder(nil, tir.Void, "P"),
-		"te: placeholder P: elements of type handle: want whole numbers": Placeholder(nil, tir.Handle, "P"),
-		"te: compute C: reduction: no axis is given":                     Compute(dims(n), "C", one(Sum(tir.I32(1)))),
+		"te: placeholder P: dimension 0: the size is nil":                       Placeholder(dims(nil), tir.Int32, "P"),
+		"te: placeholder P: elements have no type":                              Placeholder(nil, tir.Void, "P"),
+		"te: placeholder P: elements have type handle: want integers or floats": Placeholder(nil, tir.Handle, "P"),
+		"te: compute C: reduction: no axis is given":                            Compute(dims(n), "C", one(Sum(tir.I32(1)))),
 		"te: compute C: reduction: axis k is given twice": Compute(dims(n), "C",
 			one(Sum(tir.I32(1), k, k))),
-		"te: compute C: reduction: axis i0 is of kind data": Compute(dims(n), "C",
+		"te: compute C: reduction: axis i0 has kind data": Compute(dims(n), "C",
 			one(Sum(tir.I32(1), Compute(dims(n), "D", one(tir.I32(1))).Axes()[0]))),
-		"te: compute C: value 1 is not of the reduction that value 0 is of": ComputeMulti(dims(n), "C",
+		"te: compute C: value 1 and value 0 are not results of one reduction": ComputeMulti(dims(n), "C",
 			func(...tir.Expr) []tir.Expr {
 				return []tir.Expr{Sum(k.Var, k), Sum(k.Var, k)}
 			})[0],
@@ -278,12 +281,12 @@ func TestCompute_Errors(t *testing.T) {
 	other := axis("other", 0, 3)
 	c := Compute(dims(n), "C", one(tir.Add(other.Var, a.At(tir.I32(0), tir.I32(0)))))
 	_, err := Lower(schedule(t, c), []any{a, c}, "f")
-	require.ErrorContains(t, err, "tensor C: variable other is given by no argument, and is none of the "+
+	require.ErrorContains(t, err, "no argument defines variable other, and it is none of the "+
 		"tensor's axes [i0]")
 	m := Var("m")
 	c = Compute(dims(tir.Add(m, tir.I32(1))), "C", one(a.At(tir.I32(0), tir.I32(0))))
 	_, err = Lower(schedule(t, c), []any{a, c}, "f")
-	require.ErrorContains(t, err, "variable m, a size of tensor C, is given by no argument")
+	require.ErrorContains(t, err, "no argument defines variable m, a size of tensor C")
 	_, err = NewSchedule()
 	require.ErrorContains(t, err, "there is no tensor")
 	_, err = NewSchedule(a)

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// A vector is scaled in parallel, four elements at a time; what four does not divide is guarded.
+// A vector is scaled in parallel, four elements at a time. If four does not divide its length, the rest is guarded.
 func Example() {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "A")
@@ -44,8 +44,7 @@ func Example() {
 	// }
 }
 
-// A product of matrices is computed in tiles of two by four, each of which is summed up in memory of its own, and then
-// written.
+// A matrix product is computed in tiles of two by four. Each tile is accumulated in separate memory, and then written.
 func Example_tiles() {
 	a, b := te.Placeholder(te.Dims(8, 16), tir.Float32, "A"), te.Placeholder(te.Dims(16, 8), tir.Float32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(16), "k")
@@ -100,7 +99,7 @@ func Example_tiles() {
 	// }
 }
 
-// Nothing that a schedule may not do is done: the first such thing is an error, which Lower gives back.
+// A primitive that cannot be applied is an error. The first one is kept, and Lower returns it.
 func Example_errors() {
 	a := te.Placeholder(te.Dims(8, 16), tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(16), "k")
@@ -114,5 +113,5 @@ func Example_errors() {
 	_, err = te.Lower(s, []any{a, b}, "top")
 	fmt.Println(err)
 	// Output:
-	// te: parallel of tensor B: axis k is one of the reduction, whose turns depend on each other: take one of the axes [i0]
+	// te: parallel of tensor B: axis k is a reduction axis, whose iterations depend on each other: take one of [i0]
 }

@@ -12,8 +12,8 @@ type ExternResult struct {
 	Type  tir.Type
 }
 
-// Extern makes tensors by a statement, which body returns for the buffers of inputs and results when the schedule is
-// lowered. The statement must read nothing but the inputs, and write all elements of all results. The buffers have the
+// Extern makes tensors that a statement computes. body returns the statement for the buffers of inputs and results when
+// the schedule is lowered. It must read only the inputs, and write all elements of all results. The buffers have the
 // tensors' shapes. A single tensor is named name, several name.v0, name.v1, ….
 func Extern(results []ExternResult, inputs []*Tensor, name string,
 	body func(ins, outs []*tir.Buffer) tir.Stmt) []*Tensor {

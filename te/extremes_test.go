@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// What minima and maxima begin with is the other end of the type.
+// A maximum starts with the least value of its type, and a minimum with the greatest.
 func TestExtremes(t *testing.T) {
 	for typ, want := range map[tir.Type][2]int64{tir.Int8: {-128, 127}, tir.UInt8: {0, 255},
 		tir.Int32: {math.MinInt32, math.MaxInt32}, tir.UInt32: {0, math.MaxUint32},

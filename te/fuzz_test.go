@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// drawer draws primitives that are legal, as far as a primitive alone can be, and notes them.
+// drawer applies random primitives that are valid on their own, and records them.
 type drawer struct {
 	*rand.Rand
 	s       *Schedule
@@ -30,7 +30,7 @@ func pick[T any](d *drawer, all []T) (T, bool) {
 	return all[d.IntN(len(all))], true
 }
 
-// scope is a memory; the CPU has no shared one.
+// scope returns a random memory scope; on a CPU not "shared".
 func (d *drawer) scope() string {
 	scopes := []string{"local", "global", "shared"}
 	if !d.kernels {
@@ -40,15 +40,15 @@ func (d *drawer) scope() string {
 	return scope
 }
 
-// stages are those with loops.
+// stages returns the stages with loops.
 func (d *drawer) stages() []*Stage {
 	return slices.DeleteFunc(d.s.Stages(), func(st *Stage) bool { return st.op.kind != opCompute || st.inlined })
 }
 
-// plain are the loops of which nothing has been said, and at which nothing is attached.
+// plain returns the loops without attributes and without attached stages.
 func (d *drawer) plain(st *Stage) []*tir.IterVar {
 	return slices.DeleteFunc(st.Leaves(), func(x *tir.IterVar) bool {
-		return st.marks[x] != nil || slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.atAxis == x })
+		return st.attrs[x] != nil || slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.atAxis == x })
 	})
 }
 
@@ -62,7 +62,7 @@ func (d *drawer) readers(t *Tensor) []*Stage {
 	})
 }
 
-// draw tries one primitive.
+// draw tries one random primitive.
 func (d *drawer) draw() {
 	st, ok := pick(d, d.stages())
 	if !ok {
@@ -71,7 +71,7 @@ func (d *drawer) draw() {
 	name := st.op.name
 	plain := d.plain(st)
 	if len(st.rels) > 6 {
-		return // many splits of little make many turns that do nothing
+		return // many splits of a short loop make many iterations without work
 	}
 	x, some := pick(d, plain)
 	data := kindOnly(slices.Clone(plain), tir.IterData)
@@ -128,7 +128,7 @@ func (d *drawer) draw() {
 	case 10:
 		thread, _ := pick(d, []string{"blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread"})
 		taken := false
-		for _, m := range st.marks {
+		for _, m := range st.attrs {
 			taken = taken || m.thread == thread
 		}
 		if someData && !taken && d.kernels {
@@ -168,7 +168,7 @@ func (d *drawer) draw() {
 			d.attach(copied)
 		}
 	case 16:
-		unchanged := len(st.rels)+len(st.marks)+len(st.aligns) == 0 &&
+		unchanged := len(st.rels)+len(st.attrs)+len(st.aligns) == 0 &&
 			slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...))
 		if unchanged && len(st.op.tensors) == 1 &&
 			!slices.ContainsFunc(d.s.stages, func(o *Stage) bool { return o.at == st }) && len(d.s.stages) < 9 {
@@ -181,7 +181,7 @@ func (d *drawer) draw() {
 		}
 	case 17, 18:
 		d.drawStorage(st)
-	case 19: // what is computed within something else has loops of its own, and memory for two turns
+	case 19: // an attached stage has loops, and memory for two iterations
 		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool { return o.at == nil || o.double })
 		if in, ok := pick(d, inside); ok {
 			d.note("double_buffer", "%s", in.op.name)
@@ -190,13 +190,13 @@ func (d *drawer) draw() {
 	}
 }
 
-// short says whether an axis is known to be of a few turns: the inner one of a split, or one of constant length.
+// short reports whether an axis has few iterations: it is the inner one of a split, or its extent is a small constant.
 func short(x *tir.IterVar) bool {
 	c, ok := x.Extent.(*tir.IntImm)
 	return ok && c.Value <= 16 || x.Extent == nil && len(x.Var.Name) > 6 && x.Var.Name[len(x.Var.Name)-6:] == ".inner"
 }
 
-// vectorize makes vectors of a loop, or of its inner part: of 2, 4 or 8 lanes, which need not divide it.
+// vectorize vectorizes a loop or its inner part, with 2, 4 or 8 lanes, which need not divide the extent.
 func (d *drawer) vectorize(st *Stage, x *tir.IterVar) {
 	if x == nil {
 		return
@@ -215,13 +215,13 @@ func (d *drawer) vectorize(st *Stage, x *tir.IterVar) {
 	st.Vectorize(x)
 }
 
-// place is a loop that something can be computed in.
+// place is a loop that a stage can be attached to.
 type place struct {
 	st *Stage
 	x  *tir.IterVar
 }
 
-// around are the loops that a stage is computed in, its own among them.
+// around returns the loops around the computation of a stage, including its own.
 func around(st *Stage) (all []place) {
 	for _, x := range st.leaves {
 		all = append(all, place{st, x})
@@ -234,8 +234,8 @@ func around(st *Stage) (all []place) {
 	return all
 }
 
-// attach computes a stage within a loop that all its readers are in; at times in one that may be wrong, which Lower has
-// to find.
+// attach computes a stage inside a loop that contains all its readers; sometimes in an unsuitable loop, for which Lower
+// must return an error.
 func (d *drawer) attach(st *Stage) {
 	if st.output {
 		return
@@ -267,7 +267,7 @@ func (d *drawer) attach(st *Stage) {
 	}
 }
 
-// kernel makes an output a kernel, and has threads fetch what it reads, and what that reads.
+// kernel makes a kernel of an output, and lets its threads load the tensors that it reads, directly or indirectly.
 func (d *drawer) kernel(out *Stage) {
 	all := out.Axes()
 	for i, thread := range []string{"threadIdx.y", "threadIdx.x"} {

@@ -16,7 +16,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// passed is a function after the passes of kind c.
+// passed returns a function after the passes of target kind c.
 func passed(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	m, err := tir.NewModule(f)
 	if err != nil {
@@ -28,7 +28,7 @@ func passed(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	return m.Funcs[0], tir.Check(m)
 }
 
-// vectorStores counts stores of vectors.
+// vectorStores counts vector stores.
 func vectorStores(f *tir.PrimFunc) (n int) {
 	tir.Walk(f.Body, func(node any) bool {
 		if s, ok := node.(*tir.BufferStore); ok && s.Value.DType().Lanes > 1 {
@@ -39,10 +39,11 @@ func vectorStores(f *tir.PrimFunc) (n int) {
 	return n
 }
 
-// perLibrary is how many schedules are compiled together.
+// perLibrary is the number of schedules that are compiled together.
 const perLibrary = 50
 
-// compileAndCompare runs schedules as C, many in one library, and compares what they give with what no schedule gives.
+// compileAndCompare compiles schedules as C, many in one library, and compares the results with those of the
+// unscheduled computation.
 func compileAndCompare(t *testing.T, all []*drawn) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -76,7 +77,7 @@ func compileAndCompare(t *testing.T, all []*drawn) {
 	t.Logf("%d of them were compiled, too", len(all))
 }
 
-// compiled runs a batch as C, and says which is wrong.
+// compiled runs a batch as C, and returns the schedule with the wrong result.
 func compiled(ctx context.Context, dir string, batch []*drawn) (*drawn, error) {
 	var funcs []*tir.PrimFunc
 	var names []string
@@ -124,7 +125,7 @@ func compiled(ctx context.Context, dir string, batch []*drawn) (*drawn, error) {
 	return nil, nil
 }
 
-// named is the schedule whose function an error speaks of.
+// named returns the schedule whose function is named in an error.
 func named(batch []*drawn, err error) *drawn {
 	for i, x := range batch {
 		if strings.Contains(err.Error(), fmt.Sprintf("function f%d:", i)) {
@@ -137,7 +138,7 @@ func named(batch []*drawn, err error) *drawn {
 	return nil
 }
 
-// callCompiled runs one function of a library.
+// callCompiled calls a function of a library.
 func (x *drawn) callCompiled(lib *runtime.Module, name string) error {
 	f, err := lib.Function(name)
 	if err != nil {
@@ -172,7 +173,7 @@ func (x *drawn) callCompiled(lib *runtime.Module, name string) error {
 	return x.compare(got)
 }
 
-// array is the memory as the interpreter has it.
+// array converts memory for the interpreter.
 func (m *memory) array() (*tirrun.Array, error) {
 	vals := make([]float64, len(m.vals))
 	for k, v := range m.vals {
@@ -181,7 +182,7 @@ func (m *memory) array() (*tirrun.Array, error) {
 	return tirrun.From(m.typ, vals, m.shape...)
 }
 
-// tensor is the memory as the runtime has it.
+// tensor converts memory for the runtime.
 func (m *memory) tensor() (*runtime.Tensor, error) {
 	a, err := m.array()
 	if err != nil {
@@ -194,7 +195,7 @@ func (m *memory) tensor() (*runtime.Tensor, error) {
 	return t, t.CopyFromBytes(a.Data)
 }
 
-// take has the elements of a tensor.
+// take copies the elements of a tensor.
 func (m *memory) take(t *runtime.Tensor) error {
 	a, err := m.array()
 	if err != nil {

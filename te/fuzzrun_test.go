@@ -16,7 +16,7 @@ import (
 	"tvmgo/tir"
 )
 
-// A whole run.
+// The size of a standard run.
 const standardSchedules, standardNetworks = 100, 130
 
 var (
@@ -25,38 +25,38 @@ var (
 		"tenth of -schedules of each")
 )
 
-// refusals are the reasons why Lower may refuse what the primitives let pass: they can be seen in the whole schedule
-// only.
-var refusals = []string{"is not computed within that axis", "can have no tensor computed within",
-	"which is vectorized: reorder", "leave out parallel",
-	"threads within a block: reorder", "where global memory " +
-		"cannot be had", "whose blocks do not wait", "memory of its own",
-	"shared memory ends with the kernel", "kernels read and write global " +
-		"memory alone", "is inlined, and has no loops", "nothing reads it there",
-	"and its length", "lengths that differ have to be constant", "is in no loop whose next turn", "want 1024 at most"}
+// refusals are errors of Lower for schedules that each primitive accepts: they depend on the whole schedule.
+var refusals = []string{
+	"is not computed inside that axis", "no tensor can be computed inside it", "which is vectorized: reorder",
+	"leave out parallel", "threads of a block: reorder", "where global memory is not available",
+	"whose blocks are not synchronized", "iteration has separate", "shared memory does not outlive the kernel",
+	"kernels can only exchange global memory", "is inlined, and has no loops", "no tensor reads it there",
+	"but its extent", "extents that differ must be constant", "is not inside a loop whose next iteration",
+	"want at most 1024",
+}
 
-// refused is a refusal of Lower.
+// refused is an error of Lower that refusals lists.
 type refused struct{ why string }
 
 func (r refused) Error() string { return r.why }
 
-// drawn is a schedule of a seed.
+// drawn is a schedule that a seed determines.
 type drawn struct {
 	w    workload
 	seed uint64
-	skip map[int]bool // steps that are left out, as a failing schedule is made smaller
+	skip map[int]bool // steps that are left out to make a failing schedule smaller
 	want []any
 
 	d     *drawer
 	f     *tir.PrimFunc
-	after *tir.PrimFunc // that after the passes
+	after *tir.PrimFunc // the function after the passes
 	step  int
 
-	vectors int // stores of vectors, after the passes
+	vectors int // vector stores after the passes
 }
 
-// draw makes the schedule, and lowers it. Each step has random numbers of its own, so that leaving one out changes the
-// others as little as can be.
+// draw makes the schedule, and lowers it. Each step has its own random numbers, so that leaving one out changes the
+// others as little as possible.
 func (x *drawn) draw() error {
 	outs, args := x.w.build()
 	s, err := NewSchedule(outs...)
@@ -99,7 +99,7 @@ func (x *drawn) draw() error {
 	return nil
 }
 
-// check runs the schedule, and compares what it gives with what no schedule gives.
+// check runs the schedule, and compares the results with those of the unscheduled computation.
 func (x *drawn) check() error {
 	if err := x.draw(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (x *drawn) compare(got []any) error {
 	return nil
 }
 
-// differ compares results: ints exactly, floats within what another order of additions may change.
+// differ compares results: integers exactly, floats up to the rounding errors of another order of additions.
 func differ(want, got *memory) error {
 	for i := range want.vals {
 		w, g := want.vals[i], got.vals[i]
@@ -147,7 +147,7 @@ func differ(want, got *memory) error {
 	return nil
 }
 
-// fail reports a failure, once with as few steps as it needs. again says whether a schedule still fails.
+// fail reports a failure, with a minimal set of steps. again reports whether a schedule still fails.
 func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 	t.Helper()
 	small := *x
@@ -170,7 +170,7 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 		strings.Join(small.d.log, "\n"), text)
 }
 
-// floors are how often a run of the standard size uses each primitive at least, in schedules that are lowered and run.
+// floors are lower bounds for how often a run of the standard size uses each primitive in schedules that are executed.
 var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, "reorder": 300, "tile": 100,
 	"vectorize": 300, "unroll": 150, "parallel": 200,
 	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100,
@@ -219,7 +219,7 @@ func TestSchedule_Random(t *testing.T) {
 		"became %d stores of vectors; refused: %v; primitives used: %v", ran, len(all), drew, vectors, why, used)
 	compileAndCompare(t, compiled)
 	if *schedules < standardSchedules || *networks < standardNetworks {
-		t.Logf("fewer were asked for than a whole run has: how often primitives are used is not looked at")
+		t.Logf("fewer schedules than in a standard run: the use of primitives is not checked")
 		return
 	}
 	require.GreaterOrEqual(t, ran, 2000)
@@ -230,7 +230,7 @@ func TestSchedule_Random(t *testing.T) {
 	require.Greater(t, ran, drew/2, "refused: %v", why)
 }
 
-// forCPU says whether no loop is one of a device's threads, and no memory is one that they share.
+// forCPU reports whether a function has no loops over device threads and no memory that such threads share.
 func forCPU(f *tir.PrimFunc) bool {
 	ok := true
 	tir.Walk(f.Body, func(n any) bool {

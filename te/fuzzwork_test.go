@@ -8,25 +8,25 @@ import (
 	"tvmgo/tir"
 )
 
-// network draws a computation of a few tensors, each by one of the makers. The same seed gives the same one, so that it
-// can be built anew for each schedule.
+// network makes a random computation of a few tensors. Equal seeds make equal computations, so that one can be rebuilt
+// for each schedule.
 type network struct {
 	*rand.Rand
 	params []*node
-	nodes  []*node // all, arguments among them
+	nodes  []*node // all tensors, including arguments
 	vars   [3]*tir.Var
 	sizes  [3]int64
 	n      int
 }
 
-// node is a tensor with its shape as numbers.
+// node is a tensor with a constant shape.
 type node struct {
 	t     *Tensor
-	dims  []int // which of the network's sizes
-	small bool  // its values are few and small, so that products of them are, too
+	dims  []int // indices of the network's sizes
+	small bool  // its values are few and small, so that products of them are small, too
 }
 
-// randomWorkload is the computation of a seed.
+// randomWorkload is the computation that a seed determines.
 func randomWorkload(seed uint64) workload {
 	one := func() (*network, []*Tensor, []any) { return newNetwork(seed) }
 	net, outs, args := one()
@@ -93,7 +93,7 @@ func newNetwork(seed uint64) (*network, []*Tensor, []any) {
 	}
 	for _, o := range outs {
 		args = append(args, o)
-		for _, t := range o.op.tensors { // what is computed with an output is one
+		for _, t := range o.op.tensors { // a tensor that is computed with an output is an output
 			if t != o && !slices.Contains(outs, t) {
 				outs = append(outs, t)
 			}
@@ -107,7 +107,7 @@ func newNetwork(seed uint64) (*network, []*Tensor, []any) {
 	return net, outs, args
 }
 
-// size is a size as formulas have it.
+// size returns a size as an expression.
 func (net *network) size(d int) tir.Expr {
 	if net.vars[d] != nil {
 		return net.vars[d]
@@ -123,7 +123,7 @@ func (net *network) exprs(dims []int) []tir.Expr {
 	return all
 }
 
-// shape is a tensor's as numbers.
+// shape returns a tensor's shape as integers.
 func (net *network) shape(t *Tensor) []int64 {
 	for _, n := range net.nodes {
 		if n.t.name == t.name {
@@ -156,7 +156,7 @@ func (net *network) add(dims []int, small bool, tensors ...*Tensor) {
 	}
 }
 
-// like are tensors of a type and, unless it is nil, of dimensions.
+// like returns the tensors of a type and, unless dims is nil, of these dimensions.
 func (net *network) like(t tir.Type, dims []int) *node {
 	all := slices.DeleteFunc(slices.Clone(net.nodes), func(n *node) bool {
 		return n.t.typ != t || dims != nil && !slices.Equal(n.dims, dims)
@@ -167,7 +167,7 @@ func (net *network) like(t tir.Type, dims []int) *node {
 	return all[net.IntN(len(all))]
 }
 
-// tame is a value that is small whatever it is made of: sums of floats are exact, and so the same in every order.
+// tame bounds a value, so that sums of floats are exact, and therefore the same in every order.
 func tame(e tir.Expr) tir.Expr {
 	t := e.DType()
 	switch {
@@ -187,7 +187,7 @@ func (net *network) value(n *node, at ...tir.Expr) tir.Expr {
 	return tame(e)
 }
 
-// grow makes one more tensor, or several that are computed together.
+// grow adds a tensor, or several that are computed together.
 func (net *network) grow() {
 	a := net.nodes[net.IntN(len(net.nodes))]
 	if net.IntN(3) > 0 {
@@ -267,7 +267,7 @@ func (net *network) grow() {
 					Indices: []tir.Expr{i}, Value: tir.BufferAt(ins[0], i)}}
 			})...)
 	case maker == 14 && rank == 2 && net.vars[a.dims[0]] == nil && net.vars[a.dims[1]] == nil && net.sizes[a.dims[1]] > 0:
-		// read through what a reshape does to indices, and back
+		// read through the indices of a reshape, and back
 		cols := tir.I32(int32(net.sizes[a.dims[1]]))
 		flat := Compute([]tir.Expr{tir.I32(int32(net.sizes[a.dims[0]] * net.sizes[a.dims[1]]))}, net.name("flat"),
 			func(i ...tir.Expr) tir.Expr {
@@ -279,9 +279,9 @@ func (net *network) grow() {
 	}
 }
 
-// reduce reduces one dimension, or both, by one of the combiners.
+// reduce reduces one dimension, or both, by a random combiner.
 func (net *network) reduce(a *node) {
-	over := net.IntN(3) // the first, the second, both
+	over := net.IntN(3) // 0: the first dimension, 1: the second, 2: both
 	shape := net.exprs(a.dims)
 	var axes []*tir.IterVar
 	at := make([]tir.Expr, 2)
@@ -293,7 +293,7 @@ func (net *network) reduce(a *node) {
 		}
 	}
 	if over == 2 {
-		dims = []int{a.dims[0]} // and the same for each
+		dims = []int{a.dims[0]} // the other cases have the same result shape
 	}
 	read := func(i []tir.Expr) tir.Expr {
 		from := slices.Clone(at)
@@ -322,7 +322,7 @@ func (net *network) reduce(a *node) {
 		net.add(dims, false, ComputeMulti(out, name, func(i ...tir.Expr) []tir.Expr { return ArgMax(read(i), axes...) })...)
 	case 6:
 		net.add(dims, false, ComputeMulti(out, name, func(i ...tir.Expr) []tir.Expr { return ArgMin(read(i), axes...) })...)
-	case 7: // a combiner of the user's: sum and sum of squares, of those that are not 3
+	case 7: // a user-defined reducer: sum, and sum of squares, of the values that are not 3
 		both := NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.Add(l[0], r[0]), tir.Add(l[1], r[1])} },
 			func(types []tir.Type) []tir.Expr { return []tir.Expr{tir.Const(types[0], 0), tir.Const(types[1], 0)} })
 		net.add(dims, false, ComputeMulti(out, name, func(i ...tir.Expr) []tir.Expr {

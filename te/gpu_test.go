@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// TestLower_SharedTiles is the multiplication of matrices as kernels do it: blocks of threads fetch tiles together, and
-// each thread sums up in memory of its own. Sizes divide nothing, and fetching takes more threads than computing.
+// TestLower_SharedTiles is a matrix product as on a GPU: blocks of threads load tiles together, and each thread
+// accumulates in local memory. The tile sizes divide no dimension, and loading uses more threads than computing.
 func TestLower_SharedTiles(t *testing.T) {
 	const N, M, K = 13, 11, 10
 	a, b := Placeholder(Dims(N, K), tir.Int32, "A"), Placeholder(Dims(K, M), tir.Int32, "B")

@@ -7,13 +7,13 @@ import (
 	"tvmgo/tir"
 )
 
-// threadKey is an index of threads of a kernel, which is a stage at the root with all that is attached to it.
+// threadKey identifies a thread index of a kernel. A kernel is a stage at the root with everything attached to it.
 type threadKey struct {
 	kernel *Stage
 	thread string
 }
 
-// infer makes the nests of all stages: those of readers first, since they say what has to be computed.
+// infer makes the nests of all stages, readers first, because they decide what has to be computed.
 func (l *lowering) infer() error {
 	l.widths = map[threadKey]int64{}
 	for range 10 {
@@ -29,7 +29,8 @@ func (l *lowering) infer() error {
 			return err
 		}
 	}
-	return fmt.Errorf("the lengths of loops of threads do not settle: bind loops of constant length")
+	return fmt.Errorf("the extents of loops that are bound to thread indices do not converge: bind loops of " +
+		"constant extent")
 }
 
 func (l *lowering) inferStage(st *Stage) error {
@@ -56,7 +57,7 @@ func (n *nest) add(lo, size tir.Expr, whole bool) {
 	n.lo, n.size, n.whole = append(n.lo, lo), append(n.size, size), append(n.whole, whole)
 }
 
-// inferAttached finds what a stage has to compute within the loop that it is attached to.
+// inferAttached finds the part that a stage has to compute inside the loop that it is attached to.
 func (l *lowering) inferAttached(n *nest) error {
 	st, host := n.st, l.nests[n.st.at]
 	if host == nil {
@@ -64,27 +65,26 @@ func (l *lowering) inferAttached(n *nest) error {
 	}
 	i := slices.IndexFunc(host.loops, func(lp *loop) bool { return lp.axis == st.atAxis })
 	if i < 0 {
-		return fmt.Errorf("compute_at of tensor %s: axis %s is no loop of tensor %s any more", st.op.name, st.atAxis.Var.Name,
+		return fmt.Errorf("compute_at of tensor %s: axis %s is no longer a loop of tensor %s", st.op.name, st.atAxis.Var.Name,
 			st.at.op.name)
 	}
 	n.kernel = host.kernel
 	n.path = append(slices.Clone(host.path), host.loops[:i+1]...)
 	for _, lp := range n.path {
-		if lp.mark.kind == tir.Vectorized {
-			return fmt.Errorf("compute_at of tensor %s: axis %s of tensor %s is vectorized, and can have no tensor "+
-				"computed within: take an outer one", st.op.name,
-				lp.axis.Var.Name, st.at.op.name)
+		if lp.attrs.kind == tir.Vectorized {
+			return fmt.Errorf("compute_at of tensor %s: axis %s of tensor %s is vectorized, and no tensor can be "+
+				"computed inside it: take an outer one", st.op.name, lp.axis.Var.Name, st.at.op.name)
 		}
 	}
 	if n.scope == "" {
 		n.scope = defaultScope(n.path)
 	}
 	at := host.loops[i]
-	host.inside[at] = slices.Insert(host.inside[at], 0, n) // readers have come before
+	host.inside[at] = slices.Insert(host.inside[at], 0, n) // readers come first
 	return l.inferRegion(n)
 }
 
-// inferRegion unites what all readers need.
+// inferRegion sets the region of n to the union of what its readers read.
 func (l *lowering) inferRegion(n *nest) error {
 	st := n.st
 	needs := make([]span, len(st.axes))
@@ -96,8 +96,8 @@ func (l *lowering) inferRegion(n *nest) error {
 		}
 		around := append(slices.Clone(reader.path), reader.loops...)
 		if len(around) < len(n.path) || !slices.Equal(around[:len(n.path)], n.path) {
-			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, and is not computed "+
-				"within that axis: compute it there, too, or attach both "+
+			return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: tensor %s reads it, but is not computed "+
+				"inside that axis: compute it there, too, or attach both "+
 				"further outside", st.op.name, st.atAxis.Var.Name, st.at.op.name, r.op.name)
 		}
 		l.a.within(n.path, func() { l.activate(n, reader) })
@@ -105,7 +105,7 @@ func (l *lowering) inferRegion(n *nest) error {
 		l.a.within(around, func() { spans = l.spansRead(n, reader, around) })
 		for _, each := range spans {
 			for d, s := range each {
-				if found { // also where one of the readers has nothing to do
+				if found { // after the first read: union
 					l.a.within(n.path, func() { s = l.a.union(needs[d], s) })
 				}
 				needs[d] = s
@@ -114,7 +114,7 @@ func (l *lowering) inferRegion(n *nest) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: nothing reads it there", st.op.name,
+		return fmt.Errorf("compute_at of tensor %s at axis %s of tensor %s: no tensor reads it there", st.op.name,
 			st.atAxis.Var.Name, st.at.op.name)
 	}
 	l.a.within(n.path, func() {
@@ -125,7 +125,7 @@ func (l *lowering) inferRegion(n *nest) error {
 	return nil
 }
 
-// spansRead is where each index lies at which a reader reads the nest's tensors.
+// spansRead returns the spans of the indices of each read of the nest's tensors by reader.
 func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
 	env := l.readerEnv(n, reader, around)
 	for _, b := range l.bodies[reader.st] {
@@ -136,7 +136,7 @@ func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
 			}
 			spans := make([]span, len(load.Indices))
 			for d, index := range load.Indices {
-				if isIndex(index.DType()) && !hasLoad(index) { // what is read is not known before
+				if isIndex(index.DType()) && !hasLoad(index) { // otherwise it depends on data
 					spans[d] = l.a.cast(l.a.spanOf(index, env), n.st.axes[d].Var.Type)
 				}
 			}
@@ -147,7 +147,7 @@ func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
 	return all
 }
 
-// activate notes that the threads that compute a reader have to compute what it reads.
+// activate records that the threads that compute a reader must compute what it reads.
 func (l *lowering) activate(n, reader *nest) {
 	for _, lp := range n.path {
 		if !bound(lp) {
@@ -166,15 +166,15 @@ func (l *lowering) activate(n, reader *nest) {
 	}
 }
 
-// readerEnv says where the axes of a reader lie while the loops around n stand still: but those of threads that share
-// the memory.
+// readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that share
+// the memory of n run through all iterations.
 func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
 		if lp.v != nil && (lp.same == nil && i >= len(n.path) || seenBy(n.scope, lp) || moves[lp.same]) {
 			moves[lp] = true
-			vars[lp.v] = l.a.turns(reader.activeOf(lp))
+			vars[lp.v] = l.a.iterations(reader.activeOf(lp))
 		}
 	}
 	axes := map[*tir.Var]span{}
@@ -188,8 +188,8 @@ func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span 
 	return axes
 }
 
-// window is where to begin, and how many to compute. The number is the same in every turn; where that cannot be had, or
-// all are needed anyway, it is the whole dimension.
+// window returns the start and the size of the region. The size must be the same in every iteration; if that is
+// impossible, or all elements are needed, the region is the whole dimension.
 func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole bool) {
 	zero := tir.IntConst(shape.DType(), 0)
 	if !need.known() {
@@ -213,7 +213,7 @@ func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole b
 	return need.lo, n, false
 }
 
-// boundDifference replaces floordiv(x, d) - floordiv(y, d), where x - y is constant, by the most that it can be.
+// boundDifference replaces floordiv(x, d) - floordiv(y, d), where x - y is constant, by its upper bound.
 func (l *lowering) boundDifference(e tir.Expr) tir.Expr {
 	parts := addends(e, 1, nil)
 	for i, p := range parts {
@@ -244,7 +244,7 @@ type addend struct {
 	e    tir.Expr
 }
 
-// addends are the parts of a sum.
+// addends appends the terms of a sum to all.
 func addends(e tir.Expr, sign int64, all []addend) []addend {
 	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub) {
 		all = addends(b.A, sign, all)
@@ -256,7 +256,7 @@ func addends(e tir.Expr, sign int64, all []addend) []addend {
 	return append(all, addend{sign, e})
 }
 
-// quotient takes floordiv(x, d) apart, if d is constant.
+// quotient returns x and d if e is floordiv(x, d) with a constant d > 0.
 func quotient(e tir.Expr) (x tir.Expr, d int64, ok bool) {
 	b, isBinary := e.(*tir.Binary)
 	if !isBinary || b.Op != tir.OpFloorDiv {
@@ -274,7 +274,8 @@ func floorDiv(x, d int64) int64 {
 	return q
 }
 
-// widen finds the length of the loops of the same threads: the greatest. changed says that nests have to be made again.
+// widen sets the extent of loops bound to the same thread index to the greatest of them. changed means that the nests
+// must be made again.
 func (l *lowering) widen() (changed bool, err error) {
 	type first struct {
 		n  *nest
@@ -287,7 +288,7 @@ func (l *lowering) widen() (changed bool, err error) {
 			if !bound(lp) {
 				continue
 			}
-			key := threadKey{n.kernel.st, lp.mark.thread}
+			key := threadKey{n.kernel.st, lp.attrs.thread}
 			need := lp.width
 			f, ok := seen[key]
 			if lp.same != nil {
@@ -307,10 +308,10 @@ func (l *lowering) widen() (changed bool, err error) {
 				l.widths[key] = max(a, b, l.widths[key])
 				changed = true
 			default:
-				return false, fmt.Errorf("bind: axis %s of tensor %s has %s turns, and axis %s of tensor %s has %s: "+
-					"both are %s of one kernel, and lengths that differ have to "+
-					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(
-					f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(need), lp.mark.thread)
+				return false, fmt.Errorf("bind: axis %s of tensor %s has %s iterations, and axis %s of tensor %s has "+
+					"%s: both are %s of one kernel, and extents that differ must "+
+					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(
+					need), lp.attrs.thread)
 			}
 		}
 	}

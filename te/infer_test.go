@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// shapes are the sizes of all memory that a function allocates.
+// shapes returns the shapes of all allocations of a function.
 func shapes(f *tir.PrimFunc) map[string]string {
 	all := map[string]string{}
 	tir.Walk(f, func(n any) bool {
@@ -25,12 +25,13 @@ func shapes(f *tir.PrimFunc) map[string]string {
 	return all
 }
 
-// TestInfer_Sizes shows that what is attached computes no more than is read: wrong results would not show it.
+// TestInfer_Sizes checks that an attached stage computes only what is read; computing too much would not change
+// results.
 func TestInfer_Sizes(t *testing.T) {
 	n := Var("n")
 	i32 := func(v int32) tir.Expr { return tir.I32(v) }
 	for name, c := range map[string]struct {
-		shape, of []tir.Expr // of the reader, and of what it reads
+		shape, of []tir.Expr // shapes of the reader and of the tensor that it reads
 		index     func(i []tir.Expr, k *tir.Var) []tir.Expr
 		attach    func(s *Stage) *tir.IterVar
 		want      string
@@ -84,7 +85,7 @@ func TestInfer_Sizes(t *testing.T) {
 	}
 }
 
-// A stage in memory of its own within one that threads compute together needs what its thread does.
+// A stage with local memory inside a stage that threads compute together must compute what its thread needs.
 func TestInfer_OwnWithinShared(t *testing.T) {
 	a := Placeholder(Dims(64), tir.Int32, "A")
 	b := Compute(Dims(64), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// squares is a chain of squares, all but the last inlined: each reads the one before twice.
+// squares is a chain of squares, all but the last inlined. Each reads the previous one twice.
 func squares(t testing.TB, n int) (*tir.IRModule, error) {
 	t.Helper()
 	x := te.Placeholder(te.Dims(8), tir.Float32, "x")
@@ -30,7 +30,7 @@ func squares(t testing.TB, n int) (*tir.IRModule, error) {
 	return te.Lower(s, []any{x, last}, "squares")
 }
 
-// Formulas that inlining would make too long are an error before they are written; it names the stage.
+// If inlining would make a formula too long, Lower returns an error that names the stage before it builds the formula.
 func TestLower_InlinedTooOften(t *testing.T) {
 	m, err := squares(t, 3)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestLower_InlinedTooOften(t *testing.T) {
 	for _, n := range []int{20, 200} {
 		_, err = squares(t, n)
 		require.ErrorContains(t, err, "te: lower squares: tensor y")
-		require.ErrorContains(t, err, "which is inlined and has others in it: compute some of them at a loop (compute_at), "+
+		require.ErrorContains(t, err, "which itself inlines others: compute some of them at a loop (compute_at), "+
 			"or as a whole (compute_root)")
 	}
 }

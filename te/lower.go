@@ -7,22 +7,22 @@ import (
 	"tvmgo/tir"
 )
 
-// lowering makes one function of a schedule.
+// lowering is the state of Lower.
 type lowering struct {
 	s       *Schedule
 	a       *analyzer
 	args    map[*Tensor]bool
-	bodies  map[*Stage][]tir.Expr // without inlined tensors
-	order   []*Stage              // that are computed, each after those that it reads
+	bodies  map[*Stage][]tir.Expr // after inlining
+	order   []*Stage              // stages that are computed, each after those that it reads
 	nests   map[*Stage]*nest
 	widths  map[threadKey]int64
 	buffers map[*Tensor]*tir.Buffer
 }
 
-// Lower makes a module with one function from a schedule, which stays as it is. The function's arguments are tensors
-// (*Tensor): all outputs, all placeholders that are read, and possibly others that are computed as a whole; and
-// variables (*tir.Var). Argument tensors are compact, except those marked by Strided. The error is the first error of
-// the schedule, or says which argument is wrong or missing.
+// Lower makes a module with one function from a schedule, and leaves the schedule unchanged. The function's arguments
+// are tensors (*Tensor): all outputs, all placeholders that are read, and possibly others that are computed as a whole;
+// and variables (*tir.Var). Argument tensors are compact, except those wrapped by Strided. The error is the first error
+// of the schedule, or says which argument is wrong or missing.
 func Lower(s *Schedule, args []any, name string) (*tir.IRModule, error) {
 	if s == nil {
 		return nil, fmt.Errorf("te: lower %s: the schedule is nil", name)
@@ -70,7 +70,7 @@ func (l *lowering) function(args []any, name string) (*tir.PrimFunc, error) {
 	return f, nil
 }
 
-// parameters makes parameters of arguments.
+// parameters makes the parameters from the arguments.
 func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 	for i, arg := range args {
 		view, strided := arg.(*stridedArg)
@@ -120,7 +120,7 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 	return nil
 }
 
-// checkArguments says which argument lacks.
+// checkArguments returns an error if an argument is missing.
 func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 	bound := map[*tir.Var]bool{}
 	for _, p := range f.Params {
@@ -156,23 +156,21 @@ func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 		}
 		for _, v := range freeVars(parts, nil) {
 			if !bound[v] {
-				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments, "+
-					"or a tensor with it as a dimension",
-					v.Name, st.op.name)
+				return fmt.Errorf("no argument defines variable %s, a size of tensor %s: add it to the arguments, or "+
+					"a tensor with it as a dimension", v.Name, st.op.name)
 			}
 		}
 		for _, v := range freeVars(st.bodies, own) {
 			if !bound[v] {
-				return fmt.Errorf("tensor %s: variable %s is given by no argument, and is none of the tensor's axes "+
-					"%v and the reduction's %v", st.op.name, v.Name,
-					axisNames(st.axes), axisNames(st.reduce))
+				return fmt.Errorf("tensor %s: no argument defines variable %s, and it is none of the tensor's axes "+
+					"%v and the reduction's %v", st.op.name, v.Name, axisNames(st.axes), axisNames(st.reduce))
 			}
 		}
 	}
 	for t := range l.args {
 		for _, v := range freeVars(t.shape, nil) {
 			if !bound[v] {
-				return fmt.Errorf("variable %s, a size of tensor %s, is given by no argument: add it to the arguments",
+				return fmt.Errorf("no argument defines variable %s, a size of tensor %s: add it to the arguments",
 					v.Name, t.name)
 			}
 		}
@@ -180,7 +178,7 @@ func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 	return nil
 }
 
-// freeVars are the variables of expressions that nothing within binds, but for those in own.
+// freeVars returns the variables of expressions that neither the expressions nor own bind.
 func freeVars(exprs []tir.Expr, own map[*tir.Var]bool) []*tir.Var {
 	var free []*tir.Var
 	lets := map[*tir.Var]bool{}
@@ -200,7 +198,7 @@ func freeVars(exprs []tir.Expr, own map[*tir.Var]bool) []*tir.Var {
 	return free
 }
 
-// reads are the tensors that a stage reads, once inlined ones are gone.
+// reads returns the tensors that a stage reads after inlining.
 func (l *lowering) reads(st *Stage) []*Tensor {
 	if st.op.kind == opExtern {
 		return st.op.inputs
@@ -208,7 +206,7 @@ func (l *lowering) reads(st *Stage) []*Tensor {
 	return readsOf(l.bodies[st])
 }
 
-// body computes the stages at the root one after the other.
+// body computes the stages at the root, one after another.
 func (l *lowering) body() (tir.Stmt, error) {
 	kernels := false
 	for _, st := range l.order {
@@ -225,10 +223,10 @@ func (l *lowering) body() (tir.Stmt, error) {
 		case st.at != nil:
 			continue
 		case st.double:
-			return nil, fmt.Errorf("double_buffer of tensor %s: it is in no loop whose next turn could be prepared: "+
-				"use compute_at", st.op.name)
+			return nil, fmt.Errorf("double_buffer of tensor %s: it is not inside a loop whose next iteration could "+
+				"be prepared: use compute_at", st.op.name)
 		case kernels && n.scope != "global":
-			return nil, fmt.Errorf("tensor %s in scope %s: kernels read and write global memory alone: compute it at "+
+			return nil, fmt.Errorf("tensor %s in scope %s: kernels can only exchange global memory: compute it at "+
 				"an axis of its reader", st.op.name, n.scope)
 		}
 		var err error
@@ -239,7 +237,7 @@ func (l *lowering) body() (tir.Stmt, error) {
 	return body, nil
 }
 
-// allocate makes the buffers of a nest's tensors, if they are no arguments.
+// allocate makes the buffers of a nest's tensors, unless they are arguments.
 func (l *lowering) allocate(n *nest) error {
 	for _, t := range n.st.op.tensors {
 		if l.buffers[t] != nil {
@@ -261,7 +259,7 @@ func (l *lowering) allocate(n *nest) error {
 	return nil
 }
 
-// strides are those of compact memory, with the gaps that storage_align wants.
+// strides returns the strides of compact memory, with the padding of storage_align.
 func (l *lowering) strides(n *nest) []tir.Expr {
 	out := make([]tir.Expr, len(n.size))
 	var stride tir.Expr = tir.IntConst(n.size[len(n.size)-1].DType(), 1)
@@ -278,7 +276,7 @@ func (l *lowering) strides(n *nest) []tir.Expr {
 	return out
 }
 
-// around computes a nest, and then what reads it, with memory for it around both.
+// around wraps rest, which reads the nest's tensors, in their allocation, after the computation of the nest.
 func (l *lowering) around(n *nest, rest tir.Stmt) (tir.Stmt, error) {
 	made, err := l.produce(n)
 	if err != nil {

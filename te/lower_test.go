@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// fill makes memory with small numbers, which sums and products keep exact.
+// fill returns memory with small integers, whose sums and products are exact.
 func fill(t tir.Type, seed uint64, shape ...int64) *memory {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := newMemory(t, shape...)

@@ -8,37 +8,37 @@ import (
 	"tvmgo/tir"
 )
 
-// nest is the loops of a stage that is lowered, and what part of the tensor they compute: all indices from lo on, size
-// many of them.
+// nest is the loops of a stage during lowering, and the region of the tensor that they compute: size indices from lo
+// on.
 type nest struct {
 	st     *Stage
 	scope  string
-	path   []*loop // around the stage, outermost first
-	loops  []*loop // its own, one for each leaf
+	path   []*loop // the loops around the nest, outermost first
+	loops  []*loop // the nest's loops, one per leaf
 	lo     []tir.Expr
 	size   []tir.Expr
-	whole  []bool // of each dimension: all of it is computed
+	whole  []bool // per dimension: the region is the whole dimension
 	extent map[*tir.IterVar]tir.Expr
-	inside map[*loop][]*nest     // what is attached to its loops, in the order of computation
-	kernel *nest                 // the nest at the root that it is within
-	active map[*tir.Var]tir.Expr // how many of the threads of the loops around have something to do
+	inside map[*loop][]*nest     // the nests attached to each loop, in the order of computation
+	kernel *nest                 // the nest at the root that contains this one
+	active map[*tir.Var]tir.Expr // per thread index of path: how many of the threads compute the nest
 }
 
-// loop is one of a nest. Its variable runs from 0 on.
+// loop is a loop of a nest. Its variable starts at 0.
 type loop struct {
 	axis   *tir.IterVar
-	mark   mark
-	v      *tir.Var // nil: it runs once, and is left out
-	extent tir.Expr // how often there is something to do
-	width  tir.Expr // how often it runs: extent, or more if other loops of the same threads have more to do
-	same   *loop    // the loop around of the same index of threads, whose variable it has: it is left out, too
+	attrs  loopAttrs
+	v      *tir.Var // nil: a single iteration without a loop
+	extent tir.Expr // the iterations with work
+	width  tir.Expr // all iterations: more than extent if another loop on the same thread index has more
+	same   *loop    // the enclosing loop on the same thread index, whose variable this loop uses; nil if none
 }
 
 func isThread(l *loop, prefix string) bool {
-	return l.mark.kind == tir.ThreadBind && strings.HasPrefix(l.mark.thread, prefix)
+	return l.attrs.kind == tir.ThreadBind && strings.HasPrefix(l.attrs.thread, prefix)
 }
 
-// index is the loop's variable, or 0.
+// index returns the loop's variable, or 0.
 func (l *loop) index() tir.Expr {
 	if l.v == nil {
 		return tir.IntConst(l.axis.Var.Type, 0)
@@ -46,7 +46,7 @@ func (l *loop) index() tir.Expr {
 	return widen(l.v, l.axis.Var.Type)
 }
 
-// activeOf is how many turns of a loop, of the nest's own or around it, compute what the nest computes.
+// activeOf returns the number of iterations of a loop, in the nest or around it, that compute the nest.
 func (n *nest) activeOf(lp *loop) tir.Expr {
 	for _, own := range n.loops {
 		if own.v == lp.v {
@@ -59,17 +59,17 @@ func (n *nest) activeOf(lp *loop) tir.Expr {
 	return lp.extent
 }
 
-// all are the loops that the nest's values are computed in.
+// all returns the loops around the computation of a value.
 func (n *nest) all() []*loop { return append(slices.Clone(n.path), n.loops...) }
 
-// ofData are those of them that the beginning of a reduction is in, too, or has the like of.
+// ofData returns those without the reduction's loops: the initialization is inside these or copies of them.
 func (n *nest) ofData() []*loop {
 	return slices.DeleteFunc(n.all(), func(lp *loop) bool {
 		return lp.axis.Kind == tir.IterReduce && slices.Contains(n.loops, lp)
 	})
 }
 
-// makeLoops follows splits and fusions down from the sizes of the stage's axes, and makes its loops.
+// makeLoops derives the extents of all axes from those of the stage's axes, and makes the loops.
 func (l *lowering) makeLoops(n *nest) (err error) {
 	l.a.within(n.path, func() { err = l.loopsWithin(n) })
 	return err
@@ -111,8 +111,7 @@ func (l *lowering) loopsWithin(n *nest) error {
 	return l.checkThreads(n)
 }
 
-// atMost makes a split no larger than what there is to be split, as far as that is known: what is attached is often
-// less than the whole.
+// atMost limits a split to a constant extent: an attached stage often computes less than the whole tensor.
 func atMost(n int64, extent tir.Expr) int64 {
 	if c, ok := extent.(*tir.IntImm); ok {
 		return max(1, min(n, c.Value))
@@ -122,30 +121,28 @@ func atMost(n int64, extent tir.Expr) int64 {
 
 func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 	lp := &loop{axis: x, extent: n.extent[x], width: n.extent[x]}
-	if m := n.st.marks[x]; m != nil {
-		lp.mark = *m
+	if m := n.st.attrs[x]; m != nil {
+		lp.attrs = *m
 	}
 	c, isConst := lp.extent.(*tir.IntImm)
-	switch kind := lp.mark.kind; {
-	case kind == tir.Serial && lp.mark.pragma == nil && isConst && c.Value == 1:
+	switch kind := lp.attrs.kind; {
+	case kind == tir.Serial && lp.attrs.pragma == nil && isConst && c.Value == 1:
 		return lp, nil
 	case (kind == tir.Vectorized || kind == tir.Unrolled) && !isConst:
-		return nil, fmt.Errorf("tensor %s: axis %s is %s, and its length %s is not constant: split it, and take "+
-			"the inner axis", n.st.op.name, x.Var.Name,
-			kind, tir.Print(lp.extent))
+		return nil, fmt.Errorf("tensor %s: axis %s is %s, but its extent %s is not constant: split it, and use "+
+			"the inner axis", n.st.op.name, x.Var.Name, kind, tir.Print(lp.extent))
 	case kind == tir.Vectorized && c.Value > tir.MaxLanes:
-		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and runs %d times: want %d at most: split it", n.st.op.name,
-			x.Var.Name, c.Value,
-			tir.MaxLanes)
+		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and has %d iterations: want at most %d: split it",
+			n.st.op.name, x.Var.Name, c.Value, tir.MaxLanes)
 	case kind == tir.ThreadBind:
 		if i := slices.IndexFunc(n.path, func(o *loop) bool {
-			return bound(o) && o.mark.thread == lp.mark.thread && o.same == nil
+			return bound(o) && o.attrs.thread == lp.attrs.thread && o.same == nil
 		}); i >= 0 {
 			lp.same = n.path[i]
 			lp.v, lp.width = lp.same.v, lp.same.width
 			return lp, nil
 		}
-		if w := l.widths[threadKey{n.kernel.st, lp.mark.thread}]; w > 0 {
+		if w := l.widths[threadKey{n.kernel.st, lp.attrs.thread}]; w > 0 {
 			lp.width = tir.IntConst(x.Var.Type, w)
 		}
 	}
@@ -154,41 +151,40 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 	return lp, nil
 }
 
-// checkThreads says why loops of a nest may not be run as they are marked, given the loops around them.
+// checkThreads returns an error if the loops of a nest cannot be executed as requested inside the loops around them.
 func (l *lowering) checkThreads(n *nest) error {
 	around := slices.Clone(n.path)
 	if slices.ContainsFunc(around, bound) && scopeRank(n.scope) == rankGlobal {
-		return fmt.Errorf("tensor %s in scope %s is computed within a loop of threads, where global memory cannot be "+
-			"had: set scope \"shared\" or \"local\"",
-			n.st.op.name, n.scope)
+		return fmt.Errorf("tensor %s in scope %s is computed inside a loop of threads, where global memory is not "+
+			"available: set scope \"shared\" or \"local\"", n.st.op.name, n.scope)
 	}
 	for _, lp := range n.loops {
-		kind := lp.mark.kind
+		kind := lp.attrs.kind
 		what := ""
 		for _, out := range around {
 			switch {
-			case out.mark.kind == tir.Vectorized && kind != tir.Serial && kind != tir.Unrolled:
+			case out.attrs.kind == tir.Vectorized && kind != tir.Serial && kind != tir.Unrolled:
 				what = "which is vectorized: reorder them"
 			case bound(out) && kind == tir.Parallel:
-				what = "which is run by threads of a device: leave out parallel"
+				what = "which device threads execute: leave out parallel"
 			case isThread(lp, "blockIdx") && (isThread(out, "threadIdx") || isThread(out, "vthread")):
-				what = "which is of the threads within a block: reorder them"
+				what = "which is bound to threads of a block: reorder them"
 			}
 			if what != "" {
-				return fmt.Errorf("tensor %s: axis %s is %s within axis %s, %s", n.st.op.name, lp.axis.Var.Name, markName(lp),
+				return fmt.Errorf("tensor %s: axis %s is %s inside axis %s, %s", n.st.op.name, lp.axis.Var.Name, kindName(lp),
 					out.axis.Var.Name, what)
 			}
 		}
 		if what = l.sharing(n, lp); what != "" {
 			return fmt.Errorf("tensor %s in scope %s: axis %s is bound to %s, and %s", n.st.op.name, n.scope, lp.axis.Var.Name,
-				lp.mark.thread, what)
+				lp.attrs.thread, what)
 		}
 		around = append(around, lp)
 	}
 	return nil
 }
 
-// sharing says why the turns of a loop of threads cannot fill the nest's memory together.
+// sharing says why the iterations of a loop of threads cannot fill the nest's memory together; "" if they can.
 func (l *lowering) sharing(n *nest, lp *loop) string {
 	if !bound(lp) || n.st.output {
 		return ""
@@ -196,26 +192,27 @@ func (l *lowering) sharing(n *nest, lp *loop) string {
 	block := isThread(lp, "blockIdx")
 	switch rank := scopeRank(n.scope); {
 	case block && slices.ContainsFunc(n.path, bound):
-		return "it is computed within a kernel, whose blocks do not wait for each other: bind it to threadIdx"
+		return "it is computed inside a kernel, whose blocks are not synchronized: bind it to threadIdx"
 	case rank >= rankWarp, rank == rankShared && block:
-		return fmt.Sprintf("each of them has %s memory of its own: set another scope", n.scope)
+		return fmt.Sprintf("each iteration has separate %s memory: set another scope", n.scope)
 	case rank == rankShared && n.st.at == nil:
-		return "shared memory ends with the kernel: compute the tensor at an axis of its reader"
+		return "shared memory does not outlive the kernel: compute the tensor at an axis of its reader"
 	}
 	return ""
 }
 
-func markName(lp *loop) string {
+// kindName describes how a loop is executed, for error messages.
+func kindName(lp *loop) string {
 	if bound(lp) {
-		return "bound to " + lp.mark.thread
+		return "bound to " + lp.attrs.thread
 	}
-	return lp.mark.kind.String()
+	return lp.attrs.kind.String()
 }
 
-// bound says whether a loop is run by threads of a device.
-func bound(lp *loop) bool { return lp.mark.kind == tir.ThreadBind }
+// bound reports whether device threads execute a loop.
+func bound(lp *loop) bool { return lp.attrs.kind == tir.ThreadBind }
 
-// Ranks of memory: who sees it.
+// Ranks of memory scopes, by who can access the memory.
 const (
 	rankGlobal = iota // all
 	rankShared        // the threads of a block
@@ -235,7 +232,8 @@ func scopeRank(scope string) int {
 	return rankLocal
 }
 
-// seenBy says whether all turns of a loop of threads see the memory, so that it has to hold what all of them need.
+// seenBy reports whether all iterations of a loop of threads share the memory, so that it must hold what all of them
+// need.
 func seenBy(scope string, lp *loop) bool {
 	switch scopeRank(scope) {
 	case rankShared:
@@ -246,7 +244,7 @@ func seenBy(scope string, lp *loop) bool {
 	return false
 }
 
-// defaultScope is the scope of a stage for which none is set, by the loops around it.
+// defaultScope returns the scope of a stage without SetScope, from the loops around it.
 func defaultScope(path []*loop) string {
 	block, thread := false, false
 	for _, lp := range path {
@@ -262,7 +260,7 @@ func defaultScope(path []*loop) string {
 	return "global"
 }
 
-// relative gives the value of each axis, from 0 on, of the values of the leaves.
+// relative computes the value of each axis, counted from the start of the region, from the values of the leaves.
 func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Expr {
 	value := map[*tir.IterVar]tir.Expr{}
 	for i, x := range n.st.leaves {
@@ -280,13 +278,14 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 	return value
 }
 
-// relativeSpans is where each axis lies, from 0 on, if some loops take all their turns, and the others stand still.
+// relativeSpans returns the span of each axis, counted from the start of the region, if the loops in moves run through
+// all iterations and the others are fixed.
 func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar]span {
 	at := map[*tir.IterVar]span{}
-	all := map[*tir.IterVar]bool{} // runs over everything
+	all := map[*tir.IterVar]bool{} // axes that take all their values
 	for _, lp := range n.loops {
 		if all[lp.axis] = lp.v == nil || moves[lp]; all[lp.axis] {
-			at[lp.axis] = l.a.turns(n.extent[lp.axis])
+			at[lp.axis] = l.a.iterations(n.extent[lp.axis])
 		} else {
 			at[lp.axis] = point(lp.index())
 		}
@@ -295,13 +294,13 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 		switch {
 		case r.fuse && all[r.parent]:
 			all[r.outer], all[r.inner] = true, true
-			at[r.outer], at[r.inner] = l.a.turns(n.extent[r.outer]), l.a.turns(n.extent[r.inner])
+			at[r.outer], at[r.inner] = l.a.iterations(n.extent[r.outer]), l.a.iterations(n.extent[r.inner])
 		case r.fuse:
 			q, m := l.a.divide(at[r.parent], widen(n.extent[r.inner], r.parent.Var.Type))
 			at[r.outer], at[r.inner] = l.a.cast(q, r.outer.Var.Type), l.a.cast(m, r.inner.Var.Type)
 		case all[r.outer] && all[r.inner]:
 			all[r.parent] = true
-			at[r.parent] = l.a.turns(n.extent[r.parent])
+			at[r.parent] = l.a.iterations(n.extent[r.parent])
 		default:
 			scaled := func(e tir.Expr) tir.Expr { return tir.Mul(e, n.extent[r.inner]) }
 			at[r.parent] = l.a.shift(span{scaled(at[r.outer].lo), scaled(at[r.outer].hi)}, at[r.inner])

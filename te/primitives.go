@@ -7,18 +7,19 @@ import (
 	"tvmgo/tir"
 )
 
-// derived makes an axis that takes another's place.
+// derived makes the axis that replaces others.
 func derived(name string, t tir.Type, kind tir.IterKind) *tir.IterVar {
 	return &tir.IterVar{Var: tir.NewVar(name, t), Kind: kind}
 }
 
-// unmarked says whether an axis is a loop of which nothing has been said yet, so that it may become others.
-func (st *Stage) unmarked(primitive string, axis *tir.IterVar) int {
+// plainLeaf returns the index of axis among the loops if nothing has been said about it yet, so that it may be split or
+// fused. Else it records an error and returns -1.
+func (st *Stage) plainLeaf(primitive string, axis *tir.IterVar) int {
 	i := st.leaf(primitive, axis)
 	if i < 0 {
 		return -1
 	}
-	if m := st.marks[axis]; m != nil {
+	if m := st.attrs[axis]; m != nil {
 		what := m.kind.String()
 		switch {
 		case m.kind == tir.ThreadBind:
@@ -26,25 +27,25 @@ func (st *Stage) unmarked(primitive string, axis *tir.IterVar) int {
 		case m.kind == tir.Serial:
 			what = "given a pragma"
 		}
-		st.fail(primitive, "axis %s has been %s: do this before", axis.Var.Name, what)
+		st.fail(primitive, "axis %s is already %s: call this first", axis.Var.Name, what)
 		return -1
 	}
 	for _, o := range st.s.stages {
 		if o.at == st && o.atAxis == axis {
-			st.fail(primitive, "tensor %s is computed at axis %s: do this before", o.op.name, axis.Var.Name)
+			st.fail(primitive, "tensor %s is computed at axis %s: call this first", o.op.name, axis.Var.Name)
 			return -1
 		}
 	}
 	return i
 }
 
-// Split makes two loops of one. The inner loop has factor iterations, or fewer if the extent is known to be less. If
+// Split divides a loop into two. The inner loop has factor iterations, or as many as axis has if those are fewer. If
 // factor does not divide the extent, a condition guards the rest.
 func (st *Stage) Split(axis *tir.IterVar, factor int) (outer, inner *tir.IterVar) {
 	return st.split("split", axis, relation{factor: int64(factor)}, factor)
 }
 
-// SplitParts makes two loops of one. The outer loop has parts iterations.
+// SplitParts divides a loop into two. The outer loop has parts iterations.
 func (st *Stage) SplitParts(axis *tir.IterVar, parts int) (outer, inner *tir.IterVar) {
 	return st.split("split into parts", axis, relation{parts: int64(parts)}, parts)
 }
@@ -55,12 +56,12 @@ func (st *Stage) split(primitive string, axis *tir.IterVar, r relation, n int) (
 		name, t, kind = axis.Var.Name, axis.Var.Type, axis.Kind
 	}
 	outer, inner = derived(name+".outer", t, kind), derived(name+".inner", t, kind)
-	i := st.unmarked(primitive, axis)
+	i := st.plainLeaf(primitive, axis)
 	if i < 0 {
 		return outer, inner
 	}
 	if n < 1 || n > 1<<31-1 {
-		st.fail(primitive, "axis %s is split by %d: want 1 or more, and less than 2147483648", name, n)
+		st.fail(primitive, "axis %s is split by %d: want 1 to 2147483647", name, n)
 		return outer, inner
 	}
 	r.parent, r.outer, r.inner = axis, outer, inner
@@ -69,7 +70,7 @@ func (st *Stage) split(primitive string, axis *tir.IterVar, r relation, n int) (
 	return outer, inner
 }
 
-// Fuse merges two loops into one. inner must be directly within outer.
+// Fuse merges two loops into one. inner must be directly inside outer.
 func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 	const primitive = "fuse"
 	name, t, kind := "none", tir.Int32, tir.IterOpaque
@@ -80,16 +81,15 @@ func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 		}
 	}
 	fused := derived(name, t, kind)
-	i, j := st.unmarked(primitive, outer), st.unmarked(primitive, inner)
+	i, j := st.plainLeaf(primitive, outer), st.plainLeaf(primitive, inner)
 	switch {
 	case i < 0 || j < 0:
 	case outer.Kind != inner.Kind:
-		st.fail(primitive, "axis %s is of kind %s, and axis %s of kind %s: want two of one kind", outer.Var.Name, outer.Kind,
+		st.fail(primitive, "axis %s has kind %s, and axis %s has kind %s: want two of one kind", outer.Var.Name, outer.Kind,
 			inner.Var.Name, inner.Kind)
 	case j != i+1:
-		st.fail(primitive, "axis %s is not right within axis %s: the loops are %v: reorder them before", inner.Var.Name,
-			outer.Var.Name,
-			axisNames(st.leaves))
+		st.fail(primitive, "axis %s is not directly inside axis %s: the loops are %v: reorder them first", inner.Var.Name,
+			outer.Var.Name, axisNames(st.leaves))
 	default:
 		st.rels = append(st.rels, relation{parent: fused, outer: outer, inner: inner, fuse: true})
 		st.leaves = slices.Replace(st.leaves, i, j+1, fused)
@@ -97,8 +97,8 @@ func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 	return fused
 }
 
-// Reorder puts the given loops into this order, at the positions that they occupy together. Other loops stay where they
-// are.
+// Reorder puts the given loops into this order, at the positions that they occupy together. Other loops keep their
+// positions.
 func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	const primitive = "reorder"
 	var places []int
@@ -119,7 +119,7 @@ func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	}
 }
 
-// Tile splits two axes, and puts the loops over tiles outside of the loops within a tile.
+// Tile splits two axes, and puts the loops over tiles outside of the loops inside a tile.
 func (st *Stage) Tile(x, y *tir.IterVar, xFactor, yFactor int) (xOuter, yOuter, xInner, yInner *tir.IterVar) {
 	xOuter, xInner = st.split("tile", x, relation{factor: int64(xFactor)}, xFactor)
 	yOuter, yInner = st.split("tile", y, relation{factor: int64(yFactor)}, yFactor)
@@ -129,25 +129,25 @@ func (st *Stage) Tile(x, y *tir.IterVar, xFactor, yFactor int) (xOuter, yOuter, 
 	return xOuter, yOuter, xInner, yInner
 }
 
-// mark says of a loop how it is run; once.
-func (st *Stage) mark(primitive string, axis *tir.IterVar, kind tir.ForKind, thread string) {
+// setKind sets how a loop is executed. It can be set once.
+func (st *Stage) setKind(primitive string, axis *tir.IterVar, kind tir.ForKind, thread string) {
 	if st.leaf(primitive, axis) < 0 {
 		return
 	}
 	name := axis.Var.Name
 	if axis.Kind == tir.IterReduce && kind != tir.Unrolled {
-		st.fail(primitive, "axis %s is one of the reduction, whose turns depend on each other: take one of the axes %v",
+		st.fail(primitive, "axis %s is a reduction axis, whose iterations depend on each other: take one of %v",
 			name, axisNames(st.axes))
 		return
 	}
-	m := st.marks[axis]
+	m := st.attrs[axis]
 	if m == nil {
-		m = &mark{}
-		st.marks[axis] = m
+		m = &loopAttrs{}
+		st.attrs[axis] = m
 	}
 	switch {
 	case m.kind == tir.ThreadBind && kind == tir.ThreadBind:
-		st.fail(primitive, "axis %s is bound to %s already", name, m.thread)
+		st.fail(primitive, "axis %s is already bound to %s", name, m.thread)
 	case m.kind == tir.ThreadBind:
 		st.fail(primitive, "axis %s is bound to %s", name, m.thread)
 	case m.kind != tir.Serial:
@@ -157,16 +157,16 @@ func (st *Stage) mark(primitive string, axis *tir.IterVar, kind tir.ForKind, thr
 	}
 }
 
-// Vectorize computes the iterations of a loop as lanes of vectors. The extent must be constant.
-func (st *Stage) Vectorize(axis *tir.IterVar) { st.mark("vectorize", axis, tir.Vectorized, "") }
+// Vectorize computes the iterations of a loop in the lanes of vectors. The extent must be constant.
+func (st *Stage) Vectorize(axis *tir.IterVar) { st.setKind("vectorize", axis, tir.Vectorized, "") }
 
-// Unroll replicates the loop body for each iteration. The extent must be constant.
-func (st *Stage) Unroll(axis *tir.IterVar) { st.mark("unroll", axis, tir.Unrolled, "") }
+// Unroll repeats the loop body for each iteration. The extent must be constant.
+func (st *Stage) Unroll(axis *tir.IterVar) { st.setKind("unroll", axis, tir.Unrolled, "") }
 
-// Parallel distributes the iterations of a loop over threads of the CPU.
-func (st *Stage) Parallel(axis *tir.IterVar) { st.mark("parallel", axis, tir.Parallel, "") }
+// Parallel distributes the iterations of a loop over CPU threads.
+func (st *Stage) Parallel(axis *tir.IterVar) { st.setKind("parallel", axis, tir.Parallel, "") }
 
-// threadNames are the indices of threads that a loop can be bound to.
+// threadNames are the thread indices that a loop can be bound to.
 var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
 	"vthread", "vthread.x",
 	"vthread.y", "vthread.z"}
@@ -178,17 +178,17 @@ func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 		return
 	}
 	if !slices.Contains(threadNames, thread) {
-		st.fail(primitive, "axis %s: there is no index of threads %q: want one of %s", axis.Var.Name, thread,
+		st.fail(primitive, "axis %s: %q is not a thread index: want one of %s", axis.Var.Name, thread,
 			strings.Join(threadNames, ", "))
 		return
 	}
-	for a, m := range st.marks {
+	for a, m := range st.attrs {
 		if a != axis && m.kind == tir.ThreadBind && m.thread == thread {
-			st.fail(primitive, "axis %s: axis %s is bound to %s already", axis.Var.Name, a.Var.Name, thread)
+			st.fail(primitive, "axis %s: axis %s is already bound to %s", axis.Var.Name, a.Var.Name, thread)
 			return
 		}
 	}
-	st.mark(primitive, axis, tir.ThreadBind, thread)
+	st.setKind(primitive, axis, tir.ThreadBind, thread)
 }
 
 // Pragma attaches a value to a loop under a key, for passes: an int64, a bool, a float64 or a string.
@@ -206,13 +206,13 @@ func (st *Stage) Pragma(axis *tir.IterVar, key string, value any) {
 			axis.Var.Name, key, value)
 		return
 	}
-	m := st.marks[axis]
+	m := st.attrs[axis]
 	if m == nil {
-		m = &mark{}
-		st.marks[axis] = m
+		m = &loopAttrs{}
+		st.attrs[axis] = m
 	}
 	if key == "" || m.pragma[key] != nil {
-		st.fail(primitive, "axis %s: key %q is empty, or has a value already", axis.Var.Name, key)
+		st.fail(primitive, "axis %s: key %q is empty, or already has a value", axis.Var.Name, key)
 		return
 	}
 	if m.pragma == nil {

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// ReduceAxis makes an axis for reductions, which runs from least to least+extent-1.
+// ReduceAxis makes an axis for reductions. It runs from least to least+extent-1.
 func ReduceAxis(least, extent tir.Expr, name string) *tir.IterVar {
 	t := tir.Int32
 	if least != nil && extent != nil && (least.DType() == tir.Int64 || extent.DType() == tir.Int64) {
@@ -16,7 +16,7 @@ func ReduceAxis(least, extent tir.Expr, name string) *tir.IterVar {
 	return &tir.IterVar{Var: tir.NewVar(name, t), Min: widen(least, t), Extent: widen(extent, t), Kind: tir.IterReduce}
 }
 
-// widen makes an expression of whole numbers one of type t; what is none stays, and is found later.
+// widen converts an integer expression to type t. It returns other expressions unchanged; their error is found later.
 func widen(e tir.Expr, t tir.Type) tir.Expr {
 	if e == nil || !tir.IsInt(e.DType()) || e.DType() == t {
 		return e
@@ -27,26 +27,26 @@ func widen(e tir.Expr, t tir.Type) tir.Expr {
 	return tir.NewCast(t, e)
 }
 
-// Reducer combines values one after the other. It must be associative and commutative, because schedules change the
+// Reducer combines values one after another. It must be associative and commutative, because schedules change the
 // order.
 type Reducer struct {
 	combine  func(left, right []tir.Expr) []tir.Expr
 	identity func(types []tir.Type) []tir.Expr
 }
 
-// NewReducer makes a reducer. combine merges the values so far (left) with further ones (right); identity returns the
-// values to start with. Several values may be reduced at once; all lists have the same length.
+// NewReducer makes a reducer. combine merges the values accumulated so far (left) with further ones (right); identity
+// returns the initial values. Several values may be reduced together; then all lists have the same length.
 func NewReducer(combine func(left, right []tir.Expr) []tir.Expr, identity func(types []tir.Type) []tir.Expr) *Reducer {
 	return &Reducer{combine, identity}
 }
 
-// Over reduces values over all points of axes. It returns as many values as it takes: the results of ComputeMulti, or,
-// for one value, of Compute.
+// Over reduces sources over all points of axes. It returns one value per source: the results of ComputeMulti, or, for
+// one source, the body of Compute.
 func (r *Reducer) Over(sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 	return r.OverWhere(nil, sources, axes...)
 }
 
-// OverWhere reduces values over those points of axes where cond is true.
+// OverWhere is Over, restricted to the points of axes where cond is true.
 func (r *Reducer) OverWhere(cond tir.Expr, sources []tir.Expr, axes ...*tir.IterVar) []tir.Expr {
 	out := make([]tir.Expr, max(1, len(sources)))
 	comb, err := r.combiner(cond, sources, axes)
@@ -79,7 +79,7 @@ func (r *Reducer) combiner(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVa
 	c.Results, c.Identity = r.combine(left, right), r.identity(types)
 	for what, list := range map[string][]tir.Expr{"results": c.Results, "identities": c.Identity} {
 		if len(list) != len(sources) {
-			return nil, fmt.Errorf("%d values are reduced, and the reducer gives %d %s", len(sources), len(list), what)
+			return nil, fmt.Errorf("%d values are reduced, but the reducer returns %d %s", len(sources), len(list), what)
 		}
 	}
 	for i, t := range types {
@@ -90,10 +90,10 @@ func (r *Reducer) combiner(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVa
 			case bad:
 				return nil, b.Err
 			case e.DType() != t:
-				return nil, fmt.Errorf("%s %d of the reducer is of type %s, and the value of type %s: cast it", what, i,
+				return nil, fmt.Errorf("%s %d of the reducer has type %s, and the value has type %s: cast it", what, i,
 					e.DType(), t)
 			case hasLoad(e):
-				return nil, fmt.Errorf("%s %d of the reducer reads a tensor: it may use its operands alone", what, i)
+				return nil, fmt.Errorf("%s %d of the reducer reads a tensor: it may only use its operands", what, i)
 			}
 		}
 	}
@@ -116,10 +116,10 @@ func checkReduced(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) error 
 		return b.Err
 	}
 	if cond != nil && cond.DType() != tir.Bool {
-		return fmt.Errorf("the condition is of type %s: want bool", cond.DType())
+		return fmt.Errorf("the condition has type %s: want bool", cond.DType())
 	}
 	if len(axes) == 0 {
-		return fmt.Errorf("no axis is given: want one or more of ReduceAxis")
+		return fmt.Errorf("no axis is given: want one or more, made by ReduceAxis")
 	}
 	seen := map[*tir.Var]bool{}
 	for i, a := range axes {
@@ -128,16 +128,16 @@ func checkReduced(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) error 
 		}
 		switch {
 		case a.Kind != tir.IterReduce:
-			return fmt.Errorf("axis %s is of kind %s: want one of ReduceAxis", a.Var.Name, a.Kind)
+			return fmt.Errorf("axis %s has kind %s: want one made by ReduceAxis", a.Var.Name, a.Kind)
 		case seen[a.Var]:
 			return fmt.Errorf("axis %s is given twice", a.Var.Name)
 		case a.Min != nil && hasLoad(a.Min):
-			return fmt.Errorf("axis %s begins at what is read of a tensor: want constants and variables", a.Var.Name)
+			return fmt.Errorf("the start of axis %s reads a tensor: want constants and variables", a.Var.Name)
 		case a.Min == nil || !isIndex(a.Min.DType()):
 			if b, ok := a.Min.(*tir.Bad); ok {
 				return b.Err
 			}
-			return fmt.Errorf("axis %s begins at something that is not int32 or int64", a.Var.Name)
+			return fmt.Errorf("the start of axis %s is not of type int32 or int64", a.Var.Name)
 		}
 		if err := checkSize(a.Extent); err != nil {
 			return fmt.Errorf("axis %s: %w", a.Var.Name, err)
@@ -159,7 +159,7 @@ func hasLoad(e tir.Expr) bool {
 	return found
 }
 
-// binaryReducer reduces one value by an operation.
+// binaryReducer makes a reducer of one value from a binary operation.
 func binaryReducer(op tir.BinaryOp, identity func(tir.Type) tir.Expr) *Reducer {
 	return NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.NewBinary(op, l[0], r[0])} },
 		func(types []tir.Type) []tir.Expr { return []tir.Expr{identity(types[0])} })
@@ -192,9 +192,9 @@ func Min(e tir.Expr, axes ...*tir.IterVar) tir.Expr {
 	return minReducer.Over([]tir.Expr{e}, axes...)[0]
 }
 
-// ArgMax returns two results for ComputeMulti: the position of the greatest value, and the value. The position counts
-// within the axes, the last one fastest, from 0; of equal values it is the first. For no points it is the greatest
-// number of its type.
+// ArgMax returns two results for ComputeMulti: the position of the greatest value, and that value. Positions count from
+// 0 over the points of axes, with the last axis fastest. If several values are equal, the position is that of the
+// first. For no points it is the greatest value of the position's type.
 func ArgMax(e tir.Expr, axes ...*tir.IterVar) []tir.Expr { return argReduce(tir.OpGT, least, e, axes) }
 
 // ArgMin returns the position of the least value, and the value, as ArgMax does.

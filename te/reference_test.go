@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// references are workloads as plain loops over the arguments: what TestSchedule_Random compares with is itself right.
+// references compute workloads with plain Go loops. They check the results that TestSchedule_Random compares with.
 var references = map[string]func(in []any) []float64{
 	"elementwise": func(in []any) []float64 {
 		var out []float64

@@ -6,13 +6,13 @@ import (
 	"tvmgo/tir"
 )
 
-// Formulas returns what the stage computes, one formula per tensor, including the changes by caches and Replace.
+// Formulas returns the stage's formulas, one per tensor, with the changes by CacheRead, CacheWrite and Replace.
 func (st *Stage) Formulas() []tir.Expr { return slices.Clone(st.bodies) }
 
-// Replace computes a tensor by another one's formula: the same values in other steps, for example from operands in
-// another layout. by has the same shape and type and is not in the schedule; what it reads is added to the schedule,
-// and what is no longer needed is removed. Nothing checks that the values are the same. Call it before the loops of t
-// are changed.
+// Replace computes tensor t by the formula of tensor by: the same values by other steps, for example from operands in
+// another layout. by has the same shape and type and is not in the schedule. The tensors that it reads are added to the
+// schedule, and those that are no longer needed are removed. The caller guarantees that the values are the same. Call
+// it before the loops of t are changed.
 func (s *Schedule) Replace(t, by *Tensor) {
 	const primitive = "replace"
 	st := s.Stage(t)
@@ -21,25 +21,18 @@ func (s *Schedule) Replace(t, by *Tensor) {
 	}
 	switch {
 	case by == nil:
-		st.fail(primitive, "the tensor in its place is nil")
+		st.fail(primitive, "the replacement is nil")
 	case by.op.err != nil:
-		st.fail(primitive, "the tensor in its place: %w", by.op.err)
+		st.fail(primitive, "the replacement: %w", by.op.err)
 	case by.op.kind != opCompute || len(by.op.tensors) > 1 || len(st.op.tensors) > 1:
 		st.fail(primitive, "want formulas of one tensor each: tensor %s and tensor %s", t.name, by.name)
 	case s.of[by.op] != nil:
-		st.fail(primitive, "tensor %s is in the schedule already", by.name)
+		st.fail(primitive, "tensor %s is already in the schedule", by.name)
 	case by.typ != t.typ || len(by.shape) != len(t.shape):
-		st.fail(primitive, "tensor %s is of type %s and %d dimensions: want %s and %d", by.name, by.typ, len(by.shape),
+		st.fail(primitive, "tensor %s has type %s and %d dimensions: want %s and %d", by.name, by.typ, len(by.shape),
 			t.typ, len(t.shape))
-	case len(st.rels) > 0 || len(st.marks) > 0 || len(st.aligns) > 0 ||
-		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)):
-		st.fail(primitive, "its loops have been changed: do this before")
 	}
-	for _, o := range s.stages {
-		if o.at == st {
-			st.fail(primitive, "tensor %s is computed at one of its axes: do this before", o.op.name)
-		}
-	}
+	st.unscheduled(primitive)
 	if s.err != nil {
 		return
 	}
@@ -67,8 +60,8 @@ func (s *Schedule) Replace(t, by *Tensor) {
 	s.prune()
 }
 
-// steps are the operations that a tensor reads and the schedule has not, each after those that it reads itself; false
-// if one reads what comes of st.
+// steps returns the operations that by depends on and that are not in the schedule, each after those that it reads;
+// false if one of them depends on st.
 func (s *Schedule) steps(st *Stage, by *Tensor) (fresh []*operation, ok bool) {
 	last := slices.Index(s.stages, st)
 	seen := map[*operation]bool{}
@@ -101,21 +94,21 @@ func (s *Schedule) steps(st *Stage, by *Tensor) (fresh []*operation, ok bool) {
 	return fresh, ok
 }
 
-// prune takes away the stages that no output needs any more. Arguments stay.
+// prune removes the stages that no output depends on. Arguments stay.
 func (s *Schedule) prune() {
 	needed := map[*Stage]bool{}
-	var mark func(*Stage)
-	mark = func(st *Stage) {
+	var visit func(*Stage)
+	visit = func(st *Stage) {
 		if needed[st] {
 			return
 		}
 		needed[st] = true
 		for _, t := range st.reads() {
-			mark(s.of[t.op])
+			visit(s.of[t.op])
 		}
 	}
 	for _, st := range s.outputs {
-		mark(st)
+		visit(st)
 	}
 	s.stages = slices.DeleteFunc(s.stages, func(st *Stage) bool {
 		gone := !needed[st] && st.op.kind != opPlaceholder

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// TestReplace has a product of matrices computed from a copy of one of them that lies the other way round.
+// TestReplace computes a matrix product from a transposed copy of an operand.
 func TestReplace(t *testing.T) {
 	make3 := func() (a, b, twice, c, d *te.Tensor) {
 		a, b = te.Placeholder(te.Dims(3, 4), tir.Float32, "A"), te.Placeholder(te.Dims(4, 5), tir.Float32, "B")
@@ -62,7 +62,7 @@ func TestReplace(t *testing.T) {
 	for _, st := range s.Stages() {
 		names = append(names, st.Tensor().ProducerName())
 	}
-	require.Equal(t, []string{"A", "B", "turned", "C", "D"}, names) // and no more of twice, which nothing reads
+	require.Equal(t, []string{"A", "B", "turned", "C", "D"}, names) // without twice, which nothing reads any more
 	s.Stage(turned).ComputeAt(s.Stage(c), s.Stage(c).Axes()[1])
 	require.NoError(t, s.Err())
 	require.Equal(t, want, run(s, a, b, d))
@@ -70,19 +70,19 @@ func TestReplace(t *testing.T) {
 	require.ErrorContains(t, s.Err(), "the schedule has no such tensor")
 
 	for message, spoil := range map[string]func(s *te.Schedule, a, b, c, d *te.Tensor){
-		"the tensor in its place is nil":      func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, nil) },
+		"the replacement is nil":              func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, nil) },
 		"it is an argument":                   func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(a, c) },
-		"tensor D is in the schedule already": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
+		"tensor D is already in the schedule": func(s *te.Schedule, a, b, c, d *te.Tensor) { s.Replace(c, d) },
 		"tensor by reads tensor D, which is not computed": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Replace(c, plusOne(d))
 		},
-		"is of type float64 and 2 dimensions: want float32 and 2": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+		"has type float64 and 2 dimensions: want float32 and 2": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float64, "X")))
 		},
 		"dimension 1 of tensor by is 6: want 5": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 6), tir.Float32, "X")))
 		},
-		"tensor twice is computed at one of its axes: do this before": func(s *te.Schedule, a, b, c, d *te.Tensor) {
+		"tensor twice is computed at one of its axes: call this first": func(s *te.Schedule, a, b, c, d *te.Tensor) {
 			s.Stage(s.Stages()[2].Tensor()).ComputeAt(s.Stage(c), c.Axes()[0])
 			s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
 		},
@@ -105,9 +105,9 @@ func TestReplace(t *testing.T) {
 		change(s.Stage(c), c)
 		require.NoError(t, s.Err(), name)
 		s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
-		require.ErrorContains(t, s.Err(), "its loops have been changed: do this before", name)
+		require.ErrorContains(t, s.Err(), "its loops have been changed: call this first", name)
 	}
-	// Neither an operation of several tensors nor one in another language is a formula.
+	// Operations with several tensors and extern operations are not formulas.
 	pair := func() []*te.Tensor {
 		x := te.Placeholder(te.Dims(3, 5), tir.Float32, "X")
 		return te.ComputeMulti(te.Dims(3, 5), "pair", func(i ...tir.Expr) []tir.Expr {
@@ -138,7 +138,7 @@ func plusOne(x *te.Tensor) *te.Tensor {
 	})
 }
 
-// TestLower_GuardsOutside has a guard that a sum's loops don't change stand around them.
+// TestLower_GuardsOutside expects a guard that does not depend on the reduction's loops outside of them.
 func TestLower_GuardsOutside(t *testing.T) {
 	a := te.Placeholder(te.Dims(10, 64), tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(64), "k")

@@ -8,20 +8,20 @@ import (
 	"tvmgo/tir"
 )
 
-// number is an element: i of ints, f of floats.
+// number is an element: i for integers, f for floats.
 type number struct {
 	i int64
 	f float64
 }
 
-// memory is an argument's elements.
+// memory holds the elements of an argument.
 type memory struct {
 	shape []int64
 	vals  []number
 	typ   tir.Type
 }
 
-// unwritten is what results have before: no computation here gives it.
+// unwritten fills results before a call: no computation here returns it.
 const unwritten = 99
 
 func newMemory(t tir.Type, shape ...int64) *memory {
@@ -43,7 +43,7 @@ func (m *memory) number(v float64) number {
 	return number{i: int64(v)}
 }
 
-// run calls a function with memory for its tensors and numbers for its variables.
+// run calls a function with memory for its tensors and integers for its variables.
 func run(f *tir.PrimFunc, seed uint64, args ...any) error {
 	m, err := tir.NewModule(synchronized(f))
 	if err != nil {
@@ -87,8 +87,7 @@ func run(f *tir.PrimFunc, seed uint64, args ...any) error {
 	return nil
 }
 
-// synchronized has threads meet after each statement of what stands around memory that they share: a pass does this for
-// devices, which te leaves to it.
+// synchronized inserts a barrier after each statement around shared memory. For devices a pass does this.
 func synchronized(f *tir.PrimFunc) *tir.PrimFunc {
 	meet := &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))}
 	threads := 0

@@ -7,29 +7,29 @@ import (
 	"tvmgo/tir"
 )
 
-// Schedule says how tensors are computed. It may be lowered several times, and changed in between. Only one goroutine
-// at a time may use it.
+// Schedule says how tensors are computed. It may be lowered several times, and changed in between. It is not safe for
+// concurrent use.
 type Schedule struct {
 	outputs []*Stage
-	stages  []*Stage // each after those that it reads
+	stages  []*Stage // each after the stages that it reads
 	of      map[*operation]*Stage
 	err     error
 }
 
 // Stage says how one operation is computed: its loops, their order and kinds, and where it is attached. Its methods
-// record their first error in the schedule (Schedule.Err).
+// record the first error in the schedule (Schedule.Err).
 type Stage struct {
 	s       *Schedule
 	op      *operation
-	bodies  []tir.Expr // as caches have changed them
+	bodies  []tir.Expr // the formulas, which CacheRead and CacheWrite may have changed
 	axes    []*tir.IterVar
 	reduce  []*tir.IterVar
 	leaves  []*tir.IterVar // the loops, outermost first
 	rels    []relation
-	marks   map[*tir.IterVar]*mark
+	attrs   map[*tir.IterVar]*loopAttrs
 	output  bool
 	inlined bool
-	at      *Stage // nil: computed on its own
+	at      *Stage // nil: not attached
 	atAxis  *tir.IterVar
 
 	scope  string
@@ -37,22 +37,22 @@ type Stage struct {
 	aligns map[*tir.IterVar]alignment
 }
 
-// relation is how axes came from others: a split gives two for one, a fusion one for two.
+// relation says how axes were derived: a split makes two axes from one, a fusion one from two.
 type relation struct {
 	parent, outer, inner *tir.IterVar
 	fuse                 bool
-	factor, parts        int64 // of a split: one of both
+	factor, parts        int64 // of a split: one of the two is set
 }
 
-// mark is what is said of a loop.
-type mark struct {
+// loopAttrs says how a loop is executed.
+type loopAttrs struct {
 	kind   tir.ForKind
 	thread string
 	pragma map[string]any
 }
 
-// NewSchedule makes a schedule of tensors and of everything that they read. Each tensor is computed on its own, by
-// serial loops. The error is that of a tensor (Tensor.Err).
+// NewSchedule makes a schedule of outputs and of all tensors that they read. At first no stage is attached, and all
+// loops are serial. The error is that of a tensor (Tensor.Err).
 func NewSchedule(outputs ...*Tensor) (*Schedule, error) {
 	if len(outputs) == 0 {
 		return nil, fmt.Errorf("te: new schedule: there is no tensor to compute")
@@ -77,7 +77,7 @@ func NewSchedule(outputs ...*Tensor) (*Schedule, error) {
 	return s, nil
 }
 
-// add makes the stage of an operation, after those of what it reads.
+// add makes the stage of an operation, after the stages that it reads.
 func (s *Schedule) add(op *operation) *Stage {
 	if st := s.of[op]; st != nil {
 		return st
@@ -93,12 +93,12 @@ func (s *Schedule) add(op *operation) *Stage {
 
 func newStage(s *Schedule, op *operation) *Stage {
 	st := &Stage{s: s, op: op, bodies: op.bodies, axes: op.axes, reduce: op.reduce,
-		marks: map[*tir.IterVar]*mark{}, aligns: map[*tir.IterVar]alignment{}}
+		attrs: map[*tir.IterVar]*loopAttrs{}, aligns: map[*tir.IterVar]alignment{}}
 	st.leaves = append(slices.Clone(op.axes), op.reduce...)
 	return st
 }
 
-// reads are the tensors that a stage reads, in the order in which they are found.
+// reads returns the tensors that a stage reads, in the order of their first use.
 func (st *Stage) reads() []*Tensor {
 	if st.op.kind == opExtern {
 		return st.op.inputs
@@ -121,7 +121,7 @@ func readsOf(bodies []tir.Expr) []*Tensor {
 	return all
 }
 
-// Err is the first error of a primitive, or nil.
+// Err returns the first error of a primitive, or nil.
 func (s *Schedule) Err() error { return s.err }
 
 // Stage returns the stage of a tensor. Tensors that are computed together share one.
@@ -136,7 +136,7 @@ func (s *Schedule) Stage(t *Tensor) *Stage {
 		name = t.name
 	}
 	if s.err == nil {
-		s.err = fmt.Errorf("te: stage of tensor %s: the schedule has no such tensor: none of its outputs needs it", name)
+		s.err = fmt.Errorf("te: stage of tensor %s: the schedule has no such tensor: its outputs do not depend on it", name)
 	}
 	return newStage(s, &operation{kind: opPlaceholder, name: name, tensors: []*Tensor{{name: name}}})
 }
@@ -144,43 +144,43 @@ func (s *Schedule) Stage(t *Tensor) *Stage {
 // Stages returns all stages, including those of arguments, each after the stages that it reads.
 func (s *Schedule) Stages() []*Stage { return slices.Clone(s.stages) }
 
-// Tensor is the stage's tensor, the first one if there are several.
+// Tensor returns the stage's tensor, the first one if there are several.
 func (st *Stage) Tensor() *Tensor { return st.op.tensors[0] }
 
-// Axes are the axes of the tensor, as they were before all splits.
+// Axes returns the axes of the tensor before all splits.
 func (st *Stage) Axes() []*tir.IterVar { return slices.Clone(st.axes) }
 
-// ReduceAxes are the axes of the reduction, as they were before all splits.
+// ReduceAxes returns the axes of the reduction before all splits.
 func (st *Stage) ReduceAxes() []*tir.IterVar { return slices.Clone(st.reduce) }
 
-// Leaves are the axes that are loops now, outermost first.
+// Leaves returns the current loops, outermost first.
 func (st *Stage) Leaves() []*tir.IterVar { return slices.Clone(st.leaves) }
 
 // IsPlaceholder reports whether the stage is an argument, which is not computed.
 func (st *Stage) IsPlaceholder() bool { return st.op.kind == opPlaceholder }
 
-// fail keeps the first error, and names primitive and tensor.
+// fail records the first error, with the primitive and the tensor.
 func (st *Stage) fail(primitive, format string, args ...any) {
 	if st.s.err == nil {
 		st.s.err = fmt.Errorf("te: %s of tensor %s: %w", primitive, st.op.name, fmt.Errorf(format, args...))
 	}
 }
 
-// computed says whether a primitive may touch the stage's loops.
+// computed reports whether a primitive may change the stage's loops, and records an error if not.
 func (st *Stage) computed(primitive string) bool {
 	if st.s.err != nil {
 		return false
 	}
 	switch st.op.kind {
 	case opPlaceholder:
-		st.fail(primitive, "it is an argument, and is not computed")
+		st.fail(primitive, "it is an argument, which is not computed")
 	case opExtern:
 		st.fail(primitive, "it is made by an extern operation, which has no loops")
 	}
 	return st.s.err == nil
 }
 
-// leaf says where an axis is among the loops; -1 and an error if it is none.
+// leaf returns the index of axis among the loops, or -1 after recording an error.
 func (st *Stage) leaf(primitive string, axis *tir.IterVar) int {
 	if !st.computed(primitive) {
 		return -1
@@ -195,18 +195,18 @@ func (st *Stage) leaf(primitive string, axis *tir.IterVar) int {
 	name := axis.Var.Name
 	for _, r := range st.rels {
 		if r.fuse && (r.outer == axis || r.inner == axis) {
-			st.fail(primitive, "axis %s is no loop any more: it was fused into %s", name, r.parent.Var.Name)
+			st.fail(primitive, "axis %s is no longer a loop: it was fused into %s", name, r.parent.Var.Name)
 			return -1
 		}
 		if !r.fuse && r.parent == axis {
-			st.fail(primitive, "axis %s is no loop any more: it was split into %s and %s", name, r.outer.Var.Name,
+			st.fail(primitive, "axis %s is no longer a loop: it was split into %s and %s", name, r.outer.Var.Name,
 				r.inner.Var.Name)
 			return -1
 		}
 	}
 	for _, o := range st.s.stages {
 		if o.hasAxis(axis) {
-			st.fail(primitive, "axis %s is not one of its axes, but of tensor %s", name, o.op.name)
+			st.fail(primitive, "axis %s belongs to tensor %s", name, o.op.name)
 			return -1
 		}
 	}
@@ -214,7 +214,7 @@ func (st *Stage) leaf(primitive string, axis *tir.IterVar) int {
 	return -1
 }
 
-// hasAxis says whether an axis is, or was, one of the stage's.
+// hasAxis reports whether the stage has, or had, axis.
 func (st *Stage) hasAxis(axis *tir.IterVar) bool {
 	for _, r := range st.rels {
 		if r.parent == axis || r.outer == axis || r.inner == axis {

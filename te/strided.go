@@ -6,15 +6,15 @@ import (
 	"tvmgo/tir"
 )
 
-// stridedArg is an argument of Lower whose elements need not lie next to each other.
+// stridedArg is an argument of Lower whose elements need not be contiguous.
 type stridedArg struct{ t *Tensor }
 
-// Strided makes an argument of Lower from a tensor whose strides and offset are those of the caller's tensor, which may
-// be a view of another one. Its code is slower than that for a compact tensor. In a view that is written, no two
-// indices may share an element.
+// Strided returns an argument for Lower: tensor t with the strides and the offset of the caller's tensor, which may be
+// a view of another one. The code is slower than for a compact tensor. In a view that is written, no two indices may
+// refer to the same element.
 func Strided(t *Tensor) any { return &stridedArg{t} }
 
-// asView gives a buffer variables for its strides and its offset.
+// asView gives a buffer variable strides and a variable offset.
 func asView(b *tir.Buffer) {
 	b.Strides = make([]tir.Expr, len(b.Shape))
 	for d := range b.Strides {

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// TestStrided reads the columns of a matrix from behind its first elements, and writes every second element.
+// TestStrided reads the columns of a matrix from an offset, and writes every second element.
 func TestStrided(t *testing.T) {
 	x := te.Placeholder(te.Dims(2, 3), tir.Float32, "X")
 	y := te.Compute(te.Dims(2, 3), "Y", func(i ...tir.Expr) tir.Expr { return tir.Add(x.At(i...), tir.F32(100)) })
@@ -31,7 +31,7 @@ func TestStrided(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{102, 104, 106, 103, 105, 107}, got)
 
-	// a tensor that is not marked has to be compact
+	// a tensor without Strided must be compact
 	m, err = te.Lower(s, []any{x, te.Strided(y)}, "f")
 	require.NoError(t, err)
 	require.ErrorIs(t, tirrun.Run(m, "f", in, out), tirrun.ErrArgument)
@@ -44,7 +44,7 @@ func TestStrided(t *testing.T) {
 	require.ErrorContains(t, err, "output Y is not among the arguments")
 }
 
-// TestAnnotate keeps what is said of a tensor, and what it is made of.
+// TestAnnotate reads annotations and inputs back.
 func TestAnnotate(t *testing.T) {
 	x := te.Placeholder(te.Dims(2), tir.Float32, "X")
 	y := te.Compute(te.Dims(2), "Y", func(i ...tir.Expr) tir.Expr { return x.At(i...) }).Annotate("who", 7)

@@ -6,25 +6,24 @@ import (
 	"tvmgo/tir"
 )
 
-// Tensor is an argument or a computed tensor. It implements tir.Producer.
+// Tensor is a placeholder or a computed tensor. It implements tir.Producer. It is immutable, except for Annotate.
 type Tensor struct {
 	op    *operation
-	index int // which of the operation's results
+	index int // index among the results of op
 	name  string
 	shape []tir.Expr
 	typ   tir.Type
 }
 
-// operation is what gives tensors their values. It is not changed once it is made; schedules keep what they change in
-// their stages.
+// operation computes tensors. It is immutable; schedules keep their changes in their stages.
 type operation struct {
 	kind    opKind
 	name    string
 	tensors []*Tensor
-	axes    []*tir.IterVar // of opCompute
-	reduce  []*tir.IterVar // of opCompute
-	bodies  []tir.Expr     // of opCompute: one for each tensor
-	inputs  []*Tensor      // of opExtern
+	axes    []*tir.IterVar // opCompute only
+	reduce  []*tir.IterVar // opCompute only
+	bodies  []tir.Expr     // opCompute only: one formula per tensor
+	inputs  []*Tensor      // opExtern only
 	extern  func(ins, outs []*tir.Buffer) tir.Stmt
 	notes   map[string]any
 	err     error
@@ -62,14 +61,14 @@ func (op *operation) addTensor(name string, shape []tir.Expr, t tir.Type) {
 	op.tensors = append(op.tensors, &Tensor{op: op, index: len(op.tensors), name: name, shape: shape, typ: t})
 }
 
-// fail keeps the first error.
+// fail records err, unless the operation has an error already.
 func (op *operation) fail(what string, err error) {
 	if err != nil && op.err == nil {
 		op.err = fmt.Errorf("%s %s: %w", what, op.name, err)
 	}
 }
 
-// checkTensor says why there can be no such tensor.
+// checkTensor returns an error if a tensor of this name, shape and element type cannot exist.
 func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
 	if name == "" {
 		return fmt.Errorf("a tensor has no name: give it one")
@@ -78,10 +77,10 @@ func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
 		return fmt.Errorf("elements have no type")
 	}
 	if t.Lanes != 1 {
-		return fmt.Errorf("elements of type %s: want one lane", t)
+		return fmt.Errorf("elements have type %s: want one lane", t)
 	}
 	if _, bad := tir.Const(t, 0).(*tir.Bad); bad {
-		return fmt.Errorf("elements of type %s: want whole numbers or floats of 64 bits at most, or bool", t)
+		return fmt.Errorf("elements have type %s: want integers or floats of at most 64 bits, or bool", t)
 	}
 	return checkShape(shape)
 }
@@ -95,7 +94,7 @@ func checkShape(shape []tir.Expr) error {
 	return nil
 }
 
-// checkSize says why an expression is no size of a dimension or an axis.
+// checkSize returns an error if n cannot be the size of a dimension or the extent of an axis.
 func checkSize(n tir.Expr) error {
 	if n == nil {
 		return fmt.Errorf("the size is nil")
@@ -104,7 +103,7 @@ func checkSize(n tir.Expr) error {
 		return b.Err
 	}
 	if t := n.DType(); !isIndex(t) {
-		return fmt.Errorf("the size is of type %s: want int32 or int64", t)
+		return fmt.Errorf("the size has type %s: want int32 or int64", t)
 	}
 	if hasLoad(n) {
 		return fmt.Errorf("the size reads a tensor: want constants and variables")
@@ -115,10 +114,11 @@ func checkSize(n tir.Expr) error {
 	return nil
 }
 
-// isIndex says whether axes and sizes may be of a type.
+// isIndex reports whether axes and sizes may have type t.
 func isIndex(t tir.Type) bool { return t == tir.Int32 || t == tir.Int64 }
 
-// At is the element of the tensor at indices, one per dimension.
+// At returns the element of the tensor at the given indices, one per dimension. A wrong index is an error of the tensor
+// that uses the element.
 func (t *Tensor) At(indices ...tir.Expr) tir.Expr {
 	if t == nil {
 		return &tir.Bad{Err: fmt.Errorf("te: load: the tensor is nil")}
@@ -138,7 +138,7 @@ func (t *Tensor) ProducerShape() []tir.Expr { return t.shape }
 // ProducerDType is the type of an element.
 func (t *Tensor) ProducerDType() tir.Type { return t.typ }
 
-// Err returns why the tensor could not be made, or nil.
+// Err returns the error of Placeholder, Compute or Extern, or nil.
 func (t *Tensor) Err() error {
 	if t == nil {
 		return fmt.Errorf("te: the tensor is nil")
@@ -149,14 +149,15 @@ func (t *Tensor) Err() error {
 	return fmt.Errorf("te: %w", t.op.err)
 }
 
-// Axes are the axes that the tensor is computed over, one per dimension; none for placeholders and extern operations.
+// Axes returns the axes that the tensor is computed over, one per dimension; none for placeholders and extern
+// operations.
 func (t *Tensor) Axes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.axes...) }
 
-// ReduceAxes are the axes that the tensor's reduction runs over.
+// ReduceAxes returns the axes of the tensor's reduction, or none.
 func (t *Tensor) ReduceAxes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.reduce...) }
 
-// Bodies are the formulas of the tensor's operation, one per tensor that it computes; none for placeholders and extern
-// operations.
+// Bodies returns the formulas of the tensor's operation, one for each tensor that it computes; none for placeholders
+// and extern operations.
 func (t *Tensor) Bodies() []tir.Expr { return append([]tir.Expr{}, t.op.bodies...) }
 
 // Annotate attaches a value to the tensor's operation under a key, for schedulers, and returns the tensor. Call it
@@ -172,5 +173,5 @@ func (t *Tensor) Annotate(key string, value any) *Tensor {
 // Annotation returns the value that Annotate attached, or nil.
 func (t *Tensor) Annotation(key string) any { return t.op.notes[key] }
 
-// Inputs are the tensors that an extern operation reads; none for other operations, whose Bodies refer to them.
+// Inputs returns the tensors that an extern operation reads; none for other operations, whose Bodies refer to them.
 func (t *Tensor) Inputs() []*Tensor { return append([]*Tensor{}, t.op.inputs...) }

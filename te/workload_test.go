@@ -8,13 +8,13 @@ import (
 	"tvmgo/tir"
 )
 
-// workload is a computation with the arguments that it is called with.
+// workload is a computation, with arguments to call it with.
 type workload struct {
 	name  string
 	build func() (outs []*Tensor, args []any)
-	// call makes the arguments: those that are results are empty.
+	// call makes the arguments; results are not filled.
 	call func() []any
-	// results are the places of results among the arguments.
+	// results are the indices of results among the arguments.
 	results []int
 }
 
@@ -22,7 +22,7 @@ func dims(n ...tir.Expr) []tir.Expr { return n }
 
 func axis(name string, lo, n int32) *tir.IterVar { return ReduceAxis(tir.I32(lo), tir.I32(n), name) }
 
-// guardedAt reads a tensor where all indices are within it, else it is 0.
+// guardedAt reads a tensor at indices within bounds; elsewhere it is 0.
 func guardedAt(t *Tensor, at ...tir.Expr) tir.Expr {
 	cond := tir.BoolConst(true)
 	for d, x := range at {
@@ -214,7 +214,7 @@ var workloads = []workload{
 	},
 }
 
-// unscheduled computes a workload by the schedule that says nothing.
+// unscheduled computes a workload by a schedule without primitives.
 func unscheduled(t *testing.T, w workload) []any {
 	t.Helper()
 	outs, args := w.build()

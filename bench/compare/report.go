@@ -56,8 +56,8 @@ func newReport(m machine, c config, rows []row, results map[string]summary, allo
 func (r *report) print(w io.Writer) {
 	m := r.Machine
 	fmt.Fprintf(w, "%s, commit %s\n%s, %d cores, governor %s, load %s, Linux %s\n%s, %s\npeer: %s\nmedians of %d "+
-		"alternating rounds\n\n",
-		r.Date, m.Commit, m.CPU, m.Cores, m.Governor, m.Load, m.Kernel, m.Go, m.CC, m.Peer, r.Rounds)
+		"alternating rounds\n\n", r.Date, m.Commit, m.CPU, m.Cores, m.Governor, m.Load, m.Kernel, m.Go, m.CC,
+		m.Peer, r.Rounds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "what\tours\tbase\tresult\ttarget\t")
 	for _, row := range r.Rows {

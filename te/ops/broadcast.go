@@ -24,8 +24,7 @@ func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 			case isOne(n), sameSize(shape[d], n):
 			default:
 				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d,
-					by[d].ProducerName(), t.ProducerName(),
-					tir.Print(shape[d]), tir.Print(n))
+					by[d].ProducerName(), t.ProducerName(), tir.Print(shape[d]), tir.Print(n))
 			}
 		}
 	}

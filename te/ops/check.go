@@ -74,8 +74,7 @@ func sameType(name string, all ...*te.Tensor) *te.Tensor {
 	for _, t := range all[1:] {
 		if a, b := all[0], t; a.ProducerDType() != b.ProducerDType() {
 			return failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them", a.ProducerName(),
-				a.ProducerDType(), b.ProducerName(),
-				b.ProducerDType())
+				a.ProducerDType(), b.ProducerName(), b.ProducerDType())
 		}
 	}
 	return nil

@@ -96,8 +96,7 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 		for d, n := range t.ProducerShape() {
 			if (more > 0 || d != at) && !sameSize(first[d], n) {
 				return 0, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, all[0].ProducerName(),
-					t.ProducerName(),
-					tir.Print(first[d]), tir.Print(n))
+					t.ProducerName(), tir.Print(first[d]), tir.Print(n))
 			}
 		}
 	}
@@ -146,8 +145,7 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 		if !known {
 			if r.Begin < 0 || r.Begin > math.MaxInt32 || r.End != ToEnd || r.Step < 0 {
 				return failed(name, "axis %d of tensor %s has %s elements: of a size that is a variable want a Begin "+
-					"of 0 or more, ToEnd, and a positive Step", r.Axis,
-					x.ProducerName(), tir.Print(s[d]))
+					"of 0 or more, ToEnd, and a positive Step", r.Axis, x.ProducerName(), tir.Print(s[d]))
 			}
 			begin[d], step[d] = r.Begin, r.Step
 			left := tir.Max(like(s[d], 0), plus(s[d], -r.Begin))
@@ -218,8 +216,7 @@ func Split(x *te.Tensor, name string, axis int, sizes ...int) []*te.Tensor {
 	}
 	if n := x.ProducerShape()[at]; len(sizes) == 0 || !isConst(n, int64(sum)) {
 		return fail(failed(name, "axis %d of tensor %s has %s elements, and %d parts are to have %d: want as many",
-			axis, x.ProducerName(), tir.Print(n),
-			len(sizes), sum))
+			axis, x.ProducerName(), tir.Print(n), len(sizes), sum))
 	}
 	var all []*te.Tensor
 	from := 0

@@ -133,8 +133,7 @@ func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr
 			w.ProducerName(), tir.Print(each))
 	case !sameSize(all, simplified(tir.Mul(each, like(each, a.Groups)))):
 		return failed(name, "tensor %s has %s channels, and the filters %s have %s in each of %d groups", x.ProducerName(),
-			tir.Print(all), w.ProducerName(),
-			tir.Print(each), a.Groups)
+			tir.Print(all), w.ProducerName(), tir.Print(each), a.Groups)
 	case a.Groups > 1 && (!known || n%int64(a.Groups) != 0):
 		return failed(name, "tensor %s has %s filters, which cannot be divided into %d groups", w.ProducerName(),
 			tir.Print(out), a.Groups)

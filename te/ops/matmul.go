@@ -59,12 +59,10 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	if !sameSize(a[inner], b[other]) {
 		if !attrs.TransposeX && !attrs.TransposeY {
 			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(),
-				tir.Print(a[inner]), y.ProducerName(),
-				tir.Print(b[other]))
+				tir.Print(a[inner]), y.ProducerName(), tir.Print(b[other]))
 		}
 		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s %s: want equal sizes to sum over",
-			inner, x.ProducerName(),
-			tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
+			inner, x.ProducerName(), tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
 	}
 	shape, bad := batches(name, x, y)
 	if bad != nil {
@@ -110,8 +108,7 @@ func accumulation(name string, t *tir.Type, x, y *te.Tensor) (tir.Type, *te.Tens
 	}
 	if x.ProducerDType() != y.ProducerDType() {
 		return *t, failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them, or say by "+
-			"AccumulateIn what to compute in",
-			x.ProducerName(), x.ProducerDType(), y.ProducerName(), y.ProducerDType())
+			"AccumulateIn what to compute in", x.ProducerName(), x.ProducerDType(), y.ProducerName(), y.ProducerDType())
 	}
 	*t = workType(x.ProducerDType())
 	return x.ProducerDType(), nil

@@ -50,14 +50,12 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 			}
 			if c, ok := constSize(n); !ok || c < int64(least) {
 				return failed(name, "dimension %d of tensor %s is %s, and its padding by %s %d and %d: want a constant "+
-					"size of %d or more", d, x.ProducerName(),
-					tir.Print(n), p.mode, before[d], after[d], least)
+					"size of %d or more", d, x.ProducerName(), tir.Print(n), p.mode, before[d], after[d], least)
 			}
 		}
 		if shape[d] = plus(n, before[d]+after[d]); sizeBad(shape[d]) {
 			return failed(name, "dimension %d of tensor %s is %s, and its padding %d and %d: that is more than an index counts",
-				d, x.ProducerName(),
-				tir.Print(n), before[d], after[d])
+				d, x.ProducerName(), tir.Print(n), before[d], after[d])
 		}
 	}
 	value, bad := valueOf(name, x.ProducerDType(), p.value)

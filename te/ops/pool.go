@@ -106,8 +106,7 @@ func (w *Window) sides(name string, x *te.Tensor, c class) (h, v *side, bad *te.
 		}
 		if reach := (w.Kernel[d]-1)*s.dilation + 1; s.before >= reach || s.behind >= reach {
 			return nil, nil, failed(name, "axis %d of tensor %s: padding %d and %d of a window that reaches over %d: want less",
-				axis, x.ProducerName(), s.before,
-				s.behind, reach)
+				axis, x.ProducerName(), s.before, s.behind, reach)
 		}
 		all[d] = s
 	}

@@ -122,8 +122,7 @@ func checkBuildable(kind *target.Kind) error {
 		}
 	}
 	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or "+
-		"register a generator by codegen.Register",
-		name, strings.Join(generated, ", "))
+		"register a generator by codegen.Register", name, strings.Join(generated, ", "))
 }
 
 // schedule asks one scheduler after the other.

@@ -47,8 +47,7 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	for d := range s {
 		if d != at && !sameSize(s[d], shape[d]) {
 			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(),
-				indices.ProducerName(),
-				tir.Print(s[d]), tir.Print(shape[d]))
+				indices.ProducerName(), tir.Print(s[d]), tir.Print(shape[d]))
 		}
 	}
 	if bad := b.readable(name, x, at, shape); bad != nil {

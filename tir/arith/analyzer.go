@@ -2,23 +2,23 @@ package arith
 
 import "tvmgo/tir"
 
-// Analyzer simplifies and proves. It keeps what it has seen, so that one for a function is better than one for each
-// expression. It isn't safe for concurrent use.
+// Analyzer simplifies and proves. It caches results, so one analyzer for a function is faster than one for each
+// expression. It is not safe for concurrent use.
 type Analyzer struct {
 	infos map[tir.Expr]info
 	ids   map[tir.Expr]int
 	keys  map[any]int
-	exprs map[int]tir.Expr // one of each number
+	exprs map[int]tir.Expr // one expression for each id
 
-	known  map[int]interval      // of numbered expressions, beside what their parts say
-	mods   map[int]modulus       // likewise
-	values map[*tir.Var]tir.Expr // of variables that have one value alone
+	known  map[int]interval      // by id: bounds beyond those that the operands imply
+	mods   map[int]modulus       // by id: the same for remainders
+	values map[*tir.Var]tir.Expr // variables with a single possible value
 	facts  []fact
 	undo   []func()
 
-	simple    map[tir.Expr]tir.Expr // memory of simplify; emptied where something is learned
-	ranges    map[tir.Expr]interval // memory of rangeOf
-	failed    map[string]int        // memory of proofs that failed, with as many steps left
+	simple    map[tir.Expr]tir.Expr // cache of simplify; cleared when a fact is added
+	ranges    map[tir.Expr]interval // cache of rangeOf
+	failed    map[string]int        // failed proofs, with the number of steps that were left
 	lastID    int
 	infoDepth int
 	depth     int
@@ -26,18 +26,18 @@ type Analyzer struct {
 	steps     int
 	attempts  int
 	busy      bool
-	applied   func(rule) // tests count
+	applied   func(rule) // called for each rule that is applied, in tests
 }
 
 // Limits of one answer.
 const (
 	maxSteps    = 1 << 16
-	maxAttempts = 60 // of a proof of each depth
+	maxAttempts = 60 // of a proof, at each depth
 	maxDepth    = 3000
 	proofDepth  = 4
 )
 
-// NewAnalyzer makes an analyzer that knows nothing.
+// NewAnalyzer returns an analyzer without facts.
 func NewAnalyzer() *Analyzer {
 	return &Analyzer{infos: map[tir.Expr]info{}, ids: map[tir.Expr]int{}, keys: map[any]int{}, exprs: map[int]tir.Expr{},
 		known: map[int]interval{}, mods: map[int]modulus{},
@@ -45,9 +45,9 @@ func NewAnalyzer() *Analyzer {
 		failed: map[string]int{}}
 }
 
-// Bind says that v is one of the extent whole numbers from min on. What has been known of v is forgotten: it is another
-// variable now. min and extent may be expressions. All that is answered holds where v has a value at all, that is,
-// where extent is 1 at least. Bind of what has no such type, or is nil, says nothing.
+// Bind says that v ranges over extent integers starting at min. It forgets all earlier facts about v, which is a new
+// variable from now on. min and extent may be expressions. Answers hold for the values that v can have, so they assume
+// that extent is at least 1. Bind does nothing if an argument is nil or has another type than int32 or int64.
 func (a *Analyzer) Bind(v *tir.Var, min, extent tir.Expr) {
 	if v == nil {
 		return
@@ -81,7 +81,7 @@ func (a *Analyzer) Bind(v *tir.Var, min, extent tir.Expr) {
 	a.addFact(n.plusConst(-1))                     // v has a value
 }
 
-// With runs do while cond is known to hold. A condition that reads memory is not remembered.
+// With calls do with the additional fact that cond holds. Conditions that read memory are ignored.
 func (a *Analyzer) With(cond tir.Expr, do func()) {
 	a.push()
 	defer a.pop()
@@ -89,21 +89,21 @@ func (a *Analyzer) With(cond tir.Expr, do func()) {
 	do()
 }
 
-// Scope runs do, and forgets what Bind says within.
+// Scope calls do, and then forgets the bindings that do made.
 func (a *Analyzer) Scope(do func()) {
 	a.push()
 	defer a.pop()
 	do()
 }
 
-// Simplify is an expression of e's type and value that is simpler, if one is known.
+// Simplify returns an expression with the type and value of e: a simpler one, or e.
 func (a *Analyzer) Simplify(e tir.Expr) tir.Expr {
 	if isNil(e) {
 		return e
 	}
 	a.begin()
 	defer a.end()
-	for range 3 { // a change may give way to another
+	for range 3 { // a change may enable another
 		r := a.simplify(e)
 		if sameShape(r, e, 0) {
 			return e
@@ -113,7 +113,8 @@ func (a *Analyzer) Simplify(e tir.Expr) tir.Expr {
 	return e
 }
 
-// Prove says whether cond holds for all values of its variables; false: it does not, or that isn't known.
+// Prove reports whether cond holds for all values of its variables. False means that it does not, or that no proof was
+// found.
 func (a *Analyzer) Prove(cond tir.Expr) bool {
 	if isNil(cond) || !tir.IsBool(a.info(cond).t) {
 		return false
@@ -125,7 +126,7 @@ func (a *Analyzer) Prove(cond tir.Expr) bool {
 	return isConst(r, 1)
 }
 
-// Bounds is the least and the greatest that e can be, with all its lanes; ok is false where one of both isn't known.
+// Bounds returns a lower and an upper bound of e in all its lanes. ok is false if one of them is unknown.
 func (a *Analyzer) Bounds(e tir.Expr) (lo, hi int64, ok bool) {
 	if t := a.info(e).t; isNil(e) || !tir.IsInt(t) && !tir.IsBool(t) {
 		return 0, 0, false
@@ -133,14 +134,14 @@ func (a *Analyzer) Bounds(e tir.Expr) (lo, hi int64, ok bool) {
 	a.begin()
 	defer a.end()
 	r := a.rangeOf(e).intersect(a.rangeOf(a.simplify(e)))
-	if r.lo > r.hi { // no values at all: what is known contradicts itself
+	if r.lo > r.hi { // the facts contradict each other
 		return 0, 0, false
 	}
 	return r.lo, r.hi, r.finite()
 }
 
-// Modular gives numbers such that e is a multiple of coef, plus base, of 0 <= base < coef; a coef of 0 says that e is
-// base, one of 1 nothing.
+// Modular returns coef and base such that e is a multiple of coef, plus base, with 0 <= base < coef. If coef is 0, e
+// equals base; if it is 1, nothing is known.
 func (a *Analyzer) Modular(e tir.Expr) (coef, base int64) {
 	t := a.info(e).t
 	if isNil(e) || !isIndex(t) {
@@ -152,7 +153,7 @@ func (a *Analyzer) Modular(e tir.Expr) (coef, base int64) {
 	return m.coef, m.base
 }
 
-// asType is a constant as one of another type that has its value; all else as it is.
+// asType converts a constant to another type if that type has its value; it returns other expressions unchanged.
 func asType(e tir.Expr, t tir.Type) tir.Expr {
 	if c, ok := e.(*tir.IntImm); ok && c != nil && tir.IsInt(c.Type) && point(c.Value).within(typeRange(t)) {
 		return makeInt(t, c.Value)
@@ -160,7 +161,7 @@ func asType(e tir.Expr, t tir.Type) tir.Expr {
 	return e
 }
 
-// begin starts the steps of an answer; answers within answers count as theirs.
+// begin starts the step count of an answer. Nested answers count towards the outermost one.
 func (a *Analyzer) begin() {
 	if a.depth == 0 {
 		a.steps = maxSteps
@@ -170,7 +171,7 @@ func (a *Analyzer) begin() {
 
 func (a *Analyzer) end() { a.depth-- }
 
-// spend takes a step, if there is one left.
+// spend uses one step, and reports whether there was one left.
 func (a *Analyzer) spend() bool {
 	if a.steps <= 0 || a.depth > maxDepth {
 		return false
@@ -185,7 +186,7 @@ func (a *Analyzer) hit(r rule) {
 	}
 }
 
-// push begins a scope: what is learned within is forgotten by pop.
+// push begins a scope: pop forgets the facts that are learned in it.
 func (a *Analyzer) push() { a.undo = append(a.undo, nil) }
 
 func (a *Analyzer) pop() {
@@ -201,7 +202,7 @@ func (a *Analyzer) pop() {
 	a.changed()
 }
 
-// later says how to undo something.
+// later registers a function that undoes a change at the end of the scope.
 func (a *Analyzer) later(f func()) {
 	if len(a.undo) > 0 {
 		a.undo = append(a.undo, f)
@@ -209,7 +210,7 @@ func (a *Analyzer) later(f func()) {
 	a.changed()
 }
 
-// changed empties the memory of what depends on what is known.
+// changed clears the caches of answers that depend on facts.
 func (a *Analyzer) changed() {
 	if len(a.simple) > 0 {
 		a.simple = map[tir.Expr]tir.Expr{}

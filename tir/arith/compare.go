@@ -2,7 +2,7 @@ package arith
 
 import "tvmgo/tir"
 
-// compare simplifies comparisons of simplified scalars; nil where no rule applies.
+// compare simplifies comparisons of simplified scalars; nil if no rule applies.
 func (a *Analyzer) compare(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	if truth, ok := a.decide(op, x, y, t); ok {
 		a.hit(ruleCompareProved)
@@ -25,7 +25,7 @@ func (a *Analyzer) compare(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr 
 	return r
 }
 
-// compareBool simplifies x == true and such.
+// compareBool simplifies comparisons with a constant truth value.
 func (a *Analyzer) compareBool(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	if _, ok := constant(x); ok {
 		x, y = y, x
@@ -41,7 +41,7 @@ func (a *Analyzer) compareBool(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	return a.not(x)
 }
 
-// decide says whether a comparison always holds, or never.
+// decide reports whether a comparison is always true or always false.
 func (a *Analyzer) decide(op tir.BinaryOp, x, y tir.Expr, t tir.Type) (truth, ok bool) {
 	if r := a.known[a.id(&tir.Binary{Op: op, A: x, B: y})]; r.lo == r.hi && r.lo == 1 {
 		return true, true
@@ -83,7 +83,7 @@ func (a *Analyzer) decide(op tir.BinaryOp, x, y tir.Expr, t tir.Type) (truth, ok
 	return op == tir.OpEQ, lessEqual(x, y, 0) && lessEqual(y, x, 0)
 }
 
-// differ says whether the remainders of two numbers do.
+// differ reports whether two numbers certainly have different remainders.
 func (a *Analyzer) differ(x, y tir.Expr, t tir.Type) bool {
 	if !isIndex(t) {
 		return false
@@ -96,8 +96,9 @@ func (a *Analyzer) differ(x, y tir.Expr, t tir.Type) bool {
 	return false
 }
 
-// ordered is the comparison of d with 0, in the one way in which such are written: what is added left, what is
-// subtracted right, in lowest terms, by <, <=, == or !=, and by >= only of a constant. nil if that cannot be written.
+// ordered returns the canonical form of the comparison of d with 0: added terms on the left, subtracted ones on the
+// right, in lowest terms, with <, <=, == or !=, and >= only for a constant on the right. It returns nil if that form
+// cannot be written.
 func (a *Analyzer) ordered(op tir.BinaryOp, d sum, t tir.Type) tir.Expr {
 	if d.over || len(d.terms) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func (a *Analyzer) ordered(op tir.BinaryOp, d sum, t tir.Type) tir.Expr {
 		}
 		return a.makeCompare(op, left, right.plusConst(-d.c))
 	}
-	switch op { // all as d <= 0
+	switch op { // all in the form d <= 0
 	case tir.OpLT:
 		d = d.plusConst(1)
 	case tir.OpGT:
@@ -138,7 +139,7 @@ func (a *Analyzer) ordered(op tir.BinaryOp, d sum, t tir.Type) tir.Expr {
 	return a.makeCompare(tir.OpLT, left, right.plusConst(-d.c).plusConst(1))
 }
 
-// sides are what is added and what is subtracted, without the constant.
+// sides separates added from subtracted terms, without the constant.
 func (s sum) sides() (added, subtracted sum) {
 	added, subtracted = sum{t: s.t, over: s.over}, sum{t: s.t, over: s.over}
 	for _, x := range s.terms {
@@ -160,8 +161,8 @@ func (a *Analyzer) makeCompare(op tir.BinaryOp, x, y sum) tir.Expr {
 	return &tir.Binary{Op: op, A: l, B: r}
 }
 
-// reduceOrder is a sum that is at most 0 exactly where d is: in lowest terms, and without what stays below what the
-// others are multiples of.
+// reduceOrder returns a simpler sum that is <= 0 exactly where d is: in lowest terms, and without terms too small to
+// make a difference.
 func (a *Analyzer) reduceOrder(d sum) sum {
 	for range 8 {
 		if d.over {
@@ -169,7 +170,7 @@ func (a *Analyzer) reduceOrder(d sum) sum {
 		}
 		if g := d.gcd(); g > 1 && d.c != least {
 			a.hit(ruleCompareFactor)
-			d = d.negated().divided(g).negated() // S <= -c exactly where S/g <= floordiv(-c, g)
+			d = d.negated().divided(g).negated() // S <= -c if and only if S/g <= floordiv(-c, g)
 			continue
 		}
 		r, ok := a.dropLow(d)
@@ -184,8 +185,8 @@ func (a *Analyzer) reduceOrder(d sum) sum {
 	return d
 }
 
-// dropLow makes g*U + T <= c be U <= (c - t)/g, where T is t at least, and too little more than that to make a
-// difference.
+// dropLow replaces g*U + T <= c by U <= (c - t)/g, where t is the least value of T, if the greatest one gives the same
+// quotient.
 func (a *Analyzer) dropLow(d sum) (sum, bool) {
 	for _, x := range d.terms {
 		g := magnitudeOf(x.coef)
@@ -211,7 +212,7 @@ func (a *Analyzer) dropLow(d sum) (sum, bool) {
 	return d, false
 }
 
-// openQuotient makes x/c <= k be x <= k*c + c-1, and x/c >= k be x >= k*c.
+// openQuotient replaces x/c <= k by x <= k*c + c-1, and x/c >= k by x >= k*c.
 func (a *Analyzer) openQuotient(d sum) (sum, bool) {
 	if len(d.terms) != 1 || magnitudeOf(d.terms[0].coef) != 1 || d.c == least {
 		return d, false

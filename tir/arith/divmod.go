@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// divide simplifies divisions of index types; nil where no rule applies.
+// divide simplifies divisions of index types; nil if no rule applies.
 func (a *Analyzer) divide(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	c, fixed := constant(y)
 	if op == tir.OpDiv || op == tir.OpMod {
@@ -62,7 +62,7 @@ func (a *Analyzer) truncated(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Exp
 	return a.build(s.divided(c))
 }
 
-// bucket is floordiv(s, c), if that is one number for all that s can be.
+// bucket returns floordiv(s, c) if all values of s have the same quotient.
 func (a *Analyzer) bucket(s sum, c int64) (int64, bool) {
 	r := a.sumRange(s)
 	if r.finite() && r.lo <= r.hi && floorDiv(r.lo, c) == floorDiv(r.hi, c) {
@@ -79,7 +79,7 @@ func (a *Analyzer) bucket(s sum, c int64) (int64, bool) {
 	return 0, a.proveNonNegative(s) && a.proveNonNegative(s.negated().plusConst(c-1))
 }
 
-// splitBy parts s into g*high and low, of which low is without what g divides, and its constant is within [0, g).
+// splitBy splits s into g*high and low. low has no term that g divides, and its constant is in [0, g).
 func (s sum) splitBy(g int64) (high, low sum) {
 	high, low = sum{t: s.t, c: floorDiv(s.c, g)}, sum{t: s.t, c: floorMod(s.c, g)}
 	for _, x := range s.terms {
@@ -92,7 +92,7 @@ func (s sum) splitBy(g int64) (high, low sum) {
 	return high, low
 }
 
-// splits are numbers beside 1 and c by which c and a coefficient of s can be divided, greatest first.
+// splits returns the common divisors of c and a coefficient of s, except 1 and c, greatest first.
 func (s sum) splits(c int64) []int64 {
 	var all []int64
 	for _, x := range s.terms {
@@ -105,7 +105,7 @@ func (s sum) splits(c int64) []int64 {
 	return slices.Compact(all)
 }
 
-// divConst is floordiv(s, c).
+// divConst returns floordiv(s, c).
 func (a *Analyzer) divConst(s sum, c int64) (sum, bool) {
 	if c < 0 {
 		a.hit(ruleNegDivisor)
@@ -128,7 +128,7 @@ func (a *Analyzer) divConst(s sum, c int64) (sum, bool) {
 	return q.plus(r), changed || more
 }
 
-// divLow is floordiv(s, c) of what c divides nothing of.
+// divLow returns floordiv(s, c) where c divides no term of s.
 func (a *Analyzer) divLow(s sum, c int64) (sum, bool) {
 	zero := sum{t: s.t}
 	if k, ok := a.bucket(s, c); ok {
@@ -171,7 +171,7 @@ func (a *Analyzer) divLow(s sum, c int64) (sum, bool) {
 	return a.keepDiv(s, c), false
 }
 
-// keepDiv is a division that stays.
+// keepDiv returns a division that cannot be simplified.
 func (a *Analyzer) keepDiv(s sum, c int64) sum { return a.keep(tir.OpFloorDiv, s, makeInt(s.t, c)) }
 
 func (a *Analyzer) keep(op tir.BinaryOp, s sum, by tir.Expr) sum {
@@ -186,7 +186,7 @@ func (a *Analyzer) keep(op tir.BinaryOp, s sum, by tir.Expr) sum {
 	return r
 }
 
-// modConst is floormod(s, c).
+// modConst returns floormod(s, c).
 func (a *Analyzer) modConst(s sum, c int64) (sum, bool) {
 	if c < 0 {
 		a.hit(ruleNegDivisor)
@@ -210,7 +210,7 @@ func (a *Analyzer) modConst(s sum, c int64) (sum, bool) {
 	return r, opened || changed || more
 }
 
-// openMods takes remainders within s apart where that doesn't change the remainder of s.
+// openMods expands remainders within s if that does not change the remainder of s.
 func (a *Analyzer) openMods(s sum, c int64) (sum, bool) {
 	r, changed := sum{t: s.t, c: s.c}, false
 	for _, x := range s.terms {
@@ -232,7 +232,7 @@ func (a *Analyzer) openMods(s sum, c int64) (sum, bool) {
 	return r, changed
 }
 
-// modLow is floormod(s, c) of what c divides nothing of.
+// modLow returns floormod(s, c) where c divides no term of s.
 func (a *Analyzer) modLow(s sum, c int64) (sum, bool) {
 	if k, ok := a.bucket(s, c); ok {
 		a.hit(ruleModRange)
@@ -260,7 +260,7 @@ func (a *Analyzer) modLow(s sum, c int64) (sum, bool) {
 	return a.keep(tir.OpFloorMod, s, makeInt(s.t, c)), false
 }
 
-// divSymbol is floordiv(s, y), or floormod, of a divisor that is no constant.
+// divSymbol returns floordiv(s, y), or floormod, for a divisor that is not constant.
 func (a *Analyzer) divSymbol(s sum, x, y tir.Expr, t tir.Type, mod bool) (sum, bool) {
 	zero := sum{t: t}
 	divide, op := ruleDivSymbol, tir.OpFloorDiv
@@ -304,7 +304,7 @@ func (a *Analyzer) divSymbol(s sum, x, y tir.Expr, t tir.Type, mod bool) (sum, b
 	return zero, false
 }
 
-// sumPlain is a sum for proofs as one that can be built: of one type alone.
+// sumPlain converts a sum in mathematics mode to one of a single type, which build accepts.
 func (a *Analyzer) sumPlain(s sum, t tir.Type) sum {
 	for _, x := range s.terms {
 		if a.info(x.atom).t != t {
@@ -314,7 +314,7 @@ func (a *Analyzer) sumPlain(s sum, t tir.Type) sum {
 	return s
 }
 
-// splitSymbol parts s into y*high and the rest, by the terms that y divides as they are written.
+// splitSymbol splits s into y*high and the rest: high has the terms that contain y as a factor.
 func (a *Analyzer) splitSymbol(s sum, y tir.Expr, t tir.Type) (high, rest sum) {
 	high, rest = sum{t: t}, sum{t: t, c: s.c}
 	d := a.sumOf(y, t)

@@ -2,10 +2,10 @@ package arith
 
 import "tvmgo/tir"
 
-// fact says that a sum is 0 at least.
+// fact says that a sum is at least 0.
 type fact struct{ sum sum }
 
-// learn narrows what a numbered expression can be.
+// learn narrows the range of the expression with this id.
 func (a *Analyzer) learn(id int, r interval) {
 	old, had := a.known[id]
 	if had {
@@ -41,11 +41,11 @@ func (a *Analyzer) addFact(s sum) {
 		return
 	}
 	old := a.facts
-	a.facts = append(old, fact{s}) // what stands behind old has been undone: nobody keeps more than that
+	a.facts = append(old, fact{s}) // may overwrite what follows old: that has been undone
 	a.later(func() { a.facts = old })
 }
 
-// forget drops what is known of a variable, and of all in which it occurs.
+// forget drops the facts about a variable and about all expressions that contain it.
 func (a *Analyzer) forget(v *tir.Var) {
 	if old, had := a.values[v]; had {
 		delete(a.values, v)
@@ -93,7 +93,7 @@ func (f fact) mentions(a *Analyzer, v *tir.Var) bool {
 	return false
 }
 
-// mentions says whether v occurs in e; what is shared is looked at once.
+// mentions reports whether v occurs in e. It visits shared subexpressions once.
 func (a *Analyzer) mentions(e tir.Expr, v *tir.Var) bool {
 	found, seen := false, map[tir.Expr]bool{}
 	tir.Walk(e, func(n any) bool {
@@ -108,7 +108,7 @@ func (a *Analyzer) mentions(e tir.Expr, v *tir.Var) bool {
 	return found
 }
 
-// assume takes a condition for true.
+// assume adds the fact that cond holds.
 func (a *Analyzer) assume(cond tir.Expr) {
 	i := a.info(cond)
 	if i.flags&(hasEffect|readsMemory|malformed) != 0 || i.t != tir.Bool {
@@ -182,7 +182,7 @@ func (a *Analyzer) assumeBinary(e *tir.Binary, truth bool) {
 	}
 }
 
-// assumeRemainder takes x % c == r for a multiple and a remainder.
+// assumeRemainder uses x % c == r.
 func (a *Analyzer) assumeRemainder(x, y tir.Expr) {
 	if _, swap := constant(x); swap {
 		x, y = y, x
@@ -208,7 +208,7 @@ func (a *Analyzer) assumeRemainder(x, y tir.Expr) {
 	})
 }
 
-// assumeNotEqual takes away the end of a range.
+// assumeNotEqual uses d != 0: if 0 is an end of the range of d, the range excludes it.
 func (a *Analyzer) assumeNotEqual(d sum) {
 	if d.over || len(d.terms) != 1 || magnitudeOf(d.terms[0].coef) != 1 {
 		return

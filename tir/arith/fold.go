@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// foldBinary computes an operation on constants; nil where it isn't defined, or machines may differ in the result.
+// foldBinary computes an operation on constants; nil if it is undefined, or if machines may compute different results.
 func foldBinary(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	if p, ok := x.(*tir.Broadcast); ok {
 		q, ok := y.(*tir.Broadcast)
@@ -44,7 +44,7 @@ func foldBinary(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	if !tir.IsInt(t) {
 		return nil
 	}
-	if t == tir.UInt64 && (p < 0 || q < 0) { // constants beyond int64
+	if t == tir.UInt64 && (p < 0 || q < 0) { // constants that int64 does not have
 		return nil
 	}
 	if op.IsComparison() {
@@ -73,7 +73,7 @@ func compareInts(op tir.BinaryOp, p, q int64) bool {
 	return p >= q
 }
 
-// computeInts computes what stays within int64.
+// computeInts computes an operation, and reports whether the result fits into int64.
 func computeInts(op tir.BinaryOp, p, q int64) (int64, bool) {
 	switch op {
 	case tir.OpAdd:
@@ -126,7 +126,7 @@ func foldFloat(op tir.BinaryOp, p, q *tir.FloatImm) tir.Expr {
 		return makeBool(x >= y, p.Type)
 	case tir.OpMin, tir.OpMax:
 		switch {
-		case math.IsNaN(x) || math.IsNaN(y) || x == 0 && y == 0: // machines differ in these
+		case math.IsNaN(x) || math.IsNaN(y) || x == 0 && y == 0: // the results differ between machines
 			return nil
 		case (x < y) == (op == tir.OpMin):
 			return p
@@ -135,7 +135,7 @@ func foldFloat(op tir.BinaryOp, p, q *tir.FloatImm) tir.Expr {
 	}
 	var r float64
 	single := func(f func(x, y float64) float64) float64 {
-		if p.Type == tir.Float32 { // rounding twice gives what rounding once does, for these operations
+		if p.Type == tir.Float32 { // for these operations, double rounding equals single rounding
 			return float64(float32(f(x, y)))
 		}
 		return f(x, y)
@@ -161,7 +161,7 @@ func foldFloat(op tir.BinaryOp, p, q *tir.FloatImm) tir.Expr {
 	return &tir.FloatImm{Type: p.Type, Value: r}
 }
 
-// exact says whether a value is one of its type's, as far as it can be told here.
+// exact reports whether a type certainly has a value.
 func exact(v float64, t tir.Type) bool {
 	switch t {
 	case tir.Float64:
@@ -169,7 +169,7 @@ func exact(v float64, t tir.Type) bool {
 	case tir.Float32:
 		return float64(float32(v)) == v || math.IsNaN(v)
 	}
-	limit := float64(0) // whole numbers up to which the type has all
+	limit := float64(0) // all integers up to this are values of the type
 	switch t {
 	case tir.Float16:
 		limit = 1 << 11
@@ -179,7 +179,7 @@ func exact(v float64, t tir.Type) bool {
 	return v == math.Trunc(v) && math.Abs(v) <= limit
 }
 
-// normal says whether all machines compute with a value alike: some take very small ones for 0, and NaNs differ.
+// normal reports whether all machines compute alike with a value: some flush subnormals to 0, and NaNs differ.
 func normal(v float64, t tir.Type) bool {
 	smallest := 0x1p-1022
 	if t == tir.Float32 {
@@ -188,7 +188,7 @@ func normal(v float64, t tir.Type) bool {
 	return v == 0 || math.Abs(v) >= smallest && !math.IsInf(v, 0)
 }
 
-// floatIdentity applies the rules of floats that keep each bit.
+// floatIdentity applies the rules for floats that preserve each bit.
 func (a *Analyzer) floatIdentity(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	c, right := floatSplat(y)
 	d, left := floatSplat(x)
@@ -207,7 +207,7 @@ func (a *Analyzer) floatIdentity(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 		case tir.OpMin, tir.OpMax:
 			a.hit(ruleSameOperands)
 			return x
-		case tir.OpLT, tir.OpGT: // false of what is no number, too
+		case tir.OpLT, tir.OpGT: // false for NaN, too
 			a.hit(ruleSameOperands)
 			return makeBool(false, a.info(x).t)
 		}
@@ -225,7 +225,7 @@ func floatSplat(e tir.Expr) (float64, bool) {
 	return 0, false
 }
 
-// foldIntrinsic computes an intrinsic of constants; nil where that isn't known.
+// foldIntrinsic computes an intrinsic of constants; nil if it is not known how.
 func foldIntrinsic(e *tir.Call) tir.Expr {
 	switch e.Name {
 	case "isnan", "isinf", "isfinite":
@@ -280,7 +280,7 @@ func foldIntrinsic(e *tir.Call) tir.Expr {
 	return makeInt(e.Type, r)
 }
 
-// cast is a simplified value as another type; old is what stands for it if nothing changes.
+// cast converts a simplified value to another type; it returns old if nothing changes.
 func (a *Analyzer) cast(t tir.Type, v tir.Expr, old *tir.Cast) tir.Expr {
 	from := a.info(v).t
 	if t == from {

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// info is what is known of an expression from itself alone.
+// info holds the properties of an expression that do not depend on facts.
 type info struct {
 	t      tir.Type
 	flags  uint8
@@ -17,13 +17,13 @@ type info struct {
 }
 
 const (
-	hasEffect   = 1 << iota // a call that does more than give a value
-	readsMemory             // a load, whose value changes with time
-	mayFail                 // a load, or a division by what may be 0
-	malformed               // not made by package tir's functions, or too deep: left alone
+	hasEffect   = 1 << iota // a call with side effects
+	readsMemory             // a load, whose value changes over time
+	mayFail                 // a load, or a division by something that may be 0
+	malformed               // not made by the functions of package tir, or too deep: never changed
 )
 
-// maxHeight is how deep expressions may be that are looked at.
+// maxHeight limits the depth of expressions that are analyzed.
 const maxHeight = 5000
 
 func (a *Analyzer) info(e tir.Expr) info {
@@ -145,10 +145,10 @@ func isNil(e tir.Expr) bool {
 	return found
 }
 
-// isIndex says whether t is a scalar of numbers that are assumed not to overflow.
+// isIndex reports whether t is a scalar integer type whose arithmetic is assumed not to overflow.
 func isIndex(t tir.Type) bool { return t == tir.Int32 || t == tir.Int64 }
 
-// constant is the value of a constant of whole numbers or truth values, of one lane.
+// constant returns the value of a scalar integer or bool constant.
 func constant(e tir.Expr) (int64, bool) {
 	if c, ok := e.(*tir.IntImm); ok && c != nil {
 		return c.Value, true
@@ -161,7 +161,7 @@ func isConst(e tir.Expr, v int64) bool {
 	return ok && c == v
 }
 
-// typeRange is what numbers of a type can be.
+// typeRange returns the values that a type has.
 func typeRange(t tir.Type) interval {
 	switch {
 	case tir.IsBool(t):
@@ -176,7 +176,7 @@ func typeRange(t tir.Type) interval {
 	return interval{-1 << (t.Bits - 1), 1<<(t.Bits-1) - 1}
 }
 
-// makeInt is a constant of a type that has it.
+// makeInt makes a constant of a type that has its value.
 func makeInt(t tir.Type, v int64) tir.Expr {
 	var e tir.Expr = &tir.IntImm{Type: tir.Element(t), Value: v}
 	if t.Lanes > 1 {
@@ -193,14 +193,15 @@ func makeBool(v bool, t tir.Type) tir.Expr {
 	return makeInt(tir.Vector(tir.Bool, int(t.Lanes)), n)
 }
 
-// node is what tells an expression from others: its kind, its own values, and the numbers of its parts.
+// node identifies an expression: its kind, its attributes, and the ids of its operands.
 type node struct {
 	kind    string
 	x, y, z int
 	more    string
 }
 
-// id numbers expressions: of equal numbers, equal values. Sums have one number in whichever order they are written.
+// id returns the id of an expression. Equal ids mean equal values. The id of a sum does not depend on the order of its
+// terms.
 func (a *Analyzer) id(e tir.Expr) int {
 	if n, ok := a.ids[e]; ok {
 		return n
@@ -218,7 +219,7 @@ func (a *Analyzer) id(e tir.Expr) int {
 	return n
 }
 
-// sameShape says whether two expressions are written alike; of deep ones it may say no.
+// sameShape reports whether two expressions have the same structure; for deep ones it may return false.
 func sameShape(x, y tir.Expr, depth int) bool {
 	if x == y {
 		return true
@@ -305,7 +306,7 @@ func (a *Analyzer) key(e tir.Expr, t tir.Type) any {
 		key.kind, key.more = "call", strconv.Itoa(int(e.Kind))+" "+strconv.Quote(e.Name)+" "+e.Type.String()
 	case *tir.StringImm:
 		key.kind, key.more = "text", e.Value
-	default: // what is equal to itself alone
+	default: // equal only to itself
 		return e
 	}
 	for _, p := range tir.ExprParts(e) {
@@ -330,7 +331,7 @@ func (a *Analyzer) sumKey(e tir.Expr, t tir.Type) any {
 	return node{kind: "sum", x: int(t.Bits), more: s.key()}
 }
 
-// key is text that sums of the same terms have in common, whatever their order.
+// key returns the same text for all sums with the same terms, in any order.
 func (s sum) key() string {
 	terms := slices.Clone(s.terms)
 	slices.SortFunc(terms, func(x, y term) int { return x.id - y.id })
@@ -345,7 +346,7 @@ func (s sum) key() string {
 	return string(key)
 }
 
-// alias is the key of an expression that has a number already.
+// alias returns the key of an expression that already has an id.
 func (a *Analyzer) alias(e tir.Expr) any {
 	return a.key(e, a.info(e).t)
 }

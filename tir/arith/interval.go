@@ -2,12 +2,13 @@ package arith
 
 import "tvmgo/tir"
 
-// Domain is the whole numbers from Min on, Extent of them.
+// Domain is the range of Extent integers from Min on.
 type Domain struct{ Min, Extent tir.Expr }
 
-// EvalInterval is the least and the greatest that e, of type int32 or int64, can be while the variables of domains are
-// within these: expressions of the other variables. Of sums of variables times constants they are reached; of others
-// they may lie beyond. nil: no such bound is known. Domains count only where they aren't empty.
+// EvalInterval returns the least and the greatest value of e, of type int32 or int64, while the variables of domains
+// are in their domains. The results are expressions of the other variables; nil means that no such bound is known. For
+// sums of variables times constants the bounds are exact; otherwise they may be wider. The bounds assume that no domain
+// is empty.
 func (a *Analyzer) EvalInterval(e tir.Expr, domains map[*tir.Var]Domain) (least, greatest tir.Expr) {
 	i := a.info(e)
 	if isNil(e) || !isIndex(i.t) || i.flags&hasEffect != 0 {
@@ -16,7 +17,7 @@ func (a *Analyzer) EvalInterval(e tir.Expr, domains map[*tir.Var]Domain) (least,
 	a.begin()
 	defer a.end()
 	v := &evaluator{a: a, domains: domains, seen: map[tir.Expr]symbolic{}, free: map[tir.Expr]bool{}}
-	a.push() // the domains help to simplify
+	a.push() // so that the domains help to simplify
 	defer a.pop()
 	for _, x := range v.order(e) {
 		a.Bind(x, domains[x].Min, domains[x].Extent)
@@ -25,7 +26,7 @@ func (a *Analyzer) EvalInterval(e tir.Expr, domains map[*tir.Var]Domain) (least,
 	return r.min, r.max
 }
 
-// symbolic is an interval whose ends are expressions; nil: none.
+// symbolic is an interval whose ends are expressions; nil: unbounded.
 type symbolic struct{ min, max tir.Expr }
 
 type evaluator struct {
@@ -35,7 +36,8 @@ type evaluator struct {
 	free    map[tir.Expr]bool
 }
 
-// order is the variables of domains in the order in which they occur, so that answers don't depend on that of the map.
+// order returns the variables of domains in the order in which they occur, so that answers do not depend on the map's
+// order.
 func (v *evaluator) order(e tir.Expr) []*tir.Var {
 	var all []*tir.Var
 	done := map[tir.Expr]bool{}
@@ -55,7 +57,7 @@ func (v *evaluator) order(e tir.Expr) []*tir.Var {
 	return all
 }
 
-// isFree says whether no variable of the domains is in e.
+// isFree reports whether e contains no variable of the domains.
 func (v *evaluator) isFree(e tir.Expr) bool {
 	if r, ok := v.free[e]; ok {
 		return r
@@ -89,7 +91,7 @@ func (v *evaluator) eval(e tir.Expr) symbolic {
 	v.a.depth++
 	r := v.parts(e)
 	v.a.depth--
-	range_, t := v.a.rangeOf(e), v.a.info(e).t // numbers, where expressions fail
+	range_, t := v.a.rangeOf(e), v.a.info(e).t // constant bounds, where no symbolic ones are found
 	if full := typeRange(t); r.min == nil && range_.lo != least && range_.lo != full.lo {
 		r.min = makeInt(t, range_.lo)
 	}
@@ -137,7 +139,7 @@ func (v *evaluator) cast(e tir.Expr, t tir.Type) tir.Expr {
 	return v.a.cast(t, e, nil)
 }
 
-// op is an operation, of nothing if one of the operands is.
+// op applies an operation; the result is nil if an operand is nil.
 func (v *evaluator) op(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	if x == nil || y == nil {
 		return nil
@@ -194,7 +196,7 @@ func first(x, y tir.Expr) tir.Expr {
 	return x
 }
 
-// floorMod is the remainders of numbers of x by such of y, if these are positive.
+// floorMod returns the remainders of x divided by y, if y is positive.
 func (v *evaluator) floorMod(x, y symbolic, t tir.Type) symbolic {
 	if y.min == nil || v.a.rangeOf(y.min).lo < 1 {
 		return symbolic{}
@@ -207,7 +209,7 @@ func (v *evaluator) floorMod(x, y symbolic, t tir.Type) symbolic {
 	return symbolic{zero, v.op(tir.OpSub, y.max, makeInt(t, 1))}
 }
 
-// sum bounds what is added each for itself.
+// sum adds up the bounds of the terms.
 func (v *evaluator) sum(e tir.Expr, t tir.Type) symbolic {
 	s := v.a.sumOf(e, t)
 	if s.over {
@@ -237,7 +239,7 @@ func (v *evaluator) sum(e tir.Expr, t tir.Type) symbolic {
 	return r
 }
 
-// atom bounds what is added: a product, or anything else.
+// atom bounds a term: a product, or anything else.
 func (v *evaluator) atom(e tir.Expr, t tir.Type) symbolic {
 	b, ok := e.(*tir.Binary)
 	if !ok || b.Op != tir.OpMul {

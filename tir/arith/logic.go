@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// simplifyLogical simplifies && and ||. The second operand is computed only where the first does not decide, so that it
-// is simplified knowing the first, and does not take its place unless it cannot fail.
+// simplifyLogical simplifies && and ||. The second operand is evaluated only if the first does not decide; so it is
+// simplified under that assumption, and replaces the whole only if it cannot fail.
 func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 	and := e.Op == tir.OpAnd
 	x := a.simplify(e.A)
@@ -31,7 +31,7 @@ func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 	if t.Lanes == 1 {
 		a.scoped(x, and, func() { y = a.simplify(y) })
 		if c, ok := constant(y); ok {
-			if (c == 1) == and { // the first says the second
+			if (c == 1) == and { // the first implies the second
 				a.hit(ruleAndOrImplied)
 				return x
 			}
@@ -41,7 +41,7 @@ func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 		if a.info(plain).flags&mayFail == 0 {
 			first := x
 			a.scoped(plain, and, func() { first = a.simplify(x) })
-			if c, ok := constant(first); ok && (c == 1) == and { // the second says the first
+			if c, ok := constant(first); ok && (c == 1) == and { // the second implies the first
 				a.hit(ruleAndOrImplied)
 				return plain
 			}
@@ -53,7 +53,7 @@ func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 	return &tir.Binary{Op: e.Op, A: x, B: y}
 }
 
-// scoped runs do knowing that cond has a value.
+// scoped calls do with the additional fact that cond has the given truth value.
 func (a *Analyzer) scoped(cond tir.Expr, truth bool, do func()) {
 	a.push()
 	defer a.pop()
@@ -64,7 +64,7 @@ func (a *Analyzer) scoped(cond tir.Expr, truth bool, do func()) {
 	do()
 }
 
-// not is the opposite of a simplified truth value.
+// not negates a simplified condition.
 func (a *Analyzer) not(x tir.Expr) tir.Expr {
 	if a.info(x).flags&(hasEffect|malformed) != 0 {
 		return &tir.Not{A: x}
@@ -81,7 +81,8 @@ func (a *Analyzer) not(x tir.Expr) tir.Expr {
 		t := a.info(e.A).t
 		op, ok := opposite[e.Op]
 		switch {
-		case ok && (!tir.IsFloat(t) || e.Op == tir.OpEQ || e.Op == tir.OpNE): // a float may be no number
+		case ok && (!tir.IsFloat(t) || e.Op == tir.OpEQ || e.Op == tir.OpNE):
+			// comparisons with NaN are false, so !(x < y) is not x >= y
 			a.hit(ruleNotCompare)
 			return a.make(op, e.A, e.B)
 		case e.Op.IsLogical() && a.spend():
@@ -114,7 +115,7 @@ func (a *Analyzer) simplifySelect(e *tir.Select) tir.Expr {
 		a.hit(ruleSelectNot)
 		cond, then, other = n.A, other, then
 	}
-	// Both are computed, whatever the condition is: what may fail must not rely on it.
+	// Both operands are evaluated in any case, so one that may fail must not be simplified under the condition.
 	then, other = a.branch(cond, true, then, mayFail), a.branch(cond, false, other, mayFail)
 	if !effects && a.id(then) == a.id(other) {
 		a.hit(ruleSelectSame)
@@ -130,7 +131,7 @@ func (a *Analyzer) simplifySelect(e *tir.Select) tir.Expr {
 	return &tir.Select{Cond: cond, Then: then, Else: other}
 }
 
-// branch simplifies what is used only where cond has a value.
+// branch simplifies an operand under the condition that selects it, unless it has a property of unless.
 func (a *Analyzer) branch(cond tir.Expr, truth bool, e tir.Expr, unless uint8) tir.Expr {
 	e = a.simplify(e)
 	if a.info(cond).t.Lanes != 1 || a.info(e).flags&unless != 0 || isTrivial(e) {
@@ -140,7 +141,7 @@ func (a *Analyzer) branch(cond tir.Expr, truth bool, e tir.Expr, unless uint8) t
 	return e
 }
 
-// selectBool is a choice between true and false.
+// selectBool simplifies a selection between boolean constants.
 func (a *Analyzer) selectBool(cond, then, other tir.Expr) tir.Expr {
 	if !tir.IsBool(a.info(then).t) {
 		return nil
@@ -188,7 +189,7 @@ func (a *Analyzer) simplifyCall(e *tir.Call) tir.Expr {
 	return r
 }
 
-// simplifyIfThenElse simplifies the choice of which only one side is computed.
+// simplifyIfThenElse simplifies if_then_else, which evaluates only the selected operand.
 func (a *Analyzer) simplifyIfThenElse(e *tir.Call) tir.Expr {
 	cond := a.simplify(e.Args[0])
 	if c, ok := constant(cond); ok {

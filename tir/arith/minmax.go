@@ -2,9 +2,9 @@ package arith
 
 import "tvmgo/tir"
 
-const maxOperands = 8 // of a min or max that are compared with each other
+const maxOperands = 8 // limit for the pairwise comparison of the operands of a min or max
 
-// minMax simplifies min and max of simplified scalars of whole numbers; nil where no rule applies.
+// minMax simplifies min and max of simplified scalar integers; nil if no rule applies.
 func (a *Analyzer) minMax(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	if r := a.chosen(op, x, y, t); r != nil {
 		a.hit(ruleMinMaxProved)
@@ -50,7 +50,7 @@ func (a *Analyzer) minMax(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	return a.build(a.sumOf(a.make(op, l, r), t).scaled(g))
 }
 
-// chosen is the operand that is the result in any case.
+// chosen returns the operand that is certainly the result, or nil.
 func (a *Analyzer) chosen(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	if truth, ok := a.decide(tir.OpLE, x, y, t); ok {
 		if truth == (op == tir.OpMin) {
@@ -67,7 +67,7 @@ func (a *Analyzer) chosen(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	return nil
 }
 
-// flatMinMax leaves operands of nested operations out that are of no account; nil if there are none.
+// flatMinMax removes redundant operands of nested operations; nil if there are none.
 func (a *Analyzer) flatMinMax(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	var all []tir.Expr
 	var spread func(e tir.Expr)
@@ -92,7 +92,7 @@ next:
 				kept[i] = r
 				continue next
 			}
-			if c, ok := constant(k); ok { // constants meet
+			if c, ok := constant(k); ok { // merge constants
 				if d, ok := constant(e); ok {
 					kept[i] = makeInt(t, min(c, d))
 					if op == tir.OpMax {

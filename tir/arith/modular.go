@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// modulus says of a number that it is a multiple of coef, plus base. A coef of 0: it is base. Of others, 0 <= base <
-// coef.
+// modulus describes numbers that are a multiple of coef, plus base, with 0 <= base < coef. If coef is 0, the number is
+// base.
 type modulus struct{ coef, base int64 }
 
 var anyNumber = modulus{1, 0}
@@ -40,7 +40,7 @@ func (m modulus) mul(n modulus) modulus {
 	return newModulus(gcd(gcd(x, y), z), base)
 }
 
-// either is what holds of a number of which m holds, or n.
+// either returns what holds for numbers that satisfy m or n.
 func (m modulus) either(n modulus) modulus {
 	d, ok := addOK(m.base, -n.base)
 	if !ok {
@@ -49,7 +49,7 @@ func (m modulus) either(n modulus) modulus {
 	return newModulus(gcd(gcd(m.coef, n.coef), d), m.base)
 }
 
-// modular is what is known of the remainders of e, a number of type int32 or int64.
+// modular returns what is known about the remainders of e, of type int32 or int64.
 func (a *Analyzer) modular(e tir.Expr) modulus {
 	i := a.info(e)
 	if !isIndex(i.t) || i.flags&(hasEffect|malformed) != 0 || !a.spend() {

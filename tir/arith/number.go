@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// The arithmetic below is of int64, and says where it leaves it.
+// Arithmetic on int64 that reports overflow.
 
 func addOK(x, y int64) (int64, bool) {
 	z := x + y
@@ -30,7 +30,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// floorDiv rounds towards minus infinity; y is not 0. The least int64 divided by -1 is itself: callers see to that.
+// floorDiv rounds towards minus infinity; y is not 0. Callers exclude the least int64 divided by -1, which overflows.
 func floorDiv(x, y int64) int64 {
 	if y == -1 {
 		return -x
@@ -42,7 +42,7 @@ func floorDiv(x, y int64) int64 {
 	return q
 }
 
-// floorMod has the sign of y, which is not 0.
+// floorMod returns the remainder of floorDiv, with the sign of y; y is not 0.
 func floorMod(x, y int64) int64 {
 	if y == -1 {
 		return 0
@@ -54,7 +54,7 @@ func floorMod(x, y int64) int64 {
 	return r
 }
 
-// gcd is the greatest common divisor, 0 of 0 and 0. The least int64 has none that int64 can have, but 1.
+// gcd returns the greatest common divisor; gcd(0, 0) is 0. If it does not fit into int64, it returns 1.
 func gcd(x, y int64) int64 {
 	if x == math.MinInt64 || y == math.MinInt64 {
 		return 1
@@ -71,8 +71,8 @@ func gcd(x, y int64) int64 {
 	return x
 }
 
-// interval is the numbers from lo to hi. A lo of least means that there is no lower bound, a hi of greatest that there
-// is no upper one. Sums that leave int64 stay at its ends, which remain bounds.
+// interval is the range from lo to hi, both inclusive. A lo of least means no lower bound, a hi of greatest no upper
+// bound. Bounds that leave int64 saturate at its ends, and remain valid bounds.
 type interval struct{ lo, hi int64 }
 
 const (
@@ -166,7 +166,7 @@ func (x interval) mul(y interval) interval {
 	return a.union(b)
 }
 
-// divide is x divided by what is not 0 of y; div rounds somehow, but so that more is never divided to less.
+// divide returns the quotients of x and the values of y other than 0. div must be monotonic in its first operand.
 func (x interval) divide(y interval, div func(n, d int64) int64) interval {
 	z, some := interval{}, false
 	join := func(r interval) {
@@ -189,7 +189,7 @@ func (x interval) divide(y interval, div func(n, d int64) int64) interval {
 }
 
 func (x interval) dividePositive(y interval, div func(n, d int64) int64) interval {
-	far := func(n int64) int64 { // divided by what is as great as can be
+	far := func(n int64) int64 { // the limit for divisors of unlimited size
 		if y.hi != greatest {
 			return div(n, y.hi)
 		}

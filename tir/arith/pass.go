@@ -8,8 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// SimplifyFunc is a function that does what f does. The extents of its parameters' tensors are known not to be
-// negative.
+// SimplifyFunc returns a simplified function. The sizes of its tensor parameters are assumed not to be negative.
 func SimplifyFunc(f *tir.PrimFunc) *tir.PrimFunc { return simplifyFunc(f, nil) }
 
 func simplifyFunc(f *tir.PrimFunc, applied func(rule)) *tir.PrimFunc {
@@ -36,8 +35,8 @@ func simplifyFunc(f *tir.PrimFunc, applied func(rule)) *tir.PrimFunc {
 	return &c
 }
 
-// Simplify is the pass that simplifies all functions of a module; what stays the same is shared with it. The target
-// plays no part, and may be nil.
+// Simplify is the pass that simplifies all functions of a module. The result shares unchanged functions with m. The
+// target is not used, and may be nil.
 func Simplify(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	if m == nil {
 		return nil, fmt.Errorf("simplify: the module is nil")

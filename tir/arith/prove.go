@@ -6,9 +6,9 @@ import (
 	"tvmgo/tir"
 )
 
-// proveNonNegative says whether a sum for proofs is 0 at least.
+// proveNonNegative reports whether a sum in mathematics mode is certainly at least 0.
 func (a *Analyzer) proveNonNegative(s sum) bool {
-	for depth := 1; depth <= proofDepth; depth++ { // short proofs first, and no long way into the wrong corner
+	for depth := 1; depth <= proofDepth; depth++ { // try short proofs first
 		a.attempts = maxAttempts
 		if a.nonNegative(s, depth) {
 			return true
@@ -17,9 +17,9 @@ func (a *Analyzer) proveNonNegative(s sum) bool {
 	return false
 }
 
-// nonNegative tries the ranges of what is added, then what is known beside: of a sum s and a fact f, both with x added,
-// s*m - f*n without x is tried instead of s. Whatever was met last goes first: loops within loops are bounded by those
-// around them.
+// nonNegative tries the ranges of the terms, and then the facts: if x is a term of both s and a fact f, it eliminates
+// x, and tries s*m - f*n instead of s. It starts with the term seen last, because inner loops are bounded by outer
+// ones.
 func (a *Analyzer) nonNegative(s sum, depth int) bool {
 	if s.over {
 		return false
@@ -43,7 +43,7 @@ func (a *Analyzer) nonNegative(s sum, depth int) bool {
 	return false
 }
 
-// proveBeside tries what is known beside ranges.
+// proveBeside tries case distinctions and facts.
 func (a *Analyzer) proveBeside(s sum, depth int) bool {
 	terms := slices.Clone(s.terms)
 	slices.SortFunc(terms, func(x, y term) int { return y.id - x.id })
@@ -74,7 +74,7 @@ func (a *Analyzer) proveBeside(s sum, depth int) bool {
 	return false
 }
 
-// cases are sums of which one is the value of x, where x adds the least of two numbers or such.
+// cases returns the possible sums if the atom of x is a min, max or selection: one sum per operand.
 func (a *Analyzer) cases(x term) []sum {
 	switch e := x.atom.(type) {
 	case *tir.Binary:
@@ -89,7 +89,7 @@ func (a *Analyzer) cases(x term) []sum {
 	return nil
 }
 
-// factsOf are the facts that mention the atom of x: those that were said, and those that are in what it is.
+// factsOf returns the facts that mention the atom of x: stored ones, and those that follow from its operation.
 func (a *Analyzer) factsOf(x term) []sum {
 	var all []sum
 	for _, f := range a.facts {
@@ -125,14 +125,14 @@ func (a *Analyzer) factsOf(x term) []sum {
 		n, d := a.sumExpanded(e.A, t), a.sumExpanded(e.B, t)
 		if a.sumRange(d).lo >= 1 {
 			product := a.sumExpanded(&tir.Binary{Op: tir.OpMul, A: e, B: e.B}, t)
-			rest := n.minus(product) // the remainder
+			rest := n.minus(product) // the remainder of the division
 			all = append(all, rest, d.minus(rest).plusConst(-1))
 		}
 	}
 	return all
 }
 
-// factsOfProduct appends the facts of each factor, times the others, where these are not negative.
+// factsOfProduct appends the facts of each factor, multiplied by the other factors if these are not negative.
 func (a *Analyzer) factsOfProduct(all []sum, e tir.Expr, t tir.Type) []sum {
 	parts := factors(e)
 	for i, f := range parts {
@@ -175,7 +175,7 @@ func (s sum) as(t tir.Type) sum {
 	return s
 }
 
-// provedLE says whether x <= y, of index types.
+// provedLE reports whether x <= y is certain, for index types.
 func (a *Analyzer) provedLE(x, y tir.Expr, t tir.Type) bool {
 	return a.proveNonNegative(a.sumExpanded(y, t).minus(a.sumExpanded(x, t)))
 }

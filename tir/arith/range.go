@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// rangeOf is an interval in which e is for all values of its variables, in all its lanes.
+// rangeOf returns an interval that contains e, in all its lanes, for all values of its variables.
 func (a *Analyzer) rangeOf(e tir.Expr) interval {
 	if r, ok := a.ranges[e]; ok {
 		return r
@@ -20,9 +20,9 @@ func (a *Analyzer) rangeOf(e tir.Expr) interval {
 	a.depth--
 	if !r.within(full) {
 		if isIndex(tir.Element(i.t)) || tir.IsBool(i.t) {
-			r = r.intersect(full) // it does not overflow
+			r = r.intersect(full) // no overflow
 		} else {
-			r = full // it wraps
+			r = full // may wrap
 		}
 	}
 	if i.flags&hasEffect == 0 && (tir.IsInt(i.t) || tir.IsBool(i.t)) {

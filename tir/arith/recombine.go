@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// recombine puts parts of a sum together that belong together. Each turn leaves fewer terms, or lesser ones.
+// recombine merges terms of a sum. Each iteration leaves fewer terms, or smaller ones.
 func (a *Analyzer) recombine(s sum) sum {
 	for range 2*len(s.terms) + 4 {
 		r, changed := a.recombineOnce(s)
@@ -50,7 +50,7 @@ func (a *Analyzer) recombineOnce(s sum) (sum, bool) {
 	return s, false
 }
 
-// without is s but for two of its terms.
+// without returns s without the terms with these ids.
 func (s sum) without(ids ...int) sum {
 	r := s
 	r.terms = nil
@@ -62,7 +62,7 @@ func (s sum) without(ids ...int) sum {
 	return r
 }
 
-// has says whether x times coef is among the terms of s, constants aside.
+// has reports whether s contains the terms of x times coef, ignoring constants.
 func (s sum) has(x sum, coef int64) bool {
 	for _, t := range x.terms {
 		c, ok := mulOK(t.coef, coef)
@@ -73,7 +73,7 @@ func (s sum) has(x sum, coef int64) bool {
 	return !x.over && len(x.terms) > 0
 }
 
-// recombineMod puts the remainder x together with what it is the remainder of.
+// recombineMod merges the remainder x with the matching quotient.
 func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 	n := a.sumOf(b.A, s.t)
 	c, fixed := constant(b.B)
@@ -117,14 +117,14 @@ func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 	return s, false
 }
 
-// isQuotient says whether q is floordiv(n, c).
+// isQuotient reports whether q is floordiv(n, c).
 func (a *Analyzer) isQuotient(q tir.Expr, n sum, c int64) bool {
 	r, _ := a.divConst(n, c)
 	e := a.build(r)
 	return e != nil && a.id(e) == a.id(q)
 }
 
-// recombineDiv makes x - (x/c)*c a remainder, and (x/c)*c what it is where nothing remains.
+// recombineDiv replaces x - (x/c)*c by a remainder, and (x/c)*c by its value if the remainder is known.
 func (a *Analyzer) recombineDiv(s sum, x term, b *tir.Binary) (sum, bool) {
 	c, fixed := constant(b.B)
 	if !fixed || c < 2 || x.coef%c != 0 {
@@ -148,7 +148,7 @@ func (a *Analyzer) recombineDiv(s sum, x term, b *tir.Binary) (sum, bool) {
 	return s, false
 }
 
-// recombineProduct makes (x/n)*n + x%n be x.
+// recombineProduct replaces (x/n)*n + x%n by x.
 func (a *Analyzer) recombineProduct(s sum, x term) (sum, bool) {
 	all := factors(x.atom)
 	for i, f := range all {
@@ -180,7 +180,7 @@ func (a *Analyzer) recombineProduct(s sum, x term) (sum, bool) {
 	return s, false
 }
 
-// recombineMinMax takes into min(x, y) what is added to it and goes away there.
+// recombineMinMax moves a term into min(x, y) if it cancels there.
 func (a *Analyzer) recombineMinMax(s sum, x term, b *tir.Binary) (sum, bool) {
 	if x.coef != 1 && x.coef != -1 {
 		return s, false
@@ -209,7 +209,7 @@ func (a *Analyzer) recombineMinMax(s sum, x term, b *tir.Binary) (sum, bool) {
 	return others, true
 }
 
-// sumShorter multiplies products of sums out, if terms go away by that.
+// sumShorter expands products of sums if terms cancel.
 func (a *Analyzer) sumShorter(s sum) (sum, bool) {
 	products := 0
 	for _, x := range s.terms {

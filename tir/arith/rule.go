@@ -1,19 +1,19 @@
 package arith
 
-// rule is a way in which the simplifier changes a program. Tests see to it that each is used.
+// rule is a rewrite rule of the simplifier. Tests check that each is used.
 type rule uint8
 
 const (
 	ruleFold            rule = iota // an operation on constants
-	ruleIdentity                    // x+0, x*1, x/1, x*0, x-x, …, of any numbers
-	ruleFloatIdentity               // x*1, x/1, x-0 of floats
+	ruleIdentity                    // x+0, x*1, x/1, x*0, x-x, … for all integers
+	ruleFloatIdentity               // x*1, x/1, x-0 for floats
 	ruleSameOperands                // x<x, min(x, x), x&&x, …
-	ruleConstRange                  // a value that can only be one
-	ruleBoundVar                    // a variable of one value
-	ruleSum                         // a sum put in order
-	ruleSumExpand                   // products of sums, where that shortens
+	ruleConstRange                  // an expression with a single possible value
+	ruleBoundVar                    // a variable with a single possible value
+	ruleSum                         // a sum in canonical order
+	ruleSumExpand                   // expanded products of sums, where that is shorter
 	ruleDivMod                      // (x/c)*c + x%c = x
-	ruleDivModSymbol                // the same of a divisor that is no constant
+	ruleDivModSymbol                // the same for a divisor that is not constant
 	ruleModLevels                   // ((x/a)%b)*a + x%a = x%(a*b)
 	ruleSubMod                      // x - x%c = (x/c)*c
 	ruleSubDiv                      // x - (x/c)*c = x%c
@@ -21,27 +21,27 @@ const (
 	ruleSumMinMax                   // min(a+b, c) - a = min(b, c-a)
 	ruleNegDivisor                  // x/(-c) = (-x)/c
 	ruleDivTerms                    // (x*c + y)/c = x + y/c
-	ruleDivRange                    // y/c of y that stays between two multiples of c
+	ruleDivRange                    // y/c where y stays between two multiples of c
 	ruleDivFactor                   // (x*g + y)/(c*g) = x/c
 	ruleDivNested                   // (x/a)/b = x/(a*b)
 	ruleDivOfMod                    // (x%(a*b))/a = (x/a)%b
-	ruleModNested                   // (x%a)%b = x%b, where b divides a
+	ruleModNested                   // (x%a)%b = x%b, where a is a multiple of b
 	ruleModTerms                    // (x*c + y)%c = y%c
-	ruleModRange                    // y%c of y that stays between two multiples of c
+	ruleModRange                    // y%c where y stays between two multiples of c
 	ruleModFactor                   // (x*g + y)%(c*g) = (x%c)*g + y
-	ruleModKnown                    // y%c of y whose remainder is known
+	ruleModKnown                    // y%c where the remainder of y is known
 	ruleDivSymbol                   // (x*n + y)/n = x + y/n
 	ruleModSymbol                   // (x*n + y)%n = y%n
-	ruleTruncToFloor                // rounding towards zero is rounding down
-	ruleTruncExact                  // x*c/c = x, rounding whichever way
-	ruleSmallDividend               // x/y = 0, x%y = x of unsigned x < y
-	ruleCompareProved               // a comparison that always holds, or never
-	ruleCompareOrder                // a comparison put in order
+	ruleTruncToFloor                // truncating division is floor division
+	ruleTruncExact                  // x*c/c = x, for both kinds of rounding
+	ruleSmallDividend               // x/y = 0, x%y = x for unsigned x < y
+	ruleCompareProved               // a comparison that is always true or always false
+	ruleCompareOrder                // a comparison in canonical order
 	ruleCompareFactor               // x*g + y < z*g is x < z
 	ruleCompareDiv                  // x/c < k is x < k*c
-	ruleCompareParity               // x*2 == 3 is never
+	ruleCompareParity               // x*2 == 3 is false
 	ruleMinMaxProved                // min(a, b) = a
-	ruleMinMaxFlat                  // min(min(a, b), c), some of which are of no account
+	ruleMinMaxFlat                  // min(min(a, b), c) with redundant operands
 	ruleMinMaxCommon                // min(x+y, x+z) = x + min(y, z)
 	ruleMinMaxFactor                // min(x*g, y*g) = min(x, y)*g
 	ruleAndOrConst                  // true && x
@@ -58,7 +58,7 @@ const (
 	ruleIntrinsicFold               // an intrinsic of constants
 	ruleCastFold                    // a cast of a constant
 	ruleCastCast                    // a cast of a cast
-	ruleCastBool                    // a number as a truth value
+	ruleCastBool                    // an integer used as a condition
 	ruleLetInline                   // let x = 1 in …
 	ruleLetUnused                   // let x = … in 1
 	ruleRampFlat                    // a ramp of stride 0, or of one lane
@@ -67,19 +67,19 @@ const (
 	ruleRampMul                     // ramp * broadcast
 	ruleRampDiv                     // ramp / broadcast
 	ruleRampMod                     // ramp % broadcast
-	ruleRampCompare                 // a comparison of ramps that holds for all lanes, or for none
+	ruleRampCompare                 // a comparison of ramps with one result for all lanes
 	ruleRampMinMax                  // min of ramps
 	ruleVectorCast                  // a cast of a ramp or a broadcast
-	ruleLoopNone                    // a loop of no turns, or of nothing
-	ruleLoopOnce                    // a loop of one turn
+	ruleLoopNone                    // a loop without iterations, or with an empty body
+	ruleLoopOnce                    // a loop with one iteration
 	ruleIfConst                     // if true
-	ruleIfEmpty                     // if of nothing
+	ruleIfEmpty                     // if with empty branches
 	ruleAssertTrue                  // an assertion that holds
-	ruleAssertFalse                 // what stands behind an assertion that never holds
-	ruleLetStmt                     // let x = 1, or let x that nobody uses
-	ruleEvaluatePure                // a value that nobody uses
+	ruleAssertFalse                 // code after an assertion that never holds
+	ruleLetStmt                     // let x = 1, or an unused x
+	ruleEvaluatePure                // an unused value
 	ruleWhileFalse                  // while false
-	ruleEmptyScope                  // memory, or an attribute, of nothing
+	ruleEmptyScope                  // an allocation or attribute with an empty body
 	numRules
 )
 
@@ -100,5 +100,5 @@ var ruleNames = [numRules]string{"fold", "identity", "float-identity", "same-ope
 	"loop-once", "if-const", "if-empty", "assert-true", "assert-false", "let-stmt", "evaluate-pure", "while-false",
 	"empty-scope"}
 
-// String is the rule's name, which the table of simplifications uses.
+// String returns the rule's name, as in the test table.
 func (r rule) String() string { return ruleNames[r] }

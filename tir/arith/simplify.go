@@ -2,7 +2,7 @@ package arith
 
 import "tvmgo/tir"
 
-// simplify is what Simplify does, once. The result is of the type of e. What is malformed stays as it is.
+// simplify does one pass of Simplify. The result has the type of e. Malformed expressions stay as they are.
 func (a *Analyzer) simplify(e tir.Expr) tir.Expr {
 	if r, ok := a.simple[e]; ok {
 		return r
@@ -56,7 +56,7 @@ func (a *Analyzer) simplifyNode(e tir.Expr, i info) tir.Expr {
 	return a.parts(e)
 }
 
-// parts is e of simplified parts.
+// parts returns e with simplified operands.
 func (a *Analyzer) parts(e tir.Expr) tir.Expr {
 	first := true
 	m := &tir.Mutator{PreExpr: func(x tir.Expr) (tir.Expr, bool) {
@@ -89,7 +89,7 @@ func (a *Analyzer) simplifyBinary(e *tir.Binary, i info) tir.Expr {
 	return &tir.Binary{Op: e.Op, A: x, B: y}
 }
 
-// make is an operation on simplified values, simplified.
+// make returns a simplified operation on simplified values.
 func (a *Analyzer) make(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	e := &tir.Binary{Op: op, A: x, B: y}
 	if op <= tir.OpMul && isIndex(a.info(x).t) {
@@ -102,7 +102,7 @@ func (a *Analyzer) make(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	return e
 }
 
-// binary applies rules to an operation, sums of index types but, whose operands are simplified; nil where none applies.
+// binary applies rules to an operation with simplified operands, except to sums of index types; nil if none applies.
 func (a *Analyzer) binary(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 	t := a.info(x).t
 	if (a.info(x).flags|a.info(y).flags)&hasEffect != 0 || !a.spend() {
@@ -149,7 +149,7 @@ func (a *Analyzer) simplifySum(e *tir.Binary, t tir.Type) tir.Expr {
 	return r
 }
 
-// identity applies rules of operations that hold for numbers that wrap as well.
+// identity applies rules that also hold for integers that wrap.
 func (a *Analyzer) identity(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	if tir.IsFloat(t) {
 		return a.floatIdentity(op, x, y)
@@ -194,7 +194,7 @@ func (a *Analyzer) identity(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr
 	return r
 }
 
-// splat is the value that all lanes of a constant have.
+// splat returns the common value of all lanes of a constant.
 func splat(e tir.Expr) (int64, bool) {
 	if b, ok := e.(*tir.Broadcast); ok {
 		e = b.Value
@@ -202,7 +202,7 @@ func splat(e tir.Expr) (int64, bool) {
 	return constant(e)
 }
 
-// divideSmall divides numbers that may wrap.
+// divideSmall divides integers that may wrap.
 func (a *Analyzer) divideSmall(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	n, d := a.rangeOf(x), a.rangeOf(y)
 	if n.lo >= 0 && d.lo > n.hi && n.hi != greatest {
@@ -215,7 +215,7 @@ func (a *Analyzer) divideSmall(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.E
 	return nil
 }
 
-// simplifyLet puts trivial values where they are used.
+// simplifyLet substitutes trivial values.
 func (a *Analyzer) simplifyLet(e *tir.Let) tir.Expr {
 	value := a.simplify(e.Value)
 	used := a.mentions(e.Body, e.Var)
@@ -238,7 +238,7 @@ func (a *Analyzer) simplifyLet(e *tir.Let) tir.Expr {
 	return &tir.Let{Var: e.Var, Value: value, Body: body}
 }
 
-// define says that a variable has a value.
+// define adds the fact that a variable has a value.
 func (a *Analyzer) define(v *tir.Var, value tir.Expr) {
 	a.begin()
 	defer a.end()
@@ -268,7 +268,7 @@ func (a *Analyzer) define(v *tir.Var, value tir.Expr) {
 	a.addFact(d.negated())
 }
 
-// isTrivial says whether a value may as well be computed wherever it is used.
+// isTrivial reports whether a value is as cheap to compute as to store.
 func isTrivial(e tir.Expr) bool {
 	switch e := e.(type) {
 	case *tir.Var, *tir.IntImm, *tir.FloatImm, *tir.StringImm:

@@ -2,8 +2,8 @@ package arith
 
 import "tvmgo/tir"
 
-// SimplifyStmt is a statement that does what s does. Ranges of loops, conditions, and assertions before are known where
-// they hold. Nothing left to do is an empty Seq.
+// SimplifyStmt returns a statement with the effect of s. It uses the ranges of loop variables, the conditions around a
+// statement, and the assertions before it. If nothing remains, it returns an empty Seq.
 func (a *Analyzer) SimplifyStmt(s tir.Stmt) tir.Stmt {
 	r := a.stmt(s)
 	if r == nil {
@@ -12,7 +12,7 @@ func (a *Analyzer) SimplifyStmt(s tir.Stmt) tir.Stmt {
 	return r
 }
 
-// stmt is nil where nothing is left to do.
+// stmt returns nil if nothing remains.
 func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 	if s == nil || a.nesting > maxDepth {
 		return s
@@ -57,7 +57,7 @@ func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 	return s
 }
 
-// emptyLike is a statement that does nothing, old if that is such.
+// emptyLike returns an empty statement: old, if that is empty.
 func emptyLike(old tir.Stmt) tir.Stmt {
 	if q, ok := old.(*tir.Seq); ok && q != nil && len(q.Stmts) == 0 {
 		return old
@@ -65,12 +65,12 @@ func emptyLike(old tir.Stmt) tir.Stmt {
 	return &tir.Seq{}
 }
 
-// leaf simplifies the expressions of a statement without statements.
+// leaf simplifies the expressions of a statement without substatements.
 func (a *Analyzer) leaf(s tir.Stmt) tir.Stmt {
 	return (&tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return a.Simplify(e), true }}).MutateStmt(s)
 }
 
-// scopeOf is a statement about a body, which goes with it.
+// scopeOf rebuilds a statement around a simplified body; without a body nothing remains.
 func (a *Analyzer) scopeOf(s, body tir.Stmt, remake func(tir.Stmt) tir.Stmt) tir.Stmt {
 	var r tir.Stmt
 	a.Scope(func() { r = a.stmt(body) })
@@ -95,7 +95,7 @@ func (a *Analyzer) evaluate(s *tir.Evaluate) tir.Stmt {
 	return a.leaf(s)
 }
 
-// pure says whether an expression need not be computed if nobody wants its value.
+// pure reports whether an expression whose value is not used can be removed.
 func (a *Analyzer) pure(e tir.Expr) bool { return a.info(e).flags&(hasEffect|malformed) == 0 }
 
 func (a *Analyzer) loop(s *tir.For) tir.Stmt {
@@ -140,7 +140,7 @@ func (a *Analyzer) loop(s *tir.For) tir.Stmt {
 	return &c
 }
 
-// bindStmt is body where v has a value, which stands where v did wherever it may.
+// bindStmt simplifies body with v bound to value, and substitutes value where possible.
 func (a *Analyzer) bindStmt(v *tir.Var, value tir.Expr, body tir.Stmt) tir.Stmt {
 	if a.pure(value) && !mentionsStmt(body, v) {
 		return body
@@ -148,8 +148,8 @@ func (a *Analyzer) bindStmt(v *tir.Var, value tir.Expr, body tir.Stmt) tir.Stmt 
 	return &tir.LetStmt{Var: v, Value: value, Body: body}
 }
 
-// mentionsStmt says whether v is used within s: in expressions, shapes, strides and offsets of buffers, and what
-// attributes and reductions speak of. What is shared is looked at once.
+// mentionsStmt reports whether s uses v: in expressions, in shapes, strides and offsets of buffers, and in the nodes of
+// attributes and reductions. It visits shared parts once.
 func mentionsStmt(s tir.Stmt, v *tir.Var) bool {
 	found, seen := false, map[any]bool{}
 	var visit func(n any) bool
@@ -302,7 +302,7 @@ func (a *Analyzer) assertion(s *tir.Assert) tir.Stmt {
 	return &tir.Assert{Cond: cond, Kind: s.Kind, Message: s.Message}
 }
 
-// sequence simplifies statements, of which those after an assertion know that it holds.
+// sequence simplifies statements in order; assertions hold for the statements that follow.
 func (a *Analyzer) sequence(s *tir.Seq) tir.Stmt {
 	if s == nil {
 		return nil
@@ -318,7 +318,7 @@ func (a *Analyzer) sequence(s *tir.Seq) tir.Stmt {
 			all = append(all, r)
 		}
 		if c, ok := r.(*tir.Assert); ok {
-			if isConst(c.Cond, 0) && i < len(s.Stmts)-1 { // nothing behind it is ever run
+			if isConst(c.Cond, 0) && i < len(s.Stmts)-1 { // the rest is unreachable
 				a.hit(ruleAssertFalse)
 				changed = true
 				break

@@ -6,13 +6,13 @@ import (
 	"tvmgo/tir"
 )
 
-// sum is terms and a constant, added: the form in which index arithmetic is compared. A product of values that aren't
-// constant is one atom.
+// sum is a sum of terms and a constant: the form in which index arithmetic is compared. A product of values that are
+// not constant is one atom.
 type sum struct {
 	t     tir.Type
-	terms []term // in the order of their first sight, no two of one id, none of coefficient 0
+	terms []term // in the order of first occurrence; ids are unique, coefficients are not 0
 	c     int64
-	over  bool // a number left int64, or there are too many terms: the sum says nothing
+	over  bool // overflow, or too many terms: the sum has no meaning
 }
 
 type term struct {
@@ -23,13 +23,13 @@ type term struct {
 
 const maxTerms = 2000
 
-// collectMode says what is done with what sums are made of.
+// collectMode says how the operands of a sum are processed.
 type collectMode uint8
 
 const (
-	plainTerms collectMode = iota // as they are
-	simplified                    // they are simplified first
-	// products of sums are multiplied out, and casts that keep the value ignored: for proofs, not for output
+	plainTerms collectMode = iota // unchanged
+	simplified                    // simplified first
+	// products of sums are expanded, and value-preserving casts ignored: for proofs, not for output
 	mathematics
 )
 
@@ -61,7 +61,7 @@ func (s *sum) addTerm(coef int64, atom tir.Expr, id int) {
 	s.terms = append(s.terms, term{coef, atom, id})
 }
 
-// addScaled adds x times coef.
+// addScaled adds coef*x.
 func (s *sum) addScaled(x sum, coef int64) {
 	s.over = s.over || x.over
 	for _, t := range x.terms {
@@ -114,7 +114,7 @@ func (s sum) coefOf(id int) int64 {
 	return 0
 }
 
-// size is how many numbers are added.
+// size returns the number of summands.
 func (s sum) size() int {
 	if s.c != 0 {
 		return len(s.terms) + 1
@@ -122,7 +122,7 @@ func (s sum) size() int {
 	return len(s.terms)
 }
 
-// gcd is the greatest common divisor of the coefficients, 0 of none.
+// gcd returns the greatest common divisor of the coefficients; 0 if there are no terms.
 func (s sum) gcd() int64 {
 	g := int64(0)
 	for _, t := range s.terms {
@@ -131,7 +131,7 @@ func (s sum) gcd() int64 {
 	return g
 }
 
-// divided is the terms divided by g, which divides them, and the constant, rounded down.
+// divided divides the terms by g, which divides them exactly, and rounds the divided constant down.
 func (s sum) divided(g int64) sum {
 	r := sum{t: s.t, c: floorDiv(s.c, g), over: s.over}
 	for _, t := range s.terms {
@@ -140,7 +140,7 @@ func (s sum) divided(g int64) sum {
 	return r
 }
 
-// tightened is a sum that is 0 at least exactly where s is.
+// tightened returns a sum that is >= 0 exactly where s is, in lowest terms.
 func (s sum) tightened() sum {
 	if g := s.gcd(); g > 1 {
 		return s.divided(g)
@@ -148,21 +148,21 @@ func (s sum) tightened() sum {
 	return s
 }
 
-// sumOf is e as a sum, whose parts are simplified already.
+// sumOf converts e, whose operands are already simplified, to a sum.
 func (a *Analyzer) sumOf(e tir.Expr, t tir.Type) sum {
 	s := sum{t: t}
 	a.collect(&s, e, 1, plainTerms)
 	return s
 }
 
-// sumExpanded is e as a sum for proofs.
+// sumExpanded converts e to a sum for proofs.
 func (a *Analyzer) sumExpanded(e tir.Expr, t tir.Type) sum {
 	s := sum{t: t}
 	a.collect(&s, e, 1, mathematics)
 	return s
 }
 
-// collect adds coef*e.
+// collect adds coef*e to s.
 func (a *Analyzer) collect(s *sum, e tir.Expr, coef int64, mode collectMode) {
 	if s.over {
 		return
@@ -224,7 +224,7 @@ func (a *Analyzer) collectBinary(s *sum, e *tir.Binary, coef int64, mode collect
 	return true
 }
 
-const maxExpanded = 24 // terms of a product that is multiplied out
+const maxExpanded = 24 // limit for the terms of an expanded product
 
 func (a *Analyzer) collectProduct(s *sum, e *tir.Binary, coef int64, mode collectMode) {
 	t := a.info(e).t
@@ -238,7 +238,7 @@ func (a *Analyzer) collectProduct(s *sum, e *tir.Binary, coef int64, mode collec
 	if len(y.terms) == 0 {
 		x, y = y, x
 	}
-	if len(x.terms) == 0 { // a constant after all
+	if len(x.terms) == 0 { // the product is constant
 		c, ok := mulOK(x.c, coef)
 		s.over = s.over || !ok
 		s.addScaled(y, c)
@@ -283,7 +283,7 @@ func (a *Analyzer) collectProduct(s *sum, e *tir.Binary, coef int64, mode collec
 	a.addProduct(s, c, all, t)
 }
 
-// factors are what a product of values is made of.
+// factors returns the factors of a product.
 func factors(e tir.Expr) []tir.Expr {
 	if b, ok := e.(*tir.Binary); ok && b.Op == tir.OpMul {
 		return append(factors(b.A), factors(b.B)...)
@@ -291,7 +291,7 @@ func factors(e tir.Expr) []tir.Expr {
 	return []tir.Expr{e}
 }
 
-// factorsAs are factors as values of one type.
+// factorsAs returns the factors of a product, converted to one type.
 func (a *Analyzer) factorsAs(e tir.Expr, t tir.Type) []tir.Expr {
 	all := factors(e)
 	for i, f := range all {
@@ -302,7 +302,7 @@ func (a *Analyzer) factorsAs(e tir.Expr, t tir.Type) []tir.Expr {
 	return all
 }
 
-// addProduct adds a term that is a product of factors, which are put in order.
+// addProduct adds a term whose atom is a product of factors, in canonical order.
 func (a *Analyzer) addProduct(s *sum, coef int64, all []tir.Expr, t tir.Type) {
 	slices.SortStableFunc(all, func(x, y tir.Expr) int { return a.id(x) - a.id(y) })
 	var p tir.Expr
@@ -334,8 +334,8 @@ func (a *Analyzer) addProduct(s *sum, coef int64, all []tir.Expr, t tir.Type) {
 	s.addTerm(coef, p, a.id(p))
 }
 
-// build is a sum as an expression: what is added first, then what is subtracted, then the constant. nil: a number is
-// not within the type.
+// build converts a sum to an expression: added terms first, then subtracted ones, then the constant; nil if the type
+// does not have a constant.
 func (a *Analyzer) build(s sum) tir.Expr {
 	r := typeRange(s.t)
 	if s.over || !point(s.c).within(r) {
@@ -387,7 +387,7 @@ func (a *Analyzer) build(s sum) tir.Expr {
 	return e
 }
 
-// asExpr is a sum as an expression, or otherwise where it is none.
+// asExpr converts a sum to an expression; it returns otherwise if that is not possible.
 func (a *Analyzer) asExpr(s sum, otherwise tir.Expr) tir.Expr {
 	if e := a.build(s); e != nil {
 		return e

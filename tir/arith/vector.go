@@ -2,7 +2,7 @@ package arith
 
 import "tvmgo/tir"
 
-// ramp is a ramp of simplified parts; old is what stands for it if nothing changes.
+// ramp makes a ramp of simplified operands; it returns old if nothing changes.
 func (a *Analyzer) ramp(base, stride tir.Expr, lanes int, old *tir.Ramp) tir.Expr {
 	effects := (a.info(base).flags|a.info(stride).flags)&hasEffect != 0
 	if lanes == 1 && !effects {
@@ -19,7 +19,7 @@ func (a *Analyzer) ramp(base, stride tir.Expr, lanes int, old *tir.Ramp) tir.Exp
 	return &tir.Ramp{Base: base, Stride: stride, Lanes: lanes}
 }
 
-// line is a vector whose lanes go up by a stride: a ramp or, with a stride of 0, a broadcast.
+// line takes apart a vector whose lanes increase by a stride: a ramp or, with stride 0, a broadcast.
 func line(e tir.Expr, t tir.Type) (base, stride tir.Expr, ok bool) {
 	switch e := e.(type) {
 	case *tir.Ramp:
@@ -30,7 +30,7 @@ func line(e tir.Expr, t tir.Type) (base, stride tir.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// vectorBinary simplifies operations on ramps and broadcasts; nil where no rule applies.
+// vectorBinary simplifies operations on ramps and broadcasts; nil if no rule applies.
 func (a *Analyzer) vectorBinary(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
 	lanes := int(t.Lanes)
 	p, ok1 := x.(*tir.Broadcast)
@@ -48,7 +48,7 @@ func (a *Analyzer) vectorBinary(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.
 		return nil
 	}
 	switch op {
-	case tir.OpAdd, tir.OpSub: // exact for what wraps, too
+	case tir.OpAdd, tir.OpSub: // also exact for integers that wrap
 		a.hit(ruleRampAdd)
 		return a.ramp(a.make(op, b, c), a.make(op, s, d), lanes, nil)
 	case tir.OpMul:
@@ -77,7 +77,7 @@ func (a *Analyzer) vectorBinary(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.
 	last := func(b, s tir.Expr) tir.Expr {
 		return a.make(tir.OpAdd, b, a.make(tir.OpMul, s, makeInt(tir.Element(t), int64(lanes-1))))
 	}
-	both := func(op tir.BinaryOp) (truth, ok bool) { // lines cross at most once: the ends say it all
+	both := func(op tir.BinaryOp) (truth, ok bool) { // linear functions cross at most once: comparing the ends is enough
 		first, ok1 := a.decide(op, b, c, tir.Element(t))
 		then, ok2 := a.decide(op, last(b, s), last(c, d), tir.Element(t))
 		return first, ok1 && ok2 && first == then
@@ -122,7 +122,7 @@ func (a *Analyzer) rampDivide(op tir.BinaryOp, base, stride, by tir.Expr, n int6
 		return &tir.Broadcast{Value: rest, Lanes: lanes}
 	case !fits || ends.add(point(min(reach, 0))).lo < 0 || ends.add(point(max(reach, 0))).hi >= n:
 		return nil
-	case op == tir.OpFloorDiv: // all lanes stay between two multiples of n
+	case op == tir.OpFloorDiv: // all lanes are between two multiples of n
 		a.hit(hit)
 		return &tir.Broadcast{Value: a.make(op, base, by), Lanes: lanes}
 	}

@@ -162,9 +162,8 @@ func (a *Array) check() error {
 		}
 	}
 	if have := float64(len(a.Data)) * 8 / float64(c.bits*int64(a.DType.Lanes)); low < 0 || high+1 > have {
-		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, its %d bytes have "+
-			"room for %.0f: give it more",
-			a.DType, a.Shape, a.Strides, a.Offset, low, high, len(a.Data), math.Floor(have))
+		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, its %d bytes have room "+
+			"for %.0f: give it more", a.DType, a.Shape, a.Strides, a.Offset, low, high, len(a.Data), math.Floor(have))
 	}
 	return nil
 }

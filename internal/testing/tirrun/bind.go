@@ -257,8 +257,7 @@ func compactCheck(p *tir.Var, b *tir.Buffer, slot int) func(*frame) {
 		for d := len(a.Shape) - 1; d >= 0; d-- {
 			if a.Shape[d] > 1 && a.Strides[d] != want {
 				f.fail(nil, ErrArgument, "parameter %s: the array of shape %v has strides %v, want compact ones: "+
-					"buffer %s has none", p.Name, a.Shape,
-					a.Strides, b.Name)
+					"buffer %s has none", p.Name, a.Shape, a.Strides, b.Name)
 			}
 			want *= max(a.Shape[d], 1)
 		}

@@ -6,7 +6,7 @@
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder
 # make install    PREFIX=/usr/local, under DESTDIR if that is given
 # make uninstall  with the same PREFIX and DESTDIR
-# make generators    the lists of code generators, from the packages under codegen
+# make generators    the lists of code generators and of module kinds, from their packages
 # make docs-diagram  the diagram and the table of packages in docs/architecture.md, from the source
 
 # The program reads the same file.
@@ -96,6 +96,7 @@ docs-diagram:
 
 generators:
 	$(GO) run ./build/gen/generators
+	$(GO) run ./build/gen/kinds
 
 include internal/core/core.mk
 include bench/bench.mk

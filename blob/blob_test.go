@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/modulekind"
 )
 
 func TestParse_Golden(t *testing.T) {
@@ -92,11 +93,31 @@ func goldens() map[string]struct {
 }
 
 func TestParse_EveryKind(t *testing.T) {
+	covered := map[modulekind.Form]bool{}
 	for name, g := range goldens() {
 		b, err := Parse(g.data, g.layout, nil)
 		require.NoError(t, err, name)
 		require.EqualValues(t, len(g.data), b.Size, name)
+		for _, e := range b.Entries {
+			if g.layout != Modern && !e.IsLibrary() {
+				covered[modulekind.FormOf(e.Kind)] = true
+			}
+		}
 	}
+	for _, k := range modulekind.All() {
+		require.Equal(t, k.Form != modulekind.Opaque, covered[k.Form], "a golden blob with the form of kind %s", k.Name)
+	}
+}
+
+// The kinds that TVM up to v0.21 wrote have scanners.
+func TestKinds_OfDescriptors(t *testing.T) {
+	names := DefaultKinds().Names()
+	for _, k := range modulekind.All() {
+		require.Equal(t, k.Form != modulekind.Opaque && !k.Family, slices.Contains(names, k.Name), k.Name)
+		require.Equal(t, k.Import, LoaderImport(k.Name))
+		require.Equal(t, k.Unsupported, Unsupported(k.Name))
+	}
+	require.Contains(t, names, "metadata", "an old name")
 }
 
 // TestParse_GraphParameters wants as many names as the factory says it has parameters.

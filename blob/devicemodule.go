@@ -3,6 +3,8 @@ package blob
 import (
 	"encoding/binary"
 	"fmt"
+
+	"tvmgo/internal/modulekind"
 )
 
 // DeviceModule is the payload that cuda, opencl and their relatives share.
@@ -17,12 +19,10 @@ func (m *DeviceModule) Function(key string) (FunctionInfo, bool) {
 	return findFunction(m.Functions, key)
 }
 
-// Suffix is that of files with the code, without its dot: "cu" for the format "cuda", else the format itself.
+// Suffix is the suffix of files with the code, without its dot: "cu" for the format "cuda", else the format itself.
 func (m *DeviceModule) Suffix() string {
-	if m.Format == "cuda" {
-		return "cu"
-	}
-	return m.Format
+	f := modulekind.CodeFormat(m.Format)
+	return f.Suffix
 }
 
 func findFunction(list []Function, key string) (FunctionInfo, bool) {

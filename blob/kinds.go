@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
+
+	"tvmgo/internal/modulekind"
 )
 
 // Scanner advances r over exactly one payload of a module kind and leaves it right behind. It reports damage through
@@ -19,11 +20,21 @@ type Kinds struct {
 	scanners map[string]Scanner
 }
 
-// jsonSuffix marks the accelerator runtimes that share one payload format ("dnnl_json", …).
-const jsonSuffix = "_json"
-
-// NewKinds returns a table of the built-in scanners.
-func NewKinds() *Kinds { return &Kinds{scanners: maps.Clone(builtinScanners)} }
+// NewKinds returns a table with the scanners of the kinds that TVM defines.
+func NewKinds() *Kinds {
+	k := &Kinds{scanners: map[string]Scanner{}}
+	for _, kind := range modulekind.All() {
+		scan := formScanners[kind.Form]
+		if scan == nil || kind.Family {
+			continue
+		}
+		k.scanners[kind.Name] = scan
+		if kind.OldName != "" {
+			k.scanners[kind.OldName] = scan
+		}
+	}
+	return k
+}
 
 var defaultKinds = sync.OnceValue(NewKinds)
 
@@ -55,8 +66,10 @@ func (k *Kinds) Lookup(kind string) Scanner {
 	k.mu.RLock()
 	scan := k.scanners[kind]
 	k.mu.RUnlock()
-	if scan == nil && strings.HasSuffix(kind, jsonSuffix) {
-		return scanJSONRuntime
+	if scan == nil {
+		if known := modulekind.Find(kind); known != nil && known.Family {
+			return formScanners[known.Form]
+		}
 	}
 	return scan
 }
@@ -89,26 +102,19 @@ func inKind(err error, kind string) error {
 	return &FormatError{Offset: format.Offset, What: fmt.Sprintf("module of kind %q: %s", kind, format.What), Problem: format.Problem}
 }
 
-// LoaderImport returns the package of ours whose import brings the loader of a module kind, or "" if there is none.
+// LoaderImport returns the package of this module that loads modules of a kind when it is imported, or "" if there is
+// none.
 func LoaderImport(kind string) string {
-	switch kind {
-	case "cuda":
-		return "tvmgo/runtime/cuda"
-	case "opencl":
-		return "tvmgo/runtime/opencl"
-	case "vulkan":
-		return "tvmgo/runtime/vulkan"
+	if k := modulekind.Find(kind); k != nil {
+		return k.Import
 	}
 	return ""
 }
 
-// Unsupported says why nothing loads modules of a kind that is well known, and what to do; "" of others.
+// Unsupported says why no program can use modules of a known kind, and what to do instead; "" for other kinds.
 func Unsupported(kind string) string {
-	switch kind {
-	case "GraphExecutorFactory", "GraphRuntimeFactory":
-		return "this version cannot run graph executor files: run them with Apache TVM, or export the functions alone, without the graph"
-	case "relax.Executable", "relax.VMExecutable":
-		return "this version cannot run Relax files: run them with Apache TVM, or export the functions alone, without the executable"
+	if k := modulekind.Find(kind); k != nil {
+		return k.Unsupported
 	}
 	return ""
 }

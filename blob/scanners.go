@@ -1,26 +1,23 @@
 package blob
 
-import "strings"
+import (
+	"strings"
 
-// builtinScanners covers the kinds that TVM up to v0.21 could write into a legacy blob. Each function below writes down one
-// payload format and nothing else.
-var builtinScanners = map[string]Scanner{
-	"cuda":                 scanDeviceModule,
-	"opencl":               scanDeviceModule,
-	"hip":                  scanDeviceModule,
-	"rocm":                 scanDeviceModule,
-	"hsaco":                scanDeviceModule,
-	"vulkan":               scanVulkan,
-	"metal":                scanMetal,
-	"c":                    scanCSource,
-	"static_library":       scanStaticLibrary,
-	"const_loader":         scanConstLoader,
-	"metadata":             scanConstLoader,
-	"GraphExecutorFactory": scanGraphFactory,
-	"GraphRuntimeFactory":  scanGraphFactory,
-	"relax.Executable":     scanExecutable,
-	"relax.VMExecutable":   scanExecutable,
-	"tensorrt":             scanJSONRuntime,
+	"tvmgo/internal/modulekind"
+)
+
+// formScanners has the scanner of each form of payload that TVM up to v0.21 could write into a legacy blob. Each function
+// below describes one form.
+var formScanners = map[modulekind.Form]Scanner{
+	modulekind.Device:      scanDeviceModule,
+	modulekind.Shaders:     scanVulkan,
+	modulekind.Metal:       scanMetal,
+	modulekind.Source:      scanCSource,
+	modulekind.Object:      scanStaticLibrary,
+	modulekind.Constants:   scanConstLoader,
+	modulekind.GraphText:   scanGraphFactory,
+	modulekind.Program:     scanExecutable,
+	modulekind.SymbolGraph: scanSymbolGraph,
 }
 
 // format, functions, one image
@@ -106,7 +103,7 @@ func scanExecutable(r *Reader, _ Layout) error {
 	return r.Err()
 }
 
-func scanJSONRuntime(r *Reader, _ Layout) error {
+func scanSymbolGraph(r *Reader, _ Layout) error {
 	r.Bytes("symbol")
 	r.Bytes("graph")
 	r.skipStrs("constant names")

@@ -3,6 +3,7 @@ package codegen
 import (
 	"slices"
 
+	"tvmgo/internal/modulekind"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -218,7 +219,7 @@ func (b *build) checkListed() error {
 
 // functionsOf lists the functions of a module and, of one that only hands constants on, of what it imports.
 func functionsOf(m *runtime.Module) []string {
-	if list := m.Functions(); len(list) > 0 || m.Kind() != "const_loader" {
+	if list := m.Functions(); len(list) > 0 || m.Kind() != modulekind.ConstLoader.Name {
 		return list
 	}
 	var all []string

@@ -8,11 +8,9 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/modulekind"
 	"tvmgo/runtime"
 )
-
-// libraryKind is that of a loaded shared library.
-const libraryKind = "library"
 
 // copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, with the imports that it has
 // now. It does nothing for other trees, and for a library that was exported without imports, where no others can be put.
@@ -22,10 +20,10 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	}
 	library := -1
 	for i, n := range t.nodes {
-		if n.linked || n.kind == libraryKind && library >= 0 {
+		if n.linked || n.kind == modulekind.Library && library >= 0 {
 			return false, nil
 		}
-		if n.kind == libraryKind {
+		if n.kind == modulekind.Library {
 			library = i
 		}
 	}

@@ -7,48 +7,44 @@ package runtime
 import "C"
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
 	"unsafe"
+
+	"tvmgo/internal/modulekind"
 )
 
-// builtinKind is a module kind of this package. It needs no device.
-type builtinKind struct {
-	properties int
-	load       func(p Payload) (ModuleImpl, error)
-	create     func(args []any) (ModuleImpl, error) // for C, under TVM's name; may be nil
+// form is what this package does with modules whose payloads have a form. It needs no device for it.
+type form struct {
+	constructor string // function of this package that makes such modules; "" where NewOpaque does
+	load        func(p Payload) (ModuleImpl, error)
+	create      func(args []any) (ModuleImpl, error) // the kind's Creator; may be nil
+	loadFile    func(kind, path, suffix string) (*Module, error)
 }
 
-// builtinKinds has the kinds for which the core registers loaders (internal/core/kinds.h).
-var builtinKinds = map[string]builtinKind{
-	cSourceKind:       {Serializable | Exportable, loadCSource, createCSource},
-	staticLibraryKind: {Serializable | Exportable, loadStaticLibrary, createStaticLibrary},
-	constantsKind:     {Serializable, loadConstants, createConstants},
-	vulkanKind:        {Serializable, loadVulkanSource, nil},
+var forms = map[modulekind.Form]form{
+	modulekind.Source:    {"NewCSource", loadCSource, createCSource, loadCSourceFile},
+	modulekind.Object:    {"NewStaticLibrary", loadStaticLibrary, createStaticLibrary, loadLinkedFile},
+	modulekind.Constants: {"NewConstants", loadConstants, createConstants, nil},
+	modulekind.Device:    {"NewDeviceSource", loadDeviceSource, nil, loadDeviceFile},
+	modulekind.Shaders:   {"NewVulkanSource", loadVulkanSource, nil, loadVulkanFile},
+	modulekind.Metal:     {load: loadOpaque},
+	modulekind.Opaque:    {load: loadOpaque},
 }
 
-// fileLoaders read a module from a file of a format, which may also be given by the suffix.
-var fileLoaders = map[string]func(path, format string) (*Module, error){
-	"c": loadCSourceFile, "cc": loadCSourceFile, "cpp": loadCSourceFile, "cu": loadCUFile,
-	"o": loadLinkedFile, "tar": loadLinkedFile,
-	"vulkan": loadVulkanFile,
-}
-
-func init() {
-	for _, kind := range deviceKinds {
-		builtinKinds[kind] = builtinKind{Serializable, loadDeviceSource, nil}
+// builtinProperties are those of modules of a kind as this package makes them.
+func builtinProperties(k *modulekind.Kind) int {
+	if k.Exportable {
+		return Serializable | Exportable
 	}
-	for _, kind := range opaqueKinds {
-		builtinKinds[kind] = builtinKind{Serializable, loadOpaque, nil}
-	}
-	for kind, formats := range map[string][]string{
-		"cuda": {"ptx", "cubin", "fatbin"}, "opencl": {"cl", "clbin", "xclbin", "awsxclbin", "aocx"}, "hip": {"hsaco", "hip"}} {
-		for _, f := range formats {
-			fileLoaders[f] = loadDeviceFile(kind)
-		}
-	}
+	return Serializable
 }
 
+// newBuiltin makes a module of a kind that has a descriptor.
 func newBuiltin(kind string, impl ModuleImpl) (*Module, error) {
-	return NewModule(kind, builtinKinds[kind].properties, impl)
+	return NewModule(kind, builtinProperties(modulekind.Find(kind)), impl)
 }
 
 // isBuiltin says whether the loader of this name is still the one of this package.
@@ -71,24 +67,21 @@ func restoreBuiltin(name string) error {
 //export tvmgoKindCall
 func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
 	return guard(func() error {
-		name := C.GoString(subject)
+		subject := C.GoString(subject)
 		vals := unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n))
 		result := (*anyValue)(unsafe.Pointer(out))
 		switch action {
 		case C.TVMGO_KIND_LOAD_MODERN, C.TVMGO_KIND_LOAD_LEGACY:
-			k := builtinKinds[name]
-			if name == metadataKind {
-				name, k = constantsKind, builtinKinds[constantsKind]
-			}
-			kind := ModuleKind{Name: name, Properties: k.properties, Load: k.load}
-			if v, ok := takers.Load(name); ok { // a host may have looked the function up before the kind was taken
+			k := modulekind.Find(subject)
+			kind := ModuleKind{Name: k.Name, Properties: builtinProperties(k), Load: forms[k.Form].load}
+			if v, ok := takers.Load(k.Name); ok { // a host may have looked the function up before the kind was taken
 				kind = v.(ModuleKind)
 			}
 			return kindLoader(kind, action == C.TVMGO_KIND_LOAD_LEGACY)(vals, result)
 		case C.TVMGO_KIND_LOAD_FILE:
-			return giveModule(loadFile, name, vals, result)
+			return giveModule(loadFile, subject, vals, result)
 		}
-		return giveModule(create, name, vals, result)
+		return giveModule(create, subject, vals, result)
 	})
 }
 
@@ -104,20 +97,33 @@ func giveModule(f func(subject string, args []any) (*Module, error), subject str
 	}, vals, new(anyValue))
 }
 
-// loadFile loads a file whose format the called loader is for.
-func loadFile(format string, args []any) (*Module, error) {
+// loadFile loads a file whose suffix the called loader is for.
+func loadFile(suffix string, args []any) (*Module, error) {
 	if len(args) != 1 && len(args) != 2 {
-		return nil, fail("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments", format, len(args))
+		return nil, fail("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments", suffix, len(args))
 	}
 	path, ok := args[0].(string)
 	if !ok {
-		return nil, fail("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T", format, args[0])
+		return nil, fail("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T", suffix, args[0])
 	}
-	return fileLoaders[format](path, format)
+	k := kindOfFile(path, suffix)
+	return forms[k.Form].loadFile(k.Name, path, suffix)
+}
+
+// kindOfFile is the kind of a file's module. CUDA source is device code if its kernels are described beside it, else it
+// is source to be compiled into a library.
+func kindOfFile(path, suffix string) *modulekind.Kind {
+	kinds := modulekind.WithSuffix(suffix)
+	if len(kinds) == 1 {
+		return kinds[0]
+	}
+	_, err := os.Stat(metaPath(path))
+	described := !errors.Is(err, fs.ErrNotExist)
+	return kinds[slices.IndexFunc(kinds, func(k *modulekind.Kind) bool { return described == (k.Form == modulekind.Device) })]
 }
 
 func create(kind string, args []any) (*Module, error) {
-	impl, err := builtinKinds[kind].create(args)
+	impl, err := forms[modulekind.FormOf(kind)].create(args)
 	if err != nil {
 		return nil, err
 	}

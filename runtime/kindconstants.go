@@ -11,12 +11,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
-)
-
-const (
-	constantsKind = "const_loader"
-	metadataKind  = "metadata" // its name in old files
-	libraryKind   = "library"
+	"tvmgo/internal/modulekind"
 )
 
 // constants is a module of tensors that other modules want before they are first used.
@@ -60,7 +55,7 @@ func NewConstants(c *blob.Constants) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBuiltin(constantsKind, m)
+	return newBuiltin(modulekind.ConstLoader.Name, m)
 }
 
 func newConstants(c *blob.Constants) (*constants, error) {

@@ -2,14 +2,14 @@ package runtime
 
 import (
 	"slices"
+	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
 
-const cSourceKind = "c"
-
 // cFormats are the languages that sources are written in, which are also suffixes of files.
-var cFormats = []string{"c", "cc", "cpp", "cu"}
+var cFormats = modulekind.C.Suffixes()
 
 // cSource is a module of source code that an exporter compiles into the library.
 type cSource struct {
@@ -25,7 +25,7 @@ func NewCSource(code, format string, functions, constants []string) (*Module, er
 	if err != nil {
 		return nil, err
 	}
-	return newBuiltin(cSourceKind, impl)
+	return newBuiltin(modulekind.C.Name, impl)
 }
 
 func newCSource(s blob.CSource) (*cSource, error) {
@@ -34,7 +34,7 @@ func newCSource(s blob.CSource) (*cSource, error) {
 		s.Format = cFormats[0]
 	}
 	if !slices.Contains(cFormats, s.Format) {
-		return nil, fail(op, ErrInvalidArgument, "format %q is none of c, cc, cpp and cu", s.Format)
+		return nil, fail(op, ErrInvalidArgument, "format %q is none of %s", s.Format, strings.Join(cFormats, ", "))
 	}
 	if err := checkNames(op, "function", s.Functions); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func createCSource(args []any) (ModuleImpl, error) {
 	return newCSource(s)
 }
 
-func loadCSourceFile(path, format string) (*Module, error) {
+func loadCSourceFile(_, path, format string) (*Module, error) {
 	code, err := readModuleFile(path)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (m *cSource) Function(name string) (*Function, error) {
 		}
 	}
 	if slices.Contains(m.CSource.Functions, name) {
-		return nil, notLinked(cSourceKind, name, "source code")
+		return nil, notLinked(modulekind.C.Name, name, "source code")
 	}
 	return nil, ErrNotFound
 }
@@ -113,7 +113,7 @@ func (m *cSource) language() string {
 
 // GetSource returns the code, which has one form only.
 func (m *cSource) GetSource(format string) (string, error) {
-	if format != "" && format != m.language() && format != cSourceKind {
+	if format != "" && format != m.language() && format != modulekind.C.Name {
 		return "", fail("get source", ErrNotSupported, "the module is written in %q, not in %q", m.language(), format)
 	}
 	return m.Code, nil
@@ -127,7 +127,7 @@ func (m *cSource) SaveToFile(path, format string) error {
 	const op = "save module"
 	f := fileFormat(path, format)
 	if f != m.language() && !slices.Contains(cFormats, f) {
-		return wrongFormat(op, cSourceKind, path, f, m.WriteFormats())
+		return wrongFormat(op, modulekind.C.Name, path, f, m.WriteFormats())
 	}
 	return writeFiles(op, outFile{path, []byte(m.Code)})
 }

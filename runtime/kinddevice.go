@@ -9,12 +9,8 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/modulekind"
 )
-
-// deviceKinds are the kinds whose payload is a blob.DeviceModule.
-var deviceKinds = []string{"cuda", "opencl", "hip", "rocm", "hsaco"}
-
-const vulkanKind = "vulkan"
 
 // saved is a payload as it came from a file, of which nothing is lost on the way back.
 type saved struct {
@@ -85,8 +81,8 @@ type deviceSource struct {
 // be changed afterwards. Any other kind is ErrInvalidArgument.
 func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	const op = "make device module"
-	if !slices.Contains(deviceKinds, kind) {
-		return nil, fail(op, ErrInvalidArgument, "kind %q is none of %s", kind, strings.Join(deviceKinds, ", "))
+	if known := modulekind.OfForm(modulekind.Device); !slices.Contains(known, kind) {
+		return nil, fail(op, ErrInvalidArgument, "kind %q is none of %s", kind, strings.Join(known, ", "))
 	}
 	if m == nil || m.Format == "" || len(m.Data) == 0 {
 		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs a format and code", kind)
@@ -119,13 +115,10 @@ func loadDeviceSource(p Payload) (ModuleImpl, error) {
 	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
 }
 
-// textFormats are the formats of device code that is text.
-var textFormats = []string{"ptx", "cuda", "cu", "cl", "hip"}
-
 // GetSource returns device code that is text.
 func (m *deviceSource) GetSource(format string) (string, error) {
 	const op = "get source"
-	if !slices.Contains(textFormats, m.module.Format) {
+	if !modulekind.CodeFormat(m.module.Format).Text {
 		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind, m.module.Format)
 	}
 	if format != "" && format != m.module.Format && format != m.module.Suffix() {
@@ -187,32 +180,19 @@ func readMeta(path string) ([]blob.Function, error) {
 	return meta.Functions, nil
 }
 
-// loadDeviceFile returns the loader of files with the code of a kind.
-func loadDeviceFile(kind string) func(path, format string) (*Module, error) {
-	return func(path, format string) (*Module, error) {
-		code, err := readModuleFile(path)
-		if err != nil {
-			return nil, err
-		}
-		functions, err := readMeta(path)
-		if err != nil {
-			return nil, err
-		}
-		if format == "cu" {
-			format = "cuda"
-		}
-		m := &blob.DeviceModule{Format: format, Functions: functions, Data: code}
-		return running(kind, m.Encode, func() (*Module, error) { return NewDeviceSource(kind, m) })
+// loadDeviceFile loads a file with the code of a kind.
+func loadDeviceFile(kind, path, suffix string) (*Module, error) {
+	code, err := readModuleFile(path)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// loadCUFile takes a file of CUDA source for a device module where its kernels are described, else for
-// source to be compiled into a library.
-func loadCUFile(path, format string) (*Module, error) {
-	if _, err := readModuleFile(metaPath(path)); errors.Is(err, fs.ErrNotExist) {
-		return loadCSourceFile(path, format)
+	functions, err := readMeta(path)
+	if err != nil {
+		return nil, err
 	}
-	return loadDeviceFile("cuda")(path, format)
+	format := modulekind.CodeFormat(suffix)
+	m := &blob.DeviceModule{Format: format.Name(), Functions: functions, Data: code}
+	return running(kind, m.Encode, func() (*Module, error) { return NewDeviceSource(kind, m) })
 }
 
 // running makes a module by the loader that was registered for its kind, which can run it, or else as
@@ -254,11 +234,11 @@ type vulkanSource struct {
 func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	const op = "make device module"
 	if m == nil || len(m.Shaders) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs shaders", vulkanKind)
+		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs shaders", modulekind.Vulkan.Name)
 	}
 	own := *m
 	if own.Format == "" {
-		own.Format = vulkanKind
+		own.Format = modulekind.Vulkan.Name
 	}
 	for _, f := range own.Functions {
 		if _, ok := own.Shader(f.Key); !ok {
@@ -268,7 +248,7 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	if _, err := own.Encode(blob.Modern); err != nil {
 		return nil, invalid(op, err)
 	}
-	return newBuiltin(vulkanKind, &vulkanSource{deviceCode{kind: vulkanKind, functions: own.Functions}, &own})
+	return newBuiltin(modulekind.Vulkan.Name, &vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions}, &own})
 }
 
 func loadVulkanSource(p Payload) (ModuleImpl, error) {
@@ -279,7 +259,7 @@ func loadVulkanSource(p Payload) (ModuleImpl, error) {
 	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
 }
 
-func loadVulkanFile(path, format string) (*Module, error) {
+func loadVulkanFile(kind, path, _ string) (*Module, error) {
 	data, err := readModuleFile(path)
 	if err != nil {
 		return nil, err
@@ -292,13 +272,13 @@ func loadVulkanFile(path, format string) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &blob.VulkanModule{Format: vulkanKind, Functions: functions, Shaders: shaders}
-	return running(vulkanKind, m.Encode, func() (*Module, error) { return NewVulkanSource(m) })
+	m := &blob.VulkanModule{Format: kind, Functions: functions, Shaders: shaders}
+	return running(kind, m.Encode, func() (*Module, error) { return NewVulkanSource(m) })
 }
 
 // GetSource fails: shaders are saved without their source.
 func (m *vulkanSource) GetSource(format string) (string, error) {
-	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text", vulkanKind)
+	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text", modulekind.Vulkan.Name)
 }
 
 func (m *vulkanSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
@@ -311,13 +291,13 @@ func (m *vulkanSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	return data, invalid("save module", err)
 }
 
-func (m *vulkanSource) WriteFormats() []string { return []string{vulkanKind} }
+func (m *vulkanSource) WriteFormats() []string { return []string{modulekind.Vulkan.Name} }
 
 // SaveToFile writes the shaders, and beside them the description of the kernels.
 func (m *vulkanSource) SaveToFile(path, format string) error {
 	const op = "save module"
-	if f := fileFormat(path, format); f != vulkanKind {
-		return wrongFormat(op, vulkanKind, path, f, m.WriteFormats())
+	if f := fileFormat(path, format); f != modulekind.Vulkan.Name {
+		return wrongFormat(op, modulekind.Vulkan.Name, path, f, m.WriteFormats())
 	}
 	data, err := blob.EncodeVulkanFile(m.module.Shaders)
 	if err != nil {

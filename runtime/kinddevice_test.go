@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/modulekind"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/payloads"
 	"tvmgo/runtime"
 )
 
@@ -178,7 +181,7 @@ func TestDeviceSource_Bad(t *testing.T) {
 		m    *blob.DeviceModule
 		says string
 	}{
-		{"npu", &good, `"npu" is none of cuda, opencl`},
+		{"npu", &good, `"npu" is none of cuda, hip`},
 		{"vulkan", &good, `"vulkan" is none of`},
 		{"cuda", nil, "needs a format and code"},
 		{"cuda", &blob.DeviceModule{Format: "ptx"}, "needs a format and code"},
@@ -273,6 +276,15 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
+// loadable are modules of all kinds that the runtime loads.
+func loadable(t *testing.T, layout blob.Layout) []blob.Entry {
+	return slices.DeleteFunc(payloads.Every(t, layout), func(e blob.Entry) bool { return !modulekind.Find(e.Kind).Loads() })
+}
+
+// contents are the functions that modules of each form have, as far as the runtime looks into them.
+var contents = map[modulekind.Form][]string{modulekind.Device: {"k"}, modulekind.Shaders: {"k"}, modulekind.Source: {"f"},
+	modulekind.Object: {"g"}, modulekind.Constants: {"f"}}
+
 // A library with all the kinds in it loads, and gives back the bytes of each.
 func TestKinds_InOneLibrary(t *testing.T) {
 	for _, l := range layouts {
@@ -282,36 +294,11 @@ func TestKinds_InOneLibrary(t *testing.T) {
 			if l.name == "legacy" {
 				layout = blob.Legacy
 			}
-			mods := []*runtime.Module{
-				cSource(t, "int f;", "cc", []string{"f"}, []string{"w"}),
-				staticLibrary(t, []byte("object"), "g"),
-				made(t)(runtime.NewVulkanSource(&vulkan)),
-				made(t)(runtime.NewConstants(someConstants())),
-			}
-			for _, kind := range []string{"cuda", "opencl", "hip", "rocm", "hsaco"} {
-				mods = append(mods, made(t)(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: "ptx", Functions: vulkan.Functions, Data: []byte("//" + kind)})))
-			}
 			entries, children := []entry{lib()}, [][]int{nil}
-			for i, m := range mods {
-				payload, err := m.SaveToBinaryFor(layout)
-				require.NoError(t, err)
-				entries = append(entries, entry{m.Kind(), payload})
-				children[0] = append(children[0], i+1)
+			for _, e := range loadable(t, layout) {
+				entries = append(entries, entry{e.Kind, e.Payload})
+				children[0] = append(children[0], len(children))
 				children = append(children, nil)
-			}
-			metal := (&bytesOut{})
-			metal.bytes([]byte("0.2.0"))
-			metal.u64(0, 0)
-			metal.bytes([]byte("metal"))
-			entries = append(entries, entry{"metal", *metal})
-			children[0] = append(children[0], len(children))
-			children = append(children, nil)
-			if layout == blob.Modern {
-				for _, kind := range []string{"webgpu", "hexagon"} {
-					entries = append(entries, entry{kind, []byte("of " + kind)})
-					children[0] = append(children[0], len(children))
-					children = append(children, nil)
-				}
 			}
 			root := loadBytes(t, withBlob(t, l.source, l.tree(entries, children)))
 			deps := imports(t, root)
@@ -321,9 +308,10 @@ func TestKinds_InOneLibrary(t *testing.T) {
 				got, err := m.SaveToBinaryFor(layout)
 				require.NoError(t, err, m.Kind())
 				require.Equal(t, entries[i+1].payload, got, m.Kind())
+				kind := modulekind.Find(m.Kind())
+				require.Equal(t, kind.Exportable, m.Properties()&runtime.Exportable != 0, m.Kind())
+				require.ElementsMatch(t, contents[kind.Form], m.Functions(), m.Kind())
 			}
-			require.Equal(t, "int f;", must(deps[0].GetSource("")))
-			require.Equal(t, []string{"g"}, deps[1].Functions())
 		})
 	}
 }
@@ -373,14 +361,11 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 // Code that is loaded by a damaged payload is refused as that; nothing stays behind.
 func TestKinds_DamagedPayload(t *testing.T) {
 	noLeaks(t)
-	payloads := map[string][]byte{
-		"c":              must(cSource(t, "int f;", "", []string{"f"}, nil).SaveToBinary()),
-		"static_library": must(staticLibrary(t, []byte("object"), "g").SaveToBinary()),
-		"vulkan":         must(made(t)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
-		"const_loader":   must(made(t)(runtime.NewConstants(someConstants())).SaveToBinary()),
-		"cuda":           must(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary()),
-	}
-	for kind, payload := range payloads {
+	for _, e := range loadable(t, blob.Modern) {
+		kind, payload := e.Kind, e.Payload
+		if contents[modulekind.FormOf(kind)] == nil {
+			continue // it is passed on unread
+		}
 		f := global(t, "ffi.Module.load_from_bytes."+kind)
 		call(t, f, payload).(*runtime.Module).Close()
 		for n := 0; n < len(payload); n += 1 + len(payload)/200 {
@@ -391,6 +376,18 @@ func TestKinds_DamagedPayload(t *testing.T) {
 		requireError(t, err, runtime.ErrCorruptModule, kind)
 		_, err = f.Call(payload, 1)
 		requireError(t, err, runtime.ErrInvalidArgument)
+	}
+}
+
+// Every suffix that a descriptor declares has a loader of files; a file that is missing names the path.
+func TestKinds_FileLoaders(t *testing.T) {
+	for _, kind := range modulekind.All() {
+		for _, suffix := range kind.Suffixes() {
+			_, err := runtime.Load(ctx, filepath.Join(t.TempDir(), "none."+suffix))
+			requireError(t, err, runtime.ErrNotFound, "none."+suffix)
+			_, err = global(t, "runtime.module.loadfile_"+suffix).Call(1)
+			requireError(t, err, runtime.ErrInvalidArgument, "the path of a "+suffix+" file")
+		}
 	}
 }
 

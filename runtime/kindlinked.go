@@ -18,22 +18,20 @@ import (
 	"strings"
 	"unsafe"
 
+	"tvmgo/internal/modulekind"
 	"tvmgo/internal/objects"
 )
 
 // Objects and archives of them become libraries when they are loaded: the system's compiler links them.
 
-// linkedFormats are the suffixes of such files.
-var linkedFormats = []string{"o", "tar"}
-
 // isLinked says whether a file of a name is loaded by being linked here, not by a loader that somebody else registered.
 func isLinked(name string) bool {
 	format := strings.TrimPrefix(filepath.Ext(name), ".")
-	return slices.Contains(linkedFormats, format) && isBuiltin("ffi.Module.load_from_file."+format)
+	return slices.Contains(modulekind.StaticLibrary.Suffixes(), format) && isBuiltin("ffi.Module.load_from_file."+format)
 }
 
-// loadLinkedFile is the loader of linkedFormats.
-func loadLinkedFile(path, format string) (*Module, error) {
+// loadLinkedFile is the loader of such files.
+func loadLinkedFile(_, path, _ string) (*Module, error) {
 	return linkFile(context.Background(), path, loadConfig{})
 }
 
@@ -54,7 +52,7 @@ func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
 	if native, err := isNative(f); err != nil {
 		return nil, fileError("load "+path, err)
 	} else if !native && filepath.Ext(path) != ".tar" {
-		return loadObjectFile(path, "o")
+		return loadObjectFile(path)
 	}
 	c.name = path
 	return link(ctx, f, info.Size(), c)

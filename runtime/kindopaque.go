@@ -2,10 +2,8 @@ package runtime
 
 import (
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
-
-// opaqueKinds are kinds of which this package reads nothing but passes all on.
-var opaqueKinds = []string{"metal", "webgpu", "hexagon"}
 
 // opaque is a module whose payload is passed through untouched.
 type opaque struct {
@@ -19,38 +17,17 @@ type opaque struct {
 // changed afterwards. A kind that has a function of its own, such as "c", is ErrInvalidArgument.
 func NewOpaque(kind string, payload []byte) (*Module, error) {
 	const op = "make module"
-	maker := ""
-	switch kind {
-	case cSourceKind:
-		maker = "NewCSource"
-	case staticLibraryKind:
-		maker = "NewStaticLibrary"
-	case vulkanKind:
-		maker = "NewVulkanSource"
-	case constantsKind:
-		maker = "NewConstants"
-	case libraryKind:
-		maker = "Load"
-	case blob.LibraryKey, blob.ImportTreeKey:
+	if kind == blob.LibraryKey || kind == blob.ImportTreeKey {
 		return nil, fail(op, ErrInvalidArgument, "kind %q has another meaning in files", kind)
-	default:
-		if k := builtinKinds[kind]; k.load != nil && !isOpaque(kind) {
-			maker = "NewDeviceSource"
-		}
 	}
-	if maker != "" {
-		return nil, fail(op, ErrInvalidArgument, "modules of kind %q are made by %s", kind, maker)
+	constructor := forms[modulekind.FormOf(kind)].constructor
+	if kind == modulekind.Library {
+		constructor = "Load"
+	}
+	if constructor != "" {
+		return nil, fail(op, ErrInvalidArgument, "modules of kind %q are made by %s", kind, constructor)
 	}
 	return NewModule(kind, Serializable, &opaque{kind: kind, saved: saved{payload, blob.Modern}})
-}
-
-func isOpaque(kind string) bool {
-	for _, k := range opaqueKinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
 }
 
 func loadOpaque(p Payload) (ModuleImpl, error) {

@@ -4,9 +4,8 @@ import (
 	"slices"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
-
-const staticLibraryKind = "static_library"
 
 // staticLibrary is a module of compiled code that an exporter links into the library.
 type staticLibrary struct {
@@ -25,7 +24,7 @@ func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
 	if err := checkNames(op, "function", functions); err != nil {
 		return nil, err
 	}
-	return newBuiltin(staticLibraryKind, &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
+	return newBuiltin(modulekind.StaticLibrary.Name, &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
 }
 
 func loadStaticLibrary(p Payload) (ModuleImpl, error) {
@@ -60,7 +59,7 @@ func createStaticLibrary(args []any) (ModuleImpl, error) {
 	return &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: functions}}, nil
 }
 
-func loadObjectFile(path, format string) (*Module, error) {
+func loadObjectFile(path string) (*Module, error) {
 	object, err := readModuleFile(path)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (m *staticLibrary) Function(name string) (*Function, error) {
 		return constantFunction(name, func() (any, error) { return anyList(m.StaticLibrary.Functions), nil })
 	}
 	if slices.Contains(m.StaticLibrary.Functions, name) {
-		return nil, notLinked(staticLibraryKind, name, "an object file")
+		return nil, notLinked(modulekind.StaticLibrary.Name, name, "an object file")
 	}
 	return nil, ErrNotFound
 }
@@ -87,7 +86,7 @@ func (m *staticLibrary) WriteFormats() []string { return []string{"o"} }
 func (m *staticLibrary) SaveToFile(path, format string) error {
 	const op = "save module"
 	if f := fileFormat(path, format); f != "o" && f != "obj" {
-		return wrongFormat(op, staticLibraryKind, path, f, m.WriteFormats())
+		return wrongFormat(op, modulekind.StaticLibrary.Name, path, f, m.WriteFormats())
 	}
 	return writeFiles(op, outFile{path, m.Object})
 }

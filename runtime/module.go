@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
 
 // Module is a loaded module: functions by name, and the modules that it imports. Only Import and ClearImports change
@@ -230,7 +231,7 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	case LayoutSaver:
 		return impl.SaveToBinaryFor(layout)
 	case nil:
-		if layout != blob.Modern && C.GoString(m.c().kind) == libraryKind {
+		if layout != blob.Modern && C.GoString(m.c().kind) == modulekind.Library {
 			return nil, fail(op, ErrNotSupported, "files of the %v layout carry no library inside of another: use the modern layout", layout)
 		}
 		return m.SaveToBinary()

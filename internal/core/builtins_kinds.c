@@ -12,7 +12,7 @@ __attribute__((weak)) int tvmgoKindCall(int action, const char* subject, const T
 
 typedef struct {
   int action;
-  const char* subject; /* kind or file format */
+  const char* subject; /* kind or suffix of files */
   const char* name;    /* of the global function */
 } kind_builtin;
 
@@ -20,15 +20,15 @@ static const kind_builtin table[] = {
 #define KIND(kind)                                                                   \
   {TVMGO_KIND_LOAD_MODERN, kind, "ffi.Module.load_from_bytes." kind},                \
   {TVMGO_KIND_LOAD_LEGACY, kind, "runtime.module.loadbinary_" kind},
-#define FORMAT(format)                                                               \
-  {TVMGO_KIND_LOAD_FILE, format, "ffi.Module.load_from_file." format},               \
-  {TVMGO_KIND_LOAD_FILE, format, "runtime.module.loadfile_" format},
+#define SUFFIX(suffix)                                                               \
+  {TVMGO_KIND_LOAD_FILE, suffix, "ffi.Module.load_from_file." suffix},               \
+  {TVMGO_KIND_LOAD_FILE, suffix, "runtime.module.loadfile_" suffix},
+#define OLD_KIND(kind) {TVMGO_KIND_LOAD_LEGACY, kind, "runtime.module.loadbinary_" kind},
+#define CREATOR(kind, function) {TVMGO_KIND_CREATE, kind, function},
     TVMGO_KINDS(KIND)
-    TVMGO_KIND_FORMATS(FORMAT)
-    {TVMGO_KIND_LOAD_LEGACY, "metadata", "runtime.module.loadbinary_metadata"},
-    {TVMGO_KIND_CREATE, "const_loader", "ffi.Module.create.const_loader"},
-    {TVMGO_KIND_CREATE, "c", "runtime.CSourceModuleCreate"},
-    {TVMGO_KIND_CREATE, "static_library", "runtime.ModuleLoadStaticLibrary"},
+    TVMGO_OLD_KINDS(OLD_KIND)
+    TVMGO_KIND_SUFFIXES(SUFFIX)
+    TVMGO_KIND_CREATORS(CREATOR)
 };
 
 static int call_kind(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {

@@ -3,6 +3,7 @@
 #define TVMGO_KINDS_H_
 
 #include "core.h"
+#include "kinds_gen.h"
 
 /* What a built-in function of a kind does; the numbers are known to runtime/kindbuiltin.go. */
 enum {
@@ -11,15 +12,6 @@ enum {
   TVMGO_KIND_LOAD_FILE,       /* (path[, format]) */
   TVMGO_KIND_CREATE           /* the arguments of TVM's function of this name */
 };
-
-/* Kinds that have loaders, and suffixes of files that have. */
-#define TVMGO_KINDS(X)                                                                      \
-  X("c") X("static_library") X("const_loader")                                              \
-  X("cuda") X("opencl") X("vulkan") X("hip") X("rocm") X("hsaco") /* data without a device */ \
-  X("metal") X("webgpu") X("hexagon")                             /* passed on untouched */
-#define TVMGO_KIND_FORMATS(X)                                                    \
-  X("c") X("cc") X("cpp") X("cu") X("o") X("tar") X("ptx") X("cubin") X("fatbin") X("cl") X("clbin") \
-  X("xclbin") X("awsxclbin") X("aocx") X("hsaco") X("hip") X("vulkan")
 
 /* Whether the global function of this name is one of ours, not one that was registered since. */
 int tvmgo_kind_is_builtin(const char* name, size_t len);

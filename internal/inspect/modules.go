@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
 
 // addBlob reads the modules that the file carries. Damage is a problem of the report.
@@ -64,7 +65,7 @@ func cure(err error) string {
 func (c *Contents) addModules(b *blob.Blob) {
 	shift := 0
 	if b.ImplicitRoot {
-		root := Module{Kind: "library", Imports: []int{}}
+		root := Module{Kind: modulekind.Library, Imports: []int{}}
 		for i := range b.Entries {
 			root.Imports = append(root.Imports, i+1)
 		}
@@ -76,7 +77,7 @@ func (c *Contents) addModules(b *blob.Blob) {
 		node := Module{Index: i + shift, Kind: e.Kind, PayloadSize: int64(len(e.Payload)), Imports: append([]int{}, b.Imports(i)...),
 			Loader: blob.LoaderImport(e.Kind), Unsupported: blob.Unsupported(e.Kind)}
 		if e.IsLibrary() {
-			node.Kind = "library"
+			node.Kind = modulekind.Library
 		}
 		device, err := deviceOf(e, b.Layout)
 		if err != nil {
@@ -94,14 +95,14 @@ func ModuleProblem(kind string, err error) string {
 
 // deviceOf looks into modules of device code; nil for others.
 func deviceOf(e *blob.Entry, layout blob.Layout) (*Device, error) {
-	switch e.Kind {
-	case "cuda", "opencl", "rocm", "hip", "hsaco":
+	switch modulekind.FormOf(e.Kind) {
+	case modulekind.Device:
 		d, err := blob.ParseDeviceModule(e.Payload, layout)
 		if err != nil {
 			return nil, err
 		}
 		return &Device{Format: d.Format, CodeSize: int64(len(d.Data)), Functions: deviceFunctions(d.Functions)}, nil
-	case "vulkan":
+	case modulekind.Shaders:
 		v, err := blob.ParseVulkanModule(e.Payload, layout)
 		if err != nil {
 			return nil, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tvmgo/internal/modulekind"
 )
 
 // WriteText writes the report for people.
@@ -147,7 +149,7 @@ func (p *printer) module(m *Module, depth int, seen bool) {
 		p.line("  %s, see above", text)
 		return
 	}
-	if m.Kind != "library" {
+	if m.Kind != modulekind.Library {
 		text += fmt.Sprintf(", %d bytes", m.PayloadSize)
 	}
 	if m.Device != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
 
 // join builds a payload from what tree.json says of the module and from its files, the inverse of [split].
@@ -32,12 +33,12 @@ func join(m *Module, layout blob.Layout, read func(*File) ([]byte, error)) ([]by
 	if whole := files[Payload]; len(whole) == 1 {
 		return whole[0], nil
 	}
-	switch m.Kind {
-	case "c":
+	switch modulekind.FormOf(m.Kind) {
+	case modulekind.Source:
 		return (&blob.CSource{Code: string(one(Code)), Format: m.Format, Functions: m.Functions, Constants: m.Constants}).Encode(), nil
-	case "static_library":
+	case modulekind.Object:
 		return (&blob.StaticLibrary{Object: one(Code), Functions: m.Functions}).Encode(), nil
-	case "const_loader", "metadata":
+	case modulekind.Constants:
 		return joinConstants(one(Constants), files[Constant])
 	}
 	return m.joinDevice(layout, one(Meta), one(Code), shaders)
@@ -56,7 +57,7 @@ func (m *Module) joinDevice(layout blob.Layout, meta, code []byte, shaders []blo
 			table.Functions[i].Name = ""
 		}
 	}
-	if m.Kind == "vulkan" {
+	if modulekind.FormOf(m.Kind) == modulekind.Shaders {
 		return (&blob.VulkanModule{Format: m.Format, Functions: table.Functions, Shaders: shaders}).Encode(layout)
 	}
 	return (&blob.DeviceModule{Format: m.Format, Functions: table.Functions, Data: code}).Encode(layout)
@@ -66,7 +67,7 @@ func (m *Module) joinDevice(layout blob.Layout, meta, code []byte, shaders []blo
 // without a length as v0.22 and v0.23 did. It says whether there is one. pieces are what the module's files will hold.
 func (m *Module) settle(payload []byte, layout blob.Layout, pieces []piece) bool {
 	layouts := []string{""}
-	if m.Kind == "vulkan" && layout == blob.Modern {
+	if modulekind.FormOf(m.Kind) == modulekind.Shaders && layout == blob.Modern {
 		layouts = append(layouts, blob.LegacyFFI.String())
 	}
 	for _, m.FunctionLayout = range layouts {

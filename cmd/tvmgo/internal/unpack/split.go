@@ -2,11 +2,12 @@ package unpack
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"tvmgo/blob"
+	"tvmgo/internal/modulekind"
 )
 
 // contents is a payload taken apart. Pieces are views of the payload where they can be.
@@ -36,19 +37,20 @@ func (c *contents) add(role Role, of, ext string, parts ...[]byte) {
 // split takes a payload apart by its kind. What is damaged or of an unknown kind is one piece.
 func split(kind string, payload []byte, layout blob.Layout) (*contents, error) {
 	c, err := &contents{}, error(nil)
-	switch kind {
-	case "cuda", "opencl", "rocm", "hip", "hsaco":
+	form := modulekind.FormOf(kind)
+	switch form {
+	case modulekind.Device:
 		err = c.splitDevice(payload, layout)
-	case "vulkan":
+	case modulekind.Shaders:
 		err = c.splitVulkan(payload, layout)
-	case "c":
+	case modulekind.Source:
 		err = c.splitSource(payload)
-	case "static_library":
+	case modulekind.Object:
 		err = c.splitObject(payload)
-	case "const_loader", "metadata":
+	case modulekind.Constants:
 		err = c.splitConstants(payload)
 	default:
-		c.splitGraph(kind, payload)
+		c.splitGraph(form, payload)
 		c.add(Payload, "", "bin", payload)
 	}
 	if err != nil {
@@ -66,15 +68,8 @@ func (c *contents) splitDevice(payload []byte, layout blob.Layout) error {
 	if err != nil {
 		return err
 	}
-	ext := m.Format
-	switch ext {
-	case "cuda":
-		ext = "cu"
-	case "":
-		ext = "bin"
-	}
 	c.format = m.Format
-	c.add(Code, "", ext, m.Data)
+	c.add(Code, "", cmp.Or(m.Suffix(), "bin"), m.Data)
 	c.addTable(m.Functions)
 	return nil
 }
@@ -109,11 +104,7 @@ func (c *contents) splitSource(payload []byte) error {
 		return err
 	}
 	c.format, c.functions, c.constants = m.Format, m.Functions, m.Constants
-	ext := m.Format
-	if ext == "" {
-		ext = "c"
-	}
-	c.add(Code, "", ext, payload[8:8+len(m.Code)]) // the code comes first, behind its length
+	c.add(Code, "", cmp.Or(m.Format, "c"), payload[8:8+len(m.Code)]) // the code comes first, behind its length
 	return nil
 }
 
@@ -127,12 +118,12 @@ func (c *contents) splitObject(payload []byte) error {
 	return nil
 }
 
-// splitGraph adds the graph of kinds that hold one as text; it is also in the payload.
-func (c *contents) splitGraph(kind string, payload []byte) {
+// splitGraph adds the graph of a form that has one as text; it is also in the payload.
+func (c *contents) splitGraph(form modulekind.Form, payload []byte) {
 	r := blob.NewReader(payload)
-	switch {
-	case kind == "GraphExecutorFactory", kind == "GraphRuntimeFactory":
-	case kind == "tensorrt", strings.HasSuffix(kind, "_json"):
+	switch form {
+	case modulekind.GraphText:
+	case modulekind.SymbolGraph:
 		symbol := r.Str("symbol")
 		if r.Err() == nil {
 			c.functions = []string{symbol}

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/modulekind"
 )
 
 // Summary is what was written. The JSON keys are stable.
@@ -131,7 +132,7 @@ type node struct {
 // nodes lists the modules. A library without a blob is one.
 func nodes(c *inspect.Contents) []node {
 	if c.Blob == nil {
-		return []node{{Module: inspect.Module{Kind: "library", Imports: []int{}}}}
+		return []node{{Module: inspect.Module{Kind: modulekind.Library, Imports: []int{}}}}
 	}
 	var list []node
 	shift := 0

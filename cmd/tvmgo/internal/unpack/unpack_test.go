@@ -12,7 +12,9 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/modulekind"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/payloads"
 )
 
 func TestUnpack_Artifacts(t *testing.T) {
@@ -135,6 +137,21 @@ func TestUnpack_EveryKind(t *testing.T) {
 		require.Contains(t, read("8.const_loader.W~2.npy"), "'shape': (1,), }")
 		require.Contains(t, read("8.const_loader.scalar.npy"), "'shape': (), }")
 		require.Equal(t, "bfbf", read("8.const_loader.b16.bin"))
+	}
+}
+
+// Every known kind comes out in files that give its payload back; kinds whose form is understood need no file with it.
+func TestUnpack_KnownKinds(t *testing.T) {
+	kept := []modulekind.Form{modulekind.Opaque, modulekind.Metal, modulekind.GraphText, modulekind.SymbolGraph, modulekind.Program}
+	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
+		dir := t.TempDir()
+		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, payloads.Every(t, layout)...))), dir, false)
+		require.NoError(t, err)
+		for _, m := range requireWhole(t, dir).Modules[1:] {
+			form := modulekind.FormOf(m.Kind)
+			require.Equal(t, slices.Contains(kept, form), slices.Contains(roles(&m), Payload), m.Kind)
+			require.Equal(t, form == modulekind.GraphText || form == modulekind.SymbolGraph, slices.Contains(roles(&m), Graph), m.Kind)
+		}
 	}
 }
 

@@ -1,0 +1,3 @@
+package modulekind
+
+var _ = register(Kind{Name: "metal", Form: Metal})

@@ -1,0 +1,7 @@
+package modulekind
+
+// Vulkan is the kind of modules of SPIR-V shaders.
+var Vulkan = register(Kind{
+	Name: "vulkan", Form: Shaders, Import: "tvmgo/runtime/vulkan",
+	Files: []Format{{Suffix: "vulkan"}},
+})

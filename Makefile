@@ -6,7 +6,7 @@
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder
 # make install    PREFIX=/usr/local, under DESTDIR if that is given
 # make uninstall  with the same PREFIX and DESTDIR
-# make generators    the lists of code generators and of module kinds, from their packages
+# make generators    the lists of code generators and module kinds, and the calls of devices that are written in Go
 # make docs-diagram  the diagram and the table of packages in docs/architecture.md, from the source
 
 # The program reads the same file.
@@ -97,6 +97,7 @@ docs-diagram:
 generators:
 	$(GO) run ./build/gen/generators
 	$(GO) run ./build/gen/kinds
+	$(GO) run ./build/gen/deviceshim
 
 include internal/core/core.mk
 include bench/bench.mk

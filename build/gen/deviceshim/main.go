@@ -1,0 +1,60 @@
+// Command deviceshim writes the table by which C calls a device that is written in Go (package runtime), from the
+// functions that include/tvmgo/device_api.h declares and from the interfaces of runtime/deviceapi.go.
+//
+//	go run ./build/gen/deviceshim
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// rendered has the text of the files by their paths in the repository.
+func rendered(root string) (map[string][]byte, error) {
+	header, err := os.ReadFile(filepath.Join(root, "include/tvmgo/device_api.h"))
+	if err != nil {
+		return nil, err
+	}
+	functions, err := parse(header)
+	if err != nil {
+		return nil, err
+	}
+	source, err := os.ReadFile(filepath.Join(root, "runtime/deviceapi.go"))
+	if err != nil {
+		return nil, err
+	}
+	if err := resolve(functions, source); err != nil {
+		return nil, err
+	}
+	goText, err := renderGo(functions)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"runtime/deviceshim_gen.go": goText, "runtime/deviceshim_gen.c": renderC(functions)}, nil
+}
+
+func update(root string) error {
+	files, err := rendered(root)
+	if err != nil {
+		return err
+	}
+	for path, text := range files {
+		path = filepath.Join(root, filepath.FromSlash(path))
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+			continue
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func main() {
+	if err := update("."); err != nil {
+		fmt.Fprintln(os.Stderr, "deviceshim:", err)
+		os.Exit(1)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/runtime"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -22,7 +23,7 @@ func (b *build) assign(found *targets, t *target.Target, funcs []*tir.PrimFunc, 
 	for _, f := range funcs {
 		g.Ops = append(g.Ops, operation(f, funcs))
 	}
-	plan, err := target.Partition(g, t)
+	plan, err := partition.New(g, t)
 	if err != nil {
 		return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
 	}

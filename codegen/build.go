@@ -32,7 +32,7 @@ const (
 // Build makes one module of the runtime from a program. The caller closes it.
 //
 // Each function is built for the target in its attribute "target", else for t. Functions for a composite target are
-// divided among its members by target.Partition, with each function as an operation: its kind is its attribute "op"
+// divided among its members by partition.New, with each function as an operation: its kind is its attribute "op"
 // (else "matmul" if that is what it computes, else "function"), and its attributes are the function's and OpFunction.
 // Then, for each target, the passes of its kind run (columns ColumnLower and ColumnPasses), which may assign functions
 // to other targets by the same attribute, and its code generator makes a module.

@@ -9,6 +9,7 @@
 // attaches values of its own to a kind with [SetAttr]: passes, a partitioner, a code generator. Names for whole targets are added by
 // [RegisterTag].
 //
-// A target may be made of others, as a system of a CPU and an accelerator is. [Partition] divides a graph of operations among them, and
-// says why; internal/testing/byoctest/dnnl is a kind with a partitioner and a code generator of its own, in one file.
+// A composite target has members, as a system of a CPU and an accelerator has. Package target/partition divides a graph
+// of operations among them; internal/testing/byoctest/dnnl is a kind with a partitioner and a code generator of its own,
+// in one file.
 package target

@@ -17,7 +17,7 @@ var (
 	ErrScope     = errors.New("not part of a target")         // it does not change the generated module
 	ErrDevice    = errors.New("device cannot be asked")       // from_device names one that is not there
 	ErrNotSet    = errors.New("option is not set")            // Get: known, and without a value
-	ErrPartition = errors.New("graph cannot be partitioned")  // Partition: no member takes an operation
+	ErrPartition = errors.New("graph cannot be partitioned")  // package target/partition: for example no member takes an operation
 	ErrRegister  = errors.New("registration is not possible") // a kind, an attribute or a tag that contradicts itself
 )
 

@@ -244,7 +244,7 @@ func WithParser(p Parser) KindOption {
 }
 
 // Composite declares a kind whose targets consist of other targets, which its option "devices", also written "targets",
-// lists. Partition divides work among them.
+// lists. Package target/partition divides work among them.
 func Composite() KindOption {
 	return func(k *Kind) error {
 		k.composite = true

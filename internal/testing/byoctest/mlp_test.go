@@ -17,6 +17,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/byoctest/dnnl"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 const batch, in, hidden, classes = 2, 3, 5, 4
@@ -85,7 +86,7 @@ func reference() []float64 {
 }
 
 // plainC is the generator of the kind "llvm" here: loops in C, which clang would have LLVM compile.
-func plainC(symbol string, g *target.Group) (string, error) {
+func plainC(symbol string, g *partition.Group) (string, error) {
 	loops := map[string]string{
 		"matmul": "for (int i = 0; i < M * N; i++) { r[i] = 0; for (int l = 0; l < K; l++) r[i] += a[i / N * K + " +
 			"l] * b[l * N + i % N]; }",
@@ -172,7 +173,7 @@ var register = sync.OnceValue(func() error {
 })
 
 // link writes the program: every group by the generator of its kind, and main, which runs them in their order.
-func link(t *testing.T, p *target.Plan) (files map[string]string) {
+func link(t *testing.T, p *partition.Plan) (files map[string]string) {
 	files = map[string]string{"library.c": library}
 	var declared, buffers, calls strings.Builder
 	known := map[string]int{}
@@ -265,7 +266,7 @@ func TestMLP(t *testing.T) {
 	} {
 		soc, err := target.New(c.soc)
 		require.NoError(t, err)
-		p, err := target.Partition(mlp(), soc)
+		p, err := partition.New(mlp(), soc)
 		require.NoError(t, err)
 		var got []string
 		for _, g := range p.Groups {
@@ -297,7 +298,7 @@ func TestDNNL_Refuses(t *testing.T) {
 	} {
 		g := mlp()
 		change(&g.Ops[0])
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		require.NoError(t, err)
 		why, ok := p.Why("dense1")
 		require.True(t, ok)
@@ -310,7 +311,7 @@ func TestDNNL_Refuses(t *testing.T) {
 		require.Equal(t, want, why.Refused[0].Reason)
 		generate, ok := target.Attr[dnnl.Generator](soc.Members()[0].Kind(), dnnl.Column)
 		require.True(t, ok)
-		_, err = generate("group0", &target.Group{Ops: g.Ops[:1], Inputs: []string{"x", "w1", "b1"},
+		_, err = generate("group0", &partition.Group{Ops: g.Ops[:1], Inputs: []string{"x", "w1", "b1"},
 			Outputs: []string{"dense1"}})
 		require.ErrorContains(t, err, want, "what the partitioner refuses, the generator does too")
 	}

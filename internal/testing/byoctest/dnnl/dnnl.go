@@ -18,6 +18,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -31,7 +32,7 @@ const Column = "byoc.generator"
 //	void symbol(const float *const *in, float *const *out)
 //
 // which computes a group of a plan: from the group's inputs, in their order, its outputs in theirs.
-type Generator func(symbol string, g *target.Group) (source string, err error)
+type Generator func(symbol string, g *partition.Group) (source string, err error)
 
 // Register declares the kind "dnnl", with its partitioner and its generator. Only the first call does anything.
 var Register = sync.OnceValue(func() error {
@@ -71,7 +72,7 @@ func sizes(op *target.Op) (m, n, k int) {
 }
 
 // generate is the generator: a call for each product.
-func generate(symbol string, g *target.Group) (string, error) {
+func generate(symbol string, g *partition.Group) (string, error) {
 	var b strings.Builder
 	b.WriteString(`#include <stdint.h>
 int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,

@@ -1,4 +1,4 @@
-package target
+package partition
 
 import (
 	"bytes"
@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tvmgo/target"
 )
 
-// Plan says which member of a target computes what, and when. It is made by [Partition].
+// Plan says which member of a target computes what, and when. [New] makes it.
 type Plan struct {
-	Target    *Target
+	Target    *target.Target
 	Inputs    []string   // of the whole graph
 	Outputs   []string   // operations whose results leave the whole graph
 	Groups    []Group    // each behind those that it waits for
@@ -20,12 +22,12 @@ type Plan struct {
 
 // Group is a set of operations that one member computes together: its code generator makes one function of them.
 type Group struct {
-	Member  []int    // the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
-	Target  *Target  // the member
-	Ops     []Op     // each behind those that it uses
-	Inputs  []string // results of other groups and inputs of the graph, in the order of their first use
-	Outputs []string // operations whose results other groups use, or leave the graph
-	After   []int    // the groups whose results it uses
+	Member  []int          // the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
+	Target  *target.Target // the member
+	Ops     []target.Op    // each behind those that it uses
+	Inputs  []string       // results of other groups and inputs of the graph, in the order of their first use
+	Outputs []string       // operations whose results other groups use, or leave the graph
+	After   []int          // the groups whose results it uses
 }
 
 // Decision says which member takes an operation, and why.
@@ -38,8 +40,8 @@ type Decision struct {
 
 // Refusal says why a target does not take an operation.
 type Refusal struct {
-	Member []int   // as in [Group]
-	Target *Target // whose predicate refused it
+	Member []int          // as in [Group]
+	Target *target.Target // whose predicate refused it
 	Reason string
 }
 
@@ -53,7 +55,7 @@ func (p *Plan) Why(op string) (Decision, bool) {
 }
 
 // newPlan groups operations whose members are known.
-func newPlan(t *Target, s *sharing) *Plan {
+func newPlan(t *target.Target, s *sharing) *Plan {
 	f := s.flow
 	g := groups(f, s.owner, len(s.owners))
 	waits := inverse(g.users)
@@ -136,21 +138,21 @@ func (p *Plan) JSON() string {
 		Ops     []op     `json:"ops"`
 	}
 	plan := struct {
-		Target  *Target  `json:"target"`
-		Inputs  []string `json:"inputs"`
-		Outputs []string `json:"outputs"`
-		Groups  []group  `json:"groups"`
+		Target  *target.Target `json:"target"`
+		Inputs  []string       `json:"inputs"`
+		Outputs []string       `json:"outputs"`
+		Groups  []group        `json:"groups"`
 	}{p.Target, p.Inputs, p.Outputs, []group{}}
-	if p.Target.valid() != nil {
+	if p.Target.Kind() == nil {
 		plan.Target = nil
 	}
 	for _, g := range p.Groups {
-		out := group{g.Member, g.Target.kindName(), g.After, g.Inputs, g.Outputs, []op{}}
+		out := group{g.Member, kindName(g.Target), g.After, g.Inputs, g.Outputs, []op{}}
 		for _, o := range g.Ops {
 			why, _ := p.Why(o.Name)
 			one := op{o.Name, o.Kind, append([]string{}, o.Inputs...), why.Reason, []refusal{}}
 			for _, r := range why.Refused {
-				one.Refused = append(one.Refused, refusal{append([]int{}, r.Member...), r.Target.kindName(), r.Reason})
+				one.Refused = append(one.Refused, refusal{append([]int{}, r.Member...), kindName(r.Target), r.Reason})
 			}
 			out.Ops = append(out.Ops, one)
 		}
@@ -165,13 +167,13 @@ func (p *Plan) JSON() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// MarshalJSON gives what JSON gives.
+// MarshalJSON returns the same as JSON.
 func (p *Plan) MarshalJSON() ([]byte, error) { return []byte(p.JSON()), nil }
 
-// kindName is "" for a target that is none, as in a plan that somebody else made.
-func (t *Target) kindName() string {
-	if t.valid() != nil {
-		return ""
+// kindName is "" for a target that New did not make, as in a plan of a user's own.
+func kindName(t *target.Target) string {
+	if k := t.Kind(); k != nil {
+		return k.Name()
 	}
-	return t.kind.name
+	return ""
 }

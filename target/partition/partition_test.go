@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 // TestPartition_Groups has two members, of which the first takes kind a and the second b; c goes to a third that takes everything.
@@ -35,7 +36,7 @@ func TestPartition_Groups(t *testing.T) {
 		{"stays where its inputs are", "x:a y:b(x) z:a(y) x2:a(x) x3:a(x2) x4:a(x3)", "0:x,x2,x3,x4 1:y 0:z"},
 		{"joins the last group otherwise", "x:a y:c(x) z:a(y) p:b q:b(p) r:b(q) v:a(r)", "1:p,q,r 0:x 2:y 0:z,v"},
 	} {
-		p, err := target.Partition(graph(t, c.graph), soc)
+		p, err := partition.New(graph(t, c.graph), soc)
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.want, groupsOf(p), c.name)
 	}
@@ -44,7 +45,7 @@ func TestPartition_Groups(t *testing.T) {
 func TestPartition_Border(t *testing.T) {
 	g := graph(t, "x:a(in,w) y:a(x,w) z:b(x,v,in) u:a(z,y)")
 	soc := composite(t, onlyKinds(t, "a"), newTarget(t, "llvm"))
-	p, err := target.Partition(g, soc)
+	p, err := partition.New(g, soc)
 	require.NoError(t, err)
 	require.Equal(t, "0:x,y 1:z 0:u", groupsOf(p))
 	require.Equal(t, []string{"in", "w", "v"}, p.Inputs)
@@ -67,7 +68,7 @@ func TestPartition_Border(t *testing.T) {
 	require.Equal(t, g.Ops[2], p.Groups[1].Ops[0])
 
 	g.Outputs, g.Inputs = []string{"u", "z", "z"}, []string{"v", "in", "w", "unused"}
-	p, err = target.Partition(g, soc)
+	p, err = partition.New(g, soc)
 	require.NoError(t, err)
 	require.Equal(t, []string{"z", "u"}, p.Outputs)
 	require.Equal(t, []string{"v", "in", "w", "unused"}, p.Inputs)
@@ -75,19 +76,19 @@ func TestPartition_Border(t *testing.T) {
 
 	g = graph(t, "x:a y:a(x)")
 	g.Outputs = []string{"x"}
-	p, err = target.Partition(g, soc)
+	p, err = partition.New(g, soc)
 	require.NoError(t, err)
 	require.Equal(t, []string{"x", "y"}, p.Groups[0].Outputs, "what is wanted leaves its group, whoever else uses it")
 }
 
 // TestPartition_Single divides nothing.
 func TestPartition_Single(t *testing.T) {
-	p, err := target.Partition(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90"))
+	p, err := partition.New(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90"))
 	require.NoError(t, err)
 	require.Equal(t, ":u,x,y,z", groupsOf(p))
 	require.Empty(t, p.Groups[0].Member)
 
-	_, err = target.Partition(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
+	_, err = partition.New(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
 	require.ErrorIs(t, err, target.ErrPartition)
 	require.ErrorContains(t, err, `operation "y" (b) is taken by no member`)
 }
@@ -99,15 +100,15 @@ func TestPartition_Reasons(t *testing.T) {
 	silent := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Name == "y", "" })
 	g := graph(t, "x:a y:a z:a")
 	g.Ops[0].Attrs = map[string]any{"dtype": "float32"}
-	p, err := target.Partition(g, composite(t, cautious, silent, newTarget(t, "c")))
+	p, err := partition.New(g, composite(t, cautious, silent, newTarget(t, "c")))
 	require.NoError(t, err)
 	require.Equal(t, "0:x 1:y 2:z", groupsOf(p))
 	x, ok := p.Why("x")
 	require.True(t, ok)
-	require.Equal(t, target.Decision{Op: "x", Group: 0, Reason: "the type is float32"}, x)
+	require.Equal(t, partition.Decision{Op: "x", Group: 0, Reason: "the type is float32"}, x)
 	z, _ := p.Why("z")
 	require.Equal(t, `kind "c" takes every operation`, z.Reason)
-	require.Equal(t, []target.Refusal{
+	require.Equal(t, []partition.Refusal{
 		{Member: []int{0}, Target: cautious, Reason: "the type is <nil>"},
 		{Member: []int{1}, Target: silent, Reason: "the partitioner gives no reason"},
 	}, z.Refused)
@@ -126,7 +127,7 @@ func TestPartition_SameMemberTwice(t *testing.T) {
 		}
 		return answer, nil
 	}))
-	p, err := target.Partition(graph(t, "a:k b:k c:k d:k"), newTarget(t, map[string]any{"kind": even, "devices": []any{"llvm", "llvm"}}))
+	p, err := partition.New(graph(t, "a:k b:k c:k d:k"), newTarget(t, map[string]any{"kind": even, "devices": []any{"llvm", "llvm"}}))
 	require.NoError(t, err)
 	require.Equal(t, "0:a,c 1:b,d", groupsOf(p))
 	why, _ := p.Why("a")
@@ -153,7 +154,7 @@ func TestPartition_Order(t *testing.T) {
 		return op.Name != "z", "no z"
 	}))
 	first := newTarget(t, map[string]any{"kind": guarded, "devices": []any{onlyKinds(t, "a")}})
-	p, err := target.Partition(graph(t, "v:c(z) z:a(y) x:c y:a(x)"), composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
+	p, err := partition.New(graph(t, "v:c(z) z:a(y) x:c y:a(x)"), composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0:x 0.0:y 1.0.0:z,v", groupsOf(p))
 	require.Equal(t, []string{"x", "z", "v"}, outer)
@@ -164,11 +165,11 @@ func TestPartition_Nested(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	inner := composite(t, a, b)
 	soc := composite(t, inner, newTarget(t, "llvm"))
-	p, err := target.Partition(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
+	p, err := partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
 	require.NoError(t, err)
 	require.Equal(t, "0.0:u,x 0.1:y 1:z", groupsOf(p))
 	z, _ := p.Why("z")
-	require.Equal(t, []target.Refusal{
+	require.Equal(t, []partition.Refusal{
 		{Member: []int{0, 0}, Target: a, Reason: "kinds are a"}, {Member: []int{0, 1}, Target: b, Reason: "kinds are b"},
 	}, z.Refused)
 
@@ -176,7 +177,7 @@ func TestPartition_Nested(t *testing.T) {
 		return op.Name != "x", "no x"
 	}))
 	soc = composite(t, newTarget(t, map[string]any{"kind": guarded, "devices": []any{a, b}}), newTarget(t, "llvm"))
-	p, err = target.Partition(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
+	p, err = partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
 	require.NoError(t, err)
 	require.Equal(t, "0.0:u 1:x 0.1:y 1:z", groupsOf(p))
 	x, _ := p.Why("x")
@@ -198,7 +199,7 @@ func TestPartition_NestedStrategy(t *testing.T) {
 			return answer, nil
 		})))
 	soc := composite(t, onlyKinds(t, "a"), newTarget(t, map[string]any{"kind": kind, "devices": []any{"cuda -arch=sm_90", "c"}}), newTarget(t, "llvm"))
-	p, err := target.Partition(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc)
+	p, err := partition.New(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc)
 	require.NoError(t, err)
 	require.Equal(t, "0:x 1.1:y,v,z 2:w", groupsOf(p))
 	require.Equal(t, &target.Graph{
@@ -226,7 +227,7 @@ func TestPartition_Copies(t *testing.T) {
 	}
 	for _, soc := range []*target.Target{composite(t, bad, newTarget(t, "llvm")), newTarget(t, map[string]any{"kind": kind, "devices": []any{"llvm"}})} {
 		g := fresh()
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		require.NoError(t, err)
 		require.Equal(t, fresh().Ops, p.Groups[0].Ops)
 		spoils(&p.Groups[0].Ops[0])
@@ -268,12 +269,12 @@ func TestSetAttr_KnownColumns(t *testing.T) {
 func TestPartition_AtOnce(t *testing.T) {
 	soc := composite(t, onlyKinds(t, "even"), newTarget(t, "llvm"))
 	g := shaped(200, shapes[2].op)
-	want, err := target.Partition(g, soc)
+	want, err := partition.New(g, soc)
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			p, err := target.Partition(g, soc)
+			p, err := partition.New(g, soc)
 			if err != nil || p.JSON() != want.JSON() {
 				t.Errorf("another plan: %v", err)
 			}
@@ -287,7 +288,7 @@ func TestPlan_JSON(t *testing.T) {
 		return op.Kind == "a", "a < b"
 	}))
 	soc := composite(t, newTarget(t, kind), newTarget(t, "stackvm"))
-	p, err := target.Partition(graph(t, "x:a(in) y:b(x)"), soc)
+	p, err := partition.New(graph(t, "x:a(in) y:b(x)"), soc)
 	require.NoError(t, err)
 	want := `{"target":` + soc.JSON() + `,"inputs":["in"],"outputs":["y"],"groups":[` +
 		`{"member":[0],"kind":"` + kind + `","after":[],"inputs":["in"],"outputs":["x"],"ops":[` +
@@ -300,19 +301,19 @@ func TestPlan_JSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, string(marshalled))
 
-	p, err = target.Partition(&target.Graph{}, newTarget(t, "stackvm"))
+	p, err = partition.New(&target.Graph{}, newTarget(t, "stackvm"))
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(p.JSON(), `,"inputs":[],"outputs":[],"groups":[]}`), p.JSON())
 	require.Empty(t, p.String())
-	p, err = target.Partition(graph(t, "x:a"), newTarget(t, "stackvm"))
+	p, err = partition.New(graph(t, "x:a"), newTarget(t, "stackvm"))
 	require.NoError(t, err)
 	require.Contains(t, p.JSON(), `"groups":[{"member":[],"kind":"stackvm",`)
 }
 
 // TestPlan_Foreign reads plans that Partition did not make.
 func TestPlan_Foreign(t *testing.T) {
-	p := &target.Plan{Target: &target.Target{}, Groups: []target.Group{{Ops: []target.Op{{Name: "x", Kind: "a"}}}},
-		Decisions: []target.Decision{{Op: "x", Refused: []target.Refusal{{Reason: "not \xff"}}}}}
+	p := &partition.Plan{Target: &target.Target{}, Groups: []partition.Group{{Ops: []target.Op{{Name: "x", Kind: "a"}}}},
+		Decisions: []partition.Decision{{Op: "x", Refused: []partition.Refusal{{Reason: "not \xff"}}}}}
 	require.Equal(t, "group 0: \n  in: \n  out: \n  x = a(): \n    not : not \xff\n", p.String())
 	require.Equal(t, `{"target":null,"inputs":null,"outputs":null,"groups":[{"member":null,"kind":"","after":null,"inputs":null,"outputs":null,`+
 		`"ops":[{"name":"x","kind":"a","inputs":[],"reason":"","refused":[{"member":[],"kind":"","reason":"not \ufffd"}]}]}]}`, p.JSON())

@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 func TestPartition_Strategy(t *testing.T) {
@@ -44,7 +45,7 @@ func TestPartition_Strategy(t *testing.T) {
 	} {
 		kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, c.answer))
 		soc := newTarget(t, map[string]any{"kind": kind, "devices": []any{onlyKinds(t, "a"), "llvm"}})
-		p, err := target.Partition(graph(t, "x:a y:b(x)"), soc)
+		p, err := partition.New(graph(t, "x:a y:b(x)"), soc)
 		requirePartitionError(t, err, c.name)
 		require.Nil(t, p, c.name)
 		require.ErrorContains(t, err, "target: partition: the strategy of "+kind+" "+c.want, c.name)
@@ -56,7 +57,7 @@ func TestPartition_Strategy(t *testing.T) {
 func TestPartition_StrategyRefused(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	within := noting(t, composite(t, b, b), new([]string))
-	_, err := target.Partition(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
+	_, err := partition.New(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
 	requirePartitionError(t, err)
 	require.EqualError(t, err, fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses it: `+
 		`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
@@ -108,7 +109,7 @@ func TestPartition_BadInput(t *testing.T) {
 		{"nobody takes it", graph(t, "x:a y:c(x) z:c"), both, `operation "z" (c) is taken by no member (and so are 1 more): ` +
 			a.Kind().Name() + ` (member 0): kinds are a; test`},
 	} {
-		p, err := target.Partition(c.graph, c.target)
+		p, err := partition.New(c.graph, c.target)
 		requirePartitionError(t, err, c.name)
 		require.Nil(t, p, c.name)
 		require.ErrorContains(t, err, "target: partition: ", c.name)
@@ -120,14 +121,14 @@ func TestPartition_BadInput(t *testing.T) {
 func TestPartition_LongCycle(t *testing.T) {
 	g := shaped(10_000, func(i int) target.Op { return target.Op{Kind: "k", Inputs: after(i, 1)} })
 	g.Ops[0].Inputs = []string{name(9_999)}
-	_, err := target.Partition(g, newTarget(t, "llvm"))
+	_, err := partition.New(g, newTarget(t, "llvm"))
 	requirePartitionError(t, err)
 	require.ErrorContains(t, err, `"op000011" -> 9988 more -> "op000000"`)
 }
 
 func TestPartition_PredicatePanics(t *testing.T) {
 	bad := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Attrs["shape"].([]int)[0] > 1, "" })
-	_, err := target.Partition(graph(t, "x:a"), composite(t, bad, newTarget(t, "llvm")))
+	_, err := partition.New(graph(t, "x:a"), composite(t, bad, newTarget(t, "llvm")))
 	requirePartitionError(t, err)
 	require.ErrorContains(t, err, `the partitioner of `+bad.Kind().Name()+` (member 0) panicked at operation "x": interface conversion`)
 }
@@ -142,10 +143,10 @@ func TestPartition_TooManyMembers(t *testing.T) {
 	}))
 	soc := newTarget(t, map[string]any{"kind": kind, "devices": slices.Repeat([]any{"llvm"}, 300)})
 	one := func(int) target.Op { return target.Op{Kind: "k"} }
-	p, err := target.Partition(shaped(256, one), soc)
+	p, err := partition.New(shaped(256, one), soc)
 	require.NoError(t, err)
 	require.Len(t, p.Groups, 256)
-	_, err = target.Partition(shaped(257, one), soc)
+	_, err = partition.New(shaped(257, one), soc)
 	requirePartitionError(t, err)
 	require.ErrorContains(t, err, "257 members take operations: at most 256 can")
 }

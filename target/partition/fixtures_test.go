@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 var kindCount atomic.Int64
@@ -62,7 +63,7 @@ func graph(t testing.TB, text string) *target.Graph {
 }
 
 // groupsOf writes the groups of a plan as "0:a,b 1:c": the member, and what it computes.
-func groupsOf(p *target.Plan) string {
+func groupsOf(p *partition.Plan) string {
 	var all []string
 	for _, g := range p.Groups {
 		var names []string

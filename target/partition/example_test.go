@@ -1,13 +1,14 @@
-package target_test
+package partition_test
 
 import (
 	"fmt"
 
 	"tvmgo/dlpack"
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
-func ExamplePartition() {
+func ExampleNew() {
 	// An accelerator that multiplies matrices of bytes, and does nothing else.
 	_, err := target.RegisterKind("npu", dlpack.ExtDev, target.WithAttr(target.ColumnPartitioner,
 		func(_ *target.Target, op *target.Op) (bool, string) {
@@ -29,7 +30,7 @@ func ExamplePartition() {
 		return
 	}
 	int8, float := map[string]any{"dtype": "int8"}, map[string]any{"dtype": "float32"}
-	plan, err := target.Partition(&target.Graph{Ops: []target.Op{
+	plan, err := partition.New(&target.Graph{Ops: []target.Op{
 		{Name: "a", Kind: "matmul", Inputs: []string{"x", "w1"}, Attrs: int8},
 		{Name: "b", Kind: "relu", Inputs: []string{"a"}, Attrs: int8},
 		{Name: "c", Kind: "matmul", Inputs: []string{"b", "w2"}, Attrs: float},
@@ -53,7 +54,7 @@ func ExamplePartition() {
 	//     not npu (member 0): float32 is no int8
 }
 
-func ExampleStrategy() {
+func Example_strategy() {
 	// A composite kind of one's own, which keeps operations on its second member until the first one is worth the way.
 	_, err := target.RegisterKind("mysoc", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
 		func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
@@ -76,7 +77,7 @@ func ExampleStrategy() {
 		fmt.Println(err)
 		return
 	}
-	plan, err := target.Partition(&target.Graph{Ops: []target.Op{
+	plan, err := partition.New(&target.Graph{Ops: []target.Op{
 		{Name: "small", Kind: "add", Inputs: []string{"x", "x"}, Attrs: map[string]any{"steps": 100}},
 		{Name: "large", Kind: "conv2d", Inputs: []string{"small", "w"}, Attrs: map[string]any{"steps": 200_000_000}},
 	}}, soc)

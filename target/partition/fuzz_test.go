@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 // fuzzNames are what operations, their inputs and outputs may be called; not all are names.
@@ -102,7 +103,7 @@ func FuzzPartition(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := decodeGraph(data)
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		if !soundGraph(g) {
 			requirePartitionError(t, err)
 			return
@@ -110,7 +111,7 @@ func FuzzPartition(f *testing.F) {
 		require.NoError(t, err)
 		requirePlan(t, g, p, owner)
 		slices.Reverse(g.Ops)
-		q, err := target.Partition(g, soc)
+		q, err := partition.New(g, soc)
 		require.NoError(t, err)
 		require.Equal(t, p, q)
 	})

@@ -1,4 +1,4 @@
-package target
+package partition
 
 import (
 	"cmp"
@@ -6,57 +6,44 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tvmgo/internal/nearest"
+	"tvmgo/target"
 )
-
-// Op is an operation of a graph. Its name stands for its result, or for all of them if it has several.
-type Op struct {
-	Name   string         // one operation of a graph has it
-	Kind   string         // what it computes: "matmul"
-	Inputs []string       // in the order of its arguments: names of operations, or of inputs of the graph
-	Attrs  map[string]any // what else it is, such as "dtype"; who makes a graph and who takes its operations agree on the names
-}
-
-func (o *Op) clone() Op {
-	return Op{Name: o.Name, Kind: o.Kind, Inputs: slices.Clone(o.Inputs), Attrs: maps.Clone(o.Attrs)}
-}
-
-// Graph is a set of operations, in any order, that use each other's results. Partition does not change it.
-type Graph struct {
-	Ops     []Op
-	Inputs  []string // what comes from outside; nil: every name that is no operation's
-	Outputs []string // operations whose results are wanted, besides those that no operation uses
-}
 
 // flow is a graph that has been checked. Its operations are numbered by depth, then by name: one that uses another comes behind it.
 type flow struct {
-	ops    []Op // copies
+	ops    []target.Op // copies
 	inputs []string
 	wanted []bool    // by operation: its result is an output of the graph
 	uses   [][]int32 // by operation: those whose results it takes
 	users  [][]int32 // the other way round
 }
 
-func newFlow(g *Graph) (*flow, error) {
+func clone(op *target.Op) target.Op {
+	return target.Op{Name: op.Name, Kind: op.Kind, Inputs: slices.Clone(op.Inputs), Attrs: maps.Clone(op.Attrs)}
+}
+
+func newFlow(g *target.Graph) (*flow, error) {
 	if g == nil {
 		return nil, noPartition("the graph is nil: give the operations in a target.Graph")
 	}
-	number, err := g.number()
+	numbers, err := number(g)
 	if err != nil {
 		return nil, err
 	}
 	uses := make([][]int32, len(g.Ops))
 	for i := range g.Ops {
 		for _, name := range g.Ops[i].Inputs {
-			if j, ok := number[name]; ok {
+			if j, ok := numbers[name]; ok {
 				uses[i] = append(uses[i], j)
 			}
 		}
 	}
 	depth, whole := depths(uses, inverse(uses))
 	if !whole {
-		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result", g.cycle(uses, depth))
+		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result", cycle(g, uses, depth))
 	}
 	order := make([]int32, len(g.Ops))
 	for i := range order {
@@ -69,9 +56,9 @@ func newFlow(g *Graph) (*flow, error) {
 	for i, old := range order {
 		place[old] = int32(i)
 	}
-	f := &flow{ops: make([]Op, len(order)), wanted: make([]bool, len(order)), uses: make([][]int32, len(order)), inputs: slices.Clone(g.Inputs)}
+	f := &flow{ops: make([]target.Op, len(order)), wanted: make([]bool, len(order)), uses: make([][]int32, len(order)), inputs: slices.Clone(g.Inputs)}
 	for i, old := range order {
-		f.ops[i] = g.Ops[old].clone()
+		f.ops[i] = clone(&g.Ops[old])
 		for _, j := range uses[old] {
 			f.uses[i] = append(f.uses[i], place[j])
 		}
@@ -81,13 +68,13 @@ func newFlow(g *Graph) (*flow, error) {
 		f.wanted[i] = len(f.users[i]) == 0
 	}
 	for _, name := range g.Outputs {
-		f.wanted[place[number[name]]] = true
+		f.wanted[place[numbers[name]]] = true
 	}
 	if g.Inputs == nil {
 		known := map[string]bool{}
 		for _, op := range f.ops {
 			for _, name := range op.Inputs {
-				if _, ok := number[name]; !ok && !known[name] {
+				if _, ok := numbers[name]; !ok && !known[name] {
 					known[name] = true
 					f.inputs = append(f.inputs, name)
 				}
@@ -98,7 +85,7 @@ func newFlow(g *Graph) (*flow, error) {
 }
 
 // number checks the names of a graph, and gives each operation its place in Ops.
-func (g *Graph) number() (map[string]int32, error) {
+func number(g *target.Graph) (map[string]int32, error) {
 	number := make(map[string]int32, len(g.Ops))
 	for i := range g.Ops {
 		op := &g.Ops[i]
@@ -149,10 +136,18 @@ func checkWord(s string) error {
 	if s == "" {
 		return fmt.Errorf("is empty")
 	}
-	if err := checkText("", s); err != nil {
+	if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
 		return fmt.Errorf("is no text: %s holds a NUL character, or is not valid UTF-8", brief(s))
 	}
 	return nil
+}
+
+// brief quotes a text for a message, at most its first 60 bytes.
+func brief(s string) string {
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return fmt.Sprintf("%q", s)
 }
 
 func inverse(uses [][]int32) [][]int32 {
@@ -190,7 +185,7 @@ func depths(uses, users [][]int32) (depth []int32, whole bool) {
 }
 
 // cycle names the operations of a cycle in the order in which results pass, from the smallest name on.
-func (g *Graph) cycle(uses [][]int32, depth []int32) string {
+func cycle(g *target.Graph, uses [][]int32, depth []int32) string {
 	less := func(a, b int32) int { return strings.Compare(g.Ops[a].Name, g.Ops[b].Name) }
 	var stuck []int32
 	for i := range uses {

@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 // shapes are graphs of n operations; those of kind "even" and "odd" belong to different members.
@@ -61,7 +62,7 @@ func BenchmarkPartition(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p, err := target.Partition(g, pair)
+				p, err := partition.New(g, pair)
 				require.NoError(b, err)
 				b.ReportMetric(float64(len(p.Groups)), "groups")
 			}

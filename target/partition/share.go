@@ -1,10 +1,12 @@
-package target
+package partition
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"tvmgo/target"
 )
 
 // sharing finds the member of every operation.
@@ -17,17 +19,17 @@ type sharing struct {
 }
 
 type owner struct {
-	target *Target
+	target *target.Target
 	path   []int
 }
 
 // offer gives operations to a target, and returns those that it refuses; the reasons are then written down.
-func (s *sharing) offer(t *Target, path []int, ops []int32) (refused []int32, err error) {
+func (s *sharing) offer(t *target.Target, path []int, ops []int32) (refused []int32, err error) {
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	predicate, asked := Attr[Predicate](t.kind, ColumnPartitioner)
-	strategy, own := Attr[Strategy](t.kind, ColumnStrategy)
+	predicate, asked := target.Attr[target.Predicate](t.Kind(), target.ColumnPartitioner)
+	strategy, own := target.Attr[target.Strategy](t.Kind(), target.ColumnStrategy)
 	taken := ops
 	reasons := make([]string, len(ops))
 	if asked {
@@ -47,12 +49,12 @@ func (s *sharing) offer(t *Target, path []int, ops []int32) (refused []int32, er
 		}
 	}
 	switch {
-	case !t.kind.composite:
+	case !t.Kind().IsComposite():
 		o := s.ownerAt(t, path)
 		for n, i := range taken {
 			s.owner[i] = o
 			if !asked {
-				reasons[n] = fmt.Sprintf("kind %q takes every operation", t.kind.name)
+				reasons[n] = fmt.Sprintf("kind %q takes every operation", t.Kind().Name())
 			}
 			s.decisions[i].because(reasons[n])
 		}
@@ -78,7 +80,7 @@ func (d *Decision) because(reason string) {
 }
 
 // ownerAt is the place of a member in owners.
-func (s *sharing) ownerAt(t *Target, path []int) int32 {
+func (s *sharing) ownerAt(t *target.Target, path []int) int32 {
 	key := joined(path, ".")
 	o, ok := s.known[key]
 	if !ok {
@@ -90,13 +92,13 @@ func (s *sharing) ownerAt(t *Target, path []int) int32 {
 }
 
 // ask keeps the panic of a predicate within the error.
-func (s *sharing) ask(p Predicate, t *Target, path []int, i int32) (takes bool, reason string, err error) {
+func (s *sharing) ask(p target.Predicate, t *target.Target, path []int, i int32) (takes bool, reason string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = noPartition("the partitioner of %s panicked at operation %s: %v", nameMember(t, path), brief(s.flow.ops[i].Name), v)
 		}
 	}()
-	op := s.flow.ops[i].clone()
+	op := clone(&s.flow.ops[i])
 	takes, reason = p(t, &op)
 	if reason == "" {
 		reason = "the partitioner gives no reason"
@@ -105,7 +107,7 @@ func (s *sharing) ask(p Predicate, t *Target, path []int, i int32) (takes bool, 
 }
 
 // obey divides operations as the strategy of a composite target says, and checks what it says.
-func (s *sharing) obey(strategy Strategy, t *Target, path []int, ops []int32) error {
+func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, ops []int32) error {
 	if len(ops) == 0 {
 		return nil
 	}
@@ -135,9 +137,9 @@ func (s *sharing) obey(strategy Strategy, t *Target, path []int, ops []int32) er
 		}
 		given[i] = true
 		shares[a.Member] = append(shares[a.Member], i)
-		reason := fmt.Sprintf("the strategy of kind %q gives no reason", t.kind.name)
+		reason := fmt.Sprintf("the strategy of kind %q gives no reason", t.Kind().Name())
 		if a.Reason != "" {
-			reason = fmt.Sprintf("the strategy of kind %q: %s", t.kind.name, a.Reason)
+			reason = fmt.Sprintf("the strategy of kind %q: %s", t.Kind().Name(), a.Reason)
 		}
 		s.decisions[i].because(reason)
 	}
@@ -161,7 +163,7 @@ func (s *sharing) obey(strategy Strategy, t *Target, path []int, ops []int32) er
 }
 
 // decide keeps the panic of a strategy within the error.
-func (s *sharing) decide(strategy Strategy, g *Graph, t *Target, path []int) (answer []Assignment, err error) {
+func (s *sharing) decide(strategy target.Strategy, g *target.Graph, t *target.Target, path []int) (answer []target.Assignment, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = noPartition("the strategy of %s panicked: %v", nameMember(t, path), v)
@@ -170,7 +172,7 @@ func (s *sharing) decide(strategy Strategy, g *Graph, t *Target, path []int) (an
 	answer, err = strategy(g, t)
 	if err != nil {
 		e := noPartition("the strategy of %s failed: %v", nameMember(t, path), err)
-		e.Err = errors.Join(ErrPartition, err)
+		e.Err = errors.Join(target.ErrPartition, err)
 		return nil, e
 	}
 	return answer, nil
@@ -203,11 +205,11 @@ func (f *flow) describe(i int32) string {
 }
 
 // part is the graph of some operations, in their order.
-func (f *flow) part(ops []int32) *Graph {
-	g := &Graph{Ops: make([]Op, len(ops))}
+func (f *flow) part(ops []int32) *target.Graph {
+	g := &target.Graph{Ops: make([]target.Op, len(ops))}
 	g.Inputs, g.Outputs = f.border(ops)
 	for n, i := range ops {
-		g.Ops[n] = f.ops[i].clone()
+		g.Ops[n] = clone(&f.ops[i])
 	}
 	return g
 }

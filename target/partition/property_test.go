@@ -1,4 +1,4 @@
-package target_test
+package partition_test
 
 import (
 	"fmt"
@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/target"
+	"tvmgo/target/partition"
 )
 
 // requirePlan checks a plan against what Partition promises, by other means than its own. owner is the member whose each operation is.
-func requirePlan(t testing.TB, g *target.Graph, p *target.Plan, owner func(op *target.Op) int) {
+func requirePlan(t testing.TB, g *target.Graph, p *partition.Plan, owner func(op *target.Op) int) {
 	ops := map[string]*target.Op{}
 	for i := range g.Ops {
 		ops[g.Ops[i].Name] = &g.Ops[i]
@@ -91,7 +92,7 @@ func requirePlan(t testing.TB, g *target.Graph, p *target.Plan, owner func(op *t
 }
 
 // requireUnmergeable fails if two groups of one member could be one: if no way from the earlier one to the later goes through others.
-func requireUnmergeable(t testing.TB, p *target.Plan, direct [][]bool) {
+func requireUnmergeable(t testing.TB, p *partition.Plan, direct [][]bool) {
 	n := len(p.Groups)
 	for i := range n {
 		through := make([]bool, n) // reached from i by way of another group
@@ -150,12 +151,12 @@ func TestPartition_Random(t *testing.T) {
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		g := randomGraph(r, r.IntN(40), 1+r.IntN(5), []float64{0.02, 0.05, 0.1, 0.3}[seed%4])
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		require.NoError(t, err)
 		requirePlan(t, g, p, owner)
 		for range 3 {
 			r.Shuffle(len(g.Ops), func(i, j int) { g.Ops[i], g.Ops[j] = g.Ops[j], g.Ops[i] })
-			q, err := target.Partition(g, soc)
+			q, err := partition.New(g, soc)
 			require.NoError(t, err)
 			require.Equal(t, p, q, "seed %d", seed)
 			require.Equal(t, p.JSON(), q.JSON())
@@ -171,14 +172,14 @@ func TestPartition_Large(t *testing.T) {
 		for i := range g.Ops {
 			g.Ops[i].Kind = map[string]string{"even": "k0", "odd": "k1", "third": "k2", "fourth": "k4", "fifth": "k1"}[g.Ops[i].Kind]
 		}
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		require.NoError(t, err)
 		requirePlan(t, g, p, owner)
 	}
-	p, err := target.Partition(shaped(10_000, shapes[0].op), composite(t, onlyKinds(t, "even"), onlyKinds(t, "odd")))
+	p, err := partition.New(shaped(10_000, shapes[0].op), composite(t, onlyKinds(t, "even"), onlyKinds(t, "odd")))
 	require.NoError(t, err)
 	require.Len(t, p.Groups, 1)
-	p, err = target.Partition(shaped(10_000, shapes[1].op), composite(t, onlyKinds(t, "even"), onlyKinds(t, "odd")))
+	p, err = partition.New(shaped(10_000, shapes[1].op), composite(t, onlyKinds(t, "even"), onlyKinds(t, "odd")))
 	require.NoError(t, err)
 	require.Len(t, p.Groups, 10_000)
 }
@@ -190,7 +191,7 @@ func TestPartition_NearTheLeast(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		g := randomGraph(r, 12, 5, 0.15)
-		p, err := target.Partition(g, soc)
+		p, err := partition.New(g, soc)
 		require.NoError(t, err)
 		best := leastGroups(g, owner)
 		require.GreaterOrEqual(t, len(p.Groups), best)

@@ -117,8 +117,8 @@ func TestNew_BadInput(t *testing.T) {
 		"of an alias":           {`{"kind":"llvm","taget_host":"c"}`, "$.taget_host", target.ErrUnknown, `did you mean "target_host"?`},
 		"type at depth":         {`{"kind":"composite","targets":["c",{"kind":"cuda","target_host":{"kind":"llvm","mattr":["+a",1]}}]}`, "$.targets[1].target_host.mattr[1]", target.ErrType, "expected str, found int 1"},
 		"in text in JSON":       {`{"kind":"cuda","host":"{\"kind\":\"llvm\",\"num-cores\":0}"}`, `$.host.num-cores`, target.ErrRange, "at least 1"},
-		"duplicate":             {`{"kind":"c","host":{"kind":"c","mcpu":"a","mcpu":"a"}}`, "$.host.mcpu", target.ErrDuplicate, "at byte 42 (line 1): the key stands there twice"},
-		"duplicate by \\":       {`{"kind":"c","k\u0069nd":"c"}`, "$.kind", target.ErrDuplicate, "twice"},
+		"duplicate":             {`{"kind":"c","host":{"kind":"c","mcpu":"a","mcpu":"a"}}`, "$.host.mcpu", target.ErrDuplicate, "at byte 42 (line 1): the key is repeated"},
+		"duplicate by \\":       {`{"kind":"c","k\u0069nd":"c"}`, "$.kind", target.ErrDuplicate, "repeated"},
 		"kind and id":           {`{"kind":"c","id":"c"}`, "$.kind", target.ErrDuplicate, `"kind" and as "id"`},
 		"host twice":            {`{"kind":"c","host":"c","target_host":"c"}`, "$.host", target.ErrDuplicate, "two of its names"},
 		"two names":             {`{"kind":"c","system-lib":true,"system_lib":true}`, "$.system-lib", target.ErrDuplicate, "two of its names"},
@@ -165,8 +165,8 @@ func TestNew_BadInput(t *testing.T) {
 		"open escape":   {`cuda -model=x\`, "$", target.ErrSyntax, "takes no character"},
 		"bool":          {"llvm -fast-math=yes", "$.fast-math", target.ErrType, "true, false, 1 or 0"},
 
-		"cyclic map":          {cyclic, "$.host.host.host.host.host.host.host.host.host.host.host.host.host.host.host.hos…", target.ErrTooDeep, "holds itself"},
-		"cyclic list":         {list[0], "", target.ErrTooDeep, "holds itself"},
+		"cyclic map":          {cyclic, "$.host.host.host.host.host.host.host.host.host.host.host.host.host.host.host.hos…", target.ErrTooDeep, "contains itself"},
+		"cyclic list":         {list[0], "", target.ErrTooDeep, "contains itself"},
 		"hosts of hosts":      {hosts, "", target.ErrTooDeep, "more than 32 levels"},
 		"33 targets":          {chain(33), "", target.ErrTooDeep, "more than 8 targets"}, // 32 levels below the first
 		"34 targets":          {chain(34), "", target.ErrTooDeep, "more than 32 levels"},

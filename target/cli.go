@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"tvmgo/internal/jsonpos"
 )
 
 // The command line form of a target (docs/abi.md F.1): a kind, then options -name=value, --name=value, -name value, or
@@ -39,7 +41,7 @@ func readCLI(s string) (map[string]any, error) {
 			i++
 			raw, given = tokens[i], true
 		}
-		at := child("$", name)
+		at := jsonpos.Member("$", name)
 		if name == "kind" {
 			return nil, wrong(at, ErrDuplicate, "command line %s: the first word says the kind, or the tag; leave -kind out", brief(s))
 		}
@@ -136,7 +138,7 @@ func (o *OptionInfo) checkCLI(path string, t text, depth int) (any, error) {
 	if o.Type.list {
 		items := make([]any, len(t.parts))
 		for i, p := range t.parts {
-			v, err := o.fromText(element(path, i), p)
+			v, err := o.fromText(jsonpos.Element(path, i), p)
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tvmgo/internal/jsonpos"
 )
 
 // Parser completes and checks a target that is being made, once what was given has been checked for itself, and a device, if one was to
@@ -44,7 +46,7 @@ func (c *Config) at(option string) string {
 	if written, ok := c.spelled[option]; ok {
 		option = written
 	}
-	return child(c.path, option)
+	return jsonpos.Member(c.path, option)
 }
 
 // Kind is the kind of the target.
@@ -77,7 +79,7 @@ func (c *Config) Text(name string) string {
 func (c *Config) Set(name string, v any) error {
 	slot, ok := c.kind.slots[name]
 	if !ok || c.kind.options[slot].common {
-		return wrong(child(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind", c.kind.name)
+		return wrong(jsonpos.Member(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind", c.kind.name)
 	}
 	value, err := c.kind.options[slot].check(c.at(name), v)
 	if err != nil {
@@ -90,7 +92,7 @@ func (c *Config) Set(name string, v any) error {
 // SetFeature records "feature.name": an int, bool, float or str of any type of Go. What is none, or a malformed name, is an error of the
 // parser's.
 func (c *Config) SetFeature(name string, v any) {
-	value, err := featureValue(child(c.path, featurePrefix+name), name, v)
+	value, err := featureValue(jsonpos.Member(c.path, featurePrefix+name), name, v)
 	if err != nil {
 		c.failed = errors.Join(c.failed, err)
 		return

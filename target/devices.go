@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/jsonpos"
 )
 
 // Devices answers questions about devices for from_device. Package runtime implements it.
@@ -41,14 +42,14 @@ func (c *Config) askDevice() (err error) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = wrong(child(c.path, "from_device"), ErrDevice, "asking the device failed: %v", v)
+			err = wrong(jsonpos.Member(c.path, "from_device"), ErrDevice, "asking the device failed: %v", v)
 		}
 	}()
 	typ := c.kind.device
 	if n, ok := c.values[slotDeviceType].(int64); ok {
 		typ = dlpack.DeviceType(n)
 	}
-	dev, path := dlpack.Device{Type: typ, ID: int32(c.fromDevice)}, child(c.path, "from_device")
+	dev, path := dlpack.Device{Type: typ, ID: int32(c.fromDevice)}, jsonpos.Member(c.path, "from_device")
 	p := devices.Load()
 	if p == nil || !(*p).Registered(typ) {
 		c.Warn("from_device: this program has no API for %s devices, so that nothing was asked and defaults stand", typ)
@@ -73,9 +74,9 @@ func (c *Config) askDevice() (err error) {
 		if v == nil {
 			continue
 		}
-		value, err := o.check(child(c.path, o.Name), v)
+		value, err := o.check(jsonpos.Member(c.path, o.Name), v)
 		if err != nil {
-			return wrongAnswer(child(c.path, o.Name), dev, name, err)
+			return wrongAnswer(jsonpos.Member(c.path, o.Name), dev, name, err)
 		}
 		c.values[i] = value
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/internal/jsonpos"
 	"tvmgo/internal/nearest"
 )
 
@@ -112,7 +113,7 @@ func newFromJSON(path string, text []byte, depth int) (*Target, error) {
 
 // readString tells the forms of a string apart.
 func readString(s string) (map[string]any, error) {
-	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(s, byteOrderMark), " \t\r\n"), "{") {
+	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(s, jsonpos.ByteOrderMark), " \t\r\n"), "{") {
 		return readJSON(s)
 	}
 	if err := checkText("$", s); err != nil {
@@ -170,7 +171,7 @@ func kindOf(path string, m map[string]any) (v any, name string, err error) {
 	id, hasID := m["id"]
 	switch {
 	case hasKind && hasID:
-		return nil, "", wrong(child(path, "kind"), ErrDuplicate, `the kind is given as "kind" and as "id"`)
+		return nil, "", wrong(jsonpos.Member(path, "kind"), ErrDuplicate, `the kind is given as "kind" and as "id"`)
 	case hasID:
 		return id, "id", nil
 	case hasKind:
@@ -217,14 +218,14 @@ func givenKind(path string, m map[string]any) (*Kind, error) {
 	}
 	s, ok := basic(name).(string)
 	if !ok {
-		return nil, &Error{Path: child(path, key), Err: ErrType, Expected: "str", Found: describe(name)}
+		return nil, &Error{Path: jsonpos.Member(path, key), Err: ErrType, Expected: "str", Found: describe(name)}
 	}
-	if err := checkText(child(path, key), s); err != nil {
+	if err := checkText(jsonpos.Member(path, key), s); err != nil {
 		return nil, err
 	}
 	k, err := LookupKind(s)
 	if err != nil {
-		return nil, unknownKind(child(path, key), s)
+		return nil, unknownKind(jsonpos.Member(path, key), s)
 	}
 	return k, nil
 }
@@ -232,19 +233,19 @@ func givenKind(path string, m map[string]any) (*Kind, error) {
 // noKind is the error for a configuration that names neither a kind nor a tag that is there.
 func noKind(path, tag string, m map[string]any) error {
 	if tag != "" {
-		return &Error{Path: child(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(tag, tagNames()),
+		return &Error{Path: jsonpos.Member(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(tag, tagNames()),
 			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(tag))}
 	}
 	if _, given := m["tag"]; given {
-		return wrong(child(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
+		return wrong(jsonpos.Member(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
 	}
 	for _, given := range slices.Sorted(maps.Keys(m)) {
 		if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
-			return &Error{Path: child(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
+			return &Error{Path: jsonpos.Member(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
 				Message: `neither "kind" nor "tag" is given`}
 		}
 	}
-	return &Error{Path: child(path, "kind"), Err: ErrUnknown,
+	return &Error{Path: jsonpos.Member(path, "kind"), Err: ErrUnknown,
 		Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
 }
 
@@ -269,16 +270,16 @@ func tagOf(path string, m map[string]any) (string, error) {
 	}
 	s, isText := basic(v).(string)
 	if !isText {
-		return "", &Error{Path: child(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
+		return "", &Error{Path: jsonpos.Member(path, "tag"), Err: ErrType, Expected: "str", Found: describe(v)}
 	}
-	return s, checkText(child(path, "tag"), s)
+	return s, checkText(jsonpos.Member(path, "tag"), s)
 }
 
 // read takes over what was given.
 func (c *Config) read(m map[string]any, depth int) error {
 	var seen []int // options, by their place
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		v, path := m[name], child(c.path, name)
+		v, path := m[name], jsonpos.Member(c.path, name)
 		if f, ok := strings.CutPrefix(name, featurePrefix); ok {
 			if err := c.readFeature(path, f, v); err != nil {
 				return err
@@ -294,7 +295,7 @@ func (c *Config) read(m map[string]any, depth int) error {
 		}
 		o := &c.kind.options[slot]
 		if slices.Contains(seen, slot) {
-			return wrong(child(c.path, o.Name), ErrDuplicate, "the option is given under two of its names")
+			return wrong(jsonpos.Member(c.path, o.Name), ErrDuplicate, "the option is given under two of its names")
 		}
 		seen = append(seen, slot)
 		if name != o.Name {

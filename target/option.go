@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/jsonpos"
 	"tvmgo/internal/nearest"
 )
 
@@ -90,7 +91,7 @@ func listOf[T any](o *OptionInfo, path string, items []any, depth int) (any, err
 	list := make([]T, len(items))
 	size := 0
 	for i, item := range items {
-		v, err := o.checkOne(element(path, i), item, depth+1)
+		v, err := o.checkOne(jsonpos.Element(path, i), item, depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"tvmgo/internal/jsonpos"
 	"tvmgo/internal/nearest"
 	"tvmgo/internal/tagdata"
 )
@@ -129,7 +130,7 @@ func (t *tag) hash() (string, error) {
 		return "", err
 	}
 	for _, v := range asked {
-		if _, err := x.kind.options[slotFromDevice].check(child("$", "from_device"), v); err != nil {
+		if _, err := x.kind.options[slotFromDevice].check(jsonpos.Member("$", "from_device"), v); err != nil {
 			return "", err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/jsonpos"
 )
 
 // What a configuration that names a tag comes to: the tag's own configuration with the other fields over it, and the targets within it.
@@ -81,7 +83,7 @@ func kindNamed(config map[string]any) *Kind {
 func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]any, error) {
 	base := t.own(findTag, 0)
 	if base == nil {
-		return nil, wrong(child(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(t.full()))
+		return nil, wrong(jsonpos.Member(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(t.full()))
 	}
 	if k := kindNamed(base); given != nil && k != given {
 		_, key, _ := kindOf(path, user)
@@ -89,7 +91,7 @@ func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]
 		if k != nil {
 			name = k.name
 		}
-		return nil, &Error{Path: child(path, key), Err: ErrRange, Found: brief(given.name),
+		return nil, &Error{Path: jsonpos.Member(path, key), Err: ErrRange, Found: brief(given.name),
 			Expected: fmt.Sprintf("%q, the kind of tag %s, or no tag", name, brief(t.full()))}
 	}
 	return merge(base, user), nil

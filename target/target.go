@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/jsonpos"
 )
 
 // Target says what code is generated for. It is immutable: slices and maps that its methods return are copies.
@@ -107,7 +108,7 @@ func (t *Target) collectWarnings(all []string, place string, outer *Target) []st
 			all = v.collectWarnings(all, place+t.kind.options[i].Name+": ", nil)
 		case []*Target:
 			for j, m := range v {
-				all = m.collectWarnings(all, place+element(t.kind.options[i].Name, j)+": ", outer)
+				all = m.collectWarnings(all, place+jsonpos.Element(t.kind.options[i].Name, j)+": ", outer)
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func Get[T Value](t *Target, name string) (T, error) {
 	}
 	out, ok := as[T](v)
 	if !ok {
-		return out, &Error{Path: child("$", name), Err: ErrType, Expected: fmt.Sprintf("type %T in Get", v), Found: fmt.Sprintf("%T", out)}
+		return out, &Error{Path: jsonpos.Member("$", name), Err: ErrType, Expected: fmt.Sprintf("type %T in Get", v), Found: fmt.Sprintf("%T", out)}
 	}
 	return out, nil
 }
@@ -206,11 +207,11 @@ func (t *Target) lookup(name string) (any, error) {
 		if v := t.Feature(name[len(featurePrefix):]); v != nil {
 			return v, nil
 		}
-		return nil, &Error{Path: child("$", name), Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
+		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
 	}
 	slot, ok := t.kind.slots[name]
 	if !ok {
-		return nil, t.kind.unknownOption(child("$", name), name)
+		return nil, t.kind.unknownOption(jsonpos.Member("$", name), name)
 	}
 	var v any
 	switch slot {
@@ -228,7 +229,7 @@ func (t *Target) lookup(name string) (any, error) {
 		v = t.values[slot]
 	}
 	if v == nil {
-		return nil, &Error{Path: child("$", name), Err: ErrNotSet, Message: "the option is not set, and has no default"}
+		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet, Message: "the option is not set, and has no default"}
 	}
 	return v, nil
 }
@@ -275,7 +276,7 @@ func (t *Target) lendHost(path string) error {
 		if m.host != nil {
 			continue
 		}
-		with, at := *m, element(path, i)
+		with, at := *m, jsonpos.Element(path, i)
 		with.host = t.host
 		if err := with.lendHost(at + ".devices"); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tvmgo/internal/jsonpos"
 )
 
 // JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target made from it
@@ -26,17 +28,16 @@ func (t *Target) UnmarshalJSON(data []byte) error {
 	if t.kind != nil {
 		return wrong("$", ErrDuplicate, "the target to read into is one already, and targets do not change: read into a new one")
 	}
-	r := jsonReader{text: string(data)}
 	var x any = data
-	switch r.next() {
-	case 'n': // by convention null leaves all as it is
+	switch text := strings.TrimLeft(string(data), " \t\r\n"); {
+	case strings.HasPrefix(text, "n"): // null changes nothing, by convention
 		return nil
-	case '"':
-		s, err := r.string()
-		if err != nil {
-			return err
+	case strings.HasPrefix(text, `"`):
+		r := jsonpos.NewReader(text, MaxDepth)
+		x = r.Text()
+		if err := r.End(); err != nil {
+			return notJSON(err)
 		}
-		x = s
 	}
 	made, err := New(x)
 	if err != nil {

@@ -23,9 +23,9 @@ func parseConfig(text string) (map[string]any, error) {
 	if text == "" {
 		return map[string]any{}, nil
 	}
-	r := reader{text: text}
-	config, _ := r.value().(map[string]any) // what rawObject finds is an object, or an error
-	return config, r.end()
+	r := newReader(text)
+	config, _ := r.Value().(map[string]any)
+	return config, r.End()
 }
 
 func clone(value any) any {

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+
+	"tvmgo/internal/jsonpos"
 )
 
 // index is the data as they are looked up. A config stays text until its tag is asked for: most never are.
@@ -68,52 +71,77 @@ func load(dir fs.FS) (*index, error) {
 	return x, nil
 }
 
-func parse(text string) (f file, err error) {
-	r := reader{text: text}
-	r.object(func(key string) {
-		switch key {
-		case "groups":
-			r.list(func() { f.groups = append(f.groups, r.group()) })
-		case "aliases":
-			r.object(func(alias string) { f.aliases = append(f.aliases, [2]string{alias, r.string()}) })
-		default:
-			r.fail("a file has no %q", key)
+// reader reads a file of tags.
+type reader struct{ *jsonpos.Reader }
+
+// maxDepth is the limit for lists and objects within one another, far more than the data have.
+const maxDepth = 32
+
+// newReader returns a reader whose numbers are int64.
+func newReader(text string) reader {
+	r := jsonpos.NewReader(text, maxDepth)
+	r.Number = func(text string) (any, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			err = fmt.Errorf("%s is not an integer of 64 bits", text)
 		}
-	})
-	return f, r.end()
+		return n, err
+	}
+	return reader{r}
 }
 
-func (r *reader) group() (g group) {
-	r.object(func(key string) {
+func (r reader) texts() []string {
+	var all []string
+	r.List(func() { all = append(all, r.Text()) })
+	return all
+}
+
+func parse(text string) (f file, err error) {
+	r := newReader(text)
+	r.Object(func(key string) {
+		switch key {
+		case "groups":
+			r.List(func() { f.groups = append(f.groups, r.group()) })
+		case "aliases":
+			r.Object(func(alias string) { f.aliases = append(f.aliases, [2]string{alias, r.Text()}) })
+		default:
+			r.Fail("a file has no %q", key)
+		}
+	})
+	return f, r.End()
+}
+
+func (r reader) group() (g group) {
+	r.Object(func(key string) {
 		switch key {
 		case "prefix":
-			g.prefix = r.string()
+			g.prefix = r.Text()
 		case "optional":
-			g.optional = r.strings()
+			g.optional = r.texts()
 		case "config":
-			g.config = r.rawObject()
+			g.config = r.Raw()
 		case "rows":
-			r.list(func() { g.rows = append(g.rows, r.row()) })
+			r.List(func() { g.rows = append(g.rows, r.row()) })
 		default:
-			r.fail("a group has no %q", key)
+			r.Fail("a group has no %q", key)
 		}
 	})
 	return g
 }
 
-func (r *reader) row() (w row) {
-	r.object(func(key string) {
+func (r reader) row() (w row) {
+	r.Object(func(key string) {
 		switch key {
 		case "config":
-			w.config = r.rawObject()
+			w.config = r.Raw()
 		case "names":
-			w.names = r.strings()
+			w.names = r.texts()
 		default:
-			r.fail("a row has no %q", key)
+			r.Fail("a row has no %q", key)
 		}
 	})
 	if len(w.names) == 0 {
-		r.fail("a row has no names")
+		r.Fail("a row has no names")
 	}
 	return w
 }

@@ -45,18 +45,18 @@ func TestLoad_Errors(t *testing.T) {
 		want  string
 		files []string
 	}{
-		{`a.json: line 1: a '{' is missing`, []string{``}},
-		{`a.json: line 1: a '{' is missing`, []string{`[]`}},
-		{`a.json: line 2: something follows the end`, []string{good + "\n{}"}},
-		{`a.json: line 1: a file has no "group"`, []string{`{"group": []}`}},
-		{`a.json: line 1: a group has no "name"`, []string{`{"groups": [{"name": "x"}]}`}},
-		{`a.json: line 1: a row has no "tags"`, []string{`{"groups": [{"rows": [{"tags": "x"}]}]}`}},
-		{`a.json: line 1: a row has no names`, []string{`{"groups": [{"rows": [{}]}]}`}},
-		{`a.json: line 1: a row has no names`, []string{`{"groups": [{"rows": [{"names": []}]}]}`}},
+		{`a.json: $: at byte 0 (line 1): the text ends early: want an object`, []string{``}},
+		{`a.json: $: at byte 0 (line 1): want an object, not '['`, []string{`[]`}},
+		{`a.json: $: at byte 61 (line 2): more text follows the end`, []string{good + "\n{}"}},
+		{`a.json: $.group: at byte 9 (line 1): a file has no "group"`, []string{`{"group": []}`}},
+		{`a.json: $.groups[0].name: at byte 20 (line 1): a group has no "name"`, []string{`{"groups": [{"name": "x"}]}`}},
+		{`a.json: $.groups[0].rows[0].tags: at byte 30 (line 1): a row has no "tags"`, []string{`{"groups": [{"rows": [{"tags": "x"}]}]}`}},
+		{`a.json: $.groups[0].rows[0]: at byte 24 (line 1): a row has no names`, []string{`{"groups": [{"rows": [{}]}]}`}},
+		{`a.json: $.groups[0].rows[0]: at byte 35 (line 1): a row has no names`, []string{`{"groups": [{"rows": [{"names": []}]}]}`}},
 		{`a.json: a row of group "v/" has an empty line of names`,
 			[]string{`{"groups": [{"prefix": "v/", "rows": [{"names": [" "]}]}]}`}},
-		{`a.json: line 1: a '{' is missing`, []string{`{"groups": [{"config": 5}]}`}},
-		{`a.json: line 1: an object does not end`, []string{`{"groups": [{"config": {"kind": "c"`}},
+		{`a.json: $.groups[0].config: at byte 23 (line 1): want an object or a list, not '5'`, []string{`{"groups": [{"config": 5}]}`}},
+		{`a.json: $.groups[0].config: at byte 35 (line 1): the text ends early: a bracket is not closed`, []string{`{"groups": [{"config": {"kind": "c"`}},
 		{`a.json: tag "v/one" is there twice`, []string{`{"groups": [{"prefix": "v/", "rows": [{"names": ["one one"]}]}]}`}},
 		{`b.json: tag "v/one" is there twice`, []string{good, `{"groups": [{"rows": [{"names": ["v/one"]}]}]}`}},
 		{`a.json: alias "x" is of tag "v/two", which is not there`, []string{`{"aliases": {"x": "v/two"}}`, good}},
@@ -75,9 +75,9 @@ func TestLoad_Errors(t *testing.T) {
 
 func TestAll_BrokenConfig(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"a": 1.5}`:             `line 1: "1.5" is no text, list, object, truth value or integer of 64 bits`,
-		"{\n\"a\": 1, \"a\": 2}": `line 2: the key "a" is there twice`,
-		`{"a"}`:                  `line 1: a ':' is missing`,
+		`{"a": 1.5}`:             `$.a: at byte 6 (line 1): 1.5 is not an integer of 64 bits`,
+		"{\n\"a\": 1, \"a\": 2}": `$.a: at byte 10 (line 2): the key is repeated`,
+		`{"a"}`:                  `$.a: at byte 4 (line 1): want a colon, not '}'`,
 	} {
 		for part, text := range map[string]string{
 			"group": `{"groups": [{"config": ` + config + `, "rows": [{"names": ["x"]}]}]}`,

@@ -29,7 +29,9 @@ func truth(b bool) float64 {
 	return 0
 }
 
-func TestBroadcast(t *testing.T) {
+var _ = valueCases("broadcast", broadcastCases)
+
+func broadcastCases() []opCase {
 	type binary struct {
 		name   string
 		make   func(x, y *te.Tensor, name string) *te.Tensor
@@ -179,7 +181,11 @@ func TestBroadcast(t *testing.T) {
 				return y.stretched(i)
 			})})
 	}
-	runCases(t, cases)
+	row, all := sample(tir.Int32, 37), sample(tir.Int32, 5, 37)
+	cases = append(cases, opCase{name: "zip", ins: []*nd{row, all}, make: func(x []*te.Tensor) *te.Tensor {
+		return Zip(x[0], x[1], "Z", func(a, b tir.Expr) tir.Expr { return tir.Sub(tir.Mul(a, a), b) })
+	}, want: each(tir.Int32, all.shape, func(i []int) float64 { return row.at(i[1])*row.at(i[1]) - all.at(i...) })})
+	return cases
 }
 
 // TestBroadcast_AnySize broadcasts sizes that are variables: where they are surely equal, stand alone, or meet a 1.

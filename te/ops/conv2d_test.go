@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"math"
-	"testing"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -23,7 +22,9 @@ func pixel(x *nd, nhwc bool, n, c, h, w int) (v float64, ok bool) {
 	return x.at(at...), true
 }
 
-func TestConv2D_All(t *testing.T) {
+var _ = valueCases("conv2d", conv2dCases)
+
+func conv2dCases() []opCase {
 	type conv struct {
 		name            string
 		x               []int // batch, channels, height, width
@@ -70,6 +71,9 @@ func TestConv2D_All(t *testing.T) {
 				if acc != tir.Void {
 					options = append(options, ConvAccumulateIn(acc))
 				}
+				if c.strides[0] == c.strides[1] && c.pads == [4]int{c.pads[0], c.pads[0], c.pads[0], c.pads[0]} {
+					return Conv2D(x[0], x[1], "Y", c.strides[0], c.pads[0], options[1:]...)
+				}
 				return Conv2D(x[0], x[1], "Y", 1, 0, options...)
 			}, want: each(result, shape, func(i []int) float64 {
 				n, o, h, v := i[0], i[1], i[2], i[3]
@@ -106,6 +110,8 @@ func TestConv2D_All(t *testing.T) {
 		{"nhwc groups", []int{1, 4, 4, 5}, 4, 2, 2, one, [2]int{2, 1}, [4]int{1, 0, 0, 0}, 4, true, false},
 		{"pointwise", []int{1, 5, 3, 4}, 7, 1, 1, one, one, [4]int{}, 1, false, true},
 		{"no images", []int{0, 2, 4, 4}, 3, 3, 3, one, one, [4]int{1, 1, 1, 1}, 1, false, false},
+		{"stride 2, padding 1", []int{2, 3, 7, 6}, 2, 3, 2, [2]int{2, 2}, one, [4]int{1, 1, 1, 1}, 1, false, false},
+		{"stride 3, padding 2", []int{2, 3, 7, 6}, 2, 3, 2, [2]int{3, 3}, one, [4]int{2, 2, 2, 2}, 1, false, false},
 		{"threads", []int{1, 8, 20, 20}, 16, 3, 3, one, one, [4]int{1, 1, 1, 1}, 1, false, true}}
 	for n, dt := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.BFloat16, tir.Int32, tir.UInt8} {
 		for k, c := range all {
@@ -117,10 +123,12 @@ func TestConv2D_All(t *testing.T) {
 	add(plain, tir.UInt8, tir.Int8, tir.Int32, tir.Int32)
 	add(all[3], tir.Int8, tir.Int8, tir.Int32, tir.Int32)
 	add(all[5], tir.Float16, tir.Float32, tir.Float32, tir.Float32)
-	runCases(t, cases)
+	return cases
 }
 
-func TestPool2D(t *testing.T) {
+var _ = valueCases("pool", poolCases)
+
+func poolCases() []opCase {
 	var cases []opCase
 	add := func(name string, dt tir.Type, x *nd, w Window) {
 		nhwc := w.Layout == "NHWC"
@@ -234,5 +242,5 @@ func TestPool2D(t *testing.T) {
 				return r
 			})})
 	}
-	runCases(t, cases)
+	return cases
 }

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"math"
-	"testing"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -13,7 +12,9 @@ import (
 // enough for vectors and threads.
 var shapesOf = [][]int{{}, {1}, {0}, {7}, {3, 5}, {2, 0, 3}, {1, 1, 13}, {5, 37}}
 
-func TestElementwise(t *testing.T) {
+var _ = valueCases("elementwise", elementwiseCases)
+
+func elementwiseCases() []opCase {
 	type unary struct {
 		name  string
 		make  func(*te.Tensor, string) *te.Tensor
@@ -123,5 +124,9 @@ func TestElementwise(t *testing.T) {
 		cases = append(cases, opCase{name: "wrapping " + name, ins: []*nd{least}, want: &nd{tir.Int8, []int{3}, w.want},
 			make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], "Y") }})
 	}
-	runCases(t, cases)
+	x := sample(tir.Int32, 5, 37)
+	cases = append(cases, opCase{name: "map", ins: []*nd{x}, make: func(x []*te.Tensor) *te.Tensor {
+		return Map(x[0], "Y", func(e tir.Expr) tir.Expr { return tir.Add(tir.Mul(e, e), tir.I32(3)) })
+	}, want: filled(tir.Int32, x.shape, func(i int) float64 { return x.v[i]*x.v[i] + 3 })})
+	return cases
 }

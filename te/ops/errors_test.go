@@ -19,7 +19,8 @@ func TestErrors(t *testing.T) {
 		4), p(f, "S")
 	none, image, odd := p(f, "N", 3, 0), p(f, "IM", 1, 4, 6, 5), p(tir.Type{Code: 10, Bits: 8, Lanes: 1}, "O", 3, 4)
 	filters := p(f, "F", 6, 4, 3, 3)
-	n := te.Var("n")
+	n, m := te.Var("n"), te.Var("m")
+	square := te.Placeholder([]tir.Expr{n, m}, f, "SQ")
 	any1 := te.Placeholder([]tir.Expr{n, tir.I32(2)}, f, "V")
 	conv := func(o ...ConvOption) *te.Tensor { return Conv2D(image, filters, "T", 1, 0, o...) }
 	pool := func(w Window) *te.Tensor { return MaxPool2D(image, "T", w) }
@@ -179,6 +180,16 @@ func TestErrors(t *testing.T) {
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X is of type float32: want whole numbers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the indices of tensor I are to go to -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
+		// sizes that are variables, and what is given twice
+		{Add(square, Transpose(square, "SQ.t", 1, 0), "T"), "dimension 1 of tensors SQ and SQ.t is m and n: want"},
+		{Matmul(square, square, "T"), "tensor SQ has m columns, and tensor SQ n rows"},
+		{Matmul(x, image, "T"), "tensor X has 4 columns, and tensor IM 6 rows: want"},
+		{Transpose(x, "T", 0, 1, 2), "operand 0, tensor X, has 2 dimensions: want 3"},
+		{Transpose(x, "T", 1, 1), "axis 1 of tensor X is given twice"},
+		{Pad(x, "T", []int{0, -1}, []int{0, 0}), "the padding of dimension 1 is -1 and 0"},
+		{Pad(x, "T", []int{0, 1}, []int{0}), "2 paddings before and 1 after"},
+		{Conv2D(image, filters, "T", 0, 0), "axis 2 of tensor IM: stride 0 and dilation 1: want 1"},
+		{Relu(nil, "T"), "operand 0: te: the tensor is nil"},
 		// types and new tensors
 		{Cast(x, tir.Handle, "T"), "tensor X is to be cast to type handle: want numbers or bool"},
 		{Cast(odd, f, "T"), "tensor O is of type float8_e4m3fn: want numbers or bool"},

@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func placeholder(name string, sizes ...int32) *te.Tensor {
+	return te.Placeholder(te.Dims(sizes...), tir.Float32, name)
+}
+
 // nd is numbers in a shape: what references compute with.
 type nd struct {
 	t     tir.Type

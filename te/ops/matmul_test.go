@@ -2,13 +2,14 @@ package ops
 
 import (
 	"fmt"
-	"testing"
 
 	"tvmgo/te"
 	"tvmgo/tir"
 )
 
-func TestMatmul(t *testing.T) {
+var _ = valueCases("matmul", matmulCases)
+
+func matmulCases() []opCase {
 	type layout struct {
 		x, y, out []int
 		tx, ty    bool
@@ -101,5 +102,5 @@ func TestMatmul(t *testing.T) {
 		}
 		return max(0, sum+b.v[i[1]])
 	})})
-	runCases(t, cases)
+	return cases
 }

@@ -16,7 +16,9 @@ import (
 // everyType is all element types that operators take.
 var everyType = append([]tir.Type{tir.Bool}, allNumbers...)
 
-func TestMoves(t *testing.T) {
+var _ = valueCases("moves", movesCases)
+
+func movesCases() []opCase {
 	var cases []opCase
 	add := func(name string, make func(x []*te.Tensor) *te.Tensor, want *nd, ins ...*nd) {
 		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s%v", name, ins[0].t, ins[0].shape), ins: ins, make: make,
@@ -117,7 +119,7 @@ func TestMoves(t *testing.T) {
 		return Slice(x[0], "Y", Range{1, 35, 2, -3}, Range{0, 1, ToEnd, 2})
 	},
 		each(tir.Float32, []int{2, 11}, func(i []int) float64 { return grid.at(1+2*i[0], 35-3*i[1]) }), grid)
-	runCases(t, cases)
+	return cases
 }
 
 // y2 is an array turned around.
@@ -127,7 +129,9 @@ func y2(x *nd) *nd {
 	return &nd{x.t, x.shape, v}
 }
 
-func TestTake(t *testing.T) {
+var _ = valueCases("take", takeCases)
+
+func takeCases() []opCase {
 	// resolved is the place that an index means among n; ok says whether there is one.
 	resolved := func(b Bounds, i, n int) (int, bool) {
 		switch b {
@@ -179,10 +183,12 @@ func TestTake(t *testing.T) {
 		opCase{name: "one hot", ins: []*nd{{tir.Int8, []int{4}, []float64{0, 2, -1, 3}}},
 			want: &nd{tir.Float16, []int{4, 3}, []float64{5, -1, -1, -1, -1, 5, -1, -1, -1, -1, -1, -1}},
 			make: func(x []*te.Tensor) *te.Tensor { return OneHot(x[0], 3, 5, -1, tir.Float16, "Y") }})
-	runCases(t, cases)
+	return cases
 }
 
-func TestCast(t *testing.T) {
+var _ = valueCases("cast", castCases)
+
+func castCases() []opCase {
 	var cases []opCase
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, from := range everyType {
@@ -237,7 +243,7 @@ func TestCast(t *testing.T) {
 		return -1 + 0.5*float64(i)
 	}),
 		make: func([]*te.Tensor) *te.Tensor { return Arange(-1, 1.25, 0.5, tir.Float16, "Y") }})
-	runCases(t, cases)
+	return cases
 }
 
 // TestMoves_AnySize reads shapes of sizes that are variables.

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"math"
-	"testing"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -48,7 +47,9 @@ func softmaxOf(logarithm bool) func(row []float64) []float64 {
 	}
 }
 
-func TestSoftmax(t *testing.T) {
+var _ = valueCases("softmax", softmaxCases)
+
+func softmaxCases() []opCase {
 	var cases []opCase
 	add := func(dt tir.Type, x *nd, axis int) {
 		at := (axis + len(x.shape)) % len(x.shape)
@@ -72,10 +73,12 @@ func TestSoftmax(t *testing.T) {
 		add(dt, filled(dt, []int{2, 4}, func(i int) float64 { return float64(i*1000 - 3000) }), 1) // exp of which no type has
 	}
 	add(tir.Float32, sample(tir.Float32, 130, 150), -1)
-	runCases(t, cases)
+	return cases
 }
 
-func TestNorm(t *testing.T) {
+var _ = valueCases("norm", normCases)
+
+func normCases() []opCase {
 	const eps = 1e-3
 	var cases []opCase
 	for n, dt := range floatTypes {
@@ -135,5 +138,5 @@ func TestNorm(t *testing.T) {
 			}
 		}
 	}
-	runCases(t, cases)
+	return cases
 }

@@ -8,6 +8,10 @@ type Operator struct {
 	Inputs []*te.Tensor // as the function took them
 	Parts  []*te.Tensor // what is computed on the way, each after those that it reads
 	Attrs  any          // its options: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
+
+	// InverseDivisor says that what the result is divided by is neither large nor small, so that a schedule may
+	// multiply by its inverse instead.
+	InverseDivisor bool
 }
 
 // OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone

@@ -15,6 +15,6 @@ func scheduleFor(g *Group, v simd) bool {
 	if g.Result != g.Root {
 		inner = append(inner, g.Result)
 	}
-	softmax := g.Op != nil && g.Op.Kind == "softmax" // whose sums are between 1 and the length of a row
-	return scheduleRows(g.Schedule, g.Root, inner, softmax, v)
+	inverse := g.Op != nil && g.Op.InverseDivisor
+	return scheduleRows(g.Schedule, g.Root, inner, inverse, v)
 }

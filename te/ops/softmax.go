@@ -23,7 +23,8 @@ func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	out := te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {
 		return castTo(t, tir.Div(e.At(i...), sum.At(along(i, at)...)))
 	})
-	return by(out, &Operator{Kind: "softmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, e, sum}, Attrs: at})
+	return by(out, &Operator{Kind: "softmax", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{top, e, sum}, Attrs: at,
+		InverseDivisor: true}) // the sum is between 1 and the length of the axis
 }
 
 // LogSoftmax is the logarithm of Softmax, and stays exact where Softmax underflows to 0.

@@ -3,6 +3,7 @@ package ops
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // broadcast is the shape of tensors together, as in NumPy: shapes are matched from the last dimension on, and what has
@@ -21,7 +22,7 @@ func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 			switch {
 			case shape[d] == nil || isOne(shape[d]):
 				shape[d], by[d] = n, t
-			case isOne(n), sameSize(shape[d], n):
+			case isOne(n), arith.ProveEqual(shape[d], n):
 			default:
 				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d,
 					by[d].ProducerName(), t.ProducerName(), tir.Print(shape[d]), tir.Print(n))

@@ -127,15 +127,6 @@ func constSize(n tir.Expr) (int64, bool) {
 	return 0, false
 }
 
-// sameSize says whether two sizes are sure to be equal.
-func sameSize(a, b tir.Expr) bool {
-	x, ok := a.(*tir.IntImm)
-	if y, both := b.(*tir.IntImm); ok && both {
-		return x.Value == y.Value
-	}
-	return tir.Equal(a, b) || arith.NewAnalyzer().Prove(tir.EQ(a, b))
-}
-
 // plus is n + c, computed where n is constant.
 func plus(n tir.Expr, c int) tir.Expr {
 	if k, ok := n.(*tir.IntImm); ok {

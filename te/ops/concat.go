@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // Concat joins tensors of one type along an axis; a negative axis counts from the end. Their other sizes are equal.
@@ -94,7 +95,7 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	}
 	for _, t := range all[1:] {
 		for d, n := range t.ProducerShape() {
-			if (more > 0 || d != at) && !sameSize(first[d], n) {
+			if (more > 0 || d != at) && !arith.ProveEqual(first[d], n) {
 				return 0, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, all[0].ProducerName(),
 					t.ProducerName(), tir.Print(first[d]), tir.Print(n))
 			}

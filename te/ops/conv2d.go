@@ -3,6 +3,7 @@ package ops
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // ConvAttrs holds the options of a convolution.
@@ -128,10 +129,10 @@ func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr
 	switch n, known := constSize(out); {
 	case a.Groups < 1:
 		return failed(name, "%d groups: want 1 or more", a.Groups)
-	case a.Groups == 1 && !sameSize(all, each):
+	case a.Groups == 1 && !arith.ProveEqual(all, each):
 		return failed(name, "tensor %s has %s channels, and the filters %s have %s", x.ProducerName(), tir.Print(all),
 			w.ProducerName(), tir.Print(each))
-	case !sameSize(all, simplified(tir.Mul(each, like(each, a.Groups)))):
+	case !arith.ProveEqual(all, simplified(tir.Mul(each, like(each, a.Groups)))):
 		return failed(name, "tensor %s has %s channels, and the filters %s have %s in each of %d groups", x.ProducerName(),
 			tir.Print(all), w.ProducerName(), tir.Print(each), a.Groups)
 	case a.Groups > 1 && (!known || n%int64(a.Groups) != 0):
@@ -153,7 +154,7 @@ func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.E
 	if bad := check(name, -1, b); bad != nil {
 		return bad
 	}
-	if s := b.ProducerShape(); len(s) != 1 || !sameSize(s[0], out) {
+	if s := b.ProducerShape(); len(s) != 1 || !arith.ProveEqual(s[0], out) {
 		return failed(name, "the bias, tensor %s, is of shape %s: want one element for each of %s filters", b.ProducerName(),
 			shapeText(s), tir.Print(out))
 	}

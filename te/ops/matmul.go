@@ -3,6 +3,7 @@ package ops
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // MatmulAttrs holds the options of Matmul.
@@ -56,7 +57,7 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	if attrs.TransposeY {
 		col, other = other, col
 	}
-	if !sameSize(a[inner], b[other]) {
+	if !arith.ProveEqual(a[inner], b[other]) {
 		if !attrs.TransposeX && !attrs.TransposeY {
 			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(),
 				tir.Print(a[inner]), y.ProducerName(), tir.Print(b[other]))

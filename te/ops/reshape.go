@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // Reshape gives the elements another shape, in row-major order. One size may be -1: it follows from the others. Both
@@ -41,7 +42,7 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 				x.ProducerName(), tir.Print(product(old)))
 		}
 	}
-	if !sameSize(product(old), product(shape)) {
+	if !arith.ProveEqual(product(old), product(shape)) {
 		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(),
 			tir.Print(product(old)), tir.Print(product(shape)))
 	}
@@ -129,7 +130,7 @@ func indexSize(from []tir.Expr, n tir.Expr) tir.Expr {
 func reshaped(to, from, i []tir.Expr) []tir.Expr {
 	at := make([]tir.Expr, len(to))
 	same := 0
-	for same < len(to) && same < len(from) && sameSize(to[same], from[same]) {
+	for same < len(to) && same < len(from) && arith.ProveEqual(to[same], from[same]) {
 		at[same] = tir.NewCast(to[same].DType(), i[same])
 		same++
 	}

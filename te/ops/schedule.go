@@ -1,155 +1,40 @@
 package ops
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-	"sync"
-
-	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/te"
+	"tvmgo/te/schedule"
+	_ "tvmgo/te/schedule/cpu" // the default schedulers
+	_ "tvmgo/te/schedule/gpu"
 )
+
+// Operator describes the operator that made a tensor, for schedulers.
+type Operator = schedule.Operator
 
 // Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one tensor
 // that reads the result element by element.
-type Group struct {
-	Schedule *te.Schedule
-	Target   *target.Target
-	Result   *te.Tensor // what the operator gives
-	Op       *Operator  // nil of a tensor that no operator of this package gave
-	// what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
-	Root *te.Tensor
-}
+type Group = schedule.Group
 
 // Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It returns
 // false if it does not handle the group; it must then leave the schedule as it was, and the next more general scheduler
 // is asked.
-type Scheduler func(g *Group) (bool, error)
+type Scheduler = schedule.Scheduler
 
-type schedulerKey struct{ key, op string }
+// OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
+// made.
+func OperatorOf(t *te.Tensor) *Operator { return schedule.Of(t) }
 
-var schedulers = struct {
-	sync.RWMutex
-	of map[schedulerKey]Scheduler
-}{of: map[schedulerKey]Scheduler{{"cpu", ""}: scheduleCPU, {"gpu", ""}: scheduleGPU}}
+// by sets the operator that made a tensor.
+func by(t *te.Tensor, o *Operator) *te.Tensor { return schedule.By(t, o) }
 
 // RegisterSchedule registers a scheduler for an operator (Operator.Kind) and for targets with a key; with an op of "",
 // for all operators that have none of their own for that key. A pair that is in use is an error. It may be called from
 // init functions and by many goroutines at once.
-func RegisterSchedule(key, op string, s Scheduler) error {
-	if key == "" || s == nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", "+
-			"and a function", op, key)
-	}
-	schedulers.Lock()
-	defer schedulers.Unlock()
-	if schedulers.of[schedulerKey{key, op}] != nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: there is one already: give the target a key "+
-			"of your own", op, key)
-	}
-	schedulers.of[schedulerKey{key, op}] = s
-	return nil
-}
-
-// scheduleKeys are the keys that schedulers of a target are looked up by, the most special first: those that it names,
-// its kind, and "cpu" or "gpu" by the device.
-func scheduleKeys(t *target.Target) []string {
-	keys := append(t.Keys(), t.Kind().Name())
-	switch t.DeviceType() {
-	case dlpack.CPU, dlpack.Hexagon:
-		keys = append(keys, "cpu")
-	case dlpack.ExtDev:
-	default:
-		keys = append(keys, "gpu")
-	}
-	out := keys[:0]
-	for _, k := range keys {
-		if !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
+func RegisterSchedule(key, op string, s Scheduler) error { return schedule.Register(key, op, s) }
 
 // Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining
 // group goes to the scheduler registered for the most specific of the target's keys; for a key, the operator's
 // scheduler is asked before the general one. You may add to the schedule afterwards.
 func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
-	if t == nil || t.Kind() == nil {
-		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")
-	}
-	if t.Kind().IsComposite() {
-		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them",
-			t.Kind())
-	}
-	if err := checkBuildable(t.Kind()); err != nil {
-		return nil, err
-	}
-	s, err := te.NewSchedule(outs...)
-	if err != nil {
-		return nil, err
-	}
-	f := analyse(s, outs)
-	f.inlineCheap()
-	keys := scheduleKeys(t)
-	for _, g := range f.groups() {
-		g.Target = t
-		if err := g.schedule(keys); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Err()
-}
-
-// checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead
-// nowhere. Kinds that programs declare are theirs, and so are those that they have a scheduler of their own for.
-func checkBuildable(kind *target.Kind) error {
-	name := kind.Name()
-	if !kind.BuiltIn() || slices.Contains(generated, name) {
-		return nil
-	}
-	for _, column := range []string{target.ColumnGenerator, "codegen.external"} {
-		if _, set := target.Attr[any](kind, column); set {
-			return nil
-		}
-	}
-	schedulers.RLock()
-	defer schedulers.RUnlock()
-	for k := range schedulers.of {
-		if k.key == name {
-			return nil
-		}
-	}
-	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or "+
-		"register a generator by codegen.Register", name, strings.Join(generated, ", "))
-}
-
-// schedule asks one scheduler after the other.
-func (g *Group) schedule(keys []string) error {
-	kind := ""
-	if g.Op != nil {
-		kind = g.Op.Kind
-	}
-	for _, key := range keys {
-		for _, op := range slices.Compact([]string{kind, ""}) {
-			schedulers.RLock()
-			s := schedulers.of[schedulerKey{key, op}]
-			schedulers.RUnlock()
-			if s == nil {
-				continue
-			}
-			done, err := s(g)
-			if err == nil {
-				err = g.Schedule.Err()
-			}
-			if err != nil {
-				return fmt.Errorf("ops: schedule of tensor %s (%s) for key %q: %w", g.Result.ProducerName(), kind, key, err)
-			}
-			if done {
-				return nil
-			}
-		}
-	}
-	return nil // each tensor on its own, by serial loops
+	return schedule.For(t, outs...)
 }

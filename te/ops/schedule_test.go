@@ -18,61 +18,6 @@ func newTarget(t *testing.T, x any) *target.Target {
 	return tg
 }
 
-// TestSchedule_Keys sees which of several schedulers is asked.
-func TestSchedule_Keys(t *testing.T) {
-	var asked []string
-	ask := func(name string, takes bool) Scheduler {
-		return func(g *Group) (bool, error) {
-			asked = append(asked, name+" "+g.Result.ProducerName()+" "+g.Root.ProducerName())
-			return takes, nil
-		}
-	}
-	require.NoError(t, RegisterSchedule("opstest-small", "matmul", ask("small matmul", false)))
-	require.NoError(t, RegisterSchedule("opstest-small", "", ask("small", false)))
-	require.NoError(t, RegisterSchedule("opstest-big", "matmul", ask("big matmul", true)))
-	require.NoError(t, RegisterSchedule("opstest-big", "", ask("big", true)))
-	require.ErrorContains(t, RegisterSchedule("opstest-big", "", ask("again", true)),
-		`for key "opstest-big": there is one already`)
-	require.ErrorContains(t, RegisterSchedule("", "matmul", ask("", true)), "want a key of targets")
-	require.ErrorContains(t, RegisterSchedule("cpu", "conv", nil), "and a function")
-
-	y := Relu(Matmul(placeholder("X", 4, 4), placeholder("W", 4, 4), "M"), "R")
-	_, err := Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-small", "opstest-big", "cpu"}}), y)
-	require.NoError(t, err)
-	require.Equal(t, []string{"small matmul M R", "small M R", "big matmul M R"}, asked)
-	asked = nil
-	_, err = Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-big", "opstest-small", "cpu"}}),
-		Relu(placeholder("X", 4), "R"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"big R R"}, asked)
-
-	_, err = Schedule(nil, y)
-	require.ErrorContains(t, err, "the target is nil")
-	_, err = Schedule(newTarget(t, "c"), Relu(nil, "R"))
-	require.ErrorContains(t, err, "the tensor is nil")
-	require.NoError(t, RegisterSchedule("opstest-bad", "", func(g *Group) (bool, error) {
-		g.Schedule.Stage(g.Root).Parallel(nil)
-		return true, nil
-	}))
-	_, err = Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-bad"}}), y)
-	require.ErrorContains(t, err,
-		`ops: schedule of tensor M (matmul) for key "opstest-bad": te: parallel of tensor R: the axis is nil`)
-}
-
-// TestSchedule_Inlining lets what is cheap vanish, and nothing grow without end.
-func TestSchedule_Inlining(t *testing.T) {
-	x := placeholder("X", 4, 4)
-	y := x
-	for range 40 {
-		y = Add(y, y, "D")
-	}
-	s, err := Schedule(newTarget(t, "c"), y)
-	require.NoError(t, err)
-	m, err := te.Lower(s, []any{x, y}, "f")
-	require.NoError(t, err)
-	require.Less(t, len(tir.Print(m)), 20000)
-}
-
 // network is operators one after the other: each sort of group, and what stands between.
 func network(x, w, b, filters, gamma *te.Tensor) []*te.Tensor {
 	conv := Relu(Conv2D(x, filters, "conv", 1, 1, Bias(b)), "relu")
@@ -135,39 +80,4 @@ func TestSchedule_Network(t *testing.T) {
 	require.ErrorContains(t, err,
 		`ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, `+
 			`and a kernel needs one to give to threads: keep one of size 1`)
-}
-
-// TestSchedule_Plain sees what the schedule of CPUs makes of some tensors.
-func TestSchedule_Plain(t *testing.T) {
-	x, w := placeholder("X", 256, 64), placeholder("W", 64, 256)
-	text := func(ins []*te.Tensor, out *te.Tensor) string {
-		s, err := Schedule(newTarget(t, "c"), out)
-		require.NoError(t, err)
-		var args []any
-		for _, y := range append(ins, out) {
-			args = append(args, y)
-		}
-		m, err := te.Lower(s, args, "f")
-		require.NoError(t, err)
-		return tir.Print(m)
-	}
-	chain := text([]*te.Tensor{x}, Add(Relu(x, "R"), Neg(x, "N"), "Y"))
-	require.NotContains(t, chain, "alloc")
-	require.Contains(t, chain, "parallel")
-	require.Contains(t, chain, "vectorized")
-	dense := text([]*te.Tensor{x, w}, Relu(Matmul(x, w, "M"), "R"))
-	require.Contains(t, dense, "parallel")
-	require.NotContains(t, dense, "alloc M: float32[256, 256]") // but parts of it, in threads' turns
-	// what others read as well is computed on its own, and so is what is an output itself
-	product := Matmul(x, w, "M")
-	for _, outs := range [][]*te.Tensor{{Relu(product, "R"), Sum(product, "S", []int{0}, false)},
-		{Relu(product, "R"), product}} {
-		s, err := Schedule(newTarget(t, "c"), outs...)
-		require.NoError(t, err)
-		_, err = te.Lower(s, []any{x, w, outs[0], outs[1]}, "f")
-		require.NoError(t, err)
-	}
-	few := placeholder("X", 4)
-	small := text([]*te.Tensor{few}, Relu(few, "R"))
-	require.NotContains(t, small, "parallel")
 }

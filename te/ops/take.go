@@ -3,6 +3,7 @@ package ops
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // Bounds says what an index outside of its axis stands for. No index ever reads outside of the tensor.
@@ -45,7 +46,7 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 			len(s), indices.ProducerName(), len(shape))
 	}
 	for d := range s {
-		if d != at && !sameSize(s[d], shape[d]) {
+		if d != at && !arith.ProveEqual(s[d], shape[d]) {
 			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(),
 				indices.ProducerName(), tir.Print(s[d]), tir.Print(shape[d]))
 		}

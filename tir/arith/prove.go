@@ -179,3 +179,12 @@ func (s sum) as(t tir.Type) sum {
 func (a *Analyzer) provedLE(x, y tir.Expr, t tir.Type) bool {
 	return a.proveNonNegative(a.sumExpanded(y, t).minus(a.sumExpanded(x, t)))
 }
+
+// ProveEqual reports whether two sizes are certain to be equal. Nothing is known about their variables.
+func ProveEqual(a, b tir.Expr) bool {
+	x, ok := a.(*tir.IntImm)
+	if y, both := b.(*tir.IntImm); ok && both {
+		return x.Value == y.Value
+	}
+	return tir.Equal(a, b) || NewAnalyzer().Prove(tir.EQ(a, b))
+}

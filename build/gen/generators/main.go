@@ -54,7 +54,7 @@ func rendered(root string) (map[string][]byte, error) {
 	imports.WriteString(")\n")
 	table.WriteString("}\n")
 	slices.Sort(list)
-	fmt.Fprintf(&kinds, "// %s\n\npackage ops\n\n", generated)
+	fmt.Fprintf(&kinds, "// %s\n\npackage schedule\n\n", generated)
 	fmt.Fprintf(&kinds, "// generated are the built-in kinds that packages of this module generate code for.\n")
 	fmt.Fprintf(&kinds, "var generated = %#v\n", list)
 	fmt.Fprintf(&names, "/* %s */\n#define TVMGO_GENERATORS", generated)
@@ -67,7 +67,7 @@ func rendered(root string) (map[string][]byte, error) {
 	names.WriteByte('\n')
 	files := map[string][]byte{"capi/generators_gen.h": names.Bytes()}
 	for path, text := range map[string]*bytes.Buffer{
-		"codegen/all/all_gen.go": &imports, "codegen/generators_gen.go": &table, "te/ops/generated_gen.go": &kinds,
+		"codegen/all/all_gen.go": &imports, "codegen/generators_gen.go": &table, "te/schedule/generated_gen.go": &kinds,
 	} {
 		if files[path], err = format.Source(text.Bytes()); err != nil {
 			return nil, err

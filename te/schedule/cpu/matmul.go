@@ -1,4 +1,4 @@
-package ops
+package cpu
 
 import (
 	"tvmgo/te"

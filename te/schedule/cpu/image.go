@@ -1,8 +1,9 @@
-package ops
+package cpu
 
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // image is an operand that is read where it lies, since the sum's windows overlap.
@@ -36,7 +37,7 @@ func (c *contraction) imageOf(t tiling) *image {
 		if !names(at, c.row) {
 			continue
 		}
-		end, known := simplified(tir.Substitute(at, last)).(*tir.IntImm)
+		end, known := arith.NewAnalyzer().Simplify(tir.Substitute(at, last)).(*tir.IntImm)
 		size, constant := shape[d].(*tir.IntImm)
 		if !known || !constant {
 			return nil

@@ -1,9 +1,10 @@
-package ops
+package cpu
 
 import (
 	"slices"
 
 	"tvmgo/te"
+	"tvmgo/te/schedule"
 	"tvmgo/tir"
 )
 
@@ -15,7 +16,7 @@ const vectorBytes = 32
 
 // scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one
 // of what is no reduction, and what the root's group computes on the way is computed within a thread's turn.
-func scheduleCPU(g *Group) (bool, error) {
+func scheduleCPU(g *schedule.Group) (bool, error) {
 	s := g.Schedule
 	if scheduleFast(g) {
 		return true, nil
@@ -23,7 +24,7 @@ func scheduleCPU(g *Group) (bool, error) {
 	root := s.Stage(g.Root)
 	outer := parallelOuter(root, g)
 	if outer != nil {
-		inner := append([]*te.Tensor{}, parts(g)...)
+		inner := append([]*te.Tensor{}, g.Parts()...)
 		if g.Result != g.Root {
 			inner = append(inner, g.Result)
 		}
@@ -31,7 +32,7 @@ func scheduleCPU(g *Group) (bool, error) {
 			s.Stage(t).ComputeAt(root, outer)
 		}
 	}
-	for _, t := range append(parts(g), g.Result) {
+	for _, t := range append(g.Parts(), g.Result) {
 		if st := s.Stage(t); len(st.ReduceAxes()) > 0 && lastIsDense(st) {
 			leaves := st.Leaves()
 			last := leaves[len(leaves)-len(st.ReduceAxes())-1]
@@ -45,24 +46,16 @@ func scheduleCPU(g *Group) (bool, error) {
 	return true, nil
 }
 
-// parts are those of the group's operator.
-func parts(g *Group) []*te.Tensor {
-	if g.Op == nil {
-		return nil
-	}
-	return slices.Clone(g.Op.Parts)
-}
-
 // parallelOuter makes one loop of all dimensions but the last one, or of the one that there is, for threads if there is
 // enough to do. It is nil of a tensor without dimensions, and of one dimension that vectors take.
-func parallelOuter(st *te.Stage, g *Group) *tir.IterVar {
+func parallelOuter(st *te.Stage, g *schedule.Group) *tir.IterVar {
 	axes := st.Axes()
 	keep := 1
 	if len(st.ReduceAxes()) > 0 && !lastIsDense(st) {
 		keep = 0
 	}
 	if len(axes) <= keep {
-		if len(axes) == 1 && len(parts(g)) == 0 && g.Result == g.Root {
+		if len(axes) == 1 && len(g.Parts()) == 0 && g.Result == g.Root {
 			splitVector(st, axes[0])
 		}
 		return nil
@@ -118,7 +111,7 @@ func lastIsDense(st *te.Stage) bool {
 		return false
 	}
 	last, dense := axes[len(axes)-1].Var, false
-	eachLoad(st, func(l *tir.ProducerLoad) {
+	schedule.EachLoad(st, func(l *tir.ProducerLoad) {
 		if n := len(l.Indices); n > 0 && uses(l.Indices[n-1], last) {
 			dense = true
 		}

@@ -1,15 +1,23 @@
-package ops
+// Package gpu registers the default scheduler for devices with threads (key "gpu"): one thread computes each element.
+package gpu
 
 import (
 	"fmt"
 
 	"tvmgo/te"
+	"tvmgo/te/schedule"
 )
+
+func init() {
+	if err := schedule.Register("gpu", "", scheduleGPU); err != nil {
+		panic(fmt.Sprintf("te/schedule/gpu: %v", err)) // another package took the key
+	}
+}
 
 // scheduleGPU is the plain schedule of devices with threads: each tensor of the group is a kernel, each element a
 // thread.
-func scheduleGPU(g *Group) (bool, error) {
-	list := append(parts(g), g.Result)
+func scheduleGPU(g *schedule.Group) (bool, error) {
+	list := append(g.Parts(), g.Result)
 	if g.Root != g.Result {
 		list = append(list, g.Root)
 	}

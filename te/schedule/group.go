@@ -1,10 +1,11 @@
-package ops
+package schedule
 
 import (
 	"slices"
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // flow is who reads whom in a schedule.
@@ -19,7 +20,7 @@ type flow struct {
 	inlined map[*te.Stage]bool
 }
 
-func analyse(s *te.Schedule, outs []*te.Tensor) *flow {
+func newFlow(s *te.Schedule, outs []*te.Tensor) *flow {
 	f := &flow{s: s, outputs: map[*te.Stage]bool{}, readers: map[*te.Stage][]*te.Stage{}, loads: map[*te.Stage]int{},
 		owner: map[*te.Stage]*te.Stage{}, extern: map[*te.Stage]bool{}, inlined: map[*te.Stage]bool{}}
 	for _, t := range outs {
@@ -30,7 +31,7 @@ func analyse(s *te.Schedule, outs []*te.Tensor) *flow {
 			continue
 		}
 		f.stages = append(f.stages, st)
-		if o := OperatorOf(st.Tensor()); o != nil {
+		if o := Of(st.Tensor()); o != nil {
 			for _, p := range o.Parts {
 				f.owner[s.Stage(p)] = st
 			}
@@ -40,7 +41,7 @@ func analyse(s *te.Schedule, outs []*te.Tensor) *flow {
 			f.extern[from] = true
 			f.readers[from] = append(f.readers[from], st)
 		}
-		eachLoad(st, func(l *tir.ProducerLoad) {
+		EachLoad(st, func(l *tir.ProducerLoad) {
 			from := s.Stage(l.Producer.(*te.Tensor))
 			f.loads[from]++
 			if !slices.Contains(f.readers[from], st) {
@@ -51,7 +52,8 @@ func analyse(s *te.Schedule, outs []*te.Tensor) *flow {
 	return f
 }
 
-func eachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
+// EachLoad calls do for each load in the formulas of a stage.
+func EachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
 	for _, b := range st.Tensor().Bodies() {
 		tir.Walk(b, func(n any) bool {
 			if l, ok := n.(*tir.ProducerLoad); ok {
@@ -86,7 +88,7 @@ func (f *flow) inlineCheap() {
 				return true
 			})
 		}
-		o := OperatorOf(st.Tensor())
+		o := Of(st.Tensor())
 		if f.outputs[st] || f.extern[st] || len(st.ReduceAxes()) > 0 || len(st.Tensor().Bodies()) != 1 ||
 			f.owner[st] != nil || o != nil && len(o.Parts) > 0 {
 			continue
@@ -97,6 +99,14 @@ func (f *flow) inlineCheap() {
 			f.inlined[st] = true
 		}
 	}
+}
+
+// Groups computes the cheap elementwise tensors of a schedule inline, and returns the groups of the others, those of
+// readers first. outs are the schedule's outputs.
+func Groups(s *te.Schedule, outs []*te.Tensor) []*Group {
+	f := newFlow(s, outs)
+	f.inlineCheap()
+	return f.groups()
 }
 
 // groups puts what is not inlined together, the groups of readers first.
@@ -112,7 +122,7 @@ func (f *flow) groups() []*Group {
 			result = from
 			taken[from] = true
 		}
-		all = append(all, &Group{Schedule: f.s, Result: result.Tensor(), Root: st.Tensor(), Op: OperatorOf(result.Tensor())})
+		all = append(all, &Group{Schedule: f.s, Result: result.Tensor(), Root: st.Tensor(), Op: Of(result.Tensor())})
 	}
 	return all
 }
@@ -120,7 +130,7 @@ func (f *flow) groups() []*Group {
 // epilogueOf is the reduction, or the operator with parts, whose only reader is an elementwise stage of its shape; nil
 // if there is none.
 func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
-	if o := OperatorOf(st.Tensor()); len(st.ReduceAxes()) > 0 || o != nil && len(o.Parts) > 0 {
+	if o := Of(st.Tensor()); len(st.ReduceAxes()) > 0 || o != nil && len(o.Parts) > 0 {
 		return nil
 	}
 	axes := st.Axes()
@@ -132,14 +142,14 @@ func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 	var look func(st *te.Stage, at map[*tir.Var]tir.Expr)
 	bad := map[*te.Stage]bool{}
 	look = func(reader *te.Stage, to map[*tir.Var]tir.Expr) {
-		eachLoad(reader, func(l *tir.ProducerLoad) {
+		EachLoad(reader, func(l *tir.ProducerLoad) {
 			t := l.Producer.(*te.Tensor)
 			from := f.s.Stage(t)
 			index := make([]tir.Expr, len(l.Indices))
 			for i, x := range l.Indices {
 				index[i] = tir.Substitute(x, to)
 			}
-			o := OperatorOf(t)
+			o := Of(t)
 			switch {
 			case f.inlined[from]:
 				inner := map[*tir.Var]tir.Expr{}
@@ -152,7 +162,7 @@ func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 				bad[from] = true
 			default:
 				for d := range index {
-					if index[d] != at[d] || !sameSize(t.ProducerShape()[d], st.Tensor().ProducerShape()[d]) {
+					if index[d] != at[d] || !arith.ProveEqual(t.ProducerShape()[d], st.Tensor().ProducerShape()[d]) {
 						bad[from] = true
 					}
 				}

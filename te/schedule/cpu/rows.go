@@ -1,10 +1,11 @@
-package ops
+package cpu
 
 import (
 	"slices"
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // interleaved is how many vectors a reduction is spread over: an addition takes that long, and begins anew in each
@@ -20,7 +21,11 @@ const localRow = 16 << 10
 // its inverse. False: it is something else, and nothing has been done.
 func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
 	shape := root.ProducerShape()
-	lanes := int64(v.lanes(workType(root.ProducerDType())))
+	typ := root.ProducerDType()
+	if tir.IsFloat(typ) && typ.Bits == 16 { // operators compute these in float32
+		typ = tir.Float32
+	}
+	lanes := int64(v.lanes(typ))
 	last := len(shape) - 1
 	if lanes == 0 || last < 0 || len(s.Stage(root).ReduceAxes()) > 0 {
 		return false
@@ -133,7 +138,7 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	r, reduce := formulas[0].(*tir.Reduce)
 	same := func(n int) bool {
 		for d := range n {
-			if !sameSize(axes[d].Extent, shape[d]) {
+			if !arith.ProveEqual(axes[d].Extent, shape[d]) {
 				return false
 			}
 		}
@@ -143,7 +148,7 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	if !reduce {
 		return false, number && same(last) || len(axes) == last+1 && same(last+1)
 	}
-	if r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 || !sameSize(r.Axes[0].Extent, shape[last]) {
+	if r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 || !arith.ProveEqual(r.Axes[0].Extent, shape[last]) {
 		return true, false
 	}
 	low, zero := r.Axes[0].Min.(*tir.IntImm)

@@ -1,4 +1,4 @@
-package ops_test
+package schedule_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package ops
+package cpu
 
 import (
 	"slices"
@@ -75,4 +75,9 @@ func alongRows(st *te.Stage) bool {
 		return ok
 	})
 	return ok && along
+}
+
+func isOne(size tir.Expr) bool {
+	n, constant := size.(*tir.IntImm)
+	return constant && n.Value == 1
 }

@@ -1,4 +1,4 @@
-package ops
+package schedule
 
 import "tvmgo/te"
 
@@ -14,12 +14,12 @@ type Operator struct {
 	InverseDivisor bool
 }
 
-// OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
+// Of returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
 // made.
-func OperatorOf(t *te.Tensor) *Operator {
+func Of(t *te.Tensor) *Operator {
 	o, _ := t.Annotation("ops.operator").(*Operator)
 	return o
 }
 
-// by notes the operator that gave a tensor.
-func by(t *te.Tensor, o *Operator) *te.Tensor { return t.Annotate("ops.operator", o) }
+// By sets the operator that made a tensor, and returns the tensor.
+func By(t *te.Tensor, o *Operator) *te.Tensor { return t.Annotate("ops.operator", o) }

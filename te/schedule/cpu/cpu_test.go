@@ -1,9 +1,11 @@
-package ops
+package cpu_test
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,9 +14,25 @@ import (
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
+	"tvmgo/target"
 	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/te/schedule"
+	"tvmgo/te/schedule/cpu"
 	"tvmgo/tir"
 )
+
+func TestMain(m *testing.M) {
+	os.Setenv("TVMGO_CACHE_DIR", "off") // every run compiles
+	os.Exit(m.Run())
+}
+
+func newTarget(t *testing.T, x any) *target.Target {
+	t.Helper()
+	tg, err := target.New(x)
+	require.NoError(t, err)
+	return tg
+}
 
 // fastCase is a tensor and what it is computed of, and how near the results have to be.
 type fastCase struct {
@@ -25,7 +43,7 @@ type fastCase struct {
 	slow bool // it is left to the plain schedule
 }
 
-var machines = []simd{{64, 32}, {32, 16}, {16, 32}, {16, 16}}
+var machines = []cpu.SIMD{cpu.NewSIMD(64, 32), cpu.NewSIMD(32, 16), cpu.NewSIMD(16, 32), cpu.NewSIMD(16, 16)}
 
 // TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which
 // sees every index that is out of bounds, and once compiled. Sizes are drawn, those around tiles' own and tiny ones
@@ -54,36 +72,36 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	for _, n := range []int{1, 7, 31, 32, 63, 64, 65, 128, 130, 131, near(200), near(300)} {
 		rows := 1 + r.IntN(7)
 		x := holder(tir.Float32, "X", rows, n)
-		cases = append(cases, fastCase{fmt.Sprintf("softmax %d×%d", rows, n), []*te.Tensor{x}, Softmax(x, "S"),
+		cases = append(cases, fastCase{fmt.Sprintf("softmax %d×%d", rows, n), []*te.Tensor{x}, ops.Softmax(x, "S"),
 			1e-5, n < 128})
 		x = holder(tir.Float32, "X", 2, rows, n)
 		g, b := holder(tir.Float32, "G", n), holder(tir.Float32, "B", n)
 		cases = append(cases, fastCase{fmt.Sprintf("layernorm 2×%d×%d", rows, n), []*te.Tensor{x, g, b},
-			LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
+			ops.LayerNorm(x, g, b, "N", 1, 1e-5), 1e-4, n < 128})
 	}
 	for _, n := range []int{64, 130, near(300)} {
 		x, y := holder(tir.Float32, "X", 2, 3, n), holder(tir.Float32, "Y", n, 1)
-		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{2}, false), 0, false},
-			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, Relu(Max(x, "S", []int{-1}, true), "R"),
+		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, ops.Sum(x, "S", []int{2}, false), 0, false},
+			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, ops.Relu(ops.Max(x, "S", []int{-1}, true), "R"),
 				0, false},
-			fastCase{fmt.Sprintf("matrix of %d and vector", n), []*te.Tensor{x, y}, Matmul(x, y, "M"), 0, false},
-			fastCase{fmt.Sprintf("sums of columns of %d", n), []*te.Tensor{x}, Sum(x, "S", []int{0}, false), 0, true})
+			fastCase{fmt.Sprintf("matrix of %d and vector", n), []*te.Tensor{x, y}, ops.Matmul(x, y, "M"), 0, false},
+			fastCase{fmt.Sprintf("sums of columns of %d", n), []*te.Tensor{x}, ops.Sum(x, "S", []int{0}, false), 0, true})
 	}
 	x := holder(tir.Float32, "X", 200)
-	cases = append(cases, fastCase{"softmax 200", []*te.Tensor{x}, Softmax(x, "S"), 1e-5, false})
+	cases = append(cases, fastCase{"softmax 200", []*te.Tensor{x}, ops.Softmax(x, "S"), 1e-5, false})
 	for _, typ := range []tir.Type{tir.Float16, tir.BFloat16} {
 		near := map[tir.Type]float64{tir.Float16: 2e-3, tir.BFloat16: 2e-2}[typ]
 		x = holder(typ, "X", 3, 150)
-		cases = append(cases, fastCase{fmt.Sprintf("softmax of %s", typ), []*te.Tensor{x}, Softmax(x, "S"), near, false})
+		cases = append(cases, fastCase{fmt.Sprintf("softmax of %s", typ), []*te.Tensor{x}, ops.Softmax(x, "S"), near, false})
 		x, w := holder(typ, "X", 1, 16, 14, 15), holder(typ, "W", 24, 16, 3, 3)
-		cases = append(cases, fastCase{fmt.Sprintf("conv of %s", typ), []*te.Tensor{x, w}, Conv2D(x, w, "C", 1, 1),
+		cases = append(cases, fastCase{fmt.Sprintf("conv of %s", typ), []*te.Tensor{x, w}, ops.Conv2D(x, w, "C", 1, 1),
 			near, false})
 	}
 	bytes, weights := holder(tir.Int8, "X", 1, 16, 14, 15), holder(tir.Int8, "W", 24, 16, 3, 3)
 	cases = append(cases, fastCase{"conv of int8 in int32", []*te.Tensor{bytes, weights},
-		Conv2D(bytes, weights, "C", 1, 0, ConvAccumulateIn(tir.Int32)), 0, false})
+		ops.Conv2D(bytes, weights, "C", 1, 0, ops.ConvAccumulateIn(tir.Int32)), 0, false})
 	x = holder(tir.Float32, "X", 3, 150)
-	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, Relu(LogSoftmax(x, "S"), "R"), 1e-5, false})
+	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, ops.Relu(ops.LogSoftmax(x, "S"), "R"), 1e-5, false})
 
 	var funcs []*tir.PrimFunc
 	inputs := make([][]any, len(cases))
@@ -116,7 +134,7 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		}
 		_, err = f.Call(args...)
 		require.NoError(t, err, c.name)
-		c.compare(t, simd{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor),
+		c.compare(t, cpu.SIMD{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor),
 			inputs[i][len(args)-1].(*tirrun.Array)))
 		f.Close()
 	}
@@ -133,23 +151,23 @@ func holder(t tir.Type, name string, sizes ...int) *te.Tensor {
 // matmulCase is one with transposed operands, as the bits of kind say, and with a bias behind it if it is in batches.
 func matmulCase(typ tir.Type, n, m, k, kind, batch int) fastCase {
 	a, b := []int{n, k}, []int{k, m}
-	var options []MatmulOption
+	var options []ops.MatmulOption
 	if kind&1 != 0 {
-		a, options = []int{k, n}, append(options, TransposeX())
+		a, options = []int{k, n}, append(options, ops.TransposeX())
 	}
 	if kind&2 != 0 {
-		b, options = []int{m, k}, append(options, TransposeY())
+		b, options = []int{m, k}, append(options, ops.TransposeY())
 	}
 	if batch > 1 {
 		a = append([]int{batch}, a...)
 	}
 	x, y := holder(typ, "X", a...), holder(typ, "Y", b...)
-	out, ins := Matmul(x, y, "M", options...), []*te.Tensor{x, y}
+	out, ins := ops.Matmul(x, y, "M", options...), []*te.Tensor{x, y}
 	if batch > 1 {
 		bias := holder(typ, "bias", m)
-		out, ins = Relu(Add(out, bias, "A"), "R"), append(ins, bias)
+		out, ins = ops.Relu(ops.Add(out, bias, "A"), "R"), append(ins, bias)
 	}
-	small := n < 2 || k < 2 || n*m*k < packFrom || m < 8
+	small := n < 2 || k < 2 || n*m*k < cpu.PackFrom || m < 8
 	return fastCase{fmt.Sprintf("%s matmul %v·%v", typ, a, b), ins, out, 0, small}
 }
 
@@ -159,39 +177,37 @@ func convCase(r *rand.Rand, kind int) fastCase {
 	batch, c, o, size, kernel := pick(1, 2), pick(3, 16, 17), pick(8, 16, 33, 40), pick(5, 9, 14, 15, 20), pick(1, 3, 5)
 	stride, padding := pick(1, 2), pick(0, 1, 2)
 	xs, ws := []int{batch, c, size, size + 1}, []int{o, c, kernel, kernel}
-	var options []ConvOption
+	var options []ops.ConvOption
 	if kind%3 == 1 {
 		xs, ws = []int{batch, size, size + 1, c}, []int{kernel, kernel, c, o}
-		options = append(options, Layout("NHWC"))
+		options = append(options, ops.Layout("NHWC"))
 	}
 	x, w, b := holder(tir.Float32, "X", xs...), holder(tir.Float32, "W", ws...), holder(tir.Float32, "B", o)
 	ins := []*te.Tensor{x, w}
 	if kind%2 == 1 {
-		options, ins = append(options, Bias(b)), append(ins, b)
+		options, ins = append(options, ops.Bias(b)), append(ins, b)
 	}
 	if kind%4 == 2 && kernel == 3 {
-		options = append(options, Dilations(1, 2))
+		options = append(options, ops.Dilations(1, 2))
 	}
-	y := Conv2D(x, w, "C", stride, padding, options...)
+	y := ops.Conv2D(x, w, "C", stride, padding, options...)
 	if kind%5 == 3 {
-		y = Relu(y, "R")
+		y = ops.Relu(y, "R")
 	}
 	return fastCase{fmt.Sprintf("conv of %v and %v, stride %d, padding %d", xs, ws, stride, padding), ins, y, 0, true}
 }
 
 // schedule is that for a machine; false if it is the plain one.
-func (c *fastCase) schedule(t *testing.T, v simd) (*te.Schedule, bool) {
+func (c *fastCase) schedule(t *testing.T, v cpu.SIMD) (*te.Schedule, bool) {
 	s, err := te.NewSchedule(c.out)
 	require.NoError(t, err)
-	f := analyse(s, []*te.Tensor{c.out})
-	f.inlineCheap()
 	all := true
-	for _, g := range f.groups() {
+	for _, g := range schedule.Groups(s, []*te.Tensor{c.out}) {
 		g.Target = newTarget(t, "c")
-		if !scheduleFor(g, v) {
+		if !cpu.ScheduleFor(g, v) {
 			all = false
 			require.NoError(t, s.Err(), c.name)
-			_, err := scheduleCPU(g)
+			_, err := cpu.Schedule(g)
 			require.NoError(t, err, c.name)
 		}
 	}
@@ -235,7 +251,7 @@ func (c *fastCase) interpret(t *testing.T, s *te.Schedule, r *rand.Rand) ([]floa
 	return out, given
 }
 
-func (c *fastCase) compare(t *testing.T, v simd, want, got []float64) {
+func (c *fastCase) compare(t *testing.T, v cpu.SIMD, want, got []float64) {
 	t.Helper()
 	require.Len(t, got, len(want), c.name)
 	for i := range want {
@@ -267,4 +283,22 @@ func valuesOf(t *testing.T, x *runtime.Tensor, like *tirrun.Array) []float64 {
 	v, err := tirrun.Values[float64](&a)
 	require.NoError(t, err)
 	return v
+}
+
+// Rows of an operator that says so are multiplied by the inverse of what they are divided by; others are divided.
+func TestRows_InverseDivisor(t *testing.T) {
+	for _, inverse := range []bool{true, false} {
+		x := holder(tir.Float32, "X", 4, 256)
+		out := ops.Softmax(x, "S")
+		if !inverse {
+			o := *ops.OperatorOf(out)
+			o.InverseDivisor = false
+			out = schedule.By(out, &o)
+		}
+		s, err := ops.Schedule(newTarget(t, "c"), out)
+		require.NoError(t, err)
+		m, err := te.Lower(s, []any{x, out}, "f")
+		require.NoError(t, err)
+		require.Equal(t, inverse, strings.Contains(tir.Print(m), "inverse"))
+	}
 }

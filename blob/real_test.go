@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,19 +38,13 @@ func section(t *testing.T, path string) ([]byte, Layout) {
 	return nil, 0
 }
 
-// exported returns the blob of a library that TVM itself exported (v0.17 for classic, v0.27 for modern).
+// artifacts has what TVM itself exported: v0.17 in classic, v0.27 in modern.
+const artifacts = "../testdata/artifacts/"
+
+// exported returns the blob of such a library.
 func exported(t *testing.T, name string) ([]byte, Layout) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if filepath.Ext(name) == ".elf" {
-		return section(t, path)
-	}
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	if strings.HasPrefix(name, "classic_") {
-		return data, Legacy
-	}
-	return data, Modern
+	return section(t, artifacts+name+".so")
 }
 
 func TestParse_RealLibraries(t *testing.T) {
@@ -63,14 +56,15 @@ func TestParse_RealLibraries(t *testing.T) {
 		tags    int
 		begins  string
 		library int
+		size    int
 	}{
-		{"classic_gpu_opencl.elf", []string{"_lib", "opencl"}, "cl", 0, "// Function: ", 0},
-		{"classic_gpu_cuda.blob", []string{"_lib", "cuda"}, "ptx", 0, "//", 0},
-		{"modern_gpu_opencl.elf", []string{"_lib", "opencl"}, "cl", 3, "// Function: ", 0},
-		{"modern_gpu_cuda.blob", []string{"_lib", "cuda"}, "cubin", 3, "\x7fELF", 0},
-		{"modern_gpu_cuda_src.blob", []string{"_lib", "cuda"}, "cuda", 3, "", 0},
-		{"classic_graph_mlp.blob", []string{"GraphExecutorFactory", "_lib"}, "", 0, "", 1},
-		{"modern_relax_mlp.blob", []string{"relax.VMExecutable", "_lib"}, "", 0, "", 1},
+		{"classic/gpu_opencl", []string{"_lib", "opencl"}, "cl", 0, "// Function: ", 0, 3208},
+		{"classic/gpu_cuda", []string{"_lib", "cuda"}, "ptx", 0, "//", 0, 4620},
+		{"modern/gpu_opencl", []string{"_lib", "opencl"}, "cl", 3, "// Function: ", 0, 4015},
+		{"modern/gpu_cuda", []string{"_lib", "cuda"}, "cubin", 3, "\x7fELF", 0, 47827},
+		{"modern/gpu_cuda_src", []string{"_lib", "cuda"}, "cuda", 3, "", 0, 4261},
+		{"classic/graph_mlp", []string{"GraphExecutorFactory", "_lib"}, "", 0, "", 1, 6607},
+		{"modern/relax_mlp", []string{"relax.VMExecutable", "_lib"}, "", 0, "", 1, 5029},
 	} {
 		data, layout := exported(t, c.file)
 		b, err := Parse(data, layout, nil)
@@ -83,9 +77,7 @@ func TestParse_RealLibraries(t *testing.T) {
 		require.Equal(t, c.kinds, kinds, c.file)
 		require.Equal(t, []int{1}, b.Imports(0))
 		require.Equal(t, c.library, b.Library())
-		if filepath.Ext(c.file) == ".blob" {
-			require.EqualValues(t, len(data), b.Size)
-		}
+		require.EqualValues(t, c.size, b.Size, c.file)
 		if c.format == "" {
 			continue
 		}
@@ -110,13 +102,13 @@ func TestParse_RealLibraries(t *testing.T) {
 
 // The blob and the .tvm_meta.json were written by the same export: both say the same.
 func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
-	text, err := os.ReadFile("testdata/classic_gpu_opencl.tvm_meta.json")
+	text, err := os.ReadFile(artifacts + "classic/gpu_opencl_dev.tvm_meta.json")
 	require.NoError(t, err)
 	meta, err := ParseMetaJSON(text)
 	require.NoError(t, err)
 	require.Equal(t, "0.1.0", meta.TVMVersion)
 
-	data, layout := exported(t, "classic_gpu_opencl.elf")
+	data, layout := exported(t, "classic/gpu_opencl")
 	b, err := Parse(data, layout, nil)
 	require.NoError(t, err)
 	m, err := ParseDeviceModule(b.Entries[1].Payload, layout)
@@ -131,7 +123,7 @@ func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
 }
 
 func TestReader_RealGraphFactory(t *testing.T) {
-	data, layout := exported(t, "classic_graph_mlp.blob")
+	data, layout := exported(t, "classic/graph_mlp")
 	b, err := Parse(data, layout, nil)
 	require.NoError(t, err)
 	r := NewReader(b.Entries[0].Payload)
@@ -153,7 +145,7 @@ func TestReader_RealGraphFactory(t *testing.T) {
 }
 
 func TestParse_RealLibrariesDamaged(t *testing.T) {
-	for _, name := range []string{"classic_gpu_opencl.elf", "classic_gpu_cuda.blob", "classic_graph_mlp.blob", "modern_gpu_opencl.elf", "modern_relax_mlp.blob"} {
+	for _, name := range []string{"classic/gpu_opencl", "classic/gpu_cuda", "classic/graph_mlp", "modern/gpu_opencl", "modern/relax_mlp"} {
 		data, layout := exported(t, name)
 		whole, err := Parse(data, layout, nil)
 		require.NoError(t, err)
@@ -178,33 +170,30 @@ func TestParse_RealLibrariesDamaged(t *testing.T) {
 
 // What TVM exported is written again as the same bytes, each payload too.
 func TestEncode_RealLibraries(t *testing.T) {
-	files, err := os.ReadDir("testdata")
-	require.NoError(t, err)
+	files := []string{"classic/gpu_cuda", "classic/gpu_opencl", "classic/graph_mlp", "modern/gpu_cuda", "modern/gpu_cuda_ptx",
+		"modern/gpu_cuda_src", "modern/gpu_opencl", "modern/relax_mlp"}
 	payloads := 0
 	for _, f := range files {
-		if ext := filepath.Ext(f.Name()); ext != ".blob" && ext != ".elf" {
-			continue
-		}
-		data, layout := exported(t, f.Name())
+		data, layout := exported(t, f)
 		b, err := Parse(data, layout, nil)
-		require.NoError(t, err, f.Name())
+		require.NoError(t, err, f)
 		written, err := b.Encode()
-		require.NoError(t, err, f.Name())
-		require.True(t, slices.Equal(data[:b.Size], written), f.Name())
+		require.NoError(t, err, f)
+		require.True(t, slices.Equal(data[:b.Size], written), f)
 		for _, e := range b.Entries {
 			if e.Kind != "cuda" && e.Kind != "opencl" {
 				continue
 			}
 			m, err := ParseDeviceModule(e.Payload, layout)
-			require.NoError(t, err, f.Name())
+			require.NoError(t, err, f)
 			again, err := m.Encode(layout)
-			require.NoError(t, err, f.Name())
+			require.NoError(t, err, f)
 			if layout == Modern {
-				require.True(t, slices.Equal(e.Payload, again), f.Name())
+				require.True(t, slices.Equal(e.Payload, again), f)
 			} // v0.17 left the names in descriptions out
 			same, err := ParseDeviceModule(again, layout)
-			require.NoError(t, err, f.Name())
-			require.Equal(t, m, same, f.Name())
+			require.NoError(t, err, f)
+			require.Equal(t, m, same, f)
 			payloads++
 		}
 	}

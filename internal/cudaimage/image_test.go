@@ -47,10 +47,10 @@ func TestDescribe_Cubin(t *testing.T) {
 		require.Equal(t, "sm_90a", info.For(), name)
 		require.Equal(t, names, info.Kernels(), name)
 	}
-	// What TVM exported: the bytes behind the image are the blob's.
-	exported, err := os.ReadFile("../../blob/testdata/modern_gpu_cuda.blob")
+	// In a library that TVM exported, the bytes after the image are those of the blob and of the library.
+	exported, err := os.ReadFile("../../testdata/artifacts/modern/gpu_cuda.so")
 	require.NoError(t, err)
-	info, err := Describe(exported[strings.Index(string(exported), "\x7fELF"):])
+	info, err := Describe(exported[1+strings.Index(string(exported[1:]), "\x7fELF"):])
 	require.NoError(t, err)
 	require.Equal(t, "sm_90", info.For())
 	require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, info.Kernels())

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "validate.h"
+#include "device/validate.h"
 
 enum { DATA_ALIGNMENT = 64, MAX_ALIGNMENT = 1 << 30 };
 

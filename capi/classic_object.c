@@ -3,7 +3,7 @@
  * The types of both generations have their own numbers and keys; the table below pairs them. A type
  * that only the newer one has keeps its number there, which the classic table leaves free. */
 #include "classic.h"
-#include "type_internal.h"
+#include "object/type_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Global functions that build programs. Their bodies are in Go, in package codegen and those of kinds; the names are here, so that C's first
  * call finds them. */
 #include "core.h"
-#include "fork.h"
+#include "object/fork.h"
 #include "generators_gen.h"
-#include "late.h"
+#include "call/deferred.h"
 
 int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 
@@ -17,7 +17,7 @@ __attribute__((constructor(110))) static void register_builtins(void) {
   static const char* const names[] = {
       "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
   };
-  static const char* const late[] = {TVMGO_GENERATORS};
+  static const char* const deferred[] = {TVMGO_GENERATORS};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);
-  for (size_t i = 0; i < sizeof late / sizeof *late; i++) tvmgo_late_builtin(late[i], call_hook, 0);
+  for (size_t i = 0; i < sizeof deferred / sizeof *deferred; i++) tvmgo_deferred_builtin(deferred[i], call_hook, 0);
 }

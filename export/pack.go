@@ -83,7 +83,7 @@ func packImports(m *runtime.Module, layout blob.Layout, prefix string) ([]byte, 
 	return b.Encode()
 }
 
-// The same for C and Python, under TVM's names; see internal/core/builtins_export.c.
+// The same for C and Python, under TVM's names; see internal/core/loader/builtins_export.c.
 func init() {
 	hook.Set("runtime.ModulePackImportsToC", func(args ...any) (any, error) {
 		var m *runtime.Module

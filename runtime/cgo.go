@@ -4,7 +4,7 @@ package runtime
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../internal/core -I${SRCDIR}/../include
 #cgo nocallback tvmgo_bridge_string
 #cgo nocallback tvmgo_bridge_shape
-#include "bridge.h"
+#include "bridge/bridge.h"
 
 static void tvmgo_go_retain(uintptr_t obj) { tvmgo_object_retain((void*)obj); }
 static void tvmgo_go_release(uintptr_t obj) { tvmgo_object_release((void*)obj); }

@@ -5,7 +5,7 @@ package runtime
 
 /*
 #include <stdlib.h>
-#include "bridge.h"
+#include "bridge/bridge.h"
 
 int tvmgoDeviceCreate(void* ctx, TVMGODeviceAPI** out);
 TVMGODeviceAPI* tvmgo_shim_table(uintptr_t self, int can);

@@ -1,7 +1,7 @@
 package runtime
 
 /*
-#include "bridge.h"
+#include "bridge/bridge.h"
 
 int tvmgoCallGo(void* self, TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 void tvmgoReleaseHandle(void* handle);

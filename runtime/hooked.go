@@ -1,8 +1,8 @@
 package runtime
 
 /*
-#include "bridge.h"
-#include "late.h"
+#include "bridge/bridge.h"
+#include "call/deferred.h"
 */
 import "C"
 
@@ -15,7 +15,7 @@ import (
 func init() {
 	hook.Waits = func(name string) bool {
 		text, n := cText(name)
-		return C.tvmgo_late_declared(text, n) != 0
+		return C.tvmgo_deferred_is_declared(text, n) != 0
 	}
 }
 

@@ -1,8 +1,8 @@
 package runtime
 
 /*
-#include "bridge.h"
-#include "kinds.h"
+#include "bridge/bridge.h"
+#include "loader/kinds.h"
 */
 import "C"
 

@@ -2,7 +2,7 @@ package runtime
 
 /*
 #include <stdlib.h>
-#include "bridge.h"
+#include "bridge/bridge.h"
 */
 import "C"
 

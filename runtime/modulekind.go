@@ -2,7 +2,7 @@ package runtime
 
 /*
 #include <stdlib.h>
-#include "bridge.h"
+#include "bridge/bridge.h"
 
 int tvmgoModuleFunction(void* self, char* name, size_t len, TVMFFIObject** out);
 int tvmgoModuleNames(void* self, TVMFFIObject** out);

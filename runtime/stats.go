@@ -1,8 +1,8 @@
 package runtime
 
 /*
-#include "bridge.h"
-#include "validate.h"
+#include "bridge/bridge.h"
+#include "device/validate.h"
 */
 import "C"
 

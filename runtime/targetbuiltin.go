@@ -1,7 +1,7 @@
 package runtime
 
 /*
-#include "target.h"
+#include "target/target.h"
 */
 import "C"
 

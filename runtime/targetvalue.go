@@ -2,7 +2,7 @@ package runtime
 
 /*
 #include <stdlib.h>
-#include "target.h"
+#include "target/target.h"
 */
 import "C"
 

@@ -1,7 +1,7 @@
 package runtime
 
 /*
-#include "bridge.h"
+#include "bridge/bridge.h"
 */
 import "C"
 

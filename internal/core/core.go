@@ -1,13 +1,21 @@
-// Package core holds the C core that every program of this module links: objects, calls, errors,
-// threads, devices and loaded libraries. It has no Go API; package runtime is the one above it.
+// Package core is the C core that every program of this module links. It imports the packages that make it up, each with
+// a contract in its own header, and handles forks. It has no Go API; package runtime is the one above it.
 package core
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../include
-#cgo LDFLAGS: -ldl -lpthread
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR} -I${SRCDIR}/../../include
 */
 import "C"
 
-//go:generate go run ./devicenames
-
-import _ "tvmgo/include" // the headers, so that vendoring takes them along
+import (
+	_ "tvmgo/internal/core/bridge"
+	_ "tvmgo/internal/core/call"
+	_ "tvmgo/internal/core/container"
+	_ "tvmgo/internal/core/device"
+	_ "tvmgo/internal/core/loader"
+	_ "tvmgo/internal/core/object"
+	_ "tvmgo/internal/core/parallel"
+	_ "tvmgo/internal/core/record"
+	_ "tvmgo/internal/core/reflect"
+	_ "tvmgo/internal/core/target"
+)

@@ -1,7 +1,7 @@
 # Tests of the C core, without Go: `make core-test`.
 #
-# Every internal/core/ctest/*_test.c becomes a program together with the C sources of the core and of
-# the CPU device: with AddressSanitizer and UBSan, with ThreadSanitizer, and plain but optimised, where
+# Every *_test.c in internal/core/ctest and in the folder ctest of a package of the core becomes a program,
+# together with the C sources of the core and of the CPU device: with AddressSanitizer and UBSan, with ThreadSanitizer, and plain but optimised, where
 # memory can be measured. What Go exports is weak in the core, so the programs link without it;
 # built-ins are registered by constructors.
 #
@@ -26,8 +26,8 @@ CORE_CFLAGS_plain := -O2
 # The sanitizers bring libm along; so do plain programs.
 CORE_LDLIBS := -pthread -ldl -Wl,--no-as-needed -lm
 
-CORE_SRC := $(wildcard internal/core/*.c runtime/cpu/*.c)
-CORE_TEST_SRC := $(wildcard internal/core/ctest/*_test.c)
+CORE_SRC := $(filter-out internal/core/ctest/%,$(wildcard internal/core/*.c internal/core/*/*.c runtime/cpu/*.c))
+CORE_TEST_SRC := $(wildcard internal/core/ctest/*_test.c internal/core/*/ctest/*_test.c)
 CORE_TEST_NAMES := $(foreach t,$(basename $(notdir $(CORE_TEST_SRC))),\
   $(if $(strip $(CORE_TESTS)),$(if $(strip $(foreach s,$(CORE_TESTS),$(findstring $(s),$(t)))),$(t)),$(t)))
 
@@ -41,7 +41,8 @@ $(CORE_TEST_DIR)/$(1)/%.o: %.c internal/core/core.mk
 	@mkdir -p $$(@D)
 	$$(CC) $$(CORE_CFLAGS) $$(CORE_CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
 
-$(CORE_TEST_DIR)/$(1)/%_test: $(CORE_TEST_DIR)/$(1)/internal/core/ctest/%_test.o $$(CORE_OBJ_$(1))
+$$(foreach t,$$(CORE_TEST_OBJ_$(1)),$$(eval $(CORE_TEST_DIR)/$(1)/$$(basename $$(notdir $$t)): $$t))
+$(CORE_TEST_DIR)/$(1)/%_test: $$(CORE_OBJ_$(1))
 	$$(CC) $$(CORE_CFLAGS_$(1)) $$^ $$(CORE_LDLIBS) -o $$@
 
 -include $$(CORE_OBJ_$(1):.o=.d) $$(CORE_TEST_OBJ_$(1):.o=.d)

@@ -43,7 +43,7 @@ var importedMarks = map[string]marks{
 	"TVMBackendGetFuncFromEnv": markClassic,
 }
 
-// generationOf follows the rules by which the loader decides (internal/core/elf_imports.c).
+// generationOf follows the rules by which the loader decides (internal/core/loader/elf_imports.c).
 func generationOf(symbols []symbol) Generation {
 	seen := marks(0)
 	for i := range symbols {

@@ -14,7 +14,7 @@ import (
 )
 
 // header is the path of the file in the repository.
-const header = "internal/core/kinds_gen.h"
+const header = "internal/core/loader/kinds_gen.h"
 
 // rendered is the text of the header.
 func rendered() []byte {

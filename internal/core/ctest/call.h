@@ -2,7 +2,7 @@
 #ifndef TVMGO_CTEST_CALL_H_
 #define TVMGO_CTEST_CALL_H_
 
-#include "check.h"
+#include "ctest/check.h"
 
 static inline TVMFFIAny raw(const char* s) {
   return (TVMFFIAny){.type_index = kTVMFFIRawStr, .v_c_str = s};

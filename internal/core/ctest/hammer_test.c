@@ -1,5 +1,5 @@
 /* Sixteen threads use the core at once, each its own way through the same names and objects. */
-#include "check.h"
+#include "ctest/check.h"
 
 #include <pthread.h>
 

@@ -1,0 +1,35 @@
+/* What built-in functions share that are written as bodies: int body(fname, args, n, result).
+ * One body may serve several names; errors carry the name that was called. */
+#ifndef TVMGO_BUILTIN_H_
+#define TVMGO_BUILTIN_H_
+
+#include "call/call.h"
+
+/* For a list of X(id, name, body): the entry points, and their registration. */
+#define TVMGO_BUILTIN_DEFINE(id, name, body)                                             \
+  static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {       \
+    (void)self;                                                                          \
+    return body(name, args, n, result);                                                  \
+  }
+#define TVMGO_BUILTIN_REGISTER(id, name, body) tvmgo_global_builtin(name, id);
+
+/* A built-in function that is its own entry point: self is its tvmgo_builtin, or what it was made with. */
+#define TVMGO_BUILTIN(id) static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
+#define TVMGO_UNUSED (void)self, (void)args, (void)n, (void)result
+
+/* Results: an owned copy of a stored value, and a new object (NULL: an error was raised). */
+static inline int tvmgo_give(const TVMFFIAny* stored, TVMFFIAny* result) {
+  if (tvmgo_any_is_object(stored)) tvmgo_object_retain(stored->v_obj);
+  *result = *stored;
+  return 0;
+}
+static inline int tvmgo_give_new(void* owned, TVMFFIAny* result) {
+  if (owned == NULL) return -1;
+  *result = tvmgo_any_object(owned);
+  return 0;
+}
+
+/* builtin_schema.c: what a built-in function of this name takes and gives, as an owned Str. */
+int tvmgo_builtin_metadata(const char* name, size_t len, TVMFFIAny* out);
+
+#endif

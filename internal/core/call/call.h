@@ -1,0 +1,18 @@
+/* Package call: functions as objects, calls between the two ABIs, and the table of global functions.
+ *
+ * Depends on object. A function object owns what it was made with and keeps its module alive; arguments of a call are
+ * borrowed, its result is owned. Any thread may call. Every failed call leaves an error raised, also where a foreign
+ * function forgot to.
+ *
+ * Locks: tvmgo_global_lock (a spin lock of the table; no foreign code runs under it), tvmgo_deferred_lock (held while
+ * deferred built-ins are registered), and the recursive lock of once.c, under which the program's initialiser runs. */
+#ifndef TVMGO_CALL_H_
+#define TVMGO_CALL_H_
+
+#include "object/object.h"
+#include "call/function.h"
+
+/* In the child of a fork: frees the lock of once.c, which another thread of the parent may have held. */
+void tvmgo_once_lock_renew(void);
+
+#endif

@@ -1,0 +1,354 @@
+/* Global functions about devices, streams, workspaces and tensors. */
+#include "call/builtin.h"
+#include "device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- devices ---- */
+
+/* A device given as Device, or as two integers. Returns the arguments it took, 0 on error. */
+static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* out) {
+  int32_t type, id;
+  if (n >= 1 && args[0].type_index == kTVMFFIDevice) {
+    *out = args[0].v_device;
+    return 1;
+  }
+  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int32(f, args, 1, &id) != 0)
+    return 0;
+  *out = (DLDevice){(DLDeviceType)type, id};
+  return 2;
+}
+
+TVMGO_BUILTIN(set_device) {
+  DLDevice dev;
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  TVMGO_UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  return tvmgo_device_set(dev.device_type, dev.device_id);
+}
+
+TVMGO_BUILTIN(device_attr) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  int32_t type, id, kind;
+  TVMGO_UNUSED;
+  if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
+      tvmgo_arg_int32(f, args, 1, &id) != 0 || tvmgo_arg_int32(f, args, 2, &kind) != 0)
+    return -1;
+  return tvmgo_device_attr(type, id, kind, result);
+}
+
+/* Which global shows that a name of RuntimeEnabled is there (docs/abi.md A.6). */
+static const struct {
+  const char *name, *global;
+  int prefix;
+} enabled_by[] = {
+    {"cuda", "device_api.cuda", 0},   {"gpu", "device_api.cuda", 0},
+    {"nvptx", "device_api.cuda", 1},  {"cl", "device_api.opencl", 0},
+    {"opencl", "device_api.opencl", 0}, {"sdaccel", "device_api.opencl", 0},
+    {"mtl", "device_api.metal", 0},   {"metal", "device_api.metal", 0},
+    {"vulkan", "device_api.vulkan", 0}, {"rocm", "device_api.rocm", 1},
+    {"hexagon", "device_api.hexagon", 0}, {"rpc", "device_api.rpc", 0},
+    {"tflite", "target.runtime.tflite", 0}, {"stackvm", "target.build.stackvm", 0},
+    {"llvm", "codegen.llvm_target_enabled", 1},
+};
+
+TVMGO_BUILTIN(runtime_enabled) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  TVMFFIByteArray t;
+  TVMGO_UNUSED;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &t) != 0) return -1;
+  if (t.size == 3 && memcmp(t.data, "cpu", 3) == 0) {
+    *result = tvmgo_any_bool(1);
+    return 0;
+  }
+  for (size_t i = 0; i < sizeof enabled_by / sizeof *enabled_by; i++) {
+    size_t len = strlen(enabled_by[i].name);
+    if (t.size < len || memcmp(t.data, enabled_by[i].name, len) != 0 ||
+        (t.size > len && !enabled_by[i].prefix))
+      continue;
+    TVMFFIObject* found = tvmgo_global_get(enabled_by[i].global, strlen(enabled_by[i].global));
+    *result = tvmgo_any_bool(found != NULL);
+    int rc = 0;
+    if (found != NULL && strcmp(enabled_by[i].name, "llvm") == 0) {
+      *result = tvmgo_any_none();
+      rc = tvmgo_function_call(found, args, 1, result);
+    }
+    tvmgo_object_release(found);
+    return rc;
+  }
+  char name[64];
+  int len = (int)(t.size < 40 ? t.size : 40);
+  memcpy(name, "device_api.", 11);
+  memcpy(name + 11, t.data, (size_t)len);
+  if (tvmgo_device_type_number(t.data, t.size) >= 0) { /* a registered device of another name */
+    TVMFFIObject* found = tvmgo_global_get(name, 11 + (size_t)len);
+    *result = tvmgo_any_bool(found != NULL);
+    tvmgo_object_release(found);
+    return 0;
+  }
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: \"%.*s\" is not a runtime that can be asked for", f,
+                     tvmgo_quoted(t.size), t.data);
+}
+
+/* ---- streams: handles travel as integers or pointers ---- */
+
+static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStreamHandle* out) {
+  int32_t type = args[i].type_index;
+  if (type != kTVMFFINone && type != kTVMFFIInt && type != kTVMFFIOpaquePtr)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a stream (int or void*), got %s", f,
+                       (int)i, tvmgo_type_name(type));
+  *out = type == kTVMFFINone ? NULL : args[i].v_ptr;
+  return 0;
+}
+
+TVMGO_BUILTIN(stream_create) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  TVMFFIStreamHandle s = NULL;
+  TVMGO_UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (tvmgo_device_stream_create(dev, &s) != 0) return -1;
+  *result = tvmgo_any_int((int64_t)(intptr_t)s);
+  return 0;
+}
+
+TVMGO_BUILTIN(stream_free) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  TVMGO_UNUSED;
+  TVMFFIStreamHandle s;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
+      arg_stream(f, args, took, &s) != 0)
+    return -1;
+  return tvmgo_device_stream_free(dev, s);
+}
+
+TVMGO_BUILTIN(stream_set) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  TVMGO_UNUSED;
+  TVMFFIStreamHandle s;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
+      arg_stream(f, args, took, &s) != 0)
+    return -1;
+  return tvmgo_stream_set(dev.device_type, dev.device_id, s, NULL);
+}
+
+TVMGO_BUILTIN(stream_sync) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  TVMGO_UNUSED;
+  TVMFFIStreamHandle s = NULL;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0 ||
+      (n > took && arg_stream(f, args, took, &s) != 0))
+    return -1;
+  return tvmgo_device_sync(dev, s);
+}
+
+TVMGO_BUILTIN(stream_sync_from_to) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  TVMGO_UNUSED;
+  TVMFFIStreamHandle from, to;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0 ||
+      arg_stream(f, args, took, &from) != 0 || arg_stream(f, args, took + 1, &to) != 0)
+    return -1;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL) return -1;
+  if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
+  return api->sync_stream_from_to(api, dev, from, to);
+}
+
+/* ---- workspaces ---- */
+
+TVMGO_BUILTIN(workspace_trim) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  int64_t freed;
+  TVMGO_UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (tvmgo_workspace_trim_device(dev, &freed) != 0) return -1;
+  *result = tvmgo_any_int(freed);
+  return 0;
+}
+
+/* {"held": bytes, "in_use": bytes, "peak": bytes, "hits": n, "misses": n} */
+TVMGO_BUILTIN(workspace_stats) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLDevice dev;
+  tvmgo_workspace_stats s;
+  TVMGO_UNUSED;
+  int32_t took = arg_device(f, args, n, &dev);
+  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (tvmgo_workspace_stats_of(dev, &s) != 0) return -1;
+  const struct {
+    const char* name;
+    int64_t value;
+  } entries[] = {{"held", s.held}, {"in_use", s.in_use}, {"peak", s.peak}, {"hits", s.hits}, {"misses", s.misses}};
+  TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
+  for (size_t i = 0; map != NULL && i < sizeof entries / sizeof *entries; i++) {
+    TVMFFIAny key = {.type_index = kTVMFFIRawStr}, value = tvmgo_any_int(entries[i].value);
+    key.v_c_str = entries[i].name;
+    if (tvmgo_map_set(&map, &key, &value) != 0) {
+      tvmgo_object_release(map);
+      return -1;
+    }
+  }
+  if (map == NULL) return -1;
+  *result = tvmgo_any_object(map);
+  return 0;
+}
+
+/* ---- tensors ---- */
+
+/* Too long a shape stays too long. */
+static int32_t ndim_of(const TVMFFIShapeCell* shape) {
+  return shape->size < INT32_MAX ? (int32_t)shape->size : INT32_MAX;
+}
+
+TVMGO_BUILTIN(tensor_alloc) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  TVMFFIByteArray scope = {"", 0};
+  char name[64] = "";
+  TVMGO_UNUSED;
+  if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
+  if (tvmgo_arg_kind(f, args, 0, kTVMFFIShape) != 0 ||
+      tvmgo_arg_kind(f, args, 1, kTVMFFIDataType) != 0 ||
+      tvmgo_arg_kind(f, args, 2, kTVMFFIDevice) != 0)
+    return -1;
+  if (n == 4 && args[3].type_index != kTVMFFINone && tvmgo_arg_text(f, args, 3, &scope) != 0)
+    return -1;
+  if (scope.size >= sizeof name)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the scope is longer than %zu bytes", f,
+                       sizeof name - 1);
+  memcpy(name, scope.data, scope.size);
+  const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[0].v_obj + 1);
+  tvmgo_tensor* t = tvmgo_tensor_new(shape->data, ndim_of(shape), args[1].v_dtype,
+                                     args[2].v_device, name);
+  if (t == NULL) return -1;
+  *result = tvmgo_any_object(t);
+  return 0;
+}
+
+static int arg_dl(const char* f, const TVMFFIAny* args, int32_t i, DLTensor** out) {
+  if (args[i].type_index == kTVMFFITensor)
+    *out = tvmgo_tensor_dl(args[i].v_obj);
+  else if (args[i].type_index == kTVMFFIDLTensorPtr)
+    *out = args[i].v_ptr;
+  else
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a Tensor, got %s", f, (int)i,
+                       tvmgo_type_name(args[i].type_index));
+  return 0;
+}
+
+/* (tensor, void* bytes, size); the direction is self. */
+TVMGO_BUILTIN(tensor_copy_bytes) {
+  const tvmgo_builtin* b = self;
+  const char* f = b->name;
+  DLTensor* t = NULL;
+  int64_t size;
+  (void)result;
+  if (tvmgo_check_count(f, n, 3, 3) != 0 || arg_dl(f, args, 0, &t) != 0 ||
+      tvmgo_arg_int(f, args, 2, &size) != 0)
+    return -1;
+  if (tvmgo_arg_kind(f, args, 1, kTVMFFIOpaquePtr) != 0) return -1;
+  if (size < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 2, the number of bytes, is negative: %lld", f,
+                       (long long)size);
+  return tvmgo_dl_copy_bytes(t, args[1].v_ptr, (size_t)size, b->flag);
+}
+
+TVMGO_BUILTIN(tensor_copy) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  DLTensor *from = NULL, *to = NULL;
+  TVMFFIStreamHandle s = NULL;
+  TVMGO_UNUSED;
+  if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_dl(f, args, 0, &from) != 0 ||
+      arg_dl(f, args, 1, &to) != 0 || (n == 3 && arg_stream(f, args, 2, &s) != 0))
+    return -1;
+  return tvmgo_dl_copy(from, to, s);
+}
+
+TVMGO_BUILTIN(tensor_view) {
+  const char* f = ((const tvmgo_builtin*)self)->name;
+  int64_t offset = 0;
+  TVMGO_UNUSED;
+  if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
+  if (tvmgo_arg_kind(f, args, 0, kTVMFFITensor) != 0 ||
+      tvmgo_arg_kind(f, args, 1, kTVMFFIShape) != 0 ||
+      tvmgo_arg_kind(f, args, 2, kTVMFFIDataType) != 0)
+    return -1;
+  if (n == 4 && tvmgo_arg_int(f, args, 3, &offset) != 0) return -1;
+  if (offset < 0)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 3, the byte offset, is negative: %lld", f,
+                       (long long)offset);
+  const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[1].v_obj + 1);
+  tvmgo_tensor* t = tvmgo_tensor_view((tvmgo_tensor*)args[0].v_obj, shape->data,
+                                      ndim_of(shape), args[2].v_dtype, NULL, (uint64_t)offset);
+  if (t == NULL) return -1;
+  *result = tvmgo_any_object(t);
+  return 0;
+}
+
+/* Shared is only what begins and ends at the same byte of the same device. */
+TVMGO_BUILTIN(storage_shared) {
+  const char* fname = ((const tvmgo_builtin*)self)->name;
+  const DLTensor* t[2];
+  uintptr_t begin[2];
+  size_t size[2];
+  if (tvmgo_check_count(fname, n, 2, 2) != 0) return -1;
+  for (int32_t i = 0; i < 2; i++) {
+    void* object;
+    if (args[i].type_index == kTVMFFIDLTensorPtr)
+      t[i] = args[i].v_ptr;
+    else if (tvmgo_arg_object(fname, args, i, kTVMFFITensor, &object) == 0)
+      t[i] = tvmgo_tensor_dl(object);
+    else
+      return -1;
+    if (tvmgo_dl_check(t[i], fname) != 0 || tvmgo_dl_bytes(t[i], &size[i]) != 0) return -1;
+    begin[i] = (uintptr_t)t[i]->data + t[i]->byte_offset;
+  }
+  *result = tvmgo_any_bool(t[0]->device.device_type == t[1]->device.device_type &&
+                           t[0]->device.device_id == t[1]->device.device_id &&
+                           begin[0] == begin[1] && size[0] == size[1]);
+  return 0;
+}
+
+__attribute__((constructor(111))) static void register_builtins(void) {
+  static const struct {
+    const char* name;
+    TVMFFISafeCallType entry;
+  } table[] = {
+      {"__tvm_set_device", set_device},
+      {"runtime.GetDeviceAttr", device_attr},
+      {"runtime.RuntimeEnabled", runtime_enabled},
+      {"runtime.Device_StreamCreate", stream_create},
+      {"runtime.Device_StreamFree", stream_free},
+      {"runtime.Device_SetStream", stream_set},
+      {"runtime.TVMSetStream", stream_set},
+      {"runtime.Device_StreamSync", stream_sync},
+      {"runtime.Device_StreamSyncFromTo", stream_sync_from_to},
+      {"tvmgo.workspace.trim", workspace_trim},
+      {"tvmgo.workspace.stats", workspace_stats},
+      {"runtime.TVMTensorAllocWithScope", tensor_alloc},
+      {"runtime.TVMArrayAllocWithScope", tensor_alloc},
+      {"runtime.TVMTensorCopyFromTo", tensor_copy},
+      {"runtime.TVMTensorCreateView", tensor_view},
+      {"runtime.TVMArrayCreateView", tensor_view},
+      {"runtime.TVMTensorIsStorageShared", storage_shared},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    tvmgo_global_builtin(table[i].name, table[i].entry);
+  tvmgo_global_builtin_flag("runtime.TVMTensorCopyToBytes", tensor_copy_bytes, 0);
+  tvmgo_global_builtin_flag("runtime.TVMTensorCopyFromBytes", tensor_copy_bytes, 1);
+}

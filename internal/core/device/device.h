@@ -1,0 +1,88 @@
+/* Package device: the table of devices and what they have: streams, memory, tensors, workspaces, recorded graphs.
+ *
+ * Depends on object, call and container. This header has the table of devices, the names of device types, and the
+ * current stream of a thread; tensor.h, workspace.h and graph.h have the rest, handle.h what drivers share.
+ *
+ * A tensor owns its memory, or keeps the owner of the memory alive; its last reference may be released on any thread.
+ * A registered table of functions lives as long as the process. Any thread may call; the current device and the
+ * current streams are the thread's.
+ *
+ * Locks: tvmgo_device_lock (names and constructors of devices), one lock per device type under which its constructor
+ * runs, spin locks of streams, graphs, handles and the pool of workspaces, and that of the validation layer. Apart
+ * from the constructor, and the event by which the pool learns how far a stream is, no driver is called under them.
+ *
+ * With TVMGO_VALIDATE=1 validate.c checks each use of memory and of streams. */
+#ifndef TVMGO_DEVICE_H_
+#define TVMGO_DEVICE_H_
+
+#include "container/container.h"
+#include <pthread.h>
+#include <tvmgo/device_api.h>
+
+#include "device/tensor.h"
+#include "device/workspace.h"
+
+/* at_fork.c takes the first, and in a child calls the second. */
+extern pthread_mutex_t tvmgo_device_lock;
+void tvmgo_device_locks_renew(void); /* another thread of the parent may have held them */
+
+/* "cuda" for 2; NULL when the number has no name. RPC numbers (>= 128) give "rpc". */
+const char* tvmgo_device_type_name(int32_t device_type);
+/* Number of a name or alias; -1 when unknown. */
+int32_t tvmgo_device_type_number(const char* name, size_t len);
+
+/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that its driver
+ * makes. The number that stands for all of them. */
+static inline int32_t tvmgo_device_family(int32_t device_type) {
+  if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
+  return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
+}
+
+/* The device's table, created on first use; raises an error that says what is enabled. */
+const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
+
+/* Makes (type, id) the active device of the calling thread. */
+int tvmgo_device_set(int32_t device_type, int32_t device_id);
+
+/* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
+int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
+
+/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes itself to nobody. */
+int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
+
+/* What memory of devices may be aligned to, in bytes: the most that code for any of them asks for, and what drivers give without being
+ * asked. The CPU gives any power of two. */
+enum { TVMGO_DEVICE_ALIGNMENT = 256 };
+/* The alignment of a request: 0, or -1 with an error raised. For devices but the CPU. */
+int tvmgo_device_check_alignment(DLDevice dev, size_t alignment);
+
+/* "cpu, cuda": what is registered, for messages. buf is always terminated. */
+void tvmgo_device_list(char* buf, size_t cap);
+
+/* Waits for a stream of a device. */
+int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
+
+/* Streams of a device: NULL where there is one queue only, and nothing to free. The pool of workspaces hears
+ * of both. */
+int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
+/* The same with a priority, and which there are; an error where the device knows none. */
+int tvmgo_device_stream_create_with_priority(DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
+int tvmgo_device_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest);
+int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
+
+/* What the device reports, with the pool's workspaces among the workspaces. */
+int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out);
+
+/* Timers: the device's own, or, where it has none, the host's clock read when the stream is done.
+ * stop 0 sets the first mark, 1 the second. timer.c */
+int tvmgo_timer_new(DLDevice dev, void** timer);
+int tvmgo_timer_mark(DLDevice dev, void* timer, TVMFFIStreamHandle stream, int stop);
+int tvmgo_timer_read(DLDevice dev, void* timer, int64_t* ns);
+void tvmgo_timer_free(DLDevice dev, void* timer);
+
+/* Current stream of the calling thread; NULL = default. */
+TVMFFIStreamHandle tvmgo_stream_get(int32_t device_type, int32_t device_id);
+int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,
+                     TVMFFIStreamHandle* old);
+
+#endif

@@ -1,0 +1,63 @@
+/* Tensors: a DLTensor behind an object header, with the owner of its memory. */
+#ifndef TVMGO_TENSOR_H_
+#define TVMGO_TENSOR_H_
+
+#include "object/counted.h"
+#include <tvmgo/device_api.h>
+
+typedef struct {
+  TVMFFIObject header;
+  DLTensor dl;                  /* shape and strides point into this object */
+  const TVMGODeviceAPI* api;    /* whose data space it is; NULL when memory belongs elsewhere */
+  size_t nbytes;                /* bytes of data space owned */
+  void* owner;                  /* DLManagedTensor*, DLManagedTensorVersioned* or object kept alive */
+  void (*release)(void* owner); /* called once with owner; NULL = nothing to do */
+  int64_t dims[];               /* shape, then strides */
+} tvmgo_tensor;
+
+/* Data space of its own, uninitialised, compact. scope NULL, "" or "global" is flat memory. */
+tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                               const char* scope);
+/* A tensor in a workspace for work on a stream (tvmgo_workspace_take); the last reference gives it back,
+ * while that work may still be queued. tensor_memory.c */
+tvmgo_tensor* tvmgo_tensor_workspace(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     TVMFFIStreamHandle stream);
+/* A tensor in memory that work queued on a stream from now on uses. The last reference gives it back on that
+ * stream, or, when the stream is gone, to the device. Ordinary data space where the device has no such memory. */
+tvmgo_tensor* tvmgo_tensor_on_stream(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
+                                     TVMFFIStreamHandle stream);
+/* Whether the memory of a tensor, or of the one that it is a view of, goes back to a stream whose next work may
+ * have it at once. */
+int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj);
+/* A tensor on the CPU in page-locked memory of a device, compact. */
+tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev);
+/* A view of foreign memory: shape (and strides, when not NULL) are copied; release(owner) is
+ * called when the last reference goes, also when this fails is it left to the caller. */
+tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)(void*));
+/* A view of part of a tensor, which it keeps alive. byte_offset is relative to source. */
+tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int32_t ndim,
+                                DLDataType dtype, const int64_t* strides, uint64_t byte_offset);
+
+/* How a view lets go of its source: a view is known by it. */
+void tvmgo_tensor_release_source(void* source);
+
+/* Elements and bytes of a DLTensor, checked for negative sizes and overflow. */
+int tvmgo_dl_elements(const DLTensor* t, int64_t* out);
+int tvmgo_dl_bytes(const DLTensor* t, size_t* out);
+int tvmgo_dl_contiguous(const DLTensor* t);
+/* Checks the number of dimensions, and that there is a shape; raises an error that names `what`. */
+int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what);
+/* Checks ndim, pointers, sizes; raises an error that names `what`. */
+int tvmgo_dl_check(const DLTensor* t, const char* what);
+/* Checks that memory can hold elements of a type. */
+int tvmgo_dl_check_dtype(DLDataType t);
+/* Bytes that the data of elements of a type is aligned to. */
+size_t tvmgo_dl_alignment(DLDataType t);
+/* Checks what a tensor from outside may get wrong besides: element type, offset, device. */
+int tvmgo_dl_check_place(const DLTensor* t, const char* what);
+/* Copies between tensors of equal byte count; picks the device (docs/abi.md E.4). */
+int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
+/* Copies nbytes of plain host memory into a contiguous tensor, or out of it, and waits. */
+int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_tensor);
+
+#endif

@@ -1,0 +1,32 @@
+/* Temporary memory of generated code: per thread, stack-like, never a system call in steady state. */
+#ifndef TVMGO_WORKSPACE_H_
+#define TVMGO_WORKSPACE_H_
+
+#include "object/thread.h"
+#include "device/workspace_pool.h"
+
+/* The type of device whose workspaces are the calling thread's: the CPU's, or -1 for none (validate.c). */
+extern int32_t tvmgo_workspace_cached_type;
+
+/* CPU workspaces of the calling thread; 64-byte aligned; 0 bytes gives a valid pointer. */
+void* tvmgo_workspace_alloc(size_t nbytes);
+int tvmgo_workspace_free(void* p);
+/* Gives the calling thread's cached CPU workspaces back to the system; bytes returned. */
+size_t tvmgo_workspace_trim(void);
+
+/* Any device, any thread: memory for work on a stream, from the device's own workspaces or from the pool
+ * over its data space. `on` is the stream that had it last. */
+int tvmgo_workspace_take(DLDevice dev, size_t nbytes, DLDataType hint, TVMFFIStreamHandle stream,
+                         void** out);
+int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on);
+/* What free_data_space of every device asks first: 0, or -1 with an error raised when p is a workspace, which goes back by
+ * free_workspace alone. */
+int tvmgo_workspace_refuse(DLDevice dev, const void* p);
+/* Gives back what work on any stream may have used. */
+int tvmgo_workspace_give_late(DLDevice dev, void* p);
+/* Gives idle ones back. Of the CPU, other threads than the calling one follow when they next need more
+ * memory, or have given back some thousand blocks. */
+int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed);
+int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out);
+
+#endif

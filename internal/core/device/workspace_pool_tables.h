@@ -1,0 +1,113 @@
+/* What a pool of workspaces keeps: its blocks by address, and its streams by handle. Only workspace_pool.c uses this. */
+#ifndef TVMGO_WORKSPACE_POOL_TABLES_H_
+#define TVMGO_WORKSPACE_POOL_TABLES_H_
+
+#include "device/device.h"
+#include "device/workspace_class.h"
+
+#include <stdlib.h>
+
+enum { CLASSES = TVMGO_WORKSPACE_CLASSES, HANDLE_BUCKETS = 64 };
+
+typedef struct pool_stream pool_stream;
+
+typedef struct pool_block {
+  void* address; /* in the device's terms */
+  size_t size;   /* of the class */
+  pool_stream* stream;
+  struct pool_block* next;  /* older idle one of the class */
+  struct pool_block* chain; /* in the table of addresses */
+  uint64_t freed;           /* number of the give-back */
+  uint32_t class;
+  uint32_t idle;
+} pool_block;
+
+struct pool_stream {
+  TVMFFIStreamHandle handle;
+  pool_stream* next;  /* all streams of the pool, for ever; immutable */
+  pool_stream* chain; /* in the table of handles, while open */
+  int closed;         /* the stream is gone; nothing is given back to it any more */
+  int64_t blocks;
+  uint64_t freed; /* give-backs so far, whatever stream had this struct */
+  uint64_t done;  /* those up to here are done with */
+  tvmgo_spin marking; /* held while a driver is asked about what follows, and while the stream closes */
+  void* event;
+  uint64_t marked; /* give-backs that the event stands for */
+  pool_block* idle[CLASSES];
+};
+
+typedef struct pool {
+  DLDevice dev;
+  struct pool* next;
+  const TVMGODeviceAPI* api;
+  tvmgo_spin lock; /* of all that follows */
+  tvmgo_workspace_stats stats;
+  int64_t window_peak, last_peak; /* most in use in this window of give-backs, and in the one before */
+  uint32_t countdown;             /* give-backs until the window ends */
+  _Atomic(pool_stream*) streams;
+  pool_stream* by_handle[HANDLE_BUCKETS];
+  pool_block** by_address;
+  size_t buckets; /* a power of two */
+} pool;
+
+/* ---- tables, under the lock ---- */
+
+static inline size_t bucket_of(const pool* d, const void* address) {
+  return ((uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (d->buckets - 1);
+}
+
+static inline void grow_table(pool* d) {
+  pool_block** table = calloc(d->buckets * 4, sizeof *table);
+  if (table == NULL) return; /* chains get longer */
+  pool_block** old = d->by_address;
+  size_t n = d->buckets;
+  d->by_address = table;
+  d->buckets *= 4;
+  for (size_t i = 0; i < n; i++)
+    for (pool_block *b = old[i], *next; b != NULL; b = next) {
+      next = b->chain;
+      pool_block** at = &d->by_address[bucket_of(d, b->address)];
+      b->chain = *at;
+      *at = b;
+    }
+  free(old);
+}
+
+static inline void add_block(pool* d, pool_block* b) {
+  if ((size_t)d->stats.blocks >= d->buckets) grow_table(d);
+  pool_block** at = &d->by_address[bucket_of(d, b->address)];
+  b->chain = *at;
+  *at = b;
+  b->stream->blocks++;
+  d->stats.blocks++;
+  d->stats.held += (int64_t)b->size;
+}
+
+/* A block that is in no list leaves the pool. */
+static inline void drop_block(pool* d, pool_block* b) {
+  pool_block** at = &d->by_address[bucket_of(d, b->address)];
+  while (*at != b) at = &(*at)->chain;
+  *at = b->chain;
+  b->stream->blocks--;
+  d->stats.blocks--;
+  d->stats.held -= (int64_t)b->size;
+}
+
+static inline pool_block* find_block(const pool* d, const void* address) {
+  pool_block* b = d->by_address[bucket_of(d, address)];
+  while (b != NULL && b->address != address) b = b->chain;
+  return b;
+}
+
+static inline pool_stream** handle_bucket(pool* d, TVMFFIStreamHandle handle) {
+  uintptr_t h = (uintptr_t)handle;
+  return &d->by_handle[(h >> 4 ^ h >> 12) & (HANDLE_BUCKETS - 1)];
+}
+
+static inline pool_stream* find_stream(pool* d, TVMFFIStreamHandle handle) {
+  pool_stream* s = *handle_bucket(d, handle);
+  while (s != NULL && s->handle != handle) s = s->chain;
+  return s;
+}
+
+#endif

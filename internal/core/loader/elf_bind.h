@@ -1,0 +1,29 @@
+/* Binding an opened file to this runtime: its relocation slots get our addresses (docs/abi.md I). */
+#ifndef TVMGO_ELF_BIND_H_
+#define TVMGO_ELF_BIND_H_
+
+#include "loader/elf_check.h"
+
+/* The entry of tvmgo_bindings with this name, or NULL. */
+const tvmgo_binding* tvmgo_binding_find(const char* name);
+
+static inline void* tvmgo_binding_address(const tvmgo_binding* b, tvmgo_generation generation) {
+  return generation == TVMGO_GENERATION_CLASSIC ? b->classic : b->modern;
+}
+
+/* True when the dynamic linker, asked for any of our names that elf imports, finds our definition:
+ * the program is linked with this library. */
+int tvmgo_elf_sees_us(const tvmgo_elf* elf);
+
+/* Writes our addresses into the file loaded at base. Call it before any function of the file runs
+ * and while no other thread knows the mapping. */
+int tvmgo_elf_bind(const tvmgo_elf* elf, char* base);
+
+/* Raises the error of a file that imports what nobody defines; returns -1. */
+int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol);
+
+/* Raises an error naming the first imported function that neither this runtime nor a library that
+ * handle can see defines: calling it would end the process. */
+int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle);
+
+#endif

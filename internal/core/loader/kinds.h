@@ -1,0 +1,22 @@
+/* Module kinds whose modules are read and written without a device. */
+#ifndef TVMGO_KINDS_H_
+#define TVMGO_KINDS_H_
+
+#include "loader/loader.h"
+#include "loader/kinds_gen.h"
+
+/* What a built-in function of a kind does; the numbers are known to runtime/kindbuiltin.go. */
+enum {
+  TVMGO_KIND_LOAD_MODERN = 1, /* (bytes): payload of a blob of v0.22 or newer */
+  TVMGO_KIND_LOAD_LEGACY,     /* (bytes): payload of a blob of v0.20 or older */
+  TVMGO_KIND_LOAD_FILE,       /* (path[, format]) */
+  TVMGO_KIND_CREATE           /* the arguments of TVM's function of this name */
+};
+
+/* Whether the global function of this name is one of ours, not one that was registered since. */
+int tvmgo_kind_is_builtin(const char* name, size_t len);
+
+/* Puts ours back, whatever stands there; nothing for a name that is none of them. */
+int tvmgo_kind_restore(const char* name, size_t len);
+
+#endif

@@ -1,0 +1,26 @@
+/* What else is loaded into the process, seen before a file is opened. */
+#ifndef TVMGO_LOADED_OBJECTS_H_
+#define TVMGO_LOADED_OBJECTS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TVMGO_LOADED_ROOM = 128 };
+
+/* Load addresses of everything the dynamic linker holds. */
+typedef struct {
+  uintptr_t* bases;
+  size_t count, cap;
+  int has_peer;  /* another TVM runtime is among them */
+  int no_memory;
+  uintptr_t room[TVMGO_LOADED_ROOM];
+} tvmgo_loaded;
+
+int tvmgo_loaded_look(tvmgo_loaded* loaded);
+void tvmgo_loaded_release(tvmgo_loaded* loaded);
+
+/* True when something was loaded at base when we looked: a library that dlopen gives there was
+ * opened by somebody else before. */
+int tvmgo_loaded_holds(const tvmgo_loaded* loaded, uintptr_t base);
+
+#endif

@@ -1,0 +1,84 @@
+/* Values between the generations: one table for both ABIs (docs/abi.md I.5).
+ *
+ * Views borrow, results own. Tensors are never retagged. */
+#ifndef TVMGO_VALUE_H_
+#define TVMGO_VALUE_H_
+
+#include "object/counted.h"
+#include <tvm/runtime/c_runtime_api.h>
+
+static inline TVMFFIAny tvmgo_any_none(void) {
+  TVMFFIAny a = {0};
+  return a;
+}
+static inline TVMFFIAny tvmgo_any_int(int64_t v) {
+  TVMFFIAny a = {0};
+  a.type_index = kTVMFFIInt;
+  a.v_int64 = v;
+  return a;
+}
+static inline TVMFFIAny tvmgo_any_bool(int v) {
+  TVMFFIAny a = {0};
+  a.type_index = kTVMFFIBool;
+  a.v_int64 = v != 0;
+  return a;
+}
+static inline TVMFFIAny tvmgo_any_ptr(void* p) {
+  TVMFFIAny a = {0};
+  a.type_index = p == NULL ? kTVMFFINone : kTVMFFIOpaquePtr;
+  a.v_ptr = p;
+  return a;
+}
+/* A view of an object, or the ownership of one, as the place demands. NULL gives None. */
+static inline TVMFFIAny tvmgo_any_object(void* obj) {
+  TVMFFIAny a = {0};
+  if (obj != NULL) {
+    a.type_index = ((TVMFFIObject*)obj)->type_index;
+    a.v_obj = (TVMFFIObject*)obj;
+  }
+  return a;
+}
+static inline int tvmgo_any_is_object(const TVMFFIAny* v) {
+  return v->type_index >= kTVMFFIStaticObjectBegin;
+}
+/* Releases what an owned value holds and sets it to None. */
+static inline void tvmgo_any_clear(TVMFFIAny* v) {
+  if (v->type_index >= kTVMFFIStaticObjectBegin) tvmgo_object_release(v->v_obj);
+  *v = tvmgo_any_none();
+}
+
+/* Name of a type index for messages: "int", "Tensor", ... never NULL. */
+const char* tvmgo_type_name(int32_t type_index);
+const char* tvmgo_classic_code_name(int code);
+
+/* Whether an object can be at this address at all. */
+static inline int tvmgo_may_be_object(const void* p) {
+  return (uintptr_t)p >= 4096 && (uintptr_t)p % _Alignof(TVMFFIObject) == 0;
+}
+
+/* Whether a value is what it says; else raises an error that says what is wrong with "a value". */
+int tvmgo_check_value(const TVMFFIAny* v);
+/* The same for one with an object's type index. */
+int tvmgo_check_object(const TVMFFIAny* v);
+/* Whether a callback that succeeded left an owned value; else raises, and sets it to None. */
+int tvmgo_check_result(TVMFFIAny* result);
+
+/* View -> classic argument. bool_code: 0 for generated files, kTVMArgBool for C callbacks.
+ * Short strings point into *in, which must stay where it is during the call. */
+int tvmgo_classic_from_view(const TVMFFIAny* in, int bool_code, TVMValue* v, int* code);
+/* Classic argument -> view. */
+int tvmgo_view_from_classic(const TVMValue* v, int code, TVMFFIAny* out);
+/* Owned value -> classic result; *in is consumed. Text and dtypes go to the thread's buffer. */
+int tvmgo_classic_result_from_any(TVMFFIAny* in, TVMValue* v, int* code);
+/* Classic result -> owned value; the classic reference is consumed. Codes 11 and 12 are copied. */
+int tvmgo_any_from_classic_result(const TVMValue* v, int code, TVMFFIAny* out);
+
+/* What a tensor object shows: its DLTensor stands behind the header. */
+static inline DLTensor* tvmgo_tensor_dl(void* obj) { return (DLTensor*)((TVMFFIObject*)obj + 1); }
+
+/* Classic array handles are DLTensor*: 24 bytes into the tensor object. */
+static inline TVMFFIObject* tvmgo_tensor_of_array(TVMArrayHandle a) {
+  return (TVMFFIObject*)((char*)a - sizeof(TVMFFIObject));
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* Teams: the worker threads of one parallel launch.
+ *
+ * All tasks of a launch run at the same time, or a barrier among them would never open. So a launch
+ * takes a whole team for itself, and as many teams exist as there are launches at one time: callers
+ * never wait for each other's tasks. */
+#ifndef TVMGO_PARALLEL_TEAM_H_
+#define TVMGO_PARALLEL_TEAM_H_
+
+#include "object/counted.h"
+#include <tvm/runtime/c_backend_api.h>
+
+enum {
+  TVMGO_BARRIER_STRIDE = 16,   /* int32 counters of a barrier: 64 bytes apart */
+  TVMGO_TEAM_MAX_WORKERS = 256, /* threads of all teams together, unless one team has more */
+  TVMGO_TEAM_KEEP = 2          /* idle teams that stay; others retire after a second */
+};
+
+/* A task that ended with an error before a barrier leaves this in its counter. */
+#define TVMGO_BARRIER_BROKEN INT32_MIN
+
+typedef struct tvmgo_team tvmgo_team;
+
+typedef struct {
+  tvmgo_team* team;
+  int32_t task_id;     /* 1 and up; the caller runs task 0 */
+  int32_t rc;          /* of the last launch when it failed, else 0 */
+  TVMFFIObject* error; /* raised by the task, owned; NULL with rc != 0 when it raised none */
+  _Atomic int cpu;     /* where its last task ran */
+  int64_t aside_after; /* when it may step aside again (ns), and how long it waits then */
+  int64_t aside_pause;
+  uint64_t start;      /* job word at its birth: what comes after is for it */
+} tvmgo_worker;
+
+struct tvmgo_team {
+  /* What workers watch, alone in its line: a write of something beside it would be overtaken by
+   * their reading. See TEAM_WORD in parallel_team.c; all ones ends the threads. */
+  _Alignas(64) _Atomic uint64_t word;
+
+  /* The job: written by the caller, and only what changes, while no worker runs. */
+  _Alignas(64) FTVMParallelLambda task;
+  void* cdata;
+  TVMParallelGroupEnv env;
+  _Atomic uint32_t waiting; /* the caller sleeps on done */
+  _Atomic int caller_cpu;   /* where it made the launch */
+
+  _Alignas(64) _Atomic uint32_t done; /* tasks finished since the team was made; a futex */
+  _Atomic uint32_t failed;            /* some task of this launch returned non-zero */
+
+  _Alignas(64) _Atomic uint32_t sleeping; /* workers that sleep on wake, or are about to */
+  _Atomic uint32_t wake;                  /* a futex: changes when sleepers have to look */
+
+  _Alignas(64) _Atomic int refs; /* one of each thread, one of who holds the team */
+  int size;                /* tasks of a full launch */
+  int count;               /* workers there are: size - 1, fewer when threads could not be made */
+  int spin_count;          /* iterations of a waiting loop before a thread goes to sleep */
+  uint32_t forks;          /* of the process that made it: a forked child has no workers */
+  int is_idle;             /* in the list of idle teams; guarded by the pool's lock */
+  tvmgo_team* next;
+  _Atomic int32_t* counters; /* of the barrier */
+  _Alignas(64) tvmgo_worker workers[]; /* apart from what callers write */
+};
+
+/* A team for the caller alone, with at least one worker. NULL when there is none: *reason is 0 when
+ * the threads of all teams are in use (never with wait set), else the errno of making a thread. */
+tvmgo_team* tvmgo_team_take(int size, int wait, int* reason);
+
+/* Gives it back for other launches. */
+void tvmgo_team_give(tvmgo_team* g, int size_now);
+
+/* Makes the workers that the team lacks; errno of the failure, or 0. */
+int tvmgo_team_grow(tvmgo_team* g);
+
+/* Starts tasks 1 to num_task-1 on the workers. */
+void tvmgo_team_start(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int num_task);
+
+/* Waits until these tasks are through; 0 in a forked child, which has no workers to wait for. */
+int tvmgo_team_join(tvmgo_team* g);
+
+/* Ends the threads of idle teams. */
+void tvmgo_team_retire_idle(void);
+
+static inline void tvmgo_cpu_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* Values compared by structure: as ffi.RecursiveEq does, but in the way that each type chose
+ * (TVMFFISEqHashKind), with variables that stand for each other, and tensors by their content.
+ *
+ * A variable is one that a field with a "Def" flag defines: below such a field two variables that
+ * agree in their own fields are taken for each other from then on. Any other variable equals only
+ * itself, unless map_free_vars is set. */
+#ifndef TVMGO_STRUCTURAL_H_
+#define TVMGO_STRUCTURAL_H_
+
+#include "reflect/access_path.h"
+
+typedef struct {
+  int map_free_vars;        /* everything is a place that defines */
+  int skip_tensor_content;  /* tensors of one shape and dtype are equal */
+} tvmgo_structural_options;
+
+/* Borrowed values without views of text. Where they differ and paths is not NULL, paths has the two
+ * places of the first difference (owned), else NULLs. */
+int tvmgo_structural_equal(const char* op, const TVMFFIAny* a, const TVMFFIAny* b,
+                           tvmgo_structural_options options, int* equal,
+                           tvmgo_access_path* paths[2]);
+/* Structurally equal values have one hash, under the same options. */
+int tvmgo_structural_hash(const char* op, const TVMFFIAny* v, tvmgo_structural_options options,
+                          uint64_t* hash);
+
+/* What both go by. The kind of a type; TVMFFISEqHashKindUnsupported is an error. */
+int tvmgo_structural_kind(const char* op, const TVMFFIObject* obj, TVMFFISEqHashKind* kind);
+/* The region inside a field, a part of a region. */
+TVMFFIDefRegionKind tvmgo_structural_region(TVMFFIDefRegionKind outside, int64_t field_flags);
+/* The region that a hook asks for: number 0 is the one that it is in. */
+TVMFFIDefRegionKind tvmgo_structural_hook_region(TVMFFIDefRegionKind outside, int64_t number);
+/* Raises an error for tensors whose content can't be read here. */
+int tvmgo_structural_tensor(const char* op, const DLTensor* t, size_t* nbytes);
+
+#endif

@@ -1,0 +1,67 @@
+/* Making a value anew by structure (ffi.StructuralMap, ffi.StructuralMutate).
+ *
+ * A mutation of a value answers the value that takes its place, or kTVMFFIUnchanged: the value
+ * stays. What others hold is never changed: a copy takes its place. A value that nobody else holds
+ * may be changed in place, if everything on the way to it from the root may (TVMGO_IN_PLACE).
+ *
+ * A mutator is an object that C++ code can call and derive from too. The functions of its table
+ * answer as above or with an owned Error. */
+#ifndef TVMGO_STRUCTURAL_MUTATE_H_
+#define TVMGO_STRUCTURAL_MUTATE_H_
+
+#include "reflect/structural.h"
+
+typedef struct tvmgo_mutator tvmgo_mutator;
+typedef TVMFFIAny (*tvmgo_mutate_call)(tvmgo_mutator* m, TVMFFIAny value);
+
+typedef struct {
+  tvmgo_mutate_call mutate, mutate_in_place;
+  /* What stands for a variable, or None; and: from now on, mapped stands for it (answers None). */
+  tvmgo_mutate_call remap_get;
+  TVMFFIAny (*remap_set)(tvmgo_mutator* m, TVMFFIAny variable, TVMFFIAny mapped);
+} tvmgo_mutator_table;
+
+struct tvmgo_mutator {
+  TVMFFIObject header;
+  const tvmgo_mutator_table* table;
+  int32_t region; /* TVMFFIDefRegionKind */
+};
+
+typedef enum { TVMGO_COPY, TVMGO_IN_PLACE } tvmgo_mutate_mode; /* the numbers of callbacks */
+
+/* Values are borrowed and without views of text; *out is owned, and None when -1 is returned. */
+
+/* By the table. The mode is what the caller may. */
+int tvmgo_mutate(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode, TVMFFIAny* out);
+/* What the value's type registers for its parts, or its reflected fields; the mode is settled. An
+ * error names the value in its context. */
+int tvmgo_mutate_parts(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode,
+                       TVMFFIAny* out);
+int tvmgo_mutate_remap_get(tvmgo_mutator* m, const TVMFFIAny* variable, TVMFFIAny* mapped);
+int tvmgo_mutate_remap_set(tvmgo_mutator* m, const TVMFFIAny* variable, const TVMFFIAny* mapped);
+
+/* An answer as return code, and back. */
+int tvmgo_mutate_take(TVMFFIAny answer, TVMFFIAny* out);
+TVMFFIAny tvmgo_mutate_give(int rc, TVMFFIAny out);
+
+static inline TVMFFIAny tvmgo_unchanged(void) {
+  return (TVMFFIAny){.type_index = kTVMFFIUnchanged};
+}
+static inline int tvmgo_is_unchanged(const TVMFFIAny* v) {
+  return v->type_index == kTVMFFIUnchanged;
+}
+/* The same object, or the same bits. */
+static inline int tvmgo_is_same(const TVMFFIAny* a, const TVMFFIAny* b) {
+  return a->type_index == b->type_index && a->zero_padding == b->zero_padding &&
+         a->v_uint64 == b->v_uint64;
+}
+/* An object of which nobody but the asker has a reference. */
+static inline int tvmgo_is_unique(const TVMFFIAny* v) {
+  return tvmgo_any_is_object(v) &&
+         __atomic_load_n(&v->v_obj->combined_ref_count, __ATOMIC_ACQUIRE) == TVMGO_REF_UNIQUE;
+}
+
+/* structural_mutate_parts.c: __s_mutate__ and __s_maybe_inplace_mutate__ of our types. */
+void tvmgo_register_mutate_attributes(void);
+
+#endif

@@ -1,0 +1,15 @@
+/* Where in a value a visit or a mutation failed (ffi.VisitErrorContext): the objects on the way,
+ * which errors carry as their extra_context, and the access paths that lead along them. */
+#ifndef TVMGO_VISIT_CONTEXT_H_
+#define TVMGO_VISIT_CONTEXT_H_
+
+#include "reflect/reflect.h"
+
+/* Names a value in the raised error, behind those that were named before; only objects are named.
+ * Out of memory, the error stays without it. */
+void tvmgo_visit_context_add(const TVMFFIAny* node);
+
+/* The type and its function; by tvmgo_register_structural_types. */
+void tvmgo_register_visit_context(void);
+
+#endif

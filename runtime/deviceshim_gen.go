@@ -3,7 +3,7 @@
 package runtime
 
 /*
-#include "bridge.h"
+#include "bridge/bridge.h"
 */
 import "C"
 

@@ -71,7 +71,7 @@ func (f *function) argument(p param) (argument, error) {
 // renderGo writes the functions that C calls, and those that say which interfaces a device has.
 func renderGo(functions []*function) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s\n\npackage runtime\n\n/*\n#include \"bridge.h\"\n*/\nimport \"C\"\n\n", generated)
+	fmt.Fprintf(&b, "// %s\n\npackage runtime\n\n/*\n#include \"bridge/bridge.h\"\n*/\nimport \"C\"\n\n", generated)
 	fmt.Fprintf(&b, "import (\n\t\"runtime/cgo\"\n\t\"unsafe\"\n)\n\n")
 	fmt.Fprintf(&b, "// abilities has a bit for each optional interface that a device implements.\n")
 	fmt.Fprintf(&b, "func abilities(dev DeviceAPI) (can C.int) {\n")
@@ -184,7 +184,7 @@ func (f *function) body(call string, results []param) (string, error) {
 // renderC writes the functions of the table, and the function that makes a table.
 func renderC(functions []*function) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "/* %s */\n#include <stdlib.h>\n\n#include \"bridge.h\"\n#include \"_cgo_export.h\"\n\n", generated)
+	fmt.Fprintf(&b, "/* %s */\n#include <stdlib.h>\n\n#include \"bridge/bridge.h\"\n#include \"_cgo_export.h\"\n\n", generated)
 	fmt.Fprintf(&b, "#define IN_GO(call) (tvmgo_enter_go(\"a device written in Go\") != 0 ? -1 : (call))\n")
 	for _, f := range functions {
 		params, passed := []string{"const TVMGODeviceAPI* api"}, []string{"(uintptr_t)api->self"}

@@ -1,5 +1,3 @@
-//go:build cuda || opencl
-
 package bench
 
 import (
@@ -12,23 +10,32 @@ import (
 	"tvmgo/runtime"
 )
 
-// bindAddOne binds the kernel of a module's addone for one element on a device; it is loaded or compiled by then.
+// bindAddOne binds the kernel of a module's addone for one element on a device.
 func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 	tb.Helper()
 	imports, err := modules.Load(tb, file).Imports()
 	require.NoError(tb, err)
 	tb.Cleanup(func() { imports[0].Close() })
-	f, err := imports[0].Function("addone_kernel")
+	args := []any{element(tb, dlpack.Float32, dev), element(tb, dlpack.Float32, dev)}
+	return bindKernel(tb, imports[0], "addone_kernel", append(args, 1, 1, 1)...) // elements, grid, block
+}
+
+// element is a tensor with one element, closed when the benchmark ends.
+func element(tb testing.TB, t dlpack.DataType, dev dlpack.Device) *runtime.Tensor {
+	tb.Helper()
+	x, err := runtime.NewTensor(t, []int64{1}, dev)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { x.Close() })
+	return x
+}
+
+// bindKernel binds a kernel to all values of a launch; it is loaded or compiled by then.
+func bindKernel(tb testing.TB, m *runtime.Module, name string, values ...any) *runtime.Bound {
+	tb.Helper()
+	f, err := m.Function(name)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { f.Close() })
-	var args []any
-	for range 2 {
-		t, err := runtime.NewTensor(dlpack.Float32, []int64{1}, dev)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { t.Close() })
-		args = append(args, t)
-	}
-	b, err := f.Bind(append(args, 1, 1, 1)...) // elements, grid, block
+	b, err := f.Bind(values...)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { b.Close() })
 	require.NoError(tb, b.Call())

@@ -1,0 +1,36 @@
+package bench
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+	_ "tvmgo/runtime/vulkan"
+)
+
+var vulkan = dlpack.Device{Type: dlpack.Vulkan}
+
+// boundVulkanLaunch binds a kernel on the first Vulkan device. Without one it skips; on CI that is a failure.
+func boundVulkanLaunch(tb testing.TB) *runtime.Bound {
+	if !runtime.DeviceExists(vulkan) {
+		require.Empty(tb, os.Getenv("CI"), "there is no Vulkan device")
+		tb.Skip("there is no Vulkan device")
+	}
+	code, err := os.ReadFile("../runtime/vulkan/testdata/two.spv")
+	require.NoError(tb, err)
+	handle := dlpack.DataType{Code: dlpack.CodeHandle, Bits: 64, Lanes: 1}
+	m, err := runtime.NewDeviceModule("vulkan", "spv", code,
+		runtime.KernelType{Name: "step", Args: []dlpack.DataType{handle, dlpack.UInt32, dlpack.UInt32}})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { m.Close() })
+	return bindKernel(tb, m, "step", element(tb, dlpack.UInt32, vulkan), 1, 0, 1, 1, 1, 64, 1, 1)
+}
+
+func BenchmarkBoundVulkanLaunch(b *testing.B) { benchLaunch(b, boundVulkanLaunch(b), vulkan) }
+
+func TestBoundVulkanLaunch_DoesNotAllocate(t *testing.T) {
+	requireNoAllocation(t, boundVulkanLaunch(t), vulkan)
+}

@@ -1,7 +1,7 @@
 package kernels
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../core -I${SRCDIR}/../../include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../core -I${SRCDIR}/../backend -I${SRCDIR}/../../include
 #include <stdlib.h>
 #include "kernels.h"
 */
@@ -14,19 +14,23 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	_ "tvmgo/internal/backend" // what the C files call
 	"tvmgo/internal/launch"
 	"tvmgo/runtime"
 )
 
-// Device says what a kind of device can take.
+// Device describes a type of devices.
 type Device struct {
 	Title      string // "OpenCL"
 	TensorMaps bool
-	Clusters   bool // and shared memory by its size, grids in step, and launches that overlap with what is before them
+	// Clusters says that launches group blocks and name their shared memory, that blocks wait for each other, and that
+	// launches overlap with the work before them.
+	Clusters bool
+	Class    unsafe.Pointer // its tvmgo_kernel_class
 }
 
-// Flags are launch parameters without a value.
-type Flags struct{ Programmatic, Cooperative bool }
+// flags are launch parameters without a value.
+type flags struct{ programmatic, cooperative bool }
 
 // Corrupt makes an error of a damaged module.
 func Corrupt(format string, args ...any) error {
@@ -38,30 +42,41 @@ func NotSupported(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrNotSupported, format, args...)
 }
 
-// Describe tells C what a call of kernel i of a module (a tvmgo_kernels) looks like.
-func (d Device) Describe(module unsafe.Pointer, i int, f *blob.Function) (Flags, error) {
+// describe passes the description of kernel i to C.
+func (d Device) describe(module *C.tvmgo_kernels, i int, f *blob.Function) error {
 	args, err := d.argKinds(f)
 	if err != nil {
-		return Flags{}, err
+		return err
 	}
-	sizes, flags, err := d.launchParams(f)
+	values, flags, err := d.launchParams(f)
 	if err != nil {
-		return Flags{}, err
+		return err
 	}
 	if strings.IndexByte(f.Key+f.Name, 0) >= 0 {
-		return Flags{}, Corrupt("kernel %q: the name has a zero byte inside", f.Key)
+		return Corrupt("kernel %q: the name has a zero byte inside", f.Key)
 	}
-	name, symbol := C.CString(f.Key), C.CString(f.Name)
-	defer C.free(unsafe.Pointer(name))
-	defer C.free(unsafe.Pointer(symbol))
-	names := C.CString(sizeNames(sizes))
-	defer C.free(unsafe.Pointer(names))
-	rc := C.tvmgo_kernel_describe((*C.tvmgo_kernels)(module), C.int32_t(i), name, symbol, (*C.uint8_t)(unsafe.SliceData(args)), C.int32_t(len(args)),
-		(*C.uint8_t)(unsafe.SliceData(sizes)), C.int32_t(len(sizes)), names)
-	if rc != 0 {
-		return Flags{}, Raised()
+	var texts [3]*C.char
+	for i, s := range []string{f.Key, f.Name, sizeNames(values)} {
+		texts[i] = C.CString(s)
+		defer C.free(unsafe.Pointer(texts[i]))
 	}
-	return flags, nil
+	lists := C.CBytes(slices.Concat(args, values))
+	defer C.free(lists)
+	t := C.tvmgo_kernel_type{name: texts[0], symbol: texts[1], sizes: texts[2],
+		args: (*C.uint8_t)(lists), launch: (*C.uint8_t)(unsafe.Add(lists, len(args))),
+		num_args: C.int32_t(len(args)), num_launch: C.int32_t(len(values)),
+		programmatic: cBool(flags.programmatic), cooperative: cBool(flags.cooperative)}
+	if C.tvmgo_kernel_describe(module, C.int32_t(i), &t) != 0 {
+		return Raised()
+	}
+	return nil
+}
+
+func cBool(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // argKinds checks the types of a kernel's arguments (docs/abi.md D.2).
@@ -104,7 +119,7 @@ func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 }
 
 // launchParams are the values of a launch that follow the arguments, and what else it is to be (docs/abi.md D.2).
-func (d Device) launchParams(f *blob.Function) (values []uint8, flags Flags, err error) {
+func (d Device) launchParams(f *blob.Function) (values []uint8, flags flags, err error) {
 	for i, tag := range f.LaunchParamTags {
 		name := launch.Canonical(tag)
 		slot := slices.Index(launch.Tags, name)
@@ -112,13 +127,13 @@ func (d Device) launchParams(f *blob.Function) (values []uint8, flags Flags, err
 		case slot == launch.Shared && d.Clusters && i != len(f.LaunchParamTags)-1:
 			return nil, flags, Corrupt("kernel %s: launch parameter %q must be the last", f.Key, tag)
 		case slot >= 0 && (slot < launch.Cluster || d.Clusters):
-		case d.Clusters && name == launch.Programmatic && !flags.Programmatic:
-			flags.Programmatic = true
+		case d.Clusters && name == launch.Programmatic && !flags.programmatic:
+			flags.programmatic = true
 			continue
-		case d.Clusters && name == launch.Cooperative && !flags.Cooperative:
-			flags.Cooperative = true
+		case d.Clusters && name == launch.Cooperative && !flags.cooperative:
+			flags.cooperative = true
 			continue
-		case flags.Programmatic && name == launch.Programmatic || flags.Cooperative && name == launch.Cooperative:
+		case flags.programmatic && name == launch.Programmatic || flags.cooperative && name == launch.Cooperative:
 			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)
 		default:
 			return nil, flags, NotSupported("kernel %s: launch parameter %q: on %s there are %s", f.Key, tag, d.Title, strings.Join(d.tags(), ", "))

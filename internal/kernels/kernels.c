@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+int tvmgoKernelBuild(uintptr_t module, tvmgo_kernel* k, int32_t index, int32_t device); /* module.go */
+void tvmgoKernelsFree(uintptr_t module);
+
 tvmgo_kernels* tvmgo_kernels_new(const tvmgo_kernel_class* cls, int32_t count, uintptr_t go) {
   tvmgo_kernels* m = calloc(1, sizeof *m);
   if (m == NULL) return NULL;
@@ -24,30 +27,38 @@ void tvmgo_kernels_release(tvmgo_kernels* m) {
   if (atomic_fetch_sub(&m->refs, 1) != 1 || !tvmgo_can_enter_go()) return;
   for (int32_t i = 0; i < m->count; i++) {
     tvmgo_kernel* k = tvmgo_kernel_at(m, i);
-    m->cls->free_kernel(k);
+    for (int d = 0; d < TVMGO_MAX_DEVICES; d++)
+      if (k->built[d] != NULL) m->cls->free_built(k->built[d]);
     free(k->name);
     free(k->symbol);
     free(k->sizes);
   }
   free(m->list);
-  m->cls->free_go(m->go);
+  tvmgoKernelsFree(m->go);
   free(m);
 }
 
-int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t index, const char* name, const char* symbol, const uint8_t* args,
-                          int32_t num_args, const uint8_t* launch, int32_t num_launch, const char* sizes) {
-  tvmgo_kernel* k = tvmgo_kernel_at(m, index);
+int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t i, const tvmgo_kernel_type* type) {
+  tvmgo_kernel* k = tvmgo_kernel_at(m, i);
   k->module = m;
-  k->index = index;
-  k->name = strdup(name);
-  k->symbol = strdup(symbol);
-  k->sizes = strdup(sizes);
+  k->index = i;
+  k->name = strdup(type->name);
+  k->symbol = strdup(type->symbol);
+  k->sizes = strdup(type->sizes);
   if (k->name == NULL || k->symbol == NULL || k->sizes == NULL) return tvmgo_raise_oom();
-  k->num_args = num_args;
-  k->num_launch = num_launch;
-  if (num_args > 0) memcpy(k->args, args, (size_t)num_args);
-  if (num_launch > 0) memcpy(k->launch, launch, (size_t)num_launch);
-  return 0;
+  k->num_args = type->num_args;
+  k->num_launch = type->num_launch;
+  if (k->num_args > 0) memcpy(k->args, type->args, (size_t)k->num_args);
+  if (k->num_launch > 0) memcpy(k->launch, type->launch, (size_t)k->num_launch);
+  k->programmatic = type->programmatic != 0;
+  k->cooperative = type->cooperative != 0;
+  return m->cls->complete == NULL ? 0 : m->cls->complete(k);
+}
+
+void* tvmgo_kernel_build(tvmgo_kernel* k, int32_t device) {
+  if (tvmgo_enter_go("building a kernel") != 0) return NULL;
+  if (tvmgoKernelBuild(k->module->go, k, k->index, device) != 0) return NULL;
+  return tvmgo_kernel_built(k, device);
 }
 
 static void drop(void* self) { tvmgo_kernels_release(self); }
@@ -113,9 +124,45 @@ int tvmgo_kernel_bad_size(const tvmgo_kernel* k, int i, int64_t v) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i, (long long)v);
 }
 
-int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, const char* device, int32_t id) {
+int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, int32_t device) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_SHAPE ": a launch has at most 2^32-1 blocks there: split it",
-                     TVMGO_SHAPE_ARGS(k, s, device, id));
+                     TVMGO_SHAPE_ARGS(k, s, device));
+}
+
+static const char* type_name(const tvmgo_kernel* k) { return tvmgo_device_type_name(k->module->cls->device_type); }
+
+int tvmgo_kernel_no_memory(const tvmgo_kernel* k, int i, int32_t device) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is NULL: memory of %s:%d is needed", k->name, i, type_name(k),
+                     (int)device);
+}
+
+int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const TVMFFIAny* v, const DLTensor* t) {
+  if (t != NULL) {
+    const char* advice = k->module->cls->copy_advice;
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       TVMGO_ARG " is an array of device type %d, the kernel runs on %s:%d: copy it there%s", k->name, i,
+                       (int)t->device.device_type, type_name(k), (int)device, advice == NULL ? "" : advice);
+  }
+  if (v->type_index == kTVMFFINone) return tvmgo_kernel_no_memory(k, i, device);
+  int is_array = v->type_index == kTVMFFITensor || v->type_index == kTVMFFIDLTensorPtr;
+  return tvmgo_kernel_bad_type(k, i, is_array ? "an array" : "an array or its data", v);
+}
+
+int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all, const void* data) {
+  if (tvmgo_handle_kind(all, data) - 1u >= all->memory_kinds)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of %s: it was made elsewhere, or freed", k->name, i,
+                       data, all->api);
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     TVMGO_ARG " is memory of %s:%d, the kernel runs on %s:%d: copy it there, or make that device the "
+                               "active one",
+                     k->name, i, all->api, (int)((const tvmgo_handle*)data)->device, all->api, (int)device);
+}
+
+int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align) {
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     TVMGO_ARG " begins %zu bytes into its memory of %zu: %s:%d takes parts of a buffer that begin at a "
+                               "multiple of %zu bytes: copy it to an array of its own",
+                     k->name, i, offset, nbytes, type_name(k), (int)device, align);
 }
 
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {

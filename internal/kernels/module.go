@@ -1,102 +1,103 @@
 package kernels
 
+/*
+#include "kernels.h"
+*/
+import "C"
+
 import (
+	"runtime/cgo"
 	"slices"
+	"sync"
+	"unsafe"
 
 	"tvmgo/blob"
-	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
 
-// Code is a device module as data: what a runtime.ModuleImpl of a device kind embeds. Constant once it is made.
-type Code struct {
-	runtime.ModuleBase
-	Kind   string
-	Device dlpack.DeviceType
-	Module *blob.DeviceModule
-	saved  []byte      // the payload that it was loaded from; nil for others
-	layout blob.Layout // of that payload
+// Builder compiles or loads the kernels of one module. Its lock is held by Build.
+type Builder interface {
+	sync.Locker
+	// Build makes kernel i ready on a device and passes the result to tvmgo_kernel_set_built. k is its tvmgo_kernel.
+	Build(k unsafe.Pointer, i, device int) error
+	// Free is called once, when the module and all functions that were taken from it are gone. The end of the process
+	// does not call it: the driver ends as well then, and frees everything.
+	Free()
 }
 
-// Parse reads a payload, of which nothing is lost on the way back.
-func Parse(p runtime.Payload, device dlpack.DeviceType) (*Code, error) {
-	layout := blob.Modern
-	if p.Legacy {
-		layout = blob.Legacy
-	}
-	m, err := blob.ParseDeviceModule(p.Data, layout)
-	if err != nil {
-		return nil, Corrupt("%v", err)
-	}
-	c := New(p.Kind, device, m)
-	c.saved, c.layout = slices.Clone(p.Data), layout
-	return c, nil
+// Module is a device module whose kernels can be launched. Functions that were taken from it outlive Close.
+type Module struct {
+	*Code
+	c *C.tvmgo_kernels
 }
 
-// New takes a module that comes from no file. Its code is copied.
-func New(kind string, device dlpack.DeviceType, m *blob.DeviceModule) *Code {
-	own := &blob.DeviceModule{Format: m.Format, Functions: m.Functions, Data: slices.Clone(m.Data)}
-	return &Code{Kind: kind, Device: device, Module: own}
+// NewModule describes the kernels of a module to C. The builder is the module's, even if an error is returned.
+func (d Device) NewModule(code *Code, b Builder) (*Module, error) {
+	h := cgo.NewHandle(b)
+	c := C.tvmgo_kernels_new((*C.tvmgo_kernel_class)(d.Class), C.int32_t(len(code.Kernels)), C.uintptr_t(h))
+	if c == nil {
+		h.Delete()
+		b.Free()
+		return nil, runtime.Errorf(runtime.ErrOutOfMemory, "no memory for %d kernels", len(code.Kernels))
+	}
+	for i := range code.Kernels {
+		if err := d.describe(c, i, &code.Kernels[i]); err != nil {
+			C.tvmgo_kernels_release(c)
+			return nil, err
+		}
+	}
+	return &Module{Code: code, c: c}, nil
 }
 
-// Index finds a kernel; -1 when there is none of this name.
-func (c *Code) Index(name string) int {
-	return slices.IndexFunc(c.Module.Functions, func(f blob.Function) bool { return f.Key == name })
+// C is the module's tvmgo_kernels.
+func (m *Module) C() unsafe.Pointer { return unsafe.Pointer(m.c) }
+
+// Function returns a kernel as a function, or the one by which host code learns that launches take tensors.
+func (m *Module) Function(name string) (*runtime.Function, error) {
+	if m.c.cls.offset_alignment != nil && name == blob.OffsetAlignment(m.Kind) {
+		return FunctionOf(C.tvmgo_kernels_alignment_object(m.c))
+	}
+	i := slices.IndexFunc(m.Kernels, func(f blob.Function) bool { return f.Key == name })
+	if i < 0 {
+		return nil, runtime.ErrNotFound
+	}
+	return FunctionOf(C.tvmgo_kernel_object(m.c, C.int32_t(i)))
 }
 
-// Functions lists the kernels.
-func (c *Code) Functions() []string {
-	var names []string
-	for _, f := range c.Module.Functions {
-		names = append(names, f.Key)
+// FunctionOf takes over a function object that C made; nil stands for the error that C raised.
+func FunctionOf(object unsafe.Pointer) (*runtime.Function, error) {
+	if object == nil {
+		return nil, Raised()
 	}
-	slices.Sort(names)
-	return names
+	return runtime.FunctionFromHandle(object)
 }
 
-// Kernel describes a kernel.
-func (c *Code) Kernel(name string) (blob.FunctionInfo, bool) { return c.Module.Function(name) }
-
-// DeviceType is where kernels run.
-func (c *Code) DeviceType() dlpack.DeviceType { return c.Device }
-
-// data is the module as data, which knows how it is shown and saved.
-func (c *Code) data() (*runtime.Module, error) { return runtime.NewDeviceSource(c.Kind, c.Module) }
-
-// GetSource returns code that is text.
-func (c *Code) GetSource(format string) (string, error) {
-	data, err := c.data()
-	if err != nil {
-		return "", err
-	}
-	defer data.Close()
-	return data.GetSource(format)
+// Close releases the module's own reference to its kernels; functions that are in use keep them.
+func (m *Module) Close() error {
+	C.tvmgo_kernels_release(m.c)
+	return nil
 }
 
-// SaveToFile writes the code, and beside it the description of its kernels.
-func (c *Code) SaveToFile(path, format string) error {
-	data, err := c.data()
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	return data.SaveToFile(path, format)
+// tvmgoKernelBuild builds a kernel for a device when it is first launched there.
+//
+//export tvmgoKernelBuild
+func tvmgoKernelBuild(module C.uintptr_t, k *C.tvmgo_kernel, index, device C.int32_t) C.int {
+	return C.int(Guard(func() error {
+		b := cgo.Handle(module).Value().(Builder)
+		b.Lock()
+		defer b.Unlock()
+		if C.tvmgo_kernel_is_built(k, device) != 0 {
+			return nil // another thread was first
+		}
+		return b.Build(unsafe.Pointer(k), int(index), int(device))
+	}))
 }
 
-// WriteFormats is the suffix of the one format that the code is in.
-func (c *Code) WriteFormats() []string { return []string{c.Module.Suffix()} }
-
-// SaveToBinary is SaveToBinaryFor of the modern layout.
-func (c *Code) SaveToBinary() ([]byte, error) { return c.SaveToBinaryFor(blob.Modern) }
-
-// SaveToBinaryFor returns the payload for a file; the one that the module came from where it fits.
-func (c *Code) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
-	if c.saved != nil && c.layout == layout {
-		return c.saved, nil
-	}
-	data, err := c.Module.Encode(layout)
-	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "save module: %v", err)
-	}
-	return data, nil
+// tvmgoKernelsFree is called when a module and all its functions are gone.
+//
+//export tvmgoKernelsFree
+func tvmgoKernelsFree(module C.uintptr_t) {
+	b := cgo.Handle(module).Value().(Builder)
+	cgo.Handle(module).Delete()
+	b.Free()
 }

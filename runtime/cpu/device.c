@@ -200,8 +200,4 @@ static const TVMGODeviceAPI cpu = {
 };
 
 /* A constructor, so that the CPU is there at C's first call. */
-__attribute__((constructor(120))) static void register_cpu(void) {
-  static const TVMGODeviceSpec spec = {
-      .struct_size = sizeof spec, .device_type = kDLCPU, .name = "cpu", .api = &cpu};
-  if (TVMGODeviceAPIRegister(&spec) != 0) abort();
-}
+__attribute__((constructor(120))) static void register_cpu(void) { tvmgo_device_builtin(kDLCPU, &cpu, NULL, NULL); }

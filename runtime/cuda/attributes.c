@@ -8,8 +8,6 @@
 
 #include "../../internal/dl/dl.h"
 
-static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
-
 static int failed(const cu_device* d, CUresult rc) { return tvmgo_cu_raise(rc, "ask cuda:%d", (int)d->index); }
 
 /* None for what a driver doesn't know yet, or no more. */
@@ -58,13 +56,13 @@ int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return given(d->max_shared, out);
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%d.%d", d->major, d->minor);
-      return text(buf, out);
-    case kTVMGODeviceAttrDeviceName: return text(d->name, out);
+      return tvmgo_text_value(buf, out);
+    case kTVMGODeviceAttrDeviceName: return tvmgo_text_value(d->name, out);
     case kTVMGODeviceAttrMaxClockRate: return ask_more(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
     case kTVMGODeviceAttrMultiProcessorCount: return ask_more(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%d, %d, %d]", d->max_threads[0], d->max_threads[1], d->max_threads[2]);
-      return text(buf, out);
+      return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrMaxRegistersPerBlock: return ask_more(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
     case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out); /* of our header, as of the original's: what is built in */
     case kTVMGODeviceAttrL2CacheSizeBytes: return ask_more(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
@@ -86,20 +84,20 @@ static int uuid(const cu_device* d, TVMFFIAny* out) {
     int group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
     n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%02x", group ? "-" : "", (unsigned char)id.bytes[i]);
   }
-  return text(buf, out);
+  return tvmgo_text_value(buf, out);
 }
 
 static int pci_bus_id(const cu_device* d, TVMFFIAny* out) {
   char buf[32] = "";
   CUresult rc = cuDeviceGetPCIBusId(buf, sizeof buf, d->id);
-  return rc == CUDA_SUCCESS ? text(buf, out) : failed(d, rc);
+  return rc == CUDA_SUCCESS ? tvmgo_text_value(buf, out) : failed(d, rc);
 }
 
 /* The architecture that code for this device is compiled for: "sm_90". */
 static int arch(const cu_device* d, TVMFFIAny* out) {
   char buf[32];
   snprintf(buf, sizeof buf, "sm_%d%d", d->major, d->minor);
-  return text(buf, out);
+  return tvmgo_text_value(buf, out);
 }
 
 int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {

@@ -32,7 +32,7 @@ const (
 
 // compile makes code for a device of the module's source.
 func (c *code) compile(dev int, what string) ([]byte, error) {
-	source := string(c.of.Module.Data)
+	source := string(c.of.Data)
 	f, err := runtime.Global(compileCallback)
 	if err == nil {
 		defer f.Close()

@@ -3,7 +3,7 @@
 package cuda
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/backend -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
 #include <stdlib.h>
 #include "gobridge.h"
 */
@@ -42,25 +42,22 @@ func tvmgoCUDAStart() C.int { return guard(start) }
 //export tvmgoCUDARetain
 func tvmgoCUDARetain(index C.int32_t) C.int { return guard(func() error { return retain(int(index)) }) }
 
-// guard runs f for C and raises its error or panic; what the driver answered is raised as the driver's.
+// guard runs f for C and raises its error or panic.
 func guard(f func() error) C.int {
-	raised := false
-	rc := kernels.Guard(func() error {
-		err := f()
-		var code codeError
-		if !errors.As(err, &code) {
-			return err
-		}
-		what := C.CString(code.what)
-		defer C.free(unsafe.Pointer(what))
-		C.tvmgo_cu_raise_code(code.code, what)
-		raised = true
-		return nil
-	})
-	if raised {
-		return -1
+	return C.int(kernels.Guard(func() error { return raised(f()) }))
+}
+
+// raised turns a code of the driver in an error into the error that C makes of it. The goroutine was called by C, so it
+// stays on one thread.
+func raised(err error) error {
+	var code codeError
+	if !errors.As(err, &code) {
+		return err
 	}
-	return C.int(rc)
+	what := C.CString(code.what)
+	defer C.free(unsafe.Pointer(what))
+	C.tvmgo_cu_raise_code(code.code, what)
+	return kernels.Raised()
 }
 
 // codeError is what the driver answered to something.
@@ -126,7 +123,7 @@ func start() error {
 		return noDriver(C.CUDA_ERROR_NO_DEVICE)
 	}
 	d := Driver{Library: dl.CUDAPath(), Version: versionText(version), Lacks: lacking()}
-	found := make([]C.cu_found, min(n, C.MAX_DEVICES))
+	found := make([]C.cu_found, min(n, C.TVMGO_MAX_DEVICES))
 	var names []*C.char
 	defer func() {
 		for _, p := range names {

@@ -9,16 +9,10 @@
 #include <cuda.h>
 #include <pthread.h>
 
-#include "core.h"
-
-enum { MAX_DEVICES = 64 };
+#include "backend.h"
 
 /* Memory of a device, by who reaches it: kDLCUDA, kDLCUDAHost and kDLCUDAManaged, three device types with a table each. */
 typedef enum { SPACE_DEVICE, SPACE_HOST, SPACE_MANAGED, NUM_SPACES } cu_space;
-
-typedef struct {
-  _Atomic int64_t bytes, peak, count;
-} cu_counts;
 
 /* The last launches of a device, so that an error of the driver, which comes late, can say what it may be of. */
 enum { KEPT_LAUNCHES = 64 };
@@ -53,7 +47,7 @@ typedef struct {
   pthread_mutex_t lock;      /* while the context is retained */
   _Atomic(CUcontext) context; /* the primary one; NULL before the first use, then for good */
   _Atomic(CUmemoryPool) pool; /* of stream-ordered memory; made at its first use */
-  cu_counts data[NUM_SPACES];
+  tvmgo_memory_counter data[NUM_SPACES];
   _Atomic int64_t pinned_bytes;
   _Atomic int captures;           /* streams that record now (graph.c) */
   _Atomic int has_peers;          /* its memory is copied from or to another device's */
@@ -71,7 +65,7 @@ typedef struct {
   cu_launched launched[KEPT_LAUNCHES]; /* the n-th launch is at n % KEPT_LAUNCHES */
 } cu_device;
 
-extern cu_device tvmgo_cu_devices[MAX_DEVICES];
+extern cu_device tvmgo_cu_devices[TVMGO_MAX_DEVICES];
 extern int32_t tvmgo_cu_num_devices;
 extern int tvmgo_cu_driver_version; /* 12040 for CUDA 12.4: the newest that the driver knows */
 extern const TVMGODeviceAPI tvmgo_cu_table;         /* of kDLCUDA */
@@ -193,7 +187,6 @@ void tvmgo_cu_book_put_back(const cu_block* b);       /* it was not freed after 
 void tvmgo_cu_book_done(void);
 void tvmgo_cu_book_lose(int32_t device);              /* all of the device was of a context that was reset */
 int tvmgo_cu_book_find(uintptr_t at, cu_block* out);  /* 0 when there is none that begins there */
-void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes); /* negative: freed */
 
 /* Memory that waits for something before it is freed or used again. */
 typedef struct cu_idle {
@@ -253,35 +246,13 @@ CUresult tvmgo_cu_spare_event_locked(cu_device* d, CUevent* out); /* for who hol
 void tvmgo_cu_event_done(cu_device* d, CUevent e);
 void tvmgo_cu_drop_spare_events(cu_device* d);
 
-/* attributes.c, memory.c, pool.c, copy.c, stream.c, event.c, graph.c: the tables' functions. */
-int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
-int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
-int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);
-int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
-int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
-int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);
-int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
+/* attributes.c, memory.c, pool.c, copy.c, stream.c, event.c, graph.c. */
+TVMGO_DEVICE_FUNCTIONS(tvmgo_cu);
 int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                              TVMFFIStreamHandle stream, void** out);
 int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream);
-int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
-int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cu_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
 int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
 int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest);
-int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cu_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cu_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
-int tvmgo_cu_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
-int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_cu_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
-int tvmgo_cu_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);
-int tvmgo_cu_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event);
-int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);
-int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p); /* an event or a timer */
 int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
 int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);
 int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream);

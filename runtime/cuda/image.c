@@ -37,8 +37,8 @@ void tvmgo_cu_unload(cu_device* d, CUmodule module) {
 
 typedef struct {
   tvmgo_kernels* module;
-  _Atomic(CUdeviceptr) state[MAX_DEVICES]; /* 0 before the first use on a device */
-  _Atomic uint32_t epoch[MAX_DEVICES];     /* of the device, then */
+  _Atomic(CUdeviceptr) state[TVMGO_MAX_DEVICES]; /* 0 before the first use on a device */
+  _Atomic uint32_t epoch[TVMGO_MAX_DEVICES];     /* of the device, then */
 } barrier;
 
 /* Where the counter of a device lies; the context is current. */

@@ -33,7 +33,7 @@ func (c *code) on(dev int, what string) (*loadedImage, error) {
 	if l, ok := c.loaded[dev]; ok && l.epoch == epoch(dev) {
 		return l, nil
 	}
-	l := &loadedImage{image: c.of.Module.Data, epoch: epoch(dev)}
+	l := &loadedImage{image: c.of.Data, epoch: epoch(dev)}
 	if c.isSource() {
 		var err error
 		if l.image, err = c.compile(dev, what); err != nil {
@@ -55,10 +55,10 @@ func epoch(dev int) uint32 { return uint32(C.tvmgo_cu_epoch(C.int32_t(dev))) }
 
 // isSource tells source from compiled code by the code itself: what a module calls its format is not always what it holds.
 func (c *code) isSource() bool {
-	if c.of.Module.Format != sourceFormat {
+	if c.of.Format != sourceFormat {
 		return false // the driver says what is wrong with an image that is none
 	}
-	info, err := cudaimage.Describe(c.of.Module.Data)
+	info, err := cudaimage.Describe(c.of.Data)
 	return err != nil || info.Format == cudaimage.Source
 }
 
@@ -159,8 +159,7 @@ func driverVersionNumber() int { return int(C.tvmgo_cu_driver_version) }
 func driverVersion() string { return versionText(driverVersionNumber()) }
 
 // kernel loads a kernel on a device.
-func (c *code) kernel(function, dev int) error {
-	f := &c.of.Module.Functions[function]
+func (c *code) kernel(k *C.cu_function, f *blob.Function, dev int) error {
 	l, err := c.on(dev, "kernel "+f.Key)
 	if err != nil {
 		return err
@@ -168,7 +167,7 @@ func (c *code) kernel(function, dev int) error {
 	if err := l.checkParams(f); err != nil {
 		return err
 	}
-	rc := C.tvmgo_cu_built_make(c.c, C.int32_t(function), C.tvmgo_cu_at(C.int32_t(dev)), l.module)
+	rc := C.tvmgo_cu_built_make(k, C.tvmgo_cu_at(C.int32_t(dev)), l.module)
 	switch {
 	case rc < 0:
 		return kernels.Raised()

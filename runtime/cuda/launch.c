@@ -9,40 +9,14 @@
 
 #include "../../internal/dl/dl.h"
 
-int tvmgoCUDABuild(uintptr_t module, int32_t function, int32_t device); /* module.go */
-void tvmgoCUDAModuleFree(uintptr_t module);
-
 /* The kernel on a device, loaded when it is not there yet. */
 static cu_built* built_for(cu_function* f, const cu_device* d) {
-  cu_built* b = atomic_load_explicit(&f->built[d->index], memory_order_acquire);
+  cu_built* b = tvmgo_kernel_built(&f->k, d->index);
   if (TVMGO_LIKELY(b != NULL && b->epoch == atomic_load_explicit(&d->epoch, memory_order_relaxed))) return b;
-  if (tvmgo_enter_go("loading a kernel") != 0 || tvmgoCUDABuild(f->k.module->go, f->k.index, d->index) != 0) return NULL;
-  return atomic_load_explicit(&f->built[d->index], memory_order_acquire);
-}
-
-/* The thread's active device; NULL with an error raised. */
-static cu_device* active_device(void) {
-  int32_t id = tvmgo_thread_get()->active_device[kDLCUDA];
-  return tvmgo_device_api(kDLCUDA) == NULL ? NULL : tvmgo_cu_device(id); /* finds devices first, if need be */
+  return tvmgo_kernel_build(&f->k, d->index);
 }
 
 /* ---- arguments ---- */
-
-static int no_address(const cu_function* f, int i, const cu_device* d) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is NULL: memory of cuda:%d is needed", f->k.name, i, (int)d->index);
-}
-
-static int bad_place(const cu_function* f, int i, const cu_device* d, DLDevice at) {
-  if (at.device_type == kDLCUDA)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       TVMGO_ARG " is an array of cuda:%d, the kernel runs on cuda:%d: copy it there, or make that device the "
-                                 "active one",
-                       f->k.name, i, (int)at.device_id, (int)d->index);
-  return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     TVMGO_ARG " is an array of device type %d, the kernel runs on cuda:%d: copy it there, or make it in memory "
-                               "of both, cuda_host or cuda_managed",
-                     f->k.name, i, (int)at.device_type, (int)d->index);
-}
 
 static int is_empty(const DLTensor* t) {
   for (int i = 0; i < t->ndim; i++)
@@ -50,23 +24,21 @@ static int is_empty(const DLTensor* t) {
   return 0;
 }
 
-/* The address behind an argument: a pointer as generated code passes it, or an array. */
-static inline int address_of(const cu_function* f, int i, const cu_device* d, const TVMFFIAny* v, CUdeviceptr* out) {
-  if (TVMGO_LIKELY(v->type_index == kTVMFFIOpaquePtr)) {
-    *out = (CUdeviceptr)(uintptr_t)v->v_ptr;
-    return TVMGO_LIKELY(*out != 0) ? 0 : no_address(f, i, d);
+/* The address behind an argument. */
+static inline int address_of(const cu_function* f, int i, const cu_device* d, const TVMFFIAny* v, uintptr_t* out) {
+  const void* data;
+  const DLTensor* t;
+  if (tvmgo_kernel_memory(&f->k, i, kDLCUDA, d->index, v, &data, &t) != 0) return -1;
+  *out = (uintptr_t)data;
+  if (t != NULL) {
+    if (TVMGO_UNLIKELY(t->device.device_type == kDLCUDA && t->device.device_id != d->index))
+      return tvmgo_raise(TVMGO_VALUE_ERROR,
+                         TVMGO_ARG " is an array of cuda:%d, the kernel runs on cuda:%d: copy it there, or make that "
+                                   "device the active one",
+                         f->k.name, i, (int)t->device.device_id, (int)d->index);
+    *out += t->byte_offset;
   }
-  if (v->type_index != kTVMFFITensor && v->type_index != kTVMFFIDLTensorPtr) {
-    if (v->type_index == kTVMFFINone) return no_address(f, i, d);
-    return tvmgo_kernel_bad_type(&f->k, i, "an array or its data", v);
-  }
-  const DLTensor* t = v->type_index == kTVMFFITensor ? tvmgo_tensor_dl(v->v_obj) : v->v_ptr;
-  if (TVMGO_UNLIKELY(t == NULL)) return tvmgo_kernel_bad_type(&f->k, i, "an array", v);
-  if (TVMGO_UNLIKELY(t->device.device_type != kDLCUDA || t->device.device_id != d->index) &&
-      t->device.device_type != kDLCUDAHost && t->device.device_type != kDLCUDAManaged)
-    return bad_place(f, i, d, t->device);
-  *out = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
-  return TVMGO_LIKELY(t->data != NULL) || is_empty(t) ? 0 : no_address(f, i, d);
+  return TVMGO_LIKELY(data != NULL) || (t != NULL && is_empty(t)) ? 0 : tvmgo_kernel_no_memory(&f->k, i, d->index);
 }
 
 /* A tensor map: the address of the object that describes it, of which the driver takes a copy. */
@@ -82,7 +54,7 @@ static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
 
 /* The launch, as messages show it. */
 #define SHAPE TVMGO_SHAPE ", %zu bytes of shared memory"
-#define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, "cuda", (d)->index), (s)[TVMGO_LAUNCH_SHARED]
+#define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, (d)->index), (s)[TVMGO_LAUNCH_SHARED]
 
 static int too_large(const cu_function* f, const cu_device* d, const size_t* s, int i, int limit) {
   return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of %s.%c is %d", SHAPE_ARGS(f, s, d),
@@ -182,11 +154,11 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
     attrs[n].value.preferredClusterDim.y = (unsigned)preferred[1];
     attrs[n++].value.preferredClusterDim.z = (unsigned)preferred[2];
   }
-  if (f->programmatic) {
+  if (f->k.programmatic) {
     attrs[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attrs[n++].value.programmaticStreamSerializationAllowed = 1;
   }
-  if (f->cooperative) {
+  if (f->k.cooperative) {
     if (!d->has_cooperative)
       return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                          SHAPE ": the kernel's blocks wait for each other, and %s has no cooperative launch",
@@ -218,31 +190,28 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
 
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   cu_function* f = self;
-  size_t s[TVMGO_MAX_LAUNCH], size;
-  union {
-    tvmgo_scalar number;
-    CUdeviceptr address;
-  } values[TVMGO_MAX_KERNEL_ARGS];
+  size_t s[TVMGO_MAX_LAUNCH];
+  tvmgo_kernel_slot slots[TVMGO_MAX_KERNEL_ARGS];
   void* params[TVMGO_MAX_KERNEL_ARGS];
   cu_scope scope;
   (void)result;
-  if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
-  cu_device* d = active_device();
+  int32_t id = tvmgo_kernel_begin(&f->k, kDLCUDA, n);
+  cu_device* d = id < 0 ? NULL : tvmgo_cu_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
   if (tvmgo_kernel_is_empty(s)) return 0;
   cu_built* b = built_for(f, d);
   if (b == NULL || check_sizes(f, d, b, s) != 0) return -1;
   for (int i = 0; i < f->k.num_args; i++) {
-    params[i] = &values[i];
+    params[i] = &slots[i];
     switch ((tvmgo_kernel_arg)f->k.args[i]) {
       case TVMGO_ARG_MEMORY:
-        if (address_of(f, i, d, &args[i], &values[i].address) != 0) return -1;
+        if (address_of(f, i, d, &args[i], &slots[i].address) != 0) return -1;
         break;
       case TVMGO_ARG_TENSOR_MAP:
         if (map_of(f, i, &args[i], &params[i]) != 0) return -1;
         break;
       default:
-        if (tvmgo_kernel_scalar(&f->k, i, &args[i], &values[i].number, &size) != 0) return -1;
+        if (tvmgo_kernel_scalar(&f->k, i, &args[i], &slots[i]) != 0) return -1;
     }
   }
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
@@ -261,30 +230,33 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
 
 /* ---- making and freeing ---- */
 
-static void free_built(cu_built* b) {
-  for (cu_built* older; b != NULL; b = older) {
+static void free_built(void* built) {
+  for (cu_built *b = built, *older; b != NULL; b = older) {
     older = b->older;
     pthread_mutex_destroy(&b->lock);
     free(b);
   }
 }
 
-static void free_kernel(tvmgo_kernel* k) {
+static int is_current(const void* built, int32_t device) {
+  return ((const cu_built*)built)->epoch == atomic_load(&tvmgo_cu_devices[device].epoch);
+}
+
+static int complete(tvmgo_kernel* k) {
   cu_function* f = (cu_function*)k;
-  for (int d = 0; d < MAX_DEVICES; d++) free_built(f->built[d]);
+  f->special = k->programmatic || k->cooperative;
+  for (int i = 0; i < k->num_launch; i++)
+    if (k->launch[i] >= TVMGO_LAUNCH_CLUSTER && k->launch[i] < TVMGO_LAUNCH_SHARED) f->special = 1;
+  return 0;
 }
 
-const tvmgo_kernel_class tvmgo_cu_kernels = {
-    .kernel_size = sizeof(cu_function), .launch = launch, .free_kernel = free_kernel, .free_go = tvmgoCUDAModuleFree};
-
-void tvmgo_cu_function_ready(tvmgo_kernels* m, int32_t index, int programmatic, int cooperative) {
-  cu_function* f = (cu_function*)tvmgo_kernel_at(m, index);
-  f->programmatic = programmatic;
-  f->cooperative = cooperative;
-  f->special = programmatic || cooperative;
-  for (int i = 0; i < f->k.num_launch; i++)
-    if (f->k.launch[i] >= TVMGO_LAUNCH_CLUSTER && f->k.launch[i] < TVMGO_LAUNCH_SHARED) f->special = 1;
-}
+const tvmgo_kernel_class tvmgo_cu_kernels = {.kernel_size = sizeof(cu_function),
+                                             .device_type = kDLCUDA,
+                                             .copy_advice = ", or make it in memory of both, cuda_host or cuda_managed",
+                                             .launch = launch,
+                                             .complete = complete,
+                                             .free_built = free_built,
+                                             .is_current = is_current};
 
 /* Numbers of a kernel; the context is current. */
 static CUresult ask(CUfunction f, CUfunction_attribute what, size_t* out) {
@@ -294,8 +266,7 @@ static CUresult ask(CUfunction f, CUfunction_attribute what, size_t* out) {
   return rc;
 }
 
-int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule module) {
-  cu_function* f = (cu_function*)tvmgo_kernel_at(m, index);
+int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module) {
   cu_scope scope;
   size_t dynamic = 0;
   cu_built* b = calloc(1, sizeof *b);
@@ -318,8 +289,8 @@ int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule 
     if (b->max_threads > (size_t)d->max_block) b->max_threads = (size_t)d->max_block;
     b->dynamic = dynamic;
     b->epoch = atomic_load(&d->epoch);
-    b->older = atomic_load(&f->built[d->index]); /* launches may use it still; it goes with the kernel */
-    atomic_store_explicit(&f->built[d->index], b, memory_order_release);
+    b->older = tvmgo_kernel_built(&f->k, d->index); /* launches may use it still; it goes with the kernel */
+    tvmgo_kernel_set_built(&f->k, d->index, b);
     return 0;
   }
   free_built(b);

@@ -21,15 +21,10 @@ typedef struct cu_built {
 /* A kernel of a module. What a call looks like is fixed when the module is loaded. */
 typedef struct {
   tvmgo_kernel k;
-  int programmatic, cooperative;         /* every launch is */
-  int special;                           /* some of its launches need cuLaunchKernelEx */
-  _Atomic(cu_built*) built[MAX_DEVICES]; /* made at the first use on a device */
+  int special; /* some of its launches need cuLaunchKernelEx */
 } cu_function;
 
 extern const tvmgo_kernel_class tvmgo_cu_kernels; /* of all modules of this kind */
-
-/* Notes what kind of launches a kernel has, once it is described. */
-void tvmgo_cu_function_ready(tvmgo_kernels* m, int32_t index, int programmatic, int cooperative);
 
 /* Loads an image, which ends with a zero byte, on a device. 0; a CUresult, with what the driver's compiler wrote in log; or -1
  * with an error raised. */
@@ -39,14 +34,7 @@ void tvmgo_cu_unload(cu_device* d, CUmodule module);
 
 /* Takes a kernel from a module that is loaded on a device: 0, a CUresult when it isn't there, or -1 with an error raised.
  * Called under Go's lock. */
-int tvmgo_cu_built_make(tvmgo_kernels* m, int32_t index, cu_device* d, CUmodule module);
-
-/* Whether that was done. */
-static inline int tvmgo_cu_is_built(tvmgo_kernels* m, int32_t index, int32_t device) {
-  const cu_function* f = (const cu_function*)tvmgo_kernel_at(m, index);
-  const cu_built* b = atomic_load_explicit(&f->built[device], memory_order_acquire);
-  return b != NULL && b->epoch == atomic_load(&tvmgo_cu_devices[device].epoch);
-}
+int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module);
 
 /* The function that sets the module's global barrier on the active device to 0; owned, NULL with an error raised. */
 void* tvmgo_cu_barrier_object(tvmgo_kernels* m);

@@ -9,15 +9,6 @@
 
 #include "../../internal/dl/dl.h"
 
-void tvmgo_cu_count(cu_device* d, cu_space space, int64_t bytes) {
-  cu_counts* c = &d->data[space];
-  int64_t now = atomic_fetch_add(&c->bytes, bytes) + bytes;
-  atomic_fetch_add(&c->count, bytes < 0 ? -1 : 1);
-  int64_t peak = atomic_load(&c->peak);
-  while (now > peak && !atomic_compare_exchange_weak(&c->peak, &peak, now)) {
-  }
-}
-
 /* What no machine has: drivers answer such sizes in several ways. */
 static const size_t too_much = (size_t)1 << 47;
 
@@ -188,7 +179,7 @@ static int release(cu_device* d, const cu_block* b, DLDevice dev) {
     if (b->pinned)
       atomic_fetch_sub(&d->pinned_bytes, (int64_t)b->nbytes);
     else
-      tvmgo_cu_count(d, b->space, -(int64_t)b->nbytes);
+      tvmgo_memory_count(&d->data[b->space], -(int64_t)b->nbytes);
     return 0;
   }
   tvmgo_cu_book_put_back(b);
@@ -217,7 +208,7 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   }
   tvmgo_cu_leave(&s);
   if (rc != 0) return -1;
-  tvmgo_cu_count(d, space, (int64_t)b.nbytes);
+  tvmgo_memory_count(&d->data[space], (int64_t)b.nbytes);
   *out = p;
   return 0;
 }
@@ -285,25 +276,15 @@ int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemorySt
   cu_space space;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
   if (d == NULL) return -1;
-  const cu_counts* c = &d->data[space];
-  TVMGOMemoryStats s = {
-      .struct_size = out->struct_size,
-      .total_bytes = -1, /* the host's memory is nobody's here */
-      .free_bytes = -1,
-      .data_bytes = atomic_load(&c->bytes),
-      .data_peak_bytes = atomic_load(&c->peak),
-      .data_count = atomic_load(&c->count),
-      .pinned_bytes = atomic_load(&d->pinned_bytes),
-  };
+  int64_t total_bytes = -1, free_bytes = -1; /* the host's memory is not reported here */
   if (space != SPACE_HOST) {
-    size_t free_bytes = 0, total = 0;
+    size_t left = 0, total = 0;
     if (tvmgo_cu_enter_relaxed(d, &sc) != 0) return -1;
-    CUresult rc = cuMemGetInfo(&free_bytes, &total);
+    CUresult rc = cuMemGetInfo(&left, &total);
     tvmgo_cu_leave(&sc);
     if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "ask the memory of cuda:%d", dev.device_id);
-    s.total_bytes = (int64_t)total;
-    s.free_bytes = (int64_t)free_bytes;
+    total_bytes = (int64_t)total;
+    free_bytes = (int64_t)left;
   }
-  memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
-  return 0;
+  return tvmgo_memory_report(&d->data[space], total_bytes, free_bytes, atomic_load(&d->pinned_bytes), out);
 }

@@ -196,7 +196,7 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
   }
   tvmgo_cu_leave(&s);
   if (rc != 0) return -1;
-  tvmgo_cu_count(d, SPACE_DEVICE, (int64_t)size);
+  tvmgo_memory_count(&d->data[SPACE_DEVICE], (int64_t)size);
   *out = (void*)(uintptr_t)p;
   return 0;
 }
@@ -218,7 +218,7 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
     CUresult code = b.lost ? CUDA_SUCCESS : tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream); /* it went with its context */
     if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
       tvmgo_cu_book_done();
-      tvmgo_cu_count(d, SPACE_DEVICE, -(int64_t)b.nbytes);
+      tvmgo_memory_count(&d->data[SPACE_DEVICE], -(int64_t)b.nbytes);
     } else {
       tvmgo_cu_book_put_back(&b);
       rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d: it is still allocated, and can be freed again", dev.device_id);

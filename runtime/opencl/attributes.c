@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
-
 static int failed(const cl_device* d, cl_int rc) { return tvmgo_cl_raise(rc, "ask opencl:%d", (int)d->index); }
 
 static int ask_text(const cl_device* d, cl_device_info what, char* buf, size_t cap) {
@@ -50,7 +48,7 @@ static int version(const cl_device* d, TVMFFIAny* out) {
   if (ask_text(d, CL_DEVICE_VERSION, buf, sizeof buf) != 0) return -1;
   char* v = strncmp(buf, "OpenCL ", 7) == 0 ? buf + 7 : buf;
   v[strcspn(v, " ")] = 0;
-  return text(v, out);
+  return tvmgo_text_value(v, out);
 }
 
 /* How many work items run in step; OpenCL cannot tell, so the user may. */
@@ -75,15 +73,15 @@ int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
     case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(warp_size()); return 0;
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return ask_ulong(d, CL_DEVICE_LOCAL_MEM_SIZE, out);
     case kTVMGODeviceAttrComputeVersion: return version(d, out);
-    case kTVMGODeviceAttrDeviceName: return text(d->name, out);
+    case kTVMGODeviceAttrDeviceName: return tvmgo_text_value(d->name, out);
     case kTVMGODeviceAttrMaxClockRate: return ask_uint(d, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000, out);
     case kTVMGODeviceAttrMultiProcessorCount: return ask_uint(d, CL_DEVICE_MAX_COMPUTE_UNITS, 1, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%zu, %zu, %zu]", d->max_items[0], d->max_items[1], d->max_items[2]);
-      return text(buf, out);
+      return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(120); return 0; /* of our header: 1.2 */
     case kTVMGODeviceAttrDriverVersion:
-      return ask_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : text(buf, out);
+      return ask_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrL2CacheSizeBytes: return ask_ulong(d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, out);
     case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->global_bytes, out);
     case kTVMGODeviceAttrImagePitchAlignment:

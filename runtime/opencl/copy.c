@@ -15,7 +15,7 @@ typedef struct {
 
 static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* out) {
   cl_handle* h = t->data;
-  if (!tvmgo_cl_is_memory(h) && tvmgo_cl_handle_need(h, HANDLE_BUFFER, what) == NULL) return -1;
+  if (tvmgo_cl_handle_kind(h) != HANDLE_IMAGE && tvmgo_cl_handle_need(h, HANDLE_BUFFER, what) == NULL) return -1;
   *out = (place){h, tvmgo_cl_device(t->device.device_id), t->byte_offset};
   if (out->d == NULL) return -1;
   if (h->device != t->device.device_id)

@@ -3,7 +3,7 @@
 package opencl
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/backend -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
 #include <stdlib.h>
 #include "gobridge.h"
 */
@@ -89,7 +89,7 @@ func start() error {
 	slices.SortStableFunc(found, func(a, b device) int { return cmp.Compare(rank(a.kind), rank(b.kind)) })
 	var usable []device
 	for _, d := range found {
-		if len(usable) == C.MAX_DEVICES {
+		if len(usable) == C.TVMGO_MAX_DEVICES {
 			break
 		}
 		if err := open(&d); err != nil {

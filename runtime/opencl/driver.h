@@ -8,10 +8,8 @@
 #include <CL/opencl.h>
 #include <pthread.h>
 
-#include "core.h"
+#include "backend.h"
 #include "handle.h"
-
-enum { MAX_DEVICES = 64 };
 
 /* A device, filled in by Go before the table is given out; constant then, but for the counters. */
 typedef struct {
@@ -29,10 +27,11 @@ typedef struct {
   int has_images;
   int one_at_a_time;     /* its driver bears no two threads at once (driver.go): queues are used under the lock */
   pthread_mutex_t lock;
-  _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
+  tvmgo_memory_counter data;
+  _Atomic int64_t pinned_bytes;
 } cl_device;
 
-extern cl_device tvmgo_cl_devices[MAX_DEVICES];
+extern cl_device tvmgo_cl_devices[TVMGO_MAX_DEVICES];
 extern int32_t tvmgo_cl_num_devices;
 extern const TVMGODeviceAPI tvmgo_cl_table;
 
@@ -72,18 +71,16 @@ typedef union {
   };
 } cl_handle;
 
-/* A handle of a kind, all else zero; NULL with an error raised. */
-cl_handle* tvmgo_cl_handle_new(handle_kind kind, int32_t device);
-void tvmgo_cl_handle_free(cl_handle* h);
-/* Whether p is a handle in use, of whatever kind; else HANDLE_FREE. */
-handle_kind tvmgo_cl_handle_kind(const void* p);
-/* The handle that `what` should be, of a kind; NULL with an error raised. */
-cl_handle* tvmgo_cl_handle_need(const void* p, handle_kind kind, const char* what);
+extern tvmgo_handles tvmgo_cl_handles;
 
-/* Memory: a buffer or an image. */
-static inline int tvmgo_cl_is_memory(const void* p) {
-  handle_kind k = tvmgo_cl_handle_kind(p);
-  return k == HANDLE_BUFFER || k == HANDLE_IMAGE;
+static inline cl_handle* tvmgo_cl_handle_new(handle_kind kind, int32_t device) {
+  return tvmgo_handle_new(&tvmgo_cl_handles, kind, device);
+}
+static inline void tvmgo_cl_handle_free(cl_handle* h) { tvmgo_handle_free(&tvmgo_cl_handles, h); }
+/* HANDLE_FREE if p is no handle that is in use. */
+static inline handle_kind tvmgo_cl_handle_kind(const void* p) { return tvmgo_handle_kind(&tvmgo_cl_handles, p); }
+static inline cl_handle* tvmgo_cl_handle_need(const void* p, handle_kind kind, const char* what) {
+  return tvmgo_handle_need(&tvmgo_cl_handles, p, kind, what);
 }
 
 /* Around whatever queues work on a device, or waits for it. */
@@ -97,32 +94,10 @@ static inline void tvmgo_cl_leave(const cl_device* d) {
 /* The queue of a stream of a device; NULL with an error raised when it is none of its. */
 cl_command_queue tvmgo_cl_queue(const cl_device* d, TVMFFIStreamHandle stream);
 
-/* attributes.c, memory.c, copy.c, stream.c: the table's functions. */
-int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
-int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
-int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);
+/* attributes.c, memory.c, copy.c, stream.c. */
+TVMGO_DEVICE_FUNCTIONS(tvmgo_cl);
 int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out);
-int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
-int tvmgo_cl_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
-int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);
-int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
-int tvmgo_cl_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
-int tvmgo_cl_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cl_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
-int tvmgo_cl_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cl_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_cl_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
-int tvmgo_cl_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
-int tvmgo_cl_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_cl_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_cl_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
-int tvmgo_cl_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);
-int tvmgo_cl_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_cl_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_cl_event_sync(const TVMGODeviceAPI* api, void* event);
-int tvmgo_cl_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);
-int tvmgo_cl_marks_free(const TVMGODeviceAPI* api, void* h); /* an event or a timer */
 
 /* A command queue as all are: in order, with the times of what it does; NULL with an error raised. */
 cl_command_queue tvmgo_cl_queue_new(const cl_device* d);

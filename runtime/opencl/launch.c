@@ -7,23 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tvmgoOpenCLBuild(uintptr_t module, int32_t function, int32_t device); /* program.go */
 int tvmgoOpenCLSavePrograms(uintptr_t module, int32_t device, void** out, size_t* size); /* precompiled.go */
 int tvmgoOpenCLLoadPrograms(uintptr_t module, int32_t device, void* data, size_t size);
-void tvmgoOpenCLModuleFree(uintptr_t module);
 
 /* The kernel for a device, built when there is none yet. */
 static cl_built* built_for(cl_function* f, const cl_device* d) {
-  cl_built* b = atomic_load_explicit(&f->built[d->index], memory_order_acquire);
-  if (TVMGO_LIKELY(b != NULL)) return b;
-  if (tvmgo_enter_go("compiling a kernel") != 0 || tvmgoOpenCLBuild(f->k.module->go, f->k.index, d->index) != 0) return NULL;
-  return atomic_load_explicit(&f->built[d->index], memory_order_acquire);
-}
-
-/* The thread's active device; NULL with an error raised. */
-static const cl_device* active_device(void) {
-  int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
-  return tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
+  cl_built* b = tvmgo_kernel_built(&f->k, d->index);
+  return TVMGO_LIKELY(b != NULL) ? b : tvmgo_kernel_build(&f->k, d->index);
 }
 
 /* Parts of buffers that were made for one launch. */
@@ -33,11 +23,8 @@ typedef struct {
 } parts;
 
 static int part_of(const cl_function* f, int i, const cl_device* d, const cl_handle* h, size_t offset, parts* p, cl_mem* out) {
-  if (h->kind != HANDLE_BUFFER || offset % d->base_align != 0 || offset >= h->nbytes)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       TVMGO_ARG " begins %zu bytes into its memory of %zu: opencl:%d takes parts of a buffer that begin at a multiple "
-                           "of %zu bytes: copy it to an array of its own",
-                       f->k.name, i, offset, h->nbytes, (int)d->index, d->base_align);
+  if (h->kind != HANDLE_BUFFER) return tvmgo_kernel_bad_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align);
+  if (tvmgo_kernel_check_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align) != 0) return -1;
   cl_buffer_region region = {offset, h->nbytes - offset};
   cl_int rc;
   cl_mem m = clCreateSubBuffer(h->mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &rc);
@@ -46,52 +33,37 @@ static int part_of(const cl_function* f, int i, const cl_device* d, const cl_han
   return 0;
 }
 
-/* The memory behind an argument: a handle as generated code passes it, or an array. */
+/* The memory behind an argument. */
 static int memory_of(const cl_function* f, int i, const cl_device* d, const TVMFFIAny* v, parts* p, cl_mem* out) {
-  const void* data = v->v_ptr;
-  size_t offset = 0;
-  if (v->type_index == kTVMFFITensor || v->type_index == kTVMFFIDLTensorPtr) {
-    const DLTensor* t = v->type_index == kTVMFFITensor ? tvmgo_tensor_dl(v->v_obj) : v->v_ptr;
-    if (t == NULL) return tvmgo_kernel_bad_type(&f->k, i, "an array", v);
-    if (t->device.device_type != kDLOpenCL)
-      return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of device type %d, the kernel runs on opencl:%d: copy it there",
-                         f->k.name, i, (int)t->device.device_type, (int)d->index);
-    data = t->data;
-    offset = t->byte_offset;
-  } else if (v->type_index == kTVMFFINone) {
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is NULL: memory of opencl:%d is needed", f->k.name, i, (int)d->index);
-  } else if (v->type_index != kTVMFFIOpaquePtr) {
-    return tvmgo_kernel_bad_type(&f->k, i, "an array or its data", v);
-  }
-  const cl_handle* h = data;
-  if (TVMGO_UNLIKELY(!tvmgo_cl_is_memory(h)))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of opencl: it was made elsewhere, or freed", f->k.name, i, data);
-  if (TVMGO_UNLIKELY(h->device != d->index))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is memory of opencl:%d, the kernel runs on opencl:%d: copy it there, or make that "
-                       "device the active one", f->k.name, i, (int)h->device, (int)d->index);
+  const void* data;
+  const DLTensor* t;
+  if (tvmgo_kernel_memory(&f->k, i, kDLOpenCL, d->index, v, &data, &t) != 0) return -1;
+  const cl_handle* h = tvmgo_kernel_handle(&f->k, i, d->index, &tvmgo_cl_handles, data);
+  if (h == NULL) return -1;
   *out = h->mem;
-  return TVMGO_LIKELY(offset == 0) ? 0 : part_of(f, i, d, h, offset, p, out);
+  return TVMGO_LIKELY(t == NULL || t->byte_offset == 0) ? 0 : part_of(f, i, d, h, t->byte_offset, p, out);
 }
 
 /* Sets argument i from a value. */
 static int set_arg(const cl_function* f, int i, const cl_device* d, cl_kernel k, const TVMFFIAny* v, parts* p) {
   union {
     cl_mem mem;
-    tvmgo_scalar number;
+    tvmgo_kernel_slot scalar;
   } a;
   size_t size = sizeof a.mem;
   if (f->k.args[i] == TVMGO_ARG_MEMORY) {
     if (memory_of(f, i, d, v, p, &a.mem) != 0) return -1;
-  } else if (tvmgo_kernel_scalar(&f->k, i, v, &a.number, &size) != 0) {
-    return -1;
+  } else {
+    if (tvmgo_kernel_scalar(&f->k, i, v, &a.scalar) != 0) return -1;
+    size = tvmgo_kernel_scalar_size(&f->k, i);
   }
   cl_int rc = clSetKernelArg(k, (cl_uint)i, size, &a);
   return TVMGO_LIKELY(rc == CL_SUCCESS) ? 0 : tvmgo_cl_raise(rc, TVMGO_ARG ", of %zu bytes", f->k.name, i, size);
 }
 
-/* Grid and block of a launch, as messages show them. */
+/* Grid and block of a launch, for messages. */
 #define SHAPE TVMGO_SHAPE
-#define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, "opencl", (d)->index)
+#define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, (d)->index)
 
 /* What the device would refuse, with the limit. */
 static int check_sizes(const cl_function* f, const cl_device* d, const cl_built* b, const size_t* s, size_t global[3]) {
@@ -107,7 +79,7 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(s[i], s[3 + i], &global[i])))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": more than 2^64 work items", SHAPE_ARGS(f, s, d));
   }
-  if (TVMGO_UNLIKELY(!tvmgo_kernel_blocks_fit(s))) return tvmgo_kernel_too_many_blocks(&f->k, s, "opencl", d->index);
+  if (TVMGO_UNLIKELY(!tvmgo_kernel_blocks_fit(s))) return tvmgo_kernel_too_many_blocks(&f->k, s, d->index);
   if (TVMGO_LIKELY(group <= b->max_group)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": a block of %zu work items; the limit of this kernel there is %zu (of the device: %zu)",
                      SHAPE_ARGS(f, s, d), group, b->max_group, d->max_group);
@@ -140,8 +112,8 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   size_t s[TVMGO_MAX_LAUNCH], global[3];
   parts p;
   (void)result;
-  if (TVMGO_UNLIKELY(n != f->k.num_args + f->k.num_launch)) return tvmgo_kernel_wrong_count(&f->k, n);
-  const cl_device* d = active_device();
+  int32_t id = tvmgo_kernel_begin(&f->k, kDLOpenCL, n);
+  const cl_device* d = id < 0 ? NULL : tvmgo_cl_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
   if (tvmgo_kernel_is_empty(s)) return 0;
   cl_built* b = built_for(f, d);
@@ -167,16 +139,11 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
 
 /* ---- making and freeing ---- */
 
-static void free_built(cl_built* b) {
-  if (b == NULL) return;
+static void free_built(void* built) {
+  cl_built* b = built;
   for (int i = 0; i < MAX_IDLE; i++)
     if (b->idle[i] != NULL) clReleaseKernel(b->idle[i]); /* queued launches keep it */
   free(b);
-}
-
-static void free_kernel(tvmgo_kernel* k) {
-  cl_function* f = (cl_function*)k;
-  for (int d = 0; d < MAX_DEVICES; d++) free_built(f->built[d]);
 }
 
 static size_t offset_alignment(int32_t device) {
@@ -184,19 +151,29 @@ static size_t offset_alignment(int32_t device) {
   return d == NULL ? 0 : d->base_align;
 }
 
-const tvmgo_kernel_class tvmgo_cl_kernels = {.kernel_size = sizeof(cl_function),
-                                             .launch = launch,
-                                             .free_kernel = free_kernel,
-                                             .free_go = tvmgoOpenCLModuleFree,
-                                             .offset_alignment = offset_alignment};
-
-void tvmgo_cl_function_ready(tvmgo_kernels* m, int32_t index) {
-  cl_function* f = (cl_function*)tvmgo_kernel_at(m, index);
+static int complete(tvmgo_kernel* k) {
+  cl_function* f = (cl_function*)k;
   f->work_dim = 1;
-  for (int32_t i = 0; i < f->k.num_launch; i++) {
-    uint32_t dim = f->k.launch[i] % 3 + 1u;
+  for (int32_t i = 0; i < k->num_launch; i++) {
+    uint32_t dim = k->launch[i] % 3 + 1u;
     if (dim > f->work_dim) f->work_dim = dim;
   }
+  return 0;
+}
+
+const tvmgo_kernel_class tvmgo_cl_kernels = {.kernel_size = sizeof(cl_function),
+                                             .device_type = kDLOpenCL,
+                                             .launch = launch,
+                                             .complete = complete,
+                                             .free_built = free_built,
+                                             .offset_alignment = offset_alignment};
+
+/* ---- compiled programs ---- */
+
+/* The thread's active device; NULL with an error raised. */
+static const cl_device* active_device(void) {
+  int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
+  return tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
 }
 
 static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
@@ -225,10 +202,11 @@ static int load_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   return tvmgoOpenCLLoadPrograms(m->go, d->index, (void*)bytes.data, bytes.size);
 }
 
-void* tvmgo_cl_programs_object(tvmgo_kernels* m, int takes) { return tvmgo_kernels_object(m, takes ? load_programs : save_programs); }
+void* tvmgo_cl_programs_object(tvmgo_kernels* m, int loads) {
+  return tvmgo_kernels_object(m, loads ? load_programs : save_programs);
+}
 
-int tvmgo_cl_built_set(tvmgo_kernels* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k) {
-  cl_function* f = (cl_function*)tvmgo_kernel_at(m, index);
+int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, cl_kernel k) {
   cl_uint num_args = 0;
   cl_built* b = calloc(1, sizeof *b);
   if (b == NULL) {
@@ -243,7 +221,7 @@ int tvmgo_cl_built_set(tvmgo_kernels* m, int32_t index, const cl_device* d, cl_p
   if (rc == CL_SUCCESS)
     rc = clGetKernelWorkGroupInfo(k, d->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof b->required, b->required, NULL);
   if (rc == CL_SUCCESS && (int32_t)num_args == f->k.num_args) {
-    atomic_store_explicit(&f->built[d->index], b, memory_order_release);
+    tvmgo_kernel_set_built(&f->k, d->index, b);
     return 0;
   }
   free_built(b);

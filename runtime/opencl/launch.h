@@ -19,25 +19,16 @@ typedef struct {
 /* A kernel of a module. What a call looks like is fixed when the module is loaded. */
 typedef struct {
   tvmgo_kernel k;
-  uint32_t work_dim;
-  _Atomic(cl_built*) built[MAX_DEVICES]; /* made at the first use on a device */
+  uint32_t work_dim; /* the directions of its sizes */
 } cl_function;
 
 extern const tvmgo_kernel_class tvmgo_cl_kernels; /* of all modules of this kind */
 
-/* The function that gives the compiled programs of the active device (takes = 0), or takes them; owned, NULL with an error raised. */
-void* tvmgo_cl_programs_object(tvmgo_kernels* m, int takes);
+/* The function that returns the compiled programs of the active device (loads = 0), or loads them; owned, NULL with an error
+ * raised. */
+void* tvmgo_cl_programs_object(tvmgo_kernels* m, int loads);
 
-/* Counts the directions of a kernel's sizes, once they are described. */
-void tvmgo_cl_function_ready(tvmgo_kernels* m, int32_t index);
-
-/* Keeps a kernel (given up by the caller) as the one for a device; -1 with an error raised. Called under Go's lock. */
-int tvmgo_cl_built_set(tvmgo_kernels* m, int32_t index, const cl_device* d, cl_program program, cl_kernel k);
-
-/* Whether there is one. */
-static inline int tvmgo_cl_is_built(tvmgo_kernels* m, int32_t index, int32_t device) {
-  const cl_function* f = (const cl_function*)tvmgo_kernel_at(m, index);
-  return atomic_load_explicit(&f->built[device], memory_order_acquire) != NULL;
-}
+/* Publishes a kernel, which the caller gives up, for a device; -1 with an error raised. Called under Go's lock. */
+int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, cl_kernel k);
 
 #endif

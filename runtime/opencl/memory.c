@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void count(cl_device* d, int64_t bytes) {
-  int64_t now = atomic_fetch_add(&d->data_bytes, bytes) + bytes;
-  atomic_fetch_add(&d->data_count, bytes < 0 ? -1 : 1);
-  int64_t peak = atomic_load(&d->data_peak);
-  while (now > peak && !atomic_compare_exchange_weak(&d->data_peak, &peak, now)) {
-  }
-}
-
 /* Gives the memory object to a handle, or, when there is none, back. */
 static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes) {
   cl_handle* h = tvmgo_cl_handle_new(kind, d->index);
@@ -23,7 +15,7 @@ static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes
   }
   h->mem = mem;
   h->nbytes = nbytes;
-  count(d, (int64_t)nbytes);
+  tvmgo_memory_count(&d->data, (int64_t)nbytes);
   return h;
 }
 
@@ -124,28 +116,22 @@ int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0) return -1;
-  cl_handle* h = p;
-  if (!tvmgo_cl_is_memory(p) && (h = tvmgo_cl_handle_need(p, HANDLE_BUFFER, "free")) == NULL) return -1;
-  if (h->device != d->index)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "free: %p is memory of opencl:%d, not of opencl:%d", p, (int)h->device, dev.device_id);
+  cl_handle* h = tvmgo_handle_memory(&tvmgo_cl_handles, p, d->index, "free");
+  if (h == NULL) return -1;
   cl_int rc = clReleaseMemObject(h->mem); /* waits for nothing: queued work keeps the object */
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "free memory of opencl:%d", dev.device_id);
-  count(d, -(int64_t)h->nbytes);
+  tvmgo_memory_count(&d->data, -(int64_t)h->nbytes);
   tvmgo_cl_handle_free(h);
   return 0;
 }
 
 /* Page-locked memory is a buffer that the driver placed in the host's memory, mapped as long as it lives. */
-typedef struct pinned {
-  struct pinned* next;
+typedef struct {
+  tvmgo_pinned head;
   cl_mem mem;
-  void* at;
-  size_t nbytes;
-  int32_t device;
 } pinned;
 
-static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
-static pinned* all_pinned;
+static tvmgo_pinned_list all_pinned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
   (void)api;
@@ -153,46 +139,38 @@ int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   if (d == NULL) return -1;
   pinned* p = calloc(1, sizeof *p);
   if (p == NULL) return tvmgo_raise_oom();
-  p->nbytes = nbytes == 0 ? 1 : nbytes;
-  p->device = d->index;
+  p->head.nbytes = nbytes == 0 ? 1 : nbytes;
+  p->head.device = d->index;
   cl_int rc = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  if (p->nbytes <= d->max_alloc) p->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, p->nbytes, NULL, &rc);
+  if (p->head.nbytes <= d->max_alloc)
+    p->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, p->head.nbytes, NULL, &rc);
   tvmgo_cl_enter(d);
   if (p->mem != NULL)
-    p->at = clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, p->nbytes, 0, NULL, NULL, &rc);
+    p->head.at = clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, p->head.nbytes, 0, NULL,
+                                    NULL, &rc);
   tvmgo_cl_leave(d);
-  if (p->at == NULL) {
+  if (p->head.at == NULL) {
     if (p->mem != NULL) clReleaseMemObject(p->mem);
     free(p);
     return tvmgo_cl_raise(rc, "page-locked memory for opencl:%d: no memory for %zu bytes", dev.device_id, nbytes);
   }
-  pthread_mutex_lock(&pinned_lock);
-  p->next = all_pinned;
-  all_pinned = p;
-  pthread_mutex_unlock(&pinned_lock);
-  atomic_fetch_add(&d->pinned_bytes, (int64_t)p->nbytes);
-  *out = p->at;
+  tvmgo_pinned_add(&all_pinned, &p->head);
+  atomic_fetch_add(&d->pinned_bytes, (int64_t)p->head.nbytes);
+  *out = p->head.at;
   return 0;
 }
 
 int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
   (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
-  if (d == NULL) return -1;
-  pthread_mutex_lock(&pinned_lock);
-  pinned** link = &all_pinned;
-  while (*link != NULL && ((*link)->at != at || (*link)->device != d->index)) link = &(*link)->next;
-  pinned* p = *link;
-  if (p != NULL) *link = p->next;
-  pthread_mutex_unlock(&pinned_lock);
-  if (p == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p is none that opencl:%d made", at, dev.device_id);
+  pinned* p = d == NULL ? NULL : (pinned*)tvmgo_pinned_take(&all_pinned, dev, at);
+  if (p == NULL) return -1;
   tvmgo_cl_enter(d);
-  cl_int rc = clEnqueueUnmapMemObject(d->queue, p->mem, p->at, 0, NULL, NULL);
+  cl_int rc = clEnqueueUnmapMemObject(d->queue, p->mem, at, 0, NULL, NULL);
   if (rc == CL_SUCCESS) rc = clFinish(d->queue);
   tvmgo_cl_leave(d);
   clReleaseMemObject(p->mem);
-  atomic_fetch_sub(&d->pinned_bytes, (int64_t)p->nbytes);
+  atomic_fetch_sub(&d->pinned_bytes, (int64_t)p->head.nbytes);
   free(p);
   return rc == CL_SUCCESS ? 0 : tvmgo_cl_raise(rc, "free page-locked memory of opencl:%d", dev.device_id);
 }
@@ -201,15 +179,6 @@ int tvmgo_cl_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemorySt
   (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL) return -1;
-  TVMGOMemoryStats s = {
-      .struct_size = out->struct_size,
-      .total_bytes = (int64_t)d->global_bytes,
-      .free_bytes = -1, /* OpenCL 1.2 cannot tell */
-      .data_bytes = atomic_load(&d->data_bytes),
-      .data_peak_bytes = atomic_load(&d->data_peak),
-      .data_count = atomic_load(&d->data_count),
-      .pinned_bytes = atomic_load(&d->pinned_bytes),
-  };
-  memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
-  return 0;
+  /* OpenCL 1.2 does not report free memory. */
+  return tvmgo_memory_report(&d->data, (int64_t)d->global_bytes, -1, atomic_load(&d->pinned_bytes), out);
 }

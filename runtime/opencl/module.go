@@ -8,7 +8,6 @@ package opencl
 import "C"
 
 import (
-	"runtime/cgo"
 	"sync"
 	"unsafe"
 
@@ -36,22 +35,20 @@ func init() {
 	}
 }
 
-// module is what runtime holds of a module; its kernels may be used after it is closed.
-type module struct {
-	*kernels.Code
-	c *C.tvmgo_kernels
-}
+// kernelsOf describes OpenCL's kernels.
+var kernelsOf = kernels.Device{Title: "OpenCL", Class: unsafe.Pointer(&C.tvmgo_cl_kernels)}
 
-// code is what kernels are built from. It lives as long as the module or one of its functions does.
+// module is a module whose kernels run, and may be used after it is closed.
+type module struct{ *kernels.Module }
+
+// code builds kernels. It lives as long as the module or one of its functions does; its lock is held while one is built.
 type code struct {
-	c         *C.tvmgo_kernels
+	sync.Mutex
 	format    string
 	data      []byte
 	pieces    map[string]string // source by function; nil when all functions share data
 	functions []blob.Function
-
-	mu       sync.Mutex // held while a kernel is built
-	programs map[programKey]cl.Program
+	programs  map[programKey]cl.Program
 }
 
 // programKey is a device and a function, "" for all of them.
@@ -70,11 +67,12 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 
 func corrupt(format string, args ...any) error { return kernels.Corrupt(format, args...) }
 
-func newModule(of *kernels.Code) (runtime.ModuleImpl, error) {
-	if of.Module.Format == "" {
-		of.Module.Format = sourceFormat
+func newModule(data *kernels.Code) (runtime.ModuleImpl, error) {
+	of := data.DeviceModule()
+	if of.Format == "" {
+		of.Format = sourceFormat
 	}
-	c := &code{format: of.Module.Format, data: of.Module.Data, functions: of.Module.Functions, programs: map[programKey]cl.Program{}}
+	c := &code{format: of.Format, data: of.Data, functions: of.Functions, programs: map[programKey]cl.Program{}}
 	if c.format == sourceFormat {
 		pieces, err := splitSource(c.data)
 		if err != nil {
@@ -87,57 +85,26 @@ func newModule(of *kernels.Code) (runtime.ModuleImpl, error) {
 		}
 		c.pieces = pieces
 	}
-	h := cgo.NewHandle(c)
-	c.c = C.tvmgo_kernels_new(&C.tvmgo_cl_kernels, C.int32_t(len(c.functions)), C.uintptr_t(h))
-	if c.c == nil {
-		h.Delete()
-		return nil, runtime.Errorf(runtime.ErrOutOfMemory, "no memory for %d kernels", len(c.functions))
+	m, err := kernelsOf.NewModule(data, c)
+	if err != nil {
+		return nil, err
 	}
-	for i := range c.functions {
-		if _, err := (kernels.Device{Title: "OpenCL"}).Describe(unsafe.Pointer(c.c), i, &c.functions[i]); err != nil {
-			C.tvmgo_kernels_release(c.c)
-			return nil, err
-		}
-		C.tvmgo_cl_function_ready(c.c, C.int32_t(i))
-	}
-	return &module{Code: of, c: c.c}, nil
+	return &module{m}, nil
 }
 
-// Function returns a kernel as a function, one of the two that give and take compiled programs, or the one by which the host's code sees
-// that launches take tensors.
+// Function returns a kernel as a function, or one of the two that return and load compiled programs.
 func (m *module) Function(name string) (*runtime.Function, error) {
 	switch name {
 	case savePrograms:
-		return functionFrom(C.tvmgo_cl_programs_object(m.c, 0))
+		return kernels.FunctionOf(C.tvmgo_cl_programs_object((*C.tvmgo_kernels)(m.C()), 0))
 	case loadPrograms:
-		return functionFrom(C.tvmgo_cl_programs_object(m.c, 1))
-	case blob.OffsetAlignment("opencl"):
-		return functionFrom(C.tvmgo_kernels_alignment_object(m.c))
+		return kernels.FunctionOf(C.tvmgo_cl_programs_object((*C.tvmgo_kernels)(m.C()), 1))
 	}
-	i := m.Index(name)
-	if i < 0 {
-		return nil, runtime.ErrNotFound
-	}
-	return functionFrom(C.tvmgo_kernel_object(m.c, C.int32_t(i)))
+	return m.Module.Function(name)
 }
 
-func functionFrom(h unsafe.Pointer) (*runtime.Function, error) {
-	if h == nil {
-		return nil, kernels.Raised()
-	}
-	return runtime.FunctionFromHandle(h)
-}
-
-// Close gives the module's own reference to its kernels up; functions that are in use keep them.
-func (m *module) Close() error {
-	C.tvmgo_kernels_release(m.c)
-	return nil
-}
-
-//export tvmgoOpenCLModuleFree
-func tvmgoOpenCLModuleFree(h C.uintptr_t) {
-	c := cgo.Handle(h).Value().(*code)
-	cgo.Handle(h).Delete()
+// Free releases the programs.
+func (c *code) Free() {
 	for _, p := range c.programs {
 		cl.ReleaseProgram(p)
 	}

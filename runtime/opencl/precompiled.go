@@ -47,8 +47,8 @@ func tvmgoOpenCLLoadPrograms(module C.uintptr_t, device C.int32_t, data unsafe.P
 
 // savePrograms compiles what is not compiled yet and writes each function with the program it is in.
 func (c *code) savePrograms(dev int) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Lock()
+	defer c.Unlock()
 	d := &(*devices.Load())[dev]
 	var w blob.Writer
 	w.Count(len(c.functions))
@@ -74,8 +74,8 @@ func (c *code) loadPrograms(dev int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Lock()
+	defer c.Unlock()
 	d := &(*devices.Load())[dev]
 	made := map[programKey]cl.Program{}
 	for _, f := range c.functions { // in an order of their own, not the map's

@@ -9,39 +9,26 @@ package opencl
 import "C"
 
 import (
-	"runtime/cgo"
 	"strings"
 	"unsafe"
 
 	"github.com/go-gl/cl/v1.2/cl"
 
 	"tvmgo/internal/diskcache"
+	"tvmgo/internal/kernels"
 	"tvmgo/runtime"
 )
 
-// tvmgoOpenCLBuild makes a kernel for a device when it is first launched there.
-//
-//export tvmgoOpenCLBuild
-func tvmgoOpenCLBuild(module C.uintptr_t, function, device C.int32_t) C.int {
-	raisedInC := false
-	rc := guard(func() error {
-		c := cgo.Handle(module).Value().(*code)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if C.tvmgo_cl_is_built(c.c, C.int32_t(function), C.int32_t(device)) != 0 {
-			return nil // another thread was first
-		}
-		p, k, err := c.kernel(int(function), int(device))
-		if err != nil {
-			return err
-		}
-		raisedInC = C.tvmgo_cl_built_set(c.c, C.int32_t(function), C.tvmgo_cl_at(device), C.cl_program(unsafe.Pointer(p)), k) != 0
-		return nil
-	})
-	if raisedInC {
-		return -1
+// Build makes a kernel for a device.
+func (c *code) Build(k unsafe.Pointer, i, dev int) error {
+	p, built, err := c.kernel(i, dev)
+	if err != nil {
+		return err
 	}
-	return rc
+	if C.tvmgo_cl_built_set((*C.cl_function)(k), C.tvmgo_cl_at(C.int32_t(dev)), C.cl_program(unsafe.Pointer(p)), built) != 0 {
+		return kernels.Raised()
+	}
+	return nil
 }
 
 // kernel makes a kernel from its program, which c keeps.

@@ -7,8 +7,6 @@
 
 enum { HEADER_VERSION = 239 }; /* of Vulkan's registry, from which vulkan.spec is */
 
-static int text(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
-
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];
   (void)api;
@@ -27,17 +25,17 @@ int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: *out = tvmgo_any_int(l->maxComputeSharedMemorySize); return 0;
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22 & 0x7f, v >> 12 & 0x3ff, v & 0xfff);
-      return text(buf, out);
-    case kTVMGODeviceAttrDeviceName: return text(d->properties.deviceName, out);
+      return tvmgo_text_value(buf, out);
+    case kTVMGODeviceAttrDeviceName: return tvmgo_text_value(d->properties.deviceName, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%u, %u, %u]", l->maxComputeWorkGroupSize[0], l->maxComputeWorkGroupSize[1],
                l->maxComputeWorkGroupSize[2]);
-      return text(buf, out);
+      return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(HEADER_VERSION); return 0;
     case kTVMGODeviceAttrDriverVersion:
       v = d->properties.driverVersion;
       snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22, v >> 12 & 0x3ff, v & 0xfff);
-      return text(buf, out);
+      return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrTotalGlobalMemory:
       *out = tvmgo_any_int((int64_t)d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size);
       return 0;
@@ -147,9 +145,9 @@ int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (d == NULL) return -1;
   if (is_yes(d, name, &yes)) *out = tvmgo_any_bool(yes);
   else if (is_number(d, name, &n)) *out = tvmgo_any_int(n);
-  else if (strcmp(name, "device_type") == 0) return text(kind_text(d->properties.deviceType), out);
-  else if (strcmp(name, "device_name") == 0) return text(d->properties.deviceName, out);
-  else if (strcmp(name, "driver_name") == 0) return text(d->driver_name, out);
-  else if (strcmp(name, "memory_type") == 0) return text(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
+  else if (strcmp(name, "device_type") == 0) return tvmgo_text_value(kind_text(d->properties.deviceType), out);
+  else if (strcmp(name, "device_name") == 0) return tvmgo_text_value(d->properties.deviceName, out);
+  else if (strcmp(name, "driver_name") == 0) return tvmgo_text_value(d->driver_name, out);
+  else if (strcmp(name, "memory_type") == 0) return tvmgo_text_value(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
   return 0;
 }

@@ -24,7 +24,7 @@ struct vk_room {
 };
 
 static tvmgo_spin lock;
-static vk_room* waiting[MAX_DEVICES];
+static vk_room* waiting[TVMGO_MAX_DEVICES];
 
 static int make_pool(vk_room* r) {
   VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, DESCRIPTORS}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, SETS}};
@@ -99,7 +99,7 @@ static vk_room* room_of(const vk_pipeline* p, vk_stream* s, vk_room** spare) {
   return r;
 }
 
-int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const uint64_t* scalars, VkDescriptorBufferInfo* info,
+int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars, VkDescriptorBufferInfo* info,
                       VkDescriptorSet* set) {
   vk_room* r = room_of(p, s, spare);
   if (r == NULL) return -1;

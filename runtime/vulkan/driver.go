@@ -1,7 +1,7 @@
 package vulkan
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/backend -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
 #include <stdlib.h>
 #include "gobridge.h"
 */
@@ -68,7 +68,7 @@ func start() error {
 	}
 	report := Driver{Version: version(uint32(instance.version)), Validated: instance.validated != 0}
 	for _, d := range list {
-		if C.tvmgo_vk_num_devices == C.MAX_DEVICES {
+		if C.tvmgo_vk_num_devices == C.TVMGO_MAX_DEVICES {
 			break
 		}
 		if err := open(d); err != nil {

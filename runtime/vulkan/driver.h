@@ -10,10 +10,10 @@
 #include <time.h>
 #include <vulkan/tvmgo_vulkan.h>
 
-#include "core.h"
+#include "backend.h"
 #include "handle.h"
 
-enum { MAX_DEVICES = 64, MAX_QUEUES = 16 };
+enum { MAX_QUEUES = 16 };
 
 typedef struct vk_stream vk_stream;
 typedef struct vk_memory vk_memory;
@@ -74,11 +74,12 @@ typedef struct vk_device {
   _Atomic uint32_t next_queue;
   pthread_mutex_t lock;   /* of the list of streams */
   vk_stream* all_streams;
-  _Atomic int64_t data_bytes, data_peak, data_count, pinned_bytes;
+  tvmgo_memory_counter data;
+  _Atomic int64_t pinned_bytes;
   _Atomic int64_t left_bytes; /* of memory that is freed and still in use by work that is queued */
 } vk_device;
 
-extern vk_device tvmgo_vk_devices[MAX_DEVICES];
+extern vk_device tvmgo_vk_devices[TVMGO_MAX_DEVICES];
 extern int32_t tvmgo_vk_num_devices;
 extern tvmgo_vulkan_instance tvmgo_vk_instance; /* functions of the instance */
 extern TVMGODeviceAPI tvmgo_vk_table; /* constant once it was given out */
@@ -125,14 +126,21 @@ typedef union vk_handle {
   };
 } vk_handle;
 
-/* A handle of a kind, all else zero; NULL with an error raised. */
-vk_handle* tvmgo_vk_handle_new(handle_kind kind, int32_t device);
-void tvmgo_vk_handle_free(vk_handle* h);
-handle_kind tvmgo_vk_handle_kind(const void* p); /* HANDLE_FREE when it is none in use */
-vk_handle* tvmgo_vk_handle_need(const void* p, handle_kind kind, const char* what); /* NULL with an error raised */
+extern tvmgo_handles tvmgo_vk_handles;
 
+static inline vk_handle* tvmgo_vk_handle_new(handle_kind kind, int32_t device) {
+  return tvmgo_handle_new(&tvmgo_vk_handles, kind, device);
+}
+static inline void tvmgo_vk_handle_free(vk_handle* h) { tvmgo_handle_free(&tvmgo_vk_handles, h); }
+/* HANDLE_FREE if p is no handle that is in use. */
+static inline handle_kind tvmgo_vk_handle_kind(const void* p) { return tvmgo_handle_kind(&tvmgo_vk_handles, p); }
+static inline vk_handle* tvmgo_vk_handle_need(const void* p, handle_kind kind, const char* what) {
+  return tvmgo_handle_need(&tvmgo_vk_handles, p, kind, what);
+}
 /* The memory of a device that `what`, data of an array, should be; NULL with an error raised. */
-vk_handle* tvmgo_vk_data(const vk_device* d, const void* p, const char* what);
+static inline vk_handle* tvmgo_vk_data(const vk_device* d, const void* p, const char* what) {
+  return tvmgo_handle_memory(&tvmgo_vk_handles, p, d->index, what);
+}
 
 /* ---- memory: a buffer and where it lies. Counted: a handle holds a reference, and so does every batch in use. ---- */
 
@@ -228,30 +236,8 @@ void tvmgo_vk_drain(vk_device* d);
 void tvmgo_vk_collect(vk_device* d);
 
 /* ---- the table's functions: attributes.c, memory.c, copy.c, stream.c, event.c ---- */
-int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
-int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);
-int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);
+TVMGO_DEVICE_FUNCTIONS(tvmgo_vk);
 int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out);
-int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
-int tvmgo_vk_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
-int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);
-int tvmgo_vk_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);
-int tvmgo_vk_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
-int tvmgo_vk_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_vk_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
-int tvmgo_vk_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_vk_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
-int tvmgo_vk_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
-int tvmgo_vk_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
-int tvmgo_vk_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_vk_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
-int tvmgo_vk_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
-int tvmgo_vk_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);
-int tvmgo_vk_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_vk_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
-int tvmgo_vk_event_sync(const TVMGODeviceAPI* api, void* event);
-int tvmgo_vk_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);
-int tvmgo_vk_marks_free(const TVMGODeviceAPI* api, void* h); /* an event or a timer */
 
 #endif

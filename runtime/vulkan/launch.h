@@ -35,22 +35,13 @@ typedef struct {
   tvmgo_kernel k;
   int32_t num_buffers; /* the first of its arguments; the others are scalars */
   uint8_t block_given; /* bit i: a launch says the size of direction i of a block */
-  _Atomic(vk_pipeline*) made[MAX_DEVICES]; /* at the first use on a device */
 } vk_function;
 
 extern const tvmgo_kernel_class tvmgo_vk_kernels; /* of all modules of this kind */
 
-/* Sorts out a kernel's arguments once they are described; -1 with an error raised when a scalar comes before a buffer. */
-int tvmgo_vk_function_ready(tvmgo_kernels* m, int32_t index);
-
-static inline int tvmgo_vk_is_made(tvmgo_kernels* m, int32_t index, int32_t device) {
-  const vk_function* f = (const vk_function*)tvmgo_kernel_at(m, index);
-  return atomic_load_explicit(&f->made[device], memory_order_acquire) != NULL;
-}
-
 /* Makes the pipeline of a kernel for a device from its code and, if there is any, what vkGetPipelineCacheData gave once; *data (to be
  * freed), unless NULL, is what it gives now. -1 with an error raised. Under Go's lock. */
-int tvmgo_vk_pipeline_make(tvmgo_kernels* m, int32_t index, vk_device* d, const vk_shape* shape, const uint32_t* words,
+int tvmgo_vk_pipeline_make(vk_function* f, vk_device* d, const vk_shape* shape, const uint32_t* words,
                            size_t num_words, const void* cached, size_t cached_size, void** data, size_t* size);
 void tvmgo_vk_pipeline_drop(vk_pipeline* p);
 /* Has the batch that a stream records hold the pipeline; -1 with an error raised. Between begin and end. */
@@ -67,7 +58,7 @@ vk_room* tvmgo_vk_room_take(const vk_pipeline* p);
 void tvmgo_vk_room_give_back(vk_room* r);
 /* Puts scalars into the batch's room and its descriptor into info; with a pool, *set is a new set. *spare is used up when the
  * batch's own room is full, and then NULL. -1 with an error raised. Between begin and end. */
-int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const uint64_t* scalars, VkDescriptorBufferInfo* info,
+int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars, VkDescriptorBufferInfo* info,
                       VkDescriptorSet* set);
 
 #endif

@@ -148,14 +148,6 @@ int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size
 
 /* ---- data of arrays ---- */
 
-static void count(vk_device* d, int64_t bytes) {
-  int64_t now = atomic_fetch_add(&d->data_bytes, bytes) + bytes;
-  atomic_fetch_add(&d->data_count, bytes < 0 ? -1 : 1);
-  int64_t peak = atomic_load(&d->data_peak);
-  while (now > peak && !atomic_compare_exchange_weak(&d->data_peak, &peak, now)) {
-  }
-}
-
 int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
   (void)api, (void)hint;
   vk_device* d = tvmgo_vk_device(dev.device_id);
@@ -169,7 +161,7 @@ int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
     return -1;
   }
   h->nbytes = nbytes;
-  count(d, (int64_t)nbytes);
+  tvmgo_memory_count(&d->data, (int64_t)nbytes);
   *out = h;
   return 0;
 }
@@ -188,7 +180,7 @@ int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   vk_handle* h = d == NULL || tvmgo_workspace_refuse(dev, p) != 0 ? NULL : tvmgo_vk_data(d, p, "free");
   if (h == NULL) return -1;
   vk_memory* m = h->memory;
-  count(d, -(int64_t)h->nbytes);
+  tvmgo_memory_count(&d->data, -(int64_t)h->nbytes);
   tvmgo_vk_handle_free(h);
   tvmgo_vk_memory_leave(m);
   return 0;
@@ -196,14 +188,12 @@ int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
 
 /* ---- page-locked memory ---- */
 
-typedef struct pinned {
-  struct pinned* next;
+typedef struct {
+  tvmgo_pinned head;
   vk_memory* m;
-  size_t nbytes;
 } pinned;
 
-static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
-static pinned* all_pinned;
+static tvmgo_pinned_list all_pinned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
   (void)api;
@@ -211,34 +201,24 @@ int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   if (d == NULL) return -1;
   pinned* p = calloc(1, sizeof *p);
   if (p == NULL) return tvmgo_raise_oom();
-  p->nbytes = nbytes == 0 ? 1 : nbytes;
-  p->m = tvmgo_vk_memory_new(d, p->nbytes, MEMORY_DOWNLOAD);
+  p->m = tvmgo_vk_memory_new(d, nbytes == 0 ? 1 : nbytes, MEMORY_DOWNLOAD);
   if (p->m == NULL) {
     free(p);
     return tvmgo_raise_context("page-locked memory");
   }
-  pthread_mutex_lock(&pinned_lock);
-  p->next = all_pinned;
-  all_pinned = p;
-  pthread_mutex_unlock(&pinned_lock);
-  atomic_fetch_add(&d->pinned_bytes, (int64_t)p->nbytes);
-  *out = p->m->at;
+  p->head = (tvmgo_pinned){.at = p->m->at, .nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index};
+  tvmgo_pinned_add(&all_pinned, &p->head);
+  atomic_fetch_add(&d->pinned_bytes, (int64_t)p->head.nbytes);
+  *out = p->head.at;
   return 0;
 }
 
 int tvmgo_vk_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
   (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
-  if (d == NULL) return -1;
-  pthread_mutex_lock(&pinned_lock);
-  pinned** link = &all_pinned;
-  while (*link != NULL && ((*link)->m->at != at || (*link)->m->d != d)) link = &(*link)->next;
-  pinned* p = *link;
-  if (p != NULL) *link = p->next;
-  pthread_mutex_unlock(&pinned_lock);
-  if (p == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p is none that vulkan:%d made", at, dev.device_id);
-  atomic_fetch_sub(&d->pinned_bytes, (int64_t)p->nbytes);
+  pinned* p = d == NULL ? NULL : (pinned*)tvmgo_pinned_take(&all_pinned, dev, at);
+  if (p == NULL) return -1;
+  atomic_fetch_sub(&d->pinned_bytes, (int64_t)p->head.nbytes);
   tvmgo_vk_memory_drop(p->m);
   free(p);
   return 0;
@@ -247,16 +227,16 @@ int tvmgo_vk_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
 vk_memory* tvmgo_vk_pinned_of(vk_device* d, const void* at, size_t nbytes, VkDeviceSize* offset) {
   if (atomic_load(&d->pinned_bytes) == 0) return NULL;
   vk_memory* found = NULL;
-  pthread_mutex_lock(&pinned_lock);
-  for (pinned* p = all_pinned; p != NULL && found == NULL; p = p->next) {
-    size_t from = (size_t)((const char*)at - p->m->at);
-    if (p->m->d == d && from < p->nbytes && nbytes <= p->nbytes - from) {
-      found = p->m;
+  pthread_mutex_lock(&all_pinned.lock);
+  for (tvmgo_pinned* p = all_pinned.first; p != NULL && found == NULL; p = p->next) {
+    size_t from = (size_t)((const char*)at - (const char*)p->at);
+    if (p->device == d->index && from < p->nbytes && nbytes <= p->nbytes - from) {
+      found = ((pinned*)p)->m;
       *offset = from;
       tvmgo_vk_memory_keep(found);
     }
   }
-  pthread_mutex_unlock(&pinned_lock);
+  pthread_mutex_unlock(&all_pinned.lock);
   return found;
 }
 
@@ -264,15 +244,6 @@ int tvmgo_vk_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemorySt
   (void)api;
   const vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d == NULL) return -1;
-  TVMGOMemoryStats s = {
-      .struct_size = out->struct_size,
-      .total_bytes = (int64_t)d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size,
-      .free_bytes = free_bytes(d, d->data_type),
-      .data_bytes = atomic_load(&d->data_bytes),
-      .data_peak_bytes = atomic_load(&d->data_peak),
-      .data_count = atomic_load(&d->data_count),
-      .pinned_bytes = atomic_load(&d->pinned_bytes),
-  };
-  memcpy(out, &s, out->struct_size < sizeof s ? out->struct_size : sizeof s);
-  return 0;
+  int64_t total = (int64_t)d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size;
+  return tvmgo_memory_report(&d->data, total, free_bytes(d, d->data_type), atomic_load(&d->pinned_bytes), out);
 }

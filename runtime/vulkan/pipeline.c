@@ -96,9 +96,8 @@ static VkPipelineCache make_cache(const vk_device* d, const void* cached, size_t
   return d->f.vkCreatePipelineCache(d->handle, &info, NULL, &cache) == VK_SUCCESS ? cache : NULL;
 }
 
-int tvmgo_vk_pipeline_make(tvmgo_kernels* m, int32_t index, vk_device* d, const vk_shape* shape, const uint32_t* words,
-                           size_t num_words, const void* cached, size_t cached_size, void** data, size_t* size) {
-  vk_function* f = (vk_function*)tvmgo_kernel_at(m, index);
+int tvmgo_vk_pipeline_make(vk_function* f, vk_device* d, const vk_shape* shape, const uint32_t* words, size_t num_words,
+                           const void* cached, size_t cached_size, void** data, size_t* size) {
   vk_pipeline* p = calloc(1, sizeof *p);
   if (p == NULL) return tvmgo_raise_oom();
   p->refs = 1;
@@ -118,7 +117,7 @@ int tvmgo_vk_pipeline_make(tvmgo_kernels* m, int32_t index, vk_device* d, const 
                            d->properties.deviceName);
   }
   tvmgo_vk_name(d, VK_OBJECT_TYPE_PIPELINE, (uint64_t)(uintptr_t)p->handle, "kernel %s", f->k.name);
-  atomic_store_explicit(&f->made[d->index], p, memory_order_release);
+  tvmgo_kernel_set_built(&f->k, d->index, p);
   return 0;
 }
 

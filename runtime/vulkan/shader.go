@@ -9,7 +9,6 @@ import "C"
 import (
 	"bytes"
 	"fmt"
-	"runtime/cgo"
 	"slices"
 	"strings"
 	"unsafe"
@@ -22,26 +21,15 @@ import (
 	"tvmgo/runtime"
 )
 
-// tvmgoVulkanBuild makes the pipeline of a kernel for a device when it is first launched there.
-//
-//export tvmgoVulkanBuild
-func tvmgoVulkanBuild(module C.uintptr_t, function, device C.int32_t) C.int {
-	return C.int(kernels.Guard(func() error {
-		c := cgo.Handle(module).Value().(*code)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if C.tvmgo_vk_is_made(c.c, function, device) != 0 {
-			return nil // another thread was first
-		}
-		return c.make(int(function), C.tvmgo_vk_at(device))
-	}))
+// Build makes the pipeline of a kernel for a device.
+func (c *code) Build(k unsafe.Pointer, i, device int) error {
+	return c.make((*C.vk_function)(k), &c.of.Functions[i], C.tvmgo_vk_at(C.int32_t(device)))
 }
 
 // pipelines are kept on the disk, each by itself: what it is made of, and for which driver, is its key.
 const pipelines = diskcache.Cache("vulkan")
 
-func (c *code) make(function int, d *C.vk_device) error {
-	f := &c.of.Functions[function]
+func (c *code) make(k *C.vk_function, f *blob.Function, d *C.vk_device) error {
 	s, _ := c.of.Shader(f.Key)
 	module, err := parse(s.Code)
 	if err != nil {
@@ -70,7 +58,7 @@ func (c *code) make(function int, d *C.vk_device) error {
 	kept := pipelines.Read(key)
 	var data unsafe.Pointer
 	var size C.size_t
-	rc := C.tvmgo_vk_pipeline_make(c.c, C.int32_t(function), d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)), C.size_t(len(module.Words)),
+	rc := C.tvmgo_vk_pipeline_make(k, d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)), C.size_t(len(module.Words)),
 		unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &data, &size)
 	defer C.free(data)
 	if rc != 0 {

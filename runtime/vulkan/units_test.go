@@ -15,7 +15,7 @@ func TestUnits(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "units")
 	_, err := os.ReadFile("testdata/units.c") // go test notes by this that a change of it counts
 	require.NoError(t, err)
-	out, err := exec.Command("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-fsanitize=address,undefined", "-I../../internal/core", "-I../../internal/kernels",
+	out, err := exec.Command("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-fsanitize=address,undefined", "-I../../internal/core", "-I../../internal/backend", "-I../../internal/kernels",
 		"-I../../include", "-I../../build/include", "testdata/units.c", "memory_type.c", "hazard.c", "block.c", "-o", program, "-lpthread").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(program).CombinedOutput()

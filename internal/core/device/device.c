@@ -295,6 +295,26 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   return rc;
 }
 
+void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api, int (*create)(void* ctx, const TVMGODeviceAPI** out),
+                          void* ctx) {
+  const TVMGODeviceSpec spec = {.struct_size = sizeof spec,
+                                .device_type = device_type,
+                                .name = tvmgo_device_type_name(device_type),
+                                .api = api,
+                                .create = create,
+                                .ctx = ctx};
+  if (TVMGODeviceAPIRegister(&spec) != 0) abort();
+}
+
+static int create_nothing(void* why, const TVMGODeviceAPI** out) {
+  (void)out;
+  return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s", (const char*)why);
+}
+
+void tvmgo_device_not_built(int32_t device_type, const char* why) {
+  tvmgo_device_builtin(device_type, NULL, create_nothing, (void*)why);
+}
+
 int tvmgo_device_set(int32_t device_type, int32_t device_id) {
   const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
   if (api == NULL || api->set_device(api, device_id) != 0)

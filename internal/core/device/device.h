@@ -38,6 +38,13 @@ static inline int32_t tvmgo_device_family(int32_t device_type) {
   return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
 }
 
+/* Registers a device type of this program, in a constructor: with its table, or with create (and its ctx), which makes the
+ * table when it is first asked for. Ends the process if the number is taken. */
+void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api, int (*create)(void* ctx, const TVMGODeviceAPI** out),
+                          void* ctx);
+/* Registers one that this build does not contain: every use of it is the error `why`, which lives as long as the process. */
+void tvmgo_device_not_built(int32_t device_type, const char* why);
+
 /* The device's table, created on first use; raises an error that says what is enabled. */
 const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
 

@@ -6,7 +6,7 @@
 
 enum { MAX_HANDLES = 1 << 20, STEP = 1 << 12 };
 
-/* Makes room for more handles. Under the lock. */
+/* Makes more handles usable. Under the lock. */
 static int grow(tvmgo_handles* all) {
   uint32_t n = atomic_load(&all->num_usable);
   if (all->base == NULL) {
@@ -67,5 +67,14 @@ void* tvmgo_handle_need(const tvmgo_handles* all, const void* p, uint32_t kind, 
   else
     tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is %s of %s, not %s", what, p, all->kind_names[have], all->api,
                 all->kind_names[kind]);
+  return NULL;
+}
+
+void* tvmgo_handle_memory(const tvmgo_handles* all, const void* p, int32_t device, const char* what) {
+  const tvmgo_handle* h = p;
+  if (tvmgo_handle_kind(all, p) - 1u >= all->memory_kinds) return tvmgo_handle_need(all, p, 1, what);
+  if (TVMGO_LIKELY(h->device == device)) return (void*)p;
+  tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is memory of %s:%d, not of %s:%d", what, p, all->api, (int)h->device, all->api,
+              (int)device);
   return NULL;
 }

@@ -1,0 +1,94 @@
+/* What the packages of devices share: the functions of a device, counters of its memory, page-locked memory, and errors
+ * that all devices report alike. */
+#ifndef TVMGO_BACKEND_H_
+#define TVMGO_BACKEND_H_
+
+#include <pthread.h>
+#include <string.h>
+
+#include "core.h"
+
+enum { TVMGO_MAX_DEVICES = 64 }; /* of one type */
+
+/* ---- the table of a device ---- */
+
+/* Declares the functions that every device implements, NAME_alloc and so on (tvmgo/device_api.h says what each must do);
+ * TVMGO_DEVICE_TABLE names them in a TVMGODeviceAPI, beside struct_size and functions that only some devices have. */
+#define TVMGO_DEVICE_FUNCTIONS(NAME)                                                                                  \
+  int NAME##_set_device(const TVMGODeviceAPI* api, int32_t id);                                                       \
+  int NAME##_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);                           \
+  int NAME##_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);                \
+  int NAME##_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);\
+  int NAME##_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);                                                  \
+  int NAME##_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);                            \
+  int NAME##_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);                        \
+  int NAME##_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);                                           \
+  int NAME##_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);    \
+  int NAME##_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);                         \
+  int NAME##_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);                         \
+  int NAME##_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);                          \
+  int NAME##_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);                         \
+  int NAME##_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);   \
+  int NAME##_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer);                                     \
+  int NAME##_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);                          \
+  int NAME##_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);                           \
+  int NAME##_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns);                                   \
+  int NAME##_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event);                                     \
+  int NAME##_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);                         \
+  int NAME##_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);                           \
+  int NAME##_event_sync(const TVMGODeviceAPI* api, void* event);                                                      \
+  int NAME##_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done);                                      \
+  int NAME##_marks_free(const TVMGODeviceAPI* api, void* p) /* an event or a timer */
+
+#define TVMGO_DEVICE_TABLE(NAME)                                                                                      \
+  .set_device = NAME##_set_device, .get_attr = NAME##_get_attr, .target_property = NAME##_target_property,            \
+  .alloc_data_space = NAME##_alloc, .free_data_space = NAME##_free, .memory_stats = NAME##_memory_stats,              \
+  .pinned_alloc = NAME##_pinned_alloc, .pinned_free = NAME##_pinned_free, .copy_data_from_to = NAME##_copy,           \
+  .create_stream = NAME##_stream_create, .free_stream = NAME##_stream_free, .set_stream = NAME##_stream_set,          \
+  .stream_sync = NAME##_stream_sync, .sync_stream_from_to = NAME##_stream_order, .timer_create = NAME##_timer_create, \
+  .timer_start = NAME##_timer_start, .timer_stop = NAME##_timer_stop, .timer_elapsed_ns = NAME##_timer_elapsed_ns,    \
+  .timer_free = NAME##_marks_free, .event_create = NAME##_event_create, .event_record = NAME##_event_record,          \
+  .event_wait = NAME##_event_wait, .event_sync = NAME##_event_sync, .event_query = NAME##_event_query,                \
+  .event_free = NAME##_marks_free
+
+/* Raises that a device does not exist, of which the machine has count; advice is "" or continues the message. Always -1. */
+int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice);
+
+/* A text as a value: an attribute or a target property. 0, or -1 with an error raised. */
+static inline int tvmgo_text_value(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
+
+/* ---- counters ---- */
+
+/* Memory that callers hold: bytes now, the most bytes there were, and allocations. Any thread. */
+typedef struct {
+  _Atomic int64_t bytes, peak, count;
+} tvmgo_memory_counter;
+
+/* Counts an allocation, or with a negative number of bytes its end. */
+void tvmgo_memory_count(tvmgo_memory_counter* c, int64_t bytes);
+
+/* Fills in *out, as far as the caller's struct_size reaches. total and free_bytes are -1 if unknown. Always 0. */
+int tvmgo_memory_report(const tvmgo_memory_counter* c, int64_t total, int64_t free_bytes, int64_t pinned,
+                        TVMGOMemoryStats* out);
+
+/* ---- page-locked memory of the host ---- */
+
+/* A piece of it, as the struct of a device begins. */
+typedef struct tvmgo_pinned {
+  struct tvmgo_pinned* next;
+  void* at;
+  size_t nbytes;
+  int32_t device;
+} tvmgo_pinned;
+
+/* All pieces that one package of devices made. */
+typedef struct {
+  pthread_mutex_t lock;
+  tvmgo_pinned* first;
+} tvmgo_pinned_list;
+
+void tvmgo_pinned_add(tvmgo_pinned_list* list, tvmgo_pinned* p);
+/* Removes the piece of a device that begins at an address; NULL with an error raised if there is none. */
+tvmgo_pinned* tvmgo_pinned_take(tvmgo_pinned_list* list, DLDevice dev, const void* at);
+
+#endif

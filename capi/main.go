@@ -10,12 +10,10 @@ package main
 import "C"
 
 import (
-	_ "tvmgo/codegen/all"    // codegen.Build, and target.build.<kind> of each kind
-	_ "tvmgo/export"         // what it answers to C: runtime.ModulePackImports…
-	_ "tvmgo/runtime"        // the runtime, with the CPU
-	_ "tvmgo/runtime/cuda"   // CUDA, with its build tag; else it says how to have it
-	_ "tvmgo/runtime/opencl" // OpenCL, with its build tag; else it says how to have it
-	_ "tvmgo/runtime/vulkan" // Vulkan
+	_ "tvmgo/codegen/all" // codegen.Build, and target.build.<kind> of each kind
+	_ "tvmgo/export"      // what it answers to C: runtime.ModulePackImports…
+	_ "tvmgo/runtime"     // the runtime, with the CPU
+	_ "tvmgo/runtime/all" // every device; those whose build tag is missing report how to build them in
 )
 
 func main() {}

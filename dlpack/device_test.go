@@ -190,3 +190,10 @@ func TestDeviceType_Family(t *testing.T) {
 		require.Equal(t, family, of.Family(), "%v", of)
 	}
 }
+
+func TestDeviceType_HasOwnMemory(t *testing.T) {
+	own := map[DeviceType]bool{CUDA: true, OpenCL: true, AOCL: true, Vulkan: true, Metal: true, ROCM: true, WebGPU: true}
+	for _, info := range DeviceTypes() {
+		require.Equal(t, own[info.Type], info.Type.HasOwnMemory(), info.Name)
+	}
+}

@@ -71,6 +71,16 @@ func (t DeviceType) Family() DeviceType {
 	return t
 }
 
+// HasOwnMemory reports whether the devices of a type have memory that the host cannot access through a pointer. It is
+// false for types of other modules and for remote ones.
+func (t DeviceType) HasOwnMemory() bool {
+	switch t {
+	case CUDA, OpenCL, AOCL, Vulkan, Metal, ROCM, WebGPU:
+		return true
+	}
+	return false
+}
+
 // IsRemote reports whether t belongs to an RPC session.
 func (t DeviceType) IsRemote() bool { return t >= RPCSessionMask }
 

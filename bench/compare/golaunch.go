@@ -8,8 +8,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
-	_ "tvmgo/runtime/cuda"   // with its build tag
-	_ "tvmgo/runtime/opencl" // with its build tag
+	_ "tvmgo/runtime/all"
 )
 
 // round is after how many launches the queue is waited for, as in bench/side/launch.h.

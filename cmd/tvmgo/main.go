@@ -9,9 +9,7 @@ import (
 	"io"
 	"os"
 
-	_ "tvmgo/runtime/cuda"   // with its build tag; else it says how to have it
-	_ "tvmgo/runtime/opencl" // likewise
-	_ "tvmgo/runtime/vulkan"
+	_ "tvmgo/runtime/all" // those whose build tag is missing report how to build them in
 )
 
 func main() {

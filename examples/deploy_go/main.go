@@ -22,9 +22,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
-	_ "tvmgo/runtime/cuda" // these need their build tags; without them they say so
-	_ "tvmgo/runtime/opencl"
-	_ "tvmgo/runtime/vulkan"
+	_ "tvmgo/runtime/all" // every device; with the build tags cuda and opencl also theirs
 )
 
 type config struct {

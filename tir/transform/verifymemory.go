@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -16,7 +15,7 @@ func VerifyMemory(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	inKernels := calledByKernels(m)
 	return mapFuncs("verify memory", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		own := targetOf(f, t)
-		if own == nil || !ownMemory(own.DeviceType()) || inKernels[f.Name] {
+		if own == nil || !own.DeviceType().HasOwnMemory() || inKernels[f.Name] {
 			return f, nil
 		}
 		return f, hostAccess(f, own)
@@ -29,15 +28,6 @@ func targetOf(f *tir.PrimFunc, t *target.Target) *target.Target {
 		return own
 	}
 	return t
-}
-
-// ownMemory says whether a device has memory that the host can't read.
-func ownMemory(d dlpack.DeviceType) bool {
-	switch d {
-	case dlpack.CUDA, dlpack.OpenCL, dlpack.AOCL, dlpack.Vulkan, dlpack.Metal, dlpack.ROCM, dlpack.WebGPU:
-		return true
-	}
-	return false
 }
 
 // isBound says whether a statement runs its body on the device.

@@ -14,7 +14,7 @@ const root = "../../.."
 func TestLists_AreUpToDate(t *testing.T) {
 	files, err := rendered(root)
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 5)
 	for path, want := range files {
 		have, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)
@@ -44,4 +44,25 @@ func init() { codegen.Register(kind, nil); codegen.Register("webgpu", nil) }`)
 	write(t, root, "unclear", `func init() { for _, k := range list { codegen.Register(k, nil) } }`)
 	_, err = find(root)
 	require.ErrorContains(t, err, "codegen/unclear: the kind in a call of codegen.Register is neither")
+}
+
+func TestFindDevices(t *testing.T) {
+	root := t.TempDir()
+	put := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(root, "runtime", path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	put("runtime.go", `import _ "tvmgo/runtime/cpu"`)
+	put("link_test.go", `import _ "tvmgo/runtime/metal"`)
+	put("cpu/device.c", "tvmgo_device_builtin(kDLCPU, &cpu, NULL, NULL);")
+	put("metal/table.c", "tvmgo_device_builtin(kDLMetal, NULL, create, NULL);")
+	put("metal/other.c", "TVMGODeviceAPIRegister(&spec);")
+	put("npu/npu.go", "runtime.RegisterDeviceAPI(spec)")
+	put("devicetest/devicetest.go", "// RegisterDeviceAPI is elsewhere")
+	put("devicetest/self_test.go", "runtime.RegisterDeviceAPI(spec)")
+	devices, err := findDevices(root)
+	require.NoError(t, err)
+	require.Equal(t, []string{"runtime/metal", "runtime/npu"}, devices)
 }

@@ -35,6 +35,18 @@ type layer struct {
 	paths []string // of its packages; "dir/..." are those below a folder as well
 }
 
+// devicesPath is the package that imports every package of devices.
+const devicesPath = "runtime/all"
+
+// devices are the packages of devices, sorted.
+func (g *graph) devices() []string {
+	p := g.of[devicesPath]
+	if p == nil {
+		return nil
+	}
+	return p.Imports
+}
+
 // The layers, from the top. A package belongs to the first that has its path.
 var (
 	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env", "build/gen/...", "bench/...", "examples/..."}}
@@ -44,7 +56,7 @@ var (
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
 		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
 		{title: "export", id: "export", paths: []string{"export/..."}},
-		{title: "devices", id: "devices", paths: []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}},
+		{title: "devices", id: "devices", paths: []string{devicesPath}}, // and the devices
 		{title: "runtime", id: "runtime", paths: []string{"runtime/..."}},
 		{title: "expressions and IR", id: "ir", paths: []string{"te/...", "tir/..."}},
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
@@ -60,26 +72,38 @@ func (l *layer) has(path string) bool {
 	})
 }
 
-// rules says what packages must not import, directly or through others.
-var rules = []struct {
+// rule forbids packages to import others, directly or through others.
+type rule struct {
 	from, not []string
 	why       string
-}{
-	{[]string{"dlpack", "include", "build/include", "internal/modulekind", "internal/nearest"}, []string{"..."}, "they are the leaves"},
-	{[]string{"blob", "internal/modulekind", "internal/nearest"}, []string{"runtime/...", "target/...", "internal/..."}, "files are read without a runtime"},
-	{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."}, "targets do not depend on devices and code generators"},
-	{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."}, "programs do not depend on a runtime and code generators"},
-	{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
-	{[]string{"codegen/...", "export/..."}, []string{"runtime/cuda", "runtime/opencl", "runtime/vulkan"}, "code is generated and exported without a device"},
-	{[]string{"runtime"}, []string{"tir/...", "te/...", "codegen/...", "export/...", "runtime/cuda", "runtime/opencl", "runtime/vulkan", "internal/dl"},
-		"a program that only loads modules contains none of them"},
-	{[]string{"runtime/cuda"}, []string{"runtime/opencl", "runtime/vulkan"}, "devices are enabled one by one"},
-	{[]string{"runtime/opencl"}, []string{"runtime/cuda", "runtime/vulkan"}, "devices are enabled one by one"},
-	{[]string{"runtime/vulkan"}, []string{"runtime/cuda", "runtime/opencl"}, "devices are enabled one by one"},
-	{[]string{"internal/inspect", "cmd/tvmgo/internal/unpack"}, []string{"runtime/...", "internal/core/..."}, "files are inspected without a runtime"},
-	{[]string{"internal/core/..."},
-		[]string{"runtime/...", "blob", "target", "tir/...", "te/...", "codegen/...", "export/..."},
-		"the core links without the rest"},
+}
+
+// rules are those of a graph.
+func (g *graph) rules() []rule {
+	devices := append([]string{devicesPath}, g.devices()...)
+	all := []rule{
+		{[]string{"dlpack", "include", "build/include", "internal/modulekind", "internal/nearest"}, []string{"..."}, "they are the leaves"},
+		{[]string{"blob", "internal/modulekind", "internal/nearest"}, []string{"runtime/...", "target/...", "internal/..."},
+			"files are read without a runtime"},
+		{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."},
+			"targets do not depend on devices and code generators"},
+		{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."},
+			"programs do not depend on a runtime and code generators"},
+		{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
+		{[]string{"codegen/...", "export/..."}, devices, "code is generated and exported without a device"},
+		{[]string{"runtime"}, append([]string{"tir/...", "te/...", "codegen/...", "export/...", "internal/dl"}, devices...),
+			"a program that only loads modules contains none of them"},
+	}
+	for _, d := range g.devices() {
+		others := slices.DeleteFunc(slices.Clone(devices), func(path string) bool { return path == d })
+		all = append(all, rule{[]string{d}, others, "devices are enabled one by one"})
+	}
+	return append(all,
+		rule{[]string{"internal/inspect", "cmd/tvmgo/internal/unpack"}, []string{"runtime/...", "internal/core/..."},
+			"files are inspected without a runtime"},
+		rule{[]string{"internal/core/..."},
+			[]string{"runtime/...", "blob", "target/...", "tir/...", "te/...", "codegen/...", "export/..."},
+			"the core links without the rest"})
 }
 
 // matches says whether a path is one of a rule's.
@@ -137,7 +161,9 @@ func (g *graph) add(p *pkg) {
 func (g *graph) arrange() error {
 	used := map[string]bool{}
 	for _, p := range g.all {
-		i := slices.IndexFunc(layers, func(l *layer) bool { return l.has(p.Path) })
+		i := slices.IndexFunc(layers, func(l *layer) bool {
+			return l.has(p.Path) || l.id == "devices" && slices.Contains(g.devices(), p.Path)
+		})
 		if i < 0 {
 			return fmt.Errorf("package %s is in no layer: add it to one in build/gen/packages/graph.go", p.Path)
 		}
@@ -177,7 +203,7 @@ func (g *graph) reached(p *pkg) map[string]bool {
 func (g *graph) broken() []string {
 	var all []string
 	for _, p := range g.all {
-		for _, r := range rules {
+		for _, r := range g.rules() {
 			if !matches(r.from, p.Path) {
 				continue
 			}

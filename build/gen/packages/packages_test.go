@@ -61,8 +61,18 @@ func TestDrawn_IsReduced(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	g := made(t, map[string][]string{"runtime/cuda": {"runtime", "internal/kernels"}, "internal/kernels": {"runtime/vulkan"}, "runtime/vulkan": nil, "runtime": nil})
+	g := made(t, map[string][]string{"runtime/all": {"runtime/cuda", "runtime/vulkan"}, "codegen": {"runtime"}, "runtime": nil,
+		"runtime/cuda": {"runtime", "internal/kernels"}, "internal/kernels": {"runtime/vulkan"}, "runtime/vulkan": nil})
 	require.Equal(t, []string{"runtime/cuda imports runtime/vulkan: devices are enabled one by one"}, g.broken())
+	for path, want := range map[string]string{"runtime/cuda": "devices", "runtime/all": "devices", "runtime": "runtime"} {
+		require.Equal(t, want, g.of[path].layer.title, path)
+	}
+
+	g = made(t, map[string][]string{"runtime/all": {"runtime/cuda"}, "runtime": {"runtime/all"}, "export": {"runtime/cuda"},
+		"runtime/cuda": nil})
+	require.Equal(t, []string{"export imports runtime/cuda: code is generated and exported without a device",
+		"runtime imports runtime/all: a program that only loads modules contains none of them",
+		"runtime imports runtime/cuda: a program that only loads modules contains none of them"}, g.broken())
 }
 
 func TestSentence(t *testing.T) {

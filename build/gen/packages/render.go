@@ -57,10 +57,10 @@ func diagram(g *graph) string {
 func nodeID(path string) string { return "p_" + strings.ReplaceAll(path, "/", "_") }
 
 // ruleTable has a line for each rule.
-func ruleTable(*graph) string {
+func ruleTable(g *graph) string {
 	var b strings.Builder
 	b.WriteString("| Packages | must not import | because |\n|---|---|---|\n")
-	for _, r := range rules {
+	for _, r := range g.rules() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", listed(r.from), listed(r.not), r.why)
 	}
 	return b.String()

@@ -41,19 +41,17 @@ TVMGO_BUILTIN(device_attr) {
   return tvmgo_device_attr(type, id, kind, result);
 }
 
-/* Which global shows that a name of RuntimeEnabled is there (docs/abi.md A.6). */
+/* The global function whose presence RuntimeEnabled reports for a name (docs/abi.md A.6). For other names of devices it is
+ * "device_api." and the name. */
 static const struct {
   const char *name, *global;
-  int prefix;
+  int prefix; /* the name may have text behind it */
 } enabled_by[] = {
-    {"cuda", "device_api.cuda", 0},   {"gpu", "device_api.cuda", 0},
-    {"nvptx", "device_api.cuda", 1},  {"cl", "device_api.opencl", 0},
-    {"opencl", "device_api.opencl", 0}, {"sdaccel", "device_api.opencl", 0},
-    {"mtl", "device_api.metal", 0},   {"metal", "device_api.metal", 0},
-    {"vulkan", "device_api.vulkan", 0}, {"rocm", "device_api.rocm", 1},
-    {"hexagon", "device_api.hexagon", 0}, {"rpc", "device_api.rpc", 0},
-    {"tflite", "target.runtime.tflite", 0}, {"stackvm", "target.build.stackvm", 0},
-    {"llvm", "codegen.llvm_target_enabled", 1},
+    {"gpu", "device_api.cuda", 0},           {"nvptx", "device_api.cuda", 1},
+    {"cl", "device_api.opencl", 0},          {"sdaccel", "device_api.opencl", 0},
+    {"mtl", "device_api.metal", 0},          {"rocm", "device_api.rocm", 1},
+    {"rpc", "device_api.rpc", 0},            {"tflite", "target.runtime.tflite", 0},
+    {"stackvm", "target.build.stackvm", 0}, {"llvm", "codegen.llvm_target_enabled", 1},
 };
 
 TVMGO_BUILTIN(runtime_enabled) {
@@ -84,7 +82,7 @@ TVMGO_BUILTIN(runtime_enabled) {
   int len = (int)(t.size < 40 ? t.size : 40);
   memcpy(name, "device_api.", 11);
   memcpy(name + 11, t.data, (size_t)len);
-  if (tvmgo_device_type_number(t.data, t.size) >= 0) { /* a registered device of another name */
+  if (tvmgo_device_type_number(t.data, t.size) >= 0) { /* a device, registered or not */
     TVMFFIObject* found = tvmgo_global_get(name, 11 + (size_t)len);
     *result = tvmgo_any_bool(found != NULL);
     tvmgo_object_release(found);

@@ -5,20 +5,20 @@ import (
 	"tvmgo/tir"
 )
 
-// ArgMax is the position of the greatest element, as an int64: its position within the axes, the last one fastest; of
-// equal elements the first. NaN counts as greater than every number. axes and keepDims are those of the reductions. An
-// axis without elements is an error; an axis whose size is a variable that is 0 gives the greatest number of the axis'
-// type.
+// ArgMax is the position of the greatest element, as an int64. Positions count over the reduced axes, with the last
+// axis fastest; of equal elements, the first one counts. NaN counts as greater than every number. axes and keepDims are
+// as for Sum. An axis with constant size 0 is an error; if a variable size is 0, the result is the greatest value of
+// the axis's type.
 func ArgMax(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	return place("argmax", tir.OpGT, x, name, axes, keepDims)
+	return argReduce("argmax", tir.OpGT, x, name, axes, keepDims)
 }
 
 // ArgMin is the position of the least element, as for ArgMax; NaN counts as less than every number.
 func ArgMin(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	return place("argmin", tir.OpLT, x, name, axes, keepDims)
+	return argReduce("argmin", tir.OpLT, x, name, axes, keepDims)
 }
 
-func place(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
 	}
@@ -38,13 +38,13 @@ func place(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []i
 			shape = append(shape, n)
 			continue
 		case isConst(n, 0):
-			return failed(name, "axis %d of tensor %s has no elements: there is no place to find", d, x.ProducerName())
+			return failed(name, "axis %d of tensor %s has no elements: it has no position to return", d, x.ProducerName())
 		case keepDims:
 			shape = append(shape, tir.IntConst(n.DType(), 1))
 		}
 		k = append(k, reduceAxis(n, "k"))
 	}
-	if len(k) == 0 { // of one element it is the first
+	if len(k) == 0 { // a single element has position 0
 		return te.Compute(shape, name, func(...tir.Expr) tir.Expr { return tir.I64(0) })
 	}
 	var where tir.Expr = k[0].Var

@@ -6,12 +6,11 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// broadcast is the shape of tensors together, as in NumPy: shapes are matched from the last dimension on, and what has
-// one element in a dimension, or lacks it, is repeated. Sizes that are not constant have to be sure to be equal, or to
-// be 1.
+// broadcast returns the common shape of tensors, as in NumPy: shapes are aligned at the last dimension, and a dimension
+// that is missing or has size 1 is repeated. Sizes that are not constant must be provably equal or 1.
 func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 	var shape []tir.Expr
-	by := []*te.Tensor{} // the tensor that a dimension's size comes from
+	by := []*te.Tensor{} // per dimension: the tensor that determines its size
 	for _, t := range all {
 		s := t.ProducerShape()
 		for len(shape) < len(s) {
@@ -32,7 +31,7 @@ func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 	return shape, nil
 }
 
-// pick is the element of a tensor that goes with indices of a shape that it was broadcast to.
+// pick returns the element of a tensor at indices of the shape that it was broadcast to.
 func pick(t *te.Tensor, i []tir.Expr) tir.Expr { return t.At(pickAt(t.ProducerShape(), i)...) }
 
 func pickAt(s, i []tir.Expr) []tir.Expr {
@@ -60,7 +59,7 @@ func Zip(x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr) *te.Tenso
 	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr { return f(pick(x, i), pick(y, i)) })
 }
 
-// zipOf is Zip of two tensors of one type of a class.
+// zipOf is Zip for two tensors of the same type, which is in a class.
 func zipOf(c class, x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x, y); bad != nil {
 		return bad
@@ -74,10 +73,8 @@ func zipOf(c class, x, y *te.Tensor, name string, f func(a, b tir.Expr) tir.Expr
 	return Zip(x, y, name, f)
 }
 
-// The operators below take two tensors of one type, broadcast as by Zip. Integers wrap.
-
-// Add is x + y, broadcast as by Zip. Both operands have one type; integers wrap. The same holds for the other operators
-// of two tensors.
+// Add is x + y, broadcast as by Zip. Both operands must have the same type; integers wrap. The same holds for the other
+// binary operators.
 func Add(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Add) }
 
 // Subtract is x - y.
@@ -86,22 +83,22 @@ func Subtract(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x
 // Multiply is the elementwise product x·y.
 func Multiply(x, y *te.Tensor, name string) *te.Tensor { return zipOf(numbers, x, y, name, tir.Mul) }
 
-// Divide is x / y. Integers are rounded towards zero, and give 0 where y is 0.
+// Divide is x / y. Integers are rounded towards zero; where y is 0, the result is 0.
 func Divide(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpDiv, a, b) })
 }
 
-// FloorDivide is ⌊x / y⌋. Integers give 0 where y is 0.
+// FloorDivide is ⌊x / y⌋. For integers, the result is 0 where y is 0.
 func FloorDivide(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorDiv, a, b) })
 }
 
-// FloorMod is the remainder of FloorDivide, with the sign of y. Integers give 0 where y is 0.
+// FloorMod is the remainder of FloorDivide, with the sign of y. For integers, the result is 0 where y is 0.
 func FloorMod(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorMod, a, b) })
 }
 
-// divide divides without what makes processors stop: whole numbers by 0, and the least of them by -1.
+// divide avoids the integer divisions that trap: by 0, and of the least integer by -1.
 func divide(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	t := a.DType()
 	if tir.IsFloat(t) {
@@ -130,8 +127,8 @@ func Maximum(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return orNaN(a, tir.Max(a, b)) })
 }
 
-// orNaN is a if it is no number, else e: of min and max, which give their second operand if one of them is no number,
-// that makes what NumPy gives.
+// orNaN returns a if it is NaN, else e. The operators min and max return their second operand if one is NaN; with
+// orNaN, NaN propagates as in NumPy.
 func orNaN(a, e tir.Expr) tir.Expr {
 	if n := isNaN(a); n != nil {
 		return tir.NewSelect(n, a, e)

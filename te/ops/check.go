@@ -9,13 +9,14 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// failed is a tensor with an error.
+// failed returns a tensor that carries an error.
 func failed(name, format string, args ...any) *te.Tensor {
 	err := &tir.Bad{Err: fmt.Errorf(format, args...)}
 	return te.Compute(nil, name, func(...tir.Expr) tir.Expr { return err })
 }
 
-// check says whether tensors are there, and have as many dimensions as they should; nil if so.
+// check returns nil if no tensor is nil or carries an error, and all have the given number of dimensions; -1 allows any
+// number.
 func check(name string, dims int, all ...*te.Tensor) *te.Tensor {
 	for i, t := range all {
 		if err := t.Err(); err != nil {
@@ -39,12 +40,12 @@ var (
 		"and float64"}
 	floats = class{func(t tir.Type) bool { return isNumber(t) && tir.IsFloat(t) }, "floats: cast it to float16, " +
 		"bfloat16, float32 or float64"}
-	ints = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) }, "whole numbers: cast it to one of " +
+	ints = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) }, "integers: cast it to one of " +
 		"int8 to int64 and uint8 to uint64"}
-	bools    = class{tir.IsBool, "bool, as comparisons give it"}
+	bools    = class{tir.IsBool, "bool, as returned by comparisons"}
 	elements = class{func(t tir.Type) bool { return isNumber(t) || tir.IsBool(t) }, "numbers or bool"}
 	indexes  = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) && t != tir.UInt64 },
-		"whole numbers: cast it to int32 or int64"}
+		"integers: cast it to int32 or int64"}
 )
 
 func isNumber(t tir.Type) bool {
@@ -56,44 +57,44 @@ func isNumber(t tir.Type) bool {
 	return false
 }
 
-// isNarrow says whether a type is of floats of 16 bits, of which formulas are computed in float32.
+// isNarrow reports whether a type is a 16-bit float, whose formulas are computed in float32.
 func isNarrow(t tir.Type) bool { return tir.IsFloat(t) && t.Bits < 32 }
 
-// of says whether the elements of tensors are of a class; nil if so.
+// of returns nil if the element types of all tensors are in the class.
 func (c class) of(name string, all ...*te.Tensor) *te.Tensor {
 	for _, t := range all {
 		if !c.has(t.ProducerDType()) {
-			return failed(name, "tensor %s is of type %s: want %s", t.ProducerName(), t.ProducerDType(), c.want)
+			return failed(name, "tensor %s has type %s: want %s", t.ProducerName(), t.ProducerDType(), c.want)
 		}
 	}
 	return nil
 }
 
-// sameType says whether tensors are of one type; nil if so.
+// sameType returns nil if all tensors have the same type.
 func sameType(name string, all ...*te.Tensor) *te.Tensor {
 	for _, t := range all[1:] {
 		if a, b := all[0], t; a.ProducerDType() != b.ProducerDType() {
-			return failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them", a.ProducerName(),
+			return failed(name, "tensor %s has type %s, and tensor %s has type %s: cast one of them", a.ProducerName(),
 				a.ProducerDType(), b.ProducerName(), b.ProducerDType())
 		}
 	}
 	return nil
 }
 
-// axisOf is the dimension that an axis of a tensor means, which counts from the end if it is negative.
+// axisOf returns the dimension for an axis, which counts from the end if it is negative.
 func axisOf(name string, x *te.Tensor, axis, dims int) (int, *te.Tensor) {
 	at := axis
 	if at < 0 {
 		at += dims
 	}
 	if at < 0 || at >= dims {
-		return 0, failed(name, "there is no axis %d of tensor %s: it has %d dimensions: want %d to %d", axis,
+		return 0, failed(name, "axis %d of tensor %s does not exist: it has %d dimensions: want %d to %d", axis,
 			x.ProducerName(), dims, -dims, dims-1)
 	}
 	return at, nil
 }
 
-// axesOf says of each dimension of a tensor whether it is among the axes; nil means all of them.
+// axesOf returns, for each dimension of a tensor, whether it is among the axes; nil axes stand for all of them.
 func axesOf(name string, x *te.Tensor, axes []int) ([]bool, *te.Tensor) {
 	in := make([]bool, len(x.ProducerShape()))
 	for d := range in {
@@ -119,7 +120,7 @@ func isConst(n tir.Expr, v int64) bool {
 	return ok && c.Value == v
 }
 
-// constSize is a size that is a constant.
+// constSize returns the value of a constant size.
 func constSize(n tir.Expr) (int64, bool) {
 	if c, ok := n.(*tir.IntImm); ok {
 		return c.Value, true
@@ -138,10 +139,10 @@ func plus(n tir.Expr, c int) tir.Expr {
 	return tir.Add(n, tir.IntConst(n.DType(), int64(c)))
 }
 
-// like is a constant of the type of an index.
+// like returns a constant with the type of an index.
 func like(e tir.Expr, v int) tir.Expr { return tir.IntConst(e.DType(), int64(v)) }
 
-// simplified is an index or a size in its simplest form.
+// simplified returns the simplified index or size.
 func simplified(e tir.Expr) tir.Expr {
 	if _, bad := e.(*tir.Bad); bad {
 		return e
@@ -149,12 +150,12 @@ func simplified(e tir.Expr) tir.Expr {
 	return arith.NewAnalyzer().Simplify(e)
 }
 
-// reduceAxis is an axis over all of a dimension.
+// reduceAxis returns an axis over a whole dimension.
 func reduceAxis(n tir.Expr, name string) *tir.IterVar {
 	return te.ReduceAxis(tir.IntConst(n.DType(), 0), n, name)
 }
 
-// holds is all of some conditions; nil if there is none.
+// holds returns the conjunction of conditions; nil if there are none.
 func holds(conds []tir.Expr) tir.Expr {
 	var all tir.Expr
 	for _, c := range conds {
@@ -167,7 +168,7 @@ func holds(conds []tir.Expr) tir.Expr {
 	return all
 }
 
-// where is a value where conditions hold, else another one; the value is not computed elsewhere.
+// where returns value where all conditions hold, else other. value is only evaluated where they hold.
 func where(conds []tir.Expr, value, other tir.Expr) tir.Expr {
 	if len(conds) == 0 {
 		return value
@@ -175,7 +176,7 @@ func where(conds []tir.Expr, value, other tir.Expr) tir.Expr {
 	return tir.Intrin("if_then_else", holds(conds), value, other)
 }
 
-// wide computes a formula of a float of 16 bits in float32.
+// wide computes a formula of a 16-bit float in float32.
 func wide(f func(tir.Expr) tir.Expr) func(tir.Expr) tir.Expr {
 	return func(e tir.Expr) tir.Expr {
 		if t := e.DType(); isNarrow(t) {
@@ -185,7 +186,7 @@ func wide(f func(tir.Expr) tir.Expr) func(tir.Expr) tir.Expr {
 	}
 }
 
-// workType is the type that sums of a type are computed in.
+// workType returns the type in which sums of a type are computed.
 func workType(t tir.Type) tir.Type {
 	if isNarrow(t) {
 		return tir.Float32
@@ -193,7 +194,7 @@ func workType(t tir.Type) tir.Type {
 	return t
 }
 
-// isNaN says whether a value is no number; nil of types that have nothing else.
+// isNaN returns the condition that a value is NaN; nil for types without NaN.
 func isNaN(e tir.Expr) tir.Expr {
 	if !tir.IsFloat(e.DType()) {
 		return nil
@@ -201,7 +202,7 @@ func isNaN(e tir.Expr) tir.Expr {
 	return tir.NE(e, e)
 }
 
-// shapeText is a shape as errors write it.
+// shapeText formats a shape for error messages.
 func shapeText(shape []tir.Expr) string {
 	parts := make([]string, len(shape))
 	for i, n := range shape {

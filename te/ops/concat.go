@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// Concat joins tensors of one type along an axis; a negative axis counts from the end. Their other sizes are equal.
+// Concat joins tensors of one type along an axis; a negative axis counts from the end. All other sizes must be equal.
 func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	at, bad := joined(name, axis, 0, all)
 	if bad != nil {
@@ -28,7 +28,8 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 			ends[n] = simplified(tir.Add(ends[n-1], size))
 		}
 		if sizeBad(ends[n]) {
-			return failed(name, "axis %d of tensors %s to %s together is more than an index counts", at, all[0].ProducerName(),
+			return failed(name, "the sum of axis %d of tensors %s to %s does not fit into the index type", at,
+				all[0].ProducerName(),
 				t.ProducerName())
 		}
 	}
@@ -40,7 +41,7 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 				x[at] = tir.Sub(i[at], ends[n-1])
 			}
 			if isConst(all[n].ProducerShape()[at], 0) {
-				return tir.Const(all[n].ProducerDType(), 0) // there is none
+				return tir.Const(all[n].ProducerDType(), 0) // the axis is empty
 			}
 			return all[n].At(x...)
 		}
@@ -73,11 +74,11 @@ func Stack(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	return by(out, &Operator{Kind: "stack", Inputs: all, Attrs: at})
 }
 
-// joined checks tensors that are put together along an axis of so many dimensions more than theirs; if none are added,
-// they may differ there.
+// joined checks tensors that are joined along an axis. The result has more dimensions than they by more; if more is 0,
+// their sizes along the axis may differ.
 func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	if len(all) == 0 {
-		return 0, failed(name, "there are no tensors to put together: want one or more")
+		return 0, failed(name, "there are no tensors to join: want one or more")
 	}
 	if bad := check(name, -1, all...); bad != nil {
 		return 0, bad
@@ -104,21 +105,21 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	return at, nil
 }
 
-// Ends of ranges: behind the last element, and, for negative steps, before the first.
+// The ends of a range: after the last element, and, for negative steps, before the first.
 const (
 	ToEnd   = math.MaxInt
 	ToStart = math.MinInt
 )
 
-// Range is the indices of an axis from Begin to End, without End, in steps of Step. As in Python, Begin and End count
-// from the end if they are negative, values beyond the dimension are clipped, and Step may be negative. A step of 0
+// Range selects the indices of an axis from Begin to End, excluding End, in steps of Step. As in Python, negative
+// values of Begin and End count from the end, values beyond the dimension are clipped, and Step may be negative. Step 0
 // stands for 1.
 type Range struct {
 	Axis, Begin, End, Step int
 }
 
-// Slice is a part of a tensor: the given ranges, and all of the axes that are not given. For an axis whose size is a
-// variable, Begin must not be negative, Step must be positive, and End must be ToEnd.
+// Slice is a part of a tensor: the given ranges of the given axes, and all of the other axes. For an axis whose size is
+// a variable, Begin must not be negative, Step must be positive, and End must be ToEnd.
 func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -139,14 +140,14 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 		}
 		seen[d] = true
 		if r.Step > math.MaxInt32 || r.Step < -math.MaxInt32 {
-			return failed(name, "axis %d of tensor %s: the step %d is more than an index counts", r.Axis,
+			return failed(name, "axis %d of tensor %s: the step %d does not fit into the index type", r.Axis,
 				x.ProducerName(), r.Step)
 		}
 		size, known := constSize(s[d])
 		if !known {
 			if r.Begin < 0 || r.Begin > math.MaxInt32 || r.End != ToEnd || r.Step < 0 {
-				return failed(name, "axis %d of tensor %s has %s elements: of a size that is a variable want a Begin "+
-					"of 0 or more, ToEnd, and a positive Step", r.Axis, x.ProducerName(), tir.Print(s[d]))
+				return failed(name, "axis %d of tensor %s has %s elements: for a variable size, want Begin "+
+					">= 0, End = ToEnd and Step > 0", r.Axis, x.ProducerName(), tir.Print(s[d]))
 			}
 			begin[d], step[d] = r.Begin, r.Step
 			left := tir.Max(like(s[d], 0), plus(s[d], -r.Begin))
@@ -162,7 +163,7 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 		at := make([]tir.Expr, len(i))
 		for d := range i {
 			if isConst(shape[d], 0) {
-				return tir.Const(x.ProducerDType(), 0) // there is none
+				return tir.Const(x.ProducerDType(), 0) // the axis is empty
 			}
 			if at[d] = i[d]; seen[d] {
 				at[d] = plus(tir.Mul(i[d], like(i[d], step[d])), begin[d])
@@ -173,9 +174,9 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 	return by(out, &Operator{Kind: "slice", Inputs: []*te.Tensor{x}})
 }
 
-// within is the first index of a range, and how many there are, of so many elements.
+// within returns the first index of a range, and the number of its indices, for a dimension with size elements.
 func (r Range) within(size int) (begin, n int) {
-	// clamped is an end of the range as an index from least to most
+	// clamped limits an end of the range to an index from least to most
 	clamped := func(v, least, most int) int {
 		if v < 0 && v > ToStart {
 			v += size
@@ -210,13 +211,14 @@ func Split(x *te.Tensor, name string, axis int, sizes ...int) []*te.Tensor {
 	sum := 0
 	for _, n := range sizes {
 		if n < 0 {
-			return fail(failed(name, "a part of axis %d of tensor %s is to have %d elements: want 0 or more", axis,
+			return fail(failed(name, "a part of axis %d of tensor %s has size %d: want 0 or more", axis,
 				x.ProducerName(), n))
 		}
 		sum += n
 	}
 	if n := x.ProducerShape()[at]; len(sizes) == 0 || !isConst(n, int64(sum)) {
-		return fail(failed(name, "axis %d of tensor %s has %s elements, and %d parts are to have %d: want as many",
+		return fail(failed(name, "axis %d of tensor %s has %s elements, and the sizes of the %d parts add up to %d: "+
+			"want equal numbers",
 			axis, x.ProducerName(), tir.Print(n), len(sizes), sum))
 	}
 	var all []*te.Tensor

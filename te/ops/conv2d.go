@@ -39,14 +39,14 @@ func Pads(above, left, below, right int) ConvOption {
 // convolution is depthwise.
 func Groups(n int) ConvOption { return func(a *ConvAttrs) { a.Groups = n } }
 
-// Bias adds one number per filter: a vector of as many elements as there are filters.
+// Bias adds one number per filter: b is a vector with one element per filter.
 func Bias(b *te.Tensor) ConvOption { return func(a *ConvAttrs) { a.bias = b } }
 
 // Layout sets the order of the dimensions: "NCHW" (the default), or "NHWC", with filters of [kernel height, kernel
 // width, channel, out].
 func Layout(layout string) ConvOption { return func(a *ConvAttrs) { a.Layout = layout } }
 
-// ConvAccumulateIn is AccumulateIn for convolutions; the bias is of that type as well.
+// ConvAccumulateIn is AccumulateIn for convolutions; the bias has that type, too.
 func ConvAccumulateIn(t tir.Type) ConvOption { return func(a *ConvAttrs) { a.Accumulate = t } }
 
 // Conv2D convolves [batch, channel, height, width] with filters [out, channel of the group, kernel height, kernel
@@ -66,7 +66,7 @@ func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOp
 	}
 	l, ok := layouts[a.Layout]
 	if !ok || a.Layout == "" {
-		return failed(name, "there is no layout %q: want \"NCHW\" or \"NHWC\"", a.Layout)
+		return failed(name, "layout %q: want \"NCHW\" or \"NHWC\"", a.Layout)
 	}
 	f, s := w.ProducerShape(), x.ProducerShape()
 	out, channels, p, q := f[0], f[1], f[2], f[3]
@@ -124,7 +124,7 @@ func Conv2D(x, w *te.Tensor, name string, stride, padding int, options ...ConvOp
 	return a.finish(by(y, o), name, result, out, l.c)
 }
 
-// groups checks the channels.
+// groups checks the numbers of channels and filters.
 func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr) *te.Tensor {
 	switch n, known := constSize(out); {
 	case a.Groups < 1:
@@ -142,7 +142,7 @@ func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr
 	return nil
 }
 
-// finish adds the bias, and makes elements of the result's type.
+// finish adds the bias, and converts to the type of the result.
 func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.Expr, channel int) *te.Tensor {
 	b := a.bias
 	if b == nil {
@@ -159,7 +159,7 @@ func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.E
 			shapeText(s), tir.Print(out))
 	}
 	if t := b.ProducerDType(); t != result {
-		return failed(name, "the bias, tensor %s, is of type %s, and the result of type %s: cast it",
+		return failed(name, "the bias, tensor %s, has type %s, and the result has type %s: cast it",
 			b.ProducerName(), t, result)
 	}
 	return te.Compute(y.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {

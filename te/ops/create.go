@@ -16,10 +16,10 @@ func Full(shape []tir.Expr, value float64, t tir.Type, name string) *te.Tensor {
 	return te.Compute(shape, name, func(...tir.Expr) tir.Expr { return c })
 }
 
-// valueOf is a constant of a type that operators compute with.
+// valueOf returns a constant of an element type.
 func valueOf(name string, t tir.Type, v float64) (tir.Expr, *te.Tensor) {
 	if !elements.has(t) {
-		return nil, failed(name, "the tensor is to be of type %s: want %s", t, elements.want)
+		return nil, failed(name, "the tensor has type %s: want %s", t, elements.want)
 	}
 	c := tir.Const(t, v)
 	if b, ok := c.(*tir.Bad); ok {
@@ -28,16 +28,17 @@ func valueOf(name string, t tir.Type, v float64) (tir.Expr, *te.Tensor) {
 	return c, nil
 }
 
-// Arange is a vector of the numbers from start to stop, without stop, in steps of step.
+// Arange is a vector of the values from start to stop, excluding stop, in steps of step.
 func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 	n := math.Ceil((stop - start) / step)
 	switch {
 	case step == 0 || math.IsNaN(n) || math.IsInf(n, 0):
-		return failed(name, "numbers from %v to %v, %v apart: want numbers, and a step that is not 0", start, stop, step)
+		return failed(name, "a range from %v to %v in steps of %v: want finite numbers, and a step other than 0",
+			start, stop, step)
 	case n > math.MaxInt32:
-		return failed(name, "numbers from %v to %v, %v apart are more than 2147483647", start, stop, step)
+		return failed(name, "a range from %v to %v in steps of %v has more than 2147483647 elements", start, stop, step)
 	case !isNumber(t):
-		return failed(name, "the tensor is to be of type %s: want %s", t, numbers.want)
+		return failed(name, "the tensor has type %s: want %s", t, numbers.want)
 	}
 	n = max(0, n)
 	work := workType(t)
@@ -47,10 +48,10 @@ func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 		}
 	}
 	if tir.IsInt(t) && step != math.Trunc(step) {
-		return failed(name, "the step is %v: want a whole number for type %s", step, t)
+		return failed(name, "the step is %v: want an integer for type %s", step, t)
 	}
 	return te.Compute(te.Dims(int32(n)), name, func(i ...tir.Expr) tir.Expr {
-		if tir.IsInt(t) { // in 64 bits, since the step may be none of the type
+		if tir.IsInt(t) { // in 64 bits, because the type may not have the step
 			if n <= 1 {
 				return tir.NewCast(t, tir.Const(tir.Int64, start))
 			}
@@ -71,7 +72,7 @@ func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name str
 		return bad
 	}
 	if depth < 0 || depth > math.MaxInt32 {
-		return failed(name, "the indices of tensor %s are to go to %d: want 0 or more", indices.ProducerName(), depth)
+		return failed(name, "the depth for the indices of tensor %s is %d: want 0 or more", indices.ProducerName(), depth)
 	}
 	yes, bad := valueOf(name, t, on)
 	if bad != nil {

@@ -15,7 +15,7 @@ func Map(x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Tensor {
 	return te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr { return f(x.At(i...)) })
 }
 
-// mapOf is Map of a class of types.
+// mapOf is Map for tensors whose type is in a class.
 func mapOf(c class, x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -26,7 +26,7 @@ func mapOf(c class, x *te.Tensor, name string, f func(tir.Expr) tir.Expr) *te.Te
 	return Map(x, name, f)
 }
 
-// function is an intrinsic applied to each element of a tensor of floats; those of 16 bits are computed in float32.
+// function applies an intrinsic to each element of a tensor of floats; 16-bit floats are computed in float32.
 func function(x *te.Tensor, name, intrinsic string) *te.Tensor {
 	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr { return tir.Intrin(intrinsic, e) }))
 }
@@ -105,7 +105,7 @@ func Sign(x *te.Tensor, name string) *te.Tensor {
 	})
 }
 
-// rounded is an intrinsic that gives whole numbers, which whole numbers are already.
+// rounded applies an intrinsic that returns integral values; integers stay as they are.
 func rounded(x *te.Tensor, name, intrinsic string) *te.Tensor {
 	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
 		if !tir.IsFloat(e.DType()) {
@@ -146,7 +146,7 @@ func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
 		return bad
 	}
 	if !(least <= greatest) {
-		return failed(name, "tensor %s is to lie between %v and %v: want the first to be no more than the second",
+		return failed(name, "tensor %s is limited to %v … %v: want the first bound to be at most the second",
 			x.ProducerName(), least, greatest)
 	}
 	t := x.ProducerDType()

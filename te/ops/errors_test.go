@@ -30,61 +30,63 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		// elementwise
-		{Exp(ints, "T"), "tensor I is of type int32: want floats: cast it to float16, bfloat16, float32 or float64"},
-		{Neg(truths, "T"), "tensor B is of type bool: want numbers: cast it to one of int8"},
-		{Relu(odd, "T"), "tensor O is of type float8_e4m3fn: want numbers"},
-		{LogicalNot(x, "T"), "tensor X is of type float32: want bool, as comparisons give it"},
-		{Clip(x, "T", 2, 1), "tensor X is to lie between 2 and 1: want the first to be no more than the second"},
-		{Clip(x, "T", math.NaN(), 1), "tensor X is to lie between NaN and 1"},
+		{Exp(ints, "T"), "tensor I has type int32: want floats: cast it to float16, bfloat16, float32 or float64"},
+		{Neg(truths, "T"), "tensor B has type bool: want numbers: cast it to one of int8"},
+		{Relu(odd, "T"), "tensor O has type float8_e4m3fn: want numbers"},
+		{LogicalNot(x, "T"), "tensor X has type float32: want bool, as returned by comparisons"},
+		{Clip(x, "T", 2, 1), "tensor X is limited to 2 … 1: want the first bound to be at most the second"},
+		{Clip(x, "T", math.NaN(), 1), "tensor X is limited to NaN … 1"},
 		{Clip(ints, "T", 0.5, 1), "the bounds of tensor I: tir: constant 0.5 is not of type int32"},
 		{Map(nil, "T", tir.Negate), "operand 0: te: the tensor is nil"},
 		// broadcast
 		{Add(x, y, "T"), "dimension 1 of tensors X and Y is 4 and 5: want equal sizes, or 1"},
-		{Add(x, ints, "T"), "tensor X is of type float32, and tensor I of type int32: cast one of them"},
-		{Power(ints, ints, "T"), "tensor I is of type int32: want floats"},
-		{Less(truths, truths, "T"), "tensor B is of type bool: want numbers"},
-		{Where(x, x, x, "T"), "tensor X is of type float32: want bool"},
-		{Where(truths, x, ints, "T"), "tensor X is of type float32, and tensor I of type int32"},
+		{Add(x, ints, "T"), "tensor X has type float32, and tensor I has type int32: cast one of them"},
+		{Power(ints, ints, "T"), "tensor I has type int32: want floats"},
+		{Less(truths, truths, "T"), "tensor B has type bool: want numbers"},
+		{Where(x, x, x, "T"), "tensor X has type float32: want bool"},
+		{Where(truths, x, ints, "T"), "tensor X has type float32, and tensor I has type int32"},
 		{Where(truths, x, p(f, "Z", 7), "T"), "dimension 1 of tensors B and Z is 4 and 7"},
 		{Add(x, nil, "T"), "operand 1: te: the tensor is nil"},
 		// reductions
-		{Sum(x, "T", []int{2}, false), "there is no axis 2 of tensor X: it has 2 dimensions: want -2 to 1"},
-		{Sum(x, "T", []int{-3}, false), "there is no axis -3 of tensor X"},
+		{Sum(x, "T", []int{2}, false), "axis 2 of tensor X does not exist: it has 2 dimensions: want -2 to 1"},
+		{Sum(x, "T", []int{-3}, false), "axis -3 of tensor X does not exist"},
 		{Max(x, "T", []int{1, -1}, false), "axis -1 of tensor X is given twice"},
-		{Sum(truths, "T", nil, false), "tensor B is of type bool: want numbers"},
-		{All(x, "T", nil, false), "tensor X is of type float32: want bool"},
-		{Mean(ints, "T", nil, false), "tensor I is of type int32: want floats"},
-		{Mean(x, "T", []int{5}, false), "there is no axis 5 of tensor X"},
-		{Sum(scalar, "T", []int{0}, false), "there is no axis 0 of tensor S: it has 0 dimensions"},
-		{ArgMax(none, "T", []int{1}, false), "axis 1 of tensor N has no elements: there is no place to find"},
+		{Sum(truths, "T", nil, false), "tensor B has type bool: want numbers"},
+		{All(x, "T", nil, false), "tensor X has type float32: want bool"},
+		{Mean(ints, "T", nil, false), "tensor I has type int32: want floats"},
+		{Mean(x, "T", []int{5}, false), "axis 5 of tensor X does not exist"},
+		{Sum(scalar, "T", []int{0}, false), "axis 0 of tensor S does not exist: it has 0 dimensions"},
+		{ArgMax(none, "T", []int{1}, false), "axis 1 of tensor N has no elements: it has no position to return"},
 		{ArgMin(none, "T", nil, false), "axis 1 of tensor N has no elements"},
 		{ArgMax(x, "T", []int{0, 0}, false), "axis 0 of tensor X is given twice"},
-		{ArgMax(truths, "T", nil, false), "tensor B is of type bool: want numbers"},
+		{ArgMax(truths, "T", nil, false), "tensor B has type bool: want numbers"},
 		// softmax and norms
-		{Softmax(ints, "T"), "tensor I has 2 dimensions of type int32: want one or more, of floats"},
+		{Softmax(ints, "T"), "tensor I has 2 dimensions and type int32: want one dimension or more, and a type of floats"},
 		{Softmax(scalar, "T"), "tensor S has 0 dimensions"},
-		{Softmax(x, "T", 2), "there is no axis 2 of tensor X"},
+		{Softmax(x, "T", 2), "axis 2 of tensor X does not exist"},
 		{LogSoftmax(x, "T", 0, 1), "2 axes of tensor X are given: want one"},
-		{LayerNorm(x, nil, nil, "T", 0, 1), "the last 0 dimensions of tensor X: it has 2: want 1 to as many"},
+		{LayerNorm(x, nil, nil, "T", 0, 1), "the last 0 dimensions of tensor X, which has 2: want 1 or more, and no " +
+			"more than it has"},
 		{LayerNorm(x, nil, nil, "T", 3, 1), "the last 3 dimensions of tensor X"},
-		{LayerNorm(x, p(f, "G", 5), nil, "T", 1, 1), "dimension 1 of tensor X is 4, and dimension 0 of tensor G 5: " +
+		{LayerNorm(x, p(f, "G", 5), nil, "T", 1, 1), "dimension 1 of tensor X is 4, and dimension 0 of tensor G is 5: " +
 			"want equal sizes"},
-		{LayerNorm(x, p(tir.Float16, "G", 4), nil, "T", 1, 1), "tensor X is of type float32, and tensor G of type float16"},
+		{LayerNorm(x, p(tir.Float16, "G", 4), nil, "T", 1, 1), "tensor X has type float32, and tensor G has type float16"},
 		{LayerNorm(x, nil, p(f, "G", 3, 4), "T", 1, 1), "operand 0, tensor G, has 2 dimensions: want 1"},
 		{LayerNorm(x, nil, nil, "T", 1, -1), "eps is -1: want a number of 0 or more"},
-		{RMSNorm(ints, nil, "T", 1, 1), "tensor I is of type int32: want floats"},
+		{RMSNorm(ints, nil, "T", 1, 1), "tensor I has type int32: want floats"},
 		// matmul
-		{Matmul(x, y, "T"), "tensor X has 4 columns, and tensor Y 3 rows: want as many"},
-		{Matmul(x, y, "T", TransposeY()), "axis 1 of tensor X is 4, and axis 1 of tensor Y 5: want equal sizes to sum over"},
+		{Matmul(x, y, "T"), "tensor X has 4 columns, and tensor Y has 3 rows: want equal numbers"},
+		{Matmul(x, y, "T", TransposeY()), "axis 1 of tensor X is 4, and axis 1 of tensor Y is 5: want equal sizes " +
+			"to sum over"},
 		{Matmul(x, p(f, "D", 4), "T"), "tensor D has 1 dimensions: want 2 or more"},
 		{Matmul(p(f, "C", 2, 3, 4), p(f, "D", 3, 4, 5), "T"), "dimension 0 of tensors C and D is 2 and 3: want equal " +
 			"sizes, or 1"},
-		{Matmul(x, ints, "T", TransposeY()), "tensor X is of type float32, and tensor I of type int32: cast one of " +
-			"them, or say by AccumulateIn what to compute in"},
-		{Matmul(x, x, "T", TransposeY(), AccumulateIn(tir.Int32)), "tensor X is of type float32, and products are to " +
-			"be added up in type int32: want a type of floats"},
-		{Matmul(x, x, "T", AccumulateIn(tir.Bool)), "are to be added up in type bool: want numbers"},
-		{Matmul(truths, truths, "T"), "tensor B is of type bool: want numbers"},
+		{Matmul(x, ints, "T", TransposeY()), "tensor X has type float32, and tensor I has type int32: cast one of " +
+			"them, or choose by AccumulateIn what to compute in"},
+		{Matmul(x, x, "T", TransposeY(), AccumulateIn(tir.Int32)), "tensor X has type float32, and products accumulate " +
+			"in type int32: want a type of floats"},
+		{Matmul(x, x, "T", AccumulateIn(tir.Bool)), "accumulate in type bool: want numbers"},
+		{Matmul(truths, truths, "T"), "tensor B has type bool: want numbers"},
 		{Matmul(x, x, "T", nil), "an option is nil"},
 		// convolutions
 		{conv(Groups(0)), "0 groups: want 1 or more"},
@@ -97,88 +99,91 @@ func TestErrors(t *testing.T) {
 		{Conv2D(x, filters, "T", 1, 0), "operand 0, tensor X, has 2 dimensions: want 4"},
 		{conv(Strides(1, 0)), "axis 3 of tensor IM: stride 0 and dilation 1: want 1 or more"},
 		{conv(Dilations(-1, 1)), "axis 2 of tensor IM: stride 1 and dilation -1"},
-		{conv(Dilations(1, 3)), "axis 3 of tensor IM has 5 elements with its padding, and a window reaches over 7: " +
+		{conv(Dilations(1, 3)), "axis 3 of tensor IM has 5 elements with its padding, and a window spans 7: " +
 			"want no more"},
 		{conv(Pads(0, 0, 0, -1)), "axis 3 of tensor IM: padding 0 and -1: want 0 or more"},
-		{conv(Layout("CHWN")), `there is no layout "CHWN": want "NCHW" or "NHWC"`},
-		{conv(Bias(x)), "the bias, tensor X, is of shape [3, 4]: want one element for each of 6 filters"},
-		{conv(Bias(p(tir.Int32, "BI", 6))), "the bias, tensor BI, is of type int32, and the result of type float32: cast it"},
-		{conv(Bias(p(f, "BI", 5))), "the bias, tensor BI, is of shape [5]"},
+		{conv(Layout("CHWN")), `layout "CHWN": want "NCHW" or "NHWC"`},
+		{conv(Bias(x)), "the bias, tensor X, has shape [3, 4]: want one element for each of 6 filters"},
+		{conv(Bias(p(tir.Int32, "BI", 6))), "the bias, tensor BI, has type int32, and the result has type float32: cast it"},
+		{conv(Bias(p(f, "BI", 5))), "the bias, tensor BI, has shape [5]"},
 		{conv(nil), "an option is nil"},
-		{Conv2D(image, p(tir.Int8, "F", 6, 4, 3, 3), "T", 1, 0), "tensor IM is of type float32, and tensor F of type int8"},
+		{Conv2D(image, p(tir.Int8, "F", 6, 4, 3, 3), "T", 1, 0), "tensor IM has type float32, and tensor F has type int8"},
 		{Conv2D(image, p(f, "F", 6, 4, 0, 3), "T", 1, 0), "axis 2 of tensor IM: a window of 0 elements: want 1 or more"},
 		// pooling
 		{pool(Window{}), "axis 2 of tensor IM: a window of 0 elements: want 1 or more"},
 		{pool(Window{Kernel: [2]int{7, 2}}), "axis 2 of tensor IM has 6 elements with its padding, and a window " +
-			"reaches over 7"},
+			"spans 7"},
 		{pool(Window{Kernel: k2, Pads: [4]int{0, 2, 0, 0}}), "axis 3 of tensor IM: padding 2 and 0 of a window that " +
-			"reaches over 2: want less"},
+			"spans 2 elements: want less"},
 		{pool(Window{Kernel: k2, Strides: [2]int{-1, 1}}), "axis 2 of tensor IM: stride -1 and dilation 1"},
-		{pool(Window{Kernel: k2, Layout: "HW"}), `there is no layout "HW"`},
+		{pool(Window{Kernel: k2, Layout: "HW"}), `layout "HW"`},
 		{MaxPool2D(x, "T", Window{Kernel: k2}), "operand 0, tensor X, has 2 dimensions: want 4"},
-		{AvgPool2D(p(tir.Int8, "P", 1, 1, 4, 4), "T", Window{Kernel: k2}), "tensor P is of type int8: want floats"},
+		{AvgPool2D(p(tir.Int8, "P", 1, 1, 4, 4), "T", Window{Kernel: k2}), "tensor P has type int8: want floats"},
 		{GlobalAvgPool2D(x, "T", ""), "operand 0, tensor X, has 2 dimensions: want 4"},
-		{GlobalMaxPool2D(image, "T", "X"), `there is no layout "X"`},
+		{GlobalMaxPool2D(image, "T", "X"), `layout "X"`},
 		// moves
-		{Transpose(x, "T", 0, 2), "there is no axis 2 of tensor X"},
+		{Transpose(x, "T", 0, 2), "axis 2 of tensor X does not exist"},
 		{Transpose(x, "T", 0, -2), "axis -2 of tensor X is given twice"},
 		{Transpose(x, "T", 0), "operand 0, tensor X, has 2 dimensions: want 1"},
-		{Reshape(x, "T", te.Dims(5, 2)...), "tensor X has int64(12) elements, and the shape int64(10): want as many"},
-		{Reshape(x, "T", te.Dims(-1, 5)...), "tensor X has int64(12) elements, and the shape int64(10)"},
-		{Reshape(x, "T", te.Dims(-1, -1)...), "sizes 0 and 1 that tensor X is to have are both -1: want one at most"},
-		{Reshape(x, "T", te.Dims(-2)...), "size 0 that tensor X is to have is -2: want 0 or more, or -1"},
-		{Reshape(x, "T", nil), "size 0 that tensor X is to have is nil"},
-		{Reshape(none, "T", te.Dims(0, -1)...), "size 1 that tensor N is to have is -1, and others are 0: say what it is"},
-		{Reshape(any1, "T", te.Dims(4)...), "tensor V has n * 2 elements, and the shape int64(4): want as many"},
-		{Flatten(x, "T", 3), "there is no axis 3 of tensor X"},
-		{Concat("T", 0), "there are no tensors to put together"},
+		{Reshape(x, "T", te.Dims(5, 2)...), "tensor X has int64(12) elements, and the new shape int64(10): want " +
+			"equal numbers"},
+		{Reshape(x, "T", te.Dims(-1, 5)...), "tensor X has int64(12) elements, and the new shape int64(10)"},
+		{Reshape(x, "T", te.Dims(-1, -1)...), "new sizes 0 and 1 of tensor X are both -1: want at most one"},
+		{Reshape(x, "T", te.Dims(-2)...), "new size 0 of tensor X is -2: want 0 or more, or -1"},
+		{Reshape(x, "T", nil), "new size 0 of tensor X is nil"},
+		{Reshape(none, "T", te.Dims(0, -1)...), "new size 1 of tensor N is -1, and others are 0: set the size"},
+		{Reshape(any1, "T", te.Dims(4)...), "tensor V has n * 2 elements, and the new shape int64(4): want equal numbers"},
+		{Flatten(x, "T", 3), "axis 3 of tensor X does not exist"},
+		{Concat("T", 0), "there are no tensors to join"},
 		{Concat("T", 0, x, y), "dimension 1 of tensors X and Y is 4 and 5: want equal sizes"},
-		{Concat("T", 2, x, x), "there is no axis 2 of tensor X"},
-		{Concat("T", 0, x, ints), "tensor X is of type float32, and tensor I of type int32"},
+		{Concat("T", 2, x, x), "axis 2 of tensor X does not exist"},
+		{Concat("T", 0, x, ints), "tensor X has type float32, and tensor I has type int32"},
 		{Concat("T", 0, x, scalar), "operand 1, tensor S, has 0 dimensions: want 2"},
 		{Concat("T", 0, x, nil), "operand 1: te: the tensor is nil"},
-		{Concat("T", 0, p(f, "L", math.MaxInt32, 1), p(f, "L", math.MaxInt32, 1)), "axis 0 of tensors L to L together " +
-			"is more than an index counts"},
+		{Concat("T", 0, p(f, "L", math.MaxInt32, 1), p(f, "L", math.MaxInt32, 1)), "axis 0 of tensors L to L does " +
+			"not fit into the index type"},
 		{Stack("T", 0, x, y), "dimension 1 of tensors X and Y is 4 and 5"},
-		{Stack("T", 3, x, x), "there is no axis 3 of tensor X: it has 3 dimensions"},
-		{Split(x, "T", 1, 1, 2)[1], "axis 1 of tensor X has 4 elements, and 2 parts are to have 3: want as many"},
-		{Split(x, "T", 1, 5, -1)[0], "a part of axis 1 of tensor X is to have -1 elements: want 0 or more"},
-		{Split(x, "T", 2, 1)[0], "there is no axis 2 of tensor X"},
+		{Stack("T", 3, x, x), "axis 3 of tensor X does not exist: it has 3 dimensions"},
+		{Split(x, "T", 1, 1, 2)[1], "axis 1 of tensor X has 4 elements, and the sizes of the 2 parts add up to 3: " +
+			"want equal numbers"},
+		{Split(x, "T", 1, 5, -1)[0], "a part of axis 1 of tensor X has size -1: want 0 or more"},
+		{Split(x, "T", 2, 1)[0], "axis 2 of tensor X does not exist"},
 		{Split(any1, "T", 0, 1)[0], "axis 0 of tensor V has n elements"},
-		{Split(x, "T", 0)[0], "axis 0 of tensor X has 3 elements, and 0 parts"},
-		{Slice(x, "T", Range{Axis: 4}), "there is no axis 4 of tensor X"},
+		{Split(x, "T", 0)[0], "axis 0 of tensor X has 3 elements, and the sizes of the 0 parts"},
+		{Slice(x, "T", Range{Axis: 4}), "axis 4 of tensor X does not exist"},
 		{Slice(x, "T", Range{Axis: 1, End: 1}, Range{Axis: -1, End: 1}), "axis -1 of tensor X is given twice"},
-		{Slice(any1, "T", Range{0, 0, ToEnd, -1}), "axis 0 of tensor V has n elements: of a size that is a variable " +
-			"want a Begin of 0 or more, ToEnd, and a positive Step"},
-		{Slice(any1, "T", Range{0, -1, ToEnd, 1}), "axis 0 of tensor V has n elements: of a size that is a variable " +
-			"want a Begin of 0 or more, ToEnd, and a positive Step"},
-		{Slice(x, "T", Range{0, 0, 1, math.MaxInt}), "axis 0 of tensor X: the step 9223372036854775807 is more than " +
-			"an index counts"},
+		{Slice(any1, "T", Range{0, 0, ToEnd, -1}), "axis 0 of tensor V has n elements: for a variable size, want " +
+			"Begin >= 0, End = ToEnd and Step"},
+		{Slice(any1, "T", Range{0, -1, ToEnd, 1}), "axis 0 of tensor V has n elements: for a variable size, want " +
+			"Begin >= 0, End = ToEnd and Step"},
+		{Slice(x, "T", Range{0, 0, 1, math.MaxInt}), "axis 0 of tensor X: the step 9223372036854775807 does not fit " +
+			"into the index type"},
 		{Pad(x, "T", []int{1}, []int{1}), "operand 0, tensor X, has 2 dimensions: want 1"},
 		{Pad(x, "T", []int{1, 0}, []int{0, -2}), "the padding of dimension 1 is 0 and -2: want 0 or more"},
-		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X is 4, and its padding by " +
-			"reflect 4 and 0: want a constant size of 5 or more"},
-		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge " +
-			"1 and 0: want a constant size of 1 or more"},
-		{Pad(none, "T", []int{0, 0}, []int{0, 1}, PadEdge()), "dimension 1 of tensor N is 0, and its padding by edge " +
-			"0 and 1: want a constant size of 1 or more"},
+		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X has size 4, and padding by " +
+			"reflect of 4 and 0: want a constant size of 5 or more"},
+		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N has size 0, and padding by " +
+			"edge of 1 and 0: want a constant size of 1 or more"},
+		{Pad(none, "T", []int{0, 0}, []int{0, 1}, PadEdge()), "dimension 1 of tensor N has size 0, and padding by " +
+			"edge of 0 and 1: want a constant size of 1 or more"},
 		{Pad(ints, "T", []int{0, 1}, []int{0, 0}, PadValue(0.5)), "value 0.5: tir: constant 0.5 is not of type int32"},
-		{Pad(x, "T", []int{math.MaxInt32, 0}, []int{0, 0}), "dimension 0 of tensor X is 3, and its padding 2147483647 " +
-			"and 0: that is more than an index counts"},
+		{Pad(x, "T", []int{math.MaxInt32, 0}, []int{0, 0}), "dimension 0 of tensor X has size 3, and with padding of " +
+			"2147483647 " +
+			"and 0 it does not fit into the index type"},
 		{Pad(x, "T", []int{0, 0}, []int{0, 0}, nil), "an option is nil"},
 		// indices
-		{Take(x, x, "T", 0, Clamp), "tensor X is of type float32: want whole numbers: cast it to int32 or int64"},
-		{Take(x, p(tir.UInt64, "U", 2), "T", 0, Clamp), "tensor U is of type uint64: want whole numbers: cast it to " +
+		{Take(x, x, "T", 0, Clamp), "tensor X has type float32: want integers: cast it to int32 or int64"},
+		{Take(x, p(tir.UInt64, "U", 2), "T", 0, Clamp), "tensor U has type uint64: want integers: cast it to " +
 			"int32 or int64"},
-		{Take(x, ints, "T", 2, Clamp), "there is no axis 2 of tensor X"},
-		{Take(x, ints, "T", 0, 7), "there are no bounds 7: want Clamp, Wrap or Zero"},
-		{Take(none, ints, "T", 1, Wrap), "axis 1 of tensor N has no elements that an index could stand for"},
-		{Take(odd, ints, "T", 0, Clamp), "tensor O is of type float8_e4m3fn: want numbers or bool"},
-		{Gather(x, p(tir.Int32, "J", 2), "T", 0, Clamp), "tensor X has 2 dimensions, and tensor J of indices 1: " +
-			"want as many"},
+		{Take(x, ints, "T", 2, Clamp), "axis 2 of tensor X does not exist"},
+		{Take(x, ints, "T", 0, 7), "bounds 7: want Clamp, Wrap or Zero"},
+		{Take(none, ints, "T", 1, Wrap), "axis 1 of tensor N has no elements to select from"},
+		{Take(odd, ints, "T", 0, Clamp), "tensor O has type float8_e4m3fn: want numbers or bool"},
+		{Gather(x, p(tir.Int32, "J", 2), "T", 0, Clamp), "tensor X has 2 dimensions, and the index tensor J has 1: " +
+			"want equal numbers"},
 		{Gather(x, p(tir.Int32, "J", 3, 5), "T", 0, Clamp), "dimension 1 of tensors X and J is 4 and 5: want equal sizes"},
-		{OneHot(x, 3, 1, 0, f, "T"), "tensor X is of type float32: want whole numbers"},
-		{OneHot(ints, -1, 1, 0, f, "T"), "the indices of tensor I are to go to -1: want 0 or more"},
+		{OneHot(x, 3, 1, 0, f, "T"), "tensor X has type float32: want integers"},
+		{OneHot(ints, -1, 1, 0, f, "T"), "the depth for the indices of tensor I is -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
 		// sizes that are variables, and what is given twice
 		{Add(square, Transpose(square, "SQ.t", 1, 0), "T"), "dimension 1 of tensors SQ and SQ.t is m and n: want"},
@@ -192,17 +197,17 @@ func TestErrors(t *testing.T) {
 		{Relu(nil, "T"), "operand 0: te: the tensor is nil"},
 		// types and new tensors
 		{Cast(x, tir.Handle, "T"), "tensor X is to be cast to type handle: want numbers or bool"},
-		{Cast(odd, f, "T"), "tensor O is of type float8_e4m3fn: want numbers or bool"},
+		{Cast(odd, f, "T"), "tensor O has type float8_e4m3fn: want numbers or bool"},
 		{Cast(x, tir.Vector(f, 4), "T"), "tensor X is to be cast to type float32x4"},
 		{Full(te.Dims(2), 300, tir.Int8, "T"), "value 300: tir: constant 300 is not within int8"},
-		{Full(te.Dims(2), 1, tir.Handle, "T"), "the tensor is to be of type handle: want numbers or bool"},
+		{Full(te.Dims(2), 1, tir.Handle, "T"), "the tensor has type handle: want numbers or bool"},
 		{Full(te.Dims(-2), 1, f, "T"), "dimension 0: the size is -2: want 0 or more"},
-		{Arange(0, 1, 0, f, "T"), "numbers from 0 to 1, 0 apart: want numbers, and a step that is not 0"},
-		{Arange(0, math.Inf(1), 1, f, "T"), "want numbers, and a step that is not 0"},
-		{Arange(0, 1e10, 1, f, "T"), "numbers from 0 to 1e+10, 1 apart are more than 2147483647"},
+		{Arange(0, 1, 0, f, "T"), "a range from 0 to 1 in steps of 0: want finite numbers, and a step other than 0"},
+		{Arange(0, math.Inf(1), 1, f, "T"), "want finite numbers, and a step other than 0"},
+		{Arange(0, 1e10, 1, f, "T"), "a range from 0 to 1e+10 in steps of 1 has more than 2147483647 elements"},
 		{Arange(0, 300, 1, tir.UInt8, "T"), "value 299: tir: constant 299 is not within uint8"},
 		{Arange(0, 2, 0.5, tir.Int8, "T"), "is not of type int8"},
-		{Arange(0, 1, 1, tir.Bool, "T"), "the tensor is to be of type bool: want numbers"},
+		{Arange(0, 1, 1, tir.Bool, "T"), "the tensor has type bool: want numbers"},
 	} {
 		require.ErrorContains(t, c.made.Err(), "te: compute T: ", c.want)
 		require.ErrorContains(t, c.made.Err(), c.want)

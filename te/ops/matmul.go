@@ -9,7 +9,7 @@ import (
 // MatmulAttrs holds the options of Matmul.
 type MatmulAttrs struct {
 	TransposeX, TransposeY bool
-	Accumulate             tir.Type // that it is computed in
+	Accumulate             tir.Type // the type of the computation; the zero value chooses it by the operands
 }
 
 // MatmulOption is an option of Matmul.
@@ -21,13 +21,13 @@ func TransposeX() MatmulOption { return func(a *MatmulAttrs) { a.TransposeX = tr
 // TransposeY takes y as [m, k] instead of [k, m].
 func TransposeY() MatmulOption { return func(a *MatmulAttrs) { a.TransposeY = true } }
 
-// AccumulateIn casts both operands, which may then have different types, to t before they are multiplied. The result
-// has type t.
+// AccumulateIn casts both operands to t before they are multiplied; they may have different types. The result has type
+// t.
 func AccumulateIn(t tir.Type) MatmulOption { return func(a *MatmulAttrs) { a.Accumulate = t } }
 
-// Matmul is the product of matrices of shape [n, k] and [k, m], of shape [n, m]. Dimensions before these are batches,
-// which are broadcast as by Zip. Without AccumulateIn both operands have the type of the result. Sums of 16-bit floats
-// are computed in float32 and rounded once; sums of integers wrap.
+// Matmul is the matrix product of x of shape [n, k] and y of shape [k, m]; the result has shape [n, m]. Leading
+// dimensions are batches, which are broadcast as by Zip. Without AccumulateIn both operands must have the same type,
+// which the result has, too. Sums of 16-bit floats are computed in float32 and rounded once; sums of integers wrap.
 func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	if bad := check(name, -1, x, y); bad != nil {
 		return bad
@@ -59,10 +59,10 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	}
 	if !arith.ProveEqual(a[inner], b[other]) {
 		if !attrs.TransposeX && !attrs.TransposeY {
-			return failed(name, "tensor %s has %s columns, and tensor %s %s rows: want as many", x.ProducerName(),
+			return failed(name, "tensor %s has %s columns, and tensor %s has %s rows: want equal numbers", x.ProducerName(),
 				tir.Print(a[inner]), y.ProducerName(), tir.Print(b[other]))
 		}
-		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s %s: want equal sizes to sum over",
+		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s is %s: want equal sizes to sum over",
 			inner, x.ProducerName(), tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
 	}
 	shape, bad := batches(name, x, y)
@@ -89,40 +89,40 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	return out
 }
 
-// accumulation is the type of the result of products of two tensors, and makes *t the one that they are computed in.
+// accumulation returns the type of the products of two tensors, and sets *t to the type in which they are accumulated.
 func accumulation(name string, t *tir.Type, x, y *te.Tensor) (tir.Type, *te.Tensor) {
 	if bad := numbers.of(name, x, y); bad != nil {
 		return *t, bad
 	}
 	if *t != (tir.Type{}) {
 		if !isNumber(*t) {
-			return *t, failed(name, "the products of tensors %s and %s are to be added up in type %s: want %s", x.ProducerName(),
+			return *t, failed(name, "the products of tensors %s and %s accumulate in type %s: want %s", x.ProducerName(),
 				y.ProducerName(), *t, numbers.want)
 		}
 		for _, x := range []*te.Tensor{x, y} {
 			if from := x.ProducerDType(); tir.IsFloat(from) && !tir.IsFloat(*t) {
-				return *t, failed(name, "tensor %s is of type %s, and products are to be added up in type %s: want a "+
+				return *t, failed(name, "tensor %s has type %s, and products accumulate in type %s: want a "+
 					"type of floats", x.ProducerName(), from, *t)
 			}
 		}
 		return *t, nil
 	}
 	if x.ProducerDType() != y.ProducerDType() {
-		return *t, failed(name, "tensor %s is of type %s, and tensor %s of type %s: cast one of them, or say by "+
+		return *t, failed(name, "tensor %s has type %s, and tensor %s has type %s: cast one of them, or choose by "+
 			"AccumulateIn what to compute in", x.ProducerName(), x.ProducerDType(), y.ProducerName(), y.ProducerDType())
 	}
 	*t = workType(x.ProducerDType())
 	return x.ProducerDType(), nil
 }
 
-// batches is the shape of all dimensions but the last two, broadcast.
+// batches returns the broadcast shape of all dimensions except the last two.
 func batches(name string, x, y *te.Tensor) ([]tir.Expr, *te.Tensor) {
 	a, b := x.ProducerShape(), y.ProducerShape()
 	a, b = a[:len(a)-2], b[:len(b)-2]
 	if len(a) == 0 && len(b) == 0 {
 		return nil, nil
 	}
-	// Stand-ins that have these dimensions alone, and the tensors' names.
+	// Placeholders with these dimensions, named after the tensors for error messages.
 	return broadcast(name, te.Placeholder(a, x.ProducerDType(), x.ProducerName()), te.Placeholder(b, y.ProducerDType(),
 		y.ProducerName()))
 }

@@ -46,7 +46,8 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 	}
 	s := x.ProducerShape()
 	if dims < 1 || dims > len(s) {
-		return failed(name, "the last %d dimensions of tensor %s: it has %d: want 1 to as many", dims,
+		return failed(name, "the last %d dimensions of tensor %s, which has %d: want 1 or more, and no more "+
+			"than it has", dims,
 			x.ProducerName(), len(s))
 	}
 	if !(eps >= 0) || math.IsInf(eps, 1) {
@@ -72,11 +73,11 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 	return nil
 }
 
-// norm is a normalisation in the making.
+// norm is the state of a normalization operator.
 type norm struct {
 	tensor *te.Tensor
 	name   string
-	lead   int // dimensions that are not normalised
+	lead   int // the number of leading dimensions, which are not normalized
 	work   tir.Type
 	count  tir.Expr
 }
@@ -92,10 +93,10 @@ func newNorm(x *te.Tensor, name string, dims int) *norm {
 	return n
 }
 
-// x is an element in the type that is computed in.
+// x returns an element in the type of the computation.
 func (n *norm) x(i []tir.Expr) tir.Expr { return castTo(n.work, n.tensor.At(i...)) }
 
-// row is indices of what is one number for all normalised dimensions.
+// row returns the indices of a value that is shared by all normalized dimensions.
 func (n *norm) row(i []tir.Expr) []tir.Expr {
 	at := append([]tir.Expr{}, i...)
 	for d := n.lead; d < len(at); d++ {
@@ -104,7 +105,7 @@ func (n *norm) row(i []tir.Expr) []tir.Expr {
 	return at
 }
 
-// reduced is the sum of something over the normalised dimensions, which stay with one element.
+// reduced returns the sum of f over the normalized dimensions, which remain with size 1.
 func (n *norm) reduced(suffix string, f func(i []tir.Expr) tir.Expr) *te.Tensor {
 	s := n.tensor.ProducerShape()
 	shape := append([]tir.Expr{}, s...)
@@ -122,7 +123,7 @@ func (n *norm) reduced(suffix string, f func(i []tir.Expr) tir.Expr) *te.Tensor 
 	})
 }
 
-// scale is 1 / √(mean of squares + eps).
+// scale returns 1 / √(mean of squares + eps).
 func (n *norm) scale(squares *te.Tensor, eps float64) *te.Tensor {
 	return te.Compute(squares.ProducerShape(), n.name+".scale", func(i ...tir.Expr) tir.Expr {
 		return tir.Intrin("rsqrt", tir.Add(tir.Div(squares.At(i...), n.count), tir.Const(n.work, eps)))

@@ -22,13 +22,13 @@ func PadEdge() PadOption { return func(p *padding) { p.mode = "edge" } }
 // PadReflect mirrors the tensor at its outermost elements, which are not repeated.
 func PadReflect() PadOption { return func(p *padding) { p.mode = "reflect" } }
 
-// Pad adds before[d] elements in front of dimension d and after[d] behind it: zeros, or what an option says.
+// Pad adds before[d] elements before dimension d and after[d] after it: zeros, unless an option says otherwise.
 func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *te.Tensor {
 	if bad := check(name, len(before), x); bad != nil {
 		return bad
 	}
 	if len(after) != len(before) {
-		return failed(name, "%d paddings before and %d after: want as many", len(before), len(after))
+		return failed(name, "%d paddings before and %d after: want equal numbers", len(before), len(after))
 	}
 	var p padding
 	for _, o := range options {
@@ -49,12 +49,13 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 				least = max(before[d], after[d]) + 1
 			}
 			if c, ok := constSize(n); !ok || c < int64(least) {
-				return failed(name, "dimension %d of tensor %s is %s, and its padding by %s %d and %d: want a constant "+
+				return failed(name, "dimension %d of tensor %s has size %s, and padding by %s of %d and %d: want a constant "+
 					"size of %d or more", d, x.ProducerName(), tir.Print(n), p.mode, before[d], after[d], least)
 			}
 		}
 		if shape[d] = plus(n, before[d]+after[d]); sizeBad(shape[d]) {
-			return failed(name, "dimension %d of tensor %s is %s, and its padding %d and %d: that is more than an index counts",
+			return failed(name, "dimension %d of tensor %s has size %s, and with padding of %d and %d it does not "+
+				"fit into the index type",
 				d, x.ProducerName(), tir.Print(n), before[d], after[d])
 		}
 	}
@@ -90,7 +91,7 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 	return by(out, &Operator{Kind: "pad", Inputs: []*te.Tensor{x}})
 }
 
-// sizeBad says whether a size could not be computed.
+// sizeBad reports whether a size could not be computed.
 func sizeBad(n tir.Expr) bool {
 	_, bad := n.(*tir.Bad)
 	return bad

@@ -9,10 +9,10 @@ import (
 type Window struct {
 	Kernel    [2]int // height and width
 	Strides   [2]int // 0: those of Kernel
-	Dilations [2]int // how far a window's elements lie apart; 0: 1
-	Pads      [4]int // above, left, below, right: each less than a window reaches
-	Ceil      bool   // a last window may go beyond the padding, if it begins before the tensor's end
-	CountPads bool   // averages count padding as zeros; what Ceil adds is never counted
+	Dilations [2]int // the distance between a window's elements; 0: 1
+	Pads      [4]int // above, left, below, right: each less than the extent of a window
+	Ceil      bool   // a last window may extend beyond the padding if it starts before the end of the tensor
+	CountPads bool   // averages count padding as zeros, except what Ceil adds
 	Layout    string // "NCHW", also if empty, or "NHWC"
 }
 
@@ -27,8 +27,8 @@ func MaxPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	return by(out, &Operator{Kind: "maxpool2d", Inputs: []*te.Tensor{x}, Attrs: &w})
 }
 
-// AvgPool2D is the mean of each window: of the tensor's elements, and of padding too if CountPads is set. A window
-// without elements gives 0.
+// AvgPool2D is the mean of each window: of the tensor's elements, and of the padding if CountPads is set. The mean of a
+// window without elements is 0.
 func AvgPool2D(x *te.Tensor, name string, w Window) *te.Tensor {
 	h, v, bad := w.sides(name, x, floats)
 	if bad != nil {
@@ -71,12 +71,12 @@ func imageAxes(name string, x *te.Tensor, layout string) ([]int, *te.Tensor) {
 	}
 	l, ok := layouts[layout]
 	if !ok {
-		return nil, failed(name, "there is no layout %q: want \"NCHW\" or \"NHWC\"", layout)
+		return nil, failed(name, "layout %q: want \"NCHW\" or \"NHWC\"", layout)
 	}
 	return []int{l.h, l.w}, nil
 }
 
-// sides checks a window.
+// sides checks the window and measures it in both dimensions.
 func (w *Window) sides(name string, x *te.Tensor, c class) (h, v *side, bad *te.Tensor) {
 	axes, bad := imageAxes(name, x, w.Layout)
 	if bad != nil {
@@ -105,7 +105,8 @@ func (w *Window) sides(name string, x *te.Tensor, c class) (h, v *side, bad *te.
 			return nil, nil, failed(name, "%w", err)
 		}
 		if reach := (w.Kernel[d]-1)*s.dilation + 1; s.before >= reach || s.behind >= reach {
-			return nil, nil, failed(name, "axis %d of tensor %s: padding %d and %d of a window that reaches over %d: want less",
+			return nil, nil, failed(name, "axis %d of tensor %s: padding %d and %d of a window that spans %d "+
+				"elements: want less",
 				axis, x.ProducerName(), s.before, s.behind, reach)
 		}
 		all[d] = s
@@ -113,7 +114,7 @@ func (w *Window) sides(name string, x *te.Tensor, c class) (h, v *side, bad *te.
 	return all[0], all[1], nil
 }
 
-// reduce reduces each window's elements; none is what stands for those that are not the tensor's.
+// reduce reduces the elements of each window; elements outside of the tensor have the value none.
 func (w *Window) reduce(x *te.Tensor, name string, h, v *side, t tir.Type, none tir.Expr, r reduction) *te.Tensor {
 	shape := append([]tir.Expr{}, x.ProducerShape()...)
 	shape[h.axis], shape[v.axis] = h.out, v.out
@@ -126,7 +127,7 @@ func (w *Window) reduce(x *te.Tensor, name string, h, v *side, t tir.Type, none 
 	})
 }
 
-// count is how many elements of a window count: the tensor's, or the padded tensor's.
+// count returns the number of a window's elements that are in the tensor, or in the padded tensor.
 func (s *side) count(window tir.Expr, pads bool) tir.Expr {
 	if !s.padded() || pads && !s.ceil {
 		return s.kernel
@@ -134,7 +135,7 @@ func (s *side) count(window tir.Expr, pads bool) tir.Expr {
 	from := tir.Mul(window, like(window, s.stride))
 	first, end := like(from, 0), plus(s.size, s.before+s.behind)
 	if !pads {
-		// the first element that is not before the tensor: (before - from) / dilation, rounded up
+		// the first element inside the tensor: (before - from) / dilation, rounded up
 		first = tir.Max(first, tir.FloorDiv(plus(tir.Sub(like(from, s.before), from), s.dilation-1), like(from, s.dilation)))
 		end = plus(s.size, s.before)
 	}

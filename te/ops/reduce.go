@@ -8,10 +8,10 @@ import (
 	"tvmgo/tir"
 )
 
-// Sum is the sum of the elements over the axes; 0 for no elements. A nil axes stands for all axes, an empty one for
+// Sum is the sum of the elements over the axes; 0 for no elements. Nil axes stand for all axes, an empty slice for
 // none, and negative axes count from the end. The result lacks the axes, or has size 1 in each if keepDims is set.
-// Integers are summed in their own type and wrap, so cast them before if the sum may overflow; 16-bit floats are summed
-// in float32 and rounded once. All reductions take axes and keepDims in this way.
+// Integers are summed in their own type and wrap: cast them first if the sum may overflow. 16-bit floats are summed in
+// float32 and rounded once. All reductions take axes and keepDims in this way.
 func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
 		return te.Sum(e, k...)
@@ -25,12 +25,14 @@ func Prod(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	})
 }
 
-// Max is the greatest element, NaN if there is one; for no elements the least value of the type, -inf for floats.
+// Max is the greatest element, or NaN if an element is NaN; for no elements the least value of the type, -inf for
+// floats.
 func Max(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "max", x, name, axes, keepDims, maxOver)
 }
 
-// Min is the least element, NaN if there is one; for no elements the greatest value of the type, inf for floats.
+// Min is the least element, or NaN if an element is NaN; for no elements the greatest value of the type, inf for
+// floats.
 func Min(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return fold(numbers, "min", x, name, axes, keepDims, minOver)
 }
@@ -63,7 +65,7 @@ func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return Map(sum, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, tir.Div(e, n)) })
 }
 
-// countOf is the number of elements that marked dimensions have, as a float.
+// countOf returns the number of elements in the dimensions of in, as a float.
 func countOf(shape []tir.Expr, in []bool, t tir.Type) tir.Expr {
 	constant, count := 1.0, tir.Expr(nil)
 	for d, n := range shape {
@@ -86,7 +88,7 @@ func countOf(shape []tir.Expr, in []bool, t tir.Type) tir.Expr {
 	return count
 }
 
-// widened is a tensor of floats of 16 bits as one of float32, and another one itself.
+// widened converts a tensor of 16-bit floats to float32; it returns others unchanged.
 func widened(x *te.Tensor, name string) *te.Tensor {
 	if t := x.ProducerDType(); isNarrow(t) {
 		return Map(x, name+".wide", func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, e) })
@@ -94,7 +96,7 @@ func widened(x *te.Tensor, name string) *te.Tensor {
 	return x
 }
 
-// reduction is a reduction of a value over axes.
+// reduction reduces a value over axes.
 type reduction func(e tir.Expr, axes ...*tir.IterVar) tir.Expr
 
 // fold makes the tensor of a reduction.
@@ -129,7 +131,7 @@ func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims 
 	return out
 }
 
-// overAxes computes a value for all of the marked dimensions of a tensor.
+// overAxes reduces over the dimensions of in.
 func overAxes(x *te.Tensor, name string, in []bool, keepDims bool, r reduction) *te.Tensor {
 	s := x.ProducerShape()
 	var shape []tir.Expr
@@ -164,7 +166,7 @@ func overAxes(x *te.Tensor, name string, in []bool, keepDims bool, r reduction) 
 	})
 }
 
-// limit is the least or the greatest value of a type.
+// limit returns the least or the greatest value of a type.
 func limit(t tir.Type, greatest bool) tir.Expr {
 	switch {
 	case tir.IsFloat(t) && greatest:
@@ -183,7 +185,7 @@ func limit(t tir.Type, greatest bool) tir.Expr {
 	return tir.IntConst(t, 0)
 }
 
-// extremum is a reduction to the greatest or the least value that keeps what is no number.
+// extremum is a reduction to the greatest or the least value that propagates NaN.
 func extremum(op tir.BinaryOp) reduction {
 	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{orNaN(l[0], tir.NewBinary(op, l[0], r[0]))} },
 		func(t []tir.Type) []tir.Expr { return []tir.Expr{limit(t[0], op == tir.OpMin)} })

@@ -20,25 +20,25 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 	for d, n := range shape {
 		switch c, ok := n.(*tir.IntImm); {
 		case n == nil:
-			return failed(name, "size %d that tensor %s is to have is nil", d, x.ProducerName())
+			return failed(name, "new size %d of tensor %s is nil", d, x.ProducerName())
 		case ok && c.Value == -1 && free >= 0:
-			return failed(name, "sizes %d and %d that tensor %s is to have are both -1: want one at most", free, d,
+			return failed(name, "new sizes %d and %d of tensor %s are both -1: want at most one", free, d,
 				x.ProducerName())
 		case ok && c.Value == -1:
 			free = d
 		case ok && c.Value < 0:
-			return failed(name, "size %d that tensor %s is to have is %d: want 0 or more, or -1", d, x.ProducerName(), c.Value)
+			return failed(name, "new size %d of tensor %s is %d: want 0 or more, or -1", d, x.ProducerName(), c.Value)
 		}
 	}
 	if free >= 0 {
 		rest := product(append(append([]tir.Expr{}, shape[:free]...), shape[free+1:]...))
 		if isConst(rest, 0) {
-			return failed(name, "size %d that tensor %s is to have is -1, and others are 0: say what it is", free,
+			return failed(name, "new size %d of tensor %s is -1, and others are 0: set the size", free,
 				x.ProducerName())
 		}
 		shape[free] = indexSize(old, simplified(tir.FloorDiv(product(old), rest)))
 		if sizeBad(shape[free]) {
-			return failed(name, "size %d that tensor %s is to have is -1, and cannot be found of %s elements", free,
+			return failed(name, "new size %d of tensor %s is -1, and does not follow from %s elements", free,
 				x.ProducerName(), tir.Print(product(old)))
 		}
 	}
@@ -49,7 +49,7 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
 		for _, n := range old {
 			if isConst(n, 0) {
-				return tir.Const(x.ProducerDType(), 0) // there are none
+				return tir.Const(x.ProducerDType(), 0) // no elements
 			}
 		}
 		return x.At(reshaped(old, shape, i)...)
@@ -74,8 +74,8 @@ func Flatten(x *te.Tensor, name string, axis int) *te.Tensor {
 	return Reshape(x, name, indexSize(s[:at], product(s[:at])), indexSize(s[at:], product(s[at:])))
 }
 
-// product is the number of elements of a shape: a constant of type int64, or an expression of the type that the sizes
-// have.
+// product returns the number of elements of a shape: a constant of type int64, or an expression with the type of the
+// sizes.
 func product(shape []tir.Expr) tir.Expr {
 	constant, t := int64(1), tir.Int32
 	var all tir.Expr
@@ -86,7 +86,7 @@ func product(shape []tir.Expr) tir.Expr {
 		if c, ok := constSize(n); !ok {
 			continue
 		} else if c > 0 && constant > math.MaxInt64/c {
-			constant = math.MaxInt64 // more than there are bytes
+			constant = math.MaxInt64 // saturated: no tensor is that large
 		} else {
 			constant *= c
 		}
@@ -109,7 +109,7 @@ func product(shape []tir.Expr) tir.Expr {
 	return simplified(tir.Mul(all, tir.IntConst(t, constant)))
 }
 
-// indexSize is a size as an int32 where the sizes it comes from are such, and it surely fits or they are not known.
+// indexSize converts a size to int32 if the sizes in from are int32, unless it is a constant that does not fit.
 func indexSize(from []tir.Expr, n tir.Expr) tir.Expr {
 	for _, s := range from {
 		if s.DType() != tir.Int32 {
@@ -125,8 +125,8 @@ func indexSize(from []tir.Expr, n tir.Expr) tir.Expr {
 	return simplified(tir.NewCast(tir.Int32, n))
 }
 
-// reshaped is the indices of a shape that are the same place as indices of another one. Dimensions that begin both
-// shapes stay what they are.
+// reshaped returns the indices in shape from of the element with indices i in shape to. Common leading dimensions keep
+// their indices.
 func reshaped(to, from, i []tir.Expr) []tir.Expr {
 	at := make([]tir.Expr, len(to))
 	same := 0

@@ -34,7 +34,7 @@ func RegisterSchedule(key, op string, s Scheduler) error { return schedule.Regis
 
 // Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining
 // group goes to the scheduler registered for the most specific of the target's keys; for a key, the operator's
-// scheduler is asked before the general one. You may add to the schedule afterwards.
+// scheduler is tried before the general one. You may extend the schedule afterwards.
 func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return schedule.For(t, outs...)
 }

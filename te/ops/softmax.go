@@ -6,7 +6,7 @@ import (
 )
 
 // Softmax is exp(x) divided by its sum along an axis, the last one by default. The greatest element is subtracted
-// first, so that exp does not overflow. Elements that are all -inf, or one of which is inf, give NaN. 16-bit floats are
+// first, so that exp does not overflow. The result is NaN if all elements are -inf, or one is inf. 16-bit floats are
 // computed in float32.
 func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	at, bad := softmaxAxis(name, x, axis)
@@ -27,7 +27,7 @@ func Softmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 		InverseDivisor: true}) // the sum is between 1 and the length of the axis
 }
 
-// LogSoftmax is the logarithm of Softmax, and stays exact where Softmax underflows to 0.
+// LogSoftmax is the logarithm of Softmax. It remains accurate where Softmax underflows to 0.
 func LogSoftmax(x *te.Tensor, name string, axis ...int) *te.Tensor {
 	at, bad := softmaxAxis(name, x, axis)
 	if bad != nil {
@@ -61,7 +61,8 @@ func softmaxAxis(name string, x *te.Tensor, axis []int) (int, *te.Tensor) {
 	}
 	s := x.ProducerShape()
 	if len(s) == 0 || !floats.has(x.ProducerDType()) {
-		return 0, failed(name, "tensor %s has %d dimensions of type %s: want one or more, of floats", x.ProducerName(),
+		return 0, failed(name, "tensor %s has %d dimensions and type %s: want one dimension or more, and a type of floats",
+			x.ProducerName(),
 			len(s), x.ProducerDType())
 	}
 	switch len(axis) {
@@ -73,14 +74,14 @@ func softmaxAxis(name string, x *te.Tensor, axis []int) (int, *te.Tensor) {
 	return 0, failed(name, "%d axes of tensor %s are given: want one", len(axis), x.ProducerName())
 }
 
-// over1 reduces one axis, which stays with one element.
+// over1 reduces one axis, which remains with size 1.
 func over1(x *te.Tensor, name string, axis int, r func(e tir.Expr, k *tir.IterVar) tir.Expr) *te.Tensor {
 	in := make([]bool, len(x.ProducerShape()))
 	in[axis] = true
 	return overAxes(x, name, in, true, func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return r(e, k[0]) })
 }
 
-// along is indices with 0 for an axis.
+// along returns the indices with 0 for an axis.
 func along(i []tir.Expr, axis int) []tir.Expr {
 	at := append([]tir.Expr{}, i...)
 	at[axis] = like(i[axis], 0)

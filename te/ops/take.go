@@ -6,13 +6,13 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// Bounds says what an index outside of its axis stands for. No index ever reads outside of the tensor.
+// Bounds says what an index out of bounds stands for. Nothing is ever read outside of the tensor.
 type Bounds uint8
 
 const (
-	Clamp Bounds = iota // the nearest element: the first for all negative ones
-	Wrap                // counted on around the axis: -1 is the last element
-	Zero                // 0, in place of an element
+	Clamp Bounds = iota // the nearest element: the first one for negative indices
+	Wrap                // modulo the size of the axis: -1 is the last element
+	Zero                // the value 0
 )
 
 // Take selects elements of x by indices along an axis: the dimensions of the indices, which are integers, replace the
@@ -33,8 +33,8 @@ func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	return by(out, &Operator{Kind: "take", Inputs: []*te.Tensor{x, indices}, Attrs: at})
 }
 
-// Gather selects elements of x along an axis, each by an index of its own. The indices have as many dimensions as x,
-// and its sizes in all but the axis; the result has the shape of the indices.
+// Gather selects elements of x along an axis, each by its own index. indices has the number of dimensions of x, and its
+// sizes except along the axis; the result has the shape of indices.
 func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	at, bad := b.check(name, x, indices, axis)
 	if bad != nil {
@@ -42,7 +42,8 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	}
 	s, shape := x.ProducerShape(), indices.ProducerShape()
 	if bad := check(name, len(s), indices); bad != nil {
-		return failed(name, "tensor %s has %d dimensions, and tensor %s of indices %d: want as many", x.ProducerName(),
+		return failed(name, "tensor %s has %d dimensions, and the index tensor %s has %d: want equal numbers",
+			x.ProducerName(),
 			len(s), indices.ProducerName(), len(shape))
 	}
 	for d := range s {
@@ -71,20 +72,20 @@ func (b Bounds) check(name string, x, indices *te.Tensor, axis int) (int, *te.Te
 		return 0, bad
 	}
 	if b > Zero {
-		return 0, failed(name, "there are no bounds %d: want Clamp, Wrap or Zero", b)
+		return 0, failed(name, "bounds %d: want Clamp, Wrap or Zero", b)
 	}
 	return axisOf(name, x, axis, len(x.ProducerShape()))
 }
 
-// readable says whether there is anything that indices can stand for; nil if so.
+// readable returns nil if the axis has an element that an index can stand for, or no element is needed.
 func (b Bounds) readable(name string, x *te.Tensor, at int, shape []tir.Expr) *te.Tensor {
 	if b == Zero || !isConst(x.ProducerShape()[at], 0) || empty(shape) {
 		return nil
 	}
-	return failed(name, "axis %d of tensor %s has no elements that an index could stand for", at, x.ProducerName())
+	return failed(name, "axis %d of tensor %s has no elements to select from", at, x.ProducerName())
 }
 
-// empty says whether a shape is sure to have no elements.
+// empty reports whether a shape certainly has no elements.
 func empty(shape []tir.Expr) bool {
 	for _, n := range shape {
 		if isConst(n, 0) {
@@ -94,14 +95,14 @@ func empty(shape []tir.Expr) bool {
 	return false
 }
 
-// element is x at an index, before and behind which others stand.
+// element returns x at an index between the indices of the dimensions before and after it.
 func (b Bounds) element(x *te.Tensor, at int, before []tir.Expr, index tir.Expr, behind, shape []tir.Expr) tir.Expr {
 	none := tir.Const(x.ProducerDType(), 0)
 	n := x.ProducerShape()[at]
 	if empty(shape) || isConst(n, 0) {
 		return none
 	}
-	// Compared in 64 bits: an index may be of a narrower type than the size, or the other way round.
+	// The comparison is in 64 bits: the types of index and size may differ.
 	i, size := tir.NewCast(tir.Int64, index), tir.NewCast(tir.Int64, n)
 	first, last := tir.I64(0), tir.Sub(size, tir.I64(1))
 	var conds []tir.Expr

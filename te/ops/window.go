@@ -7,20 +7,20 @@ import (
 	"tvmgo/tir"
 )
 
-// side is how a window goes over one dimension: height or width.
+// side describes the windows along one dimension, height or width.
 type side struct {
-	axis                             int      // of the tensor
-	size                             tir.Expr // of it
+	axis                             int      // the tensor's axis
+	size                             tir.Expr // the size of the axis
 	kernel                           tir.Expr
 	stride, dilation, before, behind int
 	ceil                             bool
-	out                              tir.Expr // how many windows there are
+	out                              tir.Expr // the number of windows
 }
 
-// layouts are where height and width stand among four dimensions, and the channels.
+// layouts gives the dimensions of height, width and channels.
 var layouts = map[string]struct{ h, w, c int }{"": {2, 3, 1}, "NCHW": {2, 3, 1}, "NHWC": {1, 2, 3}}
 
-// measure computes how many windows there are, and says what is wrong with the numbers.
+// measure checks the options, and computes the number of windows.
 func (s *side) measure(x *te.Tensor) error {
 	switch what := fmt.Sprintf("axis %d of tensor %s", s.axis, x.ProducerName()); {
 	case s.stride < 1 || s.dilation < 1:
@@ -28,7 +28,7 @@ func (s *side) measure(x *te.Tensor) error {
 	case s.before < 0 || s.behind < 0:
 		return fmt.Errorf("%s: padding %d and %d: want 0 or more", what, s.before, s.behind)
 	case s.stride > 1<<20 || s.dilation > 1<<20 || s.before > 1<<30 || s.behind > 1<<30:
-		return fmt.Errorf("%s: stride %d, dilation %d, padding %d and %d: that is more than an index counts", what,
+		return fmt.Errorf("%s: stride %d, dilation %d, padding %d and %d: they do not fit into the index type", what,
 			s.stride, s.dilation, s.before, s.behind)
 	}
 	k, constKernel := constSize(s.kernel)
@@ -44,14 +44,14 @@ func (s *side) measure(x *te.Tensor) error {
 			left = plus(left, s.stride-1)
 		}
 		s.out = simplified(tir.Max(like(s.size, 0), plus(tir.FloorDiv(left, like(left, s.stride)), 1)))
-		if s.ceil { // a last window that begins behind all elements is left out
+		if s.ceil { // without a last window that begins after all elements
 			s.out = simplified(tir.Min(s.out, tir.FloorDiv(plus(s.size, s.before+s.stride-1), like(s.size, s.stride))))
 		}
 		return nil
 	}
 	reach, all := (k-1)*int64(s.dilation)+1, n+int64(s.before+s.behind)
 	if n > 0 && reach > all {
-		return fmt.Errorf("axis %d of tensor %s has %d elements with its padding, and a window reaches over %d: want no more",
+		return fmt.Errorf("axis %d of tensor %s has %d elements with its padding, and a window spans %d: want no more",
 			s.axis, x.ProducerName(), all, reach)
 	}
 	left, stride := all-reach, int64(s.stride)
@@ -69,15 +69,15 @@ func (s *side) measure(x *te.Tensor) error {
 	return nil
 }
 
-// at is the index that a window's element has, where the padding counts as well: 0 is the first element of it.
+// at returns the index of a window's element in the padded tensor.
 func (s *side) at(window, element tir.Expr) tir.Expr {
 	return simplified(tir.Add(tir.Mul(window, like(window, s.stride)), tir.Mul(element, like(element, s.dilation))))
 }
 
-// padded says whether windows go beyond the tensor.
+// padded reports whether windows extend beyond the tensor.
 func (s *side) padded() bool { return s.before > 0 || s.behind > 0 || s.ceil }
 
-// within says when an index of at is one of the tensor's, which it is less before.
+// within returns the conditions that an index of at is in the tensor, before before is subtracted.
 func (s *side) within(at tir.Expr) []tir.Expr {
 	var all []tir.Expr
 	if s.before > 0 {

@@ -8,15 +8,15 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// flow is who reads whom in a schedule.
+// flow is the graph of stages and their readers.
 type flow struct {
 	s       *te.Schedule
 	outputs map[*te.Stage]bool
-	stages  []*te.Stage // that are computed, each after those that it reads
+	stages  []*te.Stage // stages that are computed, each after those that it reads
 	readers map[*te.Stage][]*te.Stage
-	loads   map[*te.Stage]int // how often formulas read its tensors
+	loads   map[*te.Stage]int // how often formulas read the stage's tensors
 	owner   map[*te.Stage]*te.Stage
-	extern  map[*te.Stage]bool // read by an extern operation
+	extern  map[*te.Stage]bool // whether an extern operation reads it
 	inlined map[*te.Stage]bool
 }
 
@@ -64,12 +64,11 @@ func EachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
 	}
 }
 
-// A formula is computed again wherever it is read while it has no more nodes than this; of one that is read once the
-// size does not matter.
+// A formula with at most this many nodes is recomputed wherever it is read. A formula that is read once may be larger.
 const smallFormula = 24
 
-// inlineCheap computes elementwise tensors where they are read: those that are read once, or are small and call no
-// function. Reductions read their inputs many times.
+// inlineCheap inlines elementwise tensors that are read once, or are small and call no function. Reads inside a
+// reduction count as many.
 func (f *flow) inlineCheap() {
 	size := map[*te.Stage]int{}
 	for _, st := range f.stages {
@@ -127,8 +126,8 @@ func (f *flow) groups() []*Group {
 	return all
 }
 
-// epilogueOf is the reduction, or the operator with parts, whose only reader is an elementwise stage of its shape; nil
-// if there is none.
+// epilogueOf returns the reduction, or the operator with parts, whose only reader is st, an elementwise stage of the
+// same shape; nil if there is none.
 func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 	if o := Of(st.Tensor()); len(st.ReduceAxes()) > 0 || o != nil && len(o.Parts) > 0 {
 		return nil
@@ -179,7 +178,7 @@ func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 	return found
 }
 
-// onlyReader says whether all that read a stage, through what is inlined, is one stage.
+// onlyReader reports whether st is the only stage that reads from, directly or through inlined stages.
 func (f *flow) onlyReader(from, st *te.Stage) bool {
 	for _, r := range f.readers[from] {
 		if r != st && (!f.inlined[r] || !f.onlyReader(r, st)) {

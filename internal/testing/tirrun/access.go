@@ -8,32 +8,32 @@ import (
 	"tvmgo/tir"
 )
 
-// access is a load or a store of the program.
+// access is a compiled load or store.
 type access struct {
 	buffer *tir.Buffer
 	store  bool
-	at     *place
-	slot   int // of the address
+	at     *position
+	slot   int // of the buffer's address
 	codec  *codec
-	lanes  int64 // of an element
-	bits   int64 // of an element
+	lanes  int64 // per element
+	bits   int64 // per element
 
-	index []func(*frame) int64 // all but the last
-	bound []func(*frame) int64 // of all dimensions
-	outer func(*frame) int64   // the element that all indices but the last lead to; nil: 0
-	last  value                // a constant 0 of a buffer without dimensions
+	index []func(*frame) int64 // the indices except the last
+	bound []func(*frame) int64 // the bounds of all dimensions
+	outer func(*frame) int64   // the offset of all indices except the last, in elements; nil: 0
+	last  value                // the last index; a constant 0 for a buffer without dimensions
 
 	// The last dimension.
 	lastBound, lastStride func(*frame) int64
-	constBound            int64 // -1: ask
-	constStride           int64 // 0: ask
+	constBound            int64 // -1: not constant
+	constStride           int64 // 0: not constant
 }
 
-// access compiles where a buffer is touched.
+// access compiles an access to a buffer.
 func (c *compiler) access(b *tir.Buffer, indices []tir.Expr, store bool) *access {
 	c.address(b)
 	if !c.bound[b.Data] {
-		c.fail("buffer %s is neither allocated here nor a parameter's", b.Name)
+		c.fail("buffer %s is neither allocated here nor that of a parameter", b.Name)
 	}
 	if len(indices) != len(b.Shape) {
 		c.fail("buffer %s has %d dimensions, and %d indices", b.Name, len(b.Shape), len(indices))
@@ -53,7 +53,7 @@ func (c *compiler) access(b *tir.Buffer, indices []tir.Expr, store bool) *access
 	for d, x := range indices {
 		v := c.expr(x)
 		if !tir.IsInt(v.t) || v.vector() && d < len(indices)-1 {
-			c.fail("buffer %s: index %d is of type %s: want a whole number", b.Name, d, v.t)
+			c.fail("buffer %s: index %d has type %s: want an integer", b.Name, d, v.t)
 		}
 		if d < len(indices)-1 {
 			a.index = append(a.index, v.i)
@@ -82,7 +82,7 @@ func add(p, q func(*frame) int64) func(*frame) int64 {
 	return func(f *frame) int64 { return p(f) + q(f) }
 }
 
-// step is what an index that is not the last adds to the element's number.
+// step compiles the contribution of an index, except the last, to the element's offset.
 func (c *compiler) step(a *access, d int, x func(*frame) int64, stride value) func(*frame) int64 {
 	bound := a.bound[d]
 	if s := c.size(a.buffer.Shape[d], ""); s.isConst && stride.isConst {
@@ -105,7 +105,7 @@ func (c *compiler) step(a *access, d int, x func(*frame) int64, stride value) fu
 	}
 }
 
-// strides are the elements from one index to the next.
+// strides returns the strides of a buffer in elements.
 func (c *compiler) strides(b *tir.Buffer) []value {
 	out := make([]value, len(b.Shape))
 	if b.Strides != nil {
@@ -131,12 +131,12 @@ func (c *compiler) strides(b *tir.Buffer) []value {
 	return out
 }
 
-// outside fails: an index is beyond its dimension.
+// outside fails because an index is out of bounds.
 func (a *access) outside(f *frame, d int, i, bound, last int64) {
 	f.fail(a.at, ErrBounds, "%s: index %d is %d, the bound is %d", a.text(f, last), d, i, bound)
 }
 
-// text is what is touched; last is the last index.
+// text describes the accessed element; last is the last index.
 func (a *access) text(f *frame, last int64) string {
 	s := "load "
 	if a.store {
@@ -155,7 +155,7 @@ func (a *access) text(f *frame, last int64) string {
 	return s + "]"
 }
 
-// element finds the bit of an element within its memory. outer is what the indices before the last lead to.
+// element returns the memory and the bit offset of an element. outer is the offset of the indices before the last.
 func (a *access) element(f *frame, outer, i int64) (*memory, int64) {
 	n := a.constBound
 	if n < 0 {
@@ -176,21 +176,21 @@ func (a *access) element(f *frame, outer, i int64) (*memory, int64) {
 	bit := p.base*8 + element*a.bits
 	m := p.m
 	if bit < 0 || bit+a.bits > int64(len(m.data))*8 || element < -1<<40 || element > 1<<40 {
-		f.fail(a.at, ErrBounds, "%s: element %d from its address is beyond the %d bytes of %s", a.text(f, i), element,
+		f.fail(a.at, ErrBounds, "%s: element %d from its address is outside of the %d bytes of %s", a.text(f, i), element,
 			len(m.data), m.name)
 	}
 	return m, bit
 }
 
-// memory is element, and checks that it may be touched.
+// memory is element with the checks of an access.
 func (a *access) memory(f *frame, outer, i int64) (*memory, int64) {
 	m, bit := a.element(f, outer, i)
 	if a.store {
 		if m.ready != nil {
-			m.mark(bit, a.bits)
+			m.setWritten(bit, a.bits)
 		}
 	} else if m.ready != nil && !m.written(bit, a.bits) {
-		f.fail(a.at, ErrUninitialized, "%s: nothing has been written there", a.text(f, i))
+		f.fail(a.at, ErrUninitialized, "%s: it has not been written", a.text(f, i))
 	}
 	if len(f.levels) > m.depth {
 		f.touch(a, i, m, bit, a.bits)
@@ -198,7 +198,7 @@ func (a *access) memory(f *frame, outer, i int64) (*memory, int64) {
 	return m, bit
 }
 
-// locate is element without touching it.
+// locate is element for an address without an access.
 func (a *access) locate(f *frame) (*memory, int64) {
 	outer := int64(0)
 	if a.outer != nil {
@@ -207,7 +207,7 @@ func (a *access) locate(f *frame) (*memory, int64) {
 	return a.element(f, outer, a.last.i(f))
 }
 
-// find is memory for accesses of one element.
+// find is memory for accesses to a single element.
 func (a *access) find() func(f *frame) (*memory, int64) {
 	last, outer := a.last.i, a.outer
 	if outer == nil {
@@ -216,7 +216,7 @@ func (a *access) find() func(f *frame) (*memory, int64) {
 	return func(f *frame) (*memory, int64) { return a.memory(f, outer(f), last(f)) }
 }
 
-// each runs do for all lanes of an access: slot n of the vector is at a bit.
+// each calls do for each lane: slot n of the vector is at the given bit.
 func (a *access) each(f *frame, do func(m *memory, bit int64, n int)) {
 	outer := int64(0)
 	if a.outer != nil {
@@ -240,7 +240,7 @@ func (a *access) each(f *frame, do func(m *memory, bit int64, n int)) {
 	}
 }
 
-// dtype is the type of what is loaded or stored at once.
+// dtype is the type of the loaded or stored value.
 func (a *access) dtype() tir.Type {
 	return tir.Vector(a.buffer.DType, int(a.lanes)*int(a.last.t.Lanes))
 }
@@ -251,7 +251,7 @@ func (c *compiler) load(e *tir.BufferLoad) value {
 	c.valid("load of buffer "+e.Buffer.Name, t)
 	switch {
 	case t.Lanes > 1:
-		out := c.room(t)
+		out := c.reserve(t)
 		return value{t: t, off: out, v: func(f *frame) {
 			a.each(f, func(m *memory, bit int64, n int) {
 				if get.float {
@@ -275,13 +275,13 @@ func (c *compiler) load(e *tir.BufferLoad) value {
 	return intValue(t, func(f *frame) int64 { m, bit := find(f); return get.geti(m.data, bit) })
 }
 
-// storing compiles a store. The value is computed before memory is touched.
+// storing compiles a store. The value is computed before the access is checked.
 func (c *compiler) storing(s *tir.BufferStore) func(*frame) {
 	a := c.access(s.Buffer, s.Indices, true)
 	t, put := a.dtype(), a.codec
 	v := c.expr(s.Value)
 	if v.t != t {
-		c.fail("store to buffer %s: a value of type %s for %s", s.Buffer.Name, v.t, t)
+		c.fail("store to buffer %s: a value of type %s for elements of type %s", s.Buffer.Name, v.t, t)
 	}
 	switch {
 	case v.vector():

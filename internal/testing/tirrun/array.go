@@ -14,7 +14,7 @@ import (
 type Array struct {
 	DType   tir.Type
 	Shape   []int64
-	Strides []int64 // in elements; nil: compact, the last dimension densest
+	Strides []int64 // in elements; nil: compact, row-major
 	Data    []byte
 	Offset  int64 // of the first element, in elements
 }
@@ -38,13 +38,13 @@ func New(t tir.Type, shape ...int64) (*Array, error) {
 	return &Array{DType: t, Shape: append([]int64(nil), shape...), Data: make([]byte, bytes)}, nil
 }
 
-// Number is what arrays are made of and read as.
+// Number is a Go type of the values in arrays.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// From makes a compact array of numbers: ints wrap at the type's width, floats are rounded as casts do. Truth values
-// are 0 and 1.
+// From makes a compact array from values: integers wrap at the width of the type, floats are rounded as by casts. Bool
+// values are 0 and 1.
 func From[T Number](t tir.Type, values []T, shape ...int64) (*Array, error) {
 	a, err := New(t, shape...)
 	if err != nil {
@@ -57,7 +57,7 @@ func From[T Number](t tir.Type, values []T, shape ...int64) (*Array, error) {
 	for i, v := range values {
 		bit := int64(i) * c.bits
 		switch {
-		case c.float && T(1)/2 == 0: // T is of ints
+		case c.float && T(1)/2 == 0: // T is an integer type
 			c.putf(a.Data, bit, intToFloat(intType(v), tir.Element(t), int64(v)))
 		case c.float:
 			c.putf(a.Data, bit, float64(v))
@@ -72,7 +72,7 @@ func From[T Number](t tir.Type, values []T, shape ...int64) (*Array, error) {
 	return a, nil
 }
 
-// intType is int64 or uint64, by whether T has a sign.
+// intType returns int64 or uint64, according to the sign of T.
 func intType[T Number](T) tir.Type {
 	var zero T
 	if zero-1 > 0 {
@@ -81,8 +81,8 @@ func intType[T Number](T) tir.Type {
 	return tir.Int64
 }
 
-// Values gives the numbers of an array in the order of its shape, the last dimension fastest; lanes of an element one
-// after the other. They become a T by Go's conversion.
+// Values returns the elements of an array in row-major order; the lanes of an element follow each other. They are
+// converted to T as in Go.
 func Values[T Number](a *Array) ([]T, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("values: %w", err)
@@ -119,7 +119,7 @@ func Values[T Number](a *Array) ([]T, error) {
 	return out, nil
 }
 
-// strides gives compact ones where there are none.
+// strides returns the strides; those of a compact array if they are nil.
 func (a *Array) strides() []int64 {
 	if a.Strides != nil {
 		return a.Strides
@@ -133,7 +133,7 @@ func (a *Array) strides() []int64 {
 	return s
 }
 
-// check says why an array is none: its elements must lie within its bytes.
+// check returns an error if the array is invalid: its elements must be inside Data.
 func (a *Array) check() error {
 	if a == nil {
 		return fmt.Errorf("the array is nil")
@@ -152,7 +152,7 @@ func (a *Array) check() error {
 	if n == 0 {
 		return nil
 	}
-	// In float64 nothing overflows, and where it is not exact the array is too large anyhow.
+	// float64 does not overflow, and an array for which it is not exact is too large in any case.
 	low, high := float64(a.Offset), float64(a.Offset)
 	for d, s := range a.strides() {
 		if step := float64(s) * float64(a.Shape[d]-1); s < 0 {
@@ -162,15 +162,15 @@ func (a *Array) check() error {
 		}
 	}
 	if have := float64(len(a.Data)) * 8 / float64(c.bits*int64(a.DType.Lanes)); low < 0 || high+1 > have {
-		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, its %d bytes have room "+
+		return fmt.Errorf("%s of shape %v, strides %v and offset %d has elements %.0f to %.0f, but its %d bytes have space "+
 			"for %.0f: give it more", a.DType, a.Shape, a.Strides, a.Offset, low, high, len(a.Data), math.Floor(have))
 	}
 	return nil
 }
 
-// codec reads and writes the numbers of a type at a bit of memory. Ints are sign- or zero-extended.
+// codec reads and writes elements of a type at a bit offset. Integers are sign- or zero-extended.
 type codec struct {
-	bits  int64 // from one number to the next
+	bits  int64 // distance between elements
 	float bool
 	geti  func(data []byte, bit int64) int64
 	puti  func(data []byte, bit int64, v int64)
@@ -180,10 +180,10 @@ type codec struct {
 
 func codecOf(t tir.Type) (*codec, error) {
 	if !validType(t) || tir.IsHandle(t) {
-		return nil, fmt.Errorf("type %s can't be in memory: want ints, floats or bools", t)
+		return nil, fmt.Errorf("type %s can't be in memory: want integers, floats or bools", t)
 	}
 	c := &codec{bits: int64(t.Bits), float: tir.IsFloat(t)}
-	if t.Bits == 1 && t.Code == dlpack.CodeUInt { // which is bool of old; int1 is packed
+	if t.Bits == 1 && t.Code == dlpack.CodeUInt { // an old form of bool; int1 is packed
 		c.bits = 8
 	}
 	read, write := bitAccess(c.bits)
@@ -201,7 +201,7 @@ func codecOf(t tir.Type) (*codec, error) {
 	return c, nil
 }
 
-// bitAccess reads and writes so many bits.
+// bitAccess returns functions that read and write n bits.
 func bitAccess(n int64) (func([]byte, int64) uint64, func([]byte, int64, uint64)) {
 	le := binary.LittleEndian
 	switch n {

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// bindArgs gives parameters their values, and buffers what the arrays say.
+// bindArgs assigns arguments to parameters, and binds the variables of buffers to the shapes of arrays.
 func (f *frame) bindArgs(fn *function, args []any) {
 	if len(args) != len(fn.params) {
 		f.fail(nil, ErrArgument, "%d arguments for %d parameters", len(args), len(fn.params))
@@ -27,7 +27,7 @@ func (f *frame) bindArgs(fn *function, args []any) {
 	}
 }
 
-// set gives a variable a value of Go.
+// set assigns a Go value to a variable.
 func (f *frame) set(v *tir.Var, slot int, value any) error {
 	lanes := int(v.Type.Lanes)
 	if tir.IsHandle(v.Type) {
@@ -69,7 +69,7 @@ func (f *frame) set(v *tir.Var, slot int, value any) error {
 	return nil
 }
 
-// fromGo is a value of Go as one of a type. Floats are rounded, all else must be of the type.
+// fromGo converts a Go value to a type. Floats are rounded; other values must be representable.
 func fromGo(t tir.Type, value any) (int64, float64, error) {
 	v := reflect.ValueOf(value)
 	wrong := fmt.Errorf("found %v (%T): want a value of type %s", value, value, t)
@@ -110,7 +110,7 @@ func roundTo(t tir.Type, x float64) float64 {
 	return x
 }
 
-// memoryOf is the memory of an array: one alone for arrays that begin at one byte.
+// memoryOf returns the memory of an array. Arrays that start at the same byte share it.
 func (x *run) memoryOf(name string, a *Array) *memory {
 	unit := max(int(a.DType.Bits)/8*int(a.DType.Lanes), 1)
 	if len(a.Data) == 0 {
@@ -118,7 +118,7 @@ func (x *run) memoryOf(name string, a *Array) *memory {
 	}
 	m := x.known[&a.Data[0]]
 	if m == nil || len(m.data) < len(a.Data) {
-		if m != nil { // the longer one takes its place; what is too short to be it keeps its own shadow
+		if m != nil { // the longer one replaces it
 			unit = min(unit, m.unit)
 		}
 		m = &memory{name: name, data: a.Data, unit: unit}
@@ -127,8 +127,8 @@ func (x *run) memoryOf(name string, a *Array) *memory {
 	return m
 }
 
-// buffers compiles what the tensors of parameters must be. A variable alone that has no value yet gets it from the
-// array.
+// buffers compiles the checks of tensor parameters. A dimension that is a variable without a value defines the
+// variable.
 func (c *compiler) buffers(f *tir.PrimFunc) {
 	for v, b := range f.Buffers {
 		if v == nil || b == nil || !slices.Contains(f.Params, v) {
@@ -141,7 +141,7 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 			continue
 		}
 		if !tir.IsHandle(p.Type) {
-			c.fail("parameter %s: type %s stands for no buffer: want %s", p.Name, p.Type, tir.Handle)
+			c.fail("parameter %s: type %s cannot refer to a buffer: want %s", p.Name, p.Type, tir.Handle)
 		}
 		c.address(b)
 		from := c.slot(p)
@@ -183,14 +183,14 @@ func (c *compiler) buffers(f *tir.PrimFunc) {
 		}
 		c.fn.check = append(c.fn.check, compactCheck(p, b, from))
 	}
-	// What is computed from variables can be checked only when all have values.
+	// Sizes that are computed from variables are checked when all variables have values.
 	for _, late := range c.late {
 		late()
 	}
 	c.late = nil
 }
 
-// address stops at a buffer that can't be in memory.
+// address fails for a buffer that cannot be in memory.
 func (c *compiler) address(b *tir.Buffer) {
 	switch {
 	case b == nil:
@@ -198,28 +198,28 @@ func (c *compiler) address(b *tir.Buffer) {
 	case b.Data == nil:
 		c.fail("buffer %s has no address", b.Name)
 	case b.Data.Type != tir.Handle:
-		c.fail("buffer %s: its address is of type %s, want %s", b.Name, b.Data.Type, tir.Handle)
+		c.fail("buffer %s: its address has type %s, want %s", b.Name, b.Data.Type, tir.Handle)
 	case tir.IsHandle(b.DType) || !validType(b.DType):
 		c.fail("buffer %s: type %s can't be in memory", b.Name, b.DType)
 	}
 }
 
-// bindSize takes a number of an array for a variable that has no value, and compares it with what else there is.
+// bindSize defines the variable e by a number of the array if it has no value yet, and else compares the two.
 func (c *compiler) bindSize(p *tir.Var, slot int, e tir.Expr, what string, get func(*Array) int64) {
 	if v, ok := e.(*tir.Var); ok && !c.bound[v] {
 		if !tir.IsInt(v.Type) || v.Type.Lanes != 1 {
-			c.fail("%s is variable %s of type %s: want a whole number", what, v.Name, v.Type)
+			c.fail("%s is variable %s of type %s: want an integer", what, v.Name, v.Type)
 		}
 		to := c.define(v)
 		c.fn.bind = append(c.fn.bind, func(f *frame) {
 			a := f.h[slot].(*pointer).array
 			if a == nil {
-				f.fail(nil, ErrArgument, "parameter %s: an address does not say %s, which is to be %s: pass the tensor",
+				f.fail(nil, ErrArgument, "parameter %s: an address has no %s, which must be %s: pass the tensor",
 					p.Name, what, v.Name)
 			}
 			n := get(a)
 			if wrap(v.Type, n) != n {
-				f.fail(nil, ErrArgument, "parameter %s: %s is %d, which is no %s", p.Name, what, n, v.Type)
+				f.fail(nil, ErrArgument, "parameter %s: %s is %d, which is not a value of type %s", p.Name, what, n, v.Type)
 			}
 			f.i[to] = n
 		})
@@ -239,7 +239,7 @@ func (c *compiler) bindSize(p *tir.Var, slot int, e tir.Expr, what string, get f
 	})
 }
 
-// compactCheck is for what the buffer says by saying nothing: no strides, no offset.
+// compactCheck checks that an array is compact if the buffer has no strides and no offset.
 func compactCheck(p *tir.Var, b *tir.Buffer, slot int) func(*frame) {
 	return func(f *frame) {
 		a := f.h[slot].(*pointer).array
@@ -264,16 +264,16 @@ func compactCheck(p *tir.Var, b *tir.Buffer, slot int) func(*frame) {
 	}
 }
 
-// size compiles a whole number of a buffer.
+// size compiles an integer expression of a buffer.
 func (c *compiler) size(e tir.Expr, what string) value {
 	x := c.expr(e)
 	if !tir.IsInt(x.t) || x.t.Lanes != 1 {
-		c.fail("%s is of type %s: want a whole number", what, x.t)
+		c.fail("%s has type %s: want an integer", what, x.t)
 	}
 	return x
 }
 
-// toGo is a value as Go has it.
+// toGo converts a value to Go.
 func toGo(t tir.Type, i int64, x float64) any {
 	switch {
 	case tir.IsFloat(t):
@@ -286,7 +286,7 @@ func toGo(t tir.Type, i int64, x float64) any {
 	return uint64(i)
 }
 
-// wrap is a number modulo the type's width.
+// wrap reduces a number modulo the width of the type.
 func wrap(t tir.Type, v int64) int64 { return wrapper(t)(v) }
 
 func wrapper(t tir.Type) func(int64) int64 {

@@ -21,7 +21,7 @@ func (c *compiler) call(e *tir.Call) value {
 	return value{}
 }
 
-// result gives what a call left in f.ri and f.rf.
+// result returns the value that a call left in f.ri and f.rf.
 func (c *compiler) result(t tir.Type, do func(*frame)) value {
 	switch {
 	case t == tir.Void:
@@ -32,7 +32,7 @@ func (c *compiler) result(t tir.Type, do func(*frame)) value {
 	return intValue(t, func(f *frame) int64 { do(f); return f.ri })
 }
 
-// inside compiles a call of a function of the module.
+// inside compiles a call of a function in the module.
 func (c *compiler) inside(e *tir.Call) value {
 	fn := c.p.funcs[e.Name]
 	if fn == nil {
@@ -43,7 +43,7 @@ func (c *compiler) inside(e *tir.Call) value {
 		c.fail("call of function %s: %d arguments for %d parameters", e.Name, len(e.Args), len(src.Params))
 	}
 	if want := noResult(src.Result); e.Type != want {
-		c.fail("call of function %s as %s: it gives %s", e.Name, e.Type, want)
+		c.fail("call of function %s as %s: it returns %s", e.Name, e.Type, want)
 	}
 	args := make([]value, len(e.Args))
 	for n, x := range e.Args {
@@ -58,7 +58,7 @@ func (c *compiler) inside(e *tir.Call) value {
 		g.levels, g.kernel, g.dims, g.barrier = f.levels, f.kernel, f.dims, f.barrier
 		g.caller, g.calledAt, g.depth = f, at, f.depth+1
 		if g.depth > maxCallDepth {
-			f.fail(at, ErrLimit, "call of function %s: more than %d calls within each other", e.Name, maxCallDepth)
+			f.fail(at, ErrLimit, "call of function %s: more than %d nested calls", e.Name, maxCallDepth)
 		}
 		for n, a := range args {
 			switch slot := fn.params[n].slot; {
@@ -83,7 +83,7 @@ func (c *compiler) inside(e *tir.Call) value {
 	})
 }
 
-// outside compiles a call of a function that the options have.
+// outside compiles a call of a function of Options.Funcs.
 func (c *compiler) outside(e *tir.Call) value {
 	at := c.at
 	if e.Type != tir.Void && (!validType(e.Type) || e.Type.Lanes != 1) {
@@ -141,7 +141,7 @@ func (c *compiler) outside(e *tir.Call) value {
 	})
 }
 
-// protected calls a function whose panics are its errors.
+// protected calls a function, and converts a panic to an error.
 func protected(fn func([]any) (any, error), args []any) (r any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -151,7 +151,7 @@ func protected(fn func([]any) (any, error), args []any) (r any, err error) {
 	return fn(args)
 }
 
-// view is memory as functions outside see it.
+// view returns memory as an Array for functions of Options.Funcs.
 func (p *pointer) view() *Array {
 	if p.array != nil {
 		return p.array
@@ -160,7 +160,7 @@ func (p *pointer) view() *Array {
 	return &Array{DType: tir.UInt8, Shape: []int64{int64(len(data))}, Data: data}
 }
 
-// boxed is a value as Go has it; of a vector a slice.
+// boxed converts a value to Go; a vector becomes a slice.
 func (v value) boxed() func(*frame) any {
 	t := v.t
 	switch {
@@ -192,8 +192,8 @@ func (v value) boxed() func(*frame) any {
 	return func(f *frame) any { return toGo(t, v.i(f), 0) }
 }
 
-// Eval computes an expression. Variables have values as parameters have them; the address of a buffer is an *Array,
-// whose Offset does not count: the buffer says where its elements are. What is given is int64, uint64, float64, bool,
+// Eval computes an expression. The values of variables are as for parameters. The address of a buffer is an *Array
+// whose Offset is ignored: the buffer determines where its elements are. The result is int64, uint64, float64, bool,
 // string, or a slice of those for a vector.
 func Eval(e tir.Expr, vars map[*tir.Var]any) (result any, err error) {
 	return EvalWith(e, vars, Options{})

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// What programs do wrong. [Fault] wraps one of them.
+// Kinds of mistakes. A [Fault] wraps one of them.
 var (
-	ErrInvalid       = errors.New("invalid program")           // it can't be run: found before it is
+	ErrInvalid       = errors.New("invalid program")           // found by Compile
 	ErrArgument      = errors.New("invalid argument")          // of Run, or of a call in the program
-	ErrBounds        = errors.New("out of bounds")             // an index, or an address
+	ErrBounds        = errors.New("out of bounds")             // an index or an address
 	ErrUninitialized = errors.New("read before it is written") // of memory that the program allocates
-	ErrRace          = errors.New("race")                      // between turns of a parallel loop, or threads
+	ErrRace          = errors.New("race")                      // between iterations of a parallel loop, or threads
 	ErrSync          = errors.New("divergent barrier")         // a barrier that some threads do not reach
 	ErrArithmetic    = errors.New("undefined arithmetic")      // division by zero, shifts beyond the width
-	ErrLimit         = errors.New("limit exceeded")            // Options.MaxSteps, Options.MaxBytes, depth of calls
-	ErrCall          = errors.New("call failed")               // of a function that Options.Funcs has, or has not
+	ErrLimit         = errors.New("limit exceeded")            // Options.MaxSteps, Options.MaxBytes, or the depth of calls
+	ErrCall          = errors.New("call failed")               // a function of Options.Funcs failed, or is missing
 	ErrAssert        = errors.New("assertion failed")          // see AssertError
 )
 
-// Fault says what went wrong where.
+// Fault describes a mistake of a program.
 type Fault struct {
-	Func string // the function of the module that was run
+	Func string // the function that was called
 	Sort error  // one of the variables above
 	Text string
-	Path string // the loops around, outermost first, with their values: "i=3, j=0"
-	Err  error  // what a function of Options.Funcs answered, or an *AssertError; nil: nothing more
+	Path string // the loops around it, outermost first, with their values: "i=3, j=0"
+	Err  error  // the error of a function of Options.Funcs, or an *AssertError; else nil
 }
 
 func (e *Fault) Error() string {
@@ -37,7 +37,7 @@ func (e *Fault) Error() string {
 	return s
 }
 
-// Unwrap gives the sort, and the error below.
+// Unwrap returns Sort and Err.
 func (e *Fault) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Sort}
@@ -45,20 +45,20 @@ func (e *Fault) Unwrap() []error {
 	return []error{e.Sort, e.Err}
 }
 
-// AssertError is an Assert that did not hold.
+// AssertError is the error of an Assert whose condition is false.
 type AssertError struct{ Kind, Message string }
 
 func (e *AssertError) Error() string { return e.Kind + ": " + e.Message }
 
-// place is where a piece of the program stands: the loop around it, and the ones around that.
-type place struct {
-	up   *place
+// position is a point in the program: the innermost loop around it, linked to the outer ones.
+type position struct {
+	up   *position
 	name string
 	slot int
 }
 
-// path is the loops around with their values, also those around the calls that lead here.
-func (p *place) path(f *frame) string {
+// path formats the loops around a point with their values, including those around the calls that led to it.
+func (p *position) path(f *frame) string {
 	var loops []string
 	for ; f != nil; p, f = f.calledAt, f.caller {
 		for q := p; q != nil; q = q.up {
@@ -74,12 +74,12 @@ func (p *place) path(f *frame) string {
 	return strings.Join(loops, ", ")
 }
 
-// fail leaves the program: Call recovers it. A closure that hands errors up would be twice as slow.
-func (f *frame) fail(at *place, sort error, format string, args ...any) {
+// fail aborts the program; Call recovers the panic. Returning errors from closures would make them twice as slow.
+func (f *frame) fail(at *position, sort error, format string, args ...any) {
 	panic(&Fault{Func: f.name, Sort: sort, Text: fmt.Sprintf(format, args...), Path: at.path(f)})
 }
 
-// caught turns what was panicked into an error.
+// caught converts a recovered panic to an error.
 func caught(r any, name string, err *error) {
 	switch r := r.(type) {
 	case nil:

@@ -2,8 +2,9 @@ package tirrun
 
 import "tvmgo/tir"
 
-// value is a compiled expression. Of scalars one of i, x and h computes it: ints and truth values, floats, and what has
-// type Handle. Of vectors v computes all lanes and leaves them in the frame from off on, among its ints or its floats.
+// value is a compiled expression. For scalars, one of i, x and h computes it: integers and bools, floats, or values of
+// type Handle. For vectors, v computes all lanes and leaves them in the frame from off on, among its integers or its
+// floats.
 type value struct {
 	t   tir.Type
 	i   func(*frame) int64
@@ -12,9 +13,9 @@ type value struct {
 	v   func(*frame)
 	off int
 
-	isConst bool // of ints: n is the value
+	isConst bool // for integers: n is the value
 	n       int64
-	isVar   bool // of scalars: off is its place
+	isVar   bool // for scalars: off is its slot
 }
 
 func (v value) vector() bool { return v.t.Lanes > 1 }
@@ -34,13 +35,13 @@ func (c *compiler) expr(e tir.Expr) value {
 	case *tir.IntImm:
 		c.valid("constant", e.Type)
 		if tir.IsFloat(e.Type) || tir.IsHandle(e.Type) || e.Type.Lanes != 1 {
-			c.fail("constant %d is of type %s: want whole numbers of one lane", e.Value, e.Type)
+			c.fail("constant %d has type %s: want an integer type with one lane", e.Value, e.Type)
 		}
 		return intConst(e.Type, wrap(e.Type, e.Value))
 	case *tir.FloatImm:
 		c.valid("constant", e.Type)
 		if !tir.IsFloat(e.Type) || e.Type.Lanes != 1 {
-			c.fail("constant %v is of type %s: want floats of one lane", e.Value, e.Type)
+			c.fail("constant %v has type %s: want a float type with one lane", e.Value, e.Type)
 		}
 		x := roundTo(e.Type, e.Value)
 		return floatValue(e.Type, func(*frame) float64 { return x })
@@ -77,15 +78,15 @@ func (c *compiler) expr(e tir.Expr) value {
 	case *tir.ProducerLoad:
 		c.fail("tensor %s is read as an expression: lower the schedule first", e.Producer.ProducerName())
 	case *tir.Reduce:
-		c.fail("a reduction is left: lower the schedule first")
+		c.fail("there is a reduction: lower the schedule first")
 	case *tir.Bad:
-		c.fail("an expression could not be made: %v", e.Err)
+		c.fail("an expression is invalid: %v", e.Err)
 	}
-	c.fail("an expression is nil, or of a kind that is not known (%T)", e)
+	c.fail("an expression is nil, or of an unknown kind (%T)", e)
 	return value{}
 }
 
-// after computes a value when something else has been done.
+// after compiles a value that is computed after do.
 func (v value) after(do func(*frame)) value {
 	v.isConst, v.isVar = false, false
 	switch {
@@ -121,7 +122,7 @@ func (c *compiler) variable(v *tir.Var) value {
 	return r
 }
 
-// let begins the scope of a variable; what it gives sets it.
+// let begins the scope of a variable, and returns a function that sets it.
 func (c *compiler) let(v *tir.Var, e tir.Expr) func(*frame) {
 	x := c.expr(e)
 	slot := c.define(v)
@@ -131,7 +132,7 @@ func (c *compiler) let(v *tir.Var, e tir.Expr) func(*frame) {
 	return x.store(slot)
 }
 
-// store computes a value into a place of its sort.
+// store compiles the assignment of a value to a slot.
 func (v value) store(slot int) func(*frame) {
 	lanes, off := int(v.t.Lanes), v.off
 	switch {
@@ -147,7 +148,7 @@ func (v value) store(slot int) func(*frame) {
 	return func(f *frame) { f.i[slot] = v.i(f) }
 }
 
-// truth compiles a truth value.
+// truth compiles a bool expression.
 func (c *compiler) truth(e tir.Expr, what string) value {
 	v := c.expr(e)
 	if !tir.IsBool(v.t) {
@@ -156,11 +157,11 @@ func (c *compiler) truth(e tir.Expr, what string) value {
 	return v
 }
 
-// condition is a truth value of one lane.
+// condition compiles a bool expression with one lane.
 func (c *compiler) condition(e tir.Expr, what string) func(*frame) int64 {
 	v := c.truth(e, what)
 	if v.vector() {
-		c.fail("%s is of type %s: want one lane", what, v.t)
+		c.fail("%s has type %s: want one lane", what, v.t)
 	}
 	return v.i
 }
@@ -171,10 +172,10 @@ func (c *compiler) binary(e *tir.Binary) value {
 	}
 	a, b := c.expr(e.A), c.expr(e.B)
 	if a.t != b.t || tir.IsHandle(a.t) || a.t.Lanes == 0 {
-		c.fail("%s of types %s and %s: want two numbers of one type", e.Op, a.t, b.t)
+		c.fail("%s of types %s and %s: want numbers of the same type", e.Op, a.t, b.t)
 	}
 	if tir.IsBool(a.t) && e.Op != tir.OpEQ && e.Op != tir.OpNE {
-		c.fail("%s of truth values", e.Op)
+		c.fail("%s of bool values", e.Op)
 	}
 	at := c.at
 	one := tir.Element(a.t)
@@ -223,13 +224,13 @@ func (c *compiler) binary(e *tir.Binary) value {
 	return intValue(t, fastInt(e.Op, one, op, a, b))
 }
 
-func (f *frame) divisionByZero(at *place, op tir.BinaryOp) {
+func (f *frame) divisionByZero(at *position, op tir.BinaryOp) {
 	f.fail(at, ErrArithmetic, "%s by 0", op)
 }
 
-// zip computes lane after lane of some vectors of equal length.
+// zip computes vectors of equal length lane by lane.
 func (c *compiler) zip(t tir.Type, in []value, do func(f *frame, out int, in []int)) value {
-	out := c.room(t)
+	out := c.reserve(t)
 	lanes := int(t.Lanes)
 	return value{t: t, off: out, v: func(f *frame) {
 		for _, x := range in {
@@ -250,7 +251,7 @@ func (c *compiler) mapInts(t tir.Type, op func(int64) int64, a value) value {
 	return c.zip(t, []value{a}, func(f *frame, out int, in []int) { f.i[out] = op(f.i[in[0]]) })
 }
 
-// logical looks at the second operand only where the first does not decide; so does each lane of a vector.
+// logical evaluates the second operand only if the first does not decide, separately for each lane.
 func (c *compiler) logical(e *tir.Binary) value {
 	a := c.truth(e.A, e.Op.String())
 	decides := b2i(e.Op == tir.OpOr)
@@ -263,7 +264,7 @@ func (c *compiler) logical(e *tir.Binary) value {
 		for l := range lanes {
 			second = append(second, c.truth(lane(e.B, l), e.Op.String()).i)
 		}
-		out := c.room(a.t)
+		out := c.reserve(a.t)
 		return value{t: a.t, off: out, v: func(f *frame) {
 			a.v(f)
 			for l := range lanes {
@@ -296,11 +297,11 @@ func (c *compiler) logical(e *tir.Binary) value {
 	})
 }
 
-// selection computes both sides.
+// selection evaluates both operands.
 func (c *compiler) selection(e *tir.Select) value {
 	cond, a, b := c.truth(e.Cond, "select"), c.expr(e.Then), c.expr(e.Else)
 	if a.t != b.t || cond.t.Lanes != a.t.Lanes {
-		c.fail("select by %s of types %s and %s: want two of one type, and a truth value for each lane", cond.t, a.t, b.t)
+		c.fail("select by %s of types %s and %s: want operands of the same type, and a bool for each lane", cond.t, a.t, b.t)
 	}
 	switch {
 	case a.vector():

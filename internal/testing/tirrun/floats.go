@@ -7,16 +7,16 @@ import (
 	"tvmgo/tir"
 )
 
-// format is a floating point format of up to 16 bits: a sign (but for float8_e8m0fnu), exponent and mantissa.
+// format is a float format of up to 16 bits: a sign (except in float8_e8m0fnu), exponent and mantissa.
 type format struct {
 	man, bias int
 	sign      uint64 // the sign's bit; 0: none
 	max       uint64 // bits of the greatest finite value
 	inf       uint64 // bits of infinity; 0: none
-	nan       uint64 // bits that no number becomes
+	nan       uint64 // bits that NaN is encoded as
 	hasNaN    bool   // whether nan is one
-	nanSigned bool   // whether nan keeps the sign; otherwise there is one NaN alone
-	unsigned0 bool   // whether there is one zero only
+	nanSigned bool   // whether nan keeps the sign; otherwise there is only one NaN
+	unsigned0 bool   // whether there is only one zero
 }
 
 var formats = map[uint8]*format{
@@ -40,7 +40,7 @@ var formats = map[uint8]*format{
 	dlpack.CodeFloat8E8M0FNU:  {man: 0, bias: 127, max: 0xfe, nan: 0xff, hasNaN: true},
 }
 
-// formatOf is the format of a type of up to 16 bits, nil of the others.
+// formatOf returns the format of a type of up to 16 bits, else nil.
 func formatOf(t tir.Type) *format {
 	if t.Bits > 16 {
 		return nil
@@ -73,8 +73,7 @@ func (m *format) encode(x float64) uint64 {
 	}
 	_, e := math.Frexp(a)
 	e = max(e-1, 1-m.bias)
-	// In units of the last place the value is below 2^(man+1); a carry of the rounding goes into the exponent, as it
-	// should.
+	// In units of the last digit the value is below 2^(man+1). A carry of the rounding correctly increments the exponent.
 	units := uint64(math.RoundToEven(math.Ldexp(a, m.man-e)))
 	code := uint64(e+m.bias-1)<<m.man + units
 	switch {
@@ -86,7 +85,7 @@ func (m *format) encode(x float64) uint64 {
 	return code | sign
 }
 
-// beyond is what values too large become.
+// beyond returns the encoding of values that are too large.
 func (m *format) beyond(sign uint64) uint64 {
 	switch {
 	case m.inf != 0:
@@ -99,13 +98,13 @@ func (m *format) beyond(sign uint64) uint64 {
 	return m.max | sign
 }
 
-// encodePower is encode of float8_e8m0fnu: of two powers the nearer one, at ties the greater (1.5 is rounded to 2, the
+// encodePower is encode for float8_e8m0fnu: the nearer of two powers, at ties the greater (1.5 is rounded to 2, the
 // even number).
 func (m *format) encodePower(x float64) uint64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return m.nan
 	}
-	f, e := math.Frexp(x) // f is in [1/2, 1): x lies between 2^(e-1) and 2^e
+	f, e := math.Frexp(x) // f is in [1/2, 1), x is between 2^(e-1) and 2^e
 	code := e - 1 + m.bias
 	if f >= 0.75 {
 		code++
@@ -119,7 +118,7 @@ func (m *format) encodePower(x float64) uint64 {
 	return uint64(code)
 }
 
-// decode is the value of bits.
+// decode returns the value of an encoding.
 func (m *format) decode(code uint64) float64 {
 	if m.sign == 0 {
 		if code == m.nan {
@@ -146,7 +145,7 @@ func (m *format) decode(code uint64) float64 {
 	return math.Copysign(math.Ldexp(float64(units), e-m.bias-m.man), sign)
 }
 
-// floatBits is a value of a type as memory has it; the value is rounded.
+// floatBits rounds a value to a type, and returns its encoding.
 func floatBits(t tir.Type, x float64) uint64 {
 	switch {
 	case t.Bits == 64:
@@ -157,7 +156,7 @@ func floatBits(t tir.Type, x float64) uint64 {
 	return formats[t.Code].encode(x)
 }
 
-// floatOf is the value of bits.
+// floatOf returns the value of an encoding.
 func floatOf(t tir.Type, bits uint64) float64 {
 	switch {
 	case t.Bits == 64:
@@ -168,9 +167,8 @@ func floatOf(t tir.Type, bits uint64) float64 {
 	return formats[t.Code].decode(bits)
 }
 
-// rounder is the function that rounds a value to a type; nil where all values are of the type. To compute in float64
-// and then to round gives what rounding the exact result once would: float64 has more than twice the digits of the
-// narrower ones.
+// rounder returns the function that rounds to a type; nil if all values are of the type. Computing in float64 and then
+// rounding equals rounding the exact result once: float64 has more than twice the digits of the narrower types.
 func rounder(t tir.Type) func(float64) float64 {
 	switch {
 	case t.Bits == 64:
@@ -182,13 +180,13 @@ func rounder(t tir.Type) func(float64) float64 {
 	return func(x float64) float64 { return m.decode(m.encode(x)) }
 }
 
-// fma is a*b+c of values of a type, rounded once.
+// fma returns a*b+c for values of a type, rounded once.
 func fma(t tir.Type, a, b, c float64) float64 {
 	if t.Bits == 64 {
 		return math.FMA(a, b, c)
 	}
-	// The product of two narrow values is exact. The sum is made odd where it is not exact, so that rounding it again
-	// sees no tie that there is none of.
+	// The product of two narrow values is exact. An inexact sum is rounded to odd, so that the second rounding sees no
+	// false tie.
 	p := a * b
 	s := p + c
 	if r := rounder(t); !math.IsInf(s, 0) && s == s {
@@ -201,7 +199,7 @@ func fma(t tir.Type, a, b, c float64) float64 {
 	return s
 }
 
-// intToFloat is a whole number as a float, rounded once.
+// intToFloat converts an integer to a float, rounded once.
 func intToFloat(from, to tir.Type, v int64) float64 {
 	negative := false
 	u := uint64(v)
@@ -219,7 +217,7 @@ func intToFloat(from, to tir.Type, v int64) float64 {
 			u = u&^0x7ff | 0x800
 		}
 		x = float64(u)
-		if negative { // before it is rounded: a format may have no sign
+		if negative { // before rounding: a format may have no sign
 			x = -x
 		}
 		return rounder(to)(x)
@@ -230,7 +228,7 @@ func intToFloat(from, to tir.Type, v int64) float64 {
 	return x
 }
 
-// floatToInt goes towards zero, and stays within the type.
+// floatToInt rounds towards zero, and saturates.
 func floatToInt(t tir.Type, x float64) int64 {
 	switch {
 	case x != x:

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// floats1 are the functions of one float, in float64.
+// floats1 are the functions of one float, computed in float64.
 var floats1 = map[string]func(float64) float64{
 	"exp": math.Exp, "exp2": math.Exp2, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p,
 	"sqrt": math.Sqrt,
@@ -25,7 +25,7 @@ var floats2 = map[string]func(a, b float64) float64{
 	"pow": math.Pow, "fmod": math.Mod, "atan2": math.Atan2, "hypot": math.Hypot, "copysign": math.Copysign,
 }
 
-// ints1 are the functions of one whole number; what they give is wrapped.
+// ints1 are the functions of one integer; the result wraps.
 var ints1 = map[string]func(t tir.Type, v int64) int64{
 	"bitwise_not": func(_ tir.Type, v int64) int64 { return ^v },
 	"popcount":    func(t tir.Type, v int64) int64 { return int64(bits.OnesCount64(uint64(v) & width(t))) },
@@ -53,22 +53,22 @@ var ints2 = map[string]func(t tir.Type, a, b int64) int64{
 	},
 }
 
-// predicates are the questions about floats.
+// predicates are the bool functions of one float.
 var predicates = map[string]func(float64) bool{
 	"isnan":    math.IsNaN,
 	"isinf":    func(x float64) bool { return math.IsInf(x, 0) },
 	"isfinite": func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) },
 }
 
-// width is all bits of a type.
+// width returns a mask with all bits of a type.
 func width(t tir.Type) uint64 { return math.MaxUint64 >> (64 - t.Bits) }
 
-// intrinsic compiles a call of an intrinsic that gives a value.
+// intrinsic compiles a call of an intrinsic with a value.
 func (c *compiler) intrinsic(e *tir.Call) value {
 	info, ok := tir.LookupIntrinsic(e.Name)
 	switch {
 	case !ok:
-		c.fail("there is no intrinsic %q", e.Name)
+		c.fail("intrinsic %q does not exist", e.Name)
 	case info.Args >= 0 && len(e.Args) != info.Args:
 		c.fail("intrinsic %s takes %d arguments, found %d", e.Name, info.Args, len(e.Args))
 	}
@@ -88,7 +88,7 @@ func (c *compiler) intrinsic(e *tir.Call) value {
 	case "tvm_struct_get", "tvm_struct_set":
 		return c.outside(e)
 	case "ret", "ret_none":
-		c.fail("%s stands within an expression: want it alone", e.Name)
+		c.fail("%s is part of an expression: want it as a statement", e.Name)
 	}
 	args := make([]value, len(e.Args))
 	for n, a := range e.Args {
@@ -99,7 +99,7 @@ func (c *compiler) intrinsic(e *tir.Call) value {
 	}
 	for n, a := range args {
 		if a.t != e.Type {
-			c.fail("intrinsic %s of type %s: argument %d is of type %s", e.Name, e.Type, n, a.t)
+			c.fail("intrinsic %s of type %s: argument %d has type %s", e.Name, e.Type, n, a.t)
 		}
 	}
 	if tir.IsFloat(e.Type) {
@@ -160,7 +160,7 @@ func (c *compiler) intCall(e *tir.Call, args []value) value {
 		return w(two(t, a, b))
 	}
 	if one == nil && two == nil {
-		c.fail("intrinsic %s does not take whole numbers", e.Name)
+		c.fail("intrinsic %s does not take integers", e.Name)
 	}
 	if e.Type.Lanes > 1 {
 		return c.zip(e.Type, args, func(f *frame, out int, in []int) {
@@ -176,7 +176,7 @@ func (c *compiler) intCall(e *tir.Call, args []value) value {
 
 func (c *compiler) predicate(p func(float64) bool, a value) value {
 	if !tir.IsFloat(a.t) {
-		c.fail("a question about floats is asked of %s", a.t)
+		c.fail("a function of floats is applied to %s", a.t)
 	}
 	t := tir.Vector(tir.Bool, int(a.t.Lanes))
 	if a.vector() {
@@ -185,7 +185,7 @@ func (c *compiler) predicate(p func(float64) bool, a value) value {
 	return intValue(t, func(f *frame) int64 { return b2i(p(a.x(f))) })
 }
 
-// ifThenElse computes the side that is taken alone; so does each lane of a vector.
+// ifThenElse evaluates only the selected operand, separately for each lane.
 func (c *compiler) ifThenElse(e *tir.Call) value {
 	cond := c.truth(e.Args[0], "if_then_else")
 	if cond.vector() {
@@ -197,7 +197,7 @@ func (c *compiler) ifThenElse(e *tir.Call) value {
 	}
 	switch {
 	case a.vector():
-		out := c.room(a.t)
+		out := c.reserve(a.t)
 		p, q := a.store(out), b.store(out)
 		return value{t: a.t, off: out, v: func(f *frame) {
 			if cond.i(f) != 0 {
@@ -229,14 +229,14 @@ func (c *compiler) ifThenElse(e *tir.Call) value {
 	})
 }
 
-// eachLane is ifThenElse by a vector.
+// eachLane is ifThenElse with a vector as the condition.
 func (c *compiler) eachLane(e *tir.Call, cond value) value {
 	lanes := int(cond.t.Lanes)
 	a, b := e.Args[1].DType(), e.Args[2].DType()
 	if a != e.Type || b != e.Type || int(e.Type.Lanes) != lanes {
 		c.fail("if_then_else of type %s by %d lanes: values of types %s and %s", e.Type, lanes, a, b)
 	}
-	out := c.room(e.Type)
+	out := c.reserve(e.Type)
 	var then, other []func(*frame)
 	for l := range lanes {
 		then = append(then, c.expr(lane(e.Args[1], l)).store(out+l))
@@ -254,22 +254,22 @@ func (c *compiler) eachLane(e *tir.Call, cond value) value {
 	}}
 }
 
-// reinterpret takes the bits of all lanes, the first in the lowest bits, for those of another type.
+// reinterpret takes the bits of all lanes, the first in the lowest bits, as those of another type.
 func (c *compiler) reinterpret(t tir.Type, v value) value {
 	c.valid("reinterpret", t)
 	if tir.IsHandle(t) || tir.IsHandle(v.t) || int(t.Bits)*int(t.Lanes) != int(v.t.Bits)*int(v.t.Lanes) {
-		c.fail("reinterpret of %s as %s: want numbers of as many bits", v.t, t)
+		c.fail("reinterpret of %s as %s: want types of the same size", v.t, t)
 	}
 	from, to := tir.Element(v.t), tir.Element(t)
-	in, out := v.off, c.room(t)
+	in, out := v.off, c.reserve(t)
 	compute := v.v
 	if !v.vector() {
-		in = c.room(v.t)
+		in = c.reserve(v.t)
 		compute = v.store(in)
 	}
 	read, _ := codecOf(to)
 	write, _ := codecOf(from)
-	// Both sides are packed here, uint1 too, which memory gives a byte.
+	// Both sides are packed here, even uint1, which occupies a byte in memory.
 	get, _ := bitAccess(int64(to.Bits))
 	_, put := bitAccess(int64(from.Bits))
 	size := int(t.Bits)*int(t.Lanes)/8 + 8
@@ -307,7 +307,7 @@ func (c *compiler) reinterpret(t tir.Type, v value) value {
 	return intValue(t, func(f *frame) int64 { do(f); return f.i[out] })
 }
 
-// addressOf is where an element is.
+// addressOf returns the address of an element.
 func (c *compiler) addressOf(e *tir.Call) value {
 	if len(e.Args) != 1 {
 		c.fail("address_of takes an element of a buffer, found %d arguments", len(e.Args))
@@ -318,7 +318,7 @@ func (c *compiler) addressOf(e *tir.Call) value {
 	}
 	a := c.access(load.Buffer, load.Indices, false)
 	if a.last.vector() {
-		c.fail("address_of takes one element of buffer %s, found a vector of them", load.Buffer.Name)
+		c.fail("address_of takes one element of buffer %s, found a vector", load.Buffer.Name)
 	}
 	return value{t: tir.Handle, h: func(f *frame) any {
 		m, bit := a.locate(f)

@@ -13,19 +13,19 @@ func (c *compiler) loop(s *tir.For) func(*frame) control {
 		c.fail("a loop has no variable")
 	}
 	if !tir.IsInt(s.Var.Type) || s.Var.Type.Lanes != 1 {
-		c.fail("loop variable %s is of type %s: want a whole number", s.Var.Name, s.Var.Type)
+		c.fail("loop variable %s has type %s: want an integer", s.Var.Name, s.Var.Type)
 	}
-	low := c.size(s.Min, "the first value of loop "+s.Var.Name).i
+	low := c.size(s.Min, "the start of loop "+s.Var.Name).i
 	extent := c.size(s.Extent, "the extent of loop "+s.Var.Name).i
 	outside := c.at
 	slot := c.define(s.Var)
-	c.at = &place{up: outside, name: s.Var.Name, slot: slot}
+	c.at = &position{up: outside, name: s.Var.Name, slot: slot}
 	at, t := c.at, s.Var.Type
 	w := wrapper(t)
 	bounds := func(f *frame) (int64, int64) {
 		lo, n := low(f), extent(f)
 		if last := lo + n - 1; n > 0 && (w(last) != last || last < lo && (lo >= 0 || t.Bits < 64 || tir.IsSigned(t))) {
-			f.fail(outside, ErrArithmetic, "loop %s from %d over %d turns leaves type %s", s.Var.Name, lo, n, t)
+			f.fail(outside, ErrArithmetic, "loop %s from %d over %d iterations exceeds type %s", s.Var.Name, lo, n, t)
 		}
 		return lo, n
 	}
@@ -56,7 +56,7 @@ func (c *compiler) loop(s *tir.For) func(*frame) control {
 	return do
 }
 
-// parallel compiles a loop whose turns must not touch what another one writes.
+// parallel compiles a loop whose iterations must not access what another one writes.
 func (c *compiler) parallel(s *tir.For, slot int, bounds func(*frame) (int64, int64)) func(*frame) control {
 	c.loops++
 	c.parallels++
@@ -66,18 +66,18 @@ func (c *compiler) parallel(s *tir.For, slot int, bounds func(*frame) (int64, in
 	c.parallels--
 	return func(f *frame) control {
 		lo, n := bounds(f)
-		turn := f.x.order(n)
-		f.levels = append(f.levels, level{turns: &turns{
+		iteration := f.x.order(n)
+		f.levels = append(f.levels, level{iterations: &iterations{
 			epoch: f.x.newEpoch(),
-			what:  "turns of parallel loop " + s.Var.Name,
-			name:  func(turn int32) string { return fmt.Sprintf("turn %s=%d", s.Var.Name, lo+int64(turn)-1) },
+			what:  "iterations of parallel loop " + s.Var.Name,
+			name:  func(iteration int32) string { return fmt.Sprintf("iteration %s=%d", s.Var.Name, lo+int64(iteration)-1) },
 		}})
 		mine := len(f.levels) - 1
 		for k := range n {
-			i := turn(k)
+			i := iteration(k)
 			f.i[slot] = lo + i
 			f.step(at)
-			f.levels[mine].turn = int32(i) + 1
+			f.levels[mine].iteration = int32(i) + 1
 			body(f)
 		}
 		f.levels = f.levels[:mine]
@@ -85,13 +85,13 @@ func (c *compiler) parallel(s *tir.For, slot int, bounds func(*frame) (int64, in
 	}
 }
 
-// order is a permutation of n turns.
+// order returns a random permutation of n iterations.
 func (x *run) order(n int64) func(int64) int64 {
 	if n <= 1<<12 {
 		p := x.rng.Perm(int(max(n, 0)))
 		return func(k int64) int64 { return int64(p[k]) }
 	}
-	// Steps that have no divisor with n in common lead to all turns.
+	// A step that has no common divisor with n reaches all iterations.
 	start, by := x.rng.Uint64N(uint64(n)), x.rng.Uint64N(uint64(n))
 	for gcd(by, uint64(n)) != 1 {
 		by++

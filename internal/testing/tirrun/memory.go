@@ -5,38 +5,38 @@ import (
 	"math"
 )
 
-// poison fills fresh memory, so that functions that are given it do not find zeros.
+// poison fills new memory, so that functions that get it do not see zeros.
 const poison = 0xa5
 
-// memory is what buffers lie in. Its shadows know which bits have been written, and who touched what.
+// memory is an allocation, with records of which bits have been written, and who accessed them.
 type memory struct {
 	name  string
 	data  []byte
-	ready []byte // the bits that have been written; nil: all
-	unit  int    // bytes of the smallest element that was touched so far: what the detector of races tells apart
-	depth int    // the levels of the frame from here on share this memory: those below have a copy of their own
+	ready []byte // a bit set of the written bits; nil: all
+	unit  int    // bytes of the smallest element accessed so far: the granularity of the race detector
+	depth int    // levels of the frame from here on share the memory; those before have copies
 	cells [][]cell
 
-	copies map[copyKey]*memory // of threads and blocks
+	copies map[copyKey]*memory // for threads and blocks
 }
 
-// private is the depth of memory that no two turns share.
+// private is the depth of memory that no two iterations share.
 const private = math.MaxInt
 
-// copyKey names the turn of a ThreadBind loop.
+// copyKey identifies an iteration of a ThreadBind loop.
 type copyKey struct {
 	dim   int
 	value int64
 }
 
-// pointer is what variables of type Handle hold that stand for memory.
+// pointer is the value of a variable of type Handle that refers to memory.
 type pointer struct {
 	m     *memory
-	base  int64  // bytes
-	array *Array // what a parameter was given; nil: an address alone
+	base  int64  // in bytes
+	array *Array // the argument; nil: only an address
 }
 
-// fresh makes memory that nobody has written.
+// fresh makes memory that has not been written.
 func fresh(name string, bytes, unit int) *memory {
 	m := &memory{name: name, data: make([]byte, bytes), ready: make([]byte, bytes), unit: max(unit, 1)}
 	m.spoil()
@@ -50,7 +50,7 @@ func (m *memory) spoil() {
 	clear(m.ready)
 }
 
-// copyFor is the memory of a turn. It begins as m is now.
+// copyFor returns the copy of the memory for an iteration. A new copy has the current contents of m.
 func (m *memory) copyFor(key copyKey, depth int) *memory {
 	if c := m.copies[key]; c != nil {
 		return c
@@ -66,10 +66,10 @@ func (m *memory) copyFor(key copyKey, depth int) *memory {
 	return c
 }
 
-// allWritten is for functions that do not tell.
+// allWritten is for functions whose accesses are unknown.
 func (m *memory) allWritten() { m.ready = nil }
 
-// written says whether so many bits have been.
+// written reports whether n bits have been written.
 func (m *memory) written(bit, n int64) bool {
 	at := bit >> 3
 	switch {
@@ -86,7 +86,7 @@ func (m *memory) written(bit, n int64) bool {
 	return true
 }
 
-func (m *memory) mark(bit, n int64) {
+func (m *memory) setWritten(bit, n int64) {
 	at := bit >> 3
 	switch {
 	case n == 32 && bit&7 == 0:
@@ -103,7 +103,7 @@ func (m *memory) mark(bit, n int64) {
 	}
 }
 
-// cell remembers who touched an element since a level's epoch began. Turns count from 1; 0 is nobody.
+// cell records who accessed an element since the start of a level's epoch. Iterations count from 1; 0 is none.
 type cell struct {
 	epoch          uint32
 	writer, reader int32
@@ -111,20 +111,20 @@ type cell struct {
 
 const manyReaders = -1
 
-// level is a loop whose turns run at once, or the threads of a block, as a frame sees it.
+// level is a loop whose iterations are concurrent, or the threads of a block, as a frame sees it.
 type level struct {
-	*turns
-	turn int32 // the one that the frame runs
+	*iterations
+	iteration int32 // the iteration that the frame executes
 }
 
-// turns is what the turns of a loop have in common.
-type turns struct {
-	epoch uint32 // what was touched in another one does not matter
-	what  string // of messages: "turns of parallel loop i"
-	name  func(turn int32) string
+// iterations is shared by the iterations of a loop.
+type iterations struct {
+	epoch uint32 // accesses of other epochs do not matter
+	what  string // for messages: "iterations of parallel loop i"
+	name  func(iteration int32) string
 }
 
-// touch notes an access, and stops the program where it meets another.
+// touch records an access, and fails if it is a data race.
 func (f *frame) touch(a *access, last int64, m *memory, bit, n int64) {
 	write := a.store
 	if bytes := max(int(n>>3), 1); bytes < m.unit {
@@ -144,27 +144,27 @@ func (f *frame) touch(a *access, last int64, m *memory, bit, n int64) {
 				*c = cell{epoch: lv.epoch}
 			}
 			switch {
-			case c.writer != 0 && c.writer != lv.turn:
+			case c.writer != 0 && c.writer != lv.iteration:
 				f.race(a, last, lv, c.writer, "wrote")
 			case write && c.reader == manyReaders:
 				f.race(a, last, lv, 0, "read")
-			case write && c.reader != 0 && c.reader != lv.turn:
+			case write && c.reader != 0 && c.reader != lv.iteration:
 				f.race(a, last, lv, c.reader, "read")
 			}
 			switch {
 			case write:
-				c.writer = lv.turn
+				c.writer = lv.iteration
 			case c.reader == 0:
-				c.reader = lv.turn
-			case c.reader != lv.turn:
+				c.reader = lv.iteration
+			case c.reader != lv.iteration:
 				c.reader = manyReaders
 			}
 		}
 	}
 }
 
-// refine has the detector tell smaller elements apart, as of a view of the memory: each of their cells is what the
-// larger one's was.
+// refine reduces the granularity of the race detector, for a view with smaller elements. The new cells copy those of
+// the larger elements.
 func (m *memory) refine(unit int) {
 	if m.unit%unit != 0 {
 		unit = 1
@@ -191,6 +191,6 @@ func (f *frame) race(a *access, last int64, lv level, other int32, did string) {
 	if other != 0 {
 		who = lv.name(other)
 	}
-	f.fail(a.at, ErrRace, "%s: %s %s what %s %s: %s must not touch one element unless all read it", a.text(f, last),
-		lv.name(lv.turn), does, who, did, lv.what)
+	f.fail(a.at, ErrRace, "%s: %s %s what %s %s: %s must not access the same element unless all read it", a.text(f, last),
+		lv.name(lv.iteration), does, who, did, lv.what)
 }

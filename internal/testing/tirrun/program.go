@@ -7,49 +7,49 @@ import (
 	"tvmgo/tir"
 )
 
-// Options say how a module is run. The zero value is what Run takes.
+// Options of Compile. The zero value is what Run uses.
 type Options struct {
-	Seed     uint64 // of the order of turns that are independent
-	MaxSteps int64  // turns of loops and calls in one Call, so that it ends; 0: 1<<40
+	Seed     uint64 // of the order of concurrent iterations
+	MaxSteps int64  // limits the loop iterations and calls of one Call; 0: 1<<40
 	MaxBytes int64  // of one allocation; 0: 1 GiB
 
-	// Funcs answers packed and extern calls. Arguments are int64, uint64, float64, bool, string, *Array (of memory:
-	// what there is from the address on), or slices of those for vectors; the result is converted to the call's type. A
-	// panic in it is an error.
+	// Funcs has the packed and extern functions. Arguments are int64, uint64, float64, bool, string, *Array (the memory
+	// from the address on), or slices of those for vectors. The result is converted to the type of the call. A panic is
+	// an error.
 	Funcs map[string]func(args []any) (any, error)
 }
 
 const maxCallDepth = 200
 
-// Program is a module that can be run, by several goroutines at once.
+// Program is a compiled module. It is safe for concurrent use.
 type Program struct {
 	options Options
 	module  *tir.IRModule
 	funcs   map[string]*function
 }
 
-// function is a function of the module as closures.
+// function is a compiled function.
 type function struct {
 	source *tir.PrimFunc
 	name   string
 	body   func(*frame) control
-	// how many places a frame has for values: one for each variable and each lane of what is computed on the way
+	// the number of slots of a frame: one for each variable, and for each lane of an intermediate vector
 	ints       int
 	floats     int
 	handles    int
 	params     []param
-	bind       []func(*frame) // buffers: first variables get values, then all is checked
+	bind       []func(*frame) // assigns the variables of buffers, then checks all
 	check      []func(*frame)
 	hasBarrier bool
 }
 
-// param is where a parameter's value goes.
+// param is the slot of a parameter.
 type param struct {
 	v    *tir.Var
 	slot int
 }
 
-// frame is a call that is under way, or one thread of it.
+// frame is the state of a call, or of one of its threads.
 type frame struct {
 	name    string // of the function
 	x       *run
@@ -59,24 +59,24 @@ type frame struct {
 	levels  []level
 	kernel  *kernel
 	dims    [numDims]int64
-	barrier func(*tir.Call) // ends this thread's turn until all threads are there; nil: this is no thread among others
+	barrier func(*tir.Call) // suspends this thread until all threads have arrived; nil: there are no other threads
 	depth   int
 
 	caller   *frame
-	calledAt *place
+	calledAt *position
 
-	ri     int64 // result of the function
+	ri     int64 // the result
 	rf     float64
-	allocs map[*tir.Alloc]*memory // used again
+	allocs map[*tir.Alloc]*memory // for reuse
 }
 
-// run is what all frames of a Call have in common.
+// run is shared by all frames of a Call.
 type run struct {
 	p     *Program
 	steps int64
 	epoch uint32
 	rng   *rand.Rand
-	known map[*byte]*memory // of arrays, so that two that begin at one byte are one memory
+	known map[*byte]*memory // memory by the first byte of the array, so that arrays share it
 }
 
 func (x *run) newEpoch() uint32 {
@@ -84,15 +84,15 @@ func (x *run) newEpoch() uint32 {
 	return x.epoch
 }
 
-// step counts a turn.
-func (f *frame) step(at *place) {
+// step counts an iteration.
+func (f *frame) step(at *position) {
 	if f.x.steps--; f.x.steps < 0 {
-		f.fail(at, ErrLimit, "more than %d steps: raise Options.MaxSteps if the program is to run so long",
+		f.fail(at, ErrLimit, "more than %d steps: raise Options.MaxSteps if the program needs more",
 			f.x.p.options.MaxSteps)
 	}
 }
 
-// Compile makes closures of a module. The module must not be changed afterwards.
+// Compile compiles a module to closures. The module must not change afterwards.
 func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 	if m == nil {
 		return nil, &Fault{Func: "?", Sort: ErrInvalid, Text: "the module is nil"}
@@ -119,7 +119,7 @@ func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 		if p.funcs[f.Name] != nil {
 			return nil, &Fault{Func: f.Name, Sort: ErrInvalid, Text: "two functions have this name"}
 		}
-		// All are there before one is compiled: they may call each other.
+		// All functions exist before one is compiled: they may call each other.
 		p.funcs[f.Name] = &function{source: f, name: f.Name, hasBarrier: barriers[f.Name]}
 	}
 	for _, f := range m.Funcs {
@@ -129,7 +129,7 @@ func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 	return p, nil
 }
 
-// compile makes closures of one function.
+// compile compiles a function.
 func (p *Program) compile(fn *function) {
 	c := &compiler{p: p, fn: fn, slots: map[*tir.Var]int{}, bound: map[*tir.Var]bool{}}
 	f := fn.source
@@ -146,32 +146,32 @@ func (p *Program) compile(fn *function) {
 	fn.body = c.stmt(f.Body)
 }
 
-// compiler is at work on one function.
+// compiler compiles one function.
 type compiler struct {
 	p         *Program
 	fn        *function
 	slots     map[*tir.Var]int
-	bound     map[*tir.Var]bool // variables that have a value here
-	at        *place
-	local     []localSlot // buffers of scopes local and shared that are allocated around
-	loops     int         // loops around whose turns run at once
-	parallels int         // parallel ones among them, within the innermost ThreadBind
+	bound     map[*tir.Var]bool // variables in scope
+	at        *position
+	local     []localSlot // enclosing allocations of scope local and shared
+	loops     int         // enclosing loops with concurrent iterations
+	parallels int         // parallel ones among them, inside the innermost ThreadBind
 	late      []func()    // see buffers
 }
 
-// localSlot is an allocated buffer of which threads, or blocks, have copies.
+// localSlot is an allocated buffer of which each thread or block has a copy.
 type localSlot struct {
 	slot  int
 	scope scope
 }
 
-// fail stops compiling.
+// fail aborts the compilation.
 func (c *compiler) fail(format string, args ...any) {
 	panic(&Fault{Func: c.fn.name, Sort: ErrInvalid, Text: fmt.Sprintf(format, args...)})
 }
 
-// room gives a frame room for the lanes of a type.
-func (c *compiler) room(t tir.Type) int {
+// reserve allocates slots in the frame for the lanes of a type.
+func (c *compiler) reserve(t tir.Type) int {
 	n := max(int(t.Lanes), 1)
 	var count *int
 	switch {
@@ -186,28 +186,28 @@ func (c *compiler) room(t tir.Type) int {
 	return *count - n
 }
 
-// define gives a variable its place, and begins its scope.
+// define assigns a slot to a variable, and begins its scope.
 func (c *compiler) define(v *tir.Var) int {
 	if v == nil {
 		c.fail("a variable is nil")
 	}
 	c.valid("variable "+v.Name, v.Type)
 	if c.bound[v] {
-		c.fail("variable %s gets a value where it has one already: give the inner one a variable of its own", v.Name)
+		c.fail("variable %s is defined inside its own scope: use another variable", v.Name)
 	}
 	c.bound[v] = true
 	slot, ok := c.slots[v]
 	if !ok {
-		slot = c.room(v.Type)
+		slot = c.reserve(v.Type)
 		c.slots[v] = slot
 	}
 	return slot
 }
 
-// leave ends a variable's scope.
+// leave ends the scope of a variable.
 func (c *compiler) leave(v *tir.Var) { delete(c.bound, v) }
 
-// slot is where a variable is.
+// slot returns the slot of a variable.
 func (c *compiler) slot(v *tir.Var) int {
 	if v == nil {
 		c.fail("a variable is nil")
@@ -218,10 +218,10 @@ func (c *compiler) slot(v *tir.Var) int {
 	return c.slots[v]
 }
 
-// valid stops at a type that values do not have.
+// valid fails for a type that values cannot have.
 func (c *compiler) valid(what string, t tir.Type) {
 	if !validType(t) {
-		c.fail("%s: type %s is not one that values have", what, t)
+		c.fail("%s: values cannot have type %s", what, t)
 	}
 }
 
@@ -254,7 +254,7 @@ func Run(m *tir.IRModule, name string, args ...any) error {
 	return err
 }
 
-// Call runs a function and gives its result: int64, uint64, float64 or bool; nil where it has none.
+// Call runs a function and returns its result: int64, uint64, float64 or bool; nil if it has none.
 func (p *Program) Call(name string, args ...any) (result any, err error) {
 	fn := p.funcs[name]
 	if fn == nil {
@@ -278,7 +278,7 @@ func (p *Program) newRun() *run {
 	return &run{p: p, steps: p.options.MaxSteps, rng: rand.New(rand.NewPCG(p.options.Seed, 0)), known: map[*byte]*memory{}}
 }
 
-// frame makes room for a call.
+// frame makes the frame of a call.
 func (fn *function) frame(x *run) *frame {
 	f := &frame{name: fn.name, x: x, i: make([]int64, fn.ints), f: make([]float64, fn.floats), h: make([]any, fn.handles)}
 	for d := range f.dims {
@@ -287,7 +287,7 @@ func (fn *function) frame(x *run) *frame {
 	return f
 }
 
-// result is what the function returned, as Go has it.
+// result converts the returned value to Go.
 func (fn *function) result(f *frame) any {
 	t := fn.source.Result
 	switch {

@@ -73,7 +73,7 @@ func TestRun_VectorAdd(t *testing.T) {
 	}
 }
 
-// Each turn does four lanes at once.
+// Each iteration does four lanes at once.
 func TestRun_VectorAddOfLanes(t *testing.T) {
 	a, b, c := NewBuffer("A", Float32, I32(16)), NewBuffer("B", Float32, I32(16)), NewBuffer("C", Float32, I32(16))
 	m := module(t, each(Parallel, "i", I32(4), func(i Expr) Stmt {

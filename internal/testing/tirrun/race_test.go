@@ -8,7 +8,7 @@ import (
 	. "tvmgo/tir"
 )
 
-// Whatever the order of two or three turns, the reader and the writer are seen.
+// Whatever the order of two or three iterations, the reader and the writer are seen.
 func TestRaces_ReaderBeforeWriter(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(16))
 	wide := &Buffer{Name: "wide", Data: y.Data, DType: Int64, Shape: []Expr{I32(8)}}
@@ -75,7 +75,7 @@ func TestThreads_VariablesAcrossBarriers(t *testing.T) {
 	})
 }
 
-// Nothing of one block, or of one turn of a loop, is left for the next.
+// Nothing of one block, or of one iteration of a loop, is left for the next.
 func TestThreads_NothingIsLeft(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(2))
 	l, s := scoped(NewBuffer("L", Int32), "local"), scoped(NewBuffer("S", Int32), "shared")

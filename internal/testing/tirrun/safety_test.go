@@ -61,7 +61,7 @@ func TestRun_OutOfBounds(t *testing.T) {
 
 	// A view that says more than there is.
 	view := &Buffer{Name: "V", Data: a.Data, DType: Float32, Shape: []Expr{I32(100)}}
-	fails(t, ErrBounds, "element 12 from its address is beyond the 48 bytes of A_tensor",
+	fails(t, ErrBounds, "element 12 from its address is outside of the 48 bytes of A_tensor",
 		module(t, store(view, F32(1), I32(12)), a), zeros(t, Float32, 4, 3))
 	fails(t, ErrBounds, "store scalar[]: element 3",
 		module(t, store(&Buffer{Name: "scalar", Data: a.Data, DType: Float32, Offset: I32(3)}, F32(1)), a),
@@ -78,15 +78,15 @@ func TestRun_UninitializedMemory(t *testing.T) {
 				each(Serial, "j", I32(8), func(j Expr) Stmt { return store(out, BufferAt(local, j), I32(0)) }))}
 		}
 		require.NoError(t, Run(module(t, body(0), out), "main", zeros(t, dt, 1)), "%s", dt)
-		fails(t, ErrUninitialized, "load L[0]: nothing has been written there (at j=0)", module(t, body(1), out),
+		fails(t, ErrUninitialized, "load L[0]: it has not been written (at j=0)", module(t, body(1), out),
 			zeros(t, dt, 1))
-		// Neither is what the turn before has left.
+		// Neither is what the iteration before has left.
 		again := each(Serial, "k", I32(2), func(k Expr) Stmt {
 			return &Alloc{Buffer: local, Body: Sequence(
 				&If{Cond: EQ(k, I32(0)), Then: store(local, BufferAt(out, I32(0)), I32(3))}, store(out,
 					BufferAt(local, I32(3)), I32(0)))}
 		})
-		fails(t, ErrUninitialized, "load L[3]: nothing has been written there (at k=1)", module(t, again, out),
+		fails(t, ErrUninitialized, "load L[3]: it has not been written (at k=1)", module(t, again, out),
 			zeros(t, dt, 1))
 	}
 }
@@ -141,12 +141,12 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 		} {
 			err := run(seed, body)
 			require.ErrorIs(t, err, ErrRace, name)
-			require.ErrorContains(t, err, "must not touch one element unless all read it")
+			require.ErrorContains(t, err, "must not access the same element unless all read it")
 		}
 	}
 	err := run(0, func(i Expr) Stmt { return store(a, F32(1), I32(3)) })
 	require.Regexp(t,
-		`^run main: store A\[3\]: turn i=\d writes what turn i=\d wrote: turns of parallel loop i must .* \(at i=\d\)$`,
+		`^run main: store A\[3\]: iteration i=\d writes what iteration i=\d wrote: iterations of parallel loop i must .* \(at i=\d\)$`,
 		err.Error())
 }
 
@@ -157,10 +157,10 @@ func TestRun_RacesOfAliases(t *testing.T) {
 		a, b)
 	one := zeros(t, Float32, 8)
 	require.NoError(t, Run(m, "main", one, zeros(t, Float32, 8)))
-	fails(t, ErrRace, "what turn", m, one, &Array{DType: Float32, Shape: []int64{8}, Data: one.Data})
+	fails(t, ErrRace, "what iteration", m, one, &Array{DType: Float32, Shape: []int64{8}, Data: one.Data})
 }
 
-// Turns come in another order for another seed, each once.
+// Iterations come in another order for another seed, each once.
 func TestRun_OrderOfParallelLoops(t *testing.T) {
 	for _, n := range []int64{0, 1, 7, 1 << 12, 1<<12 + 1, 5040, 65536} {
 		orders := map[string]bool{}
@@ -218,7 +218,7 @@ func TestRun_Limits(t *testing.T) {
 	f := &PrimFunc{Name: "main", Result: Void, Body: &Evaluate{Value: NewCall(CallFunc, Void, "main")}}
 	m, err := NewModule(f)
 	require.NoError(t, err)
-	fails(t, ErrLimit, "200 calls within each other", m)
+	fails(t, ErrLimit, "200 nested calls", m)
 }
 
 func TestRun_Assert(t *testing.T) {
@@ -262,7 +262,7 @@ func TestRun_Parameters(t *testing.T) {
 		"for buffer A of 2 dimensions":  {zeros(t, Float32, 2), wide, got},
 		"found int: want *tirrun.Array": {3, wide, got},
 		"found nothing, want an array":  {nil, wide, got},
-		"its 160 bytes have room for 40": {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{20, 1},
+		"its 160 bytes have space for 40": {x, &Array{DType: Float32, Shape: []int64{3, 2}, Strides: []int64{20, 1},
 			Data: y.Data}, got},
 		"shape [-1 2]: dimension 0 is negat": {&Array{DType: Float32, Shape: []int64{-1, 2}}, wide, got},
 		"2 strides for 1 dimensions": {x, wide, &Array{DType: Int64, Shape: []int64{4}, Strides: []int64{1, 1},
@@ -312,21 +312,21 @@ func TestCompile_Refuses(t *testing.T) {
 	warp.Scope = "warp"
 	ret := &Evaluate{Value: NewCall(CallIntrinsic, Void, "ret_none")}
 	for text, s := range map[string]Stmt{
-		"a statement is nil":                &Seq{Stmts: []Stmt{nil}},
-		"value of type float64 for float32": &BufferStore{Buffer: a, Value: F64(1), Indices: []Expr{I32(0)}},
-		"loop has no variable":              &For{},
+		"a statement is nil": &Seq{Stmts: []Stmt{nil}},
+		"value of type float64 for elements of type float32": &BufferStore{Buffer: a, Value: F64(1), Indices: []Expr{I32(0)}},
+		"loop has no variable":                               &For{},
 		"want one of [blockIdx.x": &For{Kind: ThreadBind, Var: v, Min: I32(0), Extent: I32(1), Thread: "gpu",
 			Body: &Seq{}},
-		"kind 77 does not exist":                &For{Kind: 77, Var: v, Min: I32(0), Extent: I32(1), Body: &Seq{}},
-		"the extent of loop v is of type float": &For{Var: v, Min: I32(0), Extent: F32(1), Body: &Seq{}},
-		"variable v (int32) has no value":       &Evaluate{Value: v},
-		"scope \"warp\" is not known":           &Alloc{Buffer: warp, Body: &Seq{}},
-		"whose turns run at once":               each(Parallel, "i", I32(1), func(Expr) Stmt { return ret }),
-		"within a parallel loop":                each(Parallel, "i", I32(1), func(Expr) Stmt { return sync("shared") }),
-		"want the text \"shared\"":              sync("global"),
-		"want bool":                             &While{Cond: I32(1), Body: &Seq{}},
-		"buffer x has no address":               &Alloc{Buffer: &Buffer{Name: "x"}, Body: &Seq{}},
-		"buffer L is neither allocated":         store(NewBuffer("L", Float32), F32(1)),
+		"kind 77 does not exist":              &For{Kind: 77, Var: v, Min: I32(0), Extent: I32(1), Body: &Seq{}},
+		"the extent of loop v has type float": &For{Var: v, Min: I32(0), Extent: F32(1), Body: &Seq{}},
+		"variable v (int32) has no value":     &Evaluate{Value: v},
+		"scope \"warp\" is not supported":     &Alloc{Buffer: warp, Body: &Seq{}},
+		"with concurrent iterations":          each(Parallel, "i", I32(1), func(Expr) Stmt { return ret }),
+		"inside a parallel loop":              each(Parallel, "i", I32(1), func(Expr) Stmt { return sync("shared") }),
+		"want the text \"shared\"":            sync("global"),
+		"want bool":                           &While{Cond: I32(1), Body: &Seq{}},
+		"buffer x has no address":             &Alloc{Buffer: &Buffer{Name: "x"}, Body: &Seq{}},
+		"buffer L is neither allocated":       store(NewBuffer("L", Float32), F32(1)),
 	} {
 		_, err := Compile(module(t, s, a), Options{})
 		require.ErrorIs(t, err, ErrInvalid, text)
@@ -346,7 +346,7 @@ func TestCompile_Refuses(t *testing.T) {
 	}
 }
 
-// A loop whose variable would leave its type, and one without turns.
+// A loop whose variable would leave its type, and one without iterations.
 func TestRun_LoopBounds(t *testing.T) {
 	out := NewBuffer("Y", Int32, I32(1))
 	loop := func(dt Type, low, n int64) *IRModule {
@@ -359,8 +359,8 @@ func TestRun_LoopBounds(t *testing.T) {
 		require.NoError(t, Run(loop(Int8, c[0], c[1]), "main", y))
 		require.Equal(t, []int64{c[2]}, numbers[int64](t, y))
 	}
-	fails(t, ErrArithmetic, "leaves type int8", loop(Int8, 120, 9), zeros(t, Int32, 1))
-	fails(t, ErrArithmetic, "leaves type int64", loop(Int64, 1<<62, 1<<62+1), zeros(t, Int32, 1))
+	fails(t, ErrArithmetic, "exceeds type int8", loop(Int8, 120, 9), zeros(t, Int32, 1))
+	fails(t, ErrArithmetic, "exceeds type int64", loop(Int64, 1<<62, 1<<62+1), zeros(t, Int32, 1))
 }
 
 func TestRun_CallsOutside(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"tvmgo/tir"
 )
 
-// intOp is an operation on whole numbers of a type, or truth values; the divisor is not 0.
+// intOp returns an operation on integers or bools of a type; the divisor is not 0.
 func intOp(op tir.BinaryOp, t tir.Type) func(a, b int64) int64 {
 	w := wrapper(t)
-	big := tir.IsInt(t) && !tir.IsSigned(t) && t.Bits == 64 // all narrower ones are within int64
+	big := tir.IsInt(t) && !tir.IsSigned(t) && t.Bits == 64 // all narrower types fit into int64
 	switch op {
 	case tir.OpAdd:
 		return func(a, b int64) int64 { return w(a + b) }
@@ -85,7 +85,7 @@ func intOp(op tir.BinaryOp, t tir.Type) func(a, b int64) int64 {
 	panic(&Fault{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
 }
 
-// fastInt is intOp with the closures that indices are made of most.
+// fastInt is intOp with special closures for the most frequent operations on indices.
 func fastInt(op tir.BinaryOp, t tir.Type, do func(a, b int64) int64, a, b value) func(*frame) int64 {
 	p, q := a.i, b.i
 	n := b.n
@@ -111,7 +111,7 @@ func fastInt(op tir.BinaryOp, t tir.Type, do func(a, b int64) int64, a, b value)
 	return func(f *frame) int64 { return do(p(f), q(f)) }
 }
 
-// floatOp is an operation on floats of a type.
+// floatOp returns an operation on floats of a type.
 func floatOp(op tir.BinaryOp, t tir.Type) func(a, b float64) float64 {
 	r := rounder(t)
 	if r == nil {
@@ -156,7 +156,7 @@ func floatOp(op tir.BinaryOp, t tir.Type) func(a, b float64) float64 {
 	panic(&Fault{Func: "?", Sort: ErrInvalid, Text: "operation " + op.String() + " does not exist"})
 }
 
-// fastFloat is floatOp with closures for what kernels do most.
+// fastFloat is floatOp with special closures for the most frequent operations of kernels.
 func fastFloat(op tir.BinaryOp, t tir.Type, do func(a, b float64) float64, p,
 	q func(*frame) float64) func(*frame) float64 {
 	if t == tir.Float32 {

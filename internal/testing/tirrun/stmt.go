@@ -7,7 +7,7 @@ type control uint8
 
 const (
 	proceed  control = iota
-	returned         // the function is to end
+	returned         // the function ends
 )
 
 // stmt compiles a statement.
@@ -55,7 +55,7 @@ func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
 	case *tir.Evaluate:
 		return c.evaluate(s)
 	}
-	c.fail("a statement is nil, or of a kind that is not known (%T)", s)
+	c.fail("a statement is nil, or of an unknown kind (%T)", s)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (c *compiler) sequence(s *tir.Seq) func(*frame) control {
 	}
 }
 
-// evaluate compiles an expression that does something; ret is one of them.
+// evaluate compiles an expression with effects, including ret.
 func (c *compiler) evaluate(s *tir.Evaluate) func(*frame) control {
 	if call, ok := s.Value.(*tir.Call); ok && call.Kind == tir.CallIntrinsic &&
 		(call.Name == "ret" || call.Name == "ret_none") {
@@ -109,12 +109,12 @@ func (c *compiler) evaluate(s *tir.Evaluate) func(*frame) control {
 
 func (c *compiler) ret(call *tir.Call) func(*frame) control {
 	if c.loops > 0 {
-		c.fail("%s stands within a loop whose turns run at once", call.Name)
+		c.fail("%s is inside a loop with concurrent iterations", call.Name)
 	}
 	want := noResult(c.fn.source.Result)
 	if call.Name == "ret_none" {
 		if want != tir.Void {
-			c.fail("ret_none in a function that gives %s", want)
+			c.fail("ret_none in a function that returns %s", want)
 		}
 		return func(*frame) control { return returned }
 	}
@@ -122,7 +122,7 @@ func (c *compiler) ret(call *tir.Call) func(*frame) control {
 		c.fail("ret takes 1 argument, found %d", len(call.Args))
 	}
 	v := c.expr(call.Args[0])
-	if want == tir.Void && tir.IsInt(v.t) && !v.vector() { // the status that C functions give
+	if want == tir.Void && tir.IsInt(v.t) && !v.vector() { // the status of C functions
 		at := c.at
 		return func(f *frame) control {
 			if n := v.i(f); n != 0 {
@@ -132,7 +132,7 @@ func (c *compiler) ret(call *tir.Call) func(*frame) control {
 		}
 	}
 	if v.t != want || v.vector() || tir.IsHandle(v.t) {
-		c.fail("ret of type %s in a function that gives %s", v.t, want)
+		c.fail("ret of type %s in a function that returns %s", v.t, want)
 	}
 	return func(f *frame) control {
 		if v.x != nil {
@@ -144,7 +144,7 @@ func (c *compiler) ret(call *tir.Call) func(*frame) control {
 	}
 }
 
-// noResult is Void for the type that nobody set, too.
+// noResult returns Void for an unset type.
 func noResult(t tir.Type) tir.Type {
 	if t == (tir.Type{}) {
 		return tir.Void
@@ -152,13 +152,13 @@ func noResult(t tir.Type) tir.Type {
 	return t
 }
 
-// alloc compiles memory of the program's own.
+// alloc compiles an allocation.
 func (c *compiler) alloc(s *tir.Alloc) func(*frame) control {
 	b := s.Buffer
 	c.address(b)
 	scope := storageScope(b)
 	if scope == scopeUnknown {
-		c.fail("buffer %s: scope %q is not known here: want global, shared or local", b.Name, b.StorageScope())
+		c.fail("buffer %s: scope %q is not supported: want global, shared or local", b.Name, b.StorageScope())
 	}
 	strides := c.strides(b)
 	sizes := make([]func(*frame) int64, len(b.Shape))
@@ -171,7 +171,7 @@ func (c *compiler) alloc(s *tir.Alloc) func(*frame) control {
 	}
 	at, limit := c.at, c.p.options.MaxBytes
 	bytes := func(f *frame) int {
-		// In float64 nothing overflows, and what is not exact is beyond the limit.
+		// float64 does not overflow, and a size for which it is not exact exceeds the limit.
 		last, none := float64(offset(f)), false
 		for d, size := range sizes {
 			n, by := size(f), strides[d].i(f)
@@ -232,7 +232,7 @@ func storageScope(b *tir.Buffer) scope {
 	return scopeUnknown
 }
 
-// allocate finds memory that nobody uses any more, or makes it.
+// allocate reuses memory of an earlier execution that is no longer used, or makes new memory.
 func (f *frame) allocate(s *tir.Alloc, bytes, unit int, in scope) *memory {
 	depth, k := len(f.levels), f.kernel
 	if k != nil && (in == scopeShared || in == scopeGlobal && !f.inThread()) {

@@ -10,41 +10,41 @@ import (
 	"tvmgo/tir"
 )
 
-// The indices that blocks and threads have.
+// Names of the indices of blocks and threads.
 var dimNames = [...]string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
 	"vthread.x", "vthread.y", "vthread.z",
 	"vthread", "cthread"}
 
 const (
 	numDims      = len(dimNames)
-	firstThread  = 3 // dimensions before are of blocks
-	firstVThread = 6 // dimensions from here on are of threads that share one of the device
+	firstThread  = 3 // earlier dimensions are of blocks
+	firstVThread = 6 // dimensions from here on are virtual threads, which share a device thread
 )
 
-// kernel is a nest of ThreadBind loops that is being run.
+// kernel is the state of a nest of ThreadBind loops.
 type kernel struct {
-	threads int                      // the frame's level of the block's threads; the one of blocks is before it
-	extents [numDims]int64           // of loops that have been met in this block; 0: none
-	shared  map[*tir.Alloc]*memory   // of the block, allocated within threads
-	turns   map[[numDims]int64]int32 // numbers of blocks and threads
-	dims    [][numDims]int64         // the other way round
+	threads    int                      // the level of the block's threads; that of the blocks precedes it
+	extents    [numDims]int64           // of the loops executed so far in this block; 0: none
+	shared     map[*tir.Alloc]*memory   // of the block, allocated inside a loop over threads
+	iterations map[[numDims]int64]int32 // numbers of blocks and threads by their indices
+	dims       [][numDims]int64         // indices by number
 }
 
-// turn numbers a block or a thread.
-func (k *kernel) turn(dims [numDims]int64) int32 {
-	n, ok := k.turns[dims]
+// iteration numbers a block or a thread.
+func (k *kernel) iteration(dims [numDims]int64) int32 {
+	n, ok := k.iterations[dims]
 	if !ok {
 		k.dims = append(k.dims, dims)
 		n = int32(len(k.dims))
-		k.turns[dims] = n
+		k.iterations[dims] = n
 	}
 	return n
 }
 
-// name is a block or a thread by its indices.
-func (k *kernel) name(turn int32) string {
+// name describes a block or a thread by its indices.
+func (k *kernel) name(iteration int32) string {
 	var s []string
-	for d, v := range k.dims[turn-1] {
+	for d, v := range k.dims[iteration-1] {
 		if v >= 0 {
 			s = append(s, fmt.Sprintf("%s=%d", dimNames[d], v))
 		}
@@ -55,7 +55,7 @@ func (k *kernel) name(turn int32) string {
 	return strings.Join(s, " ")
 }
 
-// inThread says whether the frame runs a thread, not the block as a whole.
+// inThread reports whether the frame executes a thread, not the block as a whole.
 func (f *frame) inThread() bool {
 	for _, v := range f.dims[firstThread:] {
 		if v >= 0 {
@@ -77,14 +77,14 @@ func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int
 	body := c.stmt(s.Body)
 	c.loops--
 	c.parallels = parallels
-	var own []int // buffers that each turn has a copy of
+	var own []int // buffers of which each iteration has a copy
 	for _, l := range c.local {
 		if l.scope == scopeLocal || dim < firstThread {
 			own = append(own, l.slot)
 		}
 	}
 	barrier := dim >= firstThread && c.hasBarrier(s.Body)
-	turn := func(f *frame, i int64) {
+	iteration := func(f *frame, i int64) {
 		f.i[slot] = i
 		f.step(at)
 		f.enter(dim, i, own)
@@ -107,10 +107,10 @@ func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int
 			memory[k] = f.h[o]
 		}
 		if barrier {
-			f.together(at, n, func(g *frame, k int64) { turn(g, lo+k) })
+			f.together(at, n, func(g *frame, k int64) { iteration(g, lo+k) })
 		} else {
 			for k := range n {
-				turn(f, lo+order(k))
+				iteration(f, lo+order(k))
 				for k, o := range own {
 					f.h[o] = memory[k]
 				}
@@ -126,29 +126,30 @@ func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int
 	}
 }
 
-// begin makes the frame one of a kernel.
+// begin makes the frame that of a kernel.
 func (f *frame) begin() {
-	k := &kernel{threads: len(f.levels) + 1, shared: map[*tir.Alloc]*memory{}, turns: map[[numDims]int64]int32{}}
+	k := &kernel{threads: len(f.levels) + 1, shared: map[*tir.Alloc]*memory{}, iterations: map[[numDims]int64]int32{}}
 	f.kernel = k
 	f.levels = append(f.levels,
-		level{&turns{f.x.newEpoch(), "blocks", k.name}, k.turn(f.dims)},
-		level{&turns{f.x.newEpoch(), "threads between barriers", k.name}, k.turn(f.dims)})
+		level{&iterations{f.x.newEpoch(), "blocks", k.name}, k.iteration(f.dims)},
+		level{&iterations{f.x.newEpoch(), "threads between barriers", k.name}, k.iteration(f.dims)})
 }
 
-// sameExtent sees to it that loops over one index of a kernel are as long as each other.
-func (f *frame) sameExtent(at *place, s *tir.For, dim int, n int64) {
+// sameExtent fails if two loops over the same index of a kernel have different extents.
+func (f *frame) sameExtent(at *position, s *tir.For, dim int, n int64) {
 	k := f.kernel
 	if n <= 0 {
 		return
 	}
 	if f.dims[dim] >= 0 {
-		f.fail(at, ErrInvalid, "loop %s over %s stands within another one over it", s.Var.Name, s.Thread)
+		f.fail(at, ErrInvalid, "loop %s over %s is inside another loop over it", s.Var.Name, s.Thread)
 	}
 	if dim < firstThread && f.inThread() {
-		f.fail(at, ErrInvalid, "loop %s over %s stands within one over threads: put blocks outside", s.Var.Name, s.Thread)
+		f.fail(at, ErrInvalid, "loop %s over %s is inside a loop over threads: move it outside", s.Var.Name, s.Thread)
 	}
 	if old := k.extents[dim]; old != 0 && old != n && dim < firstVThread {
-		f.fail(at, ErrInvalid, "loop %s over %s has %d turns, another one of the kernel %d: a launch has one extent",
+		f.fail(at, ErrInvalid, "loop %s over %s has %d iterations, another loop of the kernel has %d: a launch "+
+			"has one extent",
 			s.Var.Name, s.Thread, n, old)
 	}
 	k.extents[dim] = n
@@ -160,11 +161,11 @@ func (f *frame) enter(dim int, i int64, own []int) {
 	f.dims[dim] = i
 	threads := &f.levels[k.threads]
 	if dim < firstThread {
-		f.levels[k.threads-1].turn = k.turn(f.dims)
+		f.levels[k.threads-1].iteration = k.iteration(f.dims)
 		threads.epoch = f.x.newEpoch()
 		clear(k.shared)
 	}
-	threads.turn = k.turn(f.dims)
+	threads.iteration = k.iteration(f.dims)
 	depth := private
 	for _, slot := range own {
 		if p, ok := f.h[slot].(*pointer); ok {
@@ -176,14 +177,14 @@ func (f *frame) enter(dim int, i int64, own []int) {
 	}
 }
 
-// maxTogether is how many turns of one loop wait for each other.
+// maxTogether limits the number of threads that wait for each other.
 const maxTogether = 1 << 14
 
-// errAbandoned ends threads that nobody waits for.
+// errAbandoned ends threads for which nothing waits.
 var errAbandoned = errors.New("abandoned")
 
-// together runs all turns of a loop from barrier to barrier, each in a frame of its own.
-func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
+// together runs all iterations of a loop from barrier to barrier, each in a separate frame.
+func (f *frame) together(at *position, n int64, iteration func(g *frame, i int64)) {
 	if n > maxTogether {
 		f.fail(at.up, ErrLimit, "%d threads with barriers: the limit is %d", n, maxTogether)
 	}
@@ -201,7 +202,7 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 					panic(errAbandoned)
 				}
 			}
-			turn(g, int64(i))
+			iteration(g, int64(i))
 		})
 		defer stop()
 		resume[i] = next
@@ -217,7 +218,7 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 			case !waits:
 				ended = i
 			case met != nil && met != call:
-				f.fail(at.up, ErrSync, "turns %d and %d of loop %s are at different barriers: all threads must reach the same",
+				f.fail(at.up, ErrSync, "iterations %d and %d of loop %s are at different barriers: all threads must reach the same",
 					first, i, at.name)
 			default:
 				met, first = call, i
@@ -227,14 +228,14 @@ func (f *frame) together(at *place, n int64, turn func(g *frame, i int64)) {
 		case met == nil:
 			return
 		case ended >= 0:
-			f.fail(at.up, ErrSync, "turn %d of loop %s waits at a barrier that turn %d does not reach: put it where "+
-				"all threads come by", first, at.name, ended)
+			f.fail(at.up, ErrSync, "iteration %d of loop %s waits at a barrier that iteration %d does not reach: move it where "+
+				"all threads reach it", first, at.name, ended)
 		}
 		f.meet(met)
 	}
 }
 
-// fork is a frame for a thread that starts here.
+// fork makes the frame of a new thread.
 func (f *frame) fork() *frame {
 	g := *f
 	g.i, g.f, g.h, g.levels, g.allocs = slices.Clone(f.i), slices.Clone(f.f), slices.Clone(f.h), slices.Clone(
@@ -242,8 +243,7 @@ func (f *frame) fork() *frame {
 	return &g
 }
 
-// meet is the frame's part of a barrier: it waits for the threads around, if there are any; otherwise all of the block
-// are there.
+// meet executes a barrier: it waits for the threads of the block, if this is one of several.
 func (f *frame) meet(call *tir.Call) {
 	if f.barrier != nil {
 		f.barrier(call)
@@ -262,7 +262,7 @@ func (c *compiler) barrier(e *tir.Call) value {
 		c.fail("storage_sync of %v: want the text \"shared\" or \"warp\"", e.Args[0])
 	}
 	if c.parallels > 0 {
-		c.fail("storage_sync stands within a parallel loop")
+		c.fail("storage_sync is inside a parallel loop")
 	}
 	at := c.at
 	return value{t: tir.Void, i: func(f *frame) int64 {
@@ -275,7 +275,7 @@ func (c *compiler) barrier(e *tir.Call) value {
 				n *= max(x, 1)
 			}
 			if n > 32 {
-				f.fail(at, ErrInvalid, "storage_sync(\"warp\") in a block of %d threads: up to 32 are understood", n)
+				f.fail(at, ErrInvalid, "storage_sync(\"warp\") in a block of %d threads: at most 32 are supported", n)
 			}
 		}
 		f.meet(e)
@@ -283,7 +283,7 @@ func (c *compiler) barrier(e *tir.Call) value {
 	}}
 }
 
-// hasBarrier says whether a statement meets one, itself or in functions that it calls.
+// hasBarrier reports whether a statement reaches a barrier, directly or in functions that it calls.
 func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	found := false
 	tir.Walk(s, func(node any) bool {
@@ -301,7 +301,7 @@ func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	return found
 }
 
-// findBarriers names the functions that meet a barrier.
+// findBarriers returns the functions that reach a barrier.
 func findBarriers(m *tir.IRModule) map[string]bool {
 	found := map[string]bool{}
 	for changed := true; changed; {

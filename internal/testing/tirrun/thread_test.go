@@ -30,8 +30,8 @@ func runSeeds(t *testing.T, body Stmt, out *Buffer, size int64, check func(y *Ar
 	}
 }
 
-// reversed has each block turn its part of Y around, over shared memory, in two loops over the same threads; between is
-// what stands there.
+// reversed makes each block reverse its part of Y in shared memory, by two loops over the same threads; between is
+// executed between them.
 func reversed(between Stmt, inThreads bool) (Stmt, *Buffer) {
 	y := NewBuffer("Y", Int32, I32(32))
 	s := scoped(NewBuffer("S", Int32, I32(8)), "shared")
@@ -61,7 +61,7 @@ func TestThreads_BarrierBetweenLoopsAndWithin(t *testing.T) {
 	body, y := reversed(nil, false)
 	runSeeds(t, body, y, 32, func(_ *Array, err error) {
 		require.ErrorIs(t, err, ErrRace)
-		require.ErrorContains(t, err, "threads between barriers must not touch")
+		require.ErrorContains(t, err, "threads between barriers must not access")
 	})
 	body, y = reversed(nil, true)
 	runSeeds(t, body, y, 32, func(_ *Array, err error) {
@@ -88,7 +88,7 @@ func TestThreads_RacesOfBlocks(t *testing.T) {
 	runSeeds(t, body, y, 8, func(_ *Array, err error) {
 		require.ErrorIs(t, err, ErrRace)
 		require.ErrorContains(t, err, "blockIdx.y=0")
-		require.ErrorContains(t, err, "blocks must not touch")
+		require.ErrorContains(t, err, "blocks must not access")
 	})
 	// What the block does outside of its threads is not what a thread does.
 	body = Sequence(threads("blockIdx.x", 2, func(b Expr) Stmt {
@@ -194,7 +194,7 @@ func TestThreads_BarriersInCallsAndLoops(t *testing.T) {
 func TestThreads_DivergentBarriers(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(8))
 	for text, body := range map[string]func(i Expr) Stmt{
-		"waits at a barrier that turn": func(i Expr) Stmt { return &If{Cond: LT(i, I32(5)), Then: sync("shared")} },
+		"waits at a barrier that iteration": func(i Expr) Stmt { return &If{Cond: LT(i, I32(5)), Then: sync("shared")} },
 		"are at different barriers": func(i Expr) Stmt {
 			return &If{Cond: LT(i, I32(5)), Then: sync("shared"), Else: sync("shared")}
 		},
@@ -225,13 +225,13 @@ func TestThreads_Refused(t *testing.T) {
 	nothing := func(Expr) Stmt { return &Seq{} }
 	for text, body := range map[string]Stmt{
 		"outside of blocks and threads": sync("shared"),
-		"put blocks outside": threads("threadIdx.x", 2, func(Expr) Stmt {
+		"move it outside": threads("threadIdx.x", 2, func(Expr) Stmt {
 			return threads("blockIdx.x", 2, nothing)
 		}),
-		"another one of the kernel 2": threads("blockIdx.x", 1, func(Expr) Stmt {
+		"another loop of the kernel has 2": threads("blockIdx.x", 1, func(Expr) Stmt {
 			return Sequence(threads("threadIdx.x", 2, nothing), threads("threadIdx.x", 3, nothing))
 		}),
-		"within another one over it": threads("threadIdx.x", 2, func(Expr) Stmt {
+		"inside another loop over it": threads("threadIdx.x", 2, func(Expr) Stmt {
 			return threads("threadIdx.x", 2, nothing)
 		}),
 		"in a block of 64 threads": threads("threadIdx.x", 64, func(Expr) Stmt { return sync("warp") }),

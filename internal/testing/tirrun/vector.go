@@ -5,14 +5,14 @@ import "tvmgo/tir"
 func (c *compiler) ramp(e *tir.Ramp) value {
 	base, stride := c.expr(e.Base), c.expr(e.Stride)
 	if base.t != stride.t || !tir.IsInt(base.t) || base.vector() || e.Lanes < 1 || e.Lanes > tir.MaxLanes {
-		c.fail("ramp of %d lanes from %s by %s: want whole numbers of one type, and 1 to %d lanes", e.Lanes, base.t,
+		c.fail("ramp of %d lanes from %s by %s: want integers of the same type, and 1 to %d lanes", e.Lanes, base.t,
 			stride.t, tir.MaxLanes)
 	}
 	if e.Lanes == 1 {
 		return base
 	}
 	t := tir.Vector(base.t, e.Lanes)
-	out, w := c.room(t), wrapper(base.t)
+	out, w := c.reserve(t), wrapper(base.t)
 	return value{t: t, off: out, v: func(f *frame) {
 		x, s := base.i(f), stride.i(f)
 		for l := range e.Lanes {
@@ -23,13 +23,13 @@ func (c *compiler) ramp(e *tir.Ramp) value {
 
 func (c *compiler) broadcast(v value, lanes int) value {
 	if v.vector() || tir.IsHandle(v.t) || v.t.Lanes == 0 || lanes < 1 || lanes > tir.MaxLanes {
-		c.fail("broadcast of %s to %d lanes: want one number, and 1 to %d lanes", v.t, lanes, tir.MaxLanes)
+		c.fail("broadcast of %s to %d lanes: want a scalar, and 1 to %d lanes", v.t, lanes, tir.MaxLanes)
 	}
 	if lanes == 1 {
 		return v
 	}
 	t := tir.Vector(v.t, lanes)
-	out := c.room(t)
+	out := c.reserve(t)
 	if v.x != nil {
 		return value{t: t, off: out, v: func(f *frame) {
 			x := v.x(f)
@@ -48,11 +48,11 @@ func (c *compiler) broadcast(v value, lanes int) value {
 
 func (c *compiler) shuffle(e *tir.Shuffle) value {
 	if len(e.Vectors) == 0 || len(e.Indices) == 0 || len(e.Indices) > tir.MaxLanes {
-		c.fail("shuffle of %d vectors to %d lanes: want some, and 1 to %d lanes", len(e.Vectors), len(e.Indices),
+		c.fail("shuffle of %d vectors to %d lanes: want at least one, and 1 to %d lanes", len(e.Vectors), len(e.Indices),
 			tir.MaxLanes)
 	}
 	var before []func(*frame)
-	var from []int // where each lane of the vectors is
+	var from []int // the slot of each lane of the vectors
 	var one tir.Type
 	for n, x := range e.Vectors {
 		v := c.expr(x)
@@ -60,10 +60,10 @@ func (c *compiler) shuffle(e *tir.Shuffle) value {
 			one = tir.Element(v.t)
 		}
 		if tir.Element(v.t) != one || v.t.Lanes == 0 || tir.IsHandle(v.t) {
-			c.fail("shuffle of %s and %s: want numbers of one type", one, v.t)
+			c.fail("shuffle of %s and %s: want numbers of the same type", one, v.t)
 		}
 		if !v.vector() {
-			off := c.room(v.t)
+			off := c.reserve(v.t)
 			before = append(before, v.store(off))
 			v.off = off
 		} else {
@@ -76,7 +76,7 @@ func (c *compiler) shuffle(e *tir.Shuffle) value {
 	var pick []int
 	for _, i := range e.Indices {
 		if i < 0 || i >= len(from) {
-			c.fail("shuffle picks lane %d of %d", i, len(from))
+			c.fail("shuffle selects lane %d of %d", i, len(from))
 		}
 		pick = append(pick, from[i])
 	}
@@ -93,7 +93,7 @@ func (c *compiler) shuffle(e *tir.Shuffle) value {
 		return intValue(one, func(f *frame) int64 { do(f); return f.i[pick[0]] })
 	}
 	t := tir.Vector(one, len(pick))
-	out := c.room(t)
+	out := c.reserve(t)
 	return value{t: t, off: out, v: func(f *frame) {
 		do(f)
 		for l, p := range pick {
@@ -106,7 +106,7 @@ func (c *compiler) shuffle(e *tir.Shuffle) value {
 	}}
 }
 
-// lane is one lane of an expression, for what must not be computed in all lanes.
+// lane returns one lane of an expression, for operands that must not be evaluated in all lanes.
 func lane(e tir.Expr, l int) tir.Expr {
 	if e.DType().Lanes <= 1 {
 		return e

@@ -7,20 +7,20 @@ import (
 	"tvmgo/tir"
 )
 
-// contraction is a sum of products that has been taken apart: result[batch, row, col] = Σ left[batch, row, k] ·
-// right[batch, k, col]. An axis of the batch may be of one operand alone.
+// contraction is a sum of products, analyzed: result[batch, row, col] = Σ left[batch, row, k] · right[batch, k, col].
+// An operand need not depend on all batch axes.
 type contraction struct {
 	result      *te.Tensor
 	typ         tir.Type
-	left, right tir.Expr // formulas over the axes
+	left, right tir.Expr // formulas of the axes
 	reduce      []*tir.IterVar
 	batch       []*tir.IterVar
 	row, col    *tir.IterVar
-	image       *image // nil: the left operand is read from panels
+	image       *image // nil: the left operand is read from packed panels
 }
 
-// contractionOf takes the formula of a stage apart; nil if it is no sum of products, or has no axis of its own for each
-// operand. The column is the last axis; the row is the last of those that the other operand has alone.
+// contractionOf analyzes the formula of a stage; nil if it is not a sum of products, or an operand has no axis that the
+// other lacks. The column is the last axis; the row is the last axis that only the other operand has.
 func contractionOf(st *te.Stage) *contraction {
 	formulas := st.Formulas()
 	if len(formulas) != 1 {
@@ -50,7 +50,7 @@ func contractionOf(st *te.Stage) *contraction {
 	if c.row == nil {
 		return nil
 	}
-	// filters are best as columns, wherever the result has them
+	// filters should be the columns if the layout of the result allows it
 	if c.windowed(c.right, c.col) && !c.windowed(c.left, c.row) {
 		c.left, c.right, c.row, c.col = c.right, c.left, c.col, c.row
 	}
@@ -62,12 +62,12 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
-// longWindow is how many products a windowed sum has at least, for that its results need not lie in the order in which
-// they are computed.
+// longWindow is the number of products per sum from which the order of the results in memory may differ from the order
+// in which they are computed.
 const longWindow = 128
 
-// windowed says whether an operand is one tensor, or one that is cast, over which the sum goes in windows along an
-// axis, so that neighbours of the result share most of what they read.
+// windowed reports whether an operand is a tensor, possibly cast, that the sum reads in windows along an axis, so that
+// neighbouring results share most of their inputs.
 func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 	load, ok := loadOf(formula)
 	points := int64(1)
@@ -89,10 +89,10 @@ func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 			}
 		}
 	}
-	return along == 3 // in one dimension, together with one axis of the sum
+	return along == 3 // along one dimension, combined with an axis of the sum
 }
 
-// loadOf is the element that a formula is, as it is or cast to another type.
+// loadOf returns the load that a formula consists of, possibly inside a cast.
 func loadOf(formula tir.Expr) (*tir.ProducerLoad, bool) {
 	if c, ok := formula.(*tir.Cast); ok {
 		formula = c.Value
@@ -101,7 +101,7 @@ func loadOf(formula tir.Expr) (*tir.ProducerLoad, bool) {
 	return load, ok
 }
 
-// isSum says whether a combiner adds, from 0 on.
+// isSum reports whether a combiner adds, starting from 0.
 func isSum(c *tir.Combiner) bool {
 	if len(c.Results) != 1 {
 		return false
@@ -111,7 +111,7 @@ func isSum(c *tir.Combiner) bool {
 		tir.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
 }
 
-// names says whether a formula depends on an axis.
+// names reports whether a formula depends on an axis.
 func names(e tir.Expr, a *tir.IterVar) bool {
 	found := false
 	tir.Walk(e, func(n any) bool {
@@ -121,7 +121,7 @@ func names(e tir.Expr, a *tir.IterVar) bool {
 	return found
 }
 
-// among are the axes that a formula depends on.
+// among returns the axes that a formula depends on.
 func among(e tir.Expr, axes []*tir.IterVar) []*tir.IterVar {
 	var out []*tir.IterVar
 	for _, a := range axes {
@@ -132,7 +132,7 @@ func among(e tir.Expr, axes []*tir.IterVar) []*tir.IterVar {
 	return out
 }
 
-// sizeOf is the constant number of an axis' turns; 0 if there are none, -1 if it is not known.
+// sizeOf returns the constant extent of an axis: 0 if it is empty, -1 if it is unknown.
 func sizeOf(a *tir.IterVar) int64 {
 	if n, ok := a.Extent.(*tir.IntImm); ok {
 		return n.Value
@@ -140,7 +140,7 @@ func sizeOf(a *tir.IterVar) int64 {
 	return -1
 }
 
-// contiguous says whether neighbours along an axis lie side by side, as far as the formula's reads tell.
+// contiguous reports whether consecutive values of an axis read adjacent elements, as far as the formula shows.
 func contiguous(e tir.Expr, a *tir.IterVar) bool {
 	ok := true
 	tir.Walk(e, func(n any) bool {

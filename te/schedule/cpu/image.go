@@ -6,15 +6,15 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// image is an operand that is read where it lies, since the sum's windows overlap.
+// image is an operand that is read in place instead of from packed panels, because the windows of the sum overlap.
 type image struct {
 	tensor  *te.Tensor
-	indices []tir.Expr // over the contraction's axes
-	own     bool       // it is a copy: one that goes on where the last tile stands out, or of the type that is computed in
+	indices []tir.Expr // over the axes of the contraction
+	own     bool       // it is a copy, padded for the last tile or converted to the type of the computation
 }
 
-// imageOf makes the image of a windowed left operand, long enough for whole tiles; nil if the operand is something
-// else, or its sizes are not known.
+// imageOf returns the image of a windowed left operand, long enough for whole tiles; nil if the operand is not
+// windowed, or its sizes are unknown.
 func (c *contraction) imageOf(t tiling) *image {
 	if !c.windowed(c.left, c.row) {
 		return nil
@@ -61,7 +61,7 @@ func (c *contraction) imageOf(t tiling) *image {
 	return nil
 }
 
-// read is an element of the image, given values of the axes.
+// read returns an element of the image for given values of the axes.
 func (m *image) read(to map[*tir.Var]tir.Expr) tir.Expr {
 	at := make([]tir.Expr, len(m.indices))
 	for d, x := range m.indices {
@@ -70,7 +70,7 @@ func (m *image) read(to map[*tir.Var]tir.Expr) tir.Expr {
 	return m.tensor.At(at...)
 }
 
-// schedule has the image made by threads, and with it what it is a copy of: zeros around another tensor.
+// schedule makes threads compute the image together with the padding that it is a copy of.
 func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, t tiling) {
 	st := s.Stage(m.tensor)
 	if st.IsPlaceholder() {

@@ -5,27 +5,28 @@ import (
 	"tvmgo/tir"
 )
 
-// tiling is how a contraction is cut. A tile of rows × cols results stays in registers while the sum runs; its operands
-// lie side by side in panels.
+// tiling is the block structure of a contraction. The rows × cols results of a tile stay in registers while the sum is
+// computed; the operands are contiguous in packed panels.
 type tiling struct {
 	lanes      int
 	rows, cols int64 // of a tile
 	mTiles     int64
 	nTiles     int64
-	mChunk     int64 // tiles whose left operand stays in the cache
+	mChunk     int64 // the number of tiles whose left operands stay in the cache
 	nChunk     int64
 	parallel   bool
 }
 
 const (
-	// packFrom is how many products make it worthwhile to lay operands out anew, and spread how many to use threads.
+	// packFrom is the number of products from which operands are packed, spread the number from which threads are used.
 	packFrom = 1 << 13
 	spread   = 1 << 18
-	// cached is how many bytes of left operands are kept near while the right one passes by.
+	// cached is the number of bytes of left operands that stay in the cache while the right operand is read.
 	cached = 512 << 10
 )
 
-// tile cuts a contraction; false where that is no use: of tiny ones, and where a row or a column is all there is.
+// tile chooses the tiling of a contraction; false if it would not help: for tiny contractions, and for those with a
+// single row or column.
 func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	t.lanes = v.lanes(c.typ)
 	m, n, k, b := sizeOf(c.row), sizeOf(c.col), int64(1), int64(1)
@@ -51,7 +52,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	return t, true
 }
 
-// rowsOf is the height of tiles that wastes least of the last one.
+// rowsOf returns the tile height that wastes the least of the last tile.
 func rowsOf(m, most, vectors int64) int64 {
 	if m <= most {
 		return m
@@ -67,7 +68,7 @@ func rowsOf(m, most, vectors int64) int64 {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// times is a product that stays within 62 bits; -1 if a factor is not known.
+// times multiplies sizes, saturating at 62 bits; -1 if a factor is unknown.
 func times(a, b int64) int64 {
 	switch {
 	case a < 0 || b < 0:
@@ -78,10 +79,10 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// scheduleContraction computes a sum of products from panels: operands are copied into the order in which the tile's
-// loops read them, filled up with zeros where tiles stand out, so that the loops have no conditions. root is the
-// result, or an elementwise tensor of its shape that is the only one to read it. False: it is none, or too small, and
-// nothing has been done.
+// scheduleContraction computes a sum of products from panels: operands are copied in the order in which the loops of a
+// tile read them, and padded with zeros to whole tiles, so that the loops need no conditions. root is the result, or an
+// elementwise tensor of its shape that is its only reader. It returns false, without a change, if the result is not a
+// contraction, or too small.
 func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor, v simd) bool {
 	c := contractionOf(s.Stage(result))
 	if c == nil {
@@ -124,11 +125,11 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	return s.Err() == nil
 }
 
-// over and rest are the tile that an index lies in, and where in it.
+// over returns the tile of an index, and rest the index within the tile.
 func over(i tir.Expr, n int64) tir.Expr { return tir.FloorDiv(i, tir.IntConst(i.DType(), n)) }
 func rest(i tir.Expr, n int64) tir.Expr { return tir.FloorMod(i, tir.IntConst(i.DType(), n)) }
 
-// position says which dimensions of the result the axes are.
+// position holds the dimensions of the result that belong to the contraction's axes.
 type position struct {
 	batch    []int
 	row, col int
@@ -148,7 +149,7 @@ func (c *contraction) position(axes []*tir.IterVar) (p position) {
 	return p
 }
 
-// panels is an operand as the sums read it: [batch, tile, reduction, lane of the tile].
+// panels is an operand in the order of the sums: [batch, tile, reduction, lane of the tile].
 func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, tiles, width int64) *te.Tensor {
 	batch := among(formula, c.batch)
 	var shape []tir.Expr
@@ -179,7 +180,7 @@ func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, t
 			return value
 		}
 		value = tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
-		if full := sizeOf(axis) / width; full > 0 { // all tiles but the last need not ask for each lane
+		if full := sizeOf(axis) / width; full > 0 { // only the last tile needs a condition for each lane
 			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)),
 				tir.Substitute(formula, to), value)
 		}
@@ -187,7 +188,7 @@ func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, t
 	})
 }
 
-// sums is the results, tile by tile: [batch, row tile, column tile, row, column].
+// sums is the tensor of results, tile by tile: [batch, row tile, column tile, row, column].
 func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	var shape []tir.Expr
 	for _, a := range c.batch {
@@ -217,8 +218,8 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	})
 }
 
-// readPanel is an element of a panel: at the axes of the batch that it has, which come first in i, in a tile, at the
-// sum's axes, and in a lane.
+// readPanel returns an element of a panel: i begins with the batch axes that the operand has; the others are the tile,
+// the reduction axes and the lane.
 func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, reduce []*tir.IterVar, tile,
 	lane tir.Expr) tir.Expr {
 	var at []tir.Expr
@@ -234,7 +235,8 @@ func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, re
 	return x.At(append(at, lane)...)
 }
 
-// scheduleRoot stores tile by tile, and computes each tile's sums where it is stored. Threads take blocks of tiles.
+// scheduleRoot stores tile by tile, and computes the sums of a tile right before it is stored. Threads process blocks
+// of tiles.
 func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) {
 	axes := root.Axes()
 	rows, row := root.Split(axes[at.row], int(t.rows))
@@ -259,7 +261,7 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 	}
 }
 
-// fuseAll makes one loop of several, for threads.
+// fuseAll fuses several loops into one for threads.
 func fuseAll(st *te.Stage, axes []*tir.IterVar) {
 	one := axes[0]
 	for _, a := range axes[1:] {
@@ -280,14 +282,15 @@ func (c *contraction) scheduleSums(sums *te.Stage, t tiling) {
 	sums.SetScope("local")
 }
 
-// blockOfLines is how many elements along a row are copied before the next row: what one line of the cache has.
+// blockOfLines is the number of elements that are copied from a row before the next row: those of a cache line.
 const blockOfLines = 16
 
-// schedulePanels copies an operand. Where neighbours of the sum lie side by side, they are read line by line.
+// schedulePanels copies an operand. If consecutive values of the reduction are adjacent in memory, it reads cache line
+// by cache line.
 func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []*tir.IterVar, t tiling) {
 	axes := st.Axes()
 	last := axes[len(axes)-1]
-	inner := axes[len(axes)-2] // the innermost of the reduction
+	inner := axes[len(axes)-2] // the innermost reduction axis
 	switch {
 	case contiguous(formula, reduce[len(reduce)-1]):
 		outer, turns := st.Split(inner, blockOfLines)

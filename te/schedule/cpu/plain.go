@@ -8,10 +8,10 @@ import (
 	"tvmgo/tir"
 )
 
-// parallelFrom is how many elements make threads worth their while.
+// parallelFrom is the number of elements from which threads are used.
 const parallelFrom = 1 << 14
 
-// vectorBytes is how long vectors are: what AVX has, and others take in two or four.
+// vectorBytes is the size of vectors: that of AVX; other CPUs use two or four registers.
 const vectorBytes = 32
 
 // scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one
@@ -66,7 +66,7 @@ func parallelOuter(st *te.Stage, g *schedule.Group) *tir.IterVar {
 		n, ok := a.Extent.(*tir.IntImm)
 		if known = known && ok; known {
 			if n.Value > 0 && turns > (1<<31-1)/n.Value {
-				break // more than an index of 32 bits counts
+				break // does not fit into a 32-bit index
 			}
 			turns *= n.Value
 		}
@@ -80,7 +80,7 @@ func parallelOuter(st *te.Stage, g *schedule.Group) *tir.IterVar {
 	return fused
 }
 
-// splitVector gives threads chunks of the only dimension.
+// splitVector divides the only dimension into chunks for threads.
 func splitVector(st *te.Stage, axis *tir.IterVar) {
 	if pointsOf(st) >= parallelFrom {
 		outer, _ := st.Split(axis, 1<<12)
@@ -88,7 +88,7 @@ func splitVector(st *te.Stage, axis *tir.IterVar) {
 	}
 }
 
-// pointsOf is how many there are to compute, at each of the reduction's points; of unknown sizes many.
+// pointsOf returns the number of points to compute, including those of the reduction; unknown sizes count as large.
 func pointsOf(st *te.Stage) int64 {
 	all := int64(1)
 	for _, a := range append(st.Axes(), st.ReduceAxes()...) {
@@ -103,8 +103,8 @@ func pointsOf(st *te.Stage) int64 {
 	return all
 }
 
-// lastIsDense says whether a reduction reads neighbours as its last dimension goes on, so that this is the loop to have
-// innermost.
+// lastIsDense reports whether consecutive values of the last dimension read adjacent elements in a reduction, so that
+// its loop should be innermost.
 func lastIsDense(st *te.Stage) bool {
 	axes := st.Axes()
 	if len(axes) == 0 {
@@ -128,7 +128,7 @@ func uses(e tir.Expr, v *tir.Var) bool {
 	return found
 }
 
-// vectorizeLast computes the innermost loop by vectors, if it is that of the last dimension, and not known to be short.
+// vectorizeLast vectorizes the innermost loop if it is that of the last dimension, and is not known to be short.
 func vectorizeLast(st *te.Stage) {
 	leaves := st.Leaves()
 	axes := st.Axes()
@@ -138,7 +138,7 @@ func vectorizeLast(st *te.Stage) {
 	last := leaves[len(leaves)-1]
 	n, known := axes[len(axes)-1].Extent.(*tir.IntImm)
 	lanes := vectorBytes / max(4, int(st.Tensor().ProducerDType().Bits)/8)
-	// which is gone where dimensions are fused
+	// the last dimension is gone if dimensions were fused
 	if known && n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] {
 		return
 	}

@@ -8,17 +8,16 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// interleaved is how many vectors a reduction is spread over: an addition takes that long, and begins anew in each
-// cycle.
+// interleaved is the number of independent vector accumulators of a reduction: the latency of an addition in cycles.
 const interleaved = 4
 
-// localRow is how many bytes of a row may lie on the stack.
+// localRow is the size in bytes up to which a row is on the stack.
 const localRow = 16 << 10
 
-// scheduleRows computes what is made row by row, as a softmax is: threads take rows, and within one all parts run over
-// the row by vectors. Its reductions run over the last dimension and give a number a row; everything else is
-// elementwise. inverse says that what rows are divided by is neither large nor small, so that they may be multiplied by
-// its inverse. False: it is something else, and nothing has been done.
+// scheduleRows schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
+// vectorized. Its reductions are over the last dimension, with one value per row; everything else is elementwise.
+// inverse allows multiplication by the inverse of a divisor, which must be neither large nor small. It returns false,
+// without a change, if the operator has another form.
 func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
 	shape := root.ProducerShape()
 	typ := root.ProducerDType()
@@ -58,7 +57,7 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse b
 	st := s.Stage(root)
 	axes := st.Axes()
 	rows := axes[0]
-	if last == 0 { // one row: the loop around it is there for what is computed in it
+	if last == 0 { // a single row: the loop is needed to attach the parts
 		rows, _ = st.SplitParts(axes[0], 1)
 	}
 	for _, a := range axes[min(1, last):last] {
@@ -79,8 +78,8 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse b
 	return s.Err() == nil
 }
 
-// multiplyRows has rows multiplied by the inverse of what they are all divided by, which takes a fraction of the time.
-// It gives the parts, with the inverses among them.
+// multiplyRows replaces the division of a row by one value by a multiplication by its inverse, which is much faster. It
+// returns the parts, including the inverses.
 func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
 	all := slices.Clone(parts)
 	last := len(root.ProducerShape()) - 1
@@ -88,7 +87,7 @@ func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Ten
 	for _, t := range append(slices.Clone(parts), root) {
 		st := s.Stage(t)
 		if axes := st.Axes(); len(axes) != last+1 || sizeOf(axes[last]) == 1 {
-			continue // a number of each row
+			continue // one value per row
 		}
 		found := false
 		m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
@@ -128,7 +127,7 @@ func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Ten
 	return all
 }
 
-// rowPart says whether a stage is made row by row, and whether by a reduction.
+// rowPart reports whether a stage is computed row by row, and whether it is a reduction.
 func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	last := len(shape) - 1
 	axes, formulas := st.Axes(), st.Formulas()
@@ -144,7 +143,7 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 		}
 		return true
 	}
-	number := len(axes) == last || len(axes) == last+1 && sizeOf(axes[last]) == 1 // of each row
+	number := len(axes) == last || len(axes) == last+1 && sizeOf(axes[last]) == 1 // one value per row
 	if !reduce {
 		return false, number && same(last) || len(axes) == last+1 && same(last+1)
 	}
@@ -155,8 +154,8 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	return true, number && same(last) && zero && low.Value == 0
 }
 
-// splitReduction has a row reduced by vectors: a block of lanes runs over the row, is folded into one vector, and that
-// into a number, together with what is left of the row. It gives the steps, in order.
+// splitReduction vectorizes the reduction of a row: a block of lanes accumulates along the row, is reduced to one
+// vector, and that to a scalar, together with the rest of the row. It returns the steps in order.
 func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	st := s.Stage(t)
 	r := st.Formulas()[0].(*tir.Reduce)
@@ -222,7 +221,7 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	return append(steps, head, tail)
 }
 
-// rowVectors runs a part over its row by vectors.
+// rowVectors vectorizes a part along its row.
 func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
 	axes := st.Axes()
 	reduce := st.ReduceAxes()
@@ -232,7 +231,7 @@ func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
 	last := axes[len(axes)-1]
 	n := sizeOf(last)
 	if n < lanes || !slices.Contains(st.Leaves(), last) {
-		if n < lanes || len(reduce) > 0 || len(axes) > 1 { // numbers of a row
+		if n < lanes || len(reduce) > 0 || len(axes) > 1 { // values per row
 			return
 		}
 		leaves := st.Leaves()

@@ -7,9 +7,9 @@ import (
 	"tvmgo/tir"
 )
 
-// scheduleRowSums computes a reduction over the last dimension of what it reads, as the sums of a matrix' rows or its
-// product with a vector are: threads take rows, and vectors run over each. root is the result, or an elementwise tensor
-// of its shape that is the only one to read it. False: it is something else, and nothing has been done.
+// scheduleRowSums schedules a reduction over the last dimension of its inputs, such as row sums or a matrix-vector
+// product: threads process rows, and each row is vectorized. root is the result, or an elementwise tensor of its shape
+// that is its only reader. It returns false, without a change, if the reduction has another form.
 func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	st := s.Stage(result)
 	lanes := int64(v.lanes(result.ProducerDType()))
@@ -24,7 +24,7 @@ func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	for _, a := range st.Axes() {
 		turns = times(turns, sizeOf(a))
 	}
-	if turns >= 1<<31 { // more than an index of 32 bits counts
+	if turns >= 1<<31 { // does not fit into a 32-bit index
 		return false
 	}
 	much := pointsOf(st) >= parallelFrom
@@ -44,14 +44,14 @@ func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	for _, p := range slices.Backward(steps) {
 		s.Stage(p).ComputeAt(at, rows)
 		s.Stage(p).SetScope("local")
-		if len(p.ProducerShape()) > len(axes) { // the others are numbers
+		if len(p.ProducerShape()) > len(axes) { // the others have one value per row
 			rowVectors(s.Stage(p), p, lanes)
 		}
 	}
 	return s.Err() == nil
 }
 
-// alongRows says whether a stage is one reduction, along one axis over which all that it reads lies side by side.
+// alongRows reports whether a stage is a reduction along one axis over which all inputs are contiguous.
 func alongRows(st *te.Stage) bool {
 	r, ok := st.Formulas()[0].(*tir.Reduce)
 	if !ok || r.Cond != nil || len(r.Sources) != 1 || len(r.Axes) != 1 {
@@ -63,7 +63,7 @@ func alongRows(st *te.Stage) bool {
 		if !isLoad {
 			return ok
 		}
-		last := len(l.Indices) - 1 // that has more than one element
+		last := len(l.Indices) - 1 // the only dimension with more than one element
 		for shape := l.Producer.ProducerShape(); last > 0 && isOne(shape[last]); last-- {
 		}
 		for d, x := range l.Indices {

@@ -8,14 +8,14 @@ import (
 	"tvmgo/tir"
 )
 
-// simd is what a CPU computes vectors with.
+// simd describes the vector instructions of a CPU.
 type simd struct {
-	bytes     int // of one vector
+	bytes     int // of a vector
 	registers int
 }
 
-// simdOf is the vectors of a target of a CPU: of the features that mcpu, mattr or march say, and what each
-// CPU of the architecture has where it says nothing.
+// simdOf returns the vectors of a CPU target: those of the features that mcpu, mattr or march imply, else those of
+// every CPU of the architecture.
 func simdOf(t *target.Target) simd {
 	text := func(option string) string {
 		v, _ := t.Attrs()[option].(string)
@@ -50,8 +50,8 @@ func simdOf(t *target.Target) simd {
 	return simd{16, 16}
 }
 
-// lanes is how many elements of a type a vector has; 0 of types that C has no vectors of, or that are not added up as
-// they are.
+// lanes returns the number of elements of a type in a vector; 0 for types without vectors in C, and for types that
+// accumulate in another type.
 func (v simd) lanes(t tir.Type) int {
 	if t != tir.Float32 && t != tir.Float64 && t != tir.Int32 && t != tir.Int64 {
 		return 0

@@ -38,7 +38,8 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 func kernel(st *te.Stage, threads int) error {
 	axes := st.Axes()
 	if len(axes) == 0 {
-		return fmt.Errorf("tensor %s has no dimensions, and a kernel needs one to give to threads: keep one of size 1",
+		return fmt.Errorf("tensor %s has no dimensions, but a kernel needs one to distribute over threads: keep "+
+			"one of size 1",
 			st.Tensor().ProducerName())
 	}
 	all := axes[0]

@@ -17,7 +17,7 @@ import (
 type File struct {
 	*os.File
 	path string // the target, with links followed
-	temp string // its hidden name; "" if it has none
+	temp string // the hidden name; "" if it has none
 }
 
 // Links says what happens to a symbolic link at the target.
@@ -26,12 +26,12 @@ type Links int
 const (
 	// FollowLinks keeps the link and writes the file that it leads to, which need not exist yet.
 	FollowLinks Links = iota
-	// ReplaceLinks puts the file in place of the link.
+	// ReplaceLinks replaces the link by the file.
 	ReplaceLinks
 )
 
-// Create makes a file that Commit will put at path. Its permissions are perm without the bits of the umask; Chmod
-// changes them before Commit. End it by Commit or Discard.
+// Create makes a file that Commit puts at path. Its permissions are perm without the bits of the umask; Chmod changes
+// them before Commit. Call Commit or Discard in the end.
 func Create(path string, perm fs.FileMode, links Links) (*File, error) {
 	if links == FollowLinks {
 		var err error
@@ -59,10 +59,10 @@ func Write(path string, data []byte, perm fs.FileMode, links Links) error {
 	return f.Commit()
 }
 
-// Path is where the file will be, with links followed.
+// Path returns the final path, with links followed.
 func (f *File) Path() string { return f.path }
 
-// Discard gives up the file and closes it. After Commit it does nothing.
+// Discard closes and removes the file. After Commit it does nothing.
 func (f *File) Discard() {
 	f.File.Close()
 	if f.temp != "" {
@@ -71,11 +71,11 @@ func (f *File) Discard() {
 	}
 }
 
-// Finish reports an error of a write that the file system has delayed until the file is closed, as network file systems
-// do. Commit calls it. If several files are to appear together, call it for each of them before the first Commit. The
-// file cannot be written or changed afterwards.
+// Finish reports a write error that the file system delays until the file is closed, as network file systems do. Commit
+// calls it. If several files must appear together, call it for each of them before the first Commit. The file cannot be
+// written or changed afterwards.
 func (f *File) Finish() error {
-	if f.temp == "" { // a file without a name has to stay open, and is on a local file system
+	if f.temp == "" { // a file without a name must stay open, and is on a local file system
 		return nil
 	}
 	if err := f.File.Close(); !errors.Is(err, fs.ErrClosed) {
@@ -84,7 +84,7 @@ func (f *File) Finish() error {
 	return nil
 }
 
-// Commit gives the file its name and closes it. After an error the file is gone, and what was at the path is unchanged.
+// Commit gives the file its name and closes it. On an error it removes the file, and what was at the path is unchanged.
 func (f *File) Commit() error {
 	defer f.Discard()
 	if err := f.Finish(); err != nil {
@@ -96,8 +96,8 @@ func (f *File) Commit() error {
 	return Cause(f.rename())
 }
 
-// link names a file that has no name. Linux cannot replace a name by such a file in one step: if the name is taken, the
-// file gets a hidden name first, which then replaces the other.
+// link names a file without a name. Linux cannot replace an existing name by such a file in one step: if the name
+// exists, the file first gets a hidden name, which then replaces the other.
 func (f *File) link() error {
 	err := f.linkAt(f.path)
 	if !errors.Is(err, fs.ErrExist) {
@@ -118,7 +118,7 @@ func (f *File) rename() error {
 	return err
 }
 
-// Constants of Linux that package syscall does not have.
+// Linux constants that package syscall lacks.
 const (
 	oTmpfile        = 0o20000000 | syscall.O_DIRECTORY
 	atFDCWD         = -100
@@ -131,7 +131,7 @@ func createNameless(dir string, perm fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(descriptor(f)); err != nil { // without /proc it would never get a name
+	if _, err := os.Lstat(descriptor(f)); err != nil { // without /proc it could never get a name
 		f.Close()
 		return nil, err
 	}
@@ -172,10 +172,10 @@ func (f *File) linkAt(name string) error {
 	return nil
 }
 
-// ErrFull says that a folder has too many hidden files of processes that were killed.
+// ErrFull means that a folder has too many hidden files of processes that were killed.
 var ErrFull = errors.New("the folder is full of unfinished files: remove them")
 
-// hidden calls create with a hidden name beside path that nothing has. Package unfinished knows the name from then on.
+// hidden calls create with an unused hidden name beside path, and registers the name with package unfinished.
 func hidden(path string, create func(name string) error) (string, error) {
 	dir, base := filepath.Split(path)
 	base = shortened(base)
@@ -192,7 +192,7 @@ func hidden(path string, create func(name string) error) (string, error) {
 	return "", ErrFull
 }
 
-// shortened is the start of a file name, so that the hidden name is not longer than a file system allows.
+// shortened returns the start of a file name, so that the hidden name does not exceed the limit of file systems.
 func shortened(base string) string {
 	const most = 200
 	if len(base) <= most {
@@ -201,7 +201,7 @@ func shortened(base string) string {
 	return strings.ToValidUTF8(base[:most], "")
 }
 
-// Cause is the error of the system call in an error about a file, without the operation and the path.
+// Cause returns the error of the system call in an error about a file, without the operation and the path.
 func Cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

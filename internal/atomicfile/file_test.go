@@ -39,8 +39,7 @@ func permissions(t *testing.T, path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// ways are the two ways in which a file can wait for Commit. Create takes the second where the file system does not
-// have the first.
+// ways are the two kinds of files before Commit. Create uses the second if the file system does not support the first.
 var ways = map[string]func(path string, perm fs.FileMode) (*File, error){
 	"without a name": func(path string, perm fs.FileMode) (*File, error) { return Create(path, perm, FollowLinks) },
 	"hidden":         createHidden,
@@ -54,7 +53,7 @@ func TestWrite(t *testing.T) {
 		require.Equal(t, text, content(t, path))
 		require.Equal(t, []string{"f"}, names(t, dir))
 	}
-	long := filepath.Join(dir, strings.Repeat("n", 255)) // as long as a name can be
+	long := filepath.Join(dir, strings.Repeat("n", 255)) // the maximal length of a name
 	for range 2 {
 		require.NoError(t, Write(long, nil, 0o666, FollowLinks))
 	}
@@ -63,7 +62,7 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, file.Commit())
 }
 
-// Nobody sees a file before Commit, not even after this process was killed.
+// No other process sees a file before Commit, and killing this process leaves none behind.
 func TestCreate_HasNoName(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Create(filepath.Join(dir, "f"), 0o666, FollowLinks)
@@ -100,7 +99,7 @@ func TestCommit(t *testing.T) {
 				}
 				require.NoError(t, f.Finish())
 				require.NoError(t, f.Commit())
-				f.Discard() // which does nothing now
+				f.Discard() // no effect after Commit
 				require.Equal(t, []string{"f"}, names(t, dir))
 				require.Equal(t, "new", content(t, path))
 				require.EqualValues(t, 0o604, permissions(t, path))
@@ -110,7 +109,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// The umask applies to the permissions, of which 0 are some too, and those of the old file do not.
+// The umask applies to the permissions, also to 0; those of the old file do not matter.
 func TestCreate_Permissions(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o027))
 	for way, create := range ways {
@@ -144,7 +143,8 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// A hidden file is closed by Finish, where a file system may report that an earlier write has failed; others stay open.
+// Finish closes a hidden file, because the file system may then report an earlier write error; nameless files stay
+// open.
 func TestFinish(t *testing.T) {
 	dir := t.TempDir()
 	f, err := createHidden(filepath.Join(dir, "f"), 0o666)
@@ -163,7 +163,7 @@ func TestFinish(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "f"))
 }
 
-// An error leaves nothing, and does not name a path.
+// After an error no file is left, and the error does not name a path.
 func TestErrors(t *testing.T) {
 	for way, create := range ways {
 		dir := t.TempDir()
@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 		_, err = create(filepath.Join(dir, "none", "f"), 0o666)
 		require.Equal(t, syscall.ENOENT, err, way)
 		_, err = create(filepath.Join(dir, "zero\x00byte"), 0o666)
-		if err == nil { // without a name it is found when there is one
+		if err == nil { // a nameless file fails when it gets its name
 			err = f.Commit()
 		}
 		require.Error(t, err)
@@ -196,7 +196,7 @@ func TestCause(t *testing.T) {
 	require.Equal(t, ErrFull, Cause(ErrFull))
 }
 
-// A link stays, and the file that it leads to is written; also through a link that leads to nothing yet.
+// A link stays, and the file that it points to is written, even if that does not exist yet.
 func TestWrite_FollowsLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	link, real := filepath.Join(dir, "link"), filepath.Join(other, "real")
@@ -233,7 +233,7 @@ func TestWrite_ReplacesLinks(t *testing.T) {
 	}
 }
 
-// A hidden name that another process left is not taken, and there is an end to it.
+// The hidden name of another process is not used, and the number of attempts is limited.
 func TestHidden_NamesAreTaken(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -259,7 +259,7 @@ func TestShortened(t *testing.T) {
 	require.Equal(t, strings.Repeat("a", 199), long, "no character is split")
 }
 
-// A process that ends at once, as an interrupted command does, removes its hidden files and folders, and no others. The
+// A process that ends early, as an interrupted command does, removes its hidden files and folders, and no others. The
 // child process of this test does so.
 func TestInterrupted(t *testing.T) {
 	if dir := os.Getenv("TVMGO_TEST_INTERRUPTED"); dir != "" {
@@ -272,7 +272,7 @@ func TestInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		temp := f.temp
 		require.NoError(t, f.Commit())
-		require.NoError(t, os.WriteFile(temp, nil, 0o600)) // another's by now
+		require.NoError(t, os.WriteFile(temp, nil, 0o600)) // now the file of another process
 
 		root, err := os.OpenRoot(dir)
 		require.NoError(t, err)

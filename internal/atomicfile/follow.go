@@ -13,7 +13,7 @@ func Follow(path string) (string, error) {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			return real, nil
 		}
-		return path, nil // what has no name of its own, such as the pipe behind /dev/stdout
+		return path, nil // not a regular name, such as the pipe behind /dev/stdout
 	}
 	for range 40 {
 		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {

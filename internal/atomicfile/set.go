@@ -19,7 +19,7 @@ type Set struct {
 	names []string // of the files, in the order in which they were written
 }
 
-// NewSet begins a set of files for a folder. The root stays the caller's, who closes it after Discard.
+// NewSet begins a set of files for a folder. The caller keeps root, and closes it after Discard.
 func NewSet(root *os.Root) (*Set, error) {
 	s := &Set{root: root}
 	var err error
@@ -37,7 +37,7 @@ func NewSet(root *os.Root) (*Set, error) {
 	return s, nil
 }
 
-// Write adds a file that has the parts in it. Each name can be written once.
+// Write adds a file with the concatenated parts. Each name can be written once.
 func (s *Set) Write(name string, parts [][]byte) error {
 	file, err := s.files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -60,11 +60,11 @@ func (s *Set) Write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Names are the names of the files, in the order in which they were written.
+// Names returns the names of the files, in the order in which they were written.
 func (s *Set) Names() []string { return s.names }
 
-// Commit moves the files to the folder, in the order in which they were written. A file or a link that has the name of
-// one of them is replaced. If one cannot be moved, Commit returns its name and removes those before it.
+// Commit moves the files to the folder, in the order in which they were written, and replaces files and links with the
+// same names. If one cannot be moved, it removes those before it, and returns the name with the error.
 func (s *Set) Commit() (failed string, err error) {
 	for i, name := range s.names {
 		if err := s.root.Rename(s.stage+"/"+name, name); err != nil {
@@ -77,7 +77,7 @@ func (s *Set) Commit() (failed string, err error) {
 	return "", nil
 }
 
-// Discard removes the files that Commit has not moved. Call it after Commit too.
+// Discard removes the files that Commit has not moved. Call it after Commit, too.
 func (s *Set) Discard() {
 	if s.files != nil {
 		s.files.Close()

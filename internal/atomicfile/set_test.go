@@ -40,7 +40,7 @@ func TestSet(t *testing.T) {
 	require.Equal(t, "mine", content(t, other), "a link is replaced")
 }
 
-// A file is written once, and inside the folder; what was not committed goes.
+// A file is written once, and only inside the folder; without Commit it is removed.
 func TestSet_Discard(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "out")
@@ -59,7 +59,7 @@ func TestSet_Discard(t *testing.T) {
 	require.Equal(t, []string{"out"}, names(t, outer))
 }
 
-// If a file cannot be moved to the folder, those before it go again.
+// If a file cannot be moved to the folder, those moved before it are removed.
 func TestSet_HalfCommitted(t *testing.T) {
 	dir := t.TempDir()
 	s := newSet(t, dir)

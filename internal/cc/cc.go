@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Language of a source, by the compilers that it needs.
+// Language is a source language, which determines the compiler.
 type Language int
 
-// The languages. A compiler of one takes those before it, too.
+// The languages. The compiler of a language accepts the earlier ones, too.
 const (
 	C Language = iota
 	CXX
 	CUDA
 )
 
-// Languages are those of sources by their suffix.
+// Languages maps suffixes of source files to languages.
 var Languages = map[string]Language{".c": C, ".cc": CXX, ".cpp": CXX, ".cu": CUDA, ".ll": C, ".s": C}
 
-// candidates are searched for in this order; the variable comes first.
+// candidates are the environment variable, the advice and the program names in the order of the search.
 var candidates = map[Language]struct {
 	variable, advice string
 	names            []string
@@ -34,8 +34,9 @@ var candidates = map[Language]struct {
 	CUDA: {"NVCC", "install NVIDIA's CUDA toolkit and put nvcc into PATH, or set NVCC", []string{"nvcc"}},
 }
 
-// Find finds the compiler of a language, by the environment variable CC, CXX or NVCC, else in PATH: its absolute path,
-// and arguments that it always gets. more is what else a caller may do when there is none, for the error.
+// Find returns the compiler of a language as an absolute path and the arguments that it always gets: that of the
+// environment variable CC, CXX or NVCC, else one in PATH. more is further advice for the error message if there is
+// none.
 func Find(lang Language, more string) ([]string, error) {
 	from := candidates[lang]
 	if words := strings.Fields(os.Getenv(from.variable)); len(words) > 0 {
@@ -53,7 +54,7 @@ func Find(lang Language, more string) ([]string, error) {
 	return nil, fmt.Errorf("none of %s is in PATH: %s%s", strings.Join(from.names, ", "), from.advice, more)
 }
 
-// Tool finds a program in PATH, so that it can be run in another folder.
+// Tool finds a program in PATH and returns an absolute path, so that it can run in another folder.
 func Tool(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -62,7 +63,7 @@ func Tool(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Excerpt is what a compiler said as text: its beginning and its end where it said very much.
+// Excerpt converts the output of a compiler to text: its beginning and its end if it is very long.
 func Excerpt(said string) string {
 	const most = 1 << 15
 	if len(said) > 2*most {

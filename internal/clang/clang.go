@@ -1,6 +1,6 @@
 // Package clang finds LLVM's C compiler and runs it.
 //
-// It is what TVMGO_CLANG names, or else clang of PATH, or else the newest clang-N there.
+// It uses the program that TVMGO_CLANG names, or else clang in PATH, or else the newest clang-N there.
 package clang
 
 import (
@@ -19,45 +19,45 @@ import (
 	"tvmgo/internal/unfinished"
 )
 
-// Variable of the environment names the compiler, and may give it arguments.
+// Variable is the environment variable that names the compiler, with optional arguments.
 const Variable = "TVMGO_CLANG"
 
-// Oldest is the first version that is taken, and newest the highest that a name is searched with.
+// Oldest is the oldest supported version, and newest the highest N for which clang-N is searched.
 const (
 	Oldest = 11
 	newest = 29
 )
 
-// Advice says how to come to a clang.
+// Advice says how to install or select a compiler.
 const Advice = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or " +
 	"name one by " + Variable
 
-// ErrMissing is in the errors that say that there is no usable clang.
+// ErrMissing is wrapped by errors that mean that there is no usable clang.
 var ErrMissing = errors.New("no usable clang")
 
-// Clang is a compiler that was found.
+// Clang is an installed compiler.
 type Clang struct {
 	Path    string
-	Args    []string // that it always gets
+	Args    []string // passed in every call
 	Version string   // 14.0.6
 	id      string
 }
 
-// ID is another text for every compiler, and after every update of it.
+// ID identifies the compiler. It changes with every update of the compiler.
 func (c *Clang) ID() string { return c.id }
 
-// String names the compiler in messages.
+// String describes the compiler for messages.
 func (c *Clang) String() string { return fmt.Sprintf("clang %s (%s)", c.Version, c.Path) }
 
-// Command is the compiler with its arguments, and more of them.
+// Command returns the command line of the compiler with more arguments.
 func (c *Clang) Command(args ...string) []string {
 	return append(append([]string{c.Path}, c.Args...), args...)
 }
 
-// found are compilers by what identifies them.
+// found caches compilers by what identifies them.
 var found sync.Map
 
-// Find finds the compiler. The error is an ErrMissing, and says what to do.
+// Find returns the compiler. The error wraps ErrMissing, and says what to do.
 func Find(ctx context.Context) (*Clang, error) {
 	command, from, err := search()
 	if err != nil {
@@ -86,7 +86,7 @@ func Find(ctx context.Context) (*Clang, error) {
 	version := versionPattern.FindStringSubmatch(string(said))
 	if version == nil {
 		first, _, _ := strings.Cut(string(said), "\n")
-		return nil, missing("%s%s is no clang: it says %q of itself: %s", command[0], from, first, Advice)
+		return nil, missing("%s%s is not clang: its version is %q: %s", command[0], from, first, Advice)
 	}
 	c.Version = version[1]
 	if major, err := strconv.Atoi(version[2]); err != nil || major < Oldest {
@@ -104,7 +104,7 @@ func missing(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMissing, fmt.Errorf(format, args...))
 }
 
-// search finds the command, and says where its name came from unless from PATH alone.
+// search returns the command, and says where its name comes from unless that is PATH.
 func search() (command []string, from string, err error) {
 	if words := strings.Fields(os.Getenv(Variable)); len(words) > 0 {
 		from = fmt.Sprintf(" (named by %s)", Variable)
@@ -133,7 +133,7 @@ func lookup(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// RunError says how a run failed.
+// RunError describes a failed run.
 type RunError struct {
 	Command []string
 	Said    string // its standard error
@@ -148,24 +148,23 @@ func (e *RunError) Error() string {
 	return text
 }
 
-// Unwrap returns how the command ended.
+// Unwrap returns the error with which the command ended.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// stopped ends when this process gives up.
+// stopped is canceled by StopAll.
 var stopped, stop = context.WithCancel(context.Background())
 
-// StopAll ends all runs, and those that are still to come: for a process that was interrupted.
+// StopAll ends all current and future runs: for a process that was interrupted.
 func StopAll() { stop() }
 
-// Run runs the compiler, and gives what it wrote to its standard output and error. An error is a *RunError unless ctx
-// ended.
+// Run runs the compiler and returns its standard output and standard error. An error is a *RunError unless ctx ended.
 func (c *Clang) Run(ctx context.Context, stdin []byte, args ...string) (stdout, stderr []byte, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(stopped, cancel)()
 	command := c.Command(args...)
 	cmd := unfinished.Command(ctx, command[0], command[1:]...)
-	// neither language nor time may show in what is written
+	// the output must depend neither on the language nor on the time
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &said
@@ -179,7 +178,7 @@ func (c *Clang) Run(ctx context.Context, stdin []byte, args ...string) (stdout, 
 	return out.Bytes(), said.Bytes(), nil
 }
 
-// printed is what a failed run wrote to its standard output, if a person can read it.
+// printed returns the standard output of a failed run if it is readable text.
 func printed(out []byte) string {
 	if len(out) > 1<<12 || bytes.IndexByte(out, 0) >= 0 {
 		return ""

@@ -2,7 +2,7 @@ package cpufeatures
 
 import "strings"
 
-// mProfile are the CPUs for microcontrollers with features of their own, by the beginning of their names.
+// mProfile are the microcontroller CPUs with special features, by the prefix of their names.
 var mProfile = []struct {
 	prefix   string
 	dsp, mve bool
@@ -12,7 +12,7 @@ var mProfile = []struct {
 	{"cortex-m55", true, true}, {"cortex-m85", true, true},
 }
 
-// aProfile are the features of CPUs for applications, by LLVM's name of what they stand for.
+// aProfile are the features of application CPUs, by the LLVM features that imply them.
 var aProfile = map[string]string{
 	"has_asimd":     "neon",
 	"has_sve":       "sve",
@@ -22,13 +22,13 @@ var aProfile = map[string]string{
 	"has_sme":       "sme",
 }
 
-// Arm is what a target of the kinds llvm and c says of an Arm CPU, each with "feature." before its name; such a target
-// also has the keys arm_cpu and cpu. It is nil for other targets. A target of the kind c has neither triple nor
-// attributes.
+// Arm returns the features of an Arm CPU for a target of kind llvm or c, each with the prefix "feature."; such a target
+// also has the keys arm_cpu and cpu. It returns nil for other CPUs. For a target of kind c, triple and attributes are
+// empty.
 //
-// Cortex-M CPUs go by their names, whatever the triple: has_dsp and has_mve, which "+nodsp" and "+nomve" in the CPU's
-// name or in the attributes take away. For others the triple decides by how it begins, as in the reference
-// implementation: "aarch64" and "arm" are Arm CPUs and "thumb" is not; and only "aarch64", not "arm64", sets
+// Cortex-M CPUs are recognized by their names, whatever the triple: has_dsp and has_mve are set unless "+nodsp" or
+// "+nomve" in the CPU's name or in the attributes removes them. For others the prefix of the triple decides, as in the
+// reference implementation: "aarch64" and "arm" are Arm CPUs, "thumb" is not; and only "aarch64", not "arm64", sets
 // is_aarch64.
 func Arm(triple, cpu string, attrs []string) map[string]bool {
 	if has := armM(cpu, attrs); has != nil {
@@ -40,7 +40,7 @@ func Arm(triple, cpu string, attrs []string) map[string]bool {
 	}
 	set, _ := Features(triple, cpu, attrs)
 	if set.table == nil {
-		return nil // it only begins like one
+		return nil // it only has the prefix
 	}
 	has := map[string]bool{"is_aarch64": aarch64}
 	for name, feature := range aProfile {
@@ -49,7 +49,7 @@ func Arm(triple, cpu string, attrs []string) map[string]bool {
 	return has
 }
 
-// armM is nil unless the CPU is of the M profile.
+// armM returns nil unless the CPU is of the M profile.
 func armM(cpu string, attrs []string) map[string]bool {
 	found := false
 	var dsp, mve bool
@@ -63,7 +63,7 @@ func armM(cpu string, attrs []string) map[string]bool {
 	}
 	flags := strings.Join(append([]string{cpu}, attrs...), ",")
 	if strings.Contains(flags, "+nodsp") {
-		dsp, mve = false, false // vectors need it
+		dsp, mve = false, false // MVE needs DSP
 	}
 	if strings.Contains(flags, "+nomve") {
 		mve = false

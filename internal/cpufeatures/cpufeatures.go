@@ -1,9 +1,9 @@
 // Package cpufeatures has tables of CPU features that replace LLVM: the CPUs of each target triple, and the features
 // of a CPU after the attributes of a target ("+avx512f", "-sse2") are applied with all that they imply.
 //
-// The facts are tables that gen/tables.py asks of LLVM; the rules beside them (what a triple adds, in which order
-// attributes are applied) are LLVM's too, so that what a compile target says of its CPU is what the compiler will make
-// of it. The architectures with tables are x86, aarch64, arm and riscv, of 32 and 64 bits.
+// gen/tables.py extracts the tables from LLVM. The rules that are code here (the features that a triple adds, the order
+// in which attributes are applied) are LLVM's, too, so that a target describes the CPU for which the compiler will
+// generate code. There are tables for x86, aarch64, arm and riscv, of 32 and 64 bits.
 package cpufeatures
 
 import (
@@ -13,15 +13,15 @@ import (
 
 //go:generate ../../build/.cache/venv/bin/python -B gen/tables.py tables
 
-// generic is the CPU of a target that names none.
+// generic is the default CPU.
 const generic = "generic"
 
-// Features is what the CPU of a target can do. attrs are switched in their order: "+x" turns x on with all that x
-// needs, and anything else before the name turns it off with all that needs it; names that the architecture has not got
-// do nothing. An empty triple is this machine's, an empty CPU "generic".
+// Features returns the features of a target's CPU. attrs are applied in order: "+x" adds x and all features that x
+// implies; any other first character removes x and all features that imply it. Names that the architecture does not
+// have are ignored. An empty triple is this machine's, an empty CPU "generic".
 //
-// known is false where the answer is no more than a guess: for a CPU that is not in the table the set is that of
-// "generic", for an architecture without a table it is empty.
+// known is false if the answer is incomplete: for a CPU that is not in the table, the set is that of "generic"; for an
+// architecture without a table, it is empty.
 func Features(triple, cpu string, attrs []string) (set Set, known bool) {
 	t, err := parse(triple)
 	if err != nil {
@@ -50,7 +50,7 @@ func Features(triple, cpu string, attrs []string) (set Set, known bool) {
 	return Set{table, bits}, known
 }
 
-// ValidCPU tells whether the triple's architecture has a CPU of this name.
+// ValidCPU reports whether the triple's architecture has a CPU of this name.
 func ValidCPU(triple, cpu string) bool {
 	if t, err := parse(triple); err == nil {
 		if table := tableOf(t.Arch); table != nil {
@@ -61,7 +61,7 @@ func ValidCPU(triple, cpu string) bool {
 	return false
 }
 
-// CPUs are the names of the CPUs of the triple's architecture, sorted; none where it has no table.
+// CPUs returns the CPU names of the triple's architecture, sorted; none if it has no table.
 func CPUs(triple string) []string {
 	t, err := parse(triple)
 	if err != nil {
@@ -78,9 +78,10 @@ func CPUs(triple string) []string {
 	return names
 }
 
-// VectorWidth is the number of bits of a vector that code generation assumes for a target that doesn't say, 0 where the
-// triple has no known architecture. On riscv it is what the vector extension promises at least, 128 without. On x86 it
-// is the architecture's widest, whatever the CPU: narrower CPUs work on such a vector in parts.
+// VectorWidth returns the vector size in bits that code generation assumes for a target that does not set it; 0 if the
+// architecture is unknown. On riscv it is the least size that the vector extension guarantees, or 128 without the
+// extension. On x86 it is the architecture's widest vector, whatever the CPU: narrower CPUs process such a vector in
+// parts.
 func VectorWidth(triple, cpu string, attrs []string) int {
 	t, err := parse(triple)
 	if err != nil {
@@ -102,7 +103,7 @@ func VectorWidth(triple, cpu string, attrs []string) int {
 	return 128
 }
 
-// HostTriple is the triple of the machine that this program was built for.
+// HostTriple returns the triple of the machine that this program was built for.
 func HostTriple() string {
 	arch := map[string]string{"386": "i686", "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7l",
 		"ppc64le": "powerpc64le",

@@ -46,7 +46,7 @@ func TestFeatures_UnknownIsNotKnown(t *testing.T) {
 	require.Zero(t, VectorWidth("armfoo-linux", "", nil))
 }
 
-// An alias is a CPU like another, and isn't listed.
+// An alias has the features of its CPU, and is not listed.
 func TestCPUs_Aliases(t *testing.T) {
 	const mac = "arm64-apple-macos"
 	require.True(t, ValidCPU(mac, "apple-m1"))
@@ -81,7 +81,7 @@ func TestHostTriple(t *testing.T) {
 	require.Equal(t, CPUs(HostTriple()), CPUs(""))
 }
 
-// Every table is whole: each CPU and each alias has features, and every implied feature is there.
+// Every table is complete: each CPU and each alias has features, and every implied feature exists.
 func TestTables(t *testing.T) {
 	for family := range triples {
 		table, err := readTable(family)
@@ -113,8 +113,8 @@ func manyFeatures() string {
 
 func TestParseTable_Damaged(t *testing.T) {
 	for text, message := range map[string]string{
-		"feature a b\n": "feature a turns on b, which isn't there",
-		manyFeatures():  "385 features, and sets have room for 384",
+		"feature a b\n": "feature a implies b, which does not exist",
+		manyFeatures():  "385 features, the limit is 384",
 	} {
 		_, err := parseTable(text)
 		require.ErrorContains(t, err, message)
@@ -123,7 +123,7 @@ func TestParseTable_Damaged(t *testing.T) {
 	require.Error(t, err)
 }
 
-// First use may come from many goroutines at once.
+// The first use may happen in several goroutines.
 func TestFeatures_Concurrent(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/testing/golden"
 )
 
-// sample is asked without the wheel, too: of each rule one case or two.
+// sample has one or two questions for each rule. It is answered without the wheel.
 var sample = []question{
 	{Ask: "features", Triple: "x86_64-unknown-linux-gnu"},
 	{Ask: "features", Triple: "x86_64-unknown-linux-gnu", CPU: "skylake-avx512", Attrs: []string{"-avx512f"}},
@@ -65,7 +65,7 @@ var sample = []question{
 	{Ask: "arm", Triple: "x86_64-linux-gnu"},
 }
 
-// What the wheel answered once; go test -run Golden -update asks it again.
+// The answers of the wheel are recorded; go test -run Golden -update asks it again.
 func TestGolden(t *testing.T) {
 	type entry struct {
 		Question question `json:"question"`

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// FeatureNames are the features that the triple's architecture has names for; none where it has no table.
+// FeatureNames returns the features that the triple's architecture has names for; none if it has no table.
 func FeatureNames(triple string) []string {
 	t, err := parse(triple)
 	if err != nil {
@@ -21,9 +21,10 @@ func FeatureNames(triple string) []string {
 	return table.features
 }
 
-// HostCPU is this machine's CPU: the name of the newest one known that can do no more than it, and what it has beside
-// that (+) or lacks of it (-), as LLVM names it. It is asked of the operating system. Names that old compilers do not
-// know are left out, so that the features count for more than the model. It is "" where it cannot be told.
+// HostCPU returns this machine's CPU as LLVM names it: the newest known CPU whose features the machine has, and the
+// differences: features that the machine has in addition (+) or lacks (-). The information comes from the operating
+// system. Names that old compilers do not know are not used, so the features matter more than the model. cpu is "" if
+// it cannot be determined.
 func HostCPU() (cpu string, more []string) {
 	h := host()
 	return h.cpu, slices.Clone(h.more)
@@ -45,12 +46,12 @@ var host = sync.OnceValue(func() hostCPU {
 	return cpuOf(runtime.GOARCH, string(info))
 })
 
-// cpuOf reads the operating system's description of a CPU.
+// cpuOf parses the operating system's description of a CPU.
 func cpuOf(arch, info string) hostCPU {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); ok && fields[name] == "" { // of the first core
+		if name = strings.TrimSpace(name); ok && fields[name] == "" { // the first core's
 			fields[name] = strings.TrimSpace(value)
 		}
 	}
@@ -63,7 +64,7 @@ func cpuOf(arch, info string) hostCPU {
 	return hostCPU{}
 }
 
-// armParts are CPUs by who makes them, and what they call them.
+// armParts are CPU names by implementer and part number.
 var armParts = map[string]string{
 	"0x41 0xd03": "cortex-a53", "0x41 0xd05": "cortex-a55", "0x41 0xd07": "cortex-a57", "0x41 0xd08": "cortex-a72",
 	"0x41 0xd09": "cortex-a73", "0x41 0xd0a": "cortex-a75", "0x41 0xd0b": "cortex-a76", "0x41 0xd0c": "neoverse-n1",
@@ -73,8 +74,8 @@ var armParts = map[string]string{
 	"0x46 0x001": "a64fx",
 }
 
-// x86Names are what the kernel calls features that generated code is made of and that LLVM calls otherwise; the others
-// have one name.
+// x86Names maps names of the Linux kernel to LLVM's, for features that generated code uses. Other features have the
+// same name in both.
 var x86Names = map[string]string{
 	"pni": "sse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "abm": "lzcnt", "bmi1": "bmi", "pclmulqdq": "pclmul",
 	"sha_ni": "sha", "rdrand": "rdrnd", "3dnowprefetch": "prfchw", "avx512_vbmi2": "avx512vbmi2",
@@ -84,25 +85,25 @@ var x86Names = map[string]string{
 	"amx_bf16": "amx-bf16", "amx_fp16": "amx-fp16",
 }
 
-// x86Counted are the features that decide which CPU it is: what compilers make instructions of.
+// x86Counted are the features that decide which CPU it is: those whose instructions compilers generate.
 var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 lzcnt popcnt movbe adx aes
 	pclmul sha gfni vaes vpclmulqdq avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2
 	avx512vnni avx512bitalg avx512vpopcntdq avx512bf16 avx512fp16 avx512vp2intersect avxvnni amx-tile
 	amx-int8 amx-bf16 amx-fp16 fma4 xop tbm sse4a`)
 
-// x86Beside are features that a model has and a machine of that model may lack, as virtual machines do. Linux and LLVM
+// x86Beside are features that a model has but a machine of that model may lack, as virtual machines do. Linux and LLVM
 // have the same names for them.
 var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx
 	pconfig pku ptwrite rdpid rdseed rtm serialize tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
 
-// The CPUs that are named, the oldest first. Compilers know all of them since GCC 11 and clang 12.
+// The CPUs that HostCPU can return, oldest first. Compilers know all of them since GCC 11 and clang 12.
 var (
 	x86Common = []string{"x86-64"}
 	x86Intel  = []string{"core2", "nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake",
 		"skylake-avx512", "cascadelake",
 		"cooperlake", "icelake-client", "icelake-server", "tigerlake", "alderlake", "sapphirerapids"}
 	x86AMD    = []string{"bdver1", "bdver2", "bdver3", "bdver4", "znver1", "znver2", "znver3"}
-	x86Levels = []string{"x86-64-v2", "x86-64-v3", "x86-64-v4"} // for machines that are made to look like no CPU
+	x86Levels = []string{"x86-64-v2", "x86-64-v3", "x86-64-v4"} // for machines that hide their CPU model
 )
 
 func x86Host(amd bool, flags []string) hostCPU {

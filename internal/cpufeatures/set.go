@@ -15,13 +15,13 @@ func (b bitset) or(other bitset) bitset {
 	return b
 }
 
-// Set is a set of features of one architecture. The zero value is the empty set.
+// Set is a set of features of an architecture. The zero value is the empty set.
 type Set struct {
 	table *table
 	bits  bitset
 }
 
-// Has tells whether the feature is in the set; no feature has the empty name.
+// Has reports whether the feature is in the set.
 func (s Set) Has(name string) bool {
 	if s.table == nil {
 		return false
@@ -30,7 +30,7 @@ func (s Set) Has(name string) bool {
 	return ok && s.bits.has(i)
 }
 
-// Len is how many features there are in the set.
+// Len returns the number of features in the set.
 func (s Set) Len() int {
 	n := 0
 	for _, word := range s.bits {
@@ -39,7 +39,7 @@ func (s Set) Len() int {
 	return n
 }
 
-// Names are the features in the set, sorted.
+// Names returns the features in the set, sorted.
 func (s Set) Names() []string {
 	names := make([]string, 0, s.Len())
 	for i, word := range s.bits {

@@ -15,16 +15,16 @@ import (
 //go:embed tables/*.gz
 var files embed.FS
 
-// table is what there is to know of a family of architectures. It doesn't change after it was read.
+// table describes a family of architectures. It is immutable.
 type table struct {
-	features []string          // sorted; the place of a feature is its bit
-	implied  []bitset          // by feature: itself and all that it turns on
+	features []string          // sorted; the index of a feature is its bit
+	implied  []bitset          // by feature: itself and all features that it implies
 	cpus     []row             // sorted by name
-	aliases  map[string]string // other names of CPUs
-	archs    map[string]string // arm: by the version of the architecture in the triple, the features that it turns on
+	aliases  map[string]string // alternative names of CPUs
+	archs    map[string]string // arm: the features of an architecture version in the triple
 }
 
-// row is a line of a table that is only parsed for the CPU that is asked for.
+// row is a line of a table, which is parsed when its CPU is needed.
 type row struct{ name, bits string }
 
 // Each table is read on first use.
@@ -39,13 +39,13 @@ func onUse(family string) func() *table {
 	return sync.OnceValue(func() *table {
 		t, err := readTable(family)
 		if err != nil {
-			panic(err) // part of this program is damaged
+			panic(err) // the program is damaged
 		}
 		return t
 	})
 }
 
-// tableOf is the table with an architecture in it, nil if there is none.
+// tableOf returns the table with an architecture, or nil.
 func tableOf(a Arch) *table {
 	switch a {
 	case I386, X8664:
@@ -98,7 +98,7 @@ func parseTable(text string) (*table, error) {
 		}
 	}
 	if len(t.features) > 64*len(bitset{}) {
-		return nil, fmt.Errorf("%d features, and sets have room for %d", len(t.features), 64*len(bitset{}))
+		return nil, fmt.Errorf("%d features: the limit is %d", len(t.features), 64*len(bitset{}))
 	}
 	t.implied = make([]bitset, len(t.features))
 	for i := range direct {
@@ -109,7 +109,7 @@ func parseTable(text string) (*table, error) {
 	return t, nil
 }
 
-// imply fills in what feature i turns on, by way of others too.
+// imply computes the features that feature i implies, directly or indirectly.
 func (t *table) imply(i int, direct []string) error {
 	if t.implied[i].has(i) {
 		return nil
@@ -120,7 +120,7 @@ func (t *table) imply(i int, direct []string) error {
 	for name := range strings.FieldsSeq(direct[i]) {
 		j, ok := t.index(name)
 		if !ok {
-			return fmt.Errorf("feature %s turns on %s, which isn't there", t.features[i], name)
+			return fmt.Errorf("feature %s implies %s, which does not exist", t.features[i], name)
 		}
 		if err := t.imply(j, direct); err != nil {
 			return err
@@ -131,13 +131,13 @@ func (t *table) imply(i int, direct []string) error {
 	return nil
 }
 
-// index is the bit of a feature.
+// index returns the bit of a feature.
 func (t *table) index(name string) (int, bool) {
 	i := sort.SearchStrings(t.features, name)
 	return i, i < len(t.features) && t.features[i] == name
 }
 
-// find is the line of a CPU.
+// find returns the line of a CPU.
 func (t *table) find(name string) (row, bool) {
 	if cpu := t.aliases[name]; cpu != "" {
 		name = cpu
@@ -149,7 +149,7 @@ func (t *table) find(name string) (row, bool) {
 	return t.cpus[i], true
 }
 
-// cpu is what a CPU can do by itself.
+// cpu returns the features of a CPU.
 func (t *table) cpu(name string) (bitset, bool) {
 	found, ok := t.find(name)
 	if !ok {
@@ -161,7 +161,7 @@ func (t *table) cpu(name string) (bitset, bool) {
 		start := max(0, len(hex)-16)
 		word, err := strconv.ParseUint(hex[start:], 16, 64)
 		if err != nil {
-			panic(fmt.Errorf("read the features of %s: %w", name, err)) // part of this program is damaged
+			panic(fmt.Errorf("read the features of %s: %w", name, err)) // the program is damaged
 		}
 		hex = hex[:start]
 		for i := 0; word != 0; i, word = i+1, word>>1 {
@@ -173,7 +173,7 @@ func (t *table) cpu(name string) (bitset, bool) {
 	return all, true
 }
 
-// apply switches one feature: "+x" on with all that x needs, else off with all that needs x.
+// apply changes one feature: "+x" adds x and all that it implies, others remove x and all that imply it.
 func (t *table) apply(b bitset, attr string) bitset {
 	name, on := strings.CutPrefix(attr, "+")
 	if !on {

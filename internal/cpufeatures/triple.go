@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Arch is an architecture by the name that LLVM has for it, whatever the triple calls it.
+// Arch is an architecture under LLVM's name, however the triple spells it.
 type Arch string
 
-// The architectures with tables of their CPUs. Others are accepted in triples and have no features.
+// The architectures with tables of CPUs. Others are accepted in triples, and have no features.
 const (
 	I386      Arch = "i386"
 	X8664     Arch = "x86_64"
@@ -26,7 +26,7 @@ const (
 	RISCV64BE Arch = "riscv64be"
 )
 
-// architectures are the spellings that are whole words; those of arm are many and are taken apart.
+// architectures maps spellings to architectures, except for arm, which has too many spellings to list.
 var architectures = map[string]Arch{
 	"i386": I386, "i486": I386, "i586": I386, "i686": I386, "i786": I386, "i886": I386, "i986": I386,
 	"x86_64": X8664, "x86_64h": X8664, "amd64": X8664,
@@ -50,23 +50,22 @@ var architectures = map[string]Arch{
 	"csky":   "csky", "arc": "arc", "ve": "ve", "lanai": "lanai", "xcore": "xcore",
 }
 
-// Triple is a target triple taken apart.
+// Triple is a parsed target triple.
 type Triple struct {
 	Arch        Arch
 	SubArch     string // arm: the version of the architecture as the triple spells it, such as v7a; else empty
-	Vendor      string // empty where the triple has none
-	OS          string // as the triple spells it, with a version if there is one; empty where the triple has none
-	Environment string // the ABI or what else stands behind the OS
+	Vendor      string // empty if missing
+	OS          string // as the triple spells it, with an optional version; empty if missing
+	Environment string // the ABI, or whatever follows the OS
 }
 
-// Parse takes a triple apart, arch-vendor-os-environment, of which the vendor may be missing and so may all that is
-// behind it.
+// Parse parses a triple, arch-vendor-os-environment. The vendor, and everything after it, may be missing.
 func Parse(triple string) (Triple, error) {
 	parts := strings.SplitN(triple, "-", 4)
 	var t Triple
 	var ok bool
 	if t.Arch, t.SubArch, ok = architecture(parts[0]); !ok {
-		return Triple{}, fmt.Errorf("parse target triple %q: %q is no known architecture: triples look like "+
+		return Triple{}, fmt.Errorf("parse target triple %q: %q is not a known architecture: triples look like "+
 			"x86_64-unknown-linux-gnu", triple, parts[0])
 	}
 	parts = parts[1:]
@@ -79,7 +78,7 @@ func Parse(triple string) (Triple, error) {
 	return t, nil
 }
 
-// parse is Parse where no triple means this machine's.
+// parse is Parse, but the empty triple is this machine's.
 func parse(triple string) (Triple, error) {
 	if triple == "" {
 		triple = HostTriple()
@@ -87,7 +86,7 @@ func parse(triple string) (Triple, error) {
 	return Parse(triple)
 }
 
-// architecture knows a triple's first word; for arm it also has the version of the architecture.
+// architecture parses the first word of a triple; for arm it also returns the version of the architecture.
 func architecture(word string) (arch Arch, version string, ok bool) {
 	if arch, ok = architectures[word]; ok {
 		return arch, "", true
@@ -105,12 +104,12 @@ func architecture(word string) (arch Arch, version string, ok bool) {
 		known = version == "xscale"
 	}
 	if thumb && (strings.HasPrefix(version, "v2") || strings.HasPrefix(version, "v3")) {
-		known = false // thumb came later
+		known = false // thumb was introduced later
 	}
 	if !known {
 		return "", "", false
 	}
-	thumb = thumb || version == "v6m" || version == "v6sm" // these have nothing but thumb
+	thumb = thumb || version == "v6m" || version == "v6sm" // these support only thumb
 	switch {
 	case thumb && big:
 		return ThumbEB, version, true
@@ -122,13 +121,13 @@ func architecture(word string) (arch Arch, version string, ok bool) {
 	return ARM, version, true
 }
 
-// armVersion tells whether a word can be a version of arm: a v and a number, with anything behind it, as new ones come
-// every year.
+// armVersion reports whether a word can be an arm version: a v and a number, followed by anything, because new versions
+// appear every year.
 func armVersion(word string) bool {
 	return len(word) > 1 && word[0] == 'v' && word[1] >= '0' && word[1] <= '9' && !strings.HasSuffix(word, "eb")
 }
 
-// isOS tells whether a triple's word is the name of an operating system, for triples without a vendor.
+// isOS reports whether a word is the name of an operating system, for triples without a vendor.
 func isOS(word string) bool {
 	switch strings.TrimRight(word, "0123456789.") {
 	case "linux", "none", "windows", "win", "darwin", "macos", "macosx", "ios", "tvos", "watchos", "xros", "freebsd",
@@ -140,7 +139,7 @@ func isOS(word string) bool {
 	return false
 }
 
-// cpu is the table's name of a CPU: riscv has a generic one for each size.
+// cpu returns the table's name of a CPU: riscv has a generic CPU for each size.
 func (t Triple) cpu(name string) string {
 	if name == generic {
 		switch t.Arch {
@@ -153,7 +152,7 @@ func (t Triple) cpu(name string) string {
 	return name
 }
 
-// attrs are what the triple switches, before the target's own attributes.
+// attrs returns the attributes that the triple implies, which apply before those of the target.
 func (t Triple) attrs(table *table, cpu string) (attrs []string) {
 	switch t.Arch {
 	case X8664:
@@ -179,5 +178,5 @@ func (t Triple) attrs(table *table, cpu string) (attrs []string) {
 	return attrs
 }
 
-// zvl is the feature of riscv that promises vectors of so many bits.
+// zvl returns the riscv feature that guarantees vectors of the given number of bits.
 func zvl(bits int) string { return "zvl" + strconv.Itoa(bits) + "b" }

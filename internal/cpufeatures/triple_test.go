@@ -43,11 +43,11 @@ func TestParse_NoArchitecture(t *testing.T) {
 		"thumbxscale", "armxscale", "aarch64foo", "arm64be",
 		"i286", "i1086", "x86", "riscv64gc", "eb", "linux-x86_64", "v7"} {
 		_, err := Parse(triple)
-		require.ErrorContains(t, err, "is no known architecture: triples look like x86_64-unknown-linux-gnu", triple)
+		require.ErrorContains(t, err, "is not a known architecture: triples look like x86_64-unknown-linux-gnu", triple)
 	}
 }
 
-// Whatever a target says, the answers fit each other.
+// The answers for a target are consistent with each other.
 func FuzzFeatures(f *testing.F) {
 	for _, seed := range [][3]string{{"x86_64-unknown-linux-gnu", "haswell", "+avx512f,-sse2"},
 		{"armebv7eb-windows", "generic", "+,-,+-x"}, {"thumbv6m", "cortex-m4+nodsp", ""},
@@ -61,7 +61,7 @@ func FuzzFeatures(f *testing.F) {
 		if known && cpu != "" {
 			require.True(t, ValidCPU(triple, cpu))
 		}
-		for _, name := range names { // turning on what is on changes nothing
+		for _, name := range names { // adding a present feature changes nothing
 			more, _ := Features(triple, cpu, []string{attr, "+" + name})
 			require.Equal(t, names, more.Names())
 		}

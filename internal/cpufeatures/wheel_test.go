@@ -18,7 +18,7 @@ import (
 	"tvmgo/internal/testing/wheel"
 )
 
-// question is what both sides are asked about one target.
+// question is a target about which this package and the wheel are asked.
 type question struct {
 	Ask    string   `json:"ask"`
 	Kind   string   `json:"kind,omitempty"`
@@ -27,7 +27,7 @@ type question struct {
 	Attrs  []string `json:"attrs,omitempty"`
 }
 
-// ours is this package's answer, as the wheel's looks after JSON.
+// ours returns this package's answer in the form of the wheel's JSON.
 func (q question) ours() any {
 	switch q.Ask {
 	case "features":
@@ -75,7 +75,7 @@ var attributes = map[string][][]string{
 		{"-64bit", "+32bit"}, {"+v", "+zvl65536b", "-zvl4096b"}},
 }
 
-// M-profile CPUs with what may follow, and names that only look like them.
+// M-profile CPUs with suffixes, and names that are similar to them.
 var microcontrollers = strings.Fields(`cortex-m0+nodsp cortex-m0x cortex-m33+nodsp cortex-m33+nomve
   cortex-m35 cortex-m4+nofp cortex-m4+nodsp cortex-m55+nodsp cortex-m55+nomve cortex-m55+nomve+nodsp
   cortex-m85+nomve.fp cortex-m7x cortex-m cortex-M4 xcortex-m4`)
@@ -138,7 +138,7 @@ func questions(t *testing.T) []question {
 	return all
 }
 
-// Whatever is asked, the tables answer as LLVM and the targets in Apache TVM's wheel do.
+// The tables agree with LLVM and with the targets of Apache TVM's wheel.
 func TestWheel_Agrees(t *testing.T) {
 	t.Parallel()
 	all := questions(t)
@@ -156,7 +156,7 @@ func TestWheel_Agrees(t *testing.T) {
 	t.Logf("compared %v", asked)
 }
 
-// ask has the wheel answer, all in one process.
+// ask makes the wheel answer all questions in one process.
 func ask(t *testing.T, all []question) []json.RawMessage {
 	t.Helper()
 	input, err := json.Marshal(all)
@@ -172,12 +172,12 @@ func jsonEqual(t *testing.T, a, b []byte) bool {
 	text := func(data []byte) string {
 		var x any
 		require.NoError(t, json.Unmarshal(data, &x))
-		return fmt.Sprint(x) // maps are printed in order
+		return fmt.Sprint(x) // maps are printed in sorted order
 	}
 	return text(a) == text(b)
 }
 
-// The tables are what their generator makes of the wheel.
+// The tables equal what their generator writes with the wheel.
 func TestWheel_Tables(t *testing.T) {
 	t.Parallel()
 	made := t.TempDir()

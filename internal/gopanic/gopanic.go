@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Panic is a panic as an error: the message is one line, and the stack is beside it.
+// Panic is a panic as an error with a message of one line and a stack.
 type Panic struct {
-	Value any    // what was given to panic
-	Stack string // who called whom, the innermost first, as lines that Python's tracebacks have
+	Value any    // the argument of panic
+	Stack string // the calls, innermost first, formatted as in Python's tracebacks
 }
 
-// maxFrames bounds a stack, as the Go runtime bounds those that it prints.
+// maxFrames limits a stack, as the Go runtime does.
 const maxFrames = 100
 
-// New makes an error of what recover returned. It is called by the deferred function that recovered.
+// New makes an error from the result of recover. Call it in the deferred function that recovers.
 func New(value any) *Panic { return &Panic{Value: value, Stack: stack()} }
 
 // Error returns one line.
 func (p *Panic) Error() string { return "panic: " + oneLine(fmt.Sprint(p.Value)) }
 
-// Unwrap returns the panic's value when it is an error.
+// Unwrap returns the panic's value if it is an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// oneLine puts the lines of a text behind each other.
+// oneLine joins the lines of a text.
 func oneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
 	for i := range lines {
@@ -37,8 +37,7 @@ func oneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
-// stack is the stack of the goroutine from the function that panicked on. Frames of the Go runtime say nothing of the
-// cause.
+// stack formats the goroutine's stack up to the function that panicked, without frames of the Go runtime.
 func stack() string {
 	pcs := make([]uintptr, 8*maxFrames)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // without Callers, stack and New

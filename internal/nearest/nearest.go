@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Name returns the most similar of names, or else the shortest that contains the given one ("h200" of "nvidia/h200");
+// Name returns the most similar of names, or else the shortest that contains the given one ("h200" in "nvidia/h200");
 // "" if there is none.
 func Name(name string, names []string) string {
-	if name == "" || len(name) > 200 { // no misspelling
+	if name == "" || len(name) > 200 { // not a misspelling
 		return ""
 	}
 	for _, n := range names {
@@ -28,8 +28,8 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// Within returns the first of the names that are fewest edits away from a given one, and fewer than limit; "" if there
-// is none. Upper and lower case are different letters, but a name that differs in nothing else is always found.
+// Within returns the first of the names with the fewest edits from the given one, if these are fewer than limit; else
+// "". Case matters, but a name that differs only in case is always found.
 func Within(name string, names []string, limit int) string {
 	best := ""
 	for _, n := range names {
@@ -43,7 +43,7 @@ func Within(name string, names []string, limit int) string {
 	return best
 }
 
-// Plain returns a form that the spellings of a name have in common.
+// Plain returns a normal form: names that differ only in case, or in _ and -, have the same.
 func Plain(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
 
 // Distance returns the number of edits from a to b: bytes added, removed, changed or swapped with the next one. It
@@ -52,7 +52,7 @@ func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	before, above := make([]int, len(b)+1), make([]int, len(b)+1) // the rows of two and of one byte less of a
+	before, above := make([]int, len(b)+1), make([]int, len(b)+1) // the last two rows of the table of distances
 	for j := range above {
 		above[j] = j
 	}

@@ -21,12 +21,12 @@ const (
 	maxBytes   = 1 << 30 // of a compressed archive, and 100 times its size
 )
 
-// IsArchive says whether data begin like an archive that Each reads.
+// IsArchive reports whether data begin like an archive that Each reads.
 func IsArchive(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) >= 262 && string(head[257:262]) == "ustar"
 }
 
-// IsObject says whether data begin like an object file that is to be linked; isNative, whether it is for this machine.
+// IsObject reports whether data begin like an object file that can be linked; isNative, whether it is for this machine.
 func IsObject(head []byte) (isObject, isNative bool) {
 	if len(head) < 52 || string(head[:4]) != "\x7fELF" || head[4] != 1 && head[4] != 2 || head[5] != 1 && head[5] != 2 {
 		return false, false
@@ -54,9 +54,9 @@ func IsObject(head []byte) (isObject, isNative bool) {
 var machines = map[string]uint16{"386": 3, "amd64": 62, "arm": 40, "arm64": 183, "loong64": 258, "ppc64": 21,
 	"ppc64le": 21, "riscv64": 243, "s390x": 22}
 
-// Each visits the files of an archive of size bytes in their order, by their names without folders. It fails on links
-// and devices, on names that lead out of the archive or come twice, and on more than a few thousand files or, where the
-// archive is compressed, more bytes than objects have.
+// Each calls visit for the files of an archive of size bytes, in order, with their names without folders. It fails for
+// links and devices, for names that leave the archive or occur twice, for more than a few thousand files, and for a
+// compressed archive that expands to more bytes than a library is likely to have.
 func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content io.Reader) error) error {
 	in := io.Reader(bufio.NewReader(io.NewSectionReader(r, 0, size)))
 	head, err := in.(*bufio.Reader).Peek(2)
@@ -84,12 +84,12 @@ func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content
 		case h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader:
 			continue
 		case h.Typeflag != tar.TypeReg:
-			return fmt.Errorf("%.100q in the archive is no ordinary file: links and devices are not taken", h.Name)
+			return fmt.Errorf("%.100q in the archive is not a regular file: links and devices are not accepted", h.Name)
 		case path.IsAbs(h.Name) || path.Clean(h.Name) == ".." || strings.HasPrefix(path.Clean(h.Name), "../") ||
 			strings.ContainsRune(h.Name, 0):
-			return fmt.Errorf("the name %.100q leads out of the archive", h.Name)
+			return fmt.Errorf("the name %.100q leaves the archive", h.Name)
 		case seen[name]:
-			return fmt.Errorf("two files in the archive are called %.100q", name)
+			return fmt.Errorf("two files in the archive have the name %.100q", name)
 		case len(seen) == maxMembers:
 			return fmt.Errorf("the archive has more than %d files", maxMembers)
 		}
@@ -104,7 +104,7 @@ func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content
 	return nil
 }
 
-// damaged says where an error of reading comes from.
+// damaged is a reader that wraps errors of reading.
 type damaged struct{ r io.Reader }
 
 func (d damaged) Read(p []byte) (int, error) {
@@ -115,7 +115,7 @@ func (d damaged) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded fails where more comes out of a compressed file than is believed.
+// bounded is a reader that fails if a compressed file expands to an implausible size.
 type bounded struct {
 	r    io.Reader
 	left int64

@@ -13,14 +13,14 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestBounded stops at what a compressed archive is believed to hold.
+// A compressed archive that expands to an implausible size is an error.
 func TestBounded(t *testing.T) {
 	n, err := io.Copy(io.Discard, &bounded{zeros{}, 1 << 20})
 	require.EqualValues(t, 1<<20, n)
 	require.ErrorContains(t, err, "unpacks to more")
 }
 
-// FuzzEach reads any bytes without a panic, and visits names alone that stay in a folder.
+// FuzzEach reads arbitrary bytes without a panic, and visits only names that stay in a folder.
 func FuzzEach(f *testing.F) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -1,6 +1,6 @@
-// Package signature finds the signatures of functions that a library's error messages print. Apache TVM's code
-// generators write one beside each function that checks its arguments: "vadd(A: Tensor([n], float32), B: …)", as a text
-// of its own in the constants of the file.
+// Package signature finds the signatures of functions for error messages. Apache TVM's code generators store one for
+// each function that checks its arguments, as a separate string constant of the library: "vadd(A: Tensor([n], float32),
+// B: …)".
 package signature
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxText bounds a signature.
+// maxText limits the length of a signature.
 const maxText = 1 << 16
 
-// Find returns the signatures of functions in constants, by name. wanted says which names are functions. A name
-// that has two different texts has none: nothing tells which is its own.
+// Find returns the signatures of functions in constants, by name. wanted reports which names are functions. A name with
+// two different signatures is left out, because it is unknown which one is right.
 func Find(wanted func(name string) bool, constants ...[]byte) map[string]string {
 	found := map[string]string{}
 	for _, data := range constants {
@@ -39,7 +39,7 @@ func Find(wanted func(name string) bool, constants ...[]byte) map[string]string 
 				continue
 			}
 			if before, ok := found[name]; ok && before != text {
-				text = "" // and none that follows is taken
+				text = "" // ignores all further ones
 			}
 			found[name] = text
 		}
@@ -56,7 +56,7 @@ func isName(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// isSignature says whether a text is parameters in parentheses: "(A: Tensor([n, 4], float32), n: int32)".
+// isSignature reports whether a text is a list of parameters in parentheses: "(A: Tensor([n, 4], float32), n: int32)".
 func isSignature(text string) bool {
 	inner, ok := strings.CutPrefix(text, "(")
 	inner, closed := strings.CutSuffix(inner, ")")
@@ -79,7 +79,7 @@ func isSignature(text string) bool {
 	}
 }
 
-// cutParameter cuts before the first comma that no bracket surrounds.
+// cutParameter cuts at the first comma outside of brackets.
 func cutParameter(list string) (param, rest string, more bool) {
 	depth := 0
 	for i := range len(list) {
@@ -97,7 +97,7 @@ func cutParameter(list string) (param, rest string, more bool) {
 	return list, "", false
 }
 
-// isType says whether a text is "Tensor([dimensions], dtype)" or the name of a type.
+// isType reports whether a text is "Tensor([dimensions], dtype)" or the name of a type.
 func isType(text string) bool {
 	if tensor, ok := strings.CutPrefix(text, "Tensor(["); ok {
 		tensor, ok = strings.CutSuffix(tensor, ")")

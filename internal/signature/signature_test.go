@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 		find("f(a: int8)\x00vadd(a: int8)\x00g(a: int8)\x00"))
 }
 
-// What is no signature, or not for certain that of the function.
+// Texts that are not signatures, or not certainly those of the function.
 func TestFind_NoGuess(t *testing.T) {
 	for _, data := range []string{
 		"", "(", "f(", "f(n: int32)", "f(n: int32\x00", "xf(n: int32)\x00", "a f(n: int32)\x00", "f (n: int32)\x00",

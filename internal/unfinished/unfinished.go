@@ -1,7 +1,7 @@
-// Package unfinished knows what a process must not leave behind when it ends early: the processes that it started, and
-// its temporary files.
+// Package unfinished keeps a list of what a process must not leave behind when it ends early: child processes and
+// temporary files.
 //
-// Normally whoever made one of these removes it. A program that has to end at once, because a user asked for the second
+// Normally their creator removes them. A program that must end immediately, because the user interrupted it a second
 // time, calls [End].
 package unfinished
 
@@ -20,10 +20,11 @@ var (
 	paths  = map[string]bool{} // files and folders
 )
 
-// Cmd is a command in a process group of its own, which ends as a whole: compilers and shells start others.
+// Cmd is a command in a separate process group, which is killed as a whole, because compilers and shells start other
+// processes.
 type Cmd struct{ *exec.Cmd }
 
-// Command is a command that is killed with its group when ctx ends.
+// Command returns a command that is killed with its group when ctx ends.
 func Command(ctx context.Context, name string, args ...string) *Cmd {
 	c := &Cmd{exec.CommandContext(ctx, name, args...)}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -32,7 +33,7 @@ func Command(ctx context.Context, name string, args ...string) *Cmd {
 	return c
 }
 
-// Kill ends the group. The command must have been started.
+// Kill kills the group. The command must have been started.
 func (c *Cmd) Kill() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 
 // Start starts the command.
@@ -46,7 +47,7 @@ func (c *Cmd) Start() error {
 	return err
 }
 
-// Wait waits for the end of a command that was started.
+// Wait waits until a started command ends.
 func (c *Cmd) Wait() error {
 	err := c.Cmd.Wait()
 	mu.Lock()
@@ -63,7 +64,7 @@ func (c *Cmd) Run() error {
 	return c.Wait()
 }
 
-// MkdirTemp makes a folder among the temporary files, which [Remove] removes.
+// MkdirTemp makes a temporary folder, which [Remove] removes.
 func MkdirTemp(pattern string) (string, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -74,7 +75,8 @@ func MkdirTemp(pattern string) (string, error) {
 	return dir, err
 }
 
-// Add notes a file that goes away if the process ends before [Forget] is called. It calls create, which makes the file.
+// Add calls create, which makes a file, and registers its path: the file is removed if the process ends before
+// [Forget].
 func Add(path string, create func() error) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -85,28 +87,28 @@ func Add(path string, create func() error) error {
 	return err
 }
 
-// Forget drops what was noted: it has found its place, or is gone.
+// Forget removes a path from the list, because the file is complete or gone.
 func Forget(path string) {
 	mu.Lock()
 	defer mu.Unlock()
 	delete(paths, path)
 }
 
-// Remove removes what was noted, with all that is in it.
+// Remove removes a file or a folder with its contents, and forgets it.
 func Remove(path string) error {
 	err := os.RemoveAll(path)
 	Forget(path)
 	return err
 }
 
-// End kills all processes and removes all files. Nothing is begun afterwards: whoever tries waits for the end of this
-// process, which the caller has to bring about.
+// End kills all processes and removes all files. From then on the functions of this package block, so that nothing new
+// begins until the caller ends the process.
 func End() {
-	mu.Lock() // for good
+	mu.Lock() // never unlocked
 	for leader := range groups {
 		_ = syscall.Kill(-leader, syscall.SIGKILL)
 	}
-	const tries = 100 // a process that was in the middle of a call may have added a file
+	const tries = 100 // a process that was killed in the middle of a call may have added a file
 	for path := range paths {
 		for try := 0; os.RemoveAll(path) != nil && try < tries; try++ {
 			time.Sleep(time.Millisecond)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A command ends with all that it started: the pipe that all of them hold is closed.
+// Killing a command also ends the processes that it started: the pipe that all of them hold is closed.
 func TestCommand_EndsWithItsGroup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := Command(ctx, "sh", "-c", "sleep 600 & echo here; wait")
@@ -34,7 +34,7 @@ func TestCommand_EndsWithItsGroup(t *testing.T) {
 	require.Empty(t, groups)
 }
 
-// The child process of this test ends at once, with everything.
+// The child process of this test calls End.
 func TestEnd(t *testing.T) {
 	if dir := os.Getenv("TVMGO_TEST_END"); dir != "" {
 		t.Setenv("TMPDIR", dir)
@@ -59,7 +59,7 @@ func TestEnd(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEnd$")
 	cmd.Env = append(os.Environ(), "TVMGO_TEST_END="+dir)
-	out, err := cmd.CombinedOutput() // which waits until nobody holds the pipe
+	out, err := cmd.CombinedOutput() // waits until no process holds the pipe
 	require.Error(t, err)
 	require.True(t, strings.HasSuffix(string(out), "ended\n"), "%s", out)
 	left, err := os.ReadDir(dir)

@@ -1,5 +1,5 @@
-// Package version has the version of this project, which is written only in its file VERSION: make, pkg-config and
-// CMake read the same file.
+// Package version has the version of this project. It is only written in the file VERSION, which make, pkg-config and
+// CMake read, too.
 package version
 
 import (
@@ -10,8 +10,8 @@ import (
 //go:embed VERSION
 var text string
 
-// Number is the version, "1.2.3".
+// Number returns the version, such as "1.2.3".
 func Number() string { return strings.TrimSpace(text) }
 
-// Builder is what libraries say that they were built by: "tvmgo 1.2.3".
+// Builder returns the name under which libraries record their builder: "tvmgo 1.2.3".
 func Builder() string { return "tvmgo " + Number() }

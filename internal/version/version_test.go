@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What make, pkg-config and CMake have is read from the same file.
+// make, pkg-config and CMake read the version from the same file.
 func TestNumber(t *testing.T) {
 	require.Regexp(t, `^[0-9]+\.[0-9]+\.[0-9]+$`, Number())
 	require.Equal(t, "tvmgo "+Number(), Builder())

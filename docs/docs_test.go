@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/testing/literate"
 )
 
-// documents are all Markdown files that users read.
+// documents returns all Markdown files for users.
 func documents(t *testing.T) (docs []*literate.Document) {
 	for _, pattern := range []string{"../*.md", "*.md", "../bench/*.md", "../examples/*/README.md"} {
 		paths, err := filepath.Glob(pattern)
@@ -25,17 +25,17 @@ func documents(t *testing.T) (docs []*literate.Document) {
 	return docs
 }
 
-// Every link of every document leads to a file, and to a heading that is there.
+// Every link of every document leads to an existing file and heading.
 func TestLinks(t *testing.T) {
 	require.Empty(t, literate.CheckLinks(documents(t)))
 }
 
-// elsewhere has the documents whose code another test runs.
+// elsewhere lists the documents whose code another test runs.
 var elsewhere = map[string]string{
 	"python.md": "capi, TestPythonDocs: it needs a Python package of its own",
 }
 
-// Every block of code compiles, runs and prints what the document says.
+// Every block of code compiles, runs and prints what the document shows.
 func TestSnippets(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

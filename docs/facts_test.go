@@ -22,7 +22,7 @@ func TestReadme_Length(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(string(text), "\n"), 170)
 }
 
-// figures has the row of `make bench` of each row with figures in the README's comparison.
+// figures maps the rows of the README's comparison to rows of `make bench`.
 var figures = map[string]string{
 	"Load a kernel library and look up its function": "load",
 	"The same with an embedded module of 64 MiB":     "load-blob-peer",
@@ -33,12 +33,12 @@ var figures = map[string]string{
 	"Library, stripped":                              "size",
 }
 
-// The README's figures are those of the newest result of `make bench`, to two digits.
+// The README's figures equal those of the newest result of `make bench`, to two digits.
 func TestReadme_Figures(t *testing.T) {
 	paths, err := filepath.Glob("../bench/results/*-cpu.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
-	text, err := os.ReadFile(paths[len(paths)-1]) // their names begin with the date
+	text, err := os.ReadFile(paths[len(paths)-1]) // file names begin with the date
 	require.NoError(t, err)
 	var result struct {
 		Rows []struct {
@@ -67,7 +67,7 @@ func TestReadme_Figures(t *testing.T) {
 	}
 }
 
-// figure writes a result with its unit: two digits below 10, integers above.
+// figure formats a result with its unit: two digits below 10, integers above.
 func figure(id string, v float64) string {
 	unit := "ns"
 	switch {
@@ -91,7 +91,7 @@ var (
 	abiHeading   = regexp.MustCompile(`(?m)^##+ ([A-J](\.\d+)?)[. ]`)
 )
 
-// Comments cite no document and no section of the ABI reference that is absent.
+// Comments refer only to existing documents and sections of the ABI reference.
 func TestCitations(t *testing.T) {
 	abi, err := os.ReadFile("abi.md")
 	require.NoError(t, err)
@@ -106,11 +106,11 @@ func TestCitations(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		if strings.HasSuffix(path, "literate_test.go") {
-			continue // has documents of its own
+			continue // it has separate documents
 		}
 		for _, name := range citedFile.FindAllString(string(text), -1) {
 			if strings.Contains(name, "//") {
-				continue // of another site
+				continue // a link to another site
 			}
 			candidates := []string{filepath.Join("..", name), filepath.Join(filepath.Dir(path), name), name}
 			require.True(t, anyExists(candidates), "%s cites %s, which is not there", path, name)
@@ -125,7 +125,7 @@ func TestCitations(t *testing.T) {
 	require.Greater(t, cited, 50)
 }
 
-// sources lists the repository's files of code, without what builds leave in it.
+// sources lists the source files of the repository, without build outputs.
 func sources(t *testing.T) (paths []string) {
 	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -151,7 +151,7 @@ func anyExists(paths []string) bool {
 	return false
 }
 
-// Lines of documents have at most 120 characters, but for tables, links and what programs print.
+// Lines of documents have at most 120 characters, except tables, links and output of programs.
 func TestLines(t *testing.T) {
 	for _, d := range documents(t) {
 		for i, line := range d.Prose {

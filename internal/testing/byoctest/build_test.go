@@ -20,7 +20,7 @@ import (
 	"tvmgo/tir"
 )
 
-// program is the network as tir: a function for each operation, and one that calls them.
+// program is the network in tir: a function for each operation, and one that calls them.
 const program = `
 func dense1(X: handle, W: handle, Y: handle) {
   buffer x: float32[2, 3], param X
@@ -72,7 +72,7 @@ func mlp(X: handle, W1: handle, B1: handle, W2: handle, H: handle, Y: handle) {
 }
 `
 
-// strategy is that of a named composite: products that are worth a call go to the library.
+// strategy is the strategy of a named composite: products that are large enough go to the library.
 func strategy(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 	var answer []target.Assignment
 	for _, op := range g.Ops {
@@ -88,7 +88,7 @@ func strategy(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 	return answer, nil
 }
 
-// standIn puts the library where the compiler finds it.
+// standIn installs the stand-in library where the compiler finds it.
 func standIn(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,8 +102,8 @@ func standIn(t *testing.T, text string) {
 	t.Setenv("TVMGO_CACHE_DIR", "off")
 }
 
-// TestBuild_Composite builds the network for two kinds of the CPU, one of which a third party brings, by partitioners
-// and by a strategy.
+// TestBuild_Composite builds the network for two CPU kinds, one of them a third party's, with partitioners and with a
+// strategy.
 func TestBuild_Composite(t *testing.T) {
 	require.NoError(t, register())
 	_, err := target.RegisterKind("smallsoc2", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
@@ -150,7 +150,7 @@ func TestBuild_Composite(t *testing.T) {
 	}
 }
 
-// network calls mlp with the inputs that the reference has.
+// network calls mlp with the inputs of the reference.
 func network(t *testing.T, m *runtime.Module) []float64 {
 	t.Helper()
 	f, err := m.Function("mlp")
@@ -184,7 +184,7 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 	return wide
 }
 
-// TestBuild_CompositeRunsTheLibrary proves by an error of the library that it is what runs.
+// TestBuild_CompositeRunsTheLibrary checks by an error of the library that the library is called.
 func TestBuild_CompositeRunsTheLibrary(t *testing.T) {
 	require.NoError(t, register())
 	standIn(t, strings.Replace(library, "if (transa", "if (k == 5) return 3;\n  if (transa", 1))

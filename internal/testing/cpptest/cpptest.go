@@ -17,7 +17,7 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// wheel is the folder of tvm-ffi's Python package; the reason when it cannot be had.
+// wheel returns the folder of tvm-ffi's Python package, or the reason why it is missing.
 var wheel = sync.OnceValues(func() (dir, problem string) {
 	root, err := filepath.Abs(".")
 	for ; err == nil; root = filepath.Dir(root) {
@@ -40,8 +40,8 @@ var wheel = sync.OnceValues(func() (dir, problem string) {
 	return found[0], ""
 })
 
-// Wheel is the folder of tvm-ffi's Python package, with include and lib. Without one the test is
-// skipped, or fails on CI.
+// Wheel returns the folder of tvm-ffi's Python package, with include and lib. Without the package the test is skipped,
+// or fails on CI.
 func Wheel(t testing.TB) string {
 	t.Helper()
 	dir, problem := wheel()
@@ -54,8 +54,8 @@ func Wheel(t testing.TB) string {
 	return dir
 }
 
-// Library compiles a C++ file to a shared library in dir with the flags of tvm-ffi's own builder, then
-// the given ones: those that begin with -Wl, -l or -L are for the linker alone. Equal calls give one file.
+// Library compiles a C++ file to a shared library in dir with the flags of tvm-ffi's own builder, and then the given
+// flags; those that begin with -Wl, -l or -L are only for the linker. Equal calls return the same file.
 func Library(t testing.TB, dir, source string, flags ...string) string {
 	t.Helper()
 	var compile, link []string
@@ -72,8 +72,8 @@ func Library(t testing.TB, dir, source string, flags ...string) string {
 	return path
 }
 
-// compiled is the object of a C++ file. Compiling the headers takes seconds, so objects are kept for later
-// tests, of other packages too.
+// compiled returns the object of a C++ file. Compiling the headers takes seconds, so objects are kept for later tests,
+// also of other packages.
 func compiled(t testing.TB, source string, flags []string) string {
 	t.Helper()
 	wheel := Wheel(t)
@@ -86,7 +86,7 @@ func compiled(t testing.TB, source string, flags []string) string {
 	flags = append([]string{"-c", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem",
 		filepath.Join(wheel, "include"),
 		"-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1"}, flags...)
-	dir := filepath.Join(wheel, "../../../../../cpptest") // beside the virtual environment, and ignored as it is
+	dir := filepath.Join(wheel, "../../../../../cpptest") // beside the virtual environment, and ignored by git like it
 	require.NoError(t, os.MkdirAll(dir, 0o777))
 	path := filepath.Join(dir, filepath.Base(source)+"-"+key(string(text)+string(version)+string(release), flags)+".o")
 	made(t, path, append(append(flags, source), "-o")...)
@@ -98,7 +98,7 @@ func key(what string, flags []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// made runs g++ with the arguments and a path unless that is there. Two tests may do it at once.
+// made runs g++ to make a file unless it exists. Two tests may do so concurrently.
 func made(t testing.TB, path string, args ...string) {
 	t.Helper()
 	if _, err := os.Stat(path); err == nil {

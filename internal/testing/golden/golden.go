@@ -1,5 +1,5 @@
-// Package golden compares results of tests with files in the repository. `go test PACKAGE -update` writes the files
-// anew; review the difference before you commit it.
+// Package golden compares results of tests with files in the repository. `go test PACKAGE -update` rewrites the files;
+// review the difference before you commit it.
 package golden
 
 import (
@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Updating reports whether the test is run to write its files anew.
+// Updating reports whether the test runs with -update.
 func Updating() bool { return *update }
 
-// Text compares a text with the file at a path, or writes it there.
+// Text compares a text with a file, or rewrites the file.
 func Text(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {
@@ -29,7 +29,7 @@ func Text(t testing.TB, path, got string) {
 	require.Equal(t, string(want), got, "%s: if this is meant, run the test with -update", path)
 }
 
-// Section compares a text with a part of a Markdown file, or writes it there. The part is between the comments
+// Section compares a text with a part of a Markdown file, or rewrites it. The part is between the comments
 // <!-- NAME, written by go test -update --> and <!-- NAME: end -->.
 func Section(t testing.TB, path, name, got string) {
 	t.Helper()

@@ -11,7 +11,7 @@ var (
 	goEnvsMu sync.Mutex
 )
 
-// goEnv is a setting of the go command. Documents have a home directory of their own, but share its caches.
+// goEnv is a setting of the go command. Documents have a separate home directory, but share its caches.
 func goEnv(name string) string {
 	goEnvsMu.Lock()
 	defer goEnvsMu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// packages has the import path of each package that a part of a program may use by its name alone.
+// packages maps the names of packages that programs may use to their import paths.
 var packages = map[string]string{
 	"codegen": "tvmgo/codegen", "cpu": "tvmgo/runtime/cpu", "cuda": "tvmgo/runtime/cuda", "dlpack": "tvmgo/dlpack",
 	"export": "tvmgo/export", "opencl": "tvmgo/runtime/opencl", "ops": "tvmgo/te/ops", "pack": "tvmgo/export/pack",
@@ -26,8 +26,8 @@ var packages = map[string]string{
 
 // goPart is the Go code of one section.
 type goPart struct {
-	name  string // of its function
-	code  string // of the file
+	name  string // of the generated function
+	code  string // the file
 	wants []string
 }
 
@@ -36,7 +36,7 @@ var (
 	topLevel   = regexp.MustCompile(`^(func \w|func \(|type )`)
 )
 
-// goCode makes one file out of the parts of a section: a function of the given name.
+// goCode makes a file from the parts of a section: a function with the given name.
 func goCode(path, name string, blocks []Block) (*goPart, error) {
 	imports := map[string]string{}
 	var body, top strings.Builder
@@ -93,7 +93,7 @@ func goCode(path, name string, blocks []Block) (*goPart, error) {
 	return &goPart{name: name, code: assemble(text, insert, imports), wants: printed(fset, file, text)}, nil
 }
 
-// assemble puts pieces of code at offsets of a text, and the imports behind its first line.
+// assemble inserts pieces of code at offsets of a text, and the imports after its first line.
 func assemble(text string, insert map[int]string, imports map[string]string) string {
 	var out strings.Builder
 	last := 0
@@ -113,7 +113,7 @@ func assemble(text string, insert map[int]string, imports map[string]string) str
 	return head.String() + rest
 }
 
-// declaredIn has the names that statements declare in their own scope.
+// declaredIn returns the names that statements declare in their own scope.
 func declaredIn(list []ast.Stmt) map[string]bool {
 	names := map[string]bool{}
 	add := func(e ast.Expr) {
@@ -144,7 +144,7 @@ func declaredIn(list []ast.Stmt) map[string]bool {
 	return names
 }
 
-// assigns tells whether a statement sets a variable.
+// assigns reports whether a statement sets a variable.
 func assigns(s ast.Stmt, name string) bool {
 	a, ok := s.(*ast.AssignStmt)
 	return ok && slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool {
@@ -153,7 +153,7 @@ func assigns(s ast.Stmt, name string) bool {
 	})
 }
 
-// mentions tells whether a statement reads a variable; setting it once more is no reading.
+// mentions reports whether a statement reads a variable; setting it does not count.
 func mentions(s ast.Stmt, name string) (found bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok {
@@ -179,8 +179,7 @@ func refersTo(e ast.Expr, name string) (found bool) {
 	return found
 }
 
-// printed has what the comments behind calls of fmt.Println and fmt.Printf say that they print, in the order of the
-// text.
+// printed returns the lines that comments after calls of fmt.Println and fmt.Printf expect, in the order of the text.
 func printed(fset *token.FileSet, file *ast.File, text string) (wants []string) {
 	lines := strings.Split(text, "\n")
 	comments := map[int]string{}
@@ -207,7 +206,7 @@ func printed(fset *token.FileSet, file *ast.File, text string) (wants []string) 
 	return wants
 }
 
-// goMain is the file that calls one of the functions by its name.
+// goMain returns the file that calls one of the functions by name.
 func goMain(parts []*goPart) string {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc must(err error) {\n\tif err != nil {\n")

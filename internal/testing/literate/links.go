@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// CheckLinks returns a line for each link of the documents that leads nowhere: to a file that is absent, or to a
-// heading that a document lacks. Addresses of other sites are not asked.
+// CheckLinks returns a line for each broken link of the documents: to a missing file, or to a missing heading. Links to
+// other sites are not checked.
 func CheckLinks(docs []*Document) (broken []string) {
 	byPath := map[string]*Document{}
 	for _, d := range docs {
@@ -42,7 +42,7 @@ func CheckLinks(docs []*Document) (broken []string) {
 	return broken
 }
 
-// absolute is a path by which a document is found, however it is written.
+// absolute normalizes the path of a document.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

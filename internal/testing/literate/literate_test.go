@@ -84,7 +84,7 @@ func TestMissing(t *testing.T) {
 	require.Equal(t, "12", missing([]string{"12"}, "123\n"))
 }
 
-// compileAndRun runs a part of a program that needs no package of the project.
+// compileAndRun compiles and runs a part of a program that needs no package of the project.
 func compileAndRun(t *testing.T, text string) (string, []string, error) {
 	t.Helper()
 	p, err := goCode("/doc.md", "part0", []Block{{Line: 7, Lang: "go", Text: text}})

@@ -10,32 +10,32 @@ import (
 
 // Block is a block of code.
 type Block struct {
-	Line   int    // of its first line of code, from 1
-	Lang   string // the first word behind the fence
-	Word   string // the second: the name of a file, norun, or nothing
-	Text   string // ends in a newline, without the indentation of the fence
-	Hidden bool   // in a comment of HTML
+	Line   int    // number of the first line of code, from 1
+	Lang   string // the first word after the fence
+	Word   string // the second word: a file name, norun, or empty
+	Text   string // with a final newline, without the indentation of the fence
+	Hidden bool   // in an HTML comment
 }
 
-// Section is what stands between two headings of level 2.
+// Section is the text between two headings of level 2.
 type Section struct {
 	Title  string
 	Blocks []Block
 }
 
-// Link is a reference to another document or to a part of one.
+// Link is a reference to a document or to a part of one.
 type Link struct {
 	Line   int
 	Target string
 }
 
-// Document is a text in Markdown.
+// Document is a Markdown document.
 type Document struct {
 	Path     string
 	Sections []Section
 	Links    []Link
-	Anchors  map[string]bool // of its headings, as GitHub makes them
-	Prose    []string        // the lines; those of code are empty
+	Anchors  map[string]bool // of the headings, as on GitHub
+	Prose    []string        // the lines; empty for those of code
 }
 
 var (
@@ -46,7 +46,7 @@ var (
 	code    = regexp.MustCompile("`[^`\n]*`")
 )
 
-// Read reads a document. Its path is kept as it is.
+// Read reads a document. It keeps the path as it is.
 func Read(path string) (*Document, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func Read(path string) (*Document, error) {
 	return Parse(path, string(text))
 }
 
-// Parse reads the text of a document.
+// Parse parses the text of a document.
 func Parse(path, text string) (*Document, error) {
 	d := &Document{Path: path, Sections: []Section{{}}, Anchors: map[string]bool{}}
 	var open *Block
@@ -101,7 +101,7 @@ func Parse(path, text string) (*Document, error) {
 	return d, nil
 }
 
-// anchor adds the anchor of a heading; the second of the same name ends in -1.
+// anchor adds the anchor of a heading; a repeated one gets the suffix -1.
 func (d *Document) anchor(title string) {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -124,7 +124,7 @@ func (d *Document) anchor(title string) {
 	}
 }
 
-// Code has the text of each visible block in a language that is no file, in the order of the document.
+// Code returns the text of each visible block in a language that is not a file, in order.
 func (d *Document) Code(lang string) (list []string) {
 	for i := range d.Sections {
 		for _, b := range d.Sections[i].ofLang(lang) {

@@ -11,8 +11,7 @@ var (
 	prints  = regexp.MustCompile(`(?m)^.*\b(printf|puts|cout)\b.*; */[/*] *(.*?)(?: *\*/)?$`)
 )
 
-// nativeCode makes one file of C or C++ out of the parts of a section: their code is main's body, but for the
-// directives.
+// nativeCode makes a C or C++ file from the parts of a section: their code is the body of main, except for directives.
 func nativeCode(path string, blocks []Block) (code string, wants []string) {
 	var head, body strings.Builder
 	for _, b := range blocks {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// matches tells whether a text is as wanted, in which … stands for any text within the line, and for any lines where it
-// stands alone. Spaces at the ends of lines do not count.
+// matches reports whether a text is as expected. In the expected text, … stands for any text within a line, or, alone
+// on a line, for any lines. Spaces at the ends of lines are ignored.
 func matches(want, got string) bool {
 	want, got = trimLines(want), trimLines(got)
 	var pattern strings.Builder
@@ -38,7 +38,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// missing is the first wanted line that a program did not print, after those before it; empty if all are there.
+// missing returns the first expected line that a program did not print after the previous ones; empty if there is none.
 func missing(wants []string, output string) string {
 	lines := strings.Split(output, "\n")
 	for _, want := range wants {

@@ -17,16 +17,16 @@ import (
 
 // Runner runs documents.
 type Runner struct {
-	Root string   // the source tree: each document's directory has its entries, and TVMGO names it
-	Dist string   // what make built
-	Tags string   // of Go's build
-	Env  []string // more variables
+	Root string   // the source tree: each document's directory links to its entries, and TVMGO has its path
+	Dist string   // the output of make
+	Tags string   // build tags for Go
+	Env  []string // more environment variables
 
 	program string
 	parts   map[*Section]*goPart
 }
 
-// Run runs each document as a test of its own. All their Go code is one program, compiled once.
+// Run runs each document as a subtest. The Go code of all documents is one program, compiled once.
 func (r *Runner) Run(t *testing.T, docs []*Document) {
 	t.Helper()
 	r.compile(t, docs)
@@ -41,7 +41,7 @@ func (r *Runner) Run(t *testing.T, docs []*Document) {
 	}
 }
 
-// ofLang are a section's parts of a program in a language: the blocks that are no files.
+// ofLang returns the parts of a section's program in a language: the blocks that are not files.
 func (s *Section) ofLang(lang string) (list []Block) {
 	for _, b := range s.Blocks {
 		if b.Lang == lang && b.Word == "" {
@@ -51,7 +51,7 @@ func (s *Section) ofLang(lang string) (list []Block) {
 	return list
 }
 
-// compile builds the program of all documents, in a workspace of Go, as a program outside of the source tree would be.
+// compile builds the program of all documents in a Go workspace, like a program outside of the source tree.
 func (r *Runner) compile(t *testing.T, docs []*Document) {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,13 +90,13 @@ func (r *Runner) compile(t *testing.T, docs []*Document) {
 	}
 }
 
-// session is a document that is being run.
+// session is the state of a document while it runs.
 type session struct {
 	*Runner
 	t   *testing.T
 	doc *Document
-	dir string // of its scratch files
-	own string // of the runner's: the shell's state, programs
+	dir string // the document's scratch files
+	own string // the runner's files: the shell's state, programs
 }
 
 func (r *Runner) session(t *testing.T, d *Document) *session {
@@ -110,16 +110,16 @@ func (r *Runner) session(t *testing.T, d *Document) *session {
 		require.NoError(t, os.Symlink(filepath.Join(r.Root, e.Name()), filepath.Join(s.dir, e.Name())))
 	}
 	require.NoError(t, os.Symlink(r.Dist, filepath.Join(s.dir, "dist")))
-	// make only says what it would do: that its targets are there is what a document's line is checked for.
+	// make only prints its commands: a document's line is checked for the existence of its targets.
 	s.write(filepath.Join(s.own, "bin", "make"), "#!/bin/sh\nexec "+s.find("make")+` -n -C "$TVMGO" "$@" >/dev/null`+"\n")
 	s.write(filepath.Join(s.own, "bin", "go"), strings.NewReplacer("@GO@", s.find("go"), "@SCRATCH@", s.dir, "@OWN@",
 		s.own).Replace(goWrapper))
 	return s
 }
 
-// goWrapper is the command go of a document's shell. In the scratch directory, it compiles packages of the source tree
-// in their own place: those of a tree of links would be other packages to Go's cache, and compiled anew for each
-// document.
+// goWrapper replaces the command go in a document's shell. In the scratch directory, it compiles packages at their
+// original paths in the source tree: in a tree of links they would be other packages to Go's cache, and compiled again
+// for each document.
 const goWrapper = `#!/bin/sh
 set -e
 if [ "$PWD" != '@SCRATCH@' ]; then exec @GO@ "$@"; fi
@@ -197,10 +197,10 @@ func (s *session) section(section *Section) {
 	}
 }
 
-// absent is what a part of a program prints before it ends early where its device is not there.
+// absent is what a part of a program prints before it ends early because a device is missing.
 var absent = regexp.MustCompile(`(?m)^no .* device here$`)
 
-// runProgram runs a program in the shell's directory and with its variables, and looks for what it must print.
+// runProgram runs a program in the shell's directory and with its variables, and checks its output.
 func (s *session) runProgram(where string, wants []string, args ...string) {
 	out, err := s.shell("'" + strings.Join(args, "' '") + "'")
 	require.NoError(s.t, err, "%s: %s", where, out)
@@ -225,7 +225,7 @@ func (s *session) native(where, lang string, blocks []Block) {
 	s.runProgram(where, wants, program)
 }
 
-// console runs each command behind "$ " and compares what it prints with the lines below it.
+// console runs each command after "$ ", and compares its output with the lines below it.
 func (s *session) console(where, text string) {
 	var command, want string
 	run := func() {
@@ -252,7 +252,7 @@ func (s *session) console(where, text string) {
 	run()
 }
 
-// shell runs a script in the document's shell: what one sets, and where it goes, the next finds.
+// shell runs a script in the document's shell: variables and the working directory persist.
 func (s *session) shell(script string) (string, error) {
 	state := filepath.Join(s.own, "state")
 	if _, err := os.Stat(state); err != nil {

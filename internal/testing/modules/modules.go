@@ -10,7 +10,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Load loads a module, which is closed at the end of the test.
+// Load loads a module, and closes it at the end of the test.
 func Load(t testing.TB, path string, options ...runtime.LoadOption) *runtime.Module {
 	t.Helper()
 	m, err := runtime.Load(context.Background(), path, options...)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Slices requires that slices have the same elements.
+// Slices requires that two slices have equal elements.
 func Slices[T comparable](t testing.TB, want, got []T, what ...any) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	limit = 2 * time.Minute // of all waits: slow machines are no leaks
+	limit = 2 * time.Minute // for each wait: slow machines are not leaks
 	step  = time.Millisecond
 )
 
-// Collect runs the collector, and returns when the clean-ups of what it found have run.
+// Collect runs the garbage collector, and returns when the clean-ups of the objects that it found have run.
 func Collect() {
 	runtime.GC() // queues them before it returns
 	counts := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
@@ -24,7 +24,7 @@ func Collect() {
 	}
 }
 
-// Until collects until done says true, and tells whether it did in time.
+// Until runs the garbage collector until done returns true, and reports whether that happened in time.
 func Until(done func() bool) bool {
 	for begun := time.Now(); !done(); Collect() {
 		if time.Since(begun) > limit {
@@ -34,13 +34,13 @@ func Until(done func() bool) bool {
 	return true
 }
 
-// Settled is a figure once all that was dropped before is gone.
+// Settled returns a figure after all objects that were unreachable before are gone.
 func Settled[T comparable](figure func() T) T {
 	Collect()
 	last := figure()
 	Until(func() bool {
 		before := last
-		Collect() // what clean-ups dropped
+		Collect() // objects that clean-ups released
 		last = figure()
 		return last == before
 	})

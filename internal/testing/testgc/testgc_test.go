@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/testgc"
 )
 
-// A figure is taken when what was dropped before is gone, however slow its clean-ups are.
+// A figure is taken when unreachable objects are gone, even if their clean-ups are slow.
 func TestSettled(t *testing.T) {
 	var alive atomic.Int64
 	may := make(chan struct{})
@@ -22,7 +22,7 @@ func TestSettled(t *testing.T) {
 			alive.Add(-1)
 		}, may)
 	}
-	time.AfterFunc(20*time.Millisecond, func() { close(may) }) // later than collections alone take
+	time.AfterFunc(20*time.Millisecond, func() { close(may) }) // later than garbage collections alone take
 	require.Zero(t, testgc.Settled(alive.Load))
 }
 

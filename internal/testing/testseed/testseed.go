@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Variable is the environment's.
+// Variable is the name of the environment variable.
 const Variable = "TVMGO_TEST_SEED"
 
-// Of is the seed of a test, which is logged. It is 1 where the environment says nothing.
+// Of returns the seed of a test, and logs it. It is 1 unless the environment variable is set.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(1)
@@ -30,7 +30,7 @@ func Of(t testing.TB) uint64 {
 	return seed
 }
 
-// Rand draws numbers from the seed of a test.
+// Rand returns a generator of random numbers with the seed of a test.
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(Of(t), 0))

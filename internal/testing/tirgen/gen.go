@@ -1,7 +1,7 @@
-// Package tirgen generates random programs for tests of passes and generators: all kinds of loops except those bound
-// to threads, bounds checks, conditions, lets, memory, casts between all numeric types, and indices that are affine,
-// that wrap around, and that are read from memory. The programs stay within their buffers and do not overflow; some
-// fail by an assertion.
+// Package tirgen generates random programs for tests of passes and generators: all kinds of loops except those bound to
+// threads, bounds checks, conditions, lets, memory, casts between all numeric types, and indices that are affine, that
+// wrap around, or that are read from memory. The programs stay within their buffers and do not overflow; some fail an
+// assertion.
 package tirgen
 
 import (
@@ -15,27 +15,27 @@ import (
 var elementTypes = []tir.Type{tir.Float32, tir.Float32, tir.Int32, tir.Int8, tir.UInt8, tir.Int64, tir.Float64,
 	tir.Float16, tir.Bool, tir.Int16}
 
-// ranged is a variable, and the least and the greatest that it can be.
+// ranged is a variable with its least and greatest value.
 type ranged struct {
 	v      *tir.Var
 	lo, hi int64
 }
 
-// maker makes programs that stay within their buffers, and have no overflow.
+// maker generates programs that stay within their buffers and do not overflow.
 type maker struct {
 	*rand.Rand
 	buffers []*tir.Buffer
 	results []*tir.Buffer
-	vars    []ranged   // whole numbers
+	vars    []ranged   // integers
 	lets    []*tir.Var // values of any type
-	budget  int        // statements that may still be made
+	budget  int        // the number of statements that may still be generated
 }
 
 func (g *maker) one(n int) bool { return g.IntN(n) == 0 }
 
 func pickOf[T any](g *maker, all []T) T { return all[g.IntN(len(all))] }
 
-// whole is a whole number within [lo, hi] of the variables.
+// whole generates an integer expression of the variables with values in [lo, hi].
 func (g *maker) whole() (e tir.Expr, lo, hi int64) {
 	e, c := tir.I32(int32(g.IntN(4))), int64(0)
 	c = e.(*tir.IntImm).Value
@@ -52,7 +52,7 @@ func (g *maker) whole() (e tir.Expr, lo, hi int64) {
 	return e, lo, hi
 }
 
-// index is within a dimension.
+// index generates an index of a dimension.
 func (g *maker) index(n int64) tir.Expr {
 	for range 4 {
 		e, lo, hi := g.whole()
@@ -64,7 +64,7 @@ func (g *maker) index(n int64) tir.Expr {
 		}
 	}
 	e, _, _ := g.whole()
-	if g.one(6) { // where another buffer says
+	if g.one(6) { // an index from another buffer
 		for _, b := range g.buffers {
 			if b.DType == tir.UInt8 && len(b.Shape) == 1 {
 				return tir.FloorMod(tir.NewCast(tir.Int32, tir.BufferAt(b, tir.FloorMod(e, b.Shape[0]))), tir.I32(int32(n)))
@@ -167,7 +167,7 @@ func (g *maker) value(t tir.Type, depth int) tir.Expr {
 func (g *maker) store() tir.Stmt {
 	b := pickOf(g, append(g.buffers[7:], g.results...))
 	at := g.at(b)
-	if k := len(g.vars) - 1; k >= 0 && g.one(2) { // as schedules have it: neighbours in neighbouring turns
+	if k := len(g.vars) - 1; k >= 0 && g.one(2) { // as schedules do: consecutive iterations access adjacent elements
 		d := len(at) - 1
 		if n := b.Shape[d].(*tir.IntImm).Value; g.vars[k].hi < n && g.vars[k].lo >= 0 {
 			at[d] = g.vars[k].v
@@ -238,7 +238,7 @@ func (g *maker) loop(depth int) tir.Stmt {
 	v := ranged{tir.NewVar("i", tir.Int32), lo, lo + n - 1}
 	extent := tir.I32(int32(n))
 	kind := pickOf(g, []tir.ForKind{tir.Serial, tir.Vectorized, tir.Vectorized, tir.Unrolled})
-	if kind == tir.Serial && g.one(3) { // as often as another says
+	if kind == tir.Serial && g.one(3) { // an extent from another buffer
 		for _, x := range g.vars {
 			if x.lo >= 0 {
 				extent, v.hi = x.v, lo+max(x.hi, 1)-1
@@ -256,8 +256,8 @@ func (g *maker) loop(depth int) tir.Stmt {
 	return s
 }
 
-// Function makes a function of seven tensors: the first four are read, and the others written, too. A seed always makes
-// the same.
+// Function generates a function of seven tensors: the first four are only read, the others also written. Equal seeds
+// generate equal functions.
 func Function(name string, seed uint64) *tir.PrimFunc {
 	g := &maker{Rand: rand.New(rand.NewPCG(seed, 3))}
 	f := &tir.PrimFunc{Name: name, Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void}
@@ -284,7 +284,7 @@ func Function(name string, seed uint64) *tir.PrimFunc {
 	return f
 }
 
-// Arguments are memory for a function's buffers, always the same for a seed.
+// Arguments returns memory for the buffers of a function. Equal seeds return equal contents.
 func Arguments(f *tir.PrimFunc, seed uint64) (all []any, err error) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	for _, p := range f.Params {

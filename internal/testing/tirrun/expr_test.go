@@ -16,7 +16,7 @@ func eval(t testing.TB, e Expr, vars map[*Var]any) any {
 	return v
 }
 
-// edges are the values of a type of ints where something happens, and some others.
+// edges returns the special values of an integer type, and some others.
 func edges[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64]() []T {
 	all := []T{0, 1, 2, 3, 7, 13, 100, 127, ^T(0), ^T(0) - 1, ^T(0) / 2, ^T(0)/2 + 1}
 	least := T(1)
@@ -26,7 +26,7 @@ func edges[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64]() 
 	return append(all, least, least-1, least+1, ^T(6), ^T(2))
 }
 
-// intOperations compares all operations on ints of a type with Go's.
+// intOperations compares all operations on integers of a type with Go's.
 func intOperations[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](t *testing.T, dt Type) {
 	box := func(v T) any {
 		if IsSigned(dt) {
@@ -135,7 +135,7 @@ func TestEval_Ints(t *testing.T) {
 	t.Run("uint64", func(t *testing.T) { intOperations[uint64](t, UInt64) })
 }
 
-// Ints of 4 bits are as those of 8, modulo 16.
+// Integers of 4 bits behave as those of 8, modulo 16.
 func TestEval_FourBits(t *testing.T) {
 	int4, uint4 := Type{Code: Int8.Code, Bits: 4, Lanes: 1}, Type{Code: UInt8.Code, Bits: 4, Lanes: 1}
 	a, b := NewVar("a", int4), NewVar("b", int4)
@@ -239,7 +239,7 @@ func TestEval_Floats(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { floats[float64](t, Float64) })
 }
 
-// The remainder has the sign of the divisor, and is what is left of whole multiples.
+// The remainder has the sign of the divisor, and completes a multiple of it.
 func TestEval_FloorModOfFloats(t *testing.T) {
 	for _, c := range [][3]float64{{7.5, 2, 1.5}, {-7.5, 2, 0.5}, {7.5, -2, -0.5}, {-7.5, -2, -1.5}, {6, 2, 0},
 		{5, math.Inf(1), 5}} {
@@ -247,7 +247,7 @@ func TestEval_FloorModOfFloats(t *testing.T) {
 	}
 }
 
-// Functions of one float, by what they are known for, in three precisions.
+// Functions of one float at known points, in three precisions.
 func TestEval_Functions(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for name, pairs := range map[string][][2]float64{
@@ -278,7 +278,7 @@ func TestEval_Functions(t *testing.T) {
 			}
 		}
 	}
-	for _, i := range Intrinsics() { // none is forgotten
+	for _, i := range Intrinsics() { // all intrinsics are covered
 		_, one := floats1[i.Name]
 		_, two := floats2[i.Name]
 		_, int1 := ints1[i.Name]
@@ -303,7 +303,7 @@ func sameFloatLoosely(t *testing.T, want, got float64, what ...any) {
 	}
 }
 
-// All operations give values of their type.
+// The result of every operation is a value of its type.
 func TestEval_NarrowFloats(t *testing.T) {
 	for _, dt := range []Type{Float16, BFloat16, {Code: 10, Bits: 8, Lanes: 1}, {Code: 12, Bits: 8, Lanes: 1},
 		{Code: 17, Bits: 4, Lanes: 1}} {
@@ -355,7 +355,7 @@ func TestEval_Vectors(t *testing.T) {
 			0x40900000}},
 		{NewCall(CallIntrinsic, Vector(UInt64, 2), "reinterpret", i), []uint64{0x2_00000001, 0x4_00000000}},
 		{&Let{Var: NewVar("v", Vector(Float32, 4)), Value: x, Body: x}, []float64{1, 2, 3, 4.5}},
-		// Lanes that are decided do not look at the division by 0.
+		// Lanes that the first operand decides do not evaluate the division by 0.
 		{And(NE(i, I32(0)), GT(Div(&Broadcast{Value: I32(4), Lanes: 4}, i), I32(1))), []bool{true, true, false, false}},
 		{Or(EQ(i, I32(0)), GT(Div(&Broadcast{Value: I32(4), Lanes: 4}, i), I32(1))), []bool{true, true, true, false}},
 		{NewCall(CallIntrinsic, Vector(Int32, 4), "if_then_else", NE(i, I32(0)), Div(&Broadcast{Value: I32(4), Lanes: 4}, i),
@@ -371,7 +371,7 @@ func TestEval_Vectors(t *testing.T) {
 	require.ErrorIs(t, err, ErrArithmetic)
 }
 
-// What decides decides alone; Select does not.
+// Logical operations and if_then_else evaluate only the operands that they need; Select evaluates all.
 func TestEval_Lazy(t *testing.T) {
 	zero := NewVar("zero", Int32)
 	vars := map[*Var]any{zero: 0}
@@ -393,7 +393,7 @@ func TestEval_LetAndReinterpret(t *testing.T) {
 	v, w := NewVar("v", Int32), NewVar("w", Float32)
 	require.Equal(t, int64(49), eval(t, &Let{Var: v, Value: I32(7), Body: Mul(v, v)}, nil))
 	require.Equal(t, 2.25, eval(t, &Let{Var: w, Value: F32(1.5), Body: Mul(w, w)}, nil))
-	// The same node twice, one after the other.
+	// The same node twice in one expression.
 	let := &Let{Var: v, Value: I32(7), Body: Mul(v, v)}
 	require.Equal(t, int64(98), eval(t, Add(let, let), nil))
 	for _, x := range floatEdges {
@@ -405,7 +405,7 @@ func TestEval_LetAndReinterpret(t *testing.T) {
 	require.Equal(t, "text", eval(t, Text("text"), nil))
 }
 
-// What can't be computed says so, before anything is.
+// Invalid expressions are errors before anything is computed.
 func TestEval_Refuses(t *testing.T) {
 	v := NewVar("v", Int32)
 	for text, e := range map[string]Expr{

@@ -14,7 +14,7 @@ import (
 	"tvmgo/tir"
 )
 
-// testdata/floats.json is what another implementation makes of the same numbers; floats.py writes it.
+// testdata/floats.json has the results of another implementation for the same numbers; floats.py writes it.
 func TestFormats_AgreeWithMLDTypes(t *testing.T) {
 	text, err := os.ReadFile("testdata/floats.json")
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestFormats_AgreeWithMLDTypes(t *testing.T) {
 	}
 }
 
-// exact rounds a sum of products that big.Float has exactly.
+// exact rounds the sum of products, which big.Float computes exactly.
 func exact(t tir.Type, x *big.Float) float64 {
 	switch t {
 	case tir.Float64:
@@ -66,7 +66,7 @@ func exact(t tir.Type, x *big.Float) float64 {
 	best := math.Inf(1)
 	distance := new(big.Float)
 	var even uint64
-	// Neighbours of the value that is near are candidates, the even one wins a tie.
+	// The neighbours of the nearest value are candidates; at a tie the even one wins.
 	mid := m.encode(near)
 	for _, code := range []uint64{mid - 1, mid, mid + 1} {
 		v := m.decode(code & 0xffff)
@@ -82,11 +82,11 @@ func exact(t tir.Type, x *big.Float) float64 {
 	return best
 }
 
-// Operations in float64, rounded, are those of exact numbers, rounded.
+// Operations in float64 followed by rounding equal exact operations followed by rounding.
 func TestOperations_RoundOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dt := range []tir.Type{tir.Float32, tir.Float16, tir.BFloat16, dlpack.Float8E4M3FN, tir.Float64} {
-		// Sums whose halves are far apart are where rounding twice shows.
+		// Double rounding shows in sums of operands with very different exponents.
 		values := func() float64 { return roundTo(dt, math.Ldexp(r.Float64()*2-1, r.IntN(12)-6)) }
 		if dt == tir.Float32 || dt == tir.Float64 {
 			values = func() float64 { return roundTo(dt, math.Ldexp(r.Float64()*2-1, r.IntN(60)-30)) }
@@ -105,7 +105,7 @@ func TestOperations_RoundOnce(t *testing.T) {
 			}
 		}
 	}
-	// The exact sum is a little above the middle of two float32, by less than float64 can say.
+	// The exact sum is above the middle of two float32, by less than float64 can represent.
 	a, b := 1+math.Ldexp(1, -23), 1.0
 	require.Equal(t, float64(float32(a)), fma(tir.Float32, a, b, 0))
 	tie := 1 + math.Ldexp(1, -12) // its square is 1 + 2^-11 + 2^-24: the middle
@@ -115,7 +115,7 @@ func TestOperations_RoundOnce(t *testing.T) {
 }
 
 func TestCasts_IntsAndFloats(t *testing.T) {
-	// Just above the middle of two bfloat16: in float64 it would be the middle.
+	// Just above the middle of two bfloat16; rounded to float64 it is the middle.
 	// 2^62 + 2^56 + 1
 	require.Equal(t, math.Ldexp(1+1.0/64, 62), intToFloat(tir.Int64, tir.BFloat16, 1<<62+1<<56-1<<54+1<<54+1-1<<55+
 		1<<54+1<<53+1<<53))
@@ -145,7 +145,7 @@ func TestCasts_IntsAndFloats(t *testing.T) {
 	}
 }
 
-// Numbers of 1 bit lie as their sizes say: int1 is packed, uint1 takes a byte, as bool.
+// The layout of 1-bit types follows their sizes: int1 is packed, uint1 takes a byte, as bool does.
 func TestArray_OneBit(t *testing.T) {
 	signed := tir.Type{Code: dlpack.CodeInt, Bits: 1, Lanes: 1}
 	a, err := From(signed, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, 9)

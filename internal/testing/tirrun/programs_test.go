@@ -12,7 +12,7 @@ import (
 	. "tvmgo/tir"
 )
 
-// module has one function, main, over buffers; sizes that are variables come from the arrays.
+// module has one function, main, with buffer parameters; variable sizes are defined by the arrays.
 func module(t testing.TB, body Stmt, buffers ...*Buffer) *IRModule {
 	f := &PrimFunc{Name: "main", Buffers: map[*Var]*Buffer{}, Result: Void, Body: body}
 	for _, b := range buffers {
@@ -73,7 +73,7 @@ func TestRun_VectorAdd(t *testing.T) {
 	}
 }
 
-// Each iteration does four lanes at once.
+// Each iteration computes four lanes.
 func TestRun_VectorAddOfLanes(t *testing.T) {
 	a, b, c := NewBuffer("A", Float32, I32(16)), NewBuffer("B", Float32, I32(16)), NewBuffer("C", Float32, I32(16))
 	m := module(t, each(Parallel, "i", I32(4), func(i Expr) Stmt {
@@ -88,7 +88,7 @@ func TestRun_VectorAddOfLanes(t *testing.T) {
 	}
 }
 
-// matmul is C = A*B of float32; outer says how its rows are run.
+// matmul is C = A*B of float32; outer is the kind of its loop over rows.
 func matmul(t testing.TB, outer ForKind, n, m, k Expr) *IRModule {
 	a, b, c := NewBuffer("A", Float32, n, k), NewBuffer("B", Float32, k, m), NewBuffer("C", Float32, n, m)
 	return module(t, each(outer, "i", n, func(i Expr) Stmt {
@@ -107,7 +107,7 @@ func TestRun_Matmul(t *testing.T) {
 		x, y := random(63), random(45)
 		out := array(t, Float32, make([]float32, 35), 7, 5)
 		args := []any{array(t, Float32, x, 7, 9), array(t, Float32, y, 9, 5), out}
-		if mod.Funcs[0].Body.(*For).Kind == Parallel { // k is a parameter there, since no shape is k alone
+		if mod.Funcs[0].Body.(*For).Kind == Parallel { // k is a parameter here, because no dimension is k
 			mod.Funcs[0].Params = append(mod.Funcs[0].Params, k)
 			args = append(args, 9)
 		}
@@ -157,8 +157,8 @@ func TestRun_Softmax(t *testing.T) {
 	}
 }
 
-// prefixSums is the running sum of a block's elements by doubling distances, in shared memory; barrier is what stands
-// between.
+// prefixSums computes the prefix sums of a block's elements by doubling distances, in shared memory; barrier is the
+// statement between the steps.
 func prefixSums(t testing.TB, blocks, threads int32, barrier Stmt) *IRModule {
 	in, out := NewBuffer("X", Int32, I32(blocks*threads)), NewBuffer("Y", Int32, I32(blocks*threads))
 	shared := NewBuffer("S", Int32, I32(threads))
@@ -213,13 +213,13 @@ func TestRun_PrefixSumsOfThreads(t *testing.T) {
 			}
 		}
 	}
-	// Without barriers a thread finds nothing yet in the memory of its neighbour.
+	// Without barriers a thread finds nothing in the memory of its neighbour.
 	none := array(t, Int32, make([]int32, 32), 32)
 	require.ErrorIs(t, Run(prefixSums(t, 1, 32, nil), "main", none, array(t, Int32, make([]int32, 32), 32)),
 		ErrUninitialized)
 }
 
-// Collatz's steps, counted by a while loop; attributes change nothing.
+// The number of Collatz steps, counted by a while loop; attributes have no effect.
 func TestRun_WhileAndAttributes(t *testing.T) {
 	x, y := NewBuffer("X", Int32, I32(4)), NewBuffer("Y", Int32, I32(4))
 	v := NewBuffer("v", Int32)
@@ -237,7 +237,7 @@ func TestRun_WhileAndAttributes(t *testing.T) {
 	require.Equal(t, []int{0, 8, 16, 111}, numbers[int](t, out))
 }
 
-// A program is run by several goroutines at once.
+// Several goroutines run the same program concurrently.
 func TestProgram_Concurrently(t *testing.T) {
 	p, err := Compile(prefixSums(t, 2, 32, sync("shared")), Options{Seed: 3})
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	. "tvmgo/tir"
 )
 
-// Whatever the order of two or three iterations, the reader and the writer are seen.
+// A race is found in any order of two or three iterations, and for the reader and the writer.
 func TestRaces_ReaderBeforeWriter(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(16))
 	wide := &Buffer{Name: "wide", Data: y.Data, DType: Int64, Shape: []Expr{I32(8)}}
@@ -18,7 +18,7 @@ func TestRaces_ReaderBeforeWriter(t *testing.T) {
 			return &If{Cond: EQ(i, I32(1)), Then: store(y, I32(1), I32(0)), Else: read}
 		}), y, 16, func(_ *Array, err error) { require.ErrorIs(t, err, ErrRace) })
 	}
-	// An element of 8 bytes touches two of 4.
+	// An element of 8 bytes overlaps two of 4.
 	for at := range int32(4) {
 		runSeeds(t, each(Parallel, "i", I32(2), func(i Expr) Stmt {
 			return &If{Cond: EQ(i, I32(1)), Then: store(wide, I64(1), I32(1)), Else: store(y, I32(1), I32(at))}
@@ -30,7 +30,7 @@ func TestRaces_ReaderBeforeWriter(t *testing.T) {
 			}
 		})
 	}
-	// After the loop all may be read.
+	// After the loop all elements may be read.
 	runSeeds(t, Sequence(each(Parallel, "i", I32(16), func(i Expr) Stmt { return store(y, I32(1), i) }),
 		each(Serial, "j", I32(16), func(j Expr) Stmt { return store(y, Add(BufferAt(y, j), I32(1)), j) })), y, 16,
 		func(_ *Array, err error) { require.NoError(t, err) })
@@ -41,14 +41,14 @@ func TestRaces_AfterBarriers(t *testing.T) {
 	runSeeds(t, threads("threadIdx.x", 4, func(i Expr) Stmt {
 		return Sequence(sync("shared"), store(y, I32(1), I32(0)), sync("shared"))
 	}), y, 16, func(_ *Array, err error) { require.ErrorIs(t, err, ErrRace) })
-	// What the block does after its threads is not what the last of them does.
+	// Accesses of the block after its threads are not those of its last thread.
 	runSeeds(t, threads("blockIdx.x", 1, func(Expr) Stmt {
 		return Sequence(threads("threadIdx.x", 1, func(Expr) Stmt { return store(y, I32(1), I32(0)) }),
 			store(y, I32(1), I32(0)))
 	}), y, 16, func(_ *Array, err error) { require.ErrorContains(t, err, "what blockIdx.x=0 threadIdx.x=0 wrote") })
 }
 
-// A thread that reads may write later only if it is the only one that reads.
+// A thread that has read an element may write it only if no other thread has read it.
 func TestRaces_WriterAmongReaders(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(1))
 	read := func(Expr) Stmt { return &Evaluate{Value: BufferAt(y, I32(0))} }
@@ -62,7 +62,7 @@ func TestRaces_WriterAmongReaders(t *testing.T) {
 	})
 }
 
-// Variables of a thread keep their values while others run.
+// Variables of a thread keep their values while other threads run.
 func TestThreads_VariablesAcrossBarriers(t *testing.T) {
 	y := NewBuffer("Y", Float32, I32(4))
 	f, k := NewVar("f", Float32), NewVar("k", Int32)
@@ -75,7 +75,7 @@ func TestThreads_VariablesAcrossBarriers(t *testing.T) {
 	})
 }
 
-// Nothing of one block, or of one iteration of a loop, is left for the next.
+// A block sees no state of another block, and an iteration none of another iteration.
 func TestThreads_NothingIsLeft(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(2))
 	l, s := scoped(NewBuffer("L", Int32), "local"), scoped(NewBuffer("S", Int32), "shared")

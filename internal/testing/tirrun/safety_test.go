@@ -10,7 +10,7 @@ import (
 	. "tvmgo/tir"
 )
 
-// fails runs the function main, which must end with an error of a sort, whose text has what is wanted.
+// fails runs the function main, and expects an error of the given sort and text.
 func fails(t *testing.T, sort error, want string, m *IRModule, args ...any) {
 	t.Helper()
 	err := Run(m, "main", args...)
@@ -53,13 +53,13 @@ func TestRun_OutOfBounds(t *testing.T) {
 			return &Evaluate{Value: BufferAt(a, i, &Ramp{Base: I32(0), Stride: I32(1), Lanes: 4})}
 		}), zeros(t, Float32, 4, 3))
 	}
-	// A lane that is not taken may be anywhere.
+	// A lane that is not selected may be out of bounds.
 	mask := &Ramp{Base: I32(0), Stride: I32(1), Lanes: 4}
 	safe := NewCall(CallIntrinsic, Vector(Float32, 4), "if_then_else", LT(mask, I32(3)), BufferAt(a, I32(0), mask),
 		Const(Vector(Float32, 4), 0))
 	require.NoError(t, Run(module(t, &Evaluate{Value: safe}, a), "main", zeros(t, Float32, 1, 3)))
 
-	// A view that says more than there is.
+	// A view that is larger than its memory.
 	view := &Buffer{Name: "V", Data: a.Data, DType: Float32, Shape: []Expr{I32(100)}}
 	fails(t, ErrBounds, "element 12 from its address is outside of the 48 bytes of A_tensor",
 		module(t, store(view, F32(1), I32(12)), a), zeros(t, Float32, 4, 3))
@@ -80,7 +80,7 @@ func TestRun_UninitializedMemory(t *testing.T) {
 		require.NoError(t, Run(module(t, body(0), out), "main", zeros(t, dt, 1)), "%s", dt)
 		fails(t, ErrUninitialized, "load L[0]: it has not been written (at j=0)", module(t, body(1), out),
 			zeros(t, dt, 1))
-		// Neither is what the iteration before has left.
+		// The value of the previous iteration is not valid, either.
 		again := each(Serial, "k", I32(2), func(k Expr) Stmt {
 			return &Alloc{Buffer: local, Body: Sequence(
 				&If{Cond: EQ(k, I32(0)), Then: store(local, BufferAt(out, I32(0)), I32(3))}, store(out,
@@ -150,7 +150,7 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 		err.Error())
 }
 
-// Two parameters that are one memory are one.
+// Two parameters with the same memory.
 func TestRun_RacesOfAliases(t *testing.T) {
 	a, b := NewBuffer("A", Float32, I32(8)), NewBuffer("B", Float32, I32(8))
 	m := module(t, each(Parallel, "i", I32(8), func(i Expr) Stmt { return store(a, BufferAt(b, Sub(I32(7), i)), i) }),
@@ -160,7 +160,7 @@ func TestRun_RacesOfAliases(t *testing.T) {
 	fails(t, ErrRace, "what iteration", m, one, &Array{DType: Float32, Shape: []int64{8}, Data: one.Data})
 }
 
-// Iterations come in another order for another seed, each once.
+// Another seed changes the order of iterations; each runs once.
 func TestRun_OrderOfParallelLoops(t *testing.T) {
 	for _, n := range []int64{0, 1, 7, 1 << 12, 1<<12 + 1, 5040, 65536} {
 		orders := map[string]bool{}
@@ -214,7 +214,7 @@ func TestRun_Limits(t *testing.T) {
 	require.NoError(t, call(Options{}, alloc(I64(0), I64(1<<62))))
 	require.ErrorIs(t, call(Options{}, alloc(I32(-1))), ErrArgument)
 
-	// A function that calls itself for ever.
+	// A function that calls itself without end.
 	f := &PrimFunc{Name: "main", Result: Void, Body: &Evaluate{Value: NewCall(CallFunc, Void, "main")}}
 	m, err := NewModule(f)
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestRun_Assert(t *testing.T) {
 	require.EqualError(t, err, "run main: ValueError: i is too large (at i=2)")
 }
 
-// What buffers say of their arrays is checked, and what is not said is taken from them.
+// The properties that a buffer declares are checked against its array; the others come from the array.
 func TestRun_Parameters(t *testing.T) {
 	n, m, s, o := NewVar("n", Int32), NewVar("m", Int64), NewVar("s", Int64), NewVar("o", Int32)
 	a, b := NewBuffer("A", Float32, n, m), NewBuffer("B", Float32, m, n)
@@ -280,7 +280,7 @@ func TestRun_Parameters(t *testing.T) {
 	require.ErrorContains(t, Run(nil, "main"), "the module is nil")
 }
 
-// Scalars go to parameters of their types.
+// Scalar arguments are converted to the types of their parameters.
 func TestRun_ScalarsAndResults(t *testing.T) {
 	for _, c := range []struct {
 		t        Type
@@ -304,7 +304,7 @@ func TestRun_ScalarsAndResults(t *testing.T) {
 	fails(t, ErrInvalid, "ended without a result", m)
 }
 
-// What Compile refuses, it refuses with its reason.
+// Compile returns an error with a reason.
 func TestCompile_Refuses(t *testing.T) {
 	a := NewBuffer("A", Float32, I32(4))
 	v := NewVar("v", Int32)
@@ -337,7 +337,7 @@ func TestCompile_Refuses(t *testing.T) {
 	require.ErrorContains(t, err, "belongs to none of its parameters")
 	_, err = Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})
 	require.ErrorIs(t, err, ErrInvalid)
-	// Nodes that have lost their parts do not bring the process down.
+	// Malformed nodes do not crash the process.
 	for _, s := range []Stmt{&Evaluate{Value: &Binary{}}, &Evaluate{Value: (*Var)(nil)}, &LetStmt{}, &If{}, (*For)(nil),
 		&Evaluate{Value: &ProducerLoad{}},
 		&Evaluate{Value: &Call{Kind: 9}}, &BufferStore{}, &Alloc{}, &Evaluate{Value: And(v, v)}} {
@@ -346,7 +346,7 @@ func TestCompile_Refuses(t *testing.T) {
 	}
 }
 
-// A loop whose variable would leave its type, and one without iterations.
+// A loop whose variable would exceed its type, and a loop without iterations.
 func TestRun_LoopBounds(t *testing.T) {
 	out := NewBuffer("Y", Int32, I32(1))
 	loop := func(dt Type, low, n int64) *IRModule {
@@ -415,7 +415,7 @@ func TestRun_CallsOutside(t *testing.T) {
 
 func TestRun_CallsInside(t *testing.T) {
 	x, n := NewVar("x", Int32), NewVar("n", Int32)
-	// fib calls itself; scale gets a tensor, its sizes from it.
+	// fib calls itself; scale gets a tensor, whose shape defines its sizes.
 	fib := &PrimFunc{Name: "fib", Params: []*Var{x}, Result: Int32, Body: Sequence(
 		&If{Cond: LT(x, I32(2)), Then: &Evaluate{Value: NewCall(CallIntrinsic, Int32, "ret", x)}},
 		&Evaluate{Value: NewCall(CallIntrinsic, Int32, "ret", Add(NewCall(CallFunc, Int32, "fib", Sub(x, I32(1))),
@@ -444,7 +444,7 @@ func TestArray_Values(t *testing.T) {
 	require.Equal(t, []int{1, -2, 7, -8, 3}, numbers[int](t, a))
 	c, err := codecOf(int4)
 	require.NoError(t, err)
-	c.puti(a.Data, 4, 5) // over what is there, between others
+	c.puti(a.Data, 4, 5) // overwrites one element between others
 	require.Equal(t, []int{1, 5, 7, -8, 3}, numbers[int](t, a))
 	require.Equal(t, []float32{1, 0.5, -2, 448},
 		numbers[float32](t, array(t, Type{Code: 10, Bits: 8, Lanes: 1}, []float32{1, 0.5, -2, 450}, 4)))

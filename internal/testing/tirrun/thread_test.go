@@ -18,7 +18,7 @@ func threads(name string, n int32, body func(i Expr) Stmt) Stmt {
 	return each(ThreadBind, name, I32(n), body)
 }
 
-// runSeeds runs a function on fresh zeros in several orders.
+// runSeeds runs a function on new zeros in several orders of threads.
 func runSeeds(t *testing.T, body Stmt, out *Buffer, size int64, check func(y *Array, err error)) {
 	t.Helper()
 	for seed := range uint64(10) {
@@ -79,7 +79,7 @@ func errorsIsAny(err error, sorts ...error) bool {
 	return false
 }
 
-// Blocks do not wait for each other: a barrier within them does not make what they share safe.
+// Blocks are not synchronized: a barrier inside them does not make shared global memory safe.
 func TestThreads_RacesOfBlocks(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(8))
 	body := threads("blockIdx.y", 2, func(b Expr) Stmt {
@@ -90,14 +90,14 @@ func TestThreads_RacesOfBlocks(t *testing.T) {
 		require.ErrorContains(t, err, "blockIdx.y=0")
 		require.ErrorContains(t, err, "blocks must not access")
 	})
-	// What the block does outside of its threads is not what a thread does.
+	// An access of the block outside of its threads is not an access of a thread.
 	body = Sequence(threads("blockIdx.x", 2, func(b Expr) Stmt {
 		return Sequence(store(y, I32(1), b), threads("threadIdx.x", 4, func(i Expr) Stmt {
 			return &Evaluate{Value: BufferAt(y, b)}
 		}))
 	}))
 	runSeeds(t, body, y, 8, func(_ *Array, err error) { require.ErrorContains(t, err, "what blockIdx.x=") })
-	// Two kernels, one after the other, may touch the same.
+	// Two consecutive kernels may access the same elements.
 	one := func(v int32) Stmt {
 		return threads("blockIdx.x", 8, func(b Expr) Stmt {
 			return store(y, Add(BufferAt(y, Sub(I32(7), b)), I32(v)), Sub(I32(7), b))
@@ -111,7 +111,7 @@ func TestThreads_RacesOfBlocks(t *testing.T) {
 	})
 }
 
-// Memory of scope local is a thread's own, from one loop over the threads to the next.
+// Memory of scope local belongs to a thread, and is kept from one loop over the threads to the next.
 func TestThreads_LocalMemory(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(24))
 	l := scoped(NewBuffer("L", Int32), "local")
@@ -133,7 +133,7 @@ func TestThreads_LocalMemory(t *testing.T) {
 			}
 		})
 	}
-	// A block finds nothing of the block before.
+	// A block sees no values of the previous block.
 	body := &Alloc{Buffer: l, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
 		return Sequence(store(y, BufferAt(l), b), store(l, b))
 	})}
@@ -147,7 +147,7 @@ func TestThreads_LocalMemory(t *testing.T) {
 	runSeeds(t, body, y, 24, func(_ *Array, err error) { require.ErrorIs(t, err, ErrUninitialized) })
 }
 
-// Threads that share a thread of the device are threads.
+// Virtual threads, which share a thread of the device, are threads.
 func TestThreads_VirtualThreads(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(8))
 	s := scoped(NewBuffer("S", Int32, I32(8)), "shared")
@@ -168,7 +168,7 @@ func TestThreads_VirtualThreads(t *testing.T) {
 	runSeeds(t, body(nil), y, 8, func(_ *Array, err error) { require.Error(t, err) })
 }
 
-// A barrier in a function that the kernel calls, in loops and under conditions that are the same for all threads.
+// A barrier in a function that the kernel calls, in loops and under conditions that are uniform for all threads.
 func TestThreads_BarriersInCallsAndLoops(t *testing.T) {
 	y := NewBuffer("Y", Int32, I32(4))
 	s := scoped(NewBuffer("S", Int32, I32(4)), "shared")
@@ -208,7 +208,7 @@ func TestThreads_DivergentBarriers(t *testing.T) {
 	runSeeds(t, threads("threadIdx.x", 8, func(i Expr) Stmt {
 		return &LetStmt{Var: n, Value: i, Body: each(Serial, "k", n, func(Expr) Stmt { return sync("shared") })}
 	}), y, 8, func(_ *Array, err error) { require.ErrorIs(t, err, ErrSync) })
-	// Threads of one row wait, those of the other do not.
+	// Threads of one row reach the barrier, those of the other do not.
 	runSeeds(t, threads("threadIdx.y", 2, func(j Expr) Stmt {
 		return threads("threadIdx.x", 4, func(i Expr) Stmt { return &If{Cond: EQ(j, I32(0)), Then: sync("shared")} })
 	}), y, 8, func(_ *Array, err error) { require.ErrorIs(t, err, ErrSync) })

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// install installs the wheels where they are missing, once in a process, and returns the interpreter that has them.
+// install installs the wheels if they are missing, once per process, and returns the Python interpreter that has them.
 var install = sync.OnceValues(func() (python string, err error) {
 	root, err := projectRoot()
 	if err != nil {
@@ -25,7 +25,7 @@ var install = sync.OnceValues(func() (python string, err error) {
 	return filepath.Join(root, "build", ".cache", "venv", "bin", "python"), nil
 })
 
-// projectRoot is the folder of go.mod, above that of the test.
+// projectRoot returns the folder of go.mod, above that of the test.
 func projectRoot() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -39,8 +39,8 @@ func projectRoot() (string, error) {
 	return "", err
 }
 
-// Command is a command of Python, which writes no compiled files. Where the wheels can't be had the test is skipped; on
-// CI it fails.
+// Command returns a Python command that writes no compiled files. If the wheels are missing, the test is skipped; on CI
+// it fails.
 func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	python, err := install()
@@ -53,14 +53,14 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	return exec.Command(python, append([]string{"-B"}, args...)...)
 }
 
-// Run runs a script that reads in, unless it is nil, and returns what it prints. It may print messages besides, which
-// are shown, their end at least, when it fails.
+// Run runs a script with in, unless that is nil, as its standard input, and returns its standard output. If it fails,
+// the test shows the end of its standard error.
 func Run(t testing.TB, in io.Reader, args ...string) []byte {
 	t.Helper()
 	return Output(t, Command(t, args...), in)
 }
 
-// Output is Run of a command of Command, as for one with an environment of its own.
+// Output is Run for a command of Command, for example with another environment.
 func Output(t testing.TB, cmd *exec.Cmd, in io.Reader) []byte {
 	t.Helper()
 	var messages bytes.Buffer

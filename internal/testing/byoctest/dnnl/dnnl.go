@@ -2,9 +2,9 @@
 // refers to it. It declares a target kind, says which operations the kind supports, and attaches a generator of C
 // that computes them with oneDNN's dnnl_sgemm.
 //
-// After [Register], {"kind": "composite", "devices": ["dnnl", "llvm"]} has matrices multiplied by the library, and llvm
-// do the rest. It takes part in builds of programs, too: {"kind": "composite", "devices": ["dnnl", "c"]} as a target of
-// codegen.Build.
+// After [Register], with the target {"kind": "composite", "devices": ["dnnl", "llvm"]} the library multiplies matrices,
+// and llvm does the rest. It also takes part in builds of programs: codegen.Build accepts {"kind": "composite",
+// "devices": ["dnnl", "c"]}.
 package dnnl
 
 import (
@@ -23,18 +23,18 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// Column has a kind's [Generator]. Any kind may have one, so that one program is linked from the groups of several
-// kinds.
+// Column is the attribute column with a kind's [Generator]. Any kind may have one, so that one program is linked from
+// the groups of several kinds.
 const Column = "byoc.generator"
 
-// Generator writes the C source of
+// Generator writes the C source of a function
 //
 //	void symbol(const float *const *in, float *const *out)
 //
 // which computes a group of a plan: from the group's inputs, in their order, its outputs in theirs.
 type Generator func(symbol string, g *partition.Group) (source string, err error)
 
-// Register declares the kind "dnnl", with its partitioner and its generator. Only the first call does anything.
+// Register declares the kind "dnnl" with its partitioner and its generator. Further calls do nothing.
 var Register = sync.OnceValue(func() error {
 	_, err := target.RegisterKind("dnnl", dlpack.CPU,
 		target.DefaultKeys("dnnl", "cpu"),
@@ -45,8 +45,8 @@ var Register = sync.OnceValue(func() error {
 	return err
 })
 
-// takes is the partitioner: matrix products of float32 whose sizes are known, as attributes m, n and k: an m×k matrix
-// times a k×n one.
+// takes is the partitioner: it accepts float32 matrix products of known sizes. The attributes m, n and k mean an m×k
+// matrix times a k×n matrix.
 func takes(_ *target.Target, op *target.Op) (bool, string) {
 	if op.Kind != "matmul" {
 		return false, "it multiplies matrices alone"
@@ -79,7 +79,7 @@ int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float 
                const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 `)
 	fmt.Fprintf(&b, "void %s(const float *const *in, float *const *out) {\n", symbol)
-	where := map[string]string{} // what a value is in C
+	where := map[string]string{} // the C expression of each value
 	for i, name := range g.Inputs {
 		where[name] = fmt.Sprintf("in[%d]", i)
 	}
@@ -92,7 +92,7 @@ int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float 
 			return "", fmt.Errorf("generate %s: operation %q: %s", symbol, op.Name, why)
 		}
 		m, n, k := sizes(op)
-		if where[op.Name] == "" { // it stays within the group
+		if where[op.Name] == "" { // it is only used inside the group
 			where[op.Name] = fmt.Sprintf("t%d", i)
 			fmt.Fprintf(&b, "  static float t%d[%d];\n", i, m*n)
 		}
@@ -103,13 +103,13 @@ int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float 
 	return b.String(), nil
 }
 
-// lower makes calls of the library out of products.
+// lower replaces products by library calls.
 func lower(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	out := &tir.IRModule{Attrs: m.Attrs}
 	for _, f := range m.Funcs {
 		p, ok := transform.ProductOf(f)
 		if !ok || p.C.Buffer.DType != tir.Float32 {
-			return nil, fmt.Errorf("function %s is no product of matrices of float32, which is all that dnnl_sgemm does", f.Name)
+			return nil, fmt.Errorf("function %s is not a product of float32 matrices, the only operation of dnnl_sgemm", f.Name)
 		}
 		order := func(o *transform.Operand) tir.Expr {
 			if o.Transposed {
@@ -138,7 +138,7 @@ func lower(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return out, nil
 }
 
-// build writes C that calls the library, which is linked when it is compiled.
+// build writes C that calls the library. The library is linked when the C is compiled.
 func build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	var e c.Emitter
 	code, err := e.Emit(m, t)

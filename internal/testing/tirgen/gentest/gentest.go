@@ -1,5 +1,4 @@
-// Package gentest compares the code that generators make of the random programs of package tirgen with the
-// interpreter, for tests.
+// Package gentest compares generated code with the interpreter, for the random programs of package tirgen.
 package gentest
 
 import (
@@ -16,15 +15,15 @@ import (
 	"tvmgo/tir"
 )
 
-// Program is random functions f0, f1, … in one module.
+// Program is a module with random functions f0, f1, ….
 type Program struct {
 	Module *tir.IRModule
 	funcs  []*tir.PrimFunc
 	seed   uint64
 }
 
-// New makes a program of so many functions, of which the first has the seed, and each other one the next. A seed of
-// testseed other than 1 makes others.
+// New makes a program of n functions. The first has the given seed, each other one the next. A test seed other than 1
+// changes them.
 func New(t testing.TB, functions int, seed uint64) *Program {
 	t.Helper()
 	seed += (testseed.Of(t) - 1) * uint64(functions)
@@ -38,8 +37,8 @@ func New(t testing.TB, functions int, seed uint64) *Program {
 	return p
 }
 
-// Compare calls every function of the program in a module that was built of it, and wants the interpreter's results,
-// and its assertions. who is for messages.
+// Compare calls every function of a module that was built from the program, and expects the interpreter's results and
+// assertion errors. who is for messages.
 func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 	t.Helper()
 	reference, err := tirrun.Compile(p.Module, tirrun.Options{})
@@ -65,7 +64,7 @@ func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 	}
 }
 
-// tensors are copies of arrays.
+// tensors copies arrays to tensors.
 func tensors(t testing.TB, arrays []any) (all []any) {
 	t.Helper()
 	for _, a := range arrays {
@@ -78,7 +77,7 @@ func tensors(t testing.TB, arrays []any) (all []any) {
 	return all
 }
 
-// same compares elements; what is no number is like any other that is none.
+// same compares elements; all NaNs are equal.
 func same(t testing.TB, want *tirrun.Array, got *runtime.Tensor, what string) {
 	t.Helper()
 	b := make([]byte, len(want.Data))

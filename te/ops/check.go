@@ -128,7 +128,7 @@ func constSize(n tir.Expr) (int64, bool) {
 	return 0, false
 }
 
-// plus is n + c, computed where n is constant.
+// plus returns n + c, folded if n is constant.
 func plus(n tir.Expr, c int) tir.Expr {
 	if k, ok := n.(*tir.IntImm); ok {
 		return tir.IntConst(k.Type, k.Value+int64(c))

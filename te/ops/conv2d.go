@@ -155,7 +155,7 @@ func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.E
 		return bad
 	}
 	if s := b.ProducerShape(); len(s) != 1 || !arith.ProveEqual(s[0], out) {
-		return failed(name, "the bias, tensor %s, is of shape %s: want one element for each of %s filters", b.ProducerName(),
+		return failed(name, "the bias, tensor %s, has shape %s: want one element for each of %s filters", b.ProducerName(),
 			shapeText(s), tir.Print(out))
 	}
 	if t := b.ProducerDType(); t != result {

@@ -187,8 +187,8 @@ func TestErrors(t *testing.T) {
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
 		// sizes that are variables, and what is given twice
 		{Add(square, Transpose(square, "SQ.t", 1, 0), "T"), "dimension 1 of tensors SQ and SQ.t is m and n: want"},
-		{Matmul(square, square, "T"), "tensor SQ has m columns, and tensor SQ n rows"},
-		{Matmul(x, image, "T"), "tensor X has 4 columns, and tensor IM 6 rows: want"},
+		{Matmul(square, square, "T"), "tensor SQ has m columns, and tensor SQ has n rows"},
+		{Matmul(x, image, "T"), "tensor X has 4 columns, and tensor IM has 6 rows: want"},
 		{Transpose(x, "T", 0, 1, 2), "operand 0, tensor X, has 2 dimensions: want 3"},
 		{Transpose(x, "T", 1, 1), "axis 1 of tensor X is given twice"},
 		{Pad(x, "T", []int{0, -1}, []int{0, 0}), "the padding of dimension 1 is -1 and 0"},

@@ -65,7 +65,7 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 		}
 		for d, n := range g.ProducerShape() {
 			if at := len(s) - dims + d; !arith.ProveEqual(s[at], n) {
-				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s %s: want equal sizes",
+				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s is %s: want equal sizes",
 					at, x.ProducerName(), tir.Print(s[at]), d, g.ProducerName(), tir.Print(n))
 			}
 		}

@@ -43,7 +43,7 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 		}
 	}
 	if !arith.ProveEqual(product(old), product(shape)) {
-		return failed(name, "tensor %s has %s elements, and the shape %s: want as many", x.ProducerName(),
+		return failed(name, "tensor %s has %s elements, and the new shape %s: want equal numbers", x.ProducerName(),
 			tir.Print(product(old)), tir.Print(product(shape)))
 	}
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {

@@ -11,25 +11,24 @@ import (
 // Operator describes the operator that made a tensor, for schedulers.
 type Operator = schedule.Operator
 
-// Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one tensor
-// that reads the result element by element.
+// Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one
+// elementwise tensor that reads the result.
 type Group = schedule.Group
 
 // Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It returns
-// false if it does not handle the group; it must then leave the schedule as it was, and the next more general scheduler
-// is asked.
+// false if it does not handle the group; then it must leave the schedule unchanged, and the next more general scheduler
+// is tried.
 type Scheduler = schedule.Scheduler
 
-// OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
-// made.
+// OperatorOf returns the operator that made a tensor; nil for a placeholder, and for a tensor made by te.Compute.
 func OperatorOf(t *te.Tensor) *Operator { return schedule.Of(t) }
 
 // by sets the operator that made a tensor.
 func by(t *te.Tensor, o *Operator) *te.Tensor { return schedule.By(t, o) }
 
-// RegisterSchedule registers a scheduler for an operator (Operator.Kind) and for targets with a key; with an op of "",
-// for all operators that have none of their own for that key. A pair that is in use is an error. It may be called from
-// init functions and by many goroutines at once.
+// RegisterSchedule registers a scheduler for an operator (Operator.Kind) and for targets with a key. With an empty op
+// it handles all operators without a scheduler for that key. Registering a pair twice is an error. It is safe for
+// concurrent use, and may be called from init functions.
 func RegisterSchedule(key, op string, s Scheduler) error { return schedule.Register(key, op, s) }
 
 // Schedule makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining

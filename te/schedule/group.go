@@ -108,7 +108,7 @@ func Groups(s *te.Schedule, outs []*te.Tensor) []*Group {
 	return f.groups()
 }
 
-// groups puts what is not inlined together, the groups of readers first.
+// groups collects the stages that are not inlined in groups, readers first.
 func (f *flow) groups() []*Group {
 	var all []*Group
 	taken := map[*te.Stage]bool{}

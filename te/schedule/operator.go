@@ -6,16 +6,15 @@ import "tvmgo/te"
 type Operator struct {
 	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in small letters
 	Inputs []*te.Tensor // as the function took them
-	Parts  []*te.Tensor // what is computed on the way, each after those that it reads
-	Attrs  any          // its options: a *MatmulAttrs, a *ConvAttrs, …; nil if nothing
+	Parts  []*te.Tensor // intermediate tensors, each after those that it reads
+	Attrs  any          // the options: a *MatmulAttrs, a *ConvAttrs, …; nil if there are none
 
 	// InverseDivisor says that what the result is divided by is neither large nor small, so that a schedule may
 	// multiply by its inverse instead.
 	InverseDivisor bool
 }
 
-// Of returns the operator that made a tensor; nil for a placeholder, and for a tensor that package te alone
-// made.
+// Of returns the operator that made a tensor; nil for a placeholder, and for a tensor made by te.Compute.
 func Of(t *te.Tensor) *Operator {
 	o, _ := t.Annotation("ops.operator").(*Operator)
 	return o

@@ -16,9 +16,9 @@ import (
 type Group struct {
 	Schedule *te.Schedule
 	Target   *target.Target
-	Result   *te.Tensor // what the operator gives
+	Result   *te.Tensor // the result of the operator
 	Op       *Operator  // nil of a tensor that package te alone made
-	// what is stored as a whole: Result, or a tensor of its shape that is the only one to read it, element by element
+	// the tensor that is stored as a whole: Result, or an elementwise tensor of its shape that is its only reader
 	Root *te.Tensor
 }
 
@@ -47,21 +47,21 @@ var schedulers = struct {
 // init functions and by many goroutines at once.
 func Register(key, op string, s Scheduler) error {
 	if key == "" || s == nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, as \"cpu\", "+
+		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, such as \"cpu\", "+
 			"and a function", op, key)
 	}
 	schedulers.Lock()
 	defer schedulers.Unlock()
 	if schedulers.of[schedulerKey{key, op}] != nil {
-		return fmt.Errorf("register schedule of operator %q for key %q: there is one already: give the target a key "+
+		return fmt.Errorf("register schedule of operator %q for key %q: it is already registered: give the target a key "+
 			"of your own", op, key)
 	}
 	schedulers.of[schedulerKey{key, op}] = s
 	return nil
 }
 
-// scheduleKeys are the keys that schedulers of a target are looked up by, the most special first: those that it names,
-// its kind, and "cpu" or "gpu" by the device.
+// scheduleKeys returns the keys under which schedulers for a target are looked up, the most specific first: the
+// target's keys, its kind, and "cpu" or "gpu" according to the device.
 func scheduleKeys(t *target.Target) []string {
 	keys := append(t.Keys(), t.Kind().Name())
 	switch t.DeviceType() {
@@ -82,13 +82,13 @@ func scheduleKeys(t *target.Target) []string {
 
 // For makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining
 // group goes to the scheduler registered for the most specific of the target's keys; for a key, the operator's
-// scheduler is asked before the general one. You may add to the schedule afterwards.
+// scheduler is tried before the general one. You may extend the schedule afterwards.
 func For(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	if t == nil || t.Kind() == nil {
 		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")
 	}
 	if t.Kind().IsComposite() {
-		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are made of others: schedule for each of them",
+		return nil, fmt.Errorf("ops: schedule for kind %q: its targets are composite: schedule for each member",
 			t.Kind())
 	}
 	if err := checkBuildable(t.Kind()); err != nil {
@@ -108,8 +108,8 @@ func For(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return s, s.Err()
 }
 
-// checkBuildable refuses built-in kinds that nothing generates code for, so that a schedule for them would lead
-// nowhere. Kinds that programs declare are theirs, and so are those that they have a scheduler of their own for.
+// checkBuildable returns an error for built-in kinds without a code generator, because nothing could build the
+// schedule. Kinds that programs declare, and kinds with a registered scheduler, are allowed.
 func checkBuildable(kind *target.Kind) error {
 	name := kind.Name()
 	if !kind.BuiltIn() || slices.Contains(generated, name) {
@@ -127,11 +127,11 @@ func checkBuildable(kind *target.Kind) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("ops: schedule for kind %q: no code generator makes code for it: schedule for one of %s, or "+
+	return fmt.Errorf("ops: schedule for kind %q: it has no code generator: schedule for one of %s, or "+
 		"register a generator by codegen.Register", name, strings.Join(generated, ", "))
 }
 
-// schedule asks one scheduler after the other.
+// schedule tries the schedulers in order.
 func (g *Group) schedule(keys []string) error {
 	kind := ""
 	if g.Op != nil {
@@ -157,5 +157,5 @@ func (g *Group) schedule(keys []string) error {
 			}
 		}
 	}
-	return nil // each tensor on its own, by serial loops
+	return nil // each tensor is computed separately, by serial loops
 }

@@ -41,7 +41,8 @@ func TestSchedule_Keys(t *testing.T) {
 	require.ErrorContains(t, ops.RegisterSchedule("cpu", "conv", nil), "and a function")
 
 	y := ops.Relu(ops.Matmul(placeholder("X", 4, 4), placeholder("W", 4, 4), "M"), "R")
-	_, err := ops.Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-small", "opstest-big", "cpu"}}), y)
+	_, err := ops.Schedule(newTarget(t, map[string]any{"kind": "c", "keys": []any{"opstest-small", "opstest-big", "cpu"}}),
+		y)
 	require.NoError(t, err)
 	require.Equal(t, []string{"small matmul M R", "small M R", "big matmul M R"}, asked)
 	asked = nil

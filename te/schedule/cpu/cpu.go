@@ -1,5 +1,5 @@
-// Package cpu registers the default scheduler for CPUs (key "cpu"). Its schedules fit the vector registers of the target
-// and run on threads where there is enough to compute.
+// Package cpu registers the default scheduler for CPUs (key "cpu"). Its schedules fit the vector registers of the
+// target and run on threads where there is enough to compute.
 package cpu
 
 import (
@@ -14,8 +14,9 @@ func init() {
 	}
 }
 
-// scheduleFast gives a group the schedule of its shape, for the vectors that the target has: that of sums of products,
-// of reductions of rows, or of what is made row by row. False: it has none, or is too small for it.
+// scheduleFast applies the schedule for the shape of the group's computation, with the vectors of the target: that of
+// sums of products, of reductions of rows, or of row-wise operators. It returns false if there is none, or the group is
+// too small for it.
 func scheduleFast(g *schedule.Group) bool { return scheduleFor(g, simdOf(g.Target)) }
 
 func scheduleFor(g *schedule.Group, v simd) bool {

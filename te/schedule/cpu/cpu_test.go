@@ -81,7 +81,8 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	}
 	for _, n := range []int{64, 130, near(300)} {
 		x, y := holder(tir.Float32, "X", 2, 3, n), holder(tir.Float32, "Y", n, 1)
-		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, ops.Sum(x, "S", []int{2}, false), 0, false},
+		cases = append(cases, fastCase{fmt.Sprintf("sums of %d", n), []*te.Tensor{x}, ops.Sum(x, "S", []int{2}, false),
+			0, false},
 			fastCase{fmt.Sprintf("greatest of %d and relu", n), []*te.Tensor{x}, ops.Relu(ops.Max(x, "S", []int{-1}, true), "R"),
 				0, false},
 			fastCase{fmt.Sprintf("matrix of %d and vector", n), []*te.Tensor{x, y}, ops.Matmul(x, y, "M"), 0, false},
@@ -101,7 +102,8 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	cases = append(cases, fastCase{"conv of int8 in int32", []*te.Tensor{bytes, weights},
 		ops.Conv2D(bytes, weights, "C", 1, 0, ops.ConvAccumulateIn(tir.Int32)), 0, false})
 	x = holder(tir.Float32, "X", 3, 150)
-	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, ops.Relu(ops.LogSoftmax(x, "S"), "R"), 1e-5, false})
+	cases = append(cases, fastCase{"logsoftmax and relu", []*te.Tensor{x}, ops.Relu(ops.LogSoftmax(x, "S"), "R"),
+		1e-5, false})
 
 	var funcs []*tir.PrimFunc
 	inputs := make([][]any, len(cases))

@@ -14,8 +14,9 @@ const parallelFrom = 1 << 14
 // vectorBytes is the size of vectors: that of AVX; other CPUs use two or four registers.
 const vectorBytes = 32
 
-// scheduleCPU is the plain schedule of everything: threads take the outer dimensions of the root, vectors the last one
-// of what is no reduction, and what the root's group computes on the way is computed within a thread's turn.
+// scheduleCPU is the default schedule of all operators: the outer dimensions of the root are parallel, the last
+// dimension of tensors without a reduction is vectorized, and the other tensors of the group are computed inside an
+// iteration of the parallel loop.
 func scheduleCPU(g *schedule.Group) (bool, error) {
 	s := g.Schedule
 	if scheduleFast(g) {
@@ -46,8 +47,8 @@ func scheduleCPU(g *schedule.Group) (bool, error) {
 	return true, nil
 }
 
-// parallelOuter makes one loop of all dimensions but the last one, or of the one that there is, for threads if there is
-// enough to do. It is nil of a tensor without dimensions, and of one dimension that vectors take.
+// parallelOuter fuses all dimensions except the last one, or takes the only dimension, and makes the loop parallel if
+// there is enough work. It returns nil for a tensor without dimensions, and if vectors use the only dimension.
 func parallelOuter(st *te.Stage, g *schedule.Group) *tir.IterVar {
 	axes := st.Axes()
 	keep := 1

@@ -14,8 +14,8 @@ func init() {
 	}
 }
 
-// scheduleGPU is the plain schedule of devices with threads: each tensor of the group is a kernel, each element a
-// thread.
+// scheduleGPU is the default schedule for devices with threads: each tensor of the group is a kernel, with one thread
+// per element.
 func scheduleGPU(g *schedule.Group) (bool, error) {
 	list := append(g.Parts(), g.Result)
 	if g.Root != g.Result {

@@ -31,7 +31,8 @@ func AsDevice(kind string, l transform.Language) error {
 
 // BuildKernels makes a device module of kernels, for the code generator of a kind that [AsDevice] was called for.
 // generate returns their code and its format, as blob.DeviceModule has them.
-func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, code []byte, err error)) (*runtime.Module, error) {
+func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, code []byte,
+	err error)) (*runtime.Module, error) {
 	module := &blob.DeviceModule{}
 	for _, f := range m.Funcs {
 		info, err := kernelInfo(f)
@@ -51,11 +52,13 @@ func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, 
 func kernelInfo(f *tir.PrimFunc) (blob.FunctionInfo, error) {
 	info := blob.FunctionInfo{Name: f.Name, LaunchParamTags: transform.LaunchTags(f)}
 	if !transform.IsKernel(f) {
-		return info, fmt.Errorf("function %s is not a kernel: build the program with codegen.Build, which separates kernels from host code", f.Name)
+		return info, fmt.Errorf("function %s is not a kernel: build the program with codegen.Build, which separates "+
+			"kernels from host code", f.Name)
 	}
 	for _, p := range f.Params {
 		if f.Buffers[p] == nil && tir.IsHandle(p.Type) {
-			return info, fmt.Errorf("kernel %s takes %s, an address of which nothing is known: pass a tensor", f.Name, p.Name)
+			return info, fmt.Errorf("kernel %s takes %s, an address of which nothing is known: pass a tensor", f.Name,
+				p.Name)
 		}
 		info.ArgTypes = append(info.ArgTypes, dlpack.DataType(p.Type))
 	}

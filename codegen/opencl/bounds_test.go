@@ -157,9 +157,11 @@ func TestBoundsCheck(t *testing.T) {
 	refused("index ([89]|1[0-9]|2[01]) is outside of dimension 0 of buffer A, which has 8", "fill", a, -6)
 	require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 3, 3}, got(a), "the others lie behind it")
 	b := zeros()
-	refused("index (-1|1073741824|8|-2147483648) is outside of dimension 0 of buffer A, which has 8", "gather", a, filled(t, []int32{0, -1, 1 << 30, 7, 8, -1 << 31, 6, 1}), b)
+	refused("index (-1|1073741824|8|-2147483648) is outside of dimension 0 of buffer A, which has 8", "gather", a,
+		filled(t, []int32{0, -1, 1 << 30, 7, 8, -1 << 31, 6, 1}), b)
 	require.Equal(t, []float32{4, 1, 1, 4, 1, 1, 4, 4}, got(b))
-	refused("index -2147483648 is outside of dimension 0 of buffer A, which has 8", "gather", a, filled(t, []int32{0, 1, 2, -1 << 31, 4, 5, 6, 7}), b)
+	refused("index -2147483648 is outside of dimension 0 of buffer A, which has 8", "gather", a,
+		filled(t, []int32{0, 1, 2, -1 << 31, 4, 5, 6, 7}), b)
 	require.NoError(t, callOf(t, m, "gather", a, filled(t, []int32{7, 6, 5, 4, 3, 2, 1, 0}), b))
 	require.Equal(t, []float32{4, 4, 1, 1, 1, 1, 4, 4}, got(b))
 	c := zeros()
@@ -173,7 +175,8 @@ func TestBoundsCheck(t *testing.T) {
 	require.NoError(t, callOf(t, m, "two", a, upwards, b, 0))
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, upwards, b, 2)
 	require.Equal(t, []float32{2, 2, 2, 2, 2, 2, 0, 0}, got(b), "the launches behind it are made")
-	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, one, b, 3) // the function returns in its middle
+	// the function returns in its middle
+	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, one, b, 3)
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, filled(t, make([]int32, 8)), b, 1)
 	// the second dimension of several, and a size that only the call knows
 	s := filled(t, make([]float32, 12))
@@ -185,10 +188,12 @@ func TestBoundsCheck(t *testing.T) {
 	refused("index 6 is outside of dimension 1 of buffer A, which has 6", "square", x, filled(t, []int32{6, 5}), two)
 	// branches that are not taken are not reported
 	require.NoError(t, callOf(t, m, "pick", a, filled(t, []int32{0, 8, 1 << 30, 7, 0, 0, 0, 0}), b))
-	refused("index -3 is outside of dimension 0 of buffer A, which has 8", "pick", a, filled(t, []int32{0, 8, -3, 7, 0, 0, 0, 0}), b)
+	refused("index -3 is outside of dimension 0 of buffer A, which has 8", "pick", a,
+		filled(t, []int32{0, 8, -3, 7, 0, 0, 0, 0}), b)
 	require.NoError(t, callOf(t, m, "quads", a, upwards, b))
 	require.Equal(t, got(a), got(b))
-	refused("index 9 is outside of dimension 0 of buffer A, which has 8", "quads", a, filled(t, []int32{0, 1, 2, 3, 4, 9, 6, 7}), b)
+	refused("index 9 is outside of dimension 0 of buffer A, which has 8", "quads", a,
+		filled(t, []int32{0, 1, 2, 3, 4, 9, 6, 7}), b)
 	require.NoError(t, callOf(t, m, "relu", matrix(t), matrix(t)))
 }
 
@@ -256,7 +261,8 @@ func TestAliasCheck(t *testing.T) {
 	m := boundsLibrary(t, "opencl")
 	x, y := matrix(t), matrix(t)
 	require.NoError(t, callOf(t, m, "transpose", x, y))
-	require.ErrorContains(t, callOf(t, m, "transpose", x, x), "transpose: argument 0 (A) and argument 1 (B) overlap in memory")
+	require.ErrorContains(t, callOf(t, m, "transpose", x, x),
+		"transpose: argument 0 (A) and argument 1 (B) overlap in memory")
 	require.NoError(t, callOf(t, m, "relu", x, x))
 	require.NoError(t, callOf(t, boundsLibrary(t, "opencl -alias-check=0"), "transpose", x, x))
 }
@@ -272,10 +278,13 @@ func TestAliasCheck_Parts(t *testing.T) {
 		t.Cleanup(func() { v.Close() })
 		return v
 	}
-	for at, overlaps := range map[int64]bool{0: false, 1: true, 7: true, 8: true, 9: true, 15: true, 16: false, 24: false} {
+	for at, overlaps := range map[int64]bool{0: false, 1: true, 7: true, 8: true, 9: true, 15: true, 16: false,
+		24: false} {
 		err := callOf(t, m, "mirror", part(base, 8), part(base, at))
 		if overlaps {
-			require.ErrorContains(t, err, "mirror: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A", "%d", at)
+			require.ErrorContains(t, err,
+				"mirror: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A",
+				"%d", at)
 		} else {
 			require.NoError(t, err, "%d", at)
 		}
@@ -283,8 +292,8 @@ func TestAliasCheck_Parts(t *testing.T) {
 	}
 }
 
-// TestAliasCheck_Many compares the handles of a function of so many tensors that its entry has a table of the pairs. The numbers of two handles are closer to each
-// other than tensors are long.
+// TestAliasCheck_Many compares the handles of a function of so many tensors that its entry has a table of the pairs.
+// The numbers of two handles are closer to each other than tensors are long.
 func TestAliasCheck_Many(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl")
@@ -297,7 +306,9 @@ func TestAliasCheck_Many(t *testing.T) {
 		for j := range i {
 			same := slices.Clone(args)
 			same[i] = same[j]
-			require.ErrorContains(t, callOf(t, m, "many", same...), fmt.Sprintf("argument %d (%c) and argument %d (%c) overlap in memory: the function writes both", j, 'A'+j, i, 'A'+i))
+			require.ErrorContains(t, callOf(t, m, "many", same...),
+				fmt.Sprintf("argument %d (%c) and argument %d (%c) overlap in memory: the function writes both", j,
+					'A'+j, i, 'A'+i))
 		}
 	}
 }

@@ -17,11 +17,13 @@ import (
 	"tvmgo/tir"
 )
 
-// A program for the CPU and OpenCL: divided by what functions do, and by the attribute target; called at once and from a library.
+// A program for the CPU and OpenCL: divided by what functions do, and by the attribute target; called at once and from
+// a library.
 func TestComposite_CPUAndOpenCL(t *testing.T) {
 	need(t)
 	device := devices[0]
-	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`, `{"kind": "composite", "devices": ["opencl", "c"]}`} {
+	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`,
+		`{"kind": "composite", "devices": ["opencl", "c"]}`} {
 		before := runtime.Live()
 		m, err := tir.Parse(mixed)
 		require.NoError(t, err)

@@ -41,8 +41,10 @@ func TestEmit_Golden(t *testing.T) {
 	code, functions := kernelsOf(t, tiles(t, 13, 11, 10, tir.Float32))
 	golden.Text(t, "testdata/tiles.cl", code)
 	handle := dlpack.Handle
-	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel", ArgTypes: []dlpack.DataType{handle, handle, handle},
-		LaunchParamTags: []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, ArgExtraTags: []int32{0, 0, 0}}}}, functions)
+	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel",
+		ArgTypes:        []dlpack.DataType{handle, handle, handle},
+		LaunchParamTags: []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"},
+		ArgExtraTags:    []int32{0, 0, 0}}}}, functions)
 }
 
 // A loop that a pragma asks the compiler to write out stays one, with the compiler's own pragma.
@@ -66,7 +68,8 @@ func TestImports_NoDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), "tvmgo/codegen/opencl\n")
 	for _, p := range strings.Fields(string(out)) {
-		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan", "github.com/", "gorgonia.org"} {
+		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan",
+			"github.com/", "gorgonia.org"} {
 			require.False(t, strings.HasPrefix(p, device), p)
 		}
 	}
@@ -231,7 +234,8 @@ func TestEmit_Vectors(t *testing.T) {
 		value string
 		want  []string
 	}{
-		{tir.Float32, 4, "exp(X) + Y", []string{"vstore4(exp(vload4(0, &A[t * 4])) + vload4(0, &B[t * 4]), 0, &C[t * 4]);"}},
+		{tir.Float32, 4, "exp(X) + Y",
+			[]string{"vstore4(exp(vload4(0, &A[t * 4])) + vload4(0, &B[t * 4]), 0, &C[t * 4]);"}},
 		{tir.Float32, 16, "X / Y", []string{"vload16(0, &A[t * 16])"}},
 		{tir.Float64, 2, "X + C(1.5)", []string{"cl_khr_fp64 : enable", "(double2)(1.5)", "vstore2("}},
 		{tir.Int8, 8, "max(X, Y)", []string{"const char8 ", "select(", "(char8)("}},
@@ -257,7 +261,42 @@ func f(a: handle, b: handle) {
 }
 `))
 	for _, name := range []string{"float16", "bfloat16"} {
-		of, uses := strings.Index(code, "float tvmgo_round_"+name+"(float x)"), strings.Index(code, "return tvmgo_round_"+name+"(")
+		of, uses := strings.Index(code, "float tvmgo_round_"+name+"(float x)"),
+			strings.Index(code, "return tvmgo_round_"+name+"(")
 		require.True(t, of >= 0 && of < uses, "%s\n%s", name, code)
 	}
+}
+
+// Elements of four bits are bytes to a kernel: each thread reads its half of one.
+func TestEmit_NarrowTypes(t *testing.T) {
+	code, _ := kernelsOf(t, parsed(t, `
+func f(a: handle, b: handle) {
+  buffer A: uint4[64], param a
+  buffer B: int32[64], param b
+  thread t in range(64), thread "threadIdx.x" { B[t] = cast(int32, A[t]) }
+}
+`))
+	require.Contains(t, code, "__global uchar* A")
+	require.Contains(t, code, "& 15")
+}
+
+// Shared memory that a block needs no more is used again, so that more blocks fit.
+func TestEmit_SharedMemoryIsReused(t *testing.T) {
+	code, _ := kernelsOf(t, parsed(t, `
+func f(a: handle, b: handle) {
+  buffer A: float32[64], param a
+  buffer B: float32[64], param b
+  thread t in range(64), thread "threadIdx.x" {
+    alloc S: float32[64], scope "shared"
+    S[t] = A[t]
+    B[t] = S[63 - t]
+    storage_sync[void]("shared")
+    alloc R: float32[64], scope "shared"
+    R[t] = B[t] * 2.0
+    B[t] = R[63 - t]
+  }
+}
+`))
+	require.Equal(t, 1, strings.Count(code, "__local float S[64];"), code)
+	require.NotContains(t, code, "__local float R[64]")
 }

@@ -27,11 +27,12 @@ func New() *Emitter {
 		Helper:      helper,
 		Inline:      "static ",
 		Pointer:     pointer,
-		Before:      func(f *tir.PrimFunc) string { return "// Function: " + f.Name + "\n" }, // where the runtime cuts the source
-		Declare:     declare,
-		Scope:       scope,
-		Unroll:      func(turns int64) string { return fmt.Sprintf("#pragma unroll %d", turns) },
-		Head:        head,
+		// where the runtime cuts the source
+		Before:  func(f *tir.PrimFunc) string { return "// Function: " + f.Name + "\n" },
+		Declare: declare,
+		Scope:   scope,
+		Unroll:  func(iterations int64) string { return fmt.Sprintf("#pragma unroll %d", iterations) },
+		Head:    head,
 	}
 	return e
 }
@@ -90,7 +91,8 @@ func declare(f *tir.PrimFunc, name, params string) string {
 			if n.Kind != tir.ThreadBind {
 				break
 			}
-			if d := strings.IndexByte("xyz", n.Thread[len(n.Thread)-1]); strings.HasPrefix(n.Thread, "threadIdx.") && d >= 0 {
+			if d := strings.IndexByte("xyz", n.Thread[len(n.Thread)-1]); strings.HasPrefix(n.Thread, "threadIdx.") &&
+				d >= 0 {
 				if !constant {
 					return fmt.Sprintf("__kernel void %s(%s)", name, params)
 				}
@@ -101,7 +103,8 @@ func declare(f *tir.PrimFunc, name, params string) string {
 		}
 		break
 	}
-	return fmt.Sprintf("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid %s(%s)", size[0], size[1], size[2], name, params)
+	return fmt.Sprintf("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid %s(%s)", size[0], size[1],
+		size[2], name, params)
 }
 
 func head(m *tir.IRModule, _ *target.Target) string {
@@ -110,11 +113,12 @@ func head(m *tir.IRModule, _ *target.Target) string {
 	if usesDouble(m) {
 		b.WriteString("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n")
 	}
-	b.WriteString("#define INT64_C(x) x##L\n#define UINT64_C(x) x##UL\n#define INT32_MIN INT_MIN\n#define INT64_MIN LONG_MIN\n")
+	b.WriteString("#define INT64_C(x) x##L\n#define UINT64_C(x) x##UL\n#define INT32_MIN INT_MIN\n#define INT64_MIN " +
+		"LONG_MIN\n")
 	return b.String()
 }
 
-// usesDouble says whether a module has values of float64.
+// usesDouble reports whether a module has values of float64.
 func usesDouble(m *tir.IRModule) (found bool) {
 	double := func(t tir.Type) { found = found || tir.Element(t) == tir.Float64 }
 	for _, f := range m.Funcs {
@@ -176,7 +180,8 @@ func helper(name string) (string, bool) {
 	return code, ok
 }
 
-// A float64 or an integer is first rounded to a float whose last digit is odd where something was lost, so that the second rounding is as good as one alone.
+// A float64 or an integer is first rounded to a float whose last digit is odd where something was lost, so that the
+// second rounding is as good as one alone.
 var helpers = map[string]string{
 	"float16": `static inline ushort tvmgo_to_float16(float x) {
   ushort bits;

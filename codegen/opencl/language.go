@@ -23,9 +23,9 @@ var Language = transform.Language{
 	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}},
 }
 
-// unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12 has,
-// takes the flag by which LLVM counts two iterations for a condition that tells threads apart. Then it ends the process
-// by an assertion, or leaves out what follows the loop: in
+// unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12
+// has, takes the flag by which LLVM counts two iterations for a condition that tells threads apart. Then it ends the
+// process by an assertion, or leaves out what follows the loop: in
 //
 //	for (int k = 0; k < 2; ++k) { barrier(CLK_LOCAL_MEM_FENCE); if (x < 3) sum += a[k]; }
 //	if (x < 3) out[x] = sum;
@@ -35,7 +35,8 @@ var Language = transform.Language{
 func unrollPairs(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 		loop, ok := s.(*tir.For)
-		if !ok || loop.Kind != tir.Serial || loop.Annotations[transform.AnnotationUnroll] != nil || !hasBarrier(loop.Body) {
+		if !ok || loop.Kind != tir.Serial || loop.Annotations[transform.AnnotationUnroll] != nil ||
+			!hasBarrier(loop.Body) {
 			return s
 		}
 		if n, constant := loop.Extent.(*tir.IntImm); !constant || n.Value != 2 {

@@ -11,7 +11,8 @@ import (
 	"tvmgo/tir"
 )
 
-// mixed has a function with threads, one without, and one of the host that calls both: of a tensor on the device, and of one on the CPU.
+// mixed has a function with threads, one without, and one of the host that calls both: of a tensor on the device, and
+// of one on the CPU.
 const mixed = `
 func scale(A: handle, n: int32) {
   buffer a: float32[n], param A
@@ -34,14 +35,18 @@ func both(D: handle, H: handle, n: int32) {
 
 func TestComposite_BadInput(t *testing.T) {
 	for _, c := range []struct{ soc, old, new, want string }{
-		{`{"kind": "composite", "devices": ["opencl"]}`, "", "", `operation "add" (function) is taken by no member (and so are 1 more): opencl (member 0): ` +
-			"it has no loop over threads: bind one"},
-		{`{"kind": "composite", "devices": ["c"]}`, "", "", `operation "scale" (function) is taken by no member: c (member 0): it has loops over threads, which only a ` +
-			"device has"},
+		{`{"kind": "composite", "devices": ["opencl"]}`, "", "",
+			`operation "add" (function) is taken by no member (and so are 1 more): opencl (member 0): ` +
+				"it has no loop over threads: bind one"},
+		{`{"kind": "composite", "devices": ["c"]}`, "", "",
+			`operation "scale" (function) is taken by no member: c (member 0): it has loops over threads, which only a ` +
+				"device has"},
 		{`{"kind": "composite", "devices": ["c", "opencl"]}`, "func add(H, n)", "func add(D, n)",
-			"function both passes tensor d to scale, which takes it on opencl, and to add, which takes it on cpu: copy it in between"},
+			"function both passes tensor d to scale, which takes it on opencl, and to add, which takes it on cpu: copy it in " +
+				"between"},
 		{`{"kind": "composite", "devices": ["c", "opencl"]}`, "func add(H, n)", "d[0] = 1.0",
-			"function both reads or writes tensor d, and passes it to scale, which takes it on opencl: the host cannot see the device's memory"},
+			"function both reads or writes tensor d, and passes it to scale, which takes it on opencl: the host cannot see " +
+				"the device's memory"},
 	} {
 		m, err := tir.Parse(strings.Replace(mixed, c.old, c.new, 1))
 		require.NoError(t, err)

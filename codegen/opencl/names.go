@@ -22,13 +22,15 @@ var words = func() map[string]bool {
 	return all
 }()
 
-var prefixes = []string{"get_", "convert_", "as_", "vload", "vstore", "atomic_", "atom_", "native_", "half_", "async_", "read_", "write_", "image", "cl_", "CLK_", "CL_",
+var prefixes = []string{"get_", "convert_", "as_", "vload", "vstore", "atomic_", "atom_", "native_", "half_",
+	"async_", "read_", "write_", "image", "cl_", "CLK_", "CL_",
 	"work_group_", "sub_group_", "enqueue_", "intel_", "commit_", "reserve_", "__"}
 
 // vectorBases are the elements of vector types.
-var vectorBases = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half", "bool", "quad"}
+var vectorBases = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double",
+	"half", "bool", "quad"}
 
-// isReserved says whether a name means something in OpenCL C.
+// isReserved reports whether a name means something in OpenCL C.
 func isReserved(name string) bool {
 	if words[name] {
 		return true

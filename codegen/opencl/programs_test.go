@@ -40,7 +40,8 @@ func vadd(t testing.TB, typ tir.Type, threads int) *tir.IRModule {
 	t.Helper()
 	n, by := te.Var("n"), tir.NewVar("by", typ)
 	a, b := te.Placeholder([]tir.Expr{n}, typ, "A"), te.Placeholder([]tir.Expr{n}, typ, "B")
-	c := te.Compute([]tir.Expr{n}, "C", func(i ...tir.Expr) tir.Expr { return tir.Mul(tir.Add(a.At(i...), b.At(i...)), by) })
+	c := te.Compute([]tir.Expr{n}, "C",
+		func(i ...tir.Expr) tir.Expr { return tir.Mul(tir.Add(a.At(i...), b.At(i...)), by) })
 	return scheduled(t, "vadd", []any{a, b, c, by}, c)(func(s *te.Schedule) {
 		st := s.Stage(c)
 		bx, tx := st.Split(c.Axes()[0], threads)
@@ -53,7 +54,8 @@ func vadd(t testing.TB, typ tir.Type, threads int) *tir.IRModule {
 func plane(t testing.TB, h, w int32) *tir.IRModule {
 	t.Helper()
 	a, b := te.Placeholder(te.Dims(h, w), tir.Float32, "A"), te.Placeholder(te.Dims(h, w), tir.Float32, "B")
-	c := te.Compute(te.Dims(h, w), "C", func(i ...tir.Expr) tir.Expr { return tir.Sub(tir.Intrin("exp", a.At(i...)), b.At(i...)) })
+	c := te.Compute(te.Dims(h, w), "C",
+		func(i ...tir.Expr) tir.Expr { return tir.Sub(tir.Intrin("exp", a.At(i...)), b.At(i...)) })
 	return scheduled(t, "plane", []any{a, b, c}, c)(func(s *te.Schedule) {
 		st := s.Stage(c)
 		y, x, ty, tx := st.Tile(c.Axes()[0], c.Axes()[1], 4, 8)
@@ -69,7 +71,8 @@ func tiles(t testing.TB, rows, inner, cols int32, typ tir.Type) *tir.IRModule {
 	t.Helper()
 	a, b := te.Placeholder(te.Dims(rows, inner), typ, "A"), te.Placeholder(te.Dims(inner, cols), typ, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
-	c := te.Compute(te.Dims(rows, cols), "C", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	c := te.Compute(te.Dims(rows, cols), "C",
+		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	return scheduled(t, "tiles", []any{a, b, c}, c)(func(s *te.Schedule) {
 		local := s.CacheWrite(c, "local")
 		as, bs := s.CacheRead(a, "shared", local), s.CacheRead(b, "shared", local)
@@ -96,8 +99,8 @@ func tiles(t testing.TB, rows, inner, cols int32, typ tir.Type) *tir.IRModule {
 	})
 }
 
-// softmax of rows: a block for each, whose threads find maxima and sums together in shared memory, in a tree. The text has no barriers: finding where
-// they go is what ThreadSync is for.
+// softmax of rows: a block for each, whose threads find maxima and sums together in shared memory, in a tree. The text
+// has no barriers: finding where they go is what ThreadSync is for.
 const softmax = `
 func softmax(a: handle, b: handle) {
   var rows: int32

@@ -14,14 +14,15 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// randomProduct is A·B + 1 with a schedule that is drawn: tiles, threads, stages in shared memory that blocks fetch together, sums in memory of a thread, and
-// vectors. Sizes and tiles divide each other or not.
+// randomProduct is A·B + 1 with a schedule that is drawn: tiles, threads, stages in shared memory that blocks fetch
+// together, sums in memory of a thread, and vectors. Sizes and tiles divide each other or not.
 func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, cols int64) {
 	t.Helper()
 	n, l, w := int32(r.IntN(20)+1), int32(r.IntN(20)+1), int32(r.IntN(20)+1)
 	a, b := te.Placeholder(te.Dims(n, l), tir.Int32, "A"), te.Placeholder(te.Dims(l, w), tir.Int32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(l), "k")
-	p := te.Compute(te.Dims(n, w), "P", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	p := te.Compute(te.Dims(n, w), "P",
+		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	c := te.Compute(te.Dims(n, w), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(p.At(i...), tir.I32(1)) })
 	s, err := te.NewSchedule(c)
 	require.NoError(t, err)
@@ -106,25 +107,25 @@ func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
 func TestRandomSchedules(t *testing.T) {
 	r := testseed.Rand(t)
 	barriers, refused := 0, 0
-	for turn := range 300 {
+	for iteration := range 300 {
 		m, rows, inner, cols := randomProduct(t, r)
 		synced, err := transform.ThreadSync(m, nil)
 		if err != nil {
-			require.ErrorContains(t, err, "vthread", "turn %d\n%s", turn, m)
+			require.ErrorContains(t, err, "vthread", "iteration %d\n%s", iteration, m)
 			refused++
 			continue
 		}
-		require.NoError(t, tir.Check(synced), "turn %d\n%s", turn, synced)
+		require.NoError(t, tir.Check(synced), "iteration %d\n%s", iteration, synced)
 		a, b := array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols)
 		out, err := tirrun.New(tir.Int32, rows, cols)
 		require.NoError(t, err)
-		p, err := tirrun.Compile(synced, tirrun.Options{Seed: uint64(turn)})
+		p, err := tirrun.Compile(synced, tirrun.Options{Seed: uint64(iteration)})
 		require.NoError(t, err)
 		_, err = p.Call("product", a, b, out)
-		require.NoError(t, err, "turn %d\n%s", turn, synced)
+		require.NoError(t, err, "iteration %d\n%s", iteration, synced)
 		got, err := tirrun.Values[int64](out)
 		require.NoError(t, err)
-		require.Equal(t, product(t, a, b), got, "turn %d\n%s", turn, synced)
+		require.Equal(t, product(t, a, b), got, "iteration %d\n%s", iteration, synced)
 		tir.Walk(synced, func(node any) bool {
 			if c, ok := node.(*tir.Call); ok && c.Name == "storage_sync" {
 				barriers++

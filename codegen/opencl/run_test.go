@@ -138,7 +138,8 @@ func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, w
 		values, err := tirrun.Values[float64](&got)
 		require.NoError(t, err)
 		for i := range expected {
-			if math.Abs(values[i]-expected[i]) > within*(1+math.Abs(expected[i])) || math.IsNaN(values[i]) != math.IsNaN(expected[i]) {
+			if math.Abs(values[i]-expected[i]) > within*(1+math.Abs(expected[i])) ||
+				math.IsNaN(values[i]) != math.IsNaN(expected[i]) {
 				t.Fatalf("%s on %v: element %d is %v, expected %v", name, dev, i, values[i], expected[i])
 			}
 		}
@@ -148,7 +149,8 @@ func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, w
 func random() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 func TestRun_VectorsOfAnyLength(t *testing.T) {
-	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.BFloat16, tir.Int8, tir.UInt16, tir.Int32, tir.Int64} {
+	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.BFloat16, tir.Int8, tir.UInt16,
+		tir.Int32, tir.Int64} {
 		for _, n := range []int64{0, 1, 63, 64, 1000} {
 			if n != 63 && typ != tir.Float32 {
 				continue
@@ -176,7 +178,8 @@ func TestRun_TwoDimensions(t *testing.T) {
 		out, err := tirrun.New(tir.Float32, s[:]...)
 		require.NoError(t, err)
 		r := random()
-		compare(t, plane(t, int32(s[0]), int32(s[1])), "plane", 1e-5, array(t, r, tir.Float32, s[:]...), array(t, r, tir.Float32, s[:]...), out)
+		compare(t, plane(t, int32(s[0]), int32(s[1])), "plane", 1e-5, array(t, r, tir.Float32, s[:]...),
+			array(t, r, tir.Float32, s[:]...), out)
 	}
 }
 
@@ -186,20 +189,23 @@ func TestRun_SharedTiles(t *testing.T) {
 			out, err := tirrun.New(typ, s[0], s[2])
 			require.NoError(t, err)
 			r := random()
-			compare(t, tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5, array(t, r, typ, s[0], s[1]), array(t, r, typ, s[1], s[2]), out)
+			compare(t, tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5,
+				array(t, r, typ, s[0], s[1]), array(t, r, typ, s[1], s[2]), out)
 		}
 	}
 }
 
-// Loops of two turns around barriers come out right, whose ends PoCL loses unless they are written out.
+// Loops of two iterations around barriers come out right, whose ends PoCL loses unless they are unrolled.
 func TestRun_TwoTurns(t *testing.T) {
 	for _, inner := range []int32{4, 8, 12} {
 		m := tiles(t, 13, inner, 10, tir.Float32)
 		code, _ := kernelsOf(t, m)
-		require.Equal(t, inner == 8, strings.Contains(code, "#pragma unroll 2\n  for (int k_outer = 0; k_outer < 2;"), "%d\n%s", inner, code)
+		require.Equal(t, inner == 8, strings.Contains(code, "#pragma unroll 2\n  for (int k_outer = 0; k_outer < 2;"),
+			"%d\n%s", inner, code)
 		out, err := tirrun.New(tir.Float32, 13, 10)
 		require.NoError(t, err)
-		compare(t, m, "tiles", 1e-5, array(t, random(), tir.Float32, 13, int64(inner)), array(t, random(), tir.Float32, int64(inner), 10), out)
+		compare(t, m, "tiles", 1e-5, array(t, random(), tir.Float32, 13, int64(inner)),
+			array(t, random(), tir.Float32, int64(inner), 10), out)
 	}
 }
 
@@ -211,7 +217,8 @@ func TestRun_Softmax(t *testing.T) {
 	}
 }
 
-// Two kernels, with memory of the device between them that the host allocates, and numbers of types that no kernel takes.
+// Two kernels, with memory of the device between them that the host allocates, and numbers of types that no kernel
+// takes.
 func TestRun_SeveralKernels(t *testing.T) {
 	m := parsed(t, `
 func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: float16, times: int32) {
@@ -243,13 +250,15 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 		out, err := tirrun.New(tir.Float32, n)
 		require.NoError(t, err)
 		compare(t, m, "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
-		compareFor(t, m, device(t, "opencl -bounds-check"), "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "chain", 1e-6, array(t, random(), tir.Float32, n), out,
+			true, -5, 7123, 0.333, 3)
 	}
 }
 
 // Vectors of OpenCL, wider ones, and those of other widths, of all types.
 func TestRun_Vectors(t *testing.T) {
-	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.Int8, tir.UInt8, tir.Int16, tir.Int32, tir.UInt32, tir.Int64} {
+	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.Int8, tir.UInt8, tir.Int16, tir.Int32,
+		tir.UInt32, tir.Int64} {
 		for _, lanes := range []int{2, 3, 4, 8, 16, 32, 20} {
 			if lanes != 4 && typ != tir.Float32 && typ != tir.Int8 {
 				continue
@@ -298,7 +307,8 @@ func TestRun_CalledAtOnce(t *testing.T) {
 	defer m.Close()
 	f := gputest.Function(t, m, "vadd")
 	for _, dev := range devices {
-		a, b, c := gputest.Tensor(t, dev, []float32{1, 2, 3}), gputest.Tensor(t, dev, []float32{4, 5, 6}), gputest.Tensor(t, dev, make([]float32, 3))
+		a, b, c := gputest.Tensor(t, dev, []float32{1, 2, 3}), gputest.Tensor(t, dev, []float32{4, 5, 6}),
+			gputest.Tensor(t, dev, make([]float32, 3))
 		_, err = f.Call(a, b, c, 2.0)
 		require.NoError(t, err)
 		require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
@@ -316,13 +326,20 @@ func TestRun_BadArguments(t *testing.T) {
 	require.NoError(t, err)
 	defer part.Close()
 	for want, args := range map[string][]any{
-		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: copy it":                                                       {a, zeros(runtime.CPU, 8), c, 1.0},
-		"argument 0 (A): the tensor is on cpu:0, expected opencl: copy it":                                                         {zeros(runtime.CPU, 8), a, c, 1.0},
-		"argument 2 (C): the tensor is on opencl:1, expected opencl:0":                                                             {a, a, zeros(devices[1], 8), 1.0},
-		"argument 1 (B): shape[0] is 7, expected n = 8 (argument 0 (A): shape[0])":                                                 {a, zeros(devices[0], 7), c, 1.0},
-		"argument 1 (B): the elements begin 260 bytes into the device's memory, expected a multiple of 128 on opencl:0: copy them": {a, part, c, 1.0},
-		"argument 3 (by): expected float32, got a tensor":                                                                          {a, a, c, c},
-		"vadd: expected 4 arguments, got 3":                                                                                        {a, a, c},
+		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: " +
+			"copy it": {a, zeros(runtime.CPU, 8), c, 1.0},
+		"argument 0 (A): the tensor is on cpu:0, expected opencl: " +
+			"copy it": {zeros(runtime.CPU, 8), a, c, 1.0},
+		"argument 2 (C): the tensor is on opencl:1, expected " +
+			"opencl:0": {a, a, zeros(devices[1], 8), 1.0},
+		"argument 1 (B): shape[0] is 7, expected n = 8 (argument 0 (A): " +
+			"shape[0])": {a, zeros(devices[0], 7), c, 1.0},
+		"argument 1 (B): the elements begin 260 bytes into the device's memory, expected a multiple of 128 on opencl:0: " +
+			"copy them": {a, part, c, 1.0},
+		"argument 3 (by): expected float32, got a " +
+			"tensor": {a, a, c, c},
+		"vadd: expected 4 " +
+			"arguments, got 3": {a, a, c},
 	} {
 		_, err := f.Call(args...)
 		require.ErrorContains(t, err, want)
@@ -358,7 +375,9 @@ func twice(a: handle, b: handle, c: handle) {
 	for _, name := range []string{"add", "twice"} {
 		f := gputest.Function(t, lib, name)
 		for _, dev := range devices {
-			gputest.Offsets(t, lib, dev, name+": argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %[5]d on %[4]v: copy them",
+			gputest.Offsets(t, lib, dev,
+				name+": argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %[5]d on "+
+					"%[4]v: copy them",
 				[3]string{"A", "B", "C"}, func(a, b, c *runtime.Tensor) error {
 					_, err := f.Call(a, b, c)
 					return err
@@ -372,7 +391,8 @@ func TestRun_KernelByHand(t *testing.T) {
 	need(t)
 	lib := library(t, vadd(t, tir.Float32, 64))
 	k := gputest.Kernel(t, lib, "vadd_kernel")
-	a, b, c := gputest.Tensor(t, devices[0], []float32{1, 2, 3}), gputest.Tensor(t, devices[0], []float32{4, 5, 6}), gputest.Tensor(t, devices[0], make([]float32, 3))
+	a, b, c := gputest.Tensor(t, devices[0], []float32{1, 2, 3}), gputest.Tensor(t, devices[0], []float32{4, 5, 6}),
+		gputest.Tensor(t, devices[0], make([]float32, 3))
 	require.NoError(t, k.Launch(nil, runtime.Dim3{1}, runtime.Dim3{64}, a, b, c, 3, 2.0))
 	require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
 }
@@ -382,9 +402,11 @@ func TestRun_Stages(t *testing.T) {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n, tir.I32(9)}, tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(9), "k")
-	twice := te.Compute([]tir.Expr{n, tir.I32(9)}, "twice", func(i ...tir.Expr) tir.Expr { return tir.Mul(a.At(i...), tir.F32(2)) })
+	twice := te.Compute([]tir.Expr{n, tir.I32(9)}, "twice",
+		func(i ...tir.Expr) tir.Expr { return tir.Mul(a.At(i...), tir.F32(2)) })
 	sum := te.Compute([]tir.Expr{n}, "sum", func(i ...tir.Expr) tir.Expr { return te.Sum(twice.At(i[0], k.Var), k) })
-	c := te.Compute([]tir.Expr{n, tir.I32(9)}, "C", func(i ...tir.Expr) tir.Expr { return tir.Sub(twice.At(i...), sum.At(i[0])) })
+	c := te.Compute([]tir.Expr{n, tir.I32(9)}, "C",
+		func(i ...tir.Expr) tir.Expr { return tir.Sub(twice.At(i...), sum.At(i[0])) })
 	m := scheduled(t, "stages", []any{a, c}, c)(func(s *te.Schedule) {
 		first := s.Stage(twice)
 		bx, tx := first.Split(first.Fuse(twice.Axes()[0], twice.Axes()[1]), 32)
@@ -418,16 +440,19 @@ func TestRun_RandomSchedules(t *testing.T) {
 		out, err := tirrun.New(tir.Int32, rows, cols)
 		require.NoError(t, err)
 		compare(t, m, "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
-		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
+		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner),
+			array(t, r, tir.Int32, inner, cols), out)
 	}
 }
 
-// TestRun_HalvesOfIntegers converts integers that lie close to the middle between two floats of 16 bits, alone and in vectors.
+// TestRun_HalvesOfIntegers converts integers that lie close to the middle between two floats of 16 bits, alone and in
+// vectors.
 func TestRun_HalvesOfIntegers(t *testing.T) {
 	for _, c := range []struct {
 		from, to tir.Type
 		kind     string
-	}{{tir.Int32, tir.BFloat16, "vectorized"}, {tir.Int64, tir.BFloat16, "for"}, {tir.UInt64, tir.BFloat16, "vectorized"}, {tir.UInt32, tir.BFloat16, "for"}, {tir.Int32, tir.Float16, "for"}} {
+	}{{tir.Int32, tir.BFloat16, "vectorized"}, {tir.Int64, tir.BFloat16, "for"},
+		{tir.UInt64, tir.BFloat16, "vectorized"}, {tir.UInt32, tir.BFloat16, "for"}, {tir.Int32, tir.Float16, "for"}} {
 		var all []int64
 		for high := range int(c.from.Bits) {
 			for low := range high {

@@ -8,20 +8,22 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// AliasPair is two tensors of a function that must not share memory, because one is written: places in Params, the lower one first.
+// AliasPair is two tensors of a function that must not share memory, because one of them is written. First and
+// Second are indices of parameters; First is the lower one.
 type AliasPair struct {
 	First, Second int
-	// Same says that one tensor may be passed for both, as all elements are read before they are written. Parts of memory that overlap otherwise
-	// may not.
+	// Same says that one tensor may be passed for both, as all elements are read before they are written. Parts of
+	// memory that overlap otherwise may not.
 	Same bool
 	// FirstWritten and SecondWritten say which of both is written.
 	FirstWritten, SecondWritten bool
 }
 
-// AliasPairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Pairs of tensors that are only read may, and so
-// may pairs of which everything is read before anything is written. Functions of m that f calls count with what they do to the tensors that they are
-// given; m may be nil. C functions and packed functions are taken to read what they are given, unless [tir.AttrWrites] or the name of a function of
-// cblas says otherwise. The attribute [AttrNoAlias] promises the compiler that nothing that is written overlaps anything else.
+// AliasPairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Tensors
+// that are only read may overlap, and so may tensors of which everything is read before anything is written.
+// Functions of m that f calls count with what they do to their arguments; m may be nil. C functions and packed
+// functions are assumed to read their arguments, unless [tir.AttrWrites] or the name of a cblas function says
+// otherwise. The attribute [AttrNoAlias] promises the compiler that nothing that is written overlaps anything else.
 func AliasPairs(m *tir.IRModule, f *tir.PrimFunc) []AliasPair {
 	if f == nil || f.Body == nil {
 		return nil
@@ -59,7 +61,8 @@ const (
 
 func worst(x, y aliasRule) aliasRule { return max(x, y) }
 
-// maxAliasWork is how many statements around pairs of accesses are compared; a function of more is taken for one that must not work in place.
+// maxAliasWork is how many statements around pairs of accesses are compared; a function of more is taken for one that
+// must not work in place.
 const maxAliasWork = 1 << 20
 
 // aliases finds where a function reads and writes its tensors.
@@ -96,9 +99,11 @@ type frame struct {
 }
 
 func newAliases(m *tir.IRModule, f *tir.PrimFunc, calling map[string]bool) *aliases {
-	c := &aliases{module: m, f: f, param: map[*tir.Var]int{}, own: map[*tir.Buffer]bool{}, loads: make([][]access, len(f.Params)), stores: make([][]access, len(f.Params)),
-		bound: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, writes: map[*tir.Var]int{}, a: arith.NewAnalyzer(), calling: calling,
-		budget: maxAliasWork}
+	c := &aliases{module: m, f: f, param: map[*tir.Var]int{}, own: map[*tir.Buffer]bool{},
+		loads: make([][]access, len(f.Params)), stores: make([][]access, len(f.Params)),
+		bound: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, writes: map[*tir.Var]int{}, a: arith.NewAnalyzer(),
+		calling: calling,
+		budget:  maxAliasWork}
 	for i, p := range f.Params {
 		if b := f.Buffers[p]; b != nil && p != nil {
 			c.param[p] = i
@@ -362,7 +367,7 @@ func (c *aliases) pair(s, l access) aliasRule {
 	return aliasSame
 }
 
-// repeats says whether a loop may have more than one iteration.
+// repeats reports whether a loop may have more than one iteration.
 func repeats(x *tir.For) bool {
 	e, ok := x.Extent.(*tir.IntImm)
 	return !ok || e.Value > 1
@@ -373,8 +378,8 @@ func bindsThreads(s tir.Stmt) bool {
 	return ok && x.Kind == tir.ThreadBind
 }
 
-// ordered says whether the load is done before the store, or one of both alone, in one iteration of what is around both: x is the outermost of what is around
-// the store alone, y of what is around the load alone.
+// ordered reports whether the load is done before the store, or one of both alone, in one iteration of what is around
+// both: x is the outermost of what is around the store alone, y of what is around the load alone.
 func ordered(x, y *frame) bool {
 	if x == nil || y == nil { // the same statement
 		return x == y
@@ -391,10 +396,11 @@ func ordered(x, y *frame) bool {
 	return false
 }
 
-// sameElements says whether elements of the same indices are in the same place of both buffers, if these begin at the same address. How long the first
-// dimension of a compact buffer is does not matter.
+// sameElements reports whether elements of the same indices are in the same place of both buffers, if these begin at
+// the same address. How long the first dimension of a compact buffer is does not matter.
 func (c *aliases) sameElements(x, y *tir.Buffer) bool {
-	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) || !equalExprs(x.Strides, y.Strides) {
+	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) ||
+		!equalExprs(x.Strides, y.Strides) {
 		return false
 	}
 	if x.Strides == nil && len(x.Shape) > 0 && !equalExprs(x.Shape[1:], y.Shape[1:]) {

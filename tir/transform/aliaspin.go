@@ -6,7 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// pinned says whether a store and a load, whose indices are the same, reach other elements in each iteration of the loops.
+// pinned reports whether a store and a load, whose indices are the same, reach other elements in each iteration of the
+// loops.
 func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	left := slices.DeleteFunc(slices.Clone(loops), func(x *tir.For) bool { return !repeats(x) })
 	free := func(groups []linear) {
@@ -41,7 +42,8 @@ func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	return len(left) == 0
 }
 
-// flat is the index of an element in a compact buffer whose shape is constant but for the first dimension, nil of others.
+// flat is the index of an element in a compact buffer whose shape is constant but for the first dimension, nil of
+// others.
 func (c *aliases) flat(s, l access) tir.Expr {
 	b := s.buffer
 	if len(b.Shape) < 2 || b.Strides != nil || len(s.indices) != len(b.Shape) {
@@ -133,8 +135,9 @@ func (c *aliases) addLinear(g *linear, e tir.Expr, coef int64) bool {
 	})
 }
 
-// pins are those of left that two iterations with the same sum have in common: each variable's step is greater than what all with smaller steps
-// add up to. The other loops of common are the same in both; of variables that no such loop has, nothing is known.
+// pins are those of left that two iterations with the same sum have in common: each variable's step is greater than
+// what all with smaller steps add up to. The other loops of common are the same in both; of variables that no such loop
+// has, nothing is known.
 func (g linear) pins(left, common []*tir.For) []*tir.For {
 	type part struct {
 		loop *tir.For

@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// Access is an access of which package arith cannot prove that an index is within its buffer. It may be right for all arguments that callers pass.
+// Access is an access with an index that package arith cannot prove to be within its buffer. It may be correct for
+// all arguments that callers pass.
 type Access struct {
 	Func        string // the function's name
 	Path        string // from the function to the index, as in errors of tir.Check: body.for(i).body.indices[0]
@@ -19,19 +20,21 @@ type Access struct {
 	Write       bool     // the access is a store
 }
 
-// String is a warning that names the function, the place in it, the buffer, the index and the size.
+// String is a warning with the function, the path in it, the buffer, the index and the size.
 func (a Access) String() string {
 	what := "read"
 	if a.Write {
 		what = "write"
 	}
-	return fmt.Sprintf("%s.%s: this %s of buffer %s may be out of bounds: index %s is not proved to be within dimension %d, which has %s", a.Func, a.Path, what,
+	return fmt.Sprintf("%s.%s: this %s of buffer %s may be out of bounds: index %s is not proved to be within "+
+		"dimension %d, which has %s", a.Func, a.Path, what,
 		a.Buffer.Name, tir.Print(a.Index), a.Dim, tir.Print(a.Size))
 }
 
-// Unproven lists the accesses of a program's functions whose indices are not proved to be within their buffers, in the order of the program, each index once.
-// The ranges of loops, conditions, assertions and values of variables are taken into account, and sizes of tensors are not negative. The branches of a
-// tir.Select are taken for computed in any case. The program must be one that tir.Check accepts.
+// Unproven lists the accesses of a program's functions whose indices are not proved to be within their buffers, in
+// program order, each index once. It takes into account the ranges of loops, conditions, assertions and values of
+// variables, and that sizes of tensors are not negative. Both branches of a tir.Select count as computed. The
+// program must be one that tir.Check accepts.
 func Unproven(m *tir.IRModule) []Access {
 	var all []Access
 	if m == nil {
@@ -47,7 +50,8 @@ func Unproven(m *tir.IRModule) []Access {
 		c.found = func(node any, b *tir.Buffer, d int, index tir.Expr, write bool) {
 			if _, known := seen[place{node, d}]; !known {
 				seen[place{node, d}] = len(found)
-				found = append(found, Access{Func: f.Name, Buffer: b, Dim: d, Index: index, Size: b.Shape[d], Write: write})
+				found = append(found, Access{Func: f.Name, Buffer: b, Dim: d, Index: index, Size: b.Shape[d],
+					Write: write})
 			}
 		}
 		c.function()
@@ -77,13 +81,15 @@ type place struct {
 	dim  int
 }
 
-// CheckIndex is the intrinsic that [CheckBounds] puts around indices on the CPU: it is its first argument, if that is less than the second and not
-// negative; else the function ends with an IndexError that names the buffer and the dimension, the third and the fourth.
+// CheckIndex is the intrinsic that [CheckBounds] puts around indices on the CPU. It returns its first argument if
+// that is not negative and less than the second; otherwise the function returns an IndexError that names the buffer
+// and the dimension, the third and the fourth argument.
 const CheckIndex = "check_index"
 
-// CheckBounds makes the functions of targets with option bounds-check check the indices that are not proved to be within their buffers. On the CPU a
-// function ends with an error. On a device an access that is outside is skipped, and what is read is 0; a function that launches kernels ends with the error
-// of the first such access behind its launches, for which it waits: see [ReportIndex]. Functions that are kernels themselves report nothing.
+// CheckBounds adds checks of the indices that are not proved to be within their buffers to functions for targets
+// with the option bounds-check. On the CPU a function returns an error. On a device, an access that is out of bounds
+// is skipped, and a read gives 0; a function that launches kernels waits for them, and returns the error of the
+// first such access: see [ReportIndex]. Functions that are kernels themselves report nothing.
 func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	on, err := target.Get[bool](t, "bounds-check")
 	device := t.DeviceType() != dlpack.CPU
@@ -109,7 +115,8 @@ type boundsChecker struct {
 	skip   bool                                                             // by conditions around accesses
 	count  int                                                              // of indices that were found
 	kernel bool                                                             // within a loop over threads
-	report *boundsReport                                                    // of a function that launches kernels; nil: nothing is reported
+	// of a function that launches kernels; nil: nothing is reported
+	report *boundsReport
 }
 
 func newBoundsChecker(f *tir.PrimFunc) *boundsChecker {
@@ -140,7 +147,7 @@ func (c *boundsChecker) function() (body tir.Stmt) {
 	return body
 }
 
-// isWithin says whether an index is proved to be within a dimension.
+// isWithin reports whether an index is proved to be within a dimension.
 func (c *boundsChecker) isWithin(x, size tir.Expr) bool {
 	switch v := x.(type) {
 	case *tir.Broadcast:
@@ -167,7 +174,8 @@ func (c *boundsChecker) isWithin(x, size tir.Expr) bool {
 	return c.a.Prove(tir.GE(x, tir.IntConst(x.DType(), 0))) && c.a.Prove(tir.LT(x, size))
 }
 
-// inBounds is the condition that all lanes of an index are within, as a scalar. Each scalar that is compared goes through seen with its condition.
+// inBounds is the condition that all lanes of an index are within, as a scalar. Each scalar that is compared goes
+// through seen with its condition.
 func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr) tir.Expr {
 	size = tir.NewCast(tir.Int64, size)
 	one := func(e tir.Expr) tir.Expr {
@@ -178,7 +186,8 @@ func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr
 	case *tir.Broadcast:
 		return one(v.Value)
 	case *tir.Ramp:
-		return tir.And(one(v.Base), one(tir.Add(v.Base, tir.Mul(v.Stride, tir.IntConst(v.Stride.DType(), int64(v.Lanes-1))))))
+		return tir.And(one(v.Base),
+			one(tir.Add(v.Base, tir.Mul(v.Stride, tir.IntConst(v.Stride.DType(), int64(v.Lanes-1))))))
 	}
 	lanes := int(x.DType().Lanes)
 	if lanes == 1 {
@@ -195,8 +204,10 @@ func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr
 	return all
 }
 
-// checked are the indices of an access with checks, and the condition that they are within where accesses are skipped; nil: always.
-func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, write bool) (out []tir.Expr, within tir.Expr) {
+// checked are the indices of an access with checks, and the condition that they are within where accesses are skipped;
+// nil: always.
+func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, write bool) (out []tir.Expr,
+	within tir.Expr) {
 	out = make([]tir.Expr, len(indices))
 	for d, x := range indices {
 		out[d] = c.expr(x)
@@ -216,7 +227,8 @@ func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, wri
 				within = tir.And(within, cond)
 			}
 		default:
-			out[d] = tir.NewCall(tir.CallIntrinsic, x.DType(), CheckIndex, out[d], tir.NewCast(tir.Int64, b.Shape[d]), tir.Text(b.Name), tir.I32(int32(d)))
+			out[d] = tir.NewCall(tir.CallIntrinsic, x.DType(), CheckIndex, out[d], tir.NewCast(tir.Int64, b.Shape[d]),
+				tir.Text(b.Name), tir.I32(int32(d)))
 		}
 	}
 	return out, within

@@ -2,17 +2,19 @@ package transform
 
 import "tvmgo/tir"
 
-// The intrinsics by which kernels report indices that are outside of their buffers to the function that launches them, when [CheckBounds] is on. The record
-// is memory of the device that the function allocates: three numbers of type int64, of which the first 32 bits are the number of the access, 0 for none,
-// and the others the index and the size of the dimension.
+// The intrinsics by which kernels report indices that are outside of their buffers to the function that launches them,
+// when [CheckBounds] is on. The record is memory of the device that the function allocates: three numbers of type
+// int64, of which the first 32 bits are the number of the access, 0 for none, and the others the index and the size of
+// the dimension.
 const (
-	// ReportIndex is of type bool, and false: in a kernel it fills the record whose address is its first argument, if it has no report yet, with its
-	// second argument, the number of the access from 1 on, and the index and the size, both int64. Of several threads one must win.
+	// ReportIndex is of type bool, and false: in a kernel it fills the record whose address is its first argument, if
+	// it has no report yet, with its second argument, the number of the access from 1 on, and the index and the size,
+	// both int64. Of several threads one must win.
 	ReportIndex = "report_index"
 	// ClearReports empties the record whose memory is its argument, on the host.
 	ClearReports = "clear_reports"
-	// CheckReports ends the host's function with an IndexError if the record has a report. It waits for the kernels before. Its arguments are the memory of the
-	// record, then the buffer's name and the dimension of each access.
+	// CheckReports ends the host's function with an IndexError if the record has a report. It waits for the kernels
+	// before. Its arguments are the memory of the record, then the buffer's name and the dimension of each access.
 	CheckReports = "check_reports"
 )
 
@@ -25,7 +27,8 @@ type boundsReport struct {
 
 // reporting is the body of a function that launches kernels, with checks.
 func (c *boundsChecker) reporting() tir.Stmt {
-	r := &boundsReport{record: &tir.Buffer{Name: "bounds_record", Data: tir.NewVar("bounds_record", tir.Handle), DType: tir.Int64, Shape: []tir.Expr{tir.I64(3)}}}
+	r := &boundsReport{record: &tir.Buffer{Name: "bounds_record", Data: tir.NewVar("bounds_record", tir.Handle),
+		DType: tir.Int64, Shape: []tir.Expr{tir.I64(3)}}}
 	c.report = r
 	body := c.function()
 	if len(r.accesses) == 0 { // the checks of the record are all that could be other than before

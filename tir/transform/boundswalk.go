@@ -56,7 +56,8 @@ func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 	return s
 }
 
-// sequence goes through statements, of which those behind an assertion, or behind a return on a condition, know what holds.
+// sequence goes through statements, of which those behind an assertion, or behind a return on a condition, know what
+// holds.
 func (c *boundsChecker) sequence(all []tir.Stmt) []tir.Stmt {
 	if len(all) == 0 {
 		return nil
@@ -78,7 +79,7 @@ func (c *boundsChecker) sequence(all []tir.Stmt) []tir.Stmt {
 	return out
 }
 
-// returns says whether a statement ends with a return.
+// returns reports whether a statement ends with a return.
 func returns(s tir.Stmt) bool {
 	if q, ok := s.(*tir.Seq); ok && len(q.Stmts) > 0 {
 		s = q.Stmts[len(q.Stmts)-1]
@@ -137,7 +138,8 @@ func (c *boundsChecker) special(e tir.Expr) (tir.Expr, bool) {
 		switch {
 		case e.Kind == tir.CallIntrinsic && e.Name == "if_then_else":
 			return c.branches(e.Type, e.Args[0], e.Args[1], e.Args[2]), true
-		case e.Kind == tir.CallIntrinsic && (e.Name == "address_of" || e.Name == "prefetch"): // whoever uses the address has to know
+		// whoever uses the address has to know
+		case e.Kind == tir.CallIntrinsic && (e.Name == "address_of" || e.Name == "prefetch"):
 			return e, true
 		}
 	}
@@ -151,7 +153,8 @@ func (c *boundsChecker) branches(t tir.Type, cond, then, other tir.Expr) tir.Exp
 	return &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else", Type: t, Args: args}
 }
 
-// choice is a Select, or, where a branch has an access that is not proved, one whose branches are only computed where they are taken.
+// choice is a Select, or, where a branch has an access that is not proved, one whose branches are only computed where
+// they are taken.
 func (c *boundsChecker) choice(e *tir.Select) tir.Expr {
 	before, accesses := c.count, c.reported()
 	r := &tir.Select{Cond: c.expr(e.Cond)}

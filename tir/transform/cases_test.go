@@ -80,7 +80,7 @@ vectorized i in range(4) {
   A[i] = C[i, 3]
 }`, `
 A[ramp(0, 1, 4)] = shuffle([C[0, 3], C[1, 3], C[2, 3], C[3, 3]], [0, 1, 2, 3])`},
-		{"a column is stored turn by turn, and what stands beside it as a vector", `
+		{"a column is stored iteration by iteration, and what stands beside it as a vector", `
 vectorized i in range(4) {
   C[i, 3] = A[i]
   B[i] = A[i]
@@ -260,7 +260,7 @@ for i in range(8) {
   }
 }
 D[ramp(0, 1, 8)] = broadcast(int8(1), 8)`},
-		{"rows that meet in inner turns", `
+		{"rows that meet in inner iterations", `
 vectorized i in range(8) {
   for k in range(4) {
     A[i + k] = B[i]
@@ -305,7 +305,7 @@ vectorized i in range(8) {
 for i in range(8) {
   C[i, ramp(0, 1, 8)] = broadcast(1.0, 8)
 }`},
-		{"each turn needs the one before", `
+		{"each iteration needs the one before", `
 vectorized i in range(8) {
   A[i + 1] = A[i]
 }`, `
@@ -317,14 +317,14 @@ vectorized i in range(8) {
   A[i] = A[i] + 1.0
 }`, `
 A[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] + broadcast(1.0, 8)`},
-		{"all turns in one place", `
+		{"all iterations in one place", `
 vectorized i in range(8) {
   A[0] = A[0] + B[i]
 }`, `
 for i in range(8) {
   A[0] = A[0] + B[i]
 }`},
-		{"the last turn stays", `
+		{"the last iteration stays", `
 vectorized i in range(8) {
   A[0] = B[i]
 }`, `
@@ -541,7 +541,7 @@ for i_1 in range(max(min(8, n), 0), count=8 - max(min(8, n), 0)) {
   packed f(i_1)
   A[i_1] = 2.0
 }`},
-		{"a length that the turns change", `
+		{"a length that the iterations change", `
 for i in range(X[0]) {
   if likely(i < 5) {
     X[0] = i
@@ -552,7 +552,7 @@ for i in range(X[0]) {
     X[0] = i
   }
 }`},
-		{"a guard that the turns change", `
+		{"a guard that the iterations change", `
 for i in range(8) {
   if likely(i < X[0]) {
     X[0] = i
@@ -585,7 +585,7 @@ for i in range(8) {
     A[i] = 1.0
   }
 }`},
-		{"a guard by what is read in each turn", `
+		{"a guard by what is read in each iteration", `
 for i in range(8) {
   let k = X[i] {
     if likely(i < k) {
@@ -625,7 +625,7 @@ thread i in range(8), thread "threadIdx.x" {
 	})
 }
 
-// What is written out.
+// What is unrolled.
 func TestUnroll_Cases(t *testing.T) {
 	check(t, transform.Unroll, []passCase{
 		{"a loop", `
@@ -654,7 +654,7 @@ let y_2 = B[1] {
 }
 let y_3 = B[1]
 C[1, 1] = y_3`},
-		{"no turns", `
+		{"no iterations", `
 unrolled i in range(0) {
   A[i] = B[i]
 }

@@ -2,8 +2,8 @@ package transform
 
 import "tvmgo/tir"
 
-// copier copies statements. Whatever a copy binds is new, so that a program may have several copies; variables are replaced on the way. What stands in
-// several places is copied once, and stands in several places again.
+// copier copies statements. Whatever a copy binds is new, so that a program may have several copies; variables are
+// replaced on the way. What stands in several places is copied once, and stands in several places again.
 type copier struct {
 	vars    map[*tir.Var]tir.Expr
 	buffers map[*tir.Buffer]*tir.Buffer

@@ -98,15 +98,16 @@ func touches(body tir.Stmt) []touch {
 	return all
 }
 
-// readsOrActs says whether a node's value may change with time.
+// readsOrActs reports whether a node's value may change with time.
 func readsOrActs(node any) bool {
 	_, load := node.(*tir.BufferLoad)
 	return load || isImpure(node)
 }
 
-// independent says whether the turns of a loop may be run in lockstep, each statement for all of them before the next: nothing that one turn writes is
-// written or read by another. Buffers with different addresses are held to be different memory, or the same element by element.
-func independent(s *tir.For, turns int64, body tir.Stmt) bool {
+// independent reports whether the iterations of a loop may run in lockstep, each statement for all of them before
+// the next: no iteration reads or writes what another one writes. Buffers with different addresses are assumed to be
+// different memory, or the same element by element.
+func independent(s *tir.For, iterations int64, body tir.Stmt) bool {
 	all := touches(body)
 	for i, x := range all {
 		if !x.store {
@@ -120,7 +121,7 @@ func independent(s *tir.For, turns int64, body tir.Stmt) bool {
 			if i == j && alone {
 				continue
 			}
-			if !apart(s, turns, x, y) {
+			if !apart(s, iterations, x, y) {
 				return false
 			}
 		}
@@ -128,8 +129,8 @@ func independent(s *tir.For, turns int64, body tir.Stmt) bool {
 	return true
 }
 
-// apart says whether two accesses to a buffer touch different elements in different turns of a loop.
-func apart(s *tir.For, turns int64, x, y touch) bool {
+// apart reports whether two accesses to a buffer use different elements in different iterations of a loop.
+func apart(s *tir.For, iterations int64, x, y touch) bool {
 	if x.buffer != y.buffer || len(x.indices) != len(y.indices) {
 		return false
 	}
@@ -146,17 +147,19 @@ func apart(s *tir.For, turns int64, x, y touch) bool {
 				v = tir.NewVar(f.Var.Name, f.Var.Type)
 				names[f.Var] = v
 			}
-			a.Bind(v, tir.Substitute(tir.NewCast(v.Type, f.Min), names), tir.Substitute(tir.NewCast(v.Type, f.Extent), names))
+			a.Bind(v, tir.Substitute(tir.NewCast(v.Type, f.Min), names), tir.Substitute(tir.NewCast(v.Type, f.Extent),
+				names))
 		}
 		return names
 	}
-	a.Bind(s.Var, zero, sized(s.Var.Type, turns))
+	a.Bind(s.Var, zero, sized(s.Var.Type, iterations))
 	bind(x, false)
 	other := bind(y, true)
 	_ = at
 	for d := range x.indices {
 		p, q := x.indices[d], tir.Substitute(y.indices[d], other)
-		if p.DType() != q.DType() || p.DType().Lanes != 1 || p.DType().Bits < 32 || contains(p, readsOrActs) || contains(q, readsOrActs) {
+		if p.DType() != q.DType() || p.DType().Lanes != 1 || p.DType().Bits < 32 || contains(p, readsOrActs) ||
+			contains(q, readsOrActs) {
 			continue
 		}
 		step, ok := stepOf(a, s.Var, p)
@@ -178,7 +181,7 @@ func apart(s *tir.For, turns int64, x, y touch) bool {
 			return ((n-base)%coef+coef)%coef == 0
 		}
 		free := true
-		for k := int64(1); k < turns && free; k++ {
+		for k := int64(1); k < iterations && free; k++ {
 			free = !meets(k*step) && !meets(-k*step)
 		}
 		if free {

@@ -6,13 +6,14 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// FlattenStorage has every buffer read and written by one index: the strides, those that storage_align made wider among them, and the
-// offset go into the index, as expressions where they are not constants. Allocations have one dimension afterwards. Parameters keep the
-// shape that their tensors are checked by, and the body works on a view (tir.View) of one dimension. Buffers of one compact dimension
-// stay as they are, and so do images (scope "texture"), whose dimensions are the device's.
+// FlattenStorage gives each access to a buffer one index. Strides (also those that storage_align made larger) and
+// the offset become part of the index, as expressions where they are not constant. Allocations then have one
+// dimension. Parameters keep the shape by which their tensors are checked; the body uses a view (tir.View) of one
+// dimension. Buffers of one contiguous dimension stay as they are, and so do images (scope "texture"), whose
+// dimensions are those of the device.
 //
-// Vectors of indices with a constant step stay ramps. The index is of 32 bits where all of the memory can be reached by those, and no index
-// of the program is wider; else of 64. Negative strides are refused.
+// Vectors of indices with a constant step stay ramps. An index has 32 bits if these reach all of the memory and no
+// index of the program is wider, otherwise 64. Negative strides are rejected.
 func FlattenStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("flatten storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		l := &flattener{a: arith.NewAnalyzer(), flat: map[*tir.Buffer]*tir.Buffer{}, small: map[*tir.Buffer]bool{},
@@ -86,7 +87,8 @@ func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 		l.small[b] = true
 		size = tir.I32(int32(c))
 	}
-	flat := &tir.Buffer{Name: b.Name, Data: b.Data, DType: b.DType, Shape: []tir.Expr{size}, Scope: b.Scope, Alignment: b.Alignment}
+	flat := &tir.Buffer{Name: b.Name, Data: b.Data, DType: b.DType, Shape: []tir.Expr{size}, Scope: b.Scope,
+		Alignment: b.Alignment}
 	if view {
 		flat.Name = b.Name + "_flat"
 	}

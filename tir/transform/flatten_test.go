@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has 64.
+// One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has
+// 64.
 func TestFlattenStorage(t *testing.T) {
 	m, err := tir.Parse(`func f(p: handle, q: handle, n: int32) {
   var s: int32

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// guard is a condition that holds on one side of a turn of a loop, whatever turn loops within are in.
+// guard is a condition that holds on one side of an iteration of a loop, in all iterations of inner loops.
 type guard struct {
 	node  tir.Expr
 	step  int64    // > 0: it holds from bound on; < 0: it holds before bound
@@ -118,7 +118,7 @@ func (p *partition) guard(s *tir.For, node tir.Expr, inner []*tir.For, lets map[
 	return g, !isBad && !p.mentionsBound(g.bound, s)
 }
 
-// mentionsBound says whether an expression has a variable that a loop, or something within it, binds.
+// mentionsBound reports whether an expression has a variable that a loop, or something within it, binds.
 func (p *partition) mentionsBound(e tir.Expr, s *tir.For) bool {
 	bound := map[any]bool{s.Var: true}
 	tir.Walk(s.Body, func(node any) bool {
@@ -135,7 +135,8 @@ func (p *partition) mentionsBound(e tir.Expr, s *tir.For) bool {
 	return contains(e, func(node any) bool { return bound[node] })
 }
 
-// slackOf is a whole number that is not negative where a comparison holds; nil of what is none of whole numbers with a sign.
+// slackOf is an integer that is not negative where a comparison holds; nil of what is none of integers with a
+// sign.
 func slackOf(cond tir.Expr) tir.Expr {
 	c, ok := cond.(*tir.Binary)
 	if !ok || !tir.IsSigned(c.A.DType()) || c.A.DType().Lanes != 1 || c.A.DType().Bits < 32 {

@@ -18,8 +18,8 @@ type Language struct {
 	// integers has 32-bit indices; programs with larger ones are rejected.
 	Types []tir.Type
 
-	// Lanes are the numbers of lanes of vectors, in ascending order, and Elements the types of their elements. Stores of
-	// other numbers of lanes are split into these. Vectors of other elements stay as they are: the emitter computes
+	// Lanes are the numbers of lanes of vectors, in ascending order, and Elements the types of their elements. Stores
+	// of other numbers of lanes are split into these. Vectors of other elements stay as they are: the emitter computes
 	// them lane by lane.
 	Lanes    []int
 	Elements []tir.Type
@@ -42,7 +42,8 @@ func (l *Language) HasVector(t tir.Type) bool {
 	return slices.Contains(l.Lanes, int(t.Lanes)) && slices.Contains(l.Elements, tir.Element(t))
 }
 
-// VerifyLanguage rejects kernels with a type, a storage scope or an intrinsic that a language lacks. It changes nothing.
+// VerifyLanguage rejects kernels with a type, a storage scope or an intrinsic that a language lacks. It changes
+// nothing.
 func VerifyLanguage(l Language) Pass {
 	return func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		return mapFuncs("verify language", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {

@@ -7,19 +7,22 @@ import (
 	"tvmgo/tir"
 )
 
-// LegalizeTypes replaces the types that no generator has: whole numbers of 1 and 4 bits, and floats of 8 bits and less. See [IsLegal] for the
-// others, float16 and bfloat16 among them, which the generators have themselves.
+// LegalizeTypes replaces the types that no generator supports: integers of 1 and 4 bits, and floats of at most 8
+// bits. [IsLegal] holds for the others; among them are float16 and bfloat16, which the generators support
+// themselves.
 //
-// Whole numbers are computed as int32 or uint32 and wrap at their own width after each operation. Floats are computed as float32
-// (float8_e8m0fnu as float64) and rounded to the nearest value of their type, ties to even, after each operation; so are casts, and what is
-// too large becomes what the format has for it: infinity, no number, or its greatest value.
+// Integers are computed as int32 or uint32, and wrap at their own width after each operation. Floats are computed as
+// float32 (float8_e8m0fnu as float64), and rounded to the nearest value of their type, ties to even, after each
+// operation; so are casts. A value that is too large becomes infinity, NaN or the greatest value, as the format
+// defines.
 //
-// Memory of parameters stays what callers know it as: a byte for 8 bits and for uint1, all other packed from the lowest bits on. The body
-// reads and writes it by a view of bytes (tir.View). A parallel loop that writes packed elements runs serially, since two of them share a byte;
-// one over threads of a device is refused for that. The program's own memory has a byte for each element.
+// Memory of parameters keeps its layout: one byte for types of 8 bits and for uint1; others are packed from the
+// lowest bit on. The body accesses it through a view of bytes (tir.View). A parallel loop that writes packed
+// elements runs serially, because two of them share a byte; a loop over threads of a device is rejected for this
+// reason. Memory that the program allocates has one byte for each element.
 //
-// Refused are narrow types as arguments and results of packed and extern functions, addresses of packed elements that are the program's own, and
-// vectors of such types as elements.
+// Narrow types are rejected as arguments and results of packed and extern functions, as elements of vectors, and
+// where the address of a packed element of the program's own memory is taken.
 func LegalizeTypes(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("legalize types", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		if !usesNarrow(f) {
@@ -31,7 +34,7 @@ func LegalizeTypes(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// IsLegal says whether generators take a type as it is.
+// IsLegal reports whether generators support a type.
 func IsLegal(t tir.Type) bool {
 	switch {
 	case t == tir.Void || tir.IsHandle(t) || tir.IsBool(t):
@@ -42,7 +45,7 @@ func IsLegal(t tir.Type) bool {
 	return t.Bits >= 16
 }
 
-// usesNarrow says whether anything within a function is of a narrow type.
+// usesNarrow reports whether a function has a part of a narrow type.
 func usesNarrow(f *tir.PrimFunc) (found bool) {
 	found = !IsLegal(f.Result)
 	for _, p := range f.Params {
@@ -64,11 +67,12 @@ func usesNarrow(f *tir.PrimFunc) (found bool) {
 
 // legalizer is at work on one function.
 type legalizer struct {
-	mutator  tir.Mutator
-	vars     map[*tir.Var]tir.Expr
-	storage  map[*tir.Buffer]*narrowStorage
-	own      map[*tir.Var]*tir.Buffer // by its address, memory of the program whose elements have a byte each instead of a part of one
-	parallel bool                     // within a loop over threads of a device
+	mutator tir.Mutator
+	vars    map[*tir.Var]tir.Expr
+	storage map[*tir.Buffer]*narrowStorage
+	// by its address, memory of the program whose elements have a byte each instead of a part of one
+	own      map[*tir.Var]*tir.Buffer
+	parallel bool // within a loop over threads of a device
 	err      error
 }
 

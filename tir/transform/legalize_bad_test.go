@@ -11,16 +11,24 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// What can't be said with wider types is refused, with what to do.
+// What can't be said with wider types is rejected, with what to do.
 func TestLegalizeTypes_Refuses(t *testing.T) {
 	for body, want := range map[string]string{
-		"extern g(cast(int4, n))":                                                                      "legalize types: function f: the call of g passes argument 0 of type int4, which functions do not take: cast it to a wider one",
-		"packed g(cast(float8_e5m2, n))":                                                               "the call of g passes argument 0 of type float8_e5m2",
-		"eval cast(int32, extern g[int4](n))":                                                          "the call of g gives a value of type int4",
-		"alloc a: int4[8], data pa: handle\na[0] = cast(int4, n)\nextern g(pa)":                        "the address of buffer a of type int4 is given away",
-		"alloc a: float4_e2m1fn[8]\na[0] = cast(float4_e2m1fn, n)\nextern g(address_of[handle](a[0]))": "the address of an element of buffer a of type float4_e2m1fn: several elements share a byte",
-		"alloc a: int4x2[8]\na[0] = broadcast(cast(int4, n), 2)\nalloc b: int4[8], data pb: handle\nb[0] = cast(int4, n)\nbuffer v: int4[4, 2], data pb\nattr \"buffer_view\" buffer v = pb\nv[0, 0] = cast(int4, n)": "buffer v is a view of buffer b of type int4: legalize types before memory is shared",
-		"out[0] = cast(int32, reinterpret[int8](broadcast(cast(int4, n), 2)))": "reinterpret of int4x2 as int8: with narrow types as many lanes of as many bits are wanted",
+		"extern g(cast(int4, n))": "legalize types: " +
+			"function f: the call of g passes argument 0 of type int4, which functions do not take: cast it to a wider one",
+		"packed g(cast(float8_e5m2, n))": "the call of g " +
+			"passes argument 0 of type float8_e5m2",
+		"eval cast(int32, extern g[int4](n))": "the call of g " +
+			"gives a value of type int4",
+		"alloc a: int4[8], data pa: handle\na[0] = cast(int4, n)\nextern g(pa)": "the address of " +
+			"buffer a of type int4 is given away",
+		"alloc a: float4_e2m1fn[8]\na[0] = cast(float4_e2m1fn, n)\nextern g(address_of[handle](a[0]))": "the address of " +
+			"an element of buffer a of type float4_e2m1fn: several elements share a byte",
+		"alloc a: int4x2[8]\na[0] = broadcast(cast(int4, n), 2)\nalloc b: int4[8], data pb: handle\nb[0] = cast(int4, " +
+			"n)\nbuffer v: int4[4, 2], data pb\nattr \"buffer_view\" buffer v = pb\nv[0, 0] = cast(int4, n)": "buffer v is a " +
+			"view of buffer b of type int4: legalize types before memory is shared",
+		"out[0] = cast(int32, reinterpret[int8](broadcast(cast(int4, n), 2)))": "reinterpret of int4x2 as int8: with " +
+			"narrow types as many lanes of as many bits are wanted",
 	} {
 		m, err := transform.LegalizeTypes(&tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, body)}}, nil)
 		require.ErrorContains(t, err, want, body)
@@ -33,10 +41,13 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 		_, err = transform.LegalizeTypes(m, nil)
 		return err
 	}
-	require.ErrorContains(t, packed("int4[8]", "thread i in range(8), thread \"threadIdx.x\" { q[i] = int4(1) }"), "buffer q of type int4 is written by threads of a device, and several of its elements share a byte")
-	require.ErrorContains(t, packed("int4x2[8]", "q[0] = broadcast(int4(1), 2)"), "buffer q has elements of type int4x2, of which several share a byte")
+	require.ErrorContains(t, packed("int4[8]", "thread i in range(8), thread \"threadIdx.x\" { q[i] = int4(1) }"),
+		"buffer q of type int4 is written by threads of a device, and several of its elements share a byte")
+	require.ErrorContains(t, packed("int4x2[8]", "q[0] = broadcast(int4(1), 2)"),
+		"buffer q has elements of type int4x2, of which several share a byte")
 	require.ErrorContains(t, packed("int4[8], strides [-1]", "q[0] = int4(1)"), "buffer q: strides[0] is -1")
-	require.NoError(t, packed("float8_e4m3fn[8]", "thread i in range(8), thread \"threadIdx.x\" { q[i] = float8_e4m3fn(1.0) }"))
+	require.NoError(t, packed("float8_e4m3fn[8]",
+		"thread i in range(8), thread \"threadIdx.x\" { q[i] = float8_e4m3fn(1.0) }"))
 }
 
 // Elements that share bytes are written by one thread alone; strides and offsets count elements.
@@ -44,7 +55,8 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 	m, err := tir.Parse("func f(p: handle, s: int32) {\nbuffer q: int4[3, n], param p, strides [s, 1], offset o\n" +
 		"parallel i in range(3) { for j in range(n) { q[i, j] = cast(int4, i * 3 + j) - q[i, j] } }\n}")
 	if err != nil { // sizes are declared before they are used
-		m, err = tir.Parse("func f(p: handle, s: int32) {\nvar n: int32\nvar o: int32\nbuffer q: int4[3, n], param p, strides [s, 1], offset o\n" +
+		m, err = tir.Parse("func f(p: handle, s: int32) {\nvar n: int32\nvar o: int32\nbuffer q: int4[3, n], param p, " +
+			"strides [s, 1], offset o\n" +
 			"parallel i in range(3) { for j in range(n) { q[i, j] = cast(int4, i * 3 + j) - q[i, j] } }\n}")
 	}
 	require.NoError(t, err)
@@ -77,7 +89,8 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 // Numbers of narrow types are parameters, results, variables of loops and what functions of the module give each other.
 func TestLegalizeTypes_Numbers(t *testing.T) {
 	m, err := tir.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
-		"func f(p: handle, k: int4, x: float8_e4m3fn) {\nbuffer out: float32[16], param p\nfor i in range(int4(-3), count=int4(6)) { out[cast(int32, i) + 3] = cast(float32, i * k) }\n" +
+		"func f(p: handle, k: int4, x: float8_e4m3fn) {\nbuffer out: float32[16], param p\nfor i in range(int4(-3), " +
+		"count=int4(6)) { out[cast(int32, i) + 3] = cast(float32, i * k) }\n" +
 		"out[10] = cast(float32, func twice[float8_e4m3fn](x + float8_e4m3fn(0.5)))\n}")
 	require.NoError(t, err)
 	require.NoError(t, tir.Check(m))
@@ -105,9 +118,11 @@ func TestLegalizeTypes_Numbers(t *testing.T) {
 	require.ErrorContains(t, err, "argument k: want a number of type int4, from -8 to 7")
 }
 
-// Types that generators take and those that the pass replaces are the two halves of all: none is done twice, and none by nobody.
+// Types that generators take and those that the pass replaces are the two halves of all: none is done twice, and none
+// by nobody.
 func TestIsLegal_GeneratorAgrees(t *testing.T) {
-	for _, typ := range append(append([]tir.Type{}, narrowTypes...), append(wideTypes, tir.Int16, tir.UInt8, tir.UInt16, tir.UInt32)...) {
+	for _, typ := range append(append([]tir.Type{}, narrowTypes...),
+		append(wideTypes, tir.Int16, tir.UInt8, tir.UInt16, tir.UInt32)...) {
 		x := tir.NewBuffer("x", typ, tir.I32(4))
 		v := tir.NewVar("p", tir.Handle)
 		f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{v}, Buffers: map[*tir.Var]*tir.Buffer{v: x}, Result: tir.Void,
@@ -122,7 +137,8 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 		}
 		require.NoError(t, err, typ.String())
 	}
-	m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, "alloc h: float16[4]\nh[0] = cast(float16, n) * float16(3.0)\nout[0] = cast(int32, h[0])")}}
+	m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t,
+		"alloc h: float16[4]\nh[0] = cast(float16, n) * float16(3.0)\nout[0] = cast(int32, h[0])")}}
 	same, err := transform.LegalizeTypes(m, nil)
 	require.NoError(t, err)
 	require.True(t, m == same, "float16 is the generator's")
@@ -130,7 +146,8 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 
 // A sum of a product is rounded once, where float32 would make a tie of what is none.
 func TestLegalizeTypes_FMA(t *testing.T) {
-	m, err := tir.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], param p\nout[0] = cast(float32, fma(a, b, c))\n}")
+	m, err := tir.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], " +
+		"param p\nout[0] = cast(float32, fma(a, b, c))\n}")
 	require.NoError(t, err)
 	legal, err := transform.LegalizeTypes(m, nil)
 	require.NoError(t, err)

@@ -21,10 +21,14 @@ var (
 	int4, uint4 = narrow(dlpack.CodeInt, 4), narrow(dlpack.CodeUInt, 4)
 	int1, uint1 = narrow(dlpack.CodeInt, 1), narrow(dlpack.CodeUInt, 1)
 
-	narrowTypes = []tir.Type{int4, uint4, int1, uint1, narrow(dlpack.CodeFloat8E3M4, 8), narrow(dlpack.CodeFloat8E4M3, 8), narrow(dlpack.CodeFloat8E4M3B11FNUZ, 8),
-		narrow(dlpack.CodeFloat8E4M3FN, 8), narrow(dlpack.CodeFloat8E4M3FNUZ, 8), narrow(dlpack.CodeFloat8E5M2, 8), narrow(dlpack.CodeFloat8E5M2FNUZ, 8),
-		narrow(dlpack.CodeFloat8E8M0FNU, 8), narrow(dlpack.CodeFloat6E2M3FN, 6), narrow(dlpack.CodeFloat6E3M2FN, 6), narrow(dlpack.CodeFloat4E2M1FN, 4)}
-	wideTypes = []tir.Type{tir.Bool, tir.Int8, tir.Int32, tir.Int64, tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
+	narrowTypes = []tir.Type{int4, uint4, int1, uint1, narrow(dlpack.CodeFloat8E3M4, 8),
+		narrow(dlpack.CodeFloat8E4M3, 8), narrow(dlpack.CodeFloat8E4M3B11FNUZ, 8),
+		narrow(dlpack.CodeFloat8E4M3FN, 8), narrow(dlpack.CodeFloat8E4M3FNUZ, 8), narrow(dlpack.CodeFloat8E5M2, 8),
+		narrow(dlpack.CodeFloat8E5M2FNUZ, 8),
+		narrow(dlpack.CodeFloat8E8M0FNU, 8), narrow(dlpack.CodeFloat6E2M3FN, 6), narrow(dlpack.CodeFloat6E3M2FN, 6),
+		narrow(dlpack.CodeFloat4E2M1FN, 4)}
+	wideTypes = []tir.Type{tir.Bool, tir.Int8, tir.Int32, tir.Int64, tir.UInt64, tir.Float16, tir.BFloat16,
+		tir.Float32, tir.Float64}
 )
 
 const narrowElements = 12
@@ -104,7 +108,8 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 			if tir.IsSigned(t) {
 				least, most = -1, 0
 			}
-			e = tir.NewSelect(tir.EQ(e, e), tir.Max(tir.Min(e, p.spread(tir.Const(from, most))), p.spread(tir.Const(from, least))), p.spread(tir.Const(from, 0)))
+			e = tir.NewSelect(tir.EQ(e, e), tir.Max(tir.Min(e, p.spread(tir.Const(from, most))),
+				p.spread(tir.Const(from, least))), p.spread(tir.Const(from, 0)))
 		}
 		return tir.NewCast(tir.Vector(t, p.lanes), e)
 	case 2:
@@ -122,7 +127,8 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 		}
 	case 5:
 		if t.Bits == 8 && tir.IsFloat(t) && p.lanes == 1 { // bits that come from bits are numbers, or none
-			return tir.NewCall(tir.CallIntrinsic, t, "reinterpret", tir.NewCall(tir.CallIntrinsic, tir.UInt8, "reinterpret", sub()))
+			return tir.NewCall(tir.CallIntrinsic, t, "reinterpret", tir.NewCall(tir.CallIntrinsic, tir.UInt8,
+				"reinterpret", sub()))
 		}
 	}
 	if tir.IsBool(t) {
@@ -146,7 +152,8 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 				return tir.Intrin("fma", sub(), sub(), sub())
 			}
 		}
-		return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpDiv, tir.OpMin, tir.OpMax, tir.OpFloorDiv, tir.OpMod, tir.OpFloorMod}[p.IntN(9)], sub(), sub())
+		return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpDiv, tir.OpMin, tir.OpMax,
+			tir.OpFloorDiv, tir.OpMod, tir.OpFloorMod}[p.IntN(9)], sub(), sub())
 	}
 	if transform.IsLegal(t) { // what overflows is not defined
 		return tir.NewBinary([]tir.BinaryOp{tir.OpMin, tir.OpMax}[p.IntN(2)], sub(), sub())
@@ -154,7 +161,8 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 	switch p.IntN(5) {
 	case 0:
 		if t.Bits == 4 {
-			return tir.NewBinary([]tir.BinaryOp{tir.OpDiv, tir.OpMod, tir.OpFloorDiv, tir.OpFloorMod}[p.IntN(4)], sub(), p.spread(&tir.IntImm{Type: t, Value: int64(2 + p.IntN(4))}))
+			return tir.NewBinary([]tir.BinaryOp{tir.OpDiv, tir.OpMod, tir.OpFloorDiv, tir.OpFloorMod}[p.IntN(4)],
+				sub(), p.spread(&tir.IntImm{Type: t, Value: int64(2 + p.IntN(4))}))
 		}
 	case 1:
 		return tir.Intrin([]string{"bitwise_and", "bitwise_or", "bitwise_xor"}[p.IntN(3)], sub(), sub())
@@ -162,16 +170,19 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 		return tir.Intrin([]string{"bitwise_not", "popcount", "clz", "abs"}[p.IntN(4)], sub())
 	case 3:
 		if t.Bits == 4 {
-			return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], sub(), p.spread(&tir.IntImm{Type: t, Value: int64(p.IntN(4))}))
+			return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], sub(),
+				p.spread(&tir.IntImm{Type: t, Value: int64(p.IntN(4))}))
 		}
 	}
 	return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[p.IntN(5)], sub(), sub())
 }
 
-// function computes something of all inputs, by way of memory of its own, into elements that come in an order of their own.
+// function computes something of all inputs, by way of memory of its own, into elements that come in an order of their
+// own.
 func (p *narrowProgram) function(name string) *tir.PrimFunc {
 	t := p.typ()
-	p.i, p.lanes, p.inputs, p.lets = tir.NewVar("i", tir.Int32), []int{1, 1, 1, 2, 4}[p.IntN(5)], map[tir.Type]*tir.Buffer{}, nil
+	p.i, p.lanes, p.inputs, p.lets = tir.NewVar("i", tir.Int32), []int{1, 1, 1, 2, 4}[p.IntN(5)],
+		map[tir.Type]*tir.Buffer{}, nil
 	f := &tir.PrimFunc{Name: name, Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void}
 	param := func(b *tir.Buffer) {
 		v := tir.NewVar(b.Name+"_tensor", tir.Handle)
@@ -197,15 +208,18 @@ func (p *narrowProgram) function(name string) *tir.PrimFunc {
 	if t.Bits < 8 && t != uint1 { // elements share bytes
 		kind[1] = tir.Serial
 	}
-	compute := &tir.For{Kind: kind[p.IntN(3)], Var: p.i, Min: tir.I32(0), Extent: tir.I32(int32(narrowElements / p.lanes)),
-		Body: &tir.BufferStore{Buffer: tmp, Value: p.expr(t, depth), Indices: []tir.Expr{at}}}
+	compute := &tir.For{Kind: kind[p.IntN(3)], Var: p.i, Min: tir.I32(0),
+		Extent: tir.I32(int32(narrowElements / p.lanes)),
+		Body:   &tir.BufferStore{Buffer: tmp, Value: p.expr(t, depth), Indices: []tir.Expr{at}}}
 	copied := &tir.For{Kind: kind[p.IntN(3)], Var: j, Min: tir.I32(0), Extent: tir.I32(narrowElements),
-		Body: &tir.BufferStore{Buffer: out, Value: tir.BufferAt(tmp, tir.Sub(tir.I32(narrowElements-1), j)), Indices: []tir.Expr{tir.FloorMod(j, tir.I32(3)), tir.FloorDiv(j, tir.I32(3))}}}
+		Body: &tir.BufferStore{Buffer: out, Value: tir.BufferAt(tmp, tir.Sub(tir.I32(narrowElements-1), j)),
+			Indices: []tir.Expr{tir.FloorMod(j, tir.I32(3)), tir.FloorDiv(j, tir.I32(3))}}}
 	f.Body = &tir.Alloc{Buffer: tmp, Body: tir.Sequence(compute, copied)}
 	if p.lanes > 1 && p.IntN(2) == 0 { // vectors into memory of the caller's
 		k := tir.NewVar("k", tir.Int32)
 		f.Body = tir.Sequence(f.Body, &tir.For{Var: k, Min: tir.I32(0), Extent: tir.I32(narrowElements / 4),
-			Body: &tir.BufferStore{Buffer: out, Value: tir.BufferAt(out, k, &tir.Ramp{Base: tir.I32(3), Stride: tir.I32(-1), Lanes: 4}),
+			Body: &tir.BufferStore{Buffer: out,
+				Value:   tir.BufferAt(out, k, &tir.Ramp{Base: tir.I32(3), Stride: tir.I32(-1), Lanes: 4}),
 				Indices: []tir.Expr{k, &tir.Ramp{Base: tir.I32(0), Stride: tir.I32(1), Lanes: 4}}}})
 	}
 	return f
@@ -301,11 +315,13 @@ func TestLegalizeTypes_Random(t *testing.T) {
 			require.NoError(t, err, tir.Print(run.f))
 		}
 		last := len(args) - 1
-		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array), func() string { return tir.Print(f) + "\n" + tir.Print(g) })
+		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array),
+			func() string { return tir.Print(f) + "\n" + tir.Print(g) })
 	}
 }
 
-// Every code of every narrow type goes into memory and comes back, and every value is rounded as the format says, at and around the middle between two.
+// Every code of every narrow type goes into memory and comes back, and every value is rounded as the format says, at
+// and around the middle between two.
 func TestLegalizeTypes_AllValues(t *testing.T) {
 	for _, nt := range narrowTypes {
 		if !tir.IsFloat(nt) {
@@ -323,20 +339,25 @@ func TestLegalizeTypes_AllValues(t *testing.T) {
 			}
 			exact, err := tirrun.Values[float64](codes)
 			require.NoError(t, err)
-			values := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-300, -1e-300, 1e300, -1e300, math.MaxFloat32, 0x1p-149, 0x1p-127, 0x1p127}
+			values := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-300, -1e-300,
+				1e300, -1e300, math.MaxFloat32, 0x1p-149, 0x1p-127, 0x1p127}
 			for _, x := range exact {
 				for _, y := range exact {
 					if next := math.Nextafter(x, y); math.Abs(x-y) > 0 && math.Abs(x-y) <= math.Abs(x)+1 {
 						mid := (x + y) / 2
-						values = append(values, mid, math.Nextafter(mid, 1e9), float64(math.Nextafter32(float32(mid), -1e9)), next)
+						values = append(values, mid, math.Nextafter(mid, 1e9),
+							float64(math.Nextafter32(float32(mid), -1e9)), next)
 					}
 				}
 			}
 			n := int64(len(values))
 			in, out := tir.NewBuffer("in", from, tir.I64(n)), tir.NewBuffer("out", nt, tir.I64(n))
 			x, y, i := tir.NewVar("x", tir.Handle), tir.NewVar("y", tir.Handle), tir.NewVar("i", tir.Int64)
-			f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: in, y: out}, Result: tir.Void,
-				Body: &tir.For{Var: i, Min: tir.I64(0), Extent: tir.I64(n), Body: &tir.BufferStore{Buffer: out, Value: tir.NewCast(nt, tir.BufferAt(in, i)), Indices: []tir.Expr{i}}}}
+			f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: in, y: out},
+				Result: tir.Void,
+				Body: &tir.For{Var: i, Min: tir.I64(0), Extent: tir.I64(n),
+					Body: &tir.BufferStore{Buffer: out, Value: tir.NewCast(nt, tir.BufferAt(in, i)),
+						Indices: []tir.Expr{i}}}}
 			a, err := tirrun.From(from, values, n)
 			require.NoError(t, err)
 			var results []*tirrun.Array

@@ -12,7 +12,8 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 			return v, true
 		}
 		if b := l.own[e]; b != nil {
-			l.fail("the address of buffer %s of type %s is given away, and here its elements have a byte each: pass a tensor, or store bytes", b.Name, b.DType)
+			l.fail("the address of buffer %s of type %s is given away, and here its elements have a byte each: pass a "+
+				"tensor, or store bytes", b.Name, b.DType)
 		}
 	case *tir.IntImm:
 		if !IsLegal(t) {
@@ -108,7 +109,7 @@ func castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
 	return tir.NewCast(target, narrowFloatOf(to).round(e, r))
 }
 
-// leading is a whole number of 64 bits without those behind the first 53, which no narrow type tells apart.
+// leading is an integer of 64 bits without those behind the first 53, which no narrow type tells apart.
 func leading(e tir.Expr) tir.Expr {
 	return let("whole", e, func(x tir.Expr) tir.Expr {
 		large := tir.GE(x, constantLike(x, 1<<53))
@@ -136,11 +137,13 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	if e.Kind == tir.CallExtern || e.Kind == tir.CallPacked {
 		for i, a := range e.Args {
 			if !IsLegal(a.DType()) {
-				l.fail("the call of %s passes argument %d of type %s, which functions do not take: cast it to a wider one, or pass a tensor", e.Name, i, a.DType())
+				l.fail("the call of %s passes argument %d of type %s, which functions do not take: cast it to a wider one, or "+
+					"pass a tensor", e.Name, i, a.DType())
 			}
 		}
 		if !IsLegal(e.Type) {
-			l.fail("the call of %s gives a value of type %s, which functions do not give: let it give a wider one, and cast that", e.Name, e.Type)
+			l.fail("the call of %s gives a value of type %s, which functions do not give: let it give a wider one, and "+
+				"cast that", e.Name, e.Type)
 		}
 		return e, true
 	}
@@ -198,7 +201,8 @@ func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 func (l *legalizer) address(e *tir.Call, load *tir.BufferLoad) tir.Expr {
 	n := l.storage[load.Buffer]
 	if sharesBytes(load.Buffer.DType) {
-		l.fail("the address of an element of buffer %s of type %s: several elements share a byte where others see them: pass the tensor, or store bytes",
+		l.fail("the address of an element of buffer %s of type %s: several elements share a byte where others see them: "+
+			"pass the tensor, or store bytes",
 			load.Buffer.Name, load.Buffer.DType)
 		return e
 	}

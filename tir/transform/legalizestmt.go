@@ -66,7 +66,7 @@ func (l *legalizer) loop(s *tir.For) tir.Stmt {
 	return &c
 }
 
-// writesPacked says whether a statement writes elements that share bytes.
+// writesPacked reports whether a statement writes elements that share bytes.
 func (l *legalizer) writesPacked(s tir.Stmt) (found bool) {
 	tir.Walk(s, func(node any) bool {
 		if w, ok := node.(*tir.BufferStore); ok {

@@ -12,16 +12,18 @@ import (
 // hostLibraries are what LibraryCalls knows.
 var hostLibraries = []string{"cblas"}
 
-// LibraryCalls replaces loops by calls of the libraries in the target's option libs, for the CPU. "cblas": products of matrices of float32
-// and float64, batches, transposes and views with strides among them, become calls of cblas_sgemm and cblas_dgemm. Where the strides of
-// arguments decide whether the library can do it, both stand in the program. Loops that are no such product stay.
+// LibraryCalls replaces loops by calls of the libraries in the target's option libs, for the CPU. With "cblas",
+// matrix products of float32 and float64 become calls of cblas_sgemm and cblas_dgemm, also batches, transposes and
+// strided views. If the strides of arguments decide whether the library can compute the product, the program
+// contains both. Loops that are not such products stay.
 //
-// It runs before passes that change loops. A library that is not known is an error.
+// An unknown library is an error.
 func LibraryCalls(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	libs := t.Libs()
 	for _, l := range libs {
 		if !slices.Contains(hostLibraries, l) {
-			return nil, fmt.Errorf("libs: no code for kind %q calls library %q: there is %s", t.Kind(), l, strings.Join(hostLibraries, ", "))
+			return nil, fmt.Errorf("libs: no code for kind %q calls library %q: there is %s", t.Kind(), l,
+				strings.Join(hostLibraries, ", "))
 		}
 	}
 	return mapBodies("library calls", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
@@ -97,8 +99,10 @@ func gemm(p *Product) tir.Stmt {
 	address := func(o *Operand) tir.Expr {
 		return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(o.Buffer, o.First...))
 	}
-	var s tir.Stmt = &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, name, tir.I32(blasRows), order(&p.A), order(&p.B),
-		number(p.M), number(p.N), number(p.K), tir.Const(t, 1), address(&p.A), number(p.A.Lead), address(&p.B), number(p.B.Lead),
+	var s tir.Stmt = &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, name, tir.I32(blasRows), order(&p.A),
+		order(&p.B),
+		number(p.M), number(p.N), number(p.K), tir.Const(t, 1), address(&p.A), number(p.A.Lead), address(&p.B),
+		number(p.B.Lead),
 		tir.Const(t, 0), address(&p.C), number(p.C.Lead))}
 	for _, l := range slices.Backward(p.Batch) {
 		loop := *l

@@ -129,7 +129,7 @@ func (b *bodyLives) event(s tir.Stmt) {
 	})
 }
 
-// isBarrier says whether all threads of a block wait for each other.
+// isBarrier reports whether all threads of a block wait for each other.
 func isBarrier(e tir.Expr) bool {
 	c, ok := e.(*tir.Call)
 	if !ok || c.Kind != tir.CallIntrinsic || c.Name != "storage_sync" || len(c.Args) == 0 {
@@ -139,7 +139,7 @@ func isBarrier(e tir.Expr) bool {
 	return ok && (t.Value == "shared" || t.Value == "shared.dyn" || t.Value == "global")
 }
 
-// waits says whether a barrier stands after statement i and before j.
+// waits reports whether a barrier stands after statement i and before j.
 func (b *bodyLives) waits(i, j int) bool {
 	for _, x := range b.barrier {
 		if x > i && x < j {
@@ -149,8 +149,8 @@ func (b *bodyLives) waits(i, j int) bool {
 	return false
 }
 
-// livesApart says whether two lives do not overlap.
+// livesApart reports whether two lives do not overlap.
 func livesApart(x, y *life) bool { return x.last < y.first || y.last < x.first }
 
-// scarce says whether memory of a scope is little on every device.
+// scarce reports whether memory of a scope is little on every device.
 func scarce(scope string) bool { return strings.HasPrefix(scope, "shared") }

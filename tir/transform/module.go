@@ -7,7 +7,8 @@ import (
 )
 
 // mapFuncs returns a module with the functions that change returns for those of m. It returns m itself if none changes.
-func mapFuncs(pass string, m *tir.IRModule, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (*tir.IRModule, error) {
+func mapFuncs(pass string, m *tir.IRModule, change func(f *tir.PrimFunc) (*tir.PrimFunc, error)) (*tir.IRModule,
+	error) {
 	if err := checkFuncs(pass, m); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ var (
 	real64 = real{tir.Float64, tir.UInt64, 52, 1023}
 )
 
-// realOf is what values of a type of narrow floats are computed in: float32, which has more than twice their digits, so that rounding twice
-// is rounding once; products of powers of two (float8_e8m0fnu) leave its range.
+// realOf is what values of a type of narrow floats are computed in: float32, which has more than twice their digits, so
+// that rounding twice is rounding once; products of powers of two (float8_e8m0fnu) leave its range.
 func realOf(t tir.Type) real {
 	if t.Code == dlpack.CodeFloat8E8M0FNU {
 		return real64
@@ -122,7 +122,8 @@ func (f narrowFloat) round(x tir.Expr, r real) tir.Expr {
 			}
 			normal := reinterpret(r.float, bitsAnd(carried, mask))
 			unit := f.Least - f.Fraction
-			tiny := tir.Mul(tir.Intrin("nearbyint", tir.Mul(size, floatLike(size, math.Ldexp(1, -unit)))), floatLike(size, math.Ldexp(1, unit)))
+			tiny := tir.Mul(tir.Intrin("nearbyint", tir.Mul(size, floatLike(size, math.Ldexp(1, -unit)))),
+				floatLike(size, math.Ldexp(1, unit)))
 			near := tir.NewSelect(tir.LT(size, floatLike(size, math.Ldexp(1, f.Least))), tiny, normal)
 			beyond, none := f.Greatest, math.Copysign(0, -1)
 			switch {
@@ -162,7 +163,8 @@ func (f narrowFloat) encode(x tir.Expr, r real) tir.Expr {
 	if f.powers {
 		return let("x", x, func(x tir.Expr) tir.Expr {
 			u := reinterpret(r.bits, x)
-			return tir.NewSelect(tir.NE(x, x), constantLike(u, f.nan), tir.Sub(shiftRight(u, r.fraction), constantLike(u, int64(r.bias-127))))
+			return tir.NewSelect(tir.NE(x, x), constantLike(u, f.nan),
+				tir.Sub(shiftRight(u, r.fraction), constantLike(u, int64(r.bias-127))))
 		})
 	}
 	return let("x", x, func(x tir.Expr) tir.Expr {
@@ -172,7 +174,8 @@ func (f narrowFloat) encode(x tir.Expr, r real) tir.Expr {
 			normal := tir.Sub(shiftRight(u, r.fraction-f.Fraction), constantLike(u, rebias))
 			// The side that is not taken may be computed as well: it must not go beyond the bits.
 			least := floatLike(size, math.Ldexp(1, f.Least))
-			tiny := tir.NewCast(u.DType(), tir.Mul(tir.Min(size, least), floatLike(size, math.Ldexp(1, f.Fraction-f.Least))))
+			tiny := tir.NewCast(u.DType(),
+				tir.Mul(tir.Min(size, least), floatLike(size, math.Ldexp(1, f.Fraction-f.Least))))
 			code := tir.NewSelect(tir.LT(size, least), tiny, normal)
 			if f.Inf {
 				code = tir.NewSelect(tir.GT(size, floatLike(size, f.Greatest)), constantLike(u, f.inf), code)
@@ -209,7 +212,8 @@ func (f narrowFloat) decode(code tir.Expr, r real) tir.Expr {
 	}
 	return let("code", code, func(c tir.Expr) tir.Expr {
 		return let("size", bitsAnd(c, f.sign-1), func(a tir.Expr) tir.Expr {
-			normal := reinterpret(r.float, tir.Add(shiftLeft(a, r.fraction-f.Fraction), constantLike(a, int64(r.bias+f.Least-1)<<r.fraction)))
+			normal := reinterpret(r.float, tir.Add(shiftLeft(a, r.fraction-f.Fraction),
+				constantLike(a, int64(r.bias+f.Least-1)<<r.fraction)))
 			tiny := tir.Mul(tir.NewCast(normal.DType(), a), floatLike(normal, math.Ldexp(1, f.Least-f.Fraction)))
 			value := tir.NewSelect(tir.LT(a, constantLike(a, 1<<f.Fraction)), tiny, normal)
 			if f.Inf {

@@ -14,22 +14,26 @@ type narrowStorage struct {
 	packed bool        // elements share bytes
 }
 
-// sharesBytes says whether several elements of a type lie in one byte where others see them: those of uint1, which is bool of old, do not.
+// sharesBytes reports whether several elements of a type lie in one byte where others see them: those of uint1, which
+// is bool of old, do not.
 func sharesBytes(t tir.Type) bool {
 	return t.Bits < 8 && t != tir.Vector(tir.Type{Code: dlpack.CodeUInt, Bits: 1}, int(t.Lanes))
 }
 
-// store settles how a buffer lies in memory; nil of one whose type is not narrow. outside says that others know the memory.
+// store settles how a buffer lies in memory; nil of one whose type is not narrow. outside says that others know the
+// memory.
 func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 	if IsLegal(b.DType) {
 		return nil
 	}
 	if x := l.own[b.Data]; outside && x != nil {
-		l.fail("buffer %s is a view of buffer %s of type %s: legalize types before memory is shared", b.Name, x.Name, x.DType)
+		l.fail("buffer %s is a view of buffer %s of type %s: legalize types before memory is shared", b.Name, x.Name,
+			x.DType)
 	}
 	n := &narrowStorage{buffer: b, packed: outside && sharesBytes(b.DType)}
 	if n.packed && b.DType.Lanes != 1 {
-		l.fail("buffer %s has elements of type %s, of which several share a byte: give it another dimension instead of lanes", b.Name, b.DType)
+		l.fail("buffer %s has elements of type %s, of which several share a byte: give it another dimension instead "+
+			"of lanes", b.Name, b.DType)
 	}
 	c := *b
 	c.DType = tir.Vector(tir.UInt8, int(b.DType.Lanes))
@@ -42,7 +46,8 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 			l.fail("%w", err)
 			count = tir.I64(0)
 		}
-		c.Shape = []tir.Expr{tir.FloorDiv(sumOf(productOf(count, tir.I64(int64(b.DType.Bits))), tir.I64(7)), tir.I64(8))}
+		c.Shape = []tir.Expr{tir.FloorDiv(sumOf(productOf(count, tir.I64(int64(b.DType.Bits))), tir.I64(7)),
+			tir.I64(8))}
 		if k, ok := constantOf(count); ok {
 			c.Shape = []tir.Expr{tir.I64((k*int64(b.DType.Bits) + 7) / 8)}
 		}
@@ -106,7 +111,8 @@ func within(bit tir.Expr) tir.Expr {
 }
 
 func (l *legalizer) byteAt(n *narrowStorage, at tir.Expr) tir.Expr {
-	return tir.NewCast(tir.Vector(tir.UInt32, int(at.DType().Lanes)), &tir.BufferLoad{Buffer: n.bytes, Indices: []tir.Expr{at}})
+	return tir.NewCast(tir.Vector(tir.UInt32, int(at.DType().Lanes)),
+		&tir.BufferLoad{Buffer: n.bytes, Indices: []tir.Expr{at}})
 }
 
 // window is the bits of memory from a bit on, as many as an element has.
@@ -115,7 +121,8 @@ func (l *legalizer) window(n *narrowStorage, bit tir.Expr) tir.Expr {
 	if 8%n.buffer.DType.Bits != 0 { // an element may go on in the next byte, which is there then
 		next := l.byteAt(n, tir.Add(byteOf(bit), constantLike(bit, 1)))
 		goesOn := tir.GT(bitsAnd(bit, 7), constantLike(bit, int64(8-n.buffer.DType.Bits)))
-		more := tir.NewCall(tir.CallIntrinsic, next.DType(), "if_then_else", goesOn, shiftLeft(next, 8), constantLike(next, 0))
+		more := tir.NewCall(tir.CallIntrinsic, next.DType(), "if_then_else", goesOn, shiftLeft(next, 8),
+			constantLike(next, 0))
 		low = bitsOr(low, more)
 	}
 	return tir.Intrin("shift_right", low, within(bit))
@@ -129,7 +136,8 @@ func (l *legalizer) write(n *narrowStorage, indices []tir.Expr, v tir.Expr) tir.
 		return &tir.BufferStore{Buffer: n.bytes, Value: bits, Indices: indices}
 	}
 	if l.parallel {
-		l.fail("buffer %s of type %s is written by threads of a device, and several of its elements share a byte: store bytes, or run the loop on the host",
+		l.fail("buffer %s of type %s is written by threads of a device, and several of its elements share a byte: store "+
+			"bytes, or run the loop on the host",
 			n.buffer.Name, t)
 	}
 	at, err := element(n.buffer, indices, false)
@@ -158,7 +166,9 @@ func (l *legalizer) put(n *narrowStorage, at, bits tir.Expr) tir.Stmt {
 	bit, shift := tir.NewVar("bit", at.DType()), tir.NewVar("shift", tir.UInt32)
 	cover := func(index, mask, value tir.Expr) tir.Stmt {
 		kept := tir.Intrin("bitwise_and", l.byteAt(n, index), tir.Intrin("bitwise_not", mask))
-		return &tir.BufferStore{Buffer: n.bytes, Value: tir.NewCast(tir.UInt8, bitsOr(kept, tir.Intrin("bitwise_and", value, mask))), Indices: []tir.Expr{index}}
+		return &tir.BufferStore{Buffer: n.bytes,
+			Value:   tir.NewCast(tir.UInt8, bitsOr(kept, tir.Intrin("bitwise_and", value, mask))),
+			Indices: []tir.Expr{index}}
 	}
 	mask := tir.Intrin("shift_left", tir.IntConst(tir.UInt32, 1<<width-1), shift)
 	shifted := tir.Intrin("shift_left", tir.NewCast(tir.UInt32, bits), shift)
@@ -167,5 +177,6 @@ func (l *legalizer) put(n *narrowStorage, at, bits tir.Expr) tir.Stmt {
 		list = append(list, &tir.If{Cond: tir.GT(shift, tir.IntConst(tir.UInt32, int64(8-width))),
 			Then: cover(tir.Add(byteOf(bit), constantLike(bit, 1)), shiftRight(mask, 8), shiftRight(shifted, 8))})
 	}
-	return &tir.LetStmt{Var: bit, Value: bitAt(at, n.buffer.DType), Body: &tir.LetStmt{Var: shift, Value: within(bit), Body: tir.Sequence(slices.Clone(list)...)}}
+	return &tir.LetStmt{Var: bit, Value: bitAt(at, n.buffer.DType), Body: &tir.LetStmt{Var: shift, Value: within(bit),
+		Body: tir.Sequence(slices.Clone(list)...)}}
 }

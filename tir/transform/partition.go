@@ -8,17 +8,18 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// MaxPartitioned is how many stores, calls and the like a function has at most after LoopPartition has made copies of some. What would be more keeps its
-// guards.
+// MaxPartitioned is the greatest number of statements of a function in which LoopPartition makes copies. Beyond it,
+// loops keep their guards.
 const MaxPartitioned = 2048
 
-// LoopPartition cuts loops where a guard, a condition of an If under the intrinsic likely, holds for sure from one turn on or up to one: that part
-// has no guard, and the turns before and after it are loops of their own, which are cut in turn. Every turn runs once and in its place, so that effects stay what
-// they were. A parallel loop stays one, that asks in each turn which part it is. Loops over threads of a device are left alone, and so are
-// those whose bounds read memory.
+// LoopPartition splits loops at the iterations where a guard begins or ceases to hold. A guard is a condition of an
+// If with the intrinsic likely. The part in which the guard holds has no guard; the iterations before and after it
+// become loops, which are split in the same way. Each iteration runs once and in its order, so that effects stay the
+// same. A parallel loop stays one loop, in which each iteration finds its part. Loops over threads of a device stay
+// as they are, and so do loops whose bounds read memory.
 //
-// Guards are compared with the loop's variable, and with those of loops within, of which they may be any sum of multiples. Loops of kind vectorized
-// and unrolled whose parts have no constant extent become serial.
+// A guard compares sums of multiples of the loop's variable and of variables of inner loops. Loops of kind
+// vectorized and unrolled whose parts have no constant extent become serial.
 func LoopPartition(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapBodies("loop partition", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		if f.Body == nil || !contains(f.Body, isLikely) {
@@ -52,7 +53,8 @@ func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 		switch s := s.(type) {
 		case *tir.For:
-			if s.Kind == tir.ThreadBind && !strings.HasPrefix(s.Thread, "blockIdx") || p.differs(s.Min) || p.differs(s.Extent) {
+			if s.Kind == tir.ThreadBind && !strings.HasPrefix(s.Thread, "blockIdx") || p.differs(s.Min) ||
+				p.differs(s.Extent) {
 				p.threads[s.Var] = true
 			}
 			return p.loop(s), true
@@ -70,7 +72,7 @@ func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 	return r
 }
 
-// differs says whether a value may be another one in each thread of a block.
+// differs reports whether a value may be another one in each thread of a block.
 func (p *partition) differs(e tir.Expr) bool {
 	return len(p.threads) > 0 && contains(e, func(node any) bool { return p.threads[node] })
 }
@@ -113,7 +115,8 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 	}
 	from = p.a.Simplify(tir.Min(from, end))
 	to = p.a.Simplify(tir.Max(to, from))
-	if p.never(from, to) || p.differs(from) || p.differs(to) { // nowhere do all of them hold, or elsewhere in each thread
+	// nowhere do all of them hold, or elsewhere in each thread
+	if p.never(from, to) || p.differs(from) || p.differs(to) {
 		return p.inner(s)
 	}
 	before, after := p.never(low, from), p.never(to, end)
@@ -157,11 +160,11 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 	return tir.Sequence(parts...)
 }
 
-// never says whether there is nothing from a to b.
+// never reports whether there is nothing from a to b.
 func (p *partition) never(a, b tir.Expr) bool { return p.a.Prove(tir.GE(a, b)) }
 
-// fails are the guards that hold nowhere in the part before, or after, the one where all do, which ends or begins at a turn. A guard that is alone on its side is
-// what that part is for.
+// fails are the guards that hold nowhere in the part before, or after, the one where all do, which ends or begins at a
+// iteration. A guard that is alone on its side is what that part is for.
 func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr]tir.Expr {
 	side := 0
 	for _, g := range guards {
@@ -171,14 +174,15 @@ func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr
 	}
 	all := map[tir.Expr]tir.Expr{}
 	for _, g := range guards {
-		if g.exact && before == (g.step > 0) && (side == 1 || before && p.a.Prove(tir.LE(at, g.bound)) || !before && p.a.Prove(tir.GE(at, g.bound))) {
+		if g.exact && before == (g.step > 0) && (side == 1 || before && p.a.Prove(tir.LE(at, g.bound)) || !before &&
+			p.a.Prove(tir.GE(at, g.bound))) {
 			all[g.node] = tir.BoolConst(false)
 		}
 	}
 	return all
 }
 
-// branches is a loop that asks in each turn whether all guards hold.
+// branches is a loop that asks in each iteration whether all guards hold.
 func (p *partition) branches(s *tir.For, from, to tir.Expr, before, after bool, holds map[tir.Expr]tir.Expr) tir.Stmt {
 	var cond tir.Expr
 	if !before {

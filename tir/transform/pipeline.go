@@ -26,18 +26,20 @@ type Pipeline []Step
 
 // The passes of this package and package arith, which the pipelines below put in order.
 var (
-	checkBounds     = Step{Name: "check bounds", Pass: CheckBounds}
-	simplify        = Step{Name: "simplify", Pass: arith.Simplify}
-	libraryCalls    = Step{Name: "library calls", Pass: LibraryCalls}
-	loopPartition   = Step{Name: "loop partition", Pass: LoopPartition, After: []string{"library calls"}}
-	vectorize       = Step{Name: "vectorize", Pass: Vectorize, After: []string{"library calls", "loop partition"}}
-	unroll          = Step{Name: "unroll", Pass: Unroll, After: []string{"library calls", "vectorize"}}
-	legalizeTypes   = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory"}}
-	reuseStorage    = Step{Name: "reuse storage", Pass: ReuseStorage, After: []string{"legalize types", "thread sync"}}
-	flattenStorage  = Step{Name: "flatten storage", Pass: FlattenStorage, After: []string{"thread sync", "reuse storage"}}
-	verifyMemory    = Step{Name: "verify memory", Pass: VerifyMemory}
-	threadSync      = Step{Name: "thread sync", Pass: ThreadSync, After: []string{"legalize types"}}
-	verifyLimits    = Step{Name: "verify limits", Pass: VerifyLimits, After: []string{"legalize types", "reuse storage"}}
+	checkBounds    = Step{Name: "check bounds", Pass: CheckBounds}
+	simplify       = Step{Name: "simplify", Pass: arith.Simplify}
+	libraryCalls   = Step{Name: "library calls", Pass: LibraryCalls}
+	loopPartition  = Step{Name: "loop partition", Pass: LoopPartition, After: []string{"library calls"}}
+	vectorize      = Step{Name: "vectorize", Pass: Vectorize, After: []string{"library calls", "loop partition"}}
+	unroll         = Step{Name: "unroll", Pass: Unroll, After: []string{"library calls", "vectorize"}}
+	legalizeTypes  = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory"}}
+	reuseStorage   = Step{Name: "reuse storage", Pass: ReuseStorage, After: []string{"legalize types", "thread sync"}}
+	flattenStorage = Step{Name: "flatten storage", Pass: FlattenStorage,
+		After: []string{"thread sync", "reuse storage"}}
+	verifyMemory = Step{Name: "verify memory", Pass: VerifyMemory}
+	threadSync   = Step{Name: "thread sync", Pass: ThreadSync, After: []string{"legalize types"}}
+	verifyLimits = Step{Name: "verify limits", Pass: VerifyLimits,
+		After: []string{"legalize types", "reuse storage"}}
 	splitHostDevice = Step{Name: "split host and device", Pass: SplitHostDevice,
 		After: []string{"verify memory", "thread sync", "reuse storage", "verify limits"}}
 )
@@ -75,7 +77,8 @@ func ForDevice(l Language) Pipeline {
 		kernels = append(kernels, flattenStorage)
 	}
 	kernels = append(kernels, l.Last...)
-	kernels = append(kernels, Step{Name: "verify language", Pass: VerifyLanguage(l), After: []string{"split vectors", "flatten storage"}})
+	kernels = append(kernels, Step{Name: "verify language", Pass: VerifyLanguage(l),
+		After: []string{"split vectors", "flatten storage"}})
 	for _, s := range kernels {
 		s.Kernels = true
 		all = append(all, s)

@@ -21,12 +21,14 @@ import (
 )
 
 // small is a language for which every pass of ForDevice runs.
-var small = transform.Language{Name: "Small C", Lanes: []int{2, 4}, Elements: []tir.Type{tir.Float32, tir.Int32, tir.Int64},
+var small = transform.Language{Name: "Small C", Lanes: []int{2, 4}, Elements: []tir.Type{tir.Float32, tir.Int32,
+	tir.Int64},
 	Scopes: []string{"global", "local", "shared"}, Flat: true}
 
 // pipelines are all pipelines; "kernels" has the passes for kernels, which run on all functions here.
 func pipelines() map[string]transform.Pipeline {
-	all := map[string]transform.Pipeline{"every": transform.ForEvery(), "host": transform.ForHost(), "device": transform.ForDevice(small)}
+	all := map[string]transform.Pipeline{"every": transform.ForEvery(), "host": transform.ForHost(),
+		"device": transform.ForDevice(small)}
 	for _, s := range all["device"] {
 		if s.Kernels {
 			s.Kernels = false
@@ -110,7 +112,8 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 			}
 			found++
 			require.True(t, run[f.Name.Name], "pass %s is in no pipeline of pipeline.go", f.Name)
-			require.True(t, strings.Contains(string(text), "`"+f.Name.Name+"`"), "docs/tensor-expressions.md does not list pass %s", f.Name)
+			require.True(t, strings.Contains(string(text), "`"+f.Name.Name+"`"),
+				"docs/tensor-expressions.md does not list pass %s", f.Name)
 		}
 	}
 	require.Equal(t, len(passes())-1, found, "all but Simplify are of this package")
@@ -145,7 +148,8 @@ func TestPipelines_Order(t *testing.T) {
 			}
 		}
 	}
-	for _, swap := range [][2]string{{"thread sync", "split host and device"}, {"reuse storage", "verify limits"}, {"vectorize", "split vectors"},
+	for _, swap := range [][2]string{{"thread sync", "split host and device"}, {"reuse storage", "verify limits"},
+		{"vectorize", "split vectors"},
 		{"legalize types", "thread sync"}, {"verify memory", "legalize types"}} {
 		p := transform.ForDevice(small)
 		i, j := slices.Index(p.Names(), swap[0]), slices.Index(p.Names(), swap[1])
@@ -154,49 +158,60 @@ func TestPipelines_Order(t *testing.T) {
 	}
 	late := small
 	late.Last = []transform.Step{{Name: "mine", Pass: transform.Unroll, After: []string{"verify language"}}}
-	require.EqualError(t, transform.ForDevice(late).CheckOrder(), `pass "mine" runs before pass "verify language": it has to follow it`)
+	require.EqualError(t, transform.ForDevice(late).CheckOrder(),
+		`pass "mine" runs before pass "verify language": it has to follow it`)
 	late.Last = []transform.Step{{Name: "mine"}}
 	require.ErrorContains(t, transform.ForDevice(late).CheckOrder(), `("mine") needs a name and a function`)
 }
 
-// Passes reject what is malformed with an error, and do not panic. They leave a program alone that gives them nothing to do.
+// Passes reject what is malformed with an error, and do not panic. They leave a program alone that gives them nothing
+// to do.
 func TestPasses_Garbage(t *testing.T) {
 	garbage := func(s tir.Stmt) *tir.IRModule { return &tir.IRModule{Funcs: []*tir.PrimFunc{{Name: "f", Body: s}}} }
 	nothing := &tir.Evaluate{Value: tir.I32(0)}
 	for name, s := range passes() {
-		for _, to := range []*target.Target{nil, targetFor(t, "opencl"), targetFor(t, "c"), targetFor(t, "opencl -bounds-check")} {
+		for _, to := range []*target.Target{nil, targetFor(t, "opencl"), targetFor(t, "c"),
+			targetFor(t, "opencl -bounds-check")} {
 			for _, m := range []*tir.IRModule{{Funcs: []*tir.PrimFunc{nil}}, garbage(nil)} {
 				_, err := s.Pass(m, to)
-				require.EqualError(t, err, name+": function 0 of the module is nil or has no body: check it with tir.Check")
+				require.EqualError(t, err,
+					name+": function 0 of the module is nil or has no body: check it with tir.Check")
 			}
-			for _, bad := range []tir.Stmt{&tir.Alloc{Body: nothing}, &tir.BufferStore{}, &tir.For{}, &tir.Evaluate{}, &tir.Evaluate{Value: &tir.BufferLoad{}},
-				&tir.AttrStmt{Key: tir.AttrView}, &tir.AttrStmt{}, &tir.If{}, &tir.While{}, &tir.LetStmt{}, &tir.Assert{}, &tir.Evaluate{Value: &tir.Call{}},
-				&tir.Alloc{Buffer: &tir.Buffer{}, Body: nothing}, &tir.Evaluate{Value: &tir.Cast{}}, &tir.Evaluate{Value: &tir.Binary{}}} {
+			for _, bad := range []tir.Stmt{&tir.Alloc{Body: nothing}, &tir.BufferStore{}, &tir.For{}, &tir.Evaluate{},
+				&tir.Evaluate{Value: &tir.BufferLoad{}},
+				&tir.AttrStmt{Key: tir.AttrView}, &tir.AttrStmt{}, &tir.If{}, &tir.While{}, &tir.LetStmt{},
+				&tir.Assert{}, &tir.Evaluate{Value: &tir.Call{}},
+				&tir.Alloc{Buffer: &tir.Buffer{}, Body: nothing}, &tir.Evaluate{Value: &tir.Cast{}},
+				&tir.Evaluate{Value: &tir.Binary{}}} {
 				require.NotPanics(t, func() { _, _ = s.Pass(garbage(bad), to) }, "%s of %T", name, bad)
 			}
 		}
 		same := function(t, "for i in range(8) {\n  A[i] = B[i]\n}")
 		m, err := s.Pass(same, nil)
 		require.NoError(t, err)
-		require.True(t, m == same || name == "simplify" || name == "flatten storage" || name == "split host and device", "%s: nothing to do", name)
+		require.True(t, m == same || name == "simplify" || name == "flatten storage" ||
+			name == "split host and device", "%s: nothing to do", name)
 		require.Same(t, same.Funcs[0], m.Funcs[0], "%s: nothing to do", name)
 	}
 }
 
 // Kernels with what a language lacks are rejected; all else passes.
 func TestVerifyLanguage(t *testing.T) {
-	language := transform.Language{Name: "Tiny C", Types: []tir.Type{tir.Int32, tir.Float32, tir.Bool}, Scopes: []string{"global", "shared"},
-		Lacks: map[string]string{"erf": "use tanh"}}
+	language := transform.Language{Name: "Tiny C", Types: []tir.Type{tir.Int32, tir.Float32, tir.Bool},
+		Scopes: []string{"global", "shared"},
+		Lacks:  map[string]string{"erf": "use tanh"}}
 	for body, want := range map[string]string{
 		"A[0] = exp(B[0]) + 1.0": "",
 		"A[0] = tanh(B[0])\nalloc S: int32[4], scope \"shared\"\nS[0] = n": "",
 		"A[0] = erf(B[0])": "verify language: function f: at body.value: intrinsic erf: use tanh",
-		"alloc S: float32[4], scope \"local\"\nS[0] = 1.0":           `at body.alloc(S): buffer S in scope "local": Tiny C has the scopes "global", "shared"`,
-		"alloc S: float64[4], scope \"shared\"\nS[0] = float64(1.0)": "at body.alloc(S): Tiny C has no type float64: it has int32, float32, bool",
-		"A[cast(int64, n)] = 1.0":                                    "Tiny C has no type int64",
-		"if n > 3 { A[0] = cast(float32, cast(int16, n)) }":          "Tiny C has no type int16",
+		"alloc S: float32[4], scope \"local\"\nS[0] = 1.0": `at body.alloc(S): buffer S in scope "local": Tiny C has the scopes "global", "shared"`,
+		"alloc S: float64[4], scope \"shared\"\nS[0] = float64(1.0)": "at body.alloc(S): Tiny C has no type float64: it " +
+			"has int32, float32, bool",
+		"A[cast(int64, n)] = 1.0":                           "Tiny C has no type int64",
+		"if n > 3 { A[0] = cast(float32, cast(int16, n)) }": "Tiny C has no type int16",
 	} {
-		m, err := tir.Parse("func f(a: handle, b: handle, n: int32) {\nbuffer A: float32[8], param a\nbuffer B: float32[8], param b\n" + body + "\n}")
+		m, err := tir.Parse("func f(a: handle, b: handle, n: int32) {\nbuffer A: float32[8], param a\nbuffer B: " +
+			"float32[8], param b\n" + body + "\n}")
 		require.NoError(t, err, body)
 		got, err := transform.VerifyLanguage(language)(m, nil)
 		if want == "" {
@@ -207,7 +222,8 @@ func TestVerifyLanguage(t *testing.T) {
 		require.ErrorContains(t, err, want, body)
 	}
 	for text, want := range map[string]string{
-		"func f(a: int64) { intrin ret_none() }":                                                      "parameter a: Tiny C has no type int64",
+		"func f(a: int64) { intrin ret_none() }": "parameter a: Tiny " +
+			"C has no type int64",
 		"func f(a: handle) {\nbuffer A: float32[8], scope \"texture\", param a\nintrin ret_none()\n}": `parameter a: buffer A in scope "texture"`,
 	} {
 		m, err := tir.Parse(text)

@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Product is a product of matrices, C = A·B, that loops compute: once for each point of Batch.
+// Product is a matrix product C = A·B that loops compute, once for each iteration of Batch.
 type Product struct {
 	M, N, K tir.Expr // C is M×N, A M×K, B K×N
 	A, B, C Operand
@@ -23,7 +23,7 @@ type Operand struct {
 	Lead       tir.Expr   // elements from one row to the next, of a transposed one from one column to the next
 }
 
-// ProductOf says whether a function computes one product of matrices, and nothing else.
+// ProductOf returns the matrix product that a function computes; false if it computes anything else.
 func ProductOf(f *tir.PrimFunc) (*Product, bool) {
 	body := f.Body
 	for {
@@ -45,8 +45,8 @@ func ProductOf(f *tir.PrimFunc) (*Product, bool) {
 	return nil, false
 }
 
-// findProduct recognises loops that set each element of a buffer to zero, and add to it all products of a row and a column. Loops may be
-// split, if evenly, reordered, and of any kind but those of a device. nil: it is none.
+// findProduct recognises loops that set each element of a buffer to zero, and add to it all products of a row and a
+// column. Loops may be split, if evenly, reordered, and of any kind but those of a device. nil: it is none.
 func findProduct(s tir.Stmt) *Product {
 	common, s := loops(s)
 	seq, ok := s.(*tir.Seq)
@@ -59,7 +59,8 @@ func findProduct(s tir.Stmt) *Product {
 		return nil
 	}
 	c := update.Buffer
-	if t := c.DType; t != tir.Float32 && t != tir.Float64 || len(init.Indices) != len(c.Shape) || len(update.Indices) != len(c.Shape) {
+	if t := c.DType; t != tir.Float32 && t != tir.Float64 || len(init.Indices) != len(c.Shape) ||
+		len(update.Indices) != len(c.Shape) {
 		return nil
 	}
 	a, b := addedProduct(update)
@@ -205,7 +206,8 @@ func (m *match) addLinear(f *form, e tir.Expr, by int64) bool {
 		f.coef[e] += by
 		return m.extents[e] != nil
 	case *tir.Cast:
-		return tir.IsInt(e.Type) && tir.IsInt(e.Value.DType()) && e.Type.Bits >= e.Value.DType().Bits && m.addLinear(f, e.Value, by)
+		return tir.IsInt(e.Type) && tir.IsInt(e.Value.DType()) && e.Type.Bits >= e.Value.DType().Bits &&
+			m.addLinear(f, e.Value, by)
 	case *tir.Binary:
 		switch e.Op {
 		case tir.OpAdd:
@@ -272,8 +274,8 @@ func (m *match) covers(f form) tir.Expr {
 	return tir.I64(place)
 }
 
-// sameElements says whether, within the common loops, both stores write the same elements of C, and all of it in the end. It notes
-// what runs over the dimensions, and over what the sums run.
+// sameElements reports whether, within the common loops, both stores write the same elements of C, and all of it in the
+// end. It notes what runs over the dimensions, and over what the sums run.
 func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, common, first, inner []*tir.Var) bool {
 	used := map[*tir.Var]bool{}
 	for d, size := range c.Shape {
@@ -313,7 +315,7 @@ func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, commo
 	return len(m.reduced) > 0
 }
 
-// sameSize says whether two sizes are the same number, or the same expression.
+// sameSize reports whether two sizes are the same number, or the same expression.
 func sameSize(a, b tir.Expr) bool {
 	if a == nil || b == nil {
 		return false

@@ -166,8 +166,8 @@ func (p *Product) operand(o *Operand, f *factor, row, column int, columns, rows 
 	return false
 }
 
-// isOne says whether the elements of a dimension lie side by side. A stride that is not known is asked for where the program runs, if
-// it is the last.
+// isOne reports whether the elements of a dimension lie side by side. A stride that is not known is asked for where the
+// program runs, if it is the last.
 func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
 	if n, ok := constant(steps[d]); ok {
 		return n == 1
@@ -179,7 +179,7 @@ func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
 	return true
 }
 
-// leads says whether rows of a length don't overlap, and makes of Lead what a library takes: at least 1.
+// leads reports whether rows of a length don't overlap, and makes of Lead what a library takes: at least 1.
 func (p *Product) leads(o *Operand, length tir.Expr) bool {
 	if !p.fits(o.Lead) {
 		return false
@@ -197,7 +197,7 @@ func (p *Product) leads(o *Operand, length tir.Expr) bool {
 	return true
 }
 
-// fits says whether a number fits into 32 bits, or asks for it where the program runs.
+// fits reports whether a number fits into 32 bits, or asks for it where the program runs.
 func (p *Product) fits(e tir.Expr) bool {
 	if n, ok := constant(e); ok {
 		return n >= 1 && n <= math.MaxInt32

@@ -33,7 +33,8 @@ func TestPasses_Random(t *testing.T) {
 	for name, s := range passes() {
 		each[name] = transform.Pipeline{s}
 	}
-	always := map[string]bool{"vectorize": true, "unroll": true, "loop partition": true, "host": true, "kernels": true} // others at times
+	// others at times
+	always := map[string]bool{"vectorize": true, "unroll": true, "loop partition": true, "host": true, "kernels": true}
 	vectors, loops, fewer, guards, failed := 0, 0, 0, 0, 0
 	for k := range *programs {
 		seed := uint64(k)
@@ -66,7 +67,8 @@ func TestPasses_Random(t *testing.T) {
 				}
 				for i := range want {
 					if !bytes.Equal(want[i].(*tirrun.Array).Data, got[i].(*tirrun.Array).Data) {
-						require.Equal(t, want[i].(*tirrun.Array).Data, got[i].(*tirrun.Array).Data, "buffer b%d, %s", i, what())
+						require.Equal(t, want[i].(*tirrun.Array).Data, got[i].(*tirrun.Array).Data, "buffer b%d, %s",
+							i, what())
 					}
 				}
 			}
@@ -89,7 +91,8 @@ func TestPasses_Random(t *testing.T) {
 		}
 		require.Equal(t, text, tir.Print(m), "seed %d: a pass has changed its argument", seed)
 	}
-	t.Logf("%d programs, of which %d fail: %d loops of kind vectorized became %d stores of vectors; %d programs had loops written out, %d had loops cut",
+	t.Logf("%d programs, of which %d fail: %d loops of kind vectorized became %d stores of vectors; %d programs had "+
+		"loops unrolled, %d had loops cut",
 		*programs, failed, loops, vectors, fewer, guards)
 	require.Greater(t, vectors, *programs/4)
 	require.Greater(t, fewer, *programs/4)

@@ -7,20 +7,21 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// ReuseStorage lets allocations whose lives do not overlap share memory, so that a function needs less of it. A life goes from the first
-// statement that touches a buffer to the last one; a loop or a branch is one statement, so that nothing that a turn leaves for the next
-// is lost. Allocations share if
+// ReuseStorage lets allocations whose lifetimes do not overlap share memory. A lifetime extends from the first
+// statement that uses a buffer to the last one; a loop or a branch counts as one statement, so that values that one
+// iteration leaves for the next are kept. Allocations share memory if
 //
-//   - they are of one scope and stand in one body of a loop, a branch, or the function;
-//   - the sizes are constants, or the later one is provably no larger; the type may be another one, but for scope "local", which devices
-//     have registers for. What is larger, or of another type or shape, becomes a view (tir.View);
-//   - both have more than [smallBytes], or both not; of those that have not none shares when the target is a CPU, whose compiler keeps them in registers,
-//     and finds places on the stack itself. Scopes "shared…" are always scarce;
-//   - threads of one block that they belong to wait for each other (storage_sync) between the one and the other, and, in a loop, before
-//     the next turn. Scope "local" is a thread's own.
+//   - they have the same scope and are in the same body of a loop, a branch, or the function;
+//   - their sizes are constant, or the later one is provably not larger. The types may differ, except in scope
+//     "local", for which devices use registers. A buffer of another size, type or shape than its memory becomes a
+//     view (tir.View);
+//   - both have more than [smallBytes], or both have not. On a CPU, small ones do not share: the compiler keeps them
+//     in registers and arranges the stack itself. In scopes "shared…" memory is always scarce;
+//   - the threads of a block that use them meet at a barrier (storage_sync) between the uses, and, in a loop, before
+//     the next iteration. Memory of scope "local" belongs to one thread.
 //
-// Double-buffered memory, memory that other views are of, and images keep their own. Neither the sum of all allocations nor what is
-// allocated at once becomes more. An allocation that nothing touches goes.
+// Double-buffered memory, memory with views, and images do not share. Neither the sum of all allocations nor the
+// memory that is allocated at the same time grows. Allocations that nothing uses are removed.
 func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		if !anyAlloc(f.Body) {
@@ -31,7 +32,7 @@ func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// anyAlloc says whether there is an allocation in a statement.
+// anyAlloc reports whether there is an allocation in a statement.
 func anyAlloc(s tir.Stmt) (found bool) {
 	tir.Walk(s, func(node any) bool {
 		_, is := node.(*tir.Alloc)
@@ -139,7 +140,8 @@ func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
 			}
 			tries++
 			old := tir.Sequence(list[i : j+1]...)
-			wider := &tir.Alloc{Buffer: host.Buffer, Body: tir.Sequence(append([]tir.Stmt{host.Body}, list[i+1:j+1]...)...)}
+			wider := &tir.Alloc{Buffer: host.Buffer,
+				Body: tir.Sequence(append([]tir.Stmt{host.Body}, list[i+1:j+1]...)...)}
 			before, after := r.share(old, at), r.share(wider, at)
 			if total(after) >= total(before) || needsMore(after, before) {
 				continue
@@ -154,7 +156,7 @@ func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
 	return tir.Sequence(list...)
 }
 
-// allocates says whether a statement allocates before it begins a loop or a branch.
+// allocates reports whether a statement allocates before it begins a loop or a branch.
 func allocates(s tir.Stmt) bool {
 	switch s := s.(type) {
 	case *tir.Alloc:

@@ -13,10 +13,12 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// parsed is a program of one function, whose body is given as text; it may read and write buffer out of 64 numbers of type int32.
+// parsed is a program of one function, whose body is given as text; it may read and write buffer out of 64 numbers of
+// type int32.
 func parsed(t testing.TB, body string) *tir.PrimFunc {
 	t.Helper()
-	m, err := tir.Parse("func f(out_tensor: handle, n: int32) {\nbuffer out: int32[64], param out_tensor\n" + body + "\n}")
+	m, err := tir.Parse("func f(out_tensor: handle, n: int32) {\nbuffer out: int32[64], param out_tensor\n" + body +
+		"\n}")
 	require.NoError(t, err, body)
 	require.NoError(t, tir.Check(m), body)
 	return m.Funcs[0]
@@ -25,8 +27,9 @@ func parsed(t testing.TB, body string) *tir.PrimFunc {
 // ranBody is what a program of parsed writes.
 func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 	t.Helper()
-	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, tirrun.Options{Seed: order, Funcs: map[string]func([]any) (any, error){
-		"keep": func([]any) (any, error) { return nil, nil }}})
+	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}},
+		tirrun.Options{Seed: order, Funcs: map[string]func([]any) (any, error){
+			"keep": func([]any) (any, error) { return nil, nil }}})
 	require.NoError(t, err, tir.Print(f))
 	out, err := tirrun.New(tir.Int32, 64)
 	require.NoError(t, err)
@@ -39,14 +42,17 @@ func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 
 // fill and take write all elements of a buffer, and add them to the result.
 func fill(b string, n string, value string) string {
-	return fmt.Sprintf("for i_%s in range(%s) { %[1]s[i_%[1]s] = %[3]s }\n", b, n, strings.ReplaceAll(value, "$", "i_"+b))
+	return fmt.Sprintf("for i_%s in range(%s) { %[1]s[i_%[1]s] = %[3]s }\n", b, n,
+		strings.ReplaceAll(value, "$", "i_"+b))
 }
 
 func take(b, n string) string {
-	return fmt.Sprintf("for o_%s in range(%s) { out[floormod(o_%[1]s, 64)] = out[floormod(o_%[1]s, 64)] * 3 + cast(int32, %[1]s[o_%[1]s]) }\n", b, n)
+	return fmt.Sprintf("for o_%s in range(%s) { out[floormod(o_%[1]s, 64)] = out[floormod(o_%[1]s, 64)] * 3 + "+
+		"cast(int32, %[1]s[o_%[1]s]) }\n", b, n)
 }
 
-// TestReuseStorage has what is shared, and what must not be: each with the allocations that remain, and the bytes of those that are constant.
+// TestReuseStorage has what is shared, and what must not be: each with the allocations that remain, and the bytes of
+// those that are constant.
 func TestReuseStorage(t *testing.T) {
 	kernel := func(sync, end string) string {
 		return `thread bx in range(2), thread "blockIdx.x" {
@@ -69,51 +75,85 @@ func TestReuseStorage(t *testing.T) {
 		for _, b := range []string{"s", "d"} {
 			s = strings.Replace(s, "  alloc "+b+": int32[8], scope \"shared\"\n", "", 1)
 		}
-		return strings.Replace(s, "for k in range(3) {", "for k in range(3) {\nalloc s: int32[8], scope \"shared\"\nalloc d: int32[8], scope \"shared\"", 1)
+		return strings.Replace(s, "for k in range(3) {",
+			"for k in range(3) {\nalloc s: int32[8], scope \"shared\"\nalloc d: int32[8], scope \"shared\"", 1)
 	}
 	sync := `storage_sync("shared")`
 	chain := "alloc a: int32[400]\n" + fill("a", "400", "$") + "alloc b: int32[400]\n" + fill("b", "400", "a[$] * 2") +
-		"alloc c: int32[400]\n" + fill("c", "400", "b[$] + 1") + "alloc d: int32[400]\n" + fill("d", "400", "c[399 - $]") + take("d", "400")
+		"alloc c: int32[400]\n" + fill("c", "400", "b[$] + 1") + "alloc d: int32[400]\n" +
+		fill("d", "400", "c[399 - $]") + take("d", "400")
 	for name, c := range map[string]struct {
 		body   string
 		allocs int
 		bytes  int64
 		views  int
 	}{
-		"a chain takes two":             {chain, 2, 3200, 0},
-		"two at once":                   {"alloc a: int32[8]\nalloc b: int32[8]\n" + fill("a", "8", "$") + fill("b", "8", "a[$]") + take("a", "8") + take("b", "8"), 2, 64, 0},
-		"another type":                  {"alloc a: float32[8]\n" + fill("a", "8", "cast(float32, $)") + take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 1, 32, 1},
-		"a wider type, aligned":         {"alloc a: int8[64]\n" + fill("a", "64", "cast(int8, $)") + take("a", "64") + "alloc b: float64[8]\n" + fill("b", "8", "cast(float64, $)") + take("b", "8"), 1, 64, 1},
-		"a larger one":                  {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") + "alloc b: int32[60]\n" + fill("b", "60", "$") + take("b", "60"), 1, 240, 1},
-		"side by side":                  {"alloc a: int32[8] {\n" + fill("a", "8", "$") + take("a", "8") + "}\nalloc b: int32[8] {\n" + fill("b", "8", "$") + take("b", "8") + "}", 1, 32, 0},
-		"side by side, three":           {"alloc a: int32[8] {\n" + fill("a", "8", "$") + take("a", "8") + "}\nalloc b: int32[8] {\n" + fill("b", "8", "$") + take("b", "8") + "}\nalloc c: int32[8] {\n" + fill("c", "8", "$") + take("c", "8") + "}", 1, 32, 0},
-		"of one size that is not known": {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") + "alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 0},
-		"smaller for certain":           {"alloc a: int32[n * 2]\n" + fill("a", "n * 2", "$") + take("a", "n") + "alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 1},
-		"perhaps larger":                {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") + "alloc b: int32[n * 2]\n" + fill("b", "n * 2", "$") + take("b", "n"), 2, 0, 0},
-		"other scopes":                  {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") + "alloc b: int32[8], scope \"local\"\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
-		"registers of another type":     {"alloc a: float32[8], scope \"local\"\n" + fill("a", "8", "1.0") + take("a", "8") + "alloc b: int32[8], scope \"local\"\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
-		"a small one and a large one":   {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") + "alloc b: int32[800]\n" + fill("b", "800", "$") + take("b", "800"), 2, 3232, 0},
+		"a chain takes two": {chain, 2, 3200, 0},
+		"two at once": {"alloc a: int32[8]\nalloc b: int32[8]\n" + fill("a", "8", "$") +
+			fill("b", "8", "a[$]") + take("a", "8") + take("b", "8"), 2, 64, 0},
+		"another type": {"alloc a: float32[8]\n" + fill("a", "8", "cast(float32, $)") +
+			take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 1, 32, 1},
+		"a wider type, aligned": {"alloc a: int8[64]\n" + fill("a", "64", "cast(int8, $)") + take("a", "64") +
+			"alloc b: float64[8]\n" + fill("b", "8", "cast(float64, $)") + take("b", "8"), 1, 64, 1},
+		"a larger one": {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") +
+			"alloc b: int32[60]\n" + fill("b", "60", "$") + take("b", "60"), 1, 240, 1},
+		"side by side": {"alloc a: int32[8] {\n" + fill("a", "8", "$") + take("a", "8") +
+			"}\nalloc b: int32[8] {\n" + fill("b", "8", "$") + take("b", "8") + "}", 1, 32, 0},
+		"side by side, three": {"alloc a: int32[8] {\n" + fill("a", "8", "$") + take("a", "8") +
+			"}\nalloc b: int32[8] {\n" + fill("b", "8", "$") + take("b", "8") + "}\nalloc c: int32[8] {\n" +
+			fill("c", "8", "$") + take("c", "8") + "}", 1, 32, 0},
+		"of one size that is not known": {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") +
+			"alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 0},
+		"smaller for certain": {"alloc a: int32[n * 2]\n" + fill("a", "n * 2", "$") + take("a", "n") +
+			"alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 1},
+		"perhaps larger": {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") +
+			"alloc b: int32[n * 2]\n" + fill("b", "n * 2", "$") + take("b", "n"), 2, 0, 0},
+		"other scopes": {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") +
+			"alloc b: int32[8], scope \"local\"\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
+		"registers of another type": {"alloc a: float32[8], scope \"local\"\n" + fill("a", "8", "1.0") +
+			take("a", "8") + "alloc b: int32[8], scope \"local\"\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
+		"a small one and a large one": {"alloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") +
+			"alloc b: int32[800]\n" + fill("b", "800", "$") + take("b", "800"), 2, 3232, 0},
 		"carried by a loop": {"alloc a: int32[8]\nalloc b: int32[8]\n" + fill("a", "8", "$") +
-			"for k in range(3) {\n" + fill("b", "8", "a[$] + k") + fill("a", "8", "b[7 - $]") + "}\n" + take("b", "8"), 2, 64, 0},
-		"within each turn": {"for k in range(3) {\nalloc a: int32[8]\n" + fill("a", "8", "$ + k") + take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$ * k") + take("b", "8") + "}", 1, 32, 0},
-		"within parallel turns": {"parallel k in range(3) {\nalloc a: int32[8]\n" + fill("a", "8", "$ + k") + "alloc b: int32[8]\n" + fill("b", "8", "a[$] * k") +
+			"for k in range(3) {\n" + fill("b", "8", "a[$] + k") + fill("a", "8", "b[7 - $]") + "}\n" +
+			take("b", "8"), 2, 64, 0},
+		"within each iteration": {"for k in range(3) {\nalloc a: int32[8]\n" + fill("a", "8", "$ + k") +
+			take("a", "8") +
+			"alloc b: int32[8]\n" + fill("b", "8", "$ * k") + take("b", "8") + "}", 1, 32, 0},
+		"within parallel iterations": {"parallel k in range(3) {\nalloc a: int32[8]\n" + fill("a", "8", "$ + k") +
+			"alloc b: int32[8]\n" + fill("b", "8", "a[$] * k") +
 			"alloc c: int32[8]\n" + fill("c", "8", "b[$] * k") + "out[k] = c[7]\n}", 2, 64, 0},
-		"read by parallel turns":         {"alloc a: int32[8]\n" + fill("a", "8", "$") + "parallel k in range(8) { out[k] = a[k] }\nalloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 1, 32, 0},
-		"in both branches":               {"if n > 3 {\nalloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8") + "} else {\nout[0] = 1\n}", 1, 32, 0},
-		"double buffers":                 {"alloc a: int32[8]\nattr \"double_buffer_scope\" buffer a = 1\n" + fill("a", "8", "$") + take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
-		"an address that is kept":        {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") + "extern keep(pa)\nalloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
-		"an address that a variable has": {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") + "let p = pa\nalloc b: int32[8]\n" + fill("b", "8", "$") + "extern keep(p)\n" + take("b", "8"), 2, 64, 0},
-		"the address of an element":      {"alloc a: int32[8]\n" + fill("a", "8", "$") + "let p = address_of[handle](a[0])\nalloc b: int32[8]\n" + fill("b", "8", "$") + "extern keep(p)\n" + take("b", "8"), 2, 64, 0},
-		"views of it":                    {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") + "buffer v: int32[2, 4], data pa\nattr \"buffer_view\" buffer v = pa\n" + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8") + "out[1] = v[1, 2]\n", 2, 64, 0},
-		"of less than a byte":            {"alloc a: int4[16]\n" + fill("a", "16", "cast(int4, floormod($, 7))") + take("a", "16") + "alloc b: int32[2]\n" + fill("b", "2", "$") + take("b", "2"), 2, 16, 0},
-		"behind less than a byte":        {"alloc a: int32[2]\n" + fill("a", "2", "$") + take("a", "2") + "alloc b: int4[16]\n" + fill("b", "16", "cast(int4, floormod($, 7))") + take("b", "16"), 2, 16, 0},
-		"of other strides":               {"alloc a: int32[4, 4], strides [4, 1]\na[1, 2] = 5\nout[0] = a[1, 2]\nalloc b: int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nb[2, 1] = 7\nout[1] = b[1, 2]", 1, 64, 1},
-		"of the same strides":            {"alloc a: int32[4, 4], strides [1, 4]\na[1, 2] = 5\nout[0] = a[1, 2]\nalloc b: int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nout[1] = b[1, 2]", 1, 64, 0},
-		"nothing touches it":             {"alloc a: int32[8]\nout[0] = 7", 0, 0, 0},
-		"threads that wait":              {inThread(sync, sync), 1, 32, 0},
-		"threads that don't":             {inThread("", sync), 2, 64, 0},
-		"threads that don't in a turn":   {inThread(sync, ""), 2, 64, 0},
-		"of the block":                   {kernel(sync, sync), 2, 64, 0},
+		"read by parallel iterations": {"alloc a: int32[8]\n" + fill("a", "8", "$") +
+			"parallel k in range(8) { out[k] = a[k] }\nalloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 1,
+			32, 0},
+		"in both branches": {"if n > 3 {\nalloc a: int32[8]\n" + fill("a", "8", "$") + take("a", "8") +
+			"alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8") + "} else {\nout[0] = 1\n}", 1, 32, 0},
+		"double buffers": {"alloc a: int32[8]\nattr \"double_buffer_scope\" buffer a = 1\n" +
+			fill("a", "8", "$") + take("a", "8") + "alloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 2,
+			64, 0},
+		"an address that is kept": {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") +
+			"extern keep(pa)\nalloc b: int32[8]\n" + fill("b", "8", "$") + take("b", "8"), 2, 64, 0},
+		"an address that a variable has": {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") +
+			"let p = pa\nalloc b: int32[8]\n" + fill("b", "8", "$") + "extern keep(p)\n" + take("b", "8"), 2, 64, 0},
+		"the address of an element": {"alloc a: int32[8]\n" + fill("a", "8", "$") +
+			"let p = address_of[handle](a[0])\nalloc b: int32[8]\n" + fill("b", "8", "$") + "extern keep(p)\n" +
+			take("b", "8"), 2, 64, 0},
+		"views of it": {"alloc a: int32[8], data pa: handle\n" + fill("a", "8", "$") +
+			"buffer v: int32[2, 4], data pa\nattr \"buffer_view\" buffer v = pa\n" + "alloc b: int32[8]\n" +
+			fill("b", "8", "$") + take("b", "8") + "out[1] = v[1, 2]\n", 2, 64, 0},
+		"of less than a byte": {"alloc a: int4[16]\n" + fill("a", "16", "cast(int4, floormod($, 7))") +
+			take("a", "16") + "alloc b: int32[2]\n" + fill("b", "2", "$") + take("b", "2"), 2, 16, 0},
+		"behind less than a byte": {"alloc a: int32[2]\n" + fill("a", "2", "$") + take("a", "2") +
+			"alloc b: int4[16]\n" + fill("b", "16", "cast(int4, floormod($, 7))") + take("b", "16"), 2, 16, 0},
+		"of other strides": {"alloc a: int32[4, 4], strides [4, 1]\na[1, 2] = 5\nout[0] = a[1, 2]\nalloc b: " +
+			"int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nb[2, 1] = 7\nout[1] = b[1, 2]", 1, 64, 1},
+		"of the same strides": {"alloc a: int32[4, 4], strides [1, 4]\na[1, 2] = 5\nout[0] = a[1, 2]\nalloc b: " +
+			"int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nout[1] = b[1, 2]", 1, 64, 0},
+		"nothing touches it":                 {"alloc a: int32[8]\nout[0] = 7", 0, 0, 0},
+		"threads that wait":                  {inThread(sync, sync), 1, 32, 0},
+		"threads that don't":                 {inThread("", sync), 2, 64, 0},
+		"threads that don't in an iteration": {inThread(sync, ""), 2, 64, 0},
+		"of the block":                       {kernel(sync, sync), 2, 64, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parsed(t, c.body)
@@ -122,7 +162,8 @@ func TestReuseStorage(t *testing.T) {
 				require.Equal(t, ranBody(t, f, order), ranBody(t, g, order), tir.Print(g))
 			}
 			bytes, _, count := allocated(g.Body)
-			views := strings.Count(tir.Print(g), `attr "buffer_view"`) - strings.Count(tir.Print(f), `attr "buffer_view"`)
+			views := strings.Count(tir.Print(g), `attr "buffer_view"`) - strings.Count(tir.Print(f),
+				`attr "buffer_view"`)
 			require.Equal(t, c.allocs, count, tir.Print(g))
 			require.Equal(t, c.bytes, bytes, tir.Print(g))
 			require.Equal(t, c.views, views, tir.Print(g))
@@ -136,7 +177,8 @@ func TestReuseStorage(t *testing.T) {
 // The compiler of a CPU keeps small ones in registers, each by itself.
 func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 	two := func(n string) *tir.PrimFunc {
-		return parsed(t, "alloc a: int32["+n+"]\n"+fill("a", n, "$")+take("a", n)+"alloc b: int32["+n+"]\n"+fill("b", n, "$")+take("b", n))
+		return parsed(t, "alloc a: int32["+n+"]\n"+fill("a", n, "$")+take("a", n)+"alloc b: int32["+n+"]\n"+fill("b",
+			n, "$")+take("b", n))
 	}
 	for text, small := range map[string]int{"c": 2, "llvm": 2, "opencl": 1} {
 		tgt, err := target.New(text)
@@ -152,6 +194,8 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 
 // What is put into memory of another alignment gets it.
 func TestReuseStorage_Alignment(t *testing.T) {
-	f := parsed(t, "alloc a: int8[64]\n"+fill("a", "64", "cast(int8, $)")+take("a", "64")+"alloc b: float64[8], align 32\n"+fill("b", "8", "1.0")+take("b", "8"))
-	require.Contains(t, tir.Print(oneFunc(t, transform.ReuseStorage, f)), "alloc a: int8[64], data a: handle, align 32\n")
+	f := parsed(t, "alloc a: int8[64]\n"+fill("a", "64", "cast(int8, $)")+take("a",
+		"64")+"alloc b: float64[8], align 32\n"+fill("b", "8", "1.0")+take("b", "8"))
+	require.Contains(t, tir.Print(oneFunc(t, transform.ReuseStorage, f)),
+		"alloc a: int8[64], data a: handle, align 32\n")
 }

@@ -14,8 +14,8 @@ type slot struct {
 	storage *tir.Buffer
 }
 
-// share gives allocations of a body the memory of those around them. These grow for what is larger, unless more would be allocated at once then,
-// beside what else there is while they last.
+// share gives allocations of a body the memory of those around them. These grow for what is larger, unless more would
+// be allocated at once then, beside what else there is while they last.
 func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
 	shared := r.shareAs(s, at, true)
 	if shared != s && needsMore(shared, s) {
@@ -24,7 +24,7 @@ func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
 	return shared
 }
 
-// needsMore says whether more is allocated at once within a statement than within another one.
+// needsMore reports whether more is allocated at once within a statement than within another one.
 func needsMore(s, than tir.Stmt) bool {
 	return peak(s, 0) > peak(than, 0) || peak(s, unknownBytes) > peak(than, unknownBytes)
 }
@@ -66,7 +66,7 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 	return realize(s, b)
 }
 
-// fits says whether a buffer may have the memory of a slot.
+// fits reports whether a buffer may have the memory of a slot.
 func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	host := x.host.buffer
 	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // it ends before, or is of another kind
@@ -93,7 +93,8 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	return scarce(scope) || small == (x.bytes <= smallBytes) && !(small && r.apart)
 }
 
-// synced says whether threads wait for each other between the life of a buffer and those that have its memory before and after.
+// synced reports whether threads wait for each other between the life of a buffer and those that have its memory before
+// and after.
 func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 	all := append(slices.Clone(x.members), l)
 	slices.SortFunc(all, func(p, q *life) int { return p.first - q.first })
@@ -105,7 +106,7 @@ func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 	return !at.loop || b.waits(all[len(all)-1].last, b.now+1) || b.waits(0, all[0].first)
 }
 
-// noLarger says whether a buffer whose size is not a constant takes no more than another one.
+// noLarger reports whether a buffer whose size is not a constant takes no more than another one.
 func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	p, err := span(x)
 	q, err2 := span(than)
@@ -131,7 +132,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	return holds
 }
 
-// better says whether a slot has a size that suits a buffer more than another one's.
+// better reports whether a slot has a size that suits a buffer more than another one's.
 func better(x, than *slot, l *life) bool {
 	need := l.bytes
 	if (x.bytes >= need) != (than.bytes >= need) {
@@ -188,7 +189,7 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-// sameLayout says whether two buffers have the same elements at the same indices.
+// sameLayout reports whether two buffers have the same elements at the same indices.
 func sameLayout(x, y *tir.Buffer) bool {
 	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) {
 		return false

@@ -12,32 +12,36 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// What SplitHostDevice says of functions, in their attributes.
+// Attributes that SplitHostDevice sets on functions.
 const (
-	AttrTarget     = "target"                   // *target.Target: what code the function becomes
-	AttrConvention = "calling_conv"             // int64: ConventionKernel, of kernels
-	AttrLaunchTags = "tir.kernel_launch_params" // string: the sizes that follow a kernel's arguments, with commas between
-	AttrDevice     = "tir.device_type"          // int64: where the tensors of a host's function are (dlpack.DeviceType); without it on the CPU
-	AttrKernels    = "tir.kernels"              // string: the kernels that a host's function launches, with commas between
-	AttrNoAlias    = "tir.noalias"              // bool: no two tensors overlap
+	AttrTarget     = "target"       // *target.Target: what code the function becomes
+	AttrConvention = "calling_conv" // int64: ConventionKernel, of kernels
+	// string: the sizes that follow a kernel's arguments, with commas between
+	AttrLaunchTags = "tir.kernel_launch_params"
+	// int64: where the tensors of a host's function are (dlpack.DeviceType); without it on the CPU
+	AttrDevice = "tir.device_type"
+	// string: the kernels that a host's function launches, with commas between
+	AttrKernels = "tir.kernels"
+	AttrNoAlias = "tir.noalias" // bool: no two tensors overlap
 
 	// ConventionKernel is the calling convention of kernels.
 	ConventionKernel = int64(2)
 
-	// DynamicSharedTag is the launch parameter that says how many bytes of memory of scope "shared.dyn" a block has. It is the last.
+	// DynamicSharedTag is the launch parameter that says how many bytes of memory of scope "shared.dyn" a block has. It
+	// is the last.
 	DynamicSharedTag = launch.SharedMemory
 )
 
 // structDeviceID asks tvm_struct_get for a tensor's device, by Apache TVM's number.
 const structDeviceID = 9
 
-// IsKernel says whether a function runs on a device, once for each thread.
+// IsKernel reports whether a function is a kernel, which a device runs once for each thread.
 func IsKernel(f *tir.PrimFunc) bool {
 	c, _ := f.Attrs[AttrConvention].(int64)
 	return c == ConventionKernel
 }
 
-// LaunchTags are the sizes that a launch of a kernel gives behind its arguments.
+// LaunchTags are the launch parameters that follow a kernel's arguments.
 func LaunchTags(f *tir.PrimFunc) []string {
 	s, _ := f.Attrs[AttrLaunchTags].(string)
 	if s == "" {
@@ -46,13 +50,16 @@ func LaunchTags(f *tir.PrimFunc) []string {
 	return strings.Split(s, ",")
 }
 
-// SplitHostDevice makes of each function with loops over threads one for the host, of the same name and parameters, and one for each of its
-// kernels, named NAME_kernel, NAME_kernel_1, …. A kernel's parameters are the tensors that it uses, then numbers of the host: sizes among them. The host
-// makes the tensors' device the active one, and calls each kernel by a packed call of its name with the arguments, then the sizes of the grid
-// and the block as the kernel's [LaunchTags] say. A launch of no threads is left out. Loops, conditions and packed calls around and between kernels run on
-// the host; what stores to or loads from the device's memory there is an error.
+// SplitHostDevice separates host code from kernels. A function with loops over threads becomes one for the host,
+// with the same name and parameters, and one for each of its kernels, named NAME_kernel, NAME_kernel_1, …. The
+// parameters of a kernel are the tensors that it uses, then numbers that the host computes, such as sizes. The host
+// function makes the tensors' device the active one, and calls each kernel by a packed call of its name with the
+// arguments, then the extents of grid and block as the kernel's [LaunchTags] say. A launch without threads is
+// omitted. Loops, conditions and packed calls around and between kernels run on the host; a load or store of device
+// memory there is an error.
 //
-// A function is for the target in its attributes, or else for t; those for CPUs stay as they are. Its host's target is "c" where it has none. Run [ThreadSync] before.
+// A function is built for the target in its attributes, otherwise for t; functions for CPUs stay as they are. The
+// host's target is "c" if the target names none.
 func SplitHostDevice(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	const op = "split host and device"
 	if err := checkFuncs(op, m); err != nil {
@@ -104,7 +111,8 @@ func (s *splitter) fail(format string, args ...any) {
 // host is the function without its kernels.
 func (s *splitter) host() (*tir.PrimFunc, error) {
 	if s.f.Result != tir.Void && s.f.Result != (tir.Type{}) {
-		return nil, fmt.Errorf("its result is of type %s: functions with kernels give none, let it store to a tensor", s.f.Result)
+		return nil, fmt.Errorf("its result is of type %s: functions with kernels give none, let it store to a tensor",
+			s.f.Result)
 	}
 	body := s.stmt(s.f.Body)
 	if s.err != nil {
@@ -138,17 +146,20 @@ func (s *splitter) host() (*tir.PrimFunc, error) {
 	}
 	g.Attrs[AttrKernels] = strings.Join(launched, ",")
 	v := tir.NewVar("device_id", tir.Int32)
-	activate := &tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "__tvm_set_device", tir.I32(int32(device)), v)}
-	g.Body = &tir.LetStmt{Var: v, Value: id, Body: &tir.AttrStmt{Key: "device_id", Value: v, Body: tir.Sequence(activate, body)}}
+	activate := &tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "__tvm_set_device", tir.I32(int32(device)),
+		v)}
+	g.Body = &tir.LetStmt{Var: v, Value: id, Body: &tir.AttrStmt{Key: "device_id", Value: v,
+		Body: tir.Sequence(activate, body)}}
 	return &g, nil
 }
 
-// numbers refuses expressions of the host that look into the device's memory.
+// numbers rejects expressions of the host that look into the device's memory.
 func (s *splitter) numbers(what string, all ...tir.Expr) {
 	for _, e := range all {
 		tir.Walk(e, func(node any) bool {
 			if l, ok := node.(*tir.BufferLoad); ok {
-				s.fail("%s loads from buffer %s on the host, which cannot see the device's memory: compute it in a kernel, or pass it as a number", what, l.Buffer.Name)
+				s.fail("%s loads from buffer %s on the host, which cannot see the device's memory: compute it in a kernel, or "+
+					"pass it as a number", what, l.Buffer.Name)
 			}
 			return true
 		})
@@ -173,8 +184,10 @@ func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 		}
 		s.numbers("the loop over "+x.Var.Name, x.Min, x.Extent)
 		c := *x
-		if c.Body = s.stmt(x.Body); s.err == nil && x.Kind != tir.Serial && x.Kind != tir.Unrolled && hasKernel(x.Body) {
-			s.fail("the loop over %s is %s, and has a kernel within: make it serial, or bind it to blocks", x.Var.Name, x.Kind)
+		if c.Body = s.stmt(x.Body); s.err == nil && x.Kind != tir.Serial && x.Kind != tir.Unrolled &&
+			hasKernel(x.Body) {
+			s.fail("the loop over %s is %s, and has a kernel within: make it serial, or bind it to blocks",
+				x.Var.Name, x.Kind)
 		}
 		return &c
 	case *tir.While:
@@ -194,11 +207,13 @@ func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 		return &tir.AttrStmt{Key: x.Key, Node: x.Node, Value: x.Value, Body: s.stmt(x.Body)}
 	case *tir.Alloc:
 		if scope := x.Buffer.StorageScope(); scope != "global" {
-			s.fail("buffer %s in scope %s is allocated around kernels, which share global memory alone: allocate it within one", x.Buffer.Name, scope)
+			s.fail("buffer %s in scope %s is allocated around kernels, which share global memory alone: allocate it "+
+				"within one", x.Buffer.Name, scope)
 		}
 		return &tir.Alloc{Buffer: x.Buffer, Body: s.stmt(x.Body)}
 	case *tir.BufferStore:
-		s.fail("buffer %s is stored to outside of all loops over threads, by the host, which cannot see the device's memory: bind a loop around the store to "+
+		s.fail("buffer %s is stored to outside of all loops over threads, by the host, which cannot see the device's "+
+			"memory: bind a loop around the store to "+
 			"blockIdx or threadIdx", x.Buffer.Name)
 	case *tir.Evaluate:
 		s.numbers("a call", x.Value)
@@ -238,8 +253,9 @@ func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	}
 	size, dynamic := s.dynamicShared(k)
 	o := outline(k.stmt())
-	f := &tir.PrimFunc{Name: s.name(), Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void, Attrs: map[string]any{AttrTarget: s.target,
-		AttrConvention: ConventionKernel}}
+	f := &tir.PrimFunc{Name: s.name(), Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void,
+		Attrs: map[string]any{AttrTarget: s.target,
+			AttrConvention: ConventionKernel}}
 	if b, ok := s.f.Attrs[AttrNoAlias].(bool); ok {
 		f.Attrs[AttrNoAlias] = b
 	}
@@ -341,12 +357,14 @@ func (s *splitter) dynamicShared(k *kernel) (bytes tir.Expr, found bool) {
 			}
 			size = tir.Mul(size, tir.NewCast(tir.Int64, n))
 		}
-		bytes = tir.Add(tir.Mul(tir.FloorDiv(tir.Add(bytes, tir.I64(15)), tir.I64(16)), tir.I64(16)), size) // each begins where any type may
+		// each begins where any type may
+		bytes = tir.Add(tir.Mul(tir.FloorDiv(tir.Add(bytes, tir.I64(15)), tir.I64(16)), tir.I64(16)), size)
 	}
 	return s.an.Simplify(bytes), found
 }
 
-// outlined is a statement as the body of a function of its own: what it takes from outside, in the order of its first use, has other variables there.
+// outlined is a statement as the body of a function of its own: what it takes from outside, in the order of its first
+// use, has other variables there.
 type outlined struct {
 	body      tir.Stmt
 	buffers   []*tir.Buffer
@@ -358,7 +376,8 @@ type outlined struct {
 }
 
 func outline(s tir.Stmt) *outlined {
-	o := &outlined{newBuffer: map[*tir.Buffer]*tir.Buffer{}, newVar: map[*tir.Var]*tir.Var{}, bound: map[*tir.Var]bool{}, data: map[*tir.Var]*tir.Var{}}
+	o := &outlined{newBuffer: map[*tir.Buffer]*tir.Buffer{}, newVar: map[*tir.Var]*tir.Var{},
+		bound: map[*tir.Var]bool{}, data: map[*tir.Var]*tir.Var{}}
 	tir.Walk(s, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.For:

@@ -11,13 +11,6 @@ import (
 	"tvmgo/tir/transform"
 )
 
-func kindOf(t testing.TB, text string) *target.Target {
-	t.Helper()
-	k, err := target.New(text)
-	require.NoError(t, err)
-	return k
-}
-
 const twoKernels = `
 func f(a: handle, b: handle, times: int32, on: bool) {
   attrs {"tir.noalias": true}
@@ -62,7 +55,7 @@ func f_kernel_1() {
 func TestSplitHostDevice(t *testing.T) {
 	m := read(t, twoKernels)
 	before := tir.Print(m)
-	gpu := kindOf(t, "cuda -arch=sm_90")
+	gpu := targetFor(t, "cuda -arch=sm_90")
 	split, err := transform.SplitHostDevice(m, gpu)
 	require.NoError(t, err)
 	require.Equal(t, before, tir.Print(m), "it was changed")
@@ -98,7 +91,8 @@ func TestSplitHostDevice(t *testing.T) {
 	require.Equal(t, []string{"blockIdx.y", "threadIdx.x"}, transform.LaunchTags(first))
 	require.Equal(t, []string{"threadIdx.x", "threadIdx.z", "tir.use_dyn_shared_memory"}, transform.LaunchTags(second))
 	require.Len(t, first.Params, 4)
-	require.Equal(t, []string{"A", "T"}, []string{first.Buffers[first.Params[0]].Name, first.Buffers[first.Params[1]].Name})
+	require.Equal(t, []string{"A", "T"}, []string{first.Buffers[first.Params[0]].Name,
+		first.Buffers[first.Params[1]].Name})
 	require.Equal(t, []string{"n", "k"}, []string{first.Params[2].Name, first.Params[3].Name})
 
 	again, err := transform.SplitHostDevice(split, gpu)
@@ -106,9 +100,10 @@ func TestSplitHostDevice(t *testing.T) {
 	require.Equal(t, tir.Print(split), tir.Print(again))
 }
 
-// Bytes of dynamic shared memory are computed by the host: 16 n, then 7 from a multiple of 16 on, then 24 from the next.
+// Bytes of dynamic shared memory are computed by the host: 16 n, then 7 from a multiple of 16 on, then 24 from the
+// next.
 func TestSplitHostDevice_DynamicShared(t *testing.T) {
-	split, err := transform.SplitHostDevice(read(t, twoKernels), kindOf(t, "cuda -arch=sm_90"))
+	split, err := transform.SplitHostDevice(read(t, twoKernels), targetFor(t, "cuda -arch=sm_90"))
 	require.NoError(t, err)
 	var size tir.Expr
 	tir.Walk(split.Func("f"), func(node any) bool {
@@ -131,7 +126,7 @@ func TestSplitHostDevice_DynamicShared(t *testing.T) {
 	}
 }
 
-// evaluated is the value of an expression of whole numbers.
+// evaluated is the value of an expression of integers.
 func evaluated(t testing.TB, e tir.Expr, v *tir.Var, value int64) int64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -183,14 +178,14 @@ func TestSplitHostDevice_Refuses(t *testing.T) {
       A[t] = 1.0
     }
   }`),
-		"loop v over vthread stores to buffer S, which its turns share": body(`
+		"loop v over vthread stores to buffer S, which its iterations share": body(`
   thread t in range(8), thread "threadIdx.x" {
     alloc S: float32[8], scope "shared"
     thread v in range(2), thread "vthread" {
       S[t] = 1.0
     }
   }`),
-		"loop v over vthread.x stores to buffer L, of which each of its turns has its own": body(`
+		"loop v over vthread.x stores to buffer L, of which each of its iterations has its own": body(`
   thread t in range(8), thread "threadIdx.x" {
     alloc L: float32[8], scope "local"
     thread v in range(2), thread "vthread.x" {
@@ -198,7 +193,7 @@ func TestSplitHostDevice_Refuses(t *testing.T) {
     }
   }`),
 	} {
-		_, err := transform.SplitHostDevice(read(t, text), kindOf(t, "opencl"))
+		_, err := transform.SplitHostDevice(read(t, text), targetFor(t, "opencl"))
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "split host and device: function f for opencl: ")
 	}

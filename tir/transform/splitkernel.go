@@ -14,8 +14,9 @@ var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x
 
 func isBlock(tag string) bool { return strings.HasPrefix(tag, "blockIdx.") }
 
-// kernel is what a nest of loops over threads computes, brought into one form: each index of threads is bound once, outside of all else, and
-// memory of blocks is allocated around what each thread runs. What only some threads are to do stands behind a condition.
+// kernel is what a nest of loops over threads computes, brought into one form: each index of threads is bound once,
+// outside of all else, and memory of blocks is allocated around what each thread runs. What only some threads are to do
+// stands behind a condition.
 type kernel struct {
 	axes   []axis // blocks before threads, else in the order in which the program names them
 	shared []*tir.Buffer
@@ -36,7 +37,8 @@ func (k *kernel) stmt() tir.Stmt {
 		s = &tir.Alloc{Buffer: b, Body: s}
 	}
 	for _, a := range slices.Backward(k.axes) {
-		s = &tir.For{Kind: tir.ThreadBind, Var: a.v, Min: tir.IntConst(a.v.Type, 0), Extent: a.extent, Thread: a.tag, Body: s}
+		s = &tir.For{Kind: tir.ThreadBind, Var: a.v, Min: tir.IntConst(a.v.Type, 0), Extent: a.extent, Thread: a.tag,
+			Body: s}
 	}
 	return s
 }
@@ -99,18 +101,21 @@ func (f *kernelForm) collect(s tir.Stmt) {
 
 func (f *kernelForm) collectAxis(s *tir.For) {
 	if !slices.Contains(launchTags, s.Thread) {
-		f.fail("loop %s is bound to %q, which no launch has: bind it to one of %s", s.Var.Name, s.Thread, strings.Join(launchTags, ", "))
+		f.fail("loop %s is bound to %q, which no launch has: bind it to one of %s", s.Var.Name, s.Thread,
+			strings.Join(launchTags, ", "))
 		return
 	}
 	tir.Walk(s.Extent, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.Var:
 			if f.inside[n] {
-				f.fail("loop %s over %s runs as often as %s says, which is only known within the kernel: a launch has its sizes before", s.Var.Name,
+				f.fail("loop %s over %s runs as often as %s says, which is only known within the kernel: a launch has its sizes "+
+					"before", s.Var.Name,
 					s.Thread, n.Name)
 			}
 		case *tir.BufferLoad:
-			f.fail("loop %s over %s runs as often as buffer %s says: a launch has its sizes before", s.Var.Name, s.Thread, n.Buffer.Name)
+			f.fail("loop %s over %s runs as often as buffer %s says: a launch has its sizes before", s.Var.Name,
+				s.Thread, n.Buffer.Name)
 		}
 		return true
 	})
@@ -119,7 +124,8 @@ func (f *kernelForm) collectAxis(s *tir.For) {
 			continue
 		}
 		if !f.an.Prove(tir.EQ(tir.NewCast(tir.Int64, a.extent), tir.NewCast(tir.Int64, s.Extent))) {
-			f.fail("loop %s over %s has %s turns, and another one of the kernel %s: a launch has one extent", s.Var.Name, s.Thread, tir.Print(s.Extent),
+			f.fail("loop %s over %s has %s iterations, and another one of the kernel %s: a launch has one extent",
+				s.Var.Name, s.Thread, tir.Print(s.Extent),
 				tir.Print(a.extent))
 		}
 		return
@@ -170,7 +176,8 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 			f.k.shared = append(f.k.shared, s.Buffer)
 			return f.stmt(s.Body, have)
 		case scope == "global":
-			f.fail("buffer %s in scope global is allocated within a kernel, where there is none: set scope shared or local, or allocate it before",
+			f.fail("buffer %s in scope global is allocated within a kernel, where there is none: set scope shared or local, "+
+				"or allocate it before",
 				s.Buffer.Name)
 		}
 		return &tir.Alloc{Buffer: s.Buffer, Body: f.stmt(s.Body, have)}
@@ -226,7 +233,8 @@ func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
 	return tir.SubstituteStmt(body, map[*tir.Var]tir.Expr{s.Var: index})
 }
 
-// virtual runs the turns of virtual threads one after the other, which is right as long as they share nothing that they store to.
+// virtual runs the iterations of virtual threads one after the other, which is right as long as they share nothing that
+// they store to.
 func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 	body := s.Body
 	within := map[*tir.Var]bool{}
@@ -236,10 +244,12 @@ func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 			within[n.Buffer.Data] = true
 		case *tir.BufferStore:
 			if scope := n.Buffer.StorageScope(); scope == "local" && !within[n.Buffer.Data] {
-				f.fail("loop %s over %s stores to buffer %s, of which each of its turns has its own: allocate it within", s.Var.Name, s.Thread, n.Buffer.Name)
+				f.fail("loop %s over %s stores to buffer %s, of which each of its iterations has its own: allocate it "+
+					"within", s.Var.Name, s.Thread, n.Buffer.Name)
 			}
 			if isShared(n.Buffer.StorageScope()) {
-				f.fail("loop %s over %s stores to buffer %s, which its turns share: bind it to threadIdx, or compute %s outside of it", s.Var.Name, s.Thread,
+				f.fail("loop %s over %s stores to buffer %s, which its iterations share: bind it to threadIdx, or compute %s "+
+					"outside of it", s.Var.Name, s.Thread,
 					n.Buffer.Name, n.Buffer.Name)
 			}
 		case *tir.Call:

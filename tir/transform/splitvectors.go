@@ -18,7 +18,10 @@ func SplitVectors(l Language) Pass {
 			}
 			return s
 		}}
-		return mapBodies("split vectors", m, func(f *tir.PrimFunc) (tir.Stmt, error) { return by.MutateStmt(f.Body), nil })
+		return mapBodies("split vectors", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+			return by.MutateStmt(f.Body),
+				nil
+		})
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	if b.Strides != nil {
 		if len(b.Strides) != len(b.Shape) {
-			return nil, fmt.Errorf("buffer %s has %d dimensions and %d strides: give it one for each", b.Name, len(b.Shape), len(b.Strides))
+			return nil, fmt.Errorf("buffer %s has %d dimensions and %d strides: give it one for each", b.Name,
+				len(b.Shape), len(b.Strides))
 		}
 		return b.Strides, nil
 	}
@@ -27,7 +28,7 @@ func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	return out, nil
 }
 
-// constantOf is the value of a constant whole number.
+// constantOf is the value of a constant integer.
 func constantOf(e tir.Expr) (int64, bool) {
 	c, ok := e.(*tir.IntImm)
 	if !ok || c == nil {
@@ -36,7 +37,7 @@ func constantOf(e tir.Expr) (int64, bool) {
 	return c.Value, true
 }
 
-// wide is a whole number in 64 bits.
+// wide is an integer in 64 bits.
 func wide(e tir.Expr) tir.Expr {
 	t := tir.Vector(tir.Int64, int(e.DType().Lanes))
 	if c, ok := constantOf(e); ok {
@@ -79,8 +80,8 @@ func productOf(a, b tir.Expr) tir.Expr {
 	return tir.Mul(wide(a), wide(b))
 }
 
-// span is how many elements lie between a buffer's address and the end of its last element; of one without elements 0, or, where that
-// is not known before it runs, what is no less than 0. The strides must not be negative.
+// span is how many elements lie between a buffer's address and the end of its last element; of one without elements 0,
+// or, where that is not known before it runs, what is no less than 0. The strides must not be negative.
 func span(b *tir.Buffer) (tir.Expr, error) {
 	strides, err := compactStrides(b)
 	if err != nil {
@@ -100,7 +101,8 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 		case isConst && size < 0:
 			return nil, fmt.Errorf("buffer %s: shape[%d] is %d: a size is not negative", b.Name, d, size)
 		case constStep && step < 0:
-			return nil, fmt.Errorf("buffer %s: strides[%d] is %d: only strides that are not negative lead to one dimension: let the buffer begin at its "+
+			return nil, fmt.Errorf("buffer %s: strides[%d] is %d: only strides that are not negative lead to one dimension: "+
+				"let the buffer begin at its "+
 				"lowest address, and turn the index around", b.Name, d, step)
 		}
 		known = known && isConst && constStep
@@ -131,8 +133,8 @@ func constantSpan(b *tir.Buffer) (int64, bool) {
 	return constantOf(n)
 }
 
-// element is the place of the element at indices, counted in elements from the buffer's address. With a vector for the last index it is a
-// vector. Small says that it fits 32 bits for certain: then it is of the widest type of the indices.
+// element is the place of the element at indices, counted in elements from the buffer's address. With a vector for the
+// last index it is a vector. Small says that it fits 32 bits for certain: then it is of the widest type of the indices.
 func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 	strides, err := compactStrides(b)
 	if err != nil {
@@ -163,7 +165,7 @@ func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 	return at.value(), nil
 }
 
-// indexSum is a sum of products in one type of whole numbers.
+// indexSum is a sum of products in one type of integers.
 type indexSum struct {
 	t     tir.Type
 	parts []tir.Expr
@@ -172,12 +174,13 @@ type indexSum struct {
 
 func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
 
-// as is a whole number in the type of the sum, with its lanes.
+// as is an integer in the type of the sum, with its lanes.
 func (s *indexSum) as(e tir.Expr) tir.Expr {
 	if c, ok := constantOf(e); ok {
 		return tir.IntConst(s.t, c)
 	}
-	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits && tir.IsInt(cast.Type) {
+	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits &&
+		tir.IsInt(cast.Type) {
 		return cast.Value // which has been widened only to be multiplied
 	}
 	return tir.NewCast(tir.Vector(s.t, int(e.DType().Lanes)), e)
@@ -228,7 +231,7 @@ func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
 	return &tir.Ramp{Base: s.value(), Stride: s.product(r.Stride, stride), Lanes: r.Lanes}
 }
 
-// isTexture says whether memory of a scope is an image, whose dimensions are the device's.
+// isTexture reports whether memory of a scope is an image, whose dimensions are the device's.
 func isTexture(scope string) bool {
 	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
 }

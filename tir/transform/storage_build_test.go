@@ -77,19 +77,27 @@ func TestLegalizeTypes_Compiled(t *testing.T) {
 	}
 }
 
-// Programs whose memory is shared, by views of other types and shapes too, give in C what the interpreter gives for them as they were.
+// Programs whose memory is shared, by views of other types and shapes too, give in C what the interpreter gives for
+// them as they were.
 func TestReuseStorage_Compiled(t *testing.T) {
 	use := func(b, n, value string) string { return fill(b, n, value) + take(b, n) }
 	var funcs []*tir.PrimFunc
 	for i, body := range []string{
-		"alloc a: float32[400]\n" + use("a", "400", "cast(float32, $) / 2.0") + "alloc b: int32[400]\n" + use("b", "400", "$ * 3") + "alloc c: int16[20, 30]\n" +
-			"for i in range(20) { for j in range(30) { c[i, j] = cast(int16, i * 40 + j) } }\nfor i in range(20) { out[i] = out[i] + cast(int32, c[i, 29 - i]) }",
-		"alloc a: int8[64]\n" + use("a", "64", "cast(int8, $)") + "alloc b: float64[8]\n" + use("b", "8", "cast(float64, $) * 4.0"),
-		"alloc a: int32[n]\n" + use("a", "n", "$ + n") + "alloc b: float32[n]\n" + use("b", "n", "cast(float32, $ + 7)"),
-		"parallel k in range(8) {\nalloc a: float32[500]\n" + fill("a", "500", "cast(float32, $ + k)") + "alloc s: float32[1] {\ns[0] = 0.0\n" +
-			"for i in range(500) { s[0] = s[0] + a[i] }\nout[k] = cast(int32, s[0])\n}\nalloc b: int64[250]\n" + fill("b", "250", "cast(int64, $ * k)") +
+		"alloc a: float32[400]\n" + use("a", "400", "cast(float32, $) / 2.0") + "alloc b: int32[400]\n" +
+			use("b", "400", "$ * 3") + "alloc c: int16[20, 30]\n" +
+			"for i in range(20) { for j in range(30) { c[i, j] = cast(int16, i * 40 + j) } }\nfor i in range(20) { out[i] = " +
+			"out[i] + cast(int32, c[i, 29 - i]) }",
+		"alloc a: int8[64]\n" + use("a", "64", "cast(int8, $)") + "alloc b: float64[8]\n" +
+			use("b", "8", "cast(float64, $) * 4.0"),
+		"alloc a: int32[n]\n" + use("a", "n", "$ + n") + "alloc b: float32[n]\n" +
+			use("b", "n", "cast(float32, $ + 7)"),
+		"parallel k in range(8) {\nalloc a: float32[500]\n" + fill("a", "500", "cast(float32, $ + k)") +
+			"alloc s: float32[1] {\ns[0] = 0.0\n" +
+			"for i in range(500) { s[0] = s[0] + a[i] }\nout[k] = cast(int32, s[0])\n}\nalloc b: int64[250]\n" +
+			fill("b", "250", "cast(int64, $ * k)") +
 			"for i in range(250) { out[k] = out[k] + cast(int32, b[i]) }\n}",
-		"alloc a: float32[16] {\na[ramp(0, 1, 16)] = broadcast(1.5, 16)\n" + take("a", "16") + "}\nalloc b: int32[16] {\nb[ramp(0, 1, 16)] = ramp(n, 2, 16)\n" + take("b", "16") + "}",
+		"alloc a: float32[16] {\na[ramp(0, 1, 16)] = broadcast(1.5, 16)\n" + take("a", "16") +
+			"}\nalloc b: int32[16] {\nb[ramp(0, 1, 16)] = ramp(n, 2, 16)\n" + take("b", "16") + "}",
 	} {
 		f := *parsed(t, body)
 		f.Name = fmt.Sprint("f", i)

@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir"
 )
 
-// storageProgram makes programs that allocate: each buffer is written as a whole before anything reads it, in loops of all kinds, so that the
-// interpreter has nothing to find fault with.
+// storageProgram makes programs that allocate: each buffer is written as a whole before anything reads it, in loops of
+// all kinds, so that the interpreter has nothing to find fault with.
 type storageProgram struct {
 	*rand.Rand
 	n       *tir.Var // a size that the caller says
@@ -179,7 +179,8 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 			p.loops = append(p.loops, v)
 			body := p.block(depth - 1)
 			p.loops = p.loops[:len(p.loops)-1]
-			return tir.Sequence(&tir.For{Var: v, Min: tir.I32(0), Extent: tir.I32(int32(1 + p.IntN(3))), Body: body}, rest())
+			return tir.Sequence(&tir.For{Var: v, Min: tir.I32(0), Extent: tir.I32(int32(1 + p.IntN(3))), Body: body},
+				rest())
 		}
 	case 6:
 		if depth > 0 {
@@ -198,7 +199,8 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 			body := p.block(depth - 1)
 			p.frozen = 0
 			p.loops = p.loops[:len(p.loops)-1]
-			return tir.Sequence(&tir.For{Kind: tir.Parallel, Var: v, Min: tir.I32(0), Extent: tir.I32(3), Body: body}, rest())
+			return tir.Sequence(&tir.For{Kind: tir.Parallel, Var: v, Min: tir.I32(0), Extent: tir.I32(3), Body: body},
+				rest())
 		}
 	}
 	if p.frozen < len(p.buffers) {
@@ -207,7 +209,8 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 	return rest()
 }
 
-// function has an input with strides and an offset that the caller says, and puts sums of what it computed into its result.
+// function has an input with strides and an offset that the caller says, and puts sums of what it computed into its
+// result.
 func (p *storageProgram) function(name string) *tir.PrimFunc {
 	p.n = tir.NewVar("n", tir.Int32)
 	step, offset := tir.NewVar("step", tir.Int32), tir.NewVar("offset", tir.Int32)
@@ -220,7 +223,8 @@ func (p *storageProgram) function(name string) *tir.PrimFunc {
 	p.buffers = []*tir.Buffer{out, in}
 	p.frozen = 0
 	body := tir.Sequence(zero, p.top())
-	return &tir.PrimFunc{Name: name, Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: in, y: out}, Result: tir.Void, Body: body}
+	return &tir.PrimFunc{Name: name, Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: in, y: out},
+		Result: tir.Void, Body: body}
 }
 
 // top is a block within which in is never written: it stands before what may be.

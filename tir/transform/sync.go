@@ -8,13 +8,15 @@ import (
 	"tvmgo/tir"
 )
 
-// ThreadSync puts barriers where the threads of a block use memory of scope "shared" together: between a store and a load by another thread,
-// a load and a store, two stores, also from one turn of a loop to the next. There are none where each thread uses elements of its own, and none
-// twice. A barrier that not all threads of a block would reach is an error: one that the program needs below a condition that tells threads
-// apart, or in a loop of which they run different numbers of turns, or one that is there already.
+// ThreadSync inserts barriers where the threads of a block share memory of scope "shared": between a store and a
+// load by another thread, a load and a store, and two stores, also from one iteration of a loop to the next. It
+// inserts none where each thread uses its own elements, and no barrier twice. A barrier that not all threads of a
+// block would reach is an error, also one that the program contains already: below a condition that differs between
+// threads, or in a loop of which they run different numbers of iterations.
 //
-// Kernels get one form, as [SplitHostDevice] has them: loops over threads outside of all else, each index once. Programs without loops over
-// threads stay as they are. What races within one statement no barrier mends; internal/testing/tirrun finds it.
+// Kernels then have one form: loops over threads around everything else, each index once. Programs without loops
+// over threads stay as they are. A race within one statement cannot be repaired by a barrier;
+// internal/testing/tirrun detects it.
 func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapBodies("thread sync", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		var err error
@@ -72,7 +74,8 @@ type syncPart struct {
 }
 
 func (k *kernel) sync() error {
-	y := &syncer{k: k, threads: map[*tir.Var]idRange{}, varying: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{}, opaque: map[*tir.Var]bool{}}
+	y := &syncer{k: k, threads: map[*tir.Var]idRange{}, varying: map[*tir.Var]bool{}, lets: map[*tir.Var]tir.Expr{},
+		opaque: map[*tir.Var]bool{}}
 	for _, a := range k.axes {
 		if isBlock(a.tag) {
 			continue
@@ -168,7 +171,7 @@ func (y *syncer) stmt(s tir.Stmt) syncPart {
 	return syncPart{s: s}
 }
 
-// follow puts what comes next behind a part, and says whether a barrier has to stand between both.
+// follow puts what comes next behind a part, and reports whether a barrier has to stand between both.
 func (y *syncer) follow(p *syncPart, next syncPart) (between bool) {
 	if a, b, found := y.conflict(p.last, next.first, nil); found {
 		between = true
@@ -194,7 +197,8 @@ func (y *syncer) needed(a, b sharedAccess) {
 		return
 	}
 	verb := map[bool]string{false: "reads", true: "stores to"}
-	y.fail("a thread %s buffer %s after another one %s it, which takes a barrier between, and both stand %s: put the condition around each of them", verb[b.write],
+	y.fail("a thread %s buffer %s after another one %s it, which takes a barrier between, and both stand %s: put the "+
+		"condition around each of them", verb[b.write],
 		a.buffer.Name, verb[a.write], y.diverged)
 }
 
@@ -233,7 +237,7 @@ func (y *syncer) loop(s *tir.For) syncPart {
 	y.varying[s.Var] = !y.uniform(s.Min)
 	n, constant := s.Extent.(*tir.IntImm)
 	var body syncPart
-	y.under([]tir.Expr{s.Min, s.Extent}, "in a loop whose turns depend on", func() {
+	y.under([]tir.Expr{s.Min, s.Extent}, "in a loop whose iterations depend on", func() {
 		y.loops = append(y.loops, s)
 		body = y.stmt(s.Body)
 		y.loops = y.loops[:len(y.loops)-1]
@@ -246,7 +250,7 @@ func (y *syncer) loop(s *tir.For) syncPart {
 		}
 	})
 	if !constant || n.Value < 1 {
-		body.barrier = false // it may have no turn
+		body.barrier = false // it may have no iteration
 	}
 	c := *s
 	if y.follow(&p, body) {
@@ -263,16 +267,17 @@ func (y *syncer) while(s *tir.While) syncPart {
 	p.last = p.first
 	var body syncPart
 	y.under([]tir.Expr{s.Cond}, "in a loop on the condition", func() {
-		turn := &tir.For{Var: tir.NewVar("turn", tir.Int64), Min: tir.I64(0), Extent: tir.NewVar("turns", tir.Int64)}
-		y.loops = append(y.loops, turn)
+		iteration := &tir.For{Var: tir.NewVar("iteration", tir.Int64), Min: tir.I64(0),
+			Extent: tir.NewVar("iterations", tir.Int64)}
+		y.loops = append(y.loops, iteration)
 		body = y.stmt(s.Body)
 		y.loops = y.loops[:len(y.loops)-1]
 		whole := syncPart{first: p.first, last: p.last}
 		if y.follow(&whole, body) {
 			body.s = tir.Sequence(syncStmt(), body.s)
 		}
-		// the condition of the next turn reads behind the body, and so does the next turn's body
-		if a, b, found := y.conflict(whole.last, whole.first, turn); found {
+		// the condition of the next iteration reads behind the body, and so does the next iteration's body
+		if a, b, found := y.conflict(whole.last, whole.first, iteration); found {
 			y.needed(a, b)
 			body.s = tir.Sequence(body.s, syncStmt())
 			whole.last, whole.some = p.first, true
@@ -281,7 +286,8 @@ func (y *syncer) while(s *tir.While) syncPart {
 		whole.s = body.s
 		body = whole
 	})
-	return syncPart{&tir.While{Cond: s.Cond, Body: body.s}, body.first, slices.Concat(p.last, body.last), false, body.some}
+	return syncPart{&tir.While{Cond: s.Cond, Body: body.s}, body.first, slices.Concat(p.last, body.last), false,
+		body.some}
 }
 
 func (y *syncer) branch(s *tir.If) syncPart {
@@ -296,7 +302,8 @@ func (y *syncer) branch(s *tir.If) syncPart {
 			other = y.stmt(s.Else)
 		}
 	})
-	both := syncPart{first: append(then.first[:len(then.first):len(then.first)], other.first...), last: append(then.last[:len(then.last):len(then.last)], other.last...),
+	both := syncPart{first: append(then.first[:len(then.first):len(then.first)], other.first...),
+		last:    append(then.last[:len(then.last):len(then.last)], other.last...),
 		barrier: then.barrier && other.barrier, some: then.some || other.some}
 	c := &tir.If{Cond: s.Cond, Then: then.s, Else: other.s}
 	p.s = c
@@ -320,7 +327,7 @@ func (y *syncer) branch(s *tir.If) syncPart {
 	return p
 }
 
-// uniform says whether an expression is the same for all threads of a block.
+// uniform reports whether an expression is the same for all threads of a block.
 func (y *syncer) uniform(e tir.Expr) bool {
 	same := true
 	tir.Walk(e, func(node any) bool {

@@ -128,15 +128,15 @@ B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|ss"},
 	{"other halves", `S[y * 8 + x] = x
 B[g * 32 + y * 8 + x] = S[y * 8 + x + 32 - 32]
 S[y * 8 + x + 32] = y`, "sss"},
-	{"from turn to turn", `for i in range(3) {
+	{"from iteration to iteration", `for i in range(3) {
   S[y * 8 + x] = x + i
   B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
 }`, "for{|s|s}"},
-	{"one turn alone", `for i in range(1) {
+	{"one iteration alone", `for i in range(1) {
   S[y * 8 + x] = x + i
   B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
 }`, "for{s|s}"},
-	{"own in each turn", `for i in range(2) {
+	{"own in each iteration", `for i in range(2) {
   S[i * 32 + y * 8 + x] = x + i
   B[g * 32 + y * 8 + x] = S[i * 32 + y * 8 + x]
 }`, "for{ss}"},
@@ -172,7 +172,7 @@ B[g * 32 + y * 8 + x] = S[0]`, "if{s}|s"},
 if x == 0 && y == 0 {
   B[g * 32] = S[0]
 }`, "if{s}if{s}"},
-	{"two turns deep", `for i in range(2) {
+	{"two iterations deep", `for i in range(2) {
   S[y * 8 + x] = x + i
   for j in range(2) {
     B[g * 32 + y * 8 + x] = B[g * 32 + y * 8 + x] + S[j * 8 + x]
@@ -232,7 +232,8 @@ while S[y * 8 + x] < 3 {
 }`, "sswhile{s}"},
 }
 
-// Barriers stand where they are needed and nowhere else: the interpreter finds a race where one is taken away, and none as they are.
+// Barriers stand where they are needed and nowhere else: the interpreter finds a race where one is taken away, and none
+// as they are.
 func TestThreadSync_Barriers(t *testing.T) {
 	for _, c := range syncCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -257,7 +258,8 @@ func TestThreadSync_Barriers(t *testing.T) {
 			require.Equal(t, c.want, shape(again), "a second time")
 			for i := range strings.Count(c.want, "|") {
 				_, err := interpret(t, withoutBarrier(synced, i), 1)
-				require.True(t, errors.Is(err, tirrun.ErrRace) || errors.Is(err, tirrun.ErrUninitialized), "barrier %d of %s is not needed: %v", i, c.want, err)
+				require.True(t, errors.Is(err, tirrun.ErrRace) || errors.Is(err, tirrun.ErrUninitialized),
+					"barrier %d of %s is not needed: %v", i, c.want, err)
 			}
 		})
 	}
@@ -286,7 +288,7 @@ func TestThreadSync_Refuses(t *testing.T) {
   S[y * 8 + x] = x
   B[y] = S[y * 8 + 3 - x]
 }`,
-		"in a loop whose turns depend on x + 1": `for i in range(x + 1) {
+		"in a loop whose iterations depend on x + 1": `for i in range(x + 1) {
   S[i] = x
   B[g * 32 + y * 8 + x] = S[0]
 }`,

@@ -78,8 +78,8 @@ func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 	return all
 }
 
-// conflict finds two accesses, one of a thread and a later one of another thread, that have to come in this order. With carried, the second
-// is in a later turn of that loop.
+// conflict finds two accesses, one of a thread and a later one of another thread, that have to come in this order. With
+// carried, the second is in a later iteration of that loop.
 func (y *syncer) conflict(first, second []sharedAccess, carried *tir.For) (a, b sharedAccess, found bool) {
 	if !slices.ContainsFunc(y.k.axes, func(a axis) bool { return y.threads[a.v].hi > 0 }) {
 		return a, b, false
@@ -94,12 +94,12 @@ func (y *syncer) conflict(first, second []sharedAccess, carried *tir.For) (a, b 
 	return a, b, false
 }
 
-// meet says whether two different threads may touch one element.
+// meet reports whether two different threads may touch one element.
 func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 	if a.at == nil || b.at == nil || len(a.at) != len(b.at) || a.buffer != b.buffer {
 		return true
 	}
-	common := map[*tir.Var]bool{} // loops of which both are in the same turn
+	common := map[*tir.Var]bool{} // loops of which both are in the same iteration
 	for i := 0; i < len(a.loops) && i < len(b.loops) && a.loops[i] == b.loops[i] && a.loops[i] != carried; i++ {
 		common[a.loops[i].Var] = true
 	}
@@ -116,7 +116,7 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 			return false
 		}
 		for _, v := range equal {
-			if carried != nil && v == carried.Var { // which is another one in a later turn
+			if carried != nil && v == carried.Var { // which is another one in a later iteration
 				return false
 			}
 			same[v] = true
@@ -194,7 +194,8 @@ func (r idRanges) assume(cond tir.Expr) {
 	}
 }
 
-// form is an index as a sum of variables with factors, of parts that are the same for all threads in the same turns, and of a rest.
+// form is an index as a sum of variables with factors, of parts that are the same for all threads in the same
+// iterations, and of a rest.
 type idForm struct {
 	factor map[*tir.Var]int64
 	fixed  []idTerm
@@ -222,7 +223,8 @@ func (y *syncer) addTo(f *idForm, e tir.Expr, by int64, r idRanges, common map[*
 		f.rest = f.rest.plus(clipped(idRange{e.Value, e.Value}).scaled(by))
 		return
 	case *tir.Cast:
-		if tir.IsInt(e.Type) && tir.IsInt(e.Value.DType()) && e.Type.Bits >= e.Value.DType().Bits && tir.IsSigned(e.Value.DType()) {
+		if tir.IsInt(e.Type) && tir.IsInt(e.Value.DType()) && e.Type.Bits >= e.Value.DType().Bits &&
+			tir.IsSigned(e.Value.DType()) {
 			y.addTo(f, e.Value, by, r, common)
 			return
 		}
@@ -266,7 +268,8 @@ func (y *syncer) addTo(f *idForm, e tir.Expr, by int64, r idRanges, common map[*
 	f.rest = f.rest.plus(boundsOf(e, r).scaled(by))
 }
 
-// isFixed says whether an expression is the same for all threads that are in the same turns of the loops that are common.
+// isFixed reports whether an expression is the same for all threads that are in the same iterations of the loops that
+// are common.
 func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 	fixed := true
 	tir.Walk(e, func(node any) bool {
@@ -282,7 +285,7 @@ func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 	return fixed
 }
 
-// isLoop says whether a loop of the kernel has the variable.
+// isLoop reports whether a loop of the kernel has the variable.
 func (y *syncer) isLoop(v *tir.Var) (found bool) {
 	tir.Walk(y.k.body, func(node any) bool {
 		l, ok := node.(*tir.For)
@@ -306,7 +309,8 @@ func boundsOf(e tir.Expr, r idRanges) idRange {
 	return idRange{-unknown, unknown}
 }
 
-// compare says whether one index can never be the other, and which indices of threads and turns are equal where both are.
+// compare reports whether one index can never be the other, and which indices of threads and iterations are equal where
+// both are.
 func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
 	rest := p.rest.plus(q.rest.scaled(-1))
 	fixed := append(slices.Clone(p.fixed), q.fixed...)

@@ -7,16 +7,16 @@ import (
 	"tvmgo/tir"
 )
 
-// MaxUnrolled is how many stores, calls and the like a loop is at most when it is written out. One that would be more stays a loop.
+// MaxUnrolled is the greatest number of statements of an unrolled loop. A loop that would have more stays a loop.
 const MaxUnrolled = 4096
 
-// Unroll writes out the turns of loops of kind unrolled, of within each other the innermost first, as long as that makes no more than MaxUnrolled
-// statements; others become serial.
+// Unroll unrolls loops of kind unrolled, the innermost first, if the result has at most MaxUnrolled statements;
+// others become serial.
 //
-// Pragmas on a loop, or attributes around statements, speak of what is within, until another one says otherwise: under auto_unroll_max_step serial loops
-// of constant extent are written out if they make no more than so many statements; auto_unroll_max_extent has those written out that run no more often
-// than that. Under unroll_explicit with 0 or false loops that would be written out become serial ones with the annotation unroll, a number of turns, which asks the C compiler for it. A
-// prefix "pragma_" of the keys may be there or not.
+// Pragmas on a loop, or attributes around statements, apply to their contents until another one replaces them. Under
+// auto_unroll_max_step, serial loops of constant extent are unrolled if the result has at most that many statements;
+// under auto_unroll_max_extent, if they have at most that many iterations. Under unroll_explicit with 0 or false,
+// loops that would be unrolled become serial loops with [AnnotationUnroll]. The keys may have the prefix "pragma_".
 func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapBodies("unroll", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		u := &unroller{}
@@ -25,7 +25,8 @@ func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// AnnotationUnroll is on loops that the C compiler is asked to write out, so many turns of them.
+// AnnotationUnroll is the annotation of loops that the C compiler shall unroll. Its value is the number of
+// iterations.
 const AnnotationUnroll = "unroll"
 
 // unrolling is what pragmas say.
@@ -93,13 +94,13 @@ func (u *unroller) pre(s tir.Stmt) (tir.Stmt, bool) {
 
 // loop is what becomes of a loop whose body is done; old is what it was.
 func (u *unroller) loop(old, s *tir.For) tir.Stmt {
-	turns, constant := count(s.Extent)
+	iterations, constant := count(s.Extent)
 	asked := s.Kind == tir.Unrolled
 	limit := int64(MaxUnrolled)
 	auto := false
 	if s.Kind == tir.Serial && constant && (u.now.steps > 0 || u.now.extent > 0) {
-		auto = u.now.extent > 0 && turns <= u.now.extent
-		if size := statements(s.Body); u.now.steps > 0 && size*turns <= min(u.now.steps, limit) {
+		auto = u.now.extent > 0 && iterations <= u.now.extent
+		if size := statements(s.Body); u.now.steps > 0 && size*iterations <= min(u.now.steps, limit) {
 			auto = true
 		}
 	}
@@ -109,20 +110,20 @@ func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 			return old
 		}
 		return s
-	case u.now.leave && constant && turns > 1:
-		notes := map[string]any{AnnotationUnroll: turns}
+	case u.now.leave && constant && iterations > 1:
+		notes := map[string]any{AnnotationUnroll: iterations}
 		for k, v := range s.Annotations {
 			notes[k] = v
 		}
 		s.Kind, s.Annotations = tir.Serial, notes
 		return s
-	case !constant || turns > limit || turns*max(statements(s.Body), 1) > limit:
+	case !constant || iterations > limit || iterations*max(statements(s.Body), 1) > limit:
 		s.Kind = tir.Serial
 		return s
 	}
 	low := minOf(s)
 	var all []tir.Stmt
-	for k := range turns {
+	for k := range iterations {
 		all = append(all, copied(s.Body, map[*tir.Var]tir.Expr{s.Var: plus(low, k)}))
 	}
 	return tir.Sequence(all...)

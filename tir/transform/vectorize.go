@@ -5,14 +5,15 @@ import (
 	"tvmgo/tir"
 )
 
-// Vectorize makes vectors of loops of kind vectorized: what differs from turn to turn becomes a Ramp, a Broadcast, or an operation on such, and what is the
-// same stays a scalar. A loop of more turns than its data fit a vector register is cut into several vectors, and what is left into ever smaller ones, down to
-// single turns.
+// Vectorize replaces loops of kind vectorized by vectors: a value that differs between iterations becomes a Ramp, a
+// Broadcast or an operation on these, and others stay scalars. If the data of a loop exceed a vector register, the
+// loop becomes several vectors; the rest becomes smaller vectors, down to single iterations.
 //
-// A statement that cannot be one of vectors (a condition, or bounds of a loop, that differ from turn to turn; a store whose turns go along another dimension than
-// the last) is run turn by turn, amid the vectors of the others. The whole loop becomes a serial one where it cannot be seen that its
-// turns do not depend on each other, where it calls anything with effects or asserts, and where its extent is not constant. Of loops within each other the innermost becomes
-// vectors. In any case the program does what it did when it ran turn by turn.
+// A statement that vectors cannot express runs iteration by iteration between the vectors of the others: a condition
+// or loop bounds that differ between iterations, or a store that moves along another dimension than the last. The
+// whole loop becomes serial if its iterations may depend on each other, if it has a call with effects or an
+// assertion, or if its extent is not constant. Of nested loops, the innermost becomes vectors. The result is always
+// that of the serial loop.
 func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	width := vectorBits(t)
 	return mapBodies("vectorize", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
@@ -30,17 +31,17 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 	serial := *s
 	serial.Kind = tir.Serial
-	turns, constant := count(s.Extent)
-	if !constant || turns < 1 || turns > tir.MaxLanes || s.Var == nil || contains(s.Body, stopsVectors) {
+	iterations, constant := count(s.Extent)
+	if !constant || iterations < 1 || iterations > tir.MaxLanes || s.Var == nil || contains(s.Body, stopsVectors) {
 		return &serial
 	}
-	body, ok := spreadAllocs(s, turns)
-	if !ok || !independent(s, turns, body) {
+	body, ok := spreadAllocs(s, iterations)
+	if !ok || !independent(s, iterations, body) {
 		return &serial
 	}
 	widest := widestBits(body)
 	lanes := int64(1)
-	for lanes*2 <= turns && int(lanes)*2*widest <= width {
+	for lanes*2 <= iterations && int(lanes)*2*widest <= width {
 		lanes *= 2
 	}
 	if lanes == 1 {
@@ -56,13 +57,13 @@ func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 		z := newLockstep(s.Var, at, int(lanes))
 		r, ok := z.stmt(body)
 		if !ok {
-			return copied(z.turnByTurn(body), nil)
+			return copied(z.eachIteration(body), nil)
 		}
 		vectors += z.vectors
 		return copied(r, nil) // each part binds variables of its own
 	}
-	done := turns / lanes * lanes
-	if n := turns / lanes; n > maxVectorsInLine {
+	done := iterations / lanes * lanes
+	if n := iterations / lanes; n > maxVectorsInLine {
 		c := tir.NewVar(s.Var.Name, s.Var.Type)
 		at := tir.Mul(c, sized(c.Type, lanes))
 		if k, isConst := low.(*tir.IntImm); !isConst || k.Value != 0 {
@@ -74,23 +75,24 @@ func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 			parts = append(parts, one(lanes, plus(low, k)))
 		}
 	}
-	for done < turns {
-		for lanes > turns-done {
+	for done < iterations {
+		for lanes > iterations-done {
 			lanes /= 2
 		}
 		parts = append(parts, one(lanes, plus(low, done)))
 		done += lanes
 	}
-	if vectors == 0 { // nothing but single turns
+	if vectors == 0 { // nothing but single iterations
 		return &serial
 	}
 	return tir.Sequence(parts...)
 }
 
-// maxVectorsInLine is how many vectors of one loop stand one after the other, so that what they are of may stay in registers.
+// maxVectorsInLine is how many vectors of one loop stand one after the other, so that what they are of may stay in
+// registers.
 const maxVectorsInLine = 8
 
-// stopsVectors says whether a node keeps the turns of its loop from being run in lockstep.
+// stopsVectors reports whether the iterations of a loop with this node cannot run in lockstep.
 func stopsVectors(node any) bool {
 	if f, ok := node.(*tir.For); ok {
 		return f.Kind == tir.Parallel || f.Kind == tir.ThreadBind

@@ -2,7 +2,7 @@ package transform
 
 import "tvmgo/tir"
 
-// differs says whether an expression may have another value in each lane.
+// differs reports whether an expression may have another value in each lane.
 func (z *lockstep) differs(e tir.Expr) bool {
 	if d, ok := z.differ[e]; ok {
 		return d
@@ -159,7 +159,8 @@ func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 		return z.fail(e)
 	}
 	if z.same(e.Indices[:d]...) {
-		return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:d]...), z.expr(e.Indices[d]))}
+		return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:d]...),
+			z.expr(e.Indices[d]))}
 	}
 	if z.lanes > maxGathered {
 		return z.fail(e)
@@ -195,7 +196,8 @@ func (z *lockstep) choose(cond, then, other tir.Expr, t tir.Type) tir.Expr {
 	if c.DType().Lanes > 1 && !mayFail(then) && !mayFail(other) {
 		return &tir.Select{Cond: c, Then: z.wide(z.expr(then)), Else: z.wide(z.expr(other))}
 	}
-	return &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else", Type: tir.Vector(t, z.lanes), Args: []tir.Expr{c, z.lazy(then), z.lazy(other)}}
+	return &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else", Type: tir.Vector(t, z.lanes),
+		Args: []tir.Expr{c, z.lazy(then), z.lazy(other)}}
 }
 
 // lazy is an operand of which only the lanes that are chosen may be computed.
@@ -216,7 +218,7 @@ func (z *lockstep) lazy(e tir.Expr) tir.Expr {
 	return r
 }
 
-// mayFail says whether an expression may not be computed where the program does not compute it.
+// mayFail reports whether an expression may not be computed where the program does not compute it.
 func mayFail(e tir.Expr) bool {
 	return contains(e, func(node any) bool {
 		switch n := node.(type) {

@@ -17,21 +17,22 @@ func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
 	return &lockstep{v: v, base: base, lanes: lanes, vars: map[*tir.Var]*tir.Var{}, differ: map[tir.Expr]bool{}}
 }
 
-// turnByTurn is a loop over the lanes.
-func (z *lockstep) turnByTurn(s tir.Stmt) tir.Stmt {
+// eachIteration is a loop over the lanes.
+func (z *lockstep) eachIteration(s tir.Stmt) tir.Stmt {
 	v := tir.NewVar(z.v.Name, z.v.Type)
-	return &tir.For{Var: v, Min: z.base, Extent: sized(v.Type, int64(z.lanes)), Body: copied(s, map[*tir.Var]tir.Expr{z.v: v})}
+	return &tir.For{Var: v, Min: z.base, Extent: sized(v.Type, int64(z.lanes)),
+		Body: copied(s, map[*tir.Var]tir.Expr{z.v: v})}
 }
 
-// serial is a statement turn by turn; false if it needs variables that are vectors here.
+// serial is a statement iteration by iteration; false if it needs variables that are vectors here.
 func (z *lockstep) serial(s tir.Stmt) (tir.Stmt, bool) {
 	if len(z.vars) > 0 && contains(s, func(node any) bool { v, ok := node.(*tir.Var); return ok && z.vars[v] != nil }) {
 		return nil, false
 	}
-	return z.turnByTurn(s), true
+	return z.eachIteration(s), true
 }
 
-// stmt runs a statement for all lanes; false if only a statement around it can be run turn by turn.
+// stmt runs a statement for all lanes; false if only a statement around it can be run iteration by iteration.
 func (z *lockstep) stmt(s tir.Stmt) (tir.Stmt, bool) {
 	r, ok := z.vector(s)
 	if !ok {
@@ -115,10 +116,12 @@ func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
 		return nil, false
 	}
 	z.vectors++
-	return &tir.BufferStore{Buffer: s.Buffer, Value: z.wide(value), Indices: append(append([]tir.Expr{}, s.Indices[:d]...), last)}, true
+	return &tir.BufferStore{Buffer: s.Buffer, Value: z.wide(value),
+		Indices: append(append([]tir.Expr{}, s.Indices[:d]...), last)}, true
 }
 
-// branch is a condition that is the same in all lanes. Of several that have to hold, those that are the same go first, if that does not matter.
+// branch is a condition that is the same in all lanes. Of several that have to hold, those that are the same go first,
+// if that does not matter.
 func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 	if z.same(s.Cond) {
 		then, ok := z.stmt(s.Then)
@@ -180,8 +183,9 @@ func (z *lockstep) bind(v *tir.Var) *tir.Var {
 	return n
 }
 
-// spreadAllocs gives memory within a loop's body an element for each turn, as its last dimension; false where it is used for more than loads and stores.
-func spreadAllocs(s *tir.For, turns int64) (tir.Stmt, bool) {
+// spreadAllocs gives memory within a loop's body an element for each iteration, as its last dimension; false where it
+// is used for more than loads and stores.
+func spreadAllocs(s *tir.For, iterations int64) (tir.Stmt, bool) {
 	own, addresses, ok := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]bool{}, true
 	tir.Walk(s.Body, func(node any) bool {
 		a, isAlloc := node.(*tir.Alloc)
@@ -194,7 +198,7 @@ func spreadAllocs(s *tir.For, turns int64) (tir.Stmt, bool) {
 			ok = ok && !contains(n, func(node any) bool { return node == any(s.Var) })
 		}
 		wide := *b
-		wide.Shape = append(append([]tir.Expr{}, b.Shape...), sized(s.Var.Type, turns))
+		wide.Shape = append(append([]tir.Expr{}, b.Shape...), sized(s.Var.Type, iterations))
 		wide.Data = tir.NewVar(b.Data.Name, b.Data.Type)
 		own[b], addresses[b.Data] = &wide, true
 		return true
@@ -202,11 +206,11 @@ func spreadAllocs(s *tir.For, turns int64) (tir.Stmt, bool) {
 	if len(own) == 0 || !ok {
 		return s.Body, ok
 	}
-	turn := tir.Expr(s.Var)
+	iteration := tir.Expr(s.Var)
 	if k, isConst := s.Min.(*tir.IntImm); !isConst || k.Value != 0 {
-		turn = tir.Sub(s.Var, minOf(s))
+		iteration = tir.Sub(s.Var, minOf(s))
 	}
-	at := func(indices []tir.Expr) []tir.Expr { return append(append([]tir.Expr{}, indices...), turn) }
+	at := func(indices []tir.Expr) []tir.Expr { return append(append([]tir.Expr{}, indices...), iteration) }
 	m := &tir.Mutator{
 		Expr: func(e tir.Expr) tir.Expr {
 			switch e := e.(type) {

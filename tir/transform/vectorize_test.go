@@ -17,7 +17,8 @@ func TestForHost_TileOfMatmul(t *testing.T) {
 	const n = 96
 	a, b := te.Placeholder(te.Dims(n, n), tir.Float32, "A"), te.Placeholder(te.Dims(n, n), tir.Float32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(n), "k")
-	r := te.Compute(te.Dims(n, n), "C", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	r := te.Compute(te.Dims(n, n), "C",
+		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	s, err := te.NewSchedule(r)
 	require.NoError(t, err)
 	acc := s.CacheWrite(r, "local")
@@ -55,9 +56,12 @@ func TestForHost_TileOfMatmul(t *testing.T) {
 // How long vectors are depends on the target's CPU.
 func TestVectorize_Width(t *testing.T) {
 	for options, want := range map[string]int{
-		"c": 16, "c -march=x86-64-v4": 16, "c -march=skylake-avx512": 16, "c -march=x86-64-v3": 8, "c -march=znver3": 8, "c -march=x86-64": 4,
-		"llvm -mcpu=x86-64-v3 -mtriple=x86_64-linux-gnu": 8, "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mattr=+avx2": 8,
-		"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72": 4, "llvm -vector-width=256": 8, "c -mcpu=haswell": 16,
+		"c": 16, "c -march=x86-64-v4": 16, "c -march=skylake-avx512": 16, "c -march=x86-64-v3": 8,
+		"c -march=znver3": 8, "c -march=x86-64": 4,
+		"llvm -mcpu=x86-64-v3 -mtriple=x86_64-linux-gnu":           8,
+		"llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mattr=+avx2": 8,
+		"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72":         4, "llvm -vector-width=256": 8,
+		"c -mcpu=haswell": 16,
 	} {
 		k, err := target.New(options)
 		require.NoError(t, err, options)
@@ -105,12 +109,13 @@ func TestUnroll_PragmaOfSchedule(t *testing.T) {
 	}
 }
 
-// No more copies are made than MaxPartitioned allows, and no more is written out than MaxUnrolled.
+// No more copies are made than MaxPartitioned allows, and no more is unrolled than MaxUnrolled.
 func TestPasses_Limits(t *testing.T) {
 	body := "A[floormod(o * 3 + i + o_1, 64)] = 1.0"
 	for k := range 14 {
 		v := fmt.Sprintf("o_%d", k)
-		body = fmt.Sprintf("for %s in range(3) {\n  for j%d in range(3) {\n    if likely(%s * 3 + j%d < 8) {\n%s\n}\n}\n}", v, k, v, k, body)
+		body = fmt.Sprintf("for %s in range(3) {\n  for j%d in range(3) {\n    if likely(%s * 3 + j%d < 8) "+
+			"{\n%s\n}\n}\n}", v, k, v, k, body)
 	}
 	m := function(t, "for o in range(3) {\n  for i in range(3) {\n    if likely(o * 3 + i < 8) {\n"+body+"\n}\n}\n}")
 	m, err := transform.LoopPartition(m, nil)
@@ -132,7 +137,8 @@ func TestUnroll_SharedStatement(t *testing.T) {
 	m := function(t, "for i in range(2) {\n  A[i] = B[i + 1]\n}")
 	f := *m.Funcs[0]
 	k := tir.NewVar("k", tir.Int32)
-	f.Body = &tir.For{Kind: tir.Unrolled, Var: k, Min: tir.I32(0), Extent: tir.I32(2), Body: &tir.Seq{Stmts: []tir.Stmt{f.Body, f.Body}}}
+	f.Body = &tir.For{Kind: tir.Unrolled, Var: k, Min: tir.I32(0), Extent: tir.I32(2),
+		Body: &tir.Seq{Stmts: []tir.Stmt{f.Body, f.Body}}}
 	m = &tir.IRModule{Funcs: []*tir.PrimFunc{&f}}
 	require.NoError(t, tir.Check(m))
 	m, err := transform.Unroll(m, nil)
@@ -141,10 +147,11 @@ func TestUnroll_SharedStatement(t *testing.T) {
 	require.Equal(t, 4, survey(m).loops)
 }
 
-// A loop of exactly as many iterations as may be written out is, one of more stays a loop.
+// A loop of exactly as many iterations as may be unrolled is, one of more stays a loop.
 func TestUnroll_Limit(t *testing.T) {
 	for more, loops := range map[int]int{0: 0, 1: 1} {
-		m := function(t, fmt.Sprintf("unrolled i in range(%d) {\n  A[floormod(i, 4)] = 1.0\n}", transform.MaxUnrolled+more))
+		m := function(t, fmt.Sprintf("unrolled i in range(%d) {\n  A[floormod(i, 4)] = 1.0\n}",
+			transform.MaxUnrolled+more))
 		m, err := transform.Unroll(m, nil)
 		require.NoError(t, err)
 		require.Equal(t, loops, survey(m).loops, "%d more", more)

@@ -11,13 +11,15 @@ import (
 // maxVectorBits is the longest vector that C's compilers keep in registers.
 const maxVectorBits = 512
 
-// vectorBits is how many bits of data a vector has at most: what the target's option vector-width says, or else a register of its CPU (march of kind c, mcpu
-// with mattr of llvm), since compilers are bad at cutting vectors that are longer. Of a CPU that is not known, as native, the schedule is trusted.
+// vectorBits is the greatest number of bits of a vector: the target's option vector-width, otherwise that of a
+// register of its CPU (march of kind c, mcpu with mattr of llvm), because compilers split longer vectors badly. For
+// an unknown CPU the schedule decides.
 func vectorBits(t *target.Target) int {
 	if t == nil {
 		return maxVectorBits
 	}
-	if n, err := target.Get[int64](t, "vector-width"); err == nil && n >= 64 && n <= maxVectorBits && bits.OnesCount64(uint64(n)) == 1 {
+	if n, err := target.Get[int64](t, "vector-width"); err == nil && n >= 64 && n <= maxVectorBits &&
+		bits.OnesCount64(uint64(n)) == 1 {
 		return int(n)
 	}
 	triple, _ := target.Get[string](t, "mtriple")
@@ -44,7 +46,7 @@ func vectorBits(t *target.Target) int {
 	return maxVectorBits
 }
 
-// widestBits is how wide the data are that a loop computes with; what only says where they are does not count.
+// widestBits is the number of bits of the widest data that a loop computes with. Indices do not count.
 func widestBits(body tir.Stmt) int {
 	widest := 8
 	seen := map[any]bool{}

@@ -19,23 +19,29 @@ func targetFor(t testing.TB, x any) *target.Target {
 	return r
 }
 
-// Host code that touches memory of a device is refused, with function, buffer and place.
+// Host code that touches memory of a device is rejected, with function, buffer and place.
 func TestVerifyMemory(t *testing.T) {
 	bound := `thread b in range(2), thread "blockIdx.x" {
   thread i in range(32), thread "threadIdx.x" { out[b * 32 + i] = i } }`
 	for body, want := range map[string]string{
 		bound: "",
-		`thread i in range(64), thread "threadIdx.x" { out[i] = i }`:                     "",
-		"for i in range(64) { out[i] = i }":                                              "verify memory: function f: buffer out, in memory of opencl, is written by the host, at body.for(i).body: bind a loop",
-		bound + "\nif n > 0 {\nout[0] = 1\n}":                                            "buffer out, in memory of opencl, is written by the host, at body[1].if.then: bind",
-		bound + "\nlet k = out[3] + 1\nintrin ret_none()":                                "buffer out, in memory of opencl, is read by the host, at body[1].let(k).value.a: bind",
-		bound + "\nwhile out[0] > 1 { eval n }":                                          "is read by the host, at body[1].while.cond.a",
-		bound + "\nassert out[0] > 1, ValueError, \"x\"":                                 "is read by the host, at body[1].cond.a",
-		"parallel i in range(64) { out[i] = i }":                                         "is written by the host",
-		`thread v in range(2), thread "vthread" { out[v] = 1 }`:                          "is written by the host",
-		`thread i in range(out[0]), thread "threadIdx.x" { out[i] = i }`:                 "buffer out, in memory of opencl, is read by the host, at body.for(i): the range of threads is computed before they start",
-		"packed g(address_of[handle](out[3]))":                                           "",
-		"alloc a: int32[4]\nfor i in range(4) { a[i] = 1 }":                              "buffer a, in memory of opencl, is written by the host, at body.alloc(a).body.for(i).body",
+		`thread i in range(64), thread "threadIdx.x" { out[i] = i }`: "",
+		"for i in range(64) { out[i] = i }": "verify memory: function f: " +
+			"buffer out, in memory of opencl, is written by the host, at body.for(i).body: bind a loop",
+		bound + "\nif n > 0 {\nout[0] = 1\n}": "buffer out, in memory of " +
+			"opencl, is written by the host, at body[1].if.then: bind",
+		bound + "\nlet k = out[3] + 1\nintrin ret_none()": "buffer out, in memory of " +
+			"opencl, is read by the host, at body[1].let(k).value.a: bind",
+		bound + "\nwhile out[0] > 1 { eval n }": "is read by the host, at " +
+			"body[1].while.cond.a",
+		bound + "\nassert out[0] > 1, ValueError, \"x\"": "is read by the host, at " +
+			"body[1].cond.a",
+		"parallel i in range(64) { out[i] = i }":                         "is written by the host",
+		`thread v in range(2), thread "vthread" { out[v] = 1 }`:          "is written by the host",
+		`thread i in range(out[0]), thread "threadIdx.x" { out[i] = i }`: "buffer out, in memory of opencl, is read by the host, at body.for(i): the range of threads is computed before they start",
+		"packed g(address_of[handle](out[3]))":                           "",
+		"alloc a: int32[4]\nfor i in range(4) { a[i] = 1 }": "buffer a, in memory of opencl, " +
+			"is written by the host, at body.alloc(a).body.for(i).body",
 		"attr \"thread_extent\" = 4\nout[0] = 1":                                         "",
 		"alloc a: int32[64]\nthread i in range(64), thread \"threadIdx.x\" { a[i] = i }": "",
 	} {
@@ -68,10 +74,13 @@ func TestVerifyMemory(t *testing.T) {
 // Functions that kernels call run on the device; those that the host calls as well do not.
 func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	text := func(host string) string {
-		return "func inner(p: handle) {\nbuffer a: int32[8], param p\na[0] = 1\n}\nfunc middle(p: handle) {\nfunc inner(p)\n}\n" +
-			"func main(p: handle) {\nbuffer a: int32[8], param p\nthread i in range(8), thread \"threadIdx.x\" { func middle(p) }\n" + host + "\n}"
+		return "func inner(p: handle) {\nbuffer a: int32[8], param p\na[0] = 1\n}\nfunc middle(p: handle) {\nfunc " +
+			"inner(p)\n}\n" +
+			"func main(p: handle) {\nbuffer a: int32[8], param p\nthread i in range(8), thread \"threadIdx.x\" { func " +
+			"middle(p) }\n" + host + "\n}"
 	}
-	for host, want := range map[string]string{"": "", "func inner(p)": "function inner: buffer a, in memory of opencl, is written by the host, at body"} {
+	for host, want := range map[string]string{"": "",
+		"func inner(p)": "function inner: buffer a, in memory of opencl, is written by the host, at body"} {
 		m, err := tir.Parse(text(host))
 		require.NoError(t, err)
 		require.NoError(t, tir.Check(m))
@@ -84,7 +93,8 @@ func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	}
 }
 
-// A limit that is exceeded is named, with what was asked and what is allowed; at the limit, or without it, nothing is said.
+// A limit that is exceeded is named, with what was asked and what is allowed; at the limit, or without it, nothing is
+// said.
 func TestVerifyLimits(t *testing.T) {
 	block := func(x, y int, inner string) string {
 		return fmt.Sprintf(`thread b in range(2), thread "blockIdx.x" {
@@ -108,23 +118,37 @@ func TestVerifyLimits(t *testing.T) {
 		want       string
 	}{
 		"threads of a block": {block(32, 8, "out[0] = 1"), "max_threads_per_block", 256,
-			"verify limits: function f: at body.for(b): a block has 256 threads (threadIdx.x 32, threadIdx.y 8), and max_threads_per_block of target vulkan allows 255: " +
+			"verify limits: function f: at body.for(b): a block has 256 threads (threadIdx.x 32, threadIdx.y 8), and " +
+				"max_threads_per_block of target vulkan allows 255: " +
 				`bind shorter loops to threads, or build for a target that has more, as in {"kind": "vulkan", "max_threads_per_block": 256}`},
-		"threads":              {block(32, 8, "out[0] = 1"), "max_num_threads", 256, "and max_num_threads of target vulkan allows 255"},
-		"threads along x":      {block(32, 8, "out[0] = 1"), "max_block_size_x", 32, "a block has 32 threads along threadIdx.x, and max_block_size_x of target vulkan allows 31: bind a shorter loop to threadIdx.x"},
-		"threads along y":      {block(32, 8, "out[0] = 1"), "max_block_size_y", 8, "a block has 8 threads along threadIdx.y, and max_block_size_y"},
-		"shared memory":        {shared(`int8[5, 6], scope "shared"`), "max_shared_memory_per_block", 42, "a block uses 42 bytes of shared memory, most of it for buffer s, and max_shared_memory_per_block of target vulkan allows 41: compute smaller tiles"},
-		"shared memory, gaps":  {shared(`int16[5, 6], strides [9, 1], scope "shared.dyn"`), "max_shared_memory_per_block", 2*42 + 12, "96 bytes"},
-		"shared memory, twice": {shared("int8[5, 6], scope \"shared\"\nattr \"double_buffer_scope\" buffer s = 1"), "max_shared_memory_per_block", 72, "72 bytes"},
-		"shared memory, once":  {shared("int8[5, 6], scope \"shared\"\nattr \"another\" buffer s = 1"), "max_shared_memory_per_block", 42, "42 bytes"},
+		"threads": {block(32, 8, "out[0] = 1"), "max_num_threads", 256,
+			"and max_num_threads of target vulkan allows 255"},
+		"threads along x": {block(32, 8, "out[0] = 1"), "max_block_size_x", 32,
+			"a block has 32 threads along threadIdx.x, and max_block_size_x of target vulkan allows 31: bind a shorter loop " +
+				"to threadIdx.x"},
+		"threads along y": {block(32, 8, "out[0] = 1"), "max_block_size_y", 8,
+			"a block has 8 threads along threadIdx.y, and max_block_size_y"},
+		"shared memory": {shared(`int8[5, 6], scope "shared"`), "max_shared_memory_per_block", 42,
+			"a block uses 42 bytes of shared memory, most of it for buffer s, and max_shared_memory_per_block of target " +
+				"vulkan allows 41: compute smaller tiles"},
+		"shared memory, gaps": {shared(`int16[5, 6], strides [9, 1], scope "shared.dyn"`),
+			"max_shared_memory_per_block", 2*42 + 12, "96 bytes"},
+		"shared memory, twice": {shared("int8[5, 6], scope \"shared\"\nattr \"double_buffer_scope\" buffer s = 1"),
+			"max_shared_memory_per_block", 72, "72 bytes"},
+		"shared memory, once": {shared("int8[5, 6], scope \"shared\"\nattr \"another\" buffer s = 1"),
+			"max_shared_memory_per_block", 42, "42 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := strings.ReplaceAll(c.body, "s[0] = 1", "")
 			m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, body)}}
-			got, err := transform.VerifyLimits(m, targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096, c.attr: c.asked}))
+			got, err := transform.VerifyLimits(m,
+				targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096,
+					c.attr: c.asked}))
 			require.NoError(t, err)
 			require.True(t, m == got)
-			_, err = transform.VerifyLimits(m, targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096, c.attr: c.asked - 1}))
+			_, err = transform.VerifyLimits(m,
+				targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096,
+					c.attr: c.asked - 1}))
 			require.ErrorContains(t, err, c.want)
 			for _, none := range []*target.Target{nil, targetFor(t, "ext_dev"), targetFor(t, "sdaccel")} {
 				_, err = transform.VerifyLimits(m, none)
@@ -145,34 +169,47 @@ func TestVerifyLimits(t *testing.T) {
 		`the size of buffer s in scope "shared" is not constant`)
 
 	warp := block(12, 1, `alloc w: int32[2], scope "warp"`+"\nw[0] = 1")
-	require.ErrorContains(t, verify(warp, "cuda"), "at body.for(b): memory of buffer w is a warp's, and threadIdx.x has 12 turns, which end within a warp: thread_warp_size of target cuda is 32")
+	require.ErrorContains(t, verify(warp, "cuda"),
+		"at body.for(b): memory of buffer w is a warp's, and threadIdx.x has 12 iterations, which end within a warp: "+
+			"thread_warp_size of target cuda is 32")
 	require.NoError(t, verify(block(16, 2, `alloc w: int32[2], scope "warp"`+"\nw[0] = 1"), "cuda"))
 	require.NoError(t, verify(block(96, 2, `storage_sync("warp")`), "cuda"))
-	require.ErrorContains(t, verify(block(16, 1, `storage_sync("warp")`), "opencl"), "threads of a warp wait for each other, and thread_warp_size of target opencl is 1: it has no warps")
+	require.ErrorContains(t, verify(block(16, 1, `storage_sync("warp")`), "opencl"),
+		"threads of a warp wait for each other, and thread_warp_size of target opencl is 1: it has no warps")
 
 	vector := "out[ramp(0, 1, 8)] = broadcast(n, 8)"
 	require.NoError(t, verify(vector, "llvm"))
 	require.NoError(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 256}))
-	require.ErrorContains(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 128}), "a vector of type int32x8 has 256 bits, and vector-width of target llvm allows 128")
+	require.ErrorContains(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 128}),
+		"a vector of type int32x8 has 256 bits, and vector-width of target llvm allows 128")
 
-	require.ErrorContains(t, verify("out[ramp(0, 1, 2)] = broadcast(n, 2)", map[string]any{"kind": "llvm", "vector-width": 32}), "int32x2 has 64 bits")
+	require.ErrorContains(t, verify("out[ramp(0, 1, 2)] = broadcast(n, 2)",
+		map[string]any{"kind": "llvm", "vector-width": 32}), "int32x2 has 64 bits")
 
-	require.NoError(t, verify(`thread i in range(n), thread "threadIdx.x" { out[i] = i }`, "opencl"), "what the call says is seen at the launch")
-	two := block(200, 1, "out[0] = 1") + "\n" + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(block(20, 20, "out[0] = 1"), "thread b", "thread b2"), "thread x", "thread x2"), "thread y", "thread y2")
+	require.NoError(t, verify(`thread i in range(n), thread "threadIdx.x" { out[i] = i }`, "opencl"),
+		"what the call says is seen at the launch")
+	two := block(200, 1, "out[0] = 1") + "\n" +
+		strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(block(20, 20, "out[0] = 1"), "thread b",
+			"thread b2"), "thread x", "thread x2"), "thread y", "thread y2")
 	require.ErrorContains(t, verify(two, "opencl"), "at body[1].for(b2): a block has 400 threads")
 }
 
 // Storage that cannot be flattened is rejected.
 func TestFlattenStorage_Rejects(t *testing.T) {
 	b := tir.NewBuffer("b", tir.Float32, tir.I32(4), tir.I32(4))
-	odd := &tir.Buffer{Name: "odd", Data: b.Data, DType: tir.Float32, Shape: []tir.Expr{tir.I32(2)}, Strides: []tir.Expr{tir.I32(1), tir.I32(1)}}
-	back := &tir.Buffer{Name: "back", Data: b.Data, DType: tir.Float32, Shape: []tir.Expr{tir.I32(2)}, Strides: []tir.Expr{tir.I32(-1)}}
+	odd := &tir.Buffer{Name: "odd", Data: b.Data, DType: tir.Float32, Shape: []tir.Expr{tir.I32(2)},
+		Strides: []tir.Expr{tir.I32(1), tir.I32(1)}}
+	back := &tir.Buffer{Name: "back", Data: b.Data, DType: tir.Float32, Shape: []tir.Expr{tir.I32(2)},
+		Strides: []tir.Expr{tir.I32(-1)}}
 	nothing := &tir.Evaluate{Value: tir.I32(0)}
 	for want, s := range map[string]tir.Stmt{
-		"flatten storage: function f: buffer odd has 1 dimensions and 2 strides": &tir.Alloc{Buffer: odd, Body: nothing},
-		"flatten storage: function f: buffer back: strides[0] is -1: only":       &tir.Alloc{Buffer: back, Body: nothing},
-		"flatten storage: function f: buffer b has 2 dimensions, and 1 indices": &tir.Alloc{Buffer: b, Body: &tir.BufferStore{Buffer: b, Value: tir.F32(1),
-			Indices: []tir.Expr{tir.I32(1)}}},
+		"flatten storage: function f: buffer odd has 1 dimensions and 2 strides": &tir.Alloc{Buffer: odd,
+			Body: nothing},
+		"flatten storage: function f: buffer back: strides[0] is -1: only": &tir.Alloc{Buffer: back,
+			Body: nothing},
+		"flatten storage: function f: buffer b has 2 dimensions, and 1 indices": &tir.Alloc{Buffer: b,
+			Body: &tir.BufferStore{Buffer: b, Value: tir.F32(1),
+				Indices: []tir.Expr{tir.I32(1)}}},
 	} {
 		_, err := transform.FlattenStorage(&tir.IRModule{Funcs: []*tir.PrimFunc{{Name: "f", Body: s}}}, nil)
 		require.ErrorContains(t, err, want)

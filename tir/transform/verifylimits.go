@@ -10,17 +10,21 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// VerifyLimits refuses functions that a target has no room for, by the target's attributes; one that a target does not have limits nothing.
-// A function's own target (attribute "target") counts before t. It changes nothing. What is looked at, for each kernel (a loop over
-// blocks or threads that is within no other):
+// VerifyLimits rejects functions that exceed a limit of their target, which is one of its attributes; a limit that a
+// target does not have is not checked. A function's own target (attribute "target") takes precedence over t. The
+// function is not changed. These are the limits of each kernel (a loop over blocks or threads that is within no
+// other):
 //
-//   - max_threads_per_block and max_num_threads: the threads of a block; max_block_size_x, _y and _z: those along one index
-//   - thread_warp_size: where memory of scope "warp" is used, or threads of a warp wait for each other, threadIdx.x must not end within a warp
+//   - max_threads_per_block and max_num_threads: the threads of a block; max_block_size_x, _y and _z: those along
+//     one index
+//   - thread_warp_size: if memory of scope "warp" or a barrier of a warp is used, threadIdx.x must not end within a
+//     warp
 //   - max_shared_memory_per_block: the bytes of all allocations of scope "shared…", double-buffered ones twice
-//   - max_function_args: tensors and numbers that the kernel is given
+//   - max_function_args: tensors and numbers that are passed to the kernel
 //   - vector-width: the bits of vectors that are read, written and computed, anywhere in the function
 //
-// Sizes that only the call says count as the least that they can be: a launch that is too large is then refused by the device.
+// Sizes that are known only at the call count with their least possible value: the device rejects a launch that is
+// too large.
 func VerifyLimits(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("verify limits", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		own := targetOf(f, t)
@@ -54,7 +58,8 @@ func (v *limits) exceeded(path, attr, asked string, n int64, wayOut string) {
 	if !ok || n <= limit || v.err != nil {
 		return
 	}
-	v.err = fmt.Errorf("at %s: %s, and %s of target %s allows %d: %s, or build for a target that has more, as in {\"kind\": %q, %q: %d}",
+	v.err = fmt.Errorf("at %s: %s, and %s of target %s allows %d: %s, or build for a target that has more, as in "+
+		"{\"kind\": %q, %q: %d}",
 		path, asked, attr, v.t.Kind(), limit, wayOut, v.t.Kind(), attr, n)
 }
 
@@ -78,7 +83,8 @@ func (v *limits) vector(e tir.Expr, path func() string) {
 		return
 	}
 	if bits := int64(t.Bits) * int64(t.Lanes); v.err == nil && v.attrs["vector-width"] != nil {
-		v.exceeded(path(), "vector-width", fmt.Sprintf("a vector of type %s has %d bits", t, bits), bits, "vectorize by fewer lanes")
+		v.exceeded(path(), "vector-width", fmt.Sprintf("a vector of type %s has %d bits", t, bits), bits,
+			"vectorize by fewer lanes")
 	}
 }
 
@@ -105,12 +111,14 @@ func (v *limits) kernel(s tir.Stmt, path string) {
 	tir.Walk(s, func(node any) bool { v.look(k, node, path); return v.err == nil })
 	v.threads(k, path)
 	if k.shared > 0 {
-		v.exceeded(path, "max_shared_memory_per_block", fmt.Sprintf("a block uses %d bytes of shared memory, most of it for buffer %s", k.shared, k.largest.Name),
+		v.exceeded(path, "max_shared_memory_per_block",
+			fmt.Sprintf("a block uses %d bytes of shared memory, most of it for buffer %s", k.shared, k.largest.Name),
 			k.shared, "compute smaller tiles")
 	}
 	if v.err == nil {
 		args := v.arguments(s)
-		v.exceeded(path, "max_function_args", fmt.Sprintf("the kernel takes %d arguments (%s)", len(args), fewNames(args)), int64(len(args)),
+		v.exceeded(path, "max_function_args", fmt.Sprintf("the kernel takes %d arguments (%s)", len(args),
+			fewNames(args)), int64(len(args)),
 			"read and write fewer tensors in one kernel")
 	}
 }
@@ -136,7 +144,8 @@ func (v *limits) look(k *launchSize, node any, path string) {
 			bytes := bytesOf(b)
 			if bytes == unknownBytes {
 				if _, ok := v.of("max_shared_memory_per_block"); ok && v.err == nil {
-					v.err = fmt.Errorf("at %s: the size of buffer %s in scope %q is not constant: shared memory is part of a kernel: compute tiles of a constant size",
+					v.err = fmt.Errorf("at %s: the size of buffer %s in scope %q is not constant: shared memory is part of a "+
+						"kernel: compute tiles of a constant size",
 						path, b.Name, scope)
 				}
 				return
@@ -169,7 +178,8 @@ func (v *limits) threads(k *launchSize, path string) {
 		}
 		all *= n
 		each = append(each, fmt.Sprintf("%s %d", name, n))
-		v.exceeded(path, "max_block_size_"+dim, fmt.Sprintf("a block has %d threads along %s", n, name), n, "bind a shorter loop to "+name)
+		v.exceeded(path, "max_block_size_"+dim, fmt.Sprintf("a block has %d threads along %s", n, name), n,
+			"bind a shorter loop to "+name)
 	}
 	asked := fmt.Sprintf("a block has %d threads (%s)", all, strings.Join(each, ", "))
 	for _, attr := range []string{"max_threads_per_block", "max_num_threads"} {
@@ -179,11 +189,14 @@ func (v *limits) threads(k *launchSize, path string) {
 		x := max(k.threads["threadIdx.x"], 1)
 		switch {
 		case w < 2:
-			v.err = fmt.Errorf("at %s: %s, and thread_warp_size of target %s is %d: it has no warps: use scope \"shared\", or build for a target that has "+
+			v.err = fmt.Errorf("at %s: %s, and thread_warp_size of target %s is %d: it has no warps: use scope \"shared\", "+
+				"or build for a target that has "+
 				"them, as in {\"kind\": %q, \"thread_warp_size\": 32}", path, k.warps, v.t.Kind(), w, v.t.Kind())
 		case x%w != 0 && w%x != 0:
-			v.err = fmt.Errorf("at %s: %s, and threadIdx.x has %d turns, which end within a warp: thread_warp_size of target %s is %d: bind a loop to threadIdx.x "+
-				"whose turns are a multiple of it", path, k.warps, x, v.t.Kind(), w)
+			v.err = fmt.Errorf("at %s: %s, and threadIdx.x has %d iterations, which end within a warp: thread_warp_size of "+
+				"target "+
+				"%s is %d: bind a loop to threadIdx.x "+
+				"whose iterations are a multiple of it", path, k.warps, x, v.t.Kind(), w)
 		}
 	}
 }

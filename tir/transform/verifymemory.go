@@ -8,9 +8,10 @@ import (
 	"tvmgo/tir"
 )
 
-// VerifyMemory refuses functions for a device whose host code would touch the device's memory: loads and stores that stand in no loop over its
-// blocks or threads. Where a device works on the host's memory nothing is refused. A function's own target (attribute "target") counts
-// before t. Functions that kernels alone call are theirs. It changes nothing.
+// VerifyMemory rejects functions for a device whose host code would access the device's memory: loads and stores
+// outside of all loops over its blocks or threads. Devices that work on the host's memory have no such restriction.
+// A function's own target (attribute "target") takes precedence over t. Functions that only kernels call belong to
+// the kernels. The function is not changed.
 func VerifyMemory(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	inKernels := calledByKernels(m)
 	return mapFuncs("verify memory", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
@@ -30,11 +31,12 @@ func targetOf(f *tir.PrimFunc, t *target.Target) *target.Target {
 	return t
 }
 
-// isBound says whether a statement runs its body on the device.
+// isBound reports whether a statement runs its body on the device.
 func isBound(s tir.Stmt) bool {
 	switch s := s.(type) {
 	case *tir.For:
-		return s.Kind == tir.ThreadBind && (strings.HasPrefix(s.Thread, "blockIdx.") || strings.HasPrefix(s.Thread, "threadIdx."))
+		return s.Kind == tir.ThreadBind && (strings.HasPrefix(s.Thread, "blockIdx.") ||
+			strings.HasPrefix(s.Thread, "threadIdx."))
 	case *tir.AttrStmt:
 		return s.Key == "thread_extent"
 	}
@@ -44,7 +46,8 @@ func isBound(s tir.Stmt) bool {
 // hostAccess is the error of the first load or store that is not within threads.
 func hostAccess(f *tir.PrimFunc, t *target.Target) (err error) {
 	refuse := func(verb string, b *tir.Buffer, path func() string) {
-		err = fmt.Errorf("buffer %s, in memory of %s, is %s by the host, at %s: bind a loop around it to blocks or threads (blockIdx.x, threadIdx.x), or "+
+		err = fmt.Errorf("buffer %s, in memory of %s, is %s by the host, at %s: bind a loop around it to blocks or "+
+			"threads (blockIdx.x, threadIdx.x), or "+
 			"build the function for the CPU", b.Name, t.Kind(), verb, path())
 	}
 	tir.WalkPaths(f, func(node any, path func() string) bool {
@@ -78,7 +81,8 @@ func hostReads(low, extent tir.Expr, t *target.Target, path func() string) (err 
 	for _, e := range []tir.Expr{low, extent} {
 		tir.Walk(e, func(node any) bool {
 			if load, ok := node.(*tir.BufferLoad); ok && err == nil {
-				err = fmt.Errorf("buffer %s, in memory of %s, is read by the host, at %s: the range of threads is computed before they start: pass it as a parameter",
+				err = fmt.Errorf("buffer %s, in memory of %s, is read by the host, at %s: the range of threads is computed "+
+					"before they start: pass it as a parameter",
 					load.Buffer.Name, t.Kind(), path())
 			}
 			return err == nil
@@ -92,7 +96,8 @@ func calledByKernels(m *tir.IRModule) map[string]bool {
 	if m == nil {
 		return nil
 	}
-	inside, outside := map[string][]string{}, map[string]bool{} // callers from kernels or of unknown sort; called by the host
+	// callers from kernels or of unknown sort; called by the host
+	inside, outside := map[string][]string{}, map[string]bool{}
 	for _, f := range m.Funcs {
 		if f == nil {
 			continue

@@ -85,7 +85,7 @@ func (e *entry) compareMemory() {
 	for _, pair := range pairs {
 		i, j := pair.First, pair.Second
 		a, b := ranges[i], ranges[j]
-		e.helper("overlap")
+		e.snippet("overlap")
 		cond := fmt.Sprintf("tvmgo_overlap(%s, %s, %s, %s)", a[0], a[1], b[0], b[1])
 		if pair.Same {
 			cond = fmt.Sprintf("%s != %s && %s", a[0], b[0], cond)
@@ -99,7 +99,7 @@ func (e *entry) compareMemory() {
 
 // compareTable compares the pairs in a loop: ranges are the memory of tensors, by their parameters.
 func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]string) {
-	e.helper("apart")
+	e.snippet("apart")
 	params := slices.Sorted(maps.Keys(ranges))
 	place := map[int]int{}
 	memory, table := e.temp("memory"), e.temp("pairs")
@@ -155,7 +155,7 @@ func (e *entry) memoryOf(i int) [2]string {
 	}
 	if b.Strides != nil {
 		low := e.temp(fmt.Sprintf("low_%d", i))
-		e.helper("reach")
+		e.snippet("reach")
 		e.line("uint64_t %s;", size)
 		e.line("const uintptr_t %s = %s - tvmgo_reach(%s, %d, &%s);", low, start, t, bits, size)
 		return [2]string{low, size}

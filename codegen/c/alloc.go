@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 )
 
@@ -87,11 +88,11 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 		return
 	}
 	bytes := w.temp(name + "_bytes")
-	w.helper("grow")
-	what := w.self() + ", " + literal("allocation of "+name)
+	w.snippet("grow")
+	what := w.self() + ", " + abi.Literal("allocation of "+name)
 	if b.Strides != nil {
 		count := w.temp(name + "_count")
-		w.helper("span")
+		w.snippet("span")
 		w.line("uint64_t %s = 1;", count)
 		for i, e := range b.Shape {
 			n, step := w.expr(e), w.expr(b.Strides[i])

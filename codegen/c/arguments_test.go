@@ -75,9 +75,9 @@ var wrongArguments = [][2]string{
 	{"b.byte_offset = 2", "ValueError: mixed: argument 1 (B): the elements begin 2 bytes behind a multiple of 4: copy them to aligned memory"},
 	{"d.data = (char*)d.data + 1", "ValueError: mixed: argument 3 (D): the elements begin 1 bytes behind a multiple of 8: copy them to aligned memory"},
 	{"a.strides = NULL", ""},
-	{"a_strides[0] = 5", "ValueError: mixed: argument 0 (A): strides[0] is 5, expected 4: the tensor is not compact, copy it"},
-	{"(a_strides[0] = 1, a_strides[1] = 3)", "ValueError: mixed: argument 0 (A): strides[1] is 3, expected 1: the tensor is not compact, copy it"},
-	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not compact, copy it"},
+	{"a_strides[0] = 5", "ValueError: mixed: argument 0 (A): strides[0] is 5, expected 4: the tensor is not contiguous, copy it"},
+	{"(a_strides[0] = 1, a_strides[1] = 3)", "ValueError: mixed: argument 0 (A): strides[1] is 3, expected 1: the tensor is not contiguous, copy it"},
+	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not contiguous, copy it"},
 	{"(a_shape[0] = 1, c_shape[0] = 2, a_strides[0] = 99)", ""}, // of one row no stride matters
 	{"b_strides[0] = 20", ""},
 	{"b_strides[1] = 2", "ValueError: mixed: argument 1 (B): strides[1] is 2, expected 1"},

@@ -107,7 +107,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	case "popcount":
 		return code{fmt.Sprintf("(%s)__builtin_popcountll((uint%d_t)%s)", w.valueType(t), t.Bits, args[0].in(precUnary)), precUnary}
 	case "clz":
-		w.helper("clz")
+		w.snippet("clz")
 		return code{fmt.Sprintf("(%s)tvmgo_clz((uint%d_t)%s, %d)", w.valueType(t), t.Bits, args[0].in(precUnary), t.Bits), precUnary}
 	case "abs":
 		if !tir.IsSigned(t) {
@@ -115,7 +115,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		}
 		c := w.valueType(t)
 		name := "tvmgo_abs_" + strings.TrimSuffix(c, "_t")
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name, c, c,
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name, c, c,
 			w.valueType(unsignedType(t))))
 		return atom(name + "(" + texts[0] + ")")
 	case "isnan", "isinf", "isfinite":
@@ -154,11 +154,11 @@ func (w *writer) reinterpret(e *tir.Call, x code) code {
 		return x
 	}
 	if isNarrow(from) {
-		w.helper(narrowName(from))
+		w.snippet(narrowName(from))
 		x, from = atom("tvmgo_to_"+narrowName(from)+"("+x.text+")"), tir.UInt16
 	}
 	if isNarrow(to) {
-		w.helper(narrowName(to))
+		w.snippet(narrowName(to))
 		return atom("tvmgo_from_" + narrowName(to) + "((uint16_t)" + x.in(precUnary) + ")")
 	}
 	if !tir.IsFloat(from) && !tir.IsFloat(to) {
@@ -166,7 +166,7 @@ func (w *writer) reinterpret(e *tir.Call, x code) code {
 	}
 	a, b := w.valueType(from), w.valueType(to)
 	name := fmt.Sprintf("tvmgo_%s_as_%s", strings.TrimSuffix(a, "_t"), strings.TrimSuffix(b, "_t"))
-	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s x) {\n  union { %s from; %s to; } u = {x};\n  return u.to;\n}\n", w.inline(), b, name, a, a, b))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s x) {\n  union { %s from; %s to; } u = {x};\n  return u.to;\n}\n", w.inline(), b, name, a, a, b))
 	return atom(name + "(" + x.text + ")")
 }
 
@@ -219,7 +219,7 @@ func (w *writer) returns(e *tir.Call) {
 		w.line("return 0;")
 		return
 	}
-	w.helper("returned")
+	w.snippet("returned")
 	w.line("%s", w.leaving("TVMGO_RETURNED"))
 }
 

@@ -3,6 +3,7 @@ package c
 import (
 	"fmt"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -28,9 +29,9 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 	}
 	index, size := w.temp("index"), w.temp("size")
 	w.line("const int64_t %s = (int64_t)%s, %s = (int64_t)%s;", index, c.in(precUnary), size, w.lane(e.Args[1], "").in(precUnary))
-	w.helper("index")
+	w.snippet("outside")
 	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size, w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)",
-		literal(w.fn.Name), literal(buffer.Value), dim.Value, index, size)))
+		abi.Literal(w.fn.Name), abi.Literal(buffer.Value), dim.Value, index, size)))
 	return atom(index)
 }
 
@@ -39,7 +40,7 @@ func (w *writer) report(e *tir.Call, i string) code {
 	if len(e.Args) == 4 && w.kernels {
 		if a, ok := e.Args[0].(*tir.Call); ok && a.Name == "address_of" && len(a.Args) == 1 {
 			if l, ok := a.Args[0].(*tir.BufferLoad); ok {
-				w.helper("report")
+				w.snippet("report")
 				return atom(fmt.Sprintf("tvmgo_report(&%s, %s, %s, %s)", w.element(l.Buffer, l.Indices, ""), w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text,
 					w.lane(e.Args[3], i).text))
 			}
@@ -57,7 +58,7 @@ func (w *writer) reports(e *tir.Call) code {
 		return code{}
 	}
 	record := w.expr(e.Args[0]).text
-	w.helper("reports")
+	w.snippet("reports")
 	if e.Name == transform.ClearReports {
 		w.try(fmt.Sprintf("tvmgo_clear_reports(&%s, %d, %s, %s)", w.lookUp("runtime.TVMTensorCopyFromBytes"), device, w.deviceID, record))
 		return code{}
@@ -71,10 +72,10 @@ func (w *writer) reports(e *tir.Call) code {
 			w.fail("%s takes the name of a buffer and a dimension for each access", e.Name)
 			return code{}
 		}
-		w.line("    {%s, %d},", literal(buffer.Value), dim.Value)
+		w.line("    {%s, %d},", abi.Literal(buffer.Value), dim.Value)
 	}
 	w.line("};")
 	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"), device, w.deviceID, record,
-		literal(w.fn.Name), accesses, len(e.Args)/2))
+		abi.Literal(w.fn.Name), accesses, len(e.Args)/2))
 	return code{}
 }

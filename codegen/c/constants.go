@@ -82,22 +82,3 @@ func roundNarrow(v float64, t tir.Type) float64 {
 	}
 	return float64(dlpack.Float16Of(v).Float32())
 }
-
-// literal is text in C, in one line.
-func literal(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c >= ' ' && c < 0x7f && c != '?': // two of which begin a trigraph
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "\\%03o", c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}

@@ -26,7 +26,7 @@ func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 }
 
 // partsOf are the parameters of a host's function that may begin inside of their buffers, by the buffers' addresses: those whose data is a handle, which
-// the body does nothing with but launch kernels, and pass the tensor on. What is a handle has no address to add an offset to: see snippets/offset.c.
+// the body does nothing with but launch kernels, and pass the tensor on. What is a handle has no address to add an offset to: see snippet offset of package abi.
 func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	parts := map[*tir.Var]*tir.Var{}
 	tensors := map[*tir.Var]*tir.Var{}
@@ -86,9 +86,7 @@ func (e *entry) offset(i int, device int64) {
 		e.found[name] = found
 		e.statics.line("static tvmgo_import %s;", found)
 	}
-	e.usesCtx = true
-	e.helper("offset")
-	e.line("if (%s->byte_offset != 0 && tvmgo_offset(&p[%d], %s, &%s, %s) != 0) return -1;", e.vars[e.f.params[i].v], i, e.vars[e.f.params[i].v], found, literal(name))
+	e.argumentChecks().Offset(i, e.vars[e.f.params[i].v], found, name)
 }
 
 // The parts of a tensor's description that tvm_struct_get gives, by Apache TVM's numbers.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -32,8 +33,8 @@ type Hooks struct {
 	Math func(name string, t tir.Type) string
 	// Vectors are the language's own. Without them those of the compiler, and in kernels none.
 	Vectors Vectors
-	// Helper is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
-	Helper func(name string) (string, bool)
+	// Snippet is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
+	Snippet func(name string) (string, bool)
 	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which kernels have not.
 	Inline string
 	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
@@ -73,12 +74,16 @@ func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err erro
 }
 
 // emit is Emit. Of a text that is one of several, it names the pieces that the text has in common with the others.
-func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces []piece, err error) {
+func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces []abi.Piece, err error) {
 	if m == nil {
 		return "", nil, errors.New("write " + e.language() + ": the module is nil")
 	}
-	g := &generator{hooks: &e.Hooks, classic: e.Classic, several: e.several, kernels: e.Kernels, noVectors: e.Kernels && e.Vectors == nil, module: m, target: t,
-		typedefs: map[string]bool{}, helperSet: map[string]bool{}, externs: map[string]string{}, checks: map[string]*check{}, same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{}, names: names{taken: map[string]bool{}, also: e.Reserved}}
+	g := &generator{hooks: &e.Hooks, classic: e.Classic, several: e.several, kernels: e.Kernels,
+		noVectors: e.Kernels && e.Vectors == nil, module: m, target: t, typedefs: map[string]bool{},
+		snippets: abi.Set{Snippets: snippets, Classic: e.Classic, Instead: e.Snippet},
+		externs:  map[string]string{}, siblings: map[string]bool{}, checks: map[string]*check{},
+		same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{},
+		names: names{taken: map[string]bool{}, also: e.Reserved}}
 	defer func() {
 		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
 			code, pieces, err = "", nil, fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
@@ -91,7 +96,7 @@ func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces [
 	if e.Finish != nil {
 		text = e.Finish(text)
 	}
-	return text, g.pieces, nil
+	return text, g.snippets.Pieces, nil
 }
 
 func (h *Hooks) language() string {
@@ -133,13 +138,12 @@ type generator struct {
 	functions map[string]*function
 	current   string // the function that is being written, for errors
 
-	pieces    []piece
+	snippets  abi.Set
 	types     text // typedefs
 	typedefs  map[string]bool
-	helpers   text
-	helperSet map[string]bool
 	externs   map[string]string // the prototype of each C function that is called
 	protos    text
+	siblings  map[string]bool                  // functions of the program that protos declare
 	statics   text                             // what packed calls have found
 	found     map[string]string                // its variable, by the name that is looked up
 	same      map[*tir.PrimFunc]*tir.PrimFunc  // functions whose body is that of another one
@@ -149,7 +153,6 @@ type generator struct {
 	about     text                             // what functions say of themselves
 	origins   map[string]About                 // of the module's attribute; nil: not read yet
 	aliases   map[string][]transform.AliasPair // likewise
-	usesCtx   bool
 	usesTasks bool
 
 	err error
@@ -205,7 +208,7 @@ func (g *generator) generate() string {
 		}
 	}
 	part(&g.types)
-	part(&g.helpers)
+	part(g.snippetCode())
 	part(&g.protos)
 	part(&g.statics)
 	var forward text
@@ -269,16 +272,5 @@ func (g *generator) head() string {
 	t.line("#if defined(__GNUC__) && !defined(__clang__)")
 	t.line("#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
 	t.line("#endif")
-	t.line("")
-	t.line("#define TVMGO_EXPORT __attribute__((visibility(\"default\")))")
-	if g.usesCtx {
-		t.line("")
-		t.line("/* The loader puts the library's module here, in whose imports packed calls look first. */")
-		weak := ""
-		if g.several { // each has it, and they become one
-			weak = "__attribute__((weak)) "
-		}
-		t.line("TVMGO_EXPORT %svoid* %s = NULL;", weak, map[bool]string{false: "__tvm_ffi__library_ctx", true: "__tvm_module_ctx"}[g.classic])
-	}
 	return t.String()
 }

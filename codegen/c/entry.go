@@ -3,10 +3,10 @@ package c
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
@@ -42,8 +42,9 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
 		return
 	}
-	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, data: map[int]string{}, writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(),
-		vars: map[*tir.Var]string{}, out: &text{depth: 1}}}
+	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, data: map[int]string{},
+		writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(), vars: map[*tir.Var]string{}, out: &text{depth: 1}}}
+	e.snippet("export")
 	e.arguments()
 	e.scalars()
 	for i, p := range f.params {
@@ -65,7 +66,7 @@ func (g *generator) entry(f *function, to *text) {
 	if g.classic {
 		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, void* resource) {", f.Name)
 	} else {
-		to.line("TVMGO_EXPORT int __tvm_ffi_%s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", f.Name)
+		to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", entryName(f.Name))
 	}
 	to.WriteString(e.out.String())
 	to.line("}")
@@ -75,22 +76,18 @@ func (g *generator) entry(f *function, to *text) {
 	if g.classic { // the loader looks a name up, the compiler wants it declared
 		g.protos.line("int %s(TVMValue*, int*, int, TVMValue*, int*, void*);", f.Name)
 	} else {
-		g.protos.line("int __tvm_ffi_%s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", f.Name)
+		g.protos.line("int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(f.Name))
 	}
 }
 
 // arguments takes the arguments, each by its own kind.
 func (e *entry) arguments() {
 	f := e.f
-	e.helper("parameter")
-	e.helper("count")
-	e.line("if (tvmgo_count(p->function, signature, args, num_args, %d) != 0) return -1;", len(f.params))
-	firsts := map[int64]string{} // the first tensor on a type of device, on whose device the others must be
+	checks := e.argumentChecks()
+	e.snippet("parameter")
+	checks.Count("p->function", "signature", len(f.params))
+	places := map[int64]abi.Place{} // by the type of device, where its tensors must be: the first one is on any
 	for i, p := range f.params {
-		arg := fmt.Sprintf("&p[%d], &args[%d]", i, i)
-		if e.classic {
-			arg += fmt.Sprintf(", type_codes[%d]", i)
-		}
 		name := p.name
 		switch t := p.v.Type; {
 		case p.buffer != nil:
@@ -102,50 +99,44 @@ func (e *entry) arguments() {
 			}
 			e.line("const DLTensor* %s = NULL;", name)
 			if device, away := deviceOfParam(f.PrimFunc, i); away {
-				first := firsts[device]
-				if first == "" {
-					first, firsts[device] = "NULL", name
+				at, isKnown := places[device]
+				if at.Type = fmt.Sprint(device); !isKnown {
+					places[device] = abi.Place{Type: at.Type, First: i, Other: name}
 				}
-				unit := 0
-				if p.buffer.Offset != nil {
-					unit = max(int(d.Bits)/8, 1)
-				}
-				isPart := e.f.parts[p.buffer.Data] != nil
-				if isPart {
-					unit = 1 // more is known of it below
-				}
-				e.helper("devicetensor")
-				e.line("if (tvmgo_device_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, %d, %s, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
-					len(p.buffer.Shape), unit, device, first, name)
-				if isPart {
+				checks.DeviceTensor(i, d, len(p.buffer.Shape), at, name)
+				switch {
+				case e.f.parts[p.buffer.Data] != nil:
 					e.offset(i, device)
+				case p.buffer.Offset != nil:
+					checks.Starts(i, name, max(int(d.Bits)/8, 1))
+				default:
+					checks.Starts(i, name, 0)
 				}
 				break
 			}
-			e.helper("tensor")
-			e.line("if (tvmgo_tensor(%s, (DLDataType){%d, %d, %d}, %d, %d, &%s) != 0) return -1;", arg, d.Code, d.Bits, d.Lanes,
-				len(p.buffer.Shape), e.alignment(p.buffer), name)
+			checks.Tensor(i, d, len(p.buffer.Shape), e.alignment(p.buffer), name)
 		case tir.IsHandle(t):
-			e.helper("pointer")
 			e.gives("void*", name)
 			e.line("void* %s = NULL;", name)
-			e.line("if (tvmgo_pointer(%s, &%s) != 0) return -1;", arg, name)
+			checks.Pointer(i, name)
 			e.vars[p.v] = name
 		case tir.IsFloat(t):
-			e.helper("float")
 			e.gives("double", name)
 			e.line("double %s = 0;", name)
-			e.line("if (tvmgo_float(%s, &%s) != 0) return -1;", arg, name)
+			checks.Float(i, name)
 			e.vars[p.v] = name
 		default:
-			e.helper("int")
-			least, most := intBounds(t)
 			e.gives("int64_t", name)
 			e.line("int64_t %s = 0;", name)
-			e.line("if (tvmgo_int(%s, %s, %s, &%s) != 0) return -1;", arg, least, most, name)
+			checks.Int(i, t, name)
 			e.vars[p.v] = name
 		}
 	}
+}
+
+// argumentChecks writes checks of arguments.
+func (e *entry) argumentChecks() *abi.Checks {
+	return &abi.Checks{Classic: e.classic, Need: e.snippet, Line: e.line}
 }
 
 // alignment is what a tensor's address must be a multiple of.
@@ -157,19 +148,6 @@ func (e *entry) alignment(b *tir.Buffer) int {
 	return max(natural, b.Alignment)
 }
 
-// intBounds are the least and the greatest number of a type, in C.
-func intBounds(t tir.Type) (least, most string) {
-	switch {
-	case tir.IsBool(t):
-		return "0", "1"
-	case t.Code == dlpack.CodeInt:
-		return fmt.Sprintf("INT%d_MIN", t.Bits), fmt.Sprintf("INT%d_MAX", t.Bits)
-	case t.Bits == 64:
-		return "0", "INT64_MAX" // more does not come through an argument
-	}
-	return "0", fmt.Sprint(uint64(math.MaxUint64) >> (64 - t.Bits))
-}
-
 // scalars binds the sizes that are arguments themselves.
 func (e *entry) scalars() {
 	for i, p := range e.f.params {
@@ -179,7 +157,7 @@ func (e *entry) scalars() {
 	}
 }
 
-func (e *entry) who(i int) string { return fmt.Sprintf("argument %d (%s)", i, e.f.paramName(i)) }
+func (e *entry) who(i int) string { return abi.Argument(i, e.f.paramName(i)) }
 
 // layout compares shape, strides and offset of a tensor with the buffer's.
 func (e *entry) layout(i int, b *tir.Buffer) {
@@ -189,13 +167,11 @@ func (e *entry) layout(i int, b *tir.Buffer) {
 	}
 	switch {
 	case b.Strides == nil:
-		e.helper("compact")
-		e.line("if (tvmgo_compact(&p[%d], %s) != 0) return -1;", i, t)
+		e.argumentChecks().Contiguous(i, t)
 	case len(b.Strides) != len(b.Shape):
 		e.fail("buffer %s has %d dimensions and %d strides", b.Name, len(b.Shape), len(b.Strides))
 	default:
-		e.helper("shaped")
-		e.helper("stride")
+		e.snippet("stride")
 		for d, want := range b.Strides {
 			e.match(i, fmt.Sprintf("strides[%d]", d), fmt.Sprintf("tvmgo_stride(%s, %d)", t, d), want)
 		}
@@ -222,9 +198,7 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	e.line("const int64_t %s = %s;", name, got)
 	e.gives("int64_t", name)
 	if v.Type != tir.Int64 {
-		e.helper("fits")
-		least, most := intBounds(v.Type)
-		e.line("if (tvmgo_fits(&p[%d], %s, %s, %s, %s, %s) != 0) return -1;", i, literal(what), name, least, most, literal(v.Type.String()))
+		e.argumentChecks().Fits(i, what, name, v.Type)
 	}
 }
 
@@ -245,7 +219,7 @@ func (e *entry) plain(i int) bool {
 func (e *entry) givesData() {
 	for i, p := range e.f.params {
 		if e.plain(i) {
-			e.helper("data")
+			e.snippet("data")
 			e.data[i] = e.temp(fmt.Sprintf("data_%d", i))
 			e.line("void* const %s = tvmgo_data(%s);", e.data[i], e.vars[p.v])
 			e.gives("void*", e.data[i])
@@ -293,7 +267,7 @@ func (e *entry) shared() string {
 	if len(e.limits) > 0 {
 		limits = "limits"
 	}
-	return fmt.Sprintf("%s(p, %s, %s, %s, &taken) != 0", c.name, literal(e.f.signature()), limits, args)
+	return fmt.Sprintf("%s(p, %s, %s, %s, &taken) != 0", c.name, abi.Literal(e.f.signature()), limits, args)
 }
 
 // check is a function that checks arguments, for all functions whose arguments are checked alike but for names and constant sizes.
@@ -327,10 +301,10 @@ func (e *entry) parameters() {
 	f := e.f
 	e.line("static const tvmgo_parameter p[] = {")
 	for i, p := range f.params {
-		e.line("    {%s, %d, %s, %s},", literal(f.Name), i, literal(f.paramName(i)), literal(f.paramType(p)))
+		e.line("    %s", abi.Parameter(f.Name, i, f.paramName(i), f.paramType(p)))
 	}
 	if len(f.params) == 0 {
-		e.line("    {%s, 0, NULL, NULL},", literal(f.Name))
+		e.line("    %s", abi.Parameter(f.Name, -1, "", ""))
 	}
 	e.line("};")
 	if len(e.limits) > 0 {
@@ -369,7 +343,6 @@ func (e *entry) check(l later) {
 			e.f.paramName(l.param), l.what, plain(l.want), unknown.Name)
 		return
 	}
-	e.helper("extent")
 	want := ""
 	if n, ok := l.want.(*tir.IntImm); ok {
 		want = fmt.Sprintf("limits[%d]", len(e.limits))
@@ -377,18 +350,15 @@ func (e *entry) check(l later) {
 	} else {
 		want = e.expr(e.widened(l.want)).text
 	}
-	name, by := "NULL", "NULL"
+	name, by, condition := "", "", ""
 	if !isConstant(l.want) {
-		name, by = literal(plain(l.want)), literal(strings.Join(sources, ", "))
+		name, by = plain(l.want), strings.Join(sources, ", ")
 	}
-	stride := strings.HasPrefix(l.what, "strides")
-	call := fmt.Sprintf("tvmgo_same(&p[%d], %s, %s, %s, %s, %s) != 0", l.param, literal(l.what), l.got, want, name, by)
-	if stride { // a dimension of one element is not walked along
-		t := e.vars[e.f.params[l.param].v]
-		dim := strings.TrimSuffix(strings.TrimPrefix(l.what, "strides["), "]")
-		call = fmt.Sprintf("%s->shape[%s] != 1 && !tvmgo_is_empty(%s) && %s", t, dim, t, call)
+	if dim, isStride := strings.CutPrefix(strings.TrimSuffix(l.what, "]"), "strides["); isStride {
+		t := e.vars[e.f.params[l.param].v] // the stride of a dimension of one element does not matter
+		condition = fmt.Sprintf("%s->shape[%s] != 1 && !tvmgo_is_empty(%s)", t, dim, t)
 	}
-	e.line("if (%s) return -1;", call)
+	e.argumentChecks().Same(l.param, l.what, l.got, want, name, by, condition)
 }
 
 // widened is a size in 64 bits, as the entry has all of them.
@@ -427,7 +397,7 @@ func (e *entry) call() {
 		case p.buffer != nil && away:
 			args = append(args, fmt.Sprintf("(%s)%s->data", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
 		case p.buffer != nil && p.buffer.Offset != nil:
-			e.helper("base")
+			e.snippet("base")
 			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v], max(int(p.buffer.DType.Bits)/8, 1)))
 		case p.buffer != nil:
 			args = append(args, fmt.Sprintf("(%s)taken.%s", strings.TrimSuffix(p.ctype, " restrict"), e.data[i]))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 )
 
@@ -67,7 +68,7 @@ func (w *writer) laneText(e tir.Expr, i string) code {
 	case *tir.FloatImm:
 		return w.floatConstant(e)
 	case *tir.StringImm:
-		return atom(literal(e.Value))
+		return atom(abi.Literal(e.Value))
 	case *tir.Binary:
 		return w.binary(e, i)
 	case *tir.Not:
@@ -142,7 +143,7 @@ func (w *writer) wrap(t tir.Type, c code) code {
 	t = tir.Element(t)
 	switch {
 	case isNarrow(t):
-		w.helper(narrowName(t))
+		w.snippet(narrowName(t))
 		return atom("tvmgo_round_" + narrowName(t) + "(" + c.text + ")")
 	case tir.IsInt(t) && t.Bits < 32:
 		return code{"(" + w.valueType(t) + ")" + c.in(precUnary), precUnary}
@@ -215,22 +216,22 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
 		name := fmt.Sprintf("tvmgo_%s_%s", op, short)
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a %s b ? a : b; }\n", w.inline(), c, name, c, c, sign))
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a %s b ? a : b; }\n", w.inline(), c, name, c, c, sign))
 		return name
 	case tir.OpFloorDiv:
 		name := "tvmgo_floordiv_" + short
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < 0))); }\n",
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < 0))); }\n",
 			w.inline(), c, name, c, c, c))
 		return name
 	}
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
 		fmod := w.mathName("fmod", t)
-		w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
 			w.inline(), c, name, c, c, c, fmod))
 		return name
 	}
-	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
 		w.inline(), c, name, c, c, c, c, c))
 	return name
 }
@@ -306,19 +307,19 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
 	case to == tir.BFloat16 && tir.IsInt(from) && (from.Bits == 64 || w.kernels && from.Bits == 32): // no float holds all digits before
-		w.helper("bfloat16")
-		w.helper("bfloat16_of_int")
+		w.snippet("bfloat16")
+		w.snippet("bfloat16_of_int")
 		name := "tvmgo_round_bfloat16_of_int("
 		if !tir.IsSigned(from) {
 			name = "tvmgo_round_bfloat16_of_uint("
 		}
 		return atom(name + c.text + ")")
 	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16): // whose float is not to be rounded before
-		w.helper(narrowName(to))
-		w.helper(narrowName(to) + "_of_double")
+		w.snippet(narrowName(to))
+		w.snippet(narrowName(to) + "_of_double")
 		return atom("tvmgo_round_" + narrowName(to) + "_of_double(" + c.text + ")")
 	case isNarrow(to):
-		w.helper(narrowName(to))
+		w.snippet(narrowName(to))
 		return atom("tvmgo_round_" + narrowName(to) + "(" + c.text + ")")
 	case tir.IsHandle(to):
 		return code{"(void*)(uintptr_t)" + c.in(precUnary), precUnary}

@@ -344,7 +344,7 @@ func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	word := map[tir.BinaryOp]string{tir.OpAdd: "add", tir.OpSub: "sub", tir.OpMul: "mul"}[op]
 	name := "tvmgo_" + word + "_" + shortName(c)
-	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)((%s)a %s (%s)b); }\n", w.inline(), c, name, c, c, c, u, infix[op].text, u))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)((%s)a %s (%s)b); }\n", w.inline(), c, name, c, c, c, u, infix[op].text, u))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
@@ -368,7 +368,7 @@ func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	default:
 		text = fmt.Sprintf("return b == 0 ? a : b == -1 ? 0 : %s;", w.plainly(op, t))
 	}
-	w.helperText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n", w.inline(), c, name, c, c, text))
+	w.snippetText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n", w.inline(), c, name, c, c, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
@@ -401,7 +401,7 @@ func (w *writer) shift(e *tir.Call, a, b code) code {
 	if left {
 		text = fmt.Sprintf("(%s)((%s)a << b)", c, u)
 	}
-	w.helperText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. */\n"+
+	w.snippetText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. */\n"+
 		"%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  return %s;\n}\n", w.inline(), c, name, c, c, beyond, c, gone, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
@@ -430,7 +430,7 @@ func (w *writer) fromFloat(to, from tir.Type, x code) code {
 		}
 		text = fmt.Sprintf("return x >= %s ? (%s)%s : x > 0 ? (%s)x : 0;", power(int(to.Bits)), c, most, c)
 	}
-	w.helperText(name, fmt.Sprintf("%sinline %s %s(%s x) { %s }\n", w.inline(), c, name, f, text))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s x) { %s }\n", w.inline(), c, name, f, text))
 	return atom(name + "(" + x.text + ")")
 }
 

@@ -131,7 +131,7 @@ func (w *writer) load(e *tir.BufferLoad, i string) code {
 	case tir.IsBool(t):
 		return code{x.text + " != 0", precEqual}
 	case isNarrow(t):
-		w.helper(narrowName(t))
+		w.snippet(narrowName(t))
 		return atom("tvmgo_from_" + narrowName(t) + "(" + x.text + ")")
 	}
 	return x
@@ -140,7 +140,7 @@ func (w *writer) load(e *tir.BufferLoad, i string) code {
 // stored is a value as it goes into memory.
 func (w *writer) stored(t tir.Type, c code) string {
 	if isNarrow(t) {
-		w.helper(narrowName(t))
+		w.snippet(narrowName(t))
 		return "tvmgo_to_" + narrowName(t) + "(" + c.text + ")"
 	}
 	return c.text

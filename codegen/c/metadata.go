@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -117,27 +118,15 @@ func (e *entry) metadata(to *text) {
 	if err != nil {
 		e.fail("its metadata: %w", err)
 	}
-	e.helper("text")
-	e.describe(to, "__tvm_ffi__metadata_", string(outer))
+	e.describe(to, abi.MetadataPrefix, string(outer))
 	if doc, ok := f.Attrs[AttrDoc].(string); ok && doc != "" {
-		e.describe(to, "__tvm_ffi__doc_", doc)
+		e.describe(to, abi.DocPrefix, doc)
 	}
 }
 
 func (e *entry) describe(to *text, prefix, content string) {
-	to.line("TVMGO_EXPORT int %s%s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", prefix, e.f.Name)
-	to.line("  static const char text[] =")
-	for len(content) > 0 { // in lines that can be read
-		n := min(len(content), 100)
-		line := literal(content[:n])
-		if content = content[n:]; content == "" {
-			line += ";"
-		}
-		to.line("      %s", line)
-	}
-	to.line("  (void)self, (void)args, (void)num_args;")
-	to.line("  return tvmgo_text(text, sizeof text - 1, result);")
-	to.line("}")
+	e.snippet("text")
+	to.WriteString(abi.Constant(prefix+e.f.Name, "text", content))
 	e.protos.line("int %s%s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", prefix, e.f.Name)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 )
 
@@ -23,7 +24,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 	for k, a := range e.Args {
 		if v, ok := a.(*tir.Var); ok && w.fn.parts[v] != nil && w.fn.launches(e) {
 			parts[k] = w.variable(w.fn.parts[v], "").text
-			w.helper("passbuffer")
+			w.snippet("pass_buffer")
 		}
 	}
 	if w.classic {
@@ -60,21 +61,21 @@ func (w *writer) packedCall(e *tir.Call) code {
 	got := w.temp("result_of_" + e.Name)
 	w.line("TVMFFIAny %s;", got)
 	if w.isSibling(e.Name) {
-		w.helper("calllinked")
+		w.snippet("call_linked")
 		w.declareSibling(e.Name)
-		w.try(fmt.Sprintf("tvmgo_call_linked(%s, &%s, %s, %s, %d, &%s)", entryName(e.Name), found, literal(e.Name), list, len(args), got))
+		w.try(fmt.Sprintf("tvmgo_call_linked(%s, &%s, %s, %s, %d, &%s)", entryName(e.Name), found, abi.Literal(e.Name), list, len(args), got))
 	} else {
-		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, literal(e.Name), list, len(args), got))
+		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, abi.Literal(e.Name), list, len(args), got))
 	}
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), abi.Literal(e.Name))
 	switch {
 	case t == tir.Void:
-		w.helper("letgo")
+		w.snippet("let_go")
 		w.line("tvmgo_let_go(&%s);", got)
 		return code{}
 	case tir.IsInt(t) || tir.IsBool(t):
-		w.helper("drop")
+		w.snippet("not_a")
 		w.line("if (%s.type_index != kTVMFFIInt && %s.type_index != kTVMFFIBool) %s", got, got,
 			w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"int\", &%s)", caller, got)))
 		if tir.IsBool(t) {
@@ -82,7 +83,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 		}
 		return code{"(" + w.valueType(t) + ")" + got + ".v_int64", precUnary}
 	case tir.IsFloat(t):
-		w.helper("drop")
+		w.snippet("not_a")
 		w.line("if (%s.type_index != kTVMFFIFloat) %s", got, w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"float\", &%s)", caller, got)))
 		return w.cast(t, tir.Float64, atom(got+".v_float64"))
 	}
@@ -92,8 +93,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 
 // lookUp is the variable that keeps what a packed call of a name finds.
 func (w *writer) lookUp(name string) string {
-	w.usesCtx = true
-	w.helper("call")
+	w.snippet("call")
 	found := w.found[name]
 	if found == "" {
 		found = w.generator.names.pick("found_" + name)
@@ -116,12 +116,12 @@ func (g *generator) isSibling(name string) bool {
 }
 
 // entryName is what a library exports of a function.
-func entryName(name string) string { return "__tvm_ffi_" + name }
+func entryName(name string) string { return abi.FunctionPrefix + name }
 
 // declareSibling declares a function that may stand elsewhere, or be found at run time only. Weak: then there is none here.
 func (g *generator) declareSibling(name string) {
-	if g.module.Func(name) == nil && !g.helperSet["sibling "+name] {
-		g.helperSet["sibling "+name] = true
+	if g.module.Func(name) == nil && !g.siblings[name] {
+		g.siblings[name] = true
 		g.protos.line("__attribute__((weak)) int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(name))
 	}
 }
@@ -175,25 +175,25 @@ func (w *writer) classicCall(e *tir.Call, found string, args []code, parts map[i
 	got, kind := w.temp("result_of_"+e.Name), w.temp("code_of_"+e.Name)
 	w.line("TVMValue %s;", got)
 	w.line("int %s;", kind)
-	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %s, %d, &%s, &%s)", found, literal(e.Name), list, codes, len(args), got, kind))
+	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %s, %d, &%s, &%s)", found, abi.Literal(e.Name), list, codes, len(args), got, kind))
 	t := e.Type
-	caller := fmt.Sprintf("%s, %s", w.self(), literal(e.Name))
+	caller := fmt.Sprintf("%s, %s", w.self(), abi.Literal(e.Name))
 	switch {
 	case t == tir.Void:
-		w.helper("letgo")
-		w.line("tvmgo_let_go(%s, %s);", got, kind)
+		w.snippet("let_go")
+		w.line("tvmgo_let_go(&%s, %s);", got, kind)
 		return code{}
 	case tir.IsInt(t) || tir.IsBool(t):
-		w.helper("drop")
+		w.snippet("not_a")
 		w.line("if (%s != kTVMArgInt && %s != kTVMArgBool) %s", kind, kind,
-			w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"int\", %s, %s)", caller, got, kind)))
+			w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"int\", &%s, %s)", caller, got, kind)))
 		if tir.IsBool(t) {
 			return code{got + ".v_int64 != 0", precEqual}
 		}
 		return code{"(" + w.valueType(t) + ")" + got + ".v_int64", precUnary}
 	case tir.IsFloat(t):
-		w.helper("drop")
-		w.line("if (%s != kTVMArgFloat) %s", kind, w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"float\", %s, %s)", caller, got, kind)))
+		w.snippet("not_a")
+		w.line("if (%s != kTVMArgFloat) %s", kind, w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"float\", &%s, %s)", caller, got, kind)))
 		return w.cast(t, tir.Float64, atom(got+".v_float64"))
 	}
 	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)

@@ -61,7 +61,7 @@ func TestRun_PackedCalls(t *testing.T) {
 
 				value = "text"
 				_, err = call(t, m, name, a)
-				require.ErrorContains(t, err, name+": the packed function test.value gave a string, expected float")
+				require.ErrorContains(t, err, name+": the packed function test.value returned a string, expected float")
 				value = 10.5
 			}
 			_, err := call(t, m, "scratch", tensor(t, []float32{}, 0))

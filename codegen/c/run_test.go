@@ -271,7 +271,7 @@ func TestRun_WrongArguments(t *testing.T) {
 		{more, "aligned", []any{part(4), f(3), f(3)},
 			"ValueError: aligned: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
 		{m, "vadd", []any{strided, f(4), f(4)},
-			"ValueError: vadd: argument 0 (A): strides[0] is 2, expected 1: the tensor is not compact, copy it"},
+			"ValueError: vadd: argument 0 (A): strides[0] is 2, expected 1: the tensor is not contiguous, copy it"},
 		{more, "sized", []any{5000000000, f(4), f(8)}, "ValueError: sized: argument 0 (n): 5000000000 does not fit int32"},
 		{more, "sized", []any{4.5, f(4), f(8)}, "TypeError: sized: argument 0 (n): expected int32, got float"},
 		{more, "sized", []any{3, f(4), f(8)}, "ValueError: sized: argument 1 (A): shape[0] is 4, expected n = 3 (argument 0 (n))"},

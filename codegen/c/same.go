@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 )
 
@@ -105,13 +106,13 @@ func (w *writer) self() string {
 	if w.shared[w.fn.PrimFunc] {
 		return selfName
 	}
-	return literal(w.fn.Name)
+	return abi.Literal(w.fn.Name)
 }
 
 // selfArgument stands before the other arguments of a body's call.
 func (g *generator) selfArgument(f *tir.PrimFunc) []string {
 	if g.shared[f] || g.same[f] != nil {
-		return []string{literal(f.Name)}
+		return []string{abi.Literal(f.Name)}
 	}
 	return nil
 }

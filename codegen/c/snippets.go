@@ -1,91 +1,35 @@
 package c
 
-import "embed"
+import (
+	"embed"
 
-// snippetFiles are pieces of C that generated code may need, by name.
-//
+	"tvmgo/codegen/abi"
+)
+
 //go:embed snippets
 var snippetFiles embed.FS
 
-// snippetNeeds are the pieces that a piece needs before itself. Those of the classic convention end in _classic.
-var snippetNeeds = map[string][]string{
-	"expected":  {"raise", "parameter"},
-	"count":     {"raise"},
-	"int":       {"expected", "kind", "range"},
-	"range":     {"raise", "parameter"},
-	"float":     {"expected", "kind"},
-	"pointer":   {"expected", "kind"},
-	"described": {"shaped"},
-	"tensor":    {"expected", "kind", "described"},
+// snippets are the pieces of C that functions may need: those of package abi, and those of bodies.
+var snippets = abi.Read(snippetFiles, abi.All)
 
-	"devicetensor": {"expected", "kind", "ondevice"},
-	"offset":       {"shaped", "ask"},
-	"ask":          {"find"},
-	"passbuffer":   {"shaped"},
-	"extent":       {"raise", "parameter"},
-	"shaped":       {"raise", "parameter"},
-	"ondevice":     {"shaped"},
-	"fits":         {"raise", "parameter"},
-	"compact":      {"shaped"},
-	"overlap":      {"raise", "parameter"},
-	"apart":        {"overlap"},
-	"reach":        {"shaped", "stride"},
-	"index":        {"raise"},
-	"reports":      {"index", "call"},
-	"grow":         {"raise"},
-	"span":         {"raise"},
-	"call":         {"find"},
-	"calllinked":   {"call"},
-	"drop":         {"raise", "kind", "letgo"},
+// snippet adds pieces of C, and those that they need, to the file.
+func (g *generator) snippet(names ...string) { g.snippets.Add(names...) }
 
-	"float16_of_double":  {"narrow"},
-	"bfloat16_of_double": {"narrow"},
-	"bfloat16_of_int":    {"bfloat16_of_double"},
-}
+// snippetText adds C that was made for this file, once for each name.
+func (g *generator) snippetText(name, code string) { g.snippets.AddText(name, code) }
 
-// helper adds a piece of C that is needed, once, behind those that it needs itself.
-func (g *generator) helper(name string) {
-	if g.helperSet[name] {
-		return
-	}
-	g.helperSet[name] = true
-	if g.hooks.Helper != nil {
-		if code, ok := g.hooks.Helper(name); ok {
-			g.helperText(name+".c", code)
-			return
+// snippetCode is the C of the pieces. In one of several texts, functions that these share are only declared.
+func (g *generator) snippetCode() *text {
+	all := &text{}
+	for i, p := range g.snippets.Pieces {
+		if i > 0 {
+			all.line("")
+		}
+		if g.several {
+			all.WriteString(withoutBodies(p))
+		} else {
+			all.WriteString(p.Alone())
 		}
 	}
-	for _, n := range snippetNeeds[name] {
-		g.helper(n)
-	}
-	var code []byte
-	err := error(nil)
-	if g.classic {
-		code, _ = snippetFiles.ReadFile("snippets/" + name + "_classic.c")
-	}
-	if code == nil {
-		if code, err = snippetFiles.ReadFile("snippets/" + name + ".c"); err != nil {
-			g.fail("%w", err)
-			return
-		}
-	}
-	p := piece{name, string(code)}
-	g.pieces = append(g.pieces, p)
-	if g.several {
-		g.helperText(name+".c", p.declared())
-	} else {
-		g.helperText(name+".c", p.own())
-	}
-}
-
-// helperText adds a piece of C that was made for this file.
-func (g *generator) helperText(name, code string) {
-	if g.helperSet[name] {
-		return
-	}
-	g.helperSet[name] = true
-	if g.helpers.Len() > 0 {
-		g.helpers.line("")
-	}
-	g.helpers.WriteString(code)
+	return all
 }

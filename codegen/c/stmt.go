@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -164,7 +165,7 @@ func (w *writer) askUnroll(s *tir.For) {
 	switch {
 	case !asked || n < 2:
 	case !w.kernels:
-		w.helper("unroll")
+		w.snippet("unroll")
 		w.line("tvmgo_unroll(%d)", min(n, 1<<15))
 	case w.hooks.Unroll != nil:
 		w.line("%s", w.hooks.Unroll(min(n, 1<<15)))
@@ -287,9 +288,9 @@ func (w *writer) assert(s *tir.Assert) {
 		w.fail("an assertion's kind is %q: known are %v", kind, errorKinds)
 		return
 	}
-	w.helper("raise")
+	w.snippet("raise")
 	cond := w.expr(s.Cond)
-	w.line("if (!%s) %s", cond.in(precUnary), w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s: %%s\", %s, %s)", literal(kind), w.self(), literal(s.Message))))
+	w.line("if (!%s) %s", cond.in(precUnary), w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s: %%s\", %s, %s)", abi.Literal(kind), w.self(), abi.Literal(s.Message))))
 }
 
 func (w *writer) evaluate(e tir.Expr) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -43,12 +44,12 @@ func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error)
 	attrs[AttrProgram] = strings.TrimSpace(strings.Join(all, " "))
 	part := *e
 	part.several = true
-	texts, pieces, errs := make([]string, len(units)), make([][]piece, len(units)), make([]error, len(units))
+	texts, pieces, errs := make([]string, len(units)), make([][]abi.Piece, len(units)), make([]error, len(units))
 	Together(len(units), func(i int) { texts[i], pieces[i], errs[i] = part.emit(&tir.IRModule{Funcs: units[i], Attrs: attrs}, t) })
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return e.shareCommon(texts, pieces), nil
+	return e.addShared(texts, pieces), nil
 }
 
 // EmitAll is a module's text for the CPU, and the units that it may be compiled as.

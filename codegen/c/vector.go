@@ -240,7 +240,7 @@ func (w *writer) broadcast(t tir.Type, x code) code {
 	}
 	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
 		name := "tvmgo_splat_" + vector
-		w.helperText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
+		w.snippetText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
 		return atom(name + "(" + x.text + ")")
 	}
 	return atom(each(x.text))

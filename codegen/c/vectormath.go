@@ -40,7 +40,7 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 	if n*int(t.Bits) == 512 {
 		scale = "#if defined(__AVX512F__) && !defined(__clang__)\n  *result = __builtin_ia32_scalefps512_mask(p, whole, p, -1, 4);\n#else\n" + scale + "#endif\n"
 	}
-	w.helperText(name, text+scale+"}\n")
+	w.snippetText(name, text+scale+"}\n")
 	from, to := w.keep(t, x), w.temp("value")
 	w.line("%s %s;", f, to)
 	w.line("%s(&%s, &%s);", name, to, from.text)
@@ -93,7 +93,7 @@ func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	f, m := w.vectorType(t), w.vectorType(signedMask(t))
 	name := fmt.Sprintf("tvmgo_%s_%s", op, f)
 	sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
-	w.helperText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element), w.extremeOfHalves(op, t)))
+	w.snippetText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element), w.extremeOfHalves(op, t)))
 	return name
 }
 

@@ -24,7 +24,7 @@ func New() *Emitter {
 		Intrinsic:   intrinsic,
 		Math:        func(name string, _ tir.Type) string { return name }, // there is one for each type
 		Vectors:     vectors{},
-		Helper:      helper,
+		Snippet:     snippet,
 		Inline:      "static ",
 		Pointer:     pointer,
 		// where the runtime cuts the source
@@ -174,15 +174,15 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 	return "", nil
 }
 
-// helper is what package c writes in another way.
-func helper(name string) (string, bool) {
-	code, ok := helpers[name]
+// snippet is what package c writes in another way.
+func snippet(name string) (string, bool) {
+	code, ok := snippets[name]
 	return code, ok
 }
 
 // A float64 or an integer is first rounded to a float whose last digit is odd where something was lost, so that the
 // second rounding is as good as one alone.
-var helpers = map[string]string{
+var snippets = map[string]string{
 	"float16": `static inline ushort tvmgo_to_float16(float x) {
   ushort bits;
   vstore_half_rte(x, 0, (half*)&bits);

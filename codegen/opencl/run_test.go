@@ -326,7 +326,7 @@ func TestRun_BadArguments(t *testing.T) {
 	require.NoError(t, err)
 	defer part.Close()
 	for want, args := range map[string][]any{
-		"argument 1 (B): the tensor is on cpu:0, expected opencl:0: " +
+		"argument 1 (B): the tensor is on cpu:0, expected opencl:0, the device of argument 0 (A): " +
 			"copy it": {a, zeros(runtime.CPU, 8), c, 1.0},
 		"argument 0 (A): the tensor is on cpu:0, expected opencl: " +
 			"copy it": {zeros(runtime.CPU, 8), a, c, 1.0},
@@ -375,13 +375,10 @@ func twice(a: handle, b: handle, c: handle) {
 	for _, name := range []string{"add", "twice"} {
 		f := gputest.Function(t, lib, name)
 		for _, dev := range devices {
-			gputest.Offsets(t, lib, dev,
-				name+": argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %[5]d on "+
-					"%[4]v: copy them",
-				[3]string{"A", "B", "C"}, func(a, b, c *runtime.Tensor) error {
-					_, err := f.Call(a, b, c)
-					return err
-				})
+			gputest.Offsets(t, lib, dev, name, [3]string{"A", "B", "C"}, func(a, b, c *runtime.Tensor) error {
+				_, err := f.Call(a, b, c)
+				return err
+			})
 		}
 	}
 }

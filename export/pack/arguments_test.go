@@ -55,9 +55,9 @@ func TestArguments(t *testing.T) {
 		{1, tensor(t, []int8{1, 2, 3, 4}, 2, 2), "all: argument 1 (a): expected float32, got int8"},
 		{1, tensor(t, []bool{true}, 1, 1), "all: argument 1 (a): expected float32, got bool"},
 		{1, tensor(t, []float32{1, 2}), "all: argument 1 (a): expected 2 dimensions (float32[n, 2]), got 1"},
-		{1, tensor(t, []float32{1, 2}, 2, 1), "all: argument 1 (a): dimension 1 of float32[n, 2] is 1, expected 2"},
-		{1, tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2), "all: argument 1 (a): dimension 0 of float32[n, 2] is 3, expected 2: n is set by argument 5 (n)"},
-		{2, tensor(t, []int16{1, 2}, 1, 2, 1), "all: argument 2 (b): dimension 2 of int16[_, m, m] is 1, expected 2: m is set by argument 2 (b)"},
+		{1, tensor(t, []float32{1, 2}, 2, 1), "all: argument 1 (a): shape[1] is 1, expected 2"},
+		{1, tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2), "all: argument 1 (a): shape[0] is 3, expected n = 2 (argument 5 (n))"},
+		{2, tensor(t, []int16{1, 2}, 1, 2, 1), "all: argument 2 (b): shape[2] is 1, expected m = 2 (argument 2 (b): shape[1])"},
 		{3, 128, "all: argument 3: 128 does not fit int8"},
 		{3, -129, "all: argument 3: -129 does not fit int8"},
 		{3, 1.5, "all: argument 3: expected int8, got float"},
@@ -101,11 +101,11 @@ func TestArguments_Layout(t *testing.T) {
 		{view(whole, []int64{1, 8}, []int64{99, 1}, 64), view(numbers, []int64{8}, nil, 0), ""},
 		{view(whole, []int64{0, 8}, []int64{99, 5}, 0), view(numbers, []int64{8}, nil, 0), ""},
 		{view(whole, []int64{2, 4}, []int64{8, 1}, 0), view(numbers, []int64{4}, nil, 0),
-			"two: argument 0 (a): the tensor is not compact: its stride along dimension 0 is 8, expected 4: copy it"},
-		{view(whole, []int64{8, 8}, []int64{1, 8}, 0), view(numbers, []int64{8}, nil, 0), "its stride along dimension 1 is 8, expected 1"},
+			"two: argument 0 (a): strides[0] is 8, expected 4: the tensor is not contiguous, copy it"},
+		{view(whole, []int64{8, 8}, []int64{1, 8}, 0), view(numbers, []int64{8}, nil, 0), "strides[1] is 8, expected 1"},
 		{view(whole, []int64{2, 4}, nil, 4), view(numbers, []int64{4}, nil, 0),
 			"two: argument 0 (a): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
-		{whole, view(numbers, []int64{7}, nil, 0), "two: argument 1 (b): dimension 0 of float64[m] is 7, expected 8: m is set by argument 0 (a)"},
+		{whole, view(numbers, []int64{7}, nil, 0), "two: argument 1 (b): shape[0] is 7, expected m = 8 (argument 0 (a): shape[1])"},
 	} {
 		_, err := two.Call(c.a, c.b)
 		if c.failure == "" {
@@ -125,9 +125,9 @@ func TestArguments_LayoutOfOneDimension(t *testing.T) {
 		failure   string
 	}{
 		{8, 1, ""}, {1, 99, ""}, {0, 5, ""},
-		{8, 2, "line: argument 0 (a): the tensor is not compact: its stride along dimension 0 is 2, expected 1: copy it"},
-		{2, 8, "its stride along dimension 0 is 8, expected 1"},
-		{8, 0, "its stride along dimension 0 is 0, expected 1"},
+		{8, 2, "line: argument 0 (a): strides[0] is 2, expected 1: the tensor is not contiguous, copy it"},
+		{2, 8, "strides[0] is 8, expected 1"},
+		{8, 0, "strides[0] is 0, expected 1"},
 	} {
 		v, err := numbers.View(numbers.DType(), []int64{c.n}, []int64{c.stride}, 0)
 		require.NoError(t, err)
@@ -158,6 +158,7 @@ func TestArguments_Types(t *testing.T) {
 	}{
 		{[]any{of(dlpack.Bool, 4), half, flag, lanes}, "argument 0: expected uint8, got bool"},
 		{[]any{bytes, of(dlpack.BFloat16, 3), flag, lanes}, "argument 1: expected float16, got bfloat16"},
+		{[]any{bytes, of(dlpack.Float32, 3), flag, lanes}, "argument 1: expected float16, got float32"},
 		{[]any{bytes, half, of(dlpack.UInt8), lanes}, "argument 2 (b): expected bool, got uint8"},
 		{[]any{bytes, half, of(dlpack.Bool, 1), lanes}, "argument 2 (b): expected 0 dimensions (bool[]), got 1"},
 		{[]any{bytes, half, flag, of(dlpack.Float32, 1)}, "argument 3: expected float32x4, got float32"},

@@ -53,5 +53,5 @@ func ExampleLibrary() {
 	fmt.Println(err)
 	// Output:
 	// [11 22]
-	// call function: add: argument 0 (a): dimension 0 of float32[n] is 2, expected 3: n is set by argument 3 (n)
+	// call function: add: argument 0 (a): shape[0] is 2, expected n = 3 (argument 3 (n))
 }

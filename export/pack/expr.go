@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"tvmgo/codegen/abi"
 )
 
 // Expr is an integer expression over integer parameters and names of dimensions.
@@ -52,8 +54,8 @@ func (e *Expr) inside(binding int) string {
 	return e.String()
 }
 
-// c is the expression in C, over variables of the prefix and functions of the host's beginning, which note what went wrong in bad.
-func (e *Expr) c(prefix string) string {
+// c is the expression in C. Variables have a prefix. Its functions are snippets; they set bits of a variable wrong.
+func (e *Expr) c(prefix string, need *abi.Set) string {
 	name, known := map[string]string{"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}[e.Op]
 	switch {
 	case e.Op == "" && e.Name != "":
@@ -63,7 +65,8 @@ func (e *Expr) c(prefix string) string {
 	case !known:
 		name = e.Op
 	}
-	return fmt.Sprintf("tvmgo_%s(%s, %s, &bad)", name, e.Args[0].c(prefix), e.Args[1].c(prefix))
+	need.Add(name)
+	return fmt.Sprintf("tvmgo_%s(%s, %s, &wrong)", name, e.Args[0].c(prefix, need), e.Args[1].c(prefix, need))
 }
 
 // maxDepth bounds how deep an expression nests.

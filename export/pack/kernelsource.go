@@ -6,17 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/dlpack"
 )
 
-//go:embed host/kernel.c
+//go:embed snippets/types.h
 var kernelPrelude string
 
 // kernelSource is a file of C with a function behind it for each signature, which calls the kernel: in it the compiler compares the types of
 // both.
 func kernelSource(in *input, used []*function) string {
 	w := &cWriter{}
-	w.line("#line 1 %s", cString(filepath.Base(in.path)))
+	w.line("#line 1 %s", abi.Literal(filepath.Base(in.path)))
 	w.Write(in.data)
 	w.line("\n#line 1 \"signatures\"")
 	w.WriteString(kernelPrelude)
@@ -56,38 +57,38 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	list := func(parts []string) string { return strings.Join(parts, ", ") }
 	symbol, kernel := kernelCall+sig.Name, sig.Symbol
 	check := func(condition, message string) {
-		w.line("#line 1 %s", cString("signature of "+sig.Name))
+		w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 		w.line("_Static_assert(%s, %s);", condition, message)
 	}
 	w.line("__attribute__((visibility(\"hidden\"))) void %s(%s);", symbol, list(params))
-	w.line("#line 1 %s", cString("signature of "+sig.Name))
+	w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 	w.line("void %s(%s) {", symbol, list(params))
 	w.line("#ifdef %s /* a macro has no type: the arguments alone are looked at */", kernel)
 	w.line("#define tvmgo_agrees 0")
 	w.line("#else")
 	w.line("#pragma GCC diagnostic push")
 	w.line("#pragma GCC diagnostic ignored \"-Wint-conversion\"")
-	w.line("#line 1 %s", cString("signature of "+sig.Name))
+	w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 	w.line("typedef __typeof__(%s(%s)) tvmgo_result;", kernel, list(bare))
 	w.line("#pragma GCC diagnostic pop")
 	w.line("#define tvmgo_takes(...) __builtin_types_compatible_p(__typeof__(%s), tvmgo_result(__VA_ARGS__))", kernel)
 	w.line("#define tvmgo_agrees tvmgo_takes(%s)", list(accepted))
 	returned := func(what string) string {
-		return fmt.Sprintf("%s \"%s, which would be dropped: declare it void\"", cString(fmt.Sprintf("%s: the kernel %s returns ", sig.Name, kernel)), what)
+		return fmt.Sprintf("%s \"%s, which would be dropped: declare it void\"", abi.Literal(fmt.Sprintf("%s: the kernel %s returns ", sig.Name, kernel)), what)
 	}
 	w.line("#define tvmgo_is(T, text) _Static_assert(!__builtin_types_compatible_p(tvmgo_result, T), %s);", returned(`" text "`))
-	w.line("#line 1 %s", cString("signature of "+sig.Name))
+	w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 	w.line("TVMGO_TYPES(tvmgo_is)")
 	w.line("#undef tvmgo_is")
 	check("__builtin_types_compatible_p(tvmgo_result, void)", returned("a value"))
 	for i := 0; i < n && n <= maxNamed; i++ {
 		p := &sig.Params[i]
-		what := cString(fmt.Sprintf("%s: argument %d%s is %s in the signature, and ", sig.Name, i, p.named(), p.TypeText()))
+		what := abi.Literal(fmt.Sprintf("%s: argument %d%s is %s in the signature, and ", sig.Name, i, p.named(), p.TypeText()))
 		at := append([]string(nil), accepted...)
 		at[i] = "T"
 		w.line("#define tvmgo_at(T) tvmgo_takes(%s)", list(at))
 		w.line("#define tvmgo_is(T, text) _Static_assert(tvmgo_agrees || !tvmgo_at(T), %s text \" in the kernel %s: change one of the two\");", what, kernel)
-		w.line("#line 1 %s", cString("signature of "+sig.Name))
+		w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 		w.line("TVMGO_TYPES(tvmgo_is)")
 		for _, e := range []struct {
 			of                      dlpack.DataType
@@ -102,9 +103,9 @@ func (w *cWriter) kernelCall(sig *Signature) {
 		w.line("#undef tvmgo_at")
 	}
 	if !exotic {
-		check("tvmgo_agrees", cString(fmt.Sprintf("%s: the kernel %s does not take what the signature says: (%s)", sig.Name, kernel, list(types))))
+		check("tvmgo_agrees", abi.Literal(fmt.Sprintf("%s: the kernel %s does not take what the signature says: (%s)", sig.Name, kernel, list(types))))
 		w.line("#pragma GCC diagnostic error \"-Wincompatible-pointer-types\"")
-		w.line("#line 1 %s", cString("signature of "+sig.Name))
+		w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 		w.line("tvmgo_result (*const tvmgo_signature)(%s) = __builtin_choose_expr(tvmgo_agrees, (void*)0, &%s);", list(types), kernel)
 		w.line("(void)tvmgo_signature;")
 	}
@@ -114,7 +115,7 @@ func (w *cWriter) kernelCall(sig *Signature) {
 		w.line("#pragma GCC diagnostic error \"-W%s\"", kind)
 	}
 	w.line("#pragma GCC diagnostic ignored \"-Wsign-conversion\"") // of char, and of enumerations
-	w.line("#line 1 %s", cString("signature of "+sig.Name))
+	w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 	w.line("%s(%s);", kernel, list(agreed))
 	w.line("#pragma GCC diagnostic pop")
 	w.line("}")
@@ -122,7 +123,7 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	w.line("#undef tvmgo_agrees")
 }
 
-// accepted is the type of host/kernel.c that stands for those which a kernel may take for the parameter; open says that a pointer to a type of
+// accepted is the type of snippets/types.h that stands for those which a kernel may take for the parameter; open says that a pointer to a type of
 // the user's own is fine too.
 func (p *Param) accepted() (name string, open bool) {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
@@ -31,7 +32,7 @@ type Array struct {
 // vectorsSymbol is that of the function whose result is the test vectors. They are data of the library and no module in its tree: a
 // kind of our own would keep Apache TVM from loading the file, and its const_loader module fails every lookup that passes it by and
 // imports nothing itself.
-const vectorsSymbol = functionPrefix + vectorsFunction
+const vectorsSymbol = abi.FunctionPrefix + vectorsFunction
 
 const vectorsFunction = "_tvmgo_vectors"
 

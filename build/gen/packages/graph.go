@@ -47,7 +47,7 @@ func (g *graph) devices() []string {
 	return p.Imports
 }
 
-// The layers, from the top. A package belongs to the first that has its path.
+// The layers, from the top. A package belongs to the one that names it, or else to the first that has its path.
 var (
 	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env", "build/gen/...", "bench/...", "examples/..."}}
 	tests  = &layer{title: "tests"} // what no package imports that is used elsewhere than in tests
@@ -61,7 +61,7 @@ var (
 		{title: "expressions and IR", id: "ir", paths: []string{"te/...", "tir/..."}},
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
 		{title: "internal", id: "internal", paths: []string{"internal/..."}},
-		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob", "dlpack", "include", "build/include"}},
+		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob", "codegen/abi", "dlpack", "include", "build/include"}},
 	}
 )
 
@@ -90,6 +90,10 @@ func (g *graph) rules() []rule {
 		{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."},
 			"programs do not depend on a runtime and code generators"},
 		{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
+		{[]string{"codegen/abi"}, []string{"blob", "runtime/...", "target/...", "tir/...", "te/...", "export/..."},
+			"code generators and packed kernels share it"},
+		{[]string{"export/..."}, []string{"codegen", "codegen/c", "codegen/llvm", "codegen/opencl", "tir/...", "te/..."},
+			"kernels are packed without a code generator"},
 		{[]string{"codegen/...", "export/..."}, devices, "code is generated and exported without a device"},
 		{[]string{"runtime"}, append([]string{"tir/...", "te/...", "codegen/...", "export/...", "internal/dl"}, devices...),
 			"a program that only loads modules contains none of them"},
@@ -161,9 +165,12 @@ func (g *graph) add(p *pkg) {
 func (g *graph) arrange() error {
 	used := map[string]bool{}
 	for _, p := range g.all {
-		i := slices.IndexFunc(layers, func(l *layer) bool {
-			return l.has(p.Path) || l.id == "devices" && slices.Contains(g.devices(), p.Path)
-		})
+		i := slices.IndexFunc(layers, func(l *layer) bool { return slices.Contains(l.paths, p.Path) })
+		if i < 0 {
+			i = slices.IndexFunc(layers, func(l *layer) bool {
+				return l.has(p.Path) || l.id == "devices" && slices.Contains(g.devices(), p.Path)
+			})
+		}
 		if i < 0 {
 			return fmt.Errorf("package %s is in no layer: add it to one in build/gen/packages/graph.go", p.Path)
 		}

@@ -18,19 +18,20 @@
 
 #define TVMGO_EXPORT __attribute__((visibility("default")))
 
-/* One parameter of one function, for errors. */
+/* One parameter of a function, for error messages. */
 typedef struct {
   const char* function;
-  int index;
+  const char* argument; /* "argument 0 (A)" */
   const char* name;
   const char* type;
 } tvmgo_parameter;
-#define TVMGO_AT "%s: argument %d (%s): "
-#define TVMGO_OF(p) (p)->function, (p)->index, (p)->name
+#define TVMGO_AT "%s: %s: "
+#define TVMGO_OF(p) (p)->function, (p)->argument
 
-/* Sets this thread's error. */
-static __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise(const char* kind, const char* format, ...) {
-  char message[1024];
+/* Sets this thread's error. A message of more than 4 KiB is cut off. */
+static __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise(const char* kind,
+                                                                                       const char* format, ...) {
+  char message[4096];
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof(message), format, args);
@@ -39,18 +40,22 @@ static __attribute__((noinline, cold, format(printf, 2, 3))) int32_t tvmgo_raise
   return -1;
 }
 
-static int32_t tvmgo_count(const char* function, const char* signature, const void* args, int32_t got, int32_t want) {
+static int32_t tvmgo_count(const char* function, const char* signature, const void* args, int32_t got,
+                                 int32_t want) {
   if (got == want && (args != NULL || want == 0)) return 0;
   const char* what = want == 1 ? "argument" : "arguments";
-  if (got == want) return tvmgo_raise("TypeError", "%s: expected %d %s, got NULL: %s", function, (int)want, what, signature);
+  if (got == want)
+    return tvmgo_raise("TypeError", "%s: expected %d %s, got NULL: %s", function, (int)want, what, signature);
   return tvmgo_raise("TypeError", "%s: expected %d %s, got %d: %s", function, (int)want, what, (int)got, signature);
 }
 
-static int32_t tvmgo_expected(const tvmgo_parameter* p, const char* got) {
-  return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), p->type, got);
-}
+/* One argument, as a function receives it: TVMGO_ARGUMENT declares it, TVMGO_A passes it on. */
+#define TVMGO_ARGUMENT const TVMFFIAny* a
+#define TVMGO_A a
+#define TVMGO_IS_INT (a->type_index == kTVMFFIInt || a->type_index == kTVMFFIBool)
+#define TVMGO_IS_FLOAT (a->type_index == kTVMFFIFloat)
 
-static const char* tvmgo_kind(const TVMFFIAny* a) {
+static const char* tvmgo_kind(TVMGO_ARGUMENT) {
   switch (a->type_index) {
     case kTVMFFINone: return "None";
     case kTVMFFIInt: return "int";
@@ -78,93 +83,122 @@ static const char* tvmgo_kind(const TVMFFIAny* a) {
   return "another object";
 }
 
-static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
-  static const char* const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
-                                      "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-                                      "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"};
-  int used;
-  if (t.code >= sizeof(names) / sizeof(names[0])) used = snprintf(out, size, "a type of code %d", t.code);
-  else if (t.code < kDLBool) used = snprintf(out, size, "%s%d", names[t.code], t.bits);
-  else used = snprintf(out, size, "%s", names[t.code]);
-  if (t.lanes != 1) snprintf(out + used, size - (size_t)used, "x%d", t.lanes);
+static int32_t tvmgo_expected(const tvmgo_parameter* p, TVMGO_ARGUMENT) {
+  return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), p->type, tvmgo_kind(TVMGO_A));
 }
 
-static void tvmgo_device_text(DLDevice d, char* out, size_t size) {
-  static const char* const names[] = {"", "cpu", "cuda", "cuda_host", "opencl", "", "", "vulkan", "metal", "vpi", "rocm",
-                                      "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
-  const int type = (int)d.device_type;
-  if (type <= 0 || type >= (int)(sizeof(names) / sizeof(names[0])) || names[type][0] == 0)
-    snprintf(out, size, "a device of type %d", type);
-  else snprintf(out, size, "%s:%d", names[type], (int)d.device_id);
+/* Takes the tensor of an argument. */
+static inline int32_t tvmgo_tensor_of(const tvmgo_parameter* p, TVMGO_ARGUMENT, const DLTensor** out) {
+  if (a->type_index == kTVMFFITensor) *out = (const DLTensor*)(const void*)(a->v_obj + 1);
+  else if (a->type_index == kTVMFFIDLTensorPtr) *out = (const DLTensor*)a->v_ptr;
+  else return tvmgo_expected(p, TVMGO_A);
+  return *out != NULL ? 0 : tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
 }
 
-/* Whether a tensor has no element, whose address then may be anything. */
-static int tvmgo_is_empty(const DLTensor* t) {
-  for (int32_t i = 0; i < t->ndim; i++)
-    if (t->shape[i] == 0) return 1;
-  return 0;
-}
-
-/* All about a tensor that neither its device nor another argument decides. */
-static int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
-  char want[64], got[64];
-  if (t == NULL) {
-    return tvmgo_raise("ValueError", TVMGO_AT "the pointer to the tensor is NULL", TVMGO_OF(p));
-  }
-  if (t->ndim != ndim) {
-    return tvmgo_raise("ValueError", TVMGO_AT "expected %d %s (%s), got %d", TVMGO_OF(p), (int)ndim,
-                       ndim == 1 ? "dimension" : "dimensions", p->type, (int)t->ndim);
+/* Checks that a tensor's shape is possible. */
+static inline int32_t tvmgo_extents(const tvmgo_parameter* p, const DLTensor* t) {
+  if (t->ndim < 0) {
+    return tvmgo_raise("ValueError", TVMGO_AT "ndim is %d, which is negative", TVMGO_OF(p), (int)t->ndim);
   }
   if (t->ndim > 0 && t->shape == NULL) {
     return tvmgo_raise("ValueError", TVMGO_AT "the tensor's shape is NULL", TVMGO_OF(p));
   }
   for (int32_t i = 0; i < t->ndim; i++) {
     if (t->shape[i] >= 0 && t->shape[i] <= (int64_t)1 << 48) continue;
-    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is %s", TVMGO_OF(p), (int)i, (long long)t->shape[i],
-                       t->shape[i] < 0 ? "negative" : "more than memory can hold");
-  }
-  const int is_type = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == type.lanes;
-  const int is_old_bool = type.code == kDLBool && t->dtype.code == kDLUInt && t->dtype.bits == 1 && t->dtype.lanes == type.lanes;
-  if (!is_type && !is_old_bool) {
-    tvmgo_type_text(type, want, sizeof(want));
-    tvmgo_type_text(t->dtype, got, sizeof(got));
-    return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
+    return tvmgo_raise("ValueError", TVMGO_AT "shape[%d] is %lld, which is %s", TVMGO_OF(p), (int)i,
+                       (long long)t->shape[i], t->shape[i] < 0 ? "negative" : "more than memory can hold");
   }
   return 0;
 }
 
-/* All about a tensor that no other argument decides. */
-static int32_t tvmgo_described(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim, unsigned alignment) {
-  char got[64];
-  if (tvmgo_shaped(p, t, type, ndim) != 0) return -1;
-  if (t->device.device_type != kDLCPU) {
-    tvmgo_device_text(t->device, got, sizeof(got));
-    return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected cpu: copy it", TVMGO_OF(p), got);
+static void tvmgo_type_text(DLDataType t, char* out, size_t size) {
+  static const char* const names[] = {
+      [0] = "int", [1] = "uint", [2] = "float", [3] = "handle", [4] = "bfloat", [6] = "bool",
+      [7] = "float8_e3m4", [8] = "float8_e4m3", [9] = "float8_e4m3b11fnuz", [10] = "float8_e4m3fn", [11] = "float8_e4m3fnuz", [12] = "float8_e5m2",
+      [13] = "float8_e5m2fnuz", [14] = "float8_e8m0fnu", [15] = "float6_e2m3fn", [16] = "float6_e3m2fn", [17] = "float4_e2m1fn", [kDLComplex] = "complex"};
+  const int known = t.code < sizeof(names) / sizeof(names[0]) && names[t.code] != NULL;
+  int used;
+  if (!known) used = snprintf(out, size, "a type of code %d", t.code);
+  else if (t.code < kDLBool) used = snprintf(out, size, "%s%d", names[t.code], t.bits);
+  else used = snprintf(out, size, "%s", names[t.code]);
+  if (t.lanes != 1 && known) snprintf(out + used, size - (size_t)used, "x%d", t.lanes);
+}
+
+/* Checks the number of dimensions, the shape and the data type of a tensor. The bool of TVM v0.20 is uint1. */
+static int32_t tvmgo_shaped(const tvmgo_parameter* p, const DLTensor* t, DLDataType type, int32_t ndim) {
+  char want[64], got[64];
+  if (t->ndim != ndim) {
+    return tvmgo_raise("ValueError", TVMGO_AT "expected %d %s (%s), got %d", TVMGO_OF(p), (int)ndim,
+                       ndim == 1 ? "dimension" : "dimensions", p->type, (int)t->ndim);
   }
-  if (tvmgo_is_empty(t)) return 0;
-  if (t->data == NULL) {
-    return tvmgo_raise("ValueError", TVMGO_AT "the tensor's data is NULL", TVMGO_OF(p));
+  if (tvmgo_extents(p, t) != 0) return -1;
+  if (t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == type.lanes) return 0;
+  if (type.code == kDLBool && t->dtype.code == kDLUInt && t->dtype.bits == 1 && t->dtype.lanes == type.lanes) return 0;
+  tvmgo_type_text(type, want, sizeof(want));
+  tvmgo_type_text(t->dtype, got, sizeof(got));
+  return tvmgo_raise("TypeError", TVMGO_AT "expected %s, got %s", TVMGO_OF(p), want, got);
+}
+
+/* Reports whether a tensor has no elements. Its address may then be anything. */
+static int tvmgo_is_empty(const DLTensor* t) {
+  for (int32_t i = 0; i < t->ndim; i++)
+    if (t->shape[i] == 0) return 1;
+  return 0;
+}
+
+/* id: -1 for all devices of the type. */
+static void tvmgo_device_text(int type, int id, char* out, size_t size) {
+  static const char* const names[] = {
+      [1] = "cpu", [2] = "cuda", [3] = "cuda_host", [4] = "opencl", [7] = "vulkan", [8] = "metal",
+      [9] = "vpi", [10] = "rocm", [11] = "rocm_host", [12] = "ext_dev", [13] = "cuda_managed", [14] = "oneapi",
+      [15] = "webgpu", [16] = "hexagon", [17] = "maia", [18] = "trn", [32] = "aocl", [33] = "sdaccel",
+      [34] = "opengl", [35] = "microdev"};
+  const int known = type > 0 && type < (int)(sizeof(names) / sizeof(names[0])) && names[type] != NULL;
+  if (!known) snprintf(out, size, "a device of type %d", type);
+  else if (id < 0) snprintf(out, size, "%s", names[type]);
+  else snprintf(out, size, "%s:%d", names[type], id);
+}
+
+/* Checks that a tensor has data, and is on a type of device (0: on any). If there is a first tensor, whose parameter is
+   by, it must be on the same device. */
+static inline int32_t tvmgo_placed(const tvmgo_parameter* p, const DLTensor* t, int device, const tvmgo_parameter* by,
+                                   const DLTensor* first) {
+  char want[64], got[64];
+  const int is_type = device == 0 || (int)t->device.device_type == device;
+  if (!is_type || (first != NULL && t->device.device_id != first->device.device_id)) {
+    tvmgo_device_text(device, first != NULL ? (int)first->device.device_id : -1, want, sizeof(want));
+    tvmgo_device_text((int)t->device.device_type, (int)t->device.device_id, got, sizeof(got));
+    return tvmgo_raise("ValueError", TVMGO_AT "the tensor is on %s, expected %s%s%s: copy it", TVMGO_OF(p), got, want,
+                       first != NULL ? ", the device of " : "", first != NULL ? by->argument : "");
   }
+  if (t->data != NULL || tvmgo_is_empty(t)) return 0;
+  return tvmgo_raise("ValueError", TVMGO_AT "the tensor's data is NULL", TVMGO_OF(p));
+}
+
+/* Checks that the address of the first element is a multiple of alignment. */
+static inline int32_t tvmgo_aligned(const tvmgo_parameter* p, const DLTensor* t, unsigned alignment) {
   const unsigned beyond = (unsigned)(((uintptr_t)t->data + (uintptr_t)t->byte_offset) % alignment);
-  if (beyond == 0) return 0;
-  return tvmgo_raise("ValueError", TVMGO_AT "the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
+  if (beyond == 0 || tvmgo_is_empty(t)) return 0;
+  return tvmgo_raise("ValueError",
+                     TVMGO_AT "the elements begin %u bytes behind a multiple of %u: copy them to aligned memory",
                      TVMGO_OF(p), beyond, alignment);
 }
 
-static int32_t tvmgo_tensor(const tvmgo_parameter* p, const TVMFFIAny* a, DLDataType type, int32_t ndim, unsigned alignment,
-                            const DLTensor** out) {
-  if (a->type_index == kTVMFFITensor) *out = (const DLTensor*)(const void*)(a->v_obj + 1);
-  else if (a->type_index == kTVMFFIDLTensorPtr) *out = (const DLTensor*)a->v_ptr;
-  else return tvmgo_expected(p, tvmgo_kind(a));
-  return tvmgo_described(p, *out, type, ndim, alignment);
+/* Takes a tensor of the CPU, and checks everything that does not depend on other arguments. */
+static int32_t tvmgo_tensor(const tvmgo_parameter* p, TVMGO_ARGUMENT, DLDataType type, int32_t ndim,
+                                  unsigned alignment, const DLTensor** out) {
+  if (tvmgo_tensor_of(p, TVMGO_A, out) != 0 || tvmgo_shaped(p, *out, type, ndim) != 0) return -1;
+  if (tvmgo_placed(p, *out, kDLCPU, NULL, NULL) != 0) return -1;
+  return tvmgo_aligned(p, *out, alignment);
 }
 
-static int32_t tvmgo_compact(const tvmgo_parameter* p, const DLTensor* t) {
+static int32_t tvmgo_contiguous(const tvmgo_parameter* p, const DLTensor* t) {
   if (t->strides == NULL || tvmgo_is_empty(t)) return 0;
   int64_t step = 1;
   for (int32_t i = t->ndim; i-- > 0;) {
     if (t->shape[i] != 1 && t->strides[i] != step) {
-      return tvmgo_raise("ValueError", TVMGO_AT "strides[%d] is %lld, expected %lld: the tensor is not compact, copy it",
+      return tvmgo_raise("ValueError",
+                         TVMGO_AT "strides[%d] is %lld, expected %lld: the tensor is not contiguous, copy it",
                          TVMGO_OF(p), (int)i, (long long)t->strides[i], (long long)step);
     }
     if (__builtin_mul_overflow(step, t->shape[i], &step)) {
@@ -174,37 +208,40 @@ static int32_t tvmgo_compact(const tvmgo_parameter* p, const DLTensor* t) {
   return 0;
 }
 
-/* Compares a number of a tensor's description with what it must be. by says where that comes from; NULL of a constant. */
+/* Compares one number of a tensor's description with the expected one. name: the expression of the expected number,
+   NULL for a constant. by: the arguments on which it depends. */
 static int32_t tvmgo_same(const tvmgo_parameter* p, const char* what, int64_t got, int64_t want, const char* name,
-                          const char* by) {
+                                const char* by) {
   if (got == want) return 0;
   if (name == NULL) {
-    return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %lld", TVMGO_OF(p), what, (long long)got, (long long)want);
+    return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %lld", TVMGO_OF(p), what, (long long)got,
+                       (long long)want);
   }
-  return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %s = %lld%s%s%s", TVMGO_OF(p), what, (long long)got, name,
-                     (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
+  return tvmgo_raise("ValueError", TVMGO_AT "%s is %lld, expected %s = %lld%s%s%s", TVMGO_OF(p), what, (long long)got,
+                     name, (long long)want, by == NULL ? "" : " (", by == NULL ? "" : by, by == NULL ? "" : ")");
 }
 
-static void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
+/* Returns the address of the first element. */
+static inline void* tvmgo_data(const DLTensor* t) { return t->data == NULL ? NULL : (char*)t->data + t->byte_offset; }
 
-/* Whether two ranges of bytes have one in common; empty ones have none. */
+/* Reports whether two ranges have a byte in common. */
 static inline int tvmgo_overlap(uintptr_t a, uint64_t a_size, uintptr_t b, uint64_t b_size) {
   return a < b ? b - a < a_size && b_size != 0 : a - b < b_size && a_size != 0;
 }
 
-/* Says which of two tensors is written, and what to do. same: one tensor may be passed for both. */
-static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q, int p_written,
-                                                              int q_written, int same) {
-  const char* way = same ? "pass the same tensor for both, or memory that does not overlap" : "pass memory that does not overlap";
+/* Raises the error of two tensors that overlap. same: one tensor may be passed for both. */
+static __attribute__((noinline, cold)) int32_t tvmgo_overlaps(const tvmgo_parameter* p, const tvmgo_parameter* q,
+                                                                    int p_written, int q_written, int same) {
+  const char* way = same ? "pass the same tensor for both, or memory" : "pass memory";
   const int both = p_written && q_written;
   return tvmgo_raise("ValueError",
-                     "%s: argument %d (%s) and argument %d (%s) overlap in memory: the function writes %s%s%s: %s, or build the function "
-                     "with target option alias-check=0",
-                     TVMGO_OF(p), q->index, q->name, both ? "both" : (p_written ? p : q)->name, both ? "" : ", and reads ",
+                     "%s: %s and %s overlap in memory: the function writes %s%s%s: %s that does not overlap, or build "
+                     "the function with target option alias-check=0",
+                     TVMGO_OF(p), q->argument, both ? "both" : (p_written ? p : q)->name, both ? "" : ", and reads ",
                      both ? "" : (p_written ? q : p)->name, way);
 }
 
-/* Gives a text to who asks for it. */
+/* Returns a constant string. */
 static __attribute__((noinline)) int tvmgo_text(const char* text, size_t size, TVMFFIAny* result) {
   const TVMFFIByteArray bytes = {text, size};
   return TVMFFIStringFromByteArray(&bytes, result);
@@ -277,10 +314,10 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   if (tvmgo_tensor(&p[2], &args[2], (DLDataType){2, 32, 1}, 2, 4, &tensor_2) != 0) return -1;
   const int64_t n = tensor_0->shape[0];
   const int64_t k = tensor_0->shape[1];
-  if (tvmgo_compact(&p[0], tensor_0) != 0) return -1;
+  if (tvmgo_contiguous(&p[0], tensor_0) != 0) return -1;
   const int64_t m = tensor_1->shape[1];
-  if (tvmgo_compact(&p[1], tensor_1) != 0) return -1;
-  if (tvmgo_compact(&p[2], tensor_2) != 0) return -1;
+  if (tvmgo_contiguous(&p[1], tensor_1) != 0) return -1;
+  if (tvmgo_contiguous(&p[2], tensor_2) != 0) return -1;
   if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], k, "k", "argument 0 (A): shape[1]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[0]", tensor_2->shape[0], n, "n", "argument 0 (A): shape[0]") != 0) return -1;
   if (tvmgo_same(&p[2], "shape[1]", tensor_2->shape[1], m, "m", "argument 1 (B): shape[1]") != 0) return -1;
@@ -307,9 +344,9 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
 
 TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const tvmgo_parameter p[] = {
-      {"matmul", 0, "A", "float32[n, k]"},
-      {"matmul", 1, "B", "float32[k, m]"},
-      {"matmul", 2, "C", "float32[n, m]"},
+      {"matmul", "argument 0 (A)", "A", "float32[n, k]"},
+      {"matmul", "argument 1 (B)", "B", "float32[k, m]"},
+      {"matmul", "argument 2 (C)", "C", "float32[n, m]"},
   };
   static const int64_t limits[] = {4, 4, 4};
   (void)self, (void)result;
@@ -320,11 +357,11 @@ TVMGO_EXPORT int __tvm_ffi_matmul(void* self, const TVMFFIAny* args, int32_t num
 
 TVMGO_EXPORT int __tvm_ffi__metadata_matmul(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const char text[] =
-      "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[{\\\"type\\\":\\\"None\\\"},{\\\"type\\\":\\\"DLTensor*\\\"},{\\"
-      "\"type\\\":\\\"DLTensor*\\\"},{\\\"type\\\":\\\"DLTensor*\\\"}]}\",\"signature\":\"matmul(A: float32[n, k], B: float32["
-      "k, m], C: float32[n, m])\",\"args\":[{\"name\":\"A\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[\"n\",\"k\"]},{"
-      "\"name\":\"B\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[\"k\",\"m\"]},{\"name\":\"C\",\"kind\":\"tensor\",\"dtype\":"
-      "\"float32\",\"shape\":[\"n\",\"m\"]}]}";
+      "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[{\\\"type\\\":\\\"None\\\"},{\\\"type\\\":"
+      "\\\"DLTensor*\\\"},{\\\"type\\\":\\\"DLTensor*\\\"},{\\\"type\\\":\\\"DLTensor*\\\"}]}\",\"signature\":\"matmu"
+      "l(A: float32[n, k], B: float32[k, m], C: float32[n, m])\",\"args\":[{\"name\":\"A\",\"kind\":\"tensor\",\"dtyp"
+      "e\":\"float32\",\"shape\":[\"n\",\"k\"]},{\"name\":\"B\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":["
+      "\"k\",\"m\"]},{\"name\":\"C\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[\"n\",\"m\"]}]}";
   (void)self, (void)args, (void)num_args;
   return tvmgo_text(text, sizeof text - 1, result);
 }

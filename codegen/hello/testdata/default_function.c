@@ -21,8 +21,8 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
   if (tvmgo_tensor(&p[0], &args[0], (DLDataType){2, 32, 1}, 2, 4, &tensor_0) != 0) return -1;
   const DLTensor* tensor_1 = NULL;
   if (tvmgo_tensor(&p[1], &args[1], (DLDataType){2, 32, 1}, 2, 4, &tensor_1) != 0) return -1;
-  if (tvmgo_compact(&p[0], tensor_0) != 0) return -1;
-  if (tvmgo_compact(&p[1], tensor_1) != 0) return -1;
+  if (tvmgo_contiguous(&p[0], tensor_0) != 0) return -1;
+  if (tvmgo_contiguous(&p[1], tensor_1) != 0) return -1;
   if (tvmgo_same(&p[0], "shape[0]", tensor_0->shape[0], limits[0], NULL, NULL) != 0) return -1;
   if (tvmgo_same(&p[0], "shape[1]", tensor_0->shape[1], limits[1], NULL, NULL) != 0) return -1;
   if (tvmgo_same(&p[1], "shape[0]", tensor_1->shape[0], limits[2], NULL, NULL) != 0) return -1;
@@ -42,8 +42,8 @@ static int32_t tvmgo_check_0(const tvmgo_parameter* p, const char* signature, co
 
 TVMGO_EXPORT int __tvm_ffi_default_function(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const tvmgo_parameter p[] = {
-      {"default_function", 0, "A", "float32[10, 10]"},
-      {"default_function", 1, "B", "float32[10, 10]"},
+      {"default_function", "argument 0 (A)", "A", "float32[10, 10]"},
+      {"default_function", "argument 1 (B)", "B", "float32[10, 10]"},
   };
   static const int64_t limits[] = {10, 10, 10, 10, 400, 400};
   (void)self, (void)result;

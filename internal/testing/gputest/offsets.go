@@ -16,16 +16,15 @@ import (
 func PackedOffsets(t *testing.T, m *runtime.Module, dev dlpack.Device) {
 	t.Helper()
 	add := Function(t, m, "add")
-	Offsets(t, m, dev, "argument %d (%s): the tensor begins %d bytes inside of its buffer, and kernels on %v take a part that begins at a multiple of %d bytes: copy it",
-		[3]string{"a", "b", "c"}, func(a, b, c *runtime.Tensor) error {
-			_, err := add.Call(a, b, c, int(a.Shape()[0]))
-			return err
-		})
+	Offsets(t, m, dev, "add", [3]string{"a", "b", "c"}, func(a, b, c *runtime.Tensor) error {
+		_, err := add.Call(a, b, c, int(a.Shape()[0]))
+		return err
+	})
 }
 
-// Offsets has add compute c = a + b of tensors that begin inside of their buffers. The error of one that the device does not take is made from its index,
-// its name, the offset, the device and the alignment. m is the module, or imports it, that says what that is.
-func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, failure string, names [3]string, add func(a, b, c *runtime.Tensor) error) {
+// Offsets has add compute c = a + b of tensors that begin inside of their buffers. The function and its arguments have
+// these names in errors. m is the module that knows the alignment of the device, or imports it.
+func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string, names [3]string, add func(a, b, c *runtime.Tensor) error) {
 	t.Helper()
 	imports, err := m.Imports()
 	require.NoError(t, err)
@@ -98,7 +97,9 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, failure string,
 					defer args[k].Close()
 				}
 			}
-			require.ErrorContains(t, add(args[0], args[1], args[2]), fmt.Sprintf(failure, i, names[i], align+4, dev, align))
+			require.ErrorContains(t, add(args[0], args[1], args[2]), fmt.Sprintf(
+				"%s: argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %d on %v: copy them",
+				function, i, names[i], align+4, align, dev))
 			require.Equal(t, start(0), Slice(t, result), "nothing was launched")
 		}
 	}

@@ -3,9 +3,10 @@ package codegen
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 
+	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/hook"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -232,16 +233,14 @@ func (p *program) WriteFormats() []string { return []string{programKind, "json"}
 
 func (p *program) SaveToFile(path, format string) error {
 	if format == "" {
-		if at := strings.LastIndexByte(path, '.'); at >= 0 {
-			format = path[at+1:]
-		}
+		format = strings.TrimPrefix(filepath.Ext(path), ".")
 	}
 	text, err := p.GetSource(format)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		return fmt.Errorf("save the program: %w", err)
+	if err := atomicfile.Write(path, []byte(text), 0o666, atomicfile.FollowLinks); err != nil {
+		return runtime.Errorf(runtime.ErrFailed, "save the program to %s: %w", path, err)
 	}
 	return nil
 }

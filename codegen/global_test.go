@@ -1,6 +1,9 @@
 package codegen_test
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +58,27 @@ func TestGlobal_Builds(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, kinds, any("c"))
 	require.Contains(t, kinds, any(k.name))
+}
+
+// A program is saved like every other file: a reader of the old file does not see it change.
+func TestGlobal_SavesProgramAtOnce(t *testing.T) {
+	program, err := callGlobal(t, "tir.FromText", inPlace("f", "", "1.0", ""))
+	require.NoError(t, err)
+	p := program.(*runtime.Module)
+	defer p.Close()
+	path := filepath.Join(t.TempDir(), "f.tir")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))
+	before, err := os.Open(path)
+	require.NoError(t, err)
+	defer before.Close()
+	require.NoError(t, p.SaveToFile(path, ""))
+	old, err := io.ReadAll(before)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(old))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text, err := p.GetSource("tir")
+	require.NoError(t, err)
+	require.Equal(t, text, string(data))
+	require.ErrorContains(t, p.SaveToFile(filepath.Join(path, "x.json"), ""), "save the program to "+path)
 }

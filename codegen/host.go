@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"tvmgo/export"
 	"tvmgo/include"
 	"tvmgo/internal/cpufeatures"
-	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -121,95 +119,40 @@ func NewHostModule(code string, names []string, flags ...string) (*runtime.Modul
 
 // newHostModule is NewHostModule of code that may be compiled as several texts, too.
 func newHostModule(code string, units, names, flags []string) (*runtime.Module, error) {
-	source, err := runtime.NewCSource(code, "c", names, nil)
-	if err != nil {
-		return nil, err
-	}
-	h := &hostModule{source: source, code: code, units: units, names: slices.Clone(names)}
-	h.library.Make = h.compile
+	h := &hostModule{units: units}
+	h.Host = jit.Host{Kind: hostKind, Code: code, Names: slices.Clone(names), Cache: "host", Key: h.key, Answer: h.answer}
 	for _, f := range flags {
 		if l, ok := strings.CutPrefix(f, "-l"); ok {
-			h.libraries = append(h.libraries, l)
+			h.Libraries = append(h.Libraries, l)
 		} else {
 			h.flags = append(h.flags, f)
 		}
 	}
-	m, err := runtime.NewModule(hostKind, runtime.Serializable|runtime.Runnable|runtime.Exportable, h)
-	if err != nil {
-		source.Close()
-	}
-	return m, err
+	return h.New(h, runtime.Serializable|runtime.Runnable|runtime.Exportable)
 }
 
-// hostModule is C that is compiled when it is first called.
+// hostModule is a module of kind c whose functions can be called.
 type hostModule struct {
-	source    *runtime.Module
-	code      string
-	units     []string // that are compiled in its place; nil: itself
-	names     []string
-	flags     []string
-	libraries []string
-	library   jit.Library
+	jit.Host
+	units []string // texts that are compiled in place of the code; nil: none
+	flags []string
 }
 
-func (h *hostModule) Functions() []string { return slices.Clone(h.names) }
-
-func (h *hostModule) Function(name string) (*runtime.Function, error) {
-	if !slices.Contains(h.names, name) {
-		return h.answer(name)
-	}
-	m, err := h.library.Module()
-	switch {
-	case errors.Is(err, runtime.ErrNotFound): // of a compiler or library: it is not the function that is missing
-		return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s of C source: %v", name, err)
-	case err != nil:
-		return nil, fmt.Errorf("function %s of C source: %w", name, err)
-	}
-	return m.Function(name)
+// key lists what a library depends on beside the code.
+func (h *hostModule) key() []string {
+	return append(slices.Clone(h.flags), include.ID(), compiler())
 }
 
-// answer is a function that tells an exporter of the module.
+// answer returns a function by which an exporter asks about the module.
 func (h *hostModule) answer(name string) (*runtime.Function, error) {
 	switch {
 	case name == export.FlagsQuery:
 		return jit.Texts(h.flags)
-	case name == export.LibrariesQuery:
-		return jit.Texts(h.libraries)
 	case name == export.UnitsQuery && h.units != nil:
 		return jit.Texts(h.units)
 	}
-	return h.source.Function(name)
+	return nil, nil
 }
-
-// ImportsChanged lets the library import what the module does.
-func (h *hostModule) ImportsChanged(list func() ([]*runtime.Module, error)) {
-	h.library.ImportsChanged(list)
-}
-
-// cache has the libraries of all processes.
-const cache = diskcache.Cache("host")
-
-func (h *hostModule) compile() (*runtime.Module, error) {
-	key := diskcache.Key("2", h.code, strings.Join(h.flags, "\x00"), strings.Join(h.libraries, "\x00"), include.ID(), compiler())
-	ctx := context.Background()
-	return jit.Load(ctx, cache, key, func(path string) error {
-		// to the exporter it is a module as this one, which is still in the making here
-		own, err := runtime.NewModule(hostKind, runtime.Exportable, &exported{hostModule: h})
-		if err != nil {
-			return err
-		}
-		defer own.Close()
-		// what the check would find, the load finds, too
-		return export.Library(ctx, own, path, export.StaticCheck())
-	})
-}
-
-// exported is a module for one export, which ends nothing of its original's.
-type exported struct{ *hostModule }
-
-func (e *exported) Function(name string) (*runtime.Function, error)  { return e.answer(name) }
-func (e *exported) ImportsChanged(func() ([]*runtime.Module, error)) {}
-func (e *exported) Close() error                                     { return nil }
 
 // compilerCommand is what export compiles with; nil if there is none.
 func compilerCommand() []string {
@@ -244,26 +187,7 @@ func compiler() string {
 	return fmt.Sprint(os.Getenv("CC"), path, info.Size(), info.ModTime().UnixNano())
 }
 
-func (h *hostModule) GetSource(format string) (string, error) { return h.source.GetSource(format) }
-func (h *hostModule) SaveToBinary() ([]byte, error)           { return h.source.SaveToBinary() }
+func (h *hostModule) GetSource(format string) (string, error) { return h.Source.GetSource(format) }
+func (h *hostModule) SaveToBinary() ([]byte, error)           { return h.Source.SaveToBinary() }
+func (h *hostModule) SaveToFile(path, format string) error    { return h.Source.SaveToFile(path, format) }
 func (h *hostModule) WriteFormats() []string                  { return []string{"c"} }
-
-func (h *hostModule) SaveToFile(path, format string) error { return h.source.SaveToFile(path, format) }
-
-// Metadata is what the code says of a function, which is compiled for it.
-func (h *hostModule) Metadata(function string) (string, error) {
-	if !slices.Contains(h.names, function) {
-		return "", nil
-	}
-	return h.library.Metadata(function)
-}
-
-// Doc is the documentation of a function.
-func (h *hostModule) Doc(function string) (string, error) {
-	if !slices.Contains(h.names, function) {
-		return "", nil
-	}
-	return h.library.Doc(function)
-}
-
-func (h *hostModule) Close() error { return errors.Join(h.source.Close(), h.library.Close()) }

@@ -137,6 +137,9 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 			return k, err
 		}
 	}
+	if slices.Contains(m.functions(true), name) {
+		return nil, fail(op, ErrNotFound, "%q is a function, not a kernel of a device module: Module.Function returns it", name)
+	}
 	return nil, m.noFunction(op, name)
 }
 

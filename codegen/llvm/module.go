@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -51,35 +50,30 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	for i, f := range m.Funcs {
 		names[i] = f.Name
 	}
-	source, err := runtime.NewCSource(code, "c", names, nil) // which checks the names, and answers questions of exporters
-	if err != nil {
-		return nil, err
-	}
-	impl := &module{compiler: clang, source: source, code: code, units: units, names: names, libraries: codegen.Libraries(m)}
-	impl.library.Make = impl.link
-	built, err := runtime.NewModule(Kind, runtime.Runnable|runtime.Exportable, impl)
-	if err != nil {
-		source.Close()
-	}
-	return built, err
+	built := &module{compiler: clang, units: units}
+	command := clang.clang.Command(clang.options.machine...)
+	built.Host = jit.Host{Kind: Kind, Code: code, Names: names, Libraries: codegen.Libraries(m), CanRun: built.hostOnly, Answer: built.answer,
+		Cache: Kind, Key: built.key, Options: []export.Option{export.Compiler(command[0], command[1:]...)}}
+	return built.New(built, runtime.Runnable|runtime.Exportable)
 }
 
-// module is generated C and what clang makes of it.
+// module is generated C, and what clang makes of it.
 type module struct {
-	runtime.ModuleBase
-	compiler  *compiler
-	source    *runtime.Module
-	code      string
-	units     []string // that are compiled in its place to be linked
-	names     []string
-	libraries []string
-	library   jit.Library
+	jit.Host
+	compiler *compiler
+	units    []string // texts that are compiled in place of the code, to be linked
 
 	mu   sync.Mutex
 	made map[form][]byte // what was compiled already
 }
 
-func (m *module) Functions() []string { return slices.Clone(m.names) }
+// key lists what a library depends on beside the code.
+func (m *module) key() []string {
+	return append(m.compiler.options.flags(), headersID(), m.compiler.clang.ID())
+}
+
+// objectCache has the objects of units.
+const objectCache = diskcache.Cache("objects")
 
 // as is the program in a form, compiled once.
 func (m *module) as(f form) ([]byte, error) {
@@ -88,7 +82,7 @@ func (m *module) as(f form) ([]byte, error) {
 	if data := m.made[f]; data != nil {
 		return data, nil
 	}
-	data, err := m.compiler.compile(context.Background(), m.code, f)
+	data, err := m.compiler.compile(context.Background(), m.Code, f)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +114,7 @@ func (m *module) GetSource(format string) (string, error) {
 	f := form(format)
 	switch format {
 	case "c":
-		return m.code, nil
+		return m.Code, nil
 	case "", "ll":
 		f = "ll"
 	case "s", "asm":
@@ -146,7 +140,7 @@ func (m *module) SaveToFile(path, format string) error {
 	case "asm":
 		f = "s"
 	}
-	data := []byte(m.code)
+	data := []byte(m.Code)
 	if f != "c" {
 		if _, known := forms[f]; !known {
 			return runtime.Errorf(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
@@ -168,20 +162,6 @@ func (m *module) SaveToBinary() ([]byte, error) {
 	return nil, runtime.Errorf(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which links it", Kind)
 }
 
-func (m *module) Function(name string) (*runtime.Function, error) {
-	if !slices.Contains(m.names, name) {
-		return m.answer(name)
-	}
-	if err := m.hostOnly(); err != nil {
-		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
-	}
-	l, err := m.library.Module()
-	if err != nil {
-		return nil, fmt.Errorf("function %s of a module of kind %s: %w", name, Kind, err)
-	}
-	return l.Function(name)
-}
-
 // answer is a function that tells of the module itself, as those of Apache TVM's modules do.
 func (m *module) answer(name string) (*runtime.Function, error) {
 	system, _ := target.Get[bool](m.compiler.target, "system-lib")
@@ -195,35 +175,10 @@ func (m *module) answer(name string) (*runtime.Function, error) {
 		if system {
 			value = ""
 		}
-	case export.LibrariesQuery:
-		return jit.Texts(m.libraries)
 	case export.UnitsQuery:
 		return runtime.NewFunction(func(...any) (any, error) { return m.objects() })
 	default:
-		return m.source.Function(name)
+		return nil, nil
 	}
 	return runtime.NewFunction(func(...any) (any, error) { return value, nil })
 }
-
-// ImportsChanged lets the library import what the module does.
-func (m *module) ImportsChanged(list func() ([]*runtime.Module, error)) {
-	m.library.ImportsChanged(list)
-}
-
-// Metadata is what the code says of a function, where it can run.
-func (m *module) Metadata(function string) (string, error) {
-	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
-		return "", nil
-	}
-	return m.library.Metadata(function)
-}
-
-// Doc is the documentation of a function, likewise.
-func (m *module) Doc(function string) (string, error) {
-	if !slices.Contains(m.names, function) || m.hostOnly() != nil {
-		return "", nil
-	}
-	return m.library.Doc(function)
-}
-
-func (m *module) Close() error { return errors.Join(m.source.Close(), m.library.Close()) }

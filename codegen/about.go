@@ -19,13 +19,15 @@ func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string
 		t := of(f.Name)
 		hash := sha256.New()
 		fmt.Fprintf(hash, "%s\n%s", f, t.JSON())
-		all[f.Name] = c.About{Targets: []c.TargetOfCode{c.NewTargetOfCode(t)}, Builder: version.Builder(), ContentHash: fmt.Sprintf("sha256:%x", hash.Sum(nil))}
+		all[f.Name] = c.About{Targets: []c.TargetOfCode{c.NewTargetOfCode(t)}, Builder: version.Builder(),
+			ContentHash: fmt.Sprintf("sha256:%x", hash.Sum(nil))}
 	}
 	text, err := json.Marshal(all)
 	return string(text), err
 }
 
-// aliasesOf is which arguments of a program's functions must not overlap, before passes hide it: the attribute [c.AttrAliases].
+// aliasesOf is which arguments of a program's functions must not overlap, before passes hide it: the attribute
+// [c.AttrAliases].
 func aliasesOf(m *tir.IRModule, of func(name string) *target.Target) (string, error) {
 	all := make(map[string][]transform.AliasPair, len(m.Funcs))
 	for _, f := range m.Funcs {

@@ -153,8 +153,10 @@ func threads(A: handle, B: handle) {
 
 func TestAliasPairs(t *testing.T) {
 	m := parsed(t, aliasPrograms+aliasThreads)
-	want := map[string]string{"copy": "[0 1 same]", "add": "[0 2 same] [1 2 same]", "transpose": "[0 1]", "shift": "[0 1]", "rows": "[0 1 same]", "twice": "[0 1]",
-		"sums": "[0 1]", "staged": "", "both": "[0 1]", "split": "[0 1 same]", "fused": "[0 1 same]", "gather": "[0 1] [1 2]", "outer": "[0 1]", "inner": "[0 1]",
+	want := map[string]string{"copy": "[0 1 same]", "add": "[0 2 same] [1 2 same]", "transpose": "[0 1]", "shift": "[0 1]",
+		"rows": "[0 1 same]", "twice": "[0 1]",
+		"sums": "[0 1]", "staged": "", "both": "[0 1]", "split": "[0 1 same]", "fused": "[0 1 same]", "gather": "[0 1] [1 2]",
+		"outer": "[0 1]", "inner": "[0 1]",
 		"own": "", "wider": "[0 1]", "promised": "[0 1]", "strided": "[0 1]", "threads": "[0 1]"}
 	for _, f := range m.Funcs {
 		got := ""
@@ -216,7 +218,8 @@ func TestBuild_AliasCheck(t *testing.T) {
 	require.NoError(t, call("copy", x, y))
 	require.NoError(t, call("copy", x, x), "the same tensor")
 	require.NoError(t, call("copy", x, mem.view(0, 8)), "the same memory")
-	refused("copy", "copy: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A: pass the same tensor for both, or memory that "+
+	refused("copy", "copy: argument 0 (A) and argument 1 (B) overlap in memory: the function writes B, and reads A: pass "+
+		"the same tensor for both, or memory that "+
 		"does not overlap, or build the function with target option alias-check=0", x, shifted)
 	refused("copy", "overlap", shifted, x)
 	require.NoError(t, call("add", x, x, y), "both are read")
@@ -260,8 +263,8 @@ func TestBuild_AliasCheck(t *testing.T) {
 	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(0, 4))
 }
 
-// TestBuild_AliasCheckOfMany compares the memory of a function of so many tensors that the entry has a table of the pairs: each pair is refused by its names, in any
-// place, and none else.
+// TestBuild_AliasCheckOfMany compares the memory of a function of so many tensors that the entry has a table of the
+// pairs: each pair is refused by its names, in any place, and none else.
 func TestBuild_AliasCheckOfMany(t *testing.T) {
 	const inputs, outputs = 3, 5
 	var text, body strings.Builder
@@ -274,7 +277,8 @@ func TestBuild_AliasCheckOfMany(t *testing.T) {
 			fmt.Fprintf(&body, " %s[i] = t%d[i]", name, (i-inputs)%(inputs-1)) // the last input is read by none
 		}
 	}
-	m := parsed(t, fmt.Sprintf("func f(%s) {\n%s  for i in range(4) {%s }\n}", strings.Join(params, ", "), text.String(), body.String()))
+	m := parsed(t, fmt.Sprintf("func f(%s) {\n%s  for i in range(4) {%s }\n}", strings.Join(params, ", "), text.String(),
+		body.String()))
 	pairs := map[[2]int]transform.AliasPair{}
 	for _, p := range transform.AliasPairs(m, m.Func("f")) {
 		pairs[[2]int{p.First, p.Second}] = p
@@ -318,7 +322,8 @@ func TestBuild_AliasCheckOfMany(t *testing.T) {
 					require.NoError(t, err, "%d and %d, shifted by %d", j, i, shift)
 					continue
 				}
-				require.ErrorContains(t, err, fmt.Sprintf("argument %d (t%d) and argument %d (t%d) overlap in memory", j, j, i, i), "shifted by %d", shift)
+				require.ErrorContains(t, err, fmt.Sprintf("argument %d (t%d) and argument %d (t%d) overlap in memory", j, j, i, i),
+					"shifted by %d", shift)
 				require.Equal(t, pair.Same, strings.Contains(err.Error(), "pass the same tensor for both"))
 				what := "writes both:"
 				if !pair.FirstWritten || !pair.SecondWritten {
@@ -350,7 +355,8 @@ func TestAliasPairs_Operators(t *testing.T) {
 		out  *te.Tensor
 		same bool
 	}{
-		{"add", ops.Add(a, b, "out"), true}, {"relu", ops.Relu(a, "out"), true}, {"transpose", ops.Transpose(a, "out"), false}, {"matmul", ops.Matmul(a, b, "out"), false},
+		{"add", ops.Add(a, b, "out"), true}, {"relu", ops.Relu(a, "out"), true},
+		{"transpose", ops.Transpose(a, "out"), false}, {"matmul", ops.Matmul(a, b, "out"), false},
 		{"softmax", ops.Softmax(a, "out"), true},
 	} {
 		for _, kindName := range []string{"c", "llvm", "opencl"} {
@@ -376,20 +382,23 @@ func TestAliasPairs_Operators(t *testing.T) {
 	}
 }
 
-// TestAliasPairs_Extern takes the results of te.Extern for written by the functions that it calls, and what else they are given for read.
+// TestAliasPairs_Extern takes the results of te.Extern for written by the functions that it calls, and what else they
+// are given for read.
 func TestAliasPairs_Extern(t *testing.T) {
 	a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Float32, "B")
-	out := te.Extern([]te.ExternResult{{Shape: te.Dims(8), Type: tir.Float32}}, []*te.Tensor{a, b}, "C", func(ins, outs []*tir.Buffer) tir.Stmt {
-		at := func(x *tir.Buffer) tir.Expr {
-			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(x, tir.I32(0)))
-		}
-		return &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "foreign", at(ins[0]), at(ins[1]), at(outs[0]))}
-	})[0]
+	out := te.Extern([]te.ExternResult{{Shape: te.Dims(8), Type: tir.Float32}}, []*te.Tensor{a, b}, "C",
+		func(ins, outs []*tir.Buffer) tir.Stmt {
+			at := func(x *tir.Buffer) tir.Expr {
+				return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(x, tir.I32(0)))
+			}
+			return &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "foreign", at(ins[0]), at(ins[1]), at(outs[0]))}
+		})[0]
 	s, err := te.NewSchedule(out)
 	require.NoError(t, err)
 	m, err := te.Lower(s, []any{a, b, out}, "f")
 	require.NoError(t, err)
-	require.Equal(t, []transform.AliasPair{{First: 0, Second: 2, SecondWritten: true}, {First: 1, Second: 2, SecondWritten: true}}, transform.AliasPairs(m, m.Func("f")))
+	require.Equal(t, []transform.AliasPair{{First: 0, Second: 2, SecondWritten: true},
+		{First: 1, Second: 2, SecondWritten: true}}, transform.AliasPairs(m, m.Func("f")))
 	code := source(t, built(t, m, kind(t, "c")))
 	require.Contains(t, code, "&p[0], &p[2]")
 	require.Contains(t, code, "&p[1], &p[2]")

@@ -14,8 +14,8 @@ import (
 	"tvmgo/export"
 )
 
-// entryDriver calls the entry of a function of two tensors of one element from two libraries, alternately, and prints how many nanoseconds a call takes in the
-// fastest round of each.
+// entryDriver calls the entry of a function of two tensors of one element from two libraries, alternately, and prints
+// how many nanoseconds a call takes in the fastest round of each.
 const entryDriver = `
 #include <dlfcn.h>
 #include <stdio.h>
@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
 }
 `
 
-// BenchmarkEntry_AliasCheck is what the entry of a function of two tensors takes with the comparison of their memory and without, in the same run: of a shape that
-// is constant, and of one that is not.
+// BenchmarkEntry_AliasCheck is what the entry of a function of two tensors takes with the comparison of their memory
+// and without, in the same run: of a shape that is constant, and of one that is not.
 func BenchmarkEntry_AliasCheck(b *testing.B) {
 	m := parsed(b, `
 func fixed(A: handle, B: handle) {
@@ -89,7 +89,8 @@ func sized(A: handle, B: handle) {
 	}
 	for _, name := range []string{"fixed", "sized"} {
 		b.Run(name, func(b *testing.B) {
-			out, err := exec.Command(driver, libraries[0], libraries[1], "__tvm_ffi_"+name, strconv.Itoa(20+b.N)).CombinedOutput()
+			out, err := exec.Command(driver, libraries[0], libraries[1], "__tvm_ffi_"+name,
+				strconv.Itoa(20+b.N)).CombinedOutput()
 			require.NoError(b, err, string(out))
 			var ns [2]float64
 			for i, text := range strings.Fields(string(out)) {

@@ -10,8 +10,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// OpFunction is the attribute in which operations that stand for functions have them: a *tir.PrimFunc. [OpThreads] says whether one has
-// loops over threads of a device: a bool.
+// OpFunction is the attribute in which operations that stand for functions have them: a *tir.PrimFunc. [OpThreads] says
+// whether one has loops over threads of a device: a bool.
 const (
 	OpFunction = "function"
 	OpThreads  = "threads"
@@ -41,7 +41,8 @@ func (b *build) assign(found *targets, t *target.Target, funcs []*tir.PrimFunc, 
 	return nil
 }
 
-// operation is a function as an operation of a graph: it uses the tensors that it reads, and the functions that it calls.
+// operation is a function as an operation of a graph: it uses the tensors that it reads, and the functions that it
+// calls.
 func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 	op := target.Op{Name: f.Name, Kind: "function", Attrs: map[string]any{}}
 	for key, v := range f.Attrs {

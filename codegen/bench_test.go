@@ -12,7 +12,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// demo is relu(A·B + bias) as it is scheduled for speed: tiles of registers, sums of a whole tile in memory of their own, packed columns, threads.
+// demo is relu(A·B + bias) as it is scheduled for speed: tiles of registers, sums of a whole tile in memory of their
+// own, packed columns, threads.
 func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
@@ -61,7 +62,8 @@ func BenchmarkDemo_Passes(b *testing.B) {
 	for _, pass := range []struct {
 		name string
 		do   transform.Pass
-	}{{"Simplify", arith.Simplify}, {"LoopPartition", transform.LoopPartition}, {"Vectorize", transform.Vectorize}, {"Unroll", transform.Unroll}} {
+	}{{"Simplify", arith.Simplify}, {"LoopPartition", transform.LoopPartition}, {"Vectorize", transform.Vectorize},
+		{"Unroll", transform.Unroll}} {
 		b.Run(pass.name, func(b *testing.B) {
 			for b.Loop() {
 				_, err := pass.do(m, nil)

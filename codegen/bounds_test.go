@@ -105,14 +105,21 @@ func paths(m *tir.IRModule) (all []string) {
 func TestUnproven(t *testing.T) {
 	m := parsed(t, boundsPrograms)
 	require.NoError(t, tir.Check(m))
-	require.Equal(t, []string{"serial.body.for(i).body.indices[0]", "threads.body.for(i).body.indices[0]", "vectors.body.indices[0]",
-		"lanes.body.for(i).body.indices[0]", "gathered.body.value.indices[0]", "indirect.body.for(i).body.indices[0]", "lazy.body.value.args[1].indices[0]",
-		"chosen.body.value.then.indices[0]", "both.body.if.cond.b.a.indices[0]", "walk.body.alloc(k).body[1].while.cond.a.indices[0]",
-		"walk.body.alloc(k).body[2].indices[0]", "scratch.body.alloc(t).body[1].value.indices[0]", "scratch.body.alloc(t).body[1].indices[0]", "within.body.alloc(t).body[0].indices[0]",
-		"within.body.alloc(t).body[1].for(i).body[0].indices[0]", "within.body.alloc(t).body[1].for(i).body[1].value.indices[0]",
-		"within.body.alloc(t).body[1].for(i).body[1].indices[0]", "callee.body.indices[0]", "rows.body.indices[1]", "far.body.indices[0]"}, paths(m))
+	require.Equal(t, []string{"serial.body.for(i).body.indices[0]", "threads.body.for(i).body.indices[0]",
+		"vectors.body.indices[0]",
+		"lanes.body.for(i).body.indices[0]", "gathered.body.value.indices[0]", "indirect.body.for(i).body.indices[0]",
+		"lazy.body.value.args[1].indices[0]",
+		"chosen.body.value.then.indices[0]", "both.body.if.cond.b.a.indices[0]",
+		"walk.body.alloc(k).body[1].while.cond.a.indices[0]",
+		"walk.body.alloc(k).body[2].indices[0]", "scratch.body.alloc(t).body[1].value.indices[0]",
+		"scratch.body.alloc(t).body[1].indices[0]", "within.body.alloc(t).body[0].indices[0]",
+		"within.body.alloc(t).body[1].for(i).body[0].indices[0]",
+		"within.body.alloc(t).body[1].for(i).body[1].value.indices[0]",
+		"within.body.alloc(t).body[1].for(i).body[1].indices[0]", "callee.body.indices[0]", "rows.body.indices[1]",
+		"far.body.indices[0]"}, paths(m))
 	a := transform.Unproven(m)[0]
-	require.Equal(t, "serial.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not proved to be within dimension 0, which has 4",
+	require.Equal(t, "serial.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not "+
+		"proved to be within dimension 0, which has 4",
 		a.String())
 
 	proved := parsed(t, `
@@ -149,9 +156,11 @@ func TestBuild_BoundsCheck(t *testing.T) {
 		{"both", []int{0, 3, 4, 100}, map[int]string{-1: "index -1"}},
 		{"walk", []int{3}, map[int]string{4: "index 4", -1: "index -1", 0: "index 4"}},
 		{"scratch", []int{0, 3}, map[int]string{4: "index 4", 2000: "index 2000", -1: "index -1"}},
-		{"within", nil, map[int]string{0: "outside of dimension 0 of buffer A", -1: "index -1 is outside of dimension 0 of buffer t"}},
+		{"within", nil, map[int]string{0: "outside of dimension 0 of buffer A",
+			-1: "index -1 is outside of dimension 0 of buffer t"}},
 		{"calls", []int{0, 3}, map[int]string{4: "callee: index 4 is outside of dimension 0 of buffer A, which has 4"}},
-		{"rows", []int{0, 2}, map[int]string{3: "index 3 is outside of dimension 1 of buffer A, which has 3", -1: "index -1"}},
+		{"rows", []int{0, 2}, map[int]string{3: "index 3 is outside of dimension 1 of buffer A, which has 3",
+			-1: "index -1"}},
 		{"far", []int{0}, map[int]string{1: "index 65536", 32768: "index 2147483648", 65536: "index 4294967296"}},
 	}
 	for _, kindName := range []string{"c", "llvm"} {

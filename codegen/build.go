@@ -46,7 +46,8 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	case m == nil:
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the module is nil")
 	case t == nil || t.Kind() == nil:
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the target is nil: make one by target.New, as in target.New(\"c\")")
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the target is nil: make one by target.New, as in "+
+			"target.New(\"c\")")
 	}
 	if err := tir.Check(m); err != nil {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
@@ -67,7 +68,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return b.link()
 }
 
-// build is a program on its way to a module.
+// build is the state of one Build.
 type build struct {
 	target *target.Target
 	attrs  map[string]any // of the program
@@ -136,7 +137,8 @@ func (b *build) divide(m *tir.IRModule) error {
 			case err != nil:
 				return err
 			case set && !to.Equal(now.target) && now.hops == mostHops:
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: its passes hand function %s to kind %q, which handed it over "+
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: its passes hand function %s to kind %q, "+
+					"which handed it over "+
 					"itself: passes must leave a function with some target", now.target.Kind(), f.Name, to.Kind())
 			case set && !to.Equal(now.target):
 				moved = addTo(moved, to, f, now.hops+1)
@@ -206,12 +208,12 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	run := func(funcs []*tir.PrimFunc) (*tir.IRModule, error) {
 		m, err := transform.ForEvery().Run(&tir.IRModule{Funcs: funcs, Attrs: b.attrs}, now.target)
 		if err != nil {
-			return nil, refused("build for kind %q: %w", kind, err)
+			return nil, withContext("build for kind %q: %w", kind, err)
 		}
 		for i, pass := range passes {
 			next, err := guarded(func() (*tir.IRModule, error) { return pass(m, now.target) })
 			if err != nil {
-				return nil, refused("build for kind %q: pass %d: %w", kind, i, err)
+				return nil, withContext("build for kind %q: pass %d: %w", kind, i, err)
 			}
 			if next == nil {
 				return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: pass %d gave no module", kind, i)
@@ -229,7 +231,8 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	}
 	if len(passes) > 0 {
 		if err := tir.Check(m); err != nil {
-			return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: what its passes make of the program is wrong: %w", kind, err)
+			return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: what its passes make of the program is wrong: %w",
+				kind, err)
 		}
 	}
 	return m, nil
@@ -272,7 +275,7 @@ func (b *build) generate(p *part) error {
 	p.module, err = guarded(func() (*runtime.Module, error) { return build(m, p.target) })
 	switch {
 	case err != nil:
-		return refused("build for kind %q: %w", kind, err)
+		return withContext("build for kind %q: %w", kind, err)
 	case p.module == nil:
 		return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the code generator gave no module", kind)
 	case p.module.ID() == 0:
@@ -283,14 +286,14 @@ func (b *build) generate(p *part) error {
 		return &constantsResult{c}, err
 	})
 	if err != nil {
-		return refused("build for kind %q: its constants: %w", kind, err)
+		return withContext("build for kind %q: its constants: %w", kind, err)
 	}
 	if constants.value == nil {
 		return nil
 	}
 	outer, err := runtime.NewConstants(constants.value)
 	if err != nil {
-		return refused("build for kind %q: its constants: %w", kind, err)
+		return withContext("build for kind %q: its constants: %w", kind, err)
 	}
 	if err := outer.Import(p.module); err != nil {
 		outer.Close()
@@ -312,8 +315,8 @@ func (b *build) others(p *part) string {
 	return strings.Join(all, " ")
 }
 
-// refused adds to an error, which keeps its kind.
-func refused(format string, args ...any) error {
+// withContext formats an error around another one and keeps its kind; ErrInvalidArgument if it has none.
+func withContext(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	var e *runtime.Error
 	if errors.As(err, &e) && e.Kind != nil {

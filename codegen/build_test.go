@@ -35,7 +35,8 @@ func scale(t testing.TB, by float32) *tir.IRModule {
 	x, y := tir.NewVar("a", tir.Handle), tir.NewVar("b", tir.Handle)
 	body := &tir.For{Var: i, Min: tir.I64(0), Extent: n, Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i},
 		Value: tir.Intrin("exp", tir.Mul(tir.BufferAt(a, i), tir.F32(by)))}}
-	m, err := tir.NewModule(&tir.PrimFunc{Name: "scale", Params: []*tir.Var{x, y}, Buffers: map[*tir.Var]*tir.Buffer{x: a, y: b}, Body: body, Result: tir.Void})
+	m, err := tir.NewModule(&tir.PrimFunc{Name: "scale", Params: []*tir.Var{x, y},
+		Buffers: map[*tir.Var]*tir.Buffer{x: a, y: b}, Body: body, Result: tir.Void})
 	require.NoError(t, err)
 	return m
 }
@@ -162,12 +163,14 @@ func TestBuild_BadInput(t *testing.T) {
 	require.ErrorContains(t, err, "build: the target is nil: make one by target.New")
 	_, err = codegen.Build(scale(t, 1), kind(t, "metal"))
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
-	require.ErrorContains(t, err, `build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello, llvm: no package of tvmgo generates code for metal: build for one of c, hello, llvm, opencl, or register a generator by codegen.Register`)
+	require.ErrorContains(t, err,
+		`build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello, llvm: no package of tvmgo generates code for metal: build for one of c, hello, llvm, opencl, or register a generator by codegen.Register`)
 	m := scale(t, 1)
 	m.Funcs[0].Body = &tir.Evaluate{Value: tir.Add(tir.F32(1), tir.BoolConst(true))}
 	_, err = codegen.Build(m, kind(t, "c"))
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	require.ErrorContains(t, err, `build for kind "c": tir: check scale.body.value: tir: +: operands of types float32 and bool: cast one`)
+	require.ErrorContains(t, err,
+		`build for kind "c": tir: check scale.body.value: tir: +: operands of types float32 and bool: cast one`)
 }
 
 func TestRegister_BadInput(t *testing.T) {
@@ -212,7 +215,10 @@ func TestBuild_Passes(t *testing.T) {
 	require.Equal(t, other.Funcs, got.Funcs)
 	require.Same(t, other.Funcs[0], got.Funcs[0])
 
-	declare("passes-fail", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, failing }})
+	declare("passes-fail", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) {
+		return nil,
+			failing
+	}})
 	_, err = codegen.Build(scale(t, 1), kind(t, "passes-fail"))
 	require.ErrorIs(t, err, failing)
 	declare("passes-none", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, nil }})
@@ -250,10 +256,12 @@ func TestHello(t *testing.T) {
 
 // What makes code knows no device.
 func TestImports_NoDevice(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "tvmgo/tir", "tvmgo/tir/transform", "tvmgo/te/ops", "tvmgo/target", "tvmgo/codegen/...").Output()
+	out, err := exec.Command("go", "list", "-deps", "tvmgo/tir", "tvmgo/tir/transform", "tvmgo/te/ops", "tvmgo/target",
+		"tvmgo/codegen/...").Output()
 	require.NoError(t, err)
 	for _, p := range strings.Fields(string(out)) {
-		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan", "gorgonia.org", "github.com/"} {
+		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan", "gorgonia.org",
+			"github.com/"} {
 			require.False(t, strings.HasPrefix(p, device), p)
 		}
 	}
@@ -274,7 +282,8 @@ func TestBuild_EqualTargets(t *testing.T) {
 	}
 	first := saved("c -march=x86-64-v3 -keys=arm_cpu,cpu")
 	require.NotEmpty(t, first)
-	for _, text := range []string{"c -keys=arm_cpu,cpu -march=x86-64-v3", `{"march": "x86-64-v3", "kind": "c", "keys": ["arm_cpu", "cpu"]}`} {
+	for _, text := range []string{"c -keys=arm_cpu,cpu -march=x86-64-v3",
+		`{"march": "x86-64-v3", "kind": "c", "keys": ["arm_cpu", "cpu"]}`} {
 		require.True(t, kind(t, text).Equal(kind(t, "c -march=x86-64-v3 -keys=arm_cpu,cpu")))
 		require.Equal(t, string(first), string(saved(text)))
 	}

@@ -38,7 +38,8 @@ func needBLAS(t testing.TB) {
 	t.Skip("libopenblas-dev is missing: build/scripts/deps.sh installs it")
 }
 
-// product is a matmul in some form, as text with placeholders for the element type; all its tensors have constant shapes.
+// product is a matmul in some form, as text with placeholders for the element type; all its tensors have constant
+// shapes.
 type product struct {
 	name   string
 	text   string
@@ -54,19 +55,27 @@ const withinLoops = `
 `
 
 func productText(a, b, c, loops string) string {
-	return "func mm(A: handle, B: handle, C: handle) {\n  buffer A_: TYPE[" + a + "], param A\n  buffer B_: TYPE[" + b + "], param B\n  buffer C_: TYPE[" + c +
+	return "func mm(A: handle, B: handle, C: handle) {\n  buffer A_: TYPE[" + a + "], param A\n  buffer B_: TYPE[" + b +
+		"], param B\n  buffer C_: TYPE[" + c +
 		"], param C\n" + loops + "}\n"
 }
 
 var products = []product{
-	{"plain", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]")), [][]int64{{5, 3}, {3, 7}, {5, 7}}, "gemm"},
-	{"factors turned", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "B_[k, j] * A_[i, k]")), [][]int64{{5, 3}, {3, 7}, {5, 7}}, "gemm"},
-	{"A transposed", productText("3, 5", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[k, i] * B_[k, j]")), [][]int64{{3, 5}, {3, 7}, {5, 7}}, "gemm"},
-	{"B transposed", productText("5, 3", "7, 3", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[j, k]")), [][]int64{{5, 3}, {7, 3}, {5, 7}}, "gemm"},
-	{"both transposed", productText("3, 5", "7, 3", "5, 7", fmt.Sprintf(withinLoops, "A_[k, i] * B_[j, k]")), [][]int64{{3, 5}, {7, 3}, {5, 7}}, "gemm"},
-	{"C transposed", productText("5, 3", "3, 7", "7, 5", strings.ReplaceAll(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"), "C_[i, j]", "C_[j, i]")),
+	{"plain", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]")),
+		[][]int64{{5, 3}, {3, 7}, {5, 7}}, "gemm"},
+	{"factors turned", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "B_[k, j] * A_[i, k]")),
+		[][]int64{{5, 3}, {3, 7}, {5, 7}}, "gemm"},
+	{"A transposed", productText("3, 5", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[k, i] * B_[k, j]")),
+		[][]int64{{3, 5}, {3, 7}, {5, 7}}, "gemm"},
+	{"B transposed", productText("5, 3", "7, 3", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[j, k]")),
+		[][]int64{{5, 3}, {7, 3}, {5, 7}}, "gemm"},
+	{"both transposed", productText("3, 5", "7, 3", "5, 7", fmt.Sprintf(withinLoops, "A_[k, i] * B_[j, k]")),
+		[][]int64{{3, 5}, {7, 3}, {5, 7}}, "gemm"},
+	{"C transposed", productText("5, 3", "3, 7", "7, 5",
+		strings.ReplaceAll(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"), "C_[i, j]", "C_[j, i]")),
 		[][]int64{{5, 3}, {3, 7}, {7, 5}}, "gemm"},
-	{"part of larger", productText("9, 8", "6, 11", "5, 7", fmt.Sprintf(withinLoops, "A_[i + 2, k + 4] * B_[k + 1, j + 3]")),
+	{"part of larger", productText("9, 8", "6, 11", "5, 7",
+		fmt.Sprintf(withinLoops, "A_[i + 2, k + 4] * B_[k + 1, j + 3]")),
 		[][]int64{{9, 8}, {6, 11}, {5, 7}}, "gemm"},
 	{"split, reordered, parallel", productText("8, 12", "12, 6", "8, 6", `
   parallel io in range(2) { for jo in range(3) {
@@ -88,16 +97,19 @@ var products = []product{
     for k in range(3) { C_[b, i, j] = C_[b, i, j] + A_[i, b, k] * B_[j, k] }
   } } }
 `), [][]int64{{5, 4, 3}, {7, 3}, {4, 5, 7}}, "gemm"},
-	{"sum of three", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j] * 2.0")), [][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
+	{"sum of three", productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j] * 2.0")),
+		[][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
 	{"a vector", productText("5, 3", "3", "5", `
   for i in range(5) {
     C_[i] = 0.0
     for k in range(3) { C_[i] = C_[i] + A_[i, k] * B_[k] }
   }
 `), [][]int64{{5, 3}, {3}, {5}}, ""},
-	{"not from zero", productText("5, 3", "3, 7", "5, 7", strings.Replace(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"), "= 0.0", "= 1.0", 1)),
+	{"not from zero", productText("5, 3", "3, 7", "5, 7", strings.Replace(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"),
+		"= 0.0", "= 1.0", 1)),
 		[][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
-	{"not all of it", productText("5, 3", "3, 7", "5, 7", strings.Replace(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"), "range(7)", "range(6)", 1)),
+	{"not all of it", productText("5, 3", "3, 7", "5, 7", strings.Replace(fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"),
+		"range(7)", "range(6)", 1)),
 		[][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
 	{"sums of fewer", productText("5, 3", "3, 7", "5, 7", `
   for i in range(5) {
@@ -105,8 +117,10 @@ var products = []product{
     for j in range(6) { for k in range(3) { C_[i, j] = C_[i, j] + A_[i, k] * B_[k, j] } }
   }
 `), [][]int64{{5, 3}, {3, 7}, {5, 7}}, ""},
-	{"diagonal", productText("5, 5", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, i] * B_[k, j]")), [][]int64{{5, 5}, {3, 7}, {5, 7}}, ""},
-	{"convolution", productText("5, 9", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k + j] * B_[k, j]")), [][]int64{{5, 9}, {3, 7}, {5, 7}}, ""},
+	{"diagonal", productText("5, 5", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, i] * B_[k, j]")),
+		[][]int64{{5, 5}, {3, 7}, {5, 7}}, ""},
+	{"convolution", productText("5, 9", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k + j] * B_[k, j]")),
+		[][]int64{{5, 9}, {3, 7}, {5, 7}}, ""},
 	{"added twice", productText("5, 3", "3, 7", "5, 7", `
   for i in range(5) { for j in range(7) {
     C_[i, j] = 0.0
@@ -119,9 +133,12 @@ var products = []product{
     for ii in range(4) { for j in range(6) { for k in range(3) { C_[io * 4 + ii, j] = C_[io * 4 + ii, j] + A_[io * 4 + ii, k] * B_[k, j] } } }
   }
 `), [][]int64{{8, 3}, {3, 6}, {8, 6}}, ""},
-	{"strides", strings.NewReplacer("A_: TYPE[5, 3]", "A_: TYPE[5, 3], strides [4, 1]", "B_: TYPE[3, 7]", "B_: TYPE[3, 7], strides [1, 3]", "C_: TYPE[5, 7]",
-		"C_: TYPE[5, 7], strides [9, 1]").Replace(productText("5, 3", "3, 7", "5, 7", fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"))), nil, "gemm"},
-	{"strides that overlap", strings.NewReplacer("A_: TYPE[5, 3]", "A_: TYPE[5, 3], strides [1, 1]").Replace(productText("5, 3", "3, 7", "5, 7",
+	{"strides", strings.NewReplacer("A_: TYPE[5, 3]", "A_: TYPE[5, 3], strides [4, 1]", "B_: TYPE[3, 7]",
+		"B_: TYPE[3, 7], strides [1, 3]", "C_: TYPE[5, 7]",
+		"C_: TYPE[5, 7], strides [9, 1]").Replace(productText("5, 3", "3, 7", "5, 7",
+		fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"))), nil, "gemm"},
+	{"strides that overlap", strings.NewReplacer("A_: TYPE[5, 3]",
+		"A_: TYPE[5, 3], strides [1, 1]").Replace(productText("5, 3", "3, 7", "5, 7",
 		fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"))), nil, ""},
 }
 
@@ -201,7 +218,8 @@ func wide(t testing.TB, x *runtime.Tensor) []float64 {
 	return out
 }
 
-// From tensor expressions, with sizes that are known when it runs: at once, and from a library, which needs libopenblas.
+// From tensor expressions, with sizes that are known when it runs: at once, and from a library, which needs
+// libopenblas.
 func TestCblas_TensorExpressions(t *testing.T) {
 	needBLAS(t)
 	n, k, j := te.Var("n"), te.Var("k"), te.Var("j")
@@ -274,7 +292,8 @@ func TestCblas_Views(t *testing.T) {
 		base := tensor(t, store, 64)
 		view, err := base.View(dlpack.Float32, []int64{4, 3}, strides, 0)
 		require.NoError(t, err)
-		b, want, got := tensor(t, store[:15], 3, 5), tensor(t, make([]float32, 20), 4, 5), tensor(t, make([]float32, 20), 4, 5)
+		b, want, got := tensor(t, store[:15], 3, 5), tensor(t, make([]float32, 20), 4, 5),
+			tensor(t, make([]float32, 20), 4, 5)
 		for from, out := range map[*runtime.Module]*runtime.Tensor{m: got, plain: want} {
 			f, err := from.Function("mm")
 			require.NoError(t, err)
@@ -294,20 +313,23 @@ func TestCblas_BadInput(t *testing.T) {
 	require.ErrorContains(t, err, `libs: no code for kind "c" calls library "cblass": there is cblas`)
 
 	cc := filepath.Join(t.TempDir(), "cc") // a compiler that has no such library
-	script := "#!/bin/sh\nfor a; do case $a in -print-file-name=lib*blas*) echo \"${a#*=}\"; exit;; esac; done\nexec gcc \"$@\"\n"
+	script := "#!/bin/sh\nfor a; do case $a in -print-file-name=lib*blas*) echo \"${a#*=}\"; exit;; esac; done\nexec gcc " +
+		"\"$@\"\n"
 	require.NoError(t, os.WriteFile(cc, []byte(script), 0o777))
 	t.Setenv("CC", cc)
 	m := built(t, parsed(t, text), kind(t, "c -libs=cblas"))
 	_, err = m.Function("mm")
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
-	require.ErrorContains(t, err, "finds none of the libraries openblas, cblas, blas, which the code calls: install one (Debian has libopenblas-dev")
+	require.ErrorContains(t, err, "finds none of the libraries openblas, cblas, blas, which the code calls: install one "+
+		"(Debian has libopenblas-dev")
 	path := filepath.Join(t.TempDir(), "mm.so")
 	err = export.Library(context.Background(), m, path)
 	require.ErrorContains(t, err, "finds none of the libraries openblas, cblas, blas")
 	require.NoFileExists(t, path)
 
 	var log bytes.Buffer // one that has another one of them
-	script = "#!/bin/sh\nfor a; do case $a in -print-file-name=libopenblas*) echo \"${a#*=}\"; exit;; esac; done\necho \"$*\" >>" + filepath.Join(filepath.Dir(cc), "log") +
+	script = "#!/bin/sh\nfor a; do case $a in -print-file-name=libopenblas*) echo \"${a#*=}\"; exit;; esac; done\necho " +
+		"\"$*\" >>" + filepath.Join(filepath.Dir(cc), "log") +
 		"\nexec gcc \"$@\"\n"
 	require.NoError(t, os.WriteFile(cc, []byte(script), 0o777))
 	needBLAS(t)

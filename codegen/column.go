@@ -7,10 +7,11 @@ import (
 	"tvmgo/tir"
 )
 
-// Columns of a kind's attributes (target.SetAttr) by which it takes part in a build. Which functions of a program go to the members of a
-// composite target is said by target.ColumnPartitioner and target.ColumnStrategy.
+// Columns of a kind's attributes (target.SetAttr) by which it takes part in a build. Which functions of a program go to
+// the members of a composite target is said by target.ColumnPartitioner and target.ColumnStrategy.
 const (
-	ColumnLower     = "codegen.lower"     // Pass: makes of a kind's functions what its passes and its generator take; it runs first
+	// Pass: makes of a kind's functions what its passes and its generator take; it runs first
+	ColumnLower     = "codegen.lower"
 	ColumnPasses    = "codegen.passes"    // []Pass: what else runs before the code is generated, in order
 	ColumnExternal  = "codegen.external"  // BuildFunc: the code generator of a kind that has none registered
 	ColumnConstants = "codegen.constants" // ConstantsFunc: what the generated module is given before its first call
@@ -32,36 +33,42 @@ func column[T, F any](kind *target.Kind, name string, named func(F) T) (value T,
 	if f, ok := v.(F); ok {
 		return named(f), true, nil
 	}
-	return value, true, wrongType("build for kind %q: its column %s holds a %T: want a %s", kind, name, v, columnTypes[name])
+	return value, true, wrongType("build for kind %q: its column %s holds a %T: want a %s", kind, name, v,
+		columnTypes[name])
 }
 
-var columnTypes = map[string]string{ColumnLower: "codegen.Pass", ColumnPasses: "[]codegen.Pass", ColumnExternal: "codegen.BuildFunc",
+var columnTypes = map[string]string{ColumnLower: "codegen.Pass", ColumnPasses: "[]codegen.Pass",
+	ColumnExternal:  "codegen.BuildFunc",
 	ColumnConstants: "codegen.ConstantsFunc"}
 
 type constantsResult struct{ value *blob.Constants }
 
 // passesOf are the passes of a kind.
 func passesOf(kind *target.Kind) ([]Pass, error) {
-	lower, set, err := column(kind, ColumnLower, func(f func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) Pass { return f })
+	lower, set, err := column(kind, ColumnLower,
+		func(f func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) Pass { return f })
 	if err != nil {
 		return nil, err
 	}
 	if set && lower == nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the pass in column %s is nil", kind, ColumnLower)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the pass in column %s is nil", kind,
+			ColumnLower)
 	}
-	passes, _, err := column(kind, ColumnPasses, func(all []func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) []Pass {
-		list := make([]Pass, len(all))
-		for i, f := range all {
-			list[i] = f
-		}
-		return list
-	})
+	passes, _, err := column(kind, ColumnPasses,
+		func(all []func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) []Pass {
+			list := make([]Pass, len(all))
+			for i, f := range all {
+				list[i] = f
+			}
+			return list
+		})
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range passes {
 		if p == nil {
-			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: pass %d in column %s is nil", kind, i, ColumnPasses)
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: pass %d in column %s is nil", kind, i,
+				ColumnPasses)
 		}
 	}
 	if set {
@@ -71,12 +78,14 @@ func passesOf(kind *target.Kind) ([]Pass, error) {
 }
 
 func constantsOf(kind *target.Kind, m *tir.IRModule, t *target.Target) (*blob.Constants, error) {
-	f, set, err := column(kind, ColumnConstants, func(f func(*tir.IRModule, *target.Target) (*blob.Constants, error)) ConstantsFunc { return f })
+	f, set, err := column(kind, ColumnConstants,
+		func(f func(*tir.IRModule, *target.Target) (*blob.Constants, error)) ConstantsFunc { return f })
 	if err != nil || !set {
 		return nil, err
 	}
 	if f == nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind, ColumnConstants)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind,
+			ColumnConstants)
 	}
 	return f(m, t)
 }

@@ -58,7 +58,8 @@ func deepProgram(sort string, n int) *tir.IRModule {
 		s = store(load(1))
 		for i := range n {
 			b := tir.NewBuffer(fmt.Sprint("b", i), tir.Float32, tir.I32(1))
-			s = &tir.Alloc{Buffer: b, Body: &tir.Seq{Stmts: []tir.Stmt{&tir.BufferStore{Buffer: b, Indices: []tir.Expr{tir.I32(0)}, Value: load(1)}, s}}}
+			s = &tir.Alloc{Buffer: b, Body: &tir.Seq{Stmts: []tir.Stmt{&tir.BufferStore{Buffer: b,
+				Indices: []tir.Expr{tir.I32(0)}, Value: load(1)}, s}}}
 		}
 	case "lets":
 		vars := []*tir.Var{m}
@@ -83,11 +84,12 @@ func deepProgram(sort string, n int) *tir.IRModule {
 		Buffers: map[*tir.Var]*tir.Buffer{handle: a}}}}
 }
 
-// What is twice as deep takes about twice the work to build: counted in bytes that are allocated, as time depends on the machine. What grows with the
-// square of the depth takes four times as much.
+// What is twice as deep takes about twice the work to build: counted in bytes that are allocated, as time depends on
+// the machine. What grows with the square of the depth takes four times as much.
 func TestBuild_DeepIsLinear(t *testing.T) {
 	const depth = 3000
-	for _, sort := range []string{"sum", "product", "min", "select", "call", "let", "lets", "loops", "branches", "else", "allocations"} {
+	for _, sort := range []string{"sum", "product", "min", "select", "call", "let", "lets", "loops", "branches", "else",
+		"allocations"} {
 		work := func(n int) uint64 {
 			program := deepProgram(sort, n)
 			var before, after goruntime.MemStats
@@ -105,6 +107,7 @@ func TestBuild_DeepIsLinear(t *testing.T) {
 		work(100)
 		once, twice := work(depth), work(2*depth)
 		t.Logf("%s: %d MB, %d MB", sort, once>>20, twice>>20)
-		require.Less(t, float64(twice)/float64(once), 2.9, "%s: %d bytes at depth %d, %d at %d", sort, once, depth, twice, 2*depth)
+		require.Less(t, float64(twice)/float64(once), 2.9, "%s: %d bytes at depth %d, %d at %d", sort, once, depth, twice,
+			2*depth)
 	}
 }

@@ -43,7 +43,7 @@ func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, 
 	}
 	var err error
 	if module.Format, module.Data, err = generate(); err != nil {
-		return nil, refused("%w", err)
+		return nil, withContext("%w", err)
 	}
 	return runtime.NewDeviceCode(kind, module)
 }

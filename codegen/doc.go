@@ -1,28 +1,30 @@
-// Package codegen builds runtime modules from tir modules: it calls the passes and the code generator of each target
+// Package codegen builds runtime modules from tir modules: it runs the passes and the code generator of each target
 // kind.
 //
 //	m, err := codegen.Build(program, target)
 //	f, err := m.Function("vadd")
 //
-// Kind c is always there: it writes C (package codegen/c), which can be called at once, where there is a C compiler, and exported into a
-// library by package export. Other kinds are enabled by importing their package, which calls [Register]. Package codegen/hello shows how
-// little that is. A kind that a third party brings along needs no more than columns of its attributes ([ColumnExternal] and those
-// beside it); package internal/testing/byoctest/dnnl shows that.
+// Kind c is always available: it generates C (package codegen/c). Its functions can be called at once if there is a C
+// compiler, and package export writes them into a library. A program enables other kinds by importing their packages,
+// which call [Register]; package codegen/all imports all of this module. Package codegen/hello is the smallest
+// generator. A third-party kind can do without a package of this module by setting attributes on itself
+// ([ColumnExternal] and those beside it); package internal/testing/byoctest/dnnl shows that.
 //
 // # Several targets
 //
-// Functions of one program may be built for several targets, by their attribute "target", or by a composite target, which is divided among
-// its members. What comes out is one module, in which all functions are found; [Build] says how it is made.
+// Functions of one program are built for several targets if they have the attribute "target", or if the target is
+// composite: its members then share the functions. The result is one module that has all functions; see [Build].
 //
 // # Libraries
 //
-// The option libs of a target of kind c, as in "c -libs=cblas", has products of matrices computed by a library, which is linked when the code
-// is compiled: see transform.LibraryCalls.
+// With option libs of a target of kind c, as in "c -libs=cblas", a library computes matrix products. It is linked when
+// the code is compiled: see transform.LibraryCalls.
 //
 // # In C
 //
-// The global functions codegen.Build(program, target) and target.build.<kind>(program[, target]) do the same for C. A program is its text,
-// its JSON, or a module of kind "tir", which tir.FromText and tir.FromJSON make; codegen.Kinds lists the kinds.
+// The global functions codegen.Build(program, target) and target.build.<kind>(program[, target]) do the same for C. A
+// program is its text, its JSON, or a module of kind "tir", which tir.FromText and tir.FromJSON make. codegen.Kinds
+// lists the kinds.
 //
 // Package codegen imports no device.
 package codegen

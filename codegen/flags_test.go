@@ -27,7 +27,8 @@ func compilerLog(t *testing.T) (log func() string) {
 	}
 }
 
-// The target's processor reaches the compiler, at once and when the module is exported, and what the exporter says comes later.
+// The target's processor reaches the compiler, at once and when the module is exported, and what the exporter says
+// comes later.
 func TestBuild_ProcessorOfKindC(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		require.Empty(t, os.Getenv("CI"), "every build needs gcc here")
@@ -57,7 +58,8 @@ func TestBuild_ProcessorOfKindC(t *testing.T) {
 // disassembled is the code of the one object in an archive.
 func disassembled(t *testing.T, tar string) string {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", "cd "+filepath.Dir(tar)+" && tar xf "+tar+" && objdump -d lib0.o").CombinedOutput()
+	out, err := exec.Command("sh", "-c", "cd "+filepath.Dir(tar)+" && tar xf "+tar+
+		" && objdump -d lib0.o").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }

@@ -44,8 +44,8 @@ func registerGlobal(kind string) error {
 	return addGlobal(name, func(args ...any) (any, error) { return buildForC(name, kind, args) })
 }
 
-// addGlobal makes a global function. Where C has the name already, before Go runs, or has it from its first use on (capi/codegen.c), it gets
-// the body.
+// addGlobal makes a global function. Where C has the name already, before Go runs, or has it from its first use on
+// (capi/codegen.c), it gets the body.
 func addGlobal(name string, body hook.Function) error {
 	hook.Set(name, body)
 	if hook.Waits(name) {
@@ -77,8 +77,8 @@ func listKinds(args ...any) (any, error) {
 	return all, nil
 }
 
-// buildForC is Build for C: of a program, as text, JSON or a module of kind "tir", and a target, which may be left out where the function
-// is that of a kind.
+// buildForC is Build for C: of a program, as text, JSON or a module of kind "tir", and a target, which may be left out
+// where the function is that of a kind.
 func buildForC(op, kind string, args []any) (any, error) {
 	least := 2
 	if kind != "" {
@@ -96,12 +96,13 @@ func buildForC(op, kind string, args []any) (any, error) {
 		return nil, err
 	}
 	if kind != "" && t.Kind().Name() != kind {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is of kind %q: call %s%s, or %s, which takes any", op, t.Kind(),
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is of kind %q: call %s%s, or %s, "+
+			"which takes any", op, t.Kind(),
 			prefix, t.Kind(), globalBuild)
 	}
 	out, err := Build(m, t)
 	if err != nil {
-		return nil, refused("%s: %w", op, err)
+		return nil, withContext("%s: %w", op, err)
 	}
 	return hook.Owned{Value: out}, nil
 }
@@ -118,7 +119,8 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 		return v, nil
 	case string:
 		if v == "" {
-			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is empty: give one that target.Target makes, or text such as \"c\"", op)
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is empty: give one that "+
+				"target.Target makes, or text such as \"c\"", op)
 		}
 		t, err = target.New(v)
 	case *target.Kind:
@@ -142,7 +144,8 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		text = v
 	case *runtime.Module:
 		if v.Kind() != programKind {
-			return nil, wrongType("%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op, v.Kind(),
+			return nil, wrongType("%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op,
+				v.Kind(),
 				globalFromText, globalFromJSON)
 		}
 		s, err := v.GetSource("json")
@@ -214,7 +217,8 @@ func (p *program) Function(name string) (*runtime.Function, error) {
 	if p.m.Func(name) == nil {
 		return nil, runtime.ErrNotFound
 	}
-	return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s is part of a program: build it by %s, and call it in the module that comes out", name,
+	return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s is part of a program: build it by %s, and call it "+
+		"in the module that comes out", name,
 		globalBuild)
 }
 

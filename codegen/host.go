@@ -58,7 +58,8 @@ func init() {
 // that takes functions for the CPU. Attributes that the program set before stay. A kind that is not registered is an
 // error.
 func AsHost(kind string) error {
-	for column, value := range map[string]any{ColumnPasses: hostPasses, target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
+	for column, value := range map[string]any{ColumnPasses: hostPasses,
+		target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
 		if err := target.SetAttr(kind, column, value); err != nil && !errors.Is(err, target.ErrDuplicate) {
 			return runtime.Errorf(runtime.ErrInvalidArgument, "build kind %q as kind %s: %w", kind, hostKind, err)
 		}
@@ -82,7 +83,7 @@ func Libraries(m *tir.IRModule) []string {
 	return nil
 }
 
-// hostFlags are what the C compiler is told of the target's processor.
+// hostFlags are the arguments of the C compiler for the target's processor.
 func hostFlags(t *target.Target) []string {
 	var flags []string
 	if v, err := target.Get[string](t, "march"); err == nil && v != "" {
@@ -94,7 +95,7 @@ func hostFlags(t *target.Target) []string {
 	return flags
 }
 
-// cpuFlag is what GCC calls a processor's option: on x86, where -march chooses the instructions, it is what to tune for.
+// cpuFlag is GCC's option for a processor. On x86 it selects only the tuning, because -march selects the instructions.
 func cpuFlag(cpu string) string {
 	name, _, _ := strings.Cut(cpu, "+")
 	for _, triple := range []string{"aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu"} {

@@ -83,7 +83,8 @@ func (p *part) reaches(q *part) bool {
 	return false
 }
 
-// layer divides parts by how often the calls of a function change the target, so that none calls into a part that calls back.
+// layer divides parts by how often the calls of a function change the target, so that none calls into a part that calls
+// back.
 func (b *build) layer(all []*tir.PrimFunc, owner map[string]*part) {
 	byName := map[string]*tir.PrimFunc{}
 	for _, f := range all {
@@ -139,7 +140,8 @@ func (b *build) link() (*runtime.Module, error) {
 	for _, p := range b.parts {
 		for _, q := range p.calls {
 			if err := p.module.Import(q.module); err != nil {
-				return nil, refused("build: link the code for kind %q with that for kind %q: %w", p.target.Kind(), q.target.Kind(), err)
+				return nil, withContext("build: link the code for kind %q with that for kind %q: %w", p.target.Kind(),
+					q.target.Kind(), err)
 			}
 		}
 	}
@@ -148,7 +150,8 @@ func (b *build) link() (*runtime.Module, error) {
 			continue
 		}
 		if err := root.module.Import(p.module); err != nil {
-			return nil, refused("build: link the code for kind %q with that for kind %q: %w", root.target.Kind(), p.target.Kind(), err)
+			return nil, withContext("build: link the code for kind %q with that for kind %q: %w", root.target.Kind(),
+				p.target.Kind(), err)
 		}
 	}
 	m := root.module
@@ -156,7 +159,8 @@ func (b *build) link() (*runtime.Module, error) {
 	return m, nil
 }
 
-// root is the part that imports the others: the host's, if no other part calls it, else the first on the CPU, else the first.
+// root is the part that imports the others: the host's, if no other part calls it, else the first on the CPU, else the
+// first.
 func (b *build) root() *part {
 	called := map[*part]bool{}
 	for _, p := range b.parts {
@@ -189,7 +193,8 @@ func (b *build) root() *part {
 	return best
 }
 
-// checkListed refuses modules that lack a function of theirs, or have one of another's. Those that cannot tell are believed.
+// checkListed returns an error if a module lacks one of its functions, or has one of another module. Modules that list
+// no functions are not checked.
 func (b *build) checkListed() error {
 	owner := map[string]*part{}
 	for _, p := range b.parts {
@@ -204,12 +209,14 @@ func (b *build) checkListed() error {
 		}
 		for _, f := range p.funcs {
 			if !slices.Contains(listed, f.Name) {
-				return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the module that its code generator gave lacks function %s", p.target.Kind(), f.Name)
+				return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the module that its code generator gave lacks "+
+					"function %s", p.target.Kind(), f.Name)
 			}
 		}
 		for _, name := range listed {
 			if q := owner[name]; q != nil && q != p {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: the code for kind %q brings a function %s, as does that for kind %q: give one another name",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: the code for kind %q brings a function %s, as does that "+
+					"for kind %q: give one another name",
 					p.target.Kind(), name, q.target.Kind())
 			}
 		}

@@ -37,8 +37,9 @@ func manyScales(t testing.TB, n int) *tir.IRModule {
 	return m
 }
 
-// A program of many functions is compiled as several texts, and equal bodies once; each function is found by its own name, which its errors and its metadata
-// say, and the same program gives the same bytes, whether it was compiled before or not.
+// A program of many functions is compiled as several texts, and equal bodies once; each function is found by its own
+// name, which its errors and its metadata say, and the same program gives the same bytes, whether it was compiled
+// before or not.
 func TestBuild_ManyFunctions(t *testing.T) {
 	const n = 250
 	var files [][]byte
@@ -48,7 +49,8 @@ func TestBuild_ManyFunctions(t *testing.T) {
 		}
 		dir := t.TempDir()
 		path := filepath.Join(dir, "many.so")
-		require.NoError(t, export.Library(context.Background(), built(t, manyScales(t, n), kind(t, "c")), path, export.KeepFiles(filepath.Join(dir, "kept"))))
+		require.NoError(t, export.Library(context.Background(), built(t, manyScales(t, n), kind(t, "c")), path,
+			export.KeepFiles(filepath.Join(dir, "kept"))))
 		require.FileExists(t, filepath.Join(dir, "kept", "lib0_1.c"), "more than one text")
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)

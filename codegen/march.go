@@ -17,8 +17,8 @@ import (
 	"tvmgo/target"
 )
 
-// checkCPU refuses a processor that nobody knows: neither the tables of all architectures nor this machine's compiler, which lists what it takes. Of names for
-// other machines the compiler is not asked, and without a compiler the tables alone are too little to refuse a name.
+// checkCPU returns an error for a processor that neither the tables of all architectures nor this machine's compiler
+// know. The compiler is not asked for names of other machines, and without a compiler no name is rejected.
 func checkCPU(t *target.Target) error {
 	for _, option := range []string{"march", "mcpu"} {
 		name, _ := target.Get[string](t, option)
@@ -41,7 +41,8 @@ func checkCPU(t *target.Target) error {
 				advice = fmt.Sprintf("did you mean %q? %s", n, advice)
 			}
 		}
-		return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: the C compiler knows no such processor: %s", option, name, advice)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: the C compiler knows no such processor: %s",
+			option, name, advice)
 	}
 	return nil
 }

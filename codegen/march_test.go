@@ -11,8 +11,8 @@ import (
 	"tvmgo/target"
 )
 
-// A processor that nobody knows is an error of Build that names the option and what would do; names for other machines are not refused, and without a
-// compiler none is.
+// A processor that nobody knows is an error of Build that names the option and what would do; names for other machines
+// are not refused, and without a compiler none is.
 func TestBuild_UnknownCPU(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("there is no C compiler")
@@ -33,7 +33,8 @@ func TestBuild_UnknownCPU(t *testing.T) {
 		require.NotContains(t, err.Error(), "-fsyntax-only")
 	}
 	require.ErrorContains(t, build("c -march=sapphirerapid"), `did you mean "sapphirerapids"?`)
-	for _, text := range []string{"c -march=armv8.2-a", "c -mcpu=neoverse-n1", "c -march=rv64gcv", "c -march=x86-64-v3", "c -march=native"} {
+	for _, text := range []string{"c -march=armv8.2-a", "c -mcpu=neoverse-n1", "c -march=rv64gcv", "c -march=x86-64-v3",
+		"c -march=native"} {
 		require.NoError(t, build(text), text)
 	}
 	t.Setenv("CC", "/no/such/compiler")

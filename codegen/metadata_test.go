@@ -37,11 +37,13 @@ func TestBuild_Metadata(t *testing.T) {
 		meta, err := from.Metadata("scaled")
 		require.NoError(t, err)
 		require.Equal(t, "scaled(Tensor, int, float, bool, Ptr) -> int", meta.Schema.Signature("scaled"))
-		require.JSONEq(t, `"scaled(A_: float32[n, m], n: int32, by: float32, on: bool, p: handle)"`, string(meta.Values["signature"]))
+		require.JSONEq(t, `"scaled(A_: float32[n, m], n: int32, by: float32, on: bool, p: handle)"`,
+			string(meta.Values["signature"]))
 		require.JSONEq(t, `[{"name": "A_", "kind": "tensor", "dtype": "float32", "shape": ["n", "m"]}, {"name": "n", "kind": "scalar", "dtype": "int32"},
 			{"name": "by", "kind": "scalar", "dtype": "float32"}, {"name": "on", "kind": "scalar", "dtype": "bool"}, {"name": "p", "kind": "pointer"}]`,
 			string(meta.Values["args"]))
-		require.JSONEq(t, `[{"device": "cpu", "format": "tir", "target": `+kind(t, "c").JSON()+`}]`, string(meta.Values["targets"]))
+		require.JSONEq(t, `[{"device": "cpu", "format": "tir", "target": `+kind(t, "c").JSON()+`}]`,
+			string(meta.Values["targets"]))
 		require.Regexp(t, `^"tvmgo( \S+)?"$`, string(meta.Values["builder"]))
 		doc, err := from.Doc("scaled")
 		require.NoError(t, err)
@@ -85,7 +87,8 @@ func TestBuild_ContentHash(t *testing.T) {
 // What was split is one library for Apache TVM, too: its parts call each other.
 func TestBuild_SplitInWheel(t *testing.T) {
 	text := inPlace("low", `"target": target "c -march=x86-64"`, "1.0", "") + inPlace("high", "", "10.0", "func low(A)") +
-		inPlace("top", `"target": target "c -march=x86-64"`, "100.0", "packed high(A)\n  packed again(A)") + inPlace("again", "", "1000.0", "")
+		inPlace("top", `"target": target "c -march=x86-64"`, "100.0", "packed high(A)\n  packed again(A)") +
+		inPlace("again", "", "1000.0", "")
 	path := filepath.Join(t.TempDir(), "split.so")
 	require.NoError(t, export.Library(context.Background(), built(t, parsed(t, text), kind(t, "c")), path))
 	require.Equal(t, "1112.0 1112.0 1112.0 1112.0\n", string(wheel.Run(t, nil, "testdata/split.py", path)))

@@ -76,17 +76,21 @@ func TestMisuse(t *testing.T) {
 			want: []string{"f", "no-such-cc"}},
 		{name: "a compiler that fails", make: nothing, setup: func(t *testing.T) { t.Setenv("CC", "false") },
 			want: []string{"f", "false"}},
-		{name: "no identifier", make: doubled("my-function", tir.Float32, nil), want: []string{`"my-function"`, "letters, digits"}},
+		{name: "no identifier", make: doubled("my-function", tir.Float32, nil),
+			want: []string{`"my-function"`, "letters, digits"}},
 		{name: "an empty name", make: doubled("", tir.Float32, nil), want: []string{"a function has no name"}},
-		{name: "two functions of one name", make: func() (*tir.IRModule, error) { return &tir.IRModule{Funcs: []*tir.PrimFunc{one("f"), one("f")}}, nil },
+		{name: "two functions of one name",
+			make: func() (*tir.IRModule, error) { return &tir.IRModule{Funcs: []*tir.PrimFunc{one("f"), one("f")}}, nil },
 			want: []string{"f", "two functions"}},
 		{name: "a function that calls itself", make: func() (*tir.IRModule, error) { return tir.NewModule(calls("f", "f")) },
 			want: []string{"circle: f calls f"}},
-		{name: "functions that call each other", make: func() (*tir.IRModule, error) { return tir.NewModule(calls("f", "g"), calls("g", "h"), calls("h", "f")) },
+		{name: "functions that call each other",
+			make: func() (*tir.IRModule, error) { return tir.NewModule(calls("f", "g"), calls("g", "h"), calls("h", "f")) },
 			want: []string{"circle: f calls g calls h calls f"}},
 		{name: "out of range", make: func() (*tir.IRModule, error) {
 			a := te.Placeholder(te.Dims(8), tir.Float32, "A")
-			s, err := te.NewSchedule(te.Compute(te.Dims(8), "B", func(i ...tir.Expr) tir.Expr { return a.At(tir.Add(i[0], tir.I32(1))) }))
+			s, err := te.NewSchedule(te.Compute(te.Dims(8), "B",
+				func(i ...tir.Expr) tir.Expr { return a.At(tir.Add(i[0], tir.I32(1))) }))
 			require.Nil(t, s)
 			return nil, err
 		}, want: []string{"compute B", "dimension 0 of tensor A is read from 1 to 8, and has 8 elements"}},
@@ -94,18 +98,23 @@ func TestMisuse(t *testing.T) {
 			s.Stage(b).Bind(b.Axes()[0], "threadIdx.x")
 			s.Stage(b).Bind(b.Axes()[1], "threadIdx.x")
 		}), want: []string{"bind of tensor B", "axis i1", "axis i0 is already bound to threadIdx.x"}},
-		{name: "an unknown thread axis", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.q") }),
+		{name: "an unknown thread axis",
+			make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.q") }),
 			want: []string{"bind of tensor B", "axis i0", `"threadIdx.q"`, "threadIdx.x"}},
 		{name: "an axis of nothing", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) {
 			s.Stage(b).Split(te.ReduceAxis(tir.I32(0), tir.I32(4), "z"), 2)
 		}), want: []string{"split of tensor B", "axis z", "[i0 i1]"}},
-		{name: "threads of a device on the CPU", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.x") }),
+		{name: "threads of a device on the CPU",
+			make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.x") }),
 			want: []string{"f", "threadIdx.x"}},
-		{name: "a type without arithmetic", make: doubled("f", tir.Type{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, nil), want: []string{"placeholder A", "elements have type", "want integers or floats"}},
-		{name: "a type that nobody has", make: doubled("f", tir.Type{Code: dlpack.CodeFloat, Bits: 24, Lanes: 1}, nil), want: []string{"A", "float24"}},
+		{name: "a type without arithmetic", make: doubled("f", tir.Type{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, nil),
+			want: []string{"placeholder A", "elements have type", "want integers or floats"}},
+		{name: "a type that nobody has", make: doubled("f", tir.Type{Code: dlpack.CodeFloat, Bits: 24, Lanes: 1}, nil),
+			want: []string{"A", "float24"}},
 		{name: "a shape that differs", make: func() (*tir.IRModule, error) {
 			a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Int32, "B")
-			_, err := te.NewSchedule(te.Compute(te.Dims(8), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i[0]), b.At(i[0])) }))
+			_, err := te.NewSchedule(te.Compute(te.Dims(8), "C",
+				func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i[0]), b.At(i[0])) }))
 			return nil, err
 		}, want: []string{"compute C", "float32", "int32"}},
 	} {

@@ -20,7 +20,8 @@ func source(t testing.TB, m *runtime.Module) string {
 	return code
 }
 
-// What is said of loops is seen in the C that is generated: vectors, no guards but for what is left over, and turns that are written out.
+// What is said of loops is seen in the C that is generated: vectors, no guards but for what is left over, and turns
+// that are written out.
 func TestBuild_PassesOfKindC(t *testing.T) {
 	code := source(t, built(t, dense(t, 13, 7, 29), kind(t, "c")))
 	require.Contains(t, code, "typedef float float32x8 __attribute__((vector_size(32)));")

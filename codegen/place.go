@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// placeTensors notes of functions of the host which of their tensors are on a device: those that they only pass on to functions that want
-// them there.
+// placeTensors notes of functions of the host which of their tensors are on a device: those that they only pass on to
+// functions that want them there.
 func placeTensors(funcs []*tir.PrimFunc) ([]*tir.PrimFunc, error) {
 	p := &placing{byName: map[string]*tir.PrimFunc{}, done: map[string]bool{}}
 	for _, f := range funcs {
@@ -81,7 +81,8 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 		first := all[0]
 		for _, u := range all[1:] {
 			if u.device != first.device {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s passes tensor %s to %s, which takes it on %s, and to %s, which takes it on %s: "+
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s passes tensor %s to %s, which takes it on "+
+					"%s, and to %s, which takes it on %s: "+
 					"copy it in between", f.Name, f.Buffers[v].Name, first.by, deviceName(first.device), u.by, deviceName(u.device))
 			}
 		}
@@ -89,7 +90,8 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 			continue
 		}
 		if touched[f.Buffers[v]] {
-			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s reads or writes tensor %s, and passes it to %s, which takes it on %s: "+
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s reads or writes tensor %s, and passes it to "+
+				"%s, which takes it on %s: "+
 				"the host cannot see the device's memory", f.Name, f.Buffers[v].Name, first.by, deviceName(first.device))
 		}
 		attrs[transform.AttrDeviceOf(i)] = first.device

@@ -38,10 +38,12 @@ func Register(kind string, build BuildFunc) error {
 	declared, composite := target.Declared(kind)
 	if !declared {
 		_, err := target.LookupKind(kind)
-		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: %w: declare it by target.RegisterKind", prefix, kind, err)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: %w: declare it by target.RegisterKind", prefix,
+			kind, err)
 	}
 	if composite {
-		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: the kind is composite: its members' generators make its code", prefix, kind)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "register %s%s: the kind is composite: its members' generators "+
+			"make its code", prefix, kind)
 	}
 	if err := addGenerator(kind, build); err != nil {
 		return err
@@ -82,19 +84,23 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	registry.RLock()
 	build := registry.build[kind.Name()]
 	registry.RUnlock()
-	external, set, err := column(kind, ColumnExternal, func(f func(*tir.IRModule, *target.Target) (*runtime.Module, error)) BuildFunc { return f })
+	external, set, err := column(kind, ColumnExternal,
+		func(f func(*tir.IRModule, *target.Target) (*runtime.Module, error)) BuildFunc { return f })
 	switch {
 	case err != nil:
 		return nil, err
 	case set && external == nil:
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind, ColumnExternal)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind,
+			ColumnExternal)
 	case set && build != nil:
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: it has a code generator %s%s and another one in column %s: "+
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: it has a code generator %s%s and another "+
+			"one in column %s: "+
 			"leave one out", kind, prefix, kind, ColumnExternal)
 	case set:
 		return external, nil
 	case build == nil:
-		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: there are those of %s: %s",
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: there "+
+			"are those of %s: %s",
 			kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
 	}
 	return build, nil
@@ -112,7 +118,8 @@ func wayToGenerator(kind string) string {
 		}
 	}
 	slices.Sort(all)
-	return fmt.Sprintf("no package of tvmgo generates code for %s: build for one of %s, or register a generator by codegen.Register", kind, strings.Join(all, ", "))
+	return fmt.Sprintf("no package of tvmgo generates code for %s: build for one of %s, or register a generator by "+
+		"codegen.Register", kind, strings.Join(all, ", "))
 }
 
 // wrongType makes an error of a value of a wrong type, or of a wrong number of arguments: Python's TypeError.

@@ -22,7 +22,8 @@ func greaterProduct(t *testing.T, name string, schedule func(s *te.Schedule, pro
 	a, b := te.Placeholder([]tir.Expr{n, tir.I32(7)}, tir.Float32, "A"), te.Placeholder(te.Dims(7, 29), tir.Float32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(7), "k")
 	shape := []tir.Expr{n, tir.I32(29)}
-	product := te.Compute(shape, "product", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	product := te.Compute(shape, "product",
+		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	out := te.Compute(shape, "out", func(i ...tir.Expr) tir.Expr { return tir.Max(product.At(i...), tir.F32(0.5)) })
 	s, err := te.NewSchedule(out)
 	require.NoError(t, err)
@@ -48,12 +49,16 @@ func calling(name, callee string) *tir.PrimFunc {
 
 // askingPython adds what a packed function gives to a vector.
 func askingPython() *tir.PrimFunc {
-	n, i, sum, scale := tir.NewVar("n", tir.Int32), tir.NewVar("i", tir.Int32), tir.NewVar("sum", tir.Float32), tir.NewVar("scale", tir.Float32)
+	n, i, sum, scale := tir.NewVar("n", tir.Int32), tir.NewVar("i", tir.Int32), tir.NewVar("sum", tir.Float32),
+		tir.NewVar("scale", tir.Float32)
 	x, y := tir.NewBuffer("X", tir.Float32, n), tir.NewBuffer("Y", tir.Float32, n)
 	hx, hy := tir.NewVar("X_handle", tir.Handle), tir.NewVar("Y_handle", tir.Handle)
-	body := &tir.LetStmt{Var: sum, Value: tir.NewCall(tir.CallPacked, tir.Float32, "roundtrip.python", hx, scale, tir.Text("a text")), Body: &tir.For{
-		Var: i, Min: tir.I32(0), Extent: n, Body: &tir.BufferStore{Buffer: y, Indices: []tir.Expr{i}, Value: tir.Add(tir.BufferAt(x, i), sum)}}}
-	return &tir.PrimFunc{Name: "calls_python", Params: []*tir.Var{hx, hy, scale}, Buffers: map[*tir.Var]*tir.Buffer{hx: x, hy: y}, Result: tir.Void, Body: body}
+	body := &tir.LetStmt{Var: sum, Value: tir.NewCall(tir.CallPacked, tir.Float32, "roundtrip.python", hx, scale,
+		tir.Text("a text")), Body: &tir.For{
+		Var: i, Min: tir.I32(0), Extent: n, Body: &tir.BufferStore{Buffer: y, Indices: []tir.Expr{i},
+			Value: tir.Add(tir.BufferAt(x, i), sum)}}}
+	return &tir.PrimFunc{Name: "calls_python", Params: []*tir.Var{hx, hy, scale},
+		Buffers: map[*tir.Var]*tir.Buffer{hx: x, hy: y}, Result: tir.Void, Body: body}
 }
 
 // roundTrip is a library with all of them.
@@ -61,7 +66,8 @@ func roundTrip(t *testing.T) string {
 	t.Helper()
 	m, err := tir.NewModule(
 		greaterProduct(t, "plain", func(*te.Schedule, *te.Tensor, *te.Tensor) {}),
-		greaterProduct(t, "workspace", func(s *te.Schedule, product, _ *te.Tensor) { s.Stage(product).Parallel(product.Axes()[0]) }),
+		greaterProduct(t, "workspace",
+			func(s *te.Schedule, product, _ *te.Tensor) { s.Stage(product).Parallel(product.Axes()[0]) }),
 		greaterProduct(t, "parallel", func(s *te.Schedule, product, out *te.Tensor) {
 			outer, _, _, lane := s.Stage(out).Tile(out.Axes()[0], out.Axes()[1], 4, 8)
 			s.Stage(out).Parallel(outer)

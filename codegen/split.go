@@ -60,7 +60,8 @@ func (b *build) targets(m *tir.IRModule) (*targets, error) {
 		}
 	}
 	if len(m.Funcs) == 0 && b.target.Kind().IsComposite() {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the program has no functions to divide", b.target.Kind())
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the program has no functions to divide",
+			b.target.Kind())
 	}
 	return found, nil
 }
@@ -74,19 +75,21 @@ func targetOf(f *tir.PrimFunc) (t *target.Target, set bool, err error) {
 	switch v := v.(type) {
 	case *target.Target:
 		if v == nil || v.Kind() == nil {
-			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: the target in its attribute %s is nil", f.Name, AttrTarget)
+			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument,
+				"build: function %s: the target in its attribute %s is nil", f.Name, AttrTarget)
 		}
 		return v, true, nil
 	case string:
 		if t, err = target.New(v); err != nil {
-			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s: %w", f.Name, AttrTarget, err)
+			return nil, true, runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s: %w", f.Name,
+				AttrTarget, err)
 		}
 		return t, true, nil
 	}
 	return nil, true, wrongType("build: function %s: attribute %s is a %T: want a target", f.Name, AttrTarget, v)
 }
 
-// checkConvention refuses kernels where there is nothing to launch them on.
+// checkConvention returns an error for a kernel whose target has no device to launch it on.
 func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 	v, set := f.Attrs[AttrConv]
 	if !set {
@@ -95,10 +98,12 @@ func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 	conv, ok := v.(int64)
 	switch {
 	case !ok || conv < ConvDefault || conv > ConvLaunch:
-		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s is %v: want 0 or 1 (a packed function), or 2 (a kernel)",
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s is %v: want 0 or 1 (a packed "+
+			"function), or 2 (a kernel)",
 			f.Name, AttrConv, v)
 	case conv == ConvLaunch && !t.Kind().IsComposite() && isHost(t):
-		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s is a kernel (attribute %s is 2), and the target's kind %q has no device to launch "+
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s is a kernel (attribute %s is 2), and the "+
+			"target's kind %q has no device to launch "+
 			"it on: give it the target of one", f.Name, AttrConv, t.Kind())
 	}
 	return nil
@@ -108,7 +113,8 @@ func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 func callees(f *tir.PrimFunc) []string {
 	var all []string
 	tir.Walk(f.Body, func(node any) bool {
-		if c, ok := node.(*tir.Call); ok && (c.Kind == tir.CallFunc || c.Kind == tir.CallPacked) && !slices.Contains(all, c.Name) {
+		if c, ok := node.(*tir.Call); ok && (c.Kind == tir.CallFunc || c.Kind == tir.CallPacked) &&
+			!slices.Contains(all, c.Name) {
 			all = append(all, c.Name)
 		}
 		return true
@@ -116,7 +122,7 @@ func callees(f *tir.PrimFunc) []string {
 	return all
 }
 
-// checkCircle refuses functions that call each other in a circle, packed calls included.
+// checkCircle returns an error if functions call each other in a circle, packed calls included.
 func checkCircle(funcs []*tir.PrimFunc) error {
 	byName := map[string]*tir.PrimFunc{}
 	for _, f := range funcs {
@@ -135,7 +141,8 @@ func checkCircle(funcs []*tir.PrimFunc) error {
 			case g == nil || state[name] == done:
 			case state[name] == open:
 				circle := append(slices.Clone(way[slices.Index(way, name):]), name)
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: recursion is not supported",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: recursion is "+
+					"not supported",
 					strings.Join(circle, " calls "))
 			default:
 				if err := visit(g); err != nil {
@@ -201,20 +208,23 @@ func canPass(f, g *tir.PrimFunc, c *tir.Call) error {
 			continue
 		}
 		if v, ok := c.Args[i].(*tir.Var); !ok || f.Buffers[v] == nil {
-			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s calls %s, which is built for another target: argument %d (%s) must be a "+
-				"tensor that is a parameter of %s: an address says nothing of its shape", f.Name, g.Name, i, g.Buffers[p].Name, f.Name)
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s calls %s, which is built for another target: "+
+				"argument %d (%s) must be a "+
+				"tensor that is a parameter of %s: an address says nothing of its shape", f.Name, g.Name, i, g.Buffers[p].Name,
+				f.Name)
 		}
 	}
 	return nil
 }
 
-// checkNames refuses names that the passes gave twice, and functions that they lost.
+// checkNames returns an error if passes made two functions of one name, or lost a function.
 func (b *build) checkNames() error {
 	owner := map[string]*part{}
 	for _, p := range b.parts {
 		for _, f := range p.funcs {
 			if other := owner[f.Name]; other != nil {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: there are two functions %s: one for kind %q, and one for kind %q: give one another name",
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: there are two functions %s: one for kind %q, and one "+
+					"for kind %q: give one another name",
 					f.Name, other.target.Kind(), p.target.Kind())
 			}
 			owner[f.Name] = p

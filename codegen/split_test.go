@@ -28,8 +28,8 @@ func parsed(t testing.TB, text string) *tir.IRModule {
 	return m
 }
 
-// goKind declares a kind whose functions are written in Go: they add by to each element of float32[4], in place. notes has the passes that
-// ran.
+// goKind declares a kind whose functions are written in Go: they add by to each element of float32[4], in place. notes
+// has the passes that ran.
 type goKind struct {
 	name  string
 	by    float32
@@ -43,15 +43,16 @@ func newGoKind(t testing.TB, by float32, parts ...target.KindOption) *goKind {
 	t.Helper()
 	serial++
 	k := &goKind{name: fmt.Sprintf("split-test-%d", serial), by: by}
-	_, err := target.RegisterKind(k.name, dlpack.CPU, append(parts, target.DefaultKeys("cpu"), target.WithAttr(codegen.ColumnPasses, []codegen.Pass{
-		func(m *tir.IRModule, to *target.Target) (*tir.IRModule, error) {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			for _, f := range m.Funcs {
-				k.notes = append(k.notes, to.Kind().Name()+" "+f.Name)
-			}
-			return m, nil
-		}}), target.WithAttr(codegen.ColumnExternal, codegen.BuildFunc(k.build)))...)
+	_, err := target.RegisterKind(k.name, dlpack.CPU,
+		append(parts, target.DefaultKeys("cpu"), target.WithAttr(codegen.ColumnPasses, []codegen.Pass{
+			func(m *tir.IRModule, to *target.Target) (*tir.IRModule, error) {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				for _, f := range m.Funcs {
+					k.notes = append(k.notes, to.Kind().Name()+" "+f.Name)
+				}
+				return m, nil
+			}}), target.WithAttr(codegen.ColumnExternal, codegen.BuildFunc(k.build)))...)
 	require.NoError(t, err)
 	return k
 }
@@ -92,7 +93,8 @@ func (g *goModule) Function(name string) (*runtime.Function, error) {
 
 // inPlace is a program text: a function that adds a number to float32[4], then what is given.
 func inPlace(name, attrs, add, then string) string {
-	return fmt.Sprintf("func %s(A: handle) {\n  attrs {%s}\n  buffer A_: float32[4], param A\n  for i in range(4) { A_[i] = A_[i] + %s }\n  %s\n}\n", name, attrs, add, then)
+	return fmt.Sprintf("func %s(A: handle) {\n  attrs {%s}\n  buffer A_: float32[4], param A\n  for i in range(4) { "+
+		"A_[i] = A_[i] + %s }\n  %s\n}\n", name, attrs, add, then)
 }
 
 func callInPlace(t testing.TB, m *runtime.Module, name string) float32 {
@@ -113,7 +115,8 @@ func callInPlace(t testing.TB, m *runtime.Module, name string) float32 {
 	return s[0]
 }
 
-// Functions of three targets in one program: each goes through its own kind's passes, and all are found in what comes out.
+// Functions of three targets in one program: each goes through its own kind's passes, and all are found in what comes
+// out.
 func TestBuild_SplitsByTarget(t *testing.T) {
 	before := runtime.Live()
 	a, b := newGoKind(t, 100), newGoKind(t, 1000)
@@ -127,7 +130,8 @@ func TestBuild_SplitsByTarget(t *testing.T) {
 	require.Equal(t, "c", m.Kind())
 	require.Equal(t, []string{a.name + " one", a.name + " three"}, a.notes)
 	require.Equal(t, []string{b.name + " two"}, b.notes)
-	for name, want := range map[string]float32{"plain": 2, "one": 101, "two": 1001, "three": 101, "host": 1 + 10 + 100 + 1000 + 1} {
+	for name, want := range map[string]float32{"plain": 2, "one": 101, "two": 1001, "three": 101,
+		"host": 1 + 10 + 100 + 1000 + 1} {
 		require.Equal(t, want, callInPlace(t, m, name), name)
 	}
 	_, err = m.Function("four")
@@ -147,7 +151,8 @@ func TestBuild_SplitsByTarget(t *testing.T) {
 // One kind with different options is several targets, which are linked into one library, and call each other there.
 func TestBuild_SplitExported(t *testing.T) {
 	text := inPlace("low", `"target": target "c -march=x86-64"`, "1.0", "") +
-		inPlace("high", "", "10.0", "func low(A)") + inPlace("top", `"target": target "c -march=x86-64"`, "100.0", "packed high(A)")
+		inPlace("high", "", "10.0", "func low(A)") + inPlace("top", `"target": target "c -march=x86-64"`, "100.0",
+		"packed high(A)")
 	m := built(t, parsed(t, text), kind(t, "c"))
 	path := filepath.Join(t.TempDir(), "split.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
@@ -202,7 +207,8 @@ func TestBuild_PassesHandOver(t *testing.T) {
 		return tir.NewModule(&f)
 	}
 	_, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnLower, hand),
-		target.WithAttr(codegen.ColumnExternal, func(*tir.IRModule, *target.Target) (*runtime.Module, error) { panic("nothing is left") }))
+		target.WithAttr(codegen.ColumnExternal,
+			func(*tir.IRModule, *target.Target) (*runtime.Module, error) { panic("nothing is left") }))
 	require.NoError(t, err)
 	m := built(t, parsed(t, inPlace("f", "", "0.0", "")), kind(t, name))
 	require.Equal(t, float32(1001), callInPlace(t, m, "f"))
@@ -228,13 +234,15 @@ func TestBuild_Constants(t *testing.T) {
 	serial++
 	name := fmt.Sprintf("split-test-%d", serial)
 	want := codegen.ConstantsFunc(func(m *tir.IRModule, _ *target.Target) (*blob.Constants, error) {
-		return &blob.Constants{Names: []string{"weights"}, Tensors: []blob.Tensor{{Shape: []int64{1}, DType: dlpack.Float32, Data: bytesOf([]float32{42})}},
+		return &blob.Constants{Names: []string{"weights"},
+			Tensors: []blob.Tensor{{Shape: []int64{1}, DType: dlpack.Float32, Data: bytesOf([]float32{42})}},
 			Symbols: []blob.SymbolConstants{{Symbol: m.Funcs[0].Name, Names: []string{"weights"}}}}, nil
 	})
-	_, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnConstants, want), target.WithAttr(codegen.ColumnExternal,
-		func(m *tir.IRModule, _ *target.Target) (*runtime.Module, error) {
-			return runtime.NewModule(name, runtime.Runnable, &weighted{name: m.Funcs[0].Name})
-		}))
+	_, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnConstants, want),
+		target.WithAttr(codegen.ColumnExternal,
+			func(m *tir.IRModule, _ *target.Target) (*runtime.Module, error) {
+				return runtime.NewModule(name, runtime.Runnable, &weighted{name: m.Funcs[0].Name})
+			}))
 	require.NoError(t, err)
 	text := inPlace("f", `"target": target "`+name+`"`, "0.0", "") + inPlace("g", "", "1.0", "func f(A)")
 	m := built(t, parsed(t, text), kind(t, "c"))
@@ -272,18 +280,22 @@ func TestBuild_SplitBadInput(t *testing.T) {
 		require.NoError(t, err)
 		return full
 	}
-	closed := odd("closed", codegen.ColumnExternal, codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
-		m, err := runtime.NewModule("x", 0, &goModule{})
-		m.Close()
-		return m, err
-	}))
-	other := odd("other", codegen.ColumnExternal, codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
-		return runtime.NewModule("x", runtime.Runnable, &goModule{names: []string{"g"}})
-	}))
-	both := odd("both", codegen.ColumnExternal, codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
-		return runtime.NewModule("x", runtime.Runnable, &goModule{names: []string{"f", "g"}})
-	}))
-	panics := odd("panics", codegen.ColumnPasses, []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { panic("boom") }})
+	closed := odd("closed", codegen.ColumnExternal,
+		codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
+			m, err := runtime.NewModule("x", 0, &goModule{})
+			m.Close()
+			return m, err
+		}))
+	other := odd("other", codegen.ColumnExternal,
+		codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
+			return runtime.NewModule("x", runtime.Runnable, &goModule{names: []string{"g"}})
+		}))
+	both := odd("both", codegen.ColumnExternal,
+		codegen.BuildFunc(func(*tir.IRModule, *target.Target) (*runtime.Module, error) {
+			return runtime.NewModule("x", runtime.Runnable, &goModule{names: []string{"f", "g"}})
+		}))
+	panics := odd("panics", codegen.ColumnPasses,
+		[]codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { panic("boom") }})
 	require.NoError(t, codegen.Register(panics, (&goKind{name: panics}).build))
 	loses := odd("loses", codegen.ColumnPasses, []func(*tir.IRModule, *target.Target) (*tir.IRModule, error){
 		func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return &tir.IRModule{}, nil }})
@@ -291,21 +303,35 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	twice := odd("twice", codegen.ColumnExternal, codegen.BuildFunc((&goKind{}).build))
 	require.NoError(t, codegen.Register(twice, (&goKind{name: twice}).build))
 	for text, want := range map[string]string{
-		inPlace("f", "", "1.0", "func g(A)") + inPlace("g", "", "1.0", "func f(A)"):                                             "functions call each other in a circle: f calls g calls f",
-		inPlace("f", "", "1.0", "packed g(A)") + inPlace("g", `"target": target "`+a.name+`"`, "1.0", "packed f(A)"):            "functions call each other in a circle: f calls g calls f",
-		inPlace("f", "", "1.0", "packed f(A)"):                                                                                  "functions call each other in a circle: f calls f",
-		inPlace("f", `"target": "nonesuch"`, "1.0", ""):                                                                         "function f: attribute target: ",
-		inPlace("f", `"target": 3`, "1.0", ""):                                                                                  "function f: attribute target is a int64: want a target",
-		inPlace("g", "", "1.0", "") + inPlace("f", `"target": "metal"`, "1.0", ""):                                              `function f: build for kind "metal": no code generator target.build.metal is enabled: there are those of `,
-		inPlace("f", `"calling_conv": 2`, "1.0", ""):                                                                            `function f is a kernel (attribute calling_conv is 2), and the target's kind "c" has no device`,
-		inPlace("f", `"calling_conv": 7`, "1.0", ""):                                                                            "function f: attribute calling_conv is 7: want 0 or 1",
-		inPlace("f", "", "1.0", "func g(intrin address_of[handle](A_[2]))") + inPlace("g", `"target": "`+a.name+`"`, "1.0", ""): "function f calls g, which is built for another target: argument 0 (A_) must be a tensor that is a parameter of f",
-		inPlace("f", `"target": "`+closed+`"`, "1.0", ""):                                                                       "gave a module that is closed",
-		inPlace("f", `"target": "`+other+`"`, "1.0", ""):                                                                        "the module that its code generator gave lacks function f",
-		inPlace("f", `"target": "`+both+`"`, "1.0", "") + inPlace("g", "", "1.0", ""):                                           "brings a function g, as does that for kind \"c\": give one another name",
-		inPlace("f", `"target": "`+panics+`"`, "1.0", ""):                                                                       "pass 0: it panicked: boom",
-		inPlace("f", `"target": "`+loses+`"`, "1.0", ""):                                                                        "build: passes took function f away",
-		inPlace("f", `"target": "`+twice+`"`, "1.0", ""):                                                                        "it has a code generator target.build." + twice + " and another one in column codegen.external",
+		inPlace("f", "", "1.0", "func g(A)") +
+			inPlace("g", "", "1.0", "func f(A)"): "functions call each other in a circle: f calls g calls f",
+		inPlace("f", "", "1.0", "packed g(A)") + inPlace("g", `"target": target "`+a.name+`"`, "1.0",
+			"packed f(A)"): "functions call each other in a circle: f calls g calls f",
+		inPlace("f", "", "1.0", "packed f(A)"): "functions call each other in a circle: f calls f",
+		inPlace("f", `"target": "nonesuch"`, "1.0",
+			""): "function f: attribute target: ",
+		inPlace("f", `"target": 3`, "1.0",
+			""): "function f: attribute target is a int64: want a target",
+		inPlace("g", "", "1.0", "") + inPlace("f", `"target": "metal"`, "1.0",
+			""): `function f: build for kind "metal": no code generator target.build.metal is enabled: there are those of `,
+		inPlace("f", `"calling_conv": 2`, "1.0",
+			""): `function f is a kernel (attribute calling_conv is 2), and the target's kind "c" has no device`,
+		inPlace("f", `"calling_conv": 7`, "1.0",
+			""): "function f: attribute calling_conv is 7: want 0 or 1",
+		inPlace("f", "", "1.0", "func g(intrin address_of[handle](A_[2]))") + inPlace("g", `"target": "`+a.name+`"`, "1.0",
+			""): "function f calls g, which is built for another target: argument 0 (A_) must be a tensor that is a parameter of f",
+		inPlace("f", `"target": "`+closed+`"`, "1.0",
+			""): "gave a module that is closed",
+		inPlace("f", `"target": "`+other+`"`, "1.0",
+			""): "the module that its code generator gave lacks function f",
+		inPlace("f", `"target": "`+both+`"`, "1.0", "") +
+			inPlace("g", "", "1.0", ""): "brings a function g, as does that for kind \"c\": give one another name",
+		inPlace("f", `"target": "`+panics+`"`, "1.0",
+			""): "pass 0: it panicked: boom",
+		inPlace("f", `"target": "`+loses+`"`, "1.0",
+			""): "build: passes took function f away",
+		inPlace("f", `"target": "`+twice+`"`, "1.0",
+			""): "it has a code generator target.build." + twice + " and another one in column codegen.external",
 	} {
 		m, err := codegen.Build(parsed(t, text), kind(t, "c"))
 		require.ErrorContains(t, err, want)
@@ -323,7 +349,8 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	_, err = codegen.Build(f, &target.Target{})
 	require.ErrorContains(t, err, "the target is nil")
 	require.ErrorContains(t, codegen.Register("composite", (&goKind{}).build), "the kind is composite")
-	for column, want := range map[string]string{codegen.ColumnLower: "codegen.Pass", codegen.ColumnExternal: "codegen.BuildFunc",
+	for column, want := range map[string]string{codegen.ColumnLower: "codegen.Pass",
+		codegen.ColumnExternal:  "codegen.BuildFunc",
 		codegen.ColumnConstants: "codegen.ConstantsFunc"} {
 		name := odd("column", column, "text")
 		if column != codegen.ColumnExternal {

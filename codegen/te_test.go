@@ -19,14 +19,16 @@ func layer(rows, inner, cols int32) ([4]*te.Tensor, *tir.IterVar, *te.Tensor) {
 	a, b := te.Placeholder(te.Dims(rows, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, cols), tir.Float32, "B")
 	bias := te.Placeholder(te.Dims(cols), tir.Float32, "bias")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
-	product := te.Compute(te.Dims(rows, cols), "product", func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
+	product := te.Compute(te.Dims(rows, cols), "product",
+		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	out := te.Compute(te.Dims(rows, cols), "out", func(i ...tir.Expr) tir.Expr {
 		return tir.Max(tir.Add(product.At(i...), bias.At(i[1])), tir.F32(0))
 	})
 	return [4]*te.Tensor{a, b, bias, out}, k, product
 }
 
-// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their own.
+// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their
+// own.
 func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
@@ -45,7 +47,8 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	return m
 }
 
-// TestBuild_TensorExpressions goes the whole way: formulas, a schedule, C, a library, and the same numbers from it as from Go.
+// TestBuild_TensorExpressions goes the whole way: formulas, a schedule, C, a library, and the same numbers from it as
+// from Go.
 func TestBuild_TensorExpressions(t *testing.T) {
 	const rows, inner, cols = 13, 7, 29
 	m := built(t, dense(t, rows, inner, cols), kind(t, "c"))
@@ -77,7 +80,8 @@ func TestBuild_TensorExpressions(t *testing.T) {
 		f, err := from.Function("dense")
 		require.NoError(t, err)
 		out := make([]float32, rows*cols)
-		tensors := []any{tensor(t, a, rows, inner), tensor(t, b, inner, cols), tensor(t, bias, cols), tensor(t, out, rows, cols)}
+		tensors := []any{tensor(t, a, rows, inner), tensor(t, b, inner, cols), tensor(t, bias, cols),
+			tensor(t, out, rows, cols)}
 		_, err = f.Call(tensors...)
 		require.NoError(t, err)
 		out, err = runtime.ToSlice[float32](tensors[3].(*runtime.Tensor))

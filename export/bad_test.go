@@ -19,8 +19,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// failing exports to a file that is there already. It must stay as it is, nothing may come beside it, and nothing of the work may be
-// left, but for what a failed compiler was given where the caller keeps that.
+// failing exports to a file that is there already. It must stay as it is, nothing may come beside it, and nothing of
+// the work may be left, but for what a failed compiler was given where the caller keeps that.
 func failing(t *testing.T, m *runtime.Module, kind error, options ...export.Option) error {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -64,23 +64,29 @@ func TestLibrary_Modules(t *testing.T) {
 		"closed": {closed, runtime.ErrClosed, []string{"closed, or nil"}},
 		"no identifier": {cSource(t, "", "add one"), runtime.ErrInvalidArgument,
 			[]string{`module root (kind "c")`, `"add one" is no C identifier`}},
-		"two of a name": {twoModules(constant(t, "f", 1), twoModules(newData(t, nil), constant(t, "f", 2))), runtime.ErrInvalidArgument,
+		"two of a name": {twoModules(constant(t, "f", 1), twoModules(newData(t, nil), constant(t, "f", 2))),
+			runtime.ErrInvalidArgument,
 			[]string{`module root (kind "c") and module root.imports[0].imports[0] (kind "c") both have a function "f"`}},
-		"spelled two ways": {twoModules(constant(t, "f", 1), cSource(t, "", "__tvm_ffi_f")), runtime.ErrInvalidArgument, []string{"both have a function"}},
+		"spelled two ways": {twoModules(constant(t, "f", 1), cSource(t, "", "__tvm_ffi_f")), runtime.ErrInvalidArgument,
+			[]string{"both have a function"}},
 		"not saved": {twoModules(constant(t, "f", 1), twoModules(newData(t, nil), unsaved())), runtime.ErrNotSupported,
 			[]string{`module root.imports[0].imports[0] (kind "test.unsaved")`, "neither linked nor saved"}},
-		"saving fails": {twoModules(newData(t, nil), made(t)(runtime.NewModule("test.base", runtime.Serializable, base{}))), runtime.ErrNotSupported,
+		"saving fails": {twoModules(newData(t, nil), made(t)(runtime.NewModule("test.base", runtime.Serializable, base{}))),
+			runtime.ErrNotSupported,
 			[]string{`module root.imports[0] (kind "test.base")`}},
-		"no format": {made(t)(runtime.NewModule("test.base", runtime.Exportable, base{})), runtime.ErrNotSupported, []string{`module root (kind "test.base")`}},
+		"no format": {made(t)(runtime.NewModule("test.base", runtime.Exportable, base{})), runtime.ErrNotSupported,
+			[]string{`module root (kind "test.base")`}},
 		"unknown format": {made(t)(runtime.NewModule("test.base", runtime.Exportable, odd{})), runtime.ErrNotSupported,
 			[]string{`module root (kind "test.base")`, "saved only as docx"}},
-		"merge closes a circle": {twoModules(constant(t, "f", 1), twoModules(newData(t, nil), twoModules(newData(t, []byte("x")), constant(t, "g", 2)))),
+		"merge closes a circle": {twoModules(constant(t, "f", 1),
+			twoModules(newData(t, nil), twoModules(newData(t, []byte("x")), constant(t, "g", 2)))),
 			runtime.ErrInvalidArgument, []string{
 				`module root (kind "c") and module root.imports[0].imports[0].imports[0] (kind "c") are both linked, and become one library. It would import itself: ` +
 					`the first imports module root.imports[0] (kind "test.data")`}},
 		"function is missing": {cSource(t, "static int __tvm_ffi_f(void) { return 0; }", "f"), runtime.ErrInvalidArgument,
 			[]string{`module root (kind "c") lists the function "f", but the library has neither __tvm_ffi_f nor f`}},
-		"generations mixed": {twoModules(classicConstant(t, "f", 1), newData(t, nil)), runtime.ErrInvalidArgument, []string{"choose the other Layout"}},
+		"generations mixed": {twoModules(classicConstant(t, "f", 1), newData(t, nil)), runtime.ErrInvalidArgument,
+			[]string{"choose the other Layout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := failing(t, c.m, c.kind)
@@ -115,7 +121,8 @@ func TestLibrary_Options(t *testing.T) {
 		kind    error
 		says    string
 	}{
-		"layout of one version": {[]export.Option{export.Layout(blob.LegacyFFI)}, runtime.ErrInvalidArgument, "read by TVM v0.21 alone"},
+		"layout of one version": {[]export.Option{export.Layout(blob.LegacyFFI)}, runtime.ErrInvalidArgument,
+			"read by TVM v0.21 alone"},
 		"nil":                   {[]export.Option{nil}, runtime.ErrInvalidArgument, "option 0 is nil"},
 		"layout unknown":        {[]export.Option{export.Layout(77)}, runtime.ErrInvalidArgument, "layout(77)"},
 		"prefix":                {[]export.Option{export.SystemLibrary("a-b")}, runtime.ErrInvalidArgument, `prefix "a-b"`},
@@ -123,13 +130,18 @@ func TestLibrary_Options(t *testing.T) {
 		"packing":               {[]export.Option{export.Pack(9)}, runtime.ErrInvalidArgument, "packing 9"},
 		"zero byte":             {[]export.Option{export.Flags("-D\x00")}, runtime.ErrInvalidArgument, "zero byte"},
 		"no compiler's name":    {[]export.Option{export.Compiler("")}, runtime.ErrInvalidArgument, "empty path"},
-		"no such compiler":      {[]export.Option{export.Compiler("no-such-cc")}, runtime.ErrNotFound, `"no-such-cc" of the option Compiler`},
-		"no such object":        {[]export.Option{export.Objects(filepath.Join(dir, "none.o"))}, runtime.ErrNotFound, "none.o"},
-		"object is a folder":    {[]export.Option{export.Objects(dir)}, runtime.ErrInvalidArgument, "no ordinary file"},
-		"symbols are hidden":    {[]export.Option{export.Flags("-fvisibility=hidden")}, runtime.ErrInvalidArgument, "hidden by a flag"},
-		"compiler and flags":    {[]export.Option{export.Compiler("cc -O1")}, runtime.ErrNotFound, "give arguments apart from it"},
-		"library of no name":    {[]export.Option{export.Libraries("m", "")}, runtime.ErrInvalidArgument, "an empty name"},
-		"no such library":       {[]export.Option{export.Libraries("no-such-library-x")}, runtime.ErrFailed, "no-such-library-x"},
+		"no such compiler": {[]export.Option{export.Compiler("no-such-cc")}, runtime.ErrNotFound,
+			`"no-such-cc" of the option Compiler`},
+		"no such object": {[]export.Option{export.Objects(filepath.Join(dir, "none.o"))}, runtime.ErrNotFound,
+			"none.o"},
+		"object is a folder": {[]export.Option{export.Objects(dir)}, runtime.ErrInvalidArgument, "no ordinary file"},
+		"symbols are hidden": {[]export.Option{export.Flags("-fvisibility=hidden")}, runtime.ErrInvalidArgument,
+			"hidden by a flag"},
+		"compiler and flags": {[]export.Option{export.Compiler("cc -O1")}, runtime.ErrNotFound,
+			"give arguments apart from it"},
+		"library of no name": {[]export.Option{export.Libraries("m", "")}, runtime.ErrInvalidArgument, "an empty name"},
+		"no such library": {[]export.Option{export.Libraries("no-such-library-x")}, runtime.ErrFailed,
+			"no-such-library-x"},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorContains(t, failing(t, m, c.kind, c.options...), c.says) })
 	}
@@ -182,7 +194,8 @@ func TestLibrary_NoCompiler(t *testing.T) {
 		require.ErrorContains(t, failing(t, m, runtime.ErrNotFound), says)
 	}
 	t.Setenv("CC", "/no/such/cc -O1")
-	require.ErrorContains(t, failing(t, constant(t, "f", 1), runtime.ErrNotFound), `"/no/such/cc" of the environment variable CC`)
+	require.ErrorContains(t, failing(t, constant(t, "f", 1), runtime.ErrNotFound),
+		`"/no/such/cc" of the environment variable CC`)
 }
 
 func TestLibrary_FailingCompiler(t *testing.T) {
@@ -212,10 +225,12 @@ func TestLibrary_ChildRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "StaticCheck")
 	exported(t, m, export.StaticCheck())
 
-	crash := cSource(t, "__attribute__((constructor)) static void die(void) { __builtin_trap(); }\nint __tvm_ffi_f(void) { return 0; }", "f")
+	crash := cSource(t, "__attribute__((constructor)) static void die(void) { __builtin_trap(); }\nint __tvm_ffi_f(void) "+
+		"{ return 0; }", "f")
 	require.ErrorContains(t, failing(t, crash, runtime.ErrFailed), "signal")
 
-	leaves := cSource(t, "#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\nint __tvm_ffi_f(void) { return 0; }", "f")
+	leaves := cSource(t, "#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\nint "+
+		"__tvm_ffi_f(void) { return 0; }", "f")
 	require.ErrorContains(t, failing(t, leaves, runtime.ErrFailed), "a constructor ended the process")
 }
 
@@ -236,9 +251,10 @@ func TestLibrary_ChildCannotRun(t *testing.T) {
 func TestLibrary_OddCompilers(t *testing.T) {
 	for script, says := range map[string]string{
 		"exit 0": "ended without an error, and wrote nothing",
-		`for a; do [ "$p" != -o ] || echo junk >"$a"; p=$a; done`:                            "the compiler wrote no ELF file",
-		`for a; do [ "$p" != -o ] || { rm -f "$a"; mkdir "$a"; }; p=$a; done`:                "ended without an error, and wrote nothing",
-		`printf 'a\377\000b' >&2; exit 1`:                                                    "a\ufffd\ufffdb",
+		`for a; do [ "$p" != -o ] || echo junk >"$a"; p=$a; done`: "the compiler wrote no ELF file",
+		`for a; do [ "$p" != -o ] || { rm -f "$a"; mkdir "$a"; }; p=$a; done`: "ended without an error, and " +
+			"wrote nothing",
+		`printf 'a\377\000b' >&2; exit 1`: "a\ufffd\ufffdb",
 		`echo first >&2; head -c 9000000 /dev/zero | tr '\000' x >&2; echo last >&2; exit 1`: "bytes …",
 	} {
 		path := filepath.Join(t.TempDir(), "my cc")
@@ -316,10 +332,12 @@ func TestLibrary_ContextStopsCompilers(t *testing.T) {
 		said <- line
 		cancel()
 	}()
-	require.ErrorIs(t, export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"), export.Compiler(compiler)), context.Canceled)
+	require.ErrorIs(t, export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"),
+		export.Compiler(compiler)), context.Canceled)
 	group, err := strconv.Atoi(strings.TrimSpace(<-said))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }, 2*time.Minute, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }, 2*time.Minute,
+		5*time.Millisecond,
 		"what the compiler had started still runs")
 	require.Empty(t, names(t, out))
 	require.Empty(t, names(t, tmp))

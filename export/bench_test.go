@@ -26,9 +26,10 @@ func benchTree(b *testing.B) *runtime.Module {
 	return m
 }
 
-// BenchmarkLibrary exports a library with 64 MiB of imports. Beside it stands what no exporter can do without: compiling its sources and
-// linking, of which "assemble and link" is the part that grows with the payload; and the same with every check left out that runs code.
-// extra-bytes/payload is how far the process grew beyond what it held before, in payloads.
+// BenchmarkLibrary exports a library with 64 MiB of imports. Beside it stands what no exporter can do without:
+// compiling its sources and linking, of which "assemble and link" is the part that grows with the payload; and the same
+// with every check left out that runs code. extra-bytes/payload is how far the process grew beyond what it held before,
+// in payloads.
 func BenchmarkLibrary(b *testing.B) {
 	m := benchTree(b)
 	dir := b.TempDir()

@@ -33,7 +33,8 @@ func TestBlobOf_Ends(t *testing.T) {
 			}
 			start := p.Off + s.Value - p.Vaddr
 			room := p.Off + p.Filesz - start - 8
-			for size, fits := range map[uint64]bool{room - 1: true, room: true, room + 1: false, room + 8: false, room + 9: false, 1<<64 - 1: false} {
+			for size, fits := range map[uint64]bool{room - 1: true, room: true, room + 1: false, room + 8: false,
+				room + 9: false, 1<<64 - 1: false} {
 				changed := bytes.Clone(file)
 				binary.LittleEndian.PutUint64(changed[start:], size)
 				got, _, err := blobOf(changed)

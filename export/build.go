@@ -17,8 +17,9 @@ import (
 	"tvmgo/runtime"
 )
 
-// builder builds one output in a folder.
-type builder struct {
+// buildJob is the state of one export: modules are written into a folder as sources, compiled, and linked into one
+// output.
+type buildJob struct {
 	*toolchain
 	ctx    context.Context
 	tree   *tree
@@ -40,7 +41,7 @@ type builder struct {
 
 const blobFile = "devc.bin"
 
-func (b *builder) build() error {
+func (b *buildJob) build() error {
 	if err := b.writeSources(); err != nil {
 		return err
 	}
@@ -96,14 +97,15 @@ func (b *builder) build() error {
 	return b.out.publish(mode)
 }
 
-func (b *builder) useCompiler(command []string) error {
-	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.kept(), stubs: b.bare, tempDir: filepath.Join(b.dir, "tmp"),
-		nvcc: strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
+func (b *buildJob) useCompiler(command []string) error {
+	b.toolchain = &toolchain{ctx: b.ctx, command: command, keepDir: b.kept(), stubs: b.bare,
+		tempDir: filepath.Join(b.dir, "tmp"),
+		nvcc:    strings.HasPrefix(filepath.Base(command[0]), "nvcc")}
 	return os.MkdirAll(b.tempDir, 0o777)
 }
 
 // kept is the folder if it stays, else "".
-func (b *builder) kept() string {
+func (b *buildJob) kept() string {
 	if b.config.keep == "" {
 		return ""
 	}
@@ -111,7 +113,7 @@ func (b *builder) kept() string {
 }
 
 // writeSources saves the modules into the folder: linked ones as a file each, the others as the blob.
-func (b *builder) writeSources() error {
+func (b *buildJob) writeSources() error {
 	b.flags, b.own = map[string][]string{}, map[string]bool{}
 	for k, i := range b.tree.linked() {
 		n := b.tree.nodes[i]
@@ -174,7 +176,8 @@ func sourceFormat(n *node) (string, error) {
 		}
 	}
 	if len(formats) > 0 {
-		return "", runtime.Errorf(runtime.ErrNotSupported, "it is linked, but saved only as %s, which no compiler here takes: c, cc, cpp, cu, ll, s or o "+
+		return "", runtime.Errorf(runtime.ErrNotSupported, "it is linked, but saved only as %s, which no compiler here "+
+			"takes: c, cc, cpp, cu, ll, s or o "+
 			"would do", strings.Join(formats, ", "))
 	}
 	if n.kind == "c" {
@@ -207,7 +210,7 @@ func writeFormats(m *runtime.Module) ([]string, error) {
 // includeDir has the headers of this module, for the sources.
 const includeDir = "include"
 
-func (b *builder) writeHeaders() error {
+func (b *buildJob) writeHeaders() error {
 	if b.config.compile == nil && !b.hasText() {
 		return nil
 	}
@@ -218,7 +221,7 @@ func (b *builder) writeHeaders() error {
 	return os.CopyFS(to, include.Files)
 }
 
-func (b *builder) hasText() bool {
+func (b *buildJob) hasText() bool {
 	for _, s := range b.sources {
 		if filepath.Ext(s) != ".o" {
 			return true
@@ -228,7 +231,7 @@ func (b *builder) hasText() bool {
 }
 
 // compileAll turns sources and blob into objects, several at once.
-func (b *builder) compileAll() error {
+func (b *buildJob) compileAll() error {
 	var steps []func() error
 	for _, s := range b.sources {
 		object := strings.TrimSuffix(s, filepath.Ext(s)) + ".o"
@@ -284,8 +287,9 @@ func together(steps []func() error) error {
 	return nil
 }
 
-// compileSource compiles one source. It runs in the caller's folder, so that folders among the flags mean what they say.
-func (b *builder) compileSource(source, object string) error {
+// compileSource compiles one source. It runs in the caller's folder, so that folders among the flags mean what they
+// say.
+func (b *buildJob) compileSource(source, object string) error {
 	args := []string{"-c", "-O2"}
 	if b.nvcc {
 		args = append(args, "-Xcompiler=-fPIC")
@@ -318,7 +322,7 @@ func (b *builder) compileSource(source, object string) error {
 }
 
 // compileBlob makes the object that carries the blob. Its sources name each other, so that it runs in their folder.
-func (b *builder) compileBlob(object string) error {
+func (b *buildJob) compileBlob(object string) error {
 	source, err := b.writeBlobSource()
 	if err != nil {
 		return err
@@ -353,7 +357,7 @@ func (b *builder) compileBlob(object string) error {
 }
 
 // writeBlobSource writes what is compiled to carry the blob, and returns its base name.
-func (b *builder) writeBlobSource() (string, error) {
+func (b *buildJob) writeBlobSource() (string, error) {
 	symbol := blobSymbol(b.config.layout, b.config.prefix)
 	base := b.config.prefix + "devc"
 	switch b.config.packing {
@@ -370,7 +374,7 @@ func (b *builder) writeBlobSource() (string, error) {
 	return base + ".s", os.WriteFile(filepath.Join(b.dir, base+".s"), []byte(text), 0o666)
 }
 
-func (b *builder) translateBlob(name string, translate func(io.Writer, io.Reader) error) error {
+func (b *buildJob) translateBlob(name string, translate func(io.Writer, io.Reader) error) error {
 	in, err := os.Open(filepath.Join(b.dir, blobFile))
 	if err != nil {
 		return err
@@ -384,13 +388,14 @@ func (b *builder) translateBlob(name string, translate func(io.Writer, io.Reader
 }
 
 // clang is the command that compiles LLVM IR for the compiler's machine.
-func (b *builder) clang() ([]string, error) {
+func (b *buildJob) clang() ([]string, error) {
 	if strings.Contains(filepath.Base(b.command[0]), "clang") {
 		return append([]string(nil), b.command...), nil
 	}
 	path, err := cc.Tool("clang")
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt install clang), or pack with "+
+		return nil, runtime.Errorf(runtime.ErrNotFound, "LLVM IR needs clang, which is not in PATH: install it (Debian: apt "+
+			"install clang), or pack with "+
 			"PackAssembler: %w", err)
 	}
 	triple, err := b.run("", append(append([]string(nil), b.command...), "-dumpmachine")...)
@@ -401,7 +406,7 @@ func (b *builder) clang() ([]string, error) {
 }
 
 // buildCustom leaves it to the caller's function to build.
-func (b *builder) buildCustom() error {
+func (b *buildJob) buildCustom() error {
 	var files []string
 	for _, s := range b.sources {
 		files = append(files, filepath.Join(b.dir, s))
@@ -415,14 +420,16 @@ func (b *builder) buildCustom() error {
 	}
 	c := b.config
 	files = append(files, c.objects...)
-	options := CompileOptions{Dir: b.dir, Includes: append(append([]string(nil), c.includes...), filepath.Join(b.dir, includeDir)),
-		Flags: c.flags, Libraries: c.libraries, Sysroot: c.sysroot}
+	options := CompileOptions{Dir: b.dir,
+		Includes: append(append([]string(nil), c.includes...), filepath.Join(b.dir, includeDir)),
+		Flags:    c.flags, Libraries: c.libraries, Sysroot: c.sysroot}
 	if err := c.compile(b.ctx, b.out.temp, files, options); err != nil {
 		return fmt.Errorf("the function of the option Compile: %w", err)
 	}
 	info, err := os.Stat(b.out.temp)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return runtime.Errorf(runtime.ErrFailed, "the function of the option Compile returned without an error and wrote nothing to %s", b.out.temp)
+		return runtime.Errorf(runtime.ErrFailed, "the function of the option Compile returned without an error and wrote "+
+			"nothing to %s", b.out.temp)
 	}
 	var child *checker
 	if !c.static {

@@ -17,7 +17,7 @@ import (
 )
 
 // checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
-func (b *builder) checkLibrary(child *checker) error {
+func (b *buildJob) checkLibrary(child *checker) error {
 	expected, err := b.checkFile()
 	if err != nil {
 		return fmt.Errorf("the library was built, but is not right: %w", err)
@@ -29,9 +29,10 @@ func (b *builder) checkLibrary(child *checker) error {
 }
 
 // checkFile looks at the file alone. It returns the symbols that a runtime will look up.
-func (b *builder) checkFile() ([]string, error) {
+func (b *buildJob) checkFile() ([]string, error) {
 	f, err := elf.Open(b.out.temp)
-	if info, absent := os.Stat(b.out.temp); errors.Is(absent, fs.ErrNotExist) || absent == nil && (info.IsDir() || info.Size() == 0) {
+	if info, absent := os.Stat(b.out.temp); errors.Is(absent, fs.ErrNotExist) || absent == nil &&
+		(info.IsDir() || info.Size() == 0) {
 		return nil, errors.New("the compiler ended without an error, and wrote nothing")
 	}
 	var malformed *elf.FormatError
@@ -58,12 +59,14 @@ func (b *builder) checkFile() ([]string, error) {
 	}
 	name := blobSymbol(b.config.layout, b.config.prefix)
 	if other := otherGeneration(b.config.layout, name, defined); other != "" {
-		return nil, invalid("the imported modules were laid out as %v, but %s belongs to functions of the other generation: choose the other Layout",
+		return nil, invalid("the imported modules were laid out as %v, but %s belongs to functions of the other generation: "+
+			"choose the other Layout",
 			b.config.layout, other)
 	}
 	s, found := defined[name]
 	if !found {
-		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?", name)
+		return nil, fmt.Errorf("the symbol %s, which carries the imported modules, is missing: does a flag hide symbols?",
+			name)
 	}
 	return append(expected, name), b.compareBlob(f, s.Value)
 }
@@ -84,7 +87,7 @@ func otherGeneration(layout blob.Layout, blobName string, defined map[string]elf
 }
 
 // checkFunctions finds the functions that the linked modules list.
-func (b *builder) checkFunctions(defined map[string]elf.Symbol) ([]string, error) {
+func (b *buildJob) checkFunctions(defined map[string]elf.Symbol) ([]string, error) {
 	var expected []string
 	for _, i := range b.tree.linked() {
 		for _, name := range b.tree.nodes[i].module.Functions() {
@@ -94,7 +97,8 @@ func (b *builder) checkFunctions(defined map[string]elf.Symbol) ([]string, error
 			}
 			at := slices.IndexFunc(spellings, func(s string) bool { _, found := defined[s]; return found })
 			if at < 0 {
-				return nil, invalid("%s lists the function %q, but the library has neither %s%s nor %s: is it static, or hidden by a flag, or "+
+				return nil, invalid("%s lists the function %q, but the library has neither %s%s nor %s: is it static, or hidden "+
+					"by a flag, or "+
 					"C++ without extern \"C\"?", b.tree.place(i), name, functionPrefix, name, name)
 			}
 			expected = append(expected, spellings[at])
@@ -104,14 +108,15 @@ func (b *builder) checkFunctions(defined map[string]elf.Symbol) ([]string, error
 }
 
 // compareBlob compares what the library has at an address with what was to be put there.
-func (b *builder) compareBlob(f *elf.File, address uint64) error {
+func (b *buildJob) compareBlob(f *elf.File, address uint64) error {
 	want, err := os.Open(filepath.Join(b.dir, blobFile))
 	if err != nil {
 		return err
 	}
 	defer want.Close()
 	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool {
-		return p.Type == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz && p.Filesz-(address-p.Vaddr) >= uint64(b.blobSize)
+		return p.Type == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz &&
+			p.Filesz-(address-p.Vaddr) >= uint64(b.blobSize)
 	})
 	if at < 0 {
 		return errors.New("the block of imported modules is not in the file")
@@ -148,7 +153,8 @@ func forThisMachine(path string) bool {
 	}
 	defer f.Close()
 	big := strings.HasPrefix(goruntime.GOARCH, "s390") || goruntime.GOARCH == "ppc64"
-	return f.Machine == machines[goruntime.GOARCH] && (f.Class == elf.ELFCLASS64) == (^uint(0)>>63 == 1) && (f.Data == elf.ELFDATA2MSB) == big
+	return f.Machine == machines[goruntime.GOARCH] && (f.Class == elf.ELFCLASS64) == (^uint(0)>>63 == 1) &&
+		(f.Data == elf.ELFDATA2MSB) == big
 }
 
 func isSharedLibrary(path string) bool {

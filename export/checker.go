@@ -40,7 +40,8 @@ func startChecker(tools *toolchain, dir string) *checker {
 	ctx, cancel := context.WithCancel(tools.ctx)
 	own := *tools
 	own.ctx = ctx
-	c := &checker{tools: &own, program: filepath.Join(dir, checkerDir, "checker"), cancel: cancel, ready: make(chan error, 1)}
+	c := &checker{tools: &own, program: filepath.Join(dir, checkerDir, "checker"), cancel: cancel,
+		ready: make(chan error, 1)}
 	go func() { c.ready <- c.make(filepath.Join(dir, checkerDir)) }()
 	return c
 }
@@ -76,7 +77,7 @@ func (c *checker) compile(dir string) error {
 	return c.tools.compiler(dir, append(args, "-o", c.program, "-ldl")...)
 }
 
-// stop gives up a compilation that nobody waits for any more, and waits for its end, after which the folder can go.
+// stop cancels the compilation and waits for its end, so that the folder can be removed.
 func (c *checker) stop() {
 	c.cancel()
 	<-c.ready
@@ -87,7 +88,8 @@ func (c *checker) load(path, name string, symbols []string) error {
 	err := <-c.ready
 	close(c.ready)
 	if err != nil {
-		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does without): %w", err)
+		return fmt.Errorf("the program that proves that the library loads could not be built (the option StaticCheck does "+
+			"without): %w", err)
 	}
 	command := append([]string{c.program, path}, symbols...)
 	out, err := c.run(command)
@@ -97,23 +99,27 @@ func (c *checker) load(path, name string, symbols []string) error {
 	case err == nil && strings.HasSuffix(out, "loaded\n"):
 		return nil
 	case err == nil:
-		failed = &CompileError{Command: command, Dir: c.tools.keepDir, Output: out, Err: errors.New("a constructor ended the process")}
+		failed = &CompileError{Command: command, Dir: c.tools.keepDir, Output: out,
+			Err: errors.New("a constructor ended the process")}
 	case !errors.As(err, &failed):
 		return err
 	case !errors.As(failed.Err, &ended): // nothing ran
-		return fmt.Errorf("the program that proves that the library loads cannot be run in %s: %w: set TMPDIR to a folder in which programs "+
+		return fmt.Errorf("the program that proves that the library loads cannot be run in %s: %w: set TMPDIR to a folder "+
+			"in which programs "+
 			"may be run, or use the option StaticCheck", filepath.Dir(c.program), failed.Err)
 	}
 	said := strings.ReplaceAll(strings.TrimSpace(failed.Output), path, name)
 	if said == "" {
 		said = failed.Err.Error()
 	}
-	return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said, Err: runtime.Errorf(runtime.ErrFailed, "the library was built, but a child "+
-		"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use StaticCheck")}
+	return &CompileError{Command: failed.Command, Dir: failed.Dir, Output: said,
+		Err: runtime.Errorf(runtime.ErrFailed, "the library was built, but a child "+
+			"process could not load it: give what is missing as Libraries or Objects, or if only this machine lacks it, use "+
+			"StaticCheck")}
 }
 
-// run starts the program. Another process that is being forked off this one can hold it open for writing for a moment, during which
-// it can't be run.
+// run starts the program. Another process that is being forked off this one can hold it open for writing for a moment,
+// during which it can't be run.
 func (c *checker) run(command []string) (string, error) {
 	const tries = 100
 	for try := 0; ; try++ {

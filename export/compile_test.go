@@ -41,7 +41,8 @@ func printed(t *testing.T, file, prefix string, registered bool, size int) []byt
 	}
 	symbol := prefix + "__tvm_ffi__library_bin"
 	main := filepath.Join(t.TempDir(), "main.c")
-	text := fmt.Sprintf("#define SYMBOL %s\n#define STRING \"%s\"\n#define SIZE %d\n#define REGISTERED %d\n", symbol, symbol, size,
+	text := fmt.Sprintf("#define SYMBOL %s\n#define STRING \"%s\"\n#define SIZE %d\n#define REGISTERED %d\n", symbol,
+		symbol, size,
 		map[bool]int{true: 1}[registered]) + printer
 	if language == "c++" {
 		text = strings.Replace(text, "extern const unsigned char SYMBOL", "extern \"C\" const unsigned char SYMBOL", 1)

@@ -45,7 +45,8 @@ func findCompiler(c *config, lang cc.Language) ([]string, error) {
 func (t *toolchain) run(dir string, command ...string) (string, error) {
 	cmd := unfinished.Command(t.ctx, command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0") // nothing that is written may depend on the user's language or the time
+	// nothing that is written may depend on the user's language or the time
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
 	if t.tempDir != "" {
 		cmd.Env = append(cmd.Env, "TMPDIR="+t.tempDir)
 	}
@@ -57,7 +58,8 @@ func (t *toolchain) run(dir string, command ...string) (string, error) {
 		return "", cause
 	}
 	if err != nil {
-		return "", &CompileError{Command: command, Output: cc.Excerpt(all.String() + stdout.String()), Dir: t.keepDir, Err: err}
+		return "", &CompileError{Command: command, Output: cc.Excerpt(all.String() + stdout.String()), Dir: t.keepDir,
+			Err: err}
 	}
 	return stdout.String(), nil
 }

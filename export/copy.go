@@ -12,8 +12,9 @@ import (
 	"tvmgo/runtime"
 )
 
-// copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, with the imports that it has
-// now. It does nothing for other trees, and for a library that was exported without imports, where no others can be put.
+// copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, with the
+// imports that it has now. It does nothing for other trees, and for a library that was exported without imports, where
+// no others can be put.
 func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	if filepath.Ext(out.path) != sharedSuffix || c.compile != nil {
 		return false, nil
@@ -32,7 +33,7 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	}
 	file, err := t.nodes[library].module.SaveToBinaryFor(blob.Modern)
 	if err != nil {
-		return false, nil // the reason is told when it can't be serialised either
+		return false, nil // if it can't be serialised either, that error gives the reason
 	}
 	carried, layout, err := blobOf(file)
 	if err != nil {
@@ -45,7 +46,8 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 		return true, publishCopy(out, file)
 	}
 	if c.layoutIs && c.layout != layout {
-		return false, invalid("%s was exported in the layout %v, and its functions are called as that generation's: it can't be written in "+
+		return false, invalid("%s was exported in the layout %v, and its functions are called as that generation's: it "+
+			"can't be written in "+
 			"the layout %v", t.place(library), layout, c.layout)
 	}
 	wanted, err := t.blobAround(library, layout)
@@ -57,7 +59,8 @@ func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 			return false, fmt.Errorf("%s: %w", t.place(library), err)
 		}
 		if got, at, err := blobOf(file); err != nil || at != layout || !bytes.Equal(got, wanted) {
-			return false, runtime.Errorf(runtime.ErrFailed, "%s: its file is of a form in which the imports can't be replaced", t.place(library))
+			return false, runtime.Errorf(runtime.ErrFailed, "%s: its file is of a form in which the imports can't be replaced",
+				t.place(library))
 		}
 	}
 	return true, publishCopy(out, file)

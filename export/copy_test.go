@@ -39,7 +39,8 @@ func TestCopy_ChangedImports(t *testing.T) {
 	again := exported(t, importing(t, got, newData(t, []byte("z"))))
 	require.Len(t, graphOf(t, load(t, again))[library], 3, "of a file that was changed before")
 
-	for _, artifact := range []string{"modern/gpu_cuda", "modern/gpu_opencl", "classic/gpu_cuda", "modern/relax_mlp", "classic/graph_mlp"} {
+	for _, artifact := range []string{"modern/gpu_cuda", "modern/gpu_opencl", "classic/gpu_cuda", "modern/relax_mlp",
+		"classic/graph_mlp"} {
 		m := importing(t, load(t, "../testdata/artifacts/"+artifact+".so"), newData(t, []byte(artifact)))
 		path := exported(t, m)
 		require.Equal(t, graphOf(t, m), graphOf(t, load(t, path)), artifact)

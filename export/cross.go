@@ -35,10 +35,11 @@ var systems = map[machine][]string{
 }
 
 // findTools finds the compiler, which is one for another machine where the modules are objects for it.
-func (b *builder) findTools() ([]string, error) {
+func (b *buildJob) findTools() ([]string, error) {
 	for _, s := range b.sources {
 		if filepath.Ext(s) == ".o" && isForeignFormat(filepath.Join(b.dir, s)) {
-			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for a system without ELF files: export it alone as an object (.o), and link it there", s)
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for a system without ELF files: export it alone as an "+
+				"object (.o), and link it there", s)
 		}
 	}
 	object := b.foreignObject()
@@ -51,7 +52,8 @@ func (b *builder) findTools() ([]string, error) {
 	}
 	names := systems[m]
 	if names == nil {
-		return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for another machine (%v), and no linker for it is known here: name one by the option Compiler, or "+
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "%s is for another machine (%v), and no linker for it is known "+
+			"here: name one by the option Compiler, or "+
 			"export the object (.o)", filepath.Base(object), m.Machine)
 	}
 	for _, name := range names {
@@ -65,8 +67,10 @@ func (b *builder) findTools() ([]string, error) {
 		return nil, cause
 	}
 	if lldErr != nil || clangErr != nil {
-		return nil, runtime.Errorf(runtime.ErrNotFound, "%s is for another machine (%v), and there is no linker for it: install %[3]s-gcc (Debian: apt install gcc-%[4]s) "+
-			"or clang and lld (apt install clang lld), name one by the option Compiler, or export the object (.o)", filepath.Base(object), m.Machine, names[0],
+		return nil, runtime.Errorf(runtime.ErrNotFound, "%s is for another machine (%v), and there is no linker for it: "+
+			"install %[3]s-gcc (Debian: apt install gcc-%[4]s) "+
+			"or clang and lld (apt install clang lld), name one by the option Compiler, or export the object (.o)",
+			filepath.Base(object), m.Machine, names[0],
 			strings.ReplaceAll(names[0], "_", "-"))
 	}
 	b.bare = true
@@ -74,7 +78,7 @@ func (b *builder) findTools() ([]string, error) {
 }
 
 // foreignObject is the file of a linked module that is an object for another machine; "" if there is none.
-func (b *builder) foreignObject() string {
+func (b *buildJob) foreignObject() string {
 	for _, s := range b.sources {
 		path := filepath.Join(b.dir, s)
 		if filepath.Ext(s) == ".o" && !forThisMachine(path) {
@@ -118,27 +122,31 @@ type stub struct {
 var stubs = []stub{
 	{"m", "libm.so.6", isMath},
 	{"c", "libc.so.6", func(s string) bool {
-		return strings.Contains(" memchr memcmp memcpy memmove memset strcmp strlen strncmp snprintf vsnprintf printf puts malloc free abort ", " "+s+" ")
+		return strings.Contains(" memchr memcmp memcpy memmove memset strcmp strlen strncmp snprintf vsnprintf printf puts "+
+			"malloc free abort ", " "+s+" ")
 	}},
 	{"gcc_s", "libgcc_s.so.1", func(s string) bool {
-		return strings.HasPrefix(s, "__aeabi_") || strings.HasPrefix(s, "__") && (strings.HasSuffix(s, "di3") || strings.HasSuffix(s, "di2") ||
-			strings.HasSuffix(s, "ti3") || strings.HasSuffix(s, "di") || strings.HasSuffix(s, "sf") || strings.HasSuffix(s, "df") ||
-			strings.HasSuffix(s, "hf2") || strings.HasSuffix(s, "sf2"))
+		return strings.HasPrefix(s, "__aeabi_") || strings.HasPrefix(s, "__") &&
+			(strings.HasSuffix(s, "di3") || strings.HasSuffix(s, "di2") ||
+				strings.HasSuffix(s, "ti3") || strings.HasSuffix(s, "di") || strings.HasSuffix(s, "sf") ||
+				strings.HasSuffix(s, "df") ||
+				strings.HasSuffix(s, "hf2") || strings.HasSuffix(s, "sf2"))
 	}},
 }
 
 // mathNames are functions of libm; those of floats have an f behind.
-const mathNames = ` acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp
-hypot ldexp lgamma log log10 log1p log2 logb lrint lround nearbyint nextafter pow remainder rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc `
+const mathNames = " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 " +
+	"fabs fdim floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb lrint lround nearbyint " +
+	"nextafter pow remainder rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc "
 
 func isMath(s string) bool {
 	names := strings.ReplaceAll(mathNames, "\n", " ")
 	return strings.Contains(names, " "+s+" ") || strings.Contains(names, " "+strings.TrimSuffix(s, "f")+" ")
 }
 
-// stubArguments makes libraries that have the names of the machine's own and those of their functions that the objects use, and gives what
-// links them: the file then says that it needs them, and the machine's loader finds the real ones.
-func (b *builder) stubArguments() ([]string, error) {
+// stubArguments makes libraries that have the names of the machine's own and those of their functions that the objects
+// use, and gives what links them: the file then says that it needs them, and the machine's loader finds the real ones.
+func (b *buildJob) stubArguments() ([]string, error) {
 	dir := filepath.Join(b.dir, "stubs")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -168,7 +176,8 @@ func (b *builder) stubArguments() ([]string, error) {
 		if err := os.WriteFile(source, []byte(text.String()), 0o666); err != nil {
 			return nil, err
 		}
-		if err := b.compiler("", "-shared", "-Wl,-soname,"+s.soname, source, "-o", filepath.Join(dir, "lib"+s.file+".so")); err != nil {
+		if err := b.compiler("", "-shared", "-Wl,-soname,"+s.soname, source, "-o",
+			filepath.Join(dir, "lib"+s.file+".so")); err != nil {
 			return nil, err
 		}
 		args = append(args, "-l"+s.file)

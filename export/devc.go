@@ -36,7 +36,8 @@ func assemblerSource(symbol, file string, size int64) string {
 `, blobAlignment, symbol, file, size)
 }
 
-// writeC writes a C or C++ source that defines the bytes of r, size of them, and registers them with the system library on request.
+// writeC writes a C or C++ source that defines the bytes of r, size of them, and registers them with the system library
+// on request.
 func writeC(out io.Writer, symbol string, r io.Reader, size int64, register string) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	fmt.Fprintf(w, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"+
@@ -69,7 +70,8 @@ func writeC(out io.Writer, symbol string, r io.Reader, size int64, register stri
 // registered is a symbol of the system library: the name it is found by, and what it is called in the object.
 type registered struct{ name, symbol string }
 
-// registration is the C code of a constructor that registers symbols, whose declarations stand before it when they aren't functions.
+// registration is the C code of a constructor that registers symbols, whose declarations stand before it when they
+// aren't functions.
 func registration(register string, symbols []registered) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extern int %s(const char*, void*);\n", register)
@@ -81,7 +83,8 @@ func registration(register string, symbols []registered) string {
 	return b.String()
 }
 
-// writeLLVM writes a module in LLVM IR that defines the bytes of r, size of them. triple may be empty: the compiler's own.
+// writeLLVM writes a module in LLVM IR that defines the bytes of r, size of them. triple may be empty: the compiler's
+// own.
 func writeLLVM(out io.Writer, symbol string, r io.Reader, size int64, register, triple string) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	fmt.Fprintf(w, "source_filename = \"devc\"\n")

@@ -168,8 +168,8 @@ func needs(t testing.TB, program, why string) string {
 
 // ---- graphs ----
 
-// graph is what a tree of modules looks like from outside: per module its kind, bytes, and imports. Linked modules and the library
-// that they become are one, called library.
+// graph is what a tree of modules looks like from outside: per module its kind, bytes, and imports. Linked modules and
+// the library that they become are one, called library.
 type graph map[string][]string
 
 const library = "library"
@@ -216,7 +216,8 @@ func graphOf(t testing.TB, root *runtime.Module) graph {
 }
 
 // randomTree makes modules of which each is imported by one before it, and some by several.
-func randomTree(t testing.TB, r *rand.Rand, most int, constant func(testing.TB, string, int) *runtime.Module) (root *runtime.Module, imports [][]int, linked []bool) {
+func randomTree(t testing.TB, r *rand.Rand, most int,
+	constant func(testing.TB, string, int) *runtime.Module) (root *runtime.Module, imports [][]int, linked []bool) {
 	n := 1 + r.Intn(most)
 	modules := make([]*runtime.Module, n)
 	imports, linked = make([][]int, n), make([]bool, n)

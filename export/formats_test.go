@@ -83,19 +83,24 @@ int main(void) {
   }
 }
 `
-	one := exportedAs(t, importing(t, constant(t, "five", 5), constant(t, "six", 6), newData(t, []byte("x"))), "one.a", export.SystemLibrary("one_"))
-	two := exportedAs(t, importing(t, constant(t, "five", 55), newData(t, []byte("y"))), "two.a", export.SystemLibrary("two_"))
+	one := exportedAs(t, importing(t, constant(t, "five", 5), constant(t, "six", 6), newData(t, []byte("x"))), "one.a",
+		export.SystemLibrary("one_"))
+	two := exportedAs(t, importing(t, constant(t, "five", 55), newData(t, []byte("y"))), "two.a",
+		export.SystemLibrary("two_"))
 	bare := exportedAs(t, constant(t, "five", 555), "bare.a")
-	require.Equal(t, readFile(t, one), readFile(t, exportedAs(t, importing(t, constant(t, "five", 5), constant(t, "six", 6), newData(t, []byte("x"))),
-		"one.a", export.SystemLibrary("one_"))), "the same bytes")
+	require.Equal(t, readFile(t, one),
+		readFile(t, exportedAs(t, importing(t, constant(t, "five", 5), constant(t, "six", 6), newData(t, []byte("x"))),
+			"one.a", export.SystemLibrary("one_"))), "the same bytes")
 	exe := filepath.Join(t.TempDir(), "program")
 	compileC(t, program, exe, "-Wl,--whole-archive", one, two, bare, "-Wl,--no-whole-archive")
 	out, err := exec.Command(exe).Output()
 	require.NoError(t, err)
 	got := bytes.Fields(out)
 	slices.SortFunc(got, bytes.Compare)
-	require.Equal(t, "__tvm_ffi__library_ctx __tvm_ffi_five=555 __tvm_ffi_one_five=5 __tvm_ffi_one_six=6 __tvm_ffi_two_five=55 "+
-		"one___tvm_ffi__library_bin one___tvm_ffi__library_ctx two___tvm_ffi__library_bin two___tvm_ffi__library_ctx", string(bytes.Join(got, []byte(" "))))
+	require.Equal(t, "__tvm_ffi__library_ctx __tvm_ffi_five=555 __tvm_ffi_one_five=5 __tvm_ffi_one_six=6 "+
+		"__tvm_ffi_two_five=55 "+
+		"one___tvm_ffi__library_bin one___tvm_ffi__library_ctx two___tvm_ffi__library_bin two___tvm_ffi__library_ctx",
+		string(bytes.Join(got, []byte(" "))))
 }
 
 func TestArchive_Classic(t *testing.T) {
@@ -130,7 +135,8 @@ func TestCrossCompiler(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(readFile(t, path), data))
 	exportedAs(t, root, "x.a", export.Compiler(cc), export.SystemLibrary("x_"))
 
-	err = export.Library(ctx, cSource(t, "static int f(void) { return 0; }", "f"), filepath.Join(t.TempDir(), "x.so"), export.Compiler(cc))
+	err = export.Library(ctx, cSource(t, "static int f(void) { return 0; }", "f"), filepath.Join(t.TempDir(), "x.so"),
+		export.Compiler(cc))
 	require.ErrorContains(t, err, `lists the function "f"`, "it is read back nevertheless")
 }
 
@@ -175,7 +181,8 @@ func TestCompile_GoFunction(t *testing.T) {
 	require.ErrorContains(t, failing(t, root, nil, export.Compile(wrong)), "__tvm_ffi__library_bin")
 }
 
-// TestCompile_Damage has a compiler that changes one byte of the imported modules, in each of the pieces in which they are compared.
+// TestCompile_Damage has a compiler that changes one byte of the imported modules, in each of the pieces in which they
+// are compared.
 func TestCompile_Damage(t *testing.T) {
 	const size, piece = 3<<18 + 1000, 1 << 18
 	root := importing(t, constant(t, "f", 4), newData(t, make([]byte, size)))
@@ -190,7 +197,8 @@ func TestCompile_Damage(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, content, 0o600))
 			return err
 		}
-		require.ErrorContains(t, failing(t, root, nil, export.Compile(damaging), export.StaticCheck()), "changed on its way", "byte %d", at)
+		require.ErrorContains(t, failing(t, root, nil, export.Compile(damaging), export.StaticCheck()), "changed on its way",
+			"byte %d", at)
 	}
 }
 
@@ -223,6 +231,7 @@ exec cc "${args[@]}"
 `
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvcc"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	m := importing(t, made(t)(runtime.NewCSource(string(readFile(t, "testdata/kernels.c")), "cu", []string{"add_one"}, nil)), newData(t, []byte("x")))
+	m := importing(t, made(t)(runtime.NewCSource(string(readFile(t, "testdata/kernels.c")), "cu", []string{"add_one"},
+		nil)), newData(t, []byte("x")))
 	require.EqualValues(t, 3, call(t, load(t, exported(t, m)), "add_one", 2))
 }

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,11 +9,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// LibrariesQuery is the function by which a linked module lists the libraries that its code calls, as Libraries takes them.
-const LibrariesQuery = "get_link_libraries"
-
 // libraries are what is linked besides the objects: what the option names, and what the linked modules ask for.
-func (b *builder) libraries() ([]string, error) {
+func (b *buildJob) libraries() ([]string, error) {
 	var all []string
 	add := func(name string) error {
 		name, err := b.findLibrary(name)
@@ -42,31 +38,8 @@ func (b *builder) libraries() ([]string, error) {
 	return all, nil
 }
 
-func askLibraries(m *runtime.Module) ([]string, error) {
-	f, err := m.Function(LibrariesQuery)
-	if errors.Is(err, runtime.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	v, err := f.Call()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	list, _ := v.([]any)
-	for _, x := range list {
-		if s, ok := x.(string); ok {
-			names = append(names, s)
-		}
-	}
-	return names, nil
-}
-
 // findLibrary chooses among names that "|" divides: the first that the compiler finds.
-func (b *builder) findLibrary(names string) (string, error) {
+func (b *buildJob) findLibrary(names string) (string, error) {
 	all := strings.Split(names, "|")
 	if len(all) == 1 || b.nvcc {
 		return all[0], nil
@@ -78,11 +51,13 @@ func (b *builder) findLibrary(names string) (string, error) {
 			}
 		}
 	}
-	return "", runtime.Errorf(runtime.ErrNotFound, "the compiler %s finds none of the libraries %s, which the code calls: install one (Debian has libopenblas-dev "+
-		"for products of matrices), say by Flags where it is (-Lfolder), or leave it out of the target's libs", b.command[0], strings.Join(all, ", "))
+	return "", runtime.Errorf(runtime.ErrNotFound, "the compiler %s finds none of the libraries %s, which the code "+
+		"calls: install one (Debian has libopenblas-dev "+
+		"for products of matrices), say by Flags where it is (-Lfolder), or leave it out of the target's libs", b.command[0],
+		strings.Join(all, ", "))
 }
 
-func (b *builder) hasLibrary(file string) bool {
+func (b *buildJob) hasLibrary(file string) bool {
 	for i, flag := range b.config.flags {
 		dir, is := strings.CutPrefix(flag, "-L")
 		if is && dir == "" && i+1 < len(b.config.flags) {

@@ -31,7 +31,8 @@ func Library(ctx context.Context, m *runtime.Module, path string, options ...Opt
 		return fmt.Errorf("export %s: %w", path, cause)
 	}
 	// one of runtime's errors keeps its kind, also for C
-	out := &runtime.Error{Op: fmt.Sprintf("export %q", path), Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed), Message: err.Error(), Err: err}
+	out := &runtime.Error{Op: fmt.Sprintf("export %q", path), Kind: runtime.ErrFailed,
+		Code: runtime.CodeOf(runtime.ErrFailed), Message: err.Error(), Err: err}
 	if filepath.Clean(path) == path && !unprintable.MatchString(path) {
 		out.Op = "export " + path
 	}
@@ -106,16 +107,17 @@ func build(ctx context.Context, t *tree, c *config, out *output) (err error) {
 	defer os.RemoveAll(filepath.Join(dir, outputDir)) // the file is at its path, also with KeepFiles
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &builder{ctx: ctx, tree: t, config: c, dir: dir, out: out}
+	b := &buildJob{ctx: ctx, tree: t, config: c, dir: dir, out: out}
 	return b.build()
 }
 
 var prefixPattern = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)?$`)
 
-// check refuses options that don't go together.
+// check returns an error for options that exclude each other.
 func (c *config) check(suffix string) error {
 	if c.layout != blob.Modern && c.layout != blob.Legacy {
-		return invalid("the layout is %v: it must be blob.Modern or blob.Legacy; what lies between them is read by TVM v0.21 alone", c.layout)
+		return invalid("the layout is %v: it must be blob.Modern or blob.Legacy; what lies between them is read by TVM "+
+			"v0.21 alone", c.layout)
 	}
 	if !prefixPattern.MatchString(c.prefix) {
 		return invalid("the prefix %q of the system library cannot begin a C identifier: use letters, digits and _", c.prefix)
@@ -129,8 +131,8 @@ func (c *config) check(suffix string) error {
 			c.system = true
 		case sharedSuffix:
 			if c.system {
-				return invalid("a shared library can't be a system library, whose functions register themselves before a runtime could " +
-					"connect the file with itself: export a .a, or leave out SystemLibrary")
+				return invalid("a shared library can't be a system library, whose functions register themselves before a " +
+					"runtime could connect the file with itself: export a .a, or leave out SystemLibrary")
 			}
 		}
 	}

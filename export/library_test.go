@@ -45,8 +45,10 @@ func TestLibrary_FunctionsOfEverySource(t *testing.T) {
 
 func TestLibrary_CXX(t *testing.T) {
 	needs(t, "c++", "C++ sources are compiled")
-	code := "#include <string>\n#include <tvm/ffi/c_api.h>\nextern \"C\" int __tvm_ffi_size(void*, const TVMFFIAny* args, int32_t, TVMFFIAny* result) {\n" +
-		"  result->type_index = kTVMFFIInt;\n  result->v_int64 = (int64_t)std::string((size_t)args[0].v_int64, 'x').append(\"ab\").size();\n  return 0;\n}\n"
+	code := "#include <string>\n#include <tvm/ffi/c_api.h>\nextern \"C\" int __tvm_ffi_size(void*, const TVMFFIAny* " +
+		"args, int32_t, TVMFFIAny* result) {\n" +
+		"  result->type_index = kTVMFFIInt;\n  result->v_int64 = (int64_t)std::string((size_t)args[0].v_int64, " +
+		"'x').append(\"ab\").size();\n  return 0;\n}\n"
 	m := importing(t, made(t)(runtime.NewCSource(code, "cc", []string{"size"}, nil)), constant(t, "five", 5))
 	l := load(t, exported(t, m))
 	require.EqualValues(t, 102, call(t, l, "size", 100))
@@ -208,7 +210,8 @@ func TestLibrary_PackedEveryWay(t *testing.T) {
 	}
 	root := importing(t, constant(t, "f", 1), newData(t, content))
 	var blobs [][]byte
-	for name, p := range map[string]export.Packing{"assembler": export.PackAssembler, "C": export.PackC, "LLVM": export.PackLLVM} {
+	for name, p := range map[string]export.Packing{"assembler": export.PackAssembler, "C": export.PackC,
+		"LLVM": export.PackLLVM} {
 		t.Run(name, func(t *testing.T) {
 			if p == export.PackLLVM {
 				needs(t, "clang", "LLVM IR is compiled")
@@ -230,10 +233,12 @@ func TestLibrary_OptionsReachTheCompiler(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine.h"), []byte("#define MINE 30\n"), 0o600))
 	object := filepath.Join(dir, "extra.o")
 	compileC(t, "int extra(void) { return 4; }", object, "-c", "-fPIC")
-	code := strings.ReplaceAll(fmt.Sprintf(constantSource, "f", 0), "= 0;\n  return", "= MINE + FLAG + extra() + (int)cbrt(args[0].v_int64);\n  return")
+	code := strings.ReplaceAll(fmt.Sprintf(constantSource, "f", 0), "= 0;\n  return",
+		"= MINE + FLAG + extra() + (int)cbrt(args[0].v_int64);\n  return")
 	root := cSource(t, "#include <math.h>\n#include \"mine.h\"\nint extra(void);\n"+code, "f")
 	t.Chdir(dir)
-	got := load(t, exported(t, root, export.Includes("."), export.Flags("-DFLAG=500"), export.Objects("extra.o"), export.Libraries("m")))
+	got := load(t, exported(t, root, export.Includes("."), export.Flags("-DFLAG=500"), export.Objects("extra.o"),
+		export.Libraries("m")))
 	require.EqualValues(t, 30+500+4+3, call(t, got, "f", 27))
 }
 
@@ -285,7 +290,8 @@ func TestLibrary_LinkToNothingYet(t *testing.T) {
 // What is made beside the path has a name, too.
 func TestLibrary_LongestNames(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{strings.Repeat("n", 252) + ".so", strings.Repeat("é", 126) + ".so", strings.Repeat("n", 251) + ".tar"} {
+	for _, name := range []string{strings.Repeat("n", 252) + ".so", strings.Repeat("é", 126) + ".so",
+		strings.Repeat("n", 251) + ".tar"} {
 		require.NoError(t, export.Library(ctx, constant(t, "f", 3), filepath.Join(dir, name)))
 	}
 	require.Len(t, names(t, dir), 3)

@@ -11,7 +11,7 @@ import (
 )
 
 // link makes the shared library.
-func (b *builder) link() error {
+func (b *buildJob) link() error {
 	args := []string{"-shared"}
 	if b.nvcc {
 		args = append(args, "-Xcompiler=-fPIC", "-Xlinker=--build-id=none")
@@ -43,8 +43,8 @@ func (b *builder) link() error {
 	return b.compiler("", args...)
 }
 
-// members are the files of an archive; two of one base name are refused.
-func (b *builder) members() ([]string, error) {
+// members are the files of an archive; two with the same base name are an error.
+func (b *buildJob) members() ([]string, error) {
 	var files []string
 	for _, o := range b.objects {
 		files = append(files, filepath.Join(b.dir, o))
@@ -69,7 +69,7 @@ func (b *builder) members() ([]string, error) {
 }
 
 // archive makes the static library. D leaves out dates and owners.
-func (b *builder) archive() error {
+func (b *buildJob) archive() error {
 	files, err := b.members()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b *builder) archive() error {
 }
 
 // object makes one object of all.
-func (b *builder) object() error {
+func (b *buildJob) object() error {
 	files, err := b.members()
 	if err != nil {
 		return err
@@ -103,9 +103,10 @@ func copyFile(from, to string) error {
 }
 
 // buildOfOne makes what takes no tool: the objects of a module that has them already.
-func (b *builder) buildOfOne() (done bool, err error) {
+func (b *buildJob) buildOfOne() (done bool, err error) {
 	suffix := filepath.Ext(b.out.path)
-	if len(b.sources) != 1 || filepath.Ext(b.sources[0]) != ".o" || b.blobSize > 0 || b.config.system || len(b.config.objects) > 0 ||
+	if len(b.sources) != 1 || filepath.Ext(b.sources[0]) != ".o" || b.blobSize > 0 || b.config.system ||
+		len(b.config.objects) > 0 ||
 		suffix != tarSuffix && suffix != objectSuffix {
 		return false, nil
 	}
@@ -126,7 +127,7 @@ func (b *builder) buildOfOne() (done bool, err error) {
 }
 
 // tar makes the archive of objects.
-func (b *builder) tar() error {
+func (b *buildJob) tar() error {
 	files, err := b.members()
 	if err != nil {
 		return err
@@ -160,7 +161,8 @@ func addToTar(w *tar.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: filepath.Base(path), Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0)}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: filepath.Base(path), Mode: 0o644, Size: info.Size(),
+		ModTime: time.Unix(0, 0)}
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}

@@ -12,8 +12,10 @@ import (
 
 // TestLibrary_ObjectsLoad loads what is exported as objects: they are linked then.
 func TestLibrary_ObjectsLoad(t *testing.T) {
-	root, err := runtime.NewCSource("#include <tvm/ffi/c_api.h>\nint __tvm_ffi_seven(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {\n"+
-		"  (void)self, (void)args, (void)n;\n  result->type_index = kTVMFFIInt;\n  result->v_int64 = 7;\n  return 0;\n}\n", "c", []string{"seven"}, nil)
+	root, err := runtime.NewCSource("#include <tvm/ffi/c_api.h>\nint __tvm_ffi_seven(void* self, const TVMFFIAny* args, "+
+		"int32_t n, TVMFFIAny* result) {\n"+
+		"  (void)self, (void)args, (void)n;\n  result->type_index = kTVMFFIInt;\n  result->v_int64 = 7;\n  return 0;\n}\n",
+		"c", []string{"seven"}, nil)
 	require.NoError(t, err)
 	defer root.Close()
 	for _, suffix := range []string{".tar", ".o"} {

@@ -9,8 +9,8 @@ func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// checkNames looks at the functions of the modules that are linked: those that are compiled need C identifiers, and two of one name
-// can't be linked together.
+// checkNames looks at the functions of the modules that are linked: those that are compiled need C identifiers, and two
+// of one name can't be linked together.
 func (t *tree) checkNames() error {
 	owner := map[string]int{}
 	for i, n := range t.nodes {
@@ -19,7 +19,8 @@ func (t *tree) checkNames() error {
 		}
 		for _, name := range n.module.Functions() {
 			if n.kind == "c" && !identifier.MatchString(name) {
-				return invalid("%s: the function name %q is no C identifier (letters, digits and _, no digit first): rename it", t.place(i), name)
+				return invalid("%s: the function name %q is no C identifier (letters, digits and _, no digit first): rename it",
+					t.place(i), name)
 			}
 			if name == "" || hasNUL(name) {
 				return invalid("%s: the function name %q can't be the name of a symbol", t.place(i), name)
@@ -29,7 +30,8 @@ func (t *tree) checkNames() error {
 				if first == i {
 					return invalid("%s: lists the function %q twice", t.place(i), name)
 				}
-				return invalid("%s and %s both have a function %q, and are linked together: rename one", t.place(first), t.place(i), name)
+				return invalid("%s and %s both have a function %q, and are linked together: rename one", t.place(first), t.place(i),
+					name)
 			}
 			owner[key] = i
 		}

@@ -28,7 +28,7 @@ const (
 	objectSuffix  = ".o"
 )
 
-// checkSuffix refuses what nobody would build.
+// checkSuffix returns an error for an unknown suffix.
 func checkSuffix(path string, custom bool) error {
 	if path == "" {
 		return invalid("the path is empty")
@@ -43,8 +43,10 @@ func checkSuffix(path string, custom bool) error {
 		if custom {
 			return nil
 		}
-		return invalid("the suffix %q of the path is unknown: it must be %s (a shared library), %s (a static library), %s (objects "+
-			"for a later link) or %s (one object); other forms need the option Compile", suffix, sharedSuffix, archiveSuffix, tarSuffix, objectSuffix)
+		return invalid("the suffix %q of the path is unknown: it must be %s (a shared library), %s (a static library), %s "+
+			"(objects "+
+			"for a later link) or %s (one object); other forms need the option Compile", suffix, sharedSuffix, archiveSuffix,
+			tarSuffix, objectSuffix)
 	}
 }
 
@@ -76,7 +78,8 @@ func reserve(path string) (*output, error) {
 	return &output{path: path, file: f}, nil
 }
 
-// begin names the file that tools write, in a folder of its own: archivers and linkers want a name, and replace what has it.
+// begin names the file that tools write, in a folder of its own: archivers and linkers want a name, and replace what
+// has it.
 func (o *output) begin(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -85,7 +88,7 @@ func (o *output) begin(dir string) error {
 	return nil
 }
 
-// discard gives up what was built. After publish it does nothing.
+// discard removes what was built. After publish it does nothing.
 func (o *output) discard() { o.file.Discard() }
 
 // publish gives what tools wrote its name.

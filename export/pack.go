@@ -48,7 +48,8 @@ func ImportsToLLVM(m *runtime.Module, system bool, triple, prefix string) (strin
 
 var triplePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 
-func packText(m *runtime.Module, system bool, prefix string, write func(w *bytes.Buffer, symbol, register string, data []byte) error) (string, error) {
+func packText(m *runtime.Module, system bool, prefix string,
+	write func(w *bytes.Buffer, symbol, register string, data []byte) error) (string, error) {
 	data, err := packImports(m, blob.Modern, prefix)
 	if err != nil {
 		return "", fmt.Errorf("pack imports: %w", err)
@@ -89,7 +90,8 @@ func init() {
 		var m *runtime.Module
 		var system bool
 		var prefix string
-		if err := arguments("runtime.ModulePackImportsToC(mod, is_system_lib, prefix)", args, 1, &m, &system, &prefix); err != nil {
+		if err := arguments("runtime.ModulePackImportsToC(mod, is_system_lib, prefix)", args, 1, &m, &system,
+			&prefix); err != nil {
 			return nil, err
 		}
 		return ImportsToC(m, system, prefix)
@@ -98,7 +100,8 @@ func init() {
 		var m *runtime.Module
 		var system bool
 		var target, prefix string
-		if err := arguments("runtime.ModulePackImportsToLLVM(mod, is_system_lib, target, prefix)", args, 1, &m, &system, &target, &prefix); err != nil {
+		if err := arguments("runtime.ModulePackImportsToLLVM(mod, is_system_lib, target, prefix)", args, 1, &m, &system,
+			&target, &prefix); err != nil {
 			return nil, err
 		}
 		text, err := ImportsToLLVM(m, system, tripleOf(target), prefix)
@@ -202,13 +205,15 @@ func (m *llvmModule) SaveToFile(path, format string) error {
 	case "o", "obj":
 		return m.compile(path)
 	}
-	return runtime.Errorf(runtime.ErrNotSupported, "%s: a module of kind \"llvm\" is written as .ll or .o, not %q", path, format)
+	return runtime.Errorf(runtime.ErrNotSupported, "%s: a module of kind \"llvm\" is written as .ll or .o, not %q", path,
+		format)
 }
 
 func (m *llvmModule) compile(path string) error {
 	clang, err := cc.Tool("clang")
 	if err != nil {
-		return runtime.Errorf(runtime.ErrNotFound, "%s: objects of LLVM IR are made by clang, which is not in PATH: install it, or write .ll: %w", path, err)
+		return runtime.Errorf(runtime.ErrNotFound, "%s: objects of LLVM IR are made by clang, which is not in PATH: install "+
+			"it, or write .ll: %w", path, err)
 	}
 	out, err := reserve(path)
 	if err != nil {
@@ -228,7 +233,7 @@ func (m *llvmModule) compile(path string) error {
 	args := []string{"-c", "-fPIC", "-Wno-override-module", source, "-o", out.temp}
 	if err = os.WriteFile(source, []byte(m.text), 0o600); err == nil {
 		if err = t.compiler("", args...); err != nil && t.compiler("", append(args, "-mllvm", "-opaque-pointers")...) == nil {
-			err = nil // LLVM 14 and 15 need to be told about ptr, later ones don't know the option
+			err = nil // LLVM 14 and 15 need the option for ptr, later ones don't know it
 		}
 	}
 	if err != nil {

@@ -118,7 +118,8 @@ func TestImports_GlobalFunctions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "__tvm_ffi__library_bin", name)
 
-	for target, triple := range map[string]string{"llvm": "", "llvm -mtriple=aarch64-linux-gnu -mcpu=x": "aarch64-linux-gnu",
+	for target, triple := range map[string]string{"llvm": "",
+		"llvm -mtriple=aarch64-linux-gnu -mcpu=x":       "aarch64-linux-gnu",
 		`{"kind":"llvm","mtriple":"riscv64-linux-gnu"}`: "riscv64-linux-gnu"} {
 		v, err := global("runtime.ModulePackImportsToLLVM", m, false, target, "")
 		require.NoError(t, err)
@@ -133,8 +134,9 @@ func TestImports_GlobalFunctions(t *testing.T) {
 	}
 
 	for name, args := range map[string][]any{
-		"runtime.ModulePackImportsToC": {"no module"}, "runtime.ModulePackImportsToLLVM": {}, "runtime.ModulePackImportsToTensor": {m, 1},
-		"runtime.ModuleImportsBlobName": {m},
+		"runtime.ModulePackImportsToC": {"no module"}, "runtime.ModulePackImportsToLLVM": {},
+		"runtime.ModulePackImportsToTensor": {m, 1},
+		"runtime.ModuleImportsBlobName":     {m},
 	} {
 		_, err := global(name, args...)
 		require.ErrorIs(t, err, runtime.ErrInvalidArgument, name)

@@ -20,8 +20,8 @@ const (
 	symbolValue, symbolSizeField = 8, 16
 )
 
-// replaceBlob returns a shared library that carries another blob: a segment is added behind all others, with the table of segments,
-// which grows by it, and the blob; then the symbol is pointed there. Code and data stay where they are.
+// replaceBlob returns a shared library that carries another blob: a segment is added behind all others, with the table
+// of segments, which grows by it, and the blob; then the symbol is pointed there. Code and data stay where they are.
 func replaceBlob(file []byte, symbol string, content []byte) ([]byte, error) {
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
@@ -29,7 +29,8 @@ func replaceBlob(file []byte, symbol string, content []byte) ([]byte, error) {
 	}
 	defer f.Close()
 	if f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
-		return nil, invalid("the imports of a loaded library can be changed in 64-bit little-endian files only, not in %v, %v", f.Class, f.Data)
+		return nil, invalid("the imports of a loaded library can be changed in 64-bit little-endian files only, not in %v, %v",
+			f.Class, f.Data)
 	}
 	entry, err := symbolOffset(f, symbol)
 	if err != nil {

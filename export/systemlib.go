@@ -16,7 +16,7 @@ import (
 var contextSymbols = []string{"__tvm_ffi__library_ctx", "__tvm_module_ctx"}
 
 // shareContext lets several linked modules define the context variable: weak ones become one.
-func (b *builder) shareContext() error {
+func (b *buildJob) shareContext() error {
 	objcopy, err := b.tool("objcopy")
 	if err != nil {
 		return err
@@ -43,8 +43,9 @@ func (b *builder) shareContext() error {
 	return nil
 }
 
-// register adds an object that registers all functions and the blob with the system library, after their symbols got the prefix.
-func (b *builder) register() error {
+// register adds an object that registers all functions and the blob with the system library, after their symbols got
+// the prefix.
+func (b *buildJob) register() error {
 	var modern, classic []registered
 	var renames []string
 	for k, i := range b.tree.linked() {
@@ -52,7 +53,8 @@ func (b *builder) register() error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(undefined, registerFunction(blob.Modern)) || slices.Contains(undefined, registerFunction(blob.Legacy)) {
+		if slices.Contains(undefined, registerFunction(blob.Modern)) ||
+			slices.Contains(undefined, registerFunction(blob.Legacy)) {
 			continue // it was generated to do so itself
 		}
 		names := map[string]bool{}
@@ -89,7 +91,7 @@ func (b *builder) register() error {
 }
 
 // rename changes symbols in all linked objects, also where they are used.
-func (b *builder) rename(renames []string) error {
+func (b *buildJob) rename(renames []string) error {
 	if len(renames) == 0 {
 		return nil
 	}
@@ -100,7 +102,8 @@ func (b *builder) rename(renames []string) error {
 		return err
 	}
 	for k := range b.sources {
-		if _, err := b.run("", append(append([]string{objcopy}, renames...), filepath.Join(b.dir, b.objects[k]))...); err != nil {
+		if _, err := b.run("", append(append([]string{objcopy}, renames...),
+			filepath.Join(b.dir, b.objects[k]))...); err != nil {
 			return err
 		}
 	}
@@ -117,7 +120,7 @@ func unique(list []registered) []registered {
 	})
 }
 
-func (b *builder) compileRegistration(modern, classic []registered) error {
+func (b *buildJob) compileRegistration(modern, classic []registered) error {
 	if len(modern)+len(classic) == 0 {
 		return nil
 	}
@@ -139,8 +142,8 @@ func (b *builder) compileRegistration(modern, classic []registered) error {
 	return b.compileSource(source, object)
 }
 
-// systemName is what a symbol of a linked module is called in a system library with a prefix; registers is false for symbols that
-// nobody looks up. names are the functions that the module lists, which classic ones are known by.
+// systemName is what a symbol of a linked module is called in a system library with a prefix; registers is false for
+// symbols that nobody looks up. names are the functions that the module lists, which classic ones are known by.
 func systemName(symbol, prefix string, names map[string]bool) (to string, isModern, registers bool) {
 	if rest, found := strings.CutPrefix(symbol, functionPrefix); found {
 		for _, data := range []string{"_library_ctx", "_metadata_", "_doc_"} {
@@ -163,7 +166,8 @@ func systemName(symbol, prefix string, names map[string]bool) (to string, isMode
 func objectSymbols(path string) (defined, undefined []string, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return nil, nil, runtime.Errorf(runtime.ErrNotSupported, "%s is no ELF object, the only kind whose symbols can be read here: %w", filepath.Base(path), err)
+		return nil, nil, runtime.Errorf(runtime.ErrNotSupported, "%s is no ELF object, the only kind whose symbols can be "+
+			"read here: %w", filepath.Base(path), err)
 	}
 	defer f.Close()
 	symbols, err := f.Symbols()
@@ -184,7 +188,7 @@ func objectSymbols(path string) (defined, undefined []string, err error) {
 	return defined, undefined, nil
 }
 
-// checkObject refuses what can't be linked later.
+// checkObject returns an error for an object that can't be linked later.
 func checkObject(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {

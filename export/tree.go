@@ -23,11 +23,11 @@ type node struct {
 	kind    string
 	imports []int
 	linked  bool
-	// the way on which it was met: import number slot of node parent
+	// how it was found: import number slot of node parent
 	parent, slot int
 }
 
-// collect walks the imports. close gives the modules up.
+// collect walks the imports. Close the tree.
 func collect(root *runtime.Module) (*tree, error) {
 	t := &tree{}
 	if root.ID() == 0 {
@@ -57,17 +57,18 @@ func collect(root *runtime.Module) (*tree, error) {
 }
 
 func (t *tree) add(m *runtime.Module, parent, slot int) {
-	t.nodes = append(t.nodes, &node{module: m, kind: m.Kind(), linked: m.Properties()&runtime.Exportable != 0, parent: parent, slot: slot})
+	t.nodes = append(t.nodes, &node{module: m, kind: m.Kind(), linked: m.Properties()&runtime.Exportable != 0,
+		parent: parent, slot: slot})
 }
 
-// close gives up every module but the root, which is the caller's.
+// close closes every module but the root, which is the caller's.
 func (t *tree) close() {
 	for _, n := range t.nodes[1:] {
 		n.module.Close()
 	}
 }
 
-// place says where in the tree a module stands.
+// place is the position of a module in the tree, for errors.
 func (t *tree) place(i int) string {
 	var slots []string
 	for at := i; t.nodes[at].parent >= 0; at = t.nodes[at].parent {
@@ -92,7 +93,8 @@ func (t *tree) number() error {
 	var cycle *blob.OrderError
 	if errors.As(err, &cycle) {
 		from, between, to := t.mergedCycle()
-		return invalid("%s and %s are both linked, and become one library. It would import itself: the first imports %s, which imports the "+
+		return invalid("%s and %s are both linked, and become one library. It would import itself: the first imports %s, "+
+			"which imports the "+
 			"second, directly or through others. Link what lies between them too, or let the second be saved as bytes: %w",
 			t.place(from), t.place(to), t.place(between), cycle)
 	}
@@ -136,7 +138,8 @@ func (t *tree) linked() []int {
 	return list
 }
 
-// needsBlob says whether there is more than what is linked. As with TVM, a root that imports is enough, even if all is linked.
+// needsBlob says whether there is more than what is linked. As with TVM, a root that imports is enough, even if all is
+// linked.
 func (t *tree) needsBlob() bool { return !t.nodes[0].linked || len(t.nodes[0].imports) > 0 }
 
 // isLibrary says whether an entry of the blob is the library itself.
@@ -152,7 +155,8 @@ func (t *tree) blob(layout blob.Layout) (*blob.Blob, error) {
 		}
 		n := t.nodes[members[0]]
 		if n.module.Properties()&runtime.Serializable == 0 {
-			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s can be neither linked nor saved as bytes: leave it out, and import it again "+
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s can be neither linked nor saved as bytes: leave it out, "+
+				"and import it again "+
 				"where the library is loaded", t.place(members[0]))
 		}
 		payload, err := n.module.SaveToBinaryFor(layout)

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,27 +12,14 @@ import (
 	"tvmgo/runtime"
 )
 
-// UnitsQuery is the function by which a linked module lists the texts, or the objects, that may be compiled and linked in the place of what it is saved as, several
-// at once. It is given the format that the module is saved in. Texts include no files but those of this module and of the system, so that what they
-// are compiled to can be kept for the next time.
-const UnitsQuery = "get_compile_units"
-
-// unitsOf asks a module for its units; none where it is taken as one. A system library's functions are registered object by object, and a Go function that
-// compiles is given one file a module.
-func (b *builder) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
+// unitsOf asks a module for its units; none if it must be one file: the functions of a system library are registered
+// object by object, and a Go function that compiles gets one file for each module.
+func (b *buildJob) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
 	suffix := filepath.Ext(b.out.path)
 	if b.config.compile != nil || b.config.system || format == "o" && suffix != sharedSuffix {
 		return nil, nil
 	}
-	f, err := m.Function(UnitsQuery)
-	if errors.Is(err, runtime.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	v, err := f.Call(format)
+	v, err := query(m, UnitsQuery, format)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +32,7 @@ func (b *builder) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
 		case []byte:
 			units = append(units, x)
 		default:
-			return nil, invalid("its function %s gives a %T among its units: want texts or bytes", UnitsQuery, x)
+			return nil, invalid("its function %s returns a %T among its units: want strings or bytes", UnitsQuery, x)
 		}
 	}
 	return units, nil
@@ -59,7 +45,7 @@ func unitName(source string, k int) string {
 }
 
 // writeUnits writes the units of a source: the first under its name.
-func (b *builder) writeUnits(name string, units [][]byte) error {
+func (b *buildJob) writeUnits(name string, units [][]byte) error {
 	for k, text := range units {
 		file := name
 		if k > 0 {
@@ -78,7 +64,7 @@ func (b *builder) writeUnits(name string, units [][]byte) error {
 const objectCache = diskcache.Cache("objects")
 
 // cached compiles a source, unless it is a unit that was compiled before by the same compiler with the same arguments.
-func (b *builder) cached(source, object string, args []string, compile func() error) error {
+func (b *buildJob) cached(source, object string, args []string, compile func() error) error {
 	key := ""
 	if b.own[source] && !b.nvcc {
 		key = b.cacheKey(source, object, args)
@@ -99,7 +85,7 @@ func (b *builder) cached(source, object string, args []string, compile func() er
 }
 
 // cacheKey names what a unit is compiled to by all that it depends on; "" where that is not known.
-func (b *builder) cacheKey(source, object string, args []string) string {
+func (b *buildJob) cacheKey(source, object string, args []string) string {
 	id := b.identity()
 	if id == "" || len(b.config.includes) > 0 {
 		return ""
@@ -115,7 +101,8 @@ func (b *builder) cacheKey(source, object string, args []string) string {
 	}
 	parts := []string{"1", id, source, object, string(text), include.ID()}
 	for _, a := range args {
-		if !strings.Contains(a, b.dir) && !strings.HasPrefix(a, "-ffile-prefix-map=") { // the folder is another one each time, and shows nowhere
+		// the folder is another one each time, and shows nowhere
+		if !strings.Contains(a, b.dir) && !strings.HasPrefix(a, "-ffile-prefix-map=") {
 			parts = append(parts, a)
 		}
 	}
@@ -127,7 +114,8 @@ func (b *builder) cacheKey(source, object string, args []string) string {
 
 // knownFlag says whether an argument of the compiler is one that names no file, and no machine but by name.
 func knownFlag(a string) bool {
-	if strings.Contains(a, "native") || strings.Contains(a, "profile") || strings.Contains(a, "plugin") || strings.Contains(a, "/") {
+	if strings.Contains(a, "native") || strings.Contains(a, "profile") || strings.Contains(a, "plugin") ||
+		strings.Contains(a, "/") {
 		return false
 	}
 	for _, prefix := range []string{"-m", "-O", "-f", "-D", "-U", "-W", "-std=", "-g", "-l", "--target="} {
@@ -139,12 +127,12 @@ func knownFlag(a string) bool {
 }
 
 // identity names the compiler: another text after every update of it; "" if that is not known.
-func (b *builder) identity() string {
+func (b *buildJob) identity() string {
 	b.identified.Do(func() { b.id = b.identify() })
 	return b.id
 }
 
-func (b *builder) identify() string {
+func (b *buildJob) identify() string {
 	real, err := filepath.EvalSymlinks(b.command[0])
 	if err != nil {
 		return ""

@@ -24,7 +24,8 @@ func wheelLines(t *testing.T, args ...string) []string {
 
 func kernels(t *testing.T, deps ...*runtime.Module) *runtime.Module {
 	t.Helper()
-	return importing(t, cSource(t, string(readFile(t, "testdata/kernels.c")), "add_one", "vadd", "reverse", "twice"), deps...)
+	return importing(t, cSource(t, string(readFile(t, "testdata/kernels.c")), "add_one", "vadd", "reverse", "twice"),
+		deps...)
 }
 
 func constants(t *testing.T) *runtime.Module {
@@ -36,8 +37,9 @@ func constants(t *testing.T) *runtime.Module {
 func device(t *testing.T, kind, format string) *runtime.Module {
 	t.Helper()
 	return made(t)(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: format, Data: []byte("// nothing\n"),
-		Functions: []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle},
-			LaunchParamTags: []string{"blockIdx.x"}, ArgExtraTags: []int32{0}}}}}))
+		Functions: []blob.Function{{Key: "k",
+			FunctionInfo: blob.FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle},
+				LaunchParamTags: []string{"blockIdx.x"}, ArgExtraTags: []int32{0}}}}}))
 }
 
 func TestWheel_CallsOurLibraries(t *testing.T) {
@@ -48,12 +50,14 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
 	}
 	files = append(files, exported(t, importing(t, load(t, files[3]), constants(t)))) // changed after it was loaded
-	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader", "library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
+	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader",
+		"library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
 }
 
 // With device code it gets as far as its loaders go: it reads the tree, and says which loader it has not got.
 func TestWheel_ReadsDeviceImports(t *testing.T) {
-	files := []string{exported(t, kernels(t, device(t, "opencl", "cl"))), exported(t, kernels(t, constants(t), device(t, "cuda", "ptx")))}
+	files := []string{exported(t, kernels(t, device(t, "opencl", "cl"))),
+		exported(t, kernels(t, constants(t), device(t, "cuda", "ptx")))}
 	for i, line := range wheelLines(t, append([]string{"refuse"}, files...)...) {
 		kind := []string{"opencl", "cuda"}[i]
 		require.Contains(t, line, "Library binary was created using {"+kind+"} but a loader of that name is not registered")
@@ -65,7 +69,8 @@ func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
 	for _, name := range []string{"multi_c", "multi_llvm", "addone_llvm", "relax_mlp"} {
 		files = append(files, exported(t, load(t, filepath.Join("../testdata/artifacts/modern", name+".so"))))
 	}
-	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"}, wheelLines(t, append([]string{"load"}, files...)...))
+	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"},
+		wheelLines(t, append([]string{"load"}, files...)...))
 }
 
 // The block of modules is byte for byte what TVM makes of the same tree.

@@ -14,14 +14,14 @@ const (
 	DocPrefix      = "__tvm_ffi__doc_"
 )
 
-// Checks writes the statements of a C function that take and check its arguments. Each returns -1 from the function, with
-// the thread's error set, if an argument is wrong. Parameters count from 0. The function has these variables:
+// Checks writes the statements of a C function that take and check its arguments. Each returns -1 from the function,
+// with the thread's error set, if an argument is wrong. Parameters count from 0. The function has these variables:
 //
 //   - args, num_args: the arguments; by the classic convention type_codes, too;
 //   - p: the table of its parameters ([Parameter]).
 type Checks struct {
 	Classic bool
-	Need    func(snippets ...string)         // is told the snippets that the statements call
+	Need    func(snippets ...string)         // gets the snippets that the statements call
 	Line    func(format string, args ...any) // writes a line of C
 }
 
@@ -115,11 +115,12 @@ func (c *Checks) Starts(i int, tensor string, unit int) {
 	c.Line("if (%s->byte_offset != 0 && tvmgo_starts(&p[%d], %s, %d) != 0) return -1;", tensor, i, tensor, unit)
 }
 
-// Offset checks that kernels of the runtime can be given a tensor that starts within its buffer: see snippet offset. found
-// is a variable of type tvmgo_import for the function name, that returns the alignment.
+// Offset checks that kernels of the runtime can be given a tensor that starts within its buffer: see snippet offset.
+// found is a variable of type tvmgo_import for the function name, that returns the alignment.
 func (c *Checks) Offset(i int, tensor, found, name string) {
 	c.Need("offset")
-	c.Line("if (%s->byte_offset != 0 && tvmgo_offset(&p[%d], %s, &%s, %s) != 0) return -1;", tensor, i, tensor, found, Literal(name))
+	c.Line("if (%s->byte_offset != 0 && tvmgo_offset(&p[%d], %s, &%s, %s) != 0) return -1;", tensor, i, tensor, found,
+		Literal(name))
 }
 
 // Aligned checks that the address of a tensor's first element is a multiple of alignment.
@@ -130,9 +131,9 @@ func (c *Checks) Aligned(i int, tensor string, alignment int) {
 // Contiguous checks the strides of a tensor.
 func (c *Checks) Contiguous(i int, tensor string) { c.check("contiguous", "&p[%d], %s", i, tensor) }
 
-// Same compares a number of parameter i's tensor, such as "shape[0]", with the expected one. got and want are int64_t in C.
-// name is the expression that is expected, and by the arguments on which it depends; both are empty for a constant. A
-// condition in C, if there is one, says when the number matters.
+// Same compares a number of parameter i's tensor, such as "shape[0]", with the expected one. got and want are int64_t
+// in C. name is the expression that is expected, and by the arguments on which it depends; both are empty for a
+// constant. A condition in C, if there is one, says when the number matters.
 func (c *Checks) Same(i int, what, got, want, name, by, condition string) {
 	c.Need("same")
 	expected := "NULL, NULL"

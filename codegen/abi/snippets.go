@@ -10,9 +10,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Marks that snippets contain, and that each user replaces: Shared stands before functions that may be compiled once for
-// several C files of one program, Weak before variables that each of them defines. In a file that stands alone, Shared
-// becomes static, and Weak nothing ([Piece.Alone]).
+// Marks that snippets contain, and that each user replaces: Shared stands before functions that may be compiled once
+// for several C files of one program, Weak before variables that each of them defines. In a file that stands alone,
+// Shared becomes static, and Weak nothing ([Piece.Alone]).
 const (
 	Shared = "TVMGO_SHARED "
 	Weak   = "TVMGO_WEAK "
@@ -32,8 +32,9 @@ var files embed.FS
 // All are the snippets of this package.
 var All = Read(files)
 
-// Read reads the snippets of C files, and adds those of others. A line "//// name: needs" begins a snippet and lists the
-// snippets that it needs; "//// name classic" begins its form for the classic convention, which needs the same ones.
+// Read reads the snippets of C files, and adds those of others. A line "//// name: needs" begins a snippet and lists
+// the snippets that it needs; "//// name classic" begins its form for the classic convention, which needs the same
+// ones.
 func Read(files fs.FS, others ...Snippets) Snippets {
 	names := strings.NewReplacer("TVMGO_DEVICE_NAMES", deviceNames(), "TVMGO_TYPE_NAMES", typeNames())
 	all := Snippets{}

@@ -48,7 +48,8 @@ func TestSnippets_NamesAreThoseOfDLPack(t *testing.T) {
 	for _, d := range dlpack.DeviceTypes() {
 		require.Contains(t, code, fmt.Sprintf("[%d] = %q", d.Type, d.Name))
 	}
-	for _, name := range []string{`[0] = "int"`, `[4] = "bfloat"`, `[6] = "bool"`, `[10] = "float8_e4m3fn"`, `[17] = "float4_e2m1fn"`} {
+	for _, name := range []string{`[0] = "int"`, `[4] = "bfloat"`, `[6] = "bool"`, `[10] = "float8_e4m3fn"`,
+		`[17] = "float4_e2m1fn"`} {
 		require.Contains(t, code, name)
 	}
 }

@@ -1,5 +1,5 @@
-// Package all enables every code generator of this module: a program that imports it builds for each kind of target that one
-// of them is for.
+// Package all enables every code generator of this module: a program that imports it builds for each kind of target
+// that one of them is for.
 //
 //	import _ "tvmgo/codegen/all"
 //

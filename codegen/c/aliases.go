@@ -13,11 +13,13 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, as [transform.AliasPairs] finds them, of functions by their
-// names, as JSON. The entry of a function that is not in it compares what its own body says.
+// AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, as [transform.AliasPairs]
+// finds them, of functions by their names, as JSON. The entry of a function that is not in it compares what its own
+// body says.
 const AttrAliases = "tvmgo.aliases"
 
-// AliasCheck says whether the functions of a target compare the memory of their arguments: option alias-check, and that of its host.
+// AliasCheck reports whether the functions of a target compare the memory of their arguments: option alias-check of the
+// target and its hosts.
 func AliasCheck(t *target.Target) bool {
 	for ; t != nil; t = t.Host() {
 		if on, err := target.Get[bool](t, "alias-check"); err == nil && !on {
@@ -45,7 +47,7 @@ func (e *entry) aliasPairs() []transform.AliasPair {
 	return transform.AliasPairs(e.module, e.f.PrimFunc)
 }
 
-// hasAddresses says whether the data of a device's tensors is an address, rather than the handle of some memory.
+// hasAddresses reports whether the data of a device's tensors is an address, and not a handle.
 func hasAddresses(device int64) bool {
 	switch dlpack.DeviceType(device) {
 	case dlpack.CPU, dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged, dlpack.ROCM, dlpack.ROCMHost:
@@ -54,11 +56,11 @@ func hasAddresses(device int64) bool {
 	return false
 }
 
-// maxAliasTests is how many pairs of tensors an entry compares one by one. The pairs of a function of more are in a table, so that its code does not grow with
-// the square of its tensors.
+// maxAliasTests is how many pairs of tensors an entry compares one by one. The pairs of a function of more are in a
+// table, so that its code does not grow with the square of its tensors.
 const maxAliasTests = 8
 
-// compareMemory refuses arguments that overlap one that is written.
+// compareMemory writes the checks that no argument overlaps one that is written.
 func (e *entry) compareMemory() {
 	var pairs []transform.AliasPair
 	ranges := map[int][2]string{}
@@ -93,7 +95,8 @@ func (e *entry) compareMemory() {
 		if e.hasHandle(i) {
 			cond = fmt.Sprintf("%s->data == %s->data && %s", e.vars[e.f.params[i].v], e.vars[e.f.params[j].v], cond)
 		}
-		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %d, %d, %d);", cond, i, j, flag(pair.FirstWritten), flag(pair.SecondWritten), flag(pair.Same))
+		e.line("if (%s) return tvmgo_overlaps(&p[%d], &p[%d], %d, %d, %d);", cond, i, j, flag(pair.FirstWritten),
+			flag(pair.SecondWritten), flag(pair.Same))
 	}
 }
 
@@ -116,7 +119,8 @@ func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]stri
 	e.line("static const tvmgo_pair %s[] = {", table)
 	var row strings.Builder
 	for k, pair := range pairs {
-		fmt.Fprintf(&row, "{%d, %d, %d, %d, %d},", place[pair.First], place[pair.Second], flag(pair.FirstWritten), flag(pair.SecondWritten), flag(pair.Same))
+		fmt.Fprintf(&row, "{%d, %d, %d, %d, %d},", place[pair.First], place[pair.Second], flag(pair.FirstWritten),
+			flag(pair.SecondWritten), flag(pair.Same))
 		if k%8 == 7 || k == len(pairs)-1 {
 			e.line("  %s", row.String())
 			row.Reset()
@@ -126,13 +130,14 @@ func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]stri
 	e.line("if (tvmgo_apart(p, %s, %s, %d) != 0) return -1;", memory, table, len(pairs))
 }
 
-// hasHandle says whether the data of a parameter's tensors is the handle of some memory, which has nothing in common with the memory of another handle.
+// hasHandle says whether the data of a parameter's tensors is the handle of some memory, which has nothing in common
+// with the memory of another handle.
 func (e *entry) hasHandle(i int) bool {
 	device, _ := deviceOfParam(e.f.PrimFunc, i)
 	return device != 0 && !hasAddresses(device)
 }
 
-// flag is a truth in C.
+// flag is a bool in C.
 func flag(b bool) int {
 	if b {
 		return 1

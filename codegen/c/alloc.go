@@ -69,7 +69,8 @@ func (w *writer) alloc(s *tir.Alloc) {
 	w.workspace(s, name, element, size)
 }
 
-// stackLimit is how many bytes of a buffer lie on the stack: of one that is local to the loops around it more, as compilers keep such in registers.
+// stackLimit is how many bytes of a buffer lie on the stack: of one that is local to the loops around it more, as
+// compilers keep such in registers.
 func stackLimit(b *tir.Buffer) int64 {
 	if b.StorageScope() == "local" {
 		return LocalLimit
@@ -80,11 +81,13 @@ func stackLimit(b *tir.Buffer) int64 {
 // workspaceAlignment is what the runtime's scratch memory is aligned to.
 const workspaceAlignment = 64
 
-// workspace is memory of the runtime, which is given back at the end of the statement, and when anything within it fails.
+// workspace is memory of the runtime, which is given back at the end of the statement, and when anything within it
+// fails.
 func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	b := s.Buffer
 	if b.Alignment > workspaceAlignment {
-		w.fail("allocation of buffer %s is aligned to %d bytes: scratch memory is to %d", b.Name, b.Alignment, workspaceAlignment)
+		w.fail("allocation of buffer %s is aligned to %d bytes: scratch memory is to %d", b.Name, b.Alignment,
+			workspaceAlignment)
 		return
 	}
 	bytes := w.temp(name + "_bytes")
@@ -115,7 +118,8 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 		}
 		place = fmt.Sprintf("%d, %s", device, w.deviceID)
 	}
-	w.line("%s* const %s = TVMBackendAllocWorkspace(%s, %s, %d, %d);", element, name, place, bytes, b.DType.Code, b.DType.Bits)
+	w.line("%s* const %s = TVMBackendAllocWorkspace(%s, %s, %d, %d);", element, name, place, bytes, b.DType.Code,
+		b.DType.Bits)
 	w.line("if (%s == NULL) %s", name, w.leaving("-1"))
 	outer := w.leave
 	own := &cleanup{label: w.labels.pick("free_" + name)}

@@ -21,13 +21,16 @@ func mixed() *tir.PrimFunc {
 	b.Strides = []tir.Expr{stride, tir.I64(1)}
 	out, d := tir.NewBuffer("C", tir.Int8, tir.Mul(n, tir.I32(2))), tir.NewBuffer("D", tir.Float64)
 	f := tensors("mixed", &tir.Evaluate{Value: tir.I32(0)}, a, b, out, d)
-	f.Params = append(f.Params, tir.NewVar("s", tir.Int16), tir.NewVar("x", tir.Float32), tir.NewVar("flag", tir.Bool), tir.NewVar("any", tir.Handle))
+	f.Params = append(f.Params, tir.NewVar("s", tir.Int16), tir.NewVar("x", tir.Float32), tir.NewVar("flag", tir.Bool),
+		tir.NewVar("any", tir.Handle))
 	return f
 }
 
-const mixedSignature = "mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, x: float32, flag: bool, any: handle)"
+const mixedSignature = "mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, x: float32, " +
+	"flag: bool, any: handle)"
 
-// wrongArguments are what testdata/arguments.c does to the arguments, and the error that comes of it, in order; "" of what is right.
+// wrongArguments are what testdata/arguments.c does to the arguments, and the error that comes of it, in order; "" of
+// what is right.
 var wrongArguments = [][2]string{
 	{"well", ""},
 	{"count = 7", "TypeError: mixed: expected 8 arguments, got 7: " + mixedSignature},
@@ -54,29 +57,39 @@ var wrongArguments = [][2]string{
 	{"a.shape = NULL", "ValueError: mixed: argument 0 (A): the tensor's shape is NULL"},
 	{"a_shape[0] = -1", "ValueError: mixed: argument 0 (A): shape[0] is -1, which is negative"},
 	{"a_shape[1] = INT64_MIN", "ValueError: mixed: argument 0 (A): shape[1] is -9223372036854775808, which is negative"},
-	{"a_shape[0] = INT64_MAX", "ValueError: mixed: argument 0 (A): shape[0] is 9223372036854775807, which is more than memory can hold"},
-	{"(a_shape[0] = 0, a_shape[1] = INT64_MAX)", "ValueError: mixed: argument 0 (A): shape[1] is 9223372036854775807, which is more than memory can hold"},
+	{"a_shape[0] = INT64_MAX", "ValueError: mixed: argument 0 (A): shape[0] is 9223372036854775807, which is more than " +
+		"memory can hold"},
+	{"(a_shape[0] = 0, a_shape[1] = INT64_MAX)", "ValueError: mixed: argument 0 (A): shape[1] is 9223372036854775807, " +
+		"which is more than memory can hold"},
 	{"a.dtype.code = kDLInt", "TypeError: mixed: argument 0 (A): expected float32, got int32"},
 	{"a.dtype.bits = 64", "TypeError: mixed: argument 0 (A): expected float32, got float64"},
 	{"a.dtype.lanes = 4", "TypeError: mixed: argument 0 (A): expected float32, got float32x4"},
 	{"a.dtype.code = 99", "TypeError: mixed: argument 0 (A): expected float32, got a type of code 99"},
 	{"d.dtype.code = kDLBfloat", "TypeError: mixed: argument 3 (D): expected float64, got bfloat64"},
-	{"a.device.device_type = kDLCUDA", "ValueError: mixed: argument 0 (A): the tensor is on cuda:0, expected cpu: copy it"},
-	{"(b.device.device_type = kDLOpenCL, b.device.device_id = 3)", "ValueError: mixed: argument 1 (B): the tensor is on opencl:3, expected cpu: copy it"},
-	{"a.device.device_type = 77", "ValueError: mixed: argument 0 (A): the tensor is on a device of type 77, expected cpu: copy it"},
+	{"a.device.device_type = kDLCUDA",
+		"ValueError: mixed: argument 0 (A): the tensor is on cuda:0, expected cpu: copy it"},
+	{"(b.device.device_type = kDLOpenCL, b.device.device_id = 3)", "ValueError: mixed: argument 1 (B): the tensor is on " +
+		"opencl:3, expected cpu: copy it"},
+	{"a.device.device_type = 77", "ValueError: mixed: argument 0 (A): the tensor is on a device of type 77, expected " +
+		"cpu: copy it"},
 	{"a.device.device_id = 5", ""}, // all memory of the CPU is one
 	{"a.data = NULL", "ValueError: mixed: argument 0 (A): the tensor's data is NULL"},
 	{"(a.data = NULL, a_shape[0] = 0, c_shape[0] = 0)", ""},
 	{"a.data = (char*)a.data + 32",
 		"ValueError: mixed: argument 0 (A): the elements begin 32 bytes behind a multiple of 64: copy them to aligned memory"},
 	{"a.byte_offset = 64", ""},
-	{"a.byte_offset = 4", "ValueError: mixed: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
+	{"a.byte_offset = 4", "ValueError: mixed: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy " +
+		"them to aligned memory"},
 	{"b.byte_offset = 4", ""},
-	{"b.byte_offset = 2", "ValueError: mixed: argument 1 (B): the elements begin 2 bytes behind a multiple of 4: copy them to aligned memory"},
-	{"d.data = (char*)d.data + 1", "ValueError: mixed: argument 3 (D): the elements begin 1 bytes behind a multiple of 8: copy them to aligned memory"},
+	{"b.byte_offset = 2", "ValueError: mixed: argument 1 (B): the elements begin 2 bytes behind a multiple of 4: copy " +
+		"them to aligned memory"},
+	{"d.data = (char*)d.data + 1", "ValueError: mixed: argument 3 (D): the elements begin 1 bytes behind a multiple of " +
+		"8: copy them to aligned memory"},
 	{"a.strides = NULL", ""},
 	{"a_strides[0] = 5", "ValueError: mixed: argument 0 (A): strides[0] is 5, expected 4: the tensor is not contiguous, copy it"},
-	{"(a_strides[0] = 1, a_strides[1] = 3)", "ValueError: mixed: argument 0 (A): strides[1] is 3, expected 1: the tensor is not contiguous, copy it"},
+	{"(a_strides[0] = 1, a_strides[1] = 3)",
+		"ValueError: mixed: argument 0 (A): strides[1] is 3, expected 1: the tensor " +
+			"is not contiguous, copy it"},
 	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not contiguous, copy it"},
 	{"(a_shape[0] = 1, c_shape[0] = 2, a_strides[0] = 99)", ""}, // of one row no stride matters
 	{"b_strides[0] = 20", ""},
@@ -97,7 +110,8 @@ func TestArguments(t *testing.T) {
 		dir := t.TempDir()
 		code, program := filepath.Join(dir, "mixed.c"), filepath.Join(dir, "arguments")
 		require.NoError(t, os.WriteFile(code, []byte(emit(t, c.Emitter{Classic: classic}, module(t, mixed()))), 0o666))
-		args := []string{"-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../include",
+		args := []string{"-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
+			"-fno-sanitize-recover=all", "-I../../include",
 			"testdata/arguments.c", code, "-o", program}
 		if classic {
 			args = append(args, "-DCLASSIC")

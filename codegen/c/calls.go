@@ -105,17 +105,20 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	case "shift_left", "shift_right":
 		return w.shift(e, args[0], args[1])
 	case "popcount":
-		return code{fmt.Sprintf("(%s)__builtin_popcountll((uint%d_t)%s)", w.valueType(t), t.Bits, args[0].in(precUnary)), precUnary}
+		return code{fmt.Sprintf("(%s)__builtin_popcountll((uint%d_t)%s)", w.valueType(t), t.Bits, args[0].in(precUnary)),
+			precUnary}
 	case "clz":
 		w.snippet("clz")
-		return code{fmt.Sprintf("(%s)tvmgo_clz((uint%d_t)%s, %d)", w.valueType(t), t.Bits, args[0].in(precUnary), t.Bits), precUnary}
+		return code{fmt.Sprintf("(%s)tvmgo_clz((uint%d_t)%s, %d)", w.valueType(t), t.Bits, args[0].in(precUnary), t.Bits),
+			precUnary}
 	case "abs":
 		if !tir.IsSigned(t) {
 			return args[0]
 		}
 		c := w.valueType(t)
 		name := "tvmgo_abs_" + strings.TrimSuffix(c, "_t")
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name, c, c,
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name,
+			c, c,
 			w.valueType(unsignedType(t))))
 		return atom(name + "(" + texts[0] + ")")
 	case "isnan", "isinf", "isfinite":
@@ -166,7 +169,8 @@ func (w *writer) reinterpret(e *tir.Call, x code) code {
 	}
 	a, b := w.valueType(from), w.valueType(to)
 	name := fmt.Sprintf("tvmgo_%s_as_%s", strings.TrimSuffix(a, "_t"), strings.TrimSuffix(b, "_t"))
-	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s x) {\n  union { %s from; %s to; } u = {x};\n  return u.to;\n}\n", w.inline(), b, name, a, a, b))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s x) {\n  union { %s from; %s to; } u = {x};\n  return u.to;\n}\n",
+		w.inline(), b, name, a, a, b))
 	return atom(name + "(" + x.text + ")")
 }
 
@@ -189,7 +193,8 @@ func (w *writer) statementCall(e *tir.Call) bool {
 	case "ret", "ret_none":
 		w.returns(e)
 	case "storage_sync":
-		w.fail("storage_sync waits for threads of a device, which the CPU has not: take it away, or build the function for a device")
+		w.fail("storage_sync waits for threads of a device, which the CPU has not: take it away, or build the function for " +
+			"a device")
 	case "prefetch":
 		if len(e.Args) == 0 || !tir.IsHandle(e.Args[0].DType()) {
 			w.fail("prefetch takes an address: see address_of")
@@ -205,7 +210,7 @@ func (w *writer) statementCall(e *tir.Call) bool {
 // returns ends the function.
 func (w *writer) returns(e *tir.Call) {
 	if w.inTask {
-		w.fail("%s within a parallel loop, whose other turns run at the same time", e.Name)
+		w.fail("%s within a parallel loop, whose other iterations run at the same time", e.Name)
 		return
 	}
 	if e.Name == "ret" {
@@ -259,7 +264,8 @@ func (w *writer) externCall(e *tir.Call) code {
 }
 
 // declared are C functions that the headers declare.
-var declared = map[string]bool{"memcpy": true, "memset": true, "memmove": true, "memcmp": true, "strlen": true, "printf": true, "puts": true}
+var declared = map[string]bool{"memcpy": true, "memset": true, "memmove": true, "memcmp": true, "strlen": true,
+	"printf": true, "puts": true}
 
 func init() {
 	for _, i := range tir.Intrinsics() {
@@ -299,7 +305,8 @@ func (w *writer) functionCall(e *tir.Call) code {
 	}
 	if len(f.extras) > 0 {
 		x := f.extras[0]
-		w.fail("the call of %s: it takes %s from a tensor's description, and gets addresses from functions of its module: make %s a parameter",
+		w.fail("the call of %s: it takes %s from a tensor's description, and gets addresses from functions of its module: "+
+			"make %s a parameter",
 			e.Name, x.name, x.name)
 		return atom("0")
 	}
@@ -319,7 +326,8 @@ func (w *writer) functionCall(e *tir.Call) code {
 	for k, a := range e.Args {
 		p := f.params[k]
 		if a.DType() != p.v.Type {
-			w.fail("the call of %s: argument %d is of type %s, and parameter %s of type %s", e.Name, k, a.DType(), p.name, p.v.Type)
+			w.fail("the call of %s: argument %d is of type %s, and parameter %s of type %s", e.Name, k, a.DType(), p.name,
+				p.v.Type)
 			return atom("0")
 		}
 		x := w.pointerOr(a)

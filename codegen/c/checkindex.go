@@ -8,7 +8,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// checkIndex is an index that ends the function with an error if it is outside of its dimension, before the statement that it stands in.
+// checkIndex is an index that ends the function with an error if it is outside of its dimension, before the statement
+// that it stands in.
 func (w *writer) checkIndex(e *tir.Call, i string) code {
 	var buffer *tir.StringImm
 	var dim *tir.IntImm
@@ -28,9 +29,11 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 		c = w.lane(x, i)
 	}
 	index, size := w.temp("index"), w.temp("size")
-	w.line("const int64_t %s = (int64_t)%s, %s = (int64_t)%s;", index, c.in(precUnary), size, w.lane(e.Args[1], "").in(precUnary))
+	w.line("const int64_t %s = (int64_t)%s, %s = (int64_t)%s;", index, c.in(precUnary), size,
+		w.lane(e.Args[1], "").in(precUnary))
 	w.snippet("outside")
-	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size, w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)",
+	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size, w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long "+
+		"long)%s, (long long)%s)",
 		abi.Literal(w.fn.Name), abi.Literal(buffer.Value), dim.Value, index, size)))
 	return atom(index)
 }
@@ -41,7 +44,8 @@ func (w *writer) report(e *tir.Call, i string) code {
 		if a, ok := e.Args[0].(*tir.Call); ok && a.Name == "address_of" && len(a.Args) == 1 {
 			if l, ok := a.Args[0].(*tir.BufferLoad); ok {
 				w.snippet("report")
-				return atom(fmt.Sprintf("tvmgo_report(&%s, %s, %s, %s)", w.element(l.Buffer, l.Indices, ""), w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text,
+				return atom(fmt.Sprintf("tvmgo_report(&%s, %s, %s, %s)", w.element(l.Buffer, l.Indices, ""),
+					w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text,
 					w.lane(e.Args[3], i).text))
 			}
 		}
@@ -60,7 +64,8 @@ func (w *writer) reports(e *tir.Call) code {
 	record := w.expr(e.Args[0]).text
 	w.snippet("reports")
 	if e.Name == transform.ClearReports {
-		w.try(fmt.Sprintf("tvmgo_clear_reports(&%s, %d, %s, %s)", w.lookUp("runtime.TVMTensorCopyFromBytes"), device, w.deviceID, record))
+		w.try(fmt.Sprintf("tvmgo_clear_reports(&%s, %d, %s, %s)", w.lookUp("runtime.TVMTensorCopyFromBytes"), device,
+			w.deviceID, record))
 		return code{}
 	}
 	accesses := w.temp("accesses")
@@ -75,7 +80,8 @@ func (w *writer) reports(e *tir.Call) code {
 		w.line("    {%s, %d},", abi.Literal(buffer.Value), dim.Value)
 	}
 	w.line("};")
-	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"), device, w.deviceID, record,
+	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"), device,
+		w.deviceID, record,
 		abi.Literal(w.fn.Name), accesses, len(e.Args)/2))
 	return code{}
 }

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// intConstant is a whole number, or a truth value.
+// intConstant is an integer or a bool.
 func (w *writer) intConstant(e *tir.IntImm) code {
 	v := e.Value
 	switch t := e.Type; {

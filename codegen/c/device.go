@@ -25,8 +25,9 @@ func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 	return deviceOf(f)
 }
 
-// partsOf are the parameters of a host's function that may begin inside of their buffers, by the buffers' addresses: those whose data is a handle, which
-// the body does nothing with but launch kernels, and pass the tensor on. What is a handle has no address to add an offset to: see snippet offset of package abi.
+// partsOf are the parameters of a host's function that may begin inside of their buffers, by the buffers' addresses:
+// those whose data is a handle, which the body does nothing with but launch kernels, and pass the tensor on. What is a
+// handle has no address to add an offset to: see snippet offset of package abi.
 func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	parts := map[*tir.Var]*tir.Var{}
 	tensors := map[*tir.Var]*tir.Var{}
@@ -90,7 +91,8 @@ func (e *entry) offset(i int, device int64) {
 }
 
 // The parts of a tensor's description that tvm_struct_get gives, by Apache TVM's numbers.
-var tensorParts = map[int64]string{1: "data", 4: "ndim", 5: "dtype.code", 6: "dtype.bits", 7: "dtype.lanes", 8: "byte_offset", 9: "device.device_id",
+var tensorParts = map[int64]string{1: "data", 4: "ndim", 5: "dtype.code", 6: "dtype.bits", 7: "dtype.lanes",
+	8: "byte_offset", 9: "device.device_id",
 	10: "device.device_type"}
 
 // structGet is a part of a tensor's description.
@@ -99,7 +101,8 @@ func (w *writer) structGet(e *tir.Call) code {
 		v, isVar := e.Args[0].(*tir.Var)
 		at, fine := e.Args[1].(*tir.IntImm)
 		part, known := e.Args[2].(*tir.IntImm)
-		if isVar && fine && known && at.Value == 0 && tensorParts[part.Value] != "" && w.fn.isTensor(v) && (part.Value == 1) == tir.IsHandle(e.Type) {
+		if isVar && fine && known && at.Value == 0 && tensorParts[part.Value] != "" && w.fn.isTensor(v) &&
+			(part.Value == 1) == tir.IsHandle(e.Type) {
 			x := code{w.variable(v, "").in(precAtom) + "->" + tensorParts[part.Value], precAtom}
 			if part.Value == 1 {
 				return x
@@ -107,6 +110,7 @@ func (w *writer) structGet(e *tir.Call) code {
 			return code{fmt.Sprintf("(%s)%s", w.valueType(e.Type), x.text), precUnary}
 		}
 	}
-	w.fail("tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers 1 (its data, of type handle) and 4 to 10")
+	w.fail("tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers 1 (its data, of type handle) " +
+		"and 4 to 10")
 	return atom("0")
 }

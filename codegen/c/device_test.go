@@ -11,7 +11,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// What the host does of a function with kernels is C without warnings in both conventions, beside functions for the CPU and without them.
+// What the host does of a function with kernels is C without warnings in both conventions, beside functions for the CPU
+// and without them.
 func TestEmit_HostOfKernels(t *testing.T) {
 	const kernels = `
 func f(a: handle, b: handle, by: float16) {
@@ -53,7 +54,8 @@ func g(a: handle) {
 		for convention, e := range map[string]c.Emitter{"modern": {}, "classic": {Classic: true}} {
 			code, err := e.Emit(host, nil)
 			require.NoError(t, err)
-			require.Contains(t, code, "TVMBackendAllocWorkspace(4, device_id, U_bytes, 2, 32)", "memory of a device is never on the stack")
+			require.Contains(t, code, "TVMBackendAllocWorkspace(4, device_id, U_bytes, 2, 32)",
+				"memory of a device is never on the stack")
 			compile(t, name+"-"+convention, code, "-O2")
 		}
 	}

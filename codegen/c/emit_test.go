@@ -23,8 +23,10 @@ func emit(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 
 // all are the programs, as one module.
 func all(t testing.TB) *tir.IRModule {
-	funcs := []*tir.PrimFunc{vadd("vadd", tir.Float32, tir.Serial), vadd("vadd_parallel", tir.Float32, tir.Parallel), vaddVectors("vadd_vectors", tir.Float32, 8),
-		vaddVectors("vadd_six", tir.Float64, 6), vadd("vadd_half", tir.Float16, tir.Serial), vaddVectors("vadd_bfloat", tir.BFloat16, 4), matmul(), softmax(), gather(),
+	funcs := []*tir.PrimFunc{vadd("vadd", tir.Float32, tir.Serial), vadd("vadd_parallel", tir.Float32, tir.Parallel),
+		vaddVectors("vadd_vectors", tir.Float32, 8),
+		vaddVectors("vadd_six", tir.Float64, 6), vadd("vadd_half", tir.Float16, tir.Serial),
+		vaddVectors("vadd_bfloat", tir.BFloat16, 4), matmul(), softmax(), gather(),
 		less(1), less(8)}
 	return module(t, append(funcs, twice()...)...)
 }
@@ -41,7 +43,8 @@ func compile(t testing.TB, name, code string, levels ...string) {
 			continue
 		}
 		for _, level := range levels {
-			out, err := exec.Command(compiler, "-std=c11", level, "-Wall", "-Wextra", "-Werror", "-fPIC", "-I../../include", "-c", path, "-o", path+".o").CombinedOutput()
+			out, err := exec.Command(compiler, "-std=c11", level, "-Wall", "-Wextra", "-Werror", "-fPIC", "-I../../include",
+				"-c", path, "-o", path+".o").CombinedOutput()
 			require.NoError(t, err, "%s %s:\n%s", compiler, level, out)
 			require.Empty(t, string(out))
 		}
@@ -54,19 +57,22 @@ func TestEmit_CompilesWithoutWarnings(t *testing.T) {
 	}
 }
 
-// Under sanitizers and a runtime whose every call fails once, nothing leaks, and nothing is read or written that isn't there.
+// Under sanitizers and a runtime whose every call fails once, nothing leaks, and nothing is read or written that isn't
+// there.
 func TestEmit_UnderSanitizers(t *testing.T) {
 	m := all(t)
 	m = module(t, append(m.Funcs, scratch("scratch", tir.Serial), scratch("scratch_parallel", tir.Parallel))...)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "program.c")
 	require.NoError(t, os.WriteFile(path, []byte(emit(t, c.Emitter{}, m)), 0o666))
-	out, err := exec.Command("gcc", "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+	out, err := exec.Command("gcc", "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
+		"-fno-sanitize-recover=all",
 		"-I../../include", "testdata/sanitized.c", path, "-lm", "-o", filepath.Join(dir, "run")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(filepath.Join(dir, "run")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, "scratch 20\nscratch_parallel 21\nmatmul 1\nsoftmax 7\nvadd_vectors 1\nvadd_six 1\nvadd_half 0\nless_vectors 0\n", string(out))
+	require.Equal(t, "scratch 20\nscratch_parallel 21\nmatmul 1\nsoftmax 7\nvadd_vectors 1\nvadd_six 1\nvadd_half "+
+		"0\nless_vectors 0\n", string(out))
 }
 
 // The whole of a generated source, as a person reads it.

@@ -14,7 +14,8 @@ import (
 // StackLimit is how many bytes of memory a function has on its stack, for each allocation.
 const StackLimit = 1024
 
-// LocalLimit is that of memory in scope local, which is what a schedule wants near: tiles of sums, that compilers keep in registers.
+// LocalLimit is that of memory in scope local, which is what a schedule wants near: tiles of sums, that compilers keep
+// in registers.
 const LocalLimit = 16 << 10
 
 // Hooks are what a generator of another language puts in the place of C's. Each may be nil.
@@ -27,7 +28,8 @@ type Hooks struct {
 	TypeName func(t tir.Type) (string, bool)
 	// ThreadIndex is the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an error.
 	ThreadIndex func(tag string) (string, error)
-	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has type Void.
+	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has
+	// type Void.
 	Intrinsic func(call *tir.Call, args []string) (string, error)
 	// Math is what a function of math.h, which takes and gives t, is called. Without it C's name.
 	Math func(name string, t tir.Type) string
@@ -35,9 +37,11 @@ type Hooks struct {
 	Vectors Vectors
 	// Snippet is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
 	Snippet func(name string) (string, bool)
-	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which kernels have not.
+	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which
+	// kernels have not.
 	Inline string
-	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*". Without it a star.
+	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*".
+	// Without it a star.
 	Pointer func(b *tir.Buffer, element string) string
 	// Before stands on lines of its own before a body and its comment.
 	Before func(f *tir.PrimFunc) string
@@ -45,24 +49,25 @@ type Hooks struct {
 	Declare func(f *tir.PrimFunc, body, params string) string
 	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
 	Scope func(scope string) (string, error)
-	// Unroll is the line before a loop of a kernel that is asked to be written out, so many turns of it. Without it kernels ask for nothing.
-	Unroll func(turns int64) string
-	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the language has not.
-	// Prologue and Epilogue stand at the beginning and the
-	// end of each body.
+	// Unroll is the line before a loop of a kernel of which the compiler should unroll so many iterations. nil: no line.
+	Unroll func(iterations int64) string
+	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the
+	// language has not. Prologue and Epilogue stand at the beginning and the end of each body.
 	Head               func(m *tir.IRModule, t *target.Target) string
 	Prologue, Epilogue func(f *tir.PrimFunc) string
 	// Finish has the last word on the text.
 	Finish func(code string) string
 }
 
-// Emitter writes modules as C. The zero value does so for the CPU by the tvm-ffi convention. It may be used by many at once.
+// Emitter writes modules as C. The zero value does so for the CPU by the tvm-ffi convention. It may be used by many at
+// once.
 type Emitter struct {
 	Hooks
 	// Classic exports functions by the convention of TVM v0.20 and older.
 	Classic bool
-	// Kernels writes code for a device: bodies alone, which return nothing, run one turn of each loop over threads, and can't fail.
-	// Memory is local, or of a scope that the hook knows, and vectors that the hook does not know are loops over their lanes.
+	// Kernels writes code for a device: bodies alone, which return nothing, run one iteration of each loop over
+	// threads, and can't fail. Memory is local, or of a scope that the hook knows, and vectors that the hook does not
+	// know are loops over their lanes.
 	Kernels bool
 	several bool // it is one of several texts that are linked
 }
@@ -85,8 +90,9 @@ func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces [
 		same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{},
 		names: names{taken: map[string]bool{}, also: e.Reserved}}
 	defer func() {
-		if p := recover(); p != nil { // a node that Check would have refused, such as a nil one
-			code, pieces, err = "", nil, fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check", e.language(), g.where(), p)
+		if p := recover(); p != nil { // a node that Check rejects, such as a nil one
+			code, pieces, err = "", nil, fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check",
+				e.language(), g.where(), p)
 		}
 	}()
 	text := g.generate()

@@ -35,15 +35,18 @@ type later struct {
 // entry writes what a library exports of a function: it checks the arguments, and calls the body.
 func (g *generator) entry(f *function, to *text) {
 	if g.classic && (reserved[f.Name] || declared[f.Name]) {
-		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give it another", f.Name)
+		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give "+
+			"it another", f.Name)
 		return
 	}
 	if !g.classic && clashes(f.Name) {
 		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
 		return
 	}
-	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{}, data: map[int]string{},
-		writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(), vars: map[*tir.Var]string{}, out: &text{depth: 1}}}
+	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{},
+		data: map[int]string{},
+		writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(), vars: map[*tir.Var]string{},
+			out: &text{depth: 1}}}
 	e.snippet("export")
 	e.arguments()
 	e.scalars()
@@ -64,9 +67,11 @@ func (g *generator) entry(f *function, to *text) {
 	e.call()
 	to.line("")
 	if g.classic {
-		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, void* resource) {", f.Name)
+		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, "+
+			"void* resource) {", f.Name)
 	} else {
-		to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", entryName(f.Name))
+		to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {",
+			entryName(f.Name))
 	}
 	to.WriteString(e.out.String())
 	to.line("}")
@@ -91,7 +96,8 @@ func (e *entry) arguments() {
 		name := p.name
 		switch t := p.v.Type; {
 		case p.buffer != nil:
-			e.vars[p.v] = e.temp(fmt.Sprintf("tensor_%d", i)) // not by its name: functions whose parameters are called otherwise share the check
+			// not by its name: functions whose parameters are called otherwise share the check
+			e.vars[p.v] = e.temp(fmt.Sprintf("tensor_%d", i))
 			name = e.vars[p.v]
 			d := p.buffer.DType
 			if !e.plain(i) || slices.ContainsFunc(f.extras, func(x param) bool { return x.handle && x.v == p.v }) {
@@ -189,7 +195,7 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 		return
 	}
 	if !tir.IsInt(v.Type) || v.Type.Lanes != 1 {
-		e.fail("buffer %s: %s is of type %s: want a whole number", e.f.paramName(i), v.Name, v.Type)
+		e.fail("buffer %s: %s is of type %s: want an integer", e.f.paramName(i), v.Name, v.Type)
 		return
 	}
 	e.bound[v] = e.who(i) + ": " + what
@@ -227,8 +233,8 @@ func (e *entry) givesData() {
 	}
 }
 
-// shared makes a function of the checks, one for all functions of the file whose arguments are checked alike, and returns the call of it. What it has
-// taken is in the entry's struct taken.
+// shared makes a function of the checks, one for all functions of the file whose arguments are checked alike, and
+// returns the call of it. What it has taken is in the entry's struct taken.
 func (e *entry) shared() string {
 	for _, name := range slices.Sorted(maps.Keys(e.taken)) {
 		e.line("taken->%s = %s;", name, name)
@@ -270,7 +276,8 @@ func (e *entry) shared() string {
 	return fmt.Sprintf("%s(p, %s, %s, %s, &taken) != 0", c.name, abi.Literal(e.f.signature()), limits, args)
 }
 
-// check is a function that checks arguments, for all functions whose arguments are checked alike but for names and constant sizes.
+// check is a function that checks arguments, for all functions whose arguments are checked alike but for names and
+// constant sizes.
 type check struct {
 	name, fields, params, body string
 	uses                       int
@@ -287,7 +294,8 @@ func (c *check) write(to *text) {
 	to.WriteString(c.fields)
 	to.line("} %s_taken;", c.name)
 	to.line("")
-	to.line("static %sint32_t %s(const tvmgo_parameter* p, const char* signature, const int64_t* limits, %s,", inline, c.name, c.params)
+	to.line("static %sint32_t %s(const tvmgo_parameter* p, const char* signature, const int64_t* limits, %s,", inline,
+		c.name, c.params)
 	to.line("    %s_taken* taken) {", c.name)
 	to.WriteString(c.body)
 	to.line("}")
@@ -398,7 +406,8 @@ func (e *entry) call() {
 			args = append(args, fmt.Sprintf("(%s)%s->data", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
 		case p.buffer != nil && p.buffer.Offset != nil:
 			e.snippet("base")
-			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v], max(int(p.buffer.DType.Bits)/8, 1)))
+			args = append(args, fmt.Sprintf("(%s)tvmgo_base(%s, %d)", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v],
+				max(int(p.buffer.DType.Bits)/8, 1)))
 		case p.buffer != nil:
 			args = append(args, fmt.Sprintf("(%s)taken.%s", strings.TrimSuffix(p.ctype, " restrict"), e.data[i]))
 		case tir.IsHandle(p.v.Type):
@@ -417,27 +426,20 @@ func (e *entry) call() {
 	e.line("%s %s;", e.valueType(f.Result), value)
 	e.line("const int rc = %s(%s);", f.body, strings.Join(append(args, "&"+value), ", "))
 	e.line("if (rc != 0) return rc;")
-	index, field := "kTVMFFIInt", "v_int64"
-	if e.classic {
-		index = "kTVMArgInt"
-	}
+	values := abi.ValuesOf(e.classic)
+	result := values.Int
 	if tir.IsFloat(f.Result) {
-		index, field = "kTVMFFIFloat", "v_float64"
-		if e.classic {
-			index = "kTVMArgFloat"
-		}
+		result = values.Float
+	} else if tir.IsBool(f.Result) {
+		result = values.Bool
 	}
-	switch {
-	case e.classic:
-		e.line("out_value->%s = %s;", field, value)
-		e.line("*out_code = %s;", index)
-	default:
-		if tir.IsBool(f.Result) {
-			index = "kTVMFFIBool"
-		}
-		e.line("result->type_index = %s;", index)
+	if e.classic {
+		e.line("out_value->%s = %s;", result.Field, value)
+		e.line("*out_code = %s;", result.Index)
+	} else {
+		e.line("result->type_index = %s;", result.Index)
 		e.line("result->zero_padding = 0;")
-		e.line("result->%s = %s;", field, value)
+		e.line("result->%s = %s;", result.Field, value)
 	}
 	e.line("return 0;")
 }

@@ -138,7 +138,8 @@ func (w *writer) variable(v *tir.Var, i string) code {
 // storageLane is what a lane of a vector is in an array.
 func (w *writer) storageLane(t tir.Type) string { return w.valueType(tir.Element(vectorOf(t))) }
 
-// wrap makes a result of arithmetic one of its type again: C computes small ints as int, and those of 16 bits are floats here.
+// wrap makes a result of arithmetic one of its type again: C computes small ints as int, and those of 16 bits are
+// floats here.
 func (w *writer) wrap(t tir.Type, c code) code {
 	t = tir.Element(t)
 	switch {
@@ -155,8 +156,9 @@ var infix = map[tir.BinaryOp]struct {
 	text string
 	prec int
 }{
-	tir.OpAdd: {"+", precAdd}, tir.OpSub: {"-", precAdd}, tir.OpMul: {"*", precMul}, tir.OpDiv: {"/", precMul}, tir.OpMod: {"%", precMul},
-	tir.OpEQ: {"==", precEqual}, tir.OpNE: {"!=", precEqual}, tir.OpLT: {"<", precCompare}, tir.OpLE: {"<=", precCompare},
+	tir.OpAdd: {"+", precAdd}, tir.OpSub: {"-", precAdd}, tir.OpMul: {"*", precMul}, tir.OpDiv: {"/", precMul},
+	tir.OpMod: {"%", precMul},
+	tir.OpEQ:  {"==", precEqual}, tir.OpNE: {"!=", precEqual}, tir.OpLT: {"<", precCompare}, tir.OpLE: {"<=", precCompare},
 	tir.OpGT: {">", precCompare}, tir.OpGE: {">=", precCompare}, tir.OpAnd: {"&&", precAnd}, tir.OpOr: {"||", precOr},
 }
 
@@ -170,7 +172,8 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 	}
 	a, b := w.lane(e.A, i), w.lane(e.B, i)
 	op := e.Op
-	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.spanOf(e.A).lo >= 0 && w.spanOf(e.B).lo >= 0 {
+	if tir.IsSigned(t) && (op == tir.OpFloorDiv || op == tir.OpFloorMod) && w.spanOf(e.A).lo >= 0 &&
+		w.spanOf(e.B).lo >= 0 {
 		op = map[tir.BinaryOp]tir.BinaryOp{tir.OpFloorDiv: tir.OpDiv, tir.OpFloorMod: tir.OpMod}[op]
 	}
 	return w.operate(op, t, a, b)
@@ -188,7 +191,8 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 		return w.wrap(t, w.math("floor", t, code{a.in(precMul) + " / " + b.in(precUnary), precMul}))
 	case op == tir.OpMod && tir.IsFloat(t):
 		return w.wrap(t, w.math("fmod", t, a, b))
-	case op == tir.OpMin, op == tir.OpMax, op == tir.OpFloorDiv && tir.IsSigned(t), op == tir.OpFloorMod && (tir.IsSigned(t) || tir.IsFloat(t)):
+	case op == tir.OpMin, op == tir.OpMax, op == tir.OpFloorDiv && tir.IsSigned(t), op == tir.OpFloorMod &&
+		(tir.IsSigned(t) || tir.IsFloat(t)):
 		return w.wrapFloat(t, atom(w.typed(op, t)+"("+a.text+", "+b.text+")"))
 	case op == tir.OpFloorDiv:
 		o = infix[tir.OpDiv]
@@ -216,22 +220,26 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
 		name := fmt.Sprintf("tvmgo_%s_%s", op, short)
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a %s b ? a : b; }\n", w.inline(), c, name, c, c, sign))
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return a %s b ? a : b; }\n", w.inline(), c, name, c, c,
+			sign))
 		return name
 	case tir.OpFloorDiv:
 		name := "tvmgo_floordiv_" + short
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < 0))); }\n",
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < "+
+			"0))); }\n",
 			w.inline(), c, name, c, c, c))
 		return name
 	}
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
 		fmod := w.mathName("fmod", t)
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n",
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) "+
+			"!= (b < 0) ? r + b : r;\n}\n",
 			w.inline(), c, name, c, c, c, fmod))
 		return name
 	}
-	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < "+
+		"0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
 		w.inline(), c, name, c, c, c, c, c))
 	return name
 }
@@ -306,7 +314,8 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return c
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
-	case to == tir.BFloat16 && tir.IsInt(from) && (from.Bits == 64 || w.kernels && from.Bits == 32): // no float holds all digits before
+	// no float holds all digits before
+	case to == tir.BFloat16 && tir.IsInt(from) && (from.Bits == 64 || w.kernels && from.Bits == 32):
 		w.snippet("bfloat16")
 		w.snippet("bfloat16_of_int")
 		name := "tvmgo_round_bfloat16_of_int("
@@ -314,7 +323,8 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 			name = "tvmgo_round_bfloat16_of_uint("
 		}
 		return atom(name + c.text + ")")
-	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16): // whose float is not to be rounded before
+	// whose float is not to be rounded before
+	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16):
 		w.snippet(narrowName(to))
 		w.snippet(narrowName(to) + "_of_double")
 		return atom("tvmgo_round_" + narrowName(to) + "_of_double(" + c.text + ")")

@@ -43,14 +43,16 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		return
 	}
 	if g.kernels && g.hooks.Reserved != nil && g.hooks.Reserved(f.Name) {
-		g.fail("the name %q means something else in %s, and kernels are launched by their own: give it another", f.Name, g.hooks.language())
+		g.fail("the name %q means something else in %s, and kernels are launched by their own: give it another", f.Name,
+			g.hooks.language())
 		return
 	}
 	if g.functions[f.Name] != nil {
 		g.fail("there are two functions of this name")
 		return
 	}
-	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.within(), vars: map[*tir.Var]string{}}
+	fn := &function{PrimFunc: f, used: map[*tir.Var]bool{}, read: map[*tir.Var]bool{}, names: *g.names.within(),
+		vars: map[*tir.Var]string{}}
 	g.functions[f.Name] = fn
 	fn.body = f.Name + "_body"
 	for g.module.Func(fn.body) != nil {
@@ -81,7 +83,8 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		}
 		if p.buffer != nil {
 			if !tir.IsHandle(v.Type) || p.buffer.Data == nil {
-				g.fail("parameter %s stands for buffer %s: it must be of type handle, and the buffer have an address", v.Name, p.buffer.Name)
+				g.fail("parameter %s stands for buffer %s: it must be of type handle, and the buffer have an address", v.Name,
+					p.buffer.Name)
 				return
 			}
 			p.ctype = g.pointerType(p.buffer) + restrict
@@ -197,7 +200,7 @@ func (fn *function) collect(body tir.Stmt) {
 	tir.Walk(body, visit)
 }
 
-// writer writes the statements of one C function: a body, or the turns of a parallel loop.
+// writer writes the statements of one C function: a body, or the iterations of a parallel loop.
 type writer struct {
 	*generator
 	fn     *function
@@ -222,7 +225,8 @@ type writer struct {
 
 // body writes a function.
 func (g *generator) body(fn *function, to *text) {
-	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.within(), vars: map[*tir.Var]string{}, types: map[*tir.Var]string{},
+	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.within(), vars: map[*tir.Var]string{},
+		types:  map[*tir.Var]string{},
 		arrays: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		mayReturn: returns(fn.Body)}
 	for v, name := range fn.vars {

@@ -48,14 +48,19 @@ func value16(bits uint16, digits, bias int) float64 {
 	return sign * math.Ldexp(m+math.Ldexp(1, digits), e-bias-digits)
 }
 
-// Floats become floats of 16 bits by the processor's instructions, where the code is compiled for them, and by arithmetic, with the same result.
+// Floats become floats of 16 bits by the processor's instructions, where the code is compiled for them, and by
+// arithmetic, with the same result.
 func TestRun_Halves(t *testing.T) {
-	program := module(t, elementwise("float16", tir.Float32, tir.Float16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) }),
+	program := module(t, elementwise("float16", tir.Float32, tir.Float16,
+		func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) }),
 		elementwise("bfloat16", tir.Float32, tir.BFloat16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.BFloat16, x) }),
-		elementwise("float16_back", tir.Float16, tir.Float32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }),
-		elementwise("bfloat16_back", tir.BFloat16, tir.Float32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }))
+		elementwise("float16_back", tir.Float16, tir.Float32,
+			func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }),
+		elementwise("bfloat16_back", tir.BFloat16, tir.Float32,
+			func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }))
 	for _, flags := range [][]string{{"-O2"}, {"-O3", "-march=native"}, {"-O1", "-ffp-contract=off"}} {
-		source, err := runtime.NewCSource(emit(t, c.Emitter{}, program), "c", []string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil)
+		source, err := runtime.NewCSource(emit(t, c.Emitter{}, program), "c",
+			[]string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil)
 		require.NoError(t, err)
 		defer source.Close()
 		path := filepath.Join(t.TempDir(), "halves.so")
@@ -68,7 +73,8 @@ func TestRun_Halves(t *testing.T) {
 			dtype               dlpack.DataType
 			digits, bias, least int
 			greatest            float64
-		}{{"float16", dlpack.Float16, 10, 15, -24, 65504}, {"bfloat16", dlpack.BFloat16, 7, 127, -133, math.Ldexp(255, 120)}} {
+		}{{"float16", dlpack.Float16, 10, 15, -24, 65504},
+			{"bfloat16", dlpack.BFloat16, 7, 127, -133, math.Ldexp(255, 120)}} {
 			r := testseed.Rand(t)
 			var all []float32
 			for bits := range 1 << 15 { // each, and what lies around the middle between it and the next
@@ -99,13 +105,15 @@ func TestRun_Halves(t *testing.T) {
 	}
 }
 
-// An integer that lies close to the middle between two floats of 16 bits becomes the nearer one: it is rounded once, not to another float before.
+// An integer that lies close to the middle between two floats of 16 bits becomes the nearer one: it is rounded once,
+// not to another float before.
 func TestRun_HalvesOfIntegers(t *testing.T) {
 	types := []tir.Type{tir.Int32, tir.UInt32, tir.Int64, tir.UInt64}
 	var funcs []*tir.PrimFunc
 	for _, from := range types {
 		for _, to := range []tir.Type{tir.Float16, tir.BFloat16} {
-			funcs = append(funcs, elementwise(fmt.Sprintf("%s_%s", from, to), from, to, func(x tir.Expr) tir.Expr { return tir.NewCast(to, x) }))
+			funcs = append(funcs, elementwise(fmt.Sprintf("%s_%s", from, to), from, to,
+				func(x tir.Expr) tir.Expr { return tir.NewCast(to, x) }))
 		}
 	}
 	program := module(t, funcs...)

@@ -9,15 +9,15 @@ import (
 	"tvmgo/tir"
 )
 
-// Whole numbers wrap around at the width of their type, also where C leaves it open what signed ones do: sums that a pass has put into another
-// order come to the same. What is known to fit is written as it is; of the rest, arithmetic of indices is written in 64 bits, and all other by
-// helpers that compute without signs. Division by 0 gives 0, and leaves the dividend as the rest; a shift by more bits than there are gives what is left
-// when all have gone.
+// Whole numbers wrap around at the width of their type, also where C leaves it open what signed ones do: sums that a
+// pass has put into another order come to the same. What is known to fit is written as it is; of the rest, arithmetic
+// of indices is written in 64 bits, and all other by helpers that compute without signs. Division by 0 gives 0, and
+// leaves the dividend as the rest; a shift by more bits than there are gives what is left when all have gone.
 
 // maxSize is the greatest extent that a tensor's dimension may have, which the checks of arguments see to.
 const maxSize = 1 << 48
 
-// span are the values that a whole number may have.
+// span is the range of values that an integer may have.
 type span struct{ lo, hi int64 }
 
 // spanOfType is all values of a type; of uint64, which has more, none is known.
@@ -223,7 +223,8 @@ func isSum(op tir.BinaryOp) bool { return op == tir.OpAdd || op == tir.OpSub || 
 
 func isDivision(op tir.BinaryOp) bool { return op >= tir.OpDiv && op <= tir.OpFloorMod }
 
-// beyond says whether an index may leave 32 bits on its way: an expression of loops' variables and sizes alone, whose value is exact in 64 bits.
+// beyond reports whether an intermediate value of an index may overflow 32 bits: for expressions of loop variables and
+// sizes alone, whose value is exact in 64 bits.
 func (w *writer) beyond(e tir.Expr) bool {
 	return !w.kernels && e.DType() == tir.Int32 && w.isIndex(e) && w.leaves(e)
 }
@@ -287,7 +288,7 @@ func (w *writer) in64Text(e tir.Expr) code {
 	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, "").in(precUnary), precUnary}
 }
 
-// arithmetic is an operation on whole numbers that C would leave open; false where it does not.
+// arithmetic is an operation on integers whose result C leaves undefined; false if C defines it.
 func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
 	t := tir.Element(e.A.DType())
 	if !tir.IsInt(t) {
@@ -344,7 +345,8 @@ func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	word := map[tir.BinaryOp]string{tir.OpAdd: "add", tir.OpSub: "sub", tir.OpMul: "mul"}[op]
 	name := "tvmgo_" + word + "_" + shortName(c)
-	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)((%s)a %s (%s)b); }\n", w.inline(), c, name, c, c, c, u, infix[op].text, u))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)((%s)a %s (%s)b); }\n", w.inline(), c, name,
+		c, c, c, u, infix[op].text, u))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
@@ -352,7 +354,8 @@ func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	signed := tir.IsSigned(t)
-	word := map[tir.BinaryOp]string{tir.OpDiv: "div", tir.OpMod: "mod", tir.OpFloorDiv: "floordiv", tir.OpFloorMod: "floormod"}[op]
+	word := map[tir.BinaryOp]string{tir.OpDiv: "div", tir.OpMod: "mod", tir.OpFloorDiv: "floordiv",
+		tir.OpFloorMod: "floormod"}[op]
 	if !signed && op >= tir.OpFloorDiv { // which is the same of numbers without a sign
 		word = word[len("floor"):]
 	}
@@ -368,7 +371,8 @@ func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	default:
 		text = fmt.Sprintf("return b == 0 ? a : b == -1 ? 0 : %s;", w.plainly(op, t))
 	}
-	w.snippetText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n", w.inline(), c, name, c, c, text))
+	w.snippetText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n",
+		w.inline(), c, name, c, c, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
@@ -402,11 +406,12 @@ func (w *writer) shift(e *tir.Call, a, b code) code {
 		text = fmt.Sprintf("(%s)((%s)a << b)", c, u)
 	}
 	w.snippetText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. */\n"+
-		"%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  return %s;\n}\n", w.inline(), c, name, c, c, beyond, c, gone, text))
+		"%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  return %s;\n}\n", w.inline(), c, name, c, c, beyond, c,
+		gone, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
-// fromFloat is a float as a whole number: towards 0, the nearest of the type for what is beyond it, and 0 for what is no number.
+// fromFloat converts a float to an integer: towards 0, saturating at the limits of the type; NaN becomes 0.
 func (w *writer) fromFloat(to, from tir.Type, x code) code {
 	c, f := w.valueType(to), w.valueType(from)
 	name := "tvmgo_" + shortName(f) + "_to_" + shortName(c)
@@ -422,7 +427,8 @@ func (w *writer) fromFloat(to, from tir.Type, x code) code {
 		if w.kernels {
 			most, least = fmt.Sprint(int64(1)<<n-1), fmt.Sprintf("(-%d - 1)", int64(1)<<n-1)
 		}
-		text = fmt.Sprintf("return x >= %s ? (%s)%s : x <= -%s ? (%s)%s : x == x ? (%s)x : 0;", power(n), c, most, power(n), c, least, c)
+		text = fmt.Sprintf("return x >= %s ? (%s)%s : x <= -%s ? (%s)%s : x == x ? (%s)x : 0;", power(n), c, most, power(n),
+			c, least, c)
 	} else {
 		most := fmt.Sprintf("UINT%d_MAX", to.Bits)
 		if w.kernels {

@@ -8,13 +8,15 @@ import (
 // longPiece is how many bytes a piece of code may have before a mark stands for it.
 const longPiece = 2000
 
-// Marks begin and end with what no code contains. The space makes them an expression, not a name, to what looks at code.
+// Marks begin and end with what no code contains. The space makes them an expression, not a name, to what looks at
+// code.
 const (
 	markBegin = "\x01 "
 	markEnd   = "\x02"
 )
 
-// longPieces are pieces of code that marks stand for until the file is whole. Without them, an expression is copied once for each expression around it.
+// longPieces are pieces of code that marks stand for until the file is whole. Without them, an expression is copied
+// once for each expression around it.
 type longPieces struct {
 	all   []string // which contain marks of earlier ones
 	known map[string]int

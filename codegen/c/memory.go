@@ -6,8 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// address is the place of a buffer's element as an index from its address; of a vector of indices that of lane i, and with rampBase
-// that of the first lane.
+// address is the place of a buffer's element as an index from its address; of a vector of indices that of lane i, and
+// with rampBase that of the first lane.
 func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase bool) code {
 	if b.DType.Lanes != 1 {
 		w.fail("buffer %s has elements of type %s: give it another dimension instead of lanes", b.Name, b.DType)
@@ -82,8 +82,8 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 	return sum
 }
 
-// wideIndex is an index as 64 bits, in all its parts: so the compiler can make one address of the statement's common part, and has the rest as
-// constants beside it.
+// wideIndex is an index as 64 bits, in all its parts: so the compiler can make one address of the statement's common
+// part, and has the rest as constants beside it.
 func (w *writer) wideIndex(e tir.Expr, i string) code {
 	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub || b.Op == tir.OpMul) {
 		x, y := w.wideIndex(b.A, i), w.wideIndex(b.B, i)
@@ -150,7 +150,8 @@ func (w *writer) store(s *tir.BufferStore) {
 	b, t := s.Buffer, s.Value.DType()
 	lanes := int(lanesOf(s.Indices).Lanes)
 	if tir.Element(t) != tir.Element(b.DType) || int(t.Lanes) != lanes {
-		w.fail("a value of type %s is stored in buffer %s of type %s at %d indices: cast it, or broadcast it", t, b.Name, b.DType, lanes)
+		w.fail("a value of type %s is stored in buffer %s of type %s at %d indices: cast it, or broadcast it", t, b.Name,
+			b.DType, lanes)
 		return
 	}
 	if lanes == 1 {
@@ -212,8 +213,8 @@ func (w *writer) lanes(e tir.Expr) string {
 	return name
 }
 
-// hoist computes what is the same in all lanes of a vector, before they are computed one by one. Branches that may not be computed
-// stay as they are.
+// hoist computes what is the same in all lanes of a vector, before they are computed one by one. Branches that may not
+// be computed stay as they are.
 func (w *writer) hoist(e tir.Expr) tir.Expr {
 	keep := func(x tir.Expr) tir.Expr {
 		if _, isVar := x.(*tir.Var); isVar || isConstant(x) {

@@ -84,8 +84,8 @@ func (f *function) argument(i int) argument {
 	return a
 }
 
-// metadata writes what programs ask a library about a function: its type in tvm-ffi's schema, with the names of its arguments and the
-// shapes of tensors behind it, what it was generated for, and its documentation.
+// metadata writes what programs ask a library about a function: its type in tvm-ffi's schema, with the names of its
+// arguments and the shapes of tensors behind it, what it was generated for, and its documentation.
 func (e *entry) metadata(to *text) {
 	f := e.f
 	type schema struct {

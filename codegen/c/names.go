@@ -7,20 +7,22 @@ import (
 	"tvmgo/tir"
 )
 
-// reserved are identifiers that a variable may not have: words of C and of languages like it, and what the code calls or names itself.
+// reserved are identifiers that a variable may not have: words of C and of languages like it, and what the code calls
+// or names itself.
 var reserved = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range strings.Fields(`
-		auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return
-		short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool true false
+		auto break case char const continue default do double else enum extern float for goto if inline int long register
+		restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool true false
 		alignas alignof constexpr nullptr thread_local static_assert
-		class template typename new delete this operator private public protected namespace using try catch throw virtual friend
-		explicit export mutable and or not xor bitand bitor compl
+		class template typename new delete this operator private public protected namespace using try catch throw virtual
+		friend explicit export mutable and or not xor bitand bitor compl
 		kernel global local constant half uint uchar ushort ulong read_only write_only
 		blockIdx threadIdx blockDim gridDim warpSize
 		NULL NAN INFINITY EOF errno stdin stdout stderr linux unix i386
 		memcpy memset memmove main isnan isinf isfinite
-		self args num_args result rc p lane penv task_id cdata closure tasks share from to limits signature taken type_codes out_value out_code resource`) {
+		self args num_args result rc p lane penv task_id cdata closure tasks share from to limits signature taken type_codes
+		out_value out_code resource`) {
 		all[s] = true
 	}
 	for _, i := range tir.Intrinsics() {
@@ -53,7 +55,8 @@ func identifier(s string) string {
 		}
 	}
 	name := b.String()
-	bad := !isIdentifier(name) || reserved[name] || strings.Trim(name, "_") == "" || strings.HasSuffix(name, "_t") || looksLikeType(name)
+	bad := !isIdentifier(name) || reserved[name] || strings.Trim(name, "_") == "" || strings.HasSuffix(name, "_t") ||
+		looksLikeType(name)
 	for _, p := range reservedPrefixes {
 		bad = bad || strings.HasPrefix(name, p)
 	}

@@ -17,8 +17,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// A tensor that begins inside of its buffer reaches a kernel as a tensor, in runtimes that say that they take such, and as nothing in others. Functions that
-// do more with the handle refuse it anywhere.
+// A tensor that begins inside of its buffer reaches a kernel as a tensor, in runtimes that say that they take such, and
+// as nothing in others. Functions that do more with the handle refuse it anywhere.
 func TestOffsets(t *testing.T) {
 	const source = `
 func f(a: handle) {
@@ -30,7 +30,8 @@ func f(a: handle) {
 }
 `
 	const begin = "ValueError: f: argument 0 (A): the elements begin "
-	const other = " bytes into the device's memory, expected 0: this runtime gives kernels on opencl:3 whole buffers only: copy them, or load the file with tvmgo's runtime, asked"
+	const other = " bytes into the device's memory, expected 0: this runtime gives kernels on opencl:3 whole buffers " +
+		"only: copy them, or load the file with tvmgo's runtime, asked"
 	want := []string{
 		"8 0 0: a handle",
 		"8 0 128: a handle",
@@ -55,14 +56,16 @@ func f(a: handle) {
 					continue
 				}
 				if handle { // another function is given the buffer's handle, which knows of no offset
-					f.Body = tir.Sequence(&tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "other", f.Buffers[f.Params[0]].Data)}, f.Body)
+					f.Body = tir.Sequence(&tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "other",
+						f.Buffers[f.Params[0]].Data)}, f.Body)
 				}
 				host.Funcs = append(host.Funcs, f)
 			}
 			dir := t.TempDir()
 			code, program := filepath.Join(dir, "f.c"), filepath.Join(dir, "offsets")
 			require.NoError(t, os.WriteFile(code, []byte(emit(t, c.Emitter{Classic: classic}, host)), 0o666))
-			args := []string{"-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../include",
+			args := []string{"-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
+				"-fno-sanitize-recover=all", "-I../../include",
 				"testdata/offsets.c", code, "-o", program}
 			if classic {
 				args = append(args, "-DCLASSIC")
@@ -80,7 +83,8 @@ func f(a: handle) {
 				}
 				if handle && i > 1 && i < len(want)-1 {
 					at := strings.Split(got[i], " ")[1]
-					expected = strings.Split(got[i], ": ")[0] + ": " + begin + strings.TrimSuffix(at, ":") + " bytes into the device's memory, expected 0: copy them"
+					expected = strings.Split(got[i], ": ")[0] + ": " + begin + strings.TrimSuffix(at, ":") +
+						" bytes into the device's memory, expected 0: copy them"
 				}
 				require.Equal(t, expected, got[i], "classic=%v handle=%v", classic, handle)
 			}

@@ -29,12 +29,14 @@ func byRange(name string, op tir.BinaryOp, e tir.Type, low, count int64) *tir.Pr
 		Body: store(b, value, tir.Sub(j, tir.IntConst(e, low)))}, a, b)
 }
 
-// TestOverflow_Division divides the least number of a type by -1 and by 0, where the divisor is a constant, and where only its range is known.
+// TestOverflow_Division divides the least number of a type by -1 and by 0, where the divisor is a constant, and where
+// only its range is known.
 func TestOverflow_Division(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for _, e := range []tir.Type{tir.Int32, tir.Int64} {
 		for _, op := range divisions {
-			funcs = append(funcs, byConstant(fmt.Sprintf("constant_%s_%d", e, op), op, e, -1), byConstant(fmt.Sprintf("below_%s_%d", e, op), op, e, -2),
+			funcs = append(funcs, byConstant(fmt.Sprintf("constant_%s_%d", e, op), op, e, -1),
+				byConstant(fmt.Sprintf("below_%s_%d", e, op), op, e, -2),
 				byRange(fmt.Sprintf("negative_%s_%d", e, op), op, e, -3, 3), byRange(fmt.Sprintf("zero_%s_%d", e, op), op, e, 0, 3))
 		}
 	}
@@ -65,7 +67,8 @@ func TestOverflow_Division(t *testing.T) {
 				require.Equal(t, want, slice[int64](t, out), name(tir.Int64))
 			}
 			for _, least := range []int64{math.MinInt32, math.MinInt64} {
-				third, rest := -(least / 3), least%3 // by -3, towards 0: the exact quotient is positive, and so rounding down gives the same
+				// by -3, towards 0: the exact quotient is positive, and so rounding down gives the same
+				third, rest := -(least / 3), least%3
 				check("constant", least, []int64{least}, []int64{0})
 				check("below", least, []int64{-(least / 2)}, []int64{0})
 				check("negative", least, []int64{third, -(least / 2), least}, []int64{rest, 0, 0})
@@ -75,16 +78,19 @@ func TestOverflow_Division(t *testing.T) {
 	}
 }
 
-// TestOverflow_SmallProducts multiplies numbers that C multiplies as int, in which the products of 16 bits without a sign do not fit.
+// TestOverflow_SmallProducts multiplies numbers that C multiplies as int, in which the products of 16 bits without a
+// sign do not fit.
 func TestOverflow_SmallProducts(t *testing.T) {
 	square := elementwise("square", tir.UInt16, tir.UInt16, func(x tir.Expr) tir.Expr { return tir.Mul(x, x) })
-	shifted := elementwise("by_constant", tir.UInt16, tir.UInt16, func(x tir.Expr) tir.Expr { return tir.Mul(x, tir.IntConst(tir.UInt16, 65535)) })
+	shifted := elementwise("by_constant", tir.UInt16, tir.UInt16,
+		func(x tir.Expr) tir.Expr { return tir.Mul(x, tir.IntConst(tir.UInt16, 65535)) })
 	m := module(t, square, shifted)
 	// gcc's sanitizer does not see this one: its front end narrows a product that is converted to 16 bits.
 	require.Equal(t, 2, strings.Count(emit(t, c.Emitter{}, m), "= (uint16_t)((uint32_t)"))
 	for _, l := range undefinedFree(t, m) {
 		x := []uint16{65535, 46341, 50000, 32768, 3}
-		for name, by := range map[string]func(x uint16) uint16{"square": func(x uint16) uint16 { return x * x }, "by_constant": func(x uint16) uint16 { return x * 65535 }} {
+		for name, by := range map[string]func(x uint16) uint16{"square": func(x uint16) uint16 { return x * x },
+			"by_constant": func(x uint16) uint16 { return x * 65535 }} {
 			out := empty(t, dlpack.UInt16, int64(len(x)))
 			_, err := call(t, l, name, tensor(t, x), out)
 			require.NoError(t, err)
@@ -95,13 +101,14 @@ func TestOverflow_SmallProducts(t *testing.T) {
 	}
 }
 
-// TestOverflow_NarrowFloats converts integers whose float32 is halfway between two bfloat16, which they are not. No integer is such for float16: those
-// that it can hold are exact in float32, up to the least that becomes infinite.
+// TestOverflow_NarrowFloats converts integers whose float32 is halfway between two bfloat16, which they are not. No
+// integer is such for float16: those that it can hold are exact in float32, up to the least that becomes infinite.
 func TestOverflow_NarrowFloats(t *testing.T) {
 	cast := func(to tir.Type) func(x tir.Expr) tir.Expr {
 		return func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float64, tir.NewCast(to, x)) }
 	}
-	m := module(t, elementwise("bfloat16_32", tir.Int32, tir.Float64, cast(tir.BFloat16)), elementwise("bfloat16_64", tir.Int64, tir.Float64, cast(tir.BFloat16)),
+	m := module(t, elementwise("bfloat16_32", tir.Int32, tir.Float64, cast(tir.BFloat16)),
+		elementwise("bfloat16_64", tir.Int64, tir.Float64, cast(tir.BFloat16)),
 		elementwise("float16_32", tir.Int32, tir.Float64, cast(tir.Float16)))
 	for _, l := range undefinedFree(t, m) {
 		x := []int32{16842753, -16842753, 16973823, 17104897, 17235967, 1<<24 + 1<<16, math.MaxInt32}

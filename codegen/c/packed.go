@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// packedCall is a call of a function that is found when it is first called: in what the library imports, then among the globals.
+// packedCall is a call of a function that is found when it is first called: in what the library imports, then among the
+// globals.
 func (w *writer) packedCall(e *tir.Call) code {
 	if w.kernels {
 		w.fail("the packed call of %s on a device: call it on the host", e.Name)
@@ -27,68 +28,102 @@ func (w *writer) packedCall(e *tir.Call) code {
 			w.snippet("pass_buffer")
 		}
 	}
-	if w.classic {
-		return w.classicCall(e, found, args, parts)
-	}
-	list := "NULL"
-	if len(args) > 0 {
-		list = w.temp("args_of_" + e.Name)
-		w.line("TVMFFIAny %s[%d] = {0};", list, len(args))
-	}
-	for k, a := range e.Args {
-		if parts[k] != "" {
-			w.line("tvmgo_pass_buffer(&%s[%d], %s, %s);", list, k, args[k].text, parts[k])
-			continue
-		}
-		index, field, cast := "kTVMFFIInt", "v_int64", ""
-		switch t := a.DType(); {
-		case isText(a):
-			index, field = "kTVMFFIRawStr", "v_c_str"
-		case w.isTensorArg(a):
-			index, field, cast = "kTVMFFIDLTensorPtr", "v_ptr", "(void*)(uintptr_t)"
-		case tir.IsHandle(t):
-			index, field = "kTVMFFIOpaquePtr", "v_ptr"
-		case tir.IsBool(t):
-			index = "kTVMFFIBool"
-		case tir.IsFloat(t):
-			index, field = "kTVMFFIFloat", "v_float64"
-		case t == tir.UInt64:
-			cast = "(int64_t)"
-		}
-		w.line("%s[%d].type_index = %s;", list, k, index)
-		w.line("%s[%d].%s = %s%s;", list, k, field, cast, argText(args[k], cast))
-	}
+	list := w.packArguments(e, args, parts)
 	got := w.temp("result_of_" + e.Name)
-	w.line("TVMFFIAny %s;", got)
-	if w.isSibling(e.Name) {
+	call := fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, abi.Literal(e.Name), list, len(args), got)
+	result, kind := "&"+got, got+".type_index" // what tvmgo_let_go takes, and the result's type
+	switch {
+	case w.classic:
+		kind = w.temp("code_of_" + e.Name)
+		result += ", " + kind
+		w.line("TVMValue %s;", got)
+		w.line("int %s;", kind)
+		call = strings.TrimSuffix(call, ")") + ", &" + kind + ")"
+	case w.isSibling(e.Name):
+		w.line("TVMFFIAny %s;", got)
 		w.snippet("call_linked")
 		w.declareSibling(e.Name)
-		w.try(fmt.Sprintf("tvmgo_call_linked(%s, &%s, %s, %s, %d, &%s)", entryName(e.Name), found, abi.Literal(e.Name), list, len(args), got))
-	} else {
-		w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, abi.Literal(e.Name), list, len(args), got))
+		call = strings.Replace(call, "tvmgo_call(", "tvmgo_call_linked("+entryName(e.Name)+", ", 1)
+	default:
+		w.line("TVMFFIAny %s;", got)
 	}
-	t := e.Type
-	caller := fmt.Sprintf("%s, %s", w.self(), abi.Literal(e.Name))
+	w.try(call)
+	t, values := e.Type, abi.ValuesOf(w.classic)
+	boolIndex := values.Bool.Index
+	if w.classic {
+		boolIndex = "kTVMArgBool" // of functions of newer versions
+	}
+	notA := func(want string) string {
+		return w.leaving(fmt.Sprintf("tvmgo_not_a(%s, %s, %q, %s)", w.self(), abi.Literal(e.Name), want, result))
+	}
 	switch {
 	case t == tir.Void:
 		w.snippet("let_go")
-		w.line("tvmgo_let_go(&%s);", got)
+		w.line("tvmgo_let_go(%s);", result)
 		return code{}
 	case tir.IsInt(t) || tir.IsBool(t):
 		w.snippet("not_a")
-		w.line("if (%s.type_index != kTVMFFIInt && %s.type_index != kTVMFFIBool) %s", got, got,
-			w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"int\", &%s)", caller, got)))
+		w.line("if (%s != %s && %s != %s) %s", kind, values.Int.Index, kind, boolIndex, notA("int"))
 		if tir.IsBool(t) {
 			return code{got + ".v_int64 != 0", precEqual}
 		}
 		return code{"(" + w.valueType(t) + ")" + got + ".v_int64", precUnary}
 	case tir.IsFloat(t):
 		w.snippet("not_a")
-		w.line("if (%s.type_index != kTVMFFIFloat) %s", got, w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"float\", &%s)", caller, got)))
+		w.line("if (%s != %s) %s", kind, values.Float.Index, notA("float"))
 		return w.cast(t, tir.Float64, atom(got+".v_float64"))
 	}
 	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)
 	return atom("0")
+}
+
+// packArguments writes the arguments of a packed call into an array, and returns it (by the classic convention with the
+// array of their type codes). parts are tensors that may be parts of their buffers.
+func (w *writer) packArguments(e *tir.Call, args []code, parts map[int]string) string {
+	if len(args) == 0 && w.classic {
+		return "NULL, NULL"
+	} else if len(args) == 0 {
+		return "NULL"
+	}
+	list := w.temp("args_of_" + e.Name)
+	given, index := list, func(k int) string { return fmt.Sprintf("%s[%d].type_index", list, k) }
+	if w.classic {
+		codes := w.temp("codes_of_" + e.Name)
+		given, index = list+", "+codes, func(k int) string { return fmt.Sprintf("%s[%d]", codes, k) }
+		w.line("TVMValue %s[%d];", list, len(args))
+		w.line("int %s[%d];", codes, len(args))
+	} else {
+		w.line("TVMFFIAny %s[%d] = {0};", list, len(args))
+	}
+	values := abi.ValuesOf(w.classic)
+	for k, a := range e.Args {
+		if parts[k] != "" {
+			at := fmt.Sprintf("&%s[%d]", list, k)
+			if w.classic {
+				at += ", &" + index(k)
+			}
+			w.line("tvmgo_pass_buffer(%s, %s, %s);", at, args[k].text, parts[k])
+			continue
+		}
+		v, cast := values.Int, ""
+		switch t := a.DType(); {
+		case isText(a):
+			v = values.Text
+		case w.isTensorArg(a):
+			v, cast = values.Tensor, "(void*)(uintptr_t)"
+		case tir.IsHandle(t):
+			v = values.Pointer
+		case tir.IsBool(t):
+			v = values.Bool
+		case tir.IsFloat(t):
+			v = values.Float
+		case t == tir.UInt64:
+			cast = "(int64_t)"
+		}
+		w.line("%s = %s;", index(k), v.Index)
+		w.line("%s[%d].%s = %s%s;", list, k, v.Field, cast, argText(args[k], cast))
+	}
+	return given
 }
 
 // lookUp is the variable that keeps what a packed call of a name finds.
@@ -103,8 +138,8 @@ func (w *writer) lookUp(name string) string {
 	return found
 }
 
-// AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part of. Packed calls of
-// them, and of the module's own, go straight to what was linked with the code, if it was.
+// AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part
+// of. Packed calls of them, and of the module's own, go straight to what was linked with the code, if it was.
 const AttrProgram = "program"
 
 func (g *generator) isSibling(name string) bool {
@@ -118,7 +153,8 @@ func (g *generator) isSibling(name string) bool {
 // entryName is what a library exports of a function.
 func entryName(name string) string { return abi.FunctionPrefix + name }
 
-// declareSibling declares a function that may stand elsewhere, or be found at run time only. Weak: then there is none here.
+// declareSibling declares a function that may stand elsewhere, or be found at run time only. Weak: then there is none
+// here.
 func (g *generator) declareSibling(name string) {
 	if g.module.Func(name) == nil && !g.siblings[name] {
 		g.siblings[name] = true
@@ -141,61 +177,4 @@ func isText(e tir.Expr) bool {
 func (w *writer) isTensorArg(e tir.Expr) bool {
 	v, ok := e.(*tir.Var)
 	return ok && w.fn.isTensor(v)
-}
-
-// classicCall is packedCall by the convention of TVM v0.20 and older.
-func (w *writer) classicCall(e *tir.Call, found string, args []code, parts map[int]string) code {
-	list, codes := "NULL", "NULL"
-	if len(args) > 0 {
-		list, codes = w.temp("args_of_"+e.Name), w.temp("codes_of_"+e.Name)
-		w.line("TVMValue %s[%d];", list, len(args))
-		w.line("int %s[%d];", codes, len(args))
-	}
-	for k, a := range e.Args {
-		if parts[k] != "" {
-			w.line("tvmgo_pass_buffer(&%s[%d], &%s[%d], %s, %s);", list, k, codes, k, args[k].text, parts[k])
-			continue
-		}
-		index, field, cast := "kTVMArgInt", "v_int64", ""
-		switch t := a.DType(); {
-		case isText(a):
-			index, field = "kTVMStr", "v_str"
-		case w.isTensorArg(a):
-			index, field, cast = "kTVMDLTensorHandle", "v_handle", "(void*)(uintptr_t)"
-		case tir.IsHandle(t):
-			index, field = "kTVMOpaqueHandle", "v_handle"
-		case tir.IsFloat(t):
-			index, field = "kTVMArgFloat", "v_float64"
-		case t == tir.UInt64:
-			cast = "(int64_t)"
-		}
-		w.line("%s[%d].%s = %s%s;", list, k, field, cast, argText(args[k], cast))
-		w.line("%s[%d] = %s;", codes, k, index)
-	}
-	got, kind := w.temp("result_of_"+e.Name), w.temp("code_of_"+e.Name)
-	w.line("TVMValue %s;", got)
-	w.line("int %s;", kind)
-	w.try(fmt.Sprintf("tvmgo_call(&%s, %s, %s, %s, %d, &%s, &%s)", found, abi.Literal(e.Name), list, codes, len(args), got, kind))
-	t := e.Type
-	caller := fmt.Sprintf("%s, %s", w.self(), abi.Literal(e.Name))
-	switch {
-	case t == tir.Void:
-		w.snippet("let_go")
-		w.line("tvmgo_let_go(&%s, %s);", got, kind)
-		return code{}
-	case tir.IsInt(t) || tir.IsBool(t):
-		w.snippet("not_a")
-		w.line("if (%s != kTVMArgInt && %s != kTVMArgBool) %s", kind, kind,
-			w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"int\", &%s, %s)", caller, got, kind)))
-		if tir.IsBool(t) {
-			return code{got + ".v_int64 != 0", precEqual}
-		}
-		return code{"(" + w.valueType(t) + ")" + got + ".v_int64", precUnary}
-	case tir.IsFloat(t):
-		w.snippet("not_a")
-		w.line("if (%s != kTVMArgFloat) %s", kind, w.leaving(fmt.Sprintf("tvmgo_not_a(%s, \"float\", &%s, %s)", caller, got, kind)))
-		return w.cast(t, tir.Float64, atom(got+".v_float64"))
-	}
-	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)
-	return atom("0")
 }

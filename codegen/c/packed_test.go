@@ -43,7 +43,8 @@ func TestRun_PackedCalls(t *testing.T) {
 			})
 			value := any(10.5)
 			global(t, "test.value", func(args ...any) (any, error) { return value, nil })
-			m := loaded(t, c.Emitter{Classic: classic}, module(t, scratch("scratch", tir.Serial), scratch("scratch_parallel", tir.Parallel)))
+			m := loaded(t, c.Emitter{Classic: classic},
+				module(t, scratch("scratch", tir.Serial), scratch("scratch_parallel", tir.Parallel)))
 			for _, name := range []string{"scratch", "scratch_parallel"} {
 				failAt.Store(-1)
 				a := tensor(t, []float32{1, 2, 3, 4})

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// parallel runs a loop's turns by the runtime's threads: in one C function, which each calls for a piece of them.
+// parallel runs the iterations of a loop on the runtime's threads: each thread calls one C function for a part of them.
 func (w *writer) parallel(s *tir.For) {
 	w.usesTasks = true
 	low := w.as(s.Var.Type, s.Min)
@@ -37,12 +37,13 @@ func (w *writer) parallel(s *tir.For) {
 	}
 	w.names.take(name)
 	itype := w.valueType(s.Var.Type)
-	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.within(), vars: map[*tir.Var]string{}, types: w.types,
+	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.within(), vars: map[*tir.Var]string{},
+		types:  w.types,
 		arrays: w.arrays, spans: w.spans, facts: w.facts, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		inTask: true, mayReturn: false}
 	low2, extent2 := t.temp(s.Var.Name+"_min"), t.temp(s.Var.Name+"_extent")
 	def, values := &text{}, []string{low.text, extent.text}
-	def.line("/* What the turns over %s need of the function around them. */", s.Var.Name)
+	def.line("/* Variables of the surrounding function that the iterations over %s use. */", s.Var.Name)
 	def.line("typedef struct {")
 	def.line("  %s %s;", itype, low2)
 	def.line("  %s %s;", itype, extent2)
@@ -53,7 +54,8 @@ func (w *writer) parallel(s *tir.For) {
 	}
 	begin, end := t.temp(s.Var.Name+"_begin"), t.temp(s.Var.Name+"_end")
 	t.line("const int64_t tasks = penv->num_task, share = ((int64_t)closure->%s + tasks - 1) / tasks;", extent2)
-	t.line("const int64_t from = task_id * share, to = from + share < (int64_t)closure->%s ? from + share : (int64_t)closure->%s;", extent2, extent2)
+	t.line("const int64_t from = task_id * share, to = from + share < (int64_t)closure->%s ? from + share : "+
+		"(int64_t)closure->%s;", extent2, extent2)
 	t.line("const %s %s = closure->%s + (%s)from, %s = closure->%s + (%s)to;", itype, begin, low2, itype, end, low2, itype)
 	v := t.define(s.Var)
 	t.learnLoop(s)

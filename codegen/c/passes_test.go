@@ -36,7 +36,8 @@ func TestEmit_UnrollByCompiler(t *testing.T) {
 	n, i, j := i64("n"), i64("i"), i64("j")
 	a := tir.NewBuffer("A", tir.Float32, n, tir.I64(8))
 	inner := &tir.For{Kind: tir.Unrolled, Var: j, Min: tir.I64(0), Extent: tir.I64(8), Body: store(a, tir.F32(1), i, j)}
-	f := tensors("ones", &tir.For{Var: i, Min: tir.I64(0), Extent: n, Annotations: map[string]any{"unroll_explicit": int64(0)}, Body: inner}, a)
+	f := tensors("ones", &tir.For{Var: i, Min: tir.I64(0), Extent: n,
+		Annotations: map[string]any{"unroll_explicit": int64(0)}, Body: inner}, a)
 	m := passed(t, module(t, f))
 	code := emit(t, c.Emitter{}, m)
 	require.Contains(t, code, "    tvmgo_unroll(8)\n    for (int64_t j = 0; j < 8; ++j) {")

@@ -15,7 +15,8 @@ import (
 	"tvmgo/tir"
 )
 
-var elementTypes = []tir.Type{tir.Bool, tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
+var elementTypes = []tir.Type{tir.Bool, tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32,
+	tir.UInt64,
 	tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
 
 const elements = 48
@@ -119,7 +120,8 @@ func (p *program) expr(t tir.Type, depth int) tir.Expr {
 		}
 		if tir.IsBool(of) {
 			return [](func() tir.Expr){
-				func() tir.Expr { return tir.And(sub(), sub()) }, func() tir.Expr { return tir.Or(sub(), sub()) }, func() tir.Expr { return tir.NewNot(sub()) }}[p.IntN(3)]()
+				func() tir.Expr { return tir.And(sub(), sub()) }, func() tir.Expr { return tir.Or(sub(), sub()) },
+				func() tir.Expr { return tir.NewNot(sub()) }}[p.IntN(3)]()
 		}
 		return tir.NewBinary(tir.OpEQ+tir.BinaryOp(p.IntN(6)), p.expr(of, depth-1), p.expr(of, depth-1))
 	case tir.IsFloat(t):
@@ -129,7 +131,8 @@ func (p *program) expr(t tir.Type, depth int) tir.Expr {
 		case 1:
 			return tir.Intrin("sqrt", tir.Intrin("fabs", sub()))
 		}
-		return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpDiv, tir.OpMin, tir.OpMax, tir.OpMod, tir.OpFloorMod, tir.OpFloorDiv}[p.IntN(9)], sub(), sub())
+		return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpDiv, tir.OpMin, tir.OpMax, tir.OpMod,
+			tir.OpFloorMod, tir.OpFloorDiv}[p.IntN(9)], sub(), sub())
 	}
 	switch p.IntN(6) {
 	case 0:
@@ -137,13 +140,15 @@ func (p *program) expr(t tir.Type, depth int) tir.Expr {
 		if tir.IsSigned(t) && p.IntN(2) == 0 {
 			divisor = -divisor
 		}
-		return tir.NewBinary([]tir.BinaryOp{tir.OpDiv, tir.OpMod, tir.OpFloorDiv, tir.OpFloorMod}[p.IntN(4)], sub(), p.spread(tir.IntConst(t, divisor)))
+		return tir.NewBinary([]tir.BinaryOp{tir.OpDiv, tir.OpMod, tir.OpFloorDiv, tir.OpFloorMod}[p.IntN(4)], sub(),
+			p.spread(tir.IntConst(t, divisor)))
 	case 1:
 		return tir.Intrin([]string{"bitwise_and", "bitwise_or", "bitwise_xor"}[p.IntN(3)], sub(), sub())
 	case 2:
 		return tir.Intrin([]string{"bitwise_not", "popcount", "clz"}[p.IntN(3)], sub())
 	case 3:
-		return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], sub(), p.spread(tir.IntConst(t, int64(p.IntN(5)))))
+		return tir.Intrin([]string{"shift_left", "shift_right"}[p.IntN(2)], sub(),
+			p.spread(tir.IntConst(t, int64(p.IntN(5)))))
 	}
 	return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[p.IntN(5)], sub(), sub())
 }
@@ -235,7 +240,8 @@ func same(t *testing.T, want *tirrun.Array, got *runtime.Tensor, name string) {
 		}
 		if !tir.IsFloat(want.DType) {
 			size := len(b) / len(x)
-			require.Equal(t, want.Data[i*size:(i+1)*size], b[i*size:(i+1)*size], "%s: element %d: %v, want %v", name, i, y[i], x[i])
+			require.Equal(t, want.Data[i*size:(i+1)*size], b[i*size:(i+1)*size], "%s: element %d: %v, want %v", name, i, y[i],
+				x[i])
 		}
 		require.Equal(t, x[i], y[i], "%s: element %d", name, i)
 	}

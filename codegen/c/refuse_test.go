@@ -30,23 +30,33 @@ func TestEmit_Refuses(t *testing.T) {
 	shared.Scope = "shared"
 	extents := tir.NewBuffer("E", tir.Float32, tir.Add(n, tir.I64(1)))
 	for want, f := range map[string][]*tir.PrimFunc{
-		"function f: type int4 has no counterpart in C: cast it to a wider one":                   {with(store(buffer(int4), tir.IntConst(int4, 1), zero), buffer(int4))},
-		"function f: variable i has no value here":                                                {evaluate(i)},
-		"function f: buffer free has no memory here":                                              {with(store(free, tir.F32(1), zero), buffer(tir.Float32), free2(n))},
-		"the name \"a-b\" is none for C":                                                          {tensors("a-b", nothing)},
-		"the loop over i is bound to threadIdx.x, which the CPU has not":                          {with(&tir.For{Kind: tir.ThreadBind, Var: i, Min: zero, Extent: tir.I64(2), Thread: "threadIdx.x", Body: nothing})},
-		"the loop over i is unrolled, and its extent no constant":                                 {with(loop(tir.Unrolled, i, n, nothing), buffer(tir.Float32))},
-		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"":                      {with(&tir.Alloc{Buffer: shared, Body: nothing})},
-		"storage_sync waits for threads of a device":                                              {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared")))},
-		"tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers":            {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
-		"report_index takes the address of a record":                                              {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Bool, "report_index", tir.NewVar("h", tir.Handle), tir.I32(1), tir.I64(1), tir.I64(1)))},
-		"check_reports is for functions that launch kernels":                                      {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "check_reports", tir.NewVar("h", tir.Handle)))},
-		"an assertion's kind is \"Oops\": known are":                                              {with(&tir.Assert{Cond: tir.BoolConst(true), Kind: "Oops"})},
-		"the call of g: the module has no such function":                                          {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g"))},
-		"the call of g: it takes n from a tensor's description":                                   {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g", tir.NewVar("h", tir.Handle))), sized},
-		"the call of g passes 0 arguments, and it takes 1":                                        {evaluate(tir.NewCall(tir.CallFunc, tir.Void, "g")), sized},
-		"the call of g, which has a parallel loop, stands within a parallel loop":                 {with(loop(tir.Parallel, i, tir.I64(2), &tir.Evaluate{Value: tir.NewCall(tir.CallFunc, tir.Void, "g")})), launching},
-		"ret_none within a parallel loop":                                                         {with(loop(tir.Parallel, i, tir.I64(2), &tir.Evaluate{Value: tir.Intrin("ret_none")}))},
+		"function f: type int4 has no counterpart in C: cast it to a wider one": {with(store(buffer(int4),
+			tir.IntConst(int4, 1), zero), buffer(int4))},
+		"function f: variable i has no value here": {evaluate(i)},
+		"function f: buffer free has no memory here": {with(store(free,
+			tir.F32(1), zero), buffer(tir.Float32), free2(n))},
+		"the name \"a-b\" is none for C": {tensors("a-b", nothing)},
+		"the loop over i is bound to threadIdx.x, which the CPU has not": {with(&tir.For{Kind: tir.ThreadBind, Var: i,
+			Min: zero, Extent: tir.I64(2), Thread: "threadIdx.x", Body: nothing})},
+		"the loop over i is unrolled, and its extent no constant": {with(loop(tir.Unrolled, i,
+			n, nothing), buffer(tir.Float32))},
+		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"": {with(&tir.Alloc{Buffer: shared,
+			Body: nothing})},
+		"storage_sync waits for threads of a device":                                   {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared")))},
+		"tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
+		"report_index takes the address of a record":                                   {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Bool, "report_index", tir.NewVar("h", tir.Handle), tir.I32(1), tir.I64(1), tir.I64(1)))},
+		"check_reports is for functions that launch kernels":                           {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "check_reports", tir.NewVar("h", tir.Handle)))},
+		"an assertion's kind is \"Oops\": known are":                                   {with(&tir.Assert{Cond: tir.BoolConst(true), Kind: "Oops"})},
+		"the call of g: the module has no such function": {evaluate(tir.NewCall(tir.CallFunc,
+			tir.Void, "g"))},
+		"the call of g: it takes n from a tensor's description": {evaluate(tir.NewCall(tir.CallFunc,
+			tir.Void, "g", tir.NewVar("h", tir.Handle))), sized},
+		"the call of g passes 0 arguments, and it takes 1": {evaluate(tir.NewCall(tir.CallFunc,
+			tir.Void, "g")), sized},
+		"the call of g, which has a parallel loop, stands within a parallel loop": {with(loop(tir.Parallel, i,
+			tir.I64(2), &tir.Evaluate{Value: tir.NewCall(tir.CallFunc, tir.Void, "g")})), launching},
+		"ret_none within a parallel loop": {with(loop(tir.Parallel, i,
+			tir.I64(2), &tir.Evaluate{Value: tir.Intrin("ret_none")}))},
 		"ret of a value of type int32 in a function whose result":                                 {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "ret", tir.I32(1)))},
 		"a reduction is still one: lower the tensor expression first":                             {evaluate(&tir.Reduce{Sources: []tir.Expr{tir.F32(1)}})},
 		"buffer E: shape[0] is n + 1, and nothing says what n is":                                 {with(nothing, extents)},
@@ -62,8 +72,10 @@ func TestEmit_Refuses(t *testing.T) {
 	}
 	_, err := new(c.Emitter).Emit(nil, nil)
 	require.EqualError(t, err, "write C: the module is nil")
-	for _, m := range []*tir.IRModule{{Funcs: []*tir.PrimFunc{nil}}, {Funcs: []*tir.PrimFunc{{Name: "f"}}}, {Funcs: []*tir.PrimFunc{with(store(nil, nil))}},
-		{Funcs: []*tir.PrimFunc{with(&tir.Evaluate{})}}, {Funcs: []*tir.PrimFunc{with(&tir.For{})}}, {Funcs: []*tir.PrimFunc{{Name: "f", Body: nothing, Params: []*tir.Var{nil}}}}} {
+	for _, m := range []*tir.IRModule{{Funcs: []*tir.PrimFunc{nil}}, {Funcs: []*tir.PrimFunc{{Name: "f"}}},
+		{Funcs: []*tir.PrimFunc{with(store(nil, nil))}},
+		{Funcs: []*tir.PrimFunc{with(&tir.Evaluate{})}}, {Funcs: []*tir.PrimFunc{with(&tir.For{})}},
+		{Funcs: []*tir.PrimFunc{{Name: "f", Body: nothing, Params: []*tir.Var{nil}}}}} {
 		_, err := new(c.Emitter).Emit(m, nil)
 		require.Error(t, err)
 	}
@@ -80,10 +92,12 @@ func TestEmit_Names(t *testing.T) {
 	n, x := i64("int"), tir.NewVar("x.y", tir.Float32)
 	a, b := tir.NewBuffer("expf", tir.Float32, n), tir.NewBuffer("expf", tir.Float32, n)
 	var funcs []*tir.PrimFunc
-	for _, name := range []string{"rc", "args", "lane", "closure", "self", "result", "int32_t", "float32x8", "tvmgo_raise", "names_body", "ärger", "", "1", "TVMValue", "p", "from", "value"} {
+	for _, name := range []string{"rc", "args", "lane", "closure", "self", "result", "int32_t", "float32x8", "tvmgo_raise",
+		"names_body", "ärger", "", "1", "TVMValue", "p", "from", "value"} {
 		i := i64(name)
-		f := tensors("names", loop(tir.Parallel, i, n, loop(tir.Serial, i64(name), tir.I64(2), tir.Sequence(&tir.Assert{Cond: tir.GE(i, tir.I64(0))},
-			store(b, tir.Intrin("exp", tir.Mul(at(a, i), x)), i)))), a, b)
+		f := tensors("names", loop(tir.Parallel, i, n,
+			loop(tir.Serial, i64(name), tir.I64(2), tir.Sequence(&tir.Assert{Cond: tir.GE(i, tir.I64(0))},
+				store(b, tir.Intrin("exp", tir.Mul(at(a, i), x)), i)))), a, b)
 		f.Params = append(f.Params, x)
 		m := module(t, f)
 		code := emit(t, c.Emitter{}, m)
@@ -103,11 +117,12 @@ func TestEmit_Hooks(t *testing.T) {
 	s := tir.NewBuffer("s", tir.Float32, tir.I64(32))
 	s.Scope = "shared"
 	at2 := tir.Add(tir.Mul(i, tir.I32(32)), j)
-	body := &tir.For{Kind: tir.ThreadBind, Thread: "blockIdx.x", Var: i, Min: tir.I32(0), Extent: tir.I32(32), Body: &tir.Alloc{Buffer: s, Body: &tir.For{
-		Kind: tir.ThreadBind, Thread: "threadIdx.x", Var: j, Min: tir.I32(0), Extent: tir.I32(32), Body: tir.Sequence(
-			store(s, tir.Intrin("exp", at(a, at2)), j),
-			&tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))},
-			store(b, tir.GT(at(s, tir.Sub(tir.I32(31), j)), tir.F32(1)), at2))}}}
+	body := &tir.For{Kind: tir.ThreadBind, Thread: "blockIdx.x", Var: i, Min: tir.I32(0), Extent: tir.I32(32),
+		Body: &tir.Alloc{Buffer: s, Body: &tir.For{
+			Kind: tir.ThreadBind, Thread: "threadIdx.x", Var: j, Min: tir.I32(0), Extent: tir.I32(32), Body: tir.Sequence(
+				store(s, tir.Intrin("exp", at(a, at2)), j),
+				&tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))},
+				store(b, tir.GT(at(s, tir.Sub(tir.I32(31), j)), tir.F32(1)), at2))}}}
 	f := tensors("kernel", body, a, b)
 	f.Attrs = map[string]any{"tir.noalias": true}
 	e := c.Emitter{Kernels: true, Hooks: c.Hooks{

@@ -100,7 +100,8 @@ func both(t *testing.T, test func(t *testing.T, m *runtime.Module)) {
 func TestRun_Vadd(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		for _, n := range []int{0, 1, 7, 8, 1000, 1003} {
-			a, b := numbers[float32](n, func(i int) float64 { return float64(i) }), numbers[float32](n, func(i int) float64 { return 0.5 * float64(i*i) })
+			a, b := numbers[float32](n, func(i int) float64 { return float64(i) }),
+				numbers[float32](n, func(i int) float64 { return 0.5 * float64(i*i) })
 			want := numbers[float32](n, func(i int) float64 { return float64(a[i] + b[i]) })
 			for _, name := range []string{"vadd", "vadd_parallel", "vadd_vectors"} {
 				out := empty(t, dlpack.Float32, int64(n))
@@ -120,7 +121,8 @@ func TestRun_Vadd(t *testing.T) {
 func TestRun_Matmul(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		const n, k, w = 5, 7, 3
-		a, b := numbers[float32](n*k, func(i int) float64 { return float64(i % 11) }), numbers[float32](k*w, func(i int) float64 { return float64(i%5) - 2 })
+		a, b := numbers[float32](n*k, func(i int) float64 { return float64(i % 11) }),
+			numbers[float32](k*w, func(i int) float64 { return float64(i%5) - 2 })
 		want := make([]float32, n*w)
 		for i := range n {
 			for j := range w {
@@ -177,7 +179,8 @@ func TestRun_Gather(t *testing.T) {
 
 func TestRun_Bools(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
-		a, b := numbers[float32](16, func(i int) float64 { return float64(i % 5) }), numbers[float32](16, func(i int) float64 { return float64(i % 3) })
+		a, b := numbers[float32](16, func(i int) float64 { return float64(i % 5) }),
+			numbers[float32](16, func(i int) float64 { return float64(i % 3) })
 		want := make([]bool, 16)
 		for i := range want {
 			want[i] = a[i] < b[i]
@@ -209,9 +212,11 @@ func TestRun_Results(t *testing.T) {
 	types := []tir.Type{tir.Bool, tir.Int8, tir.UInt32, tir.Int64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
 	for _, e := range types {
 		x := tir.NewVar("x", e)
-		both = append(both, &tir.PrimFunc{Name: "same_" + e.String(), Params: []*tir.Var{x}, Result: e, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret", x)}},
-			&tir.PrimFunc{Name: "same_" + e.String() + "_body", Params: []*tir.Var{x}, Result: e, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret",
-				tir.NewCall(tir.CallFunc, e, "same_"+e.String(), x))}})
+		both = append(both, &tir.PrimFunc{Name: "same_" + e.String(), Params: []*tir.Var{x}, Result: e,
+			Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret", x)}},
+			&tir.PrimFunc{Name: "same_" + e.String() + "_body", Params: []*tir.Var{x}, Result: e,
+				Body: &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "ret",
+					tir.NewCall(tir.CallFunc, e, "same_"+e.String(), x))}})
 	}
 	for _, classic := range []bool{false, true} {
 		m := loaded(t, c.Emitter{Classic: classic}, module(t, both...))
@@ -257,16 +262,25 @@ func TestRun_WrongArguments(t *testing.T) {
 		args     []any
 		want     string
 	}{
-		{m, "matmul", []any{f(4, 64), f(63, 5), f(4, 5)}, "ValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): shape[1])"},
-		{m, "matmul", []any{f(4, 64), f(64, 5), f(5, 5)}, "ValueError: matmul: argument 2 (C): shape[0] is 5, expected n = 4 (argument 0 (A): shape[0])"},
-		{m, "matmul", []any{f(4, 64), f(64), f(4, 5)}, "ValueError: matmul: argument 1 (B): expected 2 dimensions (float32[k, m]), got 1"},
-		{m, "vadd", []any{f(4), f(4)}, "TypeError: vadd: expected 3 arguments, got 2: vadd(A: float32[n], B: float32[n], C: float32[n])"},
+		{m, "matmul", []any{f(4, 64), f(63, 5), f(4, 5)},
+			"ValueError: matmul: argument 1 (B): shape[0] is 63, expected k = " +
+				"64 (argument 0 (A): shape[1])"},
+		{m, "matmul", []any{f(4, 64), f(64, 5), f(5, 5)}, "ValueError: matmul: argument 2 (C): shape[0] is 5, expected n = " +
+			"4 (argument 0 (A): shape[0])"},
+		{m, "matmul", []any{f(4, 64), f(64), f(4, 5)}, "ValueError: matmul: argument 1 (B): expected 2 dimensions " +
+			"(float32[k, m]), got 1"},
+		{m, "vadd", []any{f(4), f(4)},
+			"TypeError: vadd: expected 3 arguments, got 2: vadd(A: float32[n], B: float32[n], C: " +
+				"float32[n])"},
 		{m, "vadd", []any{f(4), 3, f(4)}, "TypeError: vadd: argument 1 (B): expected float32[n], got int"},
 		{m, "vadd", []any{f(4), "text", f(4)}, "TypeError: vadd: argument 1 (B): expected float32[n], got a string"},
 		{m, "vadd", []any{nil, f(4), f(4)}, "TypeError: vadd: argument 0 (A): expected float32[n], got None"},
-		{m, "vadd", []any{f(4), f(4), empty(t, dlpack.Int32, 4)}, "TypeError: vadd: argument 2 (C): expected float32, got int32"},
-		{m, "less", []any{f(4), f(4), empty(t, dlpack.UInt8, 4)}, "TypeError: less: argument 2 (C): expected bool, got uint8"},
-		{m, "vadd_half", []any{empty(t, dlpack.BFloat16, 4), f(4), f(4)}, "TypeError: vadd_half: argument 0 (A): expected float16, got bfloat16"},
+		{m, "vadd", []any{f(4), f(4), empty(t, dlpack.Int32, 4)},
+			"TypeError: vadd: argument 2 (C): expected float32, got int32"},
+		{m, "less", []any{f(4), f(4), empty(t, dlpack.UInt8, 4)},
+			"TypeError: less: argument 2 (C): expected bool, got uint8"},
+		{m, "vadd_half", []any{empty(t, dlpack.BFloat16, 4), f(4), f(4)}, "TypeError: vadd_half: argument 0 (A): expected " +
+			"float16, got bfloat16"},
 		{m, "doubled", []any{f(1)}, "TypeError: doubled: argument 0 (x): expected float32, got a tensor"},
 		{more, "aligned", []any{part(4), f(3), f(3)},
 			"ValueError: aligned: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
@@ -274,8 +288,10 @@ func TestRun_WrongArguments(t *testing.T) {
 			"ValueError: vadd: argument 0 (A): strides[0] is 2, expected 1: the tensor is not contiguous, copy it"},
 		{more, "sized", []any{5000000000, f(4), f(8)}, "ValueError: sized: argument 0 (n): 5000000000 does not fit int32"},
 		{more, "sized", []any{4.5, f(4), f(8)}, "TypeError: sized: argument 0 (n): expected int32, got float"},
-		{more, "sized", []any{3, f(4), f(8)}, "ValueError: sized: argument 1 (A): shape[0] is 4, expected n = 3 (argument 0 (n))"},
-		{more, "sized", []any{4, f(4), f(9)}, "ValueError: sized: argument 2 (B): shape[0] is 9, expected n * 2 = 8 (argument 0 (n))"},
+		{more, "sized", []any{3, f(4), f(8)},
+			"ValueError: sized: argument 1 (A): shape[0] is 4, expected n = 3 (argument 0 (n))"},
+		{more, "sized", []any{4, f(4), f(9)}, "ValueError: sized: argument 2 (B): shape[0] is 9, expected n * 2 = 8 " +
+			"(argument 0 (n))"},
 	} {
 		_, err := call(t, c.m, c.function, c.args...)
 		require.Error(t, err, c.want)

@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// selfName is the parameter by which a body that several functions share is given the name of the one that was called, for errors.
+// selfName is the parameter by which a body that several functions share is given the name of the one that was called,
+// for errors.
 const selfName = "tvmgo_function"
 
 // findSame finds functions with equal bodies. The first of each is written, and the others call it.
@@ -24,8 +25,8 @@ func (g *generator) findSame() {
 	}
 }
 
-// SameBodies says of functions which earlier one they equal but for their own names, documentation, and the names of parameters and variables. If
-// parameters count, their names do.
+// SameBodies says of functions which earlier one they equal but for their own names, documentation, and the names of
+// parameters and variables. If parameters count, their names do.
 func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.PrimFunc {
 	type known struct{ f, bare *tir.PrimFunc }
 	byKey := map[string][]known{}

@@ -13,8 +13,8 @@ import (
 // A long program is several texts. Functions that check arguments and raise errors (abi.Shared) are then compiled once,
 // in a text of their own; functions that bodies call remain in each text.
 
-// sharedID stands for the end of the names of shared functions, which depends on the code of all of them: a library may be
-// linked of several programs. No program contains it.
+// sharedID stands for the end of the names of shared functions, which depends on the code of all of them: a library may
+// be linked of several programs. No program contains it.
 const sharedID = "\x02"
 
 // hidden stands before the shared functions, weak before what several texts define.

@@ -14,12 +14,13 @@ import (
 	"tvmgo/tir"
 )
 
-// The texts of a long program share the functions that check arguments: one text has them, the others declare them, and a library of all needs nothing that is in
-// none, and shows none. A text that stands alone has its own.
+// The texts of a long program share the functions that check arguments: one text has them, the others declare them, and
+// a library of all needs nothing that is in none, and shows none. A text that stands alone has its own.
 func TestEmitUnits_Common(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for i := range 250 {
-		funcs = append(funcs, elementwise(fmt.Sprintf("f%d", i), tir.Float32, tir.Float32, func(x tir.Expr) tir.Expr { return tir.Mul(x, tir.F32(float32(i))) }))
+		funcs = append(funcs, elementwise(fmt.Sprintf("f%d", i), tir.Float32, tir.Float32,
+			func(x tir.Expr) tir.Expr { return tir.Mul(x, tir.F32(float32(i))) }))
 	}
 	program := module(t, funcs...)
 	for _, classic := range []bool{false, true} {
@@ -31,7 +32,8 @@ func TestEmitUnits_Common(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, units, again, "the same program gives the same texts")
 		dir := t.TempDir()
-		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-O1", "-fPIC", "-shared", "-I../../include", "-o", filepath.Join(dir, "all.so")}
+		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-O1",
+			"-fPIC", "-shared", "-I../../include", "-o", filepath.Join(dir, "all.so")}
 		for i, text := range units {
 			require.NotContains(t, text, "\x02")
 			isLast := i == len(units)-1

@@ -62,7 +62,8 @@ func (w *writer) stmt(s tir.Stmt) {
 		w.alloc(s)
 	case *tir.AttrStmt:
 		if s.Key == "thread_extent" && !w.kernels {
-			w.fail("thread_extent asks for threads of a device: this code is for the CPU, bind the loop to none, or build the function for a device")
+			w.fail("thread_extent asks for threads of a device: this code is for the CPU, bind the loop to none, or build the " +
+				"function for a device")
 		}
 		if s.Key == "device_id" && !w.kernels {
 			outer := w.deviceID
@@ -120,7 +121,7 @@ func (w *writer) define(v *tir.Var) string {
 // temp names one that the program doesn't have.
 func (w *writer) temp(name string) string { return w.names.pick(name) }
 
-// maxUnrolled is how many turns of an unrolled loop are written out; one of more stays a loop.
+// maxUnrolled is the largest extent of an unrolled loop whose iterations are written out.
 const maxUnrolled = 64
 
 func (w *writer) loop(s *tir.For) {
@@ -203,7 +204,7 @@ func (w *writer) loopEnd(s *tir.For) code {
 	return atom(end)
 }
 
-// sameType is a whole number as one of a type.
+// sameType converts an integer expression to a type.
 func sameType(t tir.Type, e tir.Expr) tir.Expr {
 	if i, ok := e.(*tir.IntImm); ok {
 		return &tir.IntImm{Type: t, Value: i.Value}
@@ -214,13 +215,13 @@ func sameType(t tir.Type, e tir.Expr) tir.Expr {
 func (w *writer) unrolled(s *tir.For, extent int64) {
 	start, isConst := s.Min.(*tir.IntImm)
 	for i := range extent {
-		var turn tir.Expr = &tir.IntImm{Type: s.Var.Type, Value: i}
+		var iteration tir.Expr = &tir.IntImm{Type: s.Var.Type, Value: i}
 		if isConst {
-			turn = &tir.IntImm{Type: s.Var.Type, Value: start.Value + i}
+			iteration = &tir.IntImm{Type: s.Var.Type, Value: start.Value + i}
 		} else {
-			turn = tir.Add(sameType(s.Var.Type, s.Min), turn)
+			iteration = tir.Add(sameType(s.Var.Type, s.Min), iteration)
 		}
-		value := w.expr(turn).text
+		value := w.expr(iteration).text
 		w.line("{")
 		w.indented(func() {
 			w.line("const %s %s = %s;", w.valueType(s.Var.Type), w.define(s.Var), value)
@@ -234,10 +235,11 @@ func (w *writer) unrolled(s *tir.For, extent int64) {
 	}
 }
 
-// threads is the one turn of a loop over threads that this thread has.
+// threads writes the iteration of a loop over threads that belongs to this thread.
 func (w *writer) threads(s *tir.For) {
 	if w.hooks.ThreadIndex == nil {
-		w.fail("the loop over %s is bound to %s, which the CPU has not: bind it to none, or build the function for a device", s.Var.Name, s.Thread)
+		w.fail("the loop over %s is bound to %s, which the CPU has not: bind it to none, or build the function for a device",
+			s.Var.Name, s.Thread)
 		return
 	}
 	index, err := w.hooks.ThreadIndex(s.Thread)
@@ -272,7 +274,8 @@ func (w *writer) while(s *tir.While) {
 	w.line("}")
 }
 
-var errorKinds = []string{"ValueError", "TypeError", "RuntimeError", "InternalError", "AttributeError", "IndexError", "KeyError", "MemoryError",
+var errorKinds = []string{"ValueError", "TypeError", "RuntimeError", "InternalError", "AttributeError", "IndexError",
+	"KeyError", "MemoryError",
 	"AssertionError", "NotImplementedError", "OverflowError", "ZeroDivisionError"}
 
 func (w *writer) assert(s *tir.Assert) {
@@ -290,7 +293,8 @@ func (w *writer) assert(s *tir.Assert) {
 	}
 	w.snippet("raise")
 	cond := w.expr(s.Cond)
-	w.line("if (!%s) %s", cond.in(precUnary), w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s: %%s\", %s, %s)", abi.Literal(kind), w.self(), abi.Literal(s.Message))))
+	w.line("if (!%s) %s", cond.in(precUnary),
+		w.leaving(fmt.Sprintf("tvmgo_raise(%s, \"%%s: %%s\", %s, %s)", abi.Literal(kind), w.self(), abi.Literal(s.Message))))
 }
 
 func (w *writer) evaluate(e tir.Expr) {

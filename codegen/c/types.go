@@ -43,7 +43,8 @@ func (g *generator) valueType(t tir.Type) string {
 	}
 	s, ok := scalarTypes[t]
 	if !ok {
-		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats, or run "+
+		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for integers and 16 for "+
+			"floats, or run "+
 			"transform.LegalizeTypes before", t, g.hooks.language())
 		return "int"
 	}
@@ -56,7 +57,8 @@ func (g *generator) nameable(what string, t tir.Type) {
 		return // which says so itself
 	}
 	if _, ok := scalarTypes[tir.Element(t)]; !ok {
-		g.fail("%s: type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for whole numbers and 16 for floats", what, t)
+		g.fail("%s: type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for integers and 16 for "+
+			"floats", what, t)
 	}
 }
 
@@ -114,7 +116,8 @@ func (g *generator) vectorType(t tir.Type) string {
 	name := fmt.Sprintf("%sx%d", tir.Element(t), t.Lanes)
 	if !g.typedefs[name] {
 		g.typedefs[name] = true
-		g.types.line("typedef %s %s __attribute__((vector_size(%d)));", scalarTypes[tir.Element(t)], name, int(t.Lanes)*int(t.Bits)/8)
+		g.types.line("typedef %s %s __attribute__((vector_size(%d)));", scalarTypes[tir.Element(t)], name,
+			int(t.Lanes)*int(t.Bits)/8)
 	}
 	return name
 }

@@ -13,15 +13,16 @@ import (
 	"tvmgo/tir"
 )
 
-// unitWork is about how many nodes of programs a unit has, entryWork how many of them the entry of a function counts as. Neither depends on the machine: the same
-// program gives the same units.
+// unitWork is about how many nodes of programs a unit has, entryWork how many of them the entry of a function counts
+// as. Neither depends on the machine: the same program gives the same units.
 const (
 	unitWork  = 6000
 	entryWork = 30
 )
 
-// EmitUnits is Emit, but of a long program several texts, which compilers may take at the same time and which are linked together. Functions that
-// call one another, and those that share a body, are in one of them, in the module's order. The functions that check arguments are in a text of their own.
+// EmitUnits is Emit, but of a long program several texts, which compilers may take at the same time and which are
+// linked together. Functions that call one another, and those that share a body, are in one of them, in the module's
+// order. The functions that check arguments are in a text of their own.
 func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error) {
 	if m == nil || e.Kernels {
 		text, err := e.Emit(m, t)
@@ -45,7 +46,10 @@ func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error)
 	part := *e
 	part.several = true
 	texts, pieces, errs := make([]string, len(units)), make([][]abi.Piece, len(units)), make([]error, len(units))
-	Together(len(units), func(i int) { texts[i], pieces[i], errs[i] = part.emit(&tir.IRModule{Funcs: units[i], Attrs: attrs}, t) })
+	Together(len(units), func(i int) {
+		texts[i], pieces[i],
+			errs[i] = part.emit(&tir.IRModule{Funcs: units[i], Attrs: attrs}, t)
+	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -15,13 +15,14 @@ type Vectors interface {
 	Type(t tir.Type) (string, bool)
 	// List has these lanes, one after the other.
 	List(t tir.Type, lanes []string) string
-	// Load reads neighbours from an address, Store is the statement that writes them. They may lie wherever one element may. In memory truth values are
-	// uint8 of any value.
+	// Load reads neighbours from an address, Store is the statement that writes them. They may lie wherever one element
+	// may. In memory truth values are uint8 of any value.
 	Load(t tir.Type, address string) string
 	Store(t tir.Type, address, value string) string
 	// Convert is a vector as one of another type.
 	Convert(t tir.Type, value string) string
-	// Blend is a in the lanes where all bits of the mask, which is of signed lanes as wide as those of t, are set, and b where none is.
+	// Blend is a in the lanes where all bits of the mask, which is of signed lanes as wide as those of t, are set, and
+	// b where none is.
 	Blend(t tir.Type, mask, a, b string) string
 	// Has says whether an intrinsic takes vectors; Call calls it.
 	Has(call *tir.Call) bool
@@ -87,7 +88,8 @@ func (w *writer) vecText(e tir.Expr) code {
 			}
 			return x
 		}
-		x := code{fmt.Sprintf("*(%s const*)&%s[%s]", w.memoryVector(t), w.pointer(e.Buffer), w.address(e.Buffer, e.Indices, "", true).text), precUnary}
+		x := code{fmt.Sprintf("*(%s const*)&%s[%s]", w.memoryVector(t), w.pointer(e.Buffer),
+			w.address(e.Buffer, e.Indices, "", true).text), precUnary}
 		if tir.IsBool(t) {
 			return code{fmt.Sprintf("-(%s != %s)", x.text, w.broadcast(t, atom("0")).text), precUnary}
 		}
@@ -176,7 +178,8 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 		a, b := w.vec(e.A), w.vec(e.B)
 		if w.hooks.Vectors == nil && tir.IsInt(from) && tir.IsSigned(from) && !w.fits(e) {
 			u := w.vectorType(tir.Type{Code: dlpack.CodeUInt, Bits: t.Bits, Lanes: t.Lanes})
-			return code{fmt.Sprintf("(%s)((%s)%s %s (%s)%s)", w.vectorType(t), u, a.in(precUnary), o.text, u, b.in(precUnary)), precUnary}
+			return code{fmt.Sprintf("(%s)((%s)%s %s (%s)%s)", w.vectorType(t), u, a.in(precUnary), o.text, u, b.in(precUnary)),
+				precUnary}
 		}
 		return code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec}
 	case tir.OpDiv:
@@ -190,7 +193,8 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 		return w.truth(t, code{a.in(o.prec+1) + " " + o.text + " " + b.in(o.prec+1), o.prec})
 	case tir.OpAnd, tir.OpOr:
 		a, b := w.vec(e.A), w.vec(e.B)
-		return code{a.in(precUnary) + map[tir.BinaryOp]string{tir.OpAnd: " & ", tir.OpOr: " | "}[e.Op] + b.in(precUnary), precBits}
+		return code{a.in(precUnary) + map[tir.BinaryOp]string{tir.OpAnd: " & ", tir.OpOr: " | "}[e.Op] + b.in(precUnary),
+			precBits}
 	case tir.OpMin, tir.OpMax:
 		sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[e.Op]
 		a, b := w.keep(t, w.vec(e.A)), w.keep(t, w.vec(e.B))
@@ -278,10 +282,12 @@ func (w *writer) blend(t tir.Type, mask, a, b code) code {
 	if signedMask(t) == t || tir.IsBool(t) {
 		return code{fmt.Sprintf("(%s & %s) | (~%s & %s)", name, a.in(precUnary), name, b.in(precUnary)), precBits}
 	}
-	return code{fmt.Sprintf("(%s)((%s & (%s)%s) | (~%s & (%s)%s))", w.vectorType(t), name, bits, a.in(precUnary), name, bits, b.in(precUnary)), precUnary}
+	return code{fmt.Sprintf("(%s)((%s & (%s)%s) | (~%s & (%s)%s))", w.vectorType(t), name, bits, a.in(precUnary), name,
+		bits, b.in(precUnary)), precUnary}
 }
 
-// gathered is a vector that is put together lane by lane, in memory: compilers that are to set lanes of a variable one by one may break down.
+// gathered is a vector that is put together lane by lane, in memory: compilers that are to set lanes of a variable one
+// by one may break down.
 func (w *writer) gathered(e tir.Expr) code {
 	t := e.DType()
 	e = w.hoist(e)

@@ -9,7 +9,8 @@ import (
 
 // vectorCall is an intrinsic on vectors, of those that are worth more than a call for each lane; false for all others.
 func (w *writer) vectorCall(e *tir.Call) (code, bool) {
-	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic || tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
+	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic ||
+		tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
 		return code{}, false
 	}
 	for _, a := range e.Args {
@@ -23,12 +24,14 @@ func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 	case "sigmoid":
 		x := w.vec(e.Args[0])
 		one := w.broadcast(e.Type, atom("1.0f")).text
-		return code{fmt.Sprintf("%s / (%s + %s)", one, one, w.vectorExp(e.Type, code{"-" + x.in(precUnary), precUnary}).text), precMul}, true
+		return code{fmt.Sprintf("%s / (%s + %s)", one, one, w.vectorExp(e.Type, code{"-" + x.in(precUnary), precUnary}).text),
+			precMul}, true
 	}
 	return code{}, false
 }
 
-// vectorExp is e to the power of a vector, within an ulp of the exact value; from -104 on down it is 0, from 89 on infinite, and of what is no number none.
+// vectorExp is e to the power of a vector, within an ulp of the exact value; from -104 on down it is 0, from 89 on
+// infinite, and of what is no number none.
 func (w *writer) vectorExp(t tir.Type, x code) code {
 	n := int(t.Lanes)
 	f, i, u := w.vectorType(t), w.vectorType(tir.Vector(tir.Int32, n)), w.vectorType(tir.Vector(tir.UInt32, n))
@@ -38,7 +41,8 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 	text := fmt.Sprintf(expText, f, name, all("89.0f"), all("-104.0f"), least, most)
 	scale := fmt.Sprintf(scaleText, f, i, u)
 	if n*int(t.Bits) == 512 {
-		scale = "#if defined(__AVX512F__) && !defined(__clang__)\n  *result = __builtin_ia32_scalefps512_mask(p, whole, p, -1, 4);\n#else\n" + scale + "#endif\n"
+		scale = "#if defined(__AVX512F__) && !defined(__clang__)\n  *result = __builtin_ia32_scalefps512_mask(p, whole, p, " +
+			"-1, 4);\n#else\n" + scale + "#endif\n"
 	}
 	w.snippetText(name, text+scale+"}\n")
 	from, to := w.keep(t, x), w.temp("value")
@@ -47,16 +51,16 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 	return atom(to)
 }
 
-// expText computes exp(x) = 2^n · exp(r), where n is a whole number and |r| at most half of log 2. Its arguments: the vector of floats, its name,
-// the two limits, and what is the less and the greater of two. Vectors go by address, since how they are passed
-// depends on the CPU.
+// expText computes exp(x) = 2^n · exp(r), where n is an integer and |r| at most half of log 2. Its arguments: the
+// vector of floats, its name, the two limits, and what is the less and the greater of two. Vectors go by address, since
+// how they are passed depends on the CPU.
 const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
   %[1]s x = *from;
   /* Beyond these it is infinite, and 0. */
   const %[1]s most = %[3]s, least = %[4]s;
   %[5]s(&x, &most, &x);
   %[6]s(&x, &least, &x);
-  /* Adding 1.5 · 2^23 rounds to a whole number. */
+  /* Adding 1.5 · 2^23 rounds to an integer. */
   const %[1]s shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
   const %[1]s r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
   %[1]s p = r * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -68,8 +72,8 @@ const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
 `
 
 // scaleText multiplies with 2^n. Its arguments: the vectors of floats, of ints and of unsigned ints.
-const scaleText = `  /* What was rounded has n in its lowest bits: here 254, twice an exponent's bias, more. Two steps, so that neither leaves the range of floats
-     where the result does not. */
+const scaleText = `  /* The rounded value has n in its lowest bits: here 254, twice an exponent's bias, more. Two steps, so that neither
+     leaves the range of floats where the result does not. */
   const %[2]s n = (%[2]s)((%[3]s)shifted - (0x4b400000u - 254u)), half = n >> 1;
   *result = p * (%[1]s)((%[3]s)half << 23) * (%[1]s)((%[3]s)(n - half) << 23);
 `
@@ -81,8 +85,8 @@ var builtins = map[int]struct{ condition, call string }{
 	512: {"defined(__AVX512F__)", "__builtin_ia32_%s512_mask(*a, *b, *a, -1, 4)"},
 }
 
-// extreme is a helper for the less or the greater of two vectors of floats: the second, where one is no number. GCC makes several instructions of what
-// can be written for it, in place of the one that x86 has; "" of other types.
+// extreme is a helper for the less or the greater of two vectors of floats: the second, where one is no number. GCC
+// makes several instructions of what can be written for it, in place of the one that x86 has; "" of other types.
 func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	bits := int(t.Lanes) * int(t.Bits)
 	b, ok := builtins[bits]
@@ -93,12 +97,13 @@ func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	f, m := w.vectorType(t), w.vectorType(signedMask(t))
 	name := fmt.Sprintf("tvmgo_%s_%s", op, f)
 	sign := map[tir.BinaryOp]string{tir.OpMin: "<", tir.OpMax: ">"}[op]
-	w.snippetText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element), w.extremeOfHalves(op, t)))
+	w.snippetText(name, fmt.Sprintf(extremeText, f, name, m, sign, b.condition, fmt.Sprintf(b.call, op.String()+element),
+		w.extremeOfHalves(op, t)))
 	return name
 }
 
-// extremeOfHalves takes a vector that is too long for the CPU as vectors of 128 bits, which takes compilers far less time than what they make of the
-// general way.
+// extremeOfHalves takes a vector that is too long for the CPU as vectors of 128 bits, which takes compilers far less
+// time than what they make of the general way.
 func (w *writer) extremeOfHalves(op tir.BinaryOp, t tir.Type) string {
 	bits := int(t.Lanes) * int(t.Bits)
 	if bits <= 128 {

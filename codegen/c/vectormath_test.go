@@ -33,16 +33,20 @@ func ulps(a, b float32) int64 {
 }
 
 func TestRun_VectorExp(t *testing.T) {
-	m := loaded(t, c.Emitter{}, module(t, vectorCalls("exp4", "exp", 4), vectorCalls("exp16", "exp", 16), vectorCalls("sigmoid16", "sigmoid", 16)))
-	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 88.72283, 88.722839, 88.72284, 89,
-		-87.33654, -87.33655, -103.27892, -103.97207, -103.97208, -104, -1e30, math.MaxFloat32, -math.MaxFloat32, 1e-45, -1e-45}
+	m := loaded(t, c.Emitter{}, module(t, vectorCalls("exp4", "exp", 4), vectorCalls("exp16", "exp", 16),
+		vectorCalls("sigmoid16", "sigmoid", 16)))
+	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN()), 88.72283, 88.722839, 88.72284, 89,
+		-87.33654, -87.33655, -103.27892, -103.97207, -103.97208, -104, -1e30, math.MaxFloat32, -math.MaxFloat32, 1e-45,
+		-1e-45}
 	for x := float32(-105); x < 90; x += 0.00037 { // all binades, denormal results too
 		values = append(values, x)
 	}
 	for len(values)%16 != 0 {
 		values = append(values, 1)
 	}
-	for name, exact := range map[string]func(float64) float64{"exp4": math.Exp, "exp16": math.Exp, "sigmoid16": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }} {
+	for name, exact := range map[string]func(float64) float64{"exp4": math.Exp, "exp16": math.Exp,
+		"sigmoid16": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }} {
 		out := tensor(t, make([]float32, len(values)), int64(len(values)))
 		_, err := call(t, m, name, tensor(t, values, int64(len(values))), out)
 		require.NoError(t, err)
@@ -72,7 +76,8 @@ func TestEmit_VectorExp(t *testing.T) {
 		intrinsic string
 		lanes     int
 		whole     bool
-	}{{"exp", 4, true}, {"exp", 8, true}, {"exp", 16, true}, {"sigmoid", 8, true}, {"exp", 5, false}, {"exp", 32, false}, {"sqrt", 8, false}} {
+	}{{"exp", 4, true}, {"exp", 8, true}, {"exp", 16, true}, {"sigmoid", 8, true}, {"exp", 5, false}, {"exp", 32, false},
+		{"sqrt", 8, false}} {
 		code := emit(t, c.Emitter{}, module(t, vectorCalls("f", v.intrinsic, v.lanes)))
 		require.Equal(t, v.whole, strings.Contains(code, "tvmgo_exp_"), "%s of %d lanes:\n%s", v.intrinsic, v.lanes, code)
 		if v.whole {
@@ -89,14 +94,17 @@ func vectorPair(name string, op func(a, b tir.Expr) tir.Expr, t tir.Type) *tir.P
 	return tensors(name, loop(tir.Serial, i, tir.FloorDiv(n, tir.I64(8)), store(c, op(at(a, r), at(b, r)), r)), a, b, c)
 }
 
-// TestRun_VectorExtremes has min and max of vectors be what they are of scalars: the second operand, where one is no number or both are zeros.
+// TestRun_VectorExtremes has min and max of vectors be what they are of scalars: the second operand, where one is no
+// number or both are zeros.
 func TestRun_VectorExtremes(t *testing.T) {
-	m := loaded(t, c.Emitter{}, module(t, vectorPair("min32", tir.Min, tir.Float32), vectorPair("max32", tir.Max, tir.Float32),
+	m := loaded(t, c.Emitter{}, module(t, vectorPair("min32", tir.Min, tir.Float32),
+		vectorPair("max32", tir.Max, tir.Float32),
 		vectorPair("min64", tir.Min, tir.Float64), vectorPair("max64", tir.Max, tir.Float64)))
 	nan, inf, minus := math.NaN(), math.Inf(1), math.Copysign(0, -1)
 	a := []float64{1, 2, nan, 3, 0, minus, inf, -inf}
 	b := []float64{2, 1, 3, nan, minus, 0, 1, nan}
-	for name, first := range map[string]func(a, b float64) bool{"min": func(a, b float64) bool { return a < b }, "max": func(a, b float64) bool { return a > b }} {
+	for name, first := range map[string]func(a, b float64) bool{"min": func(a, b float64) bool { return a < b },
+		"max": func(a, b float64) bool { return a > b }} {
 		var want []uint64
 		for i := range a {
 			x := b[i]
@@ -133,7 +141,8 @@ func TestRun_VectorExtremes(t *testing.T) {
 	}
 }
 
-// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of whole numbers to what compilers make of it.
+// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of whole numbers to what
+// compilers make of it.
 func TestEmit_VectorExtremes(t *testing.T) {
 	for typ, own := range map[tir.Type]bool{tir.Float32: true, tir.Float64: true, tir.Int32: false} {
 		for name, op := range map[string]func(a, b tir.Expr) tir.Expr{"min": tir.Min, "max": tir.Max} {
@@ -149,7 +158,8 @@ func TestEmit_LocalMemory(t *testing.T) {
 		acc := tir.NewBuffer("acc", tir.Float32, tir.I32(c.LocalLimit/4))
 		acc.Scope = scope
 		out, i := tir.NewBuffer("out", tir.Float32, tir.I32(4)), tir.NewVar("i", tir.Int32)
-		body := &tir.Alloc{Buffer: acc, Body: loop(tir.Serial, i, tir.I32(4), tir.Sequence(store(acc, tir.F32(1), i), store(out, at(acc, i), i)))}
+		body := &tir.Alloc{Buffer: acc,
+			Body: loop(tir.Serial, i, tir.I32(4), tir.Sequence(store(acc, tir.F32(1), i), store(out, at(acc, i), i)))}
 		code := emit(t, c.Emitter{}, module(t, tensors("f", body, out)))
 		require.Equal(t, workspace, strings.Contains(code, "TVMBackendAllocWorkspace"), "%s:\n%s", scope, code)
 	}
@@ -158,7 +168,8 @@ func TestEmit_LocalMemory(t *testing.T) {
 // TestEmit_PlainDivision divides as C does where nothing can be negative.
 func TestEmit_PlainDivision(t *testing.T) {
 	out, i, n := tir.NewBuffer("out", tir.Int32, tir.I32(24)), tir.NewVar("i", tir.Int32), tir.NewVar("n", tir.Int32)
-	f := tensors("f", loop(tir.Serial, i, tir.I32(24), store(out, tir.Add(tir.FloorDiv(i, tir.I32(5)), tir.FloorMod(tir.Add(i, tir.I32(3)), tir.I32(7))), i)), out)
+	f := tensors("f", loop(tir.Serial, i, tir.I32(24),
+		store(out, tir.Add(tir.FloorDiv(i, tir.I32(5)), tir.FloorMod(tir.Add(i, tir.I32(3)), tir.I32(7))), i)), out)
 	code := emit(t, c.Emitter{}, module(t, f))
 	require.NotContains(t, code, "tvmgo_floor")
 	require.Contains(t, code, "i / 5 + (i + 3) % 7")

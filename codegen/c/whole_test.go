@@ -17,7 +17,8 @@ import (
 	"tvmgo/tir"
 )
 
-// undefinedFree compiles a module so that whatever C leaves undefined ends the program with a message, and with a compiler that makes use of it.
+// undefinedFree compiles a module so that whatever C leaves undefined ends the program with a message, and with a
+// compiler that makes use of it.
 func undefinedFree(t *testing.T, m *tir.IRModule) []*runtime.Module {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +35,8 @@ func undefinedFree(t *testing.T, m *tir.IRModule) []*runtime.Module {
 			continue
 		}
 		lib := filepath.Join(dir, fmt.Sprintf("program%d.so", i))
-		args := append(command[1:], "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I../../include", code, "-o", lib, "-lm")
+		args := append(command[1:], "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I../../include", code,
+			"-o", lib, "-lm")
 		out, err := exec.Command(command[0], args...).CombinedOutput()
 		require.NoError(t, err, "%v: %s", command, out)
 		l, err := runtime.Load(context.Background(), lib)
@@ -51,10 +53,12 @@ func edges(e tir.Type) []float64 {
 	case e == tir.Bool:
 		return []float64{0, 1}
 	case tir.IsFloat(e):
-		return []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -2.5, 127.5, -128.5, 255.9, 300, 32768, -32769, 65535, 70000, 2147483648, -2147483904, 4294967296,
+		return []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -2.5, 127.5, -128.5, 255.9, 300, 32768, -32769, 65535, 70000,
+			2147483648, -2147483904, 4294967296,
 			1 << 53, 1 << 62, 1 << 63, -(1 << 63), 1.8446744073709552e19, 3e38, math.Inf(1), math.Inf(-1), math.NaN()}
 	case !tir.IsSigned(e):
-		return []float64{0, 1, 2, 3, 7, math.Ldexp(1, int(e.Bits)-1), math.Ldexp(1, int(e.Bits)-1) - 1, math.Ldexp(1, min(int(e.Bits), 53)) - 1}
+		return []float64{0, 1, 2, 3, 7, math.Ldexp(1, int(e.Bits)-1), math.Ldexp(1, int(e.Bits)-1) - 1,
+			math.Ldexp(1, min(int(e.Bits), 53)) - 1}
 	}
 	top := math.Ldexp(1, int(e.Bits)-1)
 	return []float64{0, 1, -1, 2, -2, 3, -7, 10, -top, -top / 2, math.Ldexp(1, min(int(e.Bits)-1, 53)) - 1, top / 2}
@@ -73,7 +77,8 @@ func pairs(e tir.Type) (a, b []float64) {
 	return a, b
 }
 
-// overPairs is a function of two tensors of a type that makes several of them, element by element, by vectors of some lanes.
+// overPairs is a function of two tensors of a type that makes several of them, element by element, by vectors of some
+// lanes.
 func overPairs(name string, e tir.Type, n, lanes int, makes ...func(a, b tir.Expr) tir.Expr) *tir.PrimFunc {
 	i := tir.NewVar("i", tir.Int32)
 	a, b := tir.NewBuffer("A", e, tir.I32(int32(n))), tir.NewBuffer("B", e, tir.I32(int32(n)))
@@ -132,7 +137,8 @@ func edgeCases() (all []edgeCase) {
 		for _, lanes := range []int{1, 4} {
 			add := func(name string, fs []func(a, b tir.Expr) tir.Expr, skip func(b float64) bool) {
 				if len(fs) > 0 {
-					all = append(all, edgeCase{overPairs(fmt.Sprintf("%s_%s_%d", name, e, lanes), e, len(values), lanes, fs...), e, skip})
+					all = append(all, edgeCase{overPairs(fmt.Sprintf("%s_%s_%d", name, e, lanes), e, len(values), lanes, fs...), e,
+						skip})
 				}
 			}
 			add("plain", plain, nil)
@@ -143,7 +149,8 @@ func edgeCases() (all []edgeCase) {
 	return all
 }
 
-// TestWhole_Edges compares all operations at the edges of all types with the interpreter, compiled so that nothing undefined goes unseen.
+// TestWhole_Edges compares all operations at the edges of all types with the interpreter, compiled so that nothing
+// undefined goes unseen.
 func TestWhole_Edges(t *testing.T) {
 	all := edgeCases()
 	var funcs []*tir.PrimFunc
@@ -182,7 +189,8 @@ func TestWhole_Edges(t *testing.T) {
 			_, err = call(t, l, x.f.Name, args...)
 			require.NoError(t, err)
 			for c := range args[2:] {
-				same(t, wanted[c+2].(*tirrun.Array), args[c+2].(*runtime.Tensor), fmt.Sprintf("%s, library %d, result %d", x.f.Name, k, c))
+				same(t, wanted[c+2].(*tirrun.Array), args[c+2].(*runtime.Tensor),
+					fmt.Sprintf("%s, library %d, result %d", x.f.Name, k, c))
 			}
 		}
 	}
@@ -203,10 +211,12 @@ func TestWhole_WhatTheInterpreterRefuses(t *testing.T) {
 	for _, e := range types {
 		for _, lanes := range []int{1, 4} {
 			for _, op := range ops {
-				funcs = append(funcs, overPairs(fmt.Sprintf("op%d_%s_%d", op, e, lanes), e, 4, lanes, func(a, b tir.Expr) tir.Expr { return tir.NewBinary(op, a, b) }))
+				funcs = append(funcs, overPairs(fmt.Sprintf("op%d_%s_%d", op, e, lanes), e, 4, lanes,
+					func(a, b tir.Expr) tir.Expr { return tir.NewBinary(op, a, b) }))
 			}
 			for _, name := range []string{"shift_left", "shift_right"} {
-				funcs = append(funcs, overPairs(fmt.Sprintf("%s_%s_%d", name, e, lanes), e, 4, lanes, func(a, b tir.Expr) tir.Expr { return tir.Intrin(name, a, b) }))
+				funcs = append(funcs, overPairs(fmt.Sprintf("%s_%s_%d", name, e, lanes), e, 4, lanes,
+					func(a, b tir.Expr) tir.Expr { return tir.Intrin(name, a, b) }))
 			}
 		}
 	}

@@ -40,7 +40,8 @@ func build() (*runtime.Module, error) {
 	return codegen.Build(program, t)
 }
 
-// A placeholder, a computation that copies it, a schedule, and a module of kind "hello", whose functions print their code.
+// A placeholder, a computation that copies it, a schedule, and a module of kind "hello", whose functions print their
+// code.
 func Example() {
 	m, err := build()
 	if err != nil {
@@ -95,7 +96,8 @@ func TestGolden(t *testing.T) {
 	require.True(t, strings.HasPrefix(code, "// hello tvm backend!\n"))
 	_, code, found := strings.Cut(code, "\n/* default_function(")
 	require.True(t, found)
-	code, _, found = strings.Cut("/* default_function("+code, "\nTVMGO_EXPORT int __tvm_ffi__metadata_") // they tell who built them
+	// they tell who built them
+	code, _, found = strings.Cut("/* default_function("+code, "\nTVMGO_EXPORT int __tvm_ffi__metadata_")
 	require.True(t, found)
 	golden.Text(t, "testdata/default_function.c", code)
 }

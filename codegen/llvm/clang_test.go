@@ -14,13 +14,16 @@ import (
 
 // Without a compiler that does, the error says which one was tried and what to install.
 func TestBuild_NoClang(t *testing.T) {
-	const install = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or name one by TVMGO_CLANG"
+	const install = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or name " +
+		"one by TVMGO_CLANG"
 	nowhere := filepath.Join(t.TempDir(), "bin")
 	for _, row := range []struct{ name, path, clang, want string }{
 		{"none in PATH", nowhere, "", "there is no clang in PATH: " + install},
 		{"named one missing", "", "/no/such/clang -v", `TVMGO_CLANG names "/no/such/clang"`},
-		{"no clang", "", script(t, "gcc", "echo gcc version 12\n"), `gcc (named by TVMGO_CLANG) is not clang: its version is "gcc version 12": ` + install},
-		{"old", "", script(t, "clang", "echo Debian clang version 7.0.1-8\n"), "is clang 7.0.1, which is too old: want 11 or newer: " + install},
+		{"no clang", "", script(t, "gcc", "echo gcc version 12\n"),
+			`gcc (named by TVMGO_CLANG) is not clang: its version is "gcc version 12": ` + install},
+		{"old", "", script(t, "clang", "echo Debian clang version 7.0.1-8\n"),
+			"is clang 7.0.1, which is too old: want 11 or newer: " + install},
 		{"failing", "", script(t, "clang", "echo broken >&2\nexit 3\n"), "does not work: "},
 	} {
 		if row.path != "" {

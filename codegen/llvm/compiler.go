@@ -95,13 +95,15 @@ var forms = map[form][]string{
 func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, error) {
 	dir, err := unfinished.MkdirTemp("tvmgo-llvm-")
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written", err)
+		return nil, runtime.Errorf(runtime.ErrFailed, "no folder for the compiler: %w: set TMPDIR to one that can be written",
+			err)
 	}
 	defer unfinished.Remove(dir)
 	if err := writeHeaders(dir); err != nil {
 		return nil, runtime.Errorf(runtime.ErrFailed, "write the headers: %w", err)
 	}
-	args := append(c.base(), "-std=gnu11", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc", "-isystem", dir)
+	args := append(c.base(), "-std=gnu11", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc",
+		"-isystem", dir)
 	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
 	out, _, err := c.clang.Run(ctx, []byte(code), args...)
 	if err != nil && ctx.Err() == nil {

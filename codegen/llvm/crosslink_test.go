@@ -92,8 +92,10 @@ func TestCross_NoLinker(t *testing.T) {
 	dir := t.TempDir()
 	err := export.Library(context.Background(), m, filepath.Join(dir, "a.so"))
 	require.ErrorIs(t, err, runtime.ErrNotFound)
-	require.ErrorContains(t, err, "lib0.o is for another machine (EM_RISCV), and there is no linker for it: install riscv64-linux-gnu-gcc "+
-		"(Debian: apt install gcc-riscv64-linux-gnu) or clang and lld (apt install clang lld), name one by the option Compiler, or export the object (.o)")
+	require.ErrorContains(t, err, "lib0.o is for another machine (EM_RISCV), and there is no linker for it: install "+
+		"riscv64-linux-gnu-gcc "+
+		"(Debian: apt install gcc-riscv64-linux-gnu) or clang and lld (apt install clang lld), name one by the option "+
+		"Compiler, or export the object (.o)")
 	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.tar")))
 	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.o")))
 	saved := filepath.Join(dir, "b.o")
@@ -112,7 +114,8 @@ func TestCross_NoLinker(t *testing.T) {
 
 // Objects for systems without ELF files are saved and exported, and not linked.
 func TestCross_OtherSystems(t *testing.T) {
-	for triple, begin := range map[string]string{"arm64-apple-macos": "\xcf\xfa\xed\xfe", "x86_64-pc-windows-msvc": "\x64\x86"} {
+	for triple, begin := range map[string]string{"arm64-apple-macos": "\xcf\xfa\xed\xfe",
+		"x86_64-pc-windows-msvc": "\x64\x86"} {
 		m := built(t, parsed(t, addProgram), "llvm -mtriple="+triple)
 		path := filepath.Join(t.TempDir(), "a.o")
 		require.NoError(t, export.Library(context.Background(), m, path), triple)

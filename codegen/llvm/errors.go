@@ -16,7 +16,8 @@ import (
 
 // wrong is about the value of an option of the target.
 func wrong(option, value, format string, args ...any) error {
-	return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value, fmt.Sprintf(format, args...))
+	return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value,
+		fmt.Sprintf(format, args...))
 }
 
 // unknownFeature is what LLVM says of a feature, and goes on.
@@ -33,7 +34,8 @@ var causes = []struct {
 	pattern func() *regexp.Regexp
 	about   string
 }{
-	{"mcpu", lazy(`unknown target CPU|'-m(cpu|arch|tune)=|unsupported argument '[^']*' to option '-?-m(cpu|arch|tune)=`), "CPU"},
+	{"mcpu", lazy(`unknown target CPU|'-m(cpu|arch|tune)=|unsupported argument '[^']*' to option '-?-m(cpu|arch|tune)=`),
+		"CPU"},
 	{"mattr", unknownFeature, "feature"},
 	{"mabi", lazy(`unknown target ABI|-mabi=`), "calling convention"},
 	{"mfloat-abi", lazy(`-mfloat-abi=|float ABI`), "way of passing floats"},
@@ -49,7 +51,7 @@ func (c *compiler) explain(err error) error {
 	}
 	var failed *clang.RunError
 	if !errors.As(err, &failed) {
-		return c.refused(err)
+		return c.unexplained(err)
 	}
 	for _, cause := range causes {
 		value := c.valueOf(cause.option)
@@ -70,11 +72,11 @@ func (c *compiler) explain(err error) error {
 		}
 		return wrong(cause.option, value, "%s does not know this %s: %s", c.clang, cause.about, firstLine(failed.Said))
 	}
-	return c.refused(err)
+	return c.unexplained(err)
 }
 
-// refused is an error of clang that no option explains.
-func (c *compiler) refused(err error) error {
+// unexplained is an error of clang that no option explains.
+func (c *compiler) unexplained(err error) error {
 	return runtime.Errorf(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
 }
 

@@ -32,8 +32,8 @@ func init() {
 	}
 }
 
-// Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind ErrInvalidArgument where clang doesn't
-// take the target; it names the option.
+// Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind
+// ErrInvalidArgument where clang doesn't take the target; it names the option.
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if t == nil || t.Kind() == nil || t.Kind().Name() != Kind {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
@@ -52,8 +52,9 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	}
 	built := &module{compiler: clang, units: units}
 	command := clang.clang.Command(clang.options.machine...)
-	built.Host = jit.Host{Kind: Kind, Code: code, Names: names, Libraries: codegen.Libraries(m), CanRun: built.hostOnly, Answer: built.answer,
-		Cache: Kind, Key: built.key, Options: []export.Option{export.Compiler(command[0], command[1:]...)}}
+	built.Host = jit.Host{Kind: Kind, Code: code, Names: names, Libraries: codegen.Libraries(m), CanRun: built.hostOnly,
+		Answer: built.answer,
+		Cache:  Kind, Key: built.key, Options: []export.Option{export.Compiler(command[0], command[1:]...)}}
 	return built.New(built, runtime.Runnable|runtime.Exportable)
 }
 
@@ -93,11 +94,13 @@ func (m *module) as(f form) ([]byte, error) {
 	return data, nil
 }
 
-// objects are what the units are compiled to, as many at once as there are processors. What was compiled before is on the disk.
+// objects are what the units are compiled to, as many at once as there are processors. What was compiled before is on
+// the disk.
 func (m *module) objects() (any, error) {
 	objects, errs := make([]any, len(m.units)), make([]error, len(m.units))
 	c.Together(len(m.units), func(i int) {
-		key := diskcache.Key(append(m.compiler.options.flags(), "object 1", m.units[i], headersID(), m.compiler.clang.ID())...)
+		key := diskcache.Key(append(m.compiler.options.flags(), "object 1", m.units[i], headersID(),
+			m.compiler.clang.ID())...)
 		data := objectCache.Read(key)
 		if data == nil {
 			if data, errs[i] = m.compiler.compile(context.Background(), m.units[i], "o"); errs[i] == nil {
@@ -120,7 +123,8 @@ func (m *module) GetSource(format string) (string, error) {
 	case "s", "asm":
 		f = "s"
 	default:
-		return "", runtime.Errorf(runtime.ErrNotSupported, "get source of a module of kind %s: there is no format %q: want ll, c, s or asm", Kind, format)
+		return "", runtime.Errorf(runtime.ErrNotSupported, "get source of a module of kind %s: there is no format %q: want "+
+			"ll, c, s or asm", Kind, format)
 	}
 	text, err := m.as(f)
 	return string(text), err
@@ -143,7 +147,8 @@ func (m *module) SaveToFile(path, format string) error {
 	data := []byte(m.Code)
 	if f != "c" {
 		if _, known := forms[f]; !known {
-			return runtime.Errorf(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
+			return runtime.Errorf(runtime.ErrNotSupported,
+				"save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
 				strings.Join(m.WriteFormats(), ", "))
 		}
 		var err error
@@ -157,9 +162,10 @@ func (m *module) SaveToFile(path, format string) error {
 	return nil
 }
 
-// SaveToBinary is refused: what runs is linked.
+// SaveToBinary fails: the functions of an object cannot be called before it is linked.
 func (m *module) SaveToBinary() ([]byte, error) {
-	return nil, runtime.Errorf(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which links it", Kind)
+	return nil, runtime.Errorf(runtime.ErrNotSupported, "a module of kind %s is not saved as bytes: export it, which "+
+		"links it", Kind)
 }
 
 // answer is a function that tells of the module itself, as those of Apache TVM's modules do.

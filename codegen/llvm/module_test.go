@@ -25,7 +25,8 @@ func TestModule_CallsAtOnce(t *testing.T) {
 		require.Equal(t, "llvm", m.Kind())
 		require.Equal(t, []string{"add"}, m.Functions())
 		requireAdds(t, m)
-		require.ErrorContains(t, call(t, m, "add", tensor(t, []float32{1}), tensor(t, []float32{1, 2}), empty(t, 1)), "add: argument 1 (b): shape[0] is 2")
+		require.ErrorContains(t, call(t, m, "add", tensor(t, []float32{1}), tensor(t, []float32{1, 2}), empty(t, 1)),
+			"add: argument 1 (b): shape[0] is 2")
 		_, err := m.Function("missing")
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		f, err := m.Function("add") // lives longer than the module
@@ -65,7 +66,8 @@ func TestModule_SaveToFile(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm")
 	dir := t.TempDir()
 	for _, row := range []struct{ name, format, begin string }{
-		{"a.o", "", elf.ELFMAG}, {"a.obj", "", elf.ELFMAG}, {"b", "o", elf.ELFMAG}, {"a.bc", "", "BC\xc0\xde"}, {"a.ll", "", "; ModuleID"},
+		{"a.o", "", elf.ELFMAG}, {"a.obj", "", elf.ELFMAG}, {"b", "o", elf.ELFMAG}, {"a.bc", "", "BC\xc0\xde"},
+		{"a.ll", "", "; ModuleID"},
 		{"a.s", "", "\t.text"}, {"a.asm", "", "\t.text"}, {"a.c", "", "/* Generated"},
 	} {
 		path := filepath.Join(dir, row.name)
@@ -202,14 +204,16 @@ func TestModule_CalledByMany(t *testing.T) {
 // Every intrinsic is declared, and computes what C's does.
 func TestModule_Intrinsics(t *testing.T) {
 	var text bytes.Buffer
-	text.WriteString("func all(a_handle: handle, c_handle: handle) {\n  buffer a: float32[1], param a_handle\n  buffer c: float64[1], param c_handle\n")
+	text.WriteString("func all(a_handle: handle, c_handle: handle) {\n  buffer a: float32[1], param a_handle\n  buffer " +
+		"c: float64[1], param c_handle\n")
 	for _, i := range tir.Intrinsics() {
 		if _, isFloat := map[int]bool{1: true, 2: true, 3: true}[i.Args]; !isFloat || !i.Pure {
 			continue
 		}
 		args := bytes.Repeat([]byte("a[0], "), i.Args)
 		line := "  c[0] = cast(float64, " + i.Name + "(" + string(args[:len(args)-2]) + "))\n"
-		if _, err := tir.Parse("func f(h: handle, k: handle) {\n  buffer a: float32[1], param h\n  buffer c: float64[1], param k\n" + line + "}\n"); err != nil {
+		if _, err := tir.Parse("func f(h: handle, k: handle) {\n  buffer a: float32[1], param h\n  buffer c: float64[1], " +
+			"param k\n" + line + "}\n"); err != nil {
 			continue // of other types
 		}
 		text.WriteString(line)

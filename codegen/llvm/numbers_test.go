@@ -18,7 +18,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Random programs give what the interpreter makes of them, however they are optimised and whatever vectors this machine has.
+// Random programs give what the interpreter makes of them, however they are optimised and whatever vectors this machine
+// has.
 func TestNumbers_LikeInterpreter(t *testing.T) {
 	p := gentest.New(t, 16, 1000)
 	for _, options := range []string{"llvm", "llvm -opt-level=0", "llvm -mcpu=native -fast-math-contract=0"} {

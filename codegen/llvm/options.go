@@ -8,7 +8,7 @@ import (
 	"tvmgo/target"
 )
 
-// options are a target's, as clang is told of them.
+// options are those of a target, as clang takes them.
 type options struct {
 	triple  string   // "": clang's own
 	machine []string // what decides which instructions there are
@@ -65,7 +65,8 @@ func readOptions(t *target.Target) (*options, error) {
 		}
 	}
 	if jit := textOf(t, "jit"); jit != "" {
-		return nil, wrong("jit", jit, "code that is called at once goes through clang and a library, not through a just-in-time compiler: leave it out")
+		return nil, wrong("jit", jit, "code that is called at once goes through clang and a library, not through a "+
+			"just-in-time compiler: leave it out")
 	}
 	level := int64(3)
 	if v, err := target.Get[int64](t, "opt-level"); err == nil {
@@ -89,7 +90,8 @@ func readOptions(t *target.Target) (*options, error) {
 // fastMath are the flags of fast-math and its parts. A part that is given itself counts.
 func fastMath(t *target.Target) []string {
 	all, _ := target.Get[bool](t, "fast-math")
-	flags := []string{"-ffp-contract=on"} // a product and its sum may be one operation within an expression; what follows counts
+	// a product and its sum may be one operation within an expression; what follows counts
+	flags := []string{"-ffp-contract=on"}
 	for _, part := range []struct {
 		name     string
 		yes, not []string

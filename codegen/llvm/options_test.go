@@ -43,7 +43,8 @@ func TestOptions_MachineShowsInIR(t *testing.T) {
 	ir := source(t, built(t, parsed(t, addProgram), linux+" -mcpu=haswell -mattr=+avx512f,-bmi2"), "ll")
 	require.Contains(t, ir, `"target-cpu"="haswell"`)
 	require.Regexp(t, `"target-features"="[^"]*\+avx512f[^"]*-bmi2`, ir)
-	for triple, want := range map[string]string{"aarch64-linux-gnu": "aarch64-", "riscv64-linux-gnu": "riscv64-", "arm-linux-gnueabihf": "arm", "i686-linux-gnu": "i686-",
+	for triple, want := range map[string]string{"aarch64-linux-gnu": "aarch64-", "riscv64-linux-gnu": "riscv64-",
+		"arm-linux-gnueabihf": "arm", "i686-linux-gnu": "i686-",
 		"aarch64-none-elf": "aarch64-"} {
 		ir := source(t, built(t, parsed(t, addProgram+dotProgram), "llvm -mtriple="+triple), "ll")
 		require.Contains(t, ir, `target triple = "`+want, triple)
@@ -56,7 +57,8 @@ func TestOptions_OptLevel(t *testing.T) {
 		m := built(t, parsed(t, addProgram), linux+level)
 		code := source(t, m, "s")
 		lines[level] = strings.Count(code, "\n")
-		require.Equal(t, level != " -opt-level=0" && level != " -opt-level=1", strings.Contains(code, "addps"), level) // vectors
+		// vectors
+		require.Equal(t, level != " -opt-level=0" && level != " -opt-level=1", strings.Contains(code, "addps"), level)
 	}
 	require.Equal(t, lines[""], lines[" -opt-level=3"])
 	require.NotEqual(t, lines[""], lines[" -opt-level=1"])
@@ -76,25 +78,30 @@ func TestOptions_FastMath(t *testing.T) {
 func TestOptions_Contract(t *testing.T) {
 	program := strings.Replace(dotProgram, " / 3.0", "", 1)
 	require.Contains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell"), "s"), "vfmadd")
-	require.NotContains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell -fast-math-contract=0"), "s"), "vfmadd")
+	require.NotContains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell -fast-math-contract=0"), "s"),
+		"vfmadd")
 	require.NotContains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell -mattr=-fma"), "s"), "vfmadd")
 }
 
 func TestOptions_ABI(t *testing.T) {
 	soft := source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=arm-linux-gnueabi -mfloat-abi=soft"), "s")
 	require.True(t, strings.Contains(soft, "__aeabi_fadd"))
-	hard := source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=arm-linux-gnueabihf -mfloat-abi=hard -mcpu=cortex-a9"), "s")
+	hard := source(t, built(t, parsed(t, dotProgram),
+		"llvm -mtriple=arm-linux-gnueabihf -mfloat-abi=hard -mcpu=cortex-a9"), "s")
 	require.False(t, strings.Contains(hard, "__aeabi_fadd"))
 	require.True(t, strings.Contains(hard, "vadd.f32"))
-	require.Contains(t, source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=riscv64-linux-gnu -mabi=lp64d"), "ll"), `!"target-abi", !"lp64d"`)
-	require.Contains(t, source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=riscv64-linux-gnu -mabi=lp64"), "ll"), `!"target-abi", !"lp64"`)
+	require.Contains(t, source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=riscv64-linux-gnu -mabi=lp64d"), "ll"),
+		`!"target-abi", !"lp64d"`)
+	require.Contains(t, source(t, built(t, parsed(t, dotProgram), "llvm -mtriple=riscv64-linux-gnu -mabi=lp64"), "ll"),
+		`!"target-abi", !"lp64"`)
 	built(t, parsed(t, dotProgram), "llvm -mtriple=riscv64-linux-gnu -mfloat-abi=hard")
 }
 
 func TestOptions_LLVMsOwn(t *testing.T) {
 	plain := source(t, built(t, parsed(t, addProgram), linux), "s")
 	for _, option := range []string{"-force-vector-interleave=1", "-force-vector-interleave:uint=1"} {
-		m := built(t, parsed(t, addProgram), map[string]any{"kind": "llvm", "mtriple": "x86_64-linux-gnu", "cl-opt": []string{option}})
+		m := built(t, parsed(t, addProgram), map[string]any{"kind": "llvm", "mtriple": "x86_64-linux-gnu",
+			"cl-opt": []string{option}})
 		require.NotEqual(t, plain, source(t, m, "s"), option)
 	}
 }
@@ -111,7 +118,8 @@ func TestOptions_BadInput(t *testing.T) {
 		{linux + " -mcpu=haswel", `target option mcpu "haswel": clang `},
 		{linux + " -mcpu=haswel", `knows no CPU "haswel" of x86_64-linux-gnu; did you mean "haswell"?`},
 		{linux + " -mcpu=cortex-a72", `target option mcpu "cortex-a72"`},
-		{"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a722", `knows no CPU "cortex-a722" of aarch64-linux-gnu; did you mean "cortex-a72"?`},
+		{"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a722",
+			`knows no CPU "cortex-a722" of aarch64-linux-gnu; did you mean "cortex-a72"?`},
 		{"llvm -mtriple=riscv64-linux-gnu -mcpu=sifive-u7", `target option mcpu "sifive-u7"`},
 		{"llvm -mtriple=arm-linux-gnueabihf -mcpu=cortex-9", `target option mcpu "cortex-9"`},
 		{linux + " -mattr=+", `target option mattr "+": write the name of a feature behind the sign, as in +avx2`},
@@ -124,10 +132,13 @@ func TestOptions_BadInput(t *testing.T) {
 		{linux + " -mabi=lp64d", `target option mabi "lp64d": there is one calling convention on x86_64: leave it out`},
 		{"llvm -mtriple=riscv64-linux-gnu -mabi=lp99", `target option mabi "lp99": clang `},
 		{linux + " -mfloat-abi=soft", `target option mfloat-abi "soft": floats are passed in one way on x86_64, hard`},
-		{map[string]any{"kind": "llvm", "cl-opt": []string{"-no-such-option-1=7"}}, `target option cl-opt "-no-such-option-1=7": clang `},
-		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold:float=7"}}, `the type "float" is none of bool, int, uint and string`},
+		{map[string]any{"kind": "llvm", "cl-opt": []string{"-no-such-option-1=7"}},
+			`target option cl-opt "-no-such-option-1=7": clang `},
+		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold:float=7"}},
+			`the type "float" is none of bool, int, uint and string`},
 		{map[string]any{"kind": "llvm", "cl-opt": []string{"unroll"}}, `write -name, -name=value or -name:type=value`},
-		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold=many"}}, `target option cl-opt "-unroll-threshold=many": clang `},
+		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold=many"}},
+			`target option cl-opt "-unroll-threshold=many": clang `},
 		{"llvm -jit=orcjit", `target option jit "orcjit": code that is called at once goes through clang and a library`},
 	} {
 		err := buildError(t, row.target)

@@ -25,13 +25,15 @@ void types(uint8_t* a, void* b, void* c, void* d) { (void)a, (void)b, (void)c, (
 func argumentsModule(t *testing.T) *runtime.Module {
 	return modules.Load(t, packed(t, kernelsOf([]string{write(t, "k.c", argumentsSource)},
 		"all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)",
-		"two(a: aligned float32[n, m], b: strided float64[m])", "line(a: float32[n])", "none()", "types(uint8[4], float16[n], b: bool[], float32x4[1])")))
+		"two(a: aligned float32[n, m], b: strided float64[m])", "line(a: float32[n])", "none()",
+		"types(uint8[4], float16[n], b: bool[], float32x4[1])")))
 }
 
 func TestArguments(t *testing.T) {
 	m := argumentsModule(t)
 	all := function(t, m, "all")
-	out, a, b := tensor(t, make([]float64, 9)), tensor(t, []float32{2, 3, 4, 5}, 2, 2), tensor(t, []int16{-7, 0, 0, 0}, 1, 2, 2)
+	out, a, b := tensor(t, make([]float64, 9)), tensor(t, []float32{2, 3, 4, 5}, 2, 2),
+		tensor(t, []int16{-7, 0, 0, 0}, 1, 2, 2)
 	good := []any{out, a, b, -128, 65535, 2, int64(math.MaxInt64), true, 0.5, 3}
 	_, err := all.Call(good...)
 	require.NoError(t, err)
@@ -56,8 +58,10 @@ func TestArguments(t *testing.T) {
 		{1, tensor(t, []bool{true}, 1, 1), "all: argument 1 (a): expected float32, got bool"},
 		{1, tensor(t, []float32{1, 2}), "all: argument 1 (a): expected 2 dimensions (float32[n, 2]), got 1"},
 		{1, tensor(t, []float32{1, 2}, 2, 1), "all: argument 1 (a): shape[1] is 1, expected 2"},
-		{1, tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2), "all: argument 1 (a): shape[0] is 3, expected n = 2 (argument 5 (n))"},
-		{2, tensor(t, []int16{1, 2}, 1, 2, 1), "all: argument 2 (b): shape[2] is 1, expected m = 2 (argument 2 (b): shape[1])"},
+		{1, tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2),
+			"all: argument 1 (a): shape[0] is 3, expected n = 2 (argument 5 (n))"},
+		{2, tensor(t, []int16{1, 2}, 1, 2, 1),
+			"all: argument 2 (b): shape[2] is 1, expected m = 2 (argument 2 (b): shape[1])"},
 		{3, 128, "all: argument 3: 128 does not fit int8"},
 		{3, -129, "all: argument 3: -129 does not fit int8"},
 		{3, 1.5, "all: argument 3: expected int8, got float"},
@@ -75,7 +79,8 @@ func TestArguments(t *testing.T) {
 		require.EqualError(t, err, "call function: "+c.failure)
 	}
 	_, err = all.Call(good[:9]...)
-	require.ErrorContains(t, err, "all: expected 10 arguments, got 9: all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)")
+	require.ErrorContains(t, err, "all: expected 10 arguments, got 9: all(handle, a: float32[n, 2], b: int16[_, m, m], "+
+		"int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)")
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	_, err = function(t, m, "none").Call()
 	require.NoError(t, err)
@@ -105,7 +110,8 @@ func TestArguments_Layout(t *testing.T) {
 		{view(whole, []int64{8, 8}, []int64{1, 8}, 0), view(numbers, []int64{8}, nil, 0), "strides[1] is 8, expected 1"},
 		{view(whole, []int64{2, 4}, nil, 4), view(numbers, []int64{4}, nil, 0),
 			"two: argument 0 (a): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
-		{whole, view(numbers, []int64{7}, nil, 0), "two: argument 1 (b): shape[0] is 7, expected m = 8 (argument 0 (a): shape[1])"},
+		{whole, view(numbers, []int64{7}, nil, 0), "two: argument 1 (b): shape[0] is 7, expected m = 8 (argument 0 (a): " +
+			"shape[1])"},
 	} {
 		_, err := two.Call(c.a, c.b)
 		if c.failure == "" {

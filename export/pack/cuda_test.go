@@ -20,7 +20,8 @@ func TestCUDAInputs_AreReal(t *testing.T) {
 		require.Contains(t, info.Parts[0].Kernels, cudaimage.Kernel{Name: name, Params: params})
 	}
 	for _, arch := range []string{"sm_75", "sm_90"} {
-		r, err := c.Compile(t.Context(), nvrtc.Source{Name: "k.cu", Code: cuSource, Arch: arch, Options: []string{"--device-as-default-execution-space"}})
+		r, err := c.Compile(t.Context(),
+			nvrtc.Source{Name: "k.cu", Code: cuSource, Arch: arch, Options: []string{"--device-as-default-execution-space"}})
 		require.NoError(t, err)
 		kernel(r.Image, "add", 8, 8, 8, 4)
 		nvrtctest.Ptxas(t, r.Image, arch)

@@ -54,7 +54,8 @@ func b2i(b bool) int {
 }
 
 func (d *fakeDevice) AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.DataType) (unsafe.Pointer, error) {
-	space, err := syscall.Mmap(-1, 0, int(nbytes)+1, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	space, err := syscall.Mmap(-1, 0, int(nbytes)+1, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +102,12 @@ func (m *fakeModule) Function(name string) (*runtime.Function, error) {
 // fakes are the devices; modules of kind vulkan have no backend.
 var fakes = sync.OnceValues(func() (map[dlpack.DeviceType]*fakeDevice, error) {
 	all := map[dlpack.DeviceType]*fakeDevice{}
-	for device, name := range map[dlpack.DeviceType]string{dlpack.CUDA: "cuda", dlpack.OpenCL: "opencl", dlpack.Vulkan: "vulkan"} {
+	for device, name := range map[dlpack.DeviceType]string{dlpack.CUDA: "cuda", dlpack.OpenCL: "opencl",
+		dlpack.Vulkan: "vulkan"} {
 		d := &fakeDevice{spaces: map[unsafe.Pointer][]byte{}, infos: map[string]blob.FunctionInfo{}}
 		all[device] = d
-		if err := runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: device, Name: name, New: func() (runtime.DeviceAPI, error) { return d, nil }}); err != nil {
+		if err := runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: device, Name: name,
+			New: func() (runtime.DeviceAPI, error) { return d, nil }}); err != nil {
 			return nil, err
 		}
 		if device == dlpack.Vulkan {
@@ -143,9 +146,12 @@ func onDevice(t *testing.T, dev dlpack.Device, dtype dlpack.DataType, shape ...i
 }
 
 const (
-	clSource  = "__kernel void add(__global const float* a, __global const float* b, __global float* c, int n) {\n  int i = get_global_id(0);\n  if (i < n) c[i] = a[i] + b[i];\n}\n"
-	ptxSource = ".version 7.0\n.target sm_50\n.address_size 64\n// .entry commented(\n.visible .entry add(\n  .param .u64 a\n) { ret; }\n.entry hidden() { ret; }\n"
-	cuSource  = "extern \"C\" __global__ void add(const float* a, const float* b, float* c, int n) {}\nvoid helper() {}\n__device__ void half() {}\n"
+	clSource = "__kernel void add(__global const float* a, __global const float* b, __global float* c, int n) {\n  int " +
+		"i = get_global_id(0);\n  if (i < n) c[i] = a[i] + b[i];\n}\n"
+	ptxSource = ".version 7.0\n.target sm_50\n.address_size 64\n// .entry commented(\n.visible .entry add(\n  .param " +
+		".u64 a\n) { ret; }\n.entry hidden() { ret; }\n"
+	cuSource = "extern \"C\" __global__ void add(const float* a, const float* b, float* c, int n) {}\nvoid helper() " +
+		"{}\n__device__ void half() {}\n"
 )
 
 // spirv is a module with entry points of these names, which take scalars from push constants, or else from nowhere.
@@ -166,9 +172,11 @@ func spirvWith(class uint32, names ...string) string {
 			words = append(words, binary.LittleEndian.Uint32(text))
 		}
 	}
-	words = append(words, 4<<16|21, 48, 32, 1, 3<<16|30, 49, 48, 4<<16|32, 50, class, 49, 4<<16|59, 50, 51, class, 2<<16|19, 52, 3<<16|33, 53, 52)
+	words = append(words, 4<<16|21, 48, 32, 1, 3<<16|30, 49, 48, 4<<16|32, 50, class, 49, 4<<16|59, 50, 51, class,
+		2<<16|19, 52, 3<<16|33, 53, 52)
 	for i := range names {
-		words = append(words, 5<<16|54, 52, uint32(i+1), 0, 53, 2<<16|248, uint32(80+i), 4<<16|61, 49, uint32(60+i), 51, 1<<16|253, 1<<16|56)
+		words = append(words, 5<<16|54, 52, uint32(i+1), 0, 53, 2<<16|248, uint32(80+i), 4<<16|61, 49, uint32(60+i), 51,
+			1<<16|253, 1<<16|56)
 	}
 	var b []byte
 	for _, w := range words {
@@ -194,7 +202,8 @@ func TestLibrary_UnreadScalars(t *testing.T) {
 
 func variants(t *testing.T) []string {
 	t.Helper()
-	return []string{"testdata/k.c", write(t, "k.cl", clSource), write(t, "k.ptx", ptxSource), write(t, "k.spv", spirv(true, "other", "add"))}
+	return []string{"testdata/k.c", write(t, "k.cl", clSource), write(t, "k.ptx", ptxSource),
+		write(t, "k.spv", spirv(true, "other", "add"))}
 }
 
 func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
@@ -203,7 +212,8 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 	add := function(t, m, "add")
 
 	dev := dlpack.Device{Type: dlpack.OpenCL, ID: 1}
-	a, b, c := onDevice(t, dev, dlpack.Float32, 130), onDevice(t, dev, dlpack.Float32, 130), onDevice(t, dev, dlpack.Float32, 130)
+	a, b, c := onDevice(t, dev, dlpack.Float32, 130), onDevice(t, dev, dlpack.Float32, 130),
+		onDevice(t, dev, dlpack.Float32, 130)
 	for range 2 { // looked up, and remembered
 		cl.log, cl.args = nil, nil
 		_, err := add.Call(a, b, c, 130)
@@ -211,12 +221,14 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 		require.Equal(t, []string{"set 1", "add"}, cl.log)
 		require.Equal(t, []any{pointer(a), pointer(b), pointer(c), int64(130), int64(3), int64(64)}, cl.args)
 	}
-	require.Equal(t, blob.FunctionInfo{Name: "add", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Handle, dlpack.Handle, dlpack.Int32},
+	require.Equal(t, blob.FunctionInfo{Name: "add", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Handle,
+		dlpack.Handle, dlpack.Int32},
 		LaunchParamTags: []string{"blockIdx.x", "threadIdx.x"}, ArgExtraTags: []int32{0, 0, 0, 0}}, cl.infos["add"])
 	require.Empty(t, cuda.log)
 
 	dev = dlpack.Device{Type: dlpack.CUDA}
-	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64)
+	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64),
+		onDevice(t, dev, dlpack.Float32, 64)
 	_, err := add.Call(a, b, c, 64)
 	require.NoError(t, err)
 	require.Equal(t, []string{"set 0", "add_cuda"}, cuda.log)
@@ -229,7 +241,8 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 
 	// modules that are only data say what is missing
 	dev = dlpack.Device{Type: dlpack.Vulkan}
-	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64)
+	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64),
+		onDevice(t, dev, dlpack.Float32, 64)
 	_, err = add.Call(a, b, c, 64)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 	require.ErrorContains(t, err, "import tvmgo/runtime/vulkan")
@@ -247,7 +260,8 @@ func TestLibrary_LaunchParameters(t *testing.T) {
 	const signature = "%s=k(a: float32[rows, 8], n: int64, f: float32) launch %s"
 	m := modules.Load(t, packed(t, kernelsOf([]string{source},
 		fmt.Sprintf(signature, "given", "blockIdx.x, blockIdx.y, threadIdx.x, shared"),
-		fmt.Sprintf(signature, "mixed", "blockIdx.x, blockIdx.y=rows*(n+1)-min(n, 3)%2, threadIdx.x, tir.use_dyn_shared_memory=4*max(n, 2)/2"))))
+		fmt.Sprintf(signature, "mixed", "blockIdx.x, blockIdx.y=rows*(n+1)-min(n, 3)%2, threadIdx.x, "+
+			"tir.use_dyn_shared_memory=4*max(n, 2)/2"))))
 	x := onDevice(t, dev, dlpack.Float32, 5, 8)
 	for _, c := range []struct {
 		function string
@@ -257,12 +271,16 @@ func TestLibrary_LaunchParameters(t *testing.T) {
 	}{
 		{"given", []any{x, 7, 0.5, 1, 2, 3, 4}, []any{pointer(x), int64(7), 0.5, int64(1), int64(2), int64(3), int64(4)}, ""},
 		{"given", []any{x, 7, 0.5, 0, 2, 3, 4}, []any{pointer(x), int64(7), 0.5, int64(0), int64(2), int64(3), int64(4)}, ""},
-		{"mixed", []any{x, 7, 1, 9, 32}, []any{pointer(x), int64(7), 1.0, int64(9), int64(5*8 - 1), int64(32), int64(14)}, ""},
+		{"mixed", []any{x, 7, 1, 9, 32}, []any{pointer(x), int64(7), 1.0, int64(9), int64(5*8 - 1), int64(32), int64(14)},
+			""},
 		{"mixed", []any{x, -1, 1, 9, 32}, []any{pointer(x), int64(-1), 1.0, int64(9), int64(1), int64(32), int64(4)}, ""},
-		{"mixed", []any{x, 2, 1, 9}, nil, "mixed: expected 5 arguments, got 4: mixed(a: float32[rows, 8], n: int64, f: float32, blockIdx.x, threadIdx.x)"},
+		{"mixed", []any{x, 2, 1, 9}, nil, "mixed: expected 5 arguments, got 4: mixed(a: float32[rows, 8], n: int64, f: " +
+			"float32, blockIdx.x, threadIdx.x)"},
 		{"mixed", []any{x, 2, 1, 9, -1}, nil, "mixed: launch parameter threadIdx.x is -1, expected 0 to 4294967295"},
 		{"mixed", []any{x, 2, 1, "nine", 1}, nil, "mixed: argument 3 (blockIdx.x): expected int64, got a string"},
-		{"mixed", []any{x, int64(1) << 62, 1, 1, 1}, nil, "mixed: launch parameter blockIdx.y = rows*(n+1)-min(n, 3)%2: the result does not fit 64 bits"},
+		{"mixed", []any{x, int64(1) << 62, 1, 1, 1}, nil,
+			"mixed: launch parameter blockIdx.y = rows*(n+1)-min(n, 3)%2: the " +
+				"result does not fit 64 bits"},
 		{"mixed", []any{x, -9, 1, 1, 1}, nil, "is -39, expected 0 to 4294967295"},
 	} {
 		cl.log, cl.args = nil, nil
@@ -280,7 +298,8 @@ func TestLibrary_LaunchParameters(t *testing.T) {
 func TestLibrary_NothingToLaunch(t *testing.T) {
 	cl := fakeOf(t, dlpack.OpenCL)
 	source := write(t, "k.cl", "kernel void k(global float* a, long n) {}")
-	m := modules.Load(t, packed(t, kernelsOf([]string{source}, "k(a: float32[n], by: int64) launch blockIdx.x=ceildiv(n, by), threadIdx.x=64")))
+	m := modules.Load(t, packed(t, kernelsOf([]string{source}, "k(a: float32[n], by: int64) launch blockIdx.x=ceildiv(n, "+
+		"by), threadIdx.x=64")))
 	k, empty := function(t, m, "k"), onDevice(t, dlpack.Device{Type: dlpack.OpenCL}, dlpack.Float32, 0)
 	_, err := k.Call(empty, 64)
 	require.NoError(t, err)
@@ -304,8 +323,9 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 		dev     dlpack.Device
 		failure string
 	}{
-		{dlpack.Device{Type: dlpack.OpenCL}, "k: argument 0: the elements begin 16 bytes into the device's memory, expected 0: " +
-			"this runtime gives kernels on opencl:0 whole buffers only: copy them, or load the file with tvmgo's runtime"},
+		{dlpack.Device{Type: dlpack.OpenCL},
+			"k: argument 0: the elements begin 16 bytes into the device's memory, expected 0: " +
+				"this runtime gives kernels on opencl:0 whole buffers only: copy them, or load the file with tvmgo's runtime"},
 		{dlpack.Device{Type: dlpack.CUDA}, ""},
 	} {
 		x := part(c.dev)
@@ -320,9 +340,11 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 	}
 	require.Empty(t, cl.log)
 
-	one, two := onDevice(t, dlpack.Device{Type: dlpack.CUDA}, dlpack.Float32, 4), onDevice(t, dlpack.Device{Type: dlpack.CUDA, ID: 1}, dlpack.Float32, 4)
+	one, two := onDevice(t, dlpack.Device{Type: dlpack.CUDA}, dlpack.Float32, 4),
+		onDevice(t, dlpack.Device{Type: dlpack.CUDA, ID: 1}, dlpack.Float32, 4)
 	_, err := k.Call(one, two)
-	require.ErrorContains(t, err, "k: argument 1: the tensor is on cuda:1, expected cuda:0, the device of argument 0: copy it")
+	require.ErrorContains(t, err,
+		"k: argument 1: the tensor is on cuda:1, expected cuda:0, the device of argument 0: copy it")
 	_, err = k.Call(tensor(t, make([]float32, 4)), tensor(t, make([]float32, 4)))
 	require.ErrorContains(t, err, "k: the tensors are on cpu:0, and the file has the function for cuda, opencl")
 }

@@ -15,7 +15,8 @@ import (
 
 // A signature says what the function takes, and how its device kernels are launched. An error names the column.
 func ExampleParseSignature() {
-	s, err := pack.ParseSignature("add=add_f32(a: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n,64), threadIdx.x=64")
+	s, err := pack.ParseSignature("add=add_f32(a: const float32[n], c: out float32[n], n: int32) launch " +
+		"blockIdx.x=ceildiv(n,64), threadIdx.x=64")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func ExampleLibrary() {
 	}
 	defer os.RemoveAll(dir)
 	source, library := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.so")
-	code := "void add(const float* a, const float* b, float* c, long n) { for (long i = 0; i < n; i++) c[i] = a[i] + b[i]; }\n"
+	code := "void add(const float* a, const float* b, float* c, long n) { for (long i = 0; i < n; i++) c[i] = a[i] + " +
+		"b[i]; }\n"
 	if err := os.WriteFile(source, []byte(code), 0o666); err != nil {
 		panic(err)
 	}

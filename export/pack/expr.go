@@ -152,7 +152,8 @@ func (p *parser) functionCall(depth int) (*Expr, error) {
 	return e, p.checkConstant(e, at)
 }
 
-// checkConstant refuses an expression that fails whatever the names stand for. at is where its second operand begins.
+// checkConstant returns an error for an expression that fails for all values of its names. at is the position of its
+// second operand.
 func (p *parser) checkConstant(e *Expr, at int) error {
 	_, _, wrong := e.constant()
 	if wrong != "" {

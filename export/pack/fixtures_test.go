@@ -18,7 +18,8 @@ import (
 var ctx = context.Background()
 
 // addSignature is that of add in k.c, with what device kernels need.
-const addSignature = "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"
+const addSignature = "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch " +
+	"blockIdx.x=ceildiv(n, 64), threadIdx.x=64"
 
 // write makes a file in a new folder.
 func write(t testing.TB, name, content string) string {

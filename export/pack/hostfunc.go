@@ -82,7 +82,8 @@ func (w *cWriter) function(f *function) {
 	h.declarations()
 	w.line("")
 	w.line("/* %s */", f.sig)
-	w.line("TVMGO_EXPORT int %s%s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", abi.FunctionPrefix, f.sig.Name)
+	w.line("TVMGO_EXPORT int %s%s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {",
+		abi.FunctionPrefix, f.sig.Name)
 	h.params()
 	w.line("  (void)self, (void)result;")
 	h.checks("  ").Count(abi.Literal(f.sig.Name), abi.Literal(h.usage()), f.sig.NumArgs())
@@ -237,7 +238,8 @@ func (h *hostFunc) extent(indent string, l Launch, wrong, value string) {
 		expr = l.Expr.String()
 	}
 	h.snippets.Add("launch_extent")
-	h.line("%sif (tvmgo_launch_extent(%s, %s, %s, %s, %s) != 0) return -1;", indent, abi.Literal(h.sig.Name), abi.Literal(l.Tag),
+	h.line("%sif (tvmgo_launch_extent(%s, %s, %s, %s, %s) != 0) return -1;", indent, abi.Literal(h.sig.Name),
+		abi.Literal(l.Tag),
 		abi.Literal(expr), wrong, value)
 }
 
@@ -318,31 +320,31 @@ func (h *hostFunc) call(v *variant) {
 func (h *hostFunc) launch(v *variant) {
 	n := len(h.sig.Params)
 	h.line("    TVMFFIAny a[%d] = {0};", n+len(h.sig.Launch))
-	pass := func(indent string, i int, index, field, value string) {
-		h.line("%sa[%d].type_index = %s;", indent, i, index)
-		h.line("%sa[%d].%s = %s;", indent, i, field, value)
+	values := abi.ValuesOf(false)
+	pass := func(indent string, i int, as abi.Value, value string) {
+		h.line("%sa[%d].type_index = %s;", indent, i, as.Index)
+		h.line("%sa[%d].%s = %s;", indent, i, as.Field, value)
 	}
-	passInt := func(indent string, i int, value string) { pass(indent, i, "kTVMFFIInt", "v_int64", value) }
 	for i := range h.sig.Params {
 		p := &h.sig.Params[i]
 		switch {
 		case p.Tensor && v.kind.addresses:
 			h.snippets.Add("data")
-			pass("    ", i, "kTVMFFIOpaquePtr", "v_ptr", fmt.Sprintf("tvmgo_data(t%d)", i))
+			pass("    ", i, values.Pointer, fmt.Sprintf("tvmgo_data(t%d)", i))
 		case p.Tensor:
 			h.snippets.Add("pass_buffer")
 			h.line("    tvmgo_pass_buffer(&a[%d], t%d->data, t%d);", i, i, i)
 		case p.Type.Code == dlpack.CodeFloat:
-			pass("    ", i, "kTVMFFIFloat", "v_float64", h.variable(i))
+			pass("    ", i, values.Float, h.variable(i))
 		default:
-			passInt("    ", i, h.variable(i))
+			pass("    ", i, values.Int, h.variable(i))
 		}
 	}
 	caller := 0
 	for k, l := range h.sig.Launch {
 		if l.Expr == nil {
 			h.line("    /* %s */", l.Tag)
-			passInt("    ", n+k, fmt.Sprintf("e%d", caller))
+			pass("    ", n+k, values.Int, fmt.Sprintf("e%d", caller))
 			caller++
 			continue
 		}
@@ -353,9 +355,10 @@ func (h *hostFunc) launch(v *variant) {
 		if l.Tag != dynamicShared {
 			h.line("      if (extent == 0) return 0;")
 		}
-		passInt("      ", n+k, "extent")
+		pass("      ", n+k, values.Int, "extent")
 		h.line("    }")
 	}
 	h.snippets.Add("launch")
-	h.line("    return tvmgo_launch(&tvmgo_%s_%s, %s, device, a, %d);", v.kind.name, h.sig.Name, abi.Literal(v.kernel.Key), n+len(h.sig.Launch))
+	h.line("    return tvmgo_launch(&tvmgo_%s_%s, %s, device, a, %d);", v.kind.name, h.sig.Name, abi.Literal(v.kernel.Key),
+		n+len(h.sig.Launch))
 }

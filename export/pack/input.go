@@ -119,7 +119,8 @@ func (in *input) checkTarget() error {
 		return invalid("the target of %s: %w", in.path, err)
 	}
 	if allowed := append([]string{in.form.target}, hostTargets[in.form.target]...); !slices.Contains(allowed, kind) {
-		return invalid("the target of %s is of kind %q: files with the suffix %s are for %s", in.path, kind, in.form.suffix, strings.Join(allowed, " or "))
+		return invalid("the target of %s is of kind %q: files with the suffix %s are for %s", in.path, kind, in.form.suffix,
+			strings.Join(allowed, " or "))
 	}
 	return nil
 }
@@ -127,7 +128,8 @@ func (in *input) checkTarget() error {
 // hostTargets are other kinds that stand for the CPU.
 var hostTargets = map[string][]string{"c": {"llvm"}}
 
-// find says whether the file has a kernel of this name; the error is nil if it does, or if nobody can say before it is compiled.
+// find says whether the file has a kernel of this name; the error is nil if it does, or if nobody can say before it is
+// compiled.
 func (in *input) find(name string) error {
 	if in.form.kernels == nil {
 		return in.form.find(in.data, name)

@@ -13,8 +13,8 @@ import (
 	"tvmgo/internal/spirv"
 )
 
-// What is here finds kernels by their names, so that one that is missing is told before anything is built. It is no compiler:
-// a name that a macro makes is not found.
+// This file finds kernels by their names, so that a missing one is reported before anything is built. It is no
+// compiler: a name that a macro makes is not found.
 
 // stripC takes comments and what stands in quotes out of a source in a language like C. Lines stay where they are.
 func stripC(data []byte) []byte {
@@ -71,7 +71,8 @@ func findInC(data []byte, name string) error {
 	return fmt.Errorf("there is no function %q in it", name)
 }
 
-// definition returns where the name of a function begins that is defined, not only declared or called; -1 if there is none.
+// definition returns where the name of a function begins that is defined, not only declared or called; -1 if there is
+// none.
 func definition(code []byte, name string) int {
 	pattern := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`)
 	for _, at := range pattern.FindAllIndex(code, -1) {
@@ -84,7 +85,8 @@ func definition(code []byte, name string) int {
 				depth--
 			}
 		}
-		if rest := bytes.TrimLeft(code[end:], " \t\r\n"); bytes.HasPrefix(rest, []byte("{")) || bytes.HasPrefix(rest, []byte("__attribute__")) {
+		if rest := bytes.TrimLeft(code[end:], " \t\r\n"); bytes.HasPrefix(rest, []byte("{")) ||
+			bytes.HasPrefix(rest, []byte("__attribute__")) {
 			return at[0]
 		}
 	}
@@ -227,11 +229,13 @@ func spirvKernels(data []byte) ([]string, error) {
 	return m.Names(spirv.Compute), nil
 }
 
-// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that nothing is declared from which it could.
+// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that nothing is declared
+// from which it could.
 func scalarsInUniform(m *spirv.Module, e *spirv.EntryPoint) (bool, error) {
 	uniform := e.ScalarsInUniform()
 	if e.PushConstants == 0 && !uniform && !m.DeclaresScalars() {
-		return false, fmt.Errorf("the kernel %s has neither push constants nor a uniform buffer, from which scalar arguments come", e.Name)
+		return false, fmt.Errorf("the kernel %s has neither push constants nor a uniform buffer, from which scalar "+
+			"arguments come", e.Name)
 	}
 	return uniform, nil
 }

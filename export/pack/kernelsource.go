@@ -13,8 +13,8 @@ import (
 //go:embed snippets/types.h
 var kernelPrelude string
 
-// kernelSource is a file of C with a function behind it for each signature, which calls the kernel: in it the compiler compares the types of
-// both.
+// kernelSource is a file of C with a function behind it for each signature, which calls the kernel: in it the compiler
+// compares the types of both.
 func kernelSource(in *input, used []*function) string {
 	w := &cWriter{}
 	w.line("#line 1 %s", abi.Literal(filepath.Base(in.path)))
@@ -34,7 +34,8 @@ const maxNamed = 24
 
 func (w *cWriter) kernelCall(sig *Signature) {
 	n := len(sig.Params)
-	params, plain, bare, agreed, accepted, types := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n),
+	params, plain, bare, agreed, accepted, types := make([]string, n), make([]string, n), make([]string, n),
+		make([]string, n), make([]string, n),
 		make([]string, n)
 	exotic := false // a parameter may be a pointer to what the user defined
 	for i := range sig.Params {
@@ -74,20 +75,24 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	w.line("#define tvmgo_takes(...) __builtin_types_compatible_p(__typeof__(%s), tvmgo_result(__VA_ARGS__))", kernel)
 	w.line("#define tvmgo_agrees tvmgo_takes(%s)", list(accepted))
 	returned := func(what string) string {
-		return fmt.Sprintf("%s \"%s, which would be dropped: declare it void\"", abi.Literal(fmt.Sprintf("%s: the kernel %s returns ", sig.Name, kernel)), what)
+		return fmt.Sprintf("%s \"%s, which would be dropped: declare it void\"",
+			abi.Literal(fmt.Sprintf("%s: the kernel %s returns ", sig.Name, kernel)), what)
 	}
-	w.line("#define tvmgo_is(T, text) _Static_assert(!__builtin_types_compatible_p(tvmgo_result, T), %s);", returned(`" text "`))
+	w.line("#define tvmgo_is(T, text) _Static_assert(!__builtin_types_compatible_p(tvmgo_result, T), %s);",
+		returned(`" text "`))
 	w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 	w.line("TVMGO_TYPES(tvmgo_is)")
 	w.line("#undef tvmgo_is")
 	check("__builtin_types_compatible_p(tvmgo_result, void)", returned("a value"))
 	for i := 0; i < n && n <= maxNamed; i++ {
 		p := &sig.Params[i]
-		what := abi.Literal(fmt.Sprintf("%s: argument %d%s is %s in the signature, and ", sig.Name, i, p.named(), p.TypeText()))
+		what := abi.Literal(fmt.Sprintf("%s: argument %d%s is %s in the signature, and ", sig.Name, i, p.named(),
+			p.TypeText()))
 		at := append([]string(nil), accepted...)
 		at[i] = "T"
 		w.line("#define tvmgo_at(T) tvmgo_takes(%s)", list(at))
-		w.line("#define tvmgo_is(T, text) _Static_assert(tvmgo_agrees || !tvmgo_at(T), %s text \" in the kernel %s: change one of the two\");", what, kernel)
+		w.line("#define tvmgo_is(T, text) _Static_assert(tvmgo_agrees || !tvmgo_at(T), %s text \" in the kernel %s: change "+
+			"one of the two\");", what, kernel)
 		w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
 		w.line("TVMGO_TYPES(tvmgo_is)")
 		for _, e := range []struct {
@@ -103,15 +108,18 @@ func (w *cWriter) kernelCall(sig *Signature) {
 		w.line("#undef tvmgo_at")
 	}
 	if !exotic {
-		check("tvmgo_agrees", abi.Literal(fmt.Sprintf("%s: the kernel %s does not take what the signature says: (%s)", sig.Name, kernel, list(types))))
+		check("tvmgo_agrees", abi.Literal(fmt.Sprintf("%s: the kernel %s does not take what the signature says: (%s)",
+			sig.Name, kernel, list(types))))
 		w.line("#pragma GCC diagnostic error \"-Wincompatible-pointer-types\"")
 		w.line("#line 1 %s", abi.Literal("signature of "+sig.Name))
-		w.line("tvmgo_result (*const tvmgo_signature)(%s) = __builtin_choose_expr(tvmgo_agrees, (void*)0, &%s);", list(types), kernel)
+		w.line("tvmgo_result (*const tvmgo_signature)(%s) = __builtin_choose_expr(tvmgo_agrees, (void*)0, &%s);", list(types),
+			kernel)
 		w.line("(void)tvmgo_signature;")
 	}
 	w.line("#endif")
 	w.line("#pragma GCC diagnostic push")
-	for _, kind := range []string{"incompatible-pointer-types", "int-conversion", "pointer-sign", "conversion", "float-conversion"} {
+	for _, kind := range []string{"incompatible-pointer-types", "int-conversion", "pointer-sign", "conversion",
+		"float-conversion"} {
 		w.line("#pragma GCC diagnostic error \"-W%s\"", kind)
 	}
 	w.line("#pragma GCC diagnostic ignored \"-Wsign-conversion\"") // of char, and of enumerations
@@ -123,8 +131,8 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	w.line("#undef tvmgo_agrees")
 }
 
-// accepted is the type of snippets/types.h that stands for those which a kernel may take for the parameter; open says that a pointer to a type of
-// the user's own is fine too.
+// accepted is the type of snippets/types.h that stands for those which a kernel may take for the parameter; open says
+// that a pointer to a type of the user's own is fine too.
 func (p *Param) accepted() (name string, open bool) {
 	switch {
 	case !p.Tensor:

@@ -125,5 +125,6 @@ func (l *lexer) expect(sign, why string) error {
 func (l *lexer) fail(format string, args ...any) error { return l.failAt(l.next.at, format, args...) }
 
 func (l *lexer) failAt(at int, format string, args ...any) error {
-	return &SignatureError{Text: l.text, Column: utf8.RuneCountInString(l.text[:at]) + 1, Message: fmt.Sprintf(format, args...)}
+	return &SignatureError{Text: l.text, Column: utf8.RuneCountInString(l.text[:at]) + 1,
+		Message: fmt.Sprintf(format, args...)}
 }

@@ -135,7 +135,8 @@ func (s *Signature) schema() string {
 	for range s.CallerExtents() {
 		params = append(params, schemaType{Type: "int"})
 	}
-	text, err := json.Marshal(schemaType{"ffi.Function", &namedSchema{Return: []schemaType{{Type: "None"}}, Params: params}})
+	text, err := json.Marshal(schemaType{"ffi.Function",
+		&namedSchema{Return: []schemaType{{Type: "None"}}, Params: params}})
 	if err != nil {
 		panic(err) // strings alone
 	}

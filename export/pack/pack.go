@@ -59,7 +59,8 @@ func Library(ctx context.Context, k Kernels, path string, options ...export.Opti
 }
 
 func packError(path string, err error) error {
-	out := &runtime.Error{Op: "pack " + path, Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed), Message: err.Error(), Err: err}
+	out := &runtime.Error{Op: "pack " + path, Kind: runtime.ErrFailed, Code: runtime.CodeOf(runtime.ErrFailed),
+		Message: err.Error(), Err: err}
 	var inner *runtime.Error
 	if errors.As(err, &inner) {
 		out.Kind, out.Code = inner.Kind, inner.Code
@@ -211,13 +212,15 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 	case ".spv":
 		return vulkanModule(in, kernels)
 	case ".cl":
-		return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels, Data: openCLPieces(in.data, kernels)})
+		return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels,
+			Data: openCLPieces(in.data, kernels)})
 	}
-	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels, Data: in.data})
+	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels,
+		Data: in.data})
 }
 
-// openCLPieces is a source once for each kernel: a line before it says which, and runtimes build each piece by itself. A source that
-// has such lines stays as it is.
+// openCLPieces is a source once for each kernel: a line before it says which, and runtimes build each piece by itself.
+// A source that has such lines stays as it is.
 func openCLPieces(source []byte, kernels []blob.Function) []byte {
 	var b bytes.Buffer
 	if bytes.HasPrefix(source, []byte(pieceMark)) || bytes.Contains(source, []byte("\n"+pieceMark)) {

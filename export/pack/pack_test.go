@@ -19,7 +19,8 @@ import (
 const scaleSignature = "scale(a: float32[rows, 4], out: float32[rows, 4], rows: int64, alpha: float64, shift: float32)"
 
 func TestLibrary_CPU(t *testing.T) {
-	m := modules.Load(t, packed(t, kernelsOf([]string{"testdata/k.c", "testdata/index.c"}, addSignature, scaleSignature, "twice=index(int64[1], int64[1])")))
+	m := modules.Load(t, packed(t, kernelsOf([]string{"testdata/k.c", "testdata/index.c"}, addSignature, scaleSignature,
+		"twice=index(int64[1], int64[1])")))
 	require.ElementsMatch(t, []string{"add", "scale", "twice"}, m.Functions())
 
 	a, b, c := tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), tensor(t, make([]float32, 3))
@@ -49,11 +50,15 @@ func object(t *testing.T, code string) string {
 }
 
 func TestLibrary_ObjectsAndSeveralSources(t *testing.T) {
-	one := write(t, "one.c", "#include \"factor.h\"\nstatic float helper(float x) { return x * FACTOR; }\nvoid f(float* a) { a[0] = helper(a[0]); }\n/* void g(float* a) {} */\n")
+	one := write(t, "one.c", "#include \"factor.h\"\nstatic float helper(float x) { return x * FACTOR; }\nvoid f(float* "+
+		"a) { a[0] = helper(a[0]); }\n/* void g(float* a) {} */\n")
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(one), "factor.h"), []byte("#define FACTOR 3\n"), 0o666))
-	two := write(t, "two.c", "static float helper(float x) { return x + 1; }\nvoid g(float* a) { a[0] = helper(a[0]); }\nint f2(void) { return 0; }\n")
-	o := object(t, "float own(float x) { return -x; }\nvoid h(float* a) { a[0] = own(a[0]); }\n__attribute__((weak)) void i(float* a) { a[0] = 9; }\n")
-	m := modules.Load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])", "i(float32[1])", "again=h(handle)")))
+	two := write(t, "two.c", "static float helper(float x) { return x + 1; }\nvoid g(float* a) { a[0] = helper(a[0]); "+
+		"}\nint f2(void) { return 0; }\n")
+	o := object(t, "float own(float x) { return -x; }\nvoid h(float* a) { a[0] = own(a[0]); }\n__attribute__((weak)) "+
+		"void i(float* a) { a[0] = 9; }\n")
+	m := modules.Load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])",
+		"i(float32[1])", "again=h(handle)")))
 	for name, want := range map[string]float32{"f": 6, "g": 3, "h": -2, "i": 9, "again": -2} {
 		x := tensor(t, []float32{2})
 		_, err := function(t, m, name).Call(x)
@@ -87,7 +92,8 @@ func readFile(t *testing.T, path string) string {
 }
 
 func TestLibrary_Metadata(t *testing.T) {
-	k := kernelsOf(variants(t), "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch blockIdx.x, threadIdx.x=n+1")
+	k := kernelsOf(variants(t), "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch "+
+		"blockIdx.x, threadIdx.x=n+1")
 	k.Inputs = k.Inputs[2:3]
 	k.Inputs[0].Target = `{"kind": "cuda", "arch": "sm_90"}`
 	k.Builder = "builder 1.2"
@@ -105,13 +111,16 @@ func TestLibrary_Metadata(t *testing.T) {
 	hash := got.ContentHash
 	got.TypeSchema, got.ContentHash = "", ""
 	require.Equal(t, pack.Metadata{
-		Signature: "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch blockIdx.x, threadIdx.x=n+1",
+		Signature: "add(a: const float32[n, _, 3], handle, c: inout float16[n], n: int32, float64) launch blockIdx.x, " +
+			"threadIdx.x=n+1",
 		Args: []pack.ArgMetadata{
 			{Name: "a", Kind: "tensor", DType: "float32", Shape: []any{"n", "_", 3.0}, Access: "const"}, {Kind: "tensor"},
 			{Name: "c", Kind: "tensor", DType: "float16", Shape: []any{"n"}, Access: "inout"},
-			{Name: "n", Kind: "scalar", DType: "int32"}, {Kind: "scalar", DType: "float64"}, {Name: "blockIdx.x", Kind: "launch", DType: "int64"}},
-		Launch:  []pack.LaunchParam{{Tag: "blockIdx.x"}, {Tag: "threadIdx.x", Expr: "n+1"}},
-		Targets: []pack.TargetOfFile{{Device: "cuda", Format: "ptx", Target: json.RawMessage(`{"kind":"cuda","arch":"sm_90"}`)}},
+			{Name: "n", Kind: "scalar", DType: "int32"}, {Kind: "scalar", DType: "float64"},
+			{Name: "blockIdx.x", Kind: "launch", DType: "int64"}},
+		Launch: []pack.LaunchParam{{Tag: "blockIdx.x"}, {Tag: "threadIdx.x", Expr: "n+1"}},
+		Targets: []pack.TargetOfFile{{Device: "cuda", Format: "ptx",
+			Target: json.RawMessage(`{"kind":"cuda","arch":"sm_90"}`)}},
 		Builder: "builder 1.2",
 	}, got)
 

@@ -72,9 +72,9 @@ func (p *parser) signature() error {
 }
 
 // reserved are the words of C that no kernel can be called.
-var reserved = strings.Fields(`auto break case char const continue default do double else enum extern float for goto if inline int long
-	register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Alignas _Alignof _Atomic
-	_Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local`)
+var reserved = strings.Fields(`auto break case char const continue default do double else enum extern float for goto if inline
+	int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+	_Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local`)
 
 func (p *parser) functionName(what string) (string, error) {
 	name := p.next.text
@@ -87,7 +87,8 @@ func (p *parser) functionName(what string) (string, error) {
 		return "", p.fail("%q can't be %s: a C identifier has letters, digits and _ alone", name, what)
 	case slices.Contains(reserved, name):
 		return "", p.fail("%q can't be %s: it is a word of C", name, what)
-	case strings.HasPrefix(name, "__") || strings.HasPrefix(name, "tvmgo_") || strings.HasPrefix(name, "TVM") || strings.HasPrefix(name, "_metadata_") ||
+	case strings.HasPrefix(name, "__") || strings.HasPrefix(name, "tvmgo_") || strings.HasPrefix(name, "TVM") ||
+		strings.HasPrefix(name, "_metadata_") ||
 		strings.HasPrefix(name, "_doc_") || strings.HasPrefix(name, "_library_") || strings.HasPrefix(name, "_tvmgo_"):
 		return "", p.fail("%q can't be %s: names that begin so are the runtime's", name, what)
 	}
@@ -134,7 +135,8 @@ func isInteger(q *Param) bool {
 
 func (p *parser) param() error {
 	var q Param
-	if p.next.kind == wordToken && strings.HasPrefix(strings.TrimLeft(p.text[p.next.at+len(p.next.text):], " \t\r\n"), ":") {
+	if p.next.kind == wordToken && strings.HasPrefix(strings.TrimLeft(p.text[p.next.at+len(p.next.text):], " \t\r\n"),
+		":") {
 		if err := p.paramName(&q); err != nil {
 			return err
 		}
@@ -193,7 +195,8 @@ func (p *parser) markers(q *Param) (first int, err error) {
 		switch word := markers[i].word; {
 		case markers[i].isSet(q):
 			return 0, p.fail("%q comes twice", word)
-		case (word == "out" || word == "inout") && (q.Role != Unspecified || q.Const), word == "const" && q.Role != Unspecified:
+		case (word == "out" || word == "inout") && (q.Role != Unspecified || q.Const), word == "const" &&
+			q.Role != Unspecified:
 			return 0, p.fail("a parameter can be one of const, out and inout")
 		}
 		markers[i].set(q)
@@ -207,7 +210,8 @@ func (p *parser) markers(q *Param) (first int, err error) {
 }
 
 // scalars are the types of scalar parameters.
-var scalars = []dlpack.DataType{dlpack.Bool, dlpack.Int8, dlpack.Int16, dlpack.Int32, dlpack.Int64, dlpack.UInt8, dlpack.UInt16,
+var scalars = []dlpack.DataType{dlpack.Bool, dlpack.Int8, dlpack.Int16, dlpack.Int32, dlpack.Int64, dlpack.UInt8,
+	dlpack.UInt16,
 	dlpack.UInt32, dlpack.UInt64, dlpack.Float32, dlpack.Float64}
 
 func (p *parser) paramType(q *Param) error {
@@ -224,7 +228,8 @@ func (p *parser) paramType(q *Param) error {
 		return err
 	}
 	var err error
-	if q.Type, err = dlpack.ParseDataType(word); err != nil || q.Type.IsVoid() || strings.HasPrefix(word, "handle") || !hasWidth(q.Type) {
+	if q.Type, err = dlpack.ParseDataType(word); err != nil || q.Type.IsVoid() || strings.HasPrefix(word, "handle") ||
+		!hasWidth(q.Type) {
 		return p.fail("%q is no type: write handle, or one such as float32 or int64%s", word, p.hint(word))
 	}
 	if _, err := p.take(); err != nil {
@@ -235,7 +240,8 @@ func (p *parser) paramType(q *Param) error {
 		return p.dims(q)
 	}
 	if !slices.Contains(scalars, q.Type) {
-		return p.failAt(at, "a scalar can't be %s: it can be bool, an int or uint of 8, 16, 32 or 64 bits, float32 or float64; a tensor has "+
+		return p.failAt(at, "a scalar can't be %s: it can be bool, an int or uint of 8, 16, 32 or 64 bits, float32 or "+
+			"float64; a tensor has "+
 			"its dimensions after the type, as in %s[n]", word, word)
 	}
 	return nil
@@ -258,7 +264,8 @@ func hasWidth(t dlpack.DataType) bool {
 func (p *parser) hint(word string) string {
 	rest := strings.TrimLeft(p.text[p.next.at+len(word):], " \t")
 	switch {
-	case slices.Contains([]string{"float", "double", "int", "long", "char", "short", "unsigned", "int32_t", "int64_t", "size_t"}, word):
+	case slices.Contains([]string{"float", "double", "int", "long", "char", "short", "unsigned", "int32_t", "int64_t",
+		"size_t"}, word):
 		return "; types are written as in NumPy"
 	case rest != "" && isLetter(rest[0]):
 		return fmt.Sprintf("; if it is a name, put a colon behind it, else one of %s may stand before a type", markerNames())
@@ -288,7 +295,8 @@ func (p *parser) dims(q *Param) error {
 		case p.is("_"):
 			d.Any = true
 			_, err = p.take()
-		case p.next.kind == wordToken && strings.Contains(p.next.text, "."), p.next.kind == wordToken && isFunctionName(p.next.text):
+		case p.next.kind == wordToken && strings.Contains(p.next.text, "."), p.next.kind == wordToken &&
+			isFunctionName(p.next.text):
 			return p.fail("%q can't be the name of a dimension", p.next.text)
 		case p.next.kind == wordToken:
 			d.Name = p.next.text

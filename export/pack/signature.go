@@ -25,7 +25,7 @@ type Param struct {
 	Dims    []Dim // of a tensor that is not Any
 	Const   bool  // the kernel only reads it: documentation
 	Role    Role
-	Strided bool // need not be compact
+	Strided bool // need not be contiguous
 	Aligned bool // its first element must be aligned to 64 bytes
 }
 
@@ -183,4 +183,5 @@ var tags = func() map[string]string {
 	return m
 }()
 
-const tagNames = "blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, and at the end shared (bytes of dynamic shared memory)"
+const tagNames = "blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, and at the end shared " +
+	"(bytes of dynamic shared memory)"

@@ -37,7 +37,8 @@ func sources(t *testing.T, k pack.Kernels) []string {
 
 func everything(t *testing.T) pack.Kernels {
 	files := append([]string{write(t, "args.c", argumentsSource)}, "testdata/k.c")
-	k := kernelsOf(files, addSignature, scaleSignature, "all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, n: int32, uint64, flag: bool, "+
+	k := kernelsOf(files, addSignature, scaleSignature, "all(handle, a: float32[n, 2], b: int16[_, m, m], int8, uint16, "+
+		"n: int32, uint64, flag: bool, "+
 		"f: float32, float64)", "none()", "two(a: aligned float32[n, m], b: strided float64[m])")
 	k.Functions[0].Doc = "Adds.\nWhat??! \"quoted\" \\ ü"
 	k.Functions[0].Vectors = addVectors()
@@ -56,7 +57,8 @@ func TestSource_CompilesWithoutWarnings(t *testing.T) {
 	dir := t.TempDir()
 	onlyDevices := kernelsOf(variants(t), strings.Replace(addSignature, "threadIdx.x=64", "threadIdx.x, shared=n*4", 1))
 	onlyDevices.Inputs = onlyDevices.Inputs[1:3]
-	for name, k := range map[string]pack.Kernels{"all": everything(t), "variants": kernelsOf(variants(t), addSignature), "devices": onlyDevices} {
+	for name, k := range map[string]pack.Kernels{"all": everything(t), "variants": kernelsOf(variants(t), addSignature),
+		"devices": onlyDevices} {
 		for i, code := range sources(t, k) {
 			path := filepath.Join(dir, name+string(rune('0'+i))+".c")
 			require.NoError(t, os.WriteFile(path, []byte(code), 0o666))
@@ -77,7 +79,8 @@ func TestSource_CompilesWithoutWarnings(t *testing.T) {
 func TestSource_UnderSanitizers(t *testing.T) {
 	dir := t.TempDir()
 	k := kernelsOf(variants(t)[:2], addSignature)
-	args := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../include", "testdata/sanitized.c", "-o", filepath.Join(dir, "run")}
+	args := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../include",
+		"testdata/sanitized.c", "-o", filepath.Join(dir, "run")}
 	for i, code := range sources(t, k) {
 		path := filepath.Join(dir, string(rune('a'+i))+".c")
 		require.NoError(t, os.WriteFile(path, []byte(code), 0o666))

@@ -56,7 +56,7 @@ func (p *packer) findKernels(Kernels) error {
 	return p.nameKernels()
 }
 
-// checkUsed refuses files out of which no function is made.
+// checkUsed returns an error for a file whose kernels no function calls.
 func (p *packer) checkUsed() error {
 	for _, in := range p.inputs {
 		used := false
@@ -94,10 +94,11 @@ func findKernel(symbol string, files []*input) (*input, error) {
 	return found, nil
 }
 
-// checkVariants sees to it that every variant's device can do what the signature says.
+// checkVariants checks that the device of every variant supports the signature.
 func (f *function) checkVariants() error {
 	if len(f.variants) > 1 && !f.sig.hasTensors() {
-		return invalid("there is no tensor among its parameters to tell which of its variants is called: give a file for one device only")
+		return invalid("there is no tensor among its parameters to tell which of its variants is called: give a file for " +
+			"one device only")
 	}
 	for _, v := range f.variants {
 		if v.kind == onCPU {
@@ -112,9 +113,11 @@ func (f *function) checkVariants() error {
 			q := &f.sig.Params[i]
 			switch {
 			case q.Tensor && scalars && v.kind == onVulkan:
-				return invalid("in kernels for vulkan all tensors come before the scalars, and argument %d is a tensor behind one", i)
+				return invalid("in kernels for vulkan all tensors come before the scalars, and argument %d is a tensor behind "+
+					"one", i)
 			case !q.Tensor && !slices.Contains(deviceScalars, q.Type):
-				return invalid("argument %d is %v, which kernels for %s can't be given: use int32, int64, uint32, float32 or float64", i, q.Type, v.kind.name)
+				return invalid("argument %d is %v, which kernels for %s can't be given: use int32, int64, uint32, float32 or "+
+					"float64", i, q.Type, v.kind.name)
 			}
 			scalars = scalars || !q.Tensor
 		}
@@ -128,8 +131,9 @@ func (f *function) checkVariants() error {
 // deviceScalars are the types that kernels of devices can be given (docs/abi.md D.2).
 var deviceScalars = []dlpack.DataType{dlpack.Int32, dlpack.Int64, dlpack.UInt32, dlpack.Float32, dlpack.Float64}
 
-// nameKernels chooses the names under which device kernels are looked up. All device modules are searched for a name, so that it
-// has to be another one in each. The first of opencl, vulkan and cuda keeps the kernel's own: the first two find it by that name.
+// nameKernels chooses the names under which device kernels are looked up. All device modules are searched for a name,
+// so that it has to be another one in each. The first of opencl, vulkan and cuda keeps the kernel's own: the first two
+// find it by that name.
 func (p *packer) nameKernels() error {
 	taken := map[string]bool{}
 	for _, kind := range []*deviceKind{onOpenCL, onVulkan, onCUDA} {
@@ -181,7 +185,8 @@ func (p *packer) checkShared() error {
 			for k, v := range f.variants {
 				if w := g.variants[k]; v.kernel != nil && (!slices.Equal(v.kernel.ArgTypes, w.kernel.ArgTypes) ||
 					!slices.Equal(v.kernel.LaunchParamTags, w.kernel.LaunchParamTags)) {
-					return invalid("the functions %s and %s call one kernel %s, with different types or launch parameters", g.sig.Name, f.sig.Name, f.sig.Symbol)
+					return invalid("the functions %s and %s call one kernel %s, with different types or launch parameters", g.sig.Name,
+						f.sig.Name, f.sig.Symbol)
 				}
 			}
 		}

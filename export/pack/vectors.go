@@ -14,11 +14,11 @@ import (
 
 // Vector is a call of a function with what has to come of it.
 type Vector struct {
-	// In has the arguments in their order but those that are only written: *Array for tensors, int64 for integers, bool and launch
-	// parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating point.
+	// In has the arguments in their order but those that are only written: *Array for tensors, int64 for integers, bool
+	// and launch parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating point.
 	In []any
-	// Out has what must be in the tensors that are written: those that the signature marks with out and inout, or, if it marks
-	// none, the last ones.
+	// Out has what must be in the tensors that are written: those that the signature marks with out and inout, or, if
+	// it marks none, the last ones.
 	Out []*Array
 }
 
@@ -29,9 +29,9 @@ type Array struct {
 	Data  []byte
 }
 
-// vectorsSymbol is that of the function whose result is the test vectors. They are data of the library and no module in its tree: a
-// kind of our own would keep Apache TVM from loading the file, and its const_loader module fails every lookup that passes it by and
-// imports nothing itself.
+// vectorsSymbol is that of the function whose result is the test vectors. They are data of the library and no module in
+// its tree: a kind of our own would keep Apache TVM from loading the file, and its const_loader module fails every
+// lookup that passes it by and imports nothing itself.
 const vectorsSymbol = abi.FunctionPrefix + vectorsFunction
 
 const vectorsFunction = "_tvmgo_vectors"
@@ -70,7 +70,8 @@ type vectorFile struct {
 
 const vectorVersion = 1
 
-// vectors encodes the test vectors of all functions: the length of an index of 8 bytes, the index in JSON, and the arrays' contents.
+// vectors encodes the test vectors of all functions: the length of an index of 8 bytes, the index in JSON, and the
+// arrays' contents.
 func (p *packer) vectors(k Kernels) ([]byte, error) {
 	file := vectorFile{Version: vectorVersion}
 	var data []byte
@@ -358,7 +359,8 @@ func parseVectors(data []byte) ([]testVector, error) {
 		return nil, corrupt("the index of the test vectors: %w", err)
 	}
 	if file.Version != vectorVersion {
-		return nil, runtime.Errorf(runtime.ErrNotSupported, "the test vectors are of version %d, and this program knows %d: use a newer one", file.Version, vectorVersion)
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "the test vectors are of version %d, and this program knows %d: "+
+			"use a newer one", file.Version, vectorVersion)
 	}
 	numbers := map[string]int{}
 	for i := range file.Vectors {

@@ -29,17 +29,25 @@ func TestParseVectors(t *testing.T) {
 	}{
 		{good[:7], runtime.ErrCorruptModule, "cut off"},
 		{good[:60], runtime.ErrCorruptModule, "cut off: their index takes"},
-		{good[:len(good)-1], runtime.ErrCorruptModule, "test vector 0 of f: argument 0: its content lies outside of the data"},
-		{vectorData(strings.Repeat(" ", maxIndex+1), ""), runtime.ErrCorruptModule, "the index of the test vectors takes 4194305 bytes, and at most 4194304 are read"},
+		{good[:len(good)-1], runtime.ErrCorruptModule,
+			"test vector 0 of f: argument 0: its content lies outside of the data"},
+		{vectorData(strings.Repeat(" ", maxIndex+1), ""), runtime.ErrCorruptModule,
+			"the index of the test vectors takes 4194305 bytes, and at most 4194304 are read"},
 		{vectorData(`[`, ""), runtime.ErrCorruptModule, "the index of the test vectors"},
 		{vectorData(`{"version":2}`, ""), runtime.ErrNotSupported, "of version 2, and this program knows 1: use a newer one"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{}]}]}`, ""), runtime.ErrCorruptModule, "not one of a tensor, an integer and a number"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{"int":1,"type":"int8"}]}]}`, ""), runtime.ErrCorruptModule, "not one of"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{}]}]}`, ""), runtime.ErrCorruptModule,
+			"not one of a tensor, an integer and a number"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{"int":1,"type":"int8"}]}]}`, ""), runtime.ErrCorruptModule,
+			"not one of"},
 		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"what"}]}]}`, ""), runtime.ErrCorruptModule, "what"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8"}]}]}`, ""), runtime.ErrCorruptModule, "it has no content"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","in":-1}]}]}`, "12"), runtime.ErrCorruptModule, "outside"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","shape":[-1],"in":0}]}]}`, "12"), runtime.ErrCorruptModule, "argument 0"},
-		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","in":9223372036854775807}]}]}`, "12"), runtime.ErrCorruptModule, "outside"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8"}]}]}`, ""), runtime.ErrCorruptModule,
+			"it has no content"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","in":-1}]}]}`, "12"), runtime.ErrCorruptModule,
+			"outside"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","shape":[-1],"in":0}]}]}`, "12"),
+			runtime.ErrCorruptModule, "argument 0"},
+		{vectorData(`{"version":1,"vectors":[{"args":[{"type":"int8","in":9223372036854775807}]}]}`, "12"),
+			runtime.ErrCorruptModule, "outside"},
 	} {
 		_, err := parseVectors(c.data)
 		require.ErrorIs(t, err, c.kind)
@@ -48,7 +56,8 @@ func TestParseVectors(t *testing.T) {
 }
 
 func FuzzParseVectors(f *testing.F) {
-	f.Add(vectorData(`{"version":1,"vectors":[{"function":"f","args":[{"type":"float32","shape":[2],"in":0,"want":0}]}]}`, "12345678"))
+	f.Add(vectorData(`{"version":1,"vectors":[{"function":"f","args":[{"type":"float32","shape":[2],"in":0,"want":0}]}]}`,
+		"12345678"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		vectors, err := parseVectors(data)
 		if err != nil {

@@ -166,7 +166,8 @@ func loadVectors(m *runtime.Module) ([]testVector, error) {
 const pattern = 0xa5
 
 // run calls the function of a vector, and compares.
-func (v *testVector) run(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) ([]Difference, error) {
+func (v *testVector) run(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) ([]Difference,
+	error) {
 	f, err := m.Function(v.Function)
 	if err != nil {
 		return nil, err

@@ -37,5 +37,6 @@ func TestWheel_CallsPackedKernels(t *testing.T) {
 func TestWheel_ReadsVariants(t *testing.T) {
 	k := kernelsOf(variants(t), addSignature)
 	k.Inputs = k.Inputs[:2]
-	require.Contains(t, wheelLines(t, "refuse", packed(t, k))[0], "Library binary was created using {opencl} but a loader of that name is not registered")
+	require.Contains(t, wheelLines(t, "refuse", packed(t, k))[0], "Library binary was created using {opencl} but a "+
+		"loader of that name is not registered")
 }

@@ -250,7 +250,7 @@ static __attribute__((noinline)) int tvmgo_text(const char* text, size_t size, T
 int __tvm_ffi__metadata_matmul(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_matmul(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
-/* What the turns over i need of the function around them. */
+/* Variables of the surrounding function that the iterations over i use. */
 typedef struct {
   int64_t i_min;
   int64_t i_extent;

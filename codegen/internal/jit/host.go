@@ -138,5 +138,5 @@ func (h *Host) describe(function string, ask func(string) (string, error)) (stri
 	return ask(function)
 }
 
-// Close gives up the library and the source.
+// Close closes the library and the source.
 func (h *Host) Close() error { return errors.Join(h.Source.Close(), h.library.Close()) }

@@ -110,7 +110,7 @@ func (l *Library) describe(function string, ask func(*runtime.Module, string) (s
 	return text, err
 }
 
-// Close gives up the library and its imports.
+// Close closes the library and its imports.
 func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,8 @@ func (l *Library) Close() error {
 }
 
 // Load loads what a cache keeps under a key, or else what build writes to a path, which is kept then.
-func Load(ctx context.Context, cache diskcache.Cache, key string, build func(path string) error) (*runtime.Module, error) {
+func Load(ctx context.Context, cache diskcache.Cache, key string, build func(path string) error) (*runtime.Module,
+	error) {
 	if data := cache.Read(key); data != nil {
 		if m, err := runtime.LoadBytes(ctx, data); err == nil {
 			return m, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Programs in C that use the functions of an ABI, all of them, with good and with bad input.
+// C programs use all functions of an ABI, with valid and with invalid input.
 func TestABI(t *testing.T) {
 	l := newLab(t)
 	var used []string
@@ -25,7 +25,7 @@ func TestABI(t *testing.T) {
 	require.Equal(t, exported(t), slices.Compact(used), "functions that no program uses")
 }
 
-// The names of ours that a program refers to.
+// ours returns the names of our functions that a program refers to.
 func imported(t *testing.T, program string) []string {
 	t.Helper()
 	f, err := elf.Open(program)
@@ -42,7 +42,7 @@ func imported(t *testing.T, program string) []string {
 	return names
 }
 
-// Every module for the CPU gives Apache TVM's output through both C ABIs, and its own errors.
+// Every CPU module has Apache TVM's output through both C ABIs, and reports its own errors.
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// copyBindNow copies a shared library and adds DF_1_NOW, as `-z now` does, in one of the entries that
-// linkers leave free at the end of the dynamic section.
+// copyBindNow copies a shared library and adds DF_1_NOW, as `-z now` does, in one of the entries that linkers leave
+// unused at the end of the dynamic section.
 func copyBindNow(to, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -31,5 +31,5 @@ func copyBindNow(to, from string) error {
 			return os.WriteFile(to, data, 0o755)
 		}
 	}
-	return fmt.Errorf("%s: the dynamic section has no room for another entry", from)
+	return fmt.Errorf("%s: the dynamic section has no unused entry", from)
 }

@@ -2,7 +2,7 @@ package main_test
 
 import "testing"
 
-// Programs are built in C, by global functions that are there at C's first call.
+// C programs build programs by global functions, which exist from the first call.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

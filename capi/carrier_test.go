@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// carrier names a module that carries another of a kind that nothing can ever run, so that Go reads it and no driver
-// starts.
+// carrier is the name of a module that imports a module of a kind that cannot be executed, so that Go reads it and no
+// driver starts.
 func (l *lab) carrier() string { return l.modern("gpu_rocm") }
 
 // copyCarrier makes it from a module with CUDA code, by another kind of the same length.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cppHeaders is the folder of tvm-ffi's public C++ headers, with the environment in which programs of
-// the lab see it.
+// cppHeaders returns the folder of tvm-ffi's public C++ headers, and the environment in which programs in the lab see
+// it.
 func cppHeaders(t *testing.T, l *lab) (include string, env []string) {
 	t.Helper()
 	python, env := withPython(t, l)
@@ -22,8 +22,7 @@ func cppHeaders(t *testing.T, l *lab) (include string, env []string) {
 	return filepath.Join(strings.TrimSpace(r.out), "tvm_ffi", "include"), env
 }
 
-// cppCompile makes bin/<program> of the named files of testdata/cpp, as many at a time as there are
-// processors.
+// cppCompile makes bin/<program> for the named files of testdata/cpp, in parallel.
 func (l *lab) cppCompile(t *testing.T, program string, files []string, flags ...string) string {
 	t.Helper()
 	include, env := cppHeaders(t, l)
@@ -51,7 +50,7 @@ func (l *lab) cppCompile(t *testing.T, program string, files []string, flags ...
 	return out
 }
 
-// C++ written against tvm-ffi's public headers needs nothing but our library.
+// C++ programs that use tvm-ffi's public headers need only our library.
 func TestCpp(t *testing.T) {
 	l := newLab(t)
 	sources, err := filepath.Glob(l.path("src", "cpp", "*.cc"))
@@ -84,9 +83,9 @@ func TestCpp(t *testing.T) {
 	})
 }
 
-// Threads that share one library, watched by the sanitizers of the C++ compiler. ThreadSanitizer can't
-// see how the library itself synchronises, so what is called from inside it isn't judged; the headers'
-// fences, which it can't model either, stand beside atomic counters that it can.
+// Threads that share a library, under the sanitizers of the C++ compiler. ThreadSanitizer does not see the
+// synchronization inside the library, so calls from inside it are not checked; it does not model the fences of the
+// headers either, but these are next to atomic counters, which it does.
 func TestCpp_StressUnderSanitizers(t *testing.T) {
 	l := newLab(t)
 	suppressions := l.path("home", "tsan.txt")

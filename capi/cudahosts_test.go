@@ -12,13 +12,13 @@ import (
 	"tvmgo/internal/testing/fakecuda"
 )
 
-// cuda is the environment in which there are the two cards of the fake driver. What they are misused for, and what a
-// program leaves on them, fails the test.
+// cuda returns an environment with the two cards of the fake driver. Misuse of the driver, and objects that a program
+// leaves behind, fail the test.
 func cuda(t *testing.T, l *lab) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp(l.path("home"), "cuda")
 	require.NoError(t, err)
-	copied := func(from, name string) string { // the source tree is out of reach of what runs in the lab
+	copied := func(from, name string) string { // programs in the lab do not see the source tree
 		data, err := os.ReadFile(from)
 		require.NoError(t, err)
 		path := filepath.Join(dir, name)
@@ -38,7 +38,7 @@ func cuda(t *testing.T, l *lab) []string {
 		"FAKECUDA_LOG=" + log, "FAKECUDA_LEAKS=1", "TVMGO_CACHE_DIR=" + dir, "TVMGO_NVRTC=" + filepath.Join(dir, "none")}
 }
 
-// Every module for CUDA gives Apache TVM's output through both C ABIs and through C++, on each of two devices.
+// Every CUDA module has Apache TVM's output through both C ABIs and through C++, on each of two devices.
 func TestArtifacts_CUDA(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -67,7 +67,7 @@ func TestCUDA(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	program := l.compile(t, "gpu_test_cuda", "gpu_test.c", append(l.linked(), "-DCUDA")...)
-	// marks are kept
+	// validation keeps records
 	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "table") })
 	for _, file := range []string{l.modern("gpu_cuda_ptx"), l.classic("gpu_cuda")} {
 		for _, what := range []string{"module", "signals", "defaults", "fork"} {
@@ -78,7 +78,7 @@ func TestCUDA(t *testing.T) {
 	}
 }
 
-// Without a driver, with one that is none or too old, or without a card, the errors say so, and all else works.
+// If there is no driver, an unsuitable or an old one, or no card, the errors say so, and everything else works.
 func TestCUDA_Absent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -100,7 +100,7 @@ func TestCUDA_Absent(t *testing.T) {
 	require.False(t, r.ok, "the program sees that there is a device: %s", r.out)
 }
 
-// The handlers of a host are what they were when the driver has started.
+// Starting the driver does not change the host's signal handlers.
 func TestSignals_CUDA(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

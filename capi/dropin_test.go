@@ -12,12 +12,12 @@ import (
 
 var dropIn struct {
 	once sync.Once
-	site string // of the wheels, as seen in the lab
+	site string // the folder of the wheels, as seen in the lab
 	err  error
 }
 
-// dropInPackage copies the Python package of the wheel apache-tvm-ffi into the lab, with our library in
-// the place of its own, and gives the folders to import the wheel's and ours from.
+// dropInPackage copies the Python package of the wheel apache-tvm-ffi into the lab, replaces its library by ours, and
+// returns the folders to import the original and the copy from.
 func dropInPackage(t *testing.T, l *lab) (wheel, ours string) {
 	t.Helper()
 	dropIn.once.Do(func() { dropIn.site, dropIn.err = copyPackage(l) })
@@ -39,7 +39,7 @@ func copyPackage(l *lab) (string, error) {
 	if err := copyTree(filepath.Join(dir, "tvm_ffi"), filepath.Join(sites[0], "tvm_ffi")); err != nil {
 		return "", err
 	}
-	// Without the wheel's metadata, by which the package would find its own library.
+	// Without the wheel's metadata, in which the package would find its own library.
 	for _, name := range []string{"numpy", "numpy.libs", "ml_dtypes", "typing_extensions.py"} {
 		if err := os.Symlink(filepath.Join(seen, name), filepath.Join(dir, name)); err != nil {
 			return "", err
@@ -56,7 +56,7 @@ func copyPackage(l *lab) (string, error) {
 	return seen, os.WriteFile(library, data, 0o755)
 }
 
-// The wheel's Python package says the same line by line on its own library and on ours.
+// The wheel's Python package prints the same with its own library and with ours, line by line.
 func TestDropIn(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -20,7 +20,7 @@ func openLibrary(t *testing.T) *elf.File {
 	return f
 }
 
-// What nm -D --defined-only shows, with the version of each symbol, such as TVMGO_1; but for the versions' own symbols.
+// The output of nm -D --defined-only: names with their versions, such as TVMGO_1, without the symbols of the versions.
 func exportedVersions(t *testing.T) map[string]string {
 	t.Helper()
 	f := openLibrary(t)
@@ -48,7 +48,7 @@ func exported(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(exportedVersions(t)))
 }
 
-// A program that compiles against the headers also links, and nothing is exported that no header declares.
+// A program that compiles with the headers also links, and every exported function is declared in a header.
 func TestLibrary_ExportsWhatTheHeadersDeclare(t *testing.T) {
 	declaration := regexp.MustCompile(`(?:TVM_DLL|TVM_FFI_DLL)\s[^;{(]*?\b((?:TVM|tvmgo_)\w+)\(`)
 	var declared []string
@@ -79,7 +79,7 @@ func TestLibrary_IsInstallable(t *testing.T) {
 	require.Empty(t, headers, "cgo's header is nobody's interface")
 }
 
-// The library asks nothing of a machine but the C library.
+// The library only needs the C library of a machine.
 func TestLibrary_StartsAnywhere(t *testing.T) {
 	f := openLibrary(t)
 	needed, err := f.ImportedLibraries()
@@ -107,7 +107,7 @@ func TestLibrary_StartsAnywhere(t *testing.T) {
 		}
 	}
 
-	// Alone in a folder, without an environment, from another one.
+	// Alone in a folder, without environment variables, from another working directory.
 	l := newLab(t)
 	host := dlopenHost(t)
 	away := filepath.Join(t.TempDir(), "an odd 'place'")

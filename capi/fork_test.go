@@ -2,7 +2,7 @@ package main_test
 
 import "testing"
 
-// A child of fork gets an error from what needs Go or the dynamic linker, and goes on with what is C.
+// In a child of fork, functions that need Go or the dynamic linker return an error; those in C work.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

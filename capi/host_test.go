@@ -12,7 +12,7 @@ import (
 
 var hostOnce sync.Once
 
-// dlopenHost is the program dlopen_test.c, which isn't linked with the library.
+// dlopenHost is the program dlopen_test.c, which is not linked with the library.
 func dlopenHost(t *testing.T) string {
 	t.Helper()
 	l := newLab(t)
@@ -20,7 +20,7 @@ func dlopenHost(t *testing.T) string {
 	return l.path("bin", "dlopen_test")
 }
 
-// C's first call must not depend on how far Go's own initialisation has come, so each process asks once.
+// The first call from C must not depend on the progress of Go's initialization, so each process makes only one.
 func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 	const processes = 20 // of each kind
 	l, host := newLab(t), dlopenHost(t)
@@ -40,7 +40,7 @@ func TestHost_FirstCallFindsEveryBuiltin(t *testing.T) {
 	}
 }
 
-// Functions of targets are not listed before one is used, and the first call finds each by its name.
+// Functions about targets are not listed before the first use of one, and the first call finds each by its name.
 func TestHost_FirstCallFindsTargets(t *testing.T) {
 	t.Parallel()
 	l, host := newLab(t), dlopenHost(t)

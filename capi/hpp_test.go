@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// compileCPP builds bin/<program> of hpp_test.cc with every warning that a user may have on.
+// compileCPP builds bin/<program> of hpp_test.cc with all warnings that a user may enable.
 func (l *lab) compileCPP(t *testing.T, program string, flags ...string) string {
 	t.Helper()
 	out := l.path("bin", program)
@@ -20,7 +20,7 @@ func (l *lab) compileCPP(t *testing.T, program string, flags ...string) string {
 	return out
 }
 
-// cppRuns is what each build of hpp_test.cc has to pass: the classes by themselves, and every module for the CPU.
+// cppRuns are the tests of each build of hpp_test.cc: the classes alone, and every CPU module.
 func cppRuns(t *testing.T, l *lab, program string, env ...string) {
 	t.Helper()
 	l.runOK(t, env, program)
@@ -66,7 +66,7 @@ func TestHpp(t *testing.T) {
 	})
 }
 
-// What has no meaning as an argument or a result does not compile, and the message says why.
+// Invalid types of arguments and results do not compile, and the message says why.
 func TestHpp_DoesNotCompile(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lab is where the built library is tested: a folder far from the source tree with copies of all that
-// a test may touch. Programs run in it with a clean environment and, where this process may do so, with
-// an empty file system mounted over the source tree.
+// lab is where the built library is tested: a folder outside of the source tree with copies of all that a test may use.
+// Programs run in it with a minimal environment and, if this process may do so, with an empty file system mounted over
+// the source tree.
 type lab struct {
 	dir  string
-	root string   // of the source tree
-	dist string   // what make built; this lab's own
-	hide []string // what goes before every command
+	root string   // the source tree
+	dist string   // a copy of what make built
+	hide []string // the prefix of every command
 }
 
 // path joins names to the lab's folder: lib, include (of dist), src, artifacts, bin.
@@ -37,7 +37,7 @@ func (l *lab) library() string { return l.path("lib", "libtvmgo.so") }
 func (l *lab) modern(name string) string  { return l.path("artifacts", "modern", name+".so") }
 func (l *lab) classic(name string) string { return l.path("artifacts", "classic", name+".so") }
 
-// computing are the files whose functions the CPU computes with inputs that lie beside them.
+// computing returns the files with functions for the CPU, with inputs next to them.
 func (l *lab) computing() []string {
 	return []string{l.modern("addone_llvm"), l.modern("multi_llvm"), l.modern("multi_c"), l.modern("multi_c_now"),
 		l.classic("addone_llvm"), l.classic("multi_llvm")}
@@ -103,7 +103,7 @@ func makeLab() (*lab, error) {
 	return l, nil
 }
 
-// findDist gets the folder that `make` builds: a copy of $TVMGO_DIST, which other tests use meanwhile, or made now.
+// findDist returns the output of make: a copy of $TVMGO_DIST, which other tests use at the same time, or a new one.
 func (l *lab) findDist() (err error) {
 	if l.dist, err = os.MkdirTemp("", "tvmgo-dist-"); err != nil {
 		return err
@@ -160,8 +160,8 @@ func copyTree(to, from string) error {
 	})
 }
 
-// hideCommand is what goes before a command to run it without the source tree: nothing where the
-// system forbids it. The folder that VENV names is seen in the lab all the same.
+// hideCommand returns the prefix of a command that hides the source tree: empty if the system forbids it. The folder in
+// VENV remains visible.
 func hideCommand(l *lab) []string {
 	const script = `if [ -n "$VENV" ]; then mount --bind "$VENV" "$1" || exit 125; fi
 mount -t tmpfs none "$2" || exit 125
@@ -192,7 +192,7 @@ func (l *lab) compile(t *testing.T, program, sources string, flags ...string) st
 	return out
 }
 
-// linked are the flags that link a program with the library.
+// linked returns the flags that link a program with the library.
 func (l *lab) linked() []string {
 	return []string{"-L" + l.path("lib"), "-ltvmgo", "-Wl,-rpath," + l.path("lib")}
 }
@@ -200,7 +200,7 @@ func (l *lab) linked() []string {
 type result struct {
 	ok     bool
 	out    string
-	signal syscall.Signal // that ended the program, or 0
+	signal syscall.Signal // the signal that ended the program, or 0
 }
 
 // run runs a command in the lab.
@@ -229,14 +229,14 @@ func (l *lab) run(t *testing.T, env []string, args ...string) result {
 	return r
 }
 
-// runOK runs a test program, which prints what failed, and last "ok".
+// runOK runs a test program, which prints failures, and finally "ok".
 func (l *lab) runOK(t *testing.T, env []string, args ...string) {
 	t.Helper()
 	r := l.run(t, env, args...)
 	require.True(t, r.ok && strings.HasSuffix("\n"+r.out, "\nok\n"), "%q:\n%s", args, r.out)
 }
 
-// Where this machine allows it, what runs in the lab cannot lean on the source tree.
+// If this machine allows it, programs in the lab cannot use the source tree.
 func TestLab_SourceTreeIsOutOfReach(t *testing.T) {
 	l := newLab(t)
 	if l.hide == nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What comes and goes leaves nothing behind: threads by the thousand, in C and in Go, and modules by the
-// ten thousand, of either generation and through either ABI.
+// Temporary objects leave nothing behind: thousands of threads, in C and in Go, and ten thousand modules of both
+// generations through both ABIs.
 func TestLife(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "life_test", "life_test.c", l.linked()...)

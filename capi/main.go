@@ -11,7 +11,7 @@ import "C"
 
 import (
 	_ "tvmgo/codegen/all" // codegen.Build, and target.build.<kind> of each kind
-	_ "tvmgo/export"      // what it answers to C: runtime.ModulePackImports…
+	_ "tvmgo/export"      // its global functions: runtime.ModulePackImports, …
 	_ "tvmgo/runtime"     // the runtime, with the CPU
 	_ "tvmgo/runtime/all" // every device; those whose build tag is missing report how to build them in
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TVMGO_VALIDATE=1 reports what is done wrong with a device's memory and streams, whatever the device.
+// TVMGO_VALIDATE=1 reports misuse of a device's memory and streams, for every device.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -20,10 +20,10 @@ func TestMisuse(t *testing.T) {
 		{"1", "cpu", nil, func(*testing.T, *lab) []string { return nil }},
 		{"2", "cuda", everything, cuda},
 		{"4", "opencl", everything, openCL},
-		{"7", "vulkan", everything[1:], vulkan}, // the first device has one queue, and so no streams
+		{"7", "vulkan", everything[1:], vulkan}, // the first device has one queue, so it has no streams
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			env := append(c.env(t, l), "TVMGO_VALIDATE=1", "FAKECUDA_LEAKS=0") // what is freed is kept for a while
+			env := append(c.env(t, l), "TVMGO_VALIDATE=1", "FAKECUDA_LEAKS=0") // freed memory is kept for a while
 			r := l.run(t, env, program, c.number, c.name)
 			require.True(t, r.ok, r.out)
 			for _, what := range c.does {

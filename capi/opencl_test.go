@@ -12,7 +12,7 @@ import (
 // twoDevices are the CPU devices of PoCL, the OpenCL driver of the tests.
 const twoDevices = "POCL_DEVICES=pthread basic"
 
-// needOpenCL skips a test where there is no PoCL; on CI that is a failure.
+// needOpenCL skips a test without PoCL; on CI the test fails.
 func needOpenCL(t *testing.T) {
 	t.Helper()
 	drivers, _ := filepath.Glob("/etc/OpenCL/vendors/pocl*.icd")
@@ -40,7 +40,7 @@ func TestOpenCL(t *testing.T) {
 	}
 }
 
-// Without a loader, a driver or a device the errors say so, and all else works.
+// If there is no loader, driver or device, the errors say so, and everything else works.
 func TestOpenCL_Absent(t *testing.T) {
 	t.Parallel()
 	needOpenCL(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openCL is the environment of a user's first run, with nothing kept from others.
+// openCL is the environment of a user's first run, with empty caches.
 func openCL(t *testing.T, l *lab) []string {
 	t.Helper()
 	needOpenCL(t)
@@ -18,7 +18,7 @@ func openCL(t *testing.T, l *lab) []string {
 	return []string{twoDevices, "POCL_CACHE_DIR=" + cache, "TVMGO_CACHE_DIR=" + cache}
 }
 
-// Every module for OpenCL gives Apache TVM's output through both C ABIs and through C++, on each of two devices.
+// Every OpenCL module has Apache TVM's output through both C ABIs and through C++, on each of two devices.
 func TestArtifacts_OpenCL(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -37,8 +37,7 @@ func TestArtifacts_OpenCL(t *testing.T) {
 	}
 }
 
-// The handlers of a host, and the defaults where it has none, are what they were when the driver and its compiler have
-// started.
+// Starting the driver and its compiler does not change the host's signal handlers, nor the defaults.
 func TestSignals_OpenCL(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

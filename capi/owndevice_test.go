@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A device that a C program registers passes the C part of the suite; one that does something wrong does not,
-// and the part that is about it says so.
+// A device that a C program registers passes the C part of the suite. Devices with deliberate mistakes fail in the part
+// that tests for the mistake.
 func TestOwnDevice(t *testing.T) {
 	l := newLab(t)
 	program := l.compile(t, "own_device_test", "own_device_*.c", l.linked()...)

@@ -23,7 +23,7 @@ var installed struct {
 	out  []byte
 }
 
-// install gives an installation that was made for another prefix and then moved, as a package manager may do.
+// install returns an installation that was made for another prefix and then moved, as package managers do.
 func install(t *testing.T) string {
 	t.Helper()
 	l := newLab(t)
@@ -40,7 +40,7 @@ func install(t *testing.T) string {
 	return i.tree
 }
 
-// tool skips where a program is missing, but not on CI: build/scripts/deps.sh installs it.
+// tool skips the test if a program is missing; on CI, where build/scripts/deps.sh installs it, the test fails.
 func tool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -59,7 +59,7 @@ func project(t *testing.T) (src, prefix string) {
 	return src, prefix
 }
 
-// shell runs a script in a project: $1 is its folder, $2 the prefix.
+// shell runs a script in a project: $1 is the project's folder, $2 the prefix.
 func shell(t *testing.T, src, prefix, script string) {
 	t.Helper()
 	r := newLab(t).run(t, []string{"PKG_CONFIG_PATH=" + filepath.Join(prefix, "lib", "pkgconfig")},
@@ -67,7 +67,7 @@ func shell(t *testing.T, src, prefix, script string) {
 	require.True(t, r.ok, "%s\n%s", script, r.out)
 }
 
-// works runs a program of testdata/package, and looks whether it needs the shared library, by version.
+// works runs a program of testdata/package, and checks whether it needs the shared library, by version.
 func works(t *testing.T, program, prefix string, static bool) {
 	t.Helper()
 	l := newLab(t)
@@ -136,7 +136,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 	r := l.run(t, nil, filepath.Join(tree, "bin", "tvmgo"), "version")
 	require.True(t, r.ok, r.out)
 
-	// What isn't ours stays.
+	// files of others stay
 	prefix := filepath.Join(t.TempDir(), "usr")
 	require.NoError(t, copyTree(prefix, tree))
 	theirs := filepath.Join(prefix, "include", "dlpack", "another.h")
@@ -154,7 +154,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(prefix, "include", "tvm"))
 }
 
-// Only the ABI is global in the static library, and it has all of it.
+// The global symbols of the static library are exactly the ABI.
 func TestPackage_StaticLibraryHasOnlyTheABI(t *testing.T) {
 	r := newLab(t).run(t, nil, "nm", "-g", "--defined-only", "-f", "posix", filepath.Join(install(t), "lib", "libtvmgo.a"))
 	require.True(t, r.ok, r.out)
@@ -180,7 +180,7 @@ func TestPackage_OwnNamesDoNotCollide(t *testing.T) {
 }
 
 func TestPackage_PlainCompiler(t *testing.T) {
-	tree := install(t) // which has spaces in its name
+	tree := install(t) // its name contains spaces
 	l := newLab(t)
 	for _, c := range []struct{ compiler, source string }{{"cc -std=c99", "app.c"}, {"c++ -std=c++17", "app.cpp"}} {
 		src := t.TempDir()
@@ -210,7 +210,7 @@ test "tvmgo $(pkg-config --modversion tvmgo)" = "$("$2/bin/tvmgo" --version)"`)
 	shell(t, src, prefix,
 		`cc app.c $(pkg-config --cflags tvmgo) $(pkg-config --variable=libdir tvmgo)/libtvmgo.a -lpthread -ldl -lm -o readme`)
 	works(t, filepath.Join(src, "readme"), prefix, true)
-	// Where the static library is alone.
+	// With the static library alone.
 	shell(t, src, prefix,
 		`rm "$2"/lib/*.so*; cc $(pkg-config --cflags tvmgo) app.c $(pkg-config --static --libs tvmgo) -o alone`)
 	works(t, filepath.Join(src, "alone"), prefix, true)
@@ -240,8 +240,8 @@ func TestPackage_CMake(t *testing.T) {
 	}
 }
 
-// What make dist and make demo build has no static library: the shared one is found, and whoever wants the other reads
-// how to get it.
+// The output of make dist and make demo has no static library: CMake finds the shared one, and a project that needs the
+// other gets a message that says how to build it.
 func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 	tool(t, "cmake")
 	l := newLab(t)
@@ -275,7 +275,7 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 	require.NotContains(t, r.out, "found it")
 }
 
-// A module may name the library that it was linked with, and the version of each symbol with it.
+// A module may record the library that it was linked with, and the version of each symbol.
 func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
 	src, prefix := project(t)
 	kernel, err := os.ReadFile(filepath.Join(newLab(t).root, "examples", "kernel", "add.c"))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wheels installs Apache TVM's wheels where they are missing.
+// wheels installs Apache TVM's wheels if they are missing.
 var wheels = sync.OnceValue(func() error {
 	if out, err := exec.Command("sh", filepath.Join("..", "build", "scripts", "deps.sh")).CombinedOutput(); err != nil {
 		return fmt.Errorf("no Python with Apache TVM's wheels: build/scripts/deps.sh: %w\n%s", err, out)
@@ -20,8 +20,7 @@ var wheels = sync.OnceValue(func() error {
 	return nil
 })
 
-// withPython gives the interpreter that has Apache TVM's wheels, and the environment that it needs in
-// the lab.
+// withPython returns the interpreter that has Apache TVM's wheels, and the environment that it needs in the lab.
 func withPython(t *testing.T, l *lab) (python string, env []string) {
 	t.Helper()
 	if err := wheels(); err != nil {
@@ -37,7 +36,7 @@ func withPython(t *testing.T, l *lab) (python string, env []string) {
 	return l.path("venv", "bin", "python"), []string{"VENV=" + venv}
 }
 
-// Two runtimes in one process, in every order: each file belongs to both, each error to one.
+// Two runtimes in one process, in every order: each file works with both, and each error stays with its runtime.
 func TestPeer(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -48,7 +47,7 @@ func TestPeer(t *testing.T) {
 		"peer-then-ours":      {"", "LD_BIND_NOW=1"},
 		"peer-then-ours-load": {"", "LD_BIND_NOW=1"},
 		"ours-then-peer":      {"", "LD_BIND_NOW=1"},
-		// what we hold before a peer comes is safe only as a copy
+		// a module that was loaded before a peer is only safe as a private copy
 		"ours-load-then-peer": {private, private + " LD_BIND_NOW=1"},
 		"churn":               {"", "LD_BIND_NOW=1"},
 	} {
@@ -62,7 +61,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// Texts of JSON have the values and errors that Apache TVM's wheel gives them.
+// JSON texts have the same values and errors as in Apache TVM's wheel.
 func TestPeer_JSON(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -70,8 +69,8 @@ func TestPeer_JSON(t *testing.T) {
 	l.runOK(t, env, python, "-B", l.path("src", "pyhost", "json_peer.py"), l.library())
 }
 
-// Built-in functions are described as Apache TVM describes them. Types and functions of targets come with their first
-// use, unless another library has them by then.
+// Built-in functions are described as in Apache TVM. Types and functions of targets are registered on first use, unless
+// another library has registered them.
 func TestPeer_Registry(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -84,8 +83,8 @@ func TestPeer_Registry(t *testing.T) {
 	}
 }
 
-// The tests above would see it if the runtimes were mixed up: this is the one way to do so, and why
-// TVMGO_PRIVATE_LOAD exists.
+// The tests above detect runtimes that are mixed up. This is the one way to do so, and the reason for
+// TVMGO_PRIVATE_LOAD.
 func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

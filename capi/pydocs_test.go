@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/literate"
 )
 
-// The steps of docs/python.md do what they say, on a copy of the wheel in the place of what pip installs.
+// The steps of docs/python.md work, on a copy of the wheel instead of an installation by pip.
 func TestPythonDocs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -22,7 +22,7 @@ func TestPythonDocs(t *testing.T) {
 	require.Len(t, shell, 4)
 	require.Len(t, programs, 1)
 
-	// As a source tree, for the steps.
+	// The steps expect a source tree.
 	tree := l.path("docs")
 	for to, from := range map[string]string{"include": "include", "examples/kernel": "examples/kernel"} {
 		require.NoError(t, copyTree(filepath.Join(tree, to), filepath.Join(l.root, from)))

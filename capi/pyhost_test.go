@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Python with ctypes and numpy alone is a host like any other: nothing of Apache TVM is imported.
+// Python with only ctypes and numpy is a host like any other: nothing of Apache TVM is imported.
 func TestPythonHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -35,8 +35,7 @@ func TestPythonHost(t *testing.T) {
 	}
 }
 
-// The example for Python runs from a folder of its own, with the library that it is given, and reports what is wrong in
-// a line.
+// The Python example runs in a separate folder with the given library, and reports each error in one line.
 func TestPythonHost_Example(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -82,7 +81,7 @@ func copyFiles(dir string, files ...string) error {
 	return nil
 }
 
-// What raises an error below a Python callback sees who called above it.
+// The traceback of an error in a Python callback includes the callers of the callback.
 func TestPythonHost_Backtrace(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

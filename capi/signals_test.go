@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Go's runtime takes five signals and passes on what is not its own; everything else of the host's
-// handlers, and every default, stays in force.
+// Go's runtime handles five signals and forwards those that are not its own. All other handlers of the host, and all
+// defaults, remain in effect.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -17,9 +17,9 @@ import (
 	"tvmgo/internal/testing/golden"
 )
 
-// The ABI of each version is on record in testdata/abi-<version>.txt: functions with their prototypes, sizes
-// and fields of structs, numbers of enumerators. Nothing on record may change or go. What is new belongs
-// into the newest version while no release has it, and into one of its own after that.
+// testdata/abi-<version>.txt records the ABI of each version: functions with their prototypes, sizes and fields of
+// structs, values of enumerators. Recorded lines must not change. Additions belong to the newest version until it is
+// released, and after that to a new version.
 func TestLibrary_ABIIsOnRecord(t *testing.T) {
 	versions := exportedVersions(t)
 	got := abiLines(t, versions)
@@ -46,7 +46,7 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 	require.Len(t, want, len(got), "on record twice")
 }
 
-// recordABI adds lines to a record and keeps it sorted.
+// recordABI adds lines to a record, and keeps it sorted.
 func recordABI(t *testing.T, path string, lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -58,7 +58,7 @@ func recordABI(t *testing.T, path string, lines []string) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 }
 
-// without gives the lines of a that b has not.
+// without returns the lines of a that b lacks.
 func without(a, b []string) (rest []string) {
 	for _, line := range a {
 		if !slices.Contains(b, line) {
@@ -68,7 +68,7 @@ func without(a, b []string) (rest []string) {
 	return rest
 }
 
-// abiLines says what the headers mean to a compiler, as it tells debuggers.
+// abiLines returns what the headers mean to a compiler, from its debug information.
 func abiLines(t *testing.T, versions map[string]string) []string {
 	t.Helper()
 	var program strings.Builder
@@ -131,7 +131,7 @@ func abiLines(t *testing.T, versions map[string]string) []string {
 	return slices.Sorted(maps.Keys(lines))
 }
 
-// fields lists each field with its type and offset, and those of nameless structs within.
+// fields lists each field with its type and offset, including those of nested anonymous structs.
 func fields(s *dwarf.StructType) string {
 	var all []string
 	for _, f := range s.Field {
@@ -144,7 +144,7 @@ func fields(s *dwarf.StructType) string {
 	return strings.Join(all, "; ")
 }
 
-// publicHeaders names the headers that an installation has, as programs include them.
+// publicHeaders returns the installed headers, as programs include them.
 func publicHeaders(t *testing.T, ext string) (headers []string) {
 	t.Helper()
 	include := newLab(t).path("include")

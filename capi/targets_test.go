@@ -2,7 +2,7 @@ package main_test
 
 import "testing"
 
-// Targets in C, by both C ABIs: functions, objects, current targets, and nothing that stays.
+// Targets in C, through both C ABIs: functions, objects, current targets; nothing is left behind.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

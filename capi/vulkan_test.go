@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vulkan is an environment with two devices, the same one twice where there is one; without a driver the test is
-// skipped, on CI it fails.
+// vulkan returns an environment with two devices: the same one twice if there is only one. Without a driver the test is
+// skipped; on CI it fails.
 func vulkan(t *testing.T, _ *lab) []string {
 	t.Helper()
 	drivers, _ := filepath.Glob("/usr/share/vulkan/icd.d/*.json")
@@ -23,8 +23,8 @@ func vulkan(t *testing.T, _ *lab) []string {
 	return []string{"TVMGO_VULKAN_DEVICE_TWICE=1"}
 }
 
-// Vulkan through the device table; the program's handlers of signals stay, and a fork cannot use what its parent
-// started.
+// Vulkan through the device table. The program's signal handlers stay, and a child of fork cannot use devices that its
+// parent has opened.
 func TestVulkan(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -35,7 +35,7 @@ func TestVulkan(t *testing.T) {
 	}
 }
 
-// Without a loader or a driver the errors say so, and all else works.
+// If there is no loader or driver, the errors say so, and everything else works.
 func TestVulkan_Absent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

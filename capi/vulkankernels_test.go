@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
-	_ "tvmgo/runtime" // the test writes the library
+	_ "tvmgo/runtime" // the test writes the library with it
 )
 
-// A library of shaders gives Apache TVM's output through both C ABIs and through C++, on each of two devices.
+// A library of shaders has Apache TVM's output through both C ABIs and through C++, on each of two devices.
 func TestArtifacts_Vulkan(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

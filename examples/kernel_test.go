@@ -1,4 +1,4 @@
-// Package examples tests what the programs below it have in common: the kernel in C.
+// Package examples tests the C kernel, which the programs in its subdirectories share.
 package examples
 
 import (

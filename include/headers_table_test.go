@@ -1,7 +1,7 @@
 package include
 
-// The numbers of the ABI, written out: nobody may change a header so that one of these moves. Layouts are those of
-// 64-bit System V targets; `type.field` stands for an offset, a bare type for its size.
+// The numbers of the ABI, written out: no header may change one of them. Layouts are those of 64-bit System V targets;
+// `type.field` stands for an offset, a bare type for its size.
 
 var ffiLayout = map[string]int{
 	"DLDevice": 8, "DLDevice.device_type": 0, "DLDevice.device_id": 4,
@@ -110,7 +110,8 @@ var classicNumbers = map[string]int{
 	"kDLAOCL": 32, "kDLSDAccel": 33, "kOpenGL": 34, "kDLMicroDev": 35, "TVMDeviceExtType_End": 36,
 }
 
-// A device compiled against an older header must find every field where it left it: a new field is appended here too.
+// A device that was compiled with an older header must find its fields at their offsets: add new fields at the end
+// here, too.
 var deviceFields = []string{"struct_size", "self", "set_device", "get_attr", "alloc_data_space", "free_data_space",
 	"copy_data_from_to", "stream_sync", "create_stream", "free_stream", "set_stream", "sync_stream_from_to",
 	"alloc_workspace",

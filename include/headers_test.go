@@ -75,14 +75,14 @@ func TestHeaders_Layout(t *testing.T) {
 	})
 }
 
-// A name in the historic table may clash with a program's own; the macro is the way out.
+// A name in the historic table may clash with a name of the program; the macro avoids that.
 func TestHeaders_HistoricNamesCanBeOff(t *testing.T) {
 	program := "#define TVM_NO_HISTORIC_TYPE_CODES\n" + includes(classicHeaders...) + "enum { kStr = 1, kNull = 2, " +
 		"kHandle = 9 };\n"
 	compileAll(t, program, ".")
 }
 
-// A table that says what a device has must be read through its own size: a shorter one has fewer functions.
+// A device table must be read according to its own size: a shorter one has fewer functions.
 func TestHeaders_DeviceAPIHas(t *testing.T) {
 	program := includes("tvmgo/device_api.h") + `
 static int create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
@@ -137,7 +137,7 @@ func TestHeaders_SameAsTVMFFI(t *testing.T) {
 	})
 }
 
-// names lists what a program can use of a header: enumerators, functions, types and macros.
+// names lists the enumerators, functions, types and macros of a header.
 func names(t *testing.T, path string) []string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -210,8 +210,8 @@ func compile(t *testing.T, compiler, language, std, program, include string, str
 	require.NoError(t, err, "%s -std=%s -I%s:\n%s", compiler, std, include, out)
 }
 
-// wheelInclude finds the headers of an installed apache-tvm-ffi: in TVMGO_WHEEL_INCLUDE, or where `make` puts its
-// Python.
+// wheelInclude returns the headers of an installed apache-tvm-ffi: those in TVMGO_WHEEL_INCLUDE, or in the Python
+// environment of `make`.
 func wheelInclude(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("TVMGO_WHEEL_INCLUDE"); dir != "" {

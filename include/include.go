@@ -14,16 +14,16 @@ import (
 	"sync"
 )
 
-// Files has the headers under the paths that C programs include them by, such as "tvm/runtime/c_runtime_api.h".
-// Read-only.
+// Files has the headers under the paths by which C programs include them, such as "tvm/runtime/c_runtime_api.h". It is
+// read-only.
 //
 //go:embed dlpack/*.h tvm/ffi/*.h tvm/ffi/extra/*.h tvm/runtime/*.h tvmgo/*.h tvmgo/*.hpp
 var Files embed.FS
 
-// ID is another text whenever a header changes.
+// ID identifies the contents of the headers: it changes with every change of a header.
 var ID = sync.OnceValue(func() string {
 	h := sha256.New()
-	// which are part of the program, and can be read
+	// embedded files can always be read
 	_ = fs.WalkDir(Files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

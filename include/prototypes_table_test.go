@@ -1,7 +1,7 @@
 package include
 
-// Signatures in base types. A C compiler refuses a second declaration that disagrees with the first, so putting these
-// behind an include proves the header's own. H is a handle, B a byte array, A an any value.
+// Signatures with base types. A C compiler rejects a second declaration that differs from the first, so including these
+// after a header checks the header. H is a handle, B a byte array, A an any value.
 
 const prototypeTypes = `
 typedef void* H; typedef const TVMFFIByteArray* B; typedef TVMFFIAny* A; typedef const TVMFFIAny* CA;

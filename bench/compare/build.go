@@ -19,8 +19,8 @@ type programs struct {
 	oursThrow, peerThrow string // bench/side/throw.cc
 	open                 string // bench/side/open.c
 	blob1K, blob64M      string // libraries that carry a blob
-	vulkanSO             string // a library of the shader stepSPV
-	hand                 string // side/hand.c, a library
+	vulkanSO             string // a library with the shader stepSPV
+	hand                 string // side/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
@@ -56,7 +56,7 @@ func peerLibraries(venv string) ([]string, error) {
 	return libs, nil
 }
 
-// build compiles everything into dir. It is run from the root of the repository.
+// build compiles everything into dir. Call it in the root of the repository.
 func build(dir, lib, venv string) (*programs, error) {
 	lib, err := filepath.Abs(lib)
 	if err != nil {
@@ -89,12 +89,12 @@ func build(dir, lib, venv string) (*programs, error) {
 		sideSources = append(sideSources, "bench/side/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
-		// The same alignment on both sides: a loop of three nanoseconds feels where it lies.
+		// Both sides are aligned alike: the time of a loop of three nanoseconds depends on its alignment.
 		args := append([]string{"-std=gnu11", "-O2", "-falign-functions=64", "-falign-loops=64", "-Wall", "-Wextra",
 			"-Iinclude", "-o", out}, sources...)
 		return run("cc", append(args, extra...)...)
 	}
-	// The same headers on both sides: the code that C++ programs have in them.
+	// Both sides use the same headers, because C++ programs contain their inline code.
 	headers := filepath.Join(filepath.Dir(filepath.Dir(peer[0])), "include")
 	throws := func(out, lib string) error {
 		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
@@ -124,20 +124,20 @@ func build(dir, lib, venv string) (*programs, error) {
 	return p, nil
 }
 
-// packShader makes a library of the shader that chains of dispatches run.
+// packShader makes a library of the shader that chains of dispatches execute.
 func packShader(out string) error {
 	return pack.Library(context.Background(), pack.Kernels{Inputs: []pack.Input{{Path: stepSPV}},
 		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) launch blockIdx.x=ceildiv(n, " +
 			"64), threadIdx.x=64"}}}, out)
 }
 
-// fakeDriver has CUDA's rows measured on a driver that launches nothing (side/cudriver.c), where there is no card: what
-// the library adds to a launch is the same.
+// fakeDriver measures the CUDA rows with a driver that launches nothing (side/cudriver.c), for machines without a card:
+// the time that the library adds to a launch is the same.
 func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil
 	}
-	if err := os.Setenv("FAKECUDA_VERSION", "13050"); err != nil { // as new as the compiler of the modules' PTX
+	if err := os.Setenv("FAKECUDA_VERSION", "13050"); err != nil { // as new as the compiler that wrote the modules' PTX
 		return err
 	}
 	for variable, folder := range map[string]string{"TVMGO_CUDA_LIBRARY": "driver", "FAKECUDA_KERNELS": "kernels"} {
@@ -163,7 +163,7 @@ func fakeDriver(dir string) error {
 	return nil
 }
 
-// linkWith are the flags that link a program with libraries by path, each needed even if unused.
+// linkWith returns the flags that link a program with libraries by path, even if it does not use them.
 func linkWith(libs ...string) []string {
 	flags := []string{"-Wl,--no-as-needed"}
 	for _, l := range libs {

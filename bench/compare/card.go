@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// cardResult is a result of bench/card, as far as it is shown.
+// cardResult is the part of a result of bench/card that is printed.
 type cardResult struct {
 	Device  string    `json:"device"`
 	Driver  string    `json:"driver_version"`
@@ -29,7 +29,7 @@ type cardRow struct {
 	Met      *bool    `json:"met"`
 }
 
-// printCard shows the newest result of a card in a folder (<date>-cuda.json), or that there is none.
+// printCard prints the newest result of a card in a folder (<date>-cuda.json), or that there is none.
 func printCard(w io.Writer, folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*-cuda.json"))
 	if err != nil {
@@ -39,7 +39,7 @@ func printCard(w io.Writer, folder string) error {
 		_, err := fmt.Fprintln(w, "\nCUDA on a card: not measured (make gpu-bundle, run.sh on a machine with one)")
 		return err
 	}
-	file := slices.Max(files) // names begin with the date
+	file := slices.Max(files) // file names begin with the date
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Every row of the table is measured by some group, and by no more than one.
+// Every measure of the table is in exactly one group.
 func TestTable_IsMeasured(t *testing.T) {
 	groupOf := map[string]int{"ours.size": -1, "peer.size": -1}
 	for i, g := range groups {

@@ -14,12 +14,12 @@ import (
 	"tvmgo/te/ops"
 )
 
-// manyFunctions is a program whose time from formulas to a library is measured without any cache: as one module, and as
-// a module for each function.
+// manyFunctions is a program whose compilation from formulas to a library is measured without caches: as one module,
+// and as one module per function.
 type manyFunctions struct {
 	name  string
 	count int
-	vary  bool // the functions are of different sizes
+	vary  bool // whether the functions have different sizes
 	build func(k int32) (ins []*te.Tensor, out *te.Tensor)
 }
 
@@ -52,7 +52,7 @@ func compileTime(row string) (float64, error) {
 	return 0, fmt.Errorf("there is no program %s", row)
 }
 
-// measure is the time to make a library of all functions together, or of each alone.
+// measure returns the time to build one library of all functions, or one library per function.
 func (p manyFunctions) measure(apart bool) (float64, error) {
 	t, err := target.New("c")
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // empty cgo call in this process.
 type goAPI struct {
 	bound  *runtime.Bound
-	launch map[dlpack.DeviceType]*runtime.Bound // of a kernel; made when it is first measured
-	n      int                                  // calls of a batch
-	allocs float64                              // by one bound call; the most that any sample saw
+	launch map[dlpack.DeviceType]*runtime.Bound // calls of a kernel; made when it is first measured
+	n      int                                  // calls per batch
+	allocs float64                              // allocations of a bound call; the maximum of all samples
 }
 
 func newGoAPI(path string, sample time.Duration) (*goAPI, error) {

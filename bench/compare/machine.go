@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// machine says where and of what the figures are.
+// machine describes where the figures were measured, and with which software.
 type machine struct {
 	CPU      string `json:"cpu"`
 	Cores    int    `json:"cores"`

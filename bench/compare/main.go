@@ -89,12 +89,12 @@ func compare(c config) error {
 	return printCard(os.Stdout, "bench/results")
 }
 
-// sampler takes samples of any measure.
+// sampler measures any row.
 type sampler struct {
 	p          *programs
 	dir        string
 	sideArgs   []string
-	ours, peer *side // of the group that is being measured
+	ours, peer *side // of the current group
 	goAPI      *goAPI
 	operators  operatorSides
 }
@@ -117,8 +117,8 @@ func newSampler(p *programs, c config) (*sampler, error) {
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
-// start begins a group, or a round of one, with a fresh process for each library, so that no row meets what another one
-// left behind: open files, spinning threads.
+// start begins a group, or a round of it, with a new process for each library, so that earlier rows have no influence:
+// open files, spinning threads.
 func (s *sampler) start() (err error) {
 	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
 		stepSPV)...); err != nil {
@@ -179,7 +179,7 @@ func (s *sampler) sample(measure string) (float64, error) {
 	return s.peer.sample(row)
 }
 
-// measure takes the medians of alternating rounds of every group.
+// measure returns the medians of alternating rounds of every group.
 func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summary, error) {
 	results := map[string]summary{}
 	for i, g := range groups {
@@ -208,8 +208,8 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 	return results, nil
 }
 
-// alternate measures a group round by round. The first round, in which every measure also finds out
-// how often to repeat, does not count.
+// alternate measures a group round by round. The first round, in which every measure also determines its number of
+// repetitions, does not count.
 func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[string][]float64, error) {
 	samples := map[string][]float64{}
 	if g.few {
@@ -222,7 +222,7 @@ func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[st
 			}
 		}
 		order := slices.Clone(g.measures)
-		if round%2 == 1 { // so that nobody is always the first, or the one that comes after the other
+		if round%2 == 1 { // so that the order has no influence
 			slices.Reverse(order)
 		}
 		for _, m := range order {

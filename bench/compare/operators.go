@@ -28,10 +28,10 @@ const operatorsCommand = "operators"
 // generatedFor is the target of generated operators: this machine.
 const generatedFor = "c -march=native"
 
-// An operator is one of package te/ops with the sizes that it is measured at. Its last tensor is the result.
+// An operator is one of package te/ops with the sizes at which it is measured. Its last tensor is the result.
 type operator struct {
 	name  string
-	hand  string // the same function of side/hand.c
+	hand  string // the function in side/hand.c
 	build func() (ins []*te.Tensor, out *te.Tensor)
 }
 
@@ -67,7 +67,7 @@ var operators = []operator{
 	}},
 }
 
-// lower schedules operators for a target, and makes a module of them with a function for each.
+// lower schedules operators for a target, and makes a module with a function for each.
 func lower(t *target.Target, list ...operator) (*tir.IRModule, error) {
 	var funcs []*tir.PrimFunc
 	for _, o := range list {
@@ -89,7 +89,7 @@ func lower(t *target.Target, list ...operator) (*tir.IRModule, error) {
 	return tir.NewModule(funcs...)
 }
 
-// buildAll is the module of operators for a target.
+// buildAll builds a module of operators for a target.
 func buildAll(t *target.Target, list ...operator) (*runtime.Module, error) {
 	program, err := lower(t, list...)
 	if err != nil {
@@ -98,7 +98,7 @@ func buildAll(t *target.Target, list ...operator) (*runtime.Module, error) {
 	return codegen.Build(program, t)
 }
 
-// demoKernel is what the demonstration builds: a layer of a network, and a softmax.
+// demoKernel returns the kernels of the demonstration: a layer of a network, and a softmax.
 var demoKernel = []operator{
 	{"dense", "", func() ([]*te.Tensor, *te.Tensor) {
 		x, w, b := input("X", 16, 256), input("W", 256, 128), input("B", 128)
@@ -110,7 +110,7 @@ var demoKernel = []operator{
 	}},
 }
 
-// toC is the way from formulas to C, without the compiler.
+// toC compiles formulas to C, without the C compiler.
 func toC(t *target.Target) error {
 	m, err := buildAll(t, demoKernel...)
 	if err != nil {
@@ -130,8 +130,8 @@ type operatorSide struct {
 	turns  map[string]int
 }
 
-// serveOperators answers names of rows with nanoseconds per operation, as bench/side does. Its arguments are a sample's
-// least nanoseconds, and the library of side/hand.c.
+// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/side does. Its arguments are
+// the minimal duration of a sample in nanoseconds, and the library of side/hand.c.
 func serveOperators(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s SAMPLE_NS HAND.so", operatorsCommand)
@@ -177,7 +177,7 @@ func (s *operatorSide) sample(row string) (float64, error) {
 	return best(s.turns[row], run)
 }
 
-// prepare finds what a row runs, and compares hand-written results with generated ones before it measures either.
+// prepare prepares a row, and checks that hand-written and generated code have the same results.
 func (s *operatorSide) prepare(row string) (func() error, error) {
 	if row == "te-c" {
 		return func() error { return toC(s.target) }, nil
@@ -200,7 +200,7 @@ func (s *operatorSide) prepare(row string) (func() error, error) {
 	return nil, fmt.Errorf("there is no such row")
 }
 
-// bind is a call of an operator, generated or from a library, with tensors of its sizes, and the result's tensor.
+// bind returns a call of an operator with tensors of its sizes, generated or from a library, and the result's tensor.
 func (s *operatorSide) bind(o operator, library string) (func() error, *runtime.Tensor, error) {
 	ins, out := o.build()
 	function := strings.ReplaceAll(o.name, "-", "_")
@@ -249,7 +249,7 @@ func (s *operatorSide) bind(o operator, library string) (func() error, *runtime.
 	return b.Call, last, nil
 }
 
-// near says where two results differ.
+// near returns an error if two results differ.
 func near(a, b *runtime.Tensor) error {
 	x, err := runtime.ToSlice[float32](a)
 	if err != nil {
@@ -273,7 +273,7 @@ func compileHand(out string) error {
 		out, "bench/side/hand.c", "-lm")
 }
 
-// operatorSides are the processes that measure operators; each is started when it is first asked.
+// operatorSides are the processes that measure operators; each is started on first use.
 type operatorSides struct {
 	p      *programs
 	sample string
@@ -281,7 +281,7 @@ type operatorSides struct {
 	of     map[string]*side
 }
 
-// ask samples a row of generated operators and those by hand ("te"), or of NumPy ("numpy").
+// ask measures a row of generated and hand-written operators ("te"), or of NumPy ("numpy").
 func (o *operatorSides) ask(who, row string) (float64, error) {
 	s := o.of[who]
 	if s == nil {

@@ -13,7 +13,7 @@ import (
 
 const processesPerSample = 7
 
-// wallTime starts a program and waits for its end: nanoseconds, the median of a few.
+// wallTime returns how long a program runs in nanoseconds: the median of several runs.
 func wallTime(argv ...string) (float64, error) {
 	files := []uintptr{0, 1, 2}
 	env := os.Environ()
@@ -42,7 +42,7 @@ func wallTime(argv ...string) (float64, error) {
 	return summarize(took).Median, nil
 }
 
-// openTime is how long a fresh process takes to dlopen libraries: nanoseconds, the median of a few.
+// openTime returns how long a new process takes to dlopen libraries in nanoseconds: the median of several runs.
 func openTime(program string, libs ...string) (float64, error) {
 	var took []float64
 	for range processesPerSample {
@@ -59,7 +59,7 @@ func openTime(program string, libs ...string) (float64, error) {
 	return summarize(took).Median, nil
 }
 
-// strippedSize is the size of copies of libraries without symbols that nobody needs, in bytes.
+// strippedSize returns the size in bytes of stripped copies of libraries.
 func strippedSize(dir string, libs ...string) (float64, error) {
 	var total int64
 	for _, lib := range libs {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report is one run as it is written to a file. Times are nanoseconds, sizes bytes.
+// report is the result of a run in its file. Times are in nanoseconds, sizes in bytes.
 type report struct {
 	Date     string             `json:"date"`
 	Machine  machine            `json:"machine"`
@@ -44,7 +44,7 @@ func newReport(m machine, c config, rows []row, results map[string]summary, allo
 		out := reportRow{ID: w.ID, What: w.What, Ours: ours, Base: base}
 		out.Value, out.text, out.Target, out.Met = w.verdict(ours, base)
 		if w.ID == "go-bound" {
-			// The runtime itself allocates now and then: less than one per thousand calls is none.
+			// The runtime itself allocates occasionally: less than one allocation per thousand calls counts as none.
 			out.Note = fmt.Sprintf("%.0f allocations", allocs)
 			out.Met = out.Met && allocs < 1e-3
 		}
@@ -78,7 +78,7 @@ func (r *report) print(w io.Writer) {
 	t.Flush()
 }
 
-// write keeps the report in a folder, under its date.
+// write writes the report to a folder; the date is the file name.
 func (r *report) write(folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err

@@ -2,14 +2,14 @@ package main
 
 import "fmt"
 
-// A row of the table: two measures and what their relation should be.
+// A row of the table: two measures, and the target for their relation.
 type row struct {
 	ID    string
 	What  string
-	Ours  string // measure
-	Base  string // measure that Ours is compared with
+	Ours  string // a measure
+	Base  string // the measure that Ours is compared with
 	Limit float64
-	// Limit bounds Ours/Base, or Ours-Base, or is absent: the row is there for the record.
+	// Limit is the target for Ours/Base or Ours-Base; without it the row is only recorded.
 	Relation relation
 }
 
@@ -19,10 +19,10 @@ const (
 	ratio relation = iota
 	difference
 	record
-	absolute // Limit bounds Ours itself
+	absolute // Limit is the target for Ours alone
 )
 
-// The table of targets. Measures are "side.row", see bench/side for what each does.
+// The table of rows. Measures are "side.row"; bench/side says what each does.
 var table = []row{
 	{"call", "TVMFFIFunctionCall, C function, 2 ints", "ours.call", "peer.call", 0.9, ratio},
 	{"call-null", "  the same, made without self", "ours.call-null", "peer.call-null", 0, record},
@@ -122,12 +122,12 @@ var table = []row{
 	{"te-c", "formulas of the demo's kernels to C", "te.te-c", "te.te-c", 20e6, absolute},
 }
 
-// A group is measures that alternate with one another, in this order, round by round.
+// A group is a set of measures that alternate round by round, in this order.
 type group struct {
 	measures []string
 	quiet    bool // pauses between samples: worker threads spin for a while after a launch
 	few      bool // a sample takes seconds: three rounds
-	// each round in a process of its own: where its memory and its threads lie decides more than the code does
+	// each round in a new process, because the position of memory and threads has more influence than the code
 	afresh bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// side is a running C program that measures rows of one library on request (bench/side).
+// side is a C program (bench/side) that runs and measures rows of one library on request.
 type side struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -35,7 +35,7 @@ func startSide(path string, args ...string) (*side, error) {
 	return &side{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
 }
 
-// sample measures a row: nanoseconds of one operation.
+// sample measures a row in nanoseconds per operation.
 func (s *side) sample(row string) (float64, error) {
 	if _, err := fmt.Fprintln(s.in, row); err != nil {
 		return 0, fmt.Errorf("%s: row %s: %w", s.cmd.Path, row, err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// summary is what a run keeps of the samples of one measure.
+// summary describes the samples of a measure.
 type summary struct {
 	Median  float64 `json:"median"`
 	P25     float64 `json:"p25"`
@@ -20,7 +20,7 @@ func summarize(samples []float64) summary {
 		Samples: len(s)}
 }
 
-// quantile interpolates between the neighbours in a sorted slice; NaN when it is empty.
+// quantile interpolates between neighbours in a sorted slice; it is NaN for an empty one.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

@@ -15,7 +15,7 @@ import (
 const targetJSON = `{"kind":"cuda","arch":"sm_90a","libs":["cudnn"],` +
 	`"host":{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"neoverse-v2"}}`
 
-// best is the time of one call of f, the best of a few batches of n.
+// best returns the time of a call of f: that of the best of several batches of n calls.
 func best(n int, f func() error) (float64, error) {
 	least := math.Inf(1)
 	for range batches {
@@ -37,7 +37,7 @@ func targetNew() (float64, error) {
 	})
 }
 
-// targetRead is what any reader of JSON does at least.
+// targetRead is the least work of any JSON reader.
 func targetRead() (float64, error) {
 	text := []byte(targetJSON)
 	return best(50, func() error {
@@ -57,7 +57,7 @@ func targetGet() (float64, error) {
 	})
 }
 
-// firstTarget is in the environment of a process that makes one target and prints how long it took.
+// firstTarget is the environment variable of a process that makes one target and prints how long that took.
 const firstTarget = "BENCH_FIRST_TARGET"
 
 func printFirstTarget() {
@@ -71,7 +71,7 @@ func printFirstTarget() {
 	fmt.Print(taken.Nanoseconds())
 }
 
-// targetFirst is the first target of a process: the tables of kinds and tags are read then.
+// targetFirst measures the first target of a process, which also reads the tables of kinds and tags.
 func targetFirst() (float64, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env, cmd.Stderr = append(os.Environ(), firstTarget+"=1"), os.Stderr

@@ -29,7 +29,7 @@ type response struct {
 	C vector `json:"c"`
 }
 
-// httpError is what a client is told, with the status.
+// httpError is an error for the client, with its status.
 type httpError struct {
 	status int
 	text   string
@@ -41,7 +41,7 @@ func bad(status int, format string, args ...any) error {
 	return &httpError{status, fmt.Sprintf(format, args...)}
 }
 
-// newHandler serves a function that many requests call at once, with tensors on a device.
+// newHandler serves a function, which requests call concurrently, with tensors on a device.
 func newHandler(f *runtime.Function, dev dlpack.Device) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/predict", func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func decode(w http.ResponseWriter, r *http.Request) (*request, error) {
 	return &in, nil
 }
 
-// vectorOn puts a vector on a device.
+// vectorOn copies a vector to a device.
 func vectorOn(dev dlpack.Device, v vector) (*runtime.Tensor, error) {
 	x, err := runtime.NewTensor(dlpack.Float32, []int64{int64(len(v))}, dev)
 	if err != nil {
@@ -126,7 +126,7 @@ func vectorOn(dev dlpack.Device, v vector) (*runtime.Tensor, error) {
 	return x, nil
 }
 
-// predict calls the function with tensors that belong to this request.
+// predict calls the function with tensors that belong to the request.
 func predict(f *runtime.Function, dev dlpack.Device, in *request) (vector, error) {
 	a, err := vectorOn(dev, in.A)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 //	go run ./examples/deploy_go -module add.so -function add -addr 127.0.0.1:8080
 //
-// One module is loaded at the start and shared by all requests; each request brings tensors of its own. SIGINT and
-// SIGTERM end the service once the requests in progress are answered. -selftest serves one request of its own and
+// One module is loaded at the start and shared by all requests; each request has its own tensors. SIGINT and
+// SIGTERM end the service after the current requests. -selftest sends one request to the service, and
 // exits.
 package main
 
@@ -46,7 +46,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	if err := run(ctx, c, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "deploy_go:", err)
 		os.Exit(1)
@@ -100,7 +100,7 @@ func run(ctx context.Context, c config, w io.Writer) error {
 	return errors.Join(err, shutdown(server, c.grace))
 }
 
-// shutdown lets requests in progress end, for so long.
+// shutdown waits for current requests, but not longer than grace.
 func shutdown(server *http.Server, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// selftest sends the service at url one request and checks that the function added.
+// selftest sends a request to the service at url, and checks the sum.
 func selftest(ctx context.Context, url string, w io.Writer) error {
 	const n = 1000
 	in := request{A: make(vector, n), B: make(vector, n)}

@@ -24,7 +24,7 @@ import (
 
 const artifact = "../../testdata/artifacts/modern/multi_c.so"
 
-// serve starts the handler over a function of a module.
+// serve starts the handler for a function of a module.
 func serve(t *testing.T, module, function string) *httptest.Server {
 	t.Helper()
 	m, err := runtime.Load(context.Background(), module)
@@ -55,7 +55,7 @@ func send(t *testing.T, method, url, contentType, body string) (int, string) {
 	return answer.StatusCode, strings.TrimSpace(string(text))
 }
 
-// The kernel in C that comes with the examples, and a module exported by TVM.
+// The C kernel of the examples, and a module exported by TVM.
 func modules(t *testing.T) map[string]string {
 	t.Helper()
 	lib := filepath.Join(t.TempDir(), "add.so")
@@ -124,7 +124,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// A function of another shape refuses, and the client hears what it says.
+// A function with another signature returns an error, which the client receives.
 func TestPredict_ModuleRefuses(t *testing.T) {
 	s := serve(t, artifact, "matmul")
 	status, text := send(t, "POST", s.URL+"/predict", "", `{"a":[1],"b":[2]}`)
@@ -132,7 +132,7 @@ func TestPredict_ModuleRefuses(t *testing.T) {
 	require.Contains(t, text, "ndim")
 }
 
-// Many clients at once get their own answers, and nothing stays behind.
+// Many concurrent clients get their own answers, and nothing is left behind.
 func TestPredict_ManyClients(t *testing.T) {
 	s := serve(t, artifact, "vadd")
 	before := runtime.Live()
@@ -200,7 +200,7 @@ func TestRun_CannotStart(t *testing.T) {
 	require.Error(t, run(context.Background(), c, io.Discard))
 }
 
-// SIGTERM ends the process with status 0, after the request in progress.
+// SIGTERM ends the process with status 0, after the current request.
 func TestSignal_Graceful(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deploy_go")
 	text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
@@ -213,8 +213,8 @@ func TestSignal_Graceful(t *testing.T) {
 	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" with cpu:0 on %s\n", &url)
 	require.NoError(t, err)
 
-	// A request whose body is still on its way when the signal comes: the service says "100 Continue" once its
-	// handler reads, by when the request has begun.
+	// A request whose body arrives only after the signal: the service answers "100 Continue" when its handler reads, so
+	// the request has begun by then.
 	body, feed := io.Pipe()
 	begun := make(chan struct{})
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(begun) }}
@@ -243,7 +243,7 @@ func TestSignal_Graceful(t *testing.T) {
 	_, err = io.WriteString(feed, `{"a":[1],`)
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { // it takes no new ones
+	require.Eventually(t, func() bool { // it accepts no new requests
 		_, err := http.Get(url + "/healthz")
 		return err != nil
 	}, 2*time.Minute, 10*time.Millisecond)

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// vector is a JSON array of numbers that fit a float32. Unlike []float32 it takes no null for a 0, and counts before it
-// allocates.
+// vector is a JSON array of numbers that fit into a float32. Unlike []float32, it rejects null, and checks the length
+// before it allocates.
 type vector []float32
 
-// UnmarshalJSON reads an array; the decoder has seen to it that it is proper JSON.
+// UnmarshalJSON reads an array; the decoder has checked that it is valid JSON.
 func (v *vector) UnmarshalJSON(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '[' {

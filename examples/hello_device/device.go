@@ -17,7 +17,8 @@ func register() error {
 	return runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "hello", New: newHello})
 }
 
-// hello is the device. Its memory consists of pages of the system, which Go's collector neither moves nor frees.
+// hello is the device. Its memory consists of pages of the system, which Go's garbage collector neither moves nor
+// frees.
 type hello struct {
 	mu     sync.Mutex
 	spaces [2]map[unsafe.Pointer][]byte // by index, then by address

@@ -1,4 +1,4 @@
-// Command hello_device adds a device of its own, "hello", with two indices, and uses it:
+// Command hello_device adds a new device, "hello", with two indices, and uses it:
 //
 //	go run ./examples/hello_device
 //

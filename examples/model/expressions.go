@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	inner   = 32 // what each row of the input holds
+	inner   = 32 // the length of an input row
 	classes = 10
 )
 
-// denseLayer is relu(A·B + bias) of any number of rows: tiles of 4 rows and 8 columns, which need not divide what there
-// is, each computed by vectors, and the tiles' rows by threads.
+// denseLayer is relu(A·B + bias) for any number of rows. It is computed in tiles of 4 rows and 8 columns, which need
+// not divide the sizes; vectors compute a tile's columns, and threads take rows of tiles.
 func denseLayer() (*tir.IRModule, error) {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n, tir.I32(inner)}, tir.Float32, "A")
@@ -36,14 +36,14 @@ func denseLayer() (*tir.IRModule, error) {
 	rows, columns, _, lane := stage.Tile(out.Axes()[0], out.Axes()[1], 4, 8)
 	stage.Parallel(rows)
 	stage.Vectorize(lane)
-	sums := s.Stage(product) // a tile's sums stay in memory of their own
+	sums := s.Stage(product) // the sums of a tile are in separate memory
 	sums.ComputeAt(stage, columns)
 	sums.Reorder(k, product.Axes()[0], product.Axes()[1])
 	sums.Vectorize(product.Axes()[1])
 	return te.Lower(s, []any{a, b, bias, out}, "dense")
 }
 
-// softmaxLayer makes probabilities of each row.
+// softmaxLayer converts each row to probabilities.
 func softmaxLayer() (*tir.IRModule, error) {
 	n := te.Var("n")
 	row, shape := []tir.Expr{n}, []tir.Expr{n, tir.I32(classes)}
@@ -69,7 +69,7 @@ func softmaxLayer() (*tir.IRModule, error) {
 	return te.Lower(s, []any{x, out}, "softmax")
 }
 
-// program is both layers as one module.
+// program returns both layers as one module.
 func program() (*tir.IRModule, error) {
 	var all []*tir.PrimFunc
 	for _, layer := range []func() (*tir.IRModule, error){denseLayer, softmaxLayer} {

@@ -1,9 +1,9 @@
 // Command model writes a small network as tensor expressions, schedules it, and builds it into one library:
 //
-//	go run ./examples/model -o model.so -tir model.tir        writes both the library and the loops it was made of
+//	go run ./examples/model -o model.so -tir model.tir        writes the library, and its loops as text
 //	go run ./examples/model -run model.so -arrays DIR         runs the library, and writes arguments and results as .npy
 //
-// What it computes is in expressions.go; run has programs in C, C++ and Python that call the same library.
+// expressions.go has the computation; the programs in run call the library from C, C++ and Python.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// build makes the library, and the text of its loops if that has a name.
+// build builds the library, and writes the text of its loops if a name for it is given.
 func build(ctx context.Context, forTarget, path, text string) error {
 	loops, err := program()
 	if err != nil {

@@ -22,7 +22,7 @@ func TestModel_BuildsAndRuns(t *testing.T) {
 		require.FileExists(t, filepath.Join(dir, name+".npy"))
 	}
 
-	// The text is a program of its own.
+	// The text is a valid program.
 	loops, err := os.ReadFile(text)
 	require.NoError(t, err)
 	again, err := tir.Parse(string(loops))

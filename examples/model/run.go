@@ -15,10 +15,9 @@ import (
 	"tvmgo/runtime"
 )
 
-const rows = 30 // of the input; tiles of 4 do not divide it
+const rows = 30 // of the input; not a multiple of the tile height 4
 
-// fill makes numbers that floats hold exactly, and so do all sums of the network: every order of additions gives the
-// same.
+// fill returns small numbers, whose sums in this network are exact floats: the order of additions does not matter.
 func fill(n int, f func(i int) int, part float32) []float32 {
 	values := make([]float32, n)
 	for i := range values {
@@ -34,7 +33,7 @@ func inputs() (a, b, bias []float32) {
 	return a, b, bias
 }
 
-// plain is the network as loops that nobody schedules.
+// plain computes the network by plain loops.
 func plain(a, b, bias []float32) (dense []float32, softmax []float64) {
 	dense, softmax = make([]float32, rows*classes), make([]float64, rows*classes)
 	for i := range rows {
@@ -54,7 +53,7 @@ func plain(a, b, bias []float32) (dense []float32, softmax []float64) {
 	return dense, softmax
 }
 
-// runLibrary calls both functions of the library, compares what they give with plain loops, and prints the first row.
+// runLibrary calls both functions of the library, compares the results with plain loops, and prints the first row.
 func runLibrary(ctx context.Context, path, arrays string, w io.Writer) error {
 	m, err := runtime.Load(ctx, path)
 	if err != nil {
@@ -101,7 +100,7 @@ func printRow(w io.Writer, name string, values []float32) {
 	fmt.Fprintln(w)
 }
 
-// part is an array of one or two dimensions.
+// part is an array with one or two dimensions.
 type part struct {
 	values     []float32
 	rows, cols int
@@ -114,7 +113,7 @@ func (p part) shape() []int64 {
 	return []int64{int64(p.rows), int64(p.cols)}
 }
 
-// save writes the array as NumPy would.
+// save writes the array as NumPy does.
 func (p part) save(path string) error {
 	var file bytes.Buffer
 	if err := npyfile.WriteHeader(&file, dlpack.Float32, p.shape()); err != nil {
@@ -126,7 +125,7 @@ func (p part) save(path string) error {
 	return os.WriteFile(path, file.Bytes(), 0o666)
 }
 
-// callLibrary calls a function; its result comes last.
+// callLibrary calls a function, whose last argument is the result.
 func callLibrary(m *runtime.Module, name string, in ...part) ([]float32, error) {
 	f, err := m.Function(name)
 	if err != nil {

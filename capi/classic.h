@@ -1,5 +1,5 @@
-/* What the files of the classic C ABI share. The ABI itself is include/tvm/runtime/c_runtime_api.h; values, errors and objects
- * come from the core, and nothing here keeps state of its own but the held Python exception. */
+/* What the files of the classic C ABI share. The ABI itself is include/tvm/runtime/c_runtime_api.h; values, errors and
+ * objects come from the core, and nothing here keeps state of its own but the held Python exception. */
 #ifndef TVMGO_CAPI_CLASSIC_H_
 #define TVMGO_CAPI_CLASSIC_H_
 

@@ -1,5 +1,5 @@
-/* Global functions that build programs. Their bodies are in Go, in package codegen and those of kinds; the names are here, so that C's first
- * call finds them. */
+/* Global functions that build programs. Their bodies are in Go, in package codegen and those of kinds; the names are
+ * here, so that C's first call finds them. */
 #include "core.h"
 #include "object/fork.h"
 #include "generators_gen.h"

@@ -1,6 +1,6 @@
-/* Runs every function of a module that Apache TVM exported, through both C ABIs, and compares with what TVM computed; then again
- * with arguments that the module refuses. artifact_test FILE DIRECTORY FUNCTION...: the directory has <function>_in<i>.npy and
- * <function>_out.npy. */
+/* Runs every function of a module that Apache TVM exported, through both C ABIs, and compares with what TVM computed;
+ * then again with arguments that the module refuses. artifact_test FILE DIRECTORY FUNCTION...: the directory has
+ * <function>_in<i>.npy and <function>_out.npy. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "ffi_abi_test.h"
@@ -9,7 +9,8 @@
 int failures;
 
 static DLTensor tensor(npy* a) {
-  return (DLTensor){.data = a->data, .device = {kDLCPU, 0}, .ndim = a->ndim, .dtype = {kDLFloat, 32, 1}, .shape = a->shape};
+  return (DLTensor){.data = a->data, .device = {kDLCPU, 0}, .ndim = a->ndim, .dtype = {kDLFloat, 32, 1},
+      .shape = a->shape};
 }
 
 /* ---- tvm-ffi ---- */

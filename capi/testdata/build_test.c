@@ -1,4 +1,5 @@
-/* Builds programs in C: from text and JSON, for kinds that are enabled, and calls what comes out. Its first call is that of a generator. */
+/* Builds programs in C: from text and JSON, for kinds that are enabled, and calls what comes out. Its first call is
+ * that of a generator. */
 #include "ffi_abi_test.h"
 #include "usage.h"
 
@@ -64,7 +65,8 @@ static void check_programs(void) {
   }
   TVMFFIAny f, yes = any_of(kTVMFFIBool);
   yes.v_int64 = 1;
-  FAILS(CALL("ffi.ModuleGetFunction", &f, m, text_view("add_one"), yes), "NotSupportedError", "build it by codegen.Build");
+  FAILS(CALL("ffi.ModuleGetFunction", &f, m, text_view("add_one"), yes), "NotSupportedError",
+      "build it by codegen.Build");
   drop(&source);
   drop(&json);
   drop(&again);
@@ -73,29 +75,40 @@ static void check_programs(void) {
 
 static void check_mistakes(void) {
   TVMFFIAny out, source;
-  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("metal")), "NotSupportedError", "no code generator target.build.metal is enabled: there are those of c, llvm, opencl");
-  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("nonesuch")), "ValueError", "codegen.Build: argument 1: ");
-  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("")), "ValueError", "argument 1: the target is empty");
+  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("metal")), "NotSupportedError",
+      "no code generator target.build.metal is enabled: there are those of c, llvm, opencl");
+  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("nonesuch")), "ValueError",
+      "codegen.Build: argument 1: ");
+  FAILS(CALL("codegen.Build", &out, text_view(program), text_view("")), "ValueError",
+      "argument 1: the target is empty");
   FAILS(CALL("codegen.Build", &out, text_view(program), int_view(3)), "TypeError", "argument 1: expected a target");
-  FAILS(CALL("codegen.Build", &out, text_view(program)), "TypeError", "expected a program and a target, got 1 arguments");
-  FAILS(CALL("codegen.Build", &out, any_of(kTVMFFINone), text_view("c")), "TypeError", "argument 0: expected a program");
-  FAILS(CALL("codegen.Build", &out, text_view("func f("), text_view("c")), "ValueError", "argument 0: tir: parse: line 1");
+  FAILS(CALL("codegen.Build", &out, text_view(program)), "TypeError", "expected a program and a target, got 1 "
+      "arguments");
+  FAILS(CALL("codegen.Build", &out, any_of(kTVMFFINone), text_view("c")), "TypeError",
+      "argument 0: expected a program");
+  FAILS(CALL("codegen.Build", &out, text_view("func f("), text_view("c")), "ValueError",
+      "argument 0: tir: parse: line 1");
   FAILS(CALL("codegen.Build", &out, text_view("{\"tir\": 2}"), text_view("c")), "ValueError", "argument 0: ");
-  FAILS(CALL("codegen.Build", &out, text_view("func f() { func f() }"), text_view("c")), "ValueError", "circle: f calls f");
-  FAILS(CALL("target.build.c", &out, text_view(program), text_view("opencl")), "ValueError", "the target is of kind \"opencl\": call target.build.opencl");
+  FAILS(CALL("codegen.Build", &out, text_view("func f() { func f() }"), text_view("c")), "ValueError",
+      "circle: f calls f");
+  FAILS(CALL("target.build.c", &out, text_view(program), text_view("opencl")), "ValueError",
+      "the target is of kind \"opencl\": call target.build.opencl");
   FAILS(CALL("target.build.c", &out), "TypeError", "got 0 arguments");
-  FAILS(CALL("target.build.opencl", &out, text_view("func f(A: handle) {\n  buffer a: float32[4], param A\n  for i in range(4) { a[i] = 1.0 }\n}\n")), "ValueError", "f");
+  FAILS(CALL("target.build.opencl", &out, text_view("func f(A: handle) {\n  buffer a: float32[4], param A\n"
+      "  for i in range(4) { a[i] = 1.0 }\n}\n")), "ValueError", "f");
   FAILS(CALL("tir.FromText", &out, text_view("what?")), "ValueError", "tir.FromText: tir: parse: line 1");
   FAILS(CALL("tir.FromJSON", &out, text_view("[]")), "ValueError", "tir.FromJSON: ");
   FAILS(CALL("tir.FromText", &out, int_view(1)), "TypeError", "expected text");
   OK(CALL("runtime.CSourceModuleCreate", &source, text_view("int x;"), text_view("c")));
-  FAILS(CALL("codegen.Build", &out, source, text_view("c")), "TypeError", "got a module of kind \"c\": tir.FromText and tir.FromJSON make one");
+  FAILS(CALL("codegen.Build", &out, source, text_view("c")), "TypeError", "got a module of kind \"c\": tir.FromText "
+      "and tir.FromJSON make one");
   drop(&source);
 }
 
 static void check_opencl(void) {
   TVMFFIAny module, kinds, size;
-  OK(CALL("target.build.opencl", &module, text_view("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread \"threadIdx.x\" "
+  OK(CALL("target.build.opencl", &module, text_view("func f(A: handle) {\n  buffer a: float32[4], param A\n"
+      "  thread i in range(4), thread \"threadIdx.x\" "
                                                     "{ a[i] = 1.0 }\n}\n")));
   CHECK(module.type_index == kTVMFFIModule);
   drop(&module);

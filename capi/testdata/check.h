@@ -1,4 +1,5 @@
-/* Checks of the programs that drive the built library as its users do: public headers only. A failed check prints and goes on. */
+/* Checks of the programs that drive the built library as its users do: public headers only. A failed check prints and
+ * goes on. */
 #ifndef CHECK_H_
 #define CHECK_H_
 
@@ -9,7 +10,8 @@
 extern int failures; /* failed checks so far; threads count one at a time */
 
 #define FAIL(...) \
-  (__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED), printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), putchar('\n'))
+  (__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED), printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), \
+      putchar('\n'))
 
 #define CHECK(x)                       \
   do {                                 \

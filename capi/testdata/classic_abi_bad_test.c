@@ -1,4 +1,5 @@
-/* The classic C ABI: codes that say something else than the value is, in arguments and in results, and names that are too long. */
+/* The classic C ABI: codes that say something else than the value is, in arguments and in results, and names that are
+ * too long. */
 #include "classic_abi_test.h"
 
 static TVMValue answer;
@@ -43,7 +44,8 @@ static void test_results(TVMFunctionHandle f, TVMFunctionHandle object) {
   TVMValue ret;
   int ret_code;
   static const int unknown[] = {1, 16, 63, 200, -1, -7, INT32_MIN, INT32_MAX};
-  static const int pointers[] = {kTVMObjectHandle, kTVMModuleHandle, kTVMPackedFuncHandle, kTVMStr, kTVMBytes, kTVMNDArrayHandle,
+  static const int pointers[] = {kTVMObjectHandle, kTVMModuleHandle, kTVMPackedFuncHandle, kTVMStr, kTVMBytes,
+      kTVMNDArrayHandle,
                                  kTVMObjectRValueRefArg};
   fails = 0;
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {

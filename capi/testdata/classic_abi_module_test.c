@@ -1,4 +1,5 @@
-/* The classic C ABI: modules. Compiles two small libraries as TVM 0.20 would have exported them ($CC, else cc) and loads them. */
+/* The classic C ABI: modules. Compiles two small libraries as TVM 0.20 would have exported them ($CC, else cc) and
+ * loads them. */
 #define _GNU_SOURCE
 #include "classic_abi_test.h"
 #include "scratch.h"
@@ -8,7 +9,8 @@ static const char scale_source[] =
     "TVM_DLL void* __tvm_module_ctx;\n"
     "TVM_DLL int scale(TVMValue* args, int* codes, int n, TVMValue* ret, int* ret_code, void* resource) {\n"
     "  (void)resource;\n"
-    "  if (n != 2 || codes[1] != kTVMArgInt) { TVMAPISetLastError(\"TypeError: scale wants (tensor, int)\"); return -1; }\n"
+    "  if (n != 2 || codes[1] != kTVMArgInt) { TVMAPISetLastError(\"TypeError: scale wants (tensor, int)\"); "
+        "return -1; }\n"
     "  DLTensor* t = args[0].v_handle;\n"
     "  for (int64_t i = 0; i < t->shape[0]; i++) ((float*)t->data)[i] *= (float)args[1].v_int64;\n"
     "  ret->v_int64 = t->shape[0], *ret_code = kTVMArgInt;\n"

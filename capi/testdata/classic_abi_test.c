@@ -1,5 +1,5 @@
-/* The classic C ABI, every function, with good and with bad input: functions and globals here, the rest in the other files.
- * Prints what failed and exits 1, or prints "ok". */
+/* The classic C ABI, every function, with good and with bad input: functions and globals here, the rest in the other
+ * files. Prints what failed and exits 1, or prints "ok". */
 #include "classic_abi_test.h"
 
 int failures;

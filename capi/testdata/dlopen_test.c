@@ -1,5 +1,6 @@
 /* A host that is not linked with the library but opens it RTLD_LOCAL, as plugins and language bindings do.
- *   dlopen_test LIBRARY globals FILE     prints the global functions that the very first call finds; later there must be no more
+ *   dlopen_test LIBRARY globals FILE     prints the global functions that the first call finds; all later calls must find
+ *                                        the same
  *   dlopen_test LIBRARY lookup NAME...   the very first calls look these up
  *   dlopen_test LIBRARY vadd FILE        loads a module and calls its vadd, well and badly
  *   dlopen_test LIBRARY exit FILE        leaves main while threads work
@@ -29,7 +30,8 @@ static struct {
 static void open_library(const char* path) {
   void* lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (lib == NULL) puts(dlerror()), exit(2);
-  static const char* const names[] = {"TVMFuncListGlobalNames", "TVMFuncGetGlobal", "TVMModLoadFromFile", "TVMModGetFunction",
+  static const char* const names[] = {"TVMFuncListGlobalNames", "TVMFuncGetGlobal", "TVMModLoadFromFile",
+      "TVMModGetFunction",
                                       "TVMModFree", "TVMFuncCall", "TVMFuncFree", "TVMGetLastError"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     void* p = dlsym(lib, names[i]);

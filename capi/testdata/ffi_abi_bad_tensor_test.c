@@ -1,4 +1,5 @@
-/* The tvm-ffi C ABI: DLPack tensors that cannot be taken. The one who gives keeps them: no deleter runs, nothing is half done. */
+/* The tvm-ffi C ABI: DLPack tensors that cannot be taken. The one who gives keeps them: no deleter runs, nothing is
+ * half done. */
 #include "ffi_abi_test.h"
 
 static int deleted;
@@ -13,12 +14,15 @@ static DLManagedTensorVersioned good(void) {
   memset(&m, 0, sizeof m);
   m.version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   m.deleter = deleter_versioned;
-  m.dl_tensor = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape, .strides = strides};
+  m.dl_tensor = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape,
+      .strides = strides};
   return m;
 }
 
-/* Refused in both generations (where only_versioned is 0), with both texts in the error; then it is still the caller's. */
-static void refused(DLManagedTensorVersioned m, int32_t alignment, int32_t contiguous, int only_versioned, const char* text,
+/* Refused in both generations (where only_versioned is 0), with both texts in the error; then it is still the
+ * caller's. */
+static void refused(DLManagedTensorVersioned m, int32_t alignment, int32_t contiguous, int only_versioned,
+    const char* text,
                     const char* more) {
   TVMFFIObjectHandle out = NULL;
   DLManagedTensor old = {m.dl_tensor, NULL, deleter};

@@ -6,7 +6,8 @@ static int get(void* field, TVMFFIAny* result) {
   return 0;
 }
 
-static int32_t allocate(const char* key, int32_t fixed, int32_t depth, int32_t slots, int32_t overflow, int32_t parent) {
+static int32_t allocate(const char* key, int32_t fixed, int32_t depth, int32_t slots, int32_t overflow,
+    int32_t parent) {
   TVMFFIByteArray k = bytes_of(key);
   return TVMFFITypeGetOrAllocIndex(&k, fixed, depth, slots, overflow, parent);
 }
@@ -30,16 +31,19 @@ static void test_registration(void) {
       {"bad_type.child", -1, 2, 0, 0, kTVMFFIArray, "takes no more child types"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-    CHECK(allocate(wrong[i].key, wrong[i].fixed, wrong[i].depth, wrong[i].slots, wrong[i].overflow, wrong[i].parent) == -1);
+    CHECK(allocate(wrong[i].key, wrong[i].fixed, wrong[i].depth, wrong[i].slots, wrong[i].overflow,
+        wrong[i].parent) == -1);
     FAILS(-1, "ValueError", wrong[i].text);
     CHECK(allocate(wrong[i].key, -1, 1, 0, 0, -2) == -2); /* nothing is left of it */
   }
 }
 
 static void test_lookup(void) {
-  TVMFFIByteArray near = bytes_of("ffi.Modul"), far = bytes_of("nothing.is.called.like.this"), null = {NULL, 3}, empty = {"", 0};
+  TVMFFIByteArray near = bytes_of("ffi.Modul"), far = bytes_of("nothing.is.called.like.this"), null = {NULL, 3},
+      empty = {"", 0};
   int32_t index = 42;
-  FAILS(TVMFFITypeKeyToIndex(&near, &index), "NotFoundError", "\"ffi.Modul\" is registered: load the library that registers it, or did you mean \"ffi.Module\"?");
+  FAILS(TVMFFITypeKeyToIndex(&near, &index), "NotFoundError", "\"ffi.Modul\" is registered: load the library that "
+      "registers it, or did you mean \"ffi.Module\"?");
   FAILS(TVMFFITypeKeyToIndex(&far, &index), "NotFoundError", "load the library");
   FAILS(TVMFFITypeKeyToIndex(&null, &index), "ValueError", "NULL");
   FAILS(TVMFFITypeKeyToIndex(&empty, &index), "NotFoundError", "\"\"");

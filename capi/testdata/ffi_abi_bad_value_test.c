@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI: values that are not what they say. Small strings with a wrong length or garbage behind their text, objects under
- * the type index of others, NULL where an object belongs. */
+/* The tvm-ffi C ABI: values that are not what they say. Small strings with a wrong length or garbage behind their text,
+ * objects under the type index of others, NULL where an object belongs. */
 #include "ffi_abi_test.h"
 
 static TVMFFIAny small(int32_t type_index, uint32_t size, const char* text) {
@@ -67,7 +67,8 @@ static void test_casts(void) {
   as_module = ptr_view(kTVMFFIModule, array.v_obj);
   as_tensor = ptr_view(kTVMFFITensor, array.v_obj);
   as_function = ptr_view(kTVMFFIFunction, array.v_obj);
-  FAILS(TVMFFIAnyViewToOwnedAny(&as_module, &out), "TypeError", "type index 73 (Module), but the header of its object says 71 (Array)");
+  FAILS(TVMFFIAnyViewToOwnedAny(&as_module, &out), "TypeError", "type index 73 (Module), but the header of its object "
+      "says 71 (Array)");
   FAILS(CALL("ffi.ModuleGetKind", &out, as_module), "TypeError", "ffi.ModuleGetKind: argument 0");
   FAILS(CALL("runtime.TVMTensorCopyFromTo", &out, as_tensor, as_tensor), "TypeError", "Tensor");
   FAILS(CALL("ffi.Array", &out, array, as_function), "TypeError", "ffi.Array: argument 1");
@@ -87,15 +88,18 @@ static void test_casts(void) {
   TVMFFIAny dtype = any_of(kTVMFFIDataType), cpu = any_of(kTVMFFIDevice);
   dtype.v_dtype = (DLDataType){kDLFloat, 32, 1}, cpu.v_device = (DLDevice){kDLCPU, 0};
   FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, any_of(kTVMFFIShape), dtype, cpu), "ValueError", "argument 0");
-  FAILS(CALL("runtime.TVMTensorCreateView", &out, any_of(kTVMFFITensor), any_of(kTVMFFIShape), dtype), "ValueError", "argument 0");
-  FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, int_view(1), dtype, cpu), "TypeError", "argument 0 must be Shape, got int");
+  FAILS(CALL("runtime.TVMTensorCreateView", &out, any_of(kTVMFFITensor), any_of(kTVMFFIShape), dtype), "ValueError",
+      "argument 0");
+  FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, int_view(1), dtype, cpu), "TypeError",
+      "argument 0 must be Shape, got int");
   FAILS(CALL("runtime.NumThreads", &out, int_view(1)), "TypeError", "expected 0 arguments, got 1");
   FAILS(CALL("ffi.FunctionListGlobalNamesFunctor", &out, int_view(1)), "TypeError", "expected 0 arguments, got 1");
   TVMFFIByteArray gone = {NULL, 3}, nothing = {NULL, 0};
   FAILS(CALL("ffi.Bytes", &out, ptr_view(kTVMFFIByteArrayPtr, &gone)), "ValueError", "ffi.Bytes: argument 0");
   OK(CALL("ffi.Bytes", &out, ptr_view(kTVMFFIByteArrayPtr, &nothing)));
   CHECK(text_of(&out).size == 0);
-  FAILS(CALL("runtime.ModuleLoadFromFile", &out, int_view(3)), "TypeError", "runtime.ModuleLoadFromFile: argument 0 must be str, got int");
+  FAILS(CALL("runtime.ModuleLoadFromFile", &out, int_view(3)), "TypeError", "runtime.ModuleLoadFromFile: argument 0 "
+      "must be str, got int");
 }
 
 /* Module objects that somebody else laid out: nothing behind the header is looked at. */

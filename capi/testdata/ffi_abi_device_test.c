@@ -25,7 +25,8 @@ static int get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIA
   return 0;
 }
 
-static int alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
+static int alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+    void** out) {
   (void)api, (void)hint;
   if (known(dev.device_id) != 0) return -1;
   *out = aligned_alloc(alignment, (nbytes + alignment) / alignment * alignment);

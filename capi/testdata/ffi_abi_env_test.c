@@ -37,7 +37,8 @@ static void free_tensor(DLManagedTensorVersioned* self) {
   free(self);
 }
 
-static int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* ctx, void (*set_error)(void*, const char*, const char*)) {
+static int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* ctx,
+    void (*set_error)(void*, const char*, const char*)) {
   if (prototype->shape[0] == 13) {
     set_error(ctx, "MemoryError", "thirteen is too many");
     return -1;
@@ -216,7 +217,8 @@ static void test_devices(void) {
   CHECK(out.v_int64 == 3);
   OK(CALL("runtime.config_threadpool", &out, int_view(1), int_view(before)));
   FAILS(CALL("runtime.config_threadpool", &out, int_view(1), int_view(1 << 30)), "ValueError", "1073741824");
-  FAILS(CALL("runtime.config_threadpool", &out, int_view(1), int_view((int64_t)1 << 40)), "ValueError", "1099511627776");
+  FAILS(CALL("runtime.config_threadpool", &out, int_view(1), int_view((int64_t)1 << 40)), "ValueError",
+      "1099511627776");
   FAILS(CALL("runtime.config_threadpool", &out, int_view(1)), "TypeError", "2 arguments");
 }
 

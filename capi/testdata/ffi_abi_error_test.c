@@ -52,7 +52,8 @@ static void test_slot(void) {
 }
 
 static void test_parts(void) {
-  TVMFFIByteArray kind = bytes_of("RuntimeError"), message = bytes_of("it broke"), trace = bytes_of("at line 1\n"), none = {NULL, 0};
+  TVMFFIByteArray kind = bytes_of("RuntimeError"), message = bytes_of("it broke"), trace = bytes_of("at line 1\n"),
+      none = {NULL, 0};
   TVMFFIObjectHandle cause = NULL, error = NULL, context = NULL;
   OK(TVMFFIErrorCreate(&kind, &message, &trace, &cause));
   NEED(cause != NULL);
@@ -120,7 +121,8 @@ static void test_through_calls(void) {
 static void test_backtrace(void) {
   const TVMFFIByteArray* trace = TVMFFIBacktrace("file.c", 12, "work", 0);
   NEED(trace != NULL);
-  CHECK(strstr(trace->data, "file.c") != NULL && strstr(trace->data, "12") != NULL && strstr(trace->data, "work") != NULL);
+  CHECK(strstr(trace->data, "file.c") != NULL && strstr(trace->data, "12") != NULL &&
+      strstr(trace->data, "work") != NULL);
   NEED((trace = TVMFFIBacktrace(NULL, 0, NULL, 1)) != NULL);
   CHECK(trace->data != NULL && strlen(trace->data) == trace->size);
 }

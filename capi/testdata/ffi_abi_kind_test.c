@@ -43,7 +43,8 @@ static void test_source(void) {
   CHECK(out.v_int64 == 0);
   FAILS(CALL("ffi.ModuleGetFunction", &out, module, text_view("add"), int_view(0)), "NotSupportedError", "export it");
   OK(CALL("ffi.ModuleWriteToFile", &out, module, text_view(in_dir("m.cc")), text_view("cc")));
-  FAILS(CALL("ffi.ModuleWriteToFile", &out, module, text_view(in_dir("m.so")), text_view("")), "NotSupportedError", "written as .cc");
+  FAILS(CALL("ffi.ModuleWriteToFile", &out, module, text_view(in_dir("m.so")), text_view("")), "NotSupportedError",
+      "written as .cc");
   OK(CALL("runtime.ModuleLoadFromFile", &back, text_view(in_dir("m.cc"))));
   OK(CALL("runtime.ModuleGetTypeKey", &out, back));
   CHECK(is_text(text_of(&out), "c"));

@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI: modules, through the global functions ffi.Module* and runtime.Module*. Compiles small libraries as Apache TVM
- * exports them today and loads them. */
+/* The tvm-ffi C ABI: modules, through the global functions ffi.Module* and runtime.Module*. Compiles small libraries as
+ * Apache TVM exports them today and loads them. */
 #define _GNU_SOURCE
 #include "ffi_abi_test.h"
 #include "scratch.h"
@@ -25,7 +25,8 @@ static const char scale_source[] = PROLOGUE
     "  return 0;\n"
     "}\n"
     "FUNCTION(slot) { result->type_index = kTVMFFIOpaquePtr, result->v_ptr = ffi_abi_test_slot; return 0; }\n"
-    "static int text(const char* s, TVMFFIAny* out) { TVMFFIByteArray b = {s, strlen(s)}; return TVMFFIStringFromByteArray(&b, out); }\n"
+    "static int text(const char* s, TVMFFIAny* out) { TVMFFIByteArray b = {s, strlen(s)}; return "
+        "TVMFFIStringFromByteArray(&b, out); }\n"
     "FUNCTION(_metadata_scale) { return text(\"{\\\"type_schema\\\":\\\"...\\\"}\", result); }\n"
     "FUNCTION(_doc_scale) { return text(\"scales a tensor in place\", result); }\n";
 
@@ -126,7 +127,8 @@ static void test_questions(void) {
   CHECK(out.type_index == kTVMFFIArray);
   drop(&out);
   FAILS(CALL("ffi.ModuleInspectSource", &out, module, text_view("")), "NotSupportedError", "library");
-  FAILS(CALL("ffi.ModuleWriteToFile", &out, module, text_view(in_dir("copy.so")), text_view("so")), "NotSupportedError", "library");
+  FAILS(CALL("ffi.ModuleWriteToFile", &out, module, text_view(in_dir("copy.so")), text_view("so")), "NotSupportedError",
+      "library");
   FAILS(CALL("ffi.ModuleGetKind", &out, int_view(1)), "TypeError", "Module");
   FAILS(CALL("ffi.ModuleGetFunction", &out, module, int_view(1), int_view(0)), "TypeError", "str");
   FAILS(CALL("ffi.ModuleGetFunction", &out, module), "TypeError", "2 to 3");

@@ -17,7 +17,8 @@ static void test_counts(void) {
   OK(TVMFFIObjectCreateOpaque(&handle, kTVMFFIOpaquePyObject, release, &obj));
   NEED(obj != NULL);
   TVMFFIObject* header = obj;
-  CHECK(header->combined_ref_count == 0x100000001u && header->type_index == kTVMFFIOpaquePyObject && header->__padding == 0);
+  CHECK(header->combined_ref_count == 0x100000001u && header->type_index == kTVMFFIOpaquePyObject &&
+      header->__padding == 0);
   CHECK(TVMFFIOpaqueObjectGetCellPtr(obj)->handle == &handle);
   OK(TVMFFIObjectIncRef(obj));
   CHECK(strong_count(obj) == 2);
@@ -142,11 +143,13 @@ static void test_own_types(void) {
   int32_t base = register_type("ffi_abi_test.Base", 1, 2, 0, kTVMFFIObject);
   CHECK(base >= kTVMFFIDynObjectBegin);
   CHECK(register_type("ffi_abi_test.Base", 1, 2, 0, kTVMFFIObject) == base);
-  int32_t first = register_type("ffi_abi_test.First", 2, 0, 0, base), second = register_type("ffi_abi_test.Second", 2, 0, 0, base);
+  int32_t first = register_type("ffi_abi_test.First", 2, 0, 0, base), second = register_type("ffi_abi_test.Second", 2,
+      0, 0, base);
   CHECK(first == base + 1 && second == base + 2);
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(second);
   NEED(info != NULL);
-  CHECK(info->type_depth == 2 && info->type_ancestors[0]->type_index == kTVMFFIObject && info->type_ancestors[1]->type_index == base);
+  CHECK(info->type_depth == 2 && info->type_ancestors[0]->type_index == kTVMFFIObject &&
+      info->type_ancestors[1]->type_index == base);
   CHECK(register_type("ffi_abi_test.Third", 2, 0, 0, base) == -1); /* no slot is left */
   take_error();
   CHECK(register_type("ffi_abi_test.Unknown", 0, 0, 0, -2) == -2);
@@ -201,7 +204,8 @@ static void test_reflection(void) {
 
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
   NEED(info != NULL && info->num_fields == 1 && info->num_methods == 1 && info->metadata != NULL);
-  CHECK(is_text(info->fields[0].name, "x") && is_text(info->fields[0].doc, "what x is") && info->fields[0].offset == 24);
+  CHECK(is_text(info->fields[0].name, "x") && is_text(info->fields[0].doc, "what x is") &&
+      info->fields[0].offset == 24);
   CHECK(info->fields[0].default_value_or_factory.v_int64 == 3 && info->metadata->total_size == 32);
   CHECK(is_text(info->methods[0].name, "m") && info->methods[0].method.v_obj == f);
 

@@ -131,7 +131,8 @@ static void test_registry(void) {
   OK(CALL("runtime.TVMTensorCopyToBytes", &out, b, ptr_view(kTVMFFIOpaquePtr, back), int_view(sizeof back)));
   CHECK(memcmp(data, back, sizeof back) == 0);
   FAILS(CALL("runtime.TVMTensorCopyFromBytes", &out, a, bytes, int_view(4)), "ValueError", "24 bytes");
-  FAILS(CALL("runtime.TVMTensorCopyFromBytes", &out, a, bytes, int_view(-1)), "ValueError", "argument 2, the number of bytes, is negative");
+  FAILS(CALL("runtime.TVMTensorCopyFromBytes", &out, a, bytes, int_view(-1)), "ValueError", "argument 2, the number of "
+      "bytes, is negative");
   FAILS(CALL("runtime.TVMTensorCopyFromBytes", &out, dims, bytes, int_view(4)), "TypeError", "Tensor");
   FAILS(CALL("runtime.TVMTensorCopyToBytes", &out, a, int_view(1), int_view(24)), "TypeError", "void*");
 
@@ -146,7 +147,8 @@ static void test_registry(void) {
   FAILS(CALL("runtime.TVMTensorCopyFromTo", &out, a, dims), "TypeError", "Tensor");
   FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, dims, float32(), int_view(1)), "TypeError", "Device");
   FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, dims, float32(), device(100)), "ValueError", "100");
-  FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, dims, float32(), device(kDLCPU), text_view("nowhere")), "NotSupportedError",
+  FAILS(CALL("runtime.TVMTensorAllocWithScope", &out, dims, float32(), device(kDLCPU), text_view("nowhere")),
+      "NotSupportedError",
         "nowhere");
   drop(&flat);
   drop(&dims);

@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI, with good and with bad input: functions and globals here, the rest in the other files. Prints what failed
- * and exits 1, or prints "ok". */
+/* The tvm-ffi C ABI, with good and with bad input: functions and globals here, the rest in the other files. Prints what
+ * failed and exits 1, or prints "ok". */
 #include "ffi_abi_test.h"
 
 int failures;
@@ -130,7 +130,8 @@ static void test_values(void) {
 }
 
 static void test_globals(void) {
-  TVMFFIByteArray name = bytes_of("ffi_abi_test.sum"), prefix = {"ffi_abi_test.sum.not", 16}, none = {NULL, 3}, empty = {"", 0};
+  TVMFFIByteArray name = bytes_of("ffi_abi_test.sum"), prefix = {"ffi_abi_test.sum.not", 16}, none = {NULL, 3},
+      empty = {"", 0};
   TVMFFIObjectHandle f = make(sum), other = make(echo), got = NULL;
   TVMFFIAny result;
   OK(TVMFFIFunctionSetGlobal(&name, f, 0));
@@ -171,7 +172,8 @@ static void test_globals(void) {
   CHECK(got == NULL);
   CHECK(strong_count(other) == 1);
 
-  OK(CALL("ffi.FunctionFromExternC", &result, any_of(kTVMFFINone), ptr_view(kTVMFFIOpaquePtr, (void*)sum), any_of(kTVMFFINone)));
+  OK(CALL("ffi.FunctionFromExternC", &result, any_of(kTVMFFINone), ptr_view(kTVMFFIOpaquePtr, (void*)sum),
+      any_of(kTVMFFINone)));
   arg = int_view(5), item = any_of(kTVMFFINone);
   OK(TVMFFIFunctionCall(result.v_obj, &arg, 1, &item));
   CHECK(item.v_int64 == 5);

@@ -1,4 +1,5 @@
-/* The tvm-ffi C ABI: strings, bytes, element types, and the containers, which have no function of their own but the globals. */
+/* The tvm-ffi C ABI: strings, bytes, element types, and the containers, which have no function of their own but the
+ * globals. */
 #include "ffi_abi_test.h"
 
 static void test_strings(void) {
@@ -45,7 +46,8 @@ static void test_dtypes(void) {
     const char* text;
     DLDataType type;
   } known[] = {{"int32", {kDLInt, 32, 1}},        {"uint8x4", {kDLUInt, 8, 4}},       {"float16", {kDLFloat, 16, 1}},
-               {"bfloat16", {kDLBfloat, 16, 1}},  {"bool", {kDLBool, 8, 1}},          {"float8_e4m3fn", {kDLFloat8_e4m3fn, 8, 1}},
+               {"bfloat16", {kDLBfloat, 16, 1}},  {"bool", {kDLBool, 8, 1}},          {"float8_e4m3fn",
+                   {kDLFloat8_e4m3fn, 8, 1}},
                {"handle", {kDLOpaqueHandle, 64, 1}}, {"float4_e2m1fn", {kDLFloat4_e2m1fn, 4, 1}}};
   DLDataType type;
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {

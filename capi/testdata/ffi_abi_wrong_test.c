@@ -1,4 +1,5 @@
-/* The tvm-ffi C ABI: every built-in global function with every kind of value in every place. Each call gives an error or a result. */
+/* The tvm-ffi C ABI: every built-in global function with every kind of value in every place. Each call gives an error
+ * or a result. */
 #include "ffi_abi_test.h"
 
 enum { KINDS = 15, MAX_ARGS = 4 };
@@ -28,7 +29,8 @@ static void call_wrongly(const char* name, TVMFFIObjectHandle f, const TVMFFIAny
   for (int n = 0; n <= MAX_ARGS; n++) {
     for (int x = 0; x < (n > 0 ? KINDS : 1); x++) {
       for (int y = 0; y < (n > 1 ? KINDS : 1); y++) {
-        TVMFFIAny args[MAX_ARGS] = {values[x], values[y], values[(x + y) % KINDS], values[x]}, result = any_of(kTVMFFINone);
+        TVMFFIAny args[MAX_ARGS] = {values[x], values[y], values[(x + y) % KINDS], values[x]},
+            result = any_of(kTVMFFINone);
         int rc = TVMFFIFunctionCall(f, args, n, &result);
         taken_error e = take_error();
         if (rc == 0) CHECK(e.kind[0] == 0);
@@ -57,7 +59,8 @@ void test_wrong_arguments(void) {
     index = int_view(i), name = any_of(kTVMFFINone);
     OK(TVMFFIFunctionCall(list.v_obj, &index, 1, &name));
     TVMFFIByteArray text = text_of(&name);
-    if (!is_text(text, "ffi.FunctionFromExternC")) OK(TVMFFIFunctionGetGlobal(&text, &f)); /* that one takes any address */
+    /* that one takes any address */
+    if (!is_text(text, "ffi.FunctionFromExternC")) OK(TVMFFIFunctionGetGlobal(&text, &f));
     if (f != NULL) {
       call_wrongly(text.data, f, values);
       TVMFFIObjectDecRef(f);

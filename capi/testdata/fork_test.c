@@ -44,7 +44,8 @@ static void call(TVMFunctionHandle f) {
   int codes[2] = {kTVMDLTensorHandle, kTVMDLTensorHandle}, ret_code;
   for (int i = 0; i < n; i++) in[i] = (float)i;
   for (int i = 0; i < 2; i++) {
-    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
+        .shape = &shape};
     args[i].v_handle = &t[i];
   }
   OK(TVMFuncCall(f, args, codes, 2, &ret, &ret_code));
@@ -120,7 +121,8 @@ static void refuse_load(void) {
   TVMModuleHandle module = NULL;
   CHECK(TVMModLoadFromFile(file, "", &module) == -1 && module == NULL);
   const char* e = TVMGetLastError();
-  if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, file) == NULL || strstr(e, "before the fork") == NULL)
+  if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, file) == NULL ||
+      strstr(e, "before the fork") == NULL)
     FAIL("\"%s\"", e);
   for (int i = 0; i < 2; i++) CHECK(TVMModLoadFromFile(paths[i], "", &module) == -1);
 }
@@ -161,7 +163,8 @@ static void be_child(TVMModuleHandle of_parent) {
 static void wait_for(pid_t child) {
   int status = 0;
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
-  if (status != 0) FAIL("the child ended with %#x%s", status, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+  if (status != 0) FAIL("the child ended with %#x%s", status, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
+      ? ": it hung" : "");
 }
 
 static void fork_once(TVMModuleHandle module, int again) {

@@ -18,7 +18,8 @@ static void run_on_the_cpu(const char* file) {
   TVMFunctionHandle f = NULL;
   for (int i = 0; i < N; i++) in[i] = (float)i, out[i] = 0;
   for (int i = 0; i < 2; i++) {
-    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
+        .shape = &shape};
     args[i].v_handle = &t[i];
   }
   CHECK(TVMModLoadFromFile(file, "", &module) == 0);

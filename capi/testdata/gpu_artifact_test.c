@@ -1,6 +1,7 @@
-/* Runs functions of a module that Apache TVM exported for a device, through both C ABIs, and compares with what TVM computed.
- *   gpu_artifact_test FILE DIRECTORY TYPE INDEX FUNCTION...   TYPE and INDEX are the device as numbers; see sample.h for the directory
- * The module imports one that has a kernel <function>_kernel for each function. */
+/* Runs functions of a module that Apache TVM exported for a device, through both C ABIs, and compares with what TVM
+ * computed.
+ *   gpu_artifact_test FILE DIRECTORY TYPE INDEX FUNCTION...
+ * TYPE and INDEX are the numbers of the device; sample.h describes the directory. The module imports one that has a kernel <function>_kernel for each function. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "ffi_abi_test.h"
@@ -20,7 +21,8 @@ static TVMArrayHandle array_of(const npy* a) {
   return out;
 }
 
-/* Once with the default stream and arrays of both kinds, once with a stream of its own, once after the module is gone. */
+/* Once with the default stream and arrays of both kinds, once with a stream of its own, once after the module is
+ * gone. */
 static void run_classic(const char* file, sample* s) {
   TVMModuleHandle module = NULL;
   TVMFunctionHandle f = NULL;
@@ -53,7 +55,8 @@ static void run_classic(const char* file, sample* s) {
   args[0].v_handle = &host, codes[0] = kTVMDLTensorHandle;
   CHECK(TVMFuncCall(f, args, codes, n, &ret, &ret_code) == -1);
   const char* said = TVMGetLastError(); /* by code of TVM's compiler, or of ours */
-  readable("an array of the host", said, strstr(said, "device_type") != NULL ? "device_type" : "and argument 0 on cpu:0");
+  readable("an array of the host", said, strstr(said, "device_type") != NULL
+      ? "device_type" : "and argument 0 on cpu:0");
   CHECK(TVMStreamFree(type, id, stream) == 0);
   for (int i = 0; i < n; i++) CHECK(TVMArrayFree(array[i]) == 0);
   CHECK(TVMFuncFree(f) == 0);

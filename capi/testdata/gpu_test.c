@@ -1,5 +1,5 @@
-/* OpenCL, or with -DCUDA or -DVULKAN these, as C programs see them: the device table, the modules of TVM through both ABIs, signal handlers,
- * fork.
+/* OpenCL, or with -DCUDA or -DVULKAN these, as C programs see them: the device table, the modules of TVM through both
+ * ABIs, signal handlers, fork.
  *   gpu_test table                events, page-locked memory, copies, and handles that are none
  *   gpu_test module FILE DIR      runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
  *   gpu_test signals FILE DIR     the same with handlers for every signal, which are in force before and after
@@ -102,7 +102,8 @@ static void test_host_memory(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStre
 /* One stream waits for another's event; what it copies then is what the other was to write. */
 static void test_events(const TVMGODeviceAPI* api, DLDevice dev) {
   TVMFFIStreamHandle a = NULL, b = NULL;
-  void *event = NULL, *timer = NULL, *x = memory(api, dev), *y = memory(api, dev), *z = memory(api, dev), *w = memory(api, dev);
+  void *event = NULL, *timer = NULL, *x = memory(api, dev), *y = memory(api, dev), *z = memory(api, dev),
+      *w = memory(api, dev);
   float *in = malloc(N * sizeof(float)), *out = malloc(N * sizeof(float));
   int32_t done = -1;
   int64_t ns = -1;
@@ -160,9 +161,11 @@ __attribute__((unused)) static void test_wrong_handles(const TVMGODeviceAPI* api
   FAILS(api->free_data_space(api, first, somewhere), "ValueError", "is not memory of " NAME);
   FAILS(api->free_data_space(api, first, (char*)x + 1), "ValueError", "is not memory of " NAME);
   FAILS(api->free_data_space(api, first, stream), "ValueError", "is a stream of " NAME ", not memory");
-  FAILS(api->free_data_space(api, second, x), "ValueError", "is memory of " NAME ":" FIRST ", not of " NAME ":" SECOND "");
+  FAILS(api->free_data_space(api, second, x), "ValueError",
+      "is memory of " NAME ":" FIRST ", not of " NAME ":" SECOND "");
   FAILS(api->stream_sync(api, first, x), "ValueError", "is memory of " NAME ", not a stream");
-  FAILS(api->stream_sync(api, second, stream), "ValueError", "is one of " NAME ":" FIRST ", the work is on " NAME ":" SECOND "");
+  FAILS(api->stream_sync(api, second, stream), "ValueError",
+      "is one of " NAME ":" FIRST ", the work is on " NAME ":" SECOND "");
   FAILS(api->set_stream(api, first, somewhere), "ValueError", "is not a stream of " NAME);
   FAILS(api->event_record(api, stream, NULL), "ValueError", "is a stream of " NAME ", not an event");
   FAILS(api->timer_start(api, event, NULL), "ValueError", "is an event of " NAME ", not a timer");
@@ -172,7 +175,8 @@ __attribute__((unused)) static void test_wrong_handles(const TVMGODeviceAPI* api
   FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError", "copy: source");
   from.data = x;
   from.device = second;
-  FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError", "the memory is of " NAME ":" FIRST ", the array says " NAME ":" SECOND "");
+  FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError",
+      "the memory is of " NAME ":" FIRST ", the array says " NAME ":" SECOND "");
   from.device = first;
   from.byte_offset = 4;
   FAILS(api->copy_data_from_to(api, &from, &to, NULL), "ValueError", "are beyond the 4194304 that were allocated");
@@ -181,7 +185,8 @@ __attribute__((unused)) static void test_wrong_handles(const TVMGODeviceAPI* api
   FAILS(api->alloc_data_space(api, first, (size_t)1 << 50, 64, f32, &out), "MemoryError", "one buffer has at most");
   FAILS(api->pinned_alloc(api, first, (size_t)1 << 50, &out), "MemoryError", "page-locked memory");
   CHECK(out == NULL);
-  FAILS(api->alloc_data_space(api, first, 64, 1 << 20, f32, &out), "ValueError", "alignment 1048576 is more than 256 bytes");
+  FAILS(api->alloc_data_space(api, first, 64, 1 << 20, f32, &out), "ValueError", "alignment 1048576 is more than "
+      "256 bytes");
   OK(api->event_free(api, event));
   OK(api->free_stream(api, first, stream));
   FAILS(api->free_stream(api, first, stream), "ValueError", "made elsewhere, or freed");
@@ -198,7 +203,8 @@ static void test_table(void) {
     DLDevice dev = i ? second : first;
     OK(api->create_stream(api, dev, &stream));
     test_host_memory(api, dev, NULL);
-    if (stream == NULL && dev.device_id == second.device_id && dev.device_type == kDLVulkan) continue; /* it has one queue */
+    /* it has one queue */
+    if (stream == NULL && dev.device_id == second.device_id && dev.device_type == kDLVulkan) continue;
     test_host_memory(api, dev, stream);
     OK(api->free_stream(api, dev, stream));
     test_events(api, dev);
@@ -306,7 +312,8 @@ static void run_ffi(void) {
   OK(CALL("runtime.GetDeviceAttr", &v, int_view(TYPE), int_view(2), int_view(0)));
   CHECK(v.v_int64 == 0);
   OK(CALL("__tvm_set_device", &v, int_view(TYPE), int_view(1)));
-  FAILS(CALL("__tvm_set_device", &v, int_view(TYPE), int_view(2)), "DeviceUnavailableError", "there is no device " NAME ":2");
+  FAILS(CALL("__tvm_set_device", &v, int_view(TYPE), int_view(2)), "DeviceUnavailableError",
+      "there is no device " NAME ":2");
 }
 
 /* ---- signals ---- */
@@ -327,7 +334,8 @@ static void same_actions(const char* when) {
     struct sigaction now;
     if (!settable(s)) continue;
     sigaction(s, NULL, &now);
-    if (now.sa_sigaction != actions[s].sa_sigaction || now.sa_flags != actions[s].sa_flags) FAIL("signal %d is changed %s", s, when);
+    if (now.sa_sigaction != actions[s].sa_sigaction || now.sa_flags != actions[s].sa_flags) FAIL(
+        "signal %d is changed %s", s, when);
   }
 }
 

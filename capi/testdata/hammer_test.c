@@ -45,14 +45,16 @@ static void use(const char* file, unsigned step) {
   if (step % 2) OK(TVMModFree(module)); /* the function keeps it */
   for (int i = 0; i < N; i++) v.in[i] = (float)(step + (unsigned)i);
   for (int i = 0; i < 2; i++) {
-    t[i] = (DLTensor){.data = i ? v.out : v.in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    t[i] = (DLTensor){.data = i ? v.out : v.in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
+        .shape = &shape};
     args[i].v_handle = &t[i];
   }
   OK(TVMFuncCall(f, args, codes, 2, &ret, &ret_code));
   for (int i = 0; i < N; i++) CHECK(v.out[i] == v.in[i] + 1);
   t[0].ndim = 2; /* the module's own error, on this thread */
   CHECK(TVMFuncCall(f, args, codes, 2, &ret, &ret_code) == -1);
-  CHECK(strstr(TVMGetLastError(), "ndim") != NULL && strstr(TVMGetLastError(), is_classic(file) ? "Assert" : "addone") != NULL);
+  CHECK(strstr(TVMGetLastError(), "ndim") != NULL && strstr(TVMGetLastError(), is_classic(file)
+      ? "Assert" : "addone") != NULL);
   if (step % 2 == 0) OK(TVMModFree(module));
   OK(TVMFuncFree(f));
 }
@@ -159,7 +161,8 @@ int main(int argc, char** argv) {
   TVMModuleHandle carrier = NULL;
   TVMFunctionHandle kernel = NULL;
   CHECK(TVMModLoadFromFile(argv[1], "", &carrier) == 0);
-  CHECK(TVMModGetFunction(carrier, "vadd_kernel", 1, &kernel) == -1 && strstr(TVMGetLastError(), "nothing here can run") != NULL);
+  CHECK(TVMModGetFunction(carrier, "vadd_kernel", 1, &kernel) == -1 &&
+      strstr(TVMGetLastError(), "nothing here can run") != NULL);
   CHECK(TVMModFree(carrier) == 0);
   files = argv + 2, num_files = argc - 2;
   test_threads();

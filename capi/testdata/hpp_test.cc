@@ -37,22 +37,26 @@ static void fails(int line, const char* kind, const char* words, F f) {
 
 static void test_dtype() {
   static_assert(DataType::of<float>() == DataType(kDLFloat, 32) && DataType::of<std::int8_t>(4).lanes() == 4);
-  for (const char* text : {"int8", "uint16", "float32", "float64", "bfloat16", "complex64", "bool", "handle", "int8x4", "boolx8",
-                           "float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float4_e2m1fnx2",
+  for (const char* text : {"int8", "uint16", "float32", "float64", "bfloat16", "complex64", "bool", "handle",
+      "int8x4", "boolx8",
+                           "float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn",
+                               "float4_e2m1fnx2",
                            "void"})
     CHECK(DataType::parse(text).str() == text);
   CHECK(DataType::parse("float") == DataType::of<float>() && DataType::parse("int") == DataType::of<int>());
   CHECK(DataType::parse("e4m3_float8").str() == "float8_e4m3fn" && DataType::parse("").bits() == 0);
   CHECK(DataType(kDLUInt, 1).str() == "bool" && DataType(DLDataType{200, 8, 1}).str() == "dtype(200, 8, 1)");
   CHECK(DataType::of<bool>().code() == kDLBool && DataType::of<unsigned long long>().bits() == 64);
-  for (const char* bad : {"floa", "float0", "float256", "float32x", "float32x0", "float32x65536", "float32 ", "bool8", "x4", "int8x4x4",
+  for (const char* bad : {"floa", "float0", "float256", "float32x", "float32x0", "float32x65536", "float32 ", "bool8",
+      "x4", "int8x4x4",
                           "float99999999999999999999999"})
     fails(__LINE__, "ValueError", bad, [&] { DataType::parse(bad); });
 }
 
 static void test_device() {
   static_assert(Device::cuda(1).id() == 1 && Device::cpu().is_host() && !Device::opencl().is_host());
-  CHECK(Device::parse("cpu") == Device::cpu() && Device::parse("cl:2") == Device::opencl(2) && Device::parse("llvm") == Device::cpu());
+  CHECK(Device::parse("cpu") == Device::cpu() && Device::parse("cl:2") == Device::opencl(2) &&
+      Device::parse("llvm") == Device::cpu());
   CHECK(Device::parse("20:3") == Device::of(20, 3) && Device::of(20, 3).str() == "20:3");
   for (const char* text : {"cpu:0", "cuda:7", "vulkan:0", "metal:0", "rocm:1", "ext_dev:0", "hexagon:2147483647"})
     CHECK(Device::parse(text).str() == text);
@@ -68,7 +72,8 @@ static void test_device() {
 
 static void test_tensor() {
   Tensor a = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
-  CHECK(a.ndim() == 2 && a.shape()[0] == 2 && a.shape()[1] == 3 && a.size() == 6 && a.nbytes() == 24 && a.is_contiguous());
+  CHECK(a.ndim() == 2 && a.shape()[0] == 2 && a.shape()[1] == 3 && a.size() == 6 && a.nbytes() == 24 &&
+      a.is_contiguous());
   CHECK((a.strides() == Shape{3, 1}) && a.dtype() == DataType::of<float>() && a.device() == Device::cpu());
   CHECK((a.to_vector<float>() == std::vector<float>{1, 2, 3, 4, 5, 6}) && a.data<float>()[5] == 6);
   std::int64_t sum = 0;
@@ -104,7 +109,8 @@ static void test_tensor() {
 
   Tensor d = Tensor::empty<float>({2, 3});
   d.copy_from(a);
-  CHECK(d.to_vector<float>() == a.to_vector<float>() && a.to(Device::cpu()) != a && a.to(Device::cpu()).to_vector<float>()[5] == 6);
+  CHECK(d.to_vector<float>() == a.to_vector<float>() && a.to(Device::cpu()) != a &&
+      a.to(Device::cpu()).to_vector<float>()[5] == 6);
   Stream stream(Device::cpu());
   d.copy_from(a, stream);
   stream.sync();
@@ -170,7 +176,8 @@ static void test_dlpack() {
   Tensor a = Tensor::from({1, 2, 3});
   DLManagedTensor* m = a.to_dlpack();
   DLManagedTensorVersioned* v = a.to_dlpack_versioned();
-  CHECK(m->dl_tensor.data == a.handle()->data && v->dl_tensor.shape[0] == 3 && v->version.major == DLPACK_MAJOR_VERSION);
+  CHECK(m->dl_tensor.data == a.handle()->data && v->dl_tensor.shape[0] == 3 &&
+      v->version.major == DLPACK_MAJOR_VERSION);
   a.reset();
   Tensor b = Tensor::from_dlpack(m), c = Tensor::from_dlpack(v);
   b.data<int>()[0] = 5;
@@ -226,16 +233,20 @@ static void test_arguments() {
   Function same = Function::from([](const Args& args) { return Value::copy_of(args[0]); });
   CHECK(same(3).as<int>() == 3 && same(-1).as<std::int64_t>() == -1 && same(3).as<double>() == 3.0);
   CHECK(same(INT64_MIN).as<std::int64_t>() == INT64_MIN && same(INT64_MAX).as<std::uint64_t>() == INT64_MAX);
-  CHECK(same('a').as<char>() == 'a' && same(kPlain).as<Plain>() == kPlain && same(Scoped::kTwo).as<Scoped>() == Scoped::kTwo);
+  CHECK(same('a').as<char>() == 'a' && same(kPlain).as<Plain>() == kPlain &&
+      same(Scoped::kTwo).as<Scoped>() == Scoped::kTwo);
   CHECK(same(2.5).as<double>() == 2.5 && same(2.5f).as<float>() == 2.5f);
   CHECK(same(true).as<bool>() && same(true).code() == kTVMArgBool && same(true).as<int>() == 1 && !same(0).as<bool>());
   CHECK(same("text").as<std::string>() == "text" && same(std::string(100, 'x')).as<std::string>().size() == 100);
   CHECK(same(std::string_view("abc").substr(1)).as<std::string>() == "bc" && same("").as<std::string>().empty());
   CHECK((same(Bytes{1, 0, 2}).as<Bytes>() == Bytes{1, 0, 2}) && same(Bytes{}).as<Bytes>().empty());
   CHECK(same(TVMByteArray{"a\0b", 3}).as<Bytes>().size() == 3);
-  CHECK(same(Device::cuda(1)).as<Device>() == Device::cuda(1) && same(DLDevice(Device::cpu())).as<DLDevice>().device_type == kDLCPU);
-  CHECK(same(DataType::parse("int8x4")).as<DataType>() == DataType(kDLInt, 8, 4) && same("bool").as<DataType>().bits() == 8);
-  CHECK(same(DLDataType(DataType::of<float>())).as<DataType>().str() == "float32" && same(DataType::of<bool>()).as<DataType>().str() == "bool");
+  CHECK(same(Device::cuda(1)).as<Device>() == Device::cuda(1) &&
+      same(DLDevice(Device::cpu())).as<DLDevice>().device_type == kDLCPU);
+  CHECK(same(DataType::parse("int8x4")).as<DataType>() == DataType(kDLInt, 8, 4) &&
+      same("bool").as<DataType>().bits() == 8);
+  CHECK(same(DLDataType(DataType::of<float>())).as<DataType>().str() == "float32" &&
+      same(DataType::of<bool>()).as<DataType>().str() == "bool");
   CHECK(same(nullptr).is_none() && same(std::optional<int>()).is_none() && same(std::nullopt).as<void*>() == nullptr);
   CHECK(same(std::optional<int>(4)).as<std::optional<int>>() == 4 && !same(nullptr).as<std::optional<std::string>>());
   int here = 0;
@@ -326,9 +337,11 @@ static void test_callbacks() {
   fails(__LINE__, "TypeError", "3 arguments are needed, got 1", [&] { join("a"); });
   fails(__LINE__, "TypeError", "1 argument is needed, got 0", [&] { keep(); });
   fails(__LINE__, "TypeError", "argument 1: a text is needed, not an int", [&] { join("a", 1, 2); });
-  fails(__LINE__, "IndexError", "argument 2 of 1", [] { Function::from([](const Args& a) { return a[2].code(); })(0); });
+  fails(__LINE__, "IndexError", "argument 2 of 1",
+      [] { Function::from([](const Args& a) { return a[2].code(); })(0); });
   fails(__LINE__, "ValueError", "result: a tensor that is empty", [] { Function::from([] { return Tensor(); })(); });
-  fails(__LINE__, "ValueError", "result: the text has a NUL", [] { Function::from([] { return std::string(2, '\0'); })(); });
+  fails(__LINE__, "ValueError", "result: the text has a NUL",
+      [] { Function::from([] { return std::string(2, '\0'); })(); });
 }
 
 static void test_exceptions() {
@@ -411,7 +424,8 @@ static int release(const TVMGODeviceAPI*, DLDevice, void* p) {
 static int copy(const TVMGODeviceAPI*, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle) {
   std::size_t bytes = from->dtype.bits / 8u * from->dtype.lanes;
   for (int i = 0; i < from->ndim; i++) bytes *= static_cast<std::size_t>(from->shape[i]);
-  std::memcpy(static_cast<char*>(to->data) + to->byte_offset, static_cast<char*>(from->data) + from->byte_offset, bytes);
+  std::memcpy(static_cast<char*>(to->data) + to->byte_offset, static_cast<char*>(from->data) + from->byte_offset,
+      bytes);
   return 0;
 }
 static int sync(const TVMGODeviceAPI*, DLDevice, TVMFFIStreamHandle) { return synced++, 0; }
@@ -454,7 +468,8 @@ static void test_other_device() {
   {
     Tensor there = Tensor::from({1.f, 2.f, 3.f}, device);
     CHECK(there.device() == device && (there.to_vector<float>() == std::vector<float>{1, 2, 3}));
-    CHECK(there.to(Device::cpu()).data<float>()[2] == 3 && there.to(device).to_vector<float>()[1] == 2 && other::blocks > 0);
+    CHECK(there.to(Device::cpu()).data<float>()[2] == 3 && there.to(device).to_vector<float>()[1] == 2 &&
+        other::blocks > 0);
     fails(__LINE__, "ValueError", "copy it to the host", [&] { there.data<float>(); });
     int before = other::synced;
     there.copy_from(Tensor::from({4.f, 5.f, 6.f}));
@@ -505,7 +520,8 @@ struct Sample {
       std::fclose(f);
       if (!npy_read(path.c_str(), &in[inputs])) std::exit(2);
     }
-    if (!npy_read((dir + "/" + name + "_out.npy").c_str(), &want) || !npy_alloc(&out, &want) || inputs == 0) std::exit(2);
+    if (!npy_read((dir + "/" + name + "_out.npy").c_str(), &want) || !npy_alloc(&out, &want) || inputs == 0) std::exit(
+        2);
   }
   ~Sample() {
     for (int i = 0; i < inputs; i++) std::free(in[i].data);
@@ -621,10 +637,12 @@ static void test_on_device(Device device, const std::string& file, const std::st
     FAIL("a tensor of the host was accepted");
   } catch (const Error& e) {
     bool told = false; /* by code of TVM's compiler, or of ours */
-    for (const char* said : {"device_type", "and argument 0 on cpu:0"}) told = told || e.message().find(said) != e.message().npos;
+    for (const char* said : {"device_type", "and argument 0 on cpu:0"}) told = told ||
+        e.message().find(said) != e.message().npos;
     if (!told) FAIL("%s", e.what());
   }
-  fails(__LINE__, "DeviceUnavailableError", "there is no device", [&] { Tensor::empty<float>({1}, Device::of(device.type(), 63)); });
+  fails(__LINE__, "DeviceUnavailableError", "there is no device",
+      [&] { Tensor::empty<float>({1}, Device::of(device.type(), 63)); });
 }
 
 static void test_bad_modules() {

@@ -29,13 +29,16 @@ static void* memory(DLDevice on, size_t n) {
   return p;
 }
 
-static int copy(DLDevice from_dev, void* from, uint64_t from_at, DLDevice to_dev, void* to, uint64_t to_at, int64_t n, void* stream) {
+static int copy(DLDevice from_dev, void* from, uint64_t from_at, DLDevice to_dev, void* to, uint64_t to_at, int64_t n,
+    void* stream) {
   DLTensor a = {.data = from, .device = from_dev, .ndim = 1, .dtype = u8, .shape = &n, .byte_offset = from_at};
   DLTensor b = {.data = to, .device = to_dev, .ndim = 1, .dtype = u8, .shape = &n, .byte_offset = to_at};
   return api->copy_data_from_to(api, &a, &b, stream);
 }
 static int put(void* to, uint64_t at, int64_t n, void* stream) { return copy(host, bytes, 0, dev, to, at, n, stream); }
-static int get(void* from, uint64_t at, int64_t n, void* stream) { return copy(dev, from, at, host, bytes, 0, n, stream); }
+static int get(void* from, uint64_t at, int64_t n, void* stream) {
+  return copy(dev, from, at, host, bytes, 0, n, stream);
+}
 
 static void test_memory(void) {
   void* p = memory(dev, 1000);
@@ -109,7 +112,8 @@ static void test_pinned(void) {
     OK(api->pinned_alloc(api, dev, 64, &pinned));
     OK(copy(host, pinned, 0, dev, p, 0, 64, NULL));
     OK(api->stream_sync(api, dev, NULL));
-    FAILS(copy(host, pinned, 8, dev, p, 0, 64, NULL), "ValueError", say("page-locked memory of %s:0, %lld bytes at", 64));
+    FAILS(copy(host, pinned, 8, dev, p, 0, 64, NULL), "ValueError",
+        say("page-locked memory of %s:0, %lld bytes at", 64));
     FAILS(api->free_data_space(api, dev, pinned), "ValueError", "");
     OK(api->pinned_free(api, dev, pinned));
     FAILS(api->pinned_free(api, dev, pinned), "ValueError", "double free");

@@ -28,7 +28,8 @@ static void* data_space(int32_t id, size_t n) {
   return p;
 }
 
-static int copy_at(DLDevice fdev, void* from, size_t foff, DLDevice tdev, void* to, size_t toff, size_t n, void* stream) {
+static int copy_at(DLDevice fdev, void* from, size_t foff, DLDevice tdev, void* to, size_t toff, size_t n,
+    void* stream) {
   int64_t shape = (int64_t)n;
   DLTensor f = {from, fdev, 1, u8, &shape, NULL, foff}, t = {to, tdev, 1, u8, &shape, NULL, toff};
   return TVMDeviceCopyDataFromTo(&f, &t, stream);
@@ -132,7 +133,8 @@ static void copies(void) {
         OK(copy_at(places[t].dev, places[t].p, 0, host, got, 0, N, NULL));
         OK(TVMSynchronize(type, 0, NULL));
         memcpy(b + into, a + at, n);
-        if (memcmp(got, b, N) != 0) FAIL("%zu bytes from byte %zu of %s to byte %zu of %s are wrong", n, at, places[f].name, into, places[t].name);
+        if (memcmp(got, b, N) != 0) FAIL("%zu bytes from byte %zu of %s to byte %zu of %s are wrong", n, at,
+            places[f].name, into, places[t].name);
       }
   for (int i = 0; i < 4; i++) {
     if (places[i].dev.device_type == kDLCPU) free(places[i].p);
@@ -158,7 +160,8 @@ static void host_memory(void) {
       unsigned char* h = malloc(N);
       memset(h, 0, N);
       OK(copy_at(device(0), i ? y : x, 0, host, h, 0, N, on));
-      if (!holds(h, N, round * 2 + i)) FAIL("round %d: what was copied to the host is not there when the call returns", round);
+      if (!holds(h, N, round * 2 + i)) FAIL("round %d: what was copied to the host is not there when the "
+          "call returns", round);
       OK(TVMSynchronize(type, 0, on));
       free(h);
     }
@@ -252,7 +255,8 @@ static void workspaces(void) {
     OK(TVMSynchronize(type, 0, b));
     OK(TVMSynchronize(type, 0, a));
     OK(copy_at(device(0), y, 0, host, h, 0, LARGE, NULL));
-    if (!holds(h, LARGE, round)) FAIL("round %d: a stream wrote into a workspace before another's work on it was done", round);
+    if (!holds(h, LARGE, round)) FAIL("round %d: a stream wrote into a workspace before another's work on "
+        "it was done", round);
     give_on(b, v);
     OK(TVMSynchronize(type, 0, b));
   }

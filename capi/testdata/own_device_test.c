@@ -1,5 +1,5 @@
-/* A C program registers a device of its own and holds it to the C part of the suite. With an argument the device does that thing
- * wrong. */
+/* A C program registers a device of its own and holds it to the C part of the suite. With an argument the device does
+ * that thing wrong. */
 #include "own_device_suite.h"
 
 int failures;

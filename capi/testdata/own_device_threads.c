@@ -1,5 +1,6 @@
-/* A device written in C: two indices, memory of malloc, each stream a thread that works off a queue. One lock guards all of it.
- * It has every optional part but workspaces, which the runtime then keeps over its data space, and storage scopes. */
+/* A device written in C: two indices, memory of malloc, each stream a thread that works off a queue. One lock guards
+ * all of it. It has every optional part but workspaces, which the runtime then keeps over its data space, and storage
+ * scopes. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,7 +240,8 @@ static int release(API, DLDevice dev, void* p) {
   if (!is("memory is freed before its work is done"))
     for (queue* q = queues; q != NULL; q = q->next) finish(q); /* a finished queue stays in the list while we wait */
   int64_t n = remove_space(&spaces, p);
-  if (n >= 0 && !is("freed memory stays on the books")) books[dev.device_id].data_bytes -= n, books[dev.device_id].data_count--;
+  if (n >= 0 && !is("freed memory stays on the books")) books[dev.device_id].data_bytes -= n,
+      books[dev.device_id].data_count--;
   pthread_mutex_unlock(&lock);
   return n < 0 ? -1 : 0;
 }
@@ -326,7 +328,9 @@ static int free_stream(API, DLDevice dev, TVMFFIStreamHandle stream) {
   return 0;
 }
 
-static int set_stream(API, DLDevice dev, TVMFFIStreamHandle stream) { return (void)api, (void)stream, check_id(dev.device_id); }
+static int set_stream(API, DLDevice dev, TVMFFIStreamHandle stream) {
+  return (void)api, (void)stream, check_id(dev.device_id);
+}
 
 static mark* new_mark(void) {
   mark* m = calloc(1, sizeof *m);
@@ -408,8 +412,12 @@ static int marks_free(API, void* e) {
   return 0;
 }
 
-static int event_record(API, void* e, TVMFFIStreamHandle s) { return (void)api, put_mark(((marks*)e)->id, s, &((marks*)e)->first); }
-static int event_wait(API, void* e, TVMFFIStreamHandle s) { return (void)api, put_wait(((marks*)e)->id, s, ((marks*)e)->first); }
+static int event_record(API, void* e, TVMFFIStreamHandle s) {
+  return (void)api, put_mark(((marks*)e)->id, s, &((marks*)e)->first);
+}
+static int event_wait(API, void* e, TVMFFIStreamHandle s) {
+  return (void)api, put_wait(((marks*)e)->id, s, ((marks*)e)->first);
+}
 static int event_sync(API, void* e) { return (void)api, await(((marks*)e)->first), 0; }
 static int event_query(API, void* e, int32_t* done) {
   (void)api;
@@ -438,7 +446,8 @@ static int timer_elapsed_ns(API, void* t, int64_t* ns) {
   (void)api;
   if (m->second == NULL) return fail("ValueError", "the timer was not stopped");
   await(m->second);
-  *ns = (m->second->when.tv_sec - m->first->when.tv_sec) * INT64_C(1000000000) + m->second->when.tv_nsec - m->first->when.tv_nsec;
+  *ns = (m->second->when.tv_sec - m->first->when.tv_sec) * INT64_C(
+      1000000000) + m->second->when.tv_nsec - m->first->when.tv_nsec;
   if (is("timers give 0")) *ns = 0;
   return 0;
 }
@@ -514,7 +523,8 @@ const TVMGODeviceAPI* own_device(const char* wrong) {
 }
 
 #ifdef OWN_DEVICE_MODULE /* as a library that gives its table away: own_device() -> void* */
-__attribute__((visibility("default"))) int __tvm_ffi_own_device(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+__attribute__((visibility("default"))) int __tvm_ffi_own_device(void* self, const TVMFFIAny* args, int32_t n,
+    TVMFFIAny* result) {
   (void)self, (void)args, (void)n;
   result->type_index = kTVMFFIOpaquePtr;
   result->v_ptr = (void*)own_device(NULL);

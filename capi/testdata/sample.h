@@ -1,5 +1,5 @@
-/* A function of a module that Apache TVM exported, with inputs and what TVM computed from them: <function>_in<i>.npy and
- * <function>_out.npy of a directory. */
+/* A function of a module that Apache TVM exported, with inputs and what TVM computed from them: <function>_in<i>.npy
+ * and <function>_out.npy of a directory. */
 #ifndef SAMPLE_H_
 #define SAMPLE_H_
 

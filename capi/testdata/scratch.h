@@ -37,7 +37,8 @@ static inline int compile(const char* source, const char* name, const char* flag
   char command[1024];
   const char *cc = getenv("CC"), *include = getenv("TVMGO_INCLUDE");
   if (!write_file(in_dir("source.c"), source)) return 0;
-  snprintf(command, sizeof command, "%s -shared -fPIC -O1 '-I%s' -o '%s' '%s' %s", cc ? cc : "cc", include ? include : ".",
+  snprintf(command, sizeof command, "%s -shared -fPIC -O1 '-I%s' -o '%s' '%s' %s", cc ? cc : "cc",
+      include ? include : ".",
            in_dir(name), in_dir("source.c"), flags);
   return system(command) == 0;
 }

@@ -1,6 +1,7 @@
 /* What the library does to the signals of its host, which opens it with dlopen:
- *   signals_test LIBRARY FILE CARRIER before|after|between   the host's handlers come before the library, when Go runs, or right
- *                                                            after dlopen, while Go may still be starting
+ *   signals_test LIBRARY FILE CARRIER before|after|between   the host sets its handlers before it opens the
+ *                                                            library, when Go runs, or right after dlopen, while Go
+ *                                                            may still be starting
  *   signals_test LIBRARY FILE CARRIER ignored                the host ignores what can be ignored
  *   signals_test LIBRARY FILE CARRIER none NUMBER [GPU]      the host has no handler: this signal ends the process
  *   signals_test LIBRARY FILE CARRIER driver|defaults GPU    a driver is started, with and without handlers of the host
@@ -55,7 +56,8 @@ static void run_function(void) {
   TVMValue args[2], ret;
   int codes[2] = {kTVMDLTensorHandle, kTVMDLTensorHandle}, ret_code;
   for (int i = 0; i < 2; i++) {
-    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &shape};
+    t[i] = (DLTensor){.data = i ? out : in, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
+        .shape = &shape};
     args[i].v_handle = &t[i];
   }
   CHECK(CALL(TVMModLoadFromFile)(file, "", &module) == 0);
@@ -76,7 +78,8 @@ static void* start_driver(void* gpu) {
   int codes[3], ret_code, type = strstr((char*)gpu, "cuda") != NULL ? kDLCUDA : kDLOpenCL;
   for (int i = 0; i < N; i++) in[i] = (float)i;
   for (int i = 0; i < 3; i++) {
-    if (CALL(TVMArrayAlloc)(&shape, 1, kDLFloat, 32, 1, type, 0, &a[i]) != 0) return FAIL("%s", CALL(TVMGetLastError)()), NULL;
+    if (CALL(TVMArrayAlloc)(&shape, 1, kDLFloat, 32, 1, type, 0, &a[i]) != 0) return FAIL("%s",
+        CALL(TVMGetLastError)()), NULL;
     CHECK(CALL(TVMArrayCopyFromBytes)(a[i], in, sizeof in) == 0);
     args[i].v_handle = a[i], codes[i] = kTVMDLTensorHandle;
   }
@@ -136,7 +139,8 @@ static int is_go_signal(int s) { return s == SIGSEGV || s == SIGBUS || s == SIGF
 /* Go leaves these alone altogether. */
 static int is_job_control(int s) { return s == SIGCONT || s == SIGTSTP || s == SIGTTIN || s == SIGTTOU; }
 
-/* What Go's start makes of what was there: its own handlers, and handlers of the host run on an alternate stack if there is one. */
+/* What Go's start makes of what was there: its own handlers, and handlers of the host run on an alternate stack if
+ * there is one. */
 static int is_started(int s, const action* before, const action* now) {
   action want = *before;
   if (is_go_signal(s))
@@ -147,7 +151,8 @@ static int is_started(int s, const action* before, const action* now) {
 }
 
 static void fail_signal(const char* when, int s, const action* before, const action* now) {
-  FAIL("%s: signal %d (%s): handler %#lx, flags %#lx, mask %#lx; it was %#lx, %#lx, %#lx", when, s, strsignal(s), now->handler,
+  FAIL("%s: signal %d (%s): handler %#lx, flags %#lx, mask %#lx; it was %#lx, %#lx, %#lx", when, s, strsignal(s),
+      now->handler,
        now->flags, now->mask, before->handler, before->flags, before->mask);
 }
 
@@ -240,7 +245,8 @@ static void raise_all(const char* who) {
     if (!is_catchable(s)) continue;
     here[s] = 0;
     raise(s);
-    if (here[s] != (s != lost) && !(s == SIGURG && here[s] > 1)) FAIL("%s: the handler of signal %d (%s) ran %d times", who, s, strsignal(s), here[s]);
+    if (here[s] != (s != lost) && !(s == SIGURG && here[s] > 1)) FAIL("%s: the handler of signal %d (%s) ran %d times",
+        who, s, strsignal(s), here[s]);
   }
   int pipes = here[SIGPIPE], segv = here[SIGSEGV], bus = here[SIGBUS];
   break_pipe();

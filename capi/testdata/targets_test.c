@@ -90,7 +90,8 @@ static void check_objects(void) {
   OK(CALL("target.TargetAsJSON", &again, other));
   CHECK(is_text(text_of(&again), "{\"kind\":\"cuda\",\"tag\":\"\",\"keys\":[\"cuda\",\"gpu\"],\"arch\":\"sm_90\","
                                  "\"max_num_threads\":1024,\"thread_warp_size\":32}"));
-  CHECK(text_of(&got).size == text_of(&again).size && memcmp(text_of(&got).data, text_of(&again).data, text_of(&got).size) == 0);
+  CHECK(text_of(&got).size == text_of(&again).size && memcmp(text_of(&got).data, text_of(&again).data,
+      text_of(&got).size) == 0);
   drop(&got), drop(&again), drop(&other), drop(&kind), drop(&kind2), drop(&t), drop(&second), drop(&map), drop(&inner);
 }
 
@@ -219,7 +220,8 @@ static void all(void) {
   drop(&last);
 }
 
-/* Threads of Go's, which come as they are needed, keep a block each; a target that stayed would be 40 times its size. */
+/* Threads of Go's, which come as they are needed, keep a block each; a target that stayed would be 40 times its
+ * size. */
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 0; i < 5; i++) all();

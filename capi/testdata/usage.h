@@ -61,10 +61,11 @@ static inline usage measure(void) {
   return u;
 }
 
-/* Equal but for `bytes` of malloc's, `threads` that are kept for later, with their stacks, and what the allocators and Go keep
- * for themselves: some memory, and mappings without a name. */
+/* Equal but for `bytes` of malloc's, `threads` that are kept for later, with their stacks, and what the allocators and
+ * Go keep for themselves: some memory, and mappings without a name. */
 static inline void compare(usage before, usage after, long bytes, long threads) {
-  for (int i = 0; i < 2000 && after.threads > before.threads + threads; i++) { /* who was joined may be on the way out */
+  /* who was joined may be on the way out */
+  for (int i = 0; i < 2000 && after.threads > before.threads + threads; i++) {
     usleep(5000);
     after = measure();
   }

@@ -1,9 +1,10 @@
-/* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures a call.
+/* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures
+ * a call.
  *
  *   deploy_c MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, …: where the vectors are
  *
- * This is all that an application needs: one header, one library (-ltvmgo). Every call gives 0, or -1 with the reason in
- * TVMGetLastError. */
+ * This is all that an application needs: one header, one library (-ltvmgo). Every call gives 0, or -1 with the reason
+ * in TVMGetLastError. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include <errno.h>
@@ -61,7 +62,8 @@ static int make_arrays(program* p, int64_t n) {
   size_t bytes = (size_t)n * sizeof(float);
   TVMArrayHandle* arrays[] = {&p->a, &p->b, &p->c};
   for (int i = 0; i < 3; i++)
-    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, (int)p->device.device_type, p->device.device_id, arrays[i]) != 0) return failed("cannot allocate an array");
+    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, (int)p->device.device_type, p->device.device_id,
+        arrays[i]) != 0) return failed("cannot allocate an array");
   p->host = malloc(3 * bytes + 1);
   if (p->host == NULL) {
     fprintf(stderr, "no memory for %zu bytes\n", 3 * bytes);
@@ -136,7 +138,8 @@ static int measure(program* p, double* median_ns, int* calls) {
 static int run(program* p, const char* path, const char* name, int64_t n) {
   double ns;
   int calls;
-  if (load(p, path, name) != 0 || make_arrays(p, n) != 0 || call(p) != 0 || check(p, n) != 0 || measure(p, &ns, &calls) != 0)
+  if (load(p, path, name) != 0 || make_arrays(p, n) != 0 || call(p) != 0 || check(p, n) != 0 ||
+      measure(p, &ns, &calls) != 0)
     return -1;
   printf("%s of %s added %lld elements, and all are right\n", name, path, (long long)n);
   printf("time of a call: %.3f us (median of %d samples of %d calls)\n", ns / 1e3, SAMPLES, calls);
@@ -163,7 +166,8 @@ int main(int argc, char** argv) {
   long long n = argc > 3 ? strtoll(argv[3], &end, 10) : 1024;
   if (argc < 2 || argc > 5 || errno != 0 || *end != 0 || n < 1 || n > 1 << 28 ||
       parse_device(argc > 4 ? argv[4] : "cpu", &p.device) != 0) {
-    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d] [DEVICE: cpu, cuda:0, opencl:0, vulkan:0, ...]\n", argv[0], 1 << 28);
+    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d] [DEVICE: cpu, cuda:0, opencl:0, "
+        "vulkan:0, ...]\n", argv[0], 1 << 28);
     return 2;
   }
   int rc = run(&p, argv[1], name, n);

@@ -1,9 +1,10 @@
-/* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures a call.
+/* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures
+ * a call.
  *
  *   deploy_cpp MODULE [FUNCTION] [LENGTH]
  *
- * This is all that a C++ application needs: one header, one library (-ltvmgo). What fails throws tvmgo::Error, and everything is
- * given back by its owner's destructor. */
+ * This is all that a C++ application needs: one header, one library (-ltvmgo). What fails throws tvmgo::Error, and
+ * everything is given back by its owner's destructor. */
 #include <tvmgo/tvmgo.hpp>
 
 #include <algorithm>
@@ -53,12 +54,14 @@ void run(const std::string& path, const std::string& name, std::int64_t n) {
   std::vector<float> c = tc.to_vector<float>();
   for (std::size_t i = 0; i < c.size(); i++)
     if (!(std::fabs(c[i] - (a[i] + b[i])) <= 1e-5f))
-      throw tvmgo::Error("ValueError", "wrong result: element " + std::to_string(i) + " is " + std::to_string(c[i]) + ", not " +
+      throw tvmgo::Error("ValueError", "wrong result: element " + std::to_string(i) + " is " + std::to_string(
+          c[i]) + ", not " +
                                            std::to_string(a[i] + b[i]));
 
   int calls = 0;
   double us = measure([&] { add(ta, tb, tc); }, &calls);
-  std::printf("%s of %s added %lld elements, and all are right\n", name.c_str(), path.c_str(), static_cast<long long>(n));
+  std::printf("%s of %s added %lld elements, and all are right\n", name.c_str(), path.c_str(),
+      static_cast<long long>(n));
   std::printf("time of a call: %.3f us (median of %d samples of %d calls)\n", us, kSamples, calls);
 }
 
@@ -73,7 +76,8 @@ int main(int argc, char** argv) {
     good = error == std::errc() && rest == end && n >= 1 && n <= kMaxLength;
   }
   if (!good) {
-    std::fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %lld]\n", argv[0], static_cast<long long>(kMaxLength));
+    std::fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %lld]\n", argv[0],
+        static_cast<long long>(kMaxLength));
     return 2;
   }
   try {

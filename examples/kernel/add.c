@@ -2,9 +2,9 @@
  *
  *   cc -O3 -shared -fPIC -I../../include add.c -o add.so
  *
- * The function that users call "add" is exported as __tvm_ffi_add. Every such function has this one signature: arguments come as
- * tagged values, and a failure is an error in the thread's slot and -1. The one runtime function that is needed for that stays
- * undefined here; whoever loads the file binds it. */
+ * The function that users call "add" is exported as __tvm_ffi_add. Every such function has this one signature:
+ * arguments come as tagged values, and a failure is an error in the thread's slot and -1. The one runtime function that
+ * is needed for that stays undefined here; whoever loads the file binds it. */
 #include <tvm/ffi/c_api.h>
 
 #include <stdarg.h>
@@ -35,10 +35,12 @@ static int check(const TVMFFIAny* value, const char* name, const DLTensor** out)
     return fail("TypeError", "add: %s has elements of type code %d with %d bits and %d lanes, not float32", name,
                 (int)t->dtype.code, (int)t->dtype.bits, (int)t->dtype.lanes);
   if (t->device.device_type != kDLCPU)
-    return fail("ValueError", "add: %s is on a device of type %d: copy it to the CPU", name, (int)t->device.device_type);
+    return fail("ValueError", "add: %s is on a device of type %d: copy it to the CPU", name,
+        (int)t->device.device_type);
   if (t->ndim != 1) return fail("ValueError", "add: %s has %d dimensions, not 1", name, (int)t->ndim);
   if (t->strides != NULL && t->strides[0] != 1 && t->shape[0] > 1)
-    return fail("ValueError", "add: the elements of %s are %lld apart: make it contiguous", name, (long long)t->strides[0]);
+    return fail("ValueError", "add: the elements of %s are %lld apart: make it contiguous", name,
+        (long long)t->strides[0]);
   if (t->data == NULL && t->shape[0] > 0) return fail("ValueError", "add: %s has no memory", name);
   *out = t;
   return 0;

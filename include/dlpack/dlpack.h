@@ -1,8 +1,8 @@
 /* DLPack 1.3: the tensor description that array libraries hand to each other.
  *
- * Everything here is plain data of fixed layout. Sizes and offsets never change within one major version; a new minor version
- * only appends enumerators. Whoever is handed a DLManagedTensorVersioned of another major version may read `version` and call
- * `deleter`, nothing else. Layouts: https://dmlc.github.io/dlpack/latest/c_api.html. */
+ * Everything here is plain data of fixed layout. Sizes and offsets never change within one major version; a new minor
+ * version only appends enumerators. Whoever is handed a DLManagedTensorVersioned of another major version may read
+ * `version` and call `deleter`, nothing else. Layouts: https://dmlc.github.io/dlpack/latest/c_api.html. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 
@@ -68,7 +68,8 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 
-/* Families of element types. Complex counts both halves in `bits`; the 8-, 6- and 4-bit floats fix `bits` to their width. */
+/* Families of element types. Complex counts both halves in `bits`; the 8-, 6- and 4-bit floats fix `bits` to their
+ * width. */
 typedef enum {
   kDLInt = 0U,
   kDLUInt = 1U,
@@ -91,7 +92,8 @@ typedef enum {
 } DLDataTypeCode;
 
 /* Element type: float32 is {2,32,1}, a vector of four of them {2,32,4}, bool {6,8,1}, float4_e2m1fn {17,4,1}.
- * Elements are in the machine's byte order; sub-byte elements are packed from the low bit up unless the padded flag says otherwise. */
+ * Elements are in the machine's byte order; sub-byte elements are packed from the low bit up unless the padded flag
+ * says otherwise. */
 typedef struct {
   uint8_t code;   /* a DLDataTypeCode */
   uint8_t bits;   /* of one lane */
@@ -106,11 +108,13 @@ typedef struct {
   int32_t ndim;         /* 0 for a scalar */
   DLDataType dtype;
   int64_t* shape;       /* ndim extents; may be NULL when ndim is 0 */
-  int64_t* strides;     /* ndim strides in elements; NULL means row-major without gaps (producers since 1.2 always set it) */
+  /* ndim strides in elements; NULL means row-major without gaps (producers since 1.2 always set it) */
+  int64_t* strides;
   uint64_t byte_offset; /* added to data, in bytes */
 } DLTensor;
 
-/* An array on loan, first generation. The borrower calls deleter(self) once when done, from any thread; NULL means nothing to do. */
+/* An array on loan, first generation. The borrower calls deleter(self) once when done, from any thread; NULL means
+ * nothing to do. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx; /* the producer's own */
@@ -122,7 +126,8 @@ typedef struct DLManagedTensor {
 #define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)              /* made for this borrower alone */
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL) /* one sub-byte element per byte */
 
-/* An array on loan, current generation. Same ownership as DLManagedTensor; the fields up to flags keep their place for ever. */
+/* An array on loan, current generation. Same ownership as DLManagedTensor; the fields up to flags keep their place for
+ * ever. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;
@@ -131,17 +136,17 @@ typedef struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/* Makes an array with prototype's dtype, ndim, shape and device; its other fields are not read. *out belongs to the caller.
- * Any thread. 0, or -1 after exactly one call of SetError(error_ctx, kind, message). */
+/* Makes an array with prototype's dtype, ndim, shape and device; its other fields are not read. *out belongs to the
+ * caller. Any thread. 0, or -1 after exactly one call of SetError(error_ctx, kind, message). */
 typedef int (*DLPackManagedTensorAllocator)(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
                                             void (*SetError)(void* error_ctx, const char* kind, const char* message));
 
-/* Lends the array behind a Python object of the exporting type; *out belongs to the caller. Does not wait for the device.
- * The caller holds the GIL. 0, or -1 with a Python exception set. */
+/* Lends the array behind a Python object of the exporting type; *out belongs to the caller. Does not wait for the
+ * device. The caller holds the GIL. 0, or -1 with a Python exception set. */
 typedef int (*DLPackManagedTensorFromPyObjectNoSync)(void* py_object, DLManagedTensorVersioned** out);
 
-/* Fills the caller's *out with a view that is good until control goes back to the producer. Does not wait for the device.
- * The caller holds the GIL. 0, or -1 with a Python exception set. */
+/* Fills the caller's *out with a view that is good until control goes back to the producer. Does not wait for the
+ * device. The caller holds the GIL. 0, or -1 with a Python exception set. */
 typedef int (*DLPackDLTensorFromPyObjectNoSync)(void* py_object, DLTensor* out);
 
 /* The stream on which the producer queues work for a device now; borrowed, NULL for the CPU.
@@ -158,8 +163,8 @@ typedef struct DLPackExchangeAPIHeader {
   struct DLPackExchangeAPIHeader* prev_api;
 } DLPackExchangeAPIHeader;
 
-/* What a Python array type offers to C under `__dlpack_c_exchange_api__`: a capsule named "dlpack_exchange_api" on the type.
- * The table is immutable and lives as long as the process. Only dltensor_from_py_object_no_sync may be NULL. */
+/* What a Python array type offers to C under `__dlpack_c_exchange_api__`: a capsule named "dlpack_exchange_api" on the
+ * type. The table is immutable and lives as long as the process. Only dltensor_from_py_object_no_sync may be NULL. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;

@@ -6,10 +6,10 @@
  *   std::vector<float> sum = c.to_vector<float>();
  *
  * Conventions, unless a comment says otherwise
- *   - What fails throws tvmgo::Error. No exception crosses the C border: one that leaves a callback becomes an error there, and is
- *     an Error again in a C++ caller.
- *   - Tensor, Module, Function and Object are counted references: a copy is a second reference to the same thing, a moved-from
- *     one is empty. They may be used by many threads; a single variable follows the rules of a shared_ptr.
+ *   - What fails throws tvmgo::Error. No exception crosses the C border: one that leaves a callback becomes an error
+ *     there, and is an Error again in a C++ caller.
+ *   - Tensor, Module, Function and Object are counted references: a copy is a second reference to the same thing, a
+ *     moved-from one is empty. They may be used by many threads; a single variable follows the rules of a shared_ptr.
  *   - Arguments are borrowed for the call. Pointers and Spans that a method returns live as long as its object.
  *   - Shapes and strides count elements. No macro is defined but the guard. */
 #ifndef TVMGO_TVMGO_HPP_
@@ -47,10 +47,10 @@ class Tensor;
 class Value;
 class ArgView;
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
-/* A failure: what() is "Kind: message". Kinds are Python's (ValueError, TypeError, RuntimeError, IndexError, MemoryError …) and
- * NotFoundError, NotSupportedError, CorruptModuleError, DeviceUnavailableError, InternalError. */
+/* A failure: what() is "Kind: message". Kinds are Python's (ValueError, TypeError, RuntimeError, IndexError,
+ * MemoryError …) and NotFoundError, NotSupportedError, CorruptModuleError, DeviceUnavailableError, InternalError. */
 class Error : public std::runtime_error {
  public:
   Error(const std::string& kind, const std::string& message) : Error(kind, message, "") {}
@@ -79,10 +79,11 @@ class Error : public std::runtime_error {
   std::shared_ptr<const Parts> parts_; /* shared, so that copying an Error cannot throw */
 
   Error(const std::string& kind, const std::string& message, const std::string& backtrace)
-      : std::runtime_error(kind + ": " + message), parts_(std::make_shared<const Parts>(Parts{kind, message, backtrace})) {}
+      : std::runtime_error(kind + ": " + message),
+          parts_(std::make_shared<const Parts>(Parts{kind, message, backtrace})) {}
 };
 
-/* ---- Runs of elements and bytes ------------------------------------------------------------------------------------------ */
+/* ---- Runs of elements and bytes ---------------------------------------------------------------------------------- */
 
 /* A borrowed run of elements; std::span for C++17. */
 template <class T>
@@ -159,7 +160,8 @@ inline void release(TVMValue value, int code) noexcept {
 }
 
 inline bool is_counted(int code) noexcept {
-  return code == kTVMObjectHandle || code == kTVMModuleHandle || code == kTVMPackedFuncHandle || code == kTVMNDArrayHandle;
+  return code == kTVMObjectHandle || code == kTVMModuleHandle || code == kTVMPackedFuncHandle ||
+      code == kTVMNDArrayHandle;
 }
 
 /* One counted reference; Handle is the type that C knows it by, Code its type code. */
@@ -201,7 +203,7 @@ class Ref {
 
 }  // namespace detail
 
-/* ---- Element types and devices ------------------------------------------------------------------------------------------- */
+/* ---- Element types and devices ----------------------------------------------------------------------------------- */
 
 namespace detail {
 
@@ -218,7 +220,8 @@ inline constexpr Name dtype_names[] = {
     {kDLComplex, "complex"},
 };
 
-/* Names that fix the width, which is the second number; e4m3_float8 and e5m2_float8 are what the classic generation wrote. */
+/* Names that fix the width, which is the second number; e4m3_float8 and e5m2_float8 are what the classic generation
+ * wrote. */
 struct FixedName {
   int number, bits;
   const char* text;
@@ -292,7 +295,8 @@ class DataType {
     else if constexpr (std::is_integral_v<E>)
       return DataType(kDLUInt, bits, lanes);
     else
-      static_assert(detail::always_false<E>, "tensors hold integers, float, double or bool; name any other type by DataType");
+      static_assert(detail::always_false<E>, "tensors hold integers, float, double or bool; name any other type "
+          "by DataType");
   }
 
   /* Reads "float32", "int8x4", "bool", "bfloat16", "float8_e4m3fn", "handle"; "" and "void" are no type, {3, 0, 0}. */
@@ -312,7 +316,8 @@ class DataType {
       if (bits <= 0) break;
       return lanes(text, rest, static_cast<DLDataTypeCode>(name.number), static_cast<std::uint8_t>(bits));
     }
-    throw Error("ValueError", "parse data type \"" + std::string(text) + "\": no such name: \"float32\" or \"int8x4\" would be one");
+    throw Error("ValueError", "parse data type \"" + std::string(text) + "\": no such name: \"float32\" or \"int8x4\" "
+        "would be one");
   }
 
   /* "float32", "int8x4"; what has no name is shown as "dtype(code, bits, lanes)". */
@@ -324,7 +329,8 @@ class DataType {
       if (fixed.number == type_.code && fixed.bits == type_.bits) return fixed.text + many;
     for (const auto& name : detail::dtype_names)
       if (name.number == type_.code) return name.text + std::to_string(type_.bits) + many;
-    return "dtype(" + std::to_string(type_.code) + ", " + std::to_string(type_.bits) + ", " + std::to_string(type_.lanes) + ")";
+    return "dtype(" + std::to_string(type_.code) + ", " + std::to_string(type_.bits) + ", " + std::to_string(
+        type_.lanes) + ")";
   }
 
   constexpr int code() const noexcept { return type_.code; }
@@ -342,12 +348,14 @@ class DataType {
     if (rest.empty()) return DataType(code, bits);
     long n = detail::cut(&rest, "x") ? detail::cut_number(&rest, 65535) : -1;
     if (n > 0 && rest.empty()) return DataType(code, bits, static_cast<std::uint16_t>(n));
-    throw Error("ValueError", "parse data type \"" + std::string(text) + "\": after the width comes \"x\" and 1 to 65535 lanes, or nothing");
+    throw Error("ValueError", "parse data type \"" + std::string(text) + "\": after the width comes \"x\" and 1 to "
+        "65535 lanes, or nothing");
   }
   DLDataType type_;
 };
 
-/* A device: a type and an index. A plain value, and a DLDevice wherever one is wanted. It need not be there; exists() tells. */
+/* A device: a type and an index. A plain value, and a DLDevice wherever one is wanted. It need not be there; exists()
+ * tells. */
 class Device {
  public:
   constexpr Device(DLDevice device) noexcept : device_(device) {}
@@ -384,7 +392,8 @@ class Device {
   /* "cuda:1"; a type without a name is shown by its number. */
   std::string str() const {
     for (const auto& known : detail::device_names)
-      if (known.number == static_cast<int>(device_.device_type)) return known.text + (":" + std::to_string(device_.device_id));
+      if (known.number == static_cast<int>(device_.device_type)) return known.text + (
+          ":" + std::to_string(device_.device_id));
     return std::to_string(static_cast<int>(device_.device_type)) + ":" + std::to_string(device_.device_id);
   }
 
@@ -397,7 +406,8 @@ class Device {
     return device_.device_type == kDLCPU || device_.device_type == kDLCUDAHost || device_.device_type == kDLROCMHost;
   }
   bool exists() const;
-  /* An attribute by its number (TVMGODeviceAttr); none where the device does not know. Fails on a type without a runtime. */
+  /* An attribute by its number (TVMGODeviceAttr); none where the device does not know. Fails on a type without a
+   * runtime. */
   Value attr(int kind) const;
   /* Waits for the work on the default stream. Fails with the error of that work. */
   void sync() const { detail::check(TVMSynchronize(type(), id(), nullptr)); }
@@ -409,12 +419,15 @@ class Device {
   DLDevice device_;
 };
 
-/* ---- Streams ------------------------------------------------------------------------------------------------------------- */
+/* ---- Streams ----------------------------------------------------------------------------------------------------- */
 
-/* A queue of a device's work, freed with this object once its work is done. On devices with one queue its handle is NULL. */
+/* A queue of a device's work, freed with this object once its work is done. On devices with one queue its handle is
+ * NULL. */
 class Stream {
  public:
-  explicit Stream(Device device) : device_(device) { detail::check(TVMStreamCreate(device.type(), device.id(), &handle_)); }
+  explicit Stream(Device device) : device_(device) {
+    detail::check(TVMStreamCreate(device.type(), device.id(), &handle_));
+  }
   Stream(Stream&& other) noexcept : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     std::swap(device_, other.device_);
@@ -435,12 +448,13 @@ class Stream {
   /* Lets this stream wait for what `other`, of the same device, holds now; returns at once. */
   void wait_for(const Stream& other) const {
     if (device_ != other.device_)
-      throw Error("ValueError", "a stream of " + device_.str() + " cannot wait for one of " + other.device_.str() + ": sync that one");
+      throw Error("ValueError",
+          "a stream of " + device_.str() + " cannot wait for one of " + other.device_.str() + ": sync that one");
     detail::check(TVMStreamStreamSynchronize(device_.type(), device_.id(), other.handle_, handle_));
   }
 
-  /* Makes a stream the calling thread's current one for as long as the Scope lives; then the scope around it counts again, or the
-   * default stream. The stream must outlive it. Ends on the thread that it began on. */
+  /* Makes a stream the calling thread's current one for as long as the Scope lives; then the scope around it counts
+   * again, or the default stream. The stream must outlive it. Ends on the thread that it began on. */
   class Scope {
    public:
     explicit Scope(const Stream& stream) : device_(stream.device_), handle_(stream.handle_), outer_(innermost()) {
@@ -471,7 +485,7 @@ class Stream {
   TVMStreamHandle handle_ = nullptr;
 };
 
-/* ---- Objects and tensors ------------------------------------------------------------------------------------------------- */
+/* ---- Objects and tensors ----------------------------------------------------------------------------------------- */
 
 /* An object of a type that has no class here, such as an array or a map of the runtime. */
 class Object : public detail::Ref<TVMObjectHandle, kTVMObjectHandle> {
@@ -501,10 +515,12 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
   /* Takes a reference over, as from TVMArrayAlloc. */
   static Tensor take(TVMArrayHandle owned) noexcept { return Tensor(owned); }
 
-  /* A new array, row-major, uninitialised. Fails on a negative extent, a device that is not there, or when memory is out. */
+  /* A new array, row-major, uninitialised. Fails on a negative extent, a device that is not there, or when memory is
+   * out. */
   static Tensor empty(const Shape& shape, DataType dtype, Device device = Device::cpu()) {
     TVMArrayHandle out = nullptr;
-    detail::check(TVMArrayAlloc(shape.data(), rank(shape), dtype.code(), dtype.bits(), dtype.lanes(), device.type(), device.id(), &out));
+    detail::check(TVMArrayAlloc(shape.data(), rank(shape), dtype.code(), dtype.bits(), dtype.lanes(), device.type(),
+        device.id(), &out));
     return Tensor(out);
   }
   template <class T>
@@ -512,7 +528,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     return empty(shape, DataType::of<T>(), device);
   }
 
-  /* A copy of elements in a vector, array, span or initializer list: one dimension, or `shape`, which must have as many. */
+  /* A copy of elements in a vector, array, span or initializer list: one dimension, or `shape`, which must have as
+   * many. */
   template <class C, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<const C&>()))>>>
   static Tensor from(const C& elements, Device device = Device::cpu()) {
     return from_pointer<T>(std::data(elements), {static_cast<std::int64_t>(std::size(elements))}, device);
@@ -541,8 +558,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     return t;
   }
 
-  /* A view of memory that another owns. `owner` is anything that keeps the memory, held until the last reference is gone; with
-   * none, the memory must live that long by itself. Shape and strides are copied. */
+  /* A view of memory that another owns. `owner` is anything that keeps the memory, held until the last reference is
+   * gone; with none, the memory must live that long by itself. Shape and strides are copied. */
   static Tensor view(const DLTensor& memory, std::shared_ptr<const void> owner = nullptr) {
     if (memory.ndim < 0 || (memory.ndim > 0 && memory.shape == nullptr))
       throw Error("ValueError", "view of a DLTensor: it has " + std::to_string(memory.ndim) + " dimensions and " +
@@ -563,7 +580,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
   }
   /* The same for elements in row-major order. */
   template <class T>
-  static Tensor view(T* elements, const Shape& shape, std::shared_ptr<const void> owner = nullptr, Device device = Device::cpu()) {
+  static Tensor view(T* elements, const Shape& shape, std::shared_ptr<const void> owner = nullptr,
+      Device device = Device::cpu()) {
     DLTensor memory{};
     memory.data = const_cast<std::remove_cv_t<T>*>(elements);
     memory.device = device;
@@ -579,8 +597,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     detail::check(TVMArrayFromDLPack(lent, &out));
     return Tensor(out);
   }
-  /* The same for the current generation. Fails on another major version and on padded sub-byte elements. The classic ABI has no
-   * word for READ_ONLY: whoever takes such an array must not write to it. */
+  /* The same for the current generation. Fails on another major version and on padded sub-byte elements. The classic
+   * ABI has no word for READ_ONLY: whoever takes such an array must not write to it. */
   static Tensor from_dlpack(DLManagedTensorVersioned* lent) {
     if (lent == nullptr) throw Error("ValueError", "take DLPack tensor: the managed tensor is NULL");
     if (lent->version.major != DLPACK_MAJOR_VERSION)
@@ -588,7 +606,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
                                     std::to_string(lent->version.minor) + " is not readable here, " +
                                     std::to_string(DLPACK_MAJOR_VERSION) + ".x is: convert it");
     if ((lent->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)
-      throw Error("NotSupportedError", "take DLPack tensor: its sub-byte elements are padded to bytes, packed ones are expected: pack them");
+      throw Error("NotSupportedError", "take DLPack tensor: its sub-byte elements are padded to bytes, packed ones are "
+          "expected: pack them");
     auto legacy = std::make_unique<DLManagedTensor>();
     legacy->dl_tensor = lent->dl_tensor;
     legacy->manager_ctx = lent;
@@ -630,7 +649,9 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     memory.strides = nullptr;
     Tensor t = view(memory, std::make_shared<const Tensor>(*this));
     if (t.size() != size())
-      throw Error("ValueError", "reshape a tensor: the shape has " + std::to_string(t.size()) + " elements, the tensor " + std::to_string(size()));
+      throw Error("ValueError",
+          "reshape a tensor: the shape has " + std::to_string(t.size()) + " elements, the tensor " + std::to_string(
+              size()));
     return t;
   }
 
@@ -670,11 +691,13 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
   T* data() const {
     need_type<T>();
     const DLTensor& t = get();
-    if (!device().is_host()) throw Error("ValueError", "the tensor is on " + device().str() + ": copy it to the host with to_vector, copy_to or to");
+    if (!device().is_host()) throw Error("ValueError", "the tensor is on " + device().str() + ": copy it to the host "
+        "with to_vector, copy_to or to");
     return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
   }
 
-  /* Copies host elements in, all of them, and waits until it is done. Fails when types or counts differ, or elements have gaps. */
+  /* Copies host elements in, all of them, and waits until it is done. Fails when types or counts differ, or elements
+   * have gaps. */
   template <class T>
   void copy_from(const T* elements, std::size_t count) const {
     need_count<T>(count);
@@ -746,7 +769,8 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
   std::size_t need_type() const {
     DataType want = DataType::of<T>();
     bool classic_bool = std::is_same_v<std::remove_cv_t<T>, bool> && dtype() == DataType(kDLUInt, 1);
-    if (dtype() != want && !classic_bool) throw Error("TypeError", "the tensor holds " + dtype().str() + ", not " + want.str());
+    if (dtype() != want && !classic_bool) throw Error("TypeError",
+        "the tensor holds " + dtype().str() + ", not " + want.str());
     return size();
   }
   template <class T>
@@ -757,7 +781,7 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
   }
 };
 
-/* ---- Functions ----------------------------------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 
 /* A counted packed function: any number of arguments of any kind, one result. */
 class Function : public detail::Ref<TVMFunctionHandle, kTVMPackedFuncHandle> {
@@ -766,16 +790,17 @@ class Function : public detail::Ref<TVMFunctionHandle, kTVMPackedFuncHandle> {
   /* Takes a reference over. */
   static Function take(TVMFunctionHandle owned) noexcept { return Function(owned); }
 
-  /* Makes a function of a C++ callable, which is moved in and destroyed with the last reference, on that thread. Its parameters
-   * may be of any type that Value::as and ArgView::as give, its result of any that a call takes; or it is called with a
-   * `const tvmgo::Args&`, whatever the arguments are. It may be entered by several threads at a time. An exception that leaves it
-   * becomes an error of the same text: Error keeps its kind, std::invalid_argument is a ValueError, std::out_of_range an
-   * IndexError, std::bad_alloc a MemoryError, any other a RuntimeError. */
+  /* Makes a function of a C++ callable, which is moved in and destroyed with the last reference, on that thread. Its
+   * parameters may be of any type that Value::as and ArgView::as give, its result of any that a call takes; or it is
+   * called with a `const tvmgo::Args&`, whatever the arguments are. It may be entered by several threads at a time. An
+   * exception that leaves it becomes an error of the same text: Error keeps its kind, std::invalid_argument is a
+   * ValueError, std::out_of_range an IndexError, std::bad_alloc a MemoryError, any other a RuntimeError. */
   template <class F>
   static Function from(F callable);
 
-  /* Calls with integers, enums, floats, bools, texts, Bytes, Device, DataType, Tensor, DLTensor*, Module, Function, Object, Value,
-   * void*, nullptr, or std::optional of these. Fails as the function fails, and on an empty Tensor, Module, Function or Object. */
+  /* Calls with integers, enums, floats, bools, texts, Bytes, Device, DataType, Tensor, DLTensor*, Module, Function,
+   * Object, Value, void*, nullptr, or std::optional of these. Fails as the function fails, and on an empty Tensor,
+   * Module, Function or Object. */
   template <class... A>
   Value operator()(const A&... args) const;
   /* The same with the result converted: call<double>(x); call<void> drops it. */
@@ -813,7 +838,7 @@ class Function : public detail::Ref<TVMFunctionHandle, kTVMPackedFuncHandle> {
   explicit Function(TVMFunctionHandle owned) noexcept : Ref(owned) {}
 };
 
-/* ---- Modules ------------------------------------------------------------------------------------------------------------- */
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
 /* A loaded module. Its functions keep it alive. */
 class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
@@ -822,15 +847,16 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
   /* Takes a reference over. */
   static Module take(TVMModuleHandle owned) noexcept { return Module(owned); }
 
-  /* Loads a file; the format is what follows the last '.' unless it is said. Fails when there is no such file, no loader for it,
-   * or the file is damaged. */
+  /* Loads a file; the format is what follows the last '.' unless it is said. Fails when there is no such file, no
+   * loader for it, or the file is damaged. */
   static Module load(const std::string& path, const std::string& format = "") {
     TVMModuleHandle out = nullptr;
     detail::check(TVMModLoadFromFile(detail::c_text(path, "a file's name"), detail::c_text(format, "a format"), &out));
     return Module(out);
   }
 
-  /* Looks a function up, with `imports` also in the imported modules, depth first. find is empty when there is none, get fails. */
+  /* Looks a function up, with `imports` also in the imported modules, depth first. find is empty when there is none,
+   * get fails. */
   std::optional<Function> find(const std::string& name, bool imports = false) const {
     TVMFunctionHandle out = nullptr;
     detail::check(TVMModGetFunction(need(), detail::c_text(name, "a function's name"), imports, &out));
@@ -839,13 +865,16 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
   }
   Function get(const std::string& name, bool imports = false) const {
     if (auto f = find(name, imports)) return *std::move(f);
-    throw Error("NotFoundError", "get function of module: there is none named \"" + name + "\": `tvmgo inspect` lists what a file has");
+    throw Error("NotFoundError", "get function of module: there is none named \"" + name + "\": `tvmgo inspect` lists "
+        "what a file has");
   }
 
-  /* Appends `other` to the imports. Not while another thread calls into this module. Fails when `other` leads back here. */
+  /* Appends `other` to the imports. Not while another thread calls into this module. Fails when `other` leads back
+   * here. */
   void import_module(const Module& other) const { detail::check(TVMModImport(need(), other.need())); }
   std::vector<Module> imports() const;
-  /* The names of its functions, sorted; with `imports` also those of the imported modules. None of kinds that cannot tell. */
+  /* The names of its functions, sorted; with `imports` also those of the imported modules. None of kinds that cannot
+   * tell. */
   std::vector<std::string> functions(bool imports = false) const;
   /* "library", "cuda", … */
   std::string kind() const;
@@ -860,7 +889,7 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
   }
 };
 
-/* ---- Values -------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 /* A value that another holds: an argument inside a callback. */
 class ArgView {
@@ -871,9 +900,10 @@ class ArgView {
   int code() const noexcept { return code_; } /* TVMArgTypeCode */
   bool is_none() const noexcept { return code_ == kTVMNullptr; }
 
-  /* The value as T. Integers come from ints and bools and must fit; floats from floats and ints; bools from bools and ints; a
-   * DataType also from its name; T* only as void* or DLTensor*; Object from any counted thing but a tensor; std::optional is
-   * empty for none. std::string_view and DLTensor* are borrowed. Fails on any other pair, with the argument's index. */
+  /* The value as T. Integers come from ints and bools and must fit; floats from floats and ints; bools from bools and
+   * ints; a DataType also from its name; T* only as void* or DLTensor*; Object from any counted thing but a tensor;
+   * std::optional is empty for none. std::string_view and DLTensor* are borrowed. Fails on any other pair, with the
+   * argument's index. */
   template <class T>
   T as() const {
     if constexpr (std::is_same_v<T, ArgView>) {
@@ -948,7 +978,8 @@ class ArgView {
     else
       fits = v >= std::numeric_limits<T>::min() && v <= std::numeric_limits<T>::max();
     if (!fits)
-      throw Error("ValueError", where() + std::to_string(v) + " does not fit " + std::to_string(8 * sizeof(T)) + " bits" +
+      throw Error("ValueError", where() + std::to_string(v) + " does not fit " + std::to_string(
+          8 * sizeof(T)) + " bits" +
                                     (std::is_unsigned_v<T> ? " without sign" : ""));
     return static_cast<T>(v);
   }
@@ -964,7 +995,8 @@ class Args {
   int size() const noexcept { return size_; }
   /* Fails on an index that is not there. */
   ArgView operator[](int i) const {
-    if (i < 0 || i >= size_) throw Error("IndexError", "argument " + std::to_string(i) + " of " + std::to_string(size_));
+    if (i < 0 || i >= size_) throw Error("IndexError", "argument " + std::to_string(i) + " of " + std::to_string(
+        size_));
     return ArgView(values_[i], codes_[i], i);
   }
 
@@ -1060,12 +1092,14 @@ class Packed {
   static std::string argument(int i) { return IsResult ? "result: " : "argument " + std::to_string(i) + ": "; }
   void counted(int i, void* handle, int code) {
     if (handle == nullptr)
-      throw Error("ValueError", argument(i) + code_name(code) + " that is empty (moved from, or never set): nullptr stands for none");
+      throw Error("ValueError", argument(i) + code_name(code) + " that is empty (moved from, or never set): nullptr "
+          "stands for none");
     values_[static_cast<std::size_t>(i)].v_handle = handle;
     codes_[static_cast<std::size_t>(i)] = code;
   }
   void text(int i, const std::string& x) {
-    if (x.find('\0') != x.npos) throw Error("ValueError", argument(i) + "the text has a NUL character inside: pass Bytes");
+    if (x.find('\0') != x.npos) throw Error("ValueError", argument(i) + "the text has a NUL character inside: "
+        "pass Bytes");
     values_[static_cast<std::size_t>(i)].v_str = x.c_str();
     codes_[static_cast<std::size_t>(i)] = kTVMStr;
   }
@@ -1089,7 +1123,8 @@ class Value {
   Value() noexcept { value_.v_handle = nullptr; }
   Value(const Value& other) : Value(copy_of(ArgView(other.value(), other.code()))) {}
   Value(Value&& other) noexcept
-      : value_(other.value_), code_(std::exchange(other.code_, static_cast<int>(kTVMNullptr))), text_(std::move(other.text_)) {}
+      : value_(other.value_), code_(std::exchange(other.code_, static_cast<int>(kTVMNullptr))),
+          text_(std::move(other.text_)) {}
   Value& operator=(Value other) noexcept {
     std::swap(value_, other.value_);
     std::swap(code_, other.code_);
@@ -1139,7 +1174,8 @@ class Value {
   /* The value as T, see ArgView::as; but nothing that would only be borrowed. */
   template <class T>
   T as() const {
-    static_assert(!std::is_same_v<T, std::string_view> && !std::is_same_v<T, DLTensor*> && !std::is_same_v<T, const DLTensor*> &&
+    static_assert(!std::is_same_v<T, std::string_view> && !std::is_same_v<T, DLTensor*> && !std::is_same_v<T,
+        const DLTensor*> &&
                       !std::is_same_v<T, ArgView>,
                   "a result is owned: take it as std::string or Tensor");
     return ArgView(value(), code_).as<T>();
@@ -1166,11 +1202,12 @@ class Value {
   std::unique_ptr<Text> text_;
 };
 
-/* ---- What needs all of the above ------------------------------------------------------------------------------------------ */
+/* ---- What needs all of the above --------------------------------------------------------------------------------- */
 
 template <class... A>
 Value Function::operator()(const A&... args) const {
-  if (handle() == nullptr) throw Error("ValueError", "call function: the Function is empty: it was moved from, or never set");
+  if (handle() == nullptr) throw Error("ValueError", "call function: the Function is empty: it was moved from, or "
+      "never set");
   detail::Packed<sizeof...(A)> packed(args...);
   TVMValue result;
   int code = kTVMNullptr;
@@ -1213,7 +1250,9 @@ template <class F, class... A, std::size_t... I>
 decltype(auto) apply_args(F& f, const Args& args, std::tuple<A...>*, std::index_sequence<I...>) {
   constexpr int want = static_cast<int>(sizeof...(A));
   if (args.size() != want)
-    throw Error("TypeError", std::to_string(want) + (want == 1 ? " argument is" : " arguments are") + " needed, got " + std::to_string(args.size()));
+    throw Error("TypeError",
+        std::to_string(want) + (want == 1 ? " argument is" : " arguments are") + " needed, got " + std::to_string(
+            args.size()));
   return f(args[static_cast<int>(I)].template as<A>()...);
 }
 

@@ -149,7 +149,8 @@ TEST(any, hash_and_equality) {
   CHECK(!equal(String(std::string(100, 'x')), String(std::string(99, 'x'))));
   CHECK(equal(DLDataType{kDLInt, 8, 1}, DLDataType{kDLInt, 8, 1}));
   Map<Any, int> keys;
-  std::vector<Any> all = {1, true, 1.0, String("1"), Bytes("1", 1), a, b, nullptr, DLDevice{kDLCPU, 1}, BigInt(1) << 70};
+  std::vector<Any> all = {1, true, 1.0, String("1"), Bytes("1", 1), a, b, nullptr, DLDevice{kDLCPU, 1}, BigInt(1)
+      << 70};
   for (size_t i = 0; i < all.size(); i++) keys.Set(all[i], static_cast<int>(i));
   SAME(keys.size(), all.size());
   for (size_t i = 0; i < all.size(); i++) SAME(keys.at(all[i]), static_cast<int>(i));

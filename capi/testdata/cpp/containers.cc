@@ -145,7 +145,8 @@ TEST(tuples, operations) {
   SAME((Global("ffi.Array")(7, "from the library").cast<Tuple<double, String>>().get<0>()), 7.0);
   THROWS("TypeError", "Array", Any(Array<Any>{1}).cast<Tuple<int, String>>());
   THROWS("TypeError", "index 1", Any(Array<Any>{1, 2}).cast<Tuple<int, String>>());
-  Function swap = cpp_test::ThroughC(Function::FromTyped([](Tuple<int, String> x) { return Tuple<String, int>(x.get<1>(), x.get<0>()); }));
+  Function swap = cpp_test::ThroughC(Function::FromTyped([](Tuple<int, String> x) { return Tuple<String,
+      int>(x.get<1>(), x.get<0>()); }));
   SAME((swap(Tuple<int, String>(1, "a")).cast<Tuple<String, int>>().get<1>()), 1);
 }
 

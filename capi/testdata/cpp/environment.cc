@@ -156,7 +156,8 @@ TEST(dtypes, text) {
 }
 
 TEST(devices, values) {
-  Function f = cpp_test::ThroughC(Function::FromTyped([](DLDevice d) { return DLDevice{d.device_type, d.device_id + 1}; }));
+  Function f =
+      cpp_test::ThroughC(Function::FromTyped([](DLDevice d) { return DLDevice{d.device_type, d.device_id + 1}; }));
   DLDevice d = f(DLDevice{kDLOpenCL, 2}).cast<DLDevice>();
   CHECK(d.device_type == kDLOpenCL && d.device_id == 3);
   THROWS("TypeError", "Device", f(1.5));

@@ -11,14 +11,16 @@ static Function Global(const char* name) { return Function::GetGlobalRequired(na
 // Containers of C++, or the same made by the library.
 static Any Tree(bool of_library) {
   Any tree = Array<Any>{1, Map<String, Any>{{"k", 2}, {"l", List<Any>{3, String("a text of some length")}}},
-                        Dict<String, Any>{{"m", 4}}, String("another text of some length"), Bytes("bytes of some length"), nullptr};
+                        Dict<String, Any>{{"m", 4}}, String("another text of some length"),
+                            Bytes("bytes of some length"), nullptr};
   return of_library ? Any(Global("ffi.DeepCopy")(tree)) : tree;
 }
 
 static String Text(const Any& v) { return Global("ffi.ReprPrint")(v).cast<String>(); }
 
 static const char* const kTreeOfMore =
-    R"((2, {"k": 3, "l": [4, "a text of some length"]}, {"m": 5}, "another text of some length", b"bytes of some length", None))";
+    R"((2, {"k": 3, "l": [4, "a text of some length"]}, {"m": 5}, "another text of some length", )"
+      R"(b"bytes of some length", None))";
 
 TEST(mutation, maps) {
   auto more = [](int64_t v) { return v + 1; };
@@ -149,7 +151,8 @@ TEST(mutation, mutators_of_either_side) {
   // Given away: the hook that reuses its object runs, and the List in it stays where it is.
   root = Any(nullptr);
   const Object* list = mapped.cast<Array<Any>>()[1].cast<Counted>()->inside.as<Object>();
-  mapped = Global("ffi.StructuralMap")(RValueRef<Array<Any>>(std::exchange(mapped, Any()).cast<Array<Any>>()), Entry(kTVMFFIInt, more), Array<Any>{}, 0);
+  mapped = Global("ffi.StructuralMap")(RValueRef<Array<Any>>(std::exchange(mapped, Any()).cast<Array<Any>>()),
+      Entry(kTVMFFIInt, more), Array<Any>{}, 0);
   SAME(copied + 10 * reused, 11);
   CHECK(mapped.cast<Array<Any>>()[1].cast<Counted>()->inside.as<Object>() == list);
   SAME(mapped.cast<Array<Any>>()[1].cast<Counted>()->inside.cast<List<Any>>()[0].cast<int>(), 4);
@@ -172,7 +175,8 @@ TEST(mutation, mutators_of_either_side) {
     m->VarRemapSetExpected(value, 5).value();
     SAME(m->VarRemapGetExpected(value).value().cast<int>(), 5);
     THROWS("TypeError", "", m->VarRemapGetExpected(5).value());
-    return m->WithDefRegionKind(kTVMFFIDefRegionKindSimple, [&] { return Any(static_cast<int>(m->def_region_kind())); });
+    return m->WithDefRegionKind(kTVMFFIDefRegionKindSimple,
+        [&] { return Any(static_cast<int>(m->def_region_kind())); });
   });
   mapped = Global("ffi.StructuralMutate")(kept, Entry(BoxObj::RuntimeTypeIndex(), use, false));
   SAME(mapped.cast<Array<Any>>()[0].cast<int>(), kTVMFFIDefRegionKindSimple);

@@ -57,7 +57,8 @@ static void Define() {
       .def_ro("weight", &PointObj::weight, refl::default_value(2.5), refl::repr(false))
       .def_rw("label", &PointObj::label, refl::DefaultValue(String("a default of some length")))
       .def_rw("tags", &PointObj::tags, refl::DefaultFactory(Function::FromTyped([] { return Array<int>{1, 2}; })))
-      .def_rw("extra", &PointObj::extra, refl::default_value(nullptr), refl::kw_only(true), refl::Metadata{{"unit", "mm"}})
+      .def_rw("extra", &PointObj::extra, refl::default_value(nullptr), refl::kw_only(true),
+          refl::Metadata{{"unit", "mm"}})
       .def("scaled", &PointObj::Scaled, "x times by")
       .def("move", &PointObj::Move)
       .def("describe", [](const Point& p, String suffix) { return p->label + suffix; })

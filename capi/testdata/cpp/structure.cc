@@ -51,7 +51,8 @@ TEST(structure, enumerations) {
 }
 
 TEST(structure, visits) {
-  Any root = Array<Any>{1, Map<String, Any>{{"k", 2}, {"l", List<Any>{3, String("text")}}}, Dict<String, Any>{{"m", 4}}};
+  Any root = Array<Any>{1, Map<String, Any>{{"k", 2}, {"l", List<Any>{3, String("text")}}}, Dict<String,
+      Any>{{"m", 4}}};
   for (bool made_again : {false, true}) {
     int64_t sum = 0;
     int lists = 0;
@@ -81,5 +82,6 @@ TEST(structure, visits) {
   Array<Any> entries{Array<Any>{int64_t{-1}, count}};
   CHECK(Global("ffi.StructuralVisit")(root, entries) == nullptr);
   THROWS("ValueError", "here", Global("ffi.StructuralVisit")(root, Array<Any>{Array<Any>{
-      int64_t{kTVMFFIInt}, Function::FromTyped([](int64_t, const StructuralVisitor&) -> Any { TVM_FFI_THROW(ValueError) << "here"; })}}));
+      int64_t{kTVMFFIInt}, Function::FromTyped([](int64_t, const StructuralVisitor&) -> Any { TVM_FFI_THROW(ValueError)
+          << "here"; })}}));
 }

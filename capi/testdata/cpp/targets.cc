@@ -8,7 +8,9 @@ using namespace tvm::ffi;
 
 static Function Global(const char* name) { return Function::GetGlobalRequired(name); }
 
-static bool StructuralEqual(ObjectRef a, ObjectRef b) { return Global("ffi.StructuralEqual")(a, b, false, false).cast<bool>(); }
+static bool StructuralEqual(ObjectRef a, ObjectRef b) {
+  return Global("ffi.StructuralEqual")(a, b, false, false).cast<bool>();
+}
 static int64_t StructuralHash(ObjectRef a) { return Global("ffi.StructuralHash")(a, false, false).cast<int64_t>(); }
 
 // As whoever compiles against the headers of TVM sees them.
@@ -74,7 +76,8 @@ TEST(targets, by_reflection) {
 }
 
 TEST(targets, by_structure) {
-  Target a(String("cuda -arch=sm_90")), b(Map<String, Any>{{"id", "cuda"}, {"arch", "sm_90"}}), c(String("cuda -arch=sm_80"));
+  Target a(String("cuda -arch=sm_90")), b(Map<String, Any>{{"id", "cuda"}, {"arch", "sm_90"}}),
+      c(String("cuda -arch=sm_80"));
   CHECK(!a.same_as(b));
   CHECK(StructuralEqual(a, b));
   CHECK(!StructuralEqual(a, c));

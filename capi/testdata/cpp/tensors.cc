@@ -38,7 +38,8 @@ TEST(tensors, allocated) {
     SAME(scalar.numel(), 1);
     Tensor empty = Make({0, 5});
     CHECK(empty.IsContiguous());
-    Tensor strided = Tensor::FromNDAllocStrided(HostAlloc(), {2, 2}, {1, 2}, DLDataType{kDLInt, 8, 1}, DLDevice{kDLCPU, 0});
+    Tensor strided = Tensor::FromNDAllocStrided(HostAlloc(), {2, 2}, {1, 2}, DLDataType{kDLInt, 8, 1},
+        DLDevice{kDLCPU, 0});
     CHECK(!strided.IsContiguous());
     SAME(GetDataSize(5, DLDataType{kDLFloat4_e2m1fn, 4, 1}), 3u);
   }

@@ -1,4 +1,5 @@
-/* A program whose functions and data have names that the static library uses inside. Nothing of either meets the other. */
+/* A program whose functions and data have names that the static library uses inside. Nothing of either meets the
+ * other. */
 #include "vadd.h"
 
 static int calls;

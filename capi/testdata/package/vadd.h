@@ -1,5 +1,5 @@
-/* What every program of this folder does: loads a module and calls its function that adds two float32 vectors; then opens a
- * file that carries other modules, which is read by Go. For C and C++. */
+/* What every program of this folder does: loads a module and calls its function that adds two float32 vectors; then
+ * opens a file that carries other modules, which is read by Go. For C and C++. */
 #include <stdio.h>
 #include <string.h>
 #include <tvm/ffi/c_api.h>
@@ -19,13 +19,15 @@ static int add_vectors(const char* file, const char* name) {
   TVMValue args[3], ret;
   int codes[3], ret_code, i;
   /* The built-in functions and the CPU are registered by constructors. */
-  if (TVMFuncGetGlobal("ffi.Array", &builtin) != 0 || builtin == NULL || TVMFuncFree(builtin) != 0) return fail("ffi.Array");
+  if (TVMFuncGetGlobal("ffi.Array", &builtin) != 0 || builtin == NULL || TVMFuncFree(builtin) != 0) return fail(
+      "ffi.Array");
   for (i = 0; i < 3; i++) {
     if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, kDLCPU, 0, &arrays[i]) != 0) return fail("allocate");
     args[i].v_handle = arrays[i];
     codes[i] = kTVMNDArrayHandle;
   }
-  if (TVMArrayCopyFromBytes(arrays[0], a, sizeof a) != 0 || TVMArrayCopyFromBytes(arrays[1], b, sizeof b) != 0) return fail("fill");
+  if (TVMArrayCopyFromBytes(arrays[0], a, sizeof a) != 0 || TVMArrayCopyFromBytes(arrays[1], b,
+      sizeof b) != 0) return fail("fill");
   if (TVMModLoadFromFile(file, "so", &module) != 0) return fail("load");
   if (TVMModGetFunction(module, name, 0, &f) != 0 || f == NULL) return fail("look up");
   if (TVMFuncCall(f, args, codes, 3, &ret, &ret_code) != 0) return fail("call");

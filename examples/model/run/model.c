@@ -1,5 +1,5 @@
-/* Loads the library that examples/model builds of tensor expressions, and runs its two functions: dense, which is relu(A·B + bias),
- * and softmax of what that gives.
+/* Loads the library that examples/model builds of tensor expressions, and runs its two functions: dense, which is
+ * relu(A·B + bias), and softmax of what that gives.
  *
  *   model_c MODEL.so
  *
@@ -71,7 +71,8 @@ static void check(void) {
     }
     for (int j = 0; j < CLASSES; j++)
       if (dense[i][j] != row[j] || !(fabs(probability[i][j] - exp(row[j]) / sum) <= 1e-6)) {
-        fprintf(stderr, "wrong result: row %d, column %d is %g and %g, not %g and %g\n", i, j, dense[i][j], probability[i][j], row[j], exp(row[j]) / sum);
+        fprintf(stderr, "wrong result: row %d, column %d is %g and %g, not %g and %g\n", i, j, dense[i][j],
+            probability[i][j], row[j], exp(row[j]) / sum);
         exit(1);
       }
   }
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
   TVMModuleHandle m;
   need(TVMModLoadFromFile(argv[1], "so", &m) == 0, "cannot load the library");
   fill();
-  TVMArrayHandle arrays[] = {array(a[0], ROWS, INNER), array(b[0], INNER, CLASSES), array(bias, CLASSES, 0), array(NULL, ROWS, CLASSES),
+  TVMArrayHandle arrays[] = {array(a[0], ROWS, INNER), array(b[0], INNER, CLASSES), array(bias, CLASSES, 0),
+      array(NULL, ROWS, CLASSES),
                              array(NULL, ROWS, CLASSES)};
   call(m, "dense", arrays, 4);
   call(m, "softmax", arrays + 3, 2);

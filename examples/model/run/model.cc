@@ -24,13 +24,16 @@ void print_row(const char* name, const std::vector<float>& values) {
 }
 
 void run(const char* path) {
-  const auto a = fill(kRows * kInner, [](int i) { return float((7 * (i / kInner) + 3 * (i % kInner)) % 11 - 5) * 0.25f; });
-  const auto b = fill(kInner * kClasses, [](int i) { return float((5 * (i / kClasses) + 2 * (i % kClasses)) % 7 - 3) * 0.125f; });
+  const auto a = fill(kRows * kInner,
+      [](int i) { return float((7 * (i / kInner) + 3 * (i % kInner)) % 11 - 5) * 0.25f; });
+  const auto b = fill(kInner * kClasses,
+      [](int i) { return float((5 * (i / kClasses) + 2 * (i % kClasses)) % 7 - 3) * 0.125f; });
   const auto bias = fill(kClasses, [](int i) { return float(i - 4) * 0.5f; });
 
   auto model = tvmgo::Module::load(path);
   auto x = tvmgo::Tensor::empty<float>({kRows, kClasses}), y = tvmgo::Tensor::empty<float>({kRows, kClasses});
-  model.get("dense")(tvmgo::Tensor::from(a, {kRows, kInner}), tvmgo::Tensor::from(b, {kInner, kClasses}), tvmgo::Tensor::from(bias), x);
+  model.get("dense")(tvmgo::Tensor::from(a, {kRows, kInner}), tvmgo::Tensor::from(b, {kInner, kClasses}),
+      tvmgo::Tensor::from(bias), x);
   model.get("softmax")(x, y);
 
   const auto dense = x.to_vector<float>(), softmax = y.to_vector<float>();

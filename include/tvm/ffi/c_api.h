@@ -8,10 +8,11 @@
  *
  * Conventions, unless a comment says otherwise
  *   - Any thread may call any function. Errors and Python state belong to the calling thread.
- *   - An int result is 0, or -1 with the error in this thread's slot (TVMFFIErrorMoveFromRaised). Other nonzero values mean
- *     that a front end (Python) already holds the error: hand them on unchanged.
+ *   - An int result is 0, or -1 with the error in this thread's slot (TVMFFIErrorMoveFromRaised). Other nonzero values
+ *     mean that a front end (Python) already holds the error: hand them on unchanged.
  *   - Arguments are borrowed for the call; what comes back through an `out` pointer belongs to the caller.
- *   - A TVMFFIAny argument is a view. A TVMFFIAny result is owned when its type_index is >= kTVMFFIStaticObjectBegin. */
+ *   - A TVMFFIAny argument is a view. A TVMFFIAny result is owned when its type_index is >=
+ *     kTVMFFIStaticObjectBegin. */
 #ifndef TVM_FFI_C_API_H_
 #define TVM_FFI_C_API_H_
 
@@ -79,8 +80,9 @@ typedef struct {
 
 /* ---- Types ------------------------------------------------------------------------------------------------------- */
 
-/* What a value is. Below kTVMFFIStaticObjectBegin the value sits in the TVMFFIAny itself; from there on it is a counted object.
- * 7, 8, 9 and 10 occur only in arguments: an owned value never has them, except that a DLTensor* stays what it is. */
+/* What a value is. Below kTVMFFIStaticObjectBegin the value sits in the TVMFFIAny itself; from there on it is a counted
+ * object. 7, 8, 9 and 10 occur only in arguments: an owned value never has them, except that a DLTensor* stays what it
+ * is. */
 enum TVMFFITypeIndex TVM_FFI_ENUM_BASE_ {
   kTVMFFIAny = -1,             /* "any type", in annotations only */
   kTVMFFINone = 0,
@@ -129,14 +131,16 @@ enum TVMFFIObjectDeleterFlagBitMask TVM_FFI_ENUM_BASE_ {
 };
 typedef enum TVMFFIObjectDeleterFlagBitMask TVMFFIObjectDeleterFlagBitMask;
 
-/* Header of every object, 24 bytes. A new object has the count 0x0000000100000001: one strong reference (low half) and the one
- * weak reference (high half) that all strong ones share. Adding is relaxed; dropping releases, and acquires before the deleter. */
+/* Header of every object, 24 bytes. A new object has the count 0x0000000100000001: one strong reference (low half) and
+ * the one weak reference (high half) that all strong ones share. Adding is relaxed; dropping releases, and acquires
+ * before the deleter. */
 typedef struct {
   uint64_t combined_ref_count;
   int32_t type_index;
   uint32_t __padding; /* 0 */
   TVM_FFI_UNION_ {
-    void (*deleter)(void* self, int flags); /* TVMFFIObjectDeleterFlagBitMask; runs on the thread that drops the last reference */
+    /* TVMFFIObjectDeleterFlagBitMask; runs on the thread that drops the last reference */
+    void (*deleter)(void* self, int flags);
     int64_t __ensure_align;
   };
 } TVMFFIObject;
@@ -172,7 +176,8 @@ typedef struct {
   size_t size;
 } TVMFFIShapeCell;
 
-/* Elements of an array or a list. data_deleter(data) frees them when they were allocated apart; NULL when they lie in the object. */
+/* Elements of an array or a list. data_deleter(data) frees them when they were allocated apart; NULL when they lie in
+ * the object. */
 typedef struct TVMFFISeqCell {
   void* data;
   int64_t size;
@@ -226,7 +231,8 @@ TVM_FFI_DLL int TVMFFIObjectDecRef(TVMFFIObjectHandle obj);
 TVM_FFI_DLL int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(void* handle),
                                          TVMFFIObjectHandle* out);
 
-/* Lies directly before an object's body when a custom allocator made it. delete_space(body) frees everything; may be NULL. */
+/* Lies directly before an object's body when a custom allocator made it. delete_space(body) frees everything; may be
+ * NULL. */
 typedef struct {
   void (*delete_space)(void* ptr);
 } TVMFFIObjectAllocHeader;
@@ -250,8 +256,8 @@ TVM_FFI_DLL int TVMFFITypeKeyToIndex(const TVMFFIByteArray* type_key, int32_t* o
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
 
-/* Makes a function object of a C callback. deleter(self) (may be NULL) runs once with the last reference, on that thread.
- * safe_call may be entered by several threads at a time. Fails on NULL safe_call or out. */
+/* Makes a function object of a C callback. deleter(self) (may be NULL) runs once with the last reference, on that
+ * thread. safe_call may be entered by several threads at a time. Fails on NULL safe_call or out. */
 TVM_FFI_DLL int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*deleter)(void* self),
                                      TVMFFIObjectHandle* out);
 
@@ -291,8 +297,9 @@ TVM_FFI_DLL int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray*
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------------- */
 
-/* Makes a tensor of a lent array. On success the tensor owns `from`, whose deleter runs with its last reference; on failure the
- * caller still does. require_alignment is in bytes (0: any); fails when the data is less aligned or, on request, not contiguous. */
+/* Makes a tensor of a lent array. On success the tensor owns `from`, whose deleter runs with its last reference; on
+ * failure the caller still does. require_alignment is in bytes (0: any); fails when the data is less aligned or, on
+ * request, not contiguous. */
 TVM_FFI_DLL int TVMFFITensorFromDLPack(DLManagedTensor* from, int32_t require_alignment, int32_t require_contiguous,
                                        TVMFFIObjectHandle* out);
 
@@ -431,29 +438,33 @@ typedef struct TVMFFITypeInfo {
   const TVMFFITypeMetadata* metadata;
 } TVMFFITypeInfo;
 
-/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and allow_override is 0. */
+/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and allow_override
+ * is 0. */
 TVM_FFI_DLL int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, int allow_override);
 
 /* The same with documentation and metadata, which are copied. */
 TVM_FFI_DLL int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, int allow_override);
 
-/* Add to a type; texts and values are copied, objects retained. Meant for start-up, before other threads look at the type.
- * Fail on an unknown type, a second field of one name, second metadata or a second value of one attribute. */
+/* Add to a type; texts and values are copied, objects retained. Meant for start-up, before other threads look at the
+ * type. Fail on an unknown type, a second field of one name, second metadata or a second value of one attribute. */
 TVM_FFI_DLL int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo* info);
 TVM_FFI_DLL int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo* info);
 TVM_FFI_DLL int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeMetadata* metadata);
 TVM_FFI_DLL int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray* attr_name,
                                        const TVMFFIAny* attr_value);
 
-/* The column of an attribute, NULL when nobody registered one. The address stays good for ever and sees later values. */
+/* The column of an attribute, NULL when nobody registered one. The address stays good for ever and sees later
+ * values. */
 TVM_FFI_DLL const TVMFFITypeAttrColumn* TVMFFIGetTypeAttrColumn(const TVMFFIByteArray* attr_name);
 
-/* The call stack as text, innermost frame first; filename and func may be NULL. Belongs to this thread until its next call. */
+/* The call stack as text, innermost frame first; filename and func may be NULL. Belongs to this thread until its next
+ * call. */
 TVM_FFI_DLL const TVMFFIByteArray* TVMFFIBacktrace(const char* filename, int lineno, const char* func,
                                                    int cross_ffi_boundary);
 
 /* The index of a type, which is registered if it is new. static_type_index -1: pick one; parent_type_index -1: a root,
- * -2: only look, and answer -2 when unknown. A clash, an unknown parent or exhausted slots answer -1, with an error raised on the thread. */
+ * -2: only look, and answer -2 when unknown. A clash, an unknown parent or exhausted slots answer -1, with an error
+ * raised on the thread. */
 TVM_FFI_DLL int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                               int32_t type_depth, int32_t num_child_slots,
                                               int32_t child_slots_can_overflow, int32_t parent_type_index);

@@ -1,7 +1,8 @@
 /* What generated code asks of the runtime: functions of other modules, scratch memory, worker threads.
  *
- * Signatures are frozen: they are compiled into every exported library. Functions may be appended. An int result is 0 or -1 with
- * the error in this thread's slot (TVMGetLastError). Any thread may call, unless a comment says otherwise. */
+ * Signatures are frozen: they are compiled into every exported library. Functions may be appended. An int result is 0
+ * or -1 with the error in this thread's slot (TVMGetLastError). Any thread may call, unless a comment says
+ * otherwise. */
 #ifndef TVM_RUNTIME_C_BACKEND_API_H_
 #define TVM_RUNTIME_C_BACKEND_API_H_
 
@@ -12,21 +13,22 @@
 extern "C" {
 #endif
 
-/* A generated function of the classic generation (TVM 0.20 and older). out_ret_value and out_ret_tcode are preset to null;
- * a result is owned by the caller and never a raw string or bytes. resource_handle is NULL from a loaded library. */
+/* A generated function of the classic generation (TVM 0.20 and older). out_ret_value and out_ret_tcode are preset to
+ * null; a result is owned by the caller and never a raw string or bytes. resource_handle is NULL from a loaded
+ * library. */
 typedef int (*TVMBackendPackedCFunc)(TVMValue* args, int* type_codes, int num_args, TVMValue* out_ret_value,
                                      int* out_ret_tcode, void* resource_handle);
 
-/* Finds a function in the imports of the library module, then among the globals. *out is borrowed from the module, which
- * remembers it: never free it. Fails when there is none. */
+/* Finds a function in the imports of the library module, then among the globals. *out is borrowed from the module,
+ * which remembers it: never free it. Fails when there is none. */
 TVM_DLL int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionHandle* out);
 
-/* Adds a symbol to the system library, the module of functions that are linked into the program itself; the last one of a name
- * wins. Called by constructors of generated objects. */
+/* Adds a symbol to the system library, the module of functions that are linked into the program itself; the last one of
+ * a name wins. Called by constructors of generated objects. */
 TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr);
 
-/* Scratch memory of `nbytes`, 64-byte aligned, in this thread's current stream order; give it back on the same thread, the
- * latest first if you can. The two hints describe the elements. NULL with the error set on failure. */
+/* Scratch memory of `nbytes`, 64-byte aligned, in this thread's current stream order; give it back on the same thread,
+ * the latest first if you can. The two hints describe the elements. NULL with the error set on failure. */
 TVM_DLL void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                        int dtype_bits_hint);
 
@@ -50,14 +52,15 @@ typedef int (*FTVMParallelLambda)(int task_id, TVMParallelGroupEnv* penv, void* 
  * cdata is borrowed. Fails with the tasks' errors joined, on more tasks than workers, and inside another launch. */
 TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task);
 
-/* Waits until every task of the launch has come here. Only from inside a task, by all of them, the same number of times. */
+/* Waits until every task of the launch has come here. Only from inside a task, by all of them, the same number of
+ * times. */
 TVM_DLL int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv);
 
 /* Runs f(cdata) when *handle is NULL and marks it. Not synchronised: one thread per handle. nbytes is not used. */
 TVM_DLL int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes);
 
-/* Register files of compiled virtual-machine functions. These are the signatures of TVM 0.21 and later; a library of the older
- * generation, where a type-code array follows the values, is given the matching functions when it is loaded.
+/* Register files of compiled virtual-machine functions. These are the signatures of TVM 0.21 and later; a library of
+ * the older generation, where a type-code array follows the values, is given the matching functions when it is loaded.
  * The list is borrowed and used by one thread at a time. */
 
 /* args[arg_offset] = view of item `index`. */

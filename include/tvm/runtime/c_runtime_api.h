@@ -5,8 +5,10 @@
  *   - Functions and type codes may be appended. Handles are opaque, except TVMArrayHandle, which is a DLTensor*.
  *
  * Conventions, unless a comment says otherwise
- *   - Any thread may call any function. The last error, returned texts and the current stream belong to the calling thread.
- *   - An int result is 0, or -1 with the text in TVMGetLastError. -2 means that a Python front end already holds the error.
+ *   - Any thread may call any function. The last error, returned texts and the current stream belong to the calling
+ *     thread.
+ *   - An int result is 0, or -1 with the text in TVMGetLastError. -2 means that a Python front end already holds the
+ *     error.
  *   - Arguments are borrowed for the call; what comes back through an `out` pointer belongs to the caller.
  *   - A text or byte array that a call returns stays good until the next call of the same kind on that thread. */
 #ifndef TVM_RUNTIME_C_RUNTIME_API_H_
@@ -53,7 +55,8 @@ extern "C" {
 /* Extents and counts of arrays. */
 typedef int64_t tvm_index_t;
 
-/* Device types beyond DLPack's. Free for new hardware is each n with kDLExtDev < n < 36 that nobody has (tvmgo/device_api.h). */
+/* Device types beyond DLPack's. Free for new hardware is each n with kDLExtDev < n < 36 that nobody has
+ * (tvmgo/device_api.h). */
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
@@ -66,7 +69,8 @@ typedef enum {
   TVMDeviceExtType_End
 } TVMDeviceExtType;
 
-/* What a TVMValue holds. As a result, objects, modules, functions and arrays are owned; texts and bytes are thread-local. */
+/* What a TVMValue holds. As a result, objects, modules, functions and arrays are owned; texts and bytes are
+ * thread-local. */
 typedef enum {
   kTVMArgInt = kDLInt,          /* v_int64 */
   kTVMArgFloat = kDLFloat,      /* v_float64 */
@@ -136,15 +140,16 @@ typedef DLTensor* TVMArrayHandle;
 /* Makes a copy of msg this thread's last error. Text before a first ": " counts as its kind if it looks like one. */
 TVM_DLL void TVMAPISetLastError(const char* msg);
 
-/* Makes a Python exception this thread's last error. It is retained until it is dropped or replaced, provided the front end
- * registered Py_IncRef, Py_DecRef and the two PyGILState functions (TVMBackendRegisterEnvCAPI); else it must live that long. */
+/* Makes a Python exception this thread's last error. It is retained until it is dropped or replaced, provided the front
+ * end registered Py_IncRef, Py_DecRef and the two PyGILState functions (TVMBackendRegisterEnvCAPI); else it must live
+ * that long. */
 TVM_DLL void TVMAPISetLastPythonError(void* py_object);
 
 /* The Python exception held by this thread, borrowed; NULL when there is none. */
 TVM_DLL void* TVMGetLastPythonError(void);
 
-/* This thread's last error as "Kind: message"; "" when there is none, NULL when it is a Python exception. Does not clear it.
- * Borrowed: good until the next call on this thread. */
+/* This thread's last error as "Kind: message"; "" when there is none, NULL when it is a Python exception. Does not
+ * clear it. Borrowed: good until the next call on this thread. */
 TVM_DLL const char* TVMGetLastError(void);
 
 /* Where the last error came from, innermost frame first; NULL when nobody knows. Borrowed as above. */
@@ -158,15 +163,16 @@ TVM_DLL void TVMThrowLastError(void);
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
-/* Loads a file; *out is freed with TVMModFree. format "" or NULL takes the text after the last '.'; dll, dylib and dso mean so.
- * Fails when there is no such file, no loader for the format, or the file is damaged. */
+/* Loads a file; *out is freed with TVMModFree. format "" or NULL takes the text after the last '.'; dll, dylib and dso
+ * mean so. Fails when there is no such file, no loader for the format, or the file is damaged. */
 TVM_DLL int TVMModLoadFromFile(const char* file_name, const char* format, TVMModuleHandle* out);
 
-/* Appends dep to mod's imports and retains it. Not while another thread calls into mod. Fails when dep already leads to mod. */
+/* Appends dep to mod's imports and retains it. Not while another thread calls into mod. Fails when dep already leads to
+ * mod. */
 TVM_DLL int TVMModImport(TVMModuleHandle mod, TVMModuleHandle dep);
 
-/* Looks a function up in mod and, when query_imports is not 0, in its imports, depth first. *out is freed with TVMFuncFree and
- * keeps the module alive; NULL when there is none, which is not an error. */
+/* Looks a function up in mod and, when query_imports is not 0, in its imports, depth first. *out is freed with
+ * TVMFuncFree and keeps the module alive; NULL when there is none, which is not an error. */
 TVM_DLL int TVMModGetFunction(TVMModuleHandle mod, const char* func_name, int query_imports, TVMFunctionHandle* out);
 
 /* Drops one reference. NULL is allowed. */
@@ -177,16 +183,17 @@ TVM_DLL int TVMModFree(TVMModuleHandle mod);
 /* Drops one reference. NULL is allowed. */
 TVM_DLL int TVMFuncFree(TVMFunctionHandle func);
 
-/* Calls func with num_args values and their codes; all arguments are borrowed. ret_val and ret_type_code get the result, code
- * kTVMNullptr when there is none; ownership per code, see TVMArgTypeCode. Fails as func fails. */
+/* Calls func with num_args values and their codes; all arguments are borrowed. ret_val and ret_type_code get the
+ * result, code kTVMNullptr when there is none; ownership per code, see TVMArgTypeCode. Fails as func fails. */
 TVM_DLL int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args, TVMValue* ret_val,
                         int* ret_type_code);
 
-/* From inside a callback: sets its result, at most once. Texts and bytes are copied, objects retained. num_ret must be 1. */
+/* From inside a callback: sets its result, at most once. Texts and bytes are copied, objects retained. num_ret must be
+ * 1. */
 TVM_DLL int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, int num_ret);
 
-/* From inside a callback: makes an argument the callback's own, in place. Objects are retained, or taken when they come as
- * kTVMObjectRValueRefArg; plain values stay as they are. Fails on bare texts and bytes, which have no owner. */
+/* From inside a callback: makes an argument the callback's own, in place. Objects are retained, or taken when they come
+ * as kTVMObjectRValueRefArg; plain values stay as they are. Fails on bare texts and bytes, which have no owner. */
 TVM_DLL int TVMCbArgToReturn(TVMValue* value, int* code);
 
 /* A callback. args and type_codes are borrowed; the result goes through TVMCFuncSetReturn. 0, or nonzero after
@@ -200,12 +207,13 @@ typedef void (*TVMPackedCFuncFinalizer)(void* resource_handle);
 /* Entry point of an extension library: register_func is called for each function it brings. */
 typedef int (*TVMExtensionFuncDeclarer)(TVMFunctionHandle register_func);
 
-/* Makes a function of a callback. fin(resource_handle) (may be NULL) runs once with the last reference, on that thread; not when
- * this call fails. */
+/* Makes a function of a callback. fin(resource_handle) (may be NULL) runs once with the last reference, on that thread;
+ * not when this call fails. */
 TVM_DLL int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle, TVMPackedCFuncFinalizer fin,
                                    TVMFunctionHandle* out);
 
-/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and override is 0. */
+/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and override is
+ * 0. */
 TVM_DLL int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override);
 
 /* Looks a global function up; *out is freed with TVMFuncFree, NULL when there is none, which is not an error. */
@@ -219,27 +227,28 @@ TVM_DLL int TVMFuncRemoveGlobal(const char* name);
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
-/* Allocates an array on a device: row-major, uninitialised. *out is freed with TVMArrayFree. Fails on a negative extent, a size
- * that overflows, an unusable element type, a device that is not there, or when memory is out. */
+/* Allocates an array on a device: row-major, uninitialised. *out is freed with TVMArrayFree. Fails on a negative
+ * extent, a size that overflows, an unusable element type, a device that is not there, or when memory is out. */
 TVM_DLL int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_bits, int dtype_lanes,
                           int device_type, int device_id, TVMArrayHandle* out);
 
 /* Drops one reference. NULL is allowed. Only for arrays that this runtime handed out. */
 TVM_DLL int TVMArrayFree(TVMArrayHandle handle);
 
-/* Copies host bytes into or out of an array and waits until it is done. Any DLTensor will do. Fails when it is not contiguous or
- * nbytes is not its size. */
+/* Copies host bytes into or out of an array and waits until it is done. Any DLTensor will do. Fails when it is not
+ * contiguous or nbytes is not its size. */
 TVM_DLL int TVMArrayCopyFromBytes(TVMArrayHandle handle, void* data, size_t nbytes);
 TVM_DLL int TVMArrayCopyToBytes(TVMArrayHandle handle, void* data, size_t nbytes);
 
-/* Queues a copy on `stream`; both arrays must stay until it is done. Any DLTensor will do. Fails when sizes differ or when neither
- * side is host memory and the device types differ. */
+/* Queues a copy on `stream`; both arrays must stay until it is done. Any DLTensor will do. Fails when sizes differ or
+ * when neither side is host memory and the device types differ. */
 TVM_DLL int TVMArrayCopyFromTo(TVMArrayHandle from, TVMArrayHandle to, TVMStreamHandle stream);
 
 /* Makes an array of a lent one. On success the array owns `from`, whose deleter runs with the last reference. */
 TVM_DLL int TVMArrayFromDLPack(DLManagedTensor* from, TVMArrayHandle* out);
 
-/* Lends an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime handed out. */
+/* Lends an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime handed
+ * out. */
 TVM_DLL int TVMArrayToDLPack(TVMArrayHandle from, DLManagedTensor** out);
 
 /* Calls dltensor->deleter(dltensor), for languages that cannot call a function pointer. NULL is allowed. */
@@ -282,8 +291,8 @@ TVM_DLL int TVMObjectRetain(TVMObjectHandle obj);
 /* Drops one reference. NULL is allowed. */
 TVM_DLL int TVMObjectFree(TVMObjectHandle obj);
 
-/* Frees a byte array with free(); does nothing for a call's result, which is this thread's. Call it on the thread that got the
- * result. NULL is allowed. */
+/* Frees a byte array with free(); does nothing for a call's result, which is this thread's. Call it on the thread that
+ * got the result. NULL is allowed. */
 TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);
 
 /* Whether the type child is, or descends from, parent: *is_derived is 1 or 0. Fails on an unknown index. */
@@ -291,11 +300,13 @@ TVM_DLL int TVMObjectDerivedFrom(uint32_t child_type_index, uint32_t parent_type
 
 /* ---- Device memory ----------------------------------------------------------------------------------------------- */
 
-/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint tells what it will hold. Fails when memory is out. */
+/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint tells what it will hold. Fails when memory is
+ * out. */
 TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
                                     void** out_data);
 
-/* The same for an array in a storage scope; NULL, "" and "global" mean flat memory. Fails on a scope the device lacks. */
+/* The same for an array in a storage scope; NULL, "" and "global" mean flat memory. Fails on a scope the device
+ * lacks. */
 TVM_DLL int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shape, DLDataType dtype,
                                              const char* mem_scope, void** out_data);
 

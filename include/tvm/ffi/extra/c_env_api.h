@@ -1,7 +1,8 @@
-/* The tvm-ffi environment: current streams, tensor allocator, front-end hooks, and how loaded libraries find their symbols.
+/* The tvm-ffi environment: current streams, tensor allocator, front-end hooks, and how loaded libraries find their
+ * symbols.
  *
- * The rules for change and the conventions of tvm/ffi/c_api.h hold here too: names and signatures are frozen, functions may be
- * appended, an int result is 0 or -1 with the error in this thread's slot. */
+ * The rules for change and the conventions of tvm/ffi/c_api.h hold here too: names and signatures are frozen, functions
+ * may be appended, an int result is 0 or -1 with the error in this thread's slot. */
 #ifndef TVM_FFI_EXTRA_C_ENV_API_H_
 #define TVM_FFI_EXTRA_C_ENV_API_H_
 
@@ -38,12 +39,12 @@ TVM_FFI_DLL int TVMFFIEnvTensorAlloc(DLTensor* prototype, TVMFFIObjectHandle* ou
 /* Lets the front end look for signals (Python: Ctrl-C). Nonzero when it raised something; 0 without a front end. */
 TVM_FFI_DLL int TVMFFIEnvCheckSignals(void);
 
-/* Hands over a front-end function, for the whole process: PyErr_CheckSignals, PyGILState_Ensure, PyGILState_Release; here also
- * Py_IncRef and Py_DecRef of the classic ABI. Fails on any other name. */
+/* Hands over a front-end function, for the whole process: PyErr_CheckSignals, PyGILState_Ensure, PyGILState_Release;
+ * here also Py_IncRef and Py_DecRef of the classic ABI. Fails on any other name. */
 TVM_FFI_DLL int TVMFFIEnvRegisterCAPI(const char* name, void* symbol);
 
-/* For generated code: finds a function in the imports of the library module, then among the globals. *out is borrowed from the
- * module, which remembers it. Any thread. Fails when there is none. */
+/* For generated code: finds a function in the imports of the library module, then among the globals. *out is borrowed
+ * from the module, which remembers it. Any thread. Fails when there is none. */
 TVM_FFI_DLL int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx, const char* func_name,
                                               TVMFFIObjectHandle* out);
 

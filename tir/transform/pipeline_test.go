@@ -50,40 +50,16 @@ func passes() map[string]transform.Step {
 	return all
 }
 
-func ExampleForHost() {
-	for _, name := range transform.ForHost().Names() {
-		fmt.Println(name)
+// The document lists the passes of the pipelines for hosts and devices in order.
+func TestPipelines_AreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/tensor-expressions.md")
+	require.NoError(t, err)
+	lines := strings.Join(strings.Fields(string(text)), " ")
+	for name, p := range map[string]transform.Pipeline{"ForEvery()": transform.ForEvery(), "ForHost()": transform.ForHost(),
+		"ForDevice(language)": transform.ForDevice(small)} {
+		require.True(t, strings.Contains(lines, "`transform."+name+"`: "+strings.Join(p.Names(), ", ")+"."),
+			"docs/tensor-expressions.md: want `transform.%s`: %s.", name, strings.Join(p.Names(), ", "))
 	}
-	// Output:
-	// library calls
-	// simplify
-	// loop partition
-	// simplify
-	// vectorize
-	// unroll
-	// legalize types
-	// simplify
-	// reuse storage
-}
-
-func ExampleForDevice() {
-	for _, name := range transform.ForDevice(transform.Language{Name: "Flat C", Flat: true}).Names() {
-		fmt.Println(name)
-	}
-	// Output:
-	// verify memory
-	// legalize types
-	// simplify
-	// thread sync
-	// reuse storage
-	// verify limits
-	// split host and device
-	// vectorize
-	// unroll
-	// simplify
-	// split vectors
-	// flatten storage
-	// verify language
 }
 
 // Each exported pass is in a pipeline, so that the tests which run all passes run it, and in the table of passes in

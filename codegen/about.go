@@ -12,7 +12,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// aboutOf is what the metadata of a program's functions say of where they come from: the attribute [c.AttrAbout].
+// aboutOf describes the origin of a program's functions, for their metadata: the attribute [c.AttrAbout].
 func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string, error) {
 	all := make(map[string]c.About, len(funcs))
 	for _, f := range funcs {
@@ -26,8 +26,8 @@ func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string
 	return string(text), err
 }
 
-// aliasesOf is which arguments of a program's functions must not overlap, before passes hide it: the attribute
-// [c.AttrAliases].
+// aliasesOf lists which arguments of a program's functions must not overlap, for the attribute [c.AttrAliases]. It is
+// computed before the passes run, because they make it hard to see.
 func aliasesOf(m *tir.IRModule, of func(name string) *target.Target) (string, error) {
 	all := make(map[string][]transform.AliasPair, len(m.Funcs))
 	for _, f := range m.Funcs {

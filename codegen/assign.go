@@ -10,8 +10,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// OpFunction is the attribute in which operations that stand for functions have them: a *tir.PrimFunc. [OpThreads] says
-// whether one has loops over threads of a device: a bool.
+// OpFunction is the attribute of an operation that stands for a function: a *tir.PrimFunc. [OpThreads] is a bool:
+// whether the function has loops over threads of a device.
 const (
 	OpFunction = "function"
 	OpThreads  = "threads"

@@ -15,14 +15,14 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// Attributes of functions that a build goes by.
+// Attributes of functions that Build reads.
 const (
 	AttrTarget = "target"       // *target.Target, or text that target.New reads: what the function is built for
 	AttrConv   = "calling_conv" // int64: how it is called
 	AttrOp     = "op"           // string: what it computes, for those who divide a program among targets: "conv2d"
 )
 
-// Calling conventions, with the numbers that Apache TVM gives them.
+// Calling conventions, with the numbers of Apache TVM.
 const (
 	ConvDefault = 0 // a packed function, whose arguments are checked
 	ConvPacked  = 1 // the same
@@ -79,7 +79,7 @@ type build struct {
 	aliases string
 }
 
-// part is the functions that are built for one target, in one go.
+// part is the functions that are built together for one target.
 type part struct {
 	target *target.Target
 	funcs  []*tir.PrimFunc
@@ -94,7 +94,7 @@ func (b *build) close() {
 	}
 }
 
-// divide finds out which functions are built for which target, and runs the passes.
+// divide assigns the functions to targets and runs the passes.
 func (b *build) divide(m *tir.IRModule) error {
 	targets, err := b.targets(m)
 	if err != nil {
@@ -152,10 +152,10 @@ func (b *build) divide(m *tir.IRModule) error {
 	return b.checkNames()
 }
 
-// mostHops is how often a function may go from target to target.
+// mostHops is how often passes may hand a function to another target.
 const mostHops = 4
 
-// batch is functions whose passes are to be run.
+// batch is functions of a target whose passes have not run yet.
 type batch struct {
 	target *target.Target
 	funcs  []*tir.PrimFunc
@@ -173,7 +173,7 @@ func addTo(list []batch, t *target.Target, f *tir.PrimFunc, hops int) []batch {
 	return append(list, batch{target: t, funcs: []*tir.PrimFunc{f}, hops: hops})
 }
 
-// merge adds what was moved to what waits for its target.
+// merge adds moved functions to the batches of their targets.
 func merge(list, moved []batch) []batch {
 	for _, m := range moved {
 		for _, f := range m.funcs {
@@ -183,7 +183,7 @@ func merge(list, moved []batch) []batch {
 	return list
 }
 
-// part is that of a target.
+// part returns the part of a target.
 func (b *build) part(t *target.Target) *part {
 	for _, p := range b.parts {
 		if p.target.Equal(t) {
@@ -238,7 +238,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	return m, nil
 }
 
-// blame says of a missing generator which function wants it, if not all of them do.
+// blame names the function that needs a missing generator, if not all functions do.
 func (b *build) blame(funcs []*tir.PrimFunc, err error) error {
 	if len(funcs) == 0 || len(funcs) == len(b.wanted) {
 		return err
@@ -325,7 +325,7 @@ func withContext(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
 }
 
-// guarded runs what others have written: a panic is an error.
+// guarded runs code of third parties: a panic becomes an error.
 func guarded[T any](f func() (*T, error)) (out *T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -335,7 +335,7 @@ func guarded[T any](f func() (*T, error)) (out *T, err error) {
 	return f()
 }
 
-// isHost says whether code for a target runs on the CPU.
+// isHost reports whether code for a target runs on the CPU.
 func isHost(t *target.Target) bool { return t.DeviceType() == dlpack.CPU }
 
 func boolOrder(a, b bool) int {

@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Columns of a kind's attributes (target.SetAttr) by which it takes part in a build. Which functions of a program go to
-// the members of a composite target is said by target.ColumnPartitioner and target.ColumnStrategy.
+// Attributes of a kind (target.SetAttr) that Build reads. target.ColumnPartitioner and target.ColumnStrategy decide
+// which functions of a program the members of a composite target get.
 const (
 	// Pass: makes of a kind's functions what its passes and its generator take; it runs first
 	ColumnLower     = "codegen.lower"

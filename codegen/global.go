@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir"
 )
 
-// What C sees: global functions that build programs, and modules of kind "tir" that hold them.
+// The interface for C: global functions that build programs, and modules of kind "tir" that hold programs.
 const (
 	globalBuild    = "codegen.Build" // (program, target) → module
 	globalKinds    = "codegen.Kinds" // → names of the kinds that have a generator
@@ -44,8 +44,8 @@ func registerGlobal(kind string) error {
 	return addGlobal(name, func(args ...any) (any, error) { return buildForC(name, kind, args) })
 }
 
-// addGlobal makes a global function. Where C has the name already, before Go runs, or has it from its first use on
-// (capi/codegen.c), it gets the body.
+// addGlobal makes a global function. If C has registered the name before Go runs, or registers it at its first use
+// (capi/codegen.c), that function gets the body.
 func addGlobal(name string, body hook.Function) error {
 	hook.Set(name, body)
 	if hook.Waits(name) {
@@ -134,7 +134,7 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 	return t, nil
 }
 
-// programOf is a program that C gives.
+// programOf returns the program that an argument from C stands for.
 func programOf(op string, v any) (*tir.IRModule, error) {
 	var text []byte
 	switch v := v.(type) {

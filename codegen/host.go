@@ -118,7 +118,7 @@ func NewHostModule(code string, names []string, flags ...string) (*runtime.Modul
 	return newHostModule(code, nil, names, flags)
 }
 
-// newHostModule is NewHostModule of code that may be compiled as several texts, too.
+// newHostModule is NewHostModule for code that can also be compiled as several texts (units).
 func newHostModule(code string, units, names, flags []string) (*runtime.Module, error) {
 	h := &hostModule{units: units}
 	h.Host = jit.Host{Kind: hostKind, Code: code, Names: slices.Clone(names), Cache: "host", Key: h.key, Answer: h.answer}
@@ -155,7 +155,7 @@ func (h *hostModule) answer(name string) (*runtime.Function, error) {
 	return nil, nil
 }
 
-// compilerCommand is what export compiles with; nil if there is none.
+// compilerCommand is the command with which package export compiles; nil if there is none.
 func compilerCommand() []string {
 	if words := strings.Fields(os.Getenv("CC")); len(words) > 0 {
 		return words
@@ -168,7 +168,7 @@ func compilerCommand() []string {
 	return nil
 }
 
-// compiler is a name for what export compiles with; "" if there is none.
+// compiler identifies the compiler of package export; "" if there is none.
 func compiler() string {
 	command := compilerCommand()
 	if command == nil {

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// connect finds out which part calls which, and makes more parts of them where two would call each other.
+// connect finds which part calls which, and divides parts that would call each other.
 func (b *build) connect() error {
 	if len(b.parts) < 2 {
 		return nil
@@ -41,7 +41,7 @@ func (b *build) connect() error {
 	return nil
 }
 
-// findCalls notes for each part those that it calls.
+// findCalls sets for each part the parts that it calls.
 func (b *build) findCalls(owner map[string]*part) {
 	for _, p := range b.parts {
 		p.calls = nil
@@ -55,7 +55,7 @@ func (b *build) findCalls(owner map[string]*part) {
 	}
 }
 
-// inCircle says whether parts call each other.
+// inCircle reports whether parts call each other.
 func (b *build) inCircle() bool {
 	for _, p := range b.parts {
 		for _, q := range p.calls {
@@ -83,8 +83,8 @@ func (p *part) reaches(q *part) bool {
 	return false
 }
 
-// layer divides parts by how often the calls of a function change the target, so that none calls into a part that calls
-// back.
+// layer divides parts by how often the target changes along the calls of a function, so that no part calls one that
+// calls it.
 func (b *build) layer(all []*tir.PrimFunc, owner map[string]*part) {
 	byName := map[string]*tir.PrimFunc{}
 	for _, f := range all {
@@ -131,7 +131,7 @@ func (b *build) layer(all []*tir.PrimFunc, owner map[string]*part) {
 	}
 }
 
-// link makes one module of those of the parts.
+// link makes one module of the modules of the parts.
 func (b *build) link() (*runtime.Module, error) {
 	if err := b.checkListed(); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (b *build) checkListed() error {
 	return nil
 }
 
-// functionsOf lists the functions of a module and, of one that only hands constants on, of what it imports.
+// functionsOf lists the functions of a module; for a module that only provides constants, those of its imports.
 func functionsOf(m *runtime.Module) []string {
 	if list := m.Functions(); len(list) > 0 || m.Kind() != modulekind.ConstLoader.Name {
 		return list

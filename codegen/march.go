@@ -47,7 +47,7 @@ func checkCPU(t *target.Target) error {
 	return nil
 }
 
-// otherArchs begin the names of instruction sets of machines that have no table of CPUs, or none of them.
+// otherArchs are prefixes of the names of instruction sets for machines without a table of CPUs.
 var otherArchs = []string{"armv", "armebv", "rv32", "rv64", "mips", "loongarch", "la", "power", "ppc", "z1", "arch"}
 
 func isKnownCPU(name string) bool {
@@ -67,10 +67,10 @@ func isKnownCPU(name string) bool {
 
 var listOfCPUs = regexp.MustCompile(`(?m)valid (?:arguments to '[^']*' switch|target CPU values) are: ([^;\n]*)`)
 
-// refusals are what compilers have said of flags, "" if they took them.
+// refusals are the messages of compilers that rejected a flag, "" for accepted ones.
 var refusals sync.Map
 
-// refusal is what the C compiler says of a flag that it does not take; "" if it takes it, or cannot be asked.
+// refusal is the message with which the C compiler rejects a flag; "" if it accepts the flag or cannot be run.
 func refusal(flag string) string {
 	id := compiler()
 	if id == "" {

@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// placeTensors notes of functions of the host which of their tensors are on a device: those that they only pass on to
-// functions that want them there.
+// placeTensors sets which tensors of host functions are on a device: those that a function only passes to functions
+// which expect them there.
 func placeTensors(funcs []*tir.PrimFunc) ([]*tir.PrimFunc, error) {
 	p := &placing{byName: map[string]*tir.PrimFunc{}, done: map[string]bool{}}
 	for _, f := range funcs {
@@ -109,7 +109,7 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 	return nil
 }
 
-// deviceOf is where a function takes a tensor.
+// deviceOf is the device on which a function expects a tensor.
 func deviceOf(f *tir.PrimFunc, i int) int64 {
 	for _, key := range []string{transform.AttrDeviceOf(i), transform.AttrDevice} {
 		if d, ok := f.Attrs[key].(int64); ok && d != 0 {

@@ -19,7 +19,7 @@ type BuildFunc func(m *tir.IRModule, t *target.Target) (*runtime.Module, error)
 // Pass transforms a program for a target. It returns a new program, or the one that it was given if it changes nothing.
 type Pass func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)
 
-// prefix is what a kind's generator is called in messages and among the global functions, as in Apache TVM.
+// prefix precedes a kind in the name of its generator, in messages and among the global functions, as in Apache TVM.
 const prefix = "target.build."
 
 var registry = struct {
@@ -79,7 +79,7 @@ func Kinds() []string {
 	return all
 }
 
-// generator is who makes the code of a kind.
+// generator is the code generator of a kind.
 func generator(kind *target.Kind) (BuildFunc, error) {
 	registry.RLock()
 	build := registry.build[kind.Name()]
@@ -106,7 +106,7 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	return build, nil
 }
 
-// wayToGenerator says how a program comes to a generator that it lacks.
+// wayToGenerator says how a program enables a generator that it lacks.
 func wayToGenerator(kind string) string {
 	if path := packages[kind]; path != "" {
 		return fmt.Sprintf("import %s, which registers it", path)

@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// onceEach runs passes, which do not look at functions' names, on one of each set of functions that differ in their
-// names alone.
+// onceEach runs passes on one function of each set whose members differ only in their names. The passes must not depend
+// on names.
 func onceEach(run func([]*tir.PrimFunc) (*tir.IRModule, error)) func([]*tir.PrimFunc) (*tir.IRModule, error) {
 	return func(funcs []*tir.PrimFunc) (*tir.IRModule, error) {
 		same := c.SameBodies(funcs, true)

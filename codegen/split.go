@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// targets says what functions are built for.
+// targets maps functions to targets.
 type targets struct {
 	all   []*target.Target // no two are equal
 	place map[string]int   // of the target of a function
@@ -164,7 +164,7 @@ func checkCircle(funcs []*tir.PrimFunc) error {
 	return nil
 }
 
-// packCalls makes packed calls of calls between functions that are in different places.
+// packCalls replaces calls between functions of different targets by packed calls.
 func packCalls(funcs []*tir.PrimFunc, place func(*tir.PrimFunc) any) ([]*tir.PrimFunc, error) {
 	byName := map[string]*tir.PrimFunc{}
 	for _, f := range funcs {
@@ -201,7 +201,7 @@ func packCalls(funcs []*tir.PrimFunc, place func(*tir.PrimFunc) any) ([]*tir.Pri
 	return out, nil
 }
 
-// canPass says whether a packed call can pass what a function takes.
+// canPass returns an error if a packed call cannot pass the arguments of a function.
 func canPass(f, g *tir.PrimFunc, c *tir.Call) error {
 	for i, p := range g.Params {
 		if i >= len(c.Args) || g.Buffers[p] == nil {

@@ -104,7 +104,7 @@ func (b *buildJob) useCompiler(command []string) error {
 	return os.MkdirAll(b.tempDir, 0o777)
 }
 
-// kept is the folder if it stays, else "".
+// kept is the folder if it is kept, else "".
 func (b *buildJob) kept() string {
 	if b.config.keep == "" {
 		return ""
@@ -186,7 +186,7 @@ func sourceFormat(n *node) (string, error) {
 	return "o", nil
 }
 
-// writeFormats asks a module for the formats that it is saved in, the best one first; none when it doesn't say.
+// writeFormats are the formats that a module says it is saved in, the preferred one first.
 func writeFormats(m *runtime.Module) ([]string, error) {
 	f, err := runtime.Global("ffi.ModuleGetWriteFormats")
 	if err != nil {
@@ -266,7 +266,7 @@ func (b *buildJob) compileAll() error {
 	return nil
 }
 
-// together runs steps at once and returns the first error of the order they have.
+// together runs steps concurrently and returns the first error in their order.
 func together(steps []func() error) error {
 	errs := make([]error, len(steps))
 	var wg sync.WaitGroup
@@ -287,8 +287,7 @@ func together(steps []func() error) error {
 	return nil
 }
 
-// compileSource compiles one source. It runs in the caller's folder, so that folders among the flags mean what they
-// say.
+// compileSource compiles one source. It runs in the caller's folder, because flags may contain relative paths.
 func (b *buildJob) compileSource(source, object string) error {
 	args := []string{"-c", "-O2"}
 	if b.nvcc {
@@ -405,7 +404,7 @@ func (b *buildJob) clang() ([]string, error) {
 	return []string{path, "--target=" + strings.TrimSpace(triple), "-Wno-override-module"}, nil
 }
 
-// buildCustom leaves it to the caller's function to build.
+// buildCustom builds with the caller's function.
 func (b *buildJob) buildCustom() error {
 	var files []string
 	for _, s := range b.sources {

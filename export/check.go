@@ -107,7 +107,7 @@ func (b *buildJob) checkFunctions(defined map[string]elf.Symbol) ([]string, erro
 	return expected, nil
 }
 
-// compareBlob compares what the library has at an address with what was to be put there.
+// compareBlob compares the data at an address of the library with the blob.
 func (b *buildJob) compareBlob(f *elf.File, address uint64) error {
 	want, err := os.Open(filepath.Join(b.dir, blobFile))
 	if err != nil {

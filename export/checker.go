@@ -118,8 +118,7 @@ func (c *checker) load(path, name string, symbols []string) error {
 			"StaticCheck")}
 }
 
-// run starts the program. Another process that is being forked off this one can hold it open for writing for a moment,
-// during which it can't be run.
+// run starts the program. It retries while another process, forked by this one, still holds the file open for writing.
 func (c *checker) run(command []string) (string, error) {
 	const tries = 100
 	for try := 0; ; try++ {

@@ -22,7 +22,7 @@ type toolchain struct {
 	tempDir string // where compilers put what they would leave behind when they are stopped; "" is the system's
 }
 
-// findCompiler finds the driver that compiles and links files of a language.
+// findCompiler finds the compiler driver for a language.
 func findCompiler(c *config, lang cc.Language) ([]string, error) {
 	if len(c.compiler) > 0 {
 		path, err := cc.Tool(c.compiler[0])

@@ -15,14 +15,14 @@ import (
 	"tvmgo/runtime"
 )
 
-// machine is what an object is for.
+// machine is the machine of an object.
 type machine struct {
 	elf.Machine
 	elf.Class
 	elf.Data
 }
 
-// systems are what machines are called in the names of GCC for them, and by clang; the first that is there is taken.
+// systems are the names of machines for GCC and clang; the first one that is installed is used.
 var systems = map[machine][]string{
 	{elf.EM_X86_64, elf.ELFCLASS64, elf.ELFDATA2LSB}:    {"x86_64-linux-gnu"},
 	{elf.EM_386, elf.ELFCLASS32, elf.ELFDATA2LSB}:       {"i686-linux-gnu"},
@@ -34,7 +34,7 @@ var systems = map[machine][]string{
 	{elf.EM_LOONGARCH, elf.ELFCLASS64, elf.ELFDATA2LSB}: {"loongarch64-linux-gnu"},
 }
 
-// findTools finds the compiler, which is one for another machine where the modules are objects for it.
+// findTools finds the compiler; for objects of another machine, one for that machine.
 func (b *buildJob) findTools() ([]string, error) {
 	for _, s := range b.sources {
 		if filepath.Ext(s) == ".o" && isForeignFormat(filepath.Join(b.dir, s)) {
@@ -90,7 +90,7 @@ func (b *buildJob) foreignObject() string {
 	return ""
 }
 
-// isForeignFormat says whether a file is an object for macOS or Windows.
+// isForeignFormat reports whether a file is an object for macOS or Windows.
 func isForeignFormat(path string) bool {
 	if f, err := macho.Open(path); err == nil {
 		f.Close()
@@ -112,13 +112,13 @@ func machineOf(path string) (machine, error) {
 	return machine{f.Machine, f.Class, f.Data}, nil
 }
 
-// stub is a library that a file names as needed, without the machine's own being here.
+// stub replaces a library of another machine, which is not installed, in a link.
 type stub struct {
 	file, soname string
 	has          func(symbol string) bool
 }
 
-// stubs of glibc and of what GCC's code calls on machines of 32 bits.
+// stubs of glibc, and of the functions that GCC's code calls on 32-bit machines.
 var stubs = []stub{
 	{"m", "libm.so.6", isMath},
 	{"c", "libc.so.6", func(s string) bool {
@@ -144,8 +144,9 @@ func isMath(s string) bool {
 	return strings.Contains(names, " "+s+" ") || strings.Contains(names, " "+strings.TrimSuffix(s, "f")+" ")
 }
 
-// stubArguments makes libraries that have the names of the machine's own and those of their functions that the objects
-// use, and gives what links them: the file then says that it needs them, and the machine's loader finds the real ones.
+// stubArguments makes libraries with the names of the machine's own, and the functions of them that the objects use,
+// and returns the arguments that link them. The file then needs these libraries, and the machine's loader finds the
+// real ones.
 func (b *buildJob) stubArguments() ([]string, error) {
 	dir := filepath.Join(b.dir, "stubs")
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -12,7 +12,7 @@ import (
 // blobSymbol is the name under which a library carries its block of modules.
 func blobSymbol(layout blob.Layout, prefix string) string { return prefix + layout.Symbol() }
 
-// registerFunction is what constructors call to add a symbol to the system library.
+// registerFunction is the function that constructors call to add a symbol to the system library.
 func registerFunction(layout blob.Layout) string {
 	if layout == blob.Modern {
 		return "TVMFFIEnvModRegisterSystemLibSymbol"
@@ -20,7 +20,7 @@ func registerFunction(layout blob.Layout) string {
 	return "TVMBackendRegisterSystemLibSymbol"
 }
 
-// blobAlignment is that of the block. Its reader asks for none, but nobody has to copy what is aligned.
+// blobAlignment is the alignment of the block, so that readers need not copy it.
 const blobAlignment = 16
 
 // assemblerSource includes a file as read-only data. '%' instead of '@' before types is what every GNU assembler reads.

@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// output is a file that gets its name when it is whole.
+// output is a file that gets its name when it is complete.
 type output struct {
 	path string           // what the caller asked for, or what a link there points at
 	file *atomicfile.File // what will be there
@@ -50,7 +50,7 @@ func checkSuffix(path string, custom bool) error {
 	}
 }
 
-// reserve makes a file in the folder of the path, which shows right away whether that can be done.
+// reserve creates a file in the folder of the path, so that a missing permission is reported at once.
 func reserve(path string) (*output, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

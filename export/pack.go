@@ -131,7 +131,7 @@ func init() {
 	})
 }
 
-// arguments stores what a packed function got; least of them must be there.
+// arguments stores the arguments of a packed function; at least least of them are required.
 func arguments(function string, args []any, least int, to ...any) error {
 	if len(args) < least || len(args) > len(to) {
 		return invalid("%s: expected %d to %d arguments, got %d", function, least, len(to), len(args))

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// alloc runs a statement with memory.
+// alloc writes an allocation and its statement.
 func (w *writer) alloc(s *tir.Alloc) {
 	b := s.Buffer
 	if b.Data == nil || b.DType.Lanes != 1 {
@@ -69,8 +69,8 @@ func (w *writer) alloc(s *tir.Alloc) {
 	w.workspace(s, name, element, size)
 }
 
-// stackLimit is how many bytes of a buffer lie on the stack: of one that is local to the loops around it more, as
-// compilers keep such in registers.
+// stackLimit is the largest size of a buffer on the stack, in bytes. It is larger in scope local, because compilers
+// keep such buffers in registers.
 func stackLimit(b *tir.Buffer) int64 {
 	if b.StorageScope() == "local" {
 		return LocalLimit
@@ -78,11 +78,11 @@ func stackLimit(b *tir.Buffer) int64 {
 	return StackLimit
 }
 
-// workspaceAlignment is what the runtime's scratch memory is aligned to.
+// workspaceAlignment is the alignment of the runtime's workspaces.
 const workspaceAlignment = 64
 
-// workspace is memory of the runtime, which is given back at the end of the statement, and when anything within it
-// fails.
+// workspace writes an allocation of the runtime's memory, which is freed at the end of the statement, and when anything
+// within it fails.
 func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	b := s.Buffer
 	if b.Alignment > workspaceAlignment {
@@ -144,7 +144,7 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	}
 }
 
-// constantCount is how many elements a buffer spans; false where that is not known before it runs.
+// constantCount is the number of elements that a buffer spans; false if it is not constant.
 func constantCount(b *tir.Buffer) (int64, bool) {
 	count := int64(1)
 	for i, e := range b.Shape {

@@ -29,7 +29,7 @@ func (w *writer) mathName(name string, t tir.Type) string {
 	return name
 }
 
-// call is a call, of whose result lane i is wanted.
+// call is lane i of the result of a call.
 func (w *writer) call(e *tir.Call, i string) code {
 	if e.Kind != tir.CallIntrinsic && e.Type.Lanes > 1 {
 		w.fail("the call of %s gives a vector of type %s: only intrinsics can", e.Name, e.Type)
@@ -141,12 +141,12 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	return atom("0")
 }
 
-// one is 1 of a type of floats.
+// one is the constant 1 of a float type.
 func (w *writer) one(t tir.Type) string {
 	return w.floatConstant(&tir.FloatImm{Type: t, Value: 1}).text
 }
 
-// reinterpret is the same bits as another type.
+// reinterpret is a value whose bits are read as another type.
 func (w *writer) reinterpret(e *tir.Call, x code) code {
 	from, to := tir.Element(e.Args[0].DType()), tir.Element(e.Type)
 	if from.Bits != to.Bits || tir.IsHandle(from) || tir.IsHandle(to) || tir.IsBool(to) {
@@ -273,7 +273,7 @@ func init() {
 	}
 }
 
-// result runs a call where it stands, before what comes after it.
+// result writes a call as a statement, so that it runs before what follows.
 func (w *writer) result(t tir.Type, call code) code {
 	if t == tir.Void {
 		w.line("%s;", call.text)
@@ -284,7 +284,7 @@ func (w *writer) result(t tir.Type, call code) code {
 	return atom(name)
 }
 
-// pointerOr is an argument; of a tensor the address of its elements.
+// pointerOr is an argument; for a tensor the address of its elements.
 func (w *writer) pointerOr(e tir.Expr) code {
 	if v, ok := e.(*tir.Var); ok && w.fn.isTensor(v) {
 		return w.variable(w.fn.Buffers[v].Data, "")
@@ -346,7 +346,7 @@ func (w *writer) functionCall(e *tir.Call) code {
 	return atom(name)
 }
 
-// launches says whether a function, or one that it calls, has a parallel loop.
+// launches reports whether a function, or one that it calls, has a parallel loop.
 func (g *generator) launches(f *tir.PrimFunc, seen map[string]bool) (found bool) {
 	if seen[f.Name] {
 		return false

@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// checkIndex is an index that ends the function with an error if it is outside of its dimension, before the statement
-// that it stands in.
+// checkIndex writes the check of an index before the statement that uses it: outside of its dimension it ends the
+// function with an error.
 func (w *writer) checkIndex(e *tir.Call, i string) code {
 	var buffer *tir.StringImm
 	var dim *tir.IntImm
@@ -38,7 +38,7 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 	return atom(index)
 }
 
-// report notes an index of a kernel that is outside, in the record that the kernel is given.
+// report stores an index outside of its dimension in the record that is passed to the kernel.
 func (w *writer) report(e *tir.Call, i string) code {
 	if len(e.Args) == 4 && w.kernels {
 		if a, ok := e.Args[0].(*tir.Call); ok && a.Name == "address_of" && len(a.Args) == 1 {
@@ -54,7 +54,7 @@ func (w *writer) report(e *tir.Call, i string) code {
 	return atom("false")
 }
 
-// reports empties, or reads, the record in which kernels report indices that are outside.
+// reports clears or reads the record in which kernels report indices outside of their dimensions.
 func (w *writer) reports(e *tir.Call) code {
 	device, away := deviceOf(w.fn.PrimFunc)
 	if w.kernels || w.classic || !away || w.deviceID == "" || len(e.Args) == 0 {

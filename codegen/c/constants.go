@@ -32,7 +32,7 @@ func (w *writer) intConstant(e *tir.IntImm) code {
 	return signed(strconv.FormatInt(v, 10), v < 0)
 }
 
-// signed is a number that may begin with a minus.
+// signed is a number that may start with a minus.
 func signed(s string, negative bool) code {
 	if negative {
 		return code{s, precUnary}
@@ -40,7 +40,7 @@ func signed(s string, negative bool) code {
 	return atom(s)
 }
 
-// floatConstant is a float, which C reads back to the last bit.
+// floatConstant is a float literal that C reads back exactly.
 func (w *writer) floatConstant(e *tir.FloatImm) code {
 	v, suffix, bits := e.Value, "", 64
 	if w.valueType(e.Type) == "float" {
@@ -67,7 +67,7 @@ func (w *writer) floatConstant(e *tir.FloatImm) code {
 	return signed(s+suffix, math.Signbit(v))
 }
 
-// cName casts a constant of type float to what it is meant to be.
+// cName casts a constant of C type float to its own type.
 func (w *writer) cName(is, name string, t tir.Type) string {
 	if want := w.valueType(t); want != is {
 		return "(" + want + ")" + name
@@ -75,7 +75,7 @@ func (w *writer) cName(is, name string, t tir.Type) string {
 	return name
 }
 
-// roundNarrow is the nearest value of a type of 16 bits, ties to even.
+// roundNarrow rounds to a 16-bit type, ties to even.
 func roundNarrow(v float64, t tir.Type) float64 {
 	if tir.Element(t) == tir.BFloat16 {
 		return float64(dlpack.BFloat16Of(v).Float32())

@@ -11,13 +11,13 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// deviceOf is the type of the device that a function of the host is given tensors of; false for the CPU.
+// deviceOf is the type of device whose tensors a host function takes; false for the CPU.
 func deviceOf(f *tir.PrimFunc) (int64, bool) {
 	d, _ := f.Attrs[transform.AttrDevice].(int64)
 	return d, d != 0 && d != int64(dlpack.CPU)
 }
 
-// deviceOfParam is that of one of its tensors, which may have an attribute of its own.
+// deviceOfParam is deviceOf for one tensor, which may have its own attribute.
 func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 	if d, ok := f.Attrs[transform.AttrDeviceOf(i)].(int64); ok {
 		return d, d != int64(dlpack.CPU)
@@ -25,9 +25,9 @@ func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 	return deviceOf(f)
 }
 
-// partsOf are the parameters of a host's function that may begin inside of their buffers, by the buffers' addresses:
-// those whose data is a handle, which the body does nothing with but launch kernels, and pass the tensor on. What is a
-// handle has no address to add an offset to: see snippet offset of package abi.
+// partsOf are the parameters of a host function whose tensors may start within their buffers, by the buffers'
+// addresses: tensors whose data is a handle, and that the body only passes to kernels and packed functions. An offset
+// cannot be added to a handle: see snippet offset of package abi.
 func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	parts := map[*tir.Var]*tir.Var{}
 	tensors := map[*tir.Var]*tir.Var{}
@@ -72,13 +72,13 @@ func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	return parts
 }
 
-// launches says whether a call is the launch of a kernel.
+// launches reports whether a call is the launch of a kernel.
 func (fn *function) launches(e *tir.Call) bool {
 	names, _ := fn.Attrs[transform.AttrKernels].(string)
 	return e.Kind == tir.CallPacked && slices.Contains(strings.Split(names, ","), e.Name)
 }
 
-// offset checks where in its buffer a tensor begins, one that kernels take a part of.
+// offset writes the check of the offset of a tensor of which kernels can take a part.
 func (e *entry) offset(i int, device int64) {
 	name := blob.OffsetAlignment(dlpack.DeviceType(device).String())
 	found := e.found[name]
@@ -90,12 +90,12 @@ func (e *entry) offset(i int, device int64) {
 	e.argumentChecks().Offset(i, e.vars[e.f.params[i].v], found, name)
 }
 
-// The parts of a tensor's description that tvm_struct_get gives, by Apache TVM's numbers.
+// The fields of a DLTensor that tvm_struct_get reads, by Apache TVM's numbers.
 var tensorParts = map[int64]string{1: "data", 4: "ndim", 5: "dtype.code", 6: "dtype.bits", 7: "dtype.lanes",
 	8: "byte_offset", 9: "device.device_id",
 	10: "device.device_type"}
 
-// structGet is a part of a tensor's description.
+// structGet is a field of a DLTensor.
 func (w *writer) structGet(e *tir.Call) code {
 	if len(e.Args) == 3 {
 		v, isVar := e.Args[0].(*tir.Var)

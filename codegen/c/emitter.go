@@ -11,14 +11,13 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// StackLimit is how many bytes of memory a function has on its stack, for each allocation.
+// StackLimit is the largest allocation on the stack, in bytes.
 const StackLimit = 1024
 
-// LocalLimit is that of memory in scope local, which is what a schedule wants near: tiles of sums, that compilers keep
-// in registers.
+// LocalLimit is the same limit for scope local: tiles of accumulators that compilers keep in registers.
 const LocalLimit = 16 << 10
 
-// Hooks are what a generator of another language puts in the place of C's. Each may be nil.
+// Hooks replace parts of C for a generator of another language. Each may be nil.
 type Hooks struct {
 	// Language is what errors call the language; "" is C.
 	Language string
@@ -59,8 +58,8 @@ type Hooks struct {
 	Finish func(code string) string
 }
 
-// Emitter writes modules as C. The zero value does so for the CPU by the tvm-ffi convention. It may be used by many at
-// once.
+// Emitter writes modules as C. The zero value writes C for the CPU by the tvm-ffi convention. It is safe for concurrent
+// use.
 type Emitter struct {
 	Hooks
 	// Classic exports functions by the convention of TVM v0.20 and older.
@@ -72,13 +71,13 @@ type Emitter struct {
 	several bool // it is one of several texts that are linked
 }
 
-// Emit is the text of a module. t may be nil.
+// Emit returns the C of a module. t may be nil.
 func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err error) {
 	code, _, err = e.emit(m, t)
 	return code, err
 }
 
-// emit is Emit. Of a text that is one of several, it names the pieces that the text has in common with the others.
+// emit is Emit. It also returns the snippets of the text.
 func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces []abi.Piece, err error) {
 	if m == nil {
 		return "", nil, errors.New("write " + e.language() + ": the module is nil")
@@ -112,10 +111,10 @@ func (h *Hooks) language() string {
 	return h.Language
 }
 
-// deepestIndent is how many levels of statements are indented: of thousands, the blanks would be most of the text.
+// deepestIndent is the largest indentation: with thousands of levels, most of the text would be blanks.
 const deepestIndent = 64
 
-// text is code in the making.
+// text is code that is being written.
 type text struct {
 	strings.Builder
 	depth int

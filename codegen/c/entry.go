@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir"
 )
 
-// entry is what a library exports of a function in the making.
+// entry writes the exported function: its checks and the call of the body.
 type entry struct {
 	*writer
 	f         *function
@@ -24,7 +24,7 @@ type entry struct {
 	limits    []int64         // constant sizes, which entries that share a check differ in
 }
 
-// later is a check that waits for sizes that other arguments bind.
+// later is a check of a size that depends on other arguments.
 type later struct {
 	param int
 	what  string
@@ -32,7 +32,7 @@ type later struct {
 	want  tir.Expr
 }
 
-// entry writes what a library exports of a function: it checks the arguments, and calls the body.
+// entry writes the exported function: it checks the arguments and calls the body.
 func (g *generator) entry(f *function, to *text) {
 	if g.classic && (reserved[f.Name] || declared[f.Name]) {
 		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give "+
@@ -85,7 +85,7 @@ func (g *generator) entry(f *function, to *text) {
 	}
 }
 
-// arguments takes the arguments, each by its own kind.
+// arguments writes the checks of each argument by itself.
 func (e *entry) arguments() {
 	f := e.f
 	checks := e.argumentChecks()
@@ -145,7 +145,7 @@ func (e *entry) argumentChecks() *abi.Checks {
 	return &abi.Checks{Classic: e.classic, Need: e.snippet, Line: e.line}
 }
 
-// alignment is what a tensor's address must be a multiple of.
+// alignment is the alignment of a tensor's address, in bytes.
 func (e *entry) alignment(b *tir.Buffer) int {
 	natural := max(int(b.DType.Bits)/8, 1)
 	if b.Alignment < 0 || b.Alignment&(b.Alignment-1) != 0 || b.Alignment > 1<<20 {
@@ -154,7 +154,7 @@ func (e *entry) alignment(b *tir.Buffer) int {
 	return max(natural, b.Alignment)
 }
 
-// scalars binds the sizes that are arguments themselves.
+// scalars binds the sizes that are parameters.
 func (e *entry) scalars() {
 	for i, p := range e.f.params {
 		if p.buffer == nil && tir.IsInt(p.v.Type) {
@@ -165,7 +165,7 @@ func (e *entry) scalars() {
 
 func (e *entry) who(i int) string { return abi.Argument(i, e.f.paramName(i)) }
 
-// layout compares shape, strides and offset of a tensor with the buffer's.
+// layout writes the checks of a tensor's shape, strides and offset.
 func (e *entry) layout(i int, b *tir.Buffer) {
 	t := e.vars[e.f.params[i].v]
 	for d, want := range b.Shape {
@@ -187,7 +187,7 @@ func (e *entry) layout(i int, b *tir.Buffer) {
 	}
 }
 
-// match binds a size, or notes that it is to be compared.
+// match binds a size, or adds a check for later.
 func (e *entry) match(i int, what, got string, want tir.Expr) {
 	v, isVar := want.(*tir.Var)
 	if !isVar || e.bound[v] != "" {
@@ -208,20 +208,20 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	}
 }
 
-// gives has the check hand a value to the entry, under the name that it has within.
+// gives makes the check return a value to the entry, under the name of its variable.
 func (e *entry) gives(ctype, name string) {
 	e.fields.line("%s %s;", ctype, name)
 	e.taken[name] = true
 }
 
-// plain says whether the body takes the address of a parameter's first element, and nothing else of the tensor.
+// plain reports whether the body uses only the address of a parameter's first element.
 func (e *entry) plain(i int) bool {
 	b := e.f.params[i].buffer
 	_, away := deviceOfParam(e.f.PrimFunc, i)
 	return b != nil && b.Offset == nil && !away
 }
 
-// givesData has the check hand the addresses over: it finds them once for all functions that share it.
+// givesData makes the check return addresses: it computes them once for all functions that share it.
 func (e *entry) givesData() {
 	for i, p := range e.f.params {
 		if e.plain(i) {
@@ -233,8 +233,8 @@ func (e *entry) givesData() {
 	}
 }
 
-// shared makes a function of the checks, one for all functions of the file whose arguments are checked alike, and
-// returns the call of it. What it has taken is in the entry's struct taken.
+// shared moves the checks to a function, which other functions of the file with equal checks share, and returns its
+// call. The values are returned in the variable taken of the entry.
 func (e *entry) shared() string {
 	for _, name := range slices.Sorted(maps.Keys(e.taken)) {
 		e.line("taken->%s = %s;", name, name)
@@ -276,8 +276,7 @@ func (e *entry) shared() string {
 	return fmt.Sprintf("%s(p, %s, %s, %s, &taken) != 0", c.name, abi.Literal(e.f.signature()), limits, args)
 }
 
-// check is a function that checks arguments, for all functions whose arguments are checked alike but for names and
-// constant sizes.
+// check is a C function that checks arguments. Functions whose checks differ only in names and constant sizes share it.
 type check struct {
 	name, fields, params, body string
 	uses                       int
@@ -301,10 +300,10 @@ func (c *check) write(to *text) {
 	to.line("}")
 }
 
-// noInline stands before functions that others share.
+// noInline precedes shared functions.
 const noInline = "__attribute__((noinline)) "
 
-// parameters writes what the entry has for the check: the table of parameters, and the constant sizes.
+// parameters writes the tables that the entry passes to the check: the parameters and the constant sizes.
 func (e *entry) parameters() {
 	f := e.f
 	e.line("static const tvmgo_parameter p[] = {")
@@ -330,7 +329,7 @@ func (e *entry) parameters() {
 	e.line("%s_taken taken;", e.checkName)
 }
 
-// check compares a size with what it must be, by what is bound.
+// check writes the comparison of a size with an expression of bound sizes.
 func (e *entry) check(l later) {
 	var unknown *tir.Var
 	sources := []string{}
@@ -369,7 +368,7 @@ func (e *entry) check(l later) {
 	e.argumentChecks().Same(l.param, l.what, l.got, want, name, by, condition)
 }
 
-// widened is a size in 64 bits, as the entry has all of them.
+// widened converts the expression of a size to 64 bits, the type of all sizes in the entry.
 func (e *entry) widened(x tir.Expr) tir.Expr {
 	m := &tir.Mutator{}
 	m.PreExpr = func(x tir.Expr) (tir.Expr, bool) {
@@ -390,7 +389,7 @@ func (e *entry) widened(x tir.Expr) tir.Expr {
 	return m.MutateExpr(x)
 }
 
-// call calls the body.
+// call writes the call of the body.
 func (e *entry) call() {
 	f := e.f
 	args := e.selfArgument(f.PrimFunc)
@@ -444,7 +443,7 @@ func (e *entry) call() {
 	e.line("return 0;")
 }
 
-// elementOffset is how many elements lie before a tensor's first one.
+// elementOffset is the number of elements before a tensor's first one, in C.
 func elementOffset(tensor string, t tir.Type) string {
 	if t.Bits < 8 && (t.Bits > 1 || t.Code != dlpack.CodeUInt) { // of which several lie in a byte
 		return fmt.Sprintf("(int64_t)(%s->byte_offset * 8 / %d)", tensor, t.Bits)

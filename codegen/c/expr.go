@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// How tightly operators bind.
+// Precedences of operators.
 const (
 	precAssign = iota
 	precCond
@@ -32,7 +32,7 @@ type code struct {
 
 func atom(s string) code { return code{s, precAtom} }
 
-// in is the expression as an operand that binds at least so tightly.
+// in is the expression as an operand: in parentheses unless it has at least this precedence.
 func (c code) in(prec int) string {
 	if c.prec < prec {
 		return "(" + c.text + ")"
@@ -40,7 +40,7 @@ func (c code) in(prec int) string {
 	return c.text
 }
 
-// expr is a scalar. What can't be said in an expression is written before the statement that it stands in.
+// expr is a scalar expression. What C cannot express is written before the statement that contains it.
 func (w *writer) expr(e tir.Expr) code {
 	if t := e.DType(); t.Lanes > 1 {
 		w.fail("a vector of type %s stands where %s needs one value", t, w.hooks.language())
@@ -49,7 +49,7 @@ func (w *writer) expr(e tir.Expr) code {
 	return w.lane(e, "")
 }
 
-// lane is one lane of an expression: of a vector that with the index i, of a scalar all of it.
+// lane is lane i of a vector expression, or a scalar expression itself.
 func (w *writer) lane(e tir.Expr, i string) code {
 	x := w.laneText(e, i)
 	x.text = w.long.shorten(x.text)
@@ -135,11 +135,10 @@ func (w *writer) variable(v *tir.Var, i string) code {
 	return atom(name)
 }
 
-// storageLane is what a lane of a vector is in an array.
+// storageLane is the type of a vector's lane in an array.
 func (w *writer) storageLane(t tir.Type) string { return w.valueType(tir.Element(vectorOf(t))) }
 
-// wrap makes a result of arithmetic one of its type again: C computes small ints as int, and those of 16 bits are
-// floats here.
+// wrap converts an arithmetic result to its type: C computes small integers as int, and 16-bit floats are float here.
 func (w *writer) wrap(t tir.Type, c code) code {
 	t = tir.Element(t)
 	switch {
@@ -179,7 +178,7 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 	return w.operate(op, t, a, b)
 }
 
-// operate is an operation on two values of a type.
+// operate is a binary operation on values of one type.
 func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	o := infix[op]
 	switch {
@@ -204,7 +203,7 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
 }
 
-// wrapFloat is wrap of what a helper of the type itself gives.
+// wrapFloat is wrap for the result of a function of the type itself.
 func (w *writer) wrapFloat(t tir.Type, c code) code {
 	if isNarrow(t) {
 		return w.wrap(t, c)
@@ -212,7 +211,7 @@ func (w *writer) wrapFloat(t tir.Type, c code) code {
 	return c
 }
 
-// typed is the helper of an operation for one type.
+// typed is the function of an operation for one type.
 func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	c := w.valueType(t)
 	short := strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
@@ -244,7 +243,7 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	return name
 }
 
-// inline is what stands before a helper.
+// inline precedes the word inline of a function.
 func (g *generator) inline() string {
 	if g.hooks.Inline != "" {
 		return g.hooks.Inline
@@ -279,7 +278,7 @@ func (w *writer) logical(e *tir.Binary, i string) code {
 	return atom(name)
 }
 
-// choose is one of two values, of which only one is computed.
+// choose is one of two values; only that one is computed.
 func (w *writer) choose(cond, then, other tir.Expr, i string) code {
 	c := w.lane(cond, i)
 	var a, b code
@@ -306,7 +305,7 @@ func (w *writer) choose(cond, then, other tir.Expr, i string) code {
 	return atom(name)
 }
 
-// cast is a value of one type as another.
+// cast converts a value to another type.
 func (w *writer) cast(to, from tir.Type, c code) code {
 	to, from = tir.Element(to), tir.Element(from)
 	switch {

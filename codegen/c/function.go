@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// function is what other functions, and its entry, know of one.
+// function is a function of the module, as its callers and its entry see it.
 type function struct {
 	*tir.PrimFunc
 	body   string // its name in C
@@ -30,7 +30,7 @@ type param struct {
 	handle bool // the tensor itself, as packed functions take it
 }
 
-// declare settles the head of a body.
+// declare determines the head of a body.
 func (g *generator) declare(f *tir.PrimFunc) {
 	if f == nil || f.Body == nil {
 		g.fail("a function is nil, or has no body")
@@ -146,10 +146,10 @@ func (g *generator) declare(f *tir.PrimFunc) {
 
 func (fn *function) allParams() []param { return append(append([]param{}, fn.params...), fn.extras...) }
 
-// hasResult says whether the function gives a value.
+// hasResult reports whether the function returns a value.
 func (fn *function) hasResult() bool { return fn.Result != tir.Void && fn.Result != tir.Type{} }
 
-// shapeParts are the expressions of a buffer that a tensor's description answers.
+// shapeParts are the expressions of a buffer that fields of a tensor determine.
 func shapeParts(b *tir.Buffer) []tir.Expr {
 	all := append(append([]tir.Expr{}, b.Shape...), b.Strides...)
 	if b.Offset != nil {
@@ -158,7 +158,7 @@ func shapeParts(b *tir.Buffer) []tir.Expr {
 	return all
 }
 
-// collect finds the variables that a body needs: those it names, and those of the buffers that it reads and writes.
+// collect finds the variables that a body uses, with those of the buffers that it reads and writes.
 func (fn *function) collect(body tir.Stmt) {
 	buffers := map[*tir.Buffer]bool{}
 	var visit func(node any) bool
@@ -278,7 +278,7 @@ func (g *generator) body(fn *function, to *text) {
 	to.line("}")
 }
 
-// hasWord says whether code names something.
+// hasWord reports whether code contains an identifier.
 func hasWord(code, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(code[at:], name)
@@ -293,7 +293,7 @@ func hasWord(code, name string) bool {
 	}
 }
 
-// returns says whether a body ends in its middle.
+// returns reports whether a body may return before its end.
 func returns(body tir.Stmt) (found bool) {
 	tir.Walk(body, func(node any) bool {
 		if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none") {
@@ -304,12 +304,12 @@ func returns(body tir.Stmt) (found bool) {
 	return found
 }
 
-// comment is text that may stand in a comment.
+// comment makes text safe for a C comment.
 func comment(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "*/", "* /"), "\n", " ")
 }
 
-// signature is the function as its caller sees it: matmul(A: float32[n, k], n: int32).
+// signature is the function as callers see it: matmul(A: float32[n, k], n: int32).
 func (fn *function) signature() string {
 	list := make([]string, len(fn.params))
 	for i, p := range fn.params {
@@ -337,7 +337,7 @@ func (fn *function) paramType(p param) string {
 	return p.buffer.DType.String() + "[" + strings.Join(dims, ", ") + "]"
 }
 
-// plain is an expression of sizes as messages say it.
+// plain is an expression of sizes as messages show it.
 func plain(e tir.Expr) string {
 	switch e := e.(type) {
 	case *tir.Var:

@@ -9,18 +9,18 @@ import (
 	"tvmgo/tir"
 )
 
-// Whole numbers wrap around at the width of their type, also where C leaves it open what signed ones do: sums that a
-// pass has put into another order come to the same. What is known to fit is written as it is; of the rest, arithmetic
-// of indices is written in 64 bits, and all other by helpers that compute without signs. Division by 0 gives 0, and
-// leaves the dividend as the rest; a shift by more bits than there are gives what is left when all have gone.
+// Integers wrap around at the width of their type, also signed ones, whose overflow C leaves undefined: then passes may
+// reorder sums. Operations that cannot overflow are written as C operators. Otherwise arithmetic of indices is written
+// in 64 bits, and other arithmetic by functions that compute with unsigned integers. Division by 0 gives 0, and the
+// dividend as the remainder; a shift by more bits than the type has gives the same as shifting all bits out.
 
-// maxSize is the greatest extent that a tensor's dimension may have, which the checks of arguments see to.
+// maxSize is the largest extent of a tensor's dimension; the checks of arguments enforce it.
 const maxSize = 1 << 48
 
 // span is the range of values that an integer may have.
 type span struct{ lo, hi int64 }
 
-// spanOfType is all values of a type; of uint64, which has more, none is known.
+// spanOfType is the range of a type; unknown for uint64, which exceeds int64.
 func spanOfType(t tir.Type) span {
 	t = tir.Element(t)
 	switch {
@@ -38,7 +38,7 @@ func spanOfType(t tir.Type) span {
 
 func (s span) within(o span) bool { return s.lo >= o.lo && s.hi <= o.hi }
 
-// exact is what an operation gives in numbers without end; false if that is beyond 64 bits.
+// exact is the mathematical result of an operation; false if it does not fit 64 bits.
 func exact(op tir.BinaryOp, a, b span) (span, bool) {
 	switch op {
 	case tir.OpAdd:
@@ -89,7 +89,7 @@ func magnitude(a int64) uint64 {
 	return uint64(a)
 }
 
-// spanOf is what values an expression may have, once it is one of its type.
+// spanOf is the range of values of an expression, after wrapping to its type.
 func (w *writer) spanOf(e tir.Expr) span {
 	switch e.(type) {
 	case *tir.IntImm, *tir.Var:
@@ -103,7 +103,7 @@ func (w *writer) spanOf(e tir.Expr) span {
 	return s
 }
 
-// facts are what has been found of expressions, which may share parts.
+// facts caches results about expressions, which may share parts.
 type facts struct {
 	spans         map[tir.Expr]span
 	index, leaves map[tir.Expr]bool
@@ -198,7 +198,7 @@ func (w *writer) spanOfBinary(e *tir.Binary) (span, bool) {
 	return span{}, false
 }
 
-// divided makes the span of a quotient narrower where the divisor is one number.
+// divided narrows the range of a quotient if the divisor is constant.
 func (s span) divided(a, b span) span {
 	if b.lo != b.hi {
 		return s
@@ -213,7 +213,7 @@ func (s span) divided(a, b span) span {
 	return span{floor(a.lo), floor(a.hi) + 1}
 }
 
-// fits says whether a sum, difference or product is sure to be one of its type.
+// fits reports whether a sum, difference or product cannot overflow its type.
 func (w *writer) fits(e *tir.Binary) bool {
 	s, ok := exact(e.Op, w.spanOf(e.A), w.spanOf(e.B))
 	return ok && s.within(spanOfType(e.DType()))
@@ -229,7 +229,7 @@ func (w *writer) beyond(e tir.Expr) bool {
 	return !w.kernels && e.DType() == tir.Int32 && w.isIndex(e) && w.leaves(e)
 }
 
-// isIndex says whether an expression is made of variables that something is known of, and constants.
+// isIndex reports whether an expression consists of constants and of variables with a known range.
 func (w *writer) isIndex(e tir.Expr) bool {
 	switch e := e.(type) {
 	case *tir.IntImm:
@@ -248,7 +248,7 @@ func (w *writer) isIndex(e tir.Expr) bool {
 	return false
 }
 
-// leaves says whether something within an index may leave its type.
+// leaves reports whether a part of an index may overflow its type.
 func (w *writer) leaves(e tir.Expr) bool {
 	b, ok := e.(*tir.Binary)
 	if !ok {
@@ -262,7 +262,7 @@ func (w *writer) leaves(e tir.Expr) bool {
 	return does
 }
 
-// in64 is an index of 32 bits in 64.
+// in64 is a 32-bit index computed in 64 bits.
 func (w *writer) in64(e tir.Expr) code {
 	x := w.in64Text(e)
 	x.text = w.long.shorten(x.text)
@@ -319,7 +319,7 @@ func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
 	return code{}, false
 }
 
-// divides says whether C divides these as tir does: the divisor is not 0, and the quotient one of the type.
+// divides reports whether C divides as tir does: the divisor is not 0, and the quotient does not overflow.
 func (w *writer) divides(e *tir.Binary) bool {
 	b := w.spanOf(e.B)
 	if n, ok := e.B.(*tir.IntImm); ok && n.Value < 0 {
@@ -328,7 +328,7 @@ func (w *writer) divides(e *tir.Binary) bool {
 	return b.lo > 0 || b.hi < -1
 }
 
-// unsignedType is the type of as many bits without a sign, of 32 at least, below which C computes in int.
+// unsignedType is the unsigned type of the same width, at least 32 bits, because C computes smaller ones in int.
 func unsignedType(t tir.Type) tir.Type {
 	if t.Bits <= 32 {
 		return tir.UInt32
@@ -340,7 +340,7 @@ func shortName(c string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
 }
 
-// wrapping is a sum, difference or product of signed numbers that wraps around.
+// wrapping is a sum, difference or product of signed integers that wraps around.
 func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	word := map[tir.BinaryOp]string{tir.OpAdd: "add", tir.OpSub: "sub", tir.OpMul: "mul"}[op]
@@ -376,7 +376,7 @@ func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
-// plainly is the operation of a and b where C's is defined.
+// plainly is the C operator on a and b, for operands for which it is defined.
 func (w *writer) plainly(op tir.BinaryOp, t tir.Type) string {
 	return w.operate(op, t, atom("a"), atom("b")).in(precCond + 1)
 }
@@ -440,7 +440,7 @@ func (w *writer) fromFloat(to, from tir.Type, x code) code {
 	return atom(name + "(" + x.text + ")")
 }
 
-// learnSizes notes what sizes of a function's tensors may be.
+// learnSizes records the range of the sizes of a function's tensors.
 func (w *writer) learnSizes() {
 	w.spans = map[*tir.Var]span{}
 	w.facts = newFacts()
@@ -461,7 +461,7 @@ func (w *writer) learnSizes() {
 	}
 }
 
-// learnLoop notes what a loop's variable may be.
+// learnLoop records the range of a loop variable.
 func (w *writer) learnLoop(s *tir.For) {
 	low, extent := w.spanOf(s.Min), w.spanOf(s.Extent)
 	r := spanOfType(s.Var.Type)

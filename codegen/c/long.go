@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// longPiece is how many bytes a piece of code may have before a mark stands for it.
+// longPiece is the size in bytes above which a mark replaces a piece of code.
 const longPiece = 2000
 
-// Marks begin and end with what no code contains. The space makes them an expression, not a name, to what looks at
-// code.
+// Marks start and end with characters that no code contains. With the space they are not mistaken for a name.
 const (
 	markBegin = "\x01 "
 	markEnd   = "\x02"
 )
 
-// longPieces are pieces of code that marks stand for until the file is whole. Without them, an expression is copied
-// once for each expression around it.
+// longPieces are pieces of code that marks replace until the file is complete. Without them, an expression would be
+// copied once for each expression around it.
 type longPieces struct {
 	all   []string // which contain marks of earlier ones
 	known map[string]int
 }
 
-// shorten gives a mark for a long piece of code; equal pieces have equal marks.
+// shorten replaces a long piece of code by a mark; equal pieces have equal marks.
 func (l *longPieces) shorten(text string) string {
 	if len(text) <= longPiece {
 		return text
@@ -39,7 +38,7 @@ func (l *longPieces) shorten(text string) string {
 	return markBegin + strconv.Itoa(n) + markEnd
 }
 
-// whole is a text with the pieces in the place of their marks.
+// whole replaces the marks in a text by their pieces.
 func (l *longPieces) whole(text string) string {
 	if len(l.all) == 0 {
 		return text

@@ -82,8 +82,8 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 	return sum
 }
 
-// wideIndex is an index as 64 bits, in all its parts: so the compiler can make one address of the statement's common
-// part, and has the rest as constants beside it.
+// wideIndex is an index in 64 bits, with all its parts: then the compiler can compute one address for the common part
+// of a statement, with constant offsets.
 func (w *writer) wideIndex(e tir.Expr, i string) code {
 	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub || b.Op == tir.OpMul) {
 		x, y := w.wideIndex(b.A, i), w.wideIndex(b.B, i)
@@ -96,13 +96,13 @@ func (w *writer) wideIndex(e tir.Expr, i string) code {
 	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, i).in(precUnary), precUnary}
 }
 
-// smallBuffer says whether indices of a buffer fit 32 bits for certain.
+// smallBuffer reports whether all indices of a buffer fit 32 bits.
 func smallBuffer(b *tir.Buffer) bool {
 	n, constant := constantCount(b)
 	return constant && b.Offset == nil && n >= 0 && n < 1<<31
 }
 
-// pointer is a buffer's address, as a pointer to what its elements are in memory.
+// pointer is a buffer's address, as a pointer to the storage type of its elements.
 func (w *writer) pointer(b *tir.Buffer) string {
 	name, ok := w.vars[b.Data]
 	if !ok {
@@ -119,7 +119,7 @@ func (w *writer) pointer(b *tir.Buffer) string {
 	return fmt.Sprintf("((%s*)%s)", w.aliasType(element), name)
 }
 
-// element is one element of a buffer as it is in memory.
+// element is one element of a buffer, in its storage type.
 func (w *writer) element(b *tir.Buffer, indices []tir.Expr, i string) string {
 	return w.pointer(b) + "[" + w.address(b, indices, i, false).text + "]"
 }
@@ -137,7 +137,7 @@ func (w *writer) load(e *tir.BufferLoad, i string) code {
 	return x
 }
 
-// stored is a value as it goes into memory.
+// stored converts a value to its storage type.
 func (w *writer) stored(t tir.Type, c code) string {
 	if isNarrow(t) {
 		w.snippet(narrowName(t))
@@ -213,8 +213,8 @@ func (w *writer) lanes(e tir.Expr) string {
 	return name
 }
 
-// hoist computes what is the same in all lanes of a vector, before they are computed one by one. Branches that may not
-// be computed stay as they are.
+// hoist computes what is equal in all lanes of a vector once, before the lanes. Branches that might not be evaluated
+// are left alone.
 func (w *writer) hoist(e tir.Expr) tir.Expr {
 	keep := func(x tir.Expr) tir.Expr {
 		if _, isVar := x.(*tir.Var); isVar || isConstant(x) {
@@ -243,7 +243,7 @@ func (w *writer) hoist(e tir.Expr) tir.Expr {
 	return m.MutateExpr(e)
 }
 
-// contiguous says whether a vector of indices names neighbours in memory.
+// contiguous reports whether the elements at a vector of indices are contiguous.
 func (w *writer) contiguous(b *tir.Buffer, indices []tir.Expr) bool {
 	r, ok := indices[len(indices)-1].(*tir.Ramp)
 	if !ok {

@@ -15,7 +15,7 @@ const AttrDoc = "doc"
 // AttrAbout is the attribute of a module that has [About] of functions by their names, as JSON.
 const AttrAbout = "tvmgo.about"
 
-// About is what the metadata of a function say of where it comes from, in the form that those of packed kernels have.
+// About is the origin of a function in its metadata, in the form of packed kernels.
 type About struct {
 	Targets     []TargetOfCode `json:"targets,omitempty"`
 	Builder     string         `json:"builder,omitempty"`
@@ -34,7 +34,7 @@ func NewTargetOfCode(t *target.Target) TargetOfCode {
 	return TargetOfCode{t.DeviceType().String(), "tir", json.RawMessage(t.JSON())}
 }
 
-// about is what is known of the function, at least its target.
+// about is the origin of the function, at least its target.
 func (e *entry) about() (a About) {
 	if t := e.target; t != nil {
 		a.Targets = []TargetOfCode{NewTargetOfCode(t)}
@@ -45,7 +45,7 @@ func (e *entry) about() (a About) {
 	return a
 }
 
-// abouts are those of the module's attribute, read once.
+// abouts are the origins in the module's attribute, read once.
 func (g *generator) abouts() map[string]About {
 	text, given := g.module.Attrs[AttrAbout].(string)
 	if given && g.origins == nil {
@@ -84,8 +84,8 @@ func (f *function) argument(i int) argument {
 	return a
 }
 
-// metadata writes what programs ask a library about a function: its type in tvm-ffi's schema, with the names of its
-// arguments and the shapes of tensors behind it, what it was generated for, and its documentation.
+// metadata writes the functions that describe a function: its type in tvm-ffi's schema, the names of its arguments and
+// the shapes of tensors, its targets, and its documentation.
 func (e *entry) metadata(to *text) {
 	f := e.f
 	type schema struct {
@@ -143,7 +143,7 @@ func schemaType(t tir.Type) string {
 	return "int"
 }
 
-// clashes says whether a library has something else under the name that a function is exported by.
+// clashes reports whether the exported name of a function is reserved for something else.
 func clashes(name string) bool {
 	for _, p := range []string{"_metadata_", "_doc_", "_library_"} {
 		if strings.HasPrefix(name, p) {

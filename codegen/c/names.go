@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// reserved are identifiers that a variable may not have: words of C and of languages like it, and what the code calls
-// or names itself.
+// reserved are identifiers that variables must not have: words of C and of similar languages, and names that generated
+// code uses.
 var reserved = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range strings.Fields(`
@@ -33,7 +33,7 @@ var reserved = func() map[string]bool {
 
 var reservedPrefixes = []string{"__", "tvmgo_", "TVM", "kTVM", "kDL", "DL", "INT", "UINT"}
 
-// isIdentifier says whether C takes s for a name.
+// isIdentifier reports whether s is an identifier of C.
 func isIdentifier(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -44,7 +44,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// identifier makes a readable name of any text.
+// identifier turns any text into a readable name.
 func identifier(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -66,13 +66,13 @@ func identifier(s string) string {
 	return name
 }
 
-// looksLikeType says whether name may be that of a vector type: int32x4.
+// looksLikeType reports whether name looks like a vector type: int32x4.
 func looksLikeType(name string) bool {
 	rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "float"), "u"), "int")
 	return rest != name && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// names gives each thing a name that no other has, and that none has around it.
+// names assigns names that are unique in a scope and in the scopes around it.
 type names struct {
 	taken  map[string]bool
 	also   func(name string) bool // what is reserved beside C's words; may be nil
@@ -118,12 +118,12 @@ func (n *names) pick(want string) string {
 	return name
 }
 
-// within is for the names of what stands in this, such as a function in a file.
+// within is a nested scope, such as a function in a file.
 func (n *names) within() *names {
 	return &names{taken: map[string]bool{}, also: n.also, around: n}
 }
 
-// giveBack frees all names but the first so many.
+// giveBack frees all names but the first n.
 func (n *names) giveBack(first int) {
 	for _, name := range n.order[first:] {
 		delete(n.taken, name)

@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// packedCall is a call of a function that is found when it is first called: in what the library imports, then among the
-// globals.
+// packedCall is a call of a function that is looked up at its first call: in the library's imports, then among the
+// global functions.
 func (w *writer) packedCall(e *tir.Call) code {
 	if w.kernels {
 		w.fail("the packed call of %s on a device: call it on the host", e.Name)
@@ -126,7 +126,7 @@ func (w *writer) packArguments(e *tir.Call, args []code, parts map[int]string) s
 	return given
 }
 
-// lookUp is the variable that keeps what a packed call of a name finds.
+// lookUp is the variable that caches the function which a packed call of a name finds.
 func (w *writer) lookUp(name string) string {
 	w.snippet("call")
 	found := w.found[name]
@@ -150,11 +150,10 @@ func (g *generator) isSibling(name string) bool {
 	return slices.Contains(strings.Fields(all), name)
 }
 
-// entryName is what a library exports of a function.
+// entryName is the exported name of a function.
 func entryName(name string) string { return abi.FunctionPrefix + name }
 
-// declareSibling declares a function that may stand elsewhere, or be found at run time only. Weak: then there is none
-// here.
+// declareSibling declares a function of another text. It is weak, because it may be available at run time only.
 func (g *generator) declareSibling(name string) {
 	if g.module.Func(name) == nil && !g.siblings[name] {
 		g.siblings[name] = true

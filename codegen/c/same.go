@@ -9,8 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// selfName is the parameter by which a body that several functions share is given the name of the one that was called,
-// for errors.
+// selfName is the parameter of a shared body with the name of the called function, for errors.
 const selfName = "tvmgo_function"
 
 // findSame finds functions with equal bodies. The first of each is written, and the others call it.
@@ -25,8 +24,8 @@ func (g *generator) findSame() {
 	}
 }
 
-// SameBodies says of functions which earlier one they equal but for their own names, documentation, and the names of
-// parameters and variables. If parameters count, their names do.
+// SameBodies maps functions to the first one that they equal, apart from their names, documentation, and the names of
+// variables and, unless parameters is set, of parameters.
 func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.PrimFunc {
 	type known struct{ f, bare *tir.PrimFunc }
 	byKey := map[string][]known{}
@@ -57,7 +56,7 @@ func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.P
 // OwnAttrs are the attributes of a function that its body does not depend on.
 var OwnAttrs = []string{AttrDoc, "global_symbol"}
 
-// withoutName is a function without what its body does not depend on.
+// withoutName is a function without the attributes that its body does not depend on.
 func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
 	bare := *f
 	bare.Name, bare.Attrs = "", maps.Clone(f.Attrs)
@@ -67,7 +66,7 @@ func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
 	return &bare
 }
 
-// memoryNames are the names that errors of a body say.
+// memoryNames are the names in the error messages of a body.
 func memoryNames(f *tir.PrimFunc) string {
 	var names []string
 	tir.Walk(f.Body, func(node any) bool {
@@ -79,7 +78,7 @@ func memoryNames(f *tir.PrimFunc) string {
 	return strings.Join(names, "\x00")
 }
 
-// parameterNames are what errors and descriptions of a function say of its parameters.
+// parameterNames are the names of parameters in error messages and metadata.
 func parameterNames(f *tir.PrimFunc) string {
 	var text strings.Builder
 	for _, p := range f.Params {
@@ -110,7 +109,7 @@ func (w *writer) self() string {
 	return abi.Literal(w.fn.Name)
 }
 
-// selfArgument stands before the other arguments of a body's call.
+// selfArgument precedes the other arguments in the call of a body.
 func (g *generator) selfArgument(f *tir.PrimFunc) []string {
 	if g.shared[f] || g.same[f] != nil {
 		return []string{abi.Literal(f.Name)}

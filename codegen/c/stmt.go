@@ -11,7 +11,7 @@ import (
 
 func (w *writer) line(format string, args ...any) { w.out.line(format, args...) }
 
-// indented writes what stands between braces. Names that it picks are free again behind them.
+// indented writes a block. Names that are picked in it are free again after it.
 func (w *writer) indented(write func()) {
 	taken := len(w.names.order)
 	w.out.depth++
@@ -20,7 +20,7 @@ func (w *writer) indented(write func()) {
 	w.names.giveBack(taken)
 }
 
-// capture is what write would write, a step further in if that is asked for.
+// capture returns what write writes, optionally indented by one level.
 func (w *writer) capture(write func()) string {
 	outer := w.out
 	w.out = &text{depth: outer.depth}
@@ -118,7 +118,7 @@ func (w *writer) define(v *tir.Var) string {
 	return name
 }
 
-// temp names one that the program doesn't have.
+// temp names a variable that the program does not have.
 func (w *writer) temp(name string) string { return w.names.pick(name) }
 
 // maxUnrolled is the largest extent of an unrolled loop whose iterations are written out.
@@ -160,7 +160,7 @@ func (w *writer) loop(s *tir.For) {
 	delete(w.names.taken, name)
 }
 
-// askUnroll asks the compiler to write out the loop that follows, where its annotation says so.
+// askUnroll asks the compiler to unroll the next loop if its annotation says so.
 func (w *writer) askUnroll(s *tir.For) {
 	n, asked := s.Annotations[transform.AnnotationUnroll].(int64)
 	switch {
@@ -184,7 +184,7 @@ func (w *writer) as(t tir.Type, e tir.Expr) code {
 	return w.expr(&tir.Cast{Type: t, Value: e})
 }
 
-// loopEnd is the first value that a loop's variable does not get. It is computed once.
+// loopEnd is the end of a loop's range, exclusive. It is computed once.
 func (w *writer) loopEnd(s *tir.For) code {
 	t := s.Var.Type
 	a, isConst := s.Min.(*tir.IntImm)
@@ -324,7 +324,7 @@ func isConstant(e tir.Expr) bool {
 	return false
 }
 
-// cleanup is where an error goes that memory has to be given back for.
+// cleanup is the label to which errors jump to free memory.
 type cleanup struct {
 	label string
 	used  bool

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// scalarTypes are what one lane is in C, when it is a value.
+// scalarTypes are the C types of values with one lane.
 var scalarTypes = map[tir.Type]string{
 	tir.Int8: "int8_t", tir.Int16: "int16_t", tir.Int32: "int32_t", tir.Int64: "int64_t",
 	tir.UInt8: "uint8_t", tir.UInt16: "uint16_t", tir.UInt32: "uint32_t", tir.UInt64: "uint64_t",

@@ -250,7 +250,7 @@ func (w *writer) broadcast(t tir.Type, x code) code {
 	return atom(each(x.text))
 }
 
-// keep names a value, so that it is computed once.
+// keep assigns a value to a variable, so that it is computed once.
 func (w *writer) keep(t tir.Type, x code) code {
 	if isIdentifier(x.text) {
 		return x

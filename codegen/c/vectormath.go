@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// vectorCall is an intrinsic on vectors, of those that are worth more than a call for each lane; false for all others.
+// vectorCall is an intrinsic on whole vectors, if there is a faster way than a call for each lane; otherwise false.
 func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic ||
 		tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
@@ -30,8 +30,7 @@ func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 	return code{}, false
 }
 
-// vectorExp is e to the power of a vector, within an ulp of the exact value; from -104 on down it is 0, from 89 on
-// infinite, and of what is no number none.
+// vectorExp is exp of a vector, within one ulp; 0 at and below -104, infinity from 89 on, NaN of NaN.
 func (w *writer) vectorExp(t tir.Type, x code) code {
 	n := int(t.Lanes)
 	f, i, u := w.vectorType(t), w.vectorType(tir.Vector(tir.Int32, n)), w.vectorType(tir.Vector(tir.UInt32, n))
@@ -78,7 +77,7 @@ const scaleText = `  /* The rounded value has n in its lowest bits: here 254, tw
   *result = p * (%[1]s)((%[3]s)half << 23) * (%[1]s)((%[3]s)(n - half) << 23);
 `
 
-// builtins are what GCC has for the less and the greater of two vectors of floats, by their bits.
+// builtins are GCC's functions for the minimum and maximum of two float vectors, by their bits.
 var builtins = map[int]struct{ condition, call string }{
 	128: {"defined(__SSE2__)", "__builtin_ia32_%s(*a, *b)"},
 	256: {"defined(__AVX__)", "__builtin_ia32_%s256(*a, *b)"},

@@ -18,7 +18,7 @@ import (
 	"tvmgo/target"
 )
 
-// headers stand for those of the C library.
+// headers replace those of the C library.
 //
 //go:embed headers/*.h
 var headers embed.FS
@@ -31,7 +31,7 @@ type compiler struct {
 	machine string // what objects are for
 }
 
-// newCompiler finds clang, and asks it whether it takes the target.
+// newCompiler finds clang and checks that it accepts the target.
 func newCompiler(ctx context.Context, t *target.Target) (*compiler, error) {
 	o, err := readOptions(t)
 	if err != nil {
@@ -57,10 +57,10 @@ func (c *compiler) base() []string {
 	return append(args, "-fPIC")
 }
 
-// accepted are the flags that a compiler has taken, with the machine that objects are for then.
+// accepted maps flags that a compiler has accepted to the machine of its objects.
 var accepted sync.Map
 
-// probe compiles next to nothing with all flags. Features that LLVM doesn't know are an error.
+// probe compiles a tiny function with all flags. Features that LLVM doesn't know are an error.
 func (c *compiler) probe(ctx context.Context) error {
 	key := diskcache.Key(append(c.options.flags(), c.clang.ID())...)
 	if known, ok := accepted.Load(key); ok {
@@ -80,10 +80,10 @@ func (c *compiler) probe(ctx context.Context) error {
 	return nil
 }
 
-// form is what clang writes.
+// form is a format that clang writes.
 type form string
 
-// The forms, with what asks clang for them.
+// The arguments of clang for each form.
 var forms = map[form][]string{
 	"ll": {"-S", "-emit-llvm"},
 	"bc": {"-c", "-emit-llvm"},
@@ -112,7 +112,7 @@ func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, e
 	return out, err
 }
 
-// writeHeaders puts all that generated code includes into a folder.
+// writeHeaders writes the headers that generated code includes into a folder.
 func writeHeaders(dir string) error {
 	return eachHeader(func(path string, text []byte) error {
 		to := filepath.Join(dir, filepath.FromSlash(path))
@@ -146,7 +146,7 @@ func eachHeader(f func(path string, text []byte) error) error {
 	return nil
 }
 
-// headersID is another text whenever a header changes.
+// headersID is a hash of the headers.
 var headersID = sync.OnceValue(func() string {
 	var parts []string
 	_ = eachHeader(func(path string, text []byte) error { // which are part of the program, and can be read

@@ -14,21 +14,21 @@ import (
 	"tvmgo/runtime"
 )
 
-// wrong is about the value of an option of the target.
+// wrong is an error about the value of a target option.
 func wrong(option, value, format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value,
 		fmt.Sprintf(format, args...))
 }
 
-// unknownFeature is what LLVM says of a feature, and goes on.
+// unknownFeature matches LLVM's warning about a feature that it does not know.
 var unknownFeature = lazy(`'[+-]([^']*)' is not a recognized feature`)
 
-// lazy is a pattern that is compiled when it is first asked for: not while a program starts.
+// lazy is a pattern that is compiled at its first use, not when the program starts.
 func lazy(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// causes are what clang says when an option of the target is wrong, as it has done it in its versions.
+// causes are the messages of clang's versions for wrong target options.
 var causes = []struct {
 	option  string
 	pattern func() *regexp.Regexp
@@ -44,7 +44,7 @@ var causes = []struct {
 	{"mtriple", lazy(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`), "machine"},
 }
 
-// explain makes an error that names the option out of what clang said when it was asked about the target.
+// explain turns clang's message about a target into an error that names the option.
 func (c *compiler) explain(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -80,7 +80,7 @@ func (c *compiler) unexplained(err error) error {
 	return runtime.Errorf(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
 }
 
-// unknown says that clang knows no such name, and what may have been meant.
+// unknown is an error about a name that clang does not know, with the nearest known one.
 func (c *compiler) unknown(option, value, name, about string, known []string) error {
 	advice := ""
 	if n := nearest.Name(name, known); n != "" && n != name {
@@ -93,7 +93,7 @@ func (c *compiler) unknown(option, value, name, about string, known []string) er
 	return wrong(option, value, "%s knows no %s %q of %s%s", c.clang, about, name, machine, advice)
 }
 
-// valueOf is an option of the target as its user wrote it.
+// valueOf is the value of a target option as the user wrote it.
 func (c *compiler) valueOf(option string) string {
 	switch option {
 	case "mattr", "cl-opt":
@@ -107,7 +107,7 @@ func (c *compiler) valueOf(option string) string {
 	return textOf(c.target, option)
 }
 
-// features are names of features of the machine: those of all its CPUs together.
+// features are the features of all CPUs of the machine's architecture.
 func (c *compiler) features() []string {
 	seen := map[string]bool{}
 	var names []string
@@ -123,7 +123,7 @@ func (c *compiler) features() []string {
 	return names
 }
 
-// cpuList are the CPUs that clang says it knows.
+// cpuList are the CPUs that clang lists in its message.
 func cpuList(said string) []string {
 	_, list, ok := strings.Cut(said, "valid target CPU values are: ")
 	if !ok {

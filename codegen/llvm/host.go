@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// machines are the machines of ELF files, by what Go calls them.
+// machines are the machines of ELF files, by Go's name.
 var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
 	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
@@ -41,7 +41,7 @@ func (m *module) hostOnly() error {
 	return nil
 }
 
-// machineOf says which machine an object is for.
+// machineOf returns the machine of an object file.
 func machineOf(object []byte) string {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {
@@ -71,10 +71,10 @@ func describeMachine(m elf.Machine, class elf.Class, data elf.Data) string {
 	return text
 }
 
-// featureMacro is how clang tells of a feature of an x86 CPU.
+// featureMacro matches the macro that clang defines for a feature of an x86 CPU.
 var featureMacro = lazy(`(?m)^#define __([A-Z][A-Z0-9_]*)__ 1$`)
 
-// missingFeatures are what the target's CPU has and this machine's has not. Only of x86 is that known.
+// missingFeatures are the features that the target's CPU has and this machine's lacks. They are only known for x86.
 func (c *compiler) missingFeatures(ctx context.Context) ([]string, error) {
 	if !isX86(archOf(c.options.triple)) || len(c.options.machine) == 0 {
 		return nil, nil
@@ -100,7 +100,7 @@ func (c *compiler) missingFeatures(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// knownMacros are those of a compiler and its flags. A machine's CPU stays.
+// knownMacros caches the macros for a compiler and its flags.
 var knownMacros sync.Map
 
 func (c *compiler) macros(ctx context.Context, flags []string) ([]string, error) {

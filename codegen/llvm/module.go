@@ -76,7 +76,7 @@ func (m *module) key() []string {
 // objectCache has the objects of units.
 const objectCache = diskcache.Cache("objects")
 
-// as is the program in a form, compiled once.
+// as returns the program in a form. It is compiled once.
 func (m *module) as(f form) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,8 +94,7 @@ func (m *module) as(f form) ([]byte, error) {
 	return data, nil
 }
 
-// objects are what the units are compiled to, as many at once as there are processors. What was compiled before is on
-// the disk.
+// objects compiles the units, as many at once as there are processors. Objects are cached on disk.
 func (m *module) objects() (any, error) {
 	objects, errs := make([]any, len(m.units)), make([]error, len(m.units))
 	c.Together(len(m.units), func(i int) {
@@ -168,7 +167,7 @@ func (m *module) SaveToBinary() ([]byte, error) {
 		"links it", Kind)
 }
 
-// answer is a function that tells of the module itself, as those of Apache TVM's modules do.
+// answer returns a function that describes the module, as Apache TVM's modules have them.
 func (m *module) answer(name string) (*runtime.Function, error) {
 	system, _ := target.Get[bool](m.compiler.target, "system-lib")
 	var value any

@@ -15,10 +15,10 @@ type options struct {
 	rest    []string
 }
 
-// flags are all of them.
+// flags are the arguments for all options.
 func (o *options) flags() []string { return append(append([]string(nil), o.machine...), o.rest...) }
 
-// readOptions makes clang's arguments out of a target's options.
+// readOptions translates a target's options to arguments of clang.
 func readOptions(t *target.Target) (*options, error) {
 	o := &options{triple: textOf(t, "mtriple")}
 	if o.triple != "" {
@@ -87,7 +87,7 @@ func readOptions(t *target.Target) (*options, error) {
 	return o, nil
 }
 
-// fastMath are the flags of fast-math and its parts. A part that is given itself counts.
+// fastMath are the flags of fast-math and its parts. A part that is set itself has precedence.
 func fastMath(t *target.Target) []string {
 	all, _ := target.Get[bool](t, "fast-math")
 	// a product and its sum may be one operation within an expression; what follows counts
@@ -153,7 +153,7 @@ func archOf(triple string) cpufeatures.Arch {
 
 func isX86(arch cpufeatures.Arch) bool { return arch == cpufeatures.X8664 || arch == cpufeatures.I386 }
 
-// hasFloatABI says whether an architecture passes floats in several ways, and clang lets choose.
+// hasFloatABI reports whether clang has a choice of float ABIs for an architecture.
 func hasFloatABI(arch cpufeatures.Arch) bool {
 	for _, prefix := range []string{"arm", "thumb", "mips", "powerpc"} {
 		if strings.HasPrefix(string(arch), prefix) {

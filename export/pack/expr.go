@@ -46,7 +46,7 @@ func (e *Expr) String() string {
 	return fmt.Sprintf("%s%s%s", e.Args[0].inside(own), e.Op, e.Args[1].inside(own+1))
 }
 
-// inside is the text of an operand of something that binds so much.
+// inside is the text of an operand of an operator with this precedence.
 func (e *Expr) inside(binding int) string {
 	if own := precedence[e.Op]; own != 0 && own < binding {
 		return "(" + e.String() + ")"
@@ -69,10 +69,10 @@ func (e *Expr) c(prefix string, need *abi.Set) string {
 	return fmt.Sprintf("tvmgo_%s(%s, %s, &wrong)", name, e.Args[0].c(prefix, need), e.Args[1].c(prefix, need))
 }
 
-// maxDepth bounds how deep an expression nests.
+// maxDepth is the largest nesting depth of an expression.
 const maxDepth = 64
 
-// expression reads operators that bind at least so much.
+// expression parses operators of at least this precedence.
 func (p *parser) expression(binding, depth int) (*Expr, error) {
 	if depth > maxDepth {
 		return nil, p.fail("the expression nests too deep")

@@ -56,7 +56,7 @@ func (w *cWriter) constant(symbol, snippet, content string) {
 	w.line("\n%s", strings.TrimSuffix(abi.Constant(symbol, snippet, content), "\n"))
 }
 
-// hostFunc is one host function in the making.
+// hostFunc writes one host function.
 type hostFunc struct {
 	*cWriter
 	*function
@@ -64,7 +64,7 @@ type hostFunc struct {
 	tensors []int
 }
 
-// checks writes checks of arguments, indented by so many blanks.
+// checks writes checks of arguments with an indentation.
 func (h *hostFunc) checks(indent string) *abi.Checks {
 	line := func(format string, args ...any) { h.line(indent+format, args...) }
 	return &abi.Checks{Need: h.snippets.Add, Line: line}
@@ -93,7 +93,7 @@ func (w *cWriter) function(f *function) {
 	w.line("}")
 }
 
-// usage is what the function's caller has to give.
+// usage is the function with its arguments, for errors.
 func (h *hostFunc) usage() string {
 	args := []string{}
 	for i := range h.sig.Params {
@@ -147,7 +147,7 @@ func (p *Param) cType() string {
 	return element + "*"
 }
 
-// variable is that of a scalar argument.
+// variable is the C variable of a scalar argument.
 func (h *hostFunc) variable(i int) string {
 	if p := &h.sig.Params[i]; isInteger(p) && p.Name != "" {
 		return "v_" + p.Name

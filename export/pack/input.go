@@ -15,7 +15,7 @@ import (
 	"tvmgo/internal/memory"
 )
 
-// deviceKind is what kernels run on.
+// deviceKind is a kind of device that runs kernels.
 type deviceKind struct {
 	name      string
 	device    dlpack.DeviceType
@@ -32,7 +32,7 @@ var (
 // deviceKinds are in the order in which variants are written.
 var deviceKinds = []*deviceKind{onCPU, onCUDA, onOpenCL, onVulkan}
 
-// form is what a file with kernels may hold.
+// form is a format of kernel files.
 type form struct {
 	suffix string
 	kind   *deviceKind
@@ -108,7 +108,7 @@ func readInput(path, target string) (*input, error) {
 	return in, nil
 }
 
-// checkTarget fills in what the file is for, if the caller did not say it.
+// checkTarget checks the target of the file, or sets the default.
 func (in *input) checkTarget() error {
 	if in.target == "" {
 		in.target = in.form.target
@@ -125,11 +125,10 @@ func (in *input) checkTarget() error {
 	return nil
 }
 
-// hostTargets are other kinds that stand for the CPU.
+// hostTargets are other kinds for the CPU.
 var hostTargets = map[string][]string{"c": {"llvm"}}
 
-// find says whether the file has a kernel of this name; the error is nil if it does, or if nobody can say before it is
-// compiled.
+// find returns an error if the file is known to lack a kernel of this name.
 func (in *input) find(name string) error {
 	if in.form.kernels == nil {
 		return in.form.find(in.data, name)
@@ -137,7 +136,7 @@ func (in *input) find(name string) error {
 	return findIn(in.names, name)
 }
 
-// findIn says whether a list of kernels has one.
+// findIn returns an error if a list of kernels lacks one.
 func findIn(names []string, name string) error {
 	if slices.Contains(names, name) {
 		return nil

@@ -16,7 +16,7 @@ import (
 // This file finds kernels by their names, so that a missing one is reported before anything is built. It is no
 // compiler: a name that a macro makes is not found.
 
-// stripC takes comments and what stands in quotes out of a source in a language like C. Lines stay where they are.
+// stripC removes comments and quoted text from source in a language like C. Line numbers stay the same.
 func stripC(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); {
@@ -48,7 +48,7 @@ func stripC(data []byte) []byte {
 	return out
 }
 
-// quoteEnd is behind the quote that closes the one at the beginning, or the line's end.
+// quoteEnd is the offset after the closing quote, or of the end of the line.
 func quoteEnd(data []byte) int {
 	for i := 1; i < len(data); i++ {
 		switch data[i] {
@@ -71,8 +71,7 @@ func findInC(data []byte, name string) error {
 	return fmt.Errorf("there is no function %q in it", name)
 }
 
-// definition returns where the name of a function begins that is defined, not only declared or called; -1 if there is
-// none.
+// definition returns the offset of the name in the definition of a function; -1 if there is none.
 func definition(code []byte, name string) int {
 	pattern := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`)
 	for _, at := range pattern.FindAllIndex(code, -1) {
@@ -200,7 +199,7 @@ func cubinKernels(data []byte) ([]string, error) {
 	return names, nil
 }
 
-// findInFatbin looks into the parts that are not compressed; of others the driver will say what they lack.
+// findInFatbin searches the parts that are not compressed; the driver reports what others lack.
 func findInFatbin(data []byte, name string) error {
 	info, err := cudaimage.Describe(data)
 	if err != nil {

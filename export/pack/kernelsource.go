@@ -13,8 +13,8 @@ import (
 //go:embed snippets/types.h
 var kernelPrelude string
 
-// kernelSource is a file of C with a function behind it for each signature, which calls the kernel: in it the compiler
-// compares the types of both.
+// kernelSource is a C file followed by a function for each signature, which calls the kernel: there the compiler
+// compares the types.
 func kernelSource(in *input, used []*function) string {
 	w := &cWriter{}
 	w.line("#line 1 %s", abi.Literal(filepath.Base(in.path)))
@@ -29,7 +29,7 @@ func kernelSource(in *input, used []*function) string {
 
 const kernelCall = "tvmgo_kernel_"
 
-// maxNamed is up to how many parameters the one that differs is named: each costs the compiler time.
+// maxNamed is the largest number of parameters for which the wrong one is named: each costs compile time.
 const maxNamed = 24
 
 func (w *cWriter) kernelCall(sig *Signature) {

@@ -47,7 +47,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// lexer cuts a signature into tokens, with one of look-ahead.
+// lexer divides a signature into tokens, with one token of look-ahead.
 type lexer struct {
 	text string
 	next token

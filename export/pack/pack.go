@@ -38,7 +38,7 @@ type Function struct {
 	Vectors   []Vector
 }
 
-// function is one with all that was found for it.
+// function is a function with its parsed signature and its kernels.
 type function struct {
 	sig      *Signature
 	doc      string

@@ -21,7 +21,7 @@ type parser struct {
 	later        []laterName
 }
 
-// laterName is the name of a dimension, of which only the end of the parameters tells whether it may be used.
+// laterName is the name of a dimension that is checked after all parameters are known.
 type laterName struct {
 	name string
 	at   int
@@ -247,7 +247,7 @@ func (p *parser) paramType(q *Param) error {
 	return nil
 }
 
-// hasWidth says whether there are numbers of so many bits: a misspelled float32 should not become a type of its own.
+// hasWidth reports whether a type has a usual number of bits, so that a misspelled float32 is an error.
 func hasWidth(t dlpack.DataType) bool {
 	switch t.Code {
 	case dlpack.CodeFloat:
@@ -260,7 +260,7 @@ func hasWidth(t dlpack.DataType) bool {
 	return true
 }
 
-// hint is for those who write a name before a type without the colon, or types of C.
+// hint helps users who omit the colon after a name, or write types of C.
 func (p *parser) hint(word string) string {
 	rest := strings.TrimLeft(p.text[p.next.at+len(word):], " \t")
 	switch {

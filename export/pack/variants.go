@@ -131,9 +131,9 @@ func (f *function) checkVariants() error {
 // deviceScalars are the types that kernels of devices can be given (docs/abi.md D.2).
 var deviceScalars = []dlpack.DataType{dlpack.Int32, dlpack.Int64, dlpack.UInt32, dlpack.Float32, dlpack.Float64}
 
-// nameKernels chooses the names under which device kernels are looked up. All device modules are searched for a name,
-// so that it has to be another one in each. The first of opencl, vulkan and cuda keeps the kernel's own: the first two
-// find it by that name.
+// nameKernels chooses the names by which device kernels are looked up. All device modules are searched for a name, so
+// it must be unique among them. The first of opencl, vulkan and cuda keeps the kernel's own name: the first two find it
+// by that name.
 func (p *packer) nameKernels() error {
 	taken := map[string]bool{}
 	for _, kind := range []*deviceKind{onOpenCL, onVulkan, onCUDA} {

@@ -12,7 +12,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Vector is a call of a function with what has to come of it.
+// Vector is a call of a function with the expected result.
 type Vector struct {
 	// In has the arguments in their order but those that are only written: *Array for tensors, int64 for integers, bool
 	// and launch parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating point.
@@ -22,7 +22,7 @@ type Vector struct {
 	Out []*Array
 }
 
-// Array holds the elements of a tensor: compact, row-major and little-endian.
+// Array holds the elements of a tensor: contiguous, row-major and little-endian.
 type Array struct {
 	DType dlpack.DataType
 	Shape []int64

@@ -55,10 +55,7 @@ static void register_all(void) {
     fprintf(stderr, "tvmgo: another library has registered %.*s before targets were used here: they are left as they are\n",
             (int)taken.size, taken.data);
   tvmgo_text_free(&taken);
-  if (raised != NULL) {
-    TVMFFIErrorSetRaised(raised);
-    tvmgo_object_release(raised);
-  }
+  tvmgo_error_put_back(raised);
 }
 
 void tvmgo_deferred_register(void) {

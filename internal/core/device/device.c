@@ -278,9 +278,11 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
     free(name);
     return -1;
   }
+  TVMFFIObject* earlier = tvmgo_error_take();
   pthread_mutex_lock(&tvmgo_device_lock);
   int rc = install(spec, name, aliases);
   pthread_mutex_unlock(&tvmgo_device_lock);
+  tvmgo_error_put_back(earlier);
   if (rc != 0) {
     free(name);
     free_aliases(aliases);

@@ -75,6 +75,7 @@ int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name) {
   tvmgo_mapping *mine = *m, *pending, *shared;
   int rc = 0;
   mine->opener = pthread_self();
+  TVMFFIObject* earlier = tvmgo_error_take();
   pthread_mutex_lock(&tvmgo_mapping_lock);
   while ((shared = find_same(mine, &pending)) == NULL && pending != NULL && rc == 0)
     rc = wait_for(pending, name);
@@ -86,6 +87,7 @@ int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name) {
     all = mine;
   }
   pthread_mutex_unlock(&tvmgo_mapping_lock);
+  tvmgo_error_put_back(earlier);
   if (shared == NULL && rc == 0) return 0;
   free(mine);
   *m = shared;

@@ -122,6 +122,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                        "import module: Cyclic dependency detected during import: module \"%s\" "
                        "imports itself",
                        m->kind);
+  TVMFFIObject* earlier = tvmgo_error_take();
   pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
   /* What nobody ever imported is not reached from anywhere. */
   int was_imported = atomic_load_explicit(&m->is_imported, memory_order_relaxed);
@@ -137,6 +138,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
     rc = add_import(m, dep);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
+  tvmgo_error_put_back(earlier);
   if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return rc;
 }

@@ -112,6 +112,12 @@ TVMFFIObject* tvmgo_error_take(void) {
   return e;
 }
 
+void tvmgo_error_put_back(TVMFFIObject* earlier) {
+  tvmgo_thread* t = tvmgo_thread_get();
+  if (t->error == NULL) t->error = earlier;
+  else tvmgo_object_release(earlier);
+}
+
 int tvmgo_raise_oom(void) {
   set_raised(NULL);
   return -1;

@@ -44,6 +44,11 @@ TVMFFIObject* tvmgo_error_raised(void);
 /* Takes the raised error away from the thread (owned); NULL when there is none. */
 TVMFFIObject* tvmgo_error_take(void);
 
+/* Puts back what tvmgo_error_take took (consumed), unless another error was raised since. Code that may raise an
+ * error while it holds a lock takes the error before the lock and puts it back after: raising releases the earlier
+ * error of the thread, whose deleter may be foreign code that calls the core. */
+void tvmgo_error_put_back(TVMFFIObject* earlier);
+
 static inline TVMFFIErrorCell* tvmgo_error_cell(TVMFFIObject* e) {
   return (TVMFFIErrorCell*)(e + 1);
 }

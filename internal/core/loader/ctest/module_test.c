@@ -1,5 +1,6 @@
 /* Modules that import many others, and chains of imports. */
 #include "ctest/call.h"
+#include "ctest/foreign_error.h"
 
 static int get_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
   if (len != 4 || memcmp(name, "self", 4) != 0 || m->self == NULL) return 0;
@@ -125,11 +126,38 @@ static void test_cycles(void) {
   tvmgo_object_release(c);
 }
 
+static tvmgo_module *outer, *inner;
+
+static void import_another(void) {
+  tvmgo_module* other = module_with(NULL);
+  CHECK_OK(tvmgo_module_import(outer, other));
+  tvmgo_object_release(other);
+}
+
+static void* import_in_a_cycle(void* arg) {
+  (void)arg;
+  raise_foreign_error(import_another);
+  CHECK_FAILS(tvmgo_module_import(inner, outer), "ValueError", "Cyclic dependency");
+  return NULL;
+}
+
+/* An error replaces the thread's earlier one, whose release may import a module: not under the lock. */
+static void test_earlier_errors_may_import(void) {
+  outer = module_with(NULL);
+  inner = module_with(NULL);
+  CHECK_OK(tvmgo_module_import(outer, inner));
+  REQUIRE(ends_in_time(import_in_a_cycle, NULL));
+  CHECK_EQ_INT(foreign_calls, 1);
+  tvmgo_object_release(outer);
+  tvmgo_object_release(inner);
+}
+
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   RUN(test_many_imports);
   RUN(test_snapshots_stay);
   RUN(test_long_chains);
   RUN(test_cycles);
+  RUN(test_earlier_errors_may_import);
   return check_end();
 }

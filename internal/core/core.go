@@ -16,6 +16,5 @@ import (
 	_ "tvmgo/internal/core/object"
 	_ "tvmgo/internal/core/parallel"
 	_ "tvmgo/internal/core/record"
-	_ "tvmgo/internal/core/reflect"
 	_ "tvmgo/internal/core/target"
 )

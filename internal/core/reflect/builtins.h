@@ -3,6 +3,7 @@
 #define TVMGO_REFLECT_BUILTINS_H_
 
 #include "call/builtin.h"
+#include "reflect/names/names.h"
 
 void tvmgo_register_recursive_builtins(void);
 void tvmgo_register_json_builtins(void);

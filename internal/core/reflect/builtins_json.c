@@ -56,14 +56,6 @@ static int value_of_text(const char* fname, const TVMFFIAny* args, int32_t n, TV
   return rc;
 }
 
-#define BUILTINS(X)                                               \
-  X(ffi_json_parse, "ffi.json.Parse", json_parse)                 \
-  X(ffi_json_stringify, "ffi.json.Stringify", json_stringify)     \
-  X(ffi_to_graph, "ffi.ToJSONGraph", graph_of)                    \
-  X(ffi_to_graph_text, "ffi.ToJSONGraphString", graph_text)       \
-  X(ffi_from_graph, "ffi.FromJSONGraph", value_of)                \
-  X(ffi_from_graph_text, "ffi.FromJSONGraphString", value_of_text)
+TVMGO_REFLECT_JSON(TVMGO_BUILTIN_DEFINE)
 
-BUILTINS(TVMGO_BUILTIN_DEFINE)
-
-void tvmgo_register_json_builtins(void) { BUILTINS(TVMGO_BUILTIN_REGISTER) }
+void tvmgo_register_json_builtins(void) { TVMGO_REFLECT_JSON(TVMGO_BUILTIN_REGISTER) }

@@ -167,18 +167,11 @@ static int make_object(const char* fname, const TVMFFIAny* args, int32_t n, TVMF
   return 0;
 }
 
-#define BUILTINS(X)                                                                  \
-  X(ffi_make_setter, "ffi.MakeFieldSetter", make_setter)                             \
-  X(ffi_make_getter, "ffi.MakeFieldGetter", make_getter)                             \
-  X(ffi_register_init, "ffi._RegisterFFIInit", register_init)                        \
-  X(ffi_register_class, "ffi._PyClassRegisterTypeAttrColumns", register_class)       \
-  X(ffi_make_object, "ffi.MakeObjectFromPackedArgs", make_object)
-
-BUILTINS(TVMGO_BUILTIN_DEFINE)
+TVMGO_REFLECT_RECORD(TVMGO_BUILTIN_DEFINE)
 
 /* Types last: their indices are those of the reference implementation, which registers them in this order. */
 __attribute__((constructor(111))) static void register_builtins(void) {
-  BUILTINS(TVMGO_BUILTIN_REGISTER)
+  TVMGO_REFLECT_RECORD(TVMGO_BUILTIN_REGISTER)
   tvmgo_register_recursive_builtins();
   tvmgo_register_json_builtins();
   tvmgo_register_enum_types();

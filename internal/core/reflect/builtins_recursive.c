@@ -131,17 +131,6 @@ static int first_device(const char* fname, const TVMFFIAny* args, int32_t n, TVM
 
 /* ---- Names --------------------------------------------------------------------------------- */
 
-#define BUILTINS(X)                                                                 \
-  X(ffi_repr_print, "ffi.ReprPrint", repr_print)                                    \
-  X(ffi_deep_copy, "ffi.DeepCopy", deep_copy)                                       \
-  X(ffi_recursive_hash, "ffi.RecursiveHash", recursive_hash)                        \
-  X(ffi_recursive_eq, "ffi.RecursiveEq", recursive_eq)                              \
-  X(ffi_recursive_lt, "ffi.RecursiveLt", recursive_lt)                              \
-  X(ffi_recursive_le, "ffi.RecursiveLe", recursive_le)                              \
-  X(ffi_recursive_gt, "ffi.RecursiveGt", recursive_gt)                              \
-  X(ffi_recursive_ge, "ffi.RecursiveGe", recursive_ge)                              \
-  X(ffi_first_device, "ffi.ContainerFindFirstNonCPUDevice", first_device)
+TVMGO_REFLECT_RECURSIVE(TVMGO_BUILTIN_DEFINE)
 
-BUILTINS(TVMGO_BUILTIN_DEFINE)
-
-void tvmgo_register_recursive_builtins(void) { BUILTINS(TVMGO_BUILTIN_REGISTER) }
+void tvmgo_register_recursive_builtins(void) { TVMGO_REFLECT_RECURSIVE(TVMGO_BUILTIN_REGISTER) }

@@ -13,4 +13,5 @@ import (
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/object"
 	_ "tvmgo/internal/core/record"
+	_ "tvmgo/internal/core/reflect/names"
 )

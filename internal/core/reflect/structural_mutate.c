@@ -312,22 +312,12 @@ static int mutator_with_region(const char* name, const TVMFFIAny* args, int32_t 
   return tvmgo_call_in_region(name, args, &m->region, result);
 }
 
-#define BUILTINS(X)                                                                         \
-  X(ffi_map, "ffi.StructuralMap", structural_map)                                           \
-  X(ffi_mutate, "ffi.StructuralMutate", structural_mutate)                                  \
-  X(ffi_mutator_mutate, "ffi.StructuralMutatorMutate", mutator_mutate)                      \
-  X(ffi_mutator_default, "ffi.StructuralMutatorDefaultMutate", mutator_default)             \
-  X(ffi_mutator_remap_get, "ffi.StructuralMutatorVarRemapGet", mutator_remap_get)           \
-  X(ffi_mutator_remap_set, "ffi.StructuralMutatorVarRemapSet", mutator_remap_set)           \
-  X(ffi_mutator_region, "ffi.StructuralMutatorDefRegionKind", mutator_region)               \
-  X(ffi_mutator_with_region, "ffi.StructuralMutatorWithDefRegionKind", mutator_with_region)
-
-BUILTINS(TVMGO_BUILTIN_DEFINE)
+TVMGO_REFLECT_MUTATE(TVMGO_BUILTIN_DEFINE)
 
 void tvmgo_register_mutate_types(void) {
   const tvmgo_record_description d = {"ffi.StructuralMutator", kTVMFFIObject, 40,
                                       kTVMFFISEqHashKindUnsupported, 0, NULL, NULL, NULL};
   mutator_type = tvmgo_record_describe(&d);
   tvmgo_register_mutate_attributes();
-  BUILTINS(TVMGO_BUILTIN_REGISTER)
+  TVMGO_REFLECT_MUTATE(TVMGO_BUILTIN_REGISTER)
 }

@@ -158,15 +158,7 @@ static int hash(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   return rc;
 }
 
-#define BUILTINS(X)                                                          \
-  X(ffi_interrupt, "ffi.VisitInterrupt", interrupt_of)                       \
-  X(ffi_key, "ffi.StructuralKey", key_of)                                    \
-  X(ffi_key_equal, "ffi.StructuralKeyEqual", key_equal)                      \
-  X(ffi_equal, "ffi.StructuralEqual", equal)                                 \
-  X(ffi_mismatch, "ffi.GetFirstStructuralMismatch", first_mismatch)          \
-  X(ffi_hash, "ffi.StructuralHash", hash)
-
-BUILTINS(TVMGO_BUILTIN_DEFINE)
+TVMGO_REFLECT_STRUCTURAL(TVMGO_BUILTIN_DEFINE)
 
 /* ---- Types --------------------------------------------------------------------------------- */
 
@@ -206,5 +198,5 @@ void tvmgo_register_structural_types(void) {
   if (TVMFFITypeRegisterAttr(key_type, &hash_column, &hash_value) != 0 ||
       TVMFFITypeRegisterAttr(key_type, &equal_column, &equal_value) != 0)
     abort();
-  BUILTINS(TVMGO_BUILTIN_REGISTER)
+  TVMGO_REFLECT_STRUCTURAL(TVMGO_BUILTIN_REGISTER)
 }

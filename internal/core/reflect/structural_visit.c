@@ -314,15 +314,7 @@ static int visitor_with_region(const char* name, const TVMFFIAny* args, int32_t 
   return tvmgo_call_in_region(name, args, &v->region, result);
 }
 
-#define BUILTINS(X)                                                                      \
-  X(ffi_visit, "ffi.StructuralVisit", structural_visit)                                  \
-  X(ffi_walk, "ffi.StructuralWalk", structural_walk)                                     \
-  X(ffi_visitor_visit, "ffi.StructuralVisitorVisit", visitor_visit)                      \
-  X(ffi_visitor_default, "ffi.StructuralVisitorDefaultVisit", visitor_default)           \
-  X(ffi_visitor_region, "ffi.StructuralVisitorDefRegionKind", visitor_region)            \
-  X(ffi_visitor_with_region, "ffi.StructuralVisitorWithDefRegionKind", visitor_with_region)
-
-BUILTINS(TVMGO_BUILTIN_DEFINE)
+TVMGO_REFLECT_VISIT(TVMGO_BUILTIN_DEFINE)
 
 void tvmgo_register_visit_types(void) {
   static const TVMFFIByteArray column = {"__s_visit__", 11};
@@ -334,5 +326,5 @@ void tvmgo_register_visit_types(void) {
     TVMFFIAny call = tvmgo_any_ptr(i < 2 ? (void*)seq_attribute : (void*)map_attribute);
     if (TVMFFITypeRegisterAttr(containers[i], &column, &call) != 0) abort();
   }
-  BUILTINS(TVMGO_BUILTIN_REGISTER)
+  TVMGO_REFLECT_VISIT(TVMGO_BUILTIN_REGISTER)
 }

@@ -1,6 +1,6 @@
 #include "reflect/visit_context.h"
 #include "reflect/access_path.h"
-#include "call/builtin.h"
+#include "reflect/builtins.h"
 #include "container/list.h"
 
 #include <stdlib.h>
@@ -196,8 +196,7 @@ static int find_paths(const char* name, const TVMFFIAny* args, int32_t n, TVMFFI
   return rc;
 }
 
-#define BUILTINS(X) X(ffi_find_paths, "ffi.VisitErrorContext.FindAccessPaths", find_paths)
-BUILTINS(TVMGO_BUILTIN_DEFINE)
+TVMGO_REFLECT_VISIT_CONTEXT(TVMGO_BUILTIN_DEFINE)
 
 void tvmgo_register_visit_context(void) {
 #define OBJECT "{\"type\":\"ffi.Object\"}"
@@ -211,5 +210,5 @@ void tvmgo_register_visit_context(void) {
   const tvmgo_record_description d = {"ffi.VisitErrorContext", kTVMFFIObject, sizeof(visit_context),
                                       kTVMFFISEqHashKindUnsupported, 1, make_context, fields, NULL};
   context_type = tvmgo_record_describe(&d);
-  BUILTINS(TVMGO_BUILTIN_REGISTER)
+  TVMGO_REFLECT_VISIT_CONTEXT(TVMGO_BUILTIN_REGISTER)
 }

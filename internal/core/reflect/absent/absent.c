@@ -1,0 +1,12 @@
+#include "reflect/absent/absent.h"
+
+TVMGO_BUILTIN(refuse) {
+  TVMGO_UNUSED;
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                     "%s: this build has no reflection: it was built with the tag noreflect: build it without that tag",
+                     ((const tvmgo_builtin*)self)->name);
+}
+
+#define REGISTER(id, name, body) tvmgo_global_builtin(name, refuse);
+
+__attribute__((constructor(111))) static void register_builtins(void) { TVMGO_REFLECT_ALL(REGISTER) }

@@ -1,0 +1,5 @@
+//go:build !noreflect
+
+package core
+
+import _ "tvmgo/internal/core/reflect"

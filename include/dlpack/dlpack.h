@@ -1,8 +1,7 @@
 /* DLPack 1.3: the tensor description that array libraries hand to each other.
  *
  * Everything here is plain data of fixed layout. Sizes and offsets never change within one major version; a new minor
- * version only appends enumerators. Whoever is handed a DLManagedTensorVersioned of another major version may read
- * `version` and call `deleter`, nothing else. Layouts: https://dmlc.github.io/dlpack/latest/c_api.html. */
+ * version only appends enumerators. A program that gets a DLManagedTensorVersioned of another major version may only read `version` and call `deleter`. Layouts: https://dmlc.github.io/dlpack/latest/c_api.html. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 
@@ -68,8 +67,8 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 
-/* Families of element types. Complex counts both halves in `bits`; the 8-, 6- and 4-bit floats fix `bits` to their
- * width. */
+/* Families of element types. For complex types `bits` counts both parts; the 8-, 6- and 4-bit floats fix `bits` to
+ * their width. */
 typedef enum {
   kDLInt = 0U,
   kDLUInt = 1U,
@@ -92,15 +91,15 @@ typedef enum {
 } DLDataTypeCode;
 
 /* Element type: float32 is {2,32,1}, a vector of four of them {2,32,4}, bool {6,8,1}, float4_e2m1fn {17,4,1}.
- * Elements are in the machine's byte order; sub-byte elements are packed from the low bit up unless the padded flag
- * says otherwise. */
+ * Elements are in the machine's byte order; elements of less than a byte are packed from the lowest bit up, unless the
+ * padded flag is set. */
 typedef struct {
   uint8_t code;   /* a DLDataTypeCode */
   uint8_t bits;   /* of one lane */
   uint16_t lanes; /* 1 for scalars */
 } DLDataType;
 
-/* A view of an n-dimensional array; owns nothing. The element at index i… lies at
+/* A view of an n-dimensional array; owns nothing. The element at index i… is at
  * data + byte_offset + (sum of i[d] * strides[d]) elements. */
 typedef struct {
   void* data;           /* address, or an API's handle (cl_mem …); NULL when the array has no element */
@@ -113,8 +112,8 @@ typedef struct {
   uint64_t byte_offset; /* added to data, in bytes */
 } DLTensor;
 
-/* An array on loan, first generation. The borrower calls deleter(self) once when done, from any thread; NULL means
- * nothing to do. */
+/* A borrowed array, first generation. The borrower calls deleter(self) once when it is done, from any thread; NULL
+ * means that nothing needs to be freed. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx; /* the producer's own */
@@ -123,11 +122,11 @@ typedef struct DLManagedTensor {
 
 /* Bits of DLManagedTensorVersioned.flags. */
 #define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)              /* the borrower must not write */
-#define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)              /* made for this borrower alone */
+#define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)              /* a copy for this borrower */
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL) /* one sub-byte element per byte */
 
-/* An array on loan, current generation. Same ownership as DLManagedTensor; the fields up to flags keep their place for
- * ever. */
+/* A borrowed array, current generation. Same ownership as DLManagedTensor. The offsets of the fields up to flags never
+ * change. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;
@@ -145,7 +144,7 @@ typedef int (*DLPackManagedTensorAllocator)(DLTensor* prototype, DLManagedTensor
  * device. The caller holds the GIL. 0, or -1 with a Python exception set. */
 typedef int (*DLPackManagedTensorFromPyObjectNoSync)(void* py_object, DLManagedTensorVersioned** out);
 
-/* Fills the caller's *out with a view that is good until control goes back to the producer. Does not wait for the
+/* Fills the caller's *out with a view that is valid until control returns to the producer. Does not wait for the
  * device. The caller holds the GIL. 0, or -1 with a Python exception set. */
 typedef int (*DLPackDLTensorFromPyObjectNoSync)(void* py_object, DLTensor* out);
 

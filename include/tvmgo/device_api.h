@@ -2,21 +2,21 @@
  * runtime (arrays, modules, streams, timers, the command line) works with the hardware behind it.
  *
  * How this ABI may change
- *   - Fields are only ever appended. Every struct begins with its size in bytes as its maker compiled it: who reads a
- *     field checks struct_size first (TVMGODeviceAPIHas), so that an older device works in a newer runtime and the
- *     other way round.
- *   - An optional field that is NULL, or lies beyond struct_size, means "this device has no such thing".
+ *   - Fields are only ever appended. Every struct begins with its size in bytes at the time of its compilation. Check
+ *     struct_size before you read a field (TVMGODeviceAPIHas), so that an older device works in a newer runtime and
+ *     vice versa.
+ *   - An optional field that is NULL, or is beyond struct_size, means that the device does not support it.
  *
  * Conventions, unless a comment says otherwise
  *   - `api` is the table itself, so that one set of functions can serve several devices through api->self.
- *   - Every function may be called by any thread, several at a time, and must not assume a current device: `dev` says
- *     it.
+ *   - Every function must be safe for concurrent calls from any threads, and must not assume a current device: `dev`
+ *     selects it.
  *   - 0, or -1 after TVMFFIErrorSetRaisedFromCStr on the calling thread. Nothing is written to *out on failure.
  *     No exception, exit or longjmp may leave a function.
- *   - dev.device_id was not checked: an index without a device is an error that tells how many there are. An index has
- *     a device when kTVMGODeviceAttrExist says so, for every function alike. An index below 0 never has one. Several
- *     indices may mean one and the same memory: of the CPU all from 0 on do, so that code for several devices can be
- *     tried on one machine.
+ *   - dev.device_id was not checked: for an index without a device, return an error with the number of devices. An
+ *     index has a device if kTVMGODeviceAttrExist is 1, in every function. A negative index never has one. Several
+ *     indices may have the same memory: on the CPU all indices from 0 on do, so that code for several devices can be
+ *     tested on one machine.
  *   - A stream is borrowed for the call; NULL is the device's default stream. */
 #ifndef TVMGO_DEVICE_API_H_
 #define TVMGO_DEVICE_API_H_
@@ -31,10 +31,10 @@
 extern "C" {
 #endif
 
-/* Kinds of attributes, with the type of the answer. A device answers None to what it does not have or know, never 0:
- * but for Exist and AvailableGlobalMemory, an integer is more than 0. */
+/* Kinds of attributes, with the type of the value. The value is None if the device does not have or know it, never 0:
+ * except for Exist and AvailableGlobalMemory, integers are positive. */
 typedef enum {
-  kTVMGODeviceAttrExist = 0,                    /* int: 1 when the device is there and usable; never fails */
+  kTVMGODeviceAttrExist = 0,                    /* int: 1 if the device exists and is usable; never fails */
   kTVMGODeviceAttrMaxThreadsPerBlock = 1,       /* int */
   kTVMGODeviceAttrWarpSize = 2,                 /* int */
   kTVMGODeviceAttrMaxSharedMemoryPerBlock = 3,  /* int, bytes */
@@ -53,7 +53,7 @@ typedef enum {
   kTVMGODeviceAttrImagePitchAlignment = 16      /* int */
 } TVMGODeviceAttr;
 
-/* Memory of one device; bytes unless said. -1 where the device cannot tell. */
+/* Memory of a device, in bytes unless noted. -1: unknown. */
 typedef struct TVMGOMemoryStats {
   size_t struct_size;            /* set by the caller; the device fills no field beyond it */
   int64_t total_bytes;           /* of the device */
@@ -61,7 +61,7 @@ typedef struct TVMGOMemoryStats {
   int64_t data_bytes;            /* data space that is allocated now */
   int64_t data_peak_bytes;       /* the most that data_bytes ever was */
   int64_t data_count;            /* allocations behind data_bytes: 0 when and only when that is 0 */
-  int64_t workspace_bytes;       /* held for workspaces, lent out or idle */
+  int64_t workspace_bytes;       /* held for workspaces, in use or idle */
   int64_t workspace_in_use_bytes;
   int64_t pinned_bytes;          /* page-locked host memory made by this device */
 } TVMGOMemoryStats;
@@ -73,30 +73,31 @@ struct TVMGODeviceAPI {
 
   /* ---- mandatory ---- */
 
-  /* Makes a device the calling thread's current one, for APIs that have such a thing; otherwise checks that it is
-   * there. */
+  /* Makes a device the calling thread's current device, in APIs with this notion; otherwise checks that it exists. */
   int (*set_device)(const TVMGODeviceAPI* api, int32_t id);
 
-  /* *out is an owned value (TVMGODeviceAttr tells its type), None when there is no such thing, which is no error. kind
-   * may be a number beyond the enum: None. Must not start the device for kTVMGODeviceAttrExist if it can be avoided. */
+  /* *out is an owned value (TVMGODeviceAttr has its type); None, without an error, if there is none, and for a kind
+   * beyond the enum. Should not start the device for kTVMGODeviceAttrExist. */
   int (*get_attr)(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);
 
   /* *out is memory that the caller frees with free_data_space; uninitialised, aligned to `alignment` bytes (a power of
-   * two). Every device takes up to 256; one that cannot give more fails and says how much it can. (The CPU gives any.)
-   * hint tells the elements. nbytes 0 is legal and gives an address that may be freed. Fails when memory is out. */
+   * two). Every device supports up to 256; beyond its limit, it fails with an error that states the limit. (The CPU has
+   * none.) hint is the type of the elements. nbytes may be 0: the address can be freed. Fails if memory is
+   * exhausted. */
   int (*alloc_data_space)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                           void** out);
 
-  /* Frees it, after work that is already queued on any stream. p is never NULL. May be called by any thread. Fails on a
-   * workspace, which goes back by free_workspace alone, or for devices without those by TVMBackendFreeWorkspace; that
-   * fails on data space. */
+  /* Frees it after the work that is already queued on any stream. p is never NULL. Fails for a workspace, which only
+   * free_workspace frees, or TVMBackendFreeWorkspace for devices without workspace functions; those fail for data
+   * space. */
   int (*free_data_space)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
   /* Queues a copy on `stream`. One side is this device; the other this type (another index included: a peer copy), host
-   * memory, or another memory of the same hardware (cuda, cuda_host, cuda_managed). Of a peer copy the stream may be
-   * either side's, NULL is the source's default one: the copy is complete once that stream is. Both are contiguous and
-   * of one size, with byte_offset to honour. Memory of the CPU may be gone when the call returns, page-locked or not:
-   * stage it or wait. Memory of a host type of the hardware (cuda_host) stays until the stream is done. */
+   * memory, or another memory of the same hardware (cuda, cuda_host, cuda_managed). For a peer copy, the stream may
+   * belong to either side; NULL is the source's default stream. The copy is complete when that stream is. Both tensors
+   * are contiguous and of the same size; byte_offset applies. CPU memory, page-locked or not, may be freed when the
+   * call returns: stage it or wait. Memory of a host type of the hardware (cuda_host) stays until the stream is
+   * done. */
   int (*copy_data_from_to)(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
                            TVMFFIStreamHandle stream);
 
@@ -105,7 +106,7 @@ struct TVMGODeviceAPI {
 
   /* ---- streams: all or none ---- */
 
-  /* *out is owned by the caller; NULL where there is one queue only. */
+  /* *out is owned by the caller; NULL if the device has only one queue. */
   int (*create_stream)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out);
 
   /* Frees a stream after its work is done. Never called with NULL. */
@@ -118,15 +119,15 @@ struct TVMGODeviceAPI {
   int (*sync_stream_from_to)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
 
   /* ---- workspaces: both or none; without them the runtime keeps its own pool over the data space ----
-   * The pool hears of streams that are made, freed and waited for through the runtime, and asks events of its own,
-   * where there are any, before memory that was given back on one stream goes to another. */
+   * The pool is notified when streams are created, freed and synchronized through the runtime. Before it reuses memory
+   * that was freed on another stream, it waits for an event, if the device has events. */
 
   /* Scratch memory, at least 64-byte aligned, for work on this stream. Two streams never share bytes at one time. */
   int (*alloc_workspace)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, DLDataType hint,
                          TVMFFIStreamHandle stream, void** out);
 
-  /* Gives it back while its work may still be queued: only later work of the same stream may get it before that is
-   * done. */
+  /* Frees it while work that uses it may still be queued: until that is done, only later work of the same stream may
+   * get it. */
   int (*free_workspace)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
   /* ---- storage scopes ---- */
@@ -138,18 +139,18 @@ struct TVMGODeviceAPI {
 
   /* ---- timers: all or none; one thread at a time per timer ---- */
 
-  /* *timer is freed with timer_free. start and stop queue marks on the stream and return at once. */
+  /* *timer is freed with timer_free. start and stop queue events on the stream and do not block. */
   int (*timer_create)(const TVMGODeviceAPI* api, DLDevice dev, void** timer);
   int (*timer_start)(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
   int (*timer_stop)(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream);
 
-  /* Waits for the stop mark; *ns is the device's time between the marks. Fails before stop. */
+  /* Waits for the stop event; *ns is the device's time between the events. Fails before stop. */
   int (*timer_elapsed_ns)(const TVMGODeviceAPI* api, void* timer, int64_t* ns);
   int (*timer_free)(const TVMGODeviceAPI* api, void* timer);
 
   /* ---- memory ---- */
 
-  /* Fills the fields of *out that lie within out->struct_size. */
+  /* Fills the fields of *out within out->struct_size. */
   int (*memory_stats)(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);
 
   /* Page-locked host memory that copies of this device use without staging; freed by pinned_free only. Both or none. */
@@ -158,19 +159,19 @@ struct TVMGODeviceAPI {
 
   /* ---- events: all or none ---- */
 
-  /* *event is freed with event_free, which may be called while its mark is still queued. */
+  /* *event is freed with event_free, which may be called before the event is reached. */
   int (*event_create)(const TVMGODeviceAPI* api, DLDevice dev, void** event);
 
-  /* Queues a mark; a second record moves the event to the new mark. */
+  /* Queues the event; a second record replaces the first. */
   int (*event_record)(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
 
-  /* Lets a stream wait for the mark; returns at once. An event that was never recorded holds nobody up. */
+  /* Makes a stream wait for the event; does not block. Without a record there is nothing to wait for. */
   int (*event_wait)(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream);
 
-  /* Waits for the mark on the calling thread. */
+  /* Waits for the event on the calling thread. */
   int (*event_sync)(const TVMGODeviceAPI* api, void* event);
 
-  /* *done is 1 when the mark was reached, else 0; returns at once. */
+  /* *done is 1 if the event was reached, else 0; does not block. */
   int (*event_query)(const TVMGODeviceAPI* api, void* event, int32_t* done);
   int (*event_free)(const TVMGODeviceAPI* api, void* event);
 
@@ -182,25 +183,24 @@ struct TVMGODeviceAPI {
 
   /* ---- stream-ordered memory: both or none ---- */
 
-  /* As alloc_data_space, for work that is queued on `stream` from now on; other streams may use it after they waited
-   * for this one. Cheap: memory that was given back before is used again without waiting. free_data_space frees it,
-   * too. */
+  /* As alloc_data_space, for work that is queued on `stream` from now on; other streams may use it after they have
+   * waited for this one. Cheap: freed memory is reused without waiting. free_data_space frees it, too. */
   int (*alloc_on_stream)(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                          TVMFFIStreamHandle stream, void** out);
 
-  /* Gives memory of alloc_on_stream back once `stream` has done what is queued on it now; returns at once. */
+  /* Frees memory of alloc_on_stream after the work that is queued on `stream` now; does not block. */
   int (*free_on_stream)(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream);
 
   /* ---- graphs: all or none ---- */
 
-  /* Records what is queued on the stream from now on instead of doing it. Fails on the default stream where that cannot
-   * be recorded, and on a stream that records already. capture_end follows on the same thread. Until then every other
-   * function works as ever, for other streams and on this thread, too: memory may be allocated and freed, copies made
-   * and waited for. On this stream a copy with pageable host memory may fail. */
+  /* Records the work that is queued on the stream from now on instead of executing it. Fails for the default stream if
+   * that cannot be recorded, and for a stream that is already recording. capture_end follows on the same thread. Until
+   * then all other functions work as usual, for other streams and on this thread, too: memory may be allocated and
+   * freed, copies queued and waited for. On this stream a copy with pageable host memory may fail. */
   int (*capture_begin)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
 
-  /* Ends the recording; *graph is what can be launched, freed with graph_free. graph NULL: the recording is thrown
-   * away. In every case, failure included, the stream does again what is queued on it. */
+  /* Ends the recording; *graph can be launched, and is freed with graph_free. If graph is NULL, the recording is
+   * discarded. In every case, even after a failure, the stream executes its work again. */
   int (*capture_end)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);
 
   /* Queues all that was recorded, in its order, on a stream. The memory that it uses must be there still. */
@@ -211,8 +211,8 @@ struct TVMGODeviceAPI {
 
   /* ---- streams with priorities: both or none ---- */
 
-  /* *least is the priority of the least urgent streams, *greatest of the most urgent; greatest <= least, equal where
-   * there is one. */
+  /* *least is the priority of the least urgent streams, *greatest of the most urgent; greatest <= least; they are equal
+   * if there is only one priority. */
   int (*stream_priority_range)(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest);
 
   /* As create_stream; fails on a priority out of range. Work of more urgent streams begins first where both could. */
@@ -224,7 +224,7 @@ struct TVMGODeviceAPI {
 #define TVMGODeviceAPIHas(api, field)                                                               \
   ((api)->struct_size >= offsetof(TVMGODeviceAPI, field) + sizeof((api)->field) && (api)->field != NULL)
 
-/* One registration: everything the runtime wants to know of a device type. */
+/* The registration of a device type. */
 typedef struct TVMGODeviceSpec {
   size_t struct_size;         /* sizeof(TVMGODeviceSpec) */
   int32_t device_type;        /* a DLPack number, or a free n with kDLExtDev < n < 36 */
@@ -232,18 +232,18 @@ typedef struct TVMGODeviceSpec {
   const char* const* aliases; /* other names, NULL-terminated; NULL for none */
   const TVMGODeviceAPI* api;  /* the table, or NULL when create makes it; lives as long as the process */
 
-  /* Makes the table when the device is first asked for, at most once with success: one thread runs it, others wait.
+  /* Makes the table on first use of the device, at most once successfully: one thread calls it, others wait.
    * A failure is reported to that caller and tried again by the next. The table lives as long as the process. */
   int (*create)(void* ctx, const TVMGODeviceAPI** out);
-  void* ctx; /* handed to create */
+  void* ctx; /* passed to create */
 } TVMGODeviceSpec;
 
-/* Makes a device type known to every thread; it stays so for the life of the process. *spec and its texts are copied,
+/* Registers a device type for the life of the process. *spec and its texts are copied,
  * the table is not. Fails when the number or a name is taken or out of range, or a mandatory function is missing. */
 TVM_FFI_DLL int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec);
 
-/* The table of a device type, made on the way if need be; borrowed, good for ever. When there is none: *out is NULL
- * without an error if allow_missing is not 0, otherwise an error that lists the types there are. */
+/* The table of a device type, which is made on first use; borrowed, valid for the life of the process. If there is none
+ * and allow_missing is not 0, *out is NULL without an error; otherwise the error lists the registered types. */
 TVM_FFI_DLL int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODeviceAPI** out);
 
 /* The name of a device type, "cuda" for kDLCUDA, as in TVM's table MASK2STR: of the known numbers, whether or not the

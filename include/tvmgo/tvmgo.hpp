@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
 
   const std::string& kind() const noexcept { return parts_->kind; }
   const std::string& message() const noexcept { return parts_->message; }
-  /* Where the runtime raised it, innermost frame first; "" when nobody knows. */
+  /* Where the runtime raised it, innermost frame first; "" if it is unknown. */
   const std::string& backtrace() const noexcept { return parts_->backtrace; }
 
   /* The calling thread's last error. */
@@ -164,7 +164,7 @@ inline bool is_counted(int code) noexcept {
       code == kTVMNDArrayHandle;
 }
 
-/* One counted reference; Handle is the type that C knows it by, Code its type code. */
+/* A counted reference; Handle is its type in C, Code its type code. */
 template <class Handle, int Code>
 class Ref {
  public:
@@ -182,7 +182,7 @@ class Ref {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   /* The handle that C functions take; borrowed, NULL when empty. */
   Handle handle() const noexcept { return handle_; }
-  /* Gives the reference to the caller, who frees it as C does; this one is empty then. */
+  /* Releases the reference to the caller, who frees it with the C function; afterwards this object is empty. */
   Handle detach() noexcept { return std::exchange(handle_, nullptr); }
   void reset() noexcept { release(value(std::exchange(handle_, nullptr)), Code); }
 
@@ -354,8 +354,7 @@ class DataType {
   DLDataType type_;
 };
 
-/* A device: a type and an index. A plain value, and a DLDevice wherever one is wanted. It need not be there; exists()
- * tells. */
+/* A device: a type and an index. A plain value, usable as a DLDevice. The device need not exist; exists() checks. */
 class Device {
  public:
   constexpr Device(DLDevice device) noexcept : device_(device) {}
@@ -445,7 +444,7 @@ class Stream {
 
   /* Waits until the queued work is done. Fails with the error of that work. */
   void sync() const { detail::check(TVMSynchronize(device_.type(), device_.id(), handle_)); }
-  /* Lets this stream wait for what `other`, of the same device, holds now; returns at once. */
+  /* Makes this stream wait for the work that is queued on `other`, of the same device, now. Does not block. */
   void wait_for(const Stream& other) const {
     if (device_ != other.device_)
       throw Error("ValueError",
@@ -550,7 +549,7 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     t.copy_from(elements.begin(), elements.size());
     return t;
   }
-  /* A copy of the elements at `elements`: as many as shape says, row-major, in host memory. */
+  /* A copy of the elements at `elements`, row-major, in host memory; shape determines their number. */
   template <class T>
   static Tensor from_pointer(const T* elements, const Shape& shape, Device device = Device::cpu()) {
     Tensor t = empty<T>(shape, device);
@@ -591,14 +590,14 @@ class Tensor : public detail::Ref<TVMArrayHandle, kTVMNDArrayHandle> {
     return view(memory, std::move(owner));
   }
 
-  /* Takes an array on loan over. On failure the lender's structure still belongs to the caller. */
+  /* Takes over a borrowed array. On failure the structure still belongs to the caller. */
   static Tensor from_dlpack(DLManagedTensor* lent) {
     TVMArrayHandle out = nullptr;
     detail::check(TVMArrayFromDLPack(lent, &out));
     return Tensor(out);
   }
   /* The same for the current generation. Fails on another major version and on padded sub-byte elements. The classic
-   * ABI has no word for READ_ONLY: whoever takes such an array must not write to it. */
+   * ABI has no word for READ_ONLY: a program that takes such an array must not write to it. */
   static Tensor from_dlpack(DLManagedTensorVersioned* lent) {
     if (lent == nullptr) throw Error("ValueError", "take DLPack tensor: the managed tensor is NULL");
     if (lent->version.major != DLPACK_MAJOR_VERSION)
@@ -807,7 +806,8 @@ class Function : public detail::Ref<TVMFunctionHandle, kTVMPackedFuncHandle> {
   template <class R, class... A>
   R call(const A&... args) const;
 
-  /* Global functions, which every part of the process sees. find is empty when there is no such function, get fails. */
+  /* Global functions, which the whole process shares. If there is no such function, find returns an empty one, and get
+   * fails. */
   static std::optional<Function> find_global(const std::string& name) {
     TVMFunctionHandle out = nullptr;
     detail::check(TVMFuncGetGlobal(detail::c_text(name, "a function's name"), &out));
@@ -847,7 +847,7 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
   /* Takes a reference over. */
   static Module take(TVMModuleHandle owned) noexcept { return Module(owned); }
 
-  /* Loads a file; the format is what follows the last '.' unless it is said. Fails when there is no such file, no
+  /* Loads a file; the format is the suffix after the last '.' unless it is given. Fails when there is no such file, no
    * loader for it, or the file is damaged. */
   static Module load(const std::string& path, const std::string& format = "") {
     TVMModuleHandle out = nullptr;
@@ -855,8 +855,8 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
     return Module(out);
   }
 
-  /* Looks a function up, with `imports` also in the imported modules, depth first. find is empty when there is none,
-   * get fails. */
+  /* Looks a function up, with `imports` also in the imported modules, depth first. If there is none, find returns an
+   * empty one, and get fails. */
   std::optional<Function> find(const std::string& name, bool imports = false) const {
     TVMFunctionHandle out = nullptr;
     detail::check(TVMModGetFunction(need(), detail::c_text(name, "a function's name"), imports, &out));
@@ -873,8 +873,8 @@ class Module : public detail::Ref<TVMModuleHandle, kTVMModuleHandle> {
    * here. */
   void import_module(const Module& other) const { detail::check(TVMModImport(need(), other.need())); }
   std::vector<Module> imports() const;
-  /* The names of its functions, sorted; with `imports` also those of the imported modules. None of kinds that cannot
-   * tell. */
+  /* The names of its functions, sorted; with `imports` also those of the imported modules. Empty for kinds that cannot
+   * list them. */
   std::vector<std::string> functions(bool imports = false) const;
   /* "library", "cuda", … */
   std::string kind() const;

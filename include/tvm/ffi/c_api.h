@@ -3,7 +3,7 @@
  * How this ABI may change
  *   - Names, numbers, sizes and offsets below are frozen: generated code and C++ programs have them compiled in.
  *   - New functions and new enumerators may be appended. A type index that was once given out keeps its meaning.
- *   - TVMFFIGetVersion never changes; a program that needs a newer function asks it first.
+ *   - TVMFFIGetVersion never changes; a program that needs a newer function calls it first.
  *   - Every language relies on the 24-byte object header. What a type keeps after its documented cell is private.
  *
  * Conventions, unless a comment says otherwise
@@ -98,7 +98,7 @@ enum TVMFFITypeIndex TVM_FFI_ENUM_BASE_ {
   kTVMFFIObjectRValueRef = 10, /* v_ptr is a TVMFFIObject**; the callee may take the object and store NULL */
   kTVMFFISmallStr = 11,        /* up to 7 bytes in v_bytes, length in small_str_len */
   kTVMFFISmallBytes = 12,      /* the same for bytes */
-  kTVMFFIUnchanged = 13,       /* answer of a structural mutator that kept its input; no payload */
+  kTVMFFIUnchanged = 13,       /* result of a structural mutator that kept its input; no payload */
   kTVMFFIStaticObjectBegin = 64,
   kTVMFFIObject = 64,
   kTVMFFIStr = 65,             /* header, TVMFFIByteArray */
@@ -123,7 +123,7 @@ typedef enum TVMFFITypeIndex TVMFFITypeIndex;
 /* Address of an object's header. */
 typedef void* TVMFFIObjectHandle;
 
-/* What a deleter has to do: end the value, give the memory back, or both. */
+/* What a deleter must do: destroy the value, free the memory, or both. */
 enum TVMFFIObjectDeleterFlagBitMask TVM_FFI_ENUM_BASE_ {
   kTVMFFIObjectDeleterFlagBitMaskStrong = 1 << 0,
   kTVMFFIObjectDeleterFlagBitMaskWeak = 1 << 1,
@@ -176,8 +176,8 @@ typedef struct {
   size_t size;
 } TVMFFIShapeCell;
 
-/* Elements of an array or a list. data_deleter(data) frees them when they were allocated apart; NULL when they lie in
- * the object. */
+/* Elements of an array or a list. data_deleter(data) frees them if they were allocated separately; it is NULL if they
+ * are part of the object. */
 typedef struct TVMFFISeqCell {
   void* data;
   int64_t size;
@@ -217,7 +217,7 @@ typedef struct {
 
 /* ---- Version and objects ----------------------------------------------------------------------------------------- */
 
-/* Writes the version of the library that is loaded (the macros tell the one compiled against). Cannot fail. */
+/* Writes the version of the loaded library (the macros have the version of the headers). Cannot fail. */
 TVM_FFI_DLL void TVMFFIGetVersion(TVMFFIVersion* out_version);
 
 /* Adds a strong reference, which the caller then owns. Fails on NULL. */
@@ -241,7 +241,7 @@ typedef struct {
  * Called from any thread, several at a time. NULL with the error raised on failure. */
 typedef struct {
   void* (*allocate)(size_t size, size_t alignment, int32_t type_index, void* context);
-  void* context; /* handed to allocate */
+  void* context; /* passed to allocate */
 } TVMFFICustomAllocator;
 
 /* The allocator in force, never NULL; borrowed. Not synchronised with TVMFFISetCustomAllocator. */
@@ -285,7 +285,7 @@ TVM_FFI_DLL void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* mess
 /* The same from a message in parts, which are joined; NULL parts are left out. */
 TVM_FFI_DLL void TVMFFIErrorSetRaisedFromCStrParts(const char* kind, const char** message_parts, int32_t num_parts);
 
-/* Makes an error object; the texts are copied. Leaves this thread's slot alone, even when it fails (out of memory). */
+/* Makes an error object; the texts are copied. Does not change this thread's slot, even if it fails (out of memory). */
 TVM_FFI_DLL int TVMFFIErrorCreate(const TVMFFIByteArray* kind, const TVMFFIByteArray* message,
                                   const TVMFFIByteArray* backtrace, TVMFFIObjectHandle* out);
 
@@ -297,8 +297,8 @@ TVM_FFI_DLL int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray*
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------------- */
 
-/* Makes a tensor of a lent array. On success the tensor owns `from`, whose deleter runs with its last reference; on
- * failure the caller still does. require_alignment is in bytes (0: any); fails when the data is less aligned or, on
+/* Makes a tensor from a borrowed array. On success the tensor owns `from`, whose deleter runs with its last reference;
+ * on failure the caller still does. require_alignment is in bytes (0: any); fails when the data is less aligned or, on
  * request, not contiguous. */
 TVM_FFI_DLL int TVMFFITensorFromDLPack(DLManagedTensor* from, int32_t require_alignment, int32_t require_contiguous,
                                        TVMFFIObjectHandle* out);
@@ -314,7 +314,7 @@ TVM_FFI_DLL int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned* from, 
 TVM_FFI_DLL int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersioned** out);
 
 /* A tensor with prototype's data, dtype, shape and strides (copied; strides must not be NULL) that keeps source alive.
- * Nobody checks that the data lies in source: that is the caller's word. */
+ * The caller guarantees that the data is inside source; this is not checked. */
 TVM_FFI_DLL int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DLTensor* prototype,
                                              TVMFFIObjectHandle* out);
 
@@ -438,8 +438,7 @@ typedef struct TVMFFITypeInfo {
   const TVMFFITypeMetadata* metadata;
 } TVMFFITypeInfo;
 
-/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and allow_override
- * is 0. */
+/* Makes f a global function for all threads; f is retained. Fails if the name is taken and allow_override is 0. */
 TVM_FFI_DLL int TVMFFIFunctionSetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle f, int allow_override);
 
 /* The same with documentation and metadata, which are copied. */
@@ -453,8 +452,8 @@ TVM_FFI_DLL int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeM
 TVM_FFI_DLL int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray* attr_name,
                                        const TVMFFIAny* attr_value);
 
-/* The column of an attribute, NULL when nobody registered one. The address stays good for ever and sees later
- * values. */
+/* The column of an attribute; NULL if it is not registered. The address stays valid, and later values appear in the
+ * column. */
 TVM_FFI_DLL const TVMFFITypeAttrColumn* TVMFFIGetTypeAttrColumn(const TVMFFIByteArray* attr_name);
 
 /* The call stack as text, innermost frame first; filename and func may be NULL. Belongs to this thread until its next
@@ -463,13 +462,14 @@ TVM_FFI_DLL const TVMFFIByteArray* TVMFFIBacktrace(const char* filename, int lin
                                                    int cross_ffi_boundary);
 
 /* The index of a type, which is registered if it is new. static_type_index -1: pick one; parent_type_index -1: a root,
- * -2: only look, and answer -2 when unknown. A clash, an unknown parent or exhausted slots answer -1, with an error
- * raised on the thread. */
+ * -2: only look it up, and return -2 if it is unknown. A clash, an unknown parent or exhausted slots return -1, with an
+ * error raised on the thread. */
 TVM_FFI_DLL int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                               int32_t type_depth, int32_t num_child_slots,
                                               int32_t child_slots_can_overflow, int32_t parent_type_index);
 
-/* What is known of a registered type; good for ever. NULL for an index that was never given out. */
+/* The description of a registered type; valid for the life of the process. NULL for an index that was never
+ * assigned. */
 TVM_FFI_DLL TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo* TVMFFIGetTypeInfo(int32_t type_index);
 
 /* Sets *handle_addr once: of all threads that come, one runs init_func, the others wait for it.

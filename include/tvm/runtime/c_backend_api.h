@@ -1,4 +1,4 @@
-/* What generated code asks of the runtime: functions of other modules, scratch memory, worker threads.
+/* What generated code calls in the runtime: functions of other modules, scratch memory, worker threads.
  *
  * Signatures are frozen: they are compiled into every exported library. Functions may be appended. An int result is 0
  * or -1 with the error in this thread's slot (TVMGetLastError). Any thread may call, unless a comment says
@@ -27,8 +27,8 @@ TVM_DLL int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMF
  * a name wins. Called by constructors of generated objects. */
 TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr);
 
-/* Scratch memory of `nbytes`, 64-byte aligned, in this thread's current stream order; give it back on the same thread,
- * the latest first if you can. The two hints describe the elements. NULL with the error set on failure. */
+/* Scratch memory of `nbytes`, 64-byte aligned, in this thread's current stream order; free it on the same thread,
+ * preferably in reverse order. The two hints describe the elements. NULL with the error set on failure. */
 TVM_DLL void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                        int dtype_bits_hint);
 
@@ -52,15 +52,15 @@ typedef int (*FTVMParallelLambda)(int task_id, TVMParallelGroupEnv* penv, void* 
  * cdata is borrowed. Fails with the tasks' errors joined, on more tasks than workers, and inside another launch. */
 TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task);
 
-/* Waits until every task of the launch has come here. Only from inside a task, by all of them, the same number of
- * times. */
+/* Waits until every task of the launch has reached this call. Only from inside a task, by all of them, the same number
+ * of times. */
 TVM_DLL int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv);
 
-/* Runs f(cdata) when *handle is NULL and marks it. Not synchronised: one thread per handle. nbytes is not used. */
+/* Runs f(cdata) if *handle is NULL, and sets *handle. Not synchronised: one thread per handle. nbytes is not used. */
 TVM_DLL int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes);
 
 /* Register files of compiled virtual-machine functions. These are the signatures of TVM 0.21 and later; a library of
- * the older generation, where a type-code array follows the values, is given the matching functions when it is loaded.
+ * the older generation, where a type-code array follows the values, gets the matching functions when it is loaded.
  * The list is borrowed and used by one thread at a time. */
 
 /* args[arg_offset] = view of item `index`. */

@@ -55,7 +55,7 @@ extern "C" {
 /* Extents and counts of arrays. */
 typedef int64_t tvm_index_t;
 
-/* Device types beyond DLPack's. Free for new hardware is each n with kDLExtDev < n < 36 that nobody has
+/* Device types beyond DLPack's. New hardware can use any unused n with kDLExtDev < n < 36
  * (tvmgo/device_api.h). */
 #ifdef __cplusplus
 typedef enum : int32_t {
@@ -112,7 +112,7 @@ enum {
 };
 #endif
 
-/* One argument or result, 8 bytes; its code travels beside it. */
+/* One argument or result, 8 bytes; its type code is passed separately. */
 typedef union {
   int64_t v_int64;
   double v_float64;
@@ -152,7 +152,7 @@ TVM_DLL void* TVMGetLastPythonError(void);
  * clear it. Borrowed: good until the next call on this thread. */
 TVM_DLL const char* TVMGetLastError(void);
 
-/* Where the last error came from, innermost frame first; NULL when nobody knows. Borrowed as above. */
+/* Where the last error came from, innermost frame first; NULL if it is unknown. Borrowed as above. */
 TVM_DLL const char* TVMGetLastBacktrace(void);
 
 /* Forgets this thread's Python exception. */
@@ -212,8 +212,7 @@ typedef int (*TVMExtensionFuncDeclarer)(TVMFunctionHandle register_func);
 TVM_DLL int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle, TVMPackedCFuncFinalizer fin,
                                    TVMFunctionHandle* out);
 
-/* Makes f a global function, for every thread at once; f is retained. Fails when the name is taken and override is
- * 0. */
+/* Makes f a global function for all threads; f is retained. Fails if the name is taken and override is 0. */
 TVM_DLL int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override);
 
 /* Looks a global function up; *out is freed with TVMFuncFree, NULL when there is none, which is not an error. */
@@ -244,10 +243,10 @@ TVM_DLL int TVMArrayCopyToBytes(TVMArrayHandle handle, void* data, size_t nbytes
  * when neither side is host memory and the device types differ. */
 TVM_DLL int TVMArrayCopyFromTo(TVMArrayHandle from, TVMArrayHandle to, TVMStreamHandle stream);
 
-/* Makes an array of a lent one. On success the array owns `from`, whose deleter runs with the last reference. */
+/* Makes an array from a borrowed one. On success the array owns `from`, whose deleter runs with the last reference. */
 TVM_DLL int TVMArrayFromDLPack(DLManagedTensor* from, TVMArrayHandle* out);
 
-/* Lends an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime handed
+/* Exports an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime handed
  * out. */
 TVM_DLL int TVMArrayToDLPack(TVMArrayHandle from, DLManagedTensor** out);
 
@@ -265,13 +264,13 @@ TVM_DLL int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle* out
 /* Frees a stream after its work is done. It must not be any thread's current stream. NULL is allowed. */
 TVM_DLL int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream);
 
-/* Makes `handle` this thread's current stream of the device; borrowed. NULL goes back to the default. */
+/* Makes `handle` this thread's current stream of the device; borrowed. NULL selects the default stream. */
 TVM_DLL int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle);
 
 /* Waits until the stream's work is done. Fails with the error of that work, if it had one. */
 TVM_DLL int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
-/* Lets dst wait for what src holds now; returns at once. */
+/* Makes dst wait for the work that is queued on src now. Does not block. */
 TVM_DLL int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle src, TVMStreamHandle dst);
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
@@ -300,8 +299,8 @@ TVM_DLL int TVMObjectDerivedFrom(uint32_t child_type_index, uint32_t parent_type
 
 /* ---- Device memory ----------------------------------------------------------------------------------------------- */
 
-/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint tells what it will hold. Fails when memory is
- * out. */
+/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint is the type of its elements. Fails when memory
+ * is out. */
 TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
                                     void** out_data);
 

@@ -23,7 +23,7 @@ TVM_FFI_DLL int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, TVMFF
 /* This thread's current stream of a device; borrowed, NULL when none was set. Cannot fail. */
 TVM_FFI_DLL TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
 
-/* Sets what TVMFFIEnvTensorAlloc uses on this thread and, on request, on every thread that has none of its own.
+/* Sets what TVMFFIEnvTensorAlloc uses on this thread and, on request, on every thread that has not set its own.
  * The thread's former one goes to opt_out_original_allocator unless that is NULL. */
 TVM_FFI_DLL int TVMFFIEnvSetDLPackManagedTensorAllocator(DLPackManagedTensorAllocator allocator,
                                                          int write_to_global_context,
@@ -33,13 +33,13 @@ TVM_FFI_DLL int TVMFFIEnvSetDLPackManagedTensorAllocator(DLPackManagedTensorAllo
 TVM_FFI_DLL DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void);
 
 /* A new tensor, owned by the caller, with prototype's dtype, ndim, shape and device.
- * Without an allocator the memory is the device's own data space. Fails as whoever allocates fails. */
+ * Without an allocator the memory is the device's own data space. Fails if the allocator fails. */
 TVM_FFI_DLL int TVMFFIEnvTensorAlloc(DLTensor* prototype, TVMFFIObjectHandle* out);
 
 /* Lets the front end look for signals (Python: Ctrl-C). Nonzero when it raised something; 0 without a front end. */
 TVM_FFI_DLL int TVMFFIEnvCheckSignals(void);
 
-/* Hands over a front-end function, for the whole process: PyErr_CheckSignals, PyGILState_Ensure, PyGILState_Release;
+/* Registers a front-end function for the whole process: PyErr_CheckSignals, PyGILState_Ensure, PyGILState_Release;
  * here also Py_IncRef and Py_DecRef of the classic ABI. Fails on any other name. */
 TVM_FFI_DLL int TVMFFIEnvRegisterCAPI(const char* name, void* symbol);
 

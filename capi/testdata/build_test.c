@@ -1,5 +1,4 @@
-/* Builds programs in C: from text and JSON, for kinds that are enabled, and calls what comes out. Its first call is
- * that of a generator. */
+/* Builds programs from C, given as text and as JSON, and calls them. Its first call is that of a generator. */
 #include "ffi_abi_test.h"
 #include "usage.h"
 

@@ -1,5 +1,5 @@
-/* Checks of the programs that drive the built library as its users do: public headers only. A failed check prints and
- * goes on. */
+/* Checks for the programs that use the built library as users do, with public headers only. A failed check prints a
+ * line, and the program continues. */
 #ifndef CHECK_H_
 #define CHECK_H_
 

@@ -1,4 +1,4 @@
-/* The classic C ABI: what generated code asks of the runtime. */
+/* The classic C ABI: the functions that generated code calls. */
 #include <pthread.h>
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 static TVMValue answer;
 static int answer_code, fails;
 
-/* What it is told to answer, by the way of generated functions. */
+/* Returns the result that it is configured to return, as generated functions do. */
 static int generated(TVMValue* args, int* codes, int n, TVMValue* out, int* out_code, void* resource) {
   (void)args, (void)codes, (void)n, (void)resource;
   *out = answer;
@@ -69,7 +69,7 @@ static void test_results(TVMFunctionHandle f, TVMFunctionHandle object) {
 }
 
 static void test_arguments(TVMFunctionHandle object) {
-  static struct { /* a tensor of nobody's, behind memory that is no object's header */
+  static struct { /* a tensor without an owner, preceded by memory that is not an object header */
     char before[64];
     DLTensor tensor;
   } foreign;

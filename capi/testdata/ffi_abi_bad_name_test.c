@@ -44,7 +44,7 @@ static void test_long(TVMFFIObjectHandle f) {
   TOO_LONG(TVMFFIEnvModRegisterSystemLibSymbol(longest, nothing));
   TOO_LONG(TVMFFIEnvModRegisterContextSymbol(longest, nothing));
   TOO_LONG(CALL("ffi.SystemLib", &result, text_view(longest)));
-  name.size = SIZE_MAX; /* nobody reads that far */
+  name.size = SIZE_MAX; /* it is not read that far */
   FAILS(TVMFFIFunctionSetGlobal(&name, f, 0), "ValueError", "at most 65535");
   CHECK(TVMFFITypeGetOrAllocIndex(&name, -1, 1, 0, 0, kTVMFFIObject) == -1 && take_error().kind[0] != 0);
   CHECK(strong_count(f) == 1);

@@ -76,7 +76,7 @@ static void test_codes(TVMFFIObjectHandle f, int inlined) {
   FAILS(call(f, inlined, &result), "KeyError", "raised by the callback");
   answer_code = 0; /* it made use of a call that failed, and went on: the call itself is good */
   OK(call(f, inlined, &result));
-  CHECK(take_error().kind[0] == 0); /* and that error is nobody's */
+  CHECK(take_error().kind[0] == 0); /* and the error is not kept */
 }
 
 static void test_calls(TVMFFIObjectHandle f) {

@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI: DLPack tensors that cannot be taken. The one who gives keeps them: no deleter runs, nothing is
- * half done. */
+/* The tvm-ffi C ABI: DLPack tensors that are rejected. The caller keeps them: no deleter runs, and nothing is
+ * changed. */
 #include "ffi_abi_test.h"
 
 static int deleted;
@@ -78,7 +78,7 @@ static void test_from_dlpack(void) {
   FAILS(TVMFFITensorFromDLPackVersioned(&m, 0, 0, NULL), "ValueError", "out is NULL");
   CHECK(deleted == 0);
 
-  m.deleter = NULL, m.dl_tensor.strides = NULL; /* nobody to tell, compact: both are fine */
+  m.deleter = NULL, m.dl_tensor.strides = NULL; /* no deleter, compact: both are valid */
   OK(TVMFFITensorFromDLPackVersioned(&m, 64, 1, &out));
   CHECK(TVMFFITensorGetDLTensorPtr(out)->strides[0] == 3);
   OK(TVMFFIObjectDecRef(out));
@@ -111,7 +111,7 @@ static void test_views(void) {
   FAILS(TVMFFITensorToDLPackVersioned(NULL, &lent), "TypeError", "NULL");
   FAILS(TVMFFITensorToDLPackVersioned(source, NULL), "ValueError", "out is NULL");
   CHECK(out == NULL && lent == NULL && lent_old == NULL && strong_count(source) == 1);
-  OK(TVMFFITensorToDLPackVersioned(source, &lent)); /* lent twice, and back in */
+  OK(TVMFFITensorToDLPackVersioned(source, &lent)); /* exported twice, and imported again */
   OK(TVMFFITensorFromDLPackVersioned(lent, 0, 0, &out));
   OK(TVMFFIObjectDecRef(source));
   CHECK(TVMFFITensorGetDLTensorPtr(out)->data == data);

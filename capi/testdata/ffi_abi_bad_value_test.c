@@ -44,7 +44,7 @@ static void test_small_strings(void) {
   FAILS(CALL("runtime.String", &out, small(kTVMFFISmallStr, 77, "")), "ValueError", "runtime.String: argument 0");
 }
 
-/* A number is the same number whatever its caller left in the unused bytes. */
+/* The unused bytes of a number are ignored. */
 static void test_padding(void) {
   TVMFFIAny a = int_view(5), b = int_view(5), out = any_of(kTVMFFINone);
   b.zero_padding = 0xdeadbeef;

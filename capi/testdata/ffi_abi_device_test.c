@@ -1,4 +1,4 @@
-/* A C program brings a device of its own: a table of functions, here over host memory (tvmgo/device_api.h). */
+/* A C program registers a device: a table of functions, here for host memory (tvmgo/device_api.h). */
 #include <tvm/runtime/c_backend_api.h>
 #include <tvmgo/device_api.h>
 
@@ -89,7 +89,7 @@ static TVMGODeviceAPI table = {.struct_size = sizeof table,
 
 static int created;
 static int create(void* ctx, const TVMGODeviceAPI** out) {
-  if (created++ == 0) { /* no driver yet; asked again later */
+  if (created++ == 0) { /* no driver yet; tried again later */
     TVMFFIErrorSetRaisedFromCStr("DeviceUnavailableError", "testdevice has no driver: plug it in");
     return -1;
   }

@@ -109,7 +109,7 @@ static int ensure(void) { return gil++; }
 static void release(int state) { gil = state; }
 
 static void test_front_end(void) {
-  OK(TVMFFIEnvCheckSignals()); /* nobody there */
+  OK(TVMFFIEnvCheckSignals()); /* no hook is registered */
   OK(TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", (void*)check_signals));
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Ensure", (void*)ensure));
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Release", (void*)release));

@@ -81,7 +81,7 @@ static void test_parts(void) {
   TVMFFIObjectDecRef(cause);
   drop(&array);
 
-  TVMFFIErrorSetRaisedFromCStr("ValueError", "stays"); /* making an error leaves the slot alone, even when it fails */
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "stays"); /* making an error does not change the slot, even if it fails */
   CHECK(TVMFFIErrorCreate(NULL, &message, &none, &error) == -1);
   CHECK(TVMFFIErrorCreate(&kind, NULL, &none, &error) == -1);
   CHECK(TVMFFIErrorCreate(&kind, &message, &none, NULL) == -1);

@@ -29,7 +29,7 @@ static void test_counts(void) {
   __atomic_fetch_add(&header->combined_ref_count, (uint64_t)1 << 32, __ATOMIC_RELAXED);
   OK(TVMFFIObjectDecRef(obj));
   CHECK(released == 1);
-  CHECK(header->combined_ref_count == (uint64_t)1 << 32); /* no strong one: a promotion has to fail */
+  CHECK(header->combined_ref_count == (uint64_t)1 << 32); /* no strong reference: a promotion must fail */
   if (__atomic_fetch_sub(&header->combined_ref_count, (uint64_t)1 << 32, __ATOMIC_ACQ_REL) == (uint64_t)1 << 32)
     header->deleter(obj, kTVMFFIObjectDeleterFlagBitMaskWeak);
   CHECK(released == 1);
@@ -43,7 +43,7 @@ static void test_counts(void) {
   FAILS(TVMFFIObjectDecRef(NULL), "ValueError", "NULL");
 }
 
-/* C programs make objects of their own, with their own deleter. */
+/* C programs make objects with their own deleters. */
 static int deleted;
 static void delete_own(void* self, int flags) {
   (void)self;

@@ -54,7 +54,7 @@ static void test_versioned(void) {
   DLManagedTensorVersioned lent, *loan = NULL;
   TVMFFIObjectHandle t = NULL;
   memset(&lent, 0, sizeof lent);
-  lent.version = (DLPackVersion){DLPACK_MAJOR_VERSION, 99}; /* newer minor versions are fine */
+  lent.version = (DLPackVersion){DLPACK_MAJOR_VERSION, 99}; /* newer minor versions are accepted */
   lent.manager_ctx = data, lent.deleter = give_back_versioned, lent.dl_tensor = two_by_three();
   given_back = 0;
   OK(TVMFFITensorFromDLPackVersioned(&lent, 0, 0, &t));

@@ -1,4 +1,4 @@
-/* Children made by fork: what is C goes on, what needs Go or the dynamic linker is an error at once, nothing hangs.
+/* Children of fork: functions in C work, those that need Go or the dynamic linker return an error, and nothing hangs.
  *   fork_test once FILE CARRIER     forks before and after Go was entered, and a child forks again
  *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch
  *   fork_test loads FILE CARRIER    forks while threads load and free, with the library and with dlopen
@@ -229,7 +229,7 @@ static void busy(void) {
 
 /* ---- the system library ---- */
 
-/* What a linked-in module carries is read by Go, when it is first asked for; this is cut short. */
+/* Go reads the imports of a linked-in module on first use; here a fork interrupts that. */
 static void ask_system_lib(const char* prefix, const char* text) {
   TVMFunctionHandle f = NULL;
   TVMValue arg = {.v_str = prefix}, ret;
@@ -270,7 +270,7 @@ static void* load(void* arg) {
   while (!atomic_load(&stop)) {
     if (arg == NULL) {
       load_and_use();
-    } else { /* the program's own use of the dynamic linker, of which the library knows nothing */
+    } else { /* the program uses the dynamic linker without the library */
       void* handle = dlopen(arg, RTLD_LAZY | RTLD_LOCAL);
       CHECK(handle != NULL);
       if (handle != NULL) dlclose(handle);
@@ -283,7 +283,7 @@ static void* load(void* arg) {
 static void be_child_of_loaders(TVMModuleHandle module) {
   watch();
   refuse_load();
-  ask_system_lib("a_", forked); /* where its files lie in memory is not asked either */
+  ask_system_lib("a_", forked); /* the addresses of its files are not needed either */
   use(module);
   OK(TVMModFree(module));
   enter_go_forked();

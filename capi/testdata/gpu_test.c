@@ -4,7 +4,7 @@
  *   gpu_test module FILE DIR      runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
  *   gpu_test signals FILE DIR     the same with handlers for every signal, which are in force before and after
  *   gpu_test fork FILE DIR        children before the first use, and of a process that uses the device
- *   gpu_test absent               there is no driver: errors that say so, and the CPU works on
+ *   gpu_test absent               without a driver: the errors say so, and the CPU works
  * There are two devices (POCL_DEVICES, TVMGO_VULKAN_DEVICE_TWICE, the fake driver of CUDA). */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -65,7 +65,7 @@ static void copy(const TVMGODeviceAPI* api, DLTensor from, DLTensor to, TVMFFISt
   OK(api->copy_data_from_to(api, &from, &to, stream));
 }
 
-/* The host's memory may go at once, pageable or page-locked. */
+/* Host memory, pageable or page-locked, may be freed immediately. */
 static void test_host_memory(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   size_t bytes = N * sizeof(float);
   void *there = memory(api, dev), *other = memory(api, dev);
@@ -114,7 +114,7 @@ static void test_events(const TVMGODeviceAPI* api, DLDevice dev) {
   OK(api->event_query(api, event, &done));
   CHECK(done == 1);
   OK(api->event_sync(api, event));
-  OK(api->event_wait(api, event, b)); /* holds nobody up */
+  OK(api->event_wait(api, event, b)); /* does not block */
   OK(api->timer_create(api, dev, &timer));
   FAILS(api->timer_stop(api, timer, a), "ValueError", "it was not started");
   FAILS(api->timer_elapsed_ns(api, timer, &ns), "ValueError", "it was not stopped");

@@ -1,4 +1,4 @@
-/* Many threads at the library's C API at once: load, look up, call, register, free. Afterwards nothing is left.
+/* Many threads use the C API concurrently: load, look up, call, register, free. Nothing is left behind.
  *   hammer_test CARRIER FILE...
  * CARRIER is a module that carries others, of a kind without a loader: reading it waits until Go has started. */
 #define _GNU_SOURCE

@@ -219,7 +219,7 @@ static void test_dlpack() {
 
 static int twice(int x) { return 2 * x; }
 
-struct Counted { /* a callable that tells how many there are */
+struct Counted { /* a callable that counts its instances */
   static std::atomic<int> alive;
   Counted() { alive++; }
   Counted(const Counted&) { alive++; }
@@ -606,7 +606,7 @@ static void test_module(const std::string& file, const std::string& dir, const s
   for (std::thread& t : threads) t.join();
 }
 
-/* A function of a module for another device: on its default stream, on one of its own, and with what it must refuse. */
+/* A function of a module for another device: on the default stream, on a new stream, and with invalid arguments. */
 static void test_on_device(Device device, const std::string& file, const std::string& dir, const std::string& name) {
   Sample s(dir, name);
   CHECK(device.exists() && !device.is_host() && !device.attr(kTVMGODeviceAttrDeviceName).as<std::string>().empty());
@@ -636,7 +636,7 @@ static void test_on_device(Device device, const std::string& file, const std::st
     call(tensor_of(s.in[0]), out);
     FAIL("a tensor of the host was accepted");
   } catch (const Error& e) {
-    bool told = false; /* by code of TVM's compiler, or of ours */
+    bool told = false; /* by TVM's generated code, or by ours */
     for (const char* said : {"device_type", "and argument 0 on cpu:0"}) told = told ||
         e.message().find(said) != e.message().npos;
     if (!told) FAIL("%s", e.what());
@@ -654,7 +654,7 @@ static void test_bad_modules() {
   fails(__LINE__, "ValueError", "empty", [] { Module().imports(); });
 }
 
-/* Callbacks from many threads, which come and go with errors in flight. */
+/* Callbacks from many short-lived threads, some of which end with an error. */
 static void test_threads() {
   std::atomic<int> sum{0};
   Function add = Function::from([&sum](int x) {

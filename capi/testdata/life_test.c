@@ -1,4 +1,4 @@
-/* Threads and modules that come and go by the thousand, after which the process holds what it held before.
+/* Thousands of short-lived threads and modules, after which the process uses no more memory than before.
  *   life_test threads CARRIER FILE    rounds of threads that stay in C, and of threads that enter Go
  *   life_test cycles CARRIER FILE...  10 000 times load, use and free, through both ABIs
  * FILE has addone; for threads it has wsfunc too. CARRIER is a module that carries others, of a kind without a loader:

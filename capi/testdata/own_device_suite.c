@@ -100,7 +100,7 @@ static void allocation(void) {
   FAILS(TVMDeviceAllocDataSpace(device(0), (size_t)1 << 50, 64, u8, &p), "MemoryError");
   CHECK(p == NULL);
   FAILS(TVMDeviceAllocDataSpace(device(99), 64, 64, u8, &p), ":");
-  p = data_space(0, 64); /* it goes on */
+  p = data_space(0, 64); /* it still works */
   OK(TVMDeviceFreeDataSpace(device(0), p));
 }
 
@@ -195,7 +195,7 @@ static void streams(void) {
   OK(TVMSetStream(type, 0, s[0]));
   CHECK(TVMFFIEnvGetStream(type, 0) == s[0] && TVMFFIEnvGetStream(type, 1) == NULL);
   OK(TVMSetStream(type, 0, NULL));
-  /* Frees what queued work still uses, and what waits in a stream that goes. */
+  /* Frees memory that queued work still uses, and a stream with pending work. */
   fill(h, N, 8);
   OK(copy_at(host, h, 0, device(0), at[0], 0, N, s[0]));
   OK(copy_at(device(0), at[0], 0, device(0), at[1], 0, N, s[0]));
@@ -230,7 +230,7 @@ static void workspaces(void) {
     CHECK(p + n <= q || q + n <= p); /* apart */
     give_on(a, p);
     give_on(a, q);
-    int reused = 0; /* not always at once: under TVMGO_VALIDATE=1 what was given back rests for a while */
+    int reused = 0; /* not always immediately: under TVMGO_VALIDATE=1 freed memory is kept for a while */
     for (int k = 0; k < 100 && !reused; k++) {
       char* again = workspace_on(a, n);
       reused = again == p || again == q;
@@ -284,7 +284,7 @@ static void events_and_timers(void) {
     void* e = NULL;
     int32_t done = 0;
     OK(api->event_create(api, device(0), &e));
-    OK(api->event_wait(api, e, s)); /* never recorded: holds nobody up */
+    OK(api->event_wait(api, e, s)); /* never recorded: does not block */
     for (int k = 0; k < 20; k++) OK(copy_at(device(0), x, 0, device(0), y, 0, N, s));
     OK(api->event_record(api, e, s));
     OK(api->event_query(api, e, &done));

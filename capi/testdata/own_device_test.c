@@ -1,4 +1,4 @@
-/* A C program registers a device of its own and holds it to the C part of the suite. With an argument the device does
+/* A C program registers a device and runs the C part of the suite on it. With an argument the device does
  * that thing wrong. */
 #include "own_device_suite.h"
 

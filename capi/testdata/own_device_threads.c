@@ -26,7 +26,7 @@ static int check_id(int32_t id) {
 
 /* ---- queues ---- */
 
-typedef struct mark { /* reached once; freed by the last who knows it */
+typedef struct mark { /* reached once; freed with its last reference */
   int reached, users;
   struct timespec when;
 } mark;
@@ -61,7 +61,7 @@ static void perform(op* o) {
   while (o->wait != NULL && !o->wait->reached) pthread_cond_wait(&changed, &lock);
   if (o->n > 0) {
     pthread_mutex_unlock(&lock);
-    nanosleep(&(struct timespec){0, 100000}, NULL); /* who doesn't wait for it will see */
+    nanosleep(&(struct timespec){0, 100000}, NULL); /* work that does not wait for it fails */
     memcpy(o->dst, o->src, o->n);
     pthread_mutex_lock(&lock);
   }
@@ -338,7 +338,7 @@ static mark* new_mark(void) {
   return m;
 }
 
-/* Queues a mark behind a stream's work; *slot, which may hold a former one, has it then. */
+/* Queues a mark after a stream's work, and stores it in *slot, which may hold an earlier one. */
 static int put_mark(int32_t id, void* stream, mark** slot) {
   mark* m = new_mark();
   if (m == NULL) return fail("MemoryError", "no memory for a mark");

@@ -1,4 +1,4 @@
-/* A directory for what a test program makes: files, and small libraries that stand for exported modules ($CC, else cc).
+/* A directory for files of a test program, and for small libraries that replace exported modules ($CC, else cc).
  * $TVMGO_INCLUDE is the include directory, in case the compiler does not find it by itself. */
 #ifndef SCRATCH_H_
 #define SCRATCH_H_

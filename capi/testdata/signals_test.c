@@ -6,7 +6,7 @@
  *   signals_test LIBRARY FILE CARRIER none NUMBER [GPU]      the host has no handler: this signal ends the process
  *   signals_test LIBRARY FILE CARRIER driver|defaults GPU    a driver is started, with and without handlers of the host
  * FILE has addone; CARRIER is a module that carries others, of a kind without a loader: Go reads it;
- * GPU is a module for CUDA, if its name says so, or for OpenCL, and is run on the first device. */
+ * GPU is a module for CUDA if its name contains that, else for OpenCL; it runs on the first device. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static void run_function(void) {
   CHECK(CALL(TVMFuncFree)(f) == 0 && CALL(TVMModFree)(module) == 0);
 }
 
-/* Starts a driver and its compiler; OpenCL's like to have handlers of their own. */
+/* Starts a driver and its compiler; those of OpenCL may install handlers. */
 static void* start_driver(void* gpu) {
   enum { N = 1001 };
   static float in[N], out[N];
@@ -136,7 +136,7 @@ static uint64_t all_signals(void) {
  * but for SIGURG. */
 static int is_go_signal(int s) { return s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGPIPE || s == SIGURG; }
 
-/* Go leaves these alone altogether. */
+/* Go does not change these. */
 static int is_job_control(int s) { return s == SIGCONT || s == SIGTSTP || s == SIGTTIN || s == SIGTTOU; }
 
 /* What Go's start makes of what was there: its own handlers, and handlers of the host run on an alternate stack if
@@ -426,7 +426,7 @@ static void* nothing(void* arg) { return arg; }
 
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IONBF, 0);
-  on_thread(nothing); /* glibc takes a signal of its own with the first thread */
+  on_thread(nothing); /* glibc reserves a signal with the first thread */
   if (argc < 5) return 2;
   file = argv[2], carrier = argv[3];
   if (strcmp(argv[4], "none") == 0) return argc == 6 || argc == 7 ? none(argv[1], atoi(argv[5]), argv[6]) : 2;

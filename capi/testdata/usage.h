@@ -12,7 +12,7 @@
 #include "check.h"
 
 typedef struct {
-  long lent;        /* bytes that malloc has lent out: C objects to the byte, because Go's memory is not malloc's */
+  long lent;        /* allocated bytes of malloc: exact for C objects, because Go does not use malloc */
   long maps, files; /* mappings of files, memory files among them; open descriptors */
   long ranges;      /* all mappings */
   long threads;
@@ -64,7 +64,7 @@ static inline usage measure(void) {
 /* Equal but for `bytes` of malloc's, `threads` that are kept for later, with their stacks, and what the allocators and
  * Go keep for themselves: some memory, and mappings without a name. */
 static inline void compare(usage before, usage after, long bytes, long threads) {
-  /* who was joined may be on the way out */
+  /* a joined thread may not have exited yet */
   for (int i = 0; i < 2000 && after.threads > before.threads + threads; i++) {
     usleep(5000);
     after = measure();

@@ -16,12 +16,12 @@
 
 enum { SAMPLES = 101, SAMPLE_NS = 200000 };
 
-/* Everything that has to be given back. */
+/* Everything that must be freed. */
 typedef struct {
   TVMModuleHandle module;
   TVMFunctionHandle function;
   TVMArrayHandle a, b, c;
-  float* host; /* room for a, b and c */
+  float* host; /* memory of a, b and c */
   DLDevice device;
 } program;
 

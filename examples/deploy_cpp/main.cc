@@ -4,7 +4,7 @@
  *   deploy_cpp MODULE [FUNCTION] [LENGTH]
  *
  * This is all that a C++ application needs: one header, one library (-ltvmgo). What fails throws tvmgo::Error, and
- * everything is given back by its owner's destructor. */
+ * destructors free everything. */
 #include <tvmgo/tvmgo.hpp>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void run(const std::string& path, const std::string& name, std::int64_t n) {
 
   tvmgo::Function add = tvmgo::Module::load(path).get(name); /* the function keeps its module */
   tvmgo::Tensor ta = tvmgo::Tensor::from(a), tb = tvmgo::Tensor::from(b), tc = tvmgo::Tensor::empty<float>({n});
-  add(ta, tb, tc); /* the output comes last */
+  add(ta, tb, tc); /* the output is the last argument */
 
   std::vector<float> c = tc.to_vector<float>();
   for (std::size_t i = 0; i < c.size(); i++)

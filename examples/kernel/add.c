@@ -3,8 +3,8 @@
  *   cc -O3 -shared -fPIC -I../../include add.c -o add.so
  *
  * The function that users call "add" is exported as __tvm_ffi_add. Every such function has this one signature:
- * arguments come as tagged values, and a failure is an error in the thread's slot and -1. The one runtime function that
- * is needed for that stays undefined here; whoever loads the file binds it. */
+ * arguments are tagged values, and a failure is an error in the thread's slot and -1. The runtime function for that is
+ * undefined here; the runtime that loads the file provides it. */
 #include <tvm/ffi/c_api.h>
 
 #include <stdarg.h>
@@ -20,14 +20,14 @@ static int fail(const char* kind, const char* format, ...) {
   return -1;
 }
 
-/* A tensor comes as an object, or as a bare DLTensor* that the caller keeps. NULL if the value is neither. */
+/* Returns the tensor of an object, or a bare DLTensor* that the caller keeps. NULL if the value is neither. */
 static const DLTensor* tensor_of(const TVMFFIAny* value) {
   if (value->type_index == kTVMFFITensor) return TVMFFITensorGetDLTensorPtr(value->v_obj);
   if (value->type_index == kTVMFFIDLTensorPtr) return value->v_ptr;
   return NULL;
 }
 
-/* 0 if the value is a vector as described above, with its elements side by side. */
+/* 0 if the value is a contiguous vector as described above. */
 static int check(const TVMFFIAny* value, const char* name, const DLTensor** out) {
   const DLTensor* t = tensor_of(value);
   if (t == NULL) return fail("TypeError", "add: %s is no tensor (type index %d)", name, (int)value->type_index);

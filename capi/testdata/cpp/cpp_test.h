@@ -1,5 +1,5 @@
-// Checks of the C++ programs, which see tvm-ffi's public headers only. A failed check prints and goes
-// on. A TEST belongs to an area, and a run of the program with the area's name runs the area's tests.
+// Checks for the C++ programs, which use tvm-ffi's public headers only. A failed check prints a line, and the program
+// continues. A TEST belongs to an area, and a run of the program with the area's name runs the area's tests.
 #ifndef CPP_TEST_H_
 #define CPP_TEST_H_
 

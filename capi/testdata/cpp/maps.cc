@@ -21,7 +21,8 @@ static Any Key(int i) {
   }
 }
 
-// The library's way to walk a map: f(0) is the key, f(1) the value, f(2) steps and tells if more follow.
+// The library's iterator of a map: f(0) is the key, f(1) the value, f(2) advances and returns whether there are more
+// entries.
 static std::vector<std::pair<Any, Any>> Walk(const Function& walker, int64_t n) {
   std::vector<std::pair<Any, Any>> out;
   for (int64_t i = 0; i < n; i++) {
@@ -45,7 +46,7 @@ static void ReadByLibrary(const M& m, int n, const std::string& prefix) {
     if (!AnyEqual()(entries[i].first, Key(i)) || entries[i].second.template cast<int>() != i) SAME(i, -1);
 }
 
-// Whoever made it, read in C++.
+// Read in C++, whichever side made it.
 template <typename M>
 static void ReadByCpp(const M& m, int n) {
   SAME(m.size(), n);
@@ -172,7 +173,7 @@ TEST(maps, dict_made_by_library) {
   }
 }
 
-// Both sides change one dict in turn; a table of the standard library says what must be in it.
+// Both sides change one dict alternately; a map of the standard library has the expected contents.
 TEST(maps, dict_changed_by_both) {
   std::mt19937 random(7);
   Dict<Any, Any> d;

@@ -32,7 +32,7 @@ TEST(mutation, maps) {
     CHECK(!mapped.same_as(root));
     SAME(Text(root), before);
     CHECK(StructuralMap<WalkOrder::kPreOrder>(root, [](double v) { return v; }).same_as(root));
-    // A root that is given away, and what nobody else holds in it, stays at its place.
+    // A root that is moved in, and parts of it without other references, are changed in place.
     const Object* at = root.as<Object>();
     Any dict = root.cast<Array<Any>>()[2];
     mapped = StructuralMap<WalkOrder::kPreOrder>(std::move(root), more);
@@ -41,7 +41,7 @@ TEST(mutation, maps) {
     SAME(Text(dict), String(R"({"m": 4})"));
     CHECK(!mapped.cast<Array<Any>>()[2].same_as(dict));
   }
-  // An answer that the place is the same one, whatever changed inside.
+  // The result says that the object is the same one, whatever changed inside.
   Any root = Tree(true);
   int in_place = 0, unchanged = 0;
   Any mutated = StructuralMutate(
@@ -60,7 +60,7 @@ TEST(mutation, maps) {
   SAME(unchanged, 7);
 }
 
-// A mutator of C++ tells by the count of a part whether others hold it; the library adds no reference on the way to it.
+// A C++ mutator checks the reference count of a part for other owners, so the library must not add a reference.
 TEST(mutation, parts_are_held_by_their_owners_alone) {
   Array<Any> root{Map<String, Any>{{"k", List<Any>{2}}}}, shared = root;
   int alone = 0;

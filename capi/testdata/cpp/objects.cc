@@ -193,7 +193,7 @@ TEST(objects, weak_pointers) {
   CHECK(weak.expired());
   CHECK(weak.lock() == nullptr);
   weak.reset();
-  // On what the library made: the storage outlives the last strong reference until the weak one goes.
+  // An object of the library: the storage outlives the last strong reference until the weak one is dropped.
   WeakObjectPtr<Object> array;
   {
     Any a = Function::GetGlobalRequired("ffi.Array")(1, "a longer text than seven");

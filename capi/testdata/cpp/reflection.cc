@@ -36,7 +36,7 @@ class NoDefaultObj : public Object {
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("cpp.reflection.NoDefault", NoDefaultObj, Object);
 };
 
-// Object stands behind another base, so that fields of that base lie in front of it.
+// Object is the second base, so that the fields of the first base precede it.
 struct Polymorphic {
   virtual ~Polymorphic() = default;
   int64_t before = 3;

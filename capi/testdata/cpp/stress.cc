@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   ObjectRef root(node);
   WeakObjectPtr<NodeObj> weak = node;
   Map<String, Any> table = Global("ffi.Map")("one", 1, "root", root).cast<Map<String, Any>>();
-  for (int wave = 0; wave < 2; wave++) {  // threads come and go
+  for (int wave = 0; wave < 2; wave++) {  // threads start and end
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; t++) {
       threads.emplace_back([&, t] {

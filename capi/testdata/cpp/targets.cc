@@ -13,7 +13,7 @@ static bool StructuralEqual(ObjectRef a, ObjectRef b) {
 }
 static int64_t StructuralHash(ObjectRef a) { return Global("ffi.StructuralHash")(a, false, false).cast<int64_t>(); }
 
-// As whoever compiles against the headers of TVM sees them.
+// The classes as in the headers of TVM.
 class KindObj : public Object {
  public:
   String name;

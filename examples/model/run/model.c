@@ -28,7 +28,7 @@ static TVMArrayHandle array(const float* values, int64_t rows, int64_t columns) 
   return a;
 }
 
-/* Calls a function of the module; its result comes last. */
+/* Calls a function of the module; its last argument is the result. */
 static void call(TVMModuleHandle m, const char* name, const TVMArrayHandle* arrays, int n) {
   TVMFunctionHandle f;
   need(TVMModGetFunction(m, name, 0, &f) == 0, "cannot look a function up");

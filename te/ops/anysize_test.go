@@ -13,8 +13,7 @@ import (
 	"tvmgo/tir"
 )
 
-// TestAnySize computes operators whose sizes are variables: compiled once, called with sizes that are nothing, one, odd
-// and long.
+// TestAnySize computes operators with variable sizes: each is compiled once, and called with sizes 0, 1, odd and large.
 func TestAnySize(t *testing.T) {
 	n, m := te.Var("n"), te.Var("m")
 	p := func(t tir.Type, name string, s ...tir.Expr) *te.Tensor { return te.Placeholder(s, t, name) }

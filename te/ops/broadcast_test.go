@@ -12,7 +12,7 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// stretched is the element of an array that goes with indices of the shape that it was broadcast to.
+// stretched returns the element of an array for indices of the shape that it was broadcast to.
 func (a *nd) stretched(i []int) float64 {
 	at := make([]int, len(a.shape))
 	for d := range at {
@@ -115,7 +115,7 @@ func broadcastCases() []opCase {
 			x, y := sample(dt, s[0]...), sample(dt, s[1]...)
 			for i := range y.v {
 				if dt != tir.Bool {
-					y.v[i] = rounded16(dt, y.v[len(y.v)-1-i]+truth(tir.IsFloat(dt))/4) // another order, and no zero among floats
+					y.v[i] = rounded16(dt, y.v[len(y.v)-1-i]+truth(tir.IsFloat(dt))/4) // in another order, and floats without zeros
 				}
 			}
 			if b.name == "power" {
@@ -142,7 +142,7 @@ func broadcastCases() []opCase {
 			cases = append(cases, c)
 		}
 	}
-	for _, dt := range floatTypes { // what is no number
+	for _, dt := range floatTypes { // NaN
 		x, y := &nd{dt, []int{3}, []float64{nan, 1, 2}}, &nd{dt, []int{3}, []float64{1, nan, 3}}
 		for name, w := range map[string]struct {
 			make func(x, y *te.Tensor, name string) *te.Tensor
@@ -153,11 +153,11 @@ func broadcastCases() []opCase {
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], x[1], "Z") }})
 		}
 	}
-	// what processors stop at
+	// divisions that trap
 	for dt, least := range map[tir.Type]float64{tir.Int8: -128, tir.Int16: -1 << 15, tir.Int32: -1 << 31,
 		tir.Int64: -1 << 63} {
 		x, y := &nd{dt, []int{4}, []float64{least, 5, least, -7}}, &nd{dt, []int{4}, []float64{-1, 0, 1, -1}}
-		if dt == tir.Int64 { // numbers that float64 has
+		if dt == tir.Int64 { // numbers that float64 can represent
 			y.v[2] = -1
 		}
 		div, mod := []float64{least, 0, least, 7}, []float64{0, 0, 0, 0}
@@ -189,7 +189,7 @@ func broadcastCases() []opCase {
 	return cases
 }
 
-// TestBroadcast_AnySize broadcasts sizes that are variables: where they are surely equal, stand alone, or meet a 1.
+// TestBroadcast_AnySize broadcasts variable sizes that are provably equal, occur only once, or meet a 1.
 func TestBroadcast_AnySize(t *testing.T) {
 	n, m := te.Var("n"), te.Var("m")
 	p := func(name string, s ...tir.Expr) *te.Tensor { return te.Placeholder(s, tir.Float32, name) }
@@ -202,7 +202,7 @@ func TestBroadcast_AnySize(t *testing.T) {
 	} {
 		require.NoError(t, y.Err())
 		s := y.ProducerShape()
-		if want == "[n]" { // the first that was found
+		if want == "[n]" { // the first one
 			require.True(t, arith.ProveEqual(s[0], n))
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// pixel is an element of an image, which may be outside of it; ok says whether it is not.
+// pixel returns an element of an image, and false if the indices are outside of it.
 func pixel(x *nd, nhwc bool, n, c, h, w int) (v float64, ok bool) {
 	at := []int{n, c, h, w}
 	if nhwc {
@@ -42,7 +42,7 @@ func conv2dCases() []opCase {
 			xs, ws = []int{xs[0], xs[2], xs[3], xs[1]}, []int{ws[2], ws[3], ws[1], ws[0]}
 		}
 		x, w := sample(xt, xs...), sample(wt, ws...)
-		for i := range w.v { // another pattern than the image's
+		for i := range w.v { // another pattern than that of the image
 			w.v[i] = rounded16(wt, w.v[i]*float64(i%3))
 		}
 		size := func(n, k, s, d, pads int) int { return (n+pads-(k-1)*d-1)/s + 1 }

@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// shapesOf are shapes that go wrong where something is assumed: of no dimensions, of one, odd, with none, and long
-// enough for vectors and threads.
+// shapesOf returns shapes for edge cases: without dimensions, with one, odd, empty, and large enough for vectors and
+// threads.
 var shapesOf = [][]int{{}, {1}, {0}, {7}, {3, 5}, {2, 0, 3}, {1, 1, 13}, {5, 37}}
 
 var _ = valueCases("elementwise", elementwiseCases)
@@ -84,7 +84,7 @@ func elementwiseCases() []opCase {
 			cases = append(cases, c)
 		}
 	}
-	// what is no number, what is infinite, and what rounds to even
+	// NaN, infinities, and ties of rounding
 	for _, dt := range floatTypes {
 		odd := &nd{dt, []int{9}, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0.5, 1.5, 2.5, -0.5, -1.5, 0}}
 		nan := math.NaN()

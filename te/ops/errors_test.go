@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir"
 )
 
-// TestErrors says what cannot be computed: each message names the tensor and the axis, and says what is wanted.
+// TestErrors expects messages that name the tensor and the axis, and say what is valid.
 func TestErrors(t *testing.T) {
 	p := func(t tir.Type, name string, s ...int32) *te.Tensor { return te.Placeholder(te.Dims(s...), t, name) }
 	f := tir.Float32
@@ -185,7 +185,7 @@ func TestErrors(t *testing.T) {
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X has type float32: want integers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the depth for the indices of tensor I is -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
-		// sizes that are variables, and what is given twice
+		// variable sizes, and repeated axes
 		{Add(square, Transpose(square, "SQ.t", 1, 0), "T"), "dimension 1 of tensors SQ and SQ.t is m and n: want"},
 		{Matmul(square, square, "T"), "tensor SQ has m columns, and tensor SQ has n rows"},
 		{Matmul(x, image, "T"), "tensor X has 4 columns, and tensor IM has 6 rows: want"},
@@ -211,7 +211,7 @@ func TestErrors(t *testing.T) {
 	} {
 		require.ErrorContains(t, c.made.Err(), "te: compute T: ", c.want)
 		require.ErrorContains(t, c.made.Err(), c.want)
-		// what reads it fails for the same reason
+		// a tensor that reads it has the same error
 		require.ErrorContains(t, Relu(c.made, "R").Err(), c.want)
 		_, err := Schedule(newTarget(t, "c"), c.made)
 		require.ErrorContains(t, err, c.want)

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// A matrix and a vector are multiplied, by a schedule for the target; then the same by one of the user's own.
+// A matrix-vector product with the schedule for a target, and then with a user-defined schedule.
 func Example() {
 	x := te.Placeholder(te.Dims(4, 3), tir.Float32, "x")
 	y := ops.Sum(ops.Square(x, "square"), "y", []int{1}, false)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("TVMGO_CACHE_DIR", "off") // every run compiles
+	os.Setenv("TVMGO_CACHE_DIR", "off") // always compile
 	os.Exit(m.Run())
 }
 
@@ -26,7 +26,7 @@ func placeholder(name string, sizes ...int32) *te.Tensor {
 	return te.Placeholder(te.Dims(sizes...), tir.Float32, name)
 }
 
-// nd is numbers in a shape: what references compute with.
+// nd is an array of numbers with a shape, as references use it.
 type nd struct {
 	t     tir.Type
 	shape []int
@@ -41,7 +41,7 @@ func count(shape []int) int {
 	return n
 }
 
-// filled is numbers by their places, as the type has them.
+// filled makes an array from a function of the position, rounded to the type.
 func filled(t tir.Type, shape []int, f func(i int) float64) *nd {
 	a := &nd{t, shape, make([]float64, count(shape))}
 	for i := range a.v {
@@ -50,7 +50,7 @@ func filled(t tir.Type, shape []int, f func(i int) float64) *nd {
 	return a
 }
 
-// rounded16 is a value as a type has it.
+// rounded16 rounds a value to a type.
 func rounded16(t tir.Type, v float64) float64 {
 	switch {
 	case t == tir.Float32:
@@ -73,7 +73,7 @@ func rounded16(t tir.Type, v float64) float64 {
 			v = math.Inf(int(math.Copysign(1, v)))
 		}
 		return v
-	case t == tir.Int64 && v >= 1<<63, t == tir.UInt64 && v >= 1<<64: // the greatest, which float64 lacks
+	case t == tir.Int64 && v >= 1<<63, t == tir.UInt64 && v >= 1<<64: // the greatest value, which float64 lacks
 		return v
 	case tir.IsInt(t):
 		n := int64(v)
@@ -85,7 +85,7 @@ func rounded16(t tir.Type, v float64) float64 {
 	return v
 }
 
-// wrapped is a whole number by its lowest bits.
+// wrapped reduces an integer to the bits of a type.
 func wrapped(t tir.Type, n int64) float64 {
 	switch t {
 	case tir.Int8:
@@ -106,7 +106,7 @@ func wrapped(t tir.Type, n int64) float64 {
 	return float64(n)
 }
 
-// sample is small numbers, that sums keep exact, of both signs where the type has them.
+// sample returns small numbers with exact sums, of both signs if the type has them.
 func sample(t tir.Type, shape ...int) *nd {
 	return filled(t, shape, func(i int) float64 {
 		v := float64((i*7+3)%11) - 5
@@ -122,7 +122,7 @@ func sample(t tir.Type, shape ...int) *nd {
 	})
 }
 
-// at is the element at indices.
+// at returns the element at indices.
 func (a *nd) at(i ...int) float64 { return a.v[a.place(i)] }
 
 func (a *nd) place(i []int) int {
@@ -133,7 +133,7 @@ func (a *nd) place(i []int) int {
 	return n
 }
 
-// each computes a result of all indices of a shape.
+// each computes a result for all indices of a shape.
 func each(t tir.Type, shape []int, f func(i []int) float64) *nd {
 	a := &nd{t, shape, make([]float64, count(shape))}
 	for n := range a.v {
@@ -146,14 +146,14 @@ func each(t tir.Type, shape []int, f func(i []int) float64) *nd {
 	return a
 }
 
-// opCase is an operator on numbers, and what it gives.
+// opCase is an operator with inputs and the expected result.
 type opCase struct {
 	name string
 	ins  []*nd
 	make func(x []*te.Tensor) *te.Tensor
 	want *nd
-	tol  float64 // how far off, relative to what is greater than 1; 0: by nothing
-	wide int     // which of the inputs have sizes of type int64: bits
+	tol  float64 // tolerance, relative for values beyond 1; 0: exact
+	wide int     // bit set of the inputs with sizes of type int64
 }
 
 func (c *opCase) placeholders() []*te.Tensor {
@@ -178,7 +178,7 @@ func dims(shape []int) []tir.Expr {
 	return te.Dims(s...)
 }
 
-// lowered is the case as a function: by serial loops, by its schedule, or by its schedule for views.
+// lowered lowers the case to a function: with serial loops, with its schedule, or with its schedule for views.
 func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *tir.PrimFunc {
 	t.Helper()
 	x := c.placeholders()
@@ -210,8 +210,8 @@ func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *ti
 	return m.Funcs[0]
 }
 
-// memory is the bytes of an argument, its strides and its offset in elements: compact, or every second element in
-// turned order behind some others.
+// memory returns the bytes of an argument, and its strides and offset in elements: compact, or every second element in
+// another order at an offset.
 func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 	t.Helper()
 	shape := make([]int64, len(a.shape))
@@ -225,7 +225,7 @@ func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 	}
 	const offset = 3
 	strides, step := make([]int64, len(shape)), int64(2)
-	for d := range shape { // the first dimension densest
+	for d := range shape { // the first dimension is the contiguous one
 		strides[d] = step
 		step *= max(shape[d], 1)
 	}
@@ -263,8 +263,8 @@ func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
 
 func clipped(v []float64) []float64 { return v[:min(len(v), 40)] }
 
-// runCases computes each case by the interpreter, and by C: all in one library, of compact tensors, and, if they are
-// not many, or every third one, of views.
+// runCases computes each case with the interpreter, and with compiled C: all cases in one library with compact tensors,
+// and, if there are few, all, else every third one, with views.
 func runCases(t *testing.T, cases []opCase) {
 	t.Helper()
 	type built struct {
@@ -276,7 +276,7 @@ func runCases(t *testing.T, cases []opCase) {
 	var funcs []*tir.PrimFunc
 	for n := range cases {
 		c := &cases[n]
-		// the interpreter, by serial loops; sizes of none, of the first input, and of the others are of type int64
+		// the interpreter, with serial loops; sizes of type int64 in no input, in the first, and in the others
 		for _, c.wide = range []int{0, 1, 6} {
 			plain := c.lowered(t, "plain", false, false)
 			var args []any
@@ -329,7 +329,7 @@ func runCases(t *testing.T, cases []opCase) {
 	}
 }
 
-// device is an array as a tensor of the runtime, and the memory that it is a view of.
+// device makes a tensor of the runtime from an array, with the memory that it is a view of.
 func device(t *testing.T, a *tirrun.Array) (base, x *runtime.Tensor) {
 	t.Helper()
 	base, err := runtime.NewTensor(dlpack.UInt8, []int64{int64(len(a.Data))}, runtime.CPU)
@@ -348,7 +348,7 @@ var (
 	allNumbers = append(slices.Clone(floatTypes), intTypes...)
 )
 
-// tolerance is how exact a type's functions are.
+// tolerance returns the accuracy of the functions of a type.
 func tolerance(t tir.Type) float64 {
 	switch t {
 	case tir.Float16:

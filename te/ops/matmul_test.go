@@ -81,7 +81,7 @@ func matmulCases() []opCase {
 		add(layouts[1], m[0], m[1], m[2], m[2])
 		add(layouts[9], m[0], m[1], m[2], m[2])
 	}
-	// sums that a narrow type would wrap, and one that float16 would lose
+	// sums that a narrow type would wrap, and one that float16 would round
 	big := filled(tir.Int8, []int{1, 300}, func(int) float64 { return 100 })
 	turned := &nd{tir.Int8, []int{300, 1}, big.v}
 	cases = append(cases, opCase{name: "wide sum", ins: []*nd{big, turned},
@@ -91,7 +91,7 @@ func matmulCases() []opCase {
 	cases = append(cases, opCase{name: "long sum", ins: []*nd{ones, {tir.Float16, []int{3000, 1}, ones.v}},
 		want: &nd{tir.Float16, []int{1, 1}, []float64{3000}},
 		make: func(x []*te.Tensor) *te.Tensor { return Matmul(x[0], x[1], "Z") }})
-	// what follows, and what comes before, in one schedule
+	// with elementwise operators before and after, in one schedule
 	x, y, b := sample(tir.Float32, 130, 40), sample(tir.Float32, 40, 150), sample(tir.Float32, 150)
 	cases = append(cases, opCase{name: "dense", ins: []*nd{x, y, b}, make: func(x []*te.Tensor) *te.Tensor {
 		return Relu(Add(Matmul(Neg(x[0], "N"), x[1], "M"), x[2], "A"), "R")

@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir"
 )
 
-// everyType is all element types that operators take.
+// everyType has all element types that operators accept.
 var everyType = append([]tir.Type{tir.Bool}, allNumbers...)
 
 var _ = valueCases("moves", movesCases)
@@ -99,7 +99,7 @@ func movesCases() []opCase {
 			}
 		}
 	}
-	// slices as Python has them, whose answers were counted by hand of the list 0 to 6
+	// slices as in Python; the expected results were written by hand for the list 0 to 6
 	numbers := filled(tir.Int32, []int{7}, func(i int) float64 { return float64(i) })
 	for _, s := range []struct {
 		r    Range
@@ -122,7 +122,7 @@ func movesCases() []opCase {
 	return cases
 }
 
-// y2 is an array turned around.
+// y2 returns an array in reverse order.
 func y2(x *nd) *nd {
 	v := slices.Clone(x.v)
 	slices.Reverse(v)
@@ -132,7 +132,7 @@ func y2(x *nd) *nd {
 var _ = valueCases("take", takeCases)
 
 func takeCases() []opCase {
-	// resolved is the place that an index means among n; ok says whether there is one.
+	// resolved returns the position that an index means among n, and false if there is none.
 	resolved := func(b Bounds, i, n int) (int, bool) {
 		switch b {
 		case Clamp:
@@ -154,7 +154,7 @@ func takeCases() []opCase {
 				}
 				return 0
 			}
-			as := func(v float64) int { // an index of 32 bits without a sign is far beyond
+			as := func(v float64) int { // as an unsigned 32-bit index it is far out of bounds
 				return int(v)
 			}
 			cases = append(cases, opCase{name: fmt.Sprintf("take of %s by %s, %d", dt, it, b), ins: []*nd{x, index},
@@ -205,7 +205,7 @@ func castCases() []opCase {
 				x = &nd{from, []int{6}, []float64{0, 1, limitOf(from, false), limitOf(from, true), 100,
 					math.Floor(limitOf(from, true) / 3)}}
 			}
-			if from.Bits == 64 && tir.IsInt(from) { // what float64 has
+			if from.Bits == 64 && tir.IsInt(from) { // numbers that float64 can represent
 				x.v[3], x.v[5] = math.Exp2(40)+5, 1<<33+7
 			}
 			want := filled(to, x.shape, func(i int) float64 {
@@ -246,7 +246,7 @@ func castCases() []opCase {
 	return cases
 }
 
-// TestMoves_AnySize reads shapes of sizes that are variables.
+// TestMoves_AnySize uses variable sizes.
 func TestMoves_AnySize(t *testing.T) {
 	n, m := te.Var("n"), te.Var("m")
 	x := te.Placeholder([]tir.Expr{n, m, tir.I32(4)}, tir.Float32, "X")

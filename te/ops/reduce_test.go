@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// folded is a reduction's result by its definition: f is given all elements that go into one.
+// folded computes a reduction by its definition: f gets all elements of a result.
 func folded(x *nd, t tir.Type, axes []int, keep bool, f func(v []float64) float64) *nd {
 	in := make([]bool, len(x.shape))
 	for d := range in {
@@ -45,7 +45,7 @@ func folded(x *nd, t tir.Type, axes []int, keep bool, f func(v []float64) float6
 	return out
 }
 
-// nanOr is f of numbers, and what is no number if there is such.
+// nanOr applies f to numbers, or returns NaN if one of them is NaN.
 func nanOr(f func(a, b float64) float64, start float64) func([]float64) float64 {
 	return func(v []float64) float64 {
 		for _, x := range v {

@@ -18,7 +18,7 @@ func newTarget(t *testing.T, x any) *target.Target {
 	return tg
 }
 
-// network is operators one after the other: each sort of group, and what stands between.
+// network is a sequence of operators with every kind of group.
 func network(x, w, b, filters, gamma *te.Tensor) []*te.Tensor {
 	conv := Relu(Conv2D(x, filters, "conv", 1, 1, Bias(b)), "relu")
 	pool := AvgPool2D(conv, "pool", Window{Kernel: [2]int{2, 2}})
@@ -28,8 +28,8 @@ func network(x, w, b, filters, gamma *te.Tensor) []*te.Tensor {
 	return []*te.Tensor{soft, ArgMax(soft, "best", []int{1}, false), Sum(Square(norm, "square"), "energy", []int{1}, true)}
 }
 
-// TestSchedule_Network computes a network by the schedule of a CPU and by that of a device with threads, and compares
-// it with serial loops.
+// TestSchedule_Network computes a network with the schedules for a CPU and for a GPU, and compares the results with
+// serial loops.
 func TestSchedule_Network(t *testing.T) {
 	x, w, b := placeholder("X", 2, 3, 8, 8), placeholder("W", 4*16, 10), placeholder("B", 4)
 	filters, gamma := placeholder("F", 4, 3, 3, 3), placeholder("G", 10)

@@ -12,8 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-// What nothing can build is not scheduled; the error says what exists. Kinds that programs declare are theirs, and so
-// are those that have a code generator or a scheduler by now.
+// Kinds without a code generator are not scheduled, and the error lists the others. Kinds that programs declare, and
+// kinds with a registered generator or scheduler, are allowed.
 func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 	x := te.Placeholder(te.Dims(4), tir.Float32, "x")
 	y := ops.Relu(x, "y")

@@ -11,13 +11,13 @@ import (
 	"tvmgo/te"
 )
 
-// Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one tensor
-// that reads the result element by element.
+// Group is a set of tensors that are scheduled together: the result of an operator, its parts, and at most one
+// elementwise tensor that reads the result.
 type Group struct {
 	Schedule *te.Schedule
 	Target   *target.Target
 	Result   *te.Tensor // the result of the operator
-	Op       *Operator  // nil of a tensor that package te alone made
+	Op       *Operator  // nil if the tensor was made by te.Compute
 	// the tensor that is stored as a whole: Result, or an elementwise tensor of its shape that is its only reader
 	Root *te.Tensor
 }
@@ -31,8 +31,8 @@ func (g *Group) Parts() []*te.Tensor {
 }
 
 // Scheduler schedules a group: the loops of its root, its result and its operator's parts, and no others. It returns
-// false if it does not handle the group; it must then leave the schedule as it was, and the next more general scheduler
-// is asked.
+// false if it does not handle the group; then it must leave the schedule unchanged, and the next more general scheduler
+// is tried.
 type Scheduler func(g *Group) (bool, error)
 
 type schedulerKey struct{ key, op string }
@@ -42,9 +42,9 @@ var schedulers = struct {
 	of map[schedulerKey]Scheduler
 }{of: map[schedulerKey]Scheduler{}}
 
-// Register registers a scheduler for an operator (Operator.Kind) and for targets with a key; with an op of "",
-// for all operators that have none of their own for that key. A pair that is in use is an error. It may be called from
-// init functions and by many goroutines at once.
+// Register registers a scheduler for an operator (Operator.Kind) and for targets with a key. With an empty op it
+// handles all operators without a scheduler for that key. Registering a pair twice is an error. It is safe for
+// concurrent use, and may be called from init functions.
 func Register(key, op string, s Scheduler) error {
 	if key == "" || s == nil {
 		return fmt.Errorf("register schedule of operator %q for key %q: want a key of targets, such as \"cpu\", "+

@@ -22,7 +22,7 @@ func placeholder(name string, sizes ...int32) *te.Tensor {
 	return te.Placeholder(te.Dims(sizes...), tir.Float32, name)
 }
 
-// TestSchedule_Keys sees which of several schedulers is asked.
+// TestSchedule_Keys checks which of several schedulers is called.
 func TestSchedule_Keys(t *testing.T) {
 	var asked []string
 	ask := func(name string, takes bool) ops.Scheduler {
@@ -64,7 +64,7 @@ func TestSchedule_Keys(t *testing.T) {
 		`ops: schedule of tensor M (matmul) for key "opstest-bad": te: parallel of tensor R: the axis is nil`)
 }
 
-// TestSchedule_Inlining lets what is cheap vanish, and nothing grow without end.
+// TestSchedule_Inlining inlines cheap tensors, but formulas do not grow without bound.
 func TestSchedule_Inlining(t *testing.T) {
 	x := placeholder("X", 4, 4)
 	y := x
@@ -78,7 +78,7 @@ func TestSchedule_Inlining(t *testing.T) {
 	require.Less(t, len(tir.Print(m)), 20000)
 }
 
-// TestSchedule_Plain sees what the schedule of CPUs makes of some tensors.
+// TestSchedule_Plain checks the CPU schedules of some tensors.
 func TestSchedule_Plain(t *testing.T) {
 	x, w := placeholder("X", 256, 64), placeholder("W", 64, 256)
 	text := func(ins []*te.Tensor, out *te.Tensor) string {
@@ -98,8 +98,8 @@ func TestSchedule_Plain(t *testing.T) {
 	require.Contains(t, chain, "vectorized")
 	dense := text([]*te.Tensor{x, w}, ops.Relu(ops.Matmul(x, w, "M"), "R"))
 	require.Contains(t, dense, "parallel")
-	require.NotContains(t, dense, "alloc M: float32[256, 256]") // but parts of it, in threads' turns
-	// what others read as well is computed on its own, and so is what is an output itself
+	require.NotContains(t, dense, "alloc M: float32[256, 256]") // only a part of it, in an iteration of the parallel loop
+	// tensors with several readers, and outputs, are computed separately
 	product := ops.Matmul(x, w, "M")
 	for _, outs := range [][]*te.Tensor{{ops.Relu(product, "R"), ops.Sum(product, "S", []int{0}, false)},
 		{ops.Relu(product, "R"), product}} {

@@ -17,7 +17,7 @@ func TestAnalyzer_ForgetsAfterScopes(t *testing.T) {
 	a.With(r.read("i < 4 && n%%8 == 0 && i < n"), func() {
 		require.True(t, a.Prove(r.read("i < 5 && n%%4 == 0 && i*2 < n*2")))
 		a.Scope(func() {
-			a.Bind(i, tir.I32(6), tir.I32(2)) // another variable now
+			a.Bind(i, tir.I32(6), tir.I32(2)) // a new variable from now on
 			require.True(t, a.Prove(r.read("i >= 6")))
 			require.False(t, a.Prove(r.read("i < 4")))
 			require.False(t, a.Prove(r.read("i < n")))
@@ -40,7 +40,7 @@ func TestAnalyzer_BindOnceIsItsValue(t *testing.T) {
 		a.Bind(r.variable("t"), r.read("i*8"), tir.I32(1))
 		require.Equal(t, text(r.read("i*8 + 3")), text(a.Simplify(r.read("t + 3"))))
 		a.Scope(func() {
-			a.Bind(r.variable("i"), tir.I32(0), tir.I32(4)) // t was made of another i
+			a.Bind(r.variable("i"), tir.I32(0), tir.I32(4)) // t was defined by another i
 			require.Equal(t, "(t + 3)", text(a.Simplify(r.read("t + 3"))))
 		})
 	})
@@ -76,8 +76,7 @@ func TestAnalyzer_Modular(t *testing.T) {
 	require.EqualValues(t, 1, coef)
 }
 
-// TestAnalyzer_ModularOfDivisions looks at divisions as they are written: simplified first, none with an exact divisor
-// would be left.
+// TestAnalyzer_ModularOfDivisions analyzes divisions as they are written: simplification would remove exact ones.
 func TestAnalyzer_ModularOfDivisions(t *testing.T) {
 	r := newReader(t)
 	floor := func(op tir.BinaryOp, a, b string) tir.Expr { return &tir.Binary{Op: op, A: r.read(a), B: r.read(b)} }
@@ -102,7 +101,7 @@ func TestAnalyzer_ModularOfDivisions(t *testing.T) {
 	}
 }
 
-// TestAnalyzer_BoundsOfAbs has ranges on both sides of zero, of which either may reach further.
+// TestAnalyzer_BoundsOfAbs has ranges on both sides of zero, in which either end may have the greater magnitude.
 func TestAnalyzer_BoundsOfAbs(t *testing.T) {
 	for _, c := range [][4]int64{{-9, 3, 0, 9}, {-3, 9, 0, 9}, {2, 7, 2, 7}, {-7, -2, 0, 7}, {0, 0, 0, 0},
 		{math.MinInt32 + 1, 1, 0, math.MaxInt32}} {
@@ -116,7 +115,7 @@ func TestAnalyzer_BoundsOfAbs(t *testing.T) {
 	}
 }
 
-// What is deep, shared or long ends soon, and is the same afterwards: steps run out instead.
+// Deep, shared and long expressions are handled quickly, and stay the same if the steps run out.
 func TestSimplify_EndsSoon(t *testing.T) {
 	x, y := tir.NewVar("x", tir.Int32), tir.NewVar("y", tir.Int32)
 	shared := map[string]func(e tir.Expr) tir.Expr{
@@ -166,7 +165,7 @@ func TestSimplify_EndsSoon(t *testing.T) {
 	})
 }
 
-// Two analyzers answer alike.
+// Two analyzers give the same answers.
 func TestSimplify_Deterministic(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(seed)
@@ -184,7 +183,7 @@ func TestSimplify_UnchangedIsShared(t *testing.T) {
 	}
 }
 
-// Trees that package tir would not make are left alone.
+// Trees that package tir does not build are left unchanged.
 func TestSimplify_Malformed(t *testing.T) {
 	x, f := tir.NewVar("x", tir.Int32), tir.NewVar("f", tir.Float32)
 	a := newCounted()

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// BenchmarkSimplifyStmt simplifies the program of a split that doesn't divide.
+// BenchmarkSimplifyStmt simplifies the program of a split that does not divide the extent.
 func BenchmarkSimplifyStmt(b *testing.B) {
 	r := &reader{t: &testing.T{}, vars: map[string]*tir.Var{}, bufs: map[string]*tir.Buffer{}}
 	s := r.statements(strings.Split(strings.TrimSpace(stmtRows[1].from), "\n"))
@@ -16,7 +16,7 @@ func BenchmarkSimplifyStmt(b *testing.B) {
 	}
 }
 
-// BenchmarkSimplifySum simplifies sums of 100 and of 1000 terms, to see how the time grows.
+// BenchmarkSimplifySum simplifies sums of 100 and of 1000 terms, to show how the time grows.
 func BenchmarkSimplifySum(b *testing.B) {
 	for name, n := range map[string]int{"100": 100, "1000": 1000} {
 		b.Run(name, func(b *testing.B) {

@@ -9,9 +9,8 @@ import (
 	"tvmgo/tir"
 )
 
-// evaluate computes an expression of whole numbers and truth values with big integers: one for each lane. An int32 or
-// int64 that leaves its type is an error, as is a division by zero; others wrap. Where strict is false, int32 and int64
-// wrap in sums.
+// evaluate computes an expression of integers and bools with big integers, one per lane. Overflow of int32 or int64 is
+// an error, and so is division by zero; other types wrap. If strict is false, int32 and int64 wrap in sums.
 type evaluation struct {
 	values map[*tir.Var]int64
 	memory func(b *tir.Buffer, indices []int64) int64
@@ -250,7 +249,7 @@ func (v evaluation) binary(op tir.BinaryOp, x, y *big.Int, t tir.Type) *big.Int 
 	return v.wrap(rest, t, false)
 }
 
-// text writes expressions as the table of simplifications has them.
+// text formats expressions as in the table of simplifications.
 func text(e tir.Expr) string {
 	switch e := e.(type) {
 	case *tir.Var:

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// The index of a loop that was split and fused again is the loop's own, and the condition of the split holds.
+// The index of a loop that was split and fused again is that of the original loop, and the guard of the split is true.
 func Example() {
 	i, j := tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
 	a := arith.NewAnalyzer()

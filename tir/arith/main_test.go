@@ -9,14 +9,14 @@ import (
 
 var counts [numRules]int
 
-// newCounted is an analyzer whose rules are counted.
+// newCounted returns an analyzer that counts the rules that it applies.
 func newCounted() *Analyzer {
 	a := NewAnalyzer()
 	a.applied = func(r rule) { counts[r]++ }
 	return a
 }
 
-// TestMain fails where a rule was used by no test, unless tests were chosen.
+// TestMain fails if no test applied a rule, unless only some tests were run.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()

@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir"
 )
 
-// reader reads the expressions of the table of simplifications: // and %% round down, / and % towards zero.
+// reader parses the expressions of the table of simplifications: // and %% round down, / and % towards zero.
 type reader struct {
 	t    *testing.T
 	vars map[string]*tir.Var

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// small is three variables of few values, one of which depends on another.
+// small is three variables with few values, one of which depends on another.
 type small struct {
 	world
 	all []map[*tir.Var]int64
@@ -41,7 +41,7 @@ func (s *small) cond() tir.Expr {
 	return c
 }
 
-// holds says whether a condition holds for all values for which it is defined, and how many there are.
+// holds reports whether a condition is true for all values for which it is defined, and returns their number.
 func (s *small) holds(cond, given tir.Expr) (all bool, defined int) {
 	all = true
 	for _, m := range s.all {
@@ -82,7 +82,7 @@ func TestProve_Exhaustive(t *testing.T) {
 	require.Greater(t, proved, 500)
 }
 
-// affine is a sum of variables times constants.
+// affine returns a sum of variables times constants.
 func affine(w *rand.Rand, vars []*tir.Var) tir.Expr {
 	e := tir.IntConst(vars[0].Type, w.Int64N(21)-10)
 	for _, v := range vars {
@@ -140,7 +140,7 @@ func TestBounds_Unknown(t *testing.T) {
 	require.Equal(t, []int64{-1 << 31, 1<<31 - 1}, []int64{lo, hi})
 }
 
-// TestProve_NarrowedValue takes nothing from the value of a cast that need not keep it.
+// TestProve_NarrowedValue uses no fact about the operand of a cast that may change the value.
 func TestProve_NarrowedValue(t *testing.T) {
 	a, x, y := newCounted(), tir.NewVar("x", tir.Int64), tir.NewVar("y", tir.Int64)
 	a.Bind(x, tir.I64(0), tir.I64(1<<33))
@@ -150,7 +150,7 @@ func TestProve_NarrowedValue(t *testing.T) {
 	require.True(t, a.Prove(tir.GE(keeps, tir.I32(0))))
 }
 
-// intervals checks EvalInterval of e, whose domains are those of x and j; n stays. Of sums the ends must be reached.
+// intervals checks EvalInterval of e, with domains for x and j and a fixed n. For sums the ends must be exact.
 func (s *small) intervals(t require.TestingT, e tir.Expr, tight bool) int {
 	x, n, j := s.vars[0], s.vars[1], s.vars[2]
 	a := newCounted()
@@ -177,7 +177,7 @@ func (s *small) intervals(t require.TestingT, e tir.Expr, tight bool) int {
 	}
 	found := 0
 	for k := range least {
-		outside := evaluation{values: map[*tir.Var]int64{n: k}, strict: true} // x and j are no part of the ends
+		outside := evaluation{values: map[*tir.Var]int64{n: k}, strict: true} // the ends contain neither x nor j
 		if low != nil {
 			v, err := outside.run(low)
 			require.NoError(t, err, text(low))

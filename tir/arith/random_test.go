@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// world is variables with ranges, of which some depend on others, and a condition.
+// world is a set of variables with ranges, some of which depend on others, and a condition.
 type world struct {
 	r     *rand.Rand
 	vars  []*tir.Var
@@ -41,7 +41,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// analyzer knows the world.
+// analyzer returns an analyzer with the facts of the world.
 func (w *world) analyzer() *Analyzer {
 	a := newCounted()
 	for i, v := range w.vars {
@@ -82,7 +82,7 @@ func (w *world) assign() map[*tir.Var]int64 {
 
 var wildTypes = []tir.Type{tir.Int32, tir.Int32, tir.Int32, tir.Int64, tir.Int64, tir.UInt8, tir.UInt32, tir.Int8}
 
-// expr is a random expression of a type.
+// expr returns a random expression of a type.
 func (w *world) expr(t tir.Type, depth int) tir.Expr {
 	if tir.IsBool(t) {
 		return w.cond(depth)
@@ -193,8 +193,8 @@ func describe(m map[*tir.Var]int64) string {
 	return s
 }
 
-// same sees to it that got is what e is, for assignments of the world under a condition; how many could be compared is
-// returned.
+// same checks that got equals e for assignments of the world that satisfy a condition; it returns how many could be
+// compared.
 func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (compared int) {
 	require.Equal(t, e.DType(), got.DType(), text(e))
 	for range tries {
@@ -217,7 +217,7 @@ func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (comp
 	return compared
 }
 
-// simplify checks all that is answered about one random expression.
+// simplify checks all answers about a random expression.
 func checkRandom(t require.TestingT, seed uint64, tries int) int {
 	w := newWorld(seed)
 	a := w.analyzer()

@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir"
 )
 
-// program writes statements one a line, as the table below has them.
+// program formats statements, one per line, as in the table below.
 func program(s tir.Stmt, indent string) string {
 	switch s := s.(type) {
 	case *tir.BufferStore:
@@ -47,7 +47,7 @@ func program(s tir.Stmt, indent string) string {
 	return fmt.Sprintf("%s%T\n", indent, s)
 }
 
-// statements reads what program writes; expressions as the table of simplifications has them.
+// statements parses the format of program; expressions are as in the table of simplifications.
 func (r *reader) statements(lines []string) tir.Stmt {
 	var all []tir.Stmt
 	depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
@@ -109,7 +109,7 @@ func (r *reader) statements(lines []string) tir.Stmt {
 	return tir.Sequence(all...)
 }
 
-// stmtRows are programs, what becomes of each, and its name. What n is: not negative.
+// stmtRows are programs, the expected results, and names. n is not negative.
 var stmtRows = []struct{ name, from, to string }{
 	{"split of 64 by 8", `
 for i from 0, 8
@@ -332,7 +332,7 @@ func TestSimplifyStmt_Table(t *testing.T) {
 	}
 }
 
-// machine runs statements, and keeps what they write and ask.
+// machine executes statements, and records their writes and calls.
 type machine struct {
 	evaluation
 	cells map[string]int64
@@ -389,7 +389,7 @@ func (m *machine) exec(s tir.Stmt) {
 	}
 }
 
-// runProgram is what a program writes; why is not empty where it does not end well.
+// runProgram returns what a program writes; why is not empty if it fails.
 func runProgram(s tir.Stmt, values map[*tir.Var]int64, strict bool) (trace []string, why string) {
 	m := &machine{evaluation: evaluation{values: map[*tir.Var]int64{}, strict: strict}, cells: map[string]int64{}}
 	for k, v := range values {
@@ -410,7 +410,7 @@ func runProgram(s tir.Stmt, values map[*tir.Var]int64, strict bool) (trace []str
 	return
 }
 
-// randomStmt is a program over the variables of w, and those of its loops.
+// randomStmt returns a program over the variables of w and of its loops.
 func randomStmt(w world, b *tir.Buffer, depth int) tir.Stmt {
 	load := func() tir.Expr { return tir.BufferAt(b, tir.FloorMod(w.expr(tir.Int32, 1), tir.I32(8))) }
 	store := func() tir.Stmt {
@@ -431,7 +431,7 @@ func randomStmt(w world, b *tir.Buffer, depth int) tir.Stmt {
 	}
 	inner := w
 	v := tir.NewVar("t", tir.Int32)
-	if w.r.IntN(4) == 0 { // a variable that is bound already
+	if w.r.IntN(4) == 0 { // a variable that is already bound
 		v = w.vars[0]
 	} else {
 		inner.vars = append(append([]*tir.Var{}, w.vars...), v)
@@ -514,7 +514,7 @@ func TestSimplify_Module(t *testing.T) {
 	require.Equal(t, "(i + 0)", text(f.Body.(*tir.For).Body.(*tir.BufferStore).Indices[0]), "the old module stays")
 }
 
-// A variable in the shape of memory has to stay bound.
+// A variable in the shape of an allocation must stay bound.
 func TestSimplifyStmt_VariablesOfShapes(t *testing.T) {
 	v := tir.NewVar("v", tir.Int32)
 	c := tir.NewBuffer("C", tir.Int32, tir.Add(v, tir.I32(1)))
@@ -547,7 +547,7 @@ func TestSimplifyStmt_Malformed(t *testing.T) {
 	newCounted().SimplifyStmt(deep)
 }
 
-// What a program asserts is not known once it is simplified.
+// An assertion holds only after it, not in the simplified program before it.
 func TestSimplifyStmt_ForgetsAfterwards(t *testing.T) {
 	r := newReader(t)
 	a := newCounted()
@@ -557,7 +557,7 @@ func TestSimplifyStmt_ForgetsAfterwards(t *testing.T) {
 	require.Empty(t, a.undo)
 }
 
-// The random programs are not all alike.
+// The random programs differ from each other.
 func TestRandomStmt_Varies(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(50) {

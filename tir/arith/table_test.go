@@ -22,7 +22,7 @@ var tableRanges = []struct {
 	{"r", "0", "n"}, {"s", "0", "min(8, n)"}, {"e", "3", "1"}, {"d", "8", "8"}, {"l", "cint64(-20)", "cint64(41)"}, {"w",
 		"cint64(-20)", "cint64(41)"}}
 
-// simplifications has rows of an expression, what it becomes, and, after "if", what is known to hold.
+// simplifications has rows of an expression, its simplified form, and, after "if", the conditions that hold.
 const simplifications = `
 # sums
 1 + 2 => 3
@@ -437,7 +437,7 @@ func tableAnalyzer(r *reader) *Analyzer {
 	return a
 }
 
-// tableValues are random values of the variables.
+// tableValues returns random values of the variables.
 func tableValues(t *testing.T, r *reader, rng *rand.Rand) evaluation {
 	v := evaluation{values: map[*tir.Var]int64{}, strict: true, memory: func(_ *tir.Buffer, at []int64) int64 {
 		return 3*at[0] + 1
@@ -504,7 +504,7 @@ func TestSimplify_Table(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, x, y, describe(v.values))
 			}
-			if from != "2147483647 + 1" { // which overflows
+			if from != "2147483647 + 1" { // it overflows
 				require.Positive(t, met, "no values could be compared")
 			}
 		})

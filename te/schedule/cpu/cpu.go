@@ -1,5 +1,5 @@
-// Package cpu registers the default scheduler for CPUs (key "cpu"). Its schedules fit the vector registers of the
-// target and run on threads where there is enough to compute.
+// Package cpu registers the default scheduler for CPUs (key "cpu"). Its schedules use the vector registers of the
+// target, and threads if there is enough to compute.
 package cpu
 
 import (
@@ -10,7 +10,7 @@ import (
 
 func init() {
 	if err := schedule.Register("cpu", "", scheduleCPU); err != nil {
-		panic(fmt.Sprintf("te/schedule/cpu: %v", err)) // another package took the key
+		panic(fmt.Sprintf("te/schedule/cpu: %v", err)) // another package has registered the key
 	}
 }
 

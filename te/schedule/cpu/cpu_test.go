@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("TVMGO_CACHE_DIR", "off") // every run compiles
+	os.Setenv("TVMGO_CACHE_DIR", "off") // always compile
 	os.Exit(m.Run())
 }
 
@@ -34,20 +34,20 @@ func newTarget(t *testing.T, x any) *target.Target {
 	return tg
 }
 
-// fastCase is a tensor and what it is computed of, and how near the results have to be.
+// fastCase is a tensor with its inputs and the tolerance of the result.
 type fastCase struct {
 	name string
 	ins  []*te.Tensor
 	out  *te.Tensor
 	near float64
-	slow bool // it is left to the plain schedule
+	slow bool // expects the default schedule
 }
 
 var machines = []cpu.SIMD{cpu.NewSIMD(64, 32), cpu.NewSIMD(32, 16), cpu.NewSIMD(16, 32), cpu.NewSIMD(16, 16)}
 
-// TestFast_LikeUnscheduled compares schedules for vectors and threads with no schedule: once by the interpreter, which
-// sees every index that is out of bounds, and once compiled. Sizes are drawn, those around tiles' own and tiny ones
-// more often.
+// TestFast_LikeUnscheduled compares schedules for vectors and threads with serial loops: once with the interpreter,
+// which finds every index out of bounds, and once compiled. Sizes are random; those near tile sizes and tiny ones are
+// more frequent.
 func TestFast_LikeUnscheduled(t *testing.T) {
 	seed := testseed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -150,7 +150,7 @@ func holder(t tir.Type, name string, sizes ...int) *te.Tensor {
 	return te.Placeholder(shape, t, name)
 }
 
-// matmulCase is one with transposed operands, as the bits of kind say, and with a bias behind it if it is in batches.
+// matmulCase is a matrix product; the bits of kind select transposed operands, and batches with a bias.
 func matmulCase(typ tir.Type, n, m, k, kind, batch int) fastCase {
 	a, b := []int{n, k}, []int{k, m}
 	var options []ops.MatmulOption
@@ -173,7 +173,7 @@ func matmulCase(typ tir.Type, n, m, k, kind, batch int) fastCase {
 	return fastCase{fmt.Sprintf("%s matmul %v·%v", typ, a, b), ins, out, 0, small}
 }
 
-// convCase is a convolution of drawn sizes.
+// convCase is a convolution with random sizes.
 func convCase(r *rand.Rand, kind int) fastCase {
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
 	batch, c, o, size, kernel := pick(1, 2), pick(3, 16, 17), pick(8, 16, 33, 40), pick(5, 9, 14, 15, 20), pick(1, 3, 5)
@@ -199,7 +199,7 @@ func convCase(r *rand.Rand, kind int) fastCase {
 	return fastCase{fmt.Sprintf("conv of %v and %v, stride %d, padding %d", xs, ws, stride, padding), ins, y, 0, true}
 }
 
-// schedule is that for a machine; false if it is the plain one.
+// schedule applies the schedule for a machine; it returns false if that is the default schedule.
 func (c *fastCase) schedule(t *testing.T, v cpu.SIMD) (*te.Schedule, bool) {
 	s, err := te.NewSchedule(c.out)
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func (c *fastCase) lower(t *testing.T, s *te.Schedule, name string) *tir.IRModul
 	return m
 }
 
-// interpret runs a schedule on small whole numbers, whose products add up to the same in any order.
+// interpret runs a schedule on small integers, whose sums of products are the same in any order.
 func (c *fastCase) interpret(t *testing.T, s *te.Schedule, r *rand.Rand) ([]float64, []any) {
 	t.Helper()
 	var given []any
@@ -274,7 +274,7 @@ func tensorOfArray(t *testing.T, a *tirrun.Array) *runtime.Tensor {
 	return x
 }
 
-// valuesOf is what a tensor holds, which is of the type and shape of an array.
+// valuesOf returns the elements of a tensor with the type and shape of an array.
 func valuesOf(t *testing.T, x *runtime.Tensor, like *tirrun.Array) []float64 {
 	t.Helper()
 	a := *like
@@ -287,7 +287,7 @@ func valuesOf(t *testing.T, x *runtime.Tensor, like *tirrun.Array) []float64 {
 	return v
 }
 
-// Rows of an operator that says so are multiplied by the inverse of what they are divided by; others are divided.
+// Rows of an operator with InverseDivisor are multiplied by the inverse of their divisor; others are divided.
 func TestRows_InverseDivisor(t *testing.T) {
 	for _, inverse := range []bool{true, false} {
 		x := holder(tir.Float32, "X", 4, 256)

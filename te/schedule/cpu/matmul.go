@@ -293,8 +293,8 @@ func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []
 	inner := axes[len(axes)-2] // the innermost reduction axis
 	switch {
 	case contiguous(formula, reduce[len(reduce)-1]):
-		outer, turns := st.Split(inner, blockOfLines)
-		st.Reorder(outer, last, turns)
+		outer, elements := st.Split(inner, blockOfLines)
+		st.Reorder(outer, last, elements)
 	case contiguous(formula, axis) && sizeOf(last)%int64(t.lanes) == 0:
 		_, lane := st.Split(last, t.lanes)
 		st.Vectorize(lane)

@@ -62,14 +62,14 @@ func parallelOuter(st *te.Stage, g *schedule.Group) *tir.IterVar {
 		return nil
 	}
 	fused := axes[0]
-	turns, known := int64(1), true
+	count, known := int64(1), true
 	for i, a := range axes[:len(axes)-keep] {
 		n, ok := a.Extent.(*tir.IntImm)
 		if known = known && ok; known {
-			if n.Value > 0 && turns > (1<<31-1)/n.Value {
+			if n.Value > 0 && count > (1<<31-1)/n.Value {
 				break // does not fit into a 32-bit index
 			}
-			turns *= n.Value
+			count *= n.Value
 		}
 		if i > 0 {
 			fused = st.Fuse(fused, a)

@@ -168,8 +168,8 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	axes := st.Axes()
 	typ := k.Var.Type
 	number := func(n int64) tir.Expr { return tir.IntConst(typ, n) }
-	over := func(source func(at tir.Expr) tir.Expr, turns int64) tir.Expr {
-		a := te.ReduceAxis(number(0), number(turns), k.Var.Name)
+	over := func(source func(at tir.Expr) tir.Expr, count int64) tir.Expr {
+		a := te.ReduceAxis(number(0), number(count), k.Var.Name)
 		return &tir.Reduce{Combiner: r.Combiner, Sources: []tir.Expr{source(a.Var)}, Axes: []*tir.IterVar{a}}
 	}
 	element := func(row []tir.Expr, at tir.Expr) tir.Expr {
@@ -244,7 +244,7 @@ func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
 		if n/lanes <= interleaved {
 			st.Unroll(vector)
 		}
-		if turns := sizeOf(reduce[0]); turns > 0 && turns <= interleaved {
+		if count := sizeOf(reduce[0]); count > 0 && count <= interleaved {
 			st.Unroll(reduce[0])
 		}
 	}

@@ -20,11 +20,11 @@ func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	if low, ok := k.Min.(*tir.IntImm); !ok || low.Value != 0 || sizeOf(k) < 2*lanes {
 		return false
 	}
-	turns := int64(1)
+	count := int64(1)
 	for _, a := range st.Axes() {
-		turns = times(turns, sizeOf(a))
+		count = times(count, sizeOf(a))
 	}
-	if turns >= 1<<31 { // does not fit into a 32-bit index
+	if count >= 1<<31 { // does not fit into a 32-bit index
 		return false
 	}
 	much := pointsOf(st) >= parallelFrom

@@ -17,9 +17,9 @@ import (
 
 // Attributes of functions that Build reads.
 const (
-	AttrTarget = "target"       // *target.Target, or text that target.New reads: what the function is built for
-	AttrConv   = "calling_conv" // int64: how it is called
-	AttrOp     = "op"           // string: what it computes, for those who divide a program among targets: "conv2d"
+	AttrTarget = transform.AttrTarget     // *target.Target, or text that target.New reads: what the function is built for
+	AttrConv   = transform.AttrConvention // int64: how it is called
+	AttrOp     = "op"                     // string: what it computes, for those who divide a program among targets: "conv2d"
 )
 
 // Calling conventions, with the numbers of Apache TVM.

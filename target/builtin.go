@@ -1,6 +1,7 @@
 package target
 
 import (
+	"slices"
 	"sync"
 
 	"tvmgo/dlpack"
@@ -11,23 +12,36 @@ import (
 
 var builtinsOnce sync.Once
 
+// builtin is the declaration of a kind. Its options are made when any kind is first used.
+type builtin struct {
+	name    string
+	device  dlpack.DeviceType
+	options func() []KindOption
+}
+
+// builtins lists the kinds that always exist.
+func builtins() []builtin { return slices.Concat(cpuKinds(), gpuKinds(), otherKinds()) }
+
+// isBuiltin reports whether a built-in kind has the name. It does not make the kinds.
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(builtins(), func(b builtin) bool { return b.name == name })
+}
+
 // builtinKinds registers them at the first use of any kind.
 func builtinKinds() { builtinsOnce.Do(registerBuiltins) }
 
 func registerBuiltins() {
 	var all []*Kind
-	add := func(name string, device dlpack.DeviceType, parts ...KindOption) {
-		k, err := newKind(name, device, parts)
+	for _, b := range builtins() {
+		k, err := newKind(b.name, b.device, b.options())
 		if err != nil {
-			panic(err) // a mistake above, which every use would show
+			panic(err) // a mistake below, which every use would show
 		}
+		k.builtin = true
 		all = append(all, k)
 	}
-	addCPUs(add)
-	addGPUs(add)
-	addOthers(add)
 	if err := kinds.add(all...); err != nil {
-		panic(err) // two of one name above
+		panic(err) // two of one name below
 	}
 	settleEarly()
 }
@@ -38,7 +52,7 @@ func checks() []KindOption {
 		flag("bounds-check", Help("functions check each index that is not proved to be within its buffer"))}
 }
 
-type addKind func(name string, device dlpack.DeviceType, parts ...KindOption)
+func options(list ...KindOption) []KindOption { return list }
 
 func count(name string, settings ...OptionSetting) KindOption {
 	return Option(name, Int, append([]OptionSetting{Min(0)}, settings...)...)
@@ -58,32 +72,40 @@ func texts(name string, settings ...OptionSetting) KindOption {
 	return Option(name, ListOf(String), settings...)
 }
 
-func addCPUs(add addKind) {
-	add("llvm", dlpack.CPU, append(checks(), DefaultKeys("cpu"),
-		texts("mattr", Help("CPU features to use or not: +avx2, -sve")),
-		text1("mcpu", Help("the CPU, as LLVM names it")),
-		text1("mtriple", Help("architecture-vendor-system, as LLVM names it")),
-		text1("mfloat-abi", OneOf("hard", "soft", "softfp"), Help("how floats are passed to functions")),
-		text1("mabi", Help("the calling convention, for example lp64d")),
-		atLeastOne("num-cores", Help("cores that schedules count on")),
-		flag("fast-math", Help("all of the next six")),
-		flag("fast-math-nnan"), flag("fast-math-ninf"), flag("fast-math-nsz"),
-		flag("fast-math-arcp"), flag("fast-math-contract"), flag("fast-math-reassoc"),
-		Option("opt-level", Int, Min(0), Max(3), Help("how hard LLVM optimises")),
-		texts("cl-opt", Help("options of LLVM itself")),
-		text1("jit", OneOf("mcjit", "orcjit"), Help("how LLVM runs code at once")),
-		atLeastOne("vector-width", Help("bits of a vector register")),
-		flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
-		WithParser(parseLLVM))...)
-	add("c", dlpack.CPU, append(checks(), DefaultKeys("cpu"),
-		text1("mcpu", Help("the CPU, as GCC names it")),
-		text1("march", Help("the instruction set, as GCC names it")),
-		atLeastOne("workspace-byte-alignment"),
-		atLeastOne("constants-byte-alignment"),
-		flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
-		WithParser(parseC))...)
-	add("hexagon", dlpack.Hexagon, DefaultKeys("hexagon", "cpu"),
-		texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"), count("vtcm-capacity", Help("bytes")))
+func cpuKinds() []builtin {
+	return []builtin{
+		{"llvm", dlpack.CPU, func() []KindOption {
+			return append(checks(), DefaultKeys("cpu"),
+				texts("mattr", Help("CPU features to use or not: +avx2, -sve")),
+				text1("mcpu", Help("the CPU, as LLVM names it")),
+				text1("mtriple", Help("architecture-vendor-system, as LLVM names it")),
+				text1("mfloat-abi", OneOf("hard", "soft", "softfp"), Help("how floats are passed to functions")),
+				text1("mabi", Help("the calling convention, for example lp64d")),
+				atLeastOne("num-cores", Help("cores that schedules count on")),
+				flag("fast-math", Help("all of the next six")),
+				flag("fast-math-nnan"), flag("fast-math-ninf"), flag("fast-math-nsz"),
+				flag("fast-math-arcp"), flag("fast-math-contract"), flag("fast-math-reassoc"),
+				Option("opt-level", Int, Min(0), Max(3), Help("how hard LLVM optimises")),
+				texts("cl-opt", Help("options of LLVM itself")),
+				text1("jit", OneOf("mcjit", "orcjit"), Help("how LLVM runs code at once")),
+				atLeastOne("vector-width", Help("bits of a vector register")),
+				flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
+				WithParser(parseLLVM))
+		}},
+		{"c", dlpack.CPU, func() []KindOption {
+			return append(checks(), DefaultKeys("cpu"),
+				text1("mcpu", Help("the CPU, as GCC names it")),
+				text1("march", Help("the instruction set, as GCC names it")),
+				atLeastOne("workspace-byte-alignment"),
+				atLeastOne("constants-byte-alignment"),
+				flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
+				WithParser(parseC))
+		}},
+		{"hexagon", dlpack.Hexagon, func() []KindOption {
+			return options(DefaultKeys("hexagon", "cpu"),
+				texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"), count("vtcm-capacity", Help("bytes")))
+		}},
+	}
 }
 
 // fixed is an option that has one possible value, and needs not be given.
@@ -93,57 +115,71 @@ func fixed(name, value string) KindOption {
 
 var computeCapability = Matches(`sm_[0-9]{2,3}[af]?`, `sm_ and two or three digits, as in "sm_86" or "sm_90a"`)
 
-func addGPUs(add addKind) {
-	add("cuda", dlpack.CUDA, DefaultKeys("cuda", "gpu"),
-		text1("mcpu", Property("")),
-		text1("arch", computeCapability, Help("compute capability: sm_90a")),
-		count("max_shared_memory_per_block", Help("bytes")),
-		atLeastOne("max_threads_per_block"),
-		atLeastOne("thread_warp_size", Default(32)),
-		count("registers_per_block"),
-		count("l2_cache_size_bytes"),
-		atLeastOne("max_num_threads", Default(1024)),
-		WithParser(parseCUDA))
-	add("nvptx", dlpack.CUDA, DefaultKeys("cuda", "gpu"),
-		text1("mcpu", computeCapability, Property("arch"), Help("compute capability: sm_90a")),
-		fixed("mtriple", "nvptx64-nvidia-cuda"),
-		atLeastOne("max_num_threads", Default(1024)),
-		atLeastOne("thread_warp_size", Default(32)),
-		WithParser(parseNVPTX))
-	add("rocm", dlpack.ROCM, DefaultKeys("rocm", "gpu"),
-		text1("mcpu", StartsWith("gfx"), Help("the GPU: gfx942")),
-		fixed("mtriple", "amdgcn-amd-amdhsa-hcc"), texts("mattr"),
-		atLeastOne("max_num_threads", Default(256)),
-		atLeastOne("max_threads_per_block", Default(256)),
-		count("max_shared_memory_per_block", Default(65536), Help("bytes")),
-		atLeastOne("thread_warp_size", Default(64)),
-		WithParser(parseROCm))
-	add("opencl", dlpack.OpenCL, append(checks(), DefaultKeys("opencl", "gpu"),
-		atLeastOne("max_threads_per_block", Default(256)),
-		count("max_shared_memory_per_block", Default(16384), Help("bytes")),
-		atLeastOne("max_num_threads", Default(256)),
-		atLeastOne("thread_warp_size", Default(1)),
-		count("texture_spatial_limit", Default(16384), Help("pixels")),
-		count("texture_depth_limit", Default(2048), Help("layers")),
-		count("max_function_args", Default(128)),
-		count("image_base_address_alignment", Default(64), Help("pixels")),
-		WithParser(parseOpenCL))...)
-	add("metal", dlpack.Metal, DefaultKeys("metal", "gpu"),
-		atLeastOne("max_num_threads", Default(256)),
-		atLeastOne("max_threads_per_block", Default(256)),
-		count("max_shared_memory_per_block", Default(32768), Help("bytes")),
-		atLeastOne("thread_warp_size", Default(16)),
-		count("max_function_args", Default(31)))
-	addVulkan(add)
-	add("webgpu", dlpack.WebGPU, DefaultKeys("webgpu", "gpu"),
-		atLeastOne("max_num_threads", Default(256)),
-		count("max_shared_memory_per_block", Default(32768), Help("bytes")),
-		flag("supports_subgroups", Default(false)),
-		atLeastOne("thread_warp_size", Default(1), MaxUnless(1, "supports_subgroups")),
-		WithParser(parseWebGPU))
+func gpuKinds() []builtin {
+	return []builtin{
+		{"cuda", dlpack.CUDA, func() []KindOption {
+			return options(DefaultKeys("cuda", "gpu"),
+				text1("mcpu", Property("")),
+				text1("arch", computeCapability, Help("compute capability: sm_90a")),
+				count("max_shared_memory_per_block", Help("bytes")),
+				atLeastOne("max_threads_per_block"),
+				atLeastOne("thread_warp_size", Default(32)),
+				count("registers_per_block"),
+				count("l2_cache_size_bytes"),
+				atLeastOne("max_num_threads", Default(1024)),
+				WithParser(parseCUDA))
+		}},
+		{"nvptx", dlpack.CUDA, func() []KindOption {
+			return options(DefaultKeys("cuda", "gpu"),
+				text1("mcpu", computeCapability, Property("arch"), Help("compute capability: sm_90a")),
+				fixed("mtriple", "nvptx64-nvidia-cuda"),
+				atLeastOne("max_num_threads", Default(1024)),
+				atLeastOne("thread_warp_size", Default(32)),
+				WithParser(parseNVPTX))
+		}},
+		{"rocm", dlpack.ROCM, func() []KindOption {
+			return options(DefaultKeys("rocm", "gpu"),
+				text1("mcpu", StartsWith("gfx"), Help("the GPU: gfx942")),
+				fixed("mtriple", "amdgcn-amd-amdhsa-hcc"), texts("mattr"),
+				atLeastOne("max_num_threads", Default(256)),
+				atLeastOne("max_threads_per_block", Default(256)),
+				count("max_shared_memory_per_block", Default(65536), Help("bytes")),
+				atLeastOne("thread_warp_size", Default(64)),
+				WithParser(parseROCm))
+		}},
+		{"opencl", dlpack.OpenCL, func() []KindOption {
+			return append(checks(), DefaultKeys("opencl", "gpu"),
+				atLeastOne("max_threads_per_block", Default(256)),
+				count("max_shared_memory_per_block", Default(16384), Help("bytes")),
+				atLeastOne("max_num_threads", Default(256)),
+				atLeastOne("thread_warp_size", Default(1)),
+				count("texture_spatial_limit", Default(16384), Help("pixels")),
+				count("texture_depth_limit", Default(2048), Help("layers")),
+				count("max_function_args", Default(128)),
+				count("image_base_address_alignment", Default(64), Help("pixels")),
+				WithParser(parseOpenCL))
+		}},
+		{"metal", dlpack.Metal, func() []KindOption {
+			return options(DefaultKeys("metal", "gpu"),
+				atLeastOne("max_num_threads", Default(256)),
+				atLeastOne("max_threads_per_block", Default(256)),
+				count("max_shared_memory_per_block", Default(32768), Help("bytes")),
+				atLeastOne("thread_warp_size", Default(16)),
+				count("max_function_args", Default(31)))
+		}},
+		{"vulkan", dlpack.Vulkan, vulkanOptions},
+		{"webgpu", dlpack.WebGPU, func() []KindOption {
+			return options(DefaultKeys("webgpu", "gpu"),
+				atLeastOne("max_num_threads", Default(256)),
+				count("max_shared_memory_per_block", Default(32768), Help("bytes")),
+				flag("supports_subgroups", Default(false)),
+				atLeastOne("thread_warp_size", Default(1), MaxUnless(1, "supports_subgroups")),
+				WithParser(parseWebGPU))
+		}},
+	}
 }
 
-func addVulkan(add addKind) {
+func vulkanOptions() []KindOption {
 	parts := []KindOption{DefaultKeys("vulkan", "gpu"), texts("mattr", Property(""))}
 	for _, name := range []string{"float16", "float32", "float64", "int8", "int16", "int32", "int64", "8bit_buffer", "16bit_buffer",
 		"storage_buffer_storage_class", "push_descriptor", "dedicated_allocation", "integer_dot_product", "cooperative_matrix"} {
@@ -153,7 +189,7 @@ func addVulkan(add addKind) {
 		}
 		parts = append(parts, flag("supports_"+name))
 	}
-	parts = append(parts,
+	return append(parts,
 		count("supported_subgroup_operations", Help("VkSubgroupFeatureFlags")),
 		atLeastOne("max_num_threads", Default(256)),
 		atLeastOne("max_threads_per_block", Default(256)),
@@ -167,22 +203,27 @@ func addVulkan(add addKind) {
 		text1("device_type"), text1("device_name"), text1("driver_name"),
 		Option("driver_version", Int), Option("vulkan_api_version", Int), Option("max_spirv_version", Int),
 		WithParser(parseVulkan))
-	add("vulkan", dlpack.Vulkan, parts...)
 }
 
-func addOthers(add addKind) {
-	add("trn", dlpack.Trn, count("partition_size"), count("max_sbuf_size_per_partition"), count("max_psum_size_per_partition"),
-		atLeastOne("num-cores"))
-	add("ext_dev", dlpack.ExtDev)
-	add("composite", dlpack.CPU, Composite())
-	add("test", dlpack.CPU, WithParser(func(c *Config) error {
-		c.SetFeature("is_test", true)
-		return nil
-	}))
-	add("cuda_host", dlpack.CPU, DefaultKeys("cpu"))
-	add("sdaccel", dlpack.OpenCL, DefaultKeys("sdaccel", "hls"))
-	add("aocl", dlpack.AOCL, DefaultKeys("aocl", "hls"))
-	add("aocl_sw_emu", dlpack.AOCL, DefaultKeys("aocl", "hls"))
-	add("stackvm", dlpack.CPU, DefaultKeys("cpu"))
-	add("hybrid", dlpack.CPU)
+func otherKinds() []builtin {
+	return []builtin{
+		{"trn", dlpack.Trn, func() []KindOption {
+			return options(count("partition_size"), count("max_sbuf_size_per_partition"), count("max_psum_size_per_partition"),
+				atLeastOne("num-cores"))
+		}},
+		{"ext_dev", dlpack.ExtDev, func() []KindOption { return nil }},
+		{"composite", dlpack.CPU, func() []KindOption { return options(Composite()) }},
+		{"test", dlpack.CPU, func() []KindOption {
+			return options(WithParser(func(c *Config) error {
+				c.SetFeature("is_test", true)
+				return nil
+			}))
+		}},
+		{"cuda_host", dlpack.CPU, func() []KindOption { return options(DefaultKeys("cpu")) }},
+		{"sdaccel", dlpack.OpenCL, func() []KindOption { return options(DefaultKeys("sdaccel", "hls")) }},
+		{"aocl", dlpack.AOCL, func() []KindOption { return options(DefaultKeys("aocl", "hls")) }},
+		{"aocl_sw_emu", dlpack.AOCL, func() []KindOption { return options(DefaultKeys("aocl", "hls")) }},
+		{"stackvm", dlpack.CPU, func() []KindOption { return options(DefaultKeys("cpu")) }},
+		{"hybrid", dlpack.CPU, func() []KindOption { return nil }},
+	}
 }

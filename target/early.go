@@ -1,15 +1,9 @@
 package target
 
-import (
-	"slices"
-	"sync"
-)
+import "sync"
 
-// builtinNames are the names of the kinds that are always there.
-var builtinNames = []string{"aocl", "aocl_sw_emu", "c", "composite", "cuda", "cuda_host", "ext_dev", "hexagon", "hybrid", "llvm", "metal", "nvptx",
-	"opencl", "rocm", "sdaccel", "stackvm", "test", "trn", "vulkan", "webgpu"}
-
-// early has what was said of built-in kinds before these were made, as by init functions: a program that needs no target starts without them.
+// early has the attributes that were set on built-in kinds before the kinds were made, as by init functions: a program
+// that needs no target starts without making them.
 var early struct {
 	sync.Mutex
 	settled bool
@@ -23,7 +17,7 @@ type earlyAttr struct {
 
 // setEarly keeps an attribute until the kinds are made; false where they are, or where the kind has to be looked at.
 func setEarly(kind, column string, value any) (kept bool, err error) {
-	if column == ColumnStrategy || !slices.Contains(builtinNames, kind) {
+	if column == ColumnStrategy || !isBuiltin(kind) {
 		return false, nil
 	}
 	early.Lock()
@@ -58,7 +52,7 @@ func settleEarly() {
 // Declared reports whether a kind of this name exists, and whether it is composite. Unlike LookupKind it does not
 // create the built-in kinds, so init functions may call it.
 func Declared(name string) (declared, composite bool) {
-	if slices.Contains(builtinNames, name) {
+	if isBuiltin(name) {
 		return true, name == "composite"
 	}
 	all := kinds.all.Load()

@@ -24,6 +24,7 @@ type Kind struct {
 	slots     map[string]int // by name and alias, the option's place
 	parser    Parser
 	composite bool
+	builtin   bool
 
 	attrsMu sync.Mutex
 	attrs   atomic.Pointer[map[string]any] // copied on write
@@ -47,7 +48,7 @@ func (k *Kind) DefaultKeys() []string { return slices.Clone(k.keys) }
 func (k *Kind) IsComposite() bool { return k.composite }
 
 // BuiltIn reports whether the kind is built in, rather than registered by a program.
-func (k *Kind) BuiltIn() bool { return slices.Contains(builtinNames, k.name) }
+func (k *Kind) BuiltIn() bool { return k.builtin }
 
 // Options are the options in the order of their declaration, those that every kind has first.
 func (k *Kind) Options() []OptionInfo {

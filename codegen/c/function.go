@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // function is a function of the module, as its callers and its entry see it.
@@ -67,7 +68,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	fn.collect(f.Body)
 	fn.parts = partsOf(f)
 	restrict := ""
-	if b, _ := f.Attrs["tir.noalias"].(bool); b {
+	if b, _ := f.Attrs[transform.AttrNoAlias].(bool); b {
 		restrict = " restrict"
 	}
 	isParam := map[*tir.Var]bool{}

@@ -8,8 +8,8 @@ type Blob struct {
 	Entries []Entry
 	// Imports of entry i, as entry numbers: Children[RowPtr[i]:RowPtr[i+1]]; see [Blob.Imports]. Nil with ImplicitRoot.
 	RowPtr, Children []int
-	// ImplicitRoot means that the blob has no tree (older producers): the root is the library itself, not among the entries,
-	// and imports every entry in order. Otherwise the root is entry 0.
+	// ImplicitRoot means that the blob has no tree (older producers): the root is the library itself, not among the
+	// entries, and imports every entry in order. Otherwise the root is entry 0.
 	ImplicitRoot bool
 	// Size is the number of input bytes that belong to the blob, its length prefix included.
 	Size int64
@@ -22,7 +22,7 @@ type Entry struct {
 	Offset  int64  // of the payload in the input
 }
 
-// IsLibrary says whether the entry stands for the library that carries the blob.
+// IsLibrary reports whether the entry is the library that carries the blob.
 func (e *Entry) IsLibrary() bool { return e.Kind == LibraryKey }
 
 // Imports returns the entries that entry i imports, in order; a view.
@@ -43,9 +43,9 @@ func (b *Blob) Library() int {
 	return -1
 }
 
-// Parse reads a blob. data begins at its u64 length and ends where its bytes certainly end: at the end of the part of the segment
-// that comes from the file; what lies beyond the length is ignored. Legacy layouts need kinds to find where a payload ends; nil
-// means [DefaultKinds]. The entries' payloads are views of data.
+// Parse reads a blob. data begins at its u64 length and ends where its bytes certainly end: at the end of the part of
+// the segment that comes from the file; what lies beyond the length is ignored. Legacy layouts need kinds to find where
+// a payload ends; nil means [DefaultKinds]. The entries' payloads are views of data.
 func Parse(data []byte, layout Layout, kinds *Kinds) (*Blob, error) {
 	if layout > Modern {
 		return nil, fmt.Errorf("blob: parse: unknown layout %d", layout)
@@ -158,15 +158,15 @@ func (b *Blob) readKind(r *Reader) (string, error) {
 	return kind, r.Err()
 }
 
-// setTree checks the compressed rows and stores them: row pointers rise from 0 to the number of children, one more than there
-// are modules; a child comes after its parent, as all producers number them, which leaves no room for cycles.
+// setTree checks the compressed rows and stores them: row pointers rise from 0 to the number of children, one more than
+// there are modules; a child comes after its parent, as all producers number them, so that there are no cycles.
 func (b *Blob) setTree(rowPtr, children []uint64, at int64) error {
 	fail := func(format string, args ...any) error {
 		return &FormatError{Offset: at, What: "import tree", Problem: fmt.Sprintf(format, args...)}
 	}
 	modules := len(b.Entries)
 	if modules == 0 {
-		return fail("it stands over no module")
+		return fail("it has no module")
 	}
 	if len(rowPtr) != modules+1 {
 		return fail("%d row pointers for %d modules", len(rowPtr), modules)

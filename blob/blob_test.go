@@ -46,7 +46,8 @@ func TestParse_Golden(t *testing.T) {
 		require.Equal(t, "//PTX", string(m.Data))
 		info, ok := m.Function("k")
 		require.True(t, ok)
-		require.Equal(t, FunctionInfo{"k", []dlpack.DataType{dlpack.Handle, dlpack.Int32}, []string{"blockIdx.x", "threadIdx.x"}, c.tags}, info)
+		require.Equal(t, FunctionInfo{"k", []dlpack.DataType{dlpack.Handle, dlpack.Int32},
+			[]string{"blockIdx.x", "threadIdx.x"}, c.tags}, info)
 		_, ok = m.Function("j")
 		require.False(t, ok)
 	}
@@ -72,23 +73,30 @@ func goldens() map[string]struct {
 	tree := func(x *bld) []byte { return x.str(ImportTreeKey).vec(0, 1, 1).vec(1).done() }
 	kind := func(n string) *bld { return build().u64(3).str("_lib").str(n) }
 	return map[string]g{
-		"legacy":            {Legacy, legacyGolden},
-		"modern":            {Modern, modernGolden},
-		"empty":             {Legacy, build().u64(0).done()},
-		"no tree":           {Legacy, build().u64(2).str("opencl").str("cl").u64(0).str("").str("_lib").done()},
-		"v0.21":             {LegacyFFI, tree(kind("opencl").str("cl").u64(1).fn("f", LegacyFFI).str("kernel"))},
-		"vulkan":            {Legacy, tree(kind("vulkan").str("vulkan").u64(1).fn("f", Legacy).u64(1).str("f").u32(1).u64(2).u32(0x07230203).u32(7))},
-		"metal":             {Legacy, tree(kind("metal").str("0.1.0").u64(1).str("f").str("src").u64(1).fn("f", Legacy).str("metal"))},
-		"old metal":         {Legacy, tree(kind("metal").str("metal").u64(1).fn("f", Legacy).str("src"))},
-		"c":                 {Legacy, tree(kind("c").str("int x;").str("c").strs("f").strs("p0"))},
-		"static_library":    {Legacy, tree(kind("static_library").str("ELF").strs("f", "g"))},
-		"const_loader":      {Legacy, tree(kind("const_loader").strs("a", "b").u64(2).tensor(1).tensor(0).strs("f").u64(1).strs("a"))},
-		"graph":             {Legacy, tree(kind("GraphRuntimeFactory").str("{}").u64(1).strs("p").tensor(2).str("default"))},
-		"executable":        {Legacy, tree(kind("relax.VMExecutable").str("bytes"))},
-		"dnnl_json":         {Legacy, tree(kind("dnnl_json").str("f").str("{}").strs("c"))},
-		"tensorrt":          {Legacy, tree(kind("tensorrt").str("f").str("{}").strs())},
-		"hip":               {Legacy, tree(kind("hip").str("hsaco").u64(0).str("ELF"))},
-		"modern, any kinds": {Modern, build().vec(0, 2, 2, 3, 3).vec(1, 2, 3).str("root.kind").str("R").str("_lib").str("x").str("").str("y").str("Y").done()},
+		"legacy":  {Legacy, legacyGolden},
+		"modern":  {Modern, modernGolden},
+		"empty":   {Legacy, build().u64(0).done()},
+		"no tree": {Legacy, build().u64(2).str("opencl").str("cl").u64(0).str("").str("_lib").done()},
+		"v0.21":   {LegacyFFI, tree(kind("opencl").str("cl").u64(1).fn("f", LegacyFFI).str("kernel"))},
+		"vulkan": {Legacy,
+			tree(kind("vulkan").str("vulkan").u64(1).fn("f",
+				Legacy).u64(1).str("f").u32(1).u64(2).u32(0x07230203).u32(7))},
+		"metal": {Legacy,
+			tree(kind("metal").str("0.1.0").u64(1).str("f").str("src").u64(1).fn("f", Legacy).str("metal"))},
+		"old metal":      {Legacy, tree(kind("metal").str("metal").u64(1).fn("f", Legacy).str("src"))},
+		"c":              {Legacy, tree(kind("c").str("int x;").str("c").strs("f").strs("p0"))},
+		"static_library": {Legacy, tree(kind("static_library").str("ELF").strs("f", "g"))},
+		"const_loader": {Legacy,
+			tree(kind("const_loader").strs("a", "b").u64(2).tensor(1).tensor(0).strs("f").u64(1).strs("a"))},
+		"graph": {Legacy,
+			tree(kind("GraphRuntimeFactory").str("{}").u64(1).strs("p").tensor(2).str("default"))},
+		"executable": {Legacy, tree(kind("relax.VMExecutable").str("bytes"))},
+		"dnnl_json":  {Legacy, tree(kind("dnnl_json").str("f").str("{}").strs("c"))},
+		"tensorrt":   {Legacy, tree(kind("tensorrt").str("f").str("{}").strs())},
+		"hip":        {Legacy, tree(kind("hip").str("hsaco").u64(0).str("ELF"))},
+		"modern, any kinds": {Modern,
+			build().vec(0, 2, 2, 3, 3).vec(1, 2,
+				3).str("root.kind").str("R").str("_lib").str("x").str("").str("y").str("Y").done()},
 	}
 }
 
@@ -123,7 +131,8 @@ func TestKinds_OfDescriptors(t *testing.T) {
 // TestParse_GraphParameters wants as many names as the factory says it has parameters.
 func TestParse_GraphParameters(t *testing.T) {
 	for _, n := range []uint64{0, 2} {
-		data := build().u64(3).str("_lib").str("GraphExecutorFactory").str("{}").u64(n).strs("p").tensor(2).str("default").str(ImportTreeKey).vec(0, 1, 1).vec(1).done()
+		data := build().u64(3).str("_lib").str("GraphExecutorFactory").str("{}").u64(n).strs("p").
+			tensor(2).str("default").str(ImportTreeKey).vec(0, 1, 1).vec(1).done()
 		_, err := Parse(data, Legacy, nil)
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorContains(t, err, fmt.Sprintf("%d parameters and 1 names", n))
@@ -256,10 +265,12 @@ func TestParse_ImportTree(t *testing.T) {
 		{"falls", []uint64{0, 2, 1, 2}, []uint64{1, 2}, []string{"_lib", exe, exe}, "row 1 goes from 2 to 1"},
 		{"beyond", []uint64{0, 9, 1}, []uint64{1}, []string{"_lib", exe}, "row 0 goes from 0 to 9"},
 		{"child unknown", []uint64{0, 1, 1}, []uint64{2}, []string{"_lib", exe}, "module 0 imports module 2 of 2"},
-		{"child huge", []uint64{0, 1, 1}, []uint64{1 << 63}, []string{"_lib", exe}, "imports module 9223372036854775808"},
+		{"child huge", []uint64{0, 1, 1}, []uint64{1 << 63}, []string{"_lib", exe},
+			"imports module 9223372036854775808"},
 		{"self", []uint64{0, 1, 1}, []uint64{0}, []string{"_lib", exe}, "module 0 imports itself"},
 		{"cycle", []uint64{0, 1, 2}, []uint64{1, 0}, []string{"_lib", exe}, "module 1 imports module 0"},
-		{"children left over", []uint64{0, 1, 1}, []uint64{1, 1}, []string{"_lib", exe}, "row pointers from 0 to 1 over 2 children"},
+		{"children left over", []uint64{0, 1, 1}, []uint64{1, 1}, []string{"_lib", exe},
+			"row pointers from 0 to 1 over 2 children"},
 		{"two libraries", []uint64{0, 1, 1}, []uint64{1}, []string{"_lib", "_lib"}, `two "_lib" entries`},
 	} {
 		for layout, data := range map[Layout][]byte{
@@ -279,9 +290,10 @@ func TestParse_ImportTree(t *testing.T) {
 		"2 row pointers for 2 modules": legacy([]uint64{0, 0}, nil, "_lib", exe),
 		"4 row pointers for 2 modules": legacy([]uint64{0, 0, 0, 0}, nil, "_lib", exe),
 		"0 row pointers for 1 modules": legacy(nil, nil, "_lib"),
-		"it stands over no module":     legacy([]uint64{0}, nil),
-		"there are two import trees":   build().u64(3).str("_lib").str(ImportTreeKey).vec(0, 0).vec().str(ImportTreeKey).vec(0, 0).vec().done(),
-		"it is empty":                  build().u64(1).str("").u64(0).done(),
+		"it has no module":             legacy([]uint64{0}, nil),
+		"there are two import trees": build().u64(3).str("_lib").str(ImportTreeKey).vec(0,
+			0).vec().str(ImportTreeKey).vec(0, 0).vec().done(),
+		"it is empty": build().u64(1).str("").u64(0).done(),
 	} {
 		_, err := Parse(data, Legacy, nil)
 		require.ErrorIs(t, err, ErrCorrupt, want)
@@ -414,7 +426,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// requireWritable writes a blob that was read: the same bytes, save that the legacy layouts leave the place of the tree open.
+// requireWritable writes a blob that was read: the same bytes, save that the legacy layouts leave the place of the tree
+// open.
 func requireWritable(t *testing.T, data []byte, b *Blob) {
 	t.Helper()
 	written, err := b.Encode()

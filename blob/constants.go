@@ -1,7 +1,7 @@
 package blob
 
-// Constants is the payload of kind const_loader (before v0.17 also called metadata): tensors, and which of them each symbol wants
-// when it is initialised.
+// Constants is the payload of kind const_loader (before v0.17 also called metadata): tensors, and which of them each
+// symbol needs when it is initialised.
 type Constants struct {
 	Names   []string
 	Tensors []Tensor // of the same number

@@ -85,8 +85,8 @@ func (s Shader) Words() []uint32 {
 	return words
 }
 
-// ParseVulkanModule reads the payload of a vulkan entry. Since v0.24 each shader has a length before it; nothing says which
-// of the two it is, so a modern payload is read in the newer form if it fits that exactly, else in the older.
+// ParseVulkanModule reads the payload of a vulkan entry. Since v0.24 each shader has a length before it; nothing says
+// which of the two it is, so a modern payload is read in the newer form if it fits that exactly, else in the older.
 func ParseVulkanModule(payload []byte, layout Layout) (*VulkanModule, error) {
 	if layout != Modern {
 		return parseVulkan(payload, layout, false)
@@ -113,7 +113,8 @@ func parseVulkan(payload []byte, layout Layout, framed bool) (*VulkanModule, err
 // vulkanFileMagic opens a `.vulkan` file.
 const vulkanFileMagic = 0x02700027
 
-// ParseVulkanFile reads a `.vulkan` file of TVM v0.23 or older: the shaders; the functions are in the meta file beside it.
+// ParseVulkanFile reads a `.vulkan` file of TVM v0.23 or older: the shaders; the functions are in the meta file beside
+// it.
 func ParseVulkanFile(data []byte) ([]Shader, error) {
 	r := NewReader(data)
 	if magic := r.U32("magic number"); r.Err() == nil && magic != vulkanFileMagic {
@@ -172,7 +173,8 @@ func (m *DeviceModule) Encode(layout Layout) ([]byte, error) {
 	return w.data, nil
 }
 
-// Encode returns the payload for a blob of this layout: in the modern one with a length before each shader, as since v0.24.
+// Encode returns the payload for a blob of this layout: in the modern one with a length before each shader, as since
+// v0.24.
 func (m *VulkanModule) Encode(layout Layout) ([]byte, error) {
 	var w Writer
 	w.Str(m.Format)

@@ -5,11 +5,12 @@ import (
 	"io"
 )
 
-// WriteTo writes the blob in its layout, the u64 length first, and returns the number of bytes written. Payloads go to w as
-// they are, without a copy. What [Parse] would refuse is an error, and then nothing is written. Offset and Size are not used.
+// WriteTo writes the blob in its layout, the u64 length first, and returns the number of bytes written. Payloads go to
+// w as they are, without a copy. What [Parse] would refuse is an error, and then nothing is written. Offset and Size
+// are not used.
 //
-// A legacy payload must end where the scanner of its kind finds its end ([DefaultKinds]), for otherwise nothing behind it
-// could be read again.
+// A legacy payload must end where the scanner of its kind finds its end ([DefaultKinds]), for otherwise nothing behind
+// it could be read again.
 func (b *Blob) WriteTo(w io.Writer) (int64, error) {
 	head, err := b.check()
 	if err != nil {
@@ -75,8 +76,8 @@ func (s *sliceWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// check finds what Parse would refuse, and returns the bytes of the tree: with the length before it in the modern layout, with
-// its key in the legacy ones, where it stands at the end.
+// check finds what Parse would refuse, and returns the bytes of the tree: with the length before it in the modern
+// layout, with its key in the legacy ones, where it comes last.
 func (b *Blob) check() ([]byte, error) {
 	if b.Layout > Modern {
 		return nil, fmt.Errorf("blob: write: unknown layout %d", b.Layout)
@@ -123,7 +124,7 @@ func (b *Blob) checkEntries() error {
 		case e.Kind == ImportTreeKey:
 			return fail("%q is the name of the import tree, not of a kind", e.Kind)
 		case e.IsLibrary() && len(e.Payload) != 0:
-			return fail("%q stands for the library and has no payload", e.Kind)
+			return fail("%q is the library and has no payload", e.Kind)
 		case e.IsLibrary():
 			if libraries++; libraries > 1 {
 				return fail("there are two %q entries", e.Kind)

@@ -16,12 +16,14 @@ import (
 )
 
 func TestEncode_Golden(t *testing.T) {
-	info := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Int32}, LaunchParamTags: []string{"blockIdx.x", "threadIdx.x"}}
+	info := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Int32},
+		LaunchParamTags: []string{"blockIdx.x", "threadIdx.x"}}
 	module := DeviceModule{Format: "ptx", Functions: []Function{{Key: "k", FunctionInfo: info}}, Data: []byte("//PTX")}
 	for layout, want := range map[Layout][]byte{Legacy: legacyGolden, Modern: modernGolden} {
 		payload, err := module.Encode(layout)
 		require.NoError(t, err)
-		b := &Blob{Layout: layout, Entries: []Entry{{Kind: LibraryKey}, {Kind: "cuda", Payload: payload}}, RowPtr: []int{0, 1, 1}, Children: []int{1}}
+		b := &Blob{Layout: layout, Entries: []Entry{{Kind: LibraryKey}, {Kind: "cuda", Payload: payload}},
+			RowPtr: []int{0, 1, 1}, Children: []int{1}}
 		got, err := b.Encode()
 		require.NoError(t, err)
 		require.Equal(t, want, got, layout)
@@ -85,15 +87,18 @@ func randomEntry(rng *rand.Rand, layout Layout) Entry {
 	}
 	switch rng.IntN(4) {
 	case 0:
-		return Entry{Kind: "static_library", Payload: (&StaticLibrary{Object: data, Functions: []string{"f", ""}}).Encode()}
+		return Entry{Kind: "static_library",
+			Payload: (&StaticLibrary{Object: data, Functions: []string{"f", ""}}).Encode()}
 	case 1:
-		return Entry{Kind: "c", Payload: (&CSource{Code: string(data), Format: "c", Functions: []string{}, Constants: []string{""}}).Encode()}
+		return Entry{Kind: "c", Payload: (&CSource{Code: string(data), Format: "c", Functions: []string{},
+			Constants: []string{""}}).Encode()}
 	case 2:
 		if layout == Modern {
 			return Entry{Kind: fmt.Sprintf("of a stranger %d", rng.IntN(3)), Payload: data}
 		}
 	}
-	payload, err := (&DeviceModule{Format: "cl", Functions: []Function{{Key: "", FunctionInfo: FunctionInfo{Name: "n"}}}, Data: data}).Encode(layout)
+	payload, err := (&DeviceModule{Format: "cl",
+		Functions: []Function{{Key: "", FunctionInfo: FunctionInfo{Name: "n"}}}, Data: data}).Encode(layout)
 	if err != nil {
 		panic(err)
 	}
@@ -120,18 +125,26 @@ func TestEncode_Refuses(t *testing.T) {
 		blob Blob
 		want string
 	}{
-		"layout":          {Blob{Layout: 7}, "unknown layout 7"},
-		"no module":       {Blob{Layout: Modern, RowPtr: []int{0}}, "it stands over no module"},
-		"no tree":         {Blob{Layout: Modern, Entries: one("c", source)}, "0 row pointers for 1 modules"},
-		"empty kind":      {Blob{Layout: Modern, Entries: one("", source), RowPtr: []int{0, 0}}, "module 0: its kind is empty"},
-		"tree as kind":    {Blob{Layout: Modern, Entries: one(ImportTreeKey, source), RowPtr: []int{0, 0}}, "name of the import tree"},
-		"library payload": {Blob{Layout: Modern, Entries: one(LibraryKey, source), RowPtr: []int{0, 0}}, "has no payload"},
-		"two libraries":   {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: LibraryKey}}, RowPtr: []int{0, 0, 0}}, "two"},
-		"backward":        {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: "c"}}, RowPtr: []int{0, 0, 1}, Children: []int{0}}, "comes before it"},
-		"negative":        {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}}, RowPtr: []int{0, 1}, Children: []int{-1}}, "imports module"},
-		"legacy kind":     {Blob{Layout: Legacy, Entries: one("mine", nil), RowPtr: []int{0, 0}}, `module kind "mine" cannot be skipped`},
-		"legacy payload":  {Blob{Layout: Legacy, Entries: one("c", append(source, 1)), RowPtr: []int{0, 0}}, "1 bytes are left over"},
-		"legacy too few":  {Blob{Layout: Legacy, Entries: one("c", source[1:]), RowPtr: []int{0, 0}}, "needs"},
+		"layout":    {Blob{Layout: 7}, "unknown layout 7"},
+		"no module": {Blob{Layout: Modern, RowPtr: []int{0}}, "it has no module"},
+		"no tree":   {Blob{Layout: Modern, Entries: one("c", source)}, "0 row pointers for 1 modules"},
+		"empty kind": {Blob{Layout: Modern, Entries: one("", source), RowPtr: []int{0, 0}},
+			"module 0: its kind is empty"},
+		"tree as kind": {Blob{Layout: Modern, Entries: one(ImportTreeKey, source), RowPtr: []int{0, 0}},
+			"name of the import tree"},
+		"library payload": {Blob{Layout: Modern, Entries: one(LibraryKey, source), RowPtr: []int{0, 0}},
+			"has no payload"},
+		"two libraries": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: LibraryKey}},
+			RowPtr: []int{0, 0, 0}}, "two"},
+		"backward": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: "c"}},
+			RowPtr: []int{0, 0, 1}, Children: []int{0}}, "comes before it"},
+		"negative": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}}, RowPtr: []int{0, 1},
+			Children: []int{-1}}, "imports module"},
+		"legacy kind": {Blob{Layout: Legacy, Entries: one("mine", nil), RowPtr: []int{0, 0}},
+			`module kind "mine" cannot be skipped`},
+		"legacy payload": {Blob{Layout: Legacy, Entries: one("c", append(source, 1)), RowPtr: []int{0, 0}},
+			"1 bytes are left over"},
+		"legacy too few": {Blob{Layout: Legacy, Entries: one("c", source[1:]), RowPtr: []int{0, 0}}, "needs"},
 	} {
 		var out bytes.Buffer
 		_, err := c.blob.WriteTo(&out)
@@ -178,8 +191,11 @@ func TestWriteTo_CopiesNoPayload(t *testing.T) {
 }
 
 func TestPayloads_RoundTrip(t *testing.T) {
-	info := FunctionInfo{Name: "own", ArgTypes: []dlpack.DataType{dlpack.Float32, dlpack.Handle}, LaunchParamTags: []string{"", "blockIdx.x"}, ArgExtraTags: []int32{0, 1}}
-	functions := []Function{{Key: "b", FunctionInfo: info}, {Key: "a", FunctionInfo: FunctionInfo{Name: "a", ArgTypes: []dlpack.DataType{}, LaunchParamTags: []string{}, ArgExtraTags: []int32{}}}}
+	info := FunctionInfo{Name: "own", ArgTypes: []dlpack.DataType{dlpack.Float32, dlpack.Handle},
+		LaunchParamTags: []string{"", "blockIdx.x"}, ArgExtraTags: []int32{0, 1}}
+	functions := []Function{{Key: "b", FunctionInfo: info},
+		{Key: "a", FunctionInfo: FunctionInfo{Name: "a", ArgTypes: []dlpack.DataType{}, LaunchParamTags: []string{},
+			ArgExtraTags: []int32{}}}}
 	shaders := []Shader{{Key: "b", Flag: 1, Code: []byte{1, 2, 3, 4}}, {Key: "a", Code: []byte{}}}
 	tensor := Tensor{DType: dlpack.Float32, Shape: []int64{2, 1}, Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}
 	for _, layout := range []Layout{LegacyFFI, Modern} {
@@ -213,7 +229,8 @@ func TestPayloads_RoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s, gotS)
 
-	k := &Constants{Names: []string{"w", "b"}, Tensors: []Tensor{tensor, tensor}, Symbols: []SymbolConstants{{"f", []string{"b", "w"}}, {"g", []string{}}}}
+	k := &Constants{Names: []string{"w", "b"}, Tensors: []Tensor{tensor, tensor},
+		Symbols: []SymbolConstants{{"f", []string{"b", "w"}}, {"g", []string{}}}}
 	payload, err := k.Encode()
 	require.NoError(t, err)
 	gotK, err := ParseConstants(payload)
@@ -234,10 +251,11 @@ func TestPayloads_RoundTrip(t *testing.T) {
 }
 
 func TestPayloads_Refuse(t *testing.T) {
-	tagged := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle}, ArgExtraTags: []int32{ExtraTagTensorMap}}
+	tagged := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle},
+		ArgExtraTags: []int32{ExtraTagTensorMap}}
 	twice := []Function{{Key: "k"}, {Key: "k"}}
 	_, err := (&DeviceModule{Functions: []Function{{Key: "k", FunctionInfo: tagged}}}).Encode(Legacy)
-	require.ErrorContains(t, err, "legacy layout has no place")
+	require.ErrorContains(t, err, "legacy layout cannot hold")
 	_, err = (&DeviceModule{Functions: twice}).Encode(Modern)
 	require.ErrorContains(t, err, `"k" comes twice`)
 	tagged.ArgTypes = nil
@@ -251,9 +269,11 @@ func TestPayloads_Refuse(t *testing.T) {
 	require.ErrorContains(t, err, `"k" comes twice`)
 	_, err = EncodeMetaJSON([]Function{{Key: "\xff"}})
 	require.ErrorContains(t, err, "UTF-8")
-	_, err = EncodeMetaJSON([]Function{{Key: "k", FunctionInfo: FunctionInfo{ArgTypes: []dlpack.DataType{{Code: 77, Bits: 3, Lanes: 1}}}}})
+	_, err = EncodeMetaJSON([]Function{{Key: "k",
+		FunctionInfo: FunctionInfo{ArgTypes: []dlpack.DataType{{Code: 77, Bits: 3, Lanes: 1}}}}})
 	require.ErrorContains(t, err, "type without a name")
-	_, err = (&Constants{Names: []string{"a"}, Tensors: []Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{1}}}}).Encode()
+	_, err = (&Constants{Names: []string{"a"},
+		Tensors: []Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{1}}}}).Encode()
 	require.ErrorContains(t, err, "takes 8 bytes, not 1")
 	_, err = (&Constants{Symbols: []SymbolConstants{{"f", []string{"w"}}}}).Encode()
 	require.ErrorContains(t, err, `wants "w", which is not there`)

@@ -10,7 +10,8 @@ var ErrCorrupt = errors.New("blob: corrupt")
 
 // FormatError says where bytes stop making sense.
 type FormatError struct {
-	Offset  int64  // from the start of the bytes that were given to Parse, or of the payload that was given to its reader
+	// from the start of the bytes that were given to Parse, or of the payload that was given to its reader
+	Offset  int64
 	What    string // the piece that was being read
 	Problem string
 }
@@ -23,7 +24,7 @@ func (e *FormatError) Error() string {
 // Is reports true for [ErrCorrupt].
 func (e *FormatError) Is(target error) bool { return target == ErrCorrupt }
 
-// UnknownKindError says that a legacy blob holds a module whose payload nobody here knows the end of.
+// UnknownKindError says that a legacy blob contains a module of a kind without a scanner: where its payload ends is unknown.
 type UnknownKindError struct {
 	Kind   string
 	Offset int64  // of the payload, from the start of the blob

@@ -17,7 +17,8 @@ func functionGolden(layout Layout) []byte {
 }
 
 func TestParseFunctionInfo(t *testing.T) {
-	want := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Int32}, LaunchParamTags: []string{"blockIdx.x", "tirx.use_dyn_shared_memory"}}
+	want := FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle, dlpack.Int32},
+		LaunchParamTags: []string{"blockIdx.x", "tirx.use_dyn_shared_memory"}}
 	for _, layout := range []Layout{Legacy, LegacyFFI, Modern} {
 		data := functionGolden(layout)
 		got, err := ParseFunctionInfo(data, layout)
@@ -45,7 +46,8 @@ func TestFunctions_KeyIsTheName(t *testing.T) {
 	list := r.Functions(Legacy)
 	require.NoError(t, r.Finish("end"))
 	require.Equal(t, "b", list[0].Name, "in file order")
-	require.Equal(t, Function{Key: "a", FunctionInfo: FunctionInfo{Name: "own", ArgTypes: []dlpack.DataType{}, LaunchParamTags: []string{}}}, list[1])
+	require.Equal(t, Function{Key: "a", FunctionInfo: FunctionInfo{Name: "own", ArgTypes: []dlpack.DataType{},
+		LaunchParamTags: []string{}}}, list[1])
 
 	r = NewReader(build().u64(2).fn("a", Legacy).fn("a", Legacy).b)
 	require.Nil(t, r.Functions(Legacy))
@@ -86,7 +88,8 @@ func TestParseVulkanModule(t *testing.T) {
 	file[0]++
 	_, err = ParseVulkanFile(file)
 	require.ErrorContains(t, err, "magic number")
-	_, err = ParseVulkanFile(build().u32(vulkanFileMagic).u64(2).str("f").raw(shader().b...).str("f").raw(shader().b...).b)
+	twice := build().u32(vulkanFileMagic).u64(2).str("f").raw(shader().b...).str("f").raw(shader().b...)
+	_, err = ParseVulkanFile(twice.b)
 	require.ErrorContains(t, err, `"f" comes twice`)
 }
 
@@ -95,7 +98,8 @@ func TestParseFunctionInfoJSON(t *testing.T) {
 		`{"name":"k","arg_types":["handle","int32"],"launch_param_tags":["blockIdx.x"],"arg_extra_tags":[1,0]}`: {
 			"k", []dlpack.DataType{dlpack.Handle, dlpack.Int32}, []string{"blockIdx.x"}, []int32{1, 0}},
 		`{"arg_types":[], "thread_axis_tags":["a","b"], "name":""}`: {"", []dlpack.DataType{}, []string{"a", "b"}, nil},
-		` {"arg_types":["e4m3_float8","bool"]} `:                    {"", []dlpack.DataType{dlpack.Float8E4M3FN, dlpack.Bool}, nil, nil},
+		` {"arg_types":["e4m3_float8","bool"]} `: {"",
+			[]dlpack.DataType{dlpack.Float8E4M3FN, dlpack.Bool}, nil, nil},
 	} {
 		got, err := ParseFunctionInfoJSON([]byte(text))
 		require.NoError(t, err, text)
@@ -122,7 +126,8 @@ func TestParseFunctionInfoJSON(t *testing.T) {
 }
 
 func TestParseMetaJSON(t *testing.T) {
-	meta, err := ParseMetaJSON([]byte(`{"func_info":{"z":{"name":"","arg_types":["int32"]},"a":{"name":"b","arg_types":[]}}}`))
+	const text = `{"func_info":{"z":{"name":"","arg_types":["int32"]},"a":{"name":"b","arg_types":[]}}}`
+	meta, err := ParseMetaJSON([]byte(text))
 	require.NoError(t, err)
 	require.Empty(t, meta.TVMVersion)
 	require.Equal(t, "z", meta.Functions[0].Key, "in file order")
@@ -168,7 +173,8 @@ func FuzzFunctionInfoBinary(f *testing.F) {
 func FuzzFunctionInfoJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"name":"k","arg_types":["handle","int32"],"launch_param_tags":["blockIdx.x"],"arg_extra_tags":[1,0]}`,
-		`{"arg_types":[],"thread_axis_tags":["a"]}`, `{"arg_types":null}`, `{`, `{"tvm_version":"0.1.0","func_info":{"f":{"arg_types":["bool"]}}}`,
+		`{"arg_types":[],"thread_axis_tags":["a"]}`, `{"arg_types":null}`, `{`,
+		`{"tvm_version":"0.1.0","func_info":{"f":{"arg_types":["bool"]}}}`,
 		`{"func_info":{"a":{"name":"b","arg_types":["custom[x]"]}}} x`,
 	} {
 		f.Add([]byte(text))

@@ -20,8 +20,8 @@ const (
 	ExtraTagTensorMap int32 = 1 // the argument is the address of a 128-byte tensor map
 )
 
-// Function is an entry of a function table: the key is what callers look up. Where the description has no name of its own (so in
-// blobs of v0.17), FunctionInfo.Name is the key.
+// Function is an entry of a function table: the key is what callers look up. Where the description has no name of its
+// own (so in blobs of v0.17), FunctionInfo.Name is the key.
 type Function struct {
 	Key string
 	FunctionInfo
@@ -56,7 +56,8 @@ func (info *FunctionInfo) check() error {
 	return nil
 }
 
-// Functions reads a function table in file order: a count, then keys and descriptions. A key that comes twice is an error.
+// Functions reads a function table in file order: a count, then keys and descriptions. A repeated key is an
+// error.
 func (r *Reader) Functions(layout Layout) []Function {
 	least := 4 * 8 // key, name, argument types, tags
 	if layout.hasExtraTags() {
@@ -96,8 +97,8 @@ func ParseFunctionInfo(data []byte, layout Layout) (FunctionInfo, error) {
 	return info, nil
 }
 
-// FunctionInfo writes the binary form of a layout. Before v0.21 there was no place for extra tags: one that says something is an
-// error there.
+// FunctionInfo writes the binary form of a layout. Layouts before v0.21 have no extra tags: one that says
+// something is an error there.
 func (w *Writer) FunctionInfo(info FunctionInfo, layout Layout) error {
 	tags := info.ArgExtraTags
 	if err := info.check(); err != nil {
@@ -115,13 +116,14 @@ func (w *Writer) FunctionInfo(info FunctionInfo, layout Layout) error {
 	}
 	for i, tag := range tags {
 		if tag != ExtraTagNone {
-			return fmt.Errorf("blob: write function %q: argument %d has extra tag %d, for which the legacy layout has no place", info.Name, i, tag)
+			return fmt.Errorf("blob: write function %q: argument %d has extra tag %d, which the legacy layout cannot hold",
+				info.Name, i, tag)
 		}
 	}
 	return nil
 }
 
-// Functions writes a function table. A key that comes twice is an error.
+// Functions writes a function table. A repeated key is an error.
 func (w *Writer) Functions(list []Function, layout Layout) error {
 	w.Count(len(list))
 	seen := make(map[string]bool, len(list))
@@ -138,6 +140,7 @@ func (w *Writer) Functions(list []Function, layout Layout) error {
 	return nil
 }
 
-// OffsetAlignment is the name of the function by which the device modules of a kind say what the byte_offset of a kernel's tensor arguments must be a
-// multiple of, given the number of a device. Modules of other runtimes, which know nothing of offsets, do not have it.
+// OffsetAlignment is the name of the function by which the device modules of a kind say what the byte_offset of a
+// kernel's tensor arguments must be a multiple of, given the number of a device. Modules of other runtimes, which know
+// nothing of offsets, do not have it.
 func OffsetAlignment(kind string) string { return "tvmgo." + kind + ".offset_alignment" }

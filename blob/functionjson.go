@@ -60,8 +60,8 @@ func ParseFunctionsJSON(data []byte) ([]Function, error) {
 }
 
 // ParseFunctionInfoJSON reads one description: name, arg_types (data type strings, modern or classic), and optionally
-// launch_param_tags (in old files thread_axis_tags) and arg_extra_tags. Unknown keys are errors: a field that is not understood may
-// change how the kernel has to be launched.
+// launch_param_tags (in old files thread_axis_tags) and arg_extra_tags. Unknown keys are errors: a field that is not
+// understood may change how the kernel has to be launched.
 func ParseFunctionInfoJSON(data []byte) (FunctionInfo, error) {
 	var info FunctionInfo
 	seen := map[string]bool{}
@@ -100,8 +100,8 @@ func ParseFunctionInfoJSON(data []byte) (FunctionInfo, error) {
 	return info, nil
 }
 
-// parseArgTypes accepts both grammars: the file does not say which generation wrote it, and no text means two things that
-// a kernel's argument could be.
+// parseArgTypes accepts both grammars: the file does not say which generation wrote it, and no text means two things
+// that a kernel's argument could be.
 func parseArgTypes(names []string) ([]dlpack.DataType, error) {
 	types := make([]dlpack.DataType, len(names))
 	for i, name := range names {
@@ -117,7 +117,8 @@ func parseArgTypes(names []string) ([]dlpack.DataType, error) {
 	return types, nil
 }
 
-// eachMember walks one JSON object in order. Keys are exact, and one that comes twice is an error, as is text behind the object.
+// eachMember walks one JSON object in order. Keys are exact, and a repeated one is an error, as is text behind
+// the object.
 func eachMember(data []byte, visit func(key string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	token, err := d.Token()
@@ -219,14 +220,16 @@ func EncodeFunctionInfoJSON(info FunctionInfo) ([]byte, error) {
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("blob: write function %q: %w", info.Name, err)
 	}
-	out := functionJSON{Name: info.Name, ArgTypes: []string{}, LaunchParamTags: info.LaunchParamTags, ArgExtraTags: info.ArgExtraTags}
+	out := functionJSON{Name: info.Name, ArgTypes: []string{}, LaunchParamTags: info.LaunchParamTags,
+		ArgExtraTags: info.ArgExtraTags}
 	if out.LaunchParamTags == nil {
 		out.LaunchParamTags = []string{}
 	}
 	for i, t := range info.ArgTypes {
 		text := t.String()
 		if back, err := dlpack.ParseDataType(text); err != nil || back != t {
-			return nil, fmt.Errorf("blob: write function %q: argument %d has a type without a name: %s", info.Name, i, text)
+			return nil, fmt.Errorf("blob: write function %q: argument %d has a type without a name: %s", info.Name, i,
+				text)
 		}
 		out.ArgTypes = append(out.ArgTypes, text)
 	}
@@ -242,7 +245,8 @@ func encodeJSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	if bytes.Contains(out.Bytes(), []byte(`\ufffd`)) {
-		return nil, fmt.Errorf("blob: write functions: a name is not UTF-8, and JSON has no place for it: %s", bytes.TrimSpace(out.Bytes()))
+		return nil, fmt.Errorf("blob: write functions: a name is not UTF-8, and JSON cannot hold it: %s",
+			bytes.TrimSpace(out.Bytes()))
 	}
 	return bytes.TrimSpace(out.Bytes()), nil
 }

@@ -47,7 +47,7 @@ func Register(kind string, scan Scanner) error { return DefaultKinds().Register(
 // Register adds a scanner. A kind that has one already is an error.
 func (k *Kinds) Register(kind string, scan Scanner) error {
 	if kind == "" || kind == LibraryKey || kind == ImportTreeKey || scan == nil {
-		return fmt.Errorf("blob: register scanner: kind %q and the scanner must be proper", kind)
+		return fmt.Errorf("blob: register scanner: kind %q: a name and a scanner are needed", kind)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +81,7 @@ func (k *Kinds) Names() []string {
 	return slices.Sorted(maps.Keys(k.scanners))
 }
 
-// scan runs a scanner. A failure of the reader counts, whatever the scanner returned.
+// scan runs a scanner. A failure of the reader takes precedence over the scanner's result.
 func (r *Reader) scan(scan Scanner, kind string, layout Layout) error {
 	err := scan(r, layout)
 	if r.err != nil {
@@ -99,7 +99,8 @@ func inKind(err error, kind string) error {
 	if !errors.As(err, &format) {
 		return err
 	}
-	return &FormatError{Offset: format.Offset, What: fmt.Sprintf("module of kind %q: %s", kind, format.What), Problem: format.Problem}
+	return &FormatError{Offset: format.Offset, What: fmt.Sprintf("module of kind %q: %s", kind, format.What),
+		Problem: format.Problem}
 }
 
 // LoaderImport returns the package of this module that loads modules of a kind when it is imported, or "" if there is

@@ -8,11 +8,11 @@ import (
 // Number orders the modules of an import tree as blobs hold them: by the rule of TVM's exporters (docs/abi.md C.3), or,
 // where that rule would put a module before one that imports it, as happens with shared imports, so that importers come
 // first. imports[i] are the modules that module i imports; the root is module 0; mergeable[i] says that module i is
-// compiled into the library itself, for which all of those together stand as one "_lib" entry. Modules that the root
+// compiled into the library itself, which together become one "_lib" entry. Modules that the root
 // does not reach are left out.
 //
-// entries[k] lists the modules that entry k stands for: one, or those of the library, in the order in which they were met. An
-// [OrderError] says that the library would import itself by way of another module.
+// entries[k] lists the modules of entry k: one, or those of the library, in the order in which they were
+// met. An [OrderError] says that the library would import itself by way of another module.
 func Number(imports [][]int, mergeable []bool) (entries [][]int, rowPtr, children []int, err error) {
 	if err := checkImports(imports, len(mergeable)); err != nil {
 		return nil, nil, nil, err
@@ -39,8 +39,8 @@ func Number(imports [][]int, mergeable []bool) (entries [][]int, rowPtr, childre
 	return entries, rowPtr, children, nil
 }
 
-// numberDepthFirst goes from the root to the first mergeable modules on every way, then on from those: all of them stand where the
-// first does.
+// numberDepthFirst goes from the root to the first mergeable modules on every way, then on from those: all of them
+// are where the first is.
 func numberDepthFirst(imports [][]int, mergeable []bool) (entries [][]int) {
 	visited := make([]bool, len(imports))
 	visited[0] = true
@@ -107,8 +107,8 @@ func importersFirst(rows [][]int) bool {
 	return true
 }
 
-// topological lists entry numbers so that importers come first and entry 0 begins, in the order of the numbers where that is free.
-// If there is a cycle, it returns an entry on it and one that it imports.
+// topological lists entry numbers so that importers come first and entry 0 begins, in the order of the numbers where
+// that is free. If there is a cycle, it returns an entry on it and one that it imports.
 func topological(rows [][]int) (order, cycle []int) {
 	const (
 		entered = 1 + iota
@@ -154,13 +154,15 @@ func checkImports(imports [][]int, modules int) error {
 	return nil
 }
 
-// OrderError says that modules cannot be merged into one library: it would import itself, by way of a module that is not in it.
+// OrderError says that modules cannot be merged into one library: it would import itself, by way of a module that is
+// not in it.
 type OrderError struct {
 	Parent, Child []int // modules of an entry on the cycle, and of one that it imports
 }
 
 // Error names the modules on the cycle by their numbers.
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("blob: number modules: module %d imports module %d, which imports it in turn: the modules that are compiled into the "+
+	return fmt.Sprintf("blob: number modules: module %d imports module %d, which imports the first: the modules that are "+
+		"compiled into the "+
 		"library become one, with the imports of all of them", e.Parent[0], e.Child[0])
 }

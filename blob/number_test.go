@@ -58,7 +58,7 @@ func TestNumber_LibraryOnBothSides(t *testing.T) {
 	_, _, _, err := Number([][]int{{1}, {2}, {}}, []bool{true, false, true})
 	var order *OrderError
 	require.ErrorAs(t, err, &order)
-	require.ErrorContains(t, err, "imports it in turn")
+	require.ErrorContains(t, err, "imports the first")
 }
 
 func TestNumber_Refuses(t *testing.T) {
@@ -72,8 +72,8 @@ func TestNumber_Refuses(t *testing.T) {
 	}
 }
 
-// Whatever the tree: either an error, or every module that the root reaches stands in one entry, every import is there as an
-// import of the entries, and nothing else is.
+// Whatever the tree: either an error, or every module that the root reaches stands in one entry, every import is there
+// as an import of the entries, and nothing else is.
 func TestNumber_Random(t *testing.T) {
 	rng := testseed.Rand(t)
 	good := 0
@@ -103,7 +103,8 @@ func TestNumber_Random(t *testing.T) {
 				require.NotContains(t, entryOf, m)
 				entryOf[m] = k
 			}
-			require.True(t, len(members) == 1 || !slices.ContainsFunc(members, func(m int) bool { return !mergeable[m] }))
+			require.True(t, len(members) == 1 ||
+				!slices.ContainsFunc(members, func(m int) bool { return !mergeable[m] }))
 		}
 		require.Zero(t, entryOf[0], "the root comes first")
 		reached, stack := map[int]bool{0: true}, []int{0}
@@ -139,8 +140,8 @@ func TestNumber_Random(t *testing.T) {
 	require.Greater(t, good, 500)
 }
 
-// mergedCycle looks for a way from a mergeable module through one that isn't, both of them within the root's reach, back to a
-// mergeable one.
+// mergedCycle looks for a way from a mergeable module through one that isn't, both of them within the root's reach,
+// back to a mergeable one.
 func mergedCycle(imports [][]int, mergeable []bool) bool {
 	reach := make([][]bool, len(imports))
 	for i := len(imports) - 1; i >= 0; i-- { // imports have larger numbers
@@ -155,7 +156,8 @@ func mergedCycle(imports [][]int, mergeable []bool) bool {
 	for a := range imports {
 		for mid := range imports {
 			for b := range imports {
-				if mergeable[a] && !mergeable[mid] && mergeable[b] && (a == 0 || reach[0][a]) && reach[a][mid] && reach[mid][b] {
+				if mergeable[a] && !mergeable[mid] && mergeable[b] && (a == 0 || reach[0][a]) && reach[a][mid] &&
+					reach[mid][b] {
 					return true
 				}
 			}

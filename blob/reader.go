@@ -8,9 +8,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Reader decodes the little-endian primitives that blobs and payloads are made of. The first failure sticks: from then on
-// every method returns a zero value and [Reader.Err] the failure, so that a format is written down without an error check per
-// field. No method allocates for a count before that many elements can be in the remaining bytes.
+// Reader decodes the little-endian primitives that blobs and payloads are made of. The first failure sticks: from then
+// on every method returns a zero value and [Reader.Err] the failure, so that a format is written down without an error
+// check per field. No method allocates for a count before that many elements can be in the remaining bytes.
 //
 // The `what` of each method names the piece in the error.
 type Reader struct {
@@ -116,8 +116,8 @@ func (r *Reader) Bytes(what string) []byte { return r.Take(r.U64(what), what) }
 // Str is Bytes as a string, copied.
 func (r *Reader) Str(what string) string { return string(r.Bytes(what)) }
 
-// Count reads the u64 count of a vector whose elements take at least each bytes (at least 1), and fails if the remaining
-// bytes can't hold them. The result is thus safe to allocate and to loop over.
+// Count reads the u64 count of a vector whose elements take at least each bytes (at least 1), and fails if the
+// remaining bytes can't hold them. The result is thus safe to allocate and to loop over.
 func (r *Reader) Count(each int, what string) int {
 	at := r.Offset()
 	n := r.U64(what)

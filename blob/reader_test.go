@@ -10,7 +10,8 @@ import (
 )
 
 func TestReader_Primitives(t *testing.T) {
-	x := build().raw(7).u32(1<<31).u64(1<<63).u64(math.Float64bits(2.5)).str("héllo").strs("a", "").vec(1, 2).vec(1<<64-1).
+	x := build().raw(7).u32(1<<31).u64(1<<63).u64(math.Float64bits(2.5)).str("héllo").strs("a", "").vec(1,
+		2).vec(1<<64-1).
 		u64(2).u32(5).u32(1<<32-1).u64(1).raw(2, 32, 4, 0).u32(2).u32(1)
 	r := NewReader(x.b)
 	require.EqualValues(t, 7, r.U8("x"))

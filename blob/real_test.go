@@ -13,7 +13,8 @@ import (
 	"tvmgo/dlpack"
 )
 
-// section returns the blob of a library as a loader sees it: from the symbol to the end of the file-backed part of its segment.
+// section returns the blob of a library as a loader sees it: from the symbol to the end of the file-backed part of its
+// segment.
 func section(t *testing.T, path string) ([]byte, Layout) {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -28,7 +29,8 @@ func section(t *testing.T, path string) ([]byte, Layout) {
 		}
 		for _, p := range f.Progs {
 			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
-				data, err := io.ReadAll(io.NewSectionReader(p, int64(s.Value-p.Vaddr), int64(p.Filesz-(s.Value-p.Vaddr))))
+				data, err := io.ReadAll(io.NewSectionReader(p, int64(s.Value-p.Vaddr),
+					int64(p.Filesz-(s.Value-p.Vaddr))))
 				require.NoError(t, err)
 				return data, layout
 			}
@@ -84,7 +86,8 @@ func TestParse_RealLibraries(t *testing.T) {
 		m, err := ParseDeviceModule(b.Entries[1].Payload, layout)
 		require.NoError(t, err, c.file)
 		require.Equal(t, c.format, m.Format)
-		require.True(t, strings.Contains(string(m.Data), "matmul_kernel") && strings.HasPrefix(string(m.Data), c.begins), c.file)
+		require.True(t, strings.Contains(string(m.Data), "matmul_kernel") &&
+			strings.HasPrefix(string(m.Data), c.begins), c.file)
 		var names []string
 		for _, f := range m.Functions {
 			names = append(names, f.Name)
@@ -95,7 +98,8 @@ func TestParse_RealLibraries(t *testing.T) {
 		matmul, ok := m.Function("matmul_kernel")
 		require.True(t, ok)
 		require.Equal(t, []dlpack.DataType{dlpack.Handle, dlpack.Handle, dlpack.Handle}, matmul.ArgTypes)
-		require.ElementsMatch(t, []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}, matmul.LaunchParamTags)
+		require.ElementsMatch(t, []string{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"},
+			matmul.LaunchParamTags)
 		require.Len(t, matmul.ArgExtraTags, c.tags)
 	}
 }
@@ -145,7 +149,8 @@ func TestReader_RealGraphFactory(t *testing.T) {
 }
 
 func TestParse_RealLibrariesDamaged(t *testing.T) {
-	for _, name := range []string{"classic/gpu_opencl", "classic/gpu_cuda", "classic/graph_mlp", "modern/gpu_opencl", "modern/relax_mlp"} {
+	for _, name := range []string{"classic/gpu_opencl", "classic/gpu_cuda", "classic/graph_mlp", "modern/gpu_opencl",
+		"modern/relax_mlp"} {
 		data, layout := exported(t, name)
 		whole, err := Parse(data, layout, nil)
 		require.NoError(t, err)

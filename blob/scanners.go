@@ -6,8 +6,8 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// formScanners has the scanner of each form of payload that TVM up to v0.21 could write into a legacy blob. Each function
-// below describes one form.
+// formScanners has the scanner of each form of payload that TVM up to v0.21 could write into a legacy blob. Each
+// function below describes one form.
 var formScanners = map[modulekind.Form]Scanner{
 	modulekind.Device:      scanDeviceModule,
 	modulekind.Shaders:     scanVulkan,
@@ -36,7 +36,8 @@ func scanVulkan(r *Reader, layout Layout) error {
 	return r.Err()
 }
 
-// Since v0.12 a version number, one source per function, functions, format; before, the fields of the other device modules.
+// Since v0.12 a version number, one source per function, functions, format; before, the fields of the other device
+// modules.
 func scanMetal(r *Reader, layout Layout) error {
 	first := r.Str("version or format")
 	if !strings.HasPrefix(first, "0.") {

@@ -5,7 +5,7 @@ type CSource struct {
 	Code      string
 	Format    string   // "c", "cc", "cpp", "cu"; "" means c
 	Functions []string // names of the functions that the code defines
-	Constants []string // names of the constants that it wants
+	Constants []string // names of the constants that it needs
 }
 
 // ParseCSource reads a payload.

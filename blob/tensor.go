@@ -19,8 +19,8 @@ type Tensor struct {
 	Data  []byte
 }
 
-// Tensor reads a tensor as parameter files, constants and executables hold it: magic, reserved word, device (always the CPU),
-// rank, type, shape, size in bytes, data. The size must be that of [dlpack.SerializedDataSize].
+// Tensor reads a tensor as parameter files, constants and executables hold it: magic, reserved word, device (always the
+// CPU), rank, type, shape, size in bytes, data. The size must be that of [dlpack.SerializedDataSize].
 func (r *Reader) Tensor(what string) Tensor {
 	start := r.Offset()
 	magic := r.U64(what)
@@ -64,7 +64,7 @@ func sizeProblem(t Tensor, size, want int64, err error) string {
 	return fmt.Sprintf("shape %v of %s takes %d bytes, not %d", t.Shape, t.DType, want, size)
 }
 
-// tensors reads a u64 count, which must be as told, and the tensors.
+// tensors reads a u64 count, which must be n, and the tensors.
 func (r *Reader) tensors(count int, what string) []Tensor {
 	at := r.Offset()
 	n := r.Count(minTensorSize, what)

@@ -7,8 +7,8 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Writer encodes the little-endian primitives that blobs and payloads are made of, the counterpart of [Reader]. The zero value
-// is empty and ready for use.
+// Writer encodes the little-endian primitives that blobs and payloads are made of, the counterpart of [Reader]. The
+// zero value is empty and ready for use.
 type Writer struct{ data []byte }
 
 // Data returns what was written: a view until the next write.

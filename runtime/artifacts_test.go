@@ -164,7 +164,8 @@ func TestArtifacts_BadArgumentsGiveTheModulesOwnError(t *testing.T) {
 		{"one argument", func(t *testing.T) []any { return []any{tensor(t, f4)} }},
 		{"three arguments", func(t *testing.T) []any { return []any{tensor(t, f4), tensor(t, f4), tensor(t, f4)} }},
 		{"dtype", func(t *testing.T) []any { return []any{tensor(t, []int32{1, 2, 3, 4}), tensor(t, f4)} }},
-		{"dtype of the same size", func(t *testing.T) []any { return []any{tensor(t, f4), tensor(t, []int32{1, 2, 3, 4})} }},
+		{"dtype of the same size",
+			func(t *testing.T) []any { return []any{tensor(t, f4), tensor(t, []int32{1, 2, 3, 4})} }},
 		{"rank", func(t *testing.T) []any { return []any{tensor(t, f4, 2, 2), tensor(t, f4)} }},
 		{"length", func(t *testing.T) []any { return []any{tensor(t, f4), tensor(t, f4[:3])} }},
 		{"None", func(t *testing.T) []any { return []any{nil, tensor(t, f4)} }},
@@ -200,7 +201,8 @@ func requireBadArgument(t *testing.T, err error) *runtime.Error {
 	t.Helper()
 	var e *runtime.Error
 	require.ErrorAs(t, err, &e)
-	require.True(t, slices.Contains([]error{runtime.ErrInvalidArgument, runtime.ErrFailed}, e.Kind), "%v: %v", e.Kind, e)
+	require.True(t, slices.Contains([]error{runtime.ErrInvalidArgument, runtime.ErrFailed}, e.Kind), "%v: %v", e.Kind,
+		e)
 	require.Contains(t, []string{"TypeError", "ValueError", "RuntimeError"}, e.Code)
 	require.Greater(t, len(e.Message), 20, "a readable text: %q", e.Message)
 	return e
@@ -219,7 +221,8 @@ func TestArtifacts_GPUModulesLoadAndNameTheCure(t *testing.T) {
 			noLeaks(t)
 			m := modules.Load(t, artifacts+c.file)
 			_, err := m.Function("vadd_kernel")
-			requireError(t, err, runtime.ErrDeviceUnavailable, `"vadd_kernel"`, `"`+c.kind+`"`, "import tvmgo/runtime/"+c.kind)
+			requireError(t, err, runtime.ErrDeviceUnavailable, `"vadd_kernel"`, `"`+c.kind+`"`,
+				"import tvmgo/runtime/"+c.kind)
 		})
 	}
 }
@@ -243,7 +246,8 @@ func TestArtifacts_UnderBindNow(t *testing.T) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, "-test.run=^(TestArtifacts_(Call|Bound|Bad)|TestLoad_|TestEnv_|TestLink_|TestImportTree_Of)", "-test.count=1")
+	cmd := exec.Command(self, "-test.count=1",
+		"-test.run=^(TestArtifacts_(Call|Bound|Bad)|TestLoad_|TestEnv_|TestLink_|TestImportTree_Of)")
 	cmd.Env = append(os.Environ(), "LD_BIND_NOW=1", workVariable+"="+work)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

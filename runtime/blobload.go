@@ -13,7 +13,7 @@ import (
 	"tvmgo/blob"
 )
 
-// Globals under which the loaders of a module kind stand: one that reads the payload of a modern
+// Prefixes of the global functions that load a module kind: one reads the payload of a modern
 // blob, one for that of a legacy blob, whose function tables are shorter.
 const (
 	modernLoader = "ffi.Module.load_from_bytes."
@@ -24,7 +24,8 @@ const (
 // extent readable bytes that live as long as the library's image. *root becomes an owned module.
 //
 //export tvmgoLoadBlob
-func tvmgoLoadBlob(library *C.tvmgo_module, data unsafe.Pointer, extent C.size_t, legacy C.int, root **C.tvmgo_module) C.int {
+func tvmgoLoadBlob(library *C.tvmgo_module, data unsafe.Pointer, extent C.size_t, legacy C.int,
+	root **C.tvmgo_module) C.int {
 	return guard(func() error {
 		layout := blob.Modern
 		if legacy != 0 {
@@ -70,7 +71,7 @@ func (t *tree) release() {
 func (t *tree) libraryObject() object { return object(uintptr(unsafe.Pointer(t.library))) }
 
 // build makes the modules in the order of the blob. The library's context slot is bound when its
-// entry comes, so that the loaders of later entries find it in place (docs/abi.md C.4).
+// entry comes, so that the loaders of later entries find it bound (docs/abi.md C.4).
 func (t *tree) build(b *blob.Blob) error {
 	if b.ImplicitRoot {
 		C.tvmgo_module_bind_context(t.library)
@@ -90,7 +91,8 @@ func (t *tree) build(b *blob.Blob) error {
 		}
 		t.modules[i] = m
 		if seen[m] {
-			return fail("", ErrFailed, "the loader of module kind %q returned a module that is in the tree already", e.Kind)
+			return fail("", ErrFailed, "the loader of module kind %q returned a module that is in the tree already",
+				e.Kind)
 		}
 		seen[m] = true
 	}
@@ -168,7 +170,8 @@ func (t *tree) setImports(m object, deps []object) error {
 	for i, d := range deps {
 		views[i] = anyValue{index: indexModule, bits: uint64(d)}
 	}
-	list, err := result("", C.tvmgo_bridge_array((*C.TVMFFIAny)(unsafe.Pointer(unsafe.SliceData(views))), C.int64_t(len(views))))
+	list, err := result("", C.tvmgo_bridge_array((*C.TVMFFIAny)(unsafe.Pointer(unsafe.SliceData(views))),
+		C.int64_t(len(views))))
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,14 @@ func TestBuiltins_OfModules(t *testing.T) {
 	path := filepath.Join(dir, "m.so")
 	writeFile(t, path, withBlob(t, probeSource, modernTree([]entry{lib(), of("a")}, [][]int{{1}, nil})))
 	for _, names := range []map[string]string{
-		{"load": "ffi.ModuleLoadFromFile", "get": "ffi.ModuleGetFunction", "has": "ffi.ModuleImplementsFunction", "kind": "ffi.ModuleGetKind",
+		{"load": "ffi.ModuleLoadFromFile", "get": "ffi.ModuleGetFunction", "has": "ffi.ModuleImplementsFunction",
+			"kind": "ffi.ModuleGetKind",
 			"mask": "ffi.ModuleGetPropertyMask", "source": "ffi.ModuleInspectSource", "write": "ffi.ModuleWriteToFile",
 			"import": "ffi.ModuleImportModule", "clear": "ffi.ModuleClearImports", "system": "ffi.SystemLib"},
-		{"load": "runtime.ModuleLoadFromFile", "get": "runtime.ModuleGetFunction", "has": "runtime.ModuleImplementsFunction", "kind": "runtime.ModuleGetTypeKey",
-			"mask": "runtime.ModuleGetPropertyMask", "source": "runtime.ModuleGetSource", "write": "runtime.ModuleSaveToFile",
+		{"load": "runtime.ModuleLoadFromFile", "get": "runtime.ModuleGetFunction",
+			"has": "runtime.ModuleImplementsFunction", "kind": "runtime.ModuleGetTypeKey",
+			"mask": "runtime.ModuleGetPropertyMask", "source": "runtime.ModuleGetSource",
+			"write":  "runtime.ModuleSaveToFile",
 			"import": "runtime.ModuleImport", "clear": "runtime.ModuleClearImports", "system": "runtime.SystemLib"},
 	} {
 		do := func(what string, args ...any) any { t.Helper(); return call(t, global(t, names[what]), args...) }
@@ -48,7 +51,8 @@ func TestBuiltins_OfModules(t *testing.T) {
 		require.Equal(t, true, do("has", m, "a", true))
 		require.Equal(t, false, do("has", m, "nothing", true))
 		for what, args := range map[string][]any{
-			"load": {}, "get": {m}, "has": {m, 1}, "kind": {"m"}, "mask": {}, "source": {m}, "write": {m, "x"}, "import": {m, m}, "clear": {1}, "system": {1},
+			"load": {}, "get": {m}, "has": {m, 1}, "kind": {"m"}, "mask": {}, "source": {m}, "write": {m, "x"},
+			"import": {m, m}, "clear": {1}, "system": {1},
 		} {
 			fails(what, args...)
 		}
@@ -95,11 +99,16 @@ func TestBuiltins_RefuseNonsense(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
 	x := tensor(t, []float32{1})
-	skip := map[string]bool{"runtime.config_threadpool": true, "ffi.FunctionRemoveGlobal": true, "ffi.FunctionFromExternC": true,
-		"runtime.TVMTensorCopyFromBytes": true, "runtime.TVMTensorCopyToBytes": true} // take addresses, or change the process
-	lists := [][]any{nil, {nil}, {-1}, {1 << 40}, {"text"}, {x}, {runtime.CPU}, {[]any{}}, {runtime.Map{}}, {runtime.Shape{1}},
-		{nil, nil}, {x, x}, {[]any{1}, -1}, {[]any{1}, 1 << 40}, {runtime.Map{}, "key"}, {"text", "text"}, {x, runtime.Shape{-1}, dlpack.Float32},
-		{x, runtime.Shape{1 << 40, 1 << 40}, dlpack.Float32, 1 << 60}, {runtime.Shape{2}, dlpack.Float32, runtime.CPU, "no.scope"},
+	skip := map[string]bool{"runtime.config_threadpool": true, "ffi.FunctionRemoveGlobal": true,
+		"ffi.FunctionFromExternC": true,
+		// take addresses, or change the process
+		"runtime.TVMTensorCopyFromBytes": true, "runtime.TVMTensorCopyToBytes": true}
+	lists := [][]any{nil, {nil}, {-1}, {1 << 40}, {"text"}, {x}, {runtime.CPU}, {[]any{}}, {runtime.Map{}},
+		{runtime.Shape{1}},
+		{nil, nil}, {x, x}, {[]any{1}, -1}, {[]any{1}, 1 << 40}, {runtime.Map{}, "key"}, {"text", "text"},
+		{x, runtime.Shape{-1}, dlpack.Float32},
+		{x, runtime.Shape{1 << 40, 1 << 40}, dlpack.Float32, 1 << 60}, {runtime.Shape{2}, dlpack.Float32, runtime.CPU,
+			"no.scope"},
 		{1, 0, -5}, {1, -1, 0}, {77, 0, 0}, {-1, -1, -1}, {1, 2, 3, 4, 5, 6, 7, 8}, {1 << 32, 1 << 33, 1 << 34}}
 	for _, name := range runtime.GlobalNames() {
 		if skip[name] {

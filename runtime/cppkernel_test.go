@@ -70,7 +70,8 @@ func TestCppKernel_Values(t *testing.T) {
 			{"any", []any{runtime.CPU}, runtime.CPU},
 			{"type_index", []any{1.0}, int64(3)},
 		} {
-			require.Equal(t, c.want, call(t, function(t, m, c.function), c.args...), "%s(%v), linked with %s", c.function, c.args, linking)
+			require.Equal(t, c.want, call(t, function(t, m, c.function), c.args...), "%s(%v), linked with %s",
+				c.function, c.args, linking)
 		}
 	}
 }
@@ -180,8 +181,10 @@ func TestCppKernel_WrongArguments(t *testing.T) {
 		{"add_one", []any{1, x}, "TypeError", []string{"Expected `DLTensor*` but got `int`"}},
 		{"add_one", []any{tensor(t, []int32{1}), x}, "ValueError", []string{"x must be a vector of float32"}},
 		{"half", []any{"x"}, "TypeError", []string{"Expected `Optional<int>`"}},
-		{"squares", []any{[]any{1, "x"}}, "TypeError", []string{"Expected `Array<int>` but got `Array[index 1: ffi.SmallStr]`"}},
-		{"lengths", []any{runtime.Map{{Key: 1, Value: []any{}}}}, "TypeError", []string{"Expected `Map<str, Array<Any>>` but got `Map[some key is int"}},
+		{"squares", []any{[]any{1, "x"}}, "TypeError",
+			[]string{"Expected `Array<int>` but got `Array[index 1: ffi.SmallStr]`"}},
+		{"lengths", []any{runtime.Map{{Key: 1, Value: []any{}}}}, "TypeError",
+			[]string{"Expected `Map<str, Array<Any>>` but got `Map[some key is int"}},
 		{"turned", []any{[]any{0.5, 2}}, "TypeError", []string{"Expected `Tuple<float, int, str>`"}},
 		{"other", []any{0.5}, "TypeError", []string{"Expected `Variant<int, str>` but got `float`"}},
 		{"apply", []any{1, 1}, "TypeError", []string{"Expected `ffi.Function` but got `int`"}},
@@ -246,7 +249,8 @@ func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 	needed, err := f.ImportedLibraries()
 	require.NoError(t, err)
 	require.Contains(t, needed, "libtvm_ffi.so")
-	for name, m := range map[string]*runtime.Module{"file": modules.Load(t, path), "bytes": loadBytes(t, readFile(t, path))} {
+	for name, m := range map[string]*runtime.Module{"file": modules.Load(t, path),
+		"bytes": loadBytes(t, readFile(t, path))} {
 		require.Equal(t, int64(5), call(t, function(t, m, "add"), 2, 3), name)
 	}
 	maps, err := os.ReadFile("/proc/self/maps")

@@ -91,8 +91,8 @@ func TestCppKernel_RegistersOnceFromBytes(t *testing.T) {
 	require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7))
 }
 
-// A private copy leaves memory with its last reference, also with the inline statics of C++: gcc binds those STB_GNU_UNIQUE, and
-// glibc never unmaps a library of which it has bound such a name. Those of a copy are its own.
+// A private copy leaves memory with its last reference, also with the inline statics of C++: gcc binds those
+// STB_GNU_UNIQUE, and glibc never unmaps a library of which it has bound such a name. Those of a copy are its own.
 func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
 	for linking, flags := range cppLinkings(t) {
 		path := cpp(t, "typed", flags...)

@@ -54,7 +54,8 @@ func (k AttrKind) String() string {
 // it. AttrExist is 1, or 0 for a device that does not exist or is not enabled. Any other attribute of such a device is
 // ErrDeviceUnavailable, and an unknown device type is ErrInvalidArgument.
 func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
-	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID), C.int32_t(kind)))
+	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID),
+		C.int32_t(kind)))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,8 @@ func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 func TargetProperty(dev dlpack.Device, name string) (any, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	v, err := anyResult("get device property", C.tvmgo_bridge_device_property(C.int32_t(dev.Type), C.int32_t(dev.ID), c))
+	v, err := anyResult("get device property", C.tvmgo_bridge_device_property(C.int32_t(dev.Type), C.int32_t(dev.ID),
+		c))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func deviceRegistered(t dlpack.DeviceType) bool {
 	return true
 }
 
-// deviceError asks a device for its table, to hear why it has none.
+// deviceError asks a device for its table and returns the error that explains why it has none.
 func deviceError(t dlpack.DeviceType) error {
 	f, err := Global("device_api." + t.APIName())
 	if err != nil {
@@ -164,7 +166,8 @@ func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
 	}
 	return MemoryStats{
 		Total: max(0, int64(c.total_bytes)), Free: max(0, int64(c.free_bytes)),
-		Data: max(0, int64(c.data_bytes)), DataPeak: max(0, int64(c.data_peak_bytes)), DataCount: max(0, int64(c.data_count)),
+		Data: max(0, int64(c.data_bytes)), DataPeak: max(0, int64(c.data_peak_bytes)),
+		DataCount: max(0, int64(c.data_count)),
 		Workspace: int64(c.workspace_bytes), WorkspaceInUse: int64(c.workspace_in_use_bytes),
 		Pinned: max(0, int64(c.pinned_bytes)),
 	}, nil

@@ -49,7 +49,8 @@ func TestDevice_IsKnownEverywhere(t *testing.T) {
 			mine = append(mine, d)
 		}
 	}
-	require.Equal(t, []runtime.DeviceStatus{{Device: dev, Name: "Fake 0"}, {Device: dlpack.Device{Type: fakeType, ID: 1}, Name: "Fake 1"}}, mine)
+	require.Equal(t, []runtime.DeviceStatus{{Device: dev, Name: "Fake 0"},
+		{Device: dlpack.Device{Type: fakeType, ID: 1}, Name: "Fake 1"}}, mine)
 }
 
 func TestDevice_CPUIsAlwaysThere(t *testing.T) {
@@ -92,15 +93,18 @@ func TestDevice_RegistrationConflicts(t *testing.T) {
 		says string
 	}{
 		{"nothing to make it", runtime.DeviceSpec{Type: 22, Name: "other"}, "exactly one of New and Table"},
-		{"two ways to make it", runtime.DeviceSpec{Type: 22, Name: "other", New: make, Table: unsafe.Pointer(&struct{ int }{})}, "exactly one"},
+		{"two ways to make it", runtime.DeviceSpec{Type: 22, Name: "other", New: make,
+			Table: unsafe.Pointer(&struct{ int }{})}, "exactly one"},
 		{"number is taken", runtime.DeviceSpec{Type: fakeType, Name: "other", New: make}, "20"},
-		{"number and name are taken", runtime.DeviceSpec{Type: fakeType, Name: "fakedev", Aliases: []string{"fk"}, New: make}, "taken"},
+		{"number and name are taken", runtime.DeviceSpec{Type: fakeType, Name: "fakedev", Aliases: []string{"fk"},
+			New: make}, "taken"},
 		{"cpu is taken", runtime.DeviceSpec{Type: dlpack.CPU, Name: "cpu", New: make}, "taken"},
 		{"name is taken", runtime.DeviceSpec{Type: 22, Name: "fakedev", New: make}, "fakedev"},
 		{"name is an alias", runtime.DeviceSpec{Type: 22, Name: "fk", New: make}, "fk"},
 		{"alias is a name", runtime.DeviceSpec{Type: 22, Name: "other", Aliases: []string{"cuda"}, New: make}, "cuda"},
 		{"known number, another name", runtime.DeviceSpec{Type: dlpack.Hexagon, Name: "other", New: make}, "hexagon"},
-		{"known number, alias of another", runtime.DeviceSpec{Type: dlpack.Hexagon, Name: "hexagon", Aliases: []string{"cl"}, New: make}, "cl"},
+		{"known number, alias of another", runtime.DeviceSpec{Type: dlpack.Hexagon, Name: "hexagon",
+			Aliases: []string{"cl"}, New: make}, "cl"},
 		{"number too small", runtime.DeviceSpec{Type: 5, Name: "other", New: make}, "5"},
 		{"number too large", runtime.DeviceSpec{Type: 36, Name: "other", New: make}, "36"},
 		{"number 0", runtime.DeviceSpec{Type: 0, Name: "other", New: make}, "0"},
@@ -109,7 +113,8 @@ func TestDevice_RegistrationConflicts(t *testing.T) {
 		{"no name", runtime.DeviceSpec{Type: 22, New: make}, "register device"},
 		{"name of capitals", runtime.DeviceSpec{Type: 22, Name: "Other", New: make}, "Other"},
 		{"zero byte in name", runtime.DeviceSpec{Type: 22, Name: "oth\x00er", New: make}, "register device"},
-		{"zero byte in alias", runtime.DeviceSpec{Type: 22, Name: "other", Aliases: []string{"x\x00y"}, New: make}, "register device"},
+		{"zero byte in alias", runtime.DeviceSpec{Type: 22, Name: "other", Aliases: []string{"x\x00y"}, New: make},
+			"register device"},
 		{"name of remote devices", runtime.DeviceSpec{Type: 22, Name: "rpc", New: make}, "rpc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,18 +140,19 @@ var flaky struct {
 func TestDevice_ConstructorFailsThenSucceeds(t *testing.T) {
 	flaky.once.Do(func() {
 		flaky.fails.Store(2)
-		flaky.err = runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: 21, Name: "flaky", New: func() (runtime.DeviceAPI, error) {
-			flaky.calls.Add(1)
-			switch flaky.fails.Add(-1) {
-			case 1:
-				return nil, fmt.Errorf("%w: no driver", runtime.ErrDeviceUnavailable)
-			case 0:
-				panic("driver on fire")
-			case -1:
-				return nil, nil
-			}
-			return newFake(), nil
-		}})
+		flaky.err = runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: 21, Name: "flaky",
+			New: func() (runtime.DeviceAPI, error) {
+				flaky.calls.Add(1)
+				switch flaky.fails.Add(-1) {
+				case 1:
+					return nil, fmt.Errorf("%w: no driver", runtime.ErrDeviceUnavailable)
+				case 0:
+					panic("driver on fire")
+				case -1:
+					return nil, nil
+				}
+				return newFake(), nil
+			}})
 	})
 	require.NoError(t, flaky.err)
 	if flaky.calls.Load() > 0 {

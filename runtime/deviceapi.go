@@ -41,7 +41,7 @@ type StreamAPI interface {
 
 // StreamPrioritizer is implemented by devices whose streams have priorities.
 type StreamPrioritizer interface {
-	// StreamPriorityRange tells the least and the most urgent priority; greatest <= least.
+	// StreamPriorityRange returns the least and the most urgent priority; greatest <= least.
 	StreamPriorityRange(id int) (least, greatest int, err error)
 	CreateStreamWithPriority(id, priority int) (StreamHandle, error)
 }
@@ -91,7 +91,7 @@ type TimerAPI interface {
 type DeviceTimer interface {
 	Start(s StreamHandle) error
 	Stop(s StreamHandle) error
-	ElapsedNanos() (int64, error) // waits for the second mark
+	ElapsedNanos() (int64, error) // waits for the stop
 	Close() error
 }
 
@@ -103,7 +103,7 @@ type EventAPI interface {
 // DeviceEvent is a position in a stream that other streams and the host can wait for.
 type DeviceEvent interface {
 	Record(s StreamHandle) error
-	Wait(s StreamHandle) error // lets the stream wait; an event never recorded holds nobody up
+	Wait(s StreamHandle) error // lets the stream wait; an event that was never recorded blocks nothing
 	Sync() error
 	Query() (bool, error)
 	Close() error

@@ -13,6 +13,23 @@ import (
 // bare is a device with nothing but the mandatory part.
 type bare struct{ runtime.DeviceAPI }
 
+func (bare) DriverReport() runtime.DriverReport { return runtime.DriverReport{Library: "libbare.so"} }
+
+func TestDriverOf(t *testing.T) {
+	report, ok := runtime.DriverOf(dlpack.CPU)
+	require.True(t, ok)
+	require.Regexp(t, `^[1-9][0-9]* threads$`, report.Summary)
+	const number dlpack.DeviceType = 30
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "reportdev",
+		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
+	_, ok = runtime.DriverOf(number)
+	require.False(t, ok, "the device was not asked for")
+	require.True(t, runtime.DeviceExists(dlpack.Device{Type: number}))
+	report, ok = runtime.DriverOf(number)
+	require.True(t, ok)
+	require.Equal(t, "libbare.so", report.Library)
+}
+
 func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 	fakeDevice(t)
 	const number dlpack.DeviceType = 28

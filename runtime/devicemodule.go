@@ -13,7 +13,7 @@ import (
 // makers has the module kinds that make modules from code, by name.
 var makers sync.Map // string -> ModuleKind
 
-// KernelType declares a kernel of hand-written code: its name and the types of its arguments. dlpack.Handle stands for
+// KernelType declares a kernel of hand-written code: its name and the types of its arguments. dlpack.Handle means
 // device memory; which other types are allowed depends on the kind of module.
 type KernelType struct {
 	Name string
@@ -56,10 +56,12 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 	const op = "make device module"
 	v, ok := makers.Load(kind)
 	if !ok {
-		return nil, fail(op, ErrNotSupported, "nothing here makes modules of kind %q: %s", kind, loaderHint(kind, modernLoader))
+		return nil, fail(op, ErrNotSupported, "nothing here makes modules of kind %q: %s", kind,
+			loaderHint(kind, modernLoader))
 	}
 	if len(code) == 0 || len(kernels) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "there are %d bytes of code and %d kernels: both are needed", len(code), len(kernels))
+		return nil, fail(op, ErrInvalidArgument, "there are %d bytes of code and %d kernels: both are needed",
+			len(code), len(kernels))
 	}
 	m := &blob.DeviceModule{Format: format, Data: slices.Clone(code)}
 	for _, k := range kernels {
@@ -88,7 +90,7 @@ type KernelDescriber interface {
 	DeviceType() dlpack.DeviceType
 }
 
-// Dim3 is the size of a grid, a block or a cluster in x, y and z. Trailing zeros stand for 1, so Dim3{} has one element
+// Dim3 is the size of a grid, a block or a cluster in x, y and z. Trailing zeros mean 1, so Dim3{} has one element
 // and Dim3{8} is 8×1×1. A zero before another size is a zero: a grid of Dim3{0, 1, 1} has no block, and launching it
 // does nothing.
 type Dim3 [3]int
@@ -152,7 +154,8 @@ func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.D
 		}
 		slot := slices.Index(launch.Tags, tag)
 		if slot < 0 || slot >= launch.Preferred && slot < launch.Shared {
-			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function", name, tag)
+			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function",
+				name, tag)
 		}
 		k.slots = append(k.slots, slot)
 	}
@@ -206,11 +209,14 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 		switch {
 		case taken[slot] || n == 1 && slot != launch.Shared || n == 0 && slot >= launch.Cluster:
 		case slot < launch.Cluster:
-			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1", launch.Tags[slot], n)
+			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1",
+				launch.Tags[slot], n)
 		case slot == launch.Shared:
-			return fail(op, ErrInvalidArgument, "SharedBytes is %d, but the kernel takes none: set DynamicShared in its KernelType", n)
+			return fail(op, ErrInvalidArgument,
+				"SharedBytes is %d, but the kernel takes none: set DynamicShared in its KernelType", n)
 		default:
-			return fail(op, ErrInvalidArgument, "Cluster is %v, but the kernel has no clusters: set Cluster in its KernelType", c.Cluster)
+			return fail(op, ErrInvalidArgument,
+				"Cluster is %v, but the kernel has no clusters: set Cluster in its KernelType", c.Cluster)
 		}
 	}
 	if s == nil {
@@ -225,7 +231,7 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	return err
 }
 
-// place is the device of the first tensor, or the first of its type.
+// place is the device of the first tensor on the kernel's type of device, or else the first such device.
 func (k *Kernel) place(args []any) dlpack.Device {
 	for _, a := range args {
 		if t, ok := a.(*Tensor); ok && t.Device().Type == k.device {

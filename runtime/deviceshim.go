@@ -50,7 +50,7 @@ func RegisterDeviceAPI(spec DeviceSpec) error {
 	defer freeStrings(aliases, len(spec.Aliases))
 	var ctx cgo.Handle
 	if spec.New != nil {
-		ctx = cgo.NewHandle(spec.New)
+		ctx = cgo.NewHandle(spec)
 	}
 	_, err := result(op, C.shim_register(C.int32_t(spec.Type), name, aliases, spec.Table, C.uintptr_t(ctx)))
 	if err != nil && ctx != 0 {
@@ -78,7 +78,8 @@ func freeStrings(p **C.char, n int) {
 //export tvmgoDeviceCreate
 func tvmgoDeviceCreate(ctx unsafe.Pointer, out **C.TVMGODeviceAPI) C.int {
 	return guard(func() error {
-		dev, err := cgo.Handle(uintptr(ctx)).Value().(func() (DeviceAPI, error))()
+		spec := cgo.Handle(uintptr(ctx)).Value().(DeviceSpec)
+		dev, err := spec.New()
 		if err != nil {
 			return err
 		}
@@ -90,6 +91,9 @@ func tvmgoDeviceCreate(ctx unsafe.Pointer, out **C.TVMGODeviceAPI) C.int {
 		if *out == nil {
 			h.Delete()
 			return fail("", ErrOutOfMemory, "no memory for the table")
+		}
+		if r, ok := dev.(DriverReporter); ok {
+			RegisterDriverReport(spec.Type, r.DriverReport)
 		}
 		return nil
 	})

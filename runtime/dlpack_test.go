@@ -113,7 +113,8 @@ func TestDLPack_ThereAndBack(t *testing.T) {
 func TestDLPack_ReadOnlyViews(t *testing.T) {
 	noLeaks(t)
 	for flags := range uint64(2) {
-		x, err := runtime.FromDLPack(unsafe.Pointer(call(t, function(t, probe(t), "give_versioned"), 1, int(flags), 2).(runtime.Ptr)))
+		x, err := runtime.FromDLPack(unsafe.Pointer(call(t, function(t, probe(t), "give_versioned"), 1, int(flags),
+			2).(runtime.Ptr)))
 		require.NoError(t, err)
 		v, err := x.View(dlpack.Float32, []int64{2}, []int64{4}, 8)
 		require.NoError(t, err)

@@ -28,7 +28,8 @@ func Elements[T dlpack.Scalar](t *Tensor) ([]T, error) {
 		return nil, err
 	}
 	if dev := t.device(); dev.Type != dlpack.CPU {
-		return nil, fail(op, ErrInvalidArgument, "the tensor is on %v, and only memory of the CPU can be a slice: use ToSlice", dev)
+		return nil, fail(op, ErrInvalidArgument,
+			"the tensor is on %v, and only memory of the CPU can be a slice: use ToSlice", dev)
 	}
 	if !t.isCompact() {
 		return nil, fail(op, ErrInvalidArgument, "the tensor has strides %v: use ToSlice", t.strides())

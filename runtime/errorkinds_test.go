@@ -13,9 +13,11 @@ import (
 // Each kind has a code, and is found by it.
 func TestErrorf_KindsAndCodes(t *testing.T) {
 	for kind, code := range map[error]string{
-		runtime.ErrNotFound: "NotFoundError", runtime.ErrNotSupported: "NotSupportedError", runtime.ErrDeviceUnavailable: "DeviceUnavailableError",
-		runtime.ErrInvalidArgument: "ValueError", runtime.ErrCorruptModule: "CorruptModuleError", runtime.ErrOutOfMemory: "MemoryError",
-		runtime.ErrClosed: "ClosedError", runtime.ErrFailed: "RuntimeError",
+		runtime.ErrNotFound: "NotFoundError", runtime.ErrNotSupported: "NotSupportedError",
+		runtime.ErrDeviceUnavailable: "DeviceUnavailableError",
+		runtime.ErrInvalidArgument:   "ValueError", runtime.ErrCorruptModule: "CorruptModuleError",
+		runtime.ErrOutOfMemory: "MemoryError",
+		runtime.ErrClosed:      "ClosedError", runtime.ErrFailed: "RuntimeError",
 	} {
 		err := runtime.Errorf(kind, "open %s: %w", "x", fs.ErrNotExist)
 		require.Equal(t, code, err.Code)

@@ -20,38 +20,50 @@ import (
 
 // Kinds of errors, for errors.Is. Each carries its code, which is its name in the C ABI.
 var (
-	ErrNotFound          error = &errorKind{"not found", "NotFoundError"}                   // a file, function, device or loader
-	ErrNotSupported      error = &errorKind{"not supported", "NotSupportedError"}           // possible, but not by this kind or device
-	ErrDeviceUnavailable error = &errorKind{"device unavailable", "DeviceUnavailableError"} // no driver, or no such device
-	ErrInvalidArgument   error = &errorKind{"invalid argument", "ValueError"}               // the caller can correct it
-	ErrCorruptModule     error = &errorKind{"corrupt module", "CorruptModuleError"}         // a damaged file, or one of another format
-	ErrOutOfMemory       error = &errorKind{"out of memory", "MemoryError"}                 // of the host or the device
-	ErrClosed            error = &errorKind{"closed", "ClosedError"}                        // used after Close
-	ErrFailed            error = &errorKind{"operation failed", "RuntimeError"}             // what a called function reported itself
+	// ErrNotFound: there is no such file, function, device or loader.
+	ErrNotFound error = &errorKind{"not found", "NotFoundError"}
+	// ErrNotSupported: the operation exists, but not for this kind or device.
+	ErrNotSupported error = &errorKind{"not supported", "NotSupportedError"}
+	// ErrDeviceUnavailable: there is no driver, or no such device.
+	ErrDeviceUnavailable error = &errorKind{"device unavailable", "DeviceUnavailableError"}
+	// ErrInvalidArgument: the caller can correct it.
+	ErrInvalidArgument error = &errorKind{"invalid argument", "ValueError"}
+	// ErrCorruptModule: a file is damaged, or of another format.
+	ErrCorruptModule error = &errorKind{"corrupt module", "CorruptModuleError"}
+	// ErrOutOfMemory: of the host or of the device.
+	ErrOutOfMemory error = &errorKind{"out of memory", "MemoryError"}
+	// ErrClosed: the object was used after Close.
+	ErrClosed error = &errorKind{"closed", "ClosedError"}
+	// ErrFailed: a called function reported an error itself.
+	ErrFailed error = &errorKind{"operation failed", "RuntimeError"}
 )
 
 type errorKind struct{ text, code string }
 
 func (k *errorKind) Error() string { return k.text }
 
-// kinds are all kinds. An error of several is of the first of them.
-var kinds = []error{ErrNotFound, ErrCorruptModule, ErrNotSupported, ErrDeviceUnavailable, ErrOutOfMemory, ErrClosed, ErrInvalidArgument, ErrFailed}
+// kinds are all kinds, in order of precedence: an error that wraps several has the first of them.
+var kinds = []error{ErrNotFound, ErrCorruptModule, ErrNotSupported, ErrDeviceUnavailable, ErrOutOfMemory, ErrClosed,
+	ErrInvalidArgument, ErrFailed}
 
 // aliases has the kinds of the codes that C knows beside those of the kinds.
 var aliases = map[string]error{
-	"TypeError": ErrInvalidArgument, "IndexError": ErrInvalidArgument, "KeyError": ErrInvalidArgument, "AttributeError": ErrInvalidArgument,
-	"InternalError": ErrFailed,
+	"TypeError": ErrInvalidArgument, "IndexError": ErrInvalidArgument, "KeyError": ErrInvalidArgument,
+	"AttributeError": ErrInvalidArgument,
+	"InternalError":  ErrFailed,
 }
 
 // Error is the error of every function of this package. errors.Is finds its kind (one of the Err… values) and, through
 // Err, the error of a Go function that failed.
 type Error struct {
-	Op        string // what was being done, for example "load module"; may be empty
-	Kind      error  // one of the Err… values
-	Code      string // the kind's spelling in the C ABI, for example "ValueError"
-	Message   string // what went wrong and what to do
-	Backtrace string // where it happened, innermost first, when the failing function said so; the stack of a Go function that panicked
-	Err       error  // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
+	Op      string // what was being done, for example "load module"; may be empty
+	Kind    error  // one of the Err… values
+	Code    string // the kind's spelling in the C ABI, for example "ValueError"
+	Message string // what went wrong and what to do
+	// Backtrace says where it happened, innermost first, if the failing function reported it; for a Go function that
+	// panicked it is the stack.
+	Backtrace string
+	Err       error // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
 }
 
 // Error returns the operation and the message.
@@ -72,14 +84,15 @@ func (e *Error) Is(target error) bool { return target == e.Kind }
 // Unwrap returns the Go error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an error of a kind, one of the Err… values, with the kind's code. The operands of the verb %w are found by errors.Is and
-// errors.As. Set Code for another code of the C ABI, such as "TypeError".
+// Errorf returns an error of a kind, one of the Err… values, with the kind's code. The operands of the verb %w are
+// found by errors.Is and errors.As. Set Code for another code of the C ABI, such as "TypeError".
 func Errorf(kind error, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
 }
 
-// KindOf returns the kind, one of the Err… values, that a code of the C ABI stands for: ErrFailed for a code of the program's own.
+// KindOf returns the kind, one of the Err… values, for a code of the C ABI: ErrFailed for a code of the
+// program's own.
 func KindOf(code string) error {
 	for _, k := range kinds {
 		if k.(*errorKind).code == code {
@@ -92,7 +105,8 @@ func KindOf(code string) error {
 	return ErrFailed
 }
 
-// CodeOf returns an error's name in the C ABI: the Code of an [Error], or else that of its kind, or else "RuntimeError".
+// CodeOf returns an error's name in the C ABI: the Code of an [Error], or else that of its kind, or else
+// "RuntimeError".
 func CodeOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) && e.Code != "" {
@@ -142,7 +156,7 @@ func giveError(err error) object {
 		(*[0]byte)(C.tvmgoReleaseHandle)))
 }
 
-// backtraceOf is where an error comes from: the stack of a panic, or what C said of an error of its own.
+// backtraceOf is where an error comes from: the stack of a panic, or the backtrace of an error that C raised.
 func backtraceOf(err error) string {
 	var p *gopanic.Panic
 	if errors.As(err, &p) {

@@ -41,9 +41,11 @@ func (b board) AllocDataSpace(id int, nbytes, alignment uintptr, _ dlpack.DataTy
 	}
 	const page = 4096
 	if nbytes > 1<<30 || alignment > page {
-		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: fmt.Sprintf("a board has no %d bytes", nbytes)}
+		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: fmt.Sprintf("a board has no %d bytes",
+			nbytes)}
 	}
-	m, err := syscall.Mmap(-1, 0, page+int(nbytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	m, err := syscall.Mmap(-1, 0, page+int(nbytes), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: err.Error()}
 	}
@@ -75,7 +77,8 @@ func (b board) StreamSync(id int, _ runtime.StreamHandle) error { return b.SetDe
 func ExampleRegisterDeviceAPI() {
 	err := runtime.RegisterDeviceAPI(runtime.DeviceSpec{
 		Name: "board",
-		Type: 22,                                                        // a number that dlpack.DeviceTypes does not list
+		// a number that dlpack.DeviceTypes does not list
+		Type: 22,
 		New:  func() (runtime.DeviceAPI, error) { return board{}, nil }, // called when the device is first used
 	})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Work on a stream is done in its order; Sync waits for it. The same code works on the CPU, where a call is done when it returns.
+// Work on a stream is done in its order; Sync waits for it. The same code works on the CPU, where a call is done when
+// it returns.
 func ExampleNewStream() {
 	ctx := context.Background()
 	m, err := runtime.Load(ctx, "../testdata/artifacts/modern/addone_llvm.so")

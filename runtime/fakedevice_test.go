@@ -135,7 +135,8 @@ func mapMemory(n uintptr) ([]byte, error) {
 	if n > 1<<32 {
 		return nil, &runtime.Error{Kind: runtime.ErrOutOfMemory, Message: fmt.Sprintf("fakedev has no %d bytes", n)}
 	}
-	return syscall.Mmap(-1, 0, int(max(n, 1)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	return syscall.Mmap(-1, 0, int(max(n, 1)), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 }
 
 func (f *fake) AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.DataType) (unsafe.Pointer, error) {
@@ -228,8 +229,10 @@ func (f *fake) CopyDataFromTo(from, to dlpack.Tensor, stream runtime.StreamHandl
 		return err
 	}
 	src, dst := bytesOf(from), bytesOf(to)
-	if s.records() && (from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) || to.Device.Type == dlpack.CPU && !f.isPinned(to.Data)) {
-		return &runtime.Error{Kind: runtime.ErrNotSupported, Message: "fakedev records no copies with ordinary memory of the host"}
+	if s.records() && (from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) || to.Device.Type == dlpack.CPU &&
+		!f.isPinned(to.Data)) {
+		return &runtime.Error{Kind: runtime.ErrNotSupported,
+			Message: "fakedev records no copies with ordinary memory of the host"}
 	}
 	if from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) {
 		src = append([]byte{}, src...) // host memory may be gone when this returns
@@ -255,7 +258,8 @@ func (f *fake) StreamSync(id int, stream runtime.StreamHandle) error {
 
 // ---- workspaces, scopes, pinned memory, statistics ----
 
-func (f *fake) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s runtime.StreamHandle) (unsafe.Pointer, error) {
+func (f *fake) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, s runtime.StreamHandle) (unsafe.Pointer,
+	error) {
 	if err := f.check("alloc workspace", id); err != nil {
 		return nil, err
 	}
@@ -274,12 +278,14 @@ func (f *fake) FreeWorkspace(id int, p unsafe.Pointer) error {
 	return err
 }
 
-func (f *fake) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error) {
+func (f *fake) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer,
+	error) {
 	if err := f.check("alloc scope", id); err != nil {
 		return nil, err
 	}
 	if scope != "global.texture" {
-		return nil, &runtime.Error{Kind: runtime.ErrNotSupported, Message: fmt.Sprintf("fakedev has no scope %q: it has global.texture", scope)}
+		return nil, &runtime.Error{Kind: runtime.ErrNotSupported,
+			Message: fmt.Sprintf("fakedev has no scope %q: it has global.texture", scope)}
 	}
 	n, err := dlpack.DataSize(shape, dtype)
 	if err != nil {

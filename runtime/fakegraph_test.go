@@ -11,7 +11,8 @@ import (
 
 // ---- memory in the order of a stream ----
 
-func (f *fake) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType, h runtime.StreamHandle) (unsafe.Pointer, error) {
+func (f *fake) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType,
+	h runtime.StreamHandle) (unsafe.Pointer, error) {
 	if err := f.check("alloc on stream", id); err != nil {
 		return nil, err
 	}

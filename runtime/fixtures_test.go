@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/internal/testing/modules"
-	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
 
@@ -62,7 +62,8 @@ func buildC(t testing.TB, source string, flags ...string) string {
 		return path
 	}
 	cc := compiler(t)
-	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o", path + ".new"}, flags...)
+	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../include", "-x", "c", "-", "-o",
+		path + ".new"}, flags...)
 	cmd := exec.Command(cc, args...)
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.CombinedOutput()
@@ -243,18 +244,11 @@ const (
 func noLeaks(t testing.TB) {
 	t.Helper()
 	fakeDevice(t) // stays as long as the process
-	before := testgc.Settled(stays)
-	t.Cleanup(func() {
-		var now runtime.LiveCounts
-		testgc.Until(func() bool {
-			now = stays()
-			return now == before
-		})
-		require.Equal(t, before, now, "something is alive that was not before")
-	})
+	leaks.Check(t, stays)
 }
 
-// compiler is the C compiler. Without one the test is skipped, which tests that make things first ask for soon; on CI it fails.
+// compiler is the C compiler. Without one the test is skipped, which tests that make things first ask for soon; on CI
+// it fails.
 func compiler(t testing.TB) string {
 	t.Helper()
 	cc := os.Getenv("CC")

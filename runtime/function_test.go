@@ -180,7 +180,8 @@ func TestFunction_CalleeForgetsTheError(t *testing.T) {
 	p := probe(t)
 	bad := goFunction(t, func(...any) (any, error) { return nil, io.EOF })
 	require.Equal(t, int64(1), call(t, function(t, p, "call_and_forget"), bad))
-	require.Equal(t, int64(0), call(t, function(t, p, "call_and_forget"), goFunction(t, func(...any) (any, error) { return "a result that is dropped", nil })))
+	require.Equal(t, int64(0), call(t, function(t, p, "call_and_forget"),
+		goFunction(t, func(...any) (any, error) { return "a result that is dropped", nil })))
 }
 
 func TestFunction_BadResultOfGo(t *testing.T) {

@@ -116,7 +116,8 @@ func (r *treeReader) dict() (in, out any) {
 func FuzzCall_ValueTrees(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{10, 3, 1, 1, 2, 3, 4, 5, 6, 7, 8, 4, 3, 'a', 'b', 'c', 11, 2, 1, 'k', 1, 3, 1, 0, 0, 1, 2})
-	f.Add([]byte{11, 31, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10, 1, 10, 1, 10, 1, 4, 20, 'l', 'o', 'n', 'g', 'e', 'r', ' ', 't', 'h', 'a', 'n'})
+	f.Add([]byte{11, 31, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10, 1, 10, 1, 10, 1, 4, 20, 'l', 'o', 'n', 'g', 'e', 'r', ' ',
+		't', 'h', 'a', 'n'})
 	f.Add([]byte{9, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	echo := function(f, probe(f), "echo")
 	goEcho := goFunction(f, func(args ...any) (any, error) { return args[0], nil })

@@ -16,8 +16,11 @@ func TestModule_OfGo(t *testing.T) {
 	noLeaks(t)
 	var closed atomic.Int64
 	m, err := runtime.NewModule("mine", runtime.Runnable, &goModule{
-		functions: map[string]runtime.PackedFunc{"twice": func(args ...any) (any, error) { return 2 * args[0].(int64), nil }},
-		closed:    func() { closed.Add(1) }})
+		functions: map[string]runtime.PackedFunc{"twice": func(args ...any) (any, error) {
+			return 2 * args[0].(int64),
+				nil
+		}},
+		closed: func() { closed.Add(1) }})
 	require.NoError(t, err)
 	require.Equal(t, "mine", m.Kind())
 	require.Equal(t, runtime.Runnable, m.Properties())
@@ -130,12 +133,15 @@ func TestModule_ListsFunctions(t *testing.T) {
 	require.Equal(t, library, all)
 
 	device := made(t)(runtime.NewDeviceSource("opencl", &blob.DeviceModule{Format: "cl", Data: []byte("kernel"),
-		Functions: []blob.Function{{Key: "vadd", FunctionInfo: blob.FunctionInfo{Name: "vadd"}}, {Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k"}}}}))
+		Functions: []blob.Function{{Key: "vadd", FunctionInfo: blob.FunctionInfo{Name: "vadd"}},
+			{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k"}}}}))
 	constants := made(t)(runtime.NewConstants(someConstants()))
 	source := made(t)(runtime.NewCSource("int s;", "c", []string{"s"}, nil))
-	mine := made(t)(runtime.NewModule("mine", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))
+	mine := made(t)(runtime.NewModule("mine", runtime.Runnable,
+		&goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))
 	root := modules.Load(t, artifacts+"classic/multi_llvm.so", runtime.PrivateCopy())
-	for m, want := range map[*runtime.Module][]string{device: {"k", "vadd"}, constants: {"f"}, source: {"s"}, mine: {"g"}} {
+	for m, want := range map[*runtime.Module][]string{device: {"k", "vadd"}, constants: {"f"}, source: {"s"},
+		mine: {"g"}} {
 		own, all := list(m)
 		require.ElementsMatch(t, want, own, m.Kind())
 		require.Equal(t, want, all, m.Kind())

@@ -23,7 +23,8 @@ func newStream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 func chain(t testing.TB, v float32) (x, y, z *runtime.Tensor) {
 	t.Helper()
 	dev := fakeDevice(t)
-	x, y, z = empty(t, dlpack.Float32, []int64{4}, dev), empty(t, dlpack.Float32, []int64{4}, dev), empty(t, dlpack.Float32, []int64{4}, dev)
+	x, y, z = empty(t, dlpack.Float32, []int64{4}, dev), empty(t, dlpack.Float32, []int64{4}, dev),
+		empty(t, dlpack.Float32, []int64{4}, dev)
 	for i, a := range []*runtime.Tensor{x, y, z} {
 		require.NoError(t, runtime.CopyFrom(a, []float32{v * float32(1-min(i, 1)), 0, 0, 0}))
 	}
@@ -238,7 +239,8 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 	require.NoError(t, err)
 	at := unused.Data()
 	g, err := s.Capture(func() error {
-		for _, err := range []error{y.CopyFromTensor(x, s), x.Close(), z.CopyFromTensor(y, s), ordered.CopyFromTensor(z, s), unused.Close()} {
+		for _, err := range []error{y.CopyFromTensor(x, s), x.Close(), z.CopyFromTensor(y, s),
+			ordered.CopyFromTensor(z, s), unused.Close()} {
 			require.NoError(t, err)
 		}
 		_, err := hop.CallOn(s, ordered, w)

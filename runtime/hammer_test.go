@@ -43,7 +43,8 @@ func TestHammer(t *testing.T) {
 		h.tensors[i].Store(h.newTensor(int32(i)))
 	}
 	onThreads := function(t, modules.Load(t, h.probe), "on_threads")
-	work := []func(*rand.Rand, int) error{h.load, h.loadTree, h.call, h.bind, h.global, h.exchange, h.dlpack, h.device, h.values, h.imports}
+	work := []func(*rand.Rand, int) error{h.load, h.loadTree, h.call, h.bind, h.global, h.exchange, h.dlpack,
+		h.device, h.values, h.imports}
 	var wg sync.WaitGroup
 	errs := make(chan error, hammerGoroutines)
 	for g := range hammerGoroutines {

@@ -19,16 +19,18 @@ func init() {
 	}
 }
 
-// tvmgoCallHook is the body of global functions that another package gives. C registers their names, and a call from C waits for
-// Go's initialisation, so that whether the package is there is known by then.
+// tvmgoCallHook is the body of global functions that another package implements. C registers their names, and a call from C
+// waits for Go's initialisation, so by then it is known whether the package is linked.
 //
 //export tvmgoCallHook
 func tvmgoCallHook(name, provider *C.char, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
 	return guard(func() error {
 		f := hook.Get(C.GoString(name))
 		if f == nil {
-			return fail(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s", C.GoString(provider))
+			return fail(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s",
+				C.GoString(provider))
 		}
-		return callPacked(PackedFunc(f), unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)), (*anyValue)(unsafe.Pointer(out)))
+		return callPacked(PackedFunc(f), unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)),
+			(*anyValue)(unsafe.Pointer(out)))
 	})
 }

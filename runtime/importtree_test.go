@@ -41,14 +41,16 @@ func TestImportTree_OfGoModules(t *testing.T) {
 func TestImportTree_PayloadIsAViewThatLives(t *testing.T) {
 	noLeaks(t)
 	var data []byte
-	moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_view", Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+	moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_view", Load: func(p runtime.Payload) (runtime.ModuleImpl,
+		error) {
 		require.Equal(t, "tvmgo_test_view", p.Kind)
 		require.False(t, p.Legacy)
 		data = p.Data
 		return &goModule{payload: p.Data}, nil
 	}})
 	payload := []byte("what the module is made of")
-	m, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree([]entry{lib(), {"tvmgo_test_view", payload}}, [][]int{{1}, nil})))
+	m, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree([]entry{lib(), {"tvmgo_test_view", payload}},
+		[][]int{{1}, nil})))
 	require.NoError(t, err)
 	address := call(t, function(t, m, "blob_address")).(int64)
 	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
@@ -130,12 +132,15 @@ func TestImportTree_Bad(t *testing.T) {
 	}{
 		{"cycle of two", modernTree([]entry{lib(), of("a")}, [][]int{{1}, {0}}), runtime.ErrCorruptModule, "module"},
 		{"module that imports itself", modernTree([]entry{lib()}, [][]int{{0}}), runtime.ErrCorruptModule, "module"},
-		{"child before parent", modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{2}, nil, {1}}), runtime.ErrCorruptModule, "module"},
+		{"child before parent", modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{2}, nil, {1}}),
+			runtime.ErrCorruptModule, "module"},
 		{"child that does not exist", modernTree([]entry{lib()}, [][]int{{1}}), runtime.ErrCorruptModule, "module"},
 		{"two libraries", modernTree([]entry{lib(), lib()}, [][]int{{1}, nil}), runtime.ErrCorruptModule, "_lib"},
 		{"no module", modernTree(nil, nil), runtime.ErrCorruptModule, "module"},
-		{"unknown kind", modernTree([]entry{lib(), {"npu", nil}}, [][]int{{1}, nil}), runtime.ErrNotFound, `"npu" has no loader: register one`},
-		{"kind without name", modernTree([]entry{lib(), {"", nil}}, [][]int{{1}, nil}), runtime.ErrCorruptModule, "kind"},
+		{"unknown kind", modernTree([]entry{lib(), {"npu", nil}}, [][]int{{1}, nil}), runtime.ErrNotFound,
+			`"npu" has no loader: register one`},
+		{"kind without name", modernTree([]entry{lib(), {"", nil}}, [][]int{{1}, nil}), runtime.ErrCorruptModule,
+			"kind"},
 		{"length of the blob", wild(0, 1<<63), runtime.ErrCorruptModule, "blob"},
 		{"length one too many", wild(0, blobRoom), runtime.ErrCorruptModule, "blob"},
 		{"length of nothing", wild(0, 0), runtime.ErrCorruptModule, "blob"},
@@ -153,12 +158,14 @@ func TestImportTree_Bad(t *testing.T) {
 	}
 	t.Run("two libraries, legacy", func(t *testing.T) {
 		noLeaks(t)
-		_, err := runtime.LoadBytes(ctx, withBlob(t, classicSource, legacyTree([]entry{lib(), lib()}, [][]int{{1}, nil})))
+		_, err := runtime.LoadBytes(ctx,
+			withBlob(t, classicSource, legacyTree([]entry{lib(), lib()}, [][]int{{1}, nil})))
 		requireError(t, err, runtime.ErrCorruptModule, "_lib")
 	})
 	t.Run("unknown kind, legacy", func(t *testing.T) {
 		noLeaks(t)
-		_, err := runtime.LoadBytes(ctx, withBlob(t, classicSource, legacyTree([]entry{lib(), {"npu", nil}}, [][]int{{1}, nil})))
+		_, err := runtime.LoadBytes(ctx,
+			withBlob(t, classicSource, legacyTree([]entry{lib(), {"npu", nil}}, [][]int{{1}, nil})))
 		requireError(t, err, runtime.ErrNotFound, `"npu"`)
 	})
 }
@@ -203,12 +210,15 @@ func TestImportTree_LoaderFails(t *testing.T) {
 		kind error
 		says string
 	}{
-		{"error", func(runtime.Payload) (runtime.ModuleImpl, error) { return nil, sorry }, runtime.ErrFailed, "no good"},
+		{"error", func(runtime.Payload) (runtime.ModuleImpl, error) { return nil, sorry }, runtime.ErrFailed,
+			"no good"},
 		{"wrapped kind", func(runtime.Payload) (runtime.ModuleImpl, error) {
 			return nil, fmt.Errorf("%w: two headers", runtime.ErrCorruptModule)
 		}, runtime.ErrCorruptModule, "two headers"},
-		{"panic", func(runtime.Payload) (runtime.ModuleImpl, error) { panic("boom") }, runtime.ErrFailed, "panic: boom"},
-		{"nothing", func(runtime.Payload) (runtime.ModuleImpl, error) { return nil, nil }, runtime.ErrFailed, "gave no module"},
+		{"panic", func(runtime.Payload) (runtime.ModuleImpl, error) { panic("boom") }, runtime.ErrFailed,
+			"panic: boom"},
+		{"nothing", func(runtime.Payload) (runtime.ModuleImpl, error) { return nil, nil }, runtime.ErrFailed,
+			"gave no module"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			noLeaks(t)
@@ -244,7 +254,8 @@ func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
 		{nil, 1, "returned no module"},
 		{mine, 2, "in the tree already"},
 	} {
-		require.NoError(t, runtime.RegisterGlobal(name, goFunction(t, func(args ...any) (any, error) { return c.result, nil }), true))
+		require.NoError(t, runtime.RegisterGlobal(name,
+			goFunction(t, func(args ...any) (any, error) { return c.result, nil }), true))
 		entries, children := []entry{lib()}, [][]int{nil}
 		for i := range c.count {
 			entries = append(entries, entry{"tvmgo_test_else", nil})
@@ -265,7 +276,8 @@ func TestModuleKind_Registration(t *testing.T) {
 	load := func(runtime.Payload) (runtime.ModuleImpl, error) { return &goModule{}, nil }
 	requireError(t, runtime.RegisterModuleKind(runtime.ModuleKind{Load: load}), runtime.ErrInvalidArgument)
 	requireError(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: "x"}), runtime.ErrInvalidArgument)
-	requireError(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: "a\x00b", Load: load}), runtime.ErrInvalidArgument)
+	requireError(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: "a\x00b", Load: load}),
+		runtime.ErrInvalidArgument)
 
 	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_kind", Load: load})
 	require.ErrorContains(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Load: load}), "taken")

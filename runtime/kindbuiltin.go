@@ -85,8 +85,9 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 	})
 }
 
-// giveModule hands the module that f makes to C.
-func giveModule(f func(subject string, args []any) (*Module, error), subject string, vals []anyValue, out *anyValue) error {
+// giveModule passes the module that f makes to C.
+func giveModule(f func(subject string, args []any) (*Module, error), subject string, vals []anyValue,
+	out *anyValue) error {
 	return callPacked(func(args ...any) (any, error) {
 		m, err := f(subject, args)
 		if err != nil {
@@ -100,11 +101,13 @@ func giveModule(f func(subject string, args []any) (*Module, error), subject str
 // loadFile loads a file whose suffix the called loader is for.
 func loadFile(suffix string, args []any) (*Module, error) {
 	if len(args) != 1 && len(args) != 2 {
-		return nil, fail("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments", suffix, len(args))
+		return nil, fail("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments",
+			suffix, len(args))
 	}
 	path, ok := args[0].(string)
 	if !ok {
-		return nil, fail("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T", suffix, args[0])
+		return nil, fail("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T",
+			suffix, args[0])
 	}
 	k := kindOfFile(path, suffix)
 	return forms[k.Form].loadFile(k.Name, path, suffix)
@@ -119,7 +122,8 @@ func kindOfFile(path, suffix string) *modulekind.Kind {
 	}
 	_, err := os.Stat(metaPath(path))
 	described := !errors.Is(err, fs.ErrNotExist)
-	return kinds[slices.IndexFunc(kinds, func(k *modulekind.Kind) bool { return described == (k.Form == modulekind.Device) })]
+	return kinds[slices.IndexFunc(kinds,
+		func(k *modulekind.Kind) bool { return described == (k.Form == modulekind.Device) })]
 }
 
 func create(kind string, args []any) (*Module, error) {
@@ -200,7 +204,7 @@ func anyList(list []string) []any {
 	return out
 }
 
-// checkNames refuses names that are empty or come twice.
+// checkNames rejects names that are empty or occur twice.
 func checkNames(op, what string, names []string) error {
 	seen := make(map[string]bool, len(names))
 	for i, s := range names {

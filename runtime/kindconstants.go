@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// constants is a module of tensors that other modules want before they are first used.
+// constants is a module of tensors that other modules need before their first use.
 type constants struct {
 	ModuleBase
 	self    object // the module itself, borrowed
@@ -26,7 +26,7 @@ type constants struct {
 	table []constant
 }
 
-// constant is a tensor, or the bytes to make it from when it is first wanted: those of a file are not
+// constant is a tensor, or the bytes to make it from when it is first needed: those of a file are not
 // aligned for generated code.
 type constant struct {
 	name   string
@@ -70,7 +70,8 @@ func newConstants(c *blob.Constants) (*constants, error) {
 	for i, name := range c.Names {
 		t := c.Tensors[i]
 		if want, err := dlpack.SerializedDataSize(t.Shape, t.DType); err != nil || want != int64(len(t.Data)) {
-			return nil, fail(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data), t.Shape, t.DType)
+			return nil, fail(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data),
+				t.Shape, t.DType)
 		}
 		m.table = append(m.table, constant{name: name, raw: t})
 	}
@@ -131,7 +132,8 @@ func (m *constants) fill(op string, args []any) error {
 		name, isText := e.Key.(string)
 		t, isTensor := e.Value.(*Tensor)
 		if !isText || !isTensor {
-			return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T", e.Key, e.Value)
+			return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T",
+				e.Key, e.Value)
 		}
 		if err := t.use(op); err != nil {
 			return err
@@ -142,13 +144,15 @@ func (m *constants) fill(op string, args []any) error {
 	}
 	bySymbol, ok := args[1].(Map)
 	if !ok {
-		return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T", args[1])
+		return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T",
+			args[1])
 	}
 	var symbols []blob.SymbolConstants
 	for i, e := range bySymbol {
 		symbol, isText := e.Key.(string)
 		if !isText {
-			return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, key %d is a %T", i, e.Key)
+			return fail(op, ErrInvalidArgument,
+				"argument 1: expected a map from symbols to lists of names, key %d is a %T", i, e.Key)
 		}
 		names, err := textsArgument(op, []any{nil, e.Value}, 1)
 		if err != nil {
@@ -169,7 +173,7 @@ func (m *constants) Close() error {
 	return nil
 }
 
-// tensor is a constant in memory of its own, made when it is first wanted. The module keeps it.
+// tensor is a constant in memory of its own, made when it is first needed. The module keeps it.
 func (m *constants) tensor(i int) (*Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,8 +235,8 @@ func (m *constants) all() (any, error) {
 	return out, nil
 }
 
-// initialise gives a symbol its constants, once; after an error it is tried anew. Others wait until it is done; the initialisation
-// itself does not: what it looks up is as far as it has come.
+// initialise gives a symbol its constants, once; after an error it is tried anew. Others wait until it is done; the
+// initialisation itself does not: what it looks up is as far as it has come.
 func (m *constants) initialise(s *symbolConstants) (err error) {
 	op := "initialise " + s.Symbol
 	m.init.lock()
@@ -247,7 +251,8 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 		return err
 	}
 	if f == nil {
-		return fail(op, ErrFailed, "no imported module has the function %s%s, which takes its %d constants: import the module that has it",
+		return fail(op, ErrFailed,
+			"no imported module has the function %s%s, which takes its %d constants: import the module that has it",
 			initPrefix, s.Symbol, len(s.Names))
 	}
 	defer f.Close()

@@ -38,7 +38,8 @@ func elfSymbol(t testing.TB, r io.ReaderAt, symbol string) []byte {
 // someConstants are two tensors, of which the symbol "f" wants both, the later one first.
 func someConstants() *blob.Constants {
 	return &blob.Constants{Names: []string{"w", "b"},
-		Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
+		Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2},
+			Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
 			{DType: dlpack.Int8, Shape: []int64{1, 3}, Data: []byte{1, 2, 3}}},
 		Symbols: []blob.SymbolConstants{{Symbol: "f", Names: []string{"b", "w"}}}}
 }
@@ -124,7 +125,8 @@ func TestConstants_InitialisedOnceByMany(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// What initialises a function may look it up, and others, whose initialisation does the same; on one thread and on many.
+// What initialises a function may look it up, and others, whose initialisation does the same; on one thread and on
+// many.
 func TestConstants_InitLooksUpFunctions(t *testing.T) {
 	for _, opts := range []string{"one thread", "many threads"} {
 		t.Run(opts, func(t *testing.T) {
@@ -149,9 +151,13 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 					return nil, nil
 				}
 			}
-			uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
-				"__init_f": initialises("f", "g"), "__init_g": initialises("g", "f"),
-				"f": func(...any) (any, error) { return "f", nil }, "g": func(...any) (any, error) { return "g", nil }}}))
+			uses := made(t)(runtime.NewModule("uses", runtime.Runnable,
+				&goModule{functions: map[string]runtime.PackedFunc{
+					"__init_f": initialises("f", "g"), "__init_g": initialises("g", "f"),
+					"f": func(...any) (any, error) { return "f", nil }, "g": func(...any) (any, error) {
+						return "g",
+							nil
+					}}}))
 			require.NoError(t, m.Import(uses))
 			var wait sync.WaitGroup
 			for i := range map[string]int{"one thread": 1, "many threads": 16}[opts] {
@@ -209,7 +215,8 @@ func TestConstants_OfTVM(t *testing.T) {
 	defer m.Close()
 	require.Equal(t, []string{"f"}, m.Functions())
 	w, i8 := tensor(t, []float32{1, 2}), tensor(t, []int8{1, 2, 3}, 1, 3)
-	made := call(t, global(t, "ffi.Module.create.const_loader"), runtime.Map{{"b", i8}, {"w", w}}, runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
+	made := call(t, global(t, "ffi.Module.create.const_loader"), runtime.Map{{"b", i8}, {"w", w}},
+		runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
 	defer made.Close()
 	require.Equal(t, b.Entries[0].Payload, must(made.SaveToBinary()))
 }

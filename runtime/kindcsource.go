@@ -21,7 +21,8 @@ type cSource struct {
 // names the functions that the code defines, constants those constants that it needs. The functions can be called once
 // the module is exported into a library and loaded; until then looking them up is ErrNotSupported.
 func NewCSource(code, format string, functions, constants []string) (*Module, error) {
-	impl, err := newCSource(blob.CSource{Code: code, Format: format, Functions: slices.Clone(functions), Constants: slices.Clone(constants)})
+	impl, err := newCSource(blob.CSource{Code: code, Format: format, Functions: slices.Clone(functions),
+		Constants: slices.Clone(constants)})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ func TestCSource(t *testing.T) {
 	_, err = m.Function("ad")
 	requireError(t, err, runtime.ErrNotFound, `did you mean "add"`)
 
-	want := (&blob.CSource{Code: "int add;", Format: "c", Functions: []string{"add", "sub"}, Constants: []string{"w"}}).Encode()
+	want := (&blob.CSource{Code: "int add;", Format: "c", Functions: []string{"add", "sub"},
+		Constants: []string{"w"}}).Encode()
 	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
 		got, err := m.SaveToBinaryFor(layout)
 		require.NoError(t, err)

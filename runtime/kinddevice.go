@@ -54,7 +54,8 @@ func (m *deviceCode) Function(name string) (*Function, error) {
 	if why := whyNoDevice(m.kind); why != "" {
 		cure = why
 	}
-	return nil, fail("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s", name, m.kind, cure)
+	return nil, fail("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s",
+		name, m.kind, cure)
 }
 
 // whyNoDevice is what the device that a kind is named after says of itself; "" when it is not registered, or works.
@@ -119,7 +120,8 @@ func loadDeviceSource(p Payload) (ModuleImpl, error) {
 func (m *deviceSource) GetSource(format string) (string, error) {
 	const op = "get source"
 	if !modulekind.CodeFormat(m.module.Format).Text {
-		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind, m.module.Format)
+		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind,
+			m.module.Format)
 	}
 	if format != "" && format != m.module.Format && format != m.module.Suffix() {
 		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, not %s", m.kind, m.module.Format, format)
@@ -165,7 +167,8 @@ func metaPath(path string) string {
 func readMeta(path string) ([]blob.Function, error) {
 	data, err := readModuleFile(metaPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing := fail("load "+path, ErrNotFound, "%s is missing: it describes the kernels, and is written together with %s",
+		missing := fail("load "+path, ErrNotFound,
+			"%s is missing: it describes the kernels, and is written together with %s",
 			metaPath(path), filepath.Base(path))
 		missing.Err = err
 		return nil, missing
@@ -175,7 +178,8 @@ func readMeta(path string) ([]blob.Function, error) {
 	}
 	meta, err := blob.ParseMetaJSON(data)
 	if err != nil {
-		return nil, &Error{Op: "load " + metaPath(path), Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+		return nil, &Error{Op: "load " + metaPath(path), Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule),
+			Message: err.Error(), Err: err}
 	}
 	return meta.Functions, nil
 }
@@ -248,7 +252,8 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	if _, err := own.Encode(blob.Modern); err != nil {
 		return nil, invalid(op, err)
 	}
-	return newBuiltin(modulekind.Vulkan.Name, &vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions}, &own})
+	return newBuiltin(modulekind.Vulkan.Name,
+		&vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions}, &own})
 }
 
 func loadVulkanSource(p Payload) (ModuleImpl, error) {
@@ -278,7 +283,8 @@ func loadVulkanFile(kind, path, _ string) (*Module, error) {
 
 // GetSource fails: shaders are saved without their source.
 func (m *vulkanSource) GetSource(format string) (string, error) {
-	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text", modulekind.Vulkan.Name)
+	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text",
+		modulekind.Vulkan.Name)
 }
 
 func (m *vulkanSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }

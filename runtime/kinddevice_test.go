@@ -196,7 +196,7 @@ func TestDeviceSource_Bad(t *testing.T) {
 		ArgTypes: []dlpack.DataType{dlpack.Int32}, ArgExtraTags: []int32{blob.ExtraTagTensorMap}}}}
 	m := made(t)(runtime.NewDeviceSource("cuda", &tagged))
 	_, err := m.SaveToBinaryFor(blob.Legacy)
-	requireError(t, err, runtime.ErrInvalidArgument, "no place")
+	requireError(t, err, runtime.ErrInvalidArgument, "cannot hold")
 }
 
 var vulkan = blob.VulkanModule{Functions: []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
@@ -235,7 +235,8 @@ func TestVulkanSource(t *testing.T) {
 // Modern payloads of before v0.24 have no lengths before shaders: they go back as they came.
 func TestVulkanSource_OlderModernForm(t *testing.T) {
 	noLeaks(t)
-	old, err := (&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions, Shaders: vulkan.Shaders}).Encode(blob.LegacyFFI)
+	old, err := (&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions,
+		Shaders: vulkan.Shaders}).Encode(blob.LegacyFFI)
 	require.NoError(t, err)
 	root := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"vulkan", old}}, [][]int{{1}, nil})))
 	m := imports(t, root)[0]
@@ -269,8 +270,10 @@ func TestOpaque(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, same.Data(), got)
 
-	for kind, says := range map[string]string{"c": "NewCSource", "static_library": "NewStaticLibrary", "cuda": "NewDeviceSource", "vulkan": "NewVulkanSource",
-		"const_loader": "NewConstants", "library": "Load", "_lib": "another meaning", "_import_tree": "another meaning", "": "the kind is empty", "a\x00b": "zero byte"} {
+	for kind, says := range map[string]string{"c": "NewCSource", "static_library": "NewStaticLibrary",
+		"cuda": "NewDeviceSource", "vulkan": "NewVulkanSource",
+		"const_loader": "NewConstants", "library": "Load", "_lib": "another meaning",
+		"_import_tree": "another meaning", "": "the kind is empty", "a\x00b": "zero byte"} {
 		_, err := runtime.NewOpaque(kind, nil)
 		requireError(t, err, runtime.ErrInvalidArgument, says)
 	}
@@ -278,11 +281,13 @@ func TestOpaque(t *testing.T) {
 
 // loadable are modules of all kinds that the runtime loads.
 func loadable(t *testing.T, layout blob.Layout) []blob.Entry {
-	return slices.DeleteFunc(payloads.Every(t, layout), func(e blob.Entry) bool { return !modulekind.Find(e.Kind).Loads() })
+	return slices.DeleteFunc(payloads.Every(t, layout),
+		func(e blob.Entry) bool { return !modulekind.Find(e.Kind).Loads() })
 }
 
 // contents are the functions that modules of each form have, as far as the runtime looks into them.
-var contents = map[modulekind.Form][]string{modulekind.Device: {"k"}, modulekind.Shaders: {"k"}, modulekind.Source: {"f"},
+var contents = map[modulekind.Form][]string{modulekind.Device: {"k"}, modulekind.Shaders: {"k"},
+	modulekind.Source: {"f"},
 	modulekind.Object: {"g"}, modulekind.Constants: {"f"}}
 
 // A library with all the kinds in it loads, and gives back the bytes of each.
@@ -331,14 +336,18 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	kind := runtime.ModuleKind{Name: "cuda", Properties: runtime.Serializable | runtime.Runnable,
 		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
 			got = p
-			return &goModule{functions: map[string]runtime.PackedFunc{"vadd_kernel": func(args ...any) (any, error) { return "ran", nil }}}, nil
+			return &goModule{functions: map[string]runtime.PackedFunc{"vadd_kernel": func(args ...any) (any,
+				error) {
+				return "ran", nil
+			}}}, nil
 		}}
 	early := global(t, "ffi.Module.load_from_bytes.cuda")
 	require.NoError(t, runtime.RegisterModuleKind(kind))
 	err := runtime.RegisterModuleKind(kind)
 	require.ErrorContains(t, err, "taken already")
 	payload := must(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())
-	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")), "looked up before")
+	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")),
+		"looked up before")
 	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
 		require.Equal(t, "ran", call(t, function(t, modules.Load(t, artifacts+file), "vadd_kernel")), file)
 		require.Equal(t, file == "classic/gpu_cuda.so", got.Legacy)
@@ -350,7 +359,8 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	// One half taken by somebody else: nothing changes.
 	runtime.RestoreKind("opencl")
 	t.Cleanup(func() { runtime.RestoreKind("opencl") })
-	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl", goFunction(t, func(args ...any) (any, error) { return nil, nil }), true))
+	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl",
+		goFunction(t, func(args ...any) (any, error) { return nil, nil }), true))
 	kind.Name = "opencl"
 	require.ErrorContains(t, runtime.RegisterModuleKind(kind), "taken already")
 	require.Equal(t, "opencl", imports(t, modules.Load(t, artifacts+"modern/gpu_opencl.so"))[0].Kind())

@@ -26,7 +26,8 @@ func wrongFormat(op, kind, path, format string, formats []string) error {
 	if format == "" {
 		how = "no suffix and no format given"
 	}
-	return fail(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind, strings.Join(formats, ", ."))
+	return fail(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind,
+		strings.Join(formats, ", ."))
 }
 
 // outFile is a file to write.
@@ -35,7 +36,7 @@ type outFile struct {
 	data []byte
 }
 
-// writeFiles writes all files, or none. What is no regular file, such as a pipe, is written as it stands.
+// writeFiles writes all files, or none. A file that is not regular, such as a pipe, is written directly.
 func writeFiles(op string, files ...outFile) (err error) {
 	var written []*atomicfile.File
 	defer func() {

@@ -77,7 +77,8 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 	// The description cannot be written: the code is not either.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "k.tvm_meta.json"), 0o755))
 	open := len(entries(t, "/proc/self/fd"))
-	requireError(t, kernels.SaveToFile(filepath.Join(dir, "k.cubin"), ""), runtime.ErrFailed, "k.tvm_meta.json", "is a directory")
+	requireError(t, kernels.SaveToFile(filepath.Join(dir, "k.cubin"), ""), runtime.ErrFailed, "k.tvm_meta.json",
+		"is a directory")
 	require.Len(t, entries(t, "/proc/self/fd"), open)
 	require.Equal(t, []string{"k.tvm_meta.json", "m.o"}, entries(t, dir))
 }
@@ -86,8 +87,10 @@ func TestSaveToFile_Refused(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
 	m := cSource(t, "int f;", "c", nil, nil)
-	requireError(t, m.SaveToFile(filepath.Join(dir, "none", "m.c"), ""), runtime.ErrNotFound, "m.c", "is the folder there?")
-	requireError(t, m.SaveToFile(filepath.Join(dir, "m.o"), ""), runtime.ErrNotSupported, "m.o", `"o"`, `a module of kind "c" is written as .c`)
+	requireError(t, m.SaveToFile(filepath.Join(dir, "none", "m.c"), ""), runtime.ErrNotFound, "m.c",
+		"is the folder there?")
+	requireError(t, m.SaveToFile(filepath.Join(dir, "m.o"), ""), runtime.ErrNotSupported, "m.o", `"o"`,
+		`a module of kind "c" is written as .c`)
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m"), ""), runtime.ErrNotSupported, "no suffix and no format given")
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m.c"), "ptx"), runtime.ErrNotSupported, `"ptx"`)
 	requireError(t, m.SaveToFile("", "c"), runtime.ErrInvalidArgument, "the path is empty")
@@ -105,7 +108,8 @@ func TestSaveToFile_Refused(t *testing.T) {
 		require.Error(t, m.SaveToFile("/proc/m.c", ""))
 	} else {
 		require.NoError(t, os.Chmod(dir, 0o555))
-		requireError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""), runtime.ErrFailed, "m.c", "permission denied", "may write to")
+		requireError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""), runtime.ErrFailed, "m.c", "permission denied",
+			"may write to")
 		require.NoError(t, os.Chmod(dir, 0o755))
 	}
 	require.NoError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""))

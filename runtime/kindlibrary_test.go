@@ -55,12 +55,14 @@ func TestLibrary_InsideOfALibrary(t *testing.T) {
 	require.Empty(t, imports(t, m))
 	require.Equal(t, int64(3), call(t, function(t, m, "echo"), 3))
 
-	require.NoError(t, m.Import(made(t)(runtime.NewModule("given", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
-		"who": func(args ...any) (any, error) { return "given", nil }}}))))
+	require.NoError(t, m.Import(made(t)(runtime.NewModule("given", runtime.Runnable,
+		&goModule{functions: map[string]runtime.PackedFunc{
+			"who": func(args ...any) (any, error) { return "given", nil }}}))))
 	require.Equal(t, "given", call(t, function(t, m, "env"), "who"), "its code finds what it imports")
 
 	plain := readFile(t, multiC)
-	outer := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"library", plain}, of("a")}, [][]int{{1}, {2}, nil})))
+	outer := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"library", plain}, of("a")},
+		[][]int{{1}, {2}, nil})))
 	dep := imports(t, outer)[0]
 	require.Equal(t, "library", dep.Kind())
 	require.Equal(t, []string{"a"}, names(t, dep))

@@ -24,10 +24,11 @@ import (
 
 // Objects and archives of them become libraries when they are loaded: the system's compiler links them.
 
-// isLinked says whether a file of a name is loaded by being linked here, not by a loader that somebody else registered.
+// isLinked reports whether a file of this name is linked here when it is loaded, rather than passed to another loader.
 func isLinked(name string) bool {
 	format := strings.TrimPrefix(filepath.Ext(name), ".")
-	return slices.Contains(modulekind.StaticLibrary.Suffixes(), format) && isBuiltin("ffi.Module.load_from_file."+format)
+	return slices.Contains(modulekind.StaticLibrary.Suffixes(), format) &&
+		isBuiltin("ffi.Module.load_from_file."+format)
 }
 
 // loadLinkedFile is the loader of such files.

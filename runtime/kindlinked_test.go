@@ -43,7 +43,8 @@ const cxxSource = "#include <string>\nextern \"C\" int helper(int x) { return st
 func compiled(t testing.TB, source string, flags ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.o")
-	cmd := exec.Command(compiler(t), append([]string{"-c", "-fPIC", "-O1", "-I../include", "-x", "c", "-", "-o", path}, flags...)...)
+	cmd := exec.Command(compiler(t),
+		append([]string{"-c", "-fPIC", "-O1", "-I../include", "-x", "c", "-", "-o", path}, flags...)...)
 	cmd.Stdin = strings.NewReader(source)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -102,9 +103,11 @@ func TestLoad_Linked(t *testing.T) {
 	cancellable, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for name, data := range map[string][]byte{
-		"one.o": one, "two.tar": archived(t, "lib0.o", add, "devc.o", helper), "zipped.tar": zipped(t, archived(t, "./lib0.o", add, "./devc.o", helper)),
+		"one.o": one, "two.tar": archived(t, "lib0.o", add, "devc.o", helper),
+		"zipped.tar":  zipped(t, archived(t, "./lib0.o", add, "./devc.o", helper)),
 		"sources.tar": archived(t, "lib0.c", addSource, "lib1.o", helper, "folder/", tar.Header{Typeflag: tar.TypeDir}),
-		"cxx.tar":     archived(t, "lib0.c", addSource, "lib1.cc", cxxSource), "folder.tar": archived(t, "a/lib0.o", one, "a/._lib0.o", "of another system"),
+		"cxx.tar":     archived(t, "lib0.c", addSource, "lib1.cc", cxxSource),
+		"folder.tar":  archived(t, "a/lib0.o", one, "a/._lib0.o", "of another system"),
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, data, 0o666))
@@ -120,7 +123,8 @@ func TestLoad_Linked(t *testing.T) {
 				return call(t, global(t, "ffi.ModuleLoadFromFile"), path).(*runtime.Module), nil
 			},
 			"C, classic": func() (*runtime.Module, error) {
-				return call(t, global(t, "runtime.ModuleLoadFromFile"), path, filepath.Ext(name)[1:]).(*runtime.Module), nil
+				return call(t, global(t, "runtime.ModuleLoadFromFile"), path,
+					filepath.Ext(name)[1:]).(*runtime.Module), nil
 			},
 		} {
 			m, err := load()
@@ -145,7 +149,8 @@ func TestLoad_LinkedBlob(t *testing.T) {
 		code += fmt.Sprint(b, ",")
 	}
 	path := filepath.Join(t.TempDir(), "m.tar")
-	require.NoError(t, os.WriteFile(path, archived(t, "lib0.o", compiled(t, addSource+helperSource), "devc.o", compiled(t, code+"};\n")), 0o666))
+	require.NoError(t, os.WriteFile(path, archived(t, "lib0.o", compiled(t, addSource+helperSource), "devc.o",
+		compiled(t, code+"};\n")), 0o666))
 	m := modules.Load(t, path)
 	deps, err := m.Imports()
 	require.NoError(t, err)
@@ -164,7 +169,8 @@ func testdataBlob(t testing.TB) []byte {
 	return modernTree([]entry{{"_lib", nil}, {"c", payload}}, [][]int{{1}, {}})
 }
 
-// TestLoad_LinkedRefused has what is no archive of objects; nothing is left of it, and nothing is written outside the folder of temporary files.
+// TestLoad_LinkedRefused has what is no archive of objects; nothing is left of it, and nothing is written outside the
+// folder of temporary files.
 func TestLoad_LinkedRefused(t *testing.T) {
 	temp := ownTemp(t)
 	o := compiled(t, helperSource)
@@ -173,14 +179,17 @@ func TestLoad_LinkedRefused(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"outside":    {archived(t, "../lib0.o", o), `the name "../lib0.o" leaves the archive`},
-		"far out":    {archived(t, "a/../../lib0.o", o), "leaves the archive"},
-		"absolute":   {archived(t, filepath.Join(temp, "lib0.o"), o), "leaves the archive"},
-		"link":       {archived(t, "lib0.o", tar.Header{Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), `"lib0.o" in the archive is is not a regular file`},
-		"hard link":  {archived(t, "lib0.o", o, "x.o", tar.Header{Typeflag: tar.TypeLink, Linkname: "lib0.o"}), "is not a regular file"},
-		"device":     {archived(t, "lib0.o", tar.Header{Typeflag: tar.TypeFifo}), "is not a regular file"},
-		"twice":      {archived(t, "lib0.o", o, "a/lib0.o", o), `two files in the archive have the name "lib0.o"`},
-		"other":      {archived(t, "lib0.o", o, "README", "text"), `"README" in the archive is neither an object (.o) nor a source`},
+		"outside":  {archived(t, "../lib0.o", o), `the name "../lib0.o" leaves the archive`},
+		"far out":  {archived(t, "a/../../lib0.o", o), "leaves the archive"},
+		"absolute": {archived(t, filepath.Join(temp, "lib0.o"), o), "leaves the archive"},
+		"link": {archived(t, "lib0.o", tar.Header{Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+			`"lib0.o" in the archive is not a regular file`},
+		"hard link": {archived(t, "lib0.o", o, "x.o", tar.Header{Typeflag: tar.TypeLink, Linkname: "lib0.o"}),
+			"is not a regular file"},
+		"device": {archived(t, "lib0.o", tar.Header{Typeflag: tar.TypeFifo}), "is not a regular file"},
+		"twice":  {archived(t, "lib0.o", o, "a/lib0.o", o), `two files in the archive have the name "lib0.o"`},
+		"other": {archived(t, "lib0.o", o, "README", "text"),
+			`"README" in the archive is neither an object (.o) nor a source`},
 		"LLVM IR":    {archived(t, "lib0.ll", "x"), "compile it with clang -c"},
 		"nothing":    {archived(t), "the archive has no file"},
 		"truncated":  {archived(t, "lib0.o", o)[:700], "the archive is damaged"},
@@ -242,7 +251,8 @@ func TestLoad_LinkedCancelled(t *testing.T) {
 	started, never, script := filepath.Join(dir, "started"), filepath.Join(dir, "never"), filepath.Join(dir, "cc")
 	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	require.NoError(t, syscall.Mkfifo(never, 0o600))
-	require.NoError(t, os.WriteFile(script, []byte(fmt.Sprintf("#!/bin/sh\n: > \"$TMPDIR/left\"\n(echo > %s; cat %s)\n", started, never)), 0o700))
+	require.NoError(t, os.WriteFile(script,
+		[]byte(fmt.Sprintf("#!/bin/sh\n: > \"$TMPDIR/left\"\n(echo > %s; cat %s)\n", started, never)), 0o700))
 	t.Setenv("CC", script)
 	path := filepath.Join(t.TempDir(), "m.tar")
 	require.NoError(t, os.WriteFile(path, archived(t, "lib0.o", object), 0o666))
@@ -286,7 +296,8 @@ func TestLoad_LinkedOfTVM(t *testing.T) {
 		require.Contains(t, m.Functions(), "vadd", name)
 		f, err := m.Function("vadd")
 		require.NoError(t, err)
-		a, b, c := fromSlice(t, []float32{1, 2, 3}), fromSlice(t, []float32{10, 20, 30}), fromSlice(t, make([]float32, 3))
+		a, b, c := fromSlice(t, []float32{1, 2, 3}), fromSlice(t, []float32{10, 20, 30}),
+			fromSlice(t, make([]float32, 3))
 		_, err = f.Call(a, b, c)
 		require.NoError(t, err, name)
 		sum, err := runtime.ToSlice[float32](c)

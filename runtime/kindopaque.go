@@ -14,7 +14,7 @@ type opaque struct {
 
 // NewOpaque makes a module of a kind that this package does not know, such as "metal" or "webgpu", from its payload in
 // a blob of the modern layout. It can be exported, and has no functions to call. It keeps payload, which must not be
-// changed afterwards. A kind that has a function of its own, such as "c", is ErrInvalidArgument.
+// changed afterwards. A kind that has its own constructor, such as "c", is ErrInvalidArgument.
 func NewOpaque(kind string, payload []byte) (*Module, error) {
 	const op = "make module"
 	if kind == blob.LibraryKey || kind == blob.ImportTreeKey {
@@ -34,7 +34,7 @@ func loadOpaque(p Payload) (ModuleImpl, error) {
 	return &opaque{kind: p.Kind, saved: savedFrom(p)}, nil
 }
 
-// Function finds none: which there are is not known.
+// Function finds none: the functions are not known.
 func (m *opaque) Function(name string) (*Function, error) { return nil, ErrNotFound }
 
 func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
@@ -43,8 +43,9 @@ func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.
 // it is the same there.
 func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	if layout != m.saved.layout && !readable(m.kind, m.saved.data, layout) {
-		return nil, fail("save module", ErrNotSupported, "the payload of kind %q is passed on as it is, for files of the %v layout; "+
-			"the %v layout may have another form", m.kind, m.saved.layout, layout)
+		return nil, fail("save module", ErrNotSupported,
+			"the payload of kind %q is passed on as it is, for files of the %v layout; "+
+				"the %v layout may have another form", m.kind, m.saved.layout, layout)
 	}
 	return m.saved.data, nil
 }

@@ -24,7 +24,8 @@ func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
 	if err := checkNames(op, "function", functions); err != nil {
 		return nil, err
 	}
-	return newBuiltin(modulekind.StaticLibrary.Name, &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
+	return newBuiltin(modulekind.StaticLibrary.Name,
+		&staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
 }
 
 func loadStaticLibrary(p Payload) (ModuleImpl, error) {

@@ -15,7 +15,8 @@ func TestModule_MissingFunction(t *testing.T) {
 	noLeaks(t)
 	for _, a := range cpuArtifacts {
 		m := modules.Load(t, artifacts+a.file)
-		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init", "addone\x00", "", " ",
+		for _, name := range []string{"addon", "expf", "malloc", "printf", "dlopen", "__tvm_ffi_addone", "_init",
+			"addone\x00", "", " ",
 			"__tvm_module_ctx", "_ctx", "__tvm_ffi_", strings.Repeat("x", 10000)} {
 			f, err := m.Function(name)
 			require.Nil(t, f)

@@ -37,11 +37,13 @@ func TestLink_Flags(t *testing.T) {
 		for _, l := range linkings {
 			t.Run(source+"/"+l.name, func(t *testing.T) {
 				path := buildC(t, source, l.flags...)
-				for name, opts := range map[string][]runtime.LoadOption{"file": nil, "private": {runtime.PrivateCopy()}} {
+				for name, opts := range map[string][]runtime.LoadOption{"file": nil,
+					"private": {runtime.PrivateCopy()}} {
 					t.Run(name, func(t *testing.T) {
 						noLeaks(t)
 						m := modules.Load(t, path, opts...)
-						require.EqualValues(t, runtime.NumThreads(), call(t, function(t, m, "env"), "runtime.NumThreads"))
+						require.EqualValues(t, runtime.NumThreads(),
+							call(t, function(t, m, "env"), "runtime.NumThreads"))
 						require.NotZero(t, call(t, function(t, m, "context")))
 						_, err := function(t, m, "fail_without_error").Call(-1)
 						requireError(t, err, runtime.ErrFailed)

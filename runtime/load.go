@@ -152,7 +152,7 @@ func load(ctx context.Context, start func() C.tvmgo_ret) (*Module, error) {
 	ready := make(chan outcome)
 	go func() {
 		if ctx.Err() != nil {
-			return // nobody waits any more: nothing of the file runs
+			return // the caller has stopped waiting: no code of the file runs
 		}
 		m, err := finish(start())
 		select {

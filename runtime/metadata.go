@@ -18,21 +18,21 @@ import (
 	"tvmgo/internal/signature"
 )
 
-// Metadata is what the producer of a function tells programs about it.
+// Metadata is what the producer of a function says about it.
 type Metadata struct {
 	Text   string                     // the JSON as the file has it; "" when it has none
 	Schema *TypeSchema                // the function's type; nil when the producer gave none
 	Values map[string]json.RawMessage // what the JSON holds, by key, the schema too
 
-	// Signature is the type for people. That of a function that Apache TVM compiled is the text that its error messages print:
-	// "vadd(A: Tensor([n], float32), n: int32)". Else it is Schema.Signature, or "" without a schema.
+	// Signature is the type for people. That of a function that Apache TVM compiled is the text that its error messages
+	// print: "vadd(A: Tensor([n], float32), n: int32)". Else it is Schema.Signature, or "" without a schema.
 	Signature string
 }
 
-// Metadata returns what the producer of a function attached to it for programs; kernels built on
-// tvm-ffi's C++ headers have it where TVM_FFI_DLL_EXPORT_INCLUDE_METADATA was set. The function is the
-// one that Function finds. In a library, metadata is code: asking for it runs it. Libraries that Apache TVM exports (v0.27 does) have
-// no metadata, but the texts of their functions' error messages: then Signature alone is set.
+// Metadata returns what the producer of a function attached to it for programs; kernels built on tvm-ffi's C++ headers
+// have it where TVM_FFI_DLL_EXPORT_INCLUDE_METADATA was set. The function is the one that Function finds. In a library,
+// metadata is code: asking for it runs it. Libraries that Apache TVM exports (v0.27 does) have no metadata, but the
+// texts of their functions' error messages: then Signature alone is set.
 //
 // Without the function or the metadata the error is ErrNotFound, ErrCorruptModule when the text is not
 // what metadata looks like, and the producer's own when its code fails.

@@ -71,7 +71,8 @@ func TestMetadata_Texts(t *testing.T) {
 	for _, c := range []struct{ text, signature, problem string }{
 		{`{}`, "", ""},
 		{`{"author": "me", "n": 3}`, "", ""},
-		{`{"type_schema": "{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"ffi.Tensor\"},{\"type\":\"int\"}]}"}`, "f(int) -> Tensor", ""},
+		{`{"type_schema": "{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"ffi.Tensor\"},{\"type\":\"int\"}]}"}`,
+			"f(int) -> Tensor", ""},
 		{`{"type_schema": {"type":"ffi.Function"}}`, "f(...)", ""},
 		{`{"type_schema": {"type":"ffi.Function","named_args":{"return":[{"type":"Union"}],"params":[],"new":1},"newer":2}}`, "f() -> Union", ""},
 		{`{"type_schema": {"type":"ffi.Function","named_args":{"return":[{"type":"void*"}]}}}`, "f() -> Ptr", ""},
@@ -85,7 +86,8 @@ func TestMetadata_Texts(t *testing.T) {
 		{`{"type_schema": {"type":3}}`, "", "type_schema: "},
 		{`{"type_schema": {"args":[]}}`, "", `a type without its name, the key "type"`},
 		{`{"type_schema": {"type":"Array","args":[{}]}}`, "", `a type without its name`},
-		{`{"type_schema": {"type":"ffi.Function","named_args":{"return":[],"params":[]}}}`, "", "does not return one type"},
+		{`{"type_schema": {"type":"ffi.Function","named_args":{"return":[],"params":[]}}}`, "",
+			"does not return one type"},
 		{`{"type_schema": ` + strings.Repeat(`{"type":"Array","args":[`, 20000) + `3`, "", "not a JSON object"},
 		{`{"type_schema": {"type":"` + strings.Repeat("x", 1<<20) + `"}}`, "", "too long for a type"},
 	} {
@@ -165,7 +167,8 @@ func (m describedModule) Doc(string) (string, error)      { return m.doc, m.err 
 // A module written in Go describes its functions to Go and to C.
 func TestMetadata_OfGoModules(t *testing.T) {
 	noLeaks(t)
-	m, err := runtime.NewModule("described", runtime.Runnable, describedModule{metadata: `{"by": "Go"}`, doc: "Does nothing."})
+	m, err := runtime.NewModule("described", runtime.Runnable, describedModule{metadata: `{"by": "Go"}`,
+		doc: "Does nothing."})
 	require.NoError(t, err)
 	defer m.Close()
 	meta, err := m.Metadata("f")
@@ -177,7 +180,8 @@ func TestMetadata_OfGoModules(t *testing.T) {
 	require.Equal(t, `{"by": "Go"}`, call(t, global(t, "ffi.ModuleGetFunctionMetadata"), m, "f", false))
 	require.Equal(t, "Does nothing.", call(t, global(t, "ffi.ModuleGetFunctionDoc"), m, "f", true))
 
-	bare, err := runtime.NewModule("bare", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{"f": nil, "g": nil}})
+	bare, err := runtime.NewModule("bare", runtime.Runnable,
+		&goModule{functions: map[string]runtime.PackedFunc{"f": nil, "g": nil}})
 	require.NoError(t, err)
 	defer bare.Close()
 	_, err = bare.Doc("nothing")
@@ -213,7 +217,8 @@ func TestMetadata_ThroughImports(t *testing.T) {
 func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	noLeaks(t)
 	vadd := "vadd(A: Tensor([n], float32), B: Tensor([n], float32), C: Tensor([n], float32))"
-	for _, file := range []string{"modern/multi_c.so", "modern/multi_llvm.so", "modern/gpu_opencl.so", "modern/gpu_cuda.so"} {
+	for _, file := range []string{"modern/multi_c.so", "modern/multi_llvm.so", "modern/gpu_opencl.so",
+		"modern/gpu_cuda.so"} {
 		for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
 			m, err := runtime.Load(ctx, artifacts+file, opts...)
 			require.NoError(t, err)

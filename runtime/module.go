@@ -163,7 +163,8 @@ func (m *Module) Import(dep *Module) error {
 	return err
 }
 
-// ClearImports makes m import nothing. Generated code that has called a function of an import before keeps that function.
+// ClearImports makes m import nothing. Generated code that has called a function of an import before keeps that
+// function.
 func (m *Module) ClearImports() error {
 	const op = "clear imports"
 	if err := m.use(op); err != nil {
@@ -232,7 +233,8 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 		return impl.SaveToBinaryFor(layout)
 	case nil:
 		if layout != blob.Modern && C.GoString(m.c().kind) == modulekind.Library {
-			return nil, fail(op, ErrNotSupported, "files of the %v layout carry no library inside of another: use the modern layout", layout)
+			return nil, fail(op, ErrNotSupported,
+				"files of the %v layout carry no library inside of another: use the modern layout", layout)
 		}
 		return m.SaveToBinary()
 	default:

@@ -1,7 +1,7 @@
 package runtime
 
-// ID tells modules apart: two values of type Module stand for the same module if their IDs are equal, as with one that several
-// others import. It holds as long as one of them is open; 0 when closed.
+// ID identifies a module: two values of type Module are the same module if their IDs are equal, as with one that
+// several others import. It holds as long as one of them is open; 0 when closed.
 func (m *Module) ID() uintptr {
 	if m.use("") != nil {
 		return 0

@@ -19,7 +19,9 @@ void tvmgoModuleDestroy(void* self);
 static inline int kind_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out) {
 	return IN_GO_MODULE(tvmgoModuleFunction(m->self, (char*)name, len, out));
 }
-static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleNames(m->self, out)); }
+static inline int kind_names(tvmgo_module* m, TVMFFIObject** out) {
+	return IN_GO_MODULE(tvmgoModuleNames(m->self, out));
+}
 static inline int kind_describe(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
 	return IN_GO_MODULE(tvmgoModuleDescribe(m->self, (char*)name, len, doc, out));
 }
@@ -30,7 +32,9 @@ static inline int kind_save(tvmgo_module* m, TVMFFIAny* out) { return IN_GO_MODU
 static inline int kind_write(tvmgo_module* m, const char* path, const char* format) {
 	return IN_GO_MODULE(tvmgoModuleWrite(m->self, (char*)path, (char*)format));
 }
-static inline int kind_formats(tvmgo_module* m, TVMFFIObject** out) { return IN_GO_MODULE(tvmgoModuleFormats(m->self, out)); }
+static inline int kind_formats(tvmgo_module* m, TVMFFIObject** out) {
+	return IN_GO_MODULE(tvmgoModuleFormats(m->self, out));
+}
 
 static inline void kind_imports(tvmgo_module* m) {
 	if (tvmgo_can_enter_go()) tvmgoModuleImports(m->self, m);
@@ -73,7 +77,7 @@ import (
 type ModuleImpl interface {
 	// Function returns a function by name, which the caller closes; ErrNotFound when there is none.
 	Function(name string) (*Function, error)
-	// Functions lists the names; nil when the kind cannot tell.
+	// Functions lists the names; nil when the kind does not know them.
 	Functions() []string
 	// Metadata returns the JSON that describes a function, Doc its documentation; "" when there is none.
 	Metadata(function string) (string, error)
@@ -99,8 +103,8 @@ type FormatLister interface {
 
 // ImportsWatcher is implemented by a ModuleImpl that must know when the imports of its module change.
 type ImportsWatcher interface {
-	// ImportsChanged is called after each change, by many at once if many change. list gives what the module imports by then; the modules
-	// are the callee's to close. It is for use until ImportsChanged returns.
+	// ImportsChanged is called after each change, by many at once if many change. list gives what the module imports by
+	// then; the modules are the callee's to close. It is for use until ImportsChanged returns.
 	ImportsChanged(list func() ([]*Module, error))
 }
 
@@ -251,7 +255,8 @@ func registerLoader(k ModuleKind, prefix string) error {
 func kindLoader(k ModuleKind, legacy bool) rawFunc {
 	return func(args []anyValue, out *anyValue) error {
 		if len(args) != 1 {
-			return fail("load "+k.Name, ErrInvalidArgument, "expected the bytes of a module, got %d arguments", len(args))
+			return fail("load "+k.Name, ErrInvalidArgument, "expected the bytes of a module, got %d arguments",
+				len(args))
 		}
 		data, payload, err := args[0].payload()
 		if err != nil {
@@ -417,7 +422,7 @@ func tvmgoModuleDestroy(self unsafe.Pointer) {
 	m := h.Value().(*goModule)
 	h.Delete()
 	defer func() {
-		_ = recover() // a destructor has nobody to tell
+		_ = recover() // a destructor has no caller to report to
 		m.payload.release()
 	}()
 	m.impl.Close()

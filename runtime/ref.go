@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// ref is a reference to an object of the core that Close gives up. Calls in progress hold it: the
+// ref is a reference to an object of the core that Close releases. Calls in progress hold it: the
 // last one to end releases the object, so closing never pulls memory away from under a call.
 type ref struct {
 	obj   object
@@ -13,7 +13,7 @@ type ref struct {
 }
 
 // States beyond the counts of users. A closed reference still counts those who come too late, for a
-// moment, so there is room above both.
+// moment, so the bits above both are free.
 const (
 	refClosed  = 1 << 61
 	refDropped = 1 << 62

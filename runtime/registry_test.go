@@ -90,7 +90,8 @@ func TestGlobal_FromManyGoroutines(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					if err := errors.Join(runtime.RegisterGlobal(shared, f, true), runtime.RegisterGlobal(own, f, false)); err != nil {
+					if err := errors.Join(runtime.RegisterGlobal(shared, f, true),
+						runtime.RegisterGlobal(own, f, false)); err != nil {
 						return err
 					}
 					f.Close()

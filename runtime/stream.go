@@ -100,7 +100,7 @@ func (s *streamState) free() error {
 	}
 }
 
-// enter marks the stream as used and tells the core where the call runs.
+// enter marks the stream as used and makes it the current stream of the call in the core.
 func (s *Stream) enter(op string) (C.tvmgo_place, error) {
 	if s == nil {
 		return C.tvmgo_place{}, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/internal/testing/modules"
-	"tvmgo/internal/testing/testgc"
 	"tvmgo/runtime"
 )
 
@@ -218,7 +218,8 @@ func TestStream_SyncStopsWaitingWhenCancelled(t *testing.T) {
 	theFake.fail.Store(nil)
 	close(blocked)
 	require.NoError(t, s.Sync(ctx))
-	require.Eventually(t, func() bool { return s.Close() == nil }, waitLimit, waitStep, "the wait that was given up ends")
+	require.Eventually(t, func() bool { return s.Close() == nil }, waitLimit, waitStep,
+		"the wait that was given up ends")
 }
 
 func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
@@ -266,8 +267,8 @@ func TestStream_CollectedWhenDropped(t *testing.T) {
 		require.NoError(t, timer.Start(s))
 	}
 	require.Greater(t, open(), before+1)
-	require.True(t, testgc.Until(func() bool { return open() == before+1 && theFake.timers.Load() == timers }))
+	require.True(t, leaks.Until(func() bool { return open() == before+1 && theFake.timers.Load() == timers }))
 	require.NoError(t, kept.Call(), "its stream is there")
 	require.NoError(t, kept.Close())
-	require.True(t, testgc.Until(func() bool { return open() == before }))
+	require.True(t, leaks.Until(func() bool { return open() == before }))
 }

@@ -27,7 +27,8 @@ func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
 	const op = "create stream"
 	if priority < math.MinInt32 || priority > math.MaxInt32 {
-		return nil, fail(op, ErrInvalidArgument, "no device has priority %d: StreamPriorities tells which there are", priority)
+		return nil, fail(op, ErrInvalidArgument, "no device has priority %d: StreamPriorities tells which there are",
+			priority)
 	}
 	o, err := result(op, C.tvmgo_bridge_stream_create_with_priority(cDevice(dev), C.int32_t(priority)))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -41,7 +41,8 @@ func TestTarget_IsAValue(t *testing.T) {
 	echo, err := runtime.NewFunction(func(args ...any) (any, error) { return args[0], nil })
 	require.NoError(t, err)
 	defer echo.Close()
-	h := newTarget(t, map[string]any{"kind": "composite", "devices": []any{"cuda -arch=sm_90", "llvm"}, "host": "llvm -mcpu=core2"})
+	h := newTarget(t, map[string]any{"kind": "composite", "devices": []any{"cuda -arch=sm_90", "llvm"},
+		"host": "llvm -mcpu=core2"})
 	require.Same(t, h, call(t, echo, h))
 	require.Same(t, h.Kind(), call(t, echo, h.Kind()))
 	require.Equal(t, []any{runtime.Map{{"t", h}}, h.Kind()}, call(t, echo, []any{runtime.Map{{"t", h}}, h.Kind()}))
@@ -75,7 +76,7 @@ func TestTarget_IsLetGo(t *testing.T) {
 		call(t, export, x)
 	}()
 	other := newTarget(t, "llvm")
-	require.True(t, testgc.Until(func() bool {
+	require.True(t, leaks.Until(func() bool {
 		call(t, export, other)
 		return gone.Load()
 	}))
@@ -93,7 +94,8 @@ func TestTargetFunctions(t *testing.T) {
 		require.True(t, cuda.Equal(got), "%v: %s", x, got)
 	}
 	llvm := newTarget(t, "llvm")
-	hosted := do("Target", runtime.Map{{"kind", "cuda"}, {"arch", "sm_90"}}, runtime.Map{{"kind", "llvm"}, {"mcpu", "core2"}}).(*target.Target)
+	hosted := do("Target", runtime.Map{{"kind", "cuda"}, {"arch", "sm_90"}},
+		runtime.Map{{"kind", "llvm"}, {"mcpu", "core2"}}).(*target.Target)
 	require.Equal(t, "core2", do("TargetExport", hosted).(runtime.Map)[3].Value.(runtime.Map)[3].Value)
 	require.True(t, llvm.Equal(do("WithHost", cuda, llvm).(*target.Target).Host()))
 	require.True(t, llvm.Equal(do("WithHost", cuda, "llvm").(*target.Target).Host()))
@@ -102,12 +104,14 @@ func TestTargetFunctions(t *testing.T) {
 	require.Equal(t, cuda.JSON(), call(t, global(t, "ffi.ReprPrint"), cuda))
 	require.Equal(t, "cuda", call(t, global(t, "ffi.ReprPrint"), cuda.Kind()))
 	require.Equal(t, runtime.Map{{"kind", "cuda"}, {"tag", ""}, {"keys", []any{"cuda", "gpu"}}, {"arch", "sm_90"},
-		{"libs", []any{"cudnn", "cublas"}}, {"max_num_threads", int64(1024)}, {"thread_warp_size", int64(32)}}, do("TargetExport", cuda))
+		{"libs", []any{"cudnn", "cublas"}}, {"max_num_threads", int64(1024)}, {"thread_warp_size", int64(32)}},
+		do("TargetExport", cuda))
 	both := newTarget(t, map[string]any{"kind": "composite", "devices": []any{cuda, "llvm"}})
 	devices := do("TargetExport", both).(runtime.Map)[3].Value.([]any)
 	require.Equal(t, do("TargetExport", cuda), devices[0])
 	require.EqualValues(t, 2, do("TargetGetDeviceType", cuda))
-	require.EqualValues(t, 4, do("TargetGetDeviceType", newTarget(t, `{"kind":"cuda","arch":"sm_90","target_device_type":4}`)))
+	require.EqualValues(t, 4, do("TargetGetDeviceType",
+		newTarget(t, `{"kind":"cuda","arch":"sm_90","target_device_type":4}`)))
 	require.Equal(t, true, do("TargetGetFeature", newTarget(t, "test"), "is_test"))
 	require.Nil(t, do("TargetGetFeature", cuda, "is_test"))
 	require.Subset(t, do("ListTargetKinds"), []any{"cuda", "llvm", "composite"})
@@ -117,8 +121,10 @@ func TestTargetFunctions(t *testing.T) {
 		for _, e := range do(name, "composite").(runtime.Map) {
 			options[e.Key] = e.Value
 		}
-		require.Equal(t, map[any]any{"kind": "str", "keys": "Array<str>", "tag": "str", "device": "str", "model": "str", "libs": "Array<str>",
-			"host": "target.Target", "from_device": "int", "target_device_type": "int", "devices": "Array<target.Target>"}, options)
+		require.Equal(t, map[any]any{"kind": "str", "keys": "Array<str>", "tag": "str", "device": "str",
+			"model": "str", "libs": "Array<str>",
+			"host": "target.Target", "from_device": "int", "target_device_type": "int",
+			"devices": "Array<target.Target>"}, options)
 		require.Equal(t, do(name, "cuda"), do(name, cuda.Kind()))
 	}
 }
@@ -185,11 +191,13 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 	}{
 		{"Target", "ValueError", "expected 1 to 2 arguments, got 0", nil},
 		{"Target", "ValueError", "expected 1 to 2 arguments, got 3", []any{"llvm", "llvm", "llvm"}},
-		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a target, found int 3", []any{3}},
+		{"Target", "TypeError", "target: $: wrong type: expected a string, JSON, a map or a target, found int 3",
+			[]any{3}},
 		{"Target", "TypeError", "found null", []any{nil}},
 		{"Target", "TypeError", "target: $.host: ", []any{"llvm", nil}},
 		{"Target", "ValueError", `did you mean "cuda"?`, []any{"cudda"}},
-		{"Target", "ValueError", `target: $.host: there is no target kind`, []any{runtime.Map{{"kind", "cuda"}, {"host", "no"}}}},
+		{"Target", "ValueError", `target: $.host: there is no target kind`,
+			[]any{runtime.Map{{"kind", "cuda"}, {"host", "no"}}}},
 		{"Target", "TypeError", "target: $.arch: ", []any{runtime.Map{{"kind", "cuda"}, {"arch", nil}}}},
 		{"Target", "TypeError", "target: $.host.mcpu: wrong type: expected str, found int 3",
 			[]any{runtime.Map{{"kind", "cuda"}, {"host", runtime.Map{{"kind", "llvm"}, {"mcpu", 3}}}}}},
@@ -199,24 +207,31 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 			[]any{dlpack.Device{Type: dlpack.CUDA, ID: 1}}},
 		{"Target", "TypeError", "target: $.host.num-cores: wrong type: expected int, found data type float32",
 			[]any{runtime.Map{{"kind", "c"}, {"host", runtime.Map{{"kind", "llvm"}, {"num-cores", dlpack.Float32}}}}}},
-		{"Target", "TypeError", "target: $.kind: wrong type: expected str, found a pointer", []any{runtime.Map{{"kind", runtime.Ptr(&deep)}}}},
-		{"Target", "TypeError", "target: $.libs[0]: wrong type: expected str, found int 2", []any{runtime.Map{{"kind", "c"}, {"libs", runtime.Shape{2}}}}},
-		{"Target", "TypeError", "target: $.host: wrong type: expected target.Target, found bytes", []any{runtime.Map{{"kind", "c"}, {"host", []byte("c")}}}},
+		{"Target", "TypeError", "target: $.kind: wrong type: expected str, found a pointer",
+			[]any{runtime.Map{{"kind", runtime.Ptr(&deep)}}}},
+		{"Target", "TypeError", "target: $.libs[0]: wrong type: expected str, found int 2",
+			[]any{runtime.Map{{"kind", "c"}, {"libs", runtime.Shape{2}}}}},
+		{"Target", "TypeError", "target: $.host: wrong type: expected target.Target, found bytes",
+			[]any{runtime.Map{{"kind", "c"}, {"host", []byte("c")}}}},
 		{"WithHost", "TypeError", "target: $.host: wrong type: expected a string, JSON, a map or a target, found device cuda:1",
 			[]any{cuda, dlpack.Device{Type: dlpack.CUDA, ID: 1}}},
-		{"WithHost", "TypeError", "target: $.host: wrong type: expected names as keys, found the key int 1", []any{cuda, runtime.Map{{1, 2}}}},
-		{"Target", "TypeError", "target: $.mcpu: wrong type: expected str, found bytes", []any{runtime.Map{{"kind", "llvm"}, {"mcpu", []byte("x")}}}},
+		{"WithHost", "TypeError", "target: $.host: wrong type: expected names as keys, found the key int 1",
+			[]any{cuda, runtime.Map{{1, 2}}}},
+		{"Target", "TypeError", "target: $.mcpu: wrong type: expected str, found bytes",
+			[]any{runtime.Map{{"kind", "llvm"}, {"mcpu", []byte("x")}}}},
 		{"Target", "TypeError", "found the key int 1", []any{runtime.Map{{1, 2}}}},
 		{"Target", "ValueError", `did you mean "arch"?`, []any{runtime.Map{{"kind", "cuda"}, {"arc", "sm_90"}}}},
 		{"Target", "ValueError", "nested too deeply", []any{runtime.Map{{"kind", "llvm"}, {"libs", deep}}}},
 		{"Target", "ValueError", "target: $[\"a b\"]", []any{runtime.Map{{"kind", "llvm"}, {"a b", 1}}}},
-		{"WithHost", "TypeError", "argument 0: expected a target (target.Target makes one), got str \"cuda\"", []any{"cuda", "llvm"}},
+		{"WithHost", "TypeError", "argument 0: expected a target (target.Target makes one), got str \"cuda\"",
+			[]any{"cuda", "llvm"}},
 		{"TargetExport", "TypeError", "argument 0: expected a target", []any{nil}},
 		{"TargetGetFeature", "TypeError", "argument 1: expected a string, got int 1", []any{cuda, 1}},
 		{"ListTargetKindOptionsFromName", "ValueError", `did you mean "llvm"?`, []any{"llwm"}},
 		{"ListTargetKindOptions", "TypeError", "argument 0: expected a target kind", []any{cuda}},
 		{"TargetTagAddTag", "TypeError", "argument 1: expected a map of options, got str", []any{"a/b", "llvm", true}},
-		{"TargetTagAddTag", "TypeError", "argument 2: expected a bool, got str", []any{"a/b", runtime.Map{{"kind", "llvm"}}, "yes"}},
+		{"TargetTagAddTag", "TypeError", "argument 2: expected a bool, got str",
+			[]any{"a/b", runtime.Map{{"kind", "llvm"}}, "yes"}},
 		{"TargetTagAddTag", "ValueError", "register tag", []any{"a b", runtime.Map{{"kind", "llvm"}}, false}},
 	} {
 		_, err := global(t, "target."+c.name).Call(c.args...)
@@ -235,7 +250,8 @@ func TestTarget_OfFields(t *testing.T) {
 	toJSON, fromJSON := global(t, "ffi.ToJSONGraphString"), global(t, "ffi.FromJSONGraphString")
 	same := global(t, "ffi.StructuralEqual")
 	hash := global(t, "ffi.StructuralHash")
-	for _, x := range []string{"cuda -arch=sm_90 -libs=cudnn,cublas", "nvidia/nvidia-h100", "llvm -mtriple=aarch64-linux-gnu",
+	for _, x := range []string{"cuda -arch=sm_90 -libs=cudnn,cublas", "nvidia/nvidia-h100",
+		"llvm -mtriple=aarch64-linux-gnu",
 		`{"kind":"composite","devices":["vulkan","llvm"],"host":"llvm"}`, "test"} {
 		want := newTarget(t, x)
 		text := call(t, toJSON, want, nil).(string)
@@ -252,7 +268,8 @@ func TestTarget_OfFields(t *testing.T) {
 	made := call(t, fill, "target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"},
 		"attrs", runtime.Map{{"arch", "sm_90"}}, "host", nil)
 	require.Equal(t, "sm_90", made.(*target.Target).Attrs()["arch"])
-	_, err = fill.Call("target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs", runtime.Map{{"arch", 90}}, "host", nil)
+	_, err = fill.Call("target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs",
+		runtime.Map{{"arch", 90}}, "host", nil)
 	require.ErrorIs(t, err, target.ErrType)
 	_, err = fill.Call("target.Target", "kind", nil, "tag", "", "keys", []any{}, "attrs", runtime.Map{}, "host", nil)
 	require.Error(t, err)
@@ -262,7 +279,8 @@ func TestTarget_OfFields(t *testing.T) {
 func TestTarget_Current(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
-	enter, exit, current := global(t, "target.TargetEnterScope"), global(t, "target.TargetExitScope"), global(t, "target.TargetCurrent")
+	enter, exit, current := global(t, "target.TargetEnterScope"), global(t, "target.TargetExitScope"),
+		global(t, "target.TargetCurrent")
 	a, b := newTarget(t, "llvm"), newTarget(t, "cuda -arch=sm_90")
 	onThread(func() {
 		require.Nil(t, call(t, current, true))
@@ -291,7 +309,8 @@ func onThread(f func()) {
 	go func() {
 		defer close(done)
 		goruntime.LockOSThread()
-		if syscall.Gettid() == syscall.Getpid() { // the first thread lasts as long as the process: keep it from the next goroutine
+		// the first thread lasts as long as the process: keep it from the next goroutine
+		if syscall.Gettid() == syscall.Getpid() {
 			onThread(f)
 			goruntime.UnlockOSThread()
 			return

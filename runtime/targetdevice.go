@@ -25,8 +25,8 @@ func (targetDevices) TargetProperty(dev dlpack.Device, name string) (any, error)
 	return v, err
 }
 
-// fullArch is the name under which an architecture of CUDA has all its instructions: from 9.0 on those that later ones lack are
-// left out without the letter (docs/abi.md F.2).
+// fullArch is the name under which an architecture of CUDA has all its instructions: from 9.0 on those that later ones
+// lack are left out without the letter (docs/abi.md F.2).
 func fullArch(arch string) string {
 	var number int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(arch, "sm_"), "%d", &number); err == nil && number >= 90 {
@@ -35,8 +35,8 @@ func fullArch(arch string) string {
 	return arch
 }
 
-// DetectTarget describes a device as a target: the kind of code that runs on it (of a CPU: llvm), with what the device answers for the
-// kind's options. ErrDeviceUnavailable when it is not there, or its package is not imported.
+// DetectTarget describes a device as a target: the kind of code that runs on it (of a CPU: llvm), with what the device
+// answers for the kind's options. ErrDeviceUnavailable when it is not there, or its package is not imported.
 func DetectTarget(dev dlpack.Device) (*target.Target, error) {
 	const op = "detect target"
 	kind := dev.Type.APIName()
@@ -44,10 +44,12 @@ func DetectTarget(dev dlpack.Device) (*target.Target, error) {
 		kind = "llvm"
 	}
 	if _, err := target.LookupKind(kind); err != nil {
-		return nil, fail(op, ErrNotSupported, "there is no target kind for %v devices: describe the target in target.New", dev.Type)
+		return nil, fail(op, ErrNotSupported,
+			"there is no target kind for %v devices: describe the target in target.New", dev.Type)
 	}
 	if !deviceRegistered(dev.Type) {
-		return nil, fail(op, ErrDeviceUnavailable, "this program has no API for %v devices: import tvmgo/runtime/%s", dev.Type, kind)
+		return nil, fail(op, ErrDeviceUnavailable, "this program has no API for %v devices: import tvmgo/runtime/%s",
+			dev.Type, kind)
 	}
 	if !DeviceExists(dev) {
 		return nil, fail(op, ErrDeviceUnavailable, "there is no device %v: %v", dev, deviceError(dev.Type))

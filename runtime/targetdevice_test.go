@@ -48,7 +48,8 @@ func TestTarget_FromDevice(t *testing.T) {
 	require.EqualValues(t, 64, newTarget(t, config("from_device", 1, "max_num_threads", 64)).Attrs()["max_num_threads"])
 	_, err := target.New(config("from_device", fakeCount))
 	require.ErrorIs(t, err, target.ErrDevice)
-	_, err = global(t, "target.Target").Call(runtime.Map{{"kind", "cuda"}, {"target_device_type", int(dev.Type)}, {"from_device", fakeCount}})
+	_, err = global(t, "target.Target").Call(runtime.Map{{"kind", "cuda"}, {"target_device_type", int(dev.Type)},
+		{"from_device", fakeCount}})
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 	require.ErrorContains(t, err, "target: $.from_device: there is no device")
 	require.Contains(t, newTarget(t, "metal -from_device=0").Warnings()[0], "no API for metal devices")

@@ -22,7 +22,7 @@ import (
 // Targets and their kinds are values: *target.Target and *target.Kind in Go, objects of the types target.Target and
 // target.TargetKind in C.
 
-// kindObjects has the one object of each kind, for good: C compares kinds by their address.
+// kindObjects has the one object of each kind, which is never freed: C compares kinds by their address.
 var kindObjects sync.Map // *target.Kind → object
 
 // kindObject is an owned reference to a kind's object.
@@ -70,7 +70,7 @@ func takeKind(o object) (any, error) {
 	return k, nil
 }
 
-// makeTarget is an owned object that stands for a target and leads back to it.
+// makeTarget makes an owned object for a target, from which the target is found again.
 func makeTarget(t *target.Target, depth int) (object, error) {
 	if t.Kind() == nil {
 		return 0, fail("", ErrInvalidArgument, "the target was not made by target.New")
@@ -213,7 +213,8 @@ func configuration(path string, v any, depth int) (any, error) {
 		for _, e := range v {
 			name, ok := e.Key.(string)
 			if !ok {
-				return nil, &target.Error{Path: path, Err: target.ErrType, Expected: "names as keys", Found: "the key " + nameOf(e.Key)}
+				return nil, &target.Error{Path: path, Err: target.ErrType, Expected: "names as keys",
+					Found: "the key " + nameOf(e.Key)}
 			}
 			if m[name], err = configuration(memberPath(path, name), e.Value, depth+1); err != nil {
 				return nil, err

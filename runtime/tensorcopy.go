@@ -124,7 +124,8 @@ func (t *Tensor) copyBytes(op string, data unsafe.Pointer, toTensor bool) error 
 			}
 		}
 	}
-	_, err := result(op, C.tvmgo_bridge_tensor_bytes(C.uintptr_t(compact.ref.obj), data, C.size_t(t.nbytes()), cBool(toTensor)))
+	_, err := result(op, C.tvmgo_bridge_tensor_bytes(C.uintptr_t(compact.ref.obj), data, C.size_t(t.nbytes()),
+		cBool(toTensor)))
 	if err == nil && toTensor && compact != t {
 		err = t.copyFrom(op, compact, 0)
 	}
@@ -158,8 +159,10 @@ func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
 		return err
 	}
 	defer s.leave()
-	if s != nil && s.dev.Type.Family() != t.device().Type.Family() && s.dev.Type.Family() != src.device().Type.Family() {
-		return fail(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev, src.device(), t.device())
+	if s != nil && s.dev.Type.Family() != t.device().Type.Family() &&
+		s.dev.Type.Family() != src.device().Type.Family() {
+		return fail(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev,
+			src.device(), t.device())
 	}
 	return t.copyFrom(op, src, place.stream)
 }

@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// threadLock is a lock that its thread may take again, as happens when C, called with it held, calls back. It wires goroutines
-// to their threads.
+// threadLock is a lock that its thread may take again, as happens when C, called with it held, calls back. It wires
+// goroutines to their threads.
 type threadLock struct {
 	mu    sync.Mutex // held for a moment
-	free  *sync.Cond // of mu; nil until somebody waits
+	free  *sync.Cond // of mu; nil until a thread waits
 	owner int        // thread
 	depth int        // how often the owner holds it; 0 = free
 }

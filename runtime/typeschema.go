@@ -19,7 +19,7 @@ const functionType = "ffi.Function"
 // maxSchema bounds a schema's text, and with it how deep it nests.
 const maxSchema = 1 << 20
 
-// UnmarshalJSON reads a schema, which may stand in a JSON string of its own. A function's signature is
+// UnmarshalJSON reads a schema, which may be inside a JSON string. A function's signature is
 // under named_args; older headers wrote args, the result first.
 func (s *TypeSchema) UnmarshalJSON(data []byte) error {
 	if len(data) > maxSchema {
@@ -91,7 +91,7 @@ func schemas(raw []rawSchema) ([]TypeSchema, error) {
 	return list, nil
 }
 
-// shortNames are the types that callers cannot tell apart by what they pass.
+// shortNames are the types that take the same values from callers.
 var shortNames = map[string]string{
 	"DLTensor*": "Tensor", "ffi.String": "str", "ffi.SmallStr": "str", "std::string": "str", "const char*": "str",
 	"ffi.Bytes": "bytes", "ffi.SmallBytes": "bytes", "TVMFFIByteArray*": "bytes", "void*": "Ptr", "DataType": "dtype",

@@ -23,7 +23,7 @@ const (
 	cleanupWait          = 5 * time.Second
 )
 
-// unclosed is the memory of tensors that nobody may want any more.
+// unclosed is the memory of tensors that may be unreachable.
 var unclosed = struct {
 	limit atomic.Int64
 	made  atomic.Int64 // bytes of the tensors that Go got since the last look
@@ -35,11 +35,11 @@ var unclosed = struct {
 func init() { unclosed.limit.Store(defaultUnclosedLimit) }
 
 // SetUnclosedLimit says how many bytes tensors that were dropped without Close may hold, and returns the limit of
-// before; negative is no limit. It is 64 MiB at first. When tensors, those in use included, hold more than this beyond what they held
-// after the last collection, then making another one collects: as with Go's own heap, the limit is at least as large as what was in use
-// then, by tensors or by Go's heap, so that a program pays for a collection after its memory has doubled. Memory of all devices counts
-// together, that which FromDLPack took over does not count. Whatever the limit, a device without memory left causes a
-// collection, too, before an allocation fails.
+// before; negative is no limit. It is 64 MiB at first. When tensors, those in use included, hold more than this beyond
+// what they held after the last collection, then making another one collects: as with Go's own heap, the limit is at
+// least as large as what was in use then, by tensors or by Go's heap, so that a program pays for a collection after its
+// memory has doubled. Memory of all devices counts together, that which FromDLPack took over does not count. Whatever
+// the limit, a device without memory left causes a collection, too, before an allocation fails.
 func SetUnclosedLimit(bytes int64) (old int64) {
 	return unclosed.limit.Swap(bytes)
 }
@@ -88,7 +88,8 @@ func collectTensors() {
 	samples := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
 	metrics.Read(samples)
 	queued, done, pause := samples[0].Value.Uint64(), samples[1].Value.Uint64(), time.Microsecond
-	// A clean-up of the program's may wait for what this goroutine holds, so the wait ends when none comes to its end for long, even on a busy machine.
+	// A clean-up of the program's may wait for what this goroutine holds, so the wait ends when none comes to its end
+	// for long, even on a busy machine.
 	for last := time.Now(); done < queued && time.Since(last) < wait; {
 		time.Sleep(pause)
 		pause = min(2*pause, time.Millisecond)
@@ -100,7 +101,8 @@ func collectTensors() {
 	unclosed.base = tensorBytes()
 }
 
-// inCleanUp says whether a clean-up called this function: the goroutines that call them begin with a function of Go's runtime.
+// inCleanUp says whether a clean-up called this function: the goroutines that call them begin with a function of Go's
+// runtime.
 func inCleanUp() bool {
 	pcs := make([]uintptr, 64)
 	for skip := 0; ; skip += len(pcs) - 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/runtime"
 )
 
@@ -20,14 +20,14 @@ const mib = 1 << 20
 // withLimit sets the limit, for a test in which Go itself never collects.
 func withLimit(t *testing.T, limit int64) {
 	t.Helper()
-	testgc.Collect()
+	leaks.Collect()
 	percent := debug.SetGCPercent(-1)
 	old := runtime.SetUnclosedLimit(limit)
 	require.Equal(t, limit, runtime.SetUnclosedLimit(limit))
 	t.Cleanup(func() {
 		runtime.SetUnclosedLimit(old)
 		debug.SetGCPercent(percent)
-		testgc.Collect()
+		leaks.Collect()
 	})
 }
 
@@ -80,7 +80,7 @@ func TestUnclosed_MemoryIsBounded(t *testing.T) {
 			require.NoError(t, err)
 		},
 	} {
-		testgc.Collect()
+		leaks.Collect()
 		collections := numGC()
 		require.Less(t, peakOf(t, 1000, make), max(32*mib, liveHeap())+(4+2)*mib, name)
 		require.LessOrEqual(t, numGC()-collections, uint32(60), "%s: no collection for each", name)
@@ -132,7 +132,7 @@ func TestUnclosed_HeapIsLess(t *testing.T) {
 	require.Greater(t, liveHeap(), int64(200*mib))
 	goruntime.KeepAlive(large)
 	large = nil
-	testgc.Collect()
+	leaks.Collect()
 	require.Less(t, peakOf(t, 1000, func() { newMiB(t, runtime.CPU) }), max(8*mib, liveHeap())+(1+2)*mib)
 	require.Less(t, liveHeap(), int64(100*mib))
 }
@@ -200,7 +200,7 @@ func TestUnclosed_InACleanUp(t *testing.T) {
 			made.Store(true)
 		})
 	}()
-	require.True(t, testgc.Until(made.Load))
+	require.True(t, leaks.Until(made.Load))
 }
 
 // addCleanUp calls f once the collector runs.

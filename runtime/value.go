@@ -250,7 +250,8 @@ func (p *packer) add(arg any) error {
 		return p.own(giveError(v), nil)
 	default:
 		return fail("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
-			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or dlpack.Device", arg)
+			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or "+
+			"dlpack.Device", arg)
 	}
 	return nil
 }

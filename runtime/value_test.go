@@ -35,7 +35,8 @@ func values() []struct{ in, out any } {
 		same(runtime.Shape{}), {runtime.Shape(nil), runtime.Shape{}}, same(runtime.Shape{1, 0, -1, math.MaxInt64}),
 		same([]any{}), {[]any(nil), []any{}}, same(runtime.Map{}), {runtime.Map(nil), runtime.Map{}},
 		same([]any{int64(1), "two", nil, []any{3.0, []any{}}, runtime.Shape{4}}),
-		{(*runtime.Tensor)(nil), nil}, {(*runtime.Function)(nil), nil}, {(*runtime.Module)(nil), nil}, {(*runtime.Object)(nil), nil},
+		{(*runtime.Tensor)(nil), nil}, {(*runtime.Function)(nil), nil}, {(*runtime.Module)(nil), nil},
+		{(*runtime.Object)(nil), nil},
 		{[]byte(nil), []byte{}},
 	}
 	for _, n := range []int{0, 1, 6, 7, 8, 9, 63, 64, 1000, 1 << 20} {
@@ -49,7 +50,8 @@ func values() []struct{ in, out any } {
 	for _, n := range []int{1, 3, 4, 5, 300} {
 		list = append(list, same(long[:n:n]))
 	}
-	return append(list, same(runtime.Map{{int64(2), "two"}, {"s", runtime.Map{{int64(1), []any{nil}}}}, {true, false}, {int64(1), 1.5}}))
+	return append(list, same(runtime.Map{{int64(2), "two"}, {"s", runtime.Map{{int64(1), []any{nil}}}}, {true, false},
+		{int64(1), 1.5}}))
 }
 
 func TestValues_RoundTrip(t *testing.T) {

@@ -77,7 +77,8 @@ func TestTensor_ViewsThatReachBeyond(t *testing.T) {
 		{"stride", x, dlpack.Int32, []int64{2}, []int64{12}, 0},
 		{"negative stride", x, dlpack.Int32, []int64{2}, []int64{-1}, 4},
 		{"stride overflows", x, dlpack.Int32, []int64{3}, []int64{math.MaxInt64}, 0},
-		{"strides overflow together", x, dlpack.Int32, []int64{2, 2, 2}, []int64{math.MaxInt64 / 2, math.MaxInt64 / 2, math.MaxInt64 / 2}, 0},
+		{"strides overflow together", x, dlpack.Int32, []int64{2, 2, 2}, []int64{math.MaxInt64 / 2, math.MaxInt64 / 2,
+			math.MaxInt64 / 2}, 0},
 		{"strides of another rank", x, dlpack.Int32, []int64{2, 2}, []int64{1}, 0},
 		{"shape overflows", x, dlpack.Int32, []int64{1 << 40, 1 << 40}, nil, 0},
 		{"negative dimension", x, dlpack.Int32, []int64{-1}, nil, 0},
@@ -115,6 +116,7 @@ func TestTensor_CopiesThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 	defer strided.Close()
 	require.NoError(t, x.CopyFromTensor(strided, nil))
-	requireError(t, tensor(t, make([]int32, 4)).CopyFromTensor(strided, nil), runtime.ErrInvalidArgument, "its own shape")
+	requireError(t, tensor(t, make([]int32, 4)).CopyFromTensor(strided, nil), runtime.ErrInvalidArgument,
+		"its own shape")
 	requireError(t, tensor(t, make([]float32, 4), 2, 2).CopyFromTensor(strided, nil), runtime.ErrInvalidArgument)
 }

@@ -21,7 +21,8 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 		return nil, fail(op, ErrInvalidArgument, "the stream is one of %v, the workspace of %v", s.dev, dev)
 	}
 	return allocate(op, func() C.tvmgo_ret {
-		return C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), place.stream)
+		return C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev),
+			place.stream)
 	})
 }
 
@@ -39,7 +40,8 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error) {
 	const op = "allocate tensor"
 	if s == nil {
-		return nil, fail(op, ErrInvalidArgument, "the stream is nil: make one with NewStream, or use the function NewTensor")
+		return nil, fail(op, ErrInvalidArgument,
+			"the stream is nil: make one with NewStream, or use the function NewTensor")
 	}
 	place, err := s.enter(op)
 	if err != nil {
@@ -47,7 +49,8 @@ func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error
 	}
 	defer s.leave()
 	return allocate(op, func() C.tvmgo_ret {
-		return C.tvmgo_bridge_tensor_on_stream(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(s.dev), place.stream)
+		return C.tvmgo_bridge_tensor_on_stream(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(s.dev),
+			place.stream)
 	})
 }
 

@@ -3,15 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/modulekind"
 	"tvmgo/runtime"
-	"tvmgo/runtime/cuda"
-	"tvmgo/runtime/opencl"
-	"tvmgo/runtime/vulkan"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -42,32 +41,44 @@ func newDoctorCommand() *cobra.Command {
 
 // finding is what there is to say of an API.
 type finding struct {
+	device dlpack.DeviceType
+
 	API       string   `json:"api"`
 	Built     bool     `json:"built"` // whether this program knows the API
 	Usable    bool     `json:"usable"`
 	Verdict   string   `json:"verdict"` // in one line; for an API that fails, the text that is in errors
 	Library   string   `json:"library,omitempty"`
-	Version   string   `json:"version,omitempty"` // of CUDA, the newest that the driver knows; of Vulkan, as agreed on with the loader
+	Version   string   `json:"version,omitempty"`
 	Platforms []string `json:"platforms,omitempty"`
-	Drivers   []string `json:"drivers,omitempty"` // of Vulkan's devices, with the type of memory that their data is in
+	Drivers   []string `json:"drivers,omitempty"`
 	Devices   []string `json:"devices,omitempty"`
 	Lacks     []string `json:"lacks,omitempty"`    // functions that the library does not have; what needs them fails, and says so
 	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
 }
 
-// apis are those that have a line even where this program does not know them.
-var apis = []dlpack.DeviceType{dlpack.CPU, dlpack.OpenCL, dlpack.CUDA, dlpack.Vulkan}
+// apis are those that have a line even where this program does not know them: of the CPU, and of the module kinds that
+// packages of this module run.
+func apis() []dlpack.DeviceType {
+	list := []dlpack.DeviceType{dlpack.CPU}
+	for _, k := range modulekind.All() {
+		if t, err := dlpack.ParseDeviceType(k.Name); err == nil && k.Import != "" {
+			list = append(list, t)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
 
 // examine asks every API for its devices.
 func examine() []*finding {
 	found := map[dlpack.DeviceType]*finding{}
 	var list []*finding
 	add := func(t dlpack.DeviceType) *finding {
-		f := &finding{API: t.String(), Verdict: "not part of this build"}
+		f := &finding{device: t, API: t.String(), Verdict: "not part of this build"}
 		found[t], list = f, append(list, f)
 		return f
 	}
-	for _, t := range apis {
+	for _, t := range apis() {
 		add(t)
 	}
 	for _, s := range runtime.Devices() {
@@ -98,24 +109,16 @@ func examine() []*finding {
 	return list
 }
 
-// explain says by what the devices of an API came about.
+// explain adds which driver the devices of an API use.
 func (f *finding) explain() {
 	f.Verdict = "usable: " + strings.Join(f.Devices, ", ")
-	switch f.API {
-	case dlpack.CPU.String():
-		f.Verdict += fmt.Sprintf(", %d threads", runtime.NumThreads())
-	case dlpack.OpenCL.String():
-		d := opencl.Loaded()
-		f.Library, f.Platforms, f.Lacks, f.LeftOut = d.Library, d.Platforms, d.Lacks, d.LeftOut
-		f.Verdict += fmt.Sprintf("; opened %s, platform %s", f.Library, strings.Join(f.Platforms, ", platform "))
-	case dlpack.CUDA.String():
-		d := cuda.Loaded()
-		f.Library, f.Version, f.Lacks, f.LeftOut = d.Library, d.Version, d.Lacks, d.LeftOut
-		f.Verdict += fmt.Sprintf("; opened %s, the driver of CUDA %s", f.Library, f.Version)
-	case dlpack.Vulkan.String():
-		d := vulkan.Loaded()
-		f.Library, f.Version, f.Drivers, f.LeftOut = d.Library, d.Version, d.Devices, d.LeftOut
-		f.Verdict += fmt.Sprintf("; opened %s, Vulkan %s: %s", f.Library, f.Version, strings.Join(f.Drivers, ", "))
+	if d, ok := runtime.DriverOf(f.device); ok {
+		f.Library, f.Version, f.Platforms, f.Drivers = d.Library, d.Version, d.Platforms, d.Drivers
+		f.Lacks, f.LeftOut = d.Lacks, d.LeftOut
+		if d.Library != "" {
+			f.Verdict += "; opened " + d.Library
+		}
+		f.Verdict += ", " + d.Summary
 	}
 	if n := len(f.Lacks); n > 0 {
 		const most = 6

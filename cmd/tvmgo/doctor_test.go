@@ -42,6 +42,9 @@ func TestDoctor(t *testing.T) {
 		require.NotEmpty(t, found[api].Verdict)
 	}
 	require.NotContains(t, found, "cuda_host", "it is memory of cuda")
+	if f := found["opencl"]; f.Usable {
+		require.Contains(t, f.Verdict, "; opened "+f.Library+", platform "+strings.Join(f.Platforms, ", platform "))
+	}
 }
 
 // Vulkan needs no build tag: with a driver it is usable; without, the line says what is missing.

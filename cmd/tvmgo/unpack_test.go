@@ -73,7 +73,7 @@ func TestUnpack_NoRoom(t *testing.T) {
 	library, outer := filepath.Join(artifacts, "modern/gpu_cuda.so"), t.TempDir()
 	status, stderr := limited(t, "16", "unpack", library, filepath.Join(outer, "new"))
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "1.cuda.cubin: file too large: make room or choose a folder on another disk")
+	require.Contains(t, stderr, "1.cuda.cubin: file too large: free some space or choose a folder on another disk")
 	left, err := os.ReadDir(outer)
 	require.NoError(t, err)
 	require.Empty(t, left)

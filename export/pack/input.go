@@ -32,26 +32,33 @@ var (
 // deviceKinds are in the order in which variants are written.
 var deviceKinds = []*deviceKind{onCPU, onCUDA, onOpenCL, onVulkan}
 
+// target is the kind of target that code for the device is built for.
+func (k *deviceKind) target() string {
+	if k == onCPU {
+		return "c"
+	}
+	return k.name
+}
+
 // form is a format of kernel files.
 type form struct {
 	suffix string
 	kind   *deviceKind
-	format string // of the device module
-	target string // the kind of target that it is for
-	// kernels lists the kernels in the file; find says whether one of this name may be there, where they can't be listed.
+	// kernels lists the kernels in the file; find says whether one of this name may be there, where they can't be
+	// listed.
 	kernels func(data []byte) ([]string, error)
 	find    func(data []byte, name string) error
 }
 
 var forms = []form{
-	{suffix: ".c", kind: onCPU, target: "c", find: findInC},
-	{suffix: ".o", kind: onCPU, target: "c", kernels: objectFunctions},
-	{suffix: ".cl", kind: onOpenCL, format: "cl", target: "opencl", find: findInOpenCL},
-	{suffix: ".spv", kind: onVulkan, format: "vulkan", target: "vulkan", kernels: spirvKernels},
-	{suffix: ".ptx", kind: onCUDA, format: "ptx", target: "cuda", find: findInPTX},
-	{suffix: ".cubin", kind: onCUDA, format: "cubin", target: "cuda", kernels: cubinKernels},
-	{suffix: ".fatbin", kind: onCUDA, format: "fatbin", target: "cuda", find: findInFatbin},
-	{suffix: ".cu", kind: onCUDA, format: "cuda", target: "cuda", find: findInCUDA},
+	{suffix: ".c", kind: onCPU, find: findInC},
+	{suffix: ".o", kind: onCPU, kernels: objectFunctions},
+	{suffix: ".cl", kind: onOpenCL, find: findInOpenCL},
+	{suffix: ".spv", kind: onVulkan, kernels: spirvKernels},
+	{suffix: ".ptx", kind: onCUDA, find: findInPTX},
+	{suffix: ".cubin", kind: onCUDA, kernels: cubinKernels},
+	{suffix: ".fatbin", kind: onCUDA, find: findInFatbin},
+	{suffix: ".cu", kind: onCUDA, find: findInCUDA},
 }
 
 func suffixes() string {
@@ -111,16 +118,17 @@ func readInput(path, target string) (*input, error) {
 // checkTarget checks the target of the file, or sets the default.
 func (in *input) checkTarget() error {
 	if in.target == "" {
-		in.target = in.form.target
+		in.target = in.form.kind.target()
 		return nil
 	}
 	kind, err := targetKind(in.target)
 	if err != nil {
 		return invalid("the target of %s: %w", in.path, err)
 	}
-	if allowed := append([]string{in.form.target}, hostTargets[in.form.target]...); !slices.Contains(allowed, kind) {
-		return invalid("the target of %s is of kind %q: files with the suffix %s are for %s", in.path, kind, in.form.suffix,
-			strings.Join(allowed, " or "))
+	if allowed := append([]string{in.form.kind.target()},
+		hostTargets[in.form.kind.target()]...); !slices.Contains(allowed, kind) {
+		return invalid("the target of %s is of kind %q: files with the suffix %s are for %s", in.path, kind,
+			in.form.suffix, strings.Join(allowed, " or "))
 	}
 	return nil
 }

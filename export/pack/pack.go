@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/modulekind"
 	"tvmgo/internal/spirv"
 	"tvmgo/internal/version"
 	"tvmgo/runtime"
@@ -115,7 +116,8 @@ func (p *packer) readSignatures(k Kernels) error {
 		}
 		for _, other := range p.functions {
 			if other.sig.Name == sig.Name {
-				return invalid("there are two functions %q: give one another name, as in other=%s(…)", sig.Name, sig.Symbol)
+				return invalid("there are two functions %q: give one another name, as in other=%s(…)", sig.Name,
+					sig.Symbol)
 			}
 		}
 		if strings.IndexByte(f.Doc, 0) >= 0 {
@@ -199,7 +201,8 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 				continue
 			}
 			used = append(used, f)
-			if v.kernel != nil && !slices.ContainsFunc(kernels, func(k blob.Function) bool { return k.Key == v.kernel.Key }) {
+			if v.kernel != nil && !slices.ContainsFunc(kernels,
+				func(k blob.Function) bool { return k.Key == v.kernel.Key }) {
 				kernels = append(kernels, *v.kernel)
 			}
 		}
@@ -211,12 +214,14 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 		return runtime.NewStaticLibrary(in.data, nil)
 	case ".spv":
 		return vulkanModule(in, kernels)
-	case ".cl":
-		return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels,
-			Data: openCLPieces(in.data, kernels)})
 	}
-	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: in.form.format, Functions: kernels,
-		Data: in.data})
+	data := in.data
+	if in.form.kind == onOpenCL {
+		data = openCLPieces(data, kernels)
+	}
+	format := modulekind.CodeFormat(in.form.suffix[1:])
+	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: format.Name(), Functions: kernels,
+		Data: data})
 }
 
 // openCLPieces is a source once for each kernel: a line before it says which, and runtimes build each piece by itself.
@@ -243,7 +248,7 @@ func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 	if err != nil {
 		return nil, invalid("%w", err)
 	}
-	m := &blob.VulkanModule{Format: in.form.format, Functions: kernels}
+	m := &blob.VulkanModule{Format: in.form.kind.name, Functions: kernels}
 	for _, k := range kernels {
 		s := blob.Shader{Key: k.Key, Code: code.Bytes()}
 		if slices.ContainsFunc(k.ArgTypes, func(t dlpack.DataType) bool { return t != dlpack.Handle }) {

@@ -20,7 +20,8 @@ func TestWriteText_Tree(t *testing.T) {
 		_, tree, _ := strings.Cut(text.String(), "modern layout, 0 bytes\n")
 		return strings.Split(strings.TrimSuffix(tree, "\n"), "\n")
 	}
-	require.Equal(t, []string{"  [0] m, 0 bytes", "    [1] m, 0 bytes", "      [3] m, 0 bytes", "    [2] m, 0 bytes", "      [3] m, see above", "    [3] m, see above"},
+	require.Equal(t, []string{"  [0] m, 0 bytes", "    [1] m, 0 bytes", "      [3] m, 0 bytes", "    [2] m, 0 bytes",
+		"      [3] m, see above", "    [3] m, see above"},
 		shown([]int{1, 2, 3}, []int{3}, []int{3}, nil))
 	const long = 200_000
 	chain := make([][]int, long)

@@ -15,7 +15,7 @@ const (
 	classicEntry   = "__tvm_main__"
 )
 
-// marks are what the presence of a symbol tells about the generation.
+// marks are the conclusions about the generation from the presence of a symbol.
 type marks uint
 
 const (
@@ -170,8 +170,8 @@ func (m *image) entry(s *symbol) string {
 	if s.function() {
 		return classicEntry
 	}
-	_, room := m.room(s.value)
-	text, err := m.read(s.value, min(room, 4096), "entry")
+	_, available := m.segmentAt(s.value)
+	text, err := m.read(s.value, min(available, 4096), "entry")
 	if err != nil {
 		return ""
 	}

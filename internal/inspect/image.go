@@ -56,7 +56,8 @@ func openImage(name string, r io.ReaderAt, size int64) (*image, error) {
 			continue
 		}
 		if p.Off > uint64(size) || p.Filesz > uint64(size)-p.Off {
-			return nil, m.damaged("truncated: a segment needs %d bytes from offset %d, the file has %d", p.Filesz, p.Off, size)
+			return nil, m.damaged("truncated: a segment needs %d bytes from offset %d, the file has %d", p.Filesz,
+				p.Off, size)
 		}
 		if p.Filesz > p.Memsz || p.Memsz > math.MaxUint64-p.Vaddr {
 			return nil, m.damaged("a segment of impossible size")
@@ -82,8 +83,9 @@ func (m *image) checkType() error {
 	return m.damaged("unknown ELF type %d", uint16(m.Type))
 }
 
-// room returns the segment that holds the address in its file-backed part, and the bytes from there to the end of that part.
-func (m *image) room(vaddr uint64) (*elf.Prog, uint64) {
+// segmentAt returns the segment that holds the address in its file-backed part, and the bytes from there to the end of that
+// part.
+func (m *image) segmentAt(vaddr uint64) (*elf.Prog, uint64) {
 	for _, p := range m.loads {
 		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Filesz {
 			return p, p.Filesz - (vaddr - p.Vaddr)
@@ -104,8 +106,8 @@ func (m *image) mapped(vaddr uint64) bool {
 
 // read returns n bytes at an address. They must be in one segment and come from the file, which bounds n.
 func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
-	p, room := m.room(vaddr)
-	if n > room {
+	p, available := m.segmentAt(vaddr)
+	if n > available {
 		return nil, m.damaged("%s: %d bytes at %#x lie outside the loaded part", what, n, vaddr)
 	}
 	if err := memory.Check(int64(n)); err != nil { // of a file that is all holes
@@ -121,8 +123,8 @@ func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
 	return data, nil
 }
 
-// sectionless shows a file as if it had no section table: debug/elf would copy the sections' names, which may overlap, so that a
-// small file could ask for any amount of memory.
+// sectionless shows a file as if it had no section table: debug/elf would copy the sections' names, which may overlap,
+// so that a small file could ask for any amount of memory.
 type sectionless struct {
 	r     io.ReaderAt
 	class elf.Class

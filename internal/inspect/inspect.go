@@ -39,8 +39,8 @@ func File(path string) (*Report, error) {
 	return report, err
 }
 
-// WithContents inspects the library at a path and hands over what it carries. The segments are read from the file, which is open
-// until visit returns.
+// WithContents inspects the library at a path and passes its contents to visit. The segments are read from the file,
+// which is open until visit returns.
 func WithContents(path string, visit func(*Contents) error) error {
 	f, size, err := open(path)
 	if err != nil {
@@ -117,8 +117,10 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 // contents are those of an object or an archive.
 func (l *linked) contents() *Contents {
 	if l.image.File == nil { // sources alone
-		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members, Functions: []Function{}, ContextSlots: []string{},
-			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{}, Generation: Plain}}
+		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members,
+			Functions: []Function{}, ContextSlots: []string{},
+			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{},
+			Generation: Plain}}
 	}
 	c := contents(l.image, &dynamic{symbols: l.resolved()})
 	c.Members = l.members
@@ -137,7 +139,8 @@ func contents(m *image, d *dynamic) *Contents {
 		c.damage("truncated: its section table is missing, though what is loaded is there: ", exportAgain)
 	}
 	if report.Generation == V21 {
-		report.problem("exported by TVM v0.21, whose calling convention no other version shares: export it again with v0.20 or " +
+		report.problem("exported by TVM v0.21, whose calling convention no other version shares: export it again with " +
+			"v0.20 or " +
 			"older, or v0.22 or newer")
 	}
 	report.addSymbols(m, d.symbols)

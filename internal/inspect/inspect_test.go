@@ -53,7 +53,8 @@ func TestRead_Artifacts(t *testing.T) {
 		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".txt"), string(text.Bytes()))
 		encoded, err := json.MarshalIndent(report, "", "  ")
 		require.NoError(t, err)
-		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".json"), string(append(encoded, '\n')))
+		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".json"),
+			string(append(encoded, '\n')))
 	}
 }
 
@@ -139,7 +140,8 @@ func TestRead_UnknownKindOfALegacyBlob(t *testing.T) {
 }
 
 func TestRead_V21IsRefusedByName(t *testing.T) {
-	data := bytes.ReplaceAll(load(t, "modern/multi_c.so"), []byte("__tvm_ffi__library_ctx"), []byte("__tvm_ffi_library_ctx\x00"))
+	data := bytes.ReplaceAll(load(t, "modern/multi_c.so"), []byte("__tvm_ffi__library_ctx"),
+		[]byte("__tvm_ffi_library_ctx\x00"))
 	report, err := inspectBytes("x.so", data)
 	require.NoError(t, err)
 	require.Equal(t, V21, report.Generation)

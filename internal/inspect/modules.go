@@ -27,15 +27,15 @@ func (c *Contents) addBlob(m *image, symbols []symbol) {
 }
 
 func (c *Contents) readBlob(m *image, at uint64, layout blob.Layout) {
-	_, room := m.room(at)
-	head, err := m.read(at, min(room, 8), "blob")
+	_, available := m.segmentAt(at)
+	head, err := m.read(at, min(available, 8), "blob")
 	if err != nil {
 		c.damage(err.Error())
 		return
 	}
-	want := room // a blob that is cut off inside its length
+	want := available // a blob that is cut off inside its length
 	if len(head) == 8 {
-		if n := binary.LittleEndian.Uint64(head); n < room-8 {
+		if n := binary.LittleEndian.Uint64(head); n < available-8 {
 			want = n + 8
 		}
 	}
@@ -74,8 +74,9 @@ func (c *Contents) addModules(b *blob.Blob) {
 	}
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		node := Module{Index: i + shift, Kind: e.Kind, PayloadSize: int64(len(e.Payload)), Imports: append([]int{}, b.Imports(i)...),
-			Loader: blob.LoaderImport(e.Kind), Unsupported: blob.Unsupported(e.Kind)}
+		node := Module{Index: i + shift, Kind: e.Kind, PayloadSize: int64(len(e.Payload)),
+			Imports: append([]int{}, b.Imports(i)...),
+			Loader:  blob.LoaderImport(e.Kind), Unsupported: blob.Unsupported(e.Kind)}
 		if e.IsLibrary() {
 			node.Kind = modulekind.Library
 		}

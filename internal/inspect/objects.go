@@ -12,7 +12,8 @@ import (
 	"tvmgo/internal/objects"
 )
 
-// Objects, and archives of them, are looked at as the library that a linker would make: each section is a segment of it.
+// Objects, and archives of them, are looked at as the library that a linker would make: each section is a segment of
+// it.
 
 // Member is a file in an archive.
 type Member struct {
@@ -88,17 +89,18 @@ func (l *linked) add(name string, r io.ReaderAt, size int64) error {
 		if s.flags&uint64(elf.SHF_ALLOC) == 0 {
 			continue
 		}
-		room := uint64(0)
+		available := uint64(0)
 		if s.kind != elf.SHT_NOBITS {
-			room = s.size
+			available = s.size
 		}
 		base[i] = l.end
 		flags := elf.PF_R
 		if s.flags&uint64(elf.SHF_EXECINSTR) != 0 {
 			flags |= elf.PF_X
 		}
-		p := &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Flags: flags, Vaddr: l.end, Filesz: room, Memsz: s.size},
-			ReaderAt: io.NewSectionReader(r, int64(s.offset), int64(room))}
+		p := &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Flags: flags, Vaddr: l.end, Filesz: available,
+			Memsz: s.size},
+			ReaderAt: io.NewSectionReader(r, int64(s.offset), int64(available))}
 		l.image.loads = append(l.image.loads, p)
 		if l.end += s.size + 1<<12; l.end > 1<<62 {
 			return wrong("sections of impossible size")
@@ -118,7 +120,8 @@ func (l *linked) add(name string, r io.ReaderAt, size int64) error {
 			return damage{err}
 		}
 		d := &dynamic{}
-		if err := part.readSymbols(d, 0, s.size/uint64(symbolSize(m.Class)), &nameTable{text: string(text), budget: 4*len(text) + 1<<16}); err != nil {
+		if err := part.readSymbols(d, 0, s.size/uint64(symbolSize(m.Class)),
+			&nameTable{text: string(text), budget: 4*len(text) + 1<<16}); err != nil {
 			return damage{err}
 		}
 		l.define(d.symbols, base)
@@ -147,11 +150,12 @@ func (l *linked) define(symbols []symbol, base []uint64) {
 			continue
 		case s.undefined():
 		case s.hidden:
-			s.kind = elf.STT_FILE // it is there, and nobody finds it
+			s.kind = elf.STT_FILE // it exists, but no lookup finds it
 		case int(s.section) < len(base) && base[s.section] != 0:
 			s.value += base[s.section]
 		case s.section == elf.SHN_COMMON: // a variable of zeros
-			p := &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Vaddr: l.end, Memsz: 16}, ReaderAt: bytes.NewReader(nil)}
+			p := &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Vaddr: l.end, Memsz: 16},
+				ReaderAt: bytes.NewReader(nil)}
 			l.image.loads = append(l.image.loads, p)
 			s.value, s.section = l.end, 1
 			l.end += 1 << 12
@@ -162,7 +166,8 @@ func (l *linked) define(symbols []symbol, base []uint64) {
 	}
 }
 
-// resolved are the symbols of the library: what one object lacks, another one may have, and of weak ones it takes the first.
+// resolved are the symbols of the library: what one object lacks, another one may have, and of weak ones it takes the
+// first.
 func (l *linked) resolved() []symbol {
 	defined := map[string]bool{}
 	var all []symbol
@@ -189,7 +194,8 @@ type section struct {
 	link                uint32
 }
 
-// readSections reads the section table of an object, without the names, of which a hostile file could ask for any amount.
+// readSections reads the section table of an object, without the names, of which a hostile file could ask for any
+// amount.
 func readSections(m *image, r io.ReaderAt) ([]section, error) {
 	var header [64]byte
 	n, err := r.ReadAt(header[:min(m.size, 64)], 0)
@@ -217,9 +223,11 @@ func readSections(m *image, r io.ReaderAt) ([]section, error) {
 		}
 		s := section{kind: elf.SectionType(m.ByteOrder.Uint32(row[4:]))}
 		if m.Class == elf.ELFCLASS64 {
-			s.flags, s.offset, s.size, s.link = m.ByteOrder.Uint64(row[8:]), m.ByteOrder.Uint64(row[24:]), m.ByteOrder.Uint64(row[32:]), m.ByteOrder.Uint32(row[40:])
+			s.flags, s.offset, s.size, s.link = m.ByteOrder.Uint64(row[8:]), m.ByteOrder.Uint64(row[24:]),
+				m.ByteOrder.Uint64(row[32:]), m.ByteOrder.Uint32(row[40:])
 		} else {
-			s.flags, s.offset, s.size, s.link = uint64(m.ByteOrder.Uint32(row[8:])), uint64(m.ByteOrder.Uint32(row[16:])),
+			s.flags, s.offset, s.size, s.link = uint64(m.ByteOrder.Uint32(row[8:])),
+				uint64(m.ByteOrder.Uint32(row[16:])),
 				uint64(m.ByteOrder.Uint32(row[20:])), m.ByteOrder.Uint32(row[24:])
 		}
 		return s, nil
@@ -241,7 +249,8 @@ func readSections(m *image, r io.ReaderAt) ([]section, error) {
 			return nil, err
 		}
 		if i > 0 && s.kind != elf.SHT_NULL && s.kind != elf.SHT_NOBITS && (s.offset > size || s.size > size-s.offset) {
-			return nil, fmt.Errorf("truncated: section %d has %d bytes at offset %d, the file %d", i, s.size, s.offset, size)
+			return nil, fmt.Errorf("truncated: section %d has %d bytes at offset %d, the file %d", i, s.size,
+				s.offset, size)
 		}
 		if s.kind == elf.SHT_NOBITS && s.size > 1<<48 {
 			return nil, fmt.Errorf("section %d of impossible size", i)

@@ -67,7 +67,8 @@ func readBytes(t *testing.T, data []byte) *inspect.Report {
 
 // TestObjects sees what the linked library has.
 func TestObjects(t *testing.T) {
-	tree, err := (&blob.Blob{Layout: blob.Modern, Entries: []blob.Entry{{Kind: "_lib"}, {Kind: "cuda", Payload: []byte("damaged")}}, RowPtr: []int{0, 1, 1},
+	tree, err := (&blob.Blob{Layout: blob.Modern,
+		Entries: []blob.Entry{{Kind: "_lib"}, {Kind: "cuda", Payload: []byte("damaged")}}, RowPtr: []int{0, 1, 1},
 		Children: []int{1}}).Encode()
 	require.NoError(t, err)
 	carried := bytes.NewBufferString("const unsigned char __tvm_ffi__library_bin[] = {")
@@ -88,11 +89,13 @@ func TestObjects(t *testing.T) {
 		require.Equal(t, 64, r.Bits)
 		require.Empty(t, r.Members)
 
-		both := readBytes(t, archiveOf(t, "lib0.o", one, "devc.o", objectOf(t, carried.String(), flags...), "lib1.c", []byte("int x;\n")))
+		both := readBytes(t, archiveOf(t, "lib0.o", one, "devc.o", objectOf(t, carried.String(), flags...), "lib1.c",
+			[]byte("int x;\n")))
 		require.Equal(t, []string{"add", "fail", "main"}, names(both))
 		require.NotContains(t, both.OtherImports, "helper")
 		require.Contains(t, both.OtherImports, "other")
-		require.Equal(t, []inspect.Member{{Name: "lib0.o", Size: int64(len(one))}, both.Members[1], {Name: "lib1.c", Size: 7, Source: true}}, both.Members)
+		require.Equal(t, []inspect.Member{{Name: "lib0.o", Size: int64(len(one))}, both.Members[1],
+			{Name: "lib1.c", Size: 7, Source: true}}, both.Members)
 		require.NotNil(t, both.Blob)
 		require.EqualValues(t, len(tree), both.Blob.Size)
 		require.Equal(t, "cuda", both.Blob.Modules[1].Kind)

@@ -8,7 +8,7 @@ import (
 // Generation is how the file's functions are called and how its symbols are named.
 type Generation string
 
-// The generations. A plain file has no mark of any; its functions are looked up as classic ones.
+// The generations. A plain file has no symbol of any; its functions are looked up as classic ones.
 const (
 	Modern  Generation = "modern"  // v0.22 and newer: safe calls, __tvm_ffi_<name>
 	V21     Generation = "v0.21"   // safe calls under plain names; no other version shares it
@@ -26,7 +26,7 @@ func (g Generation) Describe() string {
 	case Classic:
 		return "classic: packed functions, as TVM v0.20 and older export"
 	}
-	return "plain: no mark of TVM, functions count as packed"
+	return "plain: no symbol of TVM, functions count as packed"
 }
 
 // Convention is how one function is called.
@@ -40,8 +40,8 @@ const (
 	Packed      Convention = "packed"
 )
 
-// Report is what Inspect finds. Lists are sorted but for modules, which keep the file's numbers. The JSON keys are stable: keys are
-// added, none changes its meaning.
+// Report is what Inspect finds. Lists are sorted but for modules, which keep the file's numbers. The JSON keys are
+// stable: keys are added, none changes its meaning.
 type Report struct {
 	File           string     `json:"file"`
 	Size           int64      `json:"size"` // bytes
@@ -69,15 +69,16 @@ type Function struct {
 	Metadata   bool       `json:"metadata"` // the file has a function that gives its metadata
 	Doc        bool       `json:"doc"`      // … and its documentation
 
-	// Signature is the one that the function's error messages print, which Apache TVM puts into the constants of a library; "" when
-	// there is none.
+	// Signature is the one that the function's error messages print, which Apache TVM puts into the constants of a
+	// library; "" when there is none.
 	Signature string `json:"signature,omitempty"`
 
 	// Description is what those functions gave; nil when nothing of the file was run, or none gave anything.
 	Description *Description `json:"description,omitempty"`
 }
 
-// Description is what a function's producer says of it. It comes from code of the file, so inspect itself never fills it in.
+// Description is what a function's producer says of it. It comes from code of the file, so inspect itself never fills
+// it in.
 type Description struct {
 	Signature string          `json:"signature,omitempty"` // for people, "add(int, int) -> int"
 	Metadata  json.RawMessage `json:"metadata,omitempty"`  // a JSON object

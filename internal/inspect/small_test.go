@@ -26,15 +26,18 @@ func TestRead_BothClasses(t *testing.T) {
 		require.Empty(t, report.Problems)
 		require.Equal(t, map[string]string{"small32.so": "x86", "small64.so": "x86-64"}[name], report.Architecture)
 		require.Equal(t, Modern, report.Generation)
-		require.Equal(t, []Function{{Name: "f", Symbol: "__tvm_ffi_f", Convention: SafeCall, Metadata: true, Doc: true}}, report.Functions)
+		require.Equal(t, []Function{{Name: "f", Symbol: "__tvm_ffi_f", Convention: SafeCall, Metadata: true,
+			Doc: true}}, report.Functions)
 		require.Equal(t, []string{"__tvm_ffi__library_ctx"}, report.ContextSlots)
 		require.Equal(t, []string{"TVMFFIFunctionCall"}, report.RuntimeImports)
 		require.Equal(t, []string{"expf"}, report.OtherImports)
 		require.Empty(t, report.Libraries)
 		require.Equal(t, &Blob{Symbol: "__tvm_ffi__library_bin", Layout: "modern", Size: 215, Modules: []Module{
 			{Kind: "library", Imports: []int{1}},
-			{Index: 1, Kind: "cuda", PayloadSize: 127, Imports: []int{}, Loader: "tvmgo/runtime/cuda", Device: &Device{Format: "ptx", CodeSize: 5,
-				Functions: []DeviceFunction{{Name: "k", Args: []string{"handle", "int32"}, LaunchTags: []string{"blockIdx.x", "threadIdx.x"}}}}},
+			{Index: 1, Kind: "cuda", PayloadSize: 127, Imports: []int{}, Loader: "tvmgo/runtime/cuda",
+				Device: &Device{Format: "ptx", CodeSize: 5,
+					Functions: []DeviceFunction{{Name: "k", Args: []string{"handle", "int32"},
+						LaunchTags: []string{"blockIdx.x", "threadIdx.x"}}}}},
 		}}, report.Blob)
 	}
 }

@@ -153,8 +153,8 @@ func (m *image) countGNU(at uint64) (uint64, error) {
 	}
 	chain := at + 16 + filter + 4*buckets + 4*(last-first)
 	for {
-		_, room := m.room(chain)
-		if data, err = m.read(chain, min(room, 4096)&^3, "hash table"); err != nil {
+		_, available := m.segmentAt(chain)
+		if data, err = m.read(chain, min(available, 4096)&^3, "hash table"); err != nil {
 			return 0, err
 		}
 		if len(data) == 0 {
@@ -186,9 +186,11 @@ func (m *image) readSymbols(d *dynamic, at, count uint64, names *nameTable) erro
 			return m.damaged("symbol %d has no proper name", len(d.symbols))
 		}
 		if m.Class == elf.ELFCLASS64 {
-			info, other, s.section, s.value = data[4], data[5], elf.SectionIndex(m.ByteOrder.Uint16(data[6:])), m.ByteOrder.Uint64(data[8:])
+			info, other, s.section, s.value = data[4], data[5], elf.SectionIndex(m.ByteOrder.Uint16(data[6:])),
+				m.ByteOrder.Uint64(data[8:])
 		} else {
-			s.value, info, other, s.section = uint64(m.ByteOrder.Uint32(data[4:])), data[12], data[13], elf.SectionIndex(m.ByteOrder.Uint16(data[14:]))
+			s.value, info, other, s.section = uint64(m.ByteOrder.Uint32(data[4:])), data[12], data[13],
+				elf.SectionIndex(m.ByteOrder.Uint16(data[14:]))
 		}
 		s.bind, s.kind = elf.ST_BIND(info), elf.ST_TYPE(info)
 		visibility := elf.ST_VISIBILITY(other)
@@ -198,8 +200,8 @@ func (m *image) readSymbols(d *dynamic, at, count uint64, names *nameTable) erro
 	return nil
 }
 
-// nameTable hands out views of a string table. Names may share their ends, so a hostile table of many entries over one long text
-// would unfold to far more than its size: budget bounds what is handed out in all.
+// nameTable returns views of a string table. Names may share their ends, so a hostile table of many entries over one
+// long text would unfold to far more than its size: budget bounds what is handed out in all.
 type nameTable struct {
 	text   string
 	budget int

@@ -104,7 +104,7 @@ func (p *printer) description(d *Description) {
 	}
 }
 
-// hint says how to see what only code of the file can tell.
+// hint says how to see what only code of the file knows.
 func (p *printer) hint(r *Report) {
 	if r.Loaded || !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Metadata || f.Doc }) {
 		return
@@ -122,8 +122,8 @@ func (p *printer) blob(b *Blob) {
 	}
 }
 
-// tree prints the modules from the root on, each below the one that imports it; a shared one in full once. Chains of imports may be as long
-// as the file has modules, so it does not recurse.
+// tree prints the modules from the root on, each below the one that imports it; a shared one in full once. Chains of
+// imports may be as long as the file has modules, so it does not recurse.
 func (p *printer) tree(b *Blob) {
 	type place struct{ module, depth int }
 	seen := make([]bool, len(b.Modules))
@@ -181,7 +181,7 @@ func tags(f DeviceFunction) string {
 	return text
 }
 
-// legible is text that is safe on a terminal: what is not printable is escaped where it stands.
+// legible is text that is safe on a terminal: characters that are not printable are escaped.
 func legible(text string) string {
 	var b strings.Builder
 	for _, c := range text {

@@ -131,8 +131,8 @@ func WithSuffix(suffix string) []*Kind {
 	return list
 }
 
-// CodeFormat returns the format that a payload of form Device names; for a name that no kind declares, a format with that
-// suffix.
+// CodeFormat returns the format that a payload of form Device names; for a name that no kind declares, a format with
+// that suffix.
 func CodeFormat(name string) Format {
 	for _, k := range all {
 		for _, f := range k.Files {

@@ -21,10 +21,12 @@ func TestDescriptors_AreUnique(t *testing.T) {
 		}
 		require.Same(t, k, Find(k.Name))
 		require.False(t, len(k.Files) > 0 && !k.Loads(), "files of kind %s, which is not loaded", k.Name)
-		require.False(t, k.Creator != "" && !k.Loads(), "functions make modules of kind %s, which is not loaded", k.Name)
+		require.False(t, k.Creator != "" && !k.Loads(), "functions make modules of kind %s, which is not loaded",
+			k.Name)
 	}
 	require.Len(t, WithSuffix("cu"), 2)
-	require.True(t, slices.IsSortedFunc(All(), func(a, b *Kind) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }))
+	require.True(t, slices.IsSortedFunc(All(),
+		func(a, b *Kind) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }))
 }
 
 func TestFind(t *testing.T) {

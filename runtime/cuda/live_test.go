@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/fakecuda/control"
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -25,15 +25,15 @@ func steered(t testing.TB) *control.Driver {
 // leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses nothing.
 func leavesNothing(t *testing.T) {
 	t.Helper()
-	testgc.Collect()
-	testgc.Collect() // what clean-ups dropped
+	leaks.Collect()
+	leaks.Collect() // what clean-ups dropped
 	before, reports := alive(t), 0
 	if fake := steered(t); fake != nil {
 		reports = len(fake.Reports())
 	}
 	t.Cleanup(func() {
 		var now counts
-		testgc.Until(func() bool {
+		leaks.Until(func() bool {
 			now = alive(t)
 			return before.equal(now)
 		})

@@ -2,7 +2,12 @@
 
 package cuda
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"tvmgo/dlpack"
+	"tvmgo/runtime"
+)
 
 // loaded is set when the devices are.
 var loaded atomic.Pointer[Driver]
@@ -14,4 +19,12 @@ func Loaded() Driver {
 		return Driver{}
 	}
 	return *d
+}
+
+func init() {
+	runtime.RegisterDriverReport(dlpack.CUDA, func() runtime.DriverReport {
+		d := Loaded()
+		return runtime.DriverReport{Library: d.Library, Version: d.Version, Lacks: d.Lacks, LeftOut: d.LeftOut,
+			Summary: "the driver of CUDA " + d.Version}
+	})
 }

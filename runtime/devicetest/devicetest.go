@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/runtime"
 )
 
@@ -116,10 +116,10 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) {
-			before := testgc.Settled(func() alive { return s.live(t) })
+			before := leaks.Settled(func() alive { return s.live(t) })
 			p.run(s, t)
 			for try := 0; try < 100 && s.live(t) != before; try++ {
-				testgc.Collect()
+				leaks.Collect()
 			}
 			require.Equal(t, before, s.live(t), "something is alive that was not before")
 		})

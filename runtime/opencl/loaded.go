@@ -5,9 +5,12 @@ package opencl
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"tvmgo/dlpack"
 	"tvmgo/internal/dl"
+	"tvmgo/runtime"
 )
 
 // leftOut says what is not used, and why; set together with devices.
@@ -29,4 +32,12 @@ func Loaded() Driver {
 		d.LeftOut = slices.Clone(*left)
 	}
 	return d
+}
+
+func init() {
+	runtime.RegisterDriverReport(dlpack.OpenCL, func() runtime.DriverReport {
+		d := Loaded()
+		return runtime.DriverReport{Library: d.Library, Platforms: d.Platforms, Lacks: d.Lacks, LeftOut: d.LeftOut,
+			Summary: "platform " + strings.Join(d.Platforms, ", platform ")}
+	})
 }

@@ -3,9 +3,12 @@ package vulkan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"tvmgo/dlpack"
 	"tvmgo/internal/dl"
+	"tvmgo/runtime"
 )
 
 // Driver is what stands behind the devices of this package.
@@ -32,6 +35,14 @@ func Loaded() Driver {
 	d.Devices, d.LeftOut = slices.Clone(d.Devices), slices.Clone(d.LeftOut)
 	d.Messages = messages()
 	return d
+}
+
+func init() {
+	runtime.RegisterDriverReport(dlpack.Vulkan, func() runtime.DriverReport {
+		d := Loaded()
+		return runtime.DriverReport{Library: d.Library, Version: d.Version, Drivers: d.Devices, LeftOut: d.LeftOut,
+			Summary: fmt.Sprintf("Vulkan %s: %s", d.Version, strings.Join(d.Devices, ", "))}
+	})
 }
 
 // version is Vulkan's packed number as people write it.

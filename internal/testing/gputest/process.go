@@ -13,7 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 )
@@ -81,15 +81,7 @@ func NoLeaks(t testing.TB, devices []dlpack.Device) {
 		counts, memory := Live(t, devices)
 		return alive{counts, fmt.Sprintf("%+v", memory)}
 	}
-	before := testgc.Settled(look)
-	t.Cleanup(func() {
-		var now alive
-		testgc.Until(func() bool {
-			now = look()
-			return now == before
-		})
-		require.Equal(t, before, now)
-	})
+	leaks.Check(t, look)
 }
 
 // Collect runs the collector all the time, until the function that it returns is called.

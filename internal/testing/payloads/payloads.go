@@ -47,17 +47,21 @@ func payload(t testing.TB, k *modulekind.Kind, layout blob.Layout) []byte {
 		if len(k.Files) > 0 {
 			format = k.Files[0].Name()
 		}
-		return made((&blob.DeviceModule{Format: format, Functions: Functions, Data: []byte("// " + k.Name)}).Encode(layout))
+		return made((&blob.DeviceModule{Format: format, Functions: Functions,
+			Data: []byte("// " + k.Name)}).Encode(layout))
 	case modulekind.Shaders:
 		return made((&blob.VulkanModule{Format: k.Name, Functions: Functions,
-			Shaders: []blob.Shader{{Key: "k", Flag: blob.ShaderUniformScalars, Code: []byte("\x03\x02\x23\x07word")}}}).Encode(layout))
+			Shaders: []blob.Shader{{Key: "k", Flag: blob.ShaderUniformScalars,
+				Code: []byte("\x03\x02\x23\x07word")}}}).Encode(layout))
 	case modulekind.Source:
-		return (&blob.CSource{Code: "int f;", Format: "cc", Functions: []string{"f"}, Constants: []string{"w"}}).Encode()
+		return (&blob.CSource{Code: "int f;", Format: "cc", Functions: []string{"f"},
+			Constants: []string{"w"}}).Encode()
 	case modulekind.Object:
 		return (&blob.StaticLibrary{Object: []byte("object"), Functions: []string{"g"}}).Encode()
 	case modulekind.Constants:
 		return made((&blob.Constants{Names: []string{"w", "b"},
-			Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
+			Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2},
+				Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
 				{DType: dlpack.Int8, Shape: []int64{1, 3}, Data: []byte{1, 2, 3}}},
 			Symbols: []blob.SymbolConstants{{Symbol: "f", Names: []string{"b", "w"}}}}).Encode())
 	case modulekind.Metal:

@@ -83,7 +83,8 @@ func joinConstants(table []byte, files [][]byte) ([]byte, error) {
 			return nil, fmt.Errorf("constant %q: %d bytes of %d", c.Name, len(files[i]), size)
 		}
 		m.Names = append(m.Names, c.Name)
-		m.Tensors = append(m.Tensors, blob.Tensor{DType: dtype, Shape: c.Shape, Data: files[i][int64(len(files[i]))-size:]})
+		m.Tensors = append(m.Tensors, blob.Tensor{DType: dtype, Shape: c.Shape,
+			Data: files[i][int64(len(files[i]))-size:]})
 	}
 	for _, s := range t.Symbols {
 		m.Symbols = append(m.Symbols, blob.SymbolConstants{Symbol: s.Symbol, Names: s.Constants})

@@ -32,8 +32,8 @@ type Difference struct {
 	Diff    string  `json:"diff,omitempty"` // of text, unified
 }
 
-// Diff compares what two libraries have, import and carry. They are the same if there is no difference in any byte that a loader
-// maps; what only tools read, such as debug information, does not count.
+// Diff compares what two libraries have, import and carry. They are the same if there is no difference in any byte that
+// a loader maps; what only tools read, such as debug information, does not count.
 func Diff(a, b string) (*Comparison, error) {
 	d := &Comparison{A: a, B: b, Differences: []Difference{}}
 	err := inspect.WithContents(a, func(first *inspect.Contents) error {

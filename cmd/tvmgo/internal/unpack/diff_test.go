@@ -123,15 +123,18 @@ func TestDiff_Blob(t *testing.T) {
 				m.Shaders[1] = blob.Shader{Key: "new", Code: []byte("\x03\x02#\x08")}
 			})
 			return l
-		}, []string{"~ [4] vulkan: shader b: flag 1 -> flag 0", "- [4] vulkan: shader a: 0 bytes", "+ [4] vulkan: shader new: 4 bytes"}},
+		}, []string{"~ [4] vulkan: shader b: flag 1 -> flag 0", "- [4] vulkan: shader a: 0 bytes",
+			"+ [4] vulkan: shader new: 4 bytes"}},
 		"C source": {func(l []blob.Entry) []blob.Entry {
 			l[4].Payload = (&blob.CSource{Code: "int g;", Format: "c", Functions: []string{"g"}}).Encode()
 			return l
-		}, []string{"+ [5] c: format: c", "- [5] c: function f", "+ [5] c: function g", "- [5] c: wanted constant w", "~ [5] c: code:"}},
+		}, []string{"+ [5] c: format: c", "- [5] c: function f", "+ [5] c: function g", "- [5] c: wanted constant w",
+			"~ [5] c: code:"}},
 		"object": {func(l []blob.Entry) []blob.Entry {
 			l[6].Payload = (&blob.StaticLibrary{Object: []byte("\x7fELG"), Functions: []string{"o", "o"}}).Encode()
 			return l
-		}, []string{"~ [7] static_library: function o:  -> 2 times", "~ [7] static_library: code: 4 bytes, differs from byte 3 on -> 4 bytes"}},
+		}, []string{"~ [7] static_library: function o:  -> 2 times",
+			"~ [7] static_library: code: 4 bytes, differs from byte 3 on -> 4 bytes"}},
 		"constants": {func(l []blob.Entry) []blob.Entry {
 			constants(&l[7], func(m *blob.Constants) {
 				m.Tensors[0].Shape = []int64{1, 2}
@@ -140,8 +143,10 @@ func TestDiff_Blob(t *testing.T) {
 				m.Symbols[0].Names = []string{"w"}
 			})
 			return l
-		}, []string{"~ [8] const_loader: constants of function f: W, w -> w", "~ [8] const_loader: constant w: float32[2 1] -> float32[1 2]",
-			"~ [8] const_loader: constant W: 8 bytes, differs from byte 7 on -> 8 bytes", "- [8] const_loader: constant scalar: 4 bytes",
+		}, []string{"~ [8] const_loader: constants of function f: W, w -> w",
+			"~ [8] const_loader: constant w: float32[2 1] -> float32[1 2]",
+			"~ [8] const_loader: constant W: 8 bytes, differs from byte 7 on -> 8 bytes",
+			"- [8] const_loader: constant scalar: 4 bytes",
 			"+ [8] const_loader: constant renamed: 4 bytes"}},
 		"unknown kind": {func(l []blob.Entry) []blob.Entry {
 			l[10].Payload = []byte{0xff}
@@ -181,9 +186,11 @@ func TestDiff_Layouts(t *testing.T) {
 
 func TestDiff_TextIsUnified(t *testing.T) {
 	m := &blob.DeviceModule{Format: "cl", Data: []byte("one\ntwo\nthree\n")}
-	a := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
+	a := file(t, carry(t, blob.Modern,
+		star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
 	m.Data = []byte("one\n2\nthree")
-	b := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
+	b := file(t, carry(t, blob.Modern,
+		star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
 	d, err := Diff(a, b)
 	require.NoError(t, err)
 	require.Len(t, d.Differences, 1)
@@ -203,7 +210,8 @@ func TestHasLines(t *testing.T) {
 
 // A tree of the same modules in which something else imports one.
 func TestDiff_ImportTree(t *testing.T) {
-	entries := []blob.Entry{{Kind: blob.LibraryKey}, {Kind: "x", Payload: []byte("1")}, {Kind: "y", Payload: []byte("2")}}
+	entries := []blob.Entry{{Kind: blob.LibraryKey}, {Kind: "x", Payload: []byte("1")},
+		{Kind: "y", Payload: []byte("2")}}
 	write := func(rowPtr, children []int) string {
 		data, err := (&blob.Blob{Layout: blob.Modern, Entries: entries, RowPtr: rowPtr, Children: children}).Encode()
 		require.NoError(t, err)
@@ -220,7 +228,8 @@ func TestDiff_ImportTree(t *testing.T) {
 // Everything that the report says outside the blob.
 func TestDiff_Library(t *testing.T) {
 	report := func() *inspect.Report {
-		return &inspect.Report{Architecture: "x86-64", Bits: 64, ByteOrder: "little", Generation: inspect.Modern, Entry: "main",
+		return &inspect.Report{Architecture: "x86-64", Bits: 64, ByteOrder: "little", Generation: inspect.Modern,
+			Entry:     "main",
 			Functions: []inspect.Function{{Name: "f", Convention: inspect.SafeCall, Metadata: true}}}
 	}
 	for want, change := range map[string]func(r *inspect.Report){
@@ -312,9 +321,11 @@ func TestDiff_Damaged(t *testing.T) {
 // Hostile text reaches no terminal as it is.
 func TestDiff_TextIsSafe(t *testing.T) {
 	m := &blob.DeviceModule{Format: "cl", Data: []byte("a\x1b[31m\n")}
-	a := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "x\x1b", Payload: nil}, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
+	a := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "x\x1b", Payload: nil},
+		blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
 	m.Format, m.Data = "c\x1bl", []byte("b\u202e\n")
-	b := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
+	b := file(t, carry(t, blob.Modern,
+		star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
 	d, err := Diff(a, b)
 	require.NoError(t, err)
 	var text bytes.Buffer

@@ -63,8 +63,8 @@ func (d *Comparison) locate(since int, x, y *part) {
 	}
 }
 
-// imports compares in the numbers of b, so that a module that only moved is no difference of those that import it. Where the lists
-// read alike and mean other modules, those modules' own numbers or kinds are the difference.
+// imports compares in the numbers of b, so that a module that only moved is no difference of those that import it.
+// Where the lists read alike and mean other modules, those modules' own numbers or kinds are the difference.
 func (d *Comparison) imports(x, y *part, a, b []part) {
 	mapped := make([]int, len(x.Imports))
 	for i, child := range x.Imports {
@@ -117,14 +117,14 @@ func symbolNames(list []blob.SymbolConstants) map[string]string {
 	return all
 }
 
-// pieceKey tells pieces of a module apart; nth counts those of one name.
+// pieceKey identifies a piece of a module; nth counts those of one name.
 type pieceKey struct {
 	role Role
 	of   string
 	nth  int
 }
 
-// compared is a piece without what stands in the tables.
+// compared is a piece without its description in the tables.
 type compared struct {
 	about string // of a constant its type, of a shader its flag
 	data  []byte
@@ -176,7 +176,7 @@ func (d *Comparison) piecesOf(x, y *part) {
 
 func sized(data []byte) string { return fmt.Sprintf("%d bytes", len(data)) }
 
-// bytes describes a difference: of text by lines, of other bytes by its place.
+// bytes describes a difference: of text by lines, of other bytes by its offset.
 func (d *Comparison) bytes(x, y *part, what, name string, a, b []byte) {
 	textA, textB := sized(a), sized(b)
 	diff := Difference{What: what, Name: name, A: &textA, B: &textB}
@@ -194,7 +194,7 @@ func hasLines(data []byte) bool {
 	return len(data) <= maxDiffText && bytes.Count(data, []byte{'\n'}) <= maxDiffLines && isText(data)
 }
 
-// firstDifference is the place of the first byte that differs, or the end of the shorter.
+// firstDifference is the offset of the first byte that differs, or the end of the shorter.
 func firstDifference(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {

@@ -31,8 +31,8 @@ func takeApart(c *inspect.Contents) (list []part, damage []string) {
 	return list, damage
 }
 
-// pair finds for each module the one to compare it with: of the same kind, and equal rather than not, in the same place rather than
-// elsewhere. What is left is paired in order.
+// pair finds for each module the one to compare it with: of the same kind, and equal rather than not, in the same place
+// rather than elsewhere. What is left is paired in order.
 func pair(a, b []part) {
 	link := func(i, k int) { a[i].other, b[k].other = k, i }
 	for i := range min(len(a), len(b)) {

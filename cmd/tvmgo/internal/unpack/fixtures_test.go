@@ -53,7 +53,8 @@ func carry(t testing.TB, layout blob.Layout, data []byte) []byte {
 // star is a blob of a library that imports the entries.
 func star(t testing.TB, layout blob.Layout, entries ...blob.Entry) []byte {
 	t.Helper()
-	b := &blob.Blob{Layout: layout, Entries: append([]blob.Entry{{Kind: blob.LibraryKey}}, entries...), RowPtr: []int{0}}
+	b := &blob.Blob{Layout: layout, Entries: append([]blob.Entry{{Kind: blob.LibraryKey}}, entries...),
+		RowPtr: []int{0}}
 	for i := range b.Entries {
 		if i > 0 {
 			b.Children = append(b.Children, i)
@@ -82,7 +83,8 @@ func device(t testing.TB, layout blob.Layout, m *blob.DeviceModule) []byte {
 }
 
 func function(key string, args ...dlpack.DataType) blob.Function {
-	return blob.Function{Key: key, FunctionInfo: blob.FunctionInfo{Name: key, ArgTypes: args, LaunchParamTags: []string{"blockIdx.x"}}}
+	return blob.Function{Key: key, FunctionInfo: blob.FunctionInfo{Name: key, ArgTypes: args,
+		LaunchParamTags: []string{"blockIdx.x"}}}
 }
 
 // readTree reads a folder's tree.json and checks that the folder has what it names, and nothing else.
@@ -136,7 +138,8 @@ func requireWhole(t testing.TB, dir string) *Tree {
 			require.Empty(t, m.Files)
 			continue
 		}
-		payload, err := join(m, layout, func(f *File) ([]byte, error) { return os.ReadFile(filepath.Join(dir, f.Name)) })
+		payload, err := join(m, layout,
+			func(f *File) ([]byte, error) { return os.ReadFile(filepath.Join(dir, f.Name)) })
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(b.Entries[i].Payload, payload), "module %d, %s", i, m.Kind)
 		b.Entries[i].Payload = payload

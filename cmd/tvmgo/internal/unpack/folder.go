@@ -64,7 +64,8 @@ func (f *folder) requireEmpty() error {
 	}
 	defer dir.Close()
 	if names, _ := dir.Readdirnames(1); len(names) > 0 {
-		return fmt.Errorf("not empty (it has %q): choose a new or empty folder, or give --force to replace files in it", names[0])
+		return fmt.Errorf("not empty (it has %q): choose a new or empty folder, or give --force to replace files in it",
+			names[0])
 	}
 	return nil
 }
@@ -77,8 +78,8 @@ func (f *folder) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// publish moves the files in place, in the order in which they were written. What has the name of one of them is replaced, a link
-// too, but for folders and the library itself.
+// publish moves the files in place, in the order in which they were written. What has the name of one of them is
+// replaced, a link too, but for folders and the library itself.
 func (f *folder) publish(library string) error {
 	source, err := os.Stat(library)
 	if err != nil {
@@ -133,7 +134,7 @@ func withCure(err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: choose a folder that you may write to", err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w: make room or choose a folder on another disk", err)
+		return fmt.Errorf("%w: free some space or choose a folder on another disk", err)
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func TestFolder_Cures(t *testing.T) {
 	}{
 		{syscall.EACCES, "to out: permission denied: choose a folder that you may write to"},
 		{syscall.EROFS, "to out: read-only file system: choose a folder that you may write to"},
-		{syscall.ENOSPC, "to out: no space left on device: make room or choose a folder on another disk"},
+		{syscall.ENOSPC, "to out: no space left on device: free some space or choose a folder on another disk"},
 		{syscall.EIO, "to out: input/output error"},
 	} {
 		require.EqualError(t, f.failed(&fs.PathError{Op: "mkdir", Path: "out", Err: c.cause}), c.want)

@@ -35,7 +35,8 @@ func join(m *Module, layout blob.Layout, read func(*File) ([]byte, error)) ([]by
 	}
 	switch modulekind.FormOf(m.Kind) {
 	case modulekind.Source:
-		return (&blob.CSource{Code: string(one(Code)), Format: m.Format, Functions: m.Functions, Constants: m.Constants}).Encode(), nil
+		return (&blob.CSource{Code: string(one(Code)), Format: m.Format, Functions: m.Functions,
+			Constants: m.Constants}).Encode(), nil
 	case modulekind.Object:
 		return (&blob.StaticLibrary{Object: one(Code), Functions: m.Functions}).Encode(), nil
 	case modulekind.Constants:
@@ -63,8 +64,9 @@ func (m *Module) joinDevice(layout blob.Layout, meta, code []byte, shaders []blo
 	return (&blob.DeviceModule{Format: m.Format, Functions: table.Functions, Data: code}).Encode(layout)
 }
 
-// settle finds the form in which the payload comes out of the files again: descriptions without names as v0.17 wrote them, shaders
-// without a length as v0.22 and v0.23 did. It says whether there is one. pieces are what the module's files will hold.
+// settle finds the form in which the payload comes out of the files again: descriptions without names as v0.17 wrote
+// them, shaders without a length as v0.22 and v0.23 did. It says whether there is one. pieces are what the module's
+// files will hold.
 func (m *Module) settle(payload []byte, layout blob.Layout, pieces []piece) bool {
 	layouts := []string{""}
 	if modulekind.FormOf(m.Kind) == modulekind.Shaders && layout == blob.Modern {

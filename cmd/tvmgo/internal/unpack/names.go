@@ -11,8 +11,8 @@ const (
 	maxExtension = 16
 )
 
-// names hands out file names that differ from each other on any file system. The key is in lower case; the value is the last number
-// that was added to tell names apart.
+// names chooses file names that differ from each other on any file system. The key is in lower case; the value is the
+// last number that was added to make names differ.
 type names map[string]int
 
 // pick returns "<parts joined by dots>.<ext>", with a number where that is taken.

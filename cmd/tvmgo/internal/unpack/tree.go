@@ -34,9 +34,10 @@ type Module struct {
 	Format      string   `json:"format,omitempty"`
 	Imports     []int    `json:"imports"`
 	Functions   []string `json:"functions"`
-	Constants   []string `json:"constants,omitempty"` // that C source wants
-	// FunctionLayout is the layout of the function table and the shaders where it is not that of the blob, and Unnamed says that
-	// the descriptions in the table had no names of their own. Both are needed to build the same payload again.
+	Constants   []string `json:"constants,omitempty"` // that C source needs
+	// FunctionLayout is the layout of the function table and the shaders where it is not that of the blob, and Unnamed
+	// says that the descriptions in the table had no names of their own. Both are needed to build the same payload
+	// again.
 	FunctionLayout string `json:"function_layout,omitempty"`
 	Unnamed        bool   `json:"unnamed,omitempty"`
 	Files          []File `json:"files"`
@@ -60,7 +61,7 @@ const (
 	Meta      Role = "meta" // the function table, as TVM puts it beside device files
 	Shader    Role = "shader"
 	Constant  Role = "constant"
-	Constants Role = "constants" // names, types and shapes, and who wants them
+	Constants Role = "constants" // names, types and shapes, and the symbols that need them
 	Graph     Role = "graph"
 	Payload   Role = "payload"
 )

@@ -30,9 +30,9 @@ type Written struct {
 	Kind   string `json:"kind,omitempty"`
 }
 
-// Unpack takes a library apart into a new or empty folder; force allows one with files in it, of which those with the names of new
-// ones are replaced. Damage inside the library is no error: [Summary].Damage says what is missing.
-// When ctx ends first, nothing is written.
+// Unpack takes a library apart into a new or empty folder; force allows one with files in it, of which those with the
+// names of new ones are replaced. Damage inside the library is no error: [Summary].Damage says what is missing. When
+// ctx ends first, nothing is written.
 func Unpack(ctx context.Context, file, dir string, force bool) (*Summary, error) {
 	var summary *Summary
 	err := inspect.WithContents(file, func(c *inspect.Contents) error {
@@ -71,7 +71,8 @@ func lay(c *inspect.Contents) *layout {
 	}
 	taken := names{TreeFile: 1, BlobFile: 1}
 	for _, n := range nodes(c) {
-		m := Module{Index: n.Index, Kind: n.Kind, PayloadSize: n.PayloadSize, Imports: n.Imports, Functions: []string{}, Files: []File{}}
+		m := Module{Index: n.Index, Kind: n.Kind, PayloadSize: n.PayloadSize, Imports: n.Imports,
+			Functions: []string{}, Files: []File{}}
 		if n.entry == nil || n.entry.IsLibrary() {
 			m.Functions = append(m.Functions, host...)
 			l.tree.Modules, l.pieces = append(l.tree.Modules, m), append(l.pieces, nil)
@@ -112,7 +113,8 @@ func (m *Module) addFile(taken names, p piece) {
 	if p.of != "" || p.role == Shader || p.role == Constant {
 		parts = append(parts, p.of)
 	}
-	m.Files = append(m.Files, File{Name: taken.pick(p.ext, parts...), Role: p.role, Of: p.of, Flag: p.flag, Size: p.size()})
+	m.Files = append(m.Files, File{Name: taken.pick(p.ext, parts...), Role: p.role, Of: p.of, Flag: p.flag,
+		Size: p.size()})
 }
 
 func (p *piece) size() int64 {
@@ -149,9 +151,10 @@ func nodes(c *inspect.Contents) []node {
 	return list
 }
 
-// write fills the folder and puts the files in place, tree.json last.
+// write fills the folder and moves the files to their names, tree.json last.
 func (l *layout) write(ctx context.Context, f *folder, library string) (*Summary, error) {
-	s := &Summary{Dir: f.path, Modules: len(l.tree.Modules), Files: []Written{}, Problems: l.tree.Problems, Damage: l.damage}
+	s := &Summary{Dir: f.path, Modules: len(l.tree.Modules), Files: []Written{}, Problems: l.tree.Problems,
+		Damage: l.damage}
 	put := func(w Written, parts ...[]byte) error {
 		if err := ctx.Err(); err != nil {
 			return err

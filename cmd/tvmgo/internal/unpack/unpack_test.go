@@ -90,18 +90,23 @@ func everyKind(t testing.TB, layout blob.Layout) []blob.Entry {
 	graph.Str(`{"nodes": []}`)
 	graph.Strs(nil)
 	list := []blob.Entry{
-		{Kind: "cuda", Payload: device(t, layout, &blob.DeviceModule{Format: "ptx", Functions: functions, Data: []byte("//PTX\n")})},
-		{Kind: "cuda", Payload: device(t, layout, &blob.DeviceModule{Format: "cuda", Functions: functions, Data: []byte("extern\n")})},
+		{Kind: "cuda", Payload: device(t, layout, &blob.DeviceModule{Format: "ptx", Functions: functions,
+			Data: []byte("//PTX\n")})},
+		{Kind: "cuda", Payload: device(t, layout, &blob.DeviceModule{Format: "cuda", Functions: functions,
+			Data: []byte("extern\n")})},
 		{Kind: "rocm", Payload: device(t, layout, &blob.DeviceModule{Format: "", Data: []byte{0, 1}})},
 		{Kind: "vulkan", Payload: vulkan},
-		{Kind: "c", Payload: (&blob.CSource{Code: "int f;\n", Functions: []string{"f"}, Constants: []string{"w"}}).Encode()},
+		{Kind: "c", Payload: (&blob.CSource{Code: "int f;\n", Functions: []string{"f"},
+			Constants: []string{"w"}}).Encode()},
 		{Kind: "c", Payload: (&blob.CSource{Code: "int g;\n", Format: "cc"}).Encode()},
-		{Kind: "static_library", Payload: (&blob.StaticLibrary{Object: []byte("\x7fELF"), Functions: []string{"o"}}).Encode()},
+		{Kind: "static_library", Payload: (&blob.StaticLibrary{Object: []byte("\x7fELF"),
+			Functions: []string{"o"}}).Encode()},
 		{Kind: "const_loader", Payload: constants},
 		{Kind: "dnnl_json", Payload: slices.Clone(graph.Data())},
 	}
 	if layout == blob.Modern {
-		list = append(list, blob.Entry{Kind: "metal", Payload: []byte("as it is")}, blob.Entry{Kind: "never.heard", Payload: []byte{}})
+		list = append(list, blob.Entry{Kind: "metal", Payload: []byte("as it is")},
+			blob.Entry{Kind: "never.heard", Payload: []byte{}})
 	}
 	return list
 }
@@ -142,15 +147,18 @@ func TestUnpack_EveryKind(t *testing.T) {
 
 // Every known kind comes out in files that give its payload back; kinds whose form is understood need no file with it.
 func TestUnpack_KnownKinds(t *testing.T) {
-	kept := []modulekind.Form{modulekind.Opaque, modulekind.Metal, modulekind.GraphText, modulekind.SymbolGraph, modulekind.Program}
+	kept := []modulekind.Form{modulekind.Opaque, modulekind.Metal, modulekind.GraphText, modulekind.SymbolGraph,
+		modulekind.Program}
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
 		dir := t.TempDir()
-		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, payloads.Every(t, layout)...))), dir, false)
+		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, payloads.Every(t, layout)...))), dir,
+			false)
 		require.NoError(t, err)
 		for _, m := range requireWhole(t, dir).Modules[1:] {
 			form := modulekind.FormOf(m.Kind)
 			require.Equal(t, slices.Contains(kept, form), slices.Contains(roles(&m), Payload), m.Kind)
-			require.Equal(t, form == modulekind.GraphText || form == modulekind.SymbolGraph, slices.Contains(roles(&m), Graph), m.Kind)
+			require.Equal(t, form == modulekind.GraphText || form == modulekind.SymbolGraph,
+				slices.Contains(roles(&m), Graph), m.Kind)
 		}
 	}
 }
@@ -160,12 +168,15 @@ func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
 	m := &blob.Constants{}
 	for _, n := range []int{64, 65, 3000} {
 		m.Names = append(m.Names, "w")
-		m.Tensors = append(m.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: slices.Repeat([]int64{1}, n), Data: []byte{1}})
+		m.Tensors = append(m.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: slices.Repeat([]int64{1}, n),
+			Data: []byte{1}})
 	}
 	payload, err := m.Encode()
 	require.NoError(t, err)
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir, false)
+	_, err = Unpack(t.Context(),
+		file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir,
+		false)
 	require.NoError(t, err)
 	files := requireWhole(t, dir).Modules[1].Files
 	require.Equal(t, "1.const_loader.w.npy", files[0].Name)
@@ -176,31 +187,39 @@ func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
 
 // TVM v0.22 and v0.23 wrote shaders without a length.
 func TestUnpack_ShadersWithoutLength(t *testing.T) {
-	m := &blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{function("a", dlpack.Handle)}, Shaders: []blob.Shader{{Key: "a", Code: []byte("spirv---")}}}
+	m := &blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{function("a", dlpack.Handle)},
+		Shaders: []blob.Shader{{Key: "a", Code: []byte("spirv---")}}}
 	payload, err := m.Encode(blob.LegacyFFI)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "vulkan", Payload: payload}))), dir, false)
+	_, err = Unpack(t.Context(),
+		file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "vulkan", Payload: payload}))), dir, false)
 	require.NoError(t, err)
 	tree := requireWhole(t, dir)
 	require.Equal(t, "legacy-ffi", tree.Modules[1].FunctionLayout)
 	require.Equal(t, []Role{Shader, Meta}, roles(&tree.Modules[1]))
 }
 
-// What a file form has no place for is kept in the payload.
+// What a file form cannot hold is kept in the payload.
 func TestUnpack_WhatHasNoNaturalForm(t *testing.T) {
 	odd := dlpack.DataType{Code: 77, Bits: 3, Lanes: 1}
 	mixed := []blob.Function{function("a"), function("b")}
 	mixed[1].Name = ""
-	vulkan, err := (&blob.VulkanModule{Format: "vulkan", Shaders: []blob.Shader{{Key: "\xff", Code: []byte("four")}}}).Encode(blob.Modern)
+	vulkan, err := (&blob.VulkanModule{Format: "vulkan",
+		Shaders: []blob.Shader{{Key: "\xff", Code: []byte("four")}}}).Encode(blob.Modern)
 	require.NoError(t, err)
 	for name, e := range map[string]blob.Entry{
-		"key":       {Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("\xff")}})},
-		"type":      {Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("a", odd)}})},
-		"format":    {Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "\xff"})},
-		"some name": {Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "ptx", Functions: mixed})},
-		"shader":    {Kind: "vulkan", Payload: vulkan},
-		"function":  {Kind: "c", Payload: (&blob.CSource{Functions: []string{"\xff"}}).Encode()},
+		"key": {Kind: "cuda",
+			Payload: device(t, blob.Modern,
+				&blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("\xff")}})},
+		"type": {Kind: "cuda",
+			Payload: device(t, blob.Modern,
+				&blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("a", odd)}})},
+		"format": {Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "\xff"})},
+		"some name": {Kind: "cuda",
+			Payload: device(t, blob.Modern, &blob.DeviceModule{Format: "ptx", Functions: mixed})},
+		"shader":   {Kind: "vulkan", Payload: vulkan},
+		"function": {Kind: "c", Payload: (&blob.CSource{Functions: []string{"\xff"}}).Encode()},
 	} {
 		dir := t.TempDir()
 		_, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, e))), dir, false)
@@ -212,25 +231,29 @@ func TestUnpack_WhatHasNoNaturalForm(t *testing.T) {
 }
 
 func TestUnpack_HostileNames(t *testing.T) {
-	evil := []string{"../../x", "/etc/passwd", "..", ".", "", "a\x00b", "a", "A", "a/", "con", "a.", "a..", "\xff", "é", "a\nb", "a:b", "~",
+	evil := []string{"../../x", "/etc/passwd", "..", ".", "", "a\x00b", "a", "A", "a/", "con", "a.", "a..", "\xff",
+		"é", "a\nb", "a:b", "~",
 		strings.Repeat("l", 5000), strings.Repeat("l", 5001), strings.Repeat("l", 5002), "a_", "a~2"}
 	constants := &blob.Constants{}
 	shaders := &blob.VulkanModule{Format: "../vulkan"}
 	entries := []blob.Entry{}
 	for _, name := range evil {
 		constants.Names = append(constants.Names, name)
-		constants.Tensors = append(constants.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: []int64{1}, Data: []byte{7}})
+		constants.Tensors = append(constants.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: []int64{1},
+			Data: []byte{7}})
 		shaders.Shaders = append(shaders.Shaders, blob.Shader{Key: name, Code: []byte{}})
 		if len(name) > 100 {
 			continue
 		}
-		entries = append(entries, blob.Entry{Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: name})})
+		entries = append(entries, blob.Entry{Kind: "cuda",
+			Payload: device(t, blob.Modern, &blob.DeviceModule{Format: name})})
 		if name != "" {
 			entries = append(entries, blob.Entry{Kind: name, Payload: []byte(name)})
 		}
 	}
 	for _, format := range []string{"tvm_meta.json", "tvm_META.json", "npy"} {
-		entries = append(entries, blob.Entry{Kind: "cuda", Payload: device(t, blob.Modern, &blob.DeviceModule{Format: format})})
+		entries = append(entries, blob.Entry{Kind: "cuda",
+			Payload: device(t, blob.Modern, &blob.DeviceModule{Format: format})})
 	}
 	// tensors and shaders of 5000-byte names need room: one at a time
 	payload, err := shaders.Encode(blob.Modern)
@@ -282,7 +305,8 @@ func TestUnpack_DamagedModule(t *testing.T) {
 		damaged := slices.Clone(entries)
 		damaged[i].Payload = damaged[i].Payload[:len(damaged[i].Payload)-1]
 		dir := t.TempDir()
-		summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir, false)
+		summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir,
+			false)
 		require.NoError(t, err)
 		require.Len(t, summary.Damage, 1, entries[i].Kind)
 		require.Contains(t, summary.Damage[0], "module "+entries[i].Kind+": ")

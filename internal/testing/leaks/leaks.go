@@ -1,11 +1,15 @@
-// Package testgc lets tests wait for clean-ups of the garbage collector: these run on goroutines of the Go runtime,
-// some time after the collection that found their objects, and later still on a busy machine.
-package testgc
+// Package leaks fails tests that leave something alive. It waits for clean-ups of the garbage collector: these run on
+// goroutines of the Go runtime, some time after the collection that found their objects, and later still on a busy
+// machine.
+package leaks
 
 import (
 	"runtime"
 	"runtime/metrics"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -45,4 +49,18 @@ func Settled[T comparable](figure func() T) T {
 		return last == before
 	})
 	return last
+}
+
+// Check fails the test if the figure is not at its end what it is now. It comes first in a test, so that it looks last.
+func Check[T comparable](t testing.TB, figure func() T) {
+	t.Helper()
+	before := Settled(figure)
+	t.Cleanup(func() {
+		var now T
+		Until(func() bool {
+			now = figure()
+			return now == before
+		})
+		require.Equal(t, before, now, "something is alive that was not before")
+	})
 }

@@ -1,4 +1,4 @@
-package testgc_test
+package leaks_test
 
 import (
 	"runtime"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testing/testgc"
+	"tvmgo/internal/testing/leaks"
 )
 
 // A figure is taken when unreachable objects are gone, even if their clean-ups are slow.
@@ -23,11 +23,11 @@ func TestSettled(t *testing.T) {
 		}, may)
 	}
 	time.AfterFunc(20*time.Millisecond, func() { close(may) }) // later than garbage collections alone take
-	require.Zero(t, testgc.Settled(alive.Load))
+	require.Zero(t, leaks.Settled(alive.Load))
 }
 
 func TestUntil(t *testing.T) {
 	var gone atomic.Bool
 	runtime.AddCleanup(new([64]byte), func(b *atomic.Bool) { b.Store(true) }, &gone)
-	require.True(t, testgc.Until(gone.Load))
+	require.True(t, leaks.Until(gone.Load))
 }

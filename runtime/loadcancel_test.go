@@ -1,0 +1,174 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/leaks"
+	"tvmgo/runtime"
+)
+
+func TestLoad_CancelledContext(t *testing.T) {
+	noLeaks(t)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := runtime.Load(cancelled, multiC)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = runtime.LoadBytes(cancelled, readFile(t, multiC))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = runtime.LoadFS(cancelled, os.DirFS(artifacts), "modern/multi_c.so")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A load that nobody waits for any more is closed once it is there.
+func TestLoad_CancelledWhileLoading(t *testing.T) {
+	noLeaks(t)
+	started, proceed := make(chan struct{}), make(chan struct{})
+	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_slow",
+		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+			close(started)
+			<-proceed
+			return &goModule{}, nil
+		}})
+	lib := withBlob(t, probeSource, modernTree([]entry{{"_lib", nil}, {kind, []byte("x")}}, [][]int{{1}, nil}))
+	cancellable, cancel := context.WithCancelCause(ctx)
+	failed := make(chan error)
+	go func() {
+		_, err := runtime.LoadBytes(cancellable, lib)
+		failed <- err
+	}()
+	<-started
+	cancel(fmt.Errorf("not needed"))
+	require.ErrorIs(t, <-failed, context.Canceled)
+	clear(lib) // the load uses bytes of its own
+	close(proceed)
+}
+
+// goroutine is a number of the one that runs.
+func goroutine() string {
+	var b [64]byte
+	return strings.Fields(string(b[:goruntime.Stack(b[:], false)]))[1]
+}
+
+// lateContext is done from the start, but its caller is answered so from the second question on; others ask other.
+type lateContext struct {
+	context.Context
+	caller string
+	asked  bool // by the caller
+	other  func() error
+}
+
+func (c *lateContext) Err() error {
+	if goroutine() != c.caller {
+		return c.other()
+	}
+	if !c.asked {
+		c.asked = true
+		return nil
+	}
+	return c.Context.Err()
+}
+
+// Once the context is done nothing of the file runs, whether it was done before the call or right after.
+func TestLoad_CancelledRunsNothing(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	probe, err := filepath.Abs(probeSource)
+	require.NoError(t, err)
+	source := fmt.Sprintf(`#include <stdio.h>
+#include "%s"
+__attribute__((constructor)) static void start(void) { FILE* f = fopen("%s/ran", "w"); if (f != NULL) fclose(f); }
+`, probe, dir)
+	require.NoError(t, os.WriteFile(dir+"/start.c", []byte(source), 0o600))
+	lib := buildC(t, dir+"/start.c")
+	raw := readFile(t, lib)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, load := range map[string]func(context.Context) (*runtime.Module, error){
+		"file":  func(c context.Context) (*runtime.Module, error) { return runtime.Load(c, lib) },
+		"bytes": func(c context.Context) (*runtime.Module, error) { return runtime.LoadBytes(c, raw) },
+	} {
+		before := goruntime.NumGoroutine()
+		late := &lateContext{Context: cancelled, caller: goroutine(), other: cancelled.Err}
+		for _, c := range []context.Context{cancelled, late} {
+			_, err := load(c)
+			require.ErrorIs(t, err, context.Canceled, name)
+			leaks.Until(func() bool { return goruntime.NumGoroutine() <= before })
+			require.NoFileExists(t, dir+"/ran", name)
+		}
+	}
+	m, err := runtime.Load(ctx, lib)
+	require.NoError(t, err)
+	require.FileExists(t, dir+"/ran", "the constructor does run otherwise")
+	require.NoError(t, m.Close())
+}
+
+// The caller's bytes are its own again when the call has returned, though the load has not begun to read them.
+func TestLoad_CancelledLeavesBytes(t *testing.T) {
+	noLeaks(t)
+	payloads := make(chan string, 1)
+	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_bytes",
+		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+			payloads <- string(p.Data)
+			return &goModule{}, nil
+		}})
+	lib := withBlob(t, probeSource, modernTree([]entry{{"_lib", nil}, {kind, []byte("x")}}, [][]int{{1}, nil}))
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	proceed, before := make(chan struct{}), goruntime.NumGoroutine()
+	late := &lateContext{Context: done, caller: goroutine(), other: func() error { <-proceed; return nil }}
+	_, err := runtime.LoadBytes(late, lib)
+	require.ErrorIs(t, err, context.Canceled)
+	clear(lib)
+	close(proceed)
+	for goruntime.NumGoroutine() > before {
+		goruntime.Gosched()
+	}
+	select {
+	case payload := <-payloads:
+		require.Equal(t, "x", payload)
+	default:
+		t.Fatal("the load did not find its bytes")
+	}
+}
+
+// A module that nobody waits for any more is closed when it is there, not when the collector finds it.
+func TestLoad_CancelledCloses(t *testing.T) {
+	noLeaks(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	started, proceed, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_closed",
+		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
+			close(started)
+			<-proceed
+			return &goModule{closed: func() { close(closed) }}, nil
+		}})
+	lib := withBlob(t, probeSource, modernTree([]entry{{"_lib", nil}, {kind, []byte("x")}}, [][]int{{1}, nil}))
+	cancellable, cancel := context.WithCancel(ctx)
+	failed := make(chan error)
+	before := goruntime.NumGoroutine()
+	go func() {
+		_, err := runtime.LoadBytes(cancellable, lib)
+		failed <- err
+	}()
+	<-started
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	close(proceed)
+	for goruntime.NumGoroutine() > before {
+		goruntime.Gosched()
+	}
+	select {
+	case <-closed:
+	default:
+		t.Fatal("the module is open still")
+	}
+}

@@ -31,7 +31,10 @@ type deviceCode struct {
 	ModuleBase
 	kind      string
 	functions []blob.Function
-	saved     saved
+	payload   interface {
+		Encode(layout blob.Layout) ([]byte, error)
+	}
+	saved saved
 }
 
 func (m *deviceCode) Functions() []string {
@@ -91,7 +94,7 @@ func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	if _, err := (&blob.DeviceModule{Format: m.Format, Functions: m.Functions}).Encode(blob.Modern); err != nil {
 		return nil, invalid(op, err)
 	}
-	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions}, m})
+	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions, payload: m}, m})
 }
 
 // NewDeviceCode is NewDeviceSource for a module whose kernels also run at once, if the program imports the package of
@@ -113,7 +116,7 @@ func loadDeviceSource(p Payload) (ModuleImpl, error) {
 	if err != nil {
 		return nil, corrupt("load "+p.Kind, err)
 	}
-	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
+	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: savedFrom(p)}, m}, nil
 }
 
 // GetSource returns device code that is text.
@@ -129,16 +132,6 @@ func (m *deviceSource) GetSource(format string) (string, error) {
 	return string(m.module.Data), nil
 }
 
-func (m *deviceSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
-
-func (m *deviceSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
-	if m.saved.data != nil && m.saved.layout == layout {
-		return m.saved.data, nil
-	}
-	data, err := m.module.Encode(layout)
-	return data, invalid("save module", err)
-}
-
 func (m *deviceSource) WriteFormats() []string { return []string{m.module.Suffix()} }
 
 // SaveToFile writes the code, and beside it the description of its kernels.
@@ -148,6 +141,16 @@ func (m *deviceSource) SaveToFile(path, format string) error {
 		return wrongFormat(op, m.kind, path, f, m.WriteFormats())
 	}
 	return m.writeWithMeta(op, path, m.module.Data)
+}
+
+func (m *deviceCode) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+func (m *deviceCode) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if m.saved.data != nil && m.saved.layout == layout {
+		return m.saved.data, nil
+	}
+	data, err := m.payload.Encode(layout)
+	return data, invalid("save module", err)
 }
 
 func (m *deviceCode) writeWithMeta(op, path string, code []byte) error {
@@ -253,7 +256,7 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 		return nil, invalid(op, err)
 	}
 	return newBuiltin(modulekind.Vulkan.Name,
-		&vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions}, &own})
+		&vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions, payload: &own}, &own})
 }
 
 func loadVulkanSource(p Payload) (ModuleImpl, error) {
@@ -261,7 +264,7 @@ func loadVulkanSource(p Payload) (ModuleImpl, error) {
 	if err != nil {
 		return nil, corrupt("load "+p.Kind, err)
 	}
-	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, saved: savedFrom(p)}, m}, nil
+	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: savedFrom(p)}, m}, nil
 }
 
 func loadVulkanFile(kind, path, _ string) (*Module, error) {
@@ -285,16 +288,6 @@ func loadVulkanFile(kind, path, _ string) (*Module, error) {
 func (m *vulkanSource) GetSource(format string) (string, error) {
 	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text",
 		modulekind.Vulkan.Name)
-}
-
-func (m *vulkanSource) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
-
-func (m *vulkanSource) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
-	if m.saved.data != nil && m.saved.layout == layout {
-		return m.saved.data, nil
-	}
-	data, err := m.module.Encode(layout)
-	return data, invalid("save module", err)
 }
 
 func (m *vulkanSource) WriteFormats() []string { return []string{modulekind.Vulkan.Name} }

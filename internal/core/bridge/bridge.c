@@ -178,7 +178,8 @@ static void add_part(void* ctx, const void* data, size_t size) {
 /* Ends the walk at the module that has the function. */
 static int constants_in(void* ctx, tvmgo_module* m) {
   constants* c = ctx;
-  if (strcmp(m->kind, "const_loader") == 0 || strcmp(m->kind, "metadata") == 0) return 0; /* what it has is its imports' */
+  /* what it has is its imports' */
+  if (strcmp(m->kind, "const_loader") == 0 || strcmp(m->kind, "metadata") == 0) return 0;
   int has = tvmgo_module_implements(m, c->name, c->len);
   if (has <= 0) return has;
   if (m->cls->implements == NULL || m->image == NULL || m->image->generation != TVMGO_GENERATION_MODERN) return 1;
@@ -188,7 +189,8 @@ static int constants_in(void* ctx, tvmgo_module* m) {
   return 1;
 }
 
-tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap, int32_t* n) {
+tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap,
+                                 int32_t* n) {
   constants c = {name, len, NULL, parts, cap, n};
   *n = 0;
   int rc = tvmgo_module_walk((tvmgo_module*)m, constants_in, &c);
@@ -249,7 +251,8 @@ static int keep_copy_for_graph(TVMFFIObject* from, TVMFFIObject* to, TVMFFIStrea
   if (TVMGO_LIKELY(tvmgo_recordings == 0)) return 0;
   for (int i = 0; i < 2; i++) {
     if (i == 1 && memcmp(&devs[0], &devs[1], sizeof *devs) == 0) break;
-    if (tvmgo_recording_retain(devs[i], stream, from) != 0 || tvmgo_recording_retain(devs[i], stream, to) != 0) return -1;
+    if (tvmgo_recording_retain(devs[i], stream, from) != 0 ||
+        tvmgo_recording_retain(devs[i], stream, to) != 0) return -1;
   }
   return 0;
 }

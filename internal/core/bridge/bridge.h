@@ -52,8 +52,8 @@ tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
 tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m);
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len);
 tvmgo_ret tvmgo_bridge_function_names(uintptr_t m, int with_imports);
-/* The constants of the library that has the function which a look-up finds. value: its image, owned, 0 when the function is of no
- * library of the tvm-ffi generation that prints signatures; *n of at most cap parts are written. */
+/* The constants of the library that has the function which a look-up finds. value: its image, owned, 0 when the
+ * function is of no library of the tvm-ffi generation that prints signatures; *n of at most cap parts are written. */
 typedef struct {
   uintptr_t data;
   size_t size;

@@ -99,7 +99,8 @@ static const struct {
     {"ffi.StructuralVisitorVisit", "(ffi.StructuralVisitor, Any) -> Optional<ffi.VisitInterrupt>"},
     {"ffi.StructuralVisitorWithDefRegionKind", "(ffi.StructuralVisitor, int, ffi.Function) -> Any"},
     {"ffi.StructuralWalk",
-     "(Any, ffi.Array<Tuple<int, ffi.Function>>, ffi.Array<Tuple<int, ffi.Function>>, int) -> Optional<ffi.VisitInterrupt>"},
+     "(Any, ffi.Array<Tuple<int, ffi.Function>>, ffi.Array<Tuple<int, ffi.Function>>, int) -> "
+     "Optional<ffi.VisitInterrupt>"},
     {"ffi.ToJSONGraph", "(Any, Any) -> Any"},
     {"ffi.ToJSONGraphString", "(Any, Any) -> ffi.String"},
     {"ffi.VisitErrorContext.FindAccessPaths",

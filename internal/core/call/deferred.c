@@ -52,7 +52,8 @@ static void register_all(void) {
     if (tvmgo_global_builtin_add(declared[i].name, declared[i].entry, declared[i].flag) != 0)
       note_taken(&taken, declared[i].name);
   if (taken.size > 0 && !taken.failed)
-    fprintf(stderr, "tvmgo: another library has registered %.*s before targets were used here: they are left as they are\n",
+    fprintf(stderr,
+            "tvmgo: another library has registered %.*s before targets were used here: they are left as they are\n",
             (int)taken.size, taken.data);
   tvmgo_text_free(&taken);
   tvmgo_error_put_back(raised);

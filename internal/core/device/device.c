@@ -297,7 +297,8 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   return rc;
 }
 
-void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api, int (*create)(void* ctx, const TVMGODeviceAPI** out),
+void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
+                          int (*create)(void* ctx, const TVMGODeviceAPI** out),
                           void* ctx) {
   const TVMGODeviceSpec spec = {.struct_size = sizeof spec,
                                 .device_type = device_type,
@@ -373,9 +374,11 @@ int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out) {
 /* The table of a device whose streams have priorities; NULL with an error raised. */
 static const TVMGODeviceAPI* with_priorities(DLDevice dev) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
-  if (api == NULL || (TVMGODeviceAPIHas(api, create_stream_with_priority) && TVMGODeviceAPIHas(api, stream_priority_range)))
+  if (api == NULL || (TVMGODeviceAPIHas(api, create_stream_with_priority) &&
+                      TVMGODeviceAPIHas(api, stream_priority_range)))
     return api;
-  tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "streams of device %s have no priorities", tvmgo_device_type_name(dev.device_type));
+  tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "streams of device %s have no priorities",
+              tvmgo_device_type_name(dev.device_type));
   return NULL;
 }
 
@@ -406,10 +409,12 @@ int tvmgo_device_check_alignment(DLDevice dev, size_t alignment) {
   if (TVMGO_LIKELY(is_power && (alignment <= TVMGO_DEVICE_ALIGNMENT || dev.device_type == kDLCPU))) return 0;
   const char* name = tvmgo_device_type_name(dev.device_type);
   if (!is_power)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu is not a power of two", name, (int)dev.device_id, alignment);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu is not a power of two", name,
+                       (int)dev.device_id, alignment);
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "allocate on %s:%d: alignment %zu is more than %d bytes, the most that memory of a device is aligned to: ask for "
-                     "at most that", name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
+                     "allocate on %s:%d: alignment %zu is more than %d bytes, the most that memory of a device is "
+                     "aligned to: ask for at most that",
+                     name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
 }
 
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {

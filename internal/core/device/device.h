@@ -31,18 +31,20 @@ const char* tvmgo_device_type_name(int32_t device_type);
 /* Number of a name or alias; -1 when unknown. */
 int32_t tvmgo_device_type_number(const char* name, size_t len);
 
-/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that its driver
- * makes. The number that stands for all of them. */
+/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host
+ * that its driver makes. The number that stands for all of them. */
 static inline int32_t tvmgo_device_family(int32_t device_type) {
   if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
   return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
 }
 
-/* Registers a device type of this program, in a constructor: with its table, or with create (and its ctx), which makes the
- * table when it is first asked for. Ends the process if the number is taken. */
-void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api, int (*create)(void* ctx, const TVMGODeviceAPI** out),
+/* Registers a device type of this program, in a constructor: with its table, or with create (and its ctx), which
+ * makes the table when it is first asked for. Ends the process if the number is taken. */
+void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
+                          int (*create)(void* ctx, const TVMGODeviceAPI** out),
                           void* ctx);
-/* Registers one that this build does not contain: every use of it is the error `why`, which lives as long as the process. */
+/* Registers one that this build does not contain: every use of it is the error `why`, which lives as long as the
+ * process. */
 void tvmgo_device_not_built(int32_t device_type, const char* why);
 
 /* The device's table, created on first use; raises an error that says what is enabled. */
@@ -54,11 +56,12 @@ int tvmgo_device_set(int32_t device_type, int32_t device_id);
 /* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
 int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
 
-/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes itself to nobody. */
+/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes
+ * itself to nobody. */
 int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
 
-/* What memory of devices may be aligned to, in bytes: the most that code for any of them asks for, and what drivers give without being
- * asked. The CPU gives any power of two. */
+/* What memory of devices may be aligned to, in bytes: the most that code for any of them asks for, and what drivers
+ * give without being asked. The CPU gives any power of two. */
 enum { TVMGO_DEVICE_ALIGNMENT = 256 };
 /* The alignment of a request: 0, or -1 with an error raised. For devices but the CPU. */
 int tvmgo_device_check_alignment(DLDevice dev, size_t alignment);

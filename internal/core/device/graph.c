@@ -44,7 +44,8 @@ static int has_graphs(const TVMGODeviceAPI* api) {
 /* Under the lock. */
 static tvmgo_graph* find(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_graph* g = recording;
-  while (g != NULL && (g->stream != stream || g->dev.device_type != dev.device_type || g->dev.device_id != dev.device_id))
+  while (g != NULL && (g->stream != stream || g->dev.device_type != dev.device_type ||
+                       g->dev.device_id != dev.device_id))
     g = g->next;
   return g;
 }
@@ -144,7 +145,8 @@ int tvmgo_recording_on(DLDevice dev, TVMFFIStreamHandle stream) {
 
 int tvmgo_recording_refuses(const char* op, DLDevice dev, TVMFFIStreamHandle stream) {
   if (!tvmgo_recording_on(dev, stream)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records: nothing of it is done before a launch of the graph", op);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records: nothing of it is done before a launch of the graph",
+                     op);
 }
 
 static int keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what, int of_stream) {

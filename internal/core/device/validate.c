@@ -35,7 +35,8 @@ static DLDevice any_index(API) { return (DLDevice){(DLDeviceType)((const layer*)
 /* ---- memory ---- */
 
 static int has_workspaces(const TVMGODeviceAPI* real, DLDevice dev) {
-  return dev.device_type != kDLCPU && TVMGODeviceAPIHas(real, alloc_workspace) && TVMGODeviceAPIHas(real, free_workspace);
+  return dev.device_type != kDLCPU && TVMGODeviceAPIHas(real, alloc_workspace) &&
+         TVMGODeviceAPIHas(real, free_workspace);
 }
 
 static int give_back(const tvmgo_tracked* b) {
@@ -144,7 +145,8 @@ static int free_workspace(API, DLDevice dev, void* p) {
   return track_free("validate: free workspace", dev, p, TVMGO_TRACKED_WORKSPACE);
 }
 
-static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, TVMFFIStreamHandle stream,
+static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                           TVMFFIStreamHandle stream,
                            void** out) {
   static const char op[] = "validate: allocate on stream";
   if (tvmgo_track_check_stream(op, dev, -1, stream) != 0) return -1;
@@ -217,7 +219,8 @@ static int check_side(const char* op, API, const DLTensor* t, size_t n, TVMFFISt
   } else {
     tvmgo_object_release(tvmgo_error_take());
   }
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: wrong stream: the copy is on stream %p, the workspace is for stream %p: %s", op, stream,
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "%s: wrong stream: the copy is on stream %p, the workspace is for stream %p: %s", op, stream,
                      side.workspace_of, side.name);
 }
 

@@ -21,7 +21,8 @@ void tvmgo_validate_forget_error(void);
 
 /* ---- what is tracked: validate_tracker.c ---- */
 
-typedef enum { TVMGO_TRACKED_DATA, TVMGO_TRACKED_WORKSPACE, TVMGO_TRACKED_PINNED, TVMGO_TRACKED_ORDERED } tvmgo_tracked_kind;
+typedef enum { TVMGO_TRACKED_DATA, TVMGO_TRACKED_WORKSPACE, TVMGO_TRACKED_PINNED,
+              TVMGO_TRACKED_ORDERED } tvmgo_tracked_kind;
 
 /* An allocation. Addresses are the device's: handles, where its data is no address. */
 typedef struct tvmgo_tracked {

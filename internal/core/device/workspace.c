@@ -276,7 +276,8 @@ static __attribute__((no_sanitize("address", "thread"), noinline)) int is_block(
 int tvmgo_workspace_refuse(DLDevice dev, const void* p) {
   int mine = dev.device_type == kDLCPU && (uintptr_t)p % ALIGNMENT == sizeof(block) && is_block(p);
   if (TVMGO_LIKELY(!mine && !tvmgo_pool_has(dev, p))) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "free: %p is a workspace of %s:%d, no data space: give it back with TVMBackendFreeWorkspace", p,
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "free: %p is a workspace of %s:%d, no data space: give it back with TVMBackendFreeWorkspace", p,
                      tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
 }
 

@@ -1,4 +1,5 @@
-/* What a pool of workspaces keeps: its blocks by address, and its streams by handle. Only workspace_pool.c uses this. */
+/* What a pool of workspaces keeps: its blocks by address, and its streams by handle. Only workspace_pool.c uses
+ * this. */
 #ifndef TVMGO_WORKSPACE_POOL_TABLES_H_
 #define TVMGO_WORKSPACE_POOL_TABLES_H_
 

@@ -1,5 +1,5 @@
-/* runtime.ModulePackImports*: the imports of a module in forms that a compiler takes. The bodies are in Go, in a package that a
- * program may leave out; the names are here, so that C's first call finds them. */
+/* runtime.ModulePackImports*: the imports of a module in forms that a compiler takes. The bodies are in Go, in a
+ * package that a program may leave out; the names are here, so that C's first call finds them. */
 #include "loader/loader.h"
 #include "object/fork.h"
 
@@ -10,7 +10,8 @@ __attribute__((weak)) int tvmgoCallHook(const char* name, const char* provider, 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
   if (tvmgoCallHook == NULL)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core is without Go: link the whole library", name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core is without Go: link the whole library",
+                       name);
   if (tvmgo_enter_go(name) != 0) return -1;
   return tvmgoCallHook(name, "tvmgo/export", args, n, result);
 }

@@ -404,7 +404,8 @@ size_t tvmgo_image_extent(const tvmgo_image* image, const void* p) {
   return r == NULL || (uintptr_t)p >= r->file_end ? 0 : r->file_end - (uintptr_t)p;
 }
 
-void tvmgo_image_constants(const tvmgo_image* image, void (*each)(void* ctx, const void* data, size_t size), void* ctx) {
+void tvmgo_image_constants(const tvmgo_image* image, void (*each)(void* ctx, const void* data, size_t size),
+                           void* ctx) {
   const tvmgo_mapping* m = mapping_of(image);
   for (size_t i = 0; i < m->num_ranges; i++) {
     const tvmgo_range* r = &m->ranges[i];

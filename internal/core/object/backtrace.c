@@ -1,7 +1,7 @@
 /* TVMFFIBacktrace: where an error was raised, as lines that Python's tracebacks have.
  *
- * The first line is what the caller says of itself. Its callers follow, with their names (symbolize.c); there is no reading of debug
- * information: the numbers behind the names are offsets in bytes, which addr2line turns into lines. */
+ * The first line is what the caller says of itself. Its callers follow, with their names (symbolize.c); there is no
+ * reading of debug information: the numbers behind the names are offsets in bytes, which addr2line turns into lines. */
 #include "object/object.h"
 #include "object/symbolize.h"
 
@@ -49,8 +49,9 @@ static uintptr_t object_of(const void* at) {
 static uintptr_t object_of(const void* at) { return (void)at, 0; }
 #endif
 
-/* The frames of this thread, up to most of them: in few, which has this much room, or in memory that is to be freed. A walk takes much of the time that an
- * error takes, so there is a second one only for stacks that are deeper than most. */
+/* The frames of this thread, up to most of them: in few, which has this much room, or in memory that is to be freed.
+ * A walk takes much of the time that an error takes, so there is a second one only for stacks that are deeper than
+ * most. */
 static int walk_all(void** few, int room, int most, void*** pcs) {
   *pcs = few;
   int n = walk(few, most < room ? most : room);

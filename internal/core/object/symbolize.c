@@ -51,7 +51,8 @@ static int is_mapped(int fd, const char* base, Elf64_Ehdr* ehdr, uintptr_t* bias
 }
 
 /* The function of the table that holds an address: its name in *name, its beginning in *start. */
-static int scan(tvmgo_symbolizer* s, int fd, const Elf64_Shdr* table, const Elf64_Shdr* strings, uint64_t vaddr, char* name,
+static int scan(tvmgo_symbolizer* s, int fd, const Elf64_Shdr* table, const Elf64_Shdr* strings, uint64_t vaddr,
+                char* name,
                 uint64_t* start) {
   Elf64_Sym few[SYMBOLS_AT_ONCE / 16], *symbols = malloc(SYMBOLS_AT_ONCE * sizeof *symbols);
   size_t at_once = symbols == NULL ? sizeof few / sizeof *few : SYMBOLS_AT_ONCE;
@@ -60,7 +61,8 @@ static int scan(tvmgo_symbolizer* s, int fd, const Elf64_Shdr* table, const Elf6
   int found = 0;
   for (uint64_t done = 0; !found && done < count;) {
     size_t n = count - done < at_once ? (size_t)(count - done) : at_once;
-    if (s->symbols_left < n || read_at(fd, batch, n * sizeof *batch, table->sh_offset + done * sizeof *batch) != 0) break;
+    if (s->symbols_left < n ||
+        read_at(fd, batch, n * sizeof *batch, table->sh_offset + done * sizeof *batch) != 0) break;
     s->symbols_left -= n;
     done += n;
     for (size_t i = 0; !found && i < n; i++) {

@@ -60,8 +60,8 @@ enum {
 tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts);
 tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle);
 
-/* The holds of objects that went since the last call, which Go ends and frees. An object goes on any thread, at the end of
- * a thread and in a forked child too, where Go can't be entered. */
+/* The holds of objects that went since the last call, which Go ends and frees. An object goes on any thread, at the
+ * end of a thread and in a forked child too, where Go can't be entered. */
 tvmgo_target_hold* tvmgo_bridge_target_dropped(void);
 
 #endif

@@ -8,7 +8,8 @@ static int create_none(void* ctx, const TVMGODeviceAPI** out) {
 }
 
 static TVMGODeviceSpec spec_of(const char* name, int32_t number) {
-  return (TVMGODeviceSpec){.struct_size = sizeof(TVMGODeviceSpec), .device_type = number, .name = name, .create = create_none};
+  return (TVMGODeviceSpec){.struct_size = sizeof(TVMGODeviceSpec), .device_type = number, .name = name,
+                           .create = create_none};
 }
 
 static void ask_for_name(void) { CHECK(tvmgo_device_type_number("cpu", 3) == kDLCPU); }

@@ -111,7 +111,8 @@ static int scoped(API, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataT
   return alloc(api, dev, 4096, 64, t, out);
 }
 
-static int ordered_alloc(API, DLDevice dev, size_t n, size_t alignment, DLDataType t, TVMFFIStreamHandle s, void** out) {
+static int ordered_alloc(API, DLDevice dev, size_t n, size_t alignment, DLDataType t, TVMFFIStreamHandle s,
+                         void** out) {
   (void)s;
   return alloc(api, dev, n, alignment, t, out);
 }

@@ -22,7 +22,8 @@ static int free_of(DLDevice dev, void* p) {
   const TVMGODeviceAPI* api = api_of(dev.device_type);
   return api->free_data_space(api, dev, p);
 }
-static int copy_of(DLDevice fdev, void* from, uint64_t foff, DLDevice tdev, void* to, uint64_t toff, int64_t n, void* s) {
+static int copy_of(DLDevice fdev, void* from, uint64_t foff, DLDevice tdev, void* to, uint64_t toff, int64_t n,
+                   void* s) {
   DLTensor f = {from, fdev, 1, u8, &n, NULL, foff}, t = {to, tdev, 1, u8, &n, NULL, toff};
   return tvmgo_dl_copy(&f, &t, s);
 }
@@ -62,9 +63,12 @@ static void bounds(DLDevice dev) {
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, dev, p, 40, 60, NULL));
   CHECK_OK(copy_of(dev, (char*)p + 10, 30, on(kDLCPU, 0), host, 0, 60, NULL)); /* a place inside */
   int did = copies;
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, dev, p, 0, 101, NULL), "validate: copy to: out of bounds: 101 bytes from byte 0", what, "thread");
-  REFUSES(copy_of(dev, p, 41, on(kDLCPU, 0), host, 0, 60, NULL), "validate: copy from: out of bounds: 60 bytes from byte 41", what, "#");
-  REFUSES(copy_of(dev, (char*)p + 11, 30, on(kDLCPU, 0), host, 0, 60, NULL), "out of bounds: 60 bytes from byte 41", what);
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, dev, p, 0, 101, NULL),
+          "validate: copy to: out of bounds: 101 bytes from byte 0", what, "thread");
+  REFUSES(copy_of(dev, p, 41, on(kDLCPU, 0), host, 0, 60, NULL),
+          "validate: copy from: out of bounds: 60 bytes from byte 41", what, "#");
+  REFUSES(copy_of(dev, (char*)p + 11, 30, on(kDLCPU, 0), host, 0, 60, NULL), "out of bounds: 60 bytes from byte 41",
+          what);
   REFUSES(copy_of(dev, p, 101, on(kDLCPU, 0), host, 0, 1, NULL), "out of bounds", what);
   REFUSES(copy_of(dev, p, 100, on(kDLCPU, 0), host, 0, 1, NULL), "out of bounds", what);
   REFUSES(copy_of(dev, p, (uint64_t)INT64_MAX, on(kDLCPU, 0), host, 0, 1, NULL), "out of bounds", what);
@@ -78,9 +82,12 @@ static void freed(DLDevice dev) {
   char host[64];
   void *p = space_of(dev, 64), *q = space_of(dev, 0);
   CHECK_OK(free_of(dev, p));
-  REFUSES(free_of(dev, p), "validate: free: double free", "data space", "64 bytes at", "made by call #", "freed by call #", "of thread");
-  REFUSES(copy_of(dev, p, 0, on(kDLCPU, 0), host, 0, 8, NULL), "validate: copy from: use after free", "64 bytes at", "freed by call #");
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, dev, (char*)p + 8, 0, 8, NULL), "validate: copy to: use after free", "64 bytes at");
+  REFUSES(free_of(dev, p), "validate: free: double free", "data space", "64 bytes at", "made by call #",
+          "freed by call #", "of thread");
+  REFUSES(copy_of(dev, p, 0, on(kDLCPU, 0), host, 0, 8, NULL), "validate: copy from: use after free", "64 bytes at",
+          "freed by call #");
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, dev, (char*)p + 8, 0, 8, NULL), "validate: copy to: use after free",
+          "64 bytes at");
   REFUSES(free_of(dev, host), "is no allocation of");
   void* r = space_of(dev, 64);
   CHECK(r != p); /* the address means nothing else meanwhile */
@@ -139,14 +146,16 @@ static void test_streams(void) {
   CHECK_OK(copy_of(a, w, 0, b, q, 0, 8, t));
   CHECK_OK(tvmgo_workspace_give(a, w, NULL));
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, (void*)0x77)); /* of another library: its business */
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, t), "validate: copy: wrong stream", "for valdev:1, not for valdev:0");
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, t), "validate: copy: wrong stream",
+          "for valdev:1, not for valdev:0");
   REFUSES(tvmgo_device_sync(a, t), "validate: synchronize: wrong stream");
   REFUSES(tvmgo_device_sync(on(PLAIN, 0), t), "wrong stream", "for valdev:1, not for plainval:0");
   REFUSES(api->sync_stream_from_to(api, a, s, t), "validate: order streams: wrong stream");
   CHECK_OK(api->sync_stream_from_to(api, a, s, NULL));
   CHECK_OK(tvmgo_device_stream_free(a, s));
   REFUSES(tvmgo_device_stream_free(a, s), "validate: free stream", "was freed by call #");
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, s), "validate: copy: stream", "of valdev:0, made by call #", "was freed by call #");
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, s), "validate: copy: stream", "of valdev:0, made by call #",
+          "was freed by call #");
   REFUSES(tvmgo_device_sync(a, s), "validate: synchronize: stream", "was freed");
   REFUSES(tvmgo_stream_set(DEVICE, 0, s, NULL), "validate: set stream", "was freed");
   REFUSES(tvmgo_workspace_take(a, 64, u8, s, &e), "validate: allocate workspace", "was freed");
@@ -176,7 +185,8 @@ static void test_workspace_of_another_stream(void) {
   CHECK_OK(tvmgo_device_stream_create(a, &s));
   CHECK_OK(tvmgo_workspace_take(a, 64, u8, s, &w));
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, w, 0, 64, s));
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, w, 0, 64, NULL), "wrong stream: the copy is on stream", "the workspace is for stream 0x5000",
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, w, 0, 64, NULL), "wrong stream: the copy is on stream",
+          "the workspace is for stream 0x5000",
           "workspace of valdev:0, 64 bytes at");
   CHECK_OK(tvmgo_device_sync(a, s)); /* then it may be read from anywhere */
   CHECK_OK(copy_of(a, w, 0, on(kDLCPU, 0), host, 0, 64, NULL));
@@ -197,14 +207,17 @@ static void test_memory_of_streams(void) {
   CHECK_OK(tvmgo_device_stream_create(a, &r));
   next_stream += 16;
   CHECK_OK(tvmgo_device_stream_create(b, &t));
-  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, t, &p), "validate: allocate on stream: wrong stream", "for valdev:1, not for valdev:0");
+  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, t, &p), "validate: allocate on stream: wrong stream",
+          "for valdev:1, not for valdev:0");
   CHECK_OK(api->alloc_on_stream(api, a, 64, 64, u8, s, &p));
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 64, s));
   CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 64, r)); /* on any stream: the order is the caller's affair */
-  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 1, 64, s), "out of bounds", "memory of a stream of valdev:0, 64 bytes at");
+  REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 1, 64, s), "out of bounds",
+          "memory of a stream of valdev:0, 64 bytes at");
   REFUSES(copy_of(b, p, 0, on(kDLCPU, 0), host, 0, 8, t), "wrong device", "memory of a stream of valdev:0");
   REFUSES(api->free_on_stream(api, a, p, t), "validate: free on stream: wrong stream");
-  REFUSES(api->free_on_stream(api, b, p, t), "validate: free on stream: wrong device", "memory of a stream of valdev:0");
+  REFUSES(api->free_on_stream(api, b, p, t), "validate: free on stream: wrong device",
+          "memory of a stream of valdev:0");
   REFUSES(api->free_on_stream(api, a, (char*)p + 8, s), "lies inside of an allocation");
   CHECK_OK(api->free_on_stream(api, a, p, r)); /* nor need it be the one that it was made on */
   REFUSES(api->free_on_stream(api, a, p, s), "validate: free on stream: double free", "memory of a stream");
@@ -217,7 +230,8 @@ static void test_memory_of_streams(void) {
   CHECK_OK(free_of(a, d));
   CHECK_OK(tvmgo_device_stream_free(a, s));
   REFUSES(api->free_on_stream(api, a, q, s), "validate: free on stream: stream", "was freed by call #");
-  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, s, &p), "validate: allocate on stream: stream", "was freed by call #");
+  REFUSES(api->alloc_on_stream(api, a, 64, 64, u8, s, &p), "validate: allocate on stream: stream",
+          "was freed by call #");
   CHECK_OK(free_of(a, q)); /* the other way to free it */
   room = 1;                /* what is kept goes before an allocation fails */
   CHECK_FAILS(api->alloc_on_stream(api, a, 64, 64, u8, r, &p), TVMGO_MEMORY_ERROR, "full");
@@ -254,7 +268,8 @@ static void test_graphs(void) {
   CHECK_OK(api->graph_launch(api, a, g, NULL));
   int did = launches;
   REFUSES(api->graph_launch(api, a, g, t), "validate: launch graph: wrong stream");
-  REFUSES(api->graph_launch(api, b, g, t), "validate: launch graph: wrong device: the graph", "is of valdev:0, not of valdev:1");
+  REFUSES(api->graph_launch(api, b, g, t), "validate: launch graph: wrong device: the graph",
+          "is of valdev:0, not of valdev:1");
   REFUSES(api->graph_launch(api, a, p, s), "validate: launch graph", "is no graph of valdev:0");
   REFUSES(api->graph_free(api, b, g), "validate: free graph: wrong device");
   CHECK_EQ_INT(graphs, 1);
@@ -353,7 +368,8 @@ static void test_device_hands_out_memory_twice(void) {
   const TVMGODeviceAPI* api = api_of(DEVICE);
   void *p = space_of(a, 64), *q = NULL;
   hand_out_next = p;
-  CHECK_FAILS(api->alloc_data_space(api, a, 64, 64, u8, &q), TVMGO_INTERNAL_ERROR, "memory that is still in use: data space of valdev:0");
+  CHECK_FAILS(api->alloc_data_space(api, a, 64, 64, u8, &q), TVMGO_INTERNAL_ERROR,
+              "memory that is still in use: data space of valdev:0");
   CHECK_EQ_PTR(q, NULL);
   hand_out_next = NULL;
   CHECK_OK(free_of(a, p));

@@ -21,7 +21,8 @@ typedef struct {
 } event;
 
 static int index_of(TVMFFIStreamHandle s) { return (int)((intptr_t)s / 1024); }
-static TVMFFIStreamHandle handle_of(int i) { return (TVMFFIStreamHandle)(intptr_t)(i * 1024); } /* all in one bucket of the pool */
+/* all in one bucket of the pool */
+static TVMFFIStreamHandle handle_of(int i) { return (TVMFFIStreamHandle)(intptr_t)(i * 1024); }
 
 typedef struct {
   _Alignas(64) size_t size;

@@ -1,5 +1,6 @@
-/* Package names: the global functions of package reflect. Package reflect gives them their bodies; in a build without it
- * package reflect/absent gives each of them one that raises an error. Nothing here needs memory or a lock.
+/* Package names: the global functions of package reflect. Package reflect gives them their bodies; in a build
+ * without it package reflect/absent gives each of them one that raises an error. Nothing here needs memory or a
+ * lock.
  *
  * Each list has X(identifier, name, body) for a function. */
 #ifndef TVMGO_REFLECT_NAMES_H_

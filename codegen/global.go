@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/json"
+	"tvmgo/tir/text"
 )
 
 // The interface for C: global functions that build programs, and modules of kind "tir" that hold programs.
@@ -27,9 +28,9 @@ func init() {
 		globalBuild: func(args ...any) (any, error) { return buildForC(globalBuild, "", args) },
 		globalKinds: listKinds,
 		globalFromText: func(args ...any) (any, error) {
-			return newProgram(globalFromText, args, func(text []byte) (*tir.IRModule, error) { return tir.Parse(string(text)) })
+			return newProgram(globalFromText, args, parseText)
 		},
-		globalFromJSON:    func(args ...any) (any, error) { return newProgram(globalFromJSON, args, parseJSON) },
+		globalFromJSON:    func(args ...any) (any, error) { return newProgram(globalFromJSON, args, json.Unmarshal) },
 		prefix + hostKind: func(args ...any) (any, error) { return buildForC(prefix+hostKind, hostKind, args) },
 	} {
 		if err := addGlobal(name, body); err != nil {
@@ -136,12 +137,12 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 
 // programOf returns the program that an argument from C stands for.
 func programOf(op string, v any) (*tir.IRModule, error) {
-	var text []byte
+	var source []byte
 	switch v := v.(type) {
 	case string:
-		text = []byte(v)
+		source = []byte(v)
 	case []byte:
-		text = v
+		source = v
 	case *runtime.Module:
 		if v.Kind() != programKind {
 			return nil, wrongType("%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op,
@@ -152,17 +153,17 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		if err != nil {
 			return nil, err
 		}
-		text = []byte(s)
+		source = []byte(s)
 	default:
 		return nil, wrongType("%s: argument 0: expected a program, as text, as JSON, or as %s gives it, got %T", op,
 			globalFromText, v)
 	}
 	var m *tir.IRModule
 	var err error
-	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
-		m, err = parseJSON(text)
+	if strings.HasPrefix(strings.TrimSpace(string(source)), "{") {
+		m, err = json.Unmarshal(source)
 	} else {
-		m, err = tir.Parse(string(text))
+		m, err = parseText(source)
 	}
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 0: %w", op, err)
@@ -170,13 +171,7 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 	return m, nil
 }
 
-func parseJSON(text []byte) (*tir.IRModule, error) {
-	m := &tir.IRModule{}
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+func parseText(source []byte) (*tir.IRModule, error) { return text.Parse(string(source)) }
 
 // program is a module that holds a program. Its functions are built before they can be called.
 type program struct {
@@ -184,20 +179,20 @@ type program struct {
 	m *tir.IRModule
 }
 
-func newProgram(op string, args []any, parse func(text []byte) (*tir.IRModule, error)) (any, error) {
+func newProgram(op string, args []any, parse func(source []byte) (*tir.IRModule, error)) (any, error) {
 	if len(args) != 1 {
 		return nil, wrongType("%s: expected 1 argument, got %d", op, len(args))
 	}
-	var text []byte
+	var source []byte
 	switch v := args[0].(type) {
 	case string:
-		text = []byte(v)
+		source = []byte(v)
 	case []byte:
-		text = v
+		source = v
 	default:
 		return nil, wrongType("%s: argument 0: expected text, got %T", op, v)
 	}
-	m, err := parse(text)
+	m, err := parse(source)
 	if err == nil {
 		err = tir.Check(m)
 	}
@@ -227,7 +222,7 @@ func (p *program) GetSource(format string) (string, error) {
 	case "", programKind:
 		return p.m.String(), nil
 	case "json":
-		b, err := p.m.MarshalJSON()
+		b, err := json.Marshal(p.m)
 		return string(b), err
 	}
 	return "", runtime.Errorf(runtime.ErrNotSupported, "a program has no source in format %q: want tir or json", format)

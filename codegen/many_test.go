@@ -12,18 +12,19 @@ import (
 	"tvmgo/export"
 	"tvmgo/runtime"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // manyScales is a program of functions that differ in their names, but for every tenth.
 func manyScales(t testing.TB, n int) *tir.IRModule {
 	t.Helper()
-	text := ""
+	source := ""
 	for i := range n {
 		factor := 2.0
 		if i%10 == 9 {
 			factor = float64(i)
 		}
-		text += fmt.Sprintf(`func f%d(A_handle: handle, B_handle: handle) {
+		source += fmt.Sprintf(`func f%d(A_handle: handle, B_handle: handle) {
   buffer A: float32[3], param A_handle
   buffer B: float32[3], param B_handle
   for i in range(3) {
@@ -32,7 +33,7 @@ func manyScales(t testing.TB, n int) *tir.IRModule {
 }
 `, i, factor)
 	}
-	m, err := tir.Parse(text)
+	m, err := text.Parse(source)
 	require.NoError(t, err)
 	return m
 }
@@ -96,14 +97,14 @@ func TestBuild_ManyFunctions(t *testing.T) {
 
 // Errors of a shared body name the function that was called, not the one whose body it is.
 func TestBuild_SharedBodySaysItsName(t *testing.T) {
-	text := ""
+	source := ""
 	for _, name := range []string{"first", "second"} {
-		text += fmt.Sprintf(`func %s(n: int32) {
+		source += fmt.Sprintf(`func %s(n: int32) {
   assert n < 3, ValueError, "n is too large"
 }
 `, name)
 	}
-	program, err := tir.Parse(text)
+	program, err := text.Parse(source)
 	require.NoError(t, err)
 	m := built(t, program, kind(t, "c"))
 	for _, name := range []string{"first", "second"} {

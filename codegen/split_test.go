@@ -19,11 +19,12 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
-func parsed(t testing.TB, text string) *tir.IRModule {
+func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(text)
+	m, err := text.Parse(source)
 	require.NoError(t, err)
 	return m
 }

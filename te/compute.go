@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // Compute makes a tensor whose element at indices i is body(i): a formula that reads elements of other tensors, or one
@@ -200,7 +201,7 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, ends map[*ti
 	beyond, sure := constant(a.sum(s.hi, widen(p.ProducerShape()[d], index.DType()), -1))
 	if known && least < 0 || sure && beyond >= 0 {
 		return fmt.Errorf("dimension %d of tensor %s is read from %s to %s, and has %s elements: correct the shapes, "+
-			"or guard the element by if_then_else", d, p.ProducerName(), tir.Print(s.lo), tir.Print(s.hi), tir.Print(
+			"or guard the element by if_then_else", d, p.ProducerName(), text.Print(s.lo), text.Print(s.hi), text.Print(
 			p.ProducerShape()[d]))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // A tensor without dimensions has one element.
@@ -28,7 +29,7 @@ func TestLower_NoDimensions(t *testing.T) {
 	f := lower(t, s, a, e)
 	in, out := newMemory(tir.Int64, 3), newMemory(tir.Int64, 3)
 	in.vals = []number{{i: 2}, {i: -3}, {i: 5}}
-	require.NoError(t, run(f, 1, in, out), tir.Print(f))
+	require.NoError(t, run(f, 1, in, out), text.Print(f))
 	require.Equal(t, []int64{-27, -32, -24}, ints(out))
 }
 
@@ -56,7 +57,7 @@ func TestLower_Empty(t *testing.T) {
 	s.Stage(b).ComputeAt(s.Stage(e), e.Axes()[0])
 	f := lower(t, s, a, e)
 	out := newMemory(tir.Int32, 3)
-	require.NoError(t, run(f, 1, newMemory(tir.Int32, 0, 3), out), tir.Print(f))
+	require.NoError(t, run(f, 1, newMemory(tir.Int32, 0, 3), out), text.Print(f))
 	require.Equal(t, []int64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, ints(out))
 }
 
@@ -112,7 +113,7 @@ func TestLower_ThreadsOfTwoTypes(t *testing.T) {
 	shared.Bind(shared.Axes()[0], "threadIdx.x")
 	f := lower(t, s, a, b)
 	in, out := fill(tir.Int32, 1, 9), newMemory(tir.Int32, 12)
-	require.NoError(t, run(f, 1, in, out), tir.Print(f))
+	require.NoError(t, run(f, 1, in, out), text.Print(f))
 	require.Equal(t, append(ints(in), 7, 7, 7), ints(out))
 }
 
@@ -131,7 +132,7 @@ func TestLower_ReduceWhere(t *testing.T) {
 	s.Stage(b).Reorder(ko, b.Axes()[0])
 	f := lower(t, s, a, b)
 	in, out := fill(tir.Float32, 1, 4, 9), newMemory(tir.Float32, 4)
-	require.NoError(t, run(f, 1, in, out), tir.Print(f))
+	require.NoError(t, run(f, 1, in, out), text.Print(f))
 	for i := range 4 {
 		sum := 0.0
 		for k := 2; k < 8; k++ {
@@ -153,7 +154,7 @@ func TestLower_PlacesFromTensors(t *testing.T) {
 	f := lower(t, s, at, a, c)
 	place, in, out := newMemory(tir.Int32, 1), fill(tir.Int32, 1, 9), newMemory(tir.Int32, 4)
 	place.vals[0].i = 7
-	require.NoError(t, run(f, 1, place, in, out), tir.Print(f))
+	require.NoError(t, run(f, 1, place, in, out), text.Print(f))
 	v := in.vals[7].i + 1
 	require.Equal(t, []int64{v, v + 1, v + 2, v + 3}, ints(out))
 	require.ErrorContains(t, Compute(dims(at.At(tir.I32(0))), "D", func(...tir.Expr) tir.Expr { return tir.I32(1) }).Err(),
@@ -192,11 +193,11 @@ func TestLower_LongChain(t *testing.T) {
 func TestLower_Again(t *testing.T) {
 	x := newABC(t)
 	first := lower(t, x.s, x.a, x.c)
-	require.Equal(t, tir.Print(first), tir.Print(lower(t, x.s, x.a, x.c)))
+	require.Equal(t, text.Print(first), text.Print(lower(t, x.s, x.a, x.c)))
 	x.s.Stage(x.b).ComputeAt(x.s.Stage(x.c), x.c.Axes()[1])
-	require.NotEqual(t, tir.Print(first), tir.Print(lower(t, x.s, x.a, x.c)))
+	require.NotEqual(t, text.Print(first), text.Print(lower(t, x.s, x.a, x.c)))
 	x.s.Stage(x.b).ComputeRoot()
-	require.Equal(t, tir.Print(first), tir.Print(lower(t, x.s, x.a, x.c)))
+	require.Equal(t, text.Print(first), text.Print(lower(t, x.s, x.a, x.c)))
 }
 
 // The lower bound 1 of a loop's extent holds only inside the loop: code after it may find that its tensor is empty.
@@ -223,8 +224,8 @@ func TestLower_OtherLoopsMayBeEmpty(t *testing.T) {
 				in.vals[i] = in.number(float64(i) + 3)
 			}
 			index.vals[0], index.vals[1] = index.number(2), index.number(5)
-			require.NoError(t, run(f, 1, in, index, got), tir.Print(f))
-			require.Equal(t, []int64{want, want}, ints(got), tir.Print(f))
+			require.NoError(t, run(f, 1, in, index, got), text.Print(f))
+			require.Equal(t, []int64{want, want}, ints(got), text.Print(f))
 		}
 	}
 }

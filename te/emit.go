@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // produce returns the statement that computes a nest.
@@ -78,7 +79,7 @@ func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []
 // divide separates the conditions that are also in others from those that are not.
 func divide(conds, others []tir.Expr) (among, not []tir.Expr) {
 	for _, c := range conds {
-		if slices.ContainsFunc(others, func(o tir.Expr) bool { return tir.Equal(c, o) }) {
+		if slices.ContainsFunc(others, func(o tir.Expr) bool { return compare.Equal(c, o) }) {
 			among = append(among, c)
 		} else {
 			not = append(not, c)

@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // A vector is scaled in parallel, four elements at a time. If four does not divide its length, the rest is guarded.
@@ -28,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Print(tir.Print(m))
+	fmt.Print(text.Print(m))
 	// Output:
 	// func scale(A_handle: handle, B_handle: handle) {
 	//   var n: int32
@@ -68,7 +69,7 @@ func Example_tiles() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Print(tir.Print(m))
+	fmt.Print(text.Print(m))
 	// Output:
 	// func matmul(A_handle: handle, B_handle: handle, C_handle: handle) {
 	//   buffer A: float32[8, 16], param A_handle

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // The size of a standard run.
@@ -119,10 +120,10 @@ func (x *drawn) check() error {
 	x.vectors = vectorStores(f)
 	got = x.w.call()
 	if err := run(f, x.seed, got...); err != nil {
-		return fmt.Errorf("after the passes: %w\n%s", err, tir.Print(f))
+		return fmt.Errorf("after the passes: %w\n%s", err, text.Print(f))
 	}
 	if err := x.compare(got); err != nil {
-		return fmt.Errorf("after the passes: %w\n%s", err, tir.Print(f))
+		return fmt.Errorf("after the passes: %w\n%s", err, text.Print(f))
 	}
 	return nil
 }
@@ -162,12 +163,12 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 		}
 	}
 	_ = again(&small)
-	text := ""
+	program := ""
 	if small.f != nil {
-		text = tir.Print(small.f)
+		program = text.Print(small.f)
 	}
 	t.Errorf("%s, seed %d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(maps.Keys(small.skip)), err,
-		strings.Join(small.d.log, "\n"), text)
+		strings.Join(small.d.log, "\n"), program)
 }
 
 // floors are lower bounds for how often a run of the standard size uses each primitive in schedules that are executed.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // TestLower_SharedTiles is a matrix product as on a GPU: blocks of threads load tiles together, and each thread
@@ -44,9 +45,9 @@ func TestLower_SharedTiles(t *testing.T) {
 	s.Stage(as).DoubleBuffer()
 	f := lower(t, s, a, b, c)
 	x, y, z := fill(tir.Int32, 1, N, K), fill(tir.Int32, 2, K, M), newMemory(tir.Int32, N, M)
-	require.NoError(t, run(f, 1, x, y, z), tir.Print(f))
-	require.Contains(t, tir.Print(f), `alloc A.shared: int32[6, 4], strides [9, 1], scope "shared"`)
-	require.Contains(t, tir.Print(f), `attr "double_buffer_scope" buffer A.shared = 1`)
+	require.NoError(t, run(f, 1, x, y, z), text.Print(f))
+	require.Contains(t, text.Print(f), `alloc A.shared: int32[6, 4], strides [9, 1], scope "shared"`)
+	require.Contains(t, text.Print(f), `attr "double_buffer_scope" buffer A.shared = 1`)
 	for i := range N {
 		for j := range M {
 			sum := int64(0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // threadKey identifies a thread index of a kernel. A kernel is a stage at the root with everything attached to it.
@@ -310,7 +311,7 @@ func (l *lowering) widen() (changed bool, err error) {
 			default:
 				return false, fmt.Errorf("bind: axis %s of tensor %s has %s iterations, and axis %s of tensor %s has "+
 					"%s: both are %s of one kernel, and extents that differ must "+
-					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, tir.Print(f.lp.width), lp.axis.Var.Name, st.op.name, tir.Print(
+					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, text.Print(f.lp.width), lp.axis.Var.Name, st.op.name, text.Print(
 					need), lp.attrs.thread)
 			}
 		}

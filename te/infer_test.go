@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // shapes returns the shapes of all allocations of a function.
@@ -16,7 +17,7 @@ func shapes(f *tir.PrimFunc) map[string]string {
 		if a, ok := n.(*tir.Alloc); ok {
 			s := []string{}
 			for _, d := range a.Buffer.Shape {
-				s = append(s, tir.Print(d))
+				s = append(s, text.Print(d))
 			}
 			all[a.Buffer.Name] = fmt.Sprint(s)
 		}
@@ -80,7 +81,7 @@ func TestInfer_Sizes(t *testing.T) {
 			s := schedule(t, r)
 			s.Stage(b).ComputeAt(s.Stage(r), c.attach(s.Stage(r)))
 			f := lower(t, s, a, r)
-			require.Equal(t, c.want, shapes(f)["B"], tir.Print(f))
+			require.Equal(t, c.want, shapes(f)["B"], text.Print(f))
 		})
 	}
 }
@@ -103,9 +104,9 @@ func TestInfer_OwnWithinShared(t *testing.T) {
 	cs.Bind(ci, "threadIdx.x")
 	s.Stage(b).ComputeAt(cs, co)
 	f := lower(t, s, a, d)
-	require.Equal(t, map[string]string{"C": "[16]", "B": "[1]"}, shapes(f), tir.Print(f))
+	require.Equal(t, map[string]string{"C": "[16]", "B": "[1]"}, shapes(f), text.Print(f))
 	in, out := fill(tir.Int32, 1, 64), newMemory(tir.Int32, 64)
-	require.NoError(t, run(f, 1, in, out), tir.Print(f))
+	require.NoError(t, run(f, 1, in, out), text.Print(f))
 	for i, v := range ints(in) {
 		require.Equal(t, (v+1)*(v+1)+2, out.vals[i].i)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // nest is the loops of a stage during lowering, and the region of the tensor that they compute: size indices from lo
@@ -130,7 +131,7 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 		return lp, nil
 	case (kind == tir.Vectorized || kind == tir.Unrolled) && !isConst:
 		return nil, fmt.Errorf("tensor %s: axis %s is %s, but its extent %s is not constant: split it, and use "+
-			"the inner axis", n.st.op.name, x.Var.Name, kind, tir.Print(lp.extent))
+			"the inner axis", n.st.op.name, x.Var.Name, kind, text.Print(lp.extent))
 	case kind == tir.Vectorized && c.Value > tir.MaxLanes:
 		return nil, fmt.Errorf("tensor %s: axis %s is vectorized, and has %d iterations: want at most %d: split it",
 			n.st.op.name, x.Var.Name, c.Value, tir.MaxLanes)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
+	"tvmgo/tir/text"
 )
 
 // Formulas returns the stage's formulas, one per tensor, with the changes by CacheRead, CacheWrite and Replace.
@@ -37,8 +39,8 @@ func (s *Schedule) Replace(t, by *Tensor) {
 		return
 	}
 	for d, n := range t.shape {
-		if !tir.Equal(n, by.shape[d]) {
-			st.fail(primitive, "dimension %d of tensor %s is %s: want %s", d, by.name, tir.Print(by.shape[d]), tir.Print(n))
+		if !compare.Equal(n, by.shape[d]) {
+			st.fail(primitive, "dimension %d of tensor %s is %s: want %s", d, by.name, text.Print(by.shape[d]), text.Print(n))
 			return
 		}
 	}

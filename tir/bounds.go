@@ -1,5 +1,7 @@
 package tir
 
+import "tvmgo/tir/internal/path"
+
 // What [Check] knows of indices: it refuses an access that is outside of its buffer whenever the program comes to it, as long as the program can come to it.
 // Indices are numbers of mathematics here, sums of products of variables, with any other expression as a variable of its own. Package arith proves the
 // opposite, that indices are within: see transform.Unproven.
@@ -17,7 +19,7 @@ type around struct {
 type boundsWalk struct {
 	f       *PrimFunc
 	module  map[string]*PrimFunc
-	path    []step
+	path    []path.Step
 	around  []around
 	lets    map[*Var]Expr // values that may stand for their variables
 	sizes   map[*Var]bool // that are 0 at least
@@ -25,7 +27,7 @@ type boundsWalk struct {
 	seen    map[Expr]bool // within one statement, under what is known
 	ends    map[Stmt]bool // what mayEndFunction found
 	steps   int
-	report  func(path []step, format string, args ...any)
+	report  func(path []path.Step, format string, args ...any)
 }
 
 // maxBoundSteps bounds the work for one function; what is beyond is not refused.
@@ -42,21 +44,21 @@ func (c *checker) bounds(f *PrimFunc) {
 	if c.calls != nil {
 		w.module = c.calls.functions
 	}
-	w.report = func(path []step, format string, args ...any) {
+	w.report = func(path []path.Step, format string, args ...any) {
 		c.path = append(c.path, path...)
 		c.fail(format, args...)
 		c.path = c.path[:len(c.path)-len(path)]
 	}
 	for p, b := range f.Buffers {
 		w.buffers[p], w.buffers[b.Data] = b, b
-		for _, v := range ownSizes(b) {
+		for _, v := range b.SizeVars() {
 			w.sizes[v] = true
 		}
 	}
-	w.push(at("body"), func() { w.stmt(f.Body) })
+	w.push(path.At("body"), func() { w.stmt(f.Body) })
 }
 
-func (w *boundsWalk) push(s step, walk func()) {
+func (w *boundsWalk) push(s path.Step, walk func()) {
 	w.path = append(w.path, s)
 	walk()
 	w.path = w.path[:len(w.path)-1]
@@ -77,53 +79,53 @@ func (w *boundsWalk) stmt(s Stmt) {
 		return
 	}
 	w.seen = map[Expr]bool{}
-	if st, ok := stmtStep(s); ok {
-		w.push(st, func() { w.stmtParts(s) })
+	if label := StmtLabel(s); label != "" {
+		w.push(path.At(label), func() { w.stmtParts(s) })
 	} else {
 		w.stmtParts(s)
 	}
 }
 
 func (w *boundsWalk) stmtParts(s Stmt) {
-	body := func(s Stmt) { w.push(at("body"), func() { w.stmt(s) }) }
+	body := func(s Stmt) { w.push(path.At("body"), func() { w.stmt(s) }) }
 	switch s := s.(type) {
 	case *BufferStore:
 		w.exprs("indices", s.Indices)
-		w.part(at("value"), s.Value)
+		w.part(path.At("value"), s.Value)
 		w.access(s.Buffer, s.Indices)
 	case *For:
-		w.part(at("min"), s.Min)
-		w.part(at("extent"), s.Extent)
+		w.part(path.At("min"), s.Min)
+		w.part(path.At("extent"), s.Extent)
 		w.under(around{loop: s}, func() { body(s.Body) })
 	case *While:
-		w.part(at("cond"), s.Cond)
+		w.part(path.At("cond"), s.Cond)
 		w.under(around{cond: s.Cond}, func() { body(s.Body) })
 	case *If:
-		w.part(at("cond"), s.Cond)
-		w.under(around{cond: s.Cond}, func() { w.push(at("then"), func() { w.stmt(s.Then) }) })
+		w.part(path.At("cond"), s.Cond)
+		w.under(around{cond: s.Cond}, func() { w.push(path.At("then"), func() { w.stmt(s.Then) }) })
 		if s.Else != nil {
-			w.under(around{cond: s.Cond, not: true}, func() { w.push(at("else"), func() { w.stmt(s.Else) }) })
+			w.under(around{cond: s.Cond, not: true}, func() { w.push(path.At("else"), func() { w.stmt(s.Else) }) })
 		}
 	case *LetStmt:
-		w.part(at("value"), s.Value)
+		w.part(path.At("value"), s.Value)
 		w.let(s.Var, s.Value, func() { body(s.Body) })
 	case *Assert:
-		w.part(at("cond"), s.Cond)
+		w.part(path.At("cond"), s.Cond)
 	case *Alloc:
 		w.buffers[s.Buffer.Data] = s.Buffer
 		body(s.Body)
 	case *AttrStmt:
-		if b := s.view(); b != nil {
+		if b := s.ViewBuffer(); b != nil {
 			w.view(b)
 		}
 		if _, text := s.Value.(*StringImm); !text {
-			w.part(at("value"), s.Value)
+			w.part(path.At("value"), s.Value)
 		}
 		body(s.Body)
 	case *Seq:
 		w.sequence(s.Stmts, 0)
 	case *Evaluate:
-		w.part(at("value"), s.Value)
+		w.part(path.At("value"), s.Value)
 	}
 }
 
@@ -133,7 +135,7 @@ func (w *boundsWalk) sequence(all []Stmt, i int) {
 	depth := len(w.around)
 	for ; i < len(all); i++ {
 		s := all[i]
-		w.push(atIndex("", i), func() { w.stmt(s) })
+		w.push(path.AtIndex("", i), func() { w.stmt(s) })
 		switch x := s.(type) {
 		case *Assert:
 			w.around = append(w.around, around{cond: x.Cond})
@@ -218,11 +220,11 @@ func isFixed(e Expr, spend func() bool) bool {
 	return true
 }
 
-func (w *boundsWalk) part(s step, e Expr) { w.push(s, func() { w.expr(e) }) }
+func (w *boundsWalk) part(s path.Step, e Expr) { w.push(s, func() { w.expr(e) }) }
 
 func (w *boundsWalk) exprs(name string, all []Expr) {
 	for i, e := range all {
-		w.part(atIndex(name, i), e)
+		w.part(path.AtIndex(name, i), e)
 	}
 }
 
@@ -266,7 +268,7 @@ func (w *boundsWalk) expr(e Expr) {
 			return
 		case x.Kind == CallIntrinsic && x.Name == "address_of": // which may be the end of a buffer
 			for i, index := range x.Args[0].(*BufferLoad).Indices {
-				w.part(atIndex("args[0].indices", i), index)
+				w.part(path.AtIndex("args[0].indices", i), index)
 			}
 			return
 		case x.Kind == CallFunc:
@@ -295,7 +297,7 @@ func (w *boundsWalk) passed(e *Call) {
 		}
 		n, known := constantBytes(have)
 		if m, ok := constantBytes(want); ok && known && m > n {
-			w.push(atIndex("args", i), func() {
+			w.push(path.AtIndex("args", i), func() {
 				w.report(w.path, "function %s uses %d bytes of buffer %s, and gets buffer %s of %d bytes: pass a larger one, or declare %s smaller", e.Name, m,
 					want.Name, have.Name, n, want.Name)
 			})

@@ -1,10 +1,13 @@
-package tir
+package tir_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	. "tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // boundsCases are bodies of f(A: float32[4], N: float32[n], M: float32[n, m], I: int32[8], k: int32), and what Check says of their indices; "" where nothing is
@@ -97,7 +100,7 @@ func boundsProgram(body string) string {
 
 func TestCheck_Bounds(t *testing.T) {
 	for _, c := range boundsCases {
-		m, err := Parse(boundsProgram(c.body))
+		m, err := text.Parse(boundsProgram(c.body))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

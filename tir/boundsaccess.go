@@ -3,13 +3,16 @@ package tir
 import (
 	"fmt"
 	"strings"
+
+	"tvmgo/tir/internal/path"
+	"tvmgo/tir/internal/printer"
 )
 
 // access checks the indices of one access.
 func (w *boundsWalk) access(b *Buffer, indices []Expr) {
 	for d, x := range indices {
 		if d < len(b.Shape) {
-			w.push(atIndex("indices", d), func() { w.index(b, d, x) })
+			w.push(path.AtIndex("indices", d), func() { w.index(b, d, x) })
 		}
 	}
 }
@@ -56,10 +59,10 @@ func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 func shortText(e Expr) string {
 	nodes := 0
 	Walk(e, func(any) bool { nodes++; return nodes < 40 })
-	if nodes >= 40 {
-		return "of " + nodeName(e)
+	if nodes >= 40 || printer.Print == nil {
+		return "of " + NodeName(e)
 	}
-	return Print(e)
+	return printer.Print(e)
 }
 
 // values are those of variables.
@@ -230,7 +233,7 @@ func (p *indexProof) isWithin(x, size Expr) bool {
 		if l, ok := c.(*Call); ok && l.Kind == CallIntrinsic && l.Name == "likely" {
 			c = l.Args[0]
 		}
-		if b, ok := c.(*Binary); ok && !a.not && b.Op == OpLT && i.lo >= 0 && (b.A == x || Equal(b.A, x)) && (b.B == size || Equal(b.B, size)) {
+		if b, ok := c.(*Binary); ok && !a.not && b.Op == OpLT && i.lo >= 0 && (b.A == x || same(b.A, x)) && (b.B == size || same(b.B, size)) {
 			return true
 		}
 	}

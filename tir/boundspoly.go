@@ -1,6 +1,9 @@
 package tir
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // polynomial is a sum of products of atoms: of variables, and of whatever else is no sum or product.
 type polynomial []monomial
@@ -21,7 +24,7 @@ func (p *indexProof) atom(e Expr) int {
 		if old == e {
 			return i
 		}
-		if _, isVar := e.(*Var); !isVar && p.w.spend() && Equal(old, e) {
+		if _, isVar := e.(*Var); !isVar && p.w.spend() && same(old, e) {
 			return i
 		}
 	}
@@ -187,4 +190,38 @@ func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, 
 		}
 	}
 	return a, ends, true
+}
+
+// same says whether two expressions are the same where they stand side by side: of the same nodes, variables, buffers
+// and constants. A let is the same as itself alone.
+func same(a, b Expr) bool {
+	t := TypeOf(a)
+	switch {
+	case a == b:
+		return true
+	case IsNil(a) || IsNil(b) || t != TypeOf(b) || t == varNode || t == letNode || t == reduceNode || t == badNode:
+		return false
+	}
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		switch x, y := f.In(a), f.In(b); f.part {
+		case partExpr:
+			if !same(*x.(*Expr), *y.(*Expr)) {
+				return false
+			}
+		case partExprs:
+			if !slices.EqualFunc(*x.(*[]Expr), *y.(*[]Expr), same) {
+				return false
+			}
+		default:
+			if list, ok := x.(*[]int); ok {
+				if !slices.Equal(*list, *y.(*[]int)) {
+					return false
+				}
+			} else if !reflect.ValueOf(x).Elem().Equal(reflect.ValueOf(y).Elem()) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -1,6 +1,12 @@
 package tir
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tvmgo/tir/internal/printer"
+)
 
 // Buffer is memory that is read and written by indices. Two buffers are the same only if they are the same pointer.
 type Buffer struct {
@@ -27,6 +33,17 @@ func (b *Buffer) StorageScope() string {
 	return b.Scope
 }
 
+// SizeVars are the variables that a parameter's buffer gives values to: dimensions, strides and the offset that are
+// nothing but a variable. The others are nil.
+func (b *Buffer) SizeVars() []*Var {
+	var all []*Var
+	for _, e := range append(append(slices.Clone(b.Shape), b.Strides...), b.Offset) {
+		v, _ := e.(*Var)
+		all = append(all, v)
+	}
+	return all
+}
+
 // PrimFunc is a function.
 type PrimFunc struct {
 	Name    string // under which the module has it
@@ -36,6 +53,9 @@ type PrimFunc struct {
 	Body    Stmt
 	Attrs   map[string]any // int64, bool, float64, string, *target.Target
 }
+
+// String is the function as text, which package text reads as a module of one function.
+func (f *PrimFunc) String() string { return printed(f) }
 
 // IRModule is functions by name. Its order is that in which they were added.
 type IRModule struct {
@@ -69,4 +89,33 @@ func (m *IRModule) Func(name string) *PrimFunc {
 		}
 	}
 	return nil
+}
+
+// BufferParams are the parameters that stand for buffers, in their order; such as are no parameters come last, by name.
+func (f *PrimFunc) BufferParams() []*Var {
+	var list []*Var
+	for _, v := range f.Params {
+		if f.Buffers[v] != nil && !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	known := len(list)
+	for v, b := range f.Buffers {
+		if v != nil && b != nil && !slices.Contains(list[:known], v) {
+			list = append(list, v)
+		}
+	}
+	slices.SortStableFunc(list[known:], func(a, b *Var) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// String is the module as text, which package text reads.
+func (m *IRModule) String() string { return printed(m) }
+
+// printed is a node as package text writes it; it says so if the program does not contain that package.
+func printed(node any) string {
+	if printer.Print == nil {
+		return fmt.Sprintf("<%T: import tvmgo/tir/text to print it>", node)
+	}
+	return printer.Print(node)
 }

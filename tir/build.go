@@ -13,14 +13,14 @@ func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
 func Const(t Type, v float64) Expr {
 	if IsInt(t) || IsBool(t) {
 		switch {
-		case Element(t) == UInt64 && checkType(t) == nil && v == math.Trunc(v) && v >= 1<<63 && v < 1<<64:
+		case Element(t) == UInt64 && CheckType(t) == nil && v == math.Trunc(v) && v >= 1<<63 && v < 1<<64:
 			return spread(&IntImm{UInt64, int64(uint64(v))}, int(t.Lanes))
 		case v != math.Trunc(v) || v < -(1<<63) || v >= 1<<63:
 			return bad("constant %v is not of type %s", v, t)
 		}
 		return IntConst(t, int64(v))
 	}
-	if err := checkType(t); err != nil || !IsFloat(t) {
+	if err := CheckType(t); err != nil || !IsFloat(t) {
 		return bad("constant %v: type %s has no constants", v, t)
 	}
 	nearest, ok := roundFloat(t, v)
@@ -39,7 +39,7 @@ func IntConst(t Type, v int64) Expr {
 		}
 		return c
 	}
-	if err := checkType(t); err != nil || !IsInt(t) && !IsBool(t) {
+	if err := CheckType(t); err != nil || !IsInt(t) && !IsBool(t) {
 		return bad("constant %d: type %s has no constants", v, t)
 	}
 	least, greatest := int64(0), int64(1)
@@ -96,7 +96,7 @@ func bad(format string, args ...any) Expr { return &Bad{fmt.Errorf("tir: "+forma
 // firstBad is the first of some expressions that could not be made; a nil one is such, too.
 func firstBad(what string, all ...Expr) Expr {
 	for _, e := range all {
-		if isNil(e) {
+		if IsNil(e) {
 			return bad("%s: an operand is nil", what)
 		}
 		if b, ok := e.(*Bad); ok {
@@ -117,7 +117,7 @@ func firstNoValue(what string, all ...Expr) Expr {
 		}
 		if t := e.DType(); t == Void {
 			return bad("%s: an operand is of type void, and has no value", what)
-		} else if err := checkType(t); err != nil {
+		} else if err := CheckType(t); err != nil {
 			return bad("%s: %v", what, err)
 		}
 	}
@@ -209,15 +209,15 @@ func NewBinary(op BinaryOp, a, b Expr) Expr {
 
 // operandError says why an operation does not take operands of a type.
 func operandError(op BinaryOp, t Type) error {
-	if err := checkType(t); err != nil {
+	if err := CheckType(t); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	switch {
 	case op.IsLogical() && !IsBool(t):
-		return fmt.Errorf("%s of type %s: want bool, as comparisons give it", op, typeName(t))
+		return fmt.Errorf("%s of type %s: want bool, as comparisons give it", op, TypeName(t))
 	case (op == OpEQ || op == OpNE) && t != Void:
 	case IsBool(t) && !op.IsLogical(), IsHandle(t), t == Void:
-		return fmt.Errorf("%s of type %s", op, typeName(t))
+		return fmt.Errorf("%s of type %s", op, TypeName(t))
 	}
 	return nil
 }
@@ -238,10 +238,10 @@ func match(a, b Expr) (Expr, Expr, error) {
 		return a, b, nil
 	}
 	sameSort := IsInt(x) && IsInt(y) && x.Code == y.Code || x.Code == y.Code && IsFloat(x) && IsFloat(y)
-	if c := constantAs(a, y); c != nil && !(sameSort && x.Bits > y.Bits && constantAs(b, x) != nil) {
+	if c := ConstantAs(a, y); c != nil && !(sameSort && x.Bits > y.Bits && ConstantAs(b, x) != nil) {
 		return c, b, nil
 	}
-	if c := constantAs(b, x); c != nil {
+	if c := ConstantAs(b, x); c != nil {
 		return a, c, nil
 	}
 	if !sameSort {
@@ -253,8 +253,8 @@ func match(a, b Expr) (Expr, Expr, error) {
 	return a, &Cast{x, b}, nil
 }
 
-// constantAs is a constant as another type; nil if it is none, or the type cannot have it. Ints become floats, and not the other way round.
-func constantAs(e Expr, t Type) Expr {
+// ConstantAs is a constant as another type; nil if the expression is no constant, or the type cannot have its value. Ints become floats, and not the other way round.
+func ConstantAs(e Expr, t Type) Expr {
 	lanes := int(t.Lanes)
 	var c Expr
 	switch e := lane(e).(type) {
@@ -323,7 +323,7 @@ func NewSelect(cond, then, otherwise Expr) Expr {
 			return bad("select: %d truth values for %d lanes", c, t)
 		}
 	}
-	if err := checkType(then.DType()); err != nil {
+	if err := CheckType(then.DType()); err != nil {
 		return bad("select: %v", err)
 	}
 	return &Select{Cond: cond, Then: then, Else: otherwise}
@@ -347,14 +347,23 @@ func NewCast(t Type, v Expr) Expr {
 	return &Cast{t, v}
 }
 
+// NewExplicitCast is NewCast, but keeps a cast to the type that the value has already.
+func NewExplicitCast(t Type, v Expr) Expr {
+	e := NewCast(t, v)
+	if _, isBad := e.(*Bad); !isBad && e == v {
+		return &Cast{v.DType(), v}
+	}
+	return e
+}
+
 // castError says why a type cannot be cast to t.
 func castError(t, from Type) error {
-	if err := checkType(t); err != nil {
+	if err := CheckType(t); err != nil {
 		return fmt.Errorf("cast: %w", err)
 	}
 	switch {
 	case t == Void || from == Void:
-		return fmt.Errorf("cast of %s to %s", typeName(from), typeName(t))
+		return fmt.Errorf("cast of %s to %s", TypeName(from), TypeName(t))
 	case t.Lanes != from.Lanes:
 		return fmt.Errorf("cast of %s to %s: the lanes differ", from, t)
 	case IsHandle(t) != IsHandle(from) && !(IsInt(t) && t.Bits == 64) && !(IsInt(from) && from.Bits == 64):
@@ -379,7 +388,7 @@ func BufferAt(b *Buffer, indices ...Expr) Expr {
 
 // ProducerAt is an element of a producer.
 func ProducerAt(p Producer, indices ...Expr) Expr {
-	if !usable(p) {
+	if !UsableProducer(p) {
 		return bad("load: the producer is nil, or not one that can be compared")
 	}
 	if e := checkIndices("tensor "+p.ProducerName(), len(p.ProducerShape()), indices); e != nil {
@@ -412,7 +421,7 @@ func NewCall(kind CallKind, t Type, name string, args ...Expr) Expr {
 	if kind >= numCallKinds {
 		return bad("call of %s: kind %d does not exist", name, kind)
 	}
-	if err := checkType(t); err != nil {
+	if err := CheckType(t); err != nil {
 		return bad("call of %s: %v", name, err)
 	}
 	c := &Call{kind, name, t, args}

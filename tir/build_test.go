@@ -1,4 +1,4 @@
-package tir
+package tir_test
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/tirnodes"
+	. "tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // everyType is one of each sort of type, for tables over pairs.
@@ -58,10 +61,10 @@ func TestNewBinary_AllPairs(t *testing.T) {
 	made := 0
 	for _, x := range everyType {
 		for _, y := range everyType {
-			for op := range numBinaryOps {
+			for op := range NumBinaryOps {
 				a, b := NewVar("a", x), NewVar("b", y)
 				e := NewBinary(op, a, b)
-				what := fmt.Sprintf("%s of %s and %s", op, typeName(x), typeName(y))
+				what := fmt.Sprintf("%s of %s and %s", op, TypeName(x), TypeName(y))
 				want, ok := matched(x, y)
 				if !ok || !takes(op, want) {
 					require.IsType(t, &Bad{}, e, what)
@@ -269,7 +272,7 @@ func TestConst_Limits(t *testing.T) {
 			require.NotEmpty(t, c.e.(*Bad).Err.Error())
 			continue
 		}
-		require.Equal(t, "", Difference(c.want, c.e))
+		require.Equal(t, "", compare.Difference(c.want, c.e))
 	}
 }
 
@@ -279,7 +282,7 @@ func TestRoundFloat_Float32(t *testing.T) {
 	for range 100_000 {
 		v := math.Ldexp(r.Float64()*2-1, r.IntN(290)-155)
 		want := float64(float32(v))
-		got, ok := roundFloat(Float32, v)
+		got, ok := RoundFloat(Float32, v)
 		require.Equal(t, !math.IsInf(want, 0), ok, v)
 		if ok && math.Float64bits(want) != math.Float64bits(got) {
 			require.Equal(t, want, got, v)
@@ -289,9 +292,9 @@ func TestRoundFloat_Float32(t *testing.T) {
 
 func TestNegate(t *testing.T) {
 	x := NewVar("x", Float32)
-	require.Equal(t, "", Difference(Sub(F32(float32(math.Copysign(0, -1))), x), Negate(x)), "-0 - 0 is -0")
+	require.Equal(t, "", compare.Difference(Sub(F32(float32(math.Copysign(0, -1))), x), Negate(x)), "-0 - 0 is -0")
 	i := NewVar("i", Vector(Int8, 4))
-	require.Equal(t, "", Difference(Sub(IntConst(Vector(Int8, 4), 0), i), Negate(i)))
+	require.Equal(t, "", compare.Difference(Sub(IntConst(Vector(Int8, 4), 0), i), Negate(i)))
 	for _, e := range []Expr{Negate(nil), Negate((*Var)(nil)), Negate(Text("a")), Negate(BoolConst(true)), Negate(NewVar("h", Handle))} {
 		require.IsType(t, &Bad{}, e)
 	}
@@ -319,8 +322,8 @@ func TestBuild_NoValue(t *testing.T) {
 		"if_then_else of lanes":   Intrin("if_then_else", NewVar("c", Vector(Bool, 4)), x, x),
 		"too many lanes in all":   BufferAt(b, &Ramp{I32(0), I32(1), 4}),
 		"index by text":           BufferAt(b, Text("a")),
-		"nil producer":            ProducerAt((*noProducer)(nil)),
-		"exists not":              NewBinary(numBinaryOps, x, x),
+		"nil producer":            ProducerAt((*tirnodes.NoProducer)(nil)),
+		"exists not":              NewBinary(NumBinaryOps, x, x),
 	} {
 		require.IsType(t, &Bad{}, e, name)
 		require.NotContains(t, e.(*Bad).Err.Error(), "type ,", name)
@@ -344,12 +347,6 @@ func TestBuild_MissingParts(t *testing.T) {
 		require.NotPanics(t, func() { e.DType() })
 	}
 }
-
-type noProducer struct{ name string }
-
-func (p *noProducer) ProducerName() string  { return p.name }
-func (p *noProducer) ProducerShape() []Expr { return nil }
-func (p *noProducer) ProducerDType() Type   { return Float32 }
 
 func TestNewModule(t *testing.T) {
 	f := &PrimFunc{Name: "f"}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"tvmgo/target"
+	"tvmgo/tir/internal/path"
+	"tvmgo/tir/internal/scopes"
 )
 
 // Error is what Check finds: something that no program may be.
@@ -67,7 +69,7 @@ func checkModule(m *IRModule, limit int) []*Error {
 	}
 	names := map[string]bool{}
 	for i, f := range m.Funcs {
-		c.push(atIndex("funcs", i))
+		c.push(path.AtIndex("funcs", i))
 		if f != nil && f.Name != "" && names[f.Name] {
 			c.fail("two functions are named %q: give one another name", f.Name)
 		} else if f == nil {
@@ -85,14 +87,14 @@ func checkModule(m *IRModule, limit int) []*Error {
 
 // checker walks through a module, and notes what is wrong.
 type checker struct {
-	scopes
+	scopes.Scopes
 	calls    *callGraph // nil: of a function alone
 	fn       *PrimFunc
 	levels   map[any]int // of variables and buffers that are defined where the walk is
 	here     [][]any     // what each open scope defines
 	binders  map[any]any // of those that were defined anywhere in the function
 	memo     map[any]checked
-	path     []step
+	path     []path.Step
 	depth    int
 	guarded  int // conditions that what is looked at stands behind
 	returned bool
@@ -102,20 +104,20 @@ type checker struct {
 
 // checked is what was found of a node.
 type checked struct {
-	stamp
+	scopes.Stamp
 	t                     Type
 	failed, open, guarded bool
 }
 
-func (c *checker) push(s step)   { c.path = append(c.path, s) }
-func (c *checker) pop()          { c.path = c.path[:len(c.path)-1] }
-func (c *checker) stopped() bool { return len(c.errs) >= c.limit }
+func (c *checker) push(s path.Step) { c.path = append(c.path, s) }
+func (c *checker) pop()             { c.path = c.path[:len(c.path)-1] }
+func (c *checker) stopped() bool    { return len(c.errs) >= c.limit }
 
 func (c *checker) fail(format string, args ...any) {
 	if c.stopped() {
 		return
 	}
-	e := &Error{Path: shortPath(c.path), Message: fmt.Sprintf(format, args...)}
+	e := &Error{Path: path.Short(c.path), Message: fmt.Sprintf(format, args...)}
 	if c.fn != nil {
 		e.Func = c.fn.Name
 	}
@@ -128,20 +130,20 @@ func (c *checker) function(f *PrimFunc) {
 		return
 	}
 	c.fn, c.levels, c.binders, c.memo = f, map[any]int{}, map[any]any{}, map[any]checked{}
-	c.scopes, c.here, c.returned = scopes{}, nil, false
+	c.Scopes, c.here, c.returned = scopes.Scopes{}, nil, false
 	before := len(c.errs)
 	if f.Name == "" {
 		c.fail("the function has no name")
 	} else if !isIdentifier(f.Name) {
 		c.fail("function name %q is no C identifier: use letters, digits and _, and no digit first", f.Name)
 	}
-	if t := f.Result; t != Void && (checkType(t) != nil || t.Lanes != 1) {
-		c.fail("result of type %s: want void or a scalar", typeName(t))
+	if t := f.Result; t != Void && (CheckType(t) != nil || t.Lanes != 1) {
+		c.fail("result of type %s: want void or a scalar", TypeName(t))
 	}
 	c.attrs("attrs", f.Attrs, true)
 	c.inside()
 	for i, p := range f.Params {
-		c.push(atIndex("params", i))
+		c.push(path.AtIndex("params", i))
 		if p != nil && c.defined(p) {
 			c.fail("parameter %s is there twice", p.Name)
 		} else {
@@ -187,7 +189,7 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 	strangers := []string{}
 	for key := range f.Buffers {
 		if key == nil || !slices.Contains(f.Params, key) {
-			strangers = append(strangers, varName(key))
+			strangers = append(strangers, NameOf(key))
 		}
 	}
 	slices.Sort(strangers)
@@ -195,8 +197,8 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 		c.fail("a buffer is given for %s, which is no parameter", name)
 	}
 	for _, b := range buffers {
-		c.push(at("buffer(" + b.Name + ")"))
-		for _, v := range ownSizes(b) {
+		c.push(path.At("buffer(" + b.Name + ")"))
+		for _, v := range b.SizeVars() {
 			if v != nil && !c.defined(v) {
 				c.bindVar(v, b)
 			}
@@ -204,7 +206,7 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 		c.pop()
 	}
 	for i, b := range buffers {
-		c.push(at("buffer(" + b.Name + ")"))
+		c.push(path.At("buffer(" + b.Name + ")"))
 		c.bindBuffer(b, owners[i], f)
 		c.pop()
 	}
@@ -224,7 +226,7 @@ func isIdentifier(name string) bool {
 
 func (c *checker) attrs(name string, all map[string]any, targets bool) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		c.push(at(name + "[" + key + "]"))
+		c.push(path.At(name + "[" + key + "]"))
 		if key == "" {
 			c.fail("the key is empty")
 		}

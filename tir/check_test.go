@@ -1,4 +1,4 @@
-package tir
+package tir_test
 
 import (
 	"errors"
@@ -7,7 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/tirnodes"
 	"tvmgo/target"
+	. "tvmgo/tir"
+	"tvmgo/tir/compare"
+	"tvmgo/tir/internal/scopes"
 )
 
 // wellFormed is a module with one of each sort of node, whose parts tests spoil.
@@ -262,7 +266,7 @@ var spoiledPrograms = []spoiled{
 		w.module.Funcs = append(w.module.Funcs, &PrimFunc{Name: "third", Params: []*Var{a}, Result: Void, Body: c})
 	}, inLoop + "[7].value: functions call each other in a circle: main calls third calls main"},
 	{"function that calls itself", func(w *wellFormed) { w.ret.Args[0] = NewCall(CallFunc, Float32, "twice", F32(1)) }, "twice.body.value.args[0]: functions call each other in a circle: twice calls twice"},
-	{"reduction", func(w *wellFormed) { w.store.Value = reducerOf(0, false) }, inLoop + "[0].let(x).body.value: a reduction, which lowering replaces: lower the program first"},
+	{"reduction", func(w *wellFormed) { w.store.Value = &Reduce{Sources: []Expr{F32(0)}} }, inLoop + "[0].let(x).body.value: a reduction, which lowering replaces: lower the program first"},
 	{"tensor", func(w *wellFormed) { w.store.Value = &ProducerLoad{} }, inLoop + "[0].let(x).body.value: an element of a tensor, which lowering replaces: lower the program first"},
 	{"what could not be made", func(w *wellFormed) { w.store.Value = Add(F32(1), w.a) }, inLoop + "[0].let(x).body.value: tir: +: operands of types float32 and handle: cast one"},
 	{"what could not be made for no reason", func(w *wellFormed) { w.store.Value = &Bad{} }, inLoop + "[0].let(x).body.value: an expression that could not be made, without saying why"},
@@ -299,10 +303,10 @@ func TestCheck(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			all := CheckAll(w.module)
 			require.Equal(t, e, all[0], "the first of all")
-			require.LessOrEqual(t, len(all), maxErrors)
+			require.LessOrEqual(t, len(all), MaxErrors)
 			Walk(w.main.Name, nil)
-			Equal(w.module, newWellFormed().module)
-			Hash(w.module)
+			compare.Equal(w.module, newWellFormed().module)
+			compare.Hash(w.module)
 		})
 	}
 }
@@ -369,10 +373,10 @@ func TestCheck_Accepts(t *testing.T) {
 
 func TestCheck_DeepAndShared(t *testing.T) {
 	one := func(e Expr) error { return CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: &Evaluate{e}}) }
-	require.NoError(t, one(nested(I32(0), 100_000, true)))
-	require.NoError(t, one(nested(I32(0), 100_000, false)))
-	require.ErrorContains(t, one(nested(I32(0), maxDepth+1, false)), "nested more than 200000 deep")
-	require.NoError(t, one(letsShared(1)))
+	require.NoError(t, one(tirnodes.Nested(I32(0), 100_000, true)))
+	require.NoError(t, one(tirnodes.Nested(I32(0), 100_000, false)))
+	require.ErrorContains(t, one(tirnodes.Nested(I32(0), scopes.MaxDepth+1, false)), "nested more than 200000 deep")
+	require.NoError(t, one(tirnodes.LetsShared(1)))
 	e := Expr(I32(1))
 	for range 200 {
 		e = &Binary{Op: OpAdd, A: e, B: e}
@@ -389,7 +393,7 @@ func TestCheck_DeepAndShared(t *testing.T) {
 	}
 	require.Len(t, CheckAll(&IRModule{Funcs: []*PrimFunc{{Name: "f", Result: Void, Body: s}}}), 1, "each node once")
 	s = &Evaluate{I32(0)}
-	for range maxDepth {
+	for range scopes.MaxDepth {
 		s = &While{BoolConst(true), s}
 	}
 	require.ErrorContains(t, CheckFunc(&PrimFunc{Name: "f", Result: Void, Body: s}), "nested more than 200000 deep")

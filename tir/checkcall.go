@@ -3,6 +3,8 @@ package tir
 import (
 	"slices"
 	"strings"
+
+	"tvmgo/tir/internal/path"
 )
 
 // call checks a call. Calls of ret and ret_none are statements: see evaluate.
@@ -19,13 +21,13 @@ func (c *checker) callParts(e *Call) (Type, bool) {
 		c.fail("call of %s: kind %d does not exist", e.Name, e.Kind)
 		return Void, false
 	}
-	if !c.failed(checkType(e.Type)) {
+	if !c.failed(CheckType(e.Type)) {
 		return Void, false
 	}
 	ok := true
 	types := make([]Type, len(e.Args))
 	for i, a := range e.Args {
-		c.push(atIndex("args", i))
+		c.push(path.AtIndex("args", i))
 		if s, isText := a.(*StringImm); isText && s != nil && takesText(e) {
 			types[i] = Handle
 		} else {
@@ -49,11 +51,11 @@ func (c *checker) callParts(e *Call) (Type, bool) {
 		return e.Type, c.callee(e, types)
 	case e.Kind == CallIntrinsic && e.Name == "address_of":
 		if len(e.Args) != 1 || e.Type != Handle {
-			c.fail("intrinsic address_of of type %s takes an element of a buffer: want type handle and 1 argument, found %d", typeName(e.Type), len(e.Args))
+			c.fail("intrinsic address_of of type %s takes an element of a buffer: want type handle and 1 argument, found %d", TypeName(e.Type), len(e.Args))
 			return Void, false
 		}
 		if _, isLoad := e.Args[0].(*BufferLoad); !isLoad {
-			c.fail("intrinsic address_of takes an element of a buffer, found %s", nodeName(e.Args[0]))
+			c.fail("intrinsic address_of takes an element of a buffer, found %s", NodeName(e.Args[0]))
 			return Void, false
 		}
 	}
@@ -85,7 +87,7 @@ func (c *checker) evaluate(e Expr) {
 		t = c.memoType(call.Args[0])
 	}
 	if result := c.fn.Result; t != result {
-		c.fail("%s gives type %s, the function's result is of type %s", call.Name, typeName(t), typeName(result))
+		c.fail("%s gives type %s, the function's result is of type %s", call.Name, TypeName(t), TypeName(result))
 	}
 }
 
@@ -108,7 +110,7 @@ func (c *checker) callee(e *Call, types []Type) bool {
 		c.fail("function %s takes %d arguments, found %d", e.Name, len(f.Params), len(types))
 		return false
 	case e.Type != f.Result:
-		c.fail("call of function %s of type %s: its result is of type %s", e.Name, typeName(e.Type), typeName(f.Result))
+		c.fail("call of function %s of type %s: its result is of type %s", e.Name, TypeName(e.Type), TypeName(f.Result))
 		return false
 	}
 	for i, p := range f.Params {
@@ -158,57 +160,16 @@ func (g *callGraph) of(name string) []string {
 	for todo := []any{f.Body}; len(todo) > 0; {
 		node := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if isNil(node) || isForeign(node) || seen[node] {
+		if IsNil(node) || !IsNode(node) || seen[node] {
 			continue
 		}
 		seen[node] = true
 		if e, ok := node.(*Call); ok && e.Kind == CallFunc && !slices.Contains(g.callees[name], e.Name) {
 			g.callees[name] = append(g.callees[name], e.Name)
 		}
-		if e, ok := node.(Expr); ok {
-			for _, p := range ExprParts(e) {
-				todo = append(todo, p)
-			}
-		} else if s, ok := node.(Stmt); ok {
-			todo = append(todo, stmtNodes(s)...)
-		}
+		eachPart(node, func(_ *Field, _ int, part any) { todo = append(todo, part) })
 	}
 	return g.callees[name]
-}
-
-// stmtNodes are the expressions and statements that a statement is made of.
-func stmtNodes(s Stmt) []any {
-	switch s := s.(type) {
-	case *BufferStore:
-		all := []any{s.Value}
-		for _, x := range s.Indices {
-			all = append(all, x)
-		}
-		return all
-	case *For:
-		return []any{s.Min, s.Extent, s.Body}
-	case *While:
-		return []any{s.Cond, s.Body}
-	case *If:
-		return []any{s.Cond, s.Then, s.Else}
-	case *LetStmt:
-		return []any{s.Value, s.Body}
-	case *Assert:
-		return []any{s.Cond}
-	case *Alloc:
-		return []any{s.Body}
-	case *AttrStmt:
-		return []any{s.Value, s.Body}
-	case *Seq:
-		var all []any
-		for _, x := range s.Stmts {
-			all = append(all, x)
-		}
-		return all
-	case *Evaluate:
-		return []any{s.Value}
-	}
-	return nil
 }
 
 // circle is the shortest way from a call of one function by another back to the caller; nil if there is none, or it was given before.

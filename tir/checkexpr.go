@@ -1,12 +1,17 @@
 package tir
 
-import "fmt"
+import (
+	"fmt"
+
+	"tvmgo/tir/internal/path"
+	"tvmgo/tir/internal/scopes"
+)
 
 // value checks an expression whose value is used.
 func (c *checker) value(e Expr) (Type, bool) {
 	t, ok := c.expr(e)
 	if ok && t == Void {
-		c.fail("%s gives no value", nodeName(e))
+		c.fail("%s gives no value", NodeName(e))
 		return t, false
 	}
 	return t, ok
@@ -14,11 +19,11 @@ func (c *checker) value(e Expr) (Type, bool) {
 
 // expr checks an expression and gives its type; ok is false if something was wrong with it.
 func (c *checker) expr(e Expr) (t Type, ok bool) {
-	if isNil(e) {
+	if IsNil(e) {
 		c.fail("the expression is nil")
 		return Void, false
 	}
-	if isForeign(e) {
+	if !IsNode(e) {
 		c.fail("%T is no expression", e)
 		return Void, false
 	}
@@ -39,26 +44,26 @@ func (c *checker) expr(e Expr) (t Type, ok bool) {
 	f, known := c.memo[e]
 	switch {
 	case known && f.open:
-		c.fail("%s contains itself", nodeName(e))
+		c.fail("%s contains itself", NodeName(e))
 		return Void, false
 	case known && f.failed:
 		return Void, false
-	case known && (!f.guarded || c.guarded > 0) && c.holds(f.stamp):
+	case known && (!f.guarded || c.guarded > 0) && c.Holds(f.Stamp):
 		return f.t, true
-	case c.depth == maxDepth:
-		c.fail("nested more than %d deep", maxDepth)
+	case c.depth == scopes.MaxDepth:
+		c.fail("nested more than %d deep", scopes.MaxDepth)
 		return Void, false
 	case c.stopped():
 		return Void, false
 	}
-	outer := c.used
-	c.used = 0
+	outer := c.Used
+	c.Used = 0
 	c.depth++
 	c.memo[e] = checked{open: true}
 	t, ok = c.exprParts(e)
 	c.depth--
-	c.memo[e] = checked{stamp: c.stamp(), t: t, failed: !ok, guarded: c.guarded > 0}
-	c.used |= outer
+	c.memo[e] = checked{Stamp: c.Stamp(), t: t, failed: !ok, guarded: c.guarded > 0}
+	c.Used |= outer
 	return t, ok
 }
 
@@ -76,14 +81,14 @@ func (c *checker) bad(e *Bad) {
 		return
 	}
 	before := len(c.errs)
-	c.fail("%s", errorText(e.Err))
+	c.fail("%s", e.Text())
 	if len(c.errs) > before {
 		c.errs[before].Err = e.Err
 	}
 }
 
 // part checks a part of an expression, of a statement, or of what else has parts.
-func (c *checker) part(s step, e Expr) (Type, bool) {
+func (c *checker) part(s path.Step, e Expr) (Type, bool) {
 	c.push(s)
 	defer c.pop()
 	return c.value(e)
@@ -168,7 +173,7 @@ func vectorOf(t Type, lanes int) (Type, error) {
 		return t, fmt.Errorf("%d lanes: want 2 to %d", lanes, MaxLanes)
 	}
 	t = Vector(t, lanes)
-	return t, checkType(t)
+	return t, CheckType(t)
 }
 
 func shuffleType(e *Shuffle, types []Type) (Type, error) {
@@ -191,16 +196,16 @@ func shuffleType(e *Shuffle, types []Type) (Type, error) {
 		return Void, fmt.Errorf("shuffle gives %d lanes: want 1 to %d", len(e.Indices), MaxLanes)
 	}
 	t := Vector(types[0], len(e.Indices))
-	return t, checkType(t)
+	return t, CheckType(t)
 }
 
 // binary checks an operation; what stands second in And and Or is behind a condition.
 func (c *checker) binary(e *Binary) (Type, bool) {
-	a, okA := c.part(at("a"), e.A)
+	a, okA := c.part(path.At("a"), e.A)
 	if e.Op.IsLogical() {
 		c.guarded++
 	}
-	b, okB := c.part(at("b"), e.B)
+	b, okB := c.part(path.At("b"), e.B)
 	if e.Op.IsLogical() {
 		c.guarded--
 	}
@@ -225,10 +230,10 @@ func (c *checker) binary(e *Binary) (Type, bool) {
 }
 
 func (c *checker) let(e *Let) (Type, bool) {
-	t, ok := c.part(at("value"), e.Value)
+	t, ok := c.part(path.At("value"), e.Value)
 	c.inside()
 	c.bindLet(e.Var, t, ok, e)
-	body, fine := c.part(at("body"), e.Body)
+	body, fine := c.part(path.At("body"), e.Body)
 	c.exit()
 	return body, ok && fine && e.Var != nil && e.Var.Type == t
 }
@@ -246,7 +251,7 @@ func (c *checker) element(b *Buffer, indices []Expr) (Type, bool) {
 	ok := c.buffer(b)
 	types := make([]Type, len(indices))
 	for i, x := range indices {
-		c.push(atIndex("indices", i))
+		c.push(path.AtIndex("indices", i))
 		t, fine := c.value(x)
 		if fine && !IsInt(t) {
 			c.fail("index of type %s: want a whole number", t)

@@ -1,5 +1,7 @@
 package tir
 
+import "tvmgo/tir/internal/path"
+
 // defined says whether a variable or a buffer is defined where the walk is.
 func (c *checker) defined(what any) bool {
 	_, ok := c.levels[what]
@@ -15,7 +17,7 @@ func (c *checker) define(sort, name string, what, binder any) {
 		c.fail("a %s has no name", sort)
 	}
 	if !c.defined(what) {
-		c.levels[what] = len(c.open) - 1
+		c.levels[what] = len(c.Open) - 1
 		c.here[len(c.here)-1] = append(c.here[len(c.here)-1], what)
 	}
 	c.binders[what] = binder
@@ -28,7 +30,7 @@ func (c *checker) bindVar(v *Var, binder any) {
 		return
 	}
 	c.define("variable", v.Name, v, binder)
-	if err := checkType(v.Type); err != nil {
+	if err := CheckType(v.Type); err != nil {
 		c.fail("variable %s: %v", v.Name, err)
 	} else if v.Type == Void {
 		c.fail("variable %s of type void has no value", v.Name)
@@ -37,7 +39,7 @@ func (c *checker) bindVar(v *Var, binder any) {
 
 // inside opens a scope.
 func (c *checker) inside() {
-	c.enter()
+	c.Enter()
 	c.here = append(c.here, nil)
 }
 
@@ -47,7 +49,7 @@ func (c *checker) exit() {
 		delete(c.levels, what)
 	}
 	c.here = c.here[:len(c.here)-1]
-	c.leave()
+	c.Leave()
 }
 
 // bindBuffer defines a buffer, and its address with it, unless that is the parameter that the buffer belongs to.
@@ -67,18 +69,18 @@ func (c *checker) bindBuffer(b *Buffer, own *Var, binder any) {
 
 // layout checks what a buffer is but its address.
 func (c *checker) layout(b *Buffer) {
-	if err := checkType(b.DType); err != nil || b.DType == Void {
-		c.fail("buffer %s: elements of type %s", b.Name, typeName(b.DType))
+	if err := CheckType(b.DType); err != nil || b.DType == Void {
+		c.fail("buffer %s: elements of type %s", b.Name, TypeName(b.DType))
 	}
 	c.sizes("shape", b.Shape, true)
 	if b.Strides != nil && len(b.Strides) != len(b.Shape) {
-		c.push(at("strides"))
+		c.push(path.At("strides"))
 		c.fail("buffer %s has %d dimensions, and %d strides", b.Name, len(b.Shape), len(b.Strides))
 		c.pop()
 	}
 	c.sizes("strides", b.Strides, false)
 	if b.Offset != nil {
-		c.push(at("offset"))
+		c.push(path.At("offset"))
 		c.size(b.Offset, true)
 		c.pop()
 	}
@@ -93,9 +95,9 @@ func (c *checker) data(b *Buffer, there func()) {
 		c.fail("buffer %s has no address: Data is nil", b.Name)
 		return
 	}
-	c.push(at("data"))
+	c.push(path.At("data"))
 	if b.Data.Type != Handle {
-		c.fail("the address of buffer %s is of type %s: want handle", b.Name, typeName(b.Data.Type))
+		c.fail("the address of buffer %s is of type %s: want handle", b.Name, TypeName(b.Data.Type))
 	}
 	there()
 	c.pop()
@@ -110,7 +112,7 @@ func (c *checker) bindView(b *Buffer, binder any) {
 
 func (c *checker) sizes(name string, all []Expr, positive bool) {
 	for i, e := range all {
-		c.push(atIndex(name, i))
+		c.push(path.AtIndex(name, i))
 		c.size(e, positive)
 		c.pop()
 	}
@@ -140,8 +142,8 @@ func (c *checker) variable(v *Var) bool {
 		c.outOfScope("variable", v.Name, v)
 		return false
 	}
-	c.use(level)
-	if checkType(v.Type) != nil || v.Type == Void {
+	c.Use(level)
+	if CheckType(v.Type) != nil || v.Type == Void {
 		return false // said where it is defined
 	}
 	return true
@@ -158,8 +160,8 @@ func (c *checker) buffer(b *Buffer) bool {
 		c.outOfScope("buffer", b.Name, b)
 		return false
 	}
-	c.use(level)
-	return checkType(b.DType) == nil && b.DType != Void
+	c.Use(level)
+	return CheckType(b.DType) == nil && b.DType != Void
 }
 
 func (c *checker) outOfScope(sort, name string, what any) {

@@ -1,68 +1,73 @@
 package tir
 
-import "slices"
+import (
+	"slices"
+
+	"tvmgo/tir/internal/path"
+	"tvmgo/tir/internal/scopes"
+)
 
 // threadNames are the indices of threads that a loop may be bound to.
 var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x", "vthread.y",
 	"vthread.z"}
 
 // body checks the statement that another one, or a function, is around.
-func (c *checker) body(s Stmt) { c.under(at("body"), s) }
+func (c *checker) body(s Stmt) { c.under(path.At("body"), s) }
 
-func (c *checker) under(st step, s Stmt) {
+func (c *checker) under(st path.Step, s Stmt) {
 	c.push(st)
 	c.stmt(s)
 	c.pop()
 }
 
 // behind checks a statement that is run on a condition, or never.
-func (c *checker) behind(st step, s Stmt) {
+func (c *checker) behind(st path.Step, s Stmt) {
 	c.guarded++
 	c.under(st, s)
 	c.guarded--
 }
 
 func (c *checker) stmt(s Stmt) {
-	if isNil(s) {
+	if IsNil(s) {
 		c.fail("the statement is nil")
 		return
 	}
-	if isForeign(s) {
+	if !IsNode(s) {
 		c.fail("%T is no statement", s)
 		return
 	}
 	f, known := c.memo[s]
 	switch {
 	case known && f.open:
-		c.fail("%s contains itself", nodeName(s))
+		c.fail("%s contains itself", NodeName(s))
 		return
-	case known && f.failed, known && (!f.guarded || c.guarded > 0) && c.holds(f.stamp), c.stopped():
+	case known && f.failed, known && (!f.guarded || c.guarded > 0) && c.Holds(f.Stamp), c.stopped():
 		return
-	case c.depth == maxDepth:
-		c.fail("nested more than %d deep", maxDepth)
+	case c.depth == scopes.MaxDepth:
+		c.fail("nested more than %d deep", scopes.MaxDepth)
 		return
 	}
-	outer, errors := c.used, len(c.errs)
-	c.used = 0
+	outer, errors := c.Used, len(c.errs)
+	c.Used = 0
 	c.depth++
 	c.memo[s] = checked{open: true}
-	if st, ok := stmtStep(s); ok {
-		c.push(st)
+	if label := StmtLabel(s); label != "" {
+		c.push(path.At(label))
 		c.stmtParts(s)
 		c.pop()
 	} else {
 		c.stmtParts(s)
 	}
 	c.depth--
-	c.memo[s] = checked{stamp: c.stamp(), failed: len(c.errs) > errors, guarded: c.guarded > 0}
-	c.used |= outer
+	c.memo[s] = checked{Stamp: c.Stamp(), failed: len(c.errs) > errors, guarded: c.guarded > 0}
+	c.Used |= outer
 }
 
 func (c *checker) stmtParts(s Stmt) {
 	switch s := s.(type) {
 	case *BufferStore:
 		t, ok := c.element(s.Buffer, s.Indices)
-		v, fine := c.part(at("value"), s.Value)
+		v, fine := c.part(path.At("value"), s.Value)
 		if ok && fine && t != v {
 			c.fail("a value of type %s is stored to buffer %s, whose element is of type %s: cast it", v, s.Buffer.Name, t)
 		}
@@ -70,15 +75,15 @@ func (c *checker) stmtParts(s Stmt) {
 		c.loop(s)
 	case *While:
 		c.condition(s.Cond)
-		c.behind(at("body"), s.Body)
+		c.behind(path.At("body"), s.Body)
 	case *If:
 		c.condition(s.Cond)
-		c.behind(at("then"), s.Then)
+		c.behind(path.At("then"), s.Then)
 		if s.Else != nil {
-			c.behind(at("else"), s.Else)
+			c.behind(path.At("else"), s.Else)
 		}
 	case *LetStmt:
-		t, ok := c.part(at("value"), s.Value)
+		t, ok := c.part(path.At("value"), s.Value)
 		c.inside()
 		c.bindLet(s.Var, t, ok, s)
 		c.body(s.Body)
@@ -90,7 +95,7 @@ func (c *checker) stmtParts(s Stmt) {
 		}
 	case *Alloc:
 		c.inside()
-		c.push(at("buffer"))
+		c.push(path.At("buffer"))
 		c.bindBuffer(s.Buffer, nil, s)
 		c.pop()
 		c.body(s.Body)
@@ -99,7 +104,7 @@ func (c *checker) stmtParts(s Stmt) {
 		c.attr(s)
 	case *Seq:
 		for i, x := range s.Stmts {
-			c.push(atIndex("", i))
+			c.push(path.AtIndex("", i))
 			if inner, ok := x.(*Seq); ok && inner != nil {
 				c.fail("a Seq stands in a Seq: make them with Sequence")
 			} else {
@@ -108,7 +113,7 @@ func (c *checker) stmtParts(s Stmt) {
 			c.pop()
 		}
 	case *Evaluate:
-		c.push(at("value"))
+		c.push(path.At("value"))
 		c.evaluate(s.Value)
 		c.pop()
 	}
@@ -116,7 +121,7 @@ func (c *checker) stmtParts(s Stmt) {
 
 // condition checks the condition of a statement.
 func (c *checker) condition(e Expr) {
-	c.push(at("cond"))
+	c.push(path.At("cond"))
 	if t, ok := c.value(e); ok && t != Bool {
 		c.fail("condition of type %s: want bool", t)
 	}
@@ -124,8 +129,8 @@ func (c *checker) condition(e Expr) {
 }
 
 func (c *checker) loop(s *For) {
-	low, okLow := c.part(at("min"), s.Min)
-	n, okN := c.part(at("extent"), s.Extent)
+	low, okLow := c.part(path.At("min"), s.Min)
+	n, okN := c.part(path.At("extent"), s.Extent)
 	c.attrs("annotations", s.Annotations, false)
 	c.inside()
 	c.bindVar(s.Var, s)
@@ -157,7 +162,7 @@ func (c *checker) loop(s *For) {
 		c.fail("thread %q of a loop that is of kind %s, and not thread", s.Thread, s.Kind)
 	}
 	if isConst && extent.Value < 1 {
-		c.behind(at("body"), s.Body) // it is never run
+		c.behind(path.At("body"), s.Body) // it is never run
 	} else {
 		c.body(s.Body)
 	}
@@ -173,7 +178,7 @@ func (c *checker) attr(s *AttrStmt) {
 		c.view(s)
 		return
 	}
-	c.push(at("node"))
+	c.push(path.At("node"))
 	switch n := s.Node.(type) {
 	case nil:
 	case *Var:
@@ -185,11 +190,11 @@ func (c *checker) attr(s *AttrStmt) {
 			c.fail("the axis is nil")
 			break
 		}
-		c.push(at("var"))
+		c.push(path.At("var"))
 		c.variable(n.Var)
 		c.pop()
-		c.part(at("min"), n.Min)
-		c.part(at("extent"), n.Extent)
+		c.part(path.At("min"), n.Min)
+		c.part(path.At("extent"), n.Extent)
 		if n.Kind >= numIterKinds {
 			c.fail("kind %d of axes does not exist", n.Kind)
 		}
@@ -198,16 +203,16 @@ func (c *checker) attr(s *AttrStmt) {
 	}
 	c.pop()
 	if text, ok := s.Value.(*StringImm); !ok || text == nil {
-		c.part(at("value"), s.Value)
+		c.part(path.At("value"), s.Value)
 	}
 	c.body(s.Body)
 }
 
 // view checks a buffer over memory that is there already.
 func (c *checker) view(s *AttrStmt) {
-	b := s.view()
+	b := s.ViewBuffer()
 	c.inside()
-	c.push(at("node"))
+	c.push(path.At("node"))
 	if b == nil {
 		c.fail("the attribute %q is of a %T: want the *Buffer that it defines", AttrView, s.Node)
 	} else {
@@ -215,7 +220,7 @@ func (c *checker) view(s *AttrStmt) {
 	}
 	c.pop()
 	if v, ok := s.Value.(*Var); b != nil && (!ok || v == nil || v != b.Data) {
-		c.push(at("value"))
+		c.push(path.At("value"))
 		c.fail("buffer %s is a view of other memory than its address: make it with View", b.Name)
 		c.pop()
 	}

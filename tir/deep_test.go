@@ -1,9 +1,11 @@
-package tir
+package tir_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "tvmgo/tir"
 )
 
 // counted is an expression that counts how often its type is asked for.

@@ -1,16 +1,18 @@
-// Package tir is the intermediate representation between tensor expressions and code generators: loops over buffers, in functions, in a
-// module.
+// Package tir is the intermediate representation between tensor expressions and code generators: loops over buffers, in
+// functions, in a module.
 //
-// An [Expr] is a scalar or a vector value, a [Stmt] does something, a [PrimFunc] has parameters and a statement, an [IRModule] has
-// functions. Nodes are pointers to structures, and are not changed once they are part of another node: whoever wants another
-// program makes new nodes, most easily with [Mutate]; what stays the same is shared. Variables and buffers are themselves: two of the
-// same name are two.
+// An [Expr] is a scalar or a vector value, a [Stmt] has an effect, a [PrimFunc] has parameters and a statement, an
+// [IRModule] has functions. Nodes are pointers to structures, and do not change once they are part of another node: to
+// change a program, make new nodes, most easily with a [Mutator]; what stays the same is shared. Variables and buffers are
+// compared by pointer: two with the same name are different.
 //
-// Expressions are made by functions ([Add], [BufferAt], …) that match the types of their operands. What cannot be made becomes a [Bad]
-// expression, which carries the error to whoever uses the expression, so that formulas can be written as formulas; [Check] finds it.
+// Expressions are made by functions ([Add], [BufferAt], …) that match the types of their operands. If one cannot be made,
+// the result is a [Bad] expression that carries the error to every expression made of it, so that formulas can be written
+// as formulas; [Check] reports it.
 //
-// Two programs are the same if they are [Equal], where what is bound is known by its place and not by its name; [Difference] says where they
-// are not, and [Hash] is the same for equal ones in every process.
+// The fields of each node are described once, by a [NodeType], which is made from the node's definition. Walking,
+// replacing, paths, comparison, hashes and JSON follow from it.
 //
-// Package tir imports no runtime and no device.
+// Package text prints and parses programs, package json reads and writes them, and package compare compares them. Package
+// tir imports none of them, and no runtime or device.
 package tir

@@ -1,5 +1,7 @@
 package tir
 
+import "reflect"
+
 // Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast,
 // *Shuffle, *Let, *Call, *Reduce, or *Bad. Expressions are shared: they are made, and not changed any more.
 type Expr interface {
@@ -16,18 +18,20 @@ type Var struct {
 
 // IntImm is a constant of whole numbers, or of truth values (0 and 1). A uint64 beyond int64 is the same 64 bits.
 type IntImm struct {
-	Type  Type // one lane
-	Value int64
+	Type  Type  // one lane
+	Value int64 `tir:"int"`
 }
 
 // FloatImm is a constant of floating point numbers. It may be an infinity or no number at all.
 type FloatImm struct {
-	Type  Type // one lane
-	Value float64
+	Type  Type    // one lane
+	Value float64 `tir:"float"`
 }
 
 // StringImm is text, which only calls take.
-type StringImm struct{ Value string }
+type StringImm struct {
+	Value string `tir:"text"`
+}
 
 // Binary is an operation on two values of one type; comparisons and And and Or give truth values.
 type Binary struct {
@@ -82,7 +86,7 @@ func (op BinaryOp) IsLogical() bool { return op == OpAnd || op == OpOr }
 
 // Not is the opposite of a truth value.
 type Not struct {
-	A    Expr
+	A    Expr `tir:"not"`
 	memo typeMemo
 }
 
@@ -95,12 +99,12 @@ type Select struct {
 // Cast is a value as another type: floats to ints towards zero, to bool by comparison with zero. Lanes stay.
 type Cast struct {
 	Type  Type
-	Value Expr
+	Value Expr `tir:"cast"`
 }
 
 // BufferLoad is the element of a buffer at indices, one for each dimension; with a vector for the last one, several elements.
 type BufferLoad struct {
-	Buffer  *Buffer
+	Buffer  *Buffer `tir:"load"`
 	Indices []Expr
 	memo    typeMemo
 }
@@ -120,27 +124,29 @@ type ProducerLoad struct {
 
 // Ramp is the vector Base, Base+Stride, Base+2*Stride, ….
 type Ramp struct {
-	Base, Stride Expr // one lane each
-	Lanes        int
+	Base   Expr `tir:"ramp"` // one lane, as Stride
+	Stride Expr
+	Lanes  int
 }
 
 // Broadcast is a vector whose lanes are all Value.
 type Broadcast struct {
-	Value Expr // one lane
+	Value Expr `tir:"broadcast"` // one lane
 	Lanes int
 }
 
 // Shuffle is the lanes of vectors, one after another, picked by Indices.
 type Shuffle struct {
-	Vectors []Expr
-	Indices []int // one a lane of the result
+	Vectors []Expr `tir:"shuffle"`
+	Indices []int  // one a lane of the result
 }
 
 // Let is Body where Var has a value.
 type Let struct {
-	Var         *Var
-	Value, Body Expr
-	memo        typeMemo
+	Var   *Var `tir:"let,binds"`
+	Value Expr
+	Body  Expr `tir:"in,scoped"`
+	memo  typeMemo
 }
 
 // CallKind says who answers a call.
@@ -168,7 +174,7 @@ func (k CallKind) String() string {
 // Call is a call, whose value is of a type that the caller says.
 type Call struct {
 	Kind CallKind
-	Name string
+	Name string `tir:"call"`
 	Type Type
 	Args []Expr
 }
@@ -185,14 +191,36 @@ type Combiner struct {
 // no generator sees it.
 type Reduce struct {
 	Combiner *Combiner
-	Sources  []Expr
-	Axes     []*IterVar
-	Cond     Expr // nil: everywhere
-	Value    int  // which of the combiner's results
+	Sources  []Expr     `tir:",scoped"`
+	Axes     []*IterVar `tir:",binds"`
+	Cond     Expr       `tir:",scoped,optional"` // nil: everywhere
+	Value    int        // which of the combiner's results
 }
 
 // Bad is an expression that could not be made. Whatever is made of it is Bad with the same error.
 type Bad struct{ Err error }
+
+// Text is the message of the error; errors that panic when they are asked have a message that says so.
+func (e *Bad) Text() (text string) {
+	if e.Err == nil {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			text = "an error that cannot be read"
+		}
+	}()
+	return e.Err.Error()
+}
+
+// UsableProducer says whether a producer is not nil, and can be compared.
+func UsableProducer(p Producer) bool {
+	if p == nil {
+		return false
+	}
+	v := reflect.ValueOf(p)
+	return v.Comparable() && !(v.Kind() == reflect.Pointer && v.IsNil())
+}
 
 func (*Var) expr()          {}
 func (*IntImm) expr()       {}

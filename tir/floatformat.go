@@ -76,7 +76,7 @@ func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 
 // constantError says why a type has no such constant of whole numbers or truth values.
 func constantError(t Type, v int64) error {
-	if err := checkType(t); err != nil || !IsInt(t) && !IsBool(t) || t.Lanes != 1 {
+	if err := CheckType(t); err != nil || !IsInt(t) && !IsBool(t) || t.Lanes != 1 {
 		return fmt.Errorf("constant %d: type %s has no constants of whole numbers", v, t)
 	}
 	least, greatest := int64(0), int64(1)
@@ -91,7 +91,7 @@ func constantError(t Type, v int64) error {
 
 // floatConstantError says why a type has no such constant of floats.
 func floatConstantError(t Type, v float64) error {
-	if err := checkType(t); err != nil || !IsFloat(t) || t.Lanes != 1 {
+	if err := CheckType(t); err != nil || !IsFloat(t) || t.Lanes != 1 {
 		return fmt.Errorf("constant %v: type %s has no constants of floats", v, t)
 	}
 	if _, ok := roundFloat(t, v); !ok {

@@ -8,39 +8,41 @@ import (
 
 // Intrinsic is what a code generator knows how to call.
 type Intrinsic struct {
-	Name string
-	Args int  // how many; -1: any number
-	Pure bool // it does nothing but give a value
-	sort intrinsicSort
+	Name  string
+	Args  int  // how many; -1: any number
+	Pure  bool // it does nothing but give a value
+	Takes Operands
 }
 
-type intrinsicSort uint8
+// Operands says which operands an intrinsic takes.
+type Operands uint8
 
+// Which operands an intrinsic takes.
 const (
-	sortFloat intrinsicSort = iota // floats to one of their type
-	sortBits                       // ints to one of their type
-	sortAny                        // what it likes
+	TakesFloats Operands = iota // floats, and it returns one of their type
+	TakesInts                   // integers, and it returns one of their type
+	TakesAny                    // its own choice: see the intrinsic
 )
 
 var intrinsics = func() map[string]*Intrinsic {
 	all := map[string]*Intrinsic{}
-	add := func(sort intrinsicSort, args int, pure bool, names ...string) {
+	add := func(takes Operands, args int, pure bool, names ...string) {
 		for _, n := range names {
-			all[n] = &Intrinsic{Name: n, Args: args, Pure: pure, sort: sort}
+			all[n] = &Intrinsic{Name: n, Args: args, Pure: pure, Takes: takes}
 		}
 	}
-	add(sortFloat, 1, true, "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+	add(TakesFloats, 1, true, "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
 		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "round", "nearbyint", "sigmoid", "fabs")
-	add(sortFloat, 2, true, "pow", "fmod", "atan2", "hypot", "copysign")
-	add(sortFloat, 3, true, "fma")
-	add(sortBits, 2, true, "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
-	add(sortBits, 1, true, "bitwise_not", "popcount", "clz", "abs")
-	add(sortAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
-	add(sortAny, 3, true, "if_then_else") // only the branch that is taken is computed
-	add(sortAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index", "report_index",
+	add(TakesFloats, 2, true, "pow", "fmod", "atan2", "hypot", "copysign")
+	add(TakesFloats, 3, true, "fma")
+	add(TakesInts, 2, true, "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
+	add(TakesInts, 1, true, "bitwise_not", "popcount", "clz", "abs")
+	add(TakesAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
+	add(TakesAny, 3, true, "if_then_else") // only the branch that is taken is computed
+	add(TakesAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index", "report_index",
 		"clear_reports", "check_reports")
-	add(sortAny, 0, false, "ret_none")
-	add(sortAny, 1, false, "ret")
+	add(TakesAny, 0, false, "ret_none")
+	add(TakesAny, 1, false, "ret")
 	return all
 }()
 
@@ -66,7 +68,7 @@ func LookupIntrinsic(name string) (Intrinsic, bool) {
 func (c *Call) check() error {
 	types := make([]Type, len(c.Args))
 	for n, a := range c.Args {
-		if isNil(a) {
+		if IsNil(a) {
 			return fmt.Errorf("%s %s: argument %d is nil", c.what(), c.Name, n)
 		}
 		if _, isText := a.(*StringImm); isText && !takesText(c) {
@@ -106,42 +108,42 @@ func (c *Call) checkTypes(types []Type) error {
 	}
 	for n, t := range types {
 		switch {
-		case i.sort == sortAny:
+		case i.Takes == TakesAny:
 		case t != c.Type:
-			return fmt.Errorf("intrinsic %s of type %s: argument %d is of type %s", c.Name, typeName(c.Type), n, t)
-		case i.sort == sortFloat && !IsFloat(t):
+			return fmt.Errorf("intrinsic %s of type %s: argument %d is of type %s", c.Name, TypeName(c.Type), n, t)
+		case i.Takes == TakesFloats && !IsFloat(t):
 			return fmt.Errorf("intrinsic %s takes floats, found %s", c.Name, t)
-		case i.sort == sortBits && !IsInt(t):
+		case i.Takes == TakesInts && !IsInt(t):
 			return fmt.Errorf("intrinsic %s takes whole numbers, found %s", c.Name, t)
 		}
 	}
 	switch c.Name {
 	case "if_then_else":
 		if !IsBool(types[0]) || types[1] != c.Type || types[2] != c.Type {
-			return fmt.Errorf("intrinsic if_then_else takes a bool and two values of type %s", typeName(c.Type))
+			return fmt.Errorf("intrinsic if_then_else takes a bool and two values of type %s", TypeName(c.Type))
 		}
 		if types[0].Lanes != 1 && types[0].Lanes != c.Type.Lanes {
 			return fmt.Errorf("intrinsic if_then_else: %d truth values for %d lanes", types[0].Lanes, c.Type.Lanes)
 		}
 	case "isnan", "isinf", "isfinite":
 		if t := types[0]; !IsFloat(t) || c.Type != Vector(Bool, int(t.Lanes)) {
-			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t, typeName(c.Type))
+			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t, TypeName(c.Type))
 		}
 	case "likely":
 		if !IsBool(c.Type) || types[0] != c.Type {
-			return fmt.Errorf("intrinsic likely takes and gives truth values: found %s and %s", types[0], typeName(c.Type))
+			return fmt.Errorf("intrinsic likely takes and gives truth values: found %s and %s", types[0], TypeName(c.Type))
 		}
 	case "reinterpret":
 		if t := types[0]; int(t.Bits)*int(t.Lanes) != int(c.Type.Bits)*int(c.Type.Lanes) {
-			return fmt.Errorf("intrinsic reinterpret of %s as %s: the sizes differ", t, typeName(c.Type))
+			return fmt.Errorf("intrinsic reinterpret of %s as %s: the sizes differ", t, TypeName(c.Type))
 		}
 	case "check_index": // an index, the size, the buffer's name, and the dimension
 		if len(types) != 4 || types[0] != c.Type || !IsInt(c.Type) || !IsInt(types[1]) || types[1].Lanes != 1 {
-			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension", typeName(c.Type))
+			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension", TypeName(c.Type))
 		}
 	case "report_index": // the record, the number of the access, the index, and the size
 		if c.Type != Bool || !slices.Equal(types, []Type{Handle, Int32, Int64, Int64}) {
-			return fmt.Errorf("intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found %v and %s", types, typeName(c.Type))
+			return fmt.Errorf("intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found %v and %s", types, TypeName(c.Type))
 		}
 	case "clear_reports", "check_reports": // the record, then a name and a dimension for each access
 		if c.Type != Void || len(types) == 0 || types[0] != Handle {
@@ -167,10 +169,14 @@ func Intrin(name string, args ...Expr) Expr {
 	if len(args) == 0 {
 		return NewCall(CallIntrinsic, Void, name)
 	}
-	t := args[len(args)-1].DType()
+	return NewCall(CallIntrinsic, IntrinsicType(name, args[len(args)-1].DType()), name, args...)
+}
+
+// IntrinsicType is the type that [Intrin] gives to the call of an intrinsic whose last argument is of type last.
+func IntrinsicType(name string, last Type) Type {
 	switch name {
 	case "isnan", "isinf", "isfinite":
-		t = Vector(Bool, int(t.Lanes))
+		return Vector(Bool, int(last.Lanes))
 	}
-	return NewCall(CallIntrinsic, t, name, args...)
+	return last
 }

@@ -22,18 +22,3 @@ func TestCheck_LongPathIsShortened(t *testing.T) {
 		require.Contains(t, err.Error(), " more)…")
 	}
 }
-
-// So does what tells two programs apart.
-func TestDifference_LongPathIsShortened(t *testing.T) {
-	deep := func(n int64) tir.Expr {
-		e := tir.Expr(tir.I64(n))
-		for range 50_000 {
-			e = &tir.Binary{Op: tir.OpAdd, A: e, B: tir.I64(1)}
-		}
-		return e
-	}
-	text := tir.Difference(deep(1), deep(2))
-	require.Less(t, len(text), 1000)
-	require.Contains(t, text, "more)….a.a.")
-	require.Contains(t, text, ": constant 1 of type int64 is not 2 of type int64")
-}

@@ -1,5 +1,10 @@
 package tir
 
+import (
+	"reflect"
+	"unsafe"
+)
+
 // Mutator makes a new program of an old one. Its functions are called for each node after its parts have been replaced, and give what stands in its
 // place; nil functions leave nodes alone. For a statement, nil takes it away. What does not change is shared with the old program.
 type Mutator struct {
@@ -18,10 +23,10 @@ type Mutator struct {
 
 // MutateExpr gives an expression in which m has replaced what it replaces.
 func (m *Mutator) MutateExpr(e Expr) Expr {
-	if isNil(e) {
+	if IsNil(e) {
 		return e
 	}
-	if m.Memo == nil || isForeign(e) {
+	if m.Memo == nil || !IsNode(e) {
 		return m.mutateExpr(e)
 	}
 	if r, done := m.Memo[e]; done {
@@ -64,64 +69,57 @@ func (m *Mutator) exprs(all []Expr) (out []Expr, changed bool) {
 }
 
 func (m *Mutator) exprParts(e Expr) Expr {
-	switch e := e.(type) {
-	case *Binary:
-		if a, b := m.MutateExpr(e.A), m.MutateExpr(e.B); a != e.A || b != e.B {
-			return &Binary{Op: e.Op, A: a, B: b}
-		}
-	case *Not:
-		if a := m.MutateExpr(e.A); a != e.A {
-			return &Not{A: a}
-		}
-	case *Select:
-		if c, t, f := m.MutateExpr(e.Cond), m.MutateExpr(e.Then), m.MutateExpr(e.Else); c != e.Cond || t != e.Then || f != e.Else {
-			return &Select{Cond: c, Then: t, Else: f}
-		}
-	case *Cast:
-		if v := m.MutateExpr(e.Value); v != e.Value {
-			return &Cast{e.Type, v}
-		}
-	case *BufferLoad:
-		if x, changed := m.exprs(e.Indices); changed {
-			return &BufferLoad{Buffer: e.Buffer, Indices: x}
-		}
-	case *ProducerLoad:
-		if x, changed := m.exprs(e.Indices); changed {
-			return &ProducerLoad{e.Producer, x}
-		}
-	case *Ramp:
-		if b, s := m.MutateExpr(e.Base), m.MutateExpr(e.Stride); b != e.Base || s != e.Stride {
-			return &Ramp{b, s, e.Lanes}
-		}
-	case *Broadcast:
-		if v := m.MutateExpr(e.Value); v != e.Value {
-			return &Broadcast{v, e.Lanes}
-		}
-	case *Shuffle:
-		if v, changed := m.exprs(e.Vectors); changed {
-			return &Shuffle{v, e.Indices}
-		}
-	case *Let:
-		if v, b := m.MutateExpr(e.Value), m.MutateExpr(e.Body); v != e.Value || b != e.Body {
-			return &Let{Var: e.Var, Value: v, Body: b}
-		}
-	case *Call:
-		if a, changed := m.exprs(e.Args); changed {
-			return &Call{e.Kind, e.Name, e.Type, a}
-		}
-	case *Reduce:
-		s, changed := m.exprs(e.Sources)
-		c := m.MutateExpr(e.Cond)
-		if changed || c != e.Cond {
-			return &Reduce{e.Combiner, s, e.Axes, c, e.Value}
-		}
+	t := TypeOf(e)
+	if t == nil || len(t.parts) == 0 {
+		return e
+	}
+	if r, changed := m.parts(t, e); changed {
+		return r.Interface().(Expr)
 	}
 	return e
 }
 
+// parts replaces the parts of a node; changed says whether any was, and then the first result is a node with the new
+// ones. A statement that is taken away is nil in the new node.
+func (m *Mutator) parts(t *NodeType, node any) (r reflect.Value, changed bool) {
+	p := address(node)
+	var to unsafe.Pointer // of the new node
+	change := func() unsafe.Pointer {
+		if !changed {
+			r, changed = t.clone(p), true
+			to = r.UnsafePointer()
+		}
+		return to
+	}
+	for i := range t.parts {
+		f := &t.parts[i]
+		switch f.part {
+		case partExpr:
+			old := *f.expr(p)
+			if e := m.MutateExpr(old); e != old {
+				*f.expr(change()) = e
+			}
+		case partExprs:
+			if all, different := m.exprs(*f.exprs(p)); different {
+				*f.exprs(change()) = all
+			}
+		case partStmt:
+			old := *f.stmt(p)
+			if s := m.MutateStmt(old); s != old {
+				*f.stmt(change()) = s
+			}
+		case partStmts:
+			if all, different := m.stmts(*f.stmts(p)); different {
+				*f.stmts(change()) = all
+			}
+		}
+	}
+	return r, changed
+}
+
 // MutateStmt gives a statement in which m has replaced what it replaces; nil if nothing is left.
 func (m *Mutator) MutateStmt(s Stmt) Stmt {
-	if isNil(s) {
+	if IsNil(s) {
 		return nil
 	}
 	if m.PreStmt != nil {
@@ -136,98 +134,71 @@ func (m *Mutator) MutateStmt(s Stmt) Stmt {
 	return s
 }
 
-// stmtParts replaces the parts of a statement. What has lost its body goes.
+// stmtParts replaces the parts of a statement. One that has lost all its bodies goes, but for a loop that may not end.
 func (m *Mutator) stmtParts(s Stmt) Stmt {
-	switch s := s.(type) {
-	case *BufferStore:
-		x, changed := m.exprs(s.Indices)
-		if v := m.MutateExpr(s.Value); changed || v != s.Value {
-			return &BufferStore{s.Buffer, v, x}
-		}
-	case *For:
-		low, n, body := m.MutateExpr(s.Min), m.MutateExpr(s.Extent), m.MutateStmt(s.Body)
-		if body == nil {
-			return nil
-		}
-		if low != s.Min || n != s.Extent || body != s.Body {
-			c := *s
-			c.Min, c.Extent, c.Body = low, n, body
-			return &c
-		}
-	case *While:
-		c, body := m.MutateExpr(s.Cond), m.MutateStmt(s.Body)
-		if body == nil {
-			body = &Seq{}
-		}
-		if c != s.Cond || body != s.Body {
-			return &While{c, body}
-		}
-	case *If:
-		c, then, other := m.MutateExpr(s.Cond), m.MutateStmt(s.Then), m.MutateStmt(s.Else)
-		if then == nil && other == nil {
-			return nil
-		}
-		if then == nil {
-			then = &Seq{}
-		}
-		if c != s.Cond || then != s.Then || other != s.Else {
-			return &If{c, then, other}
-		}
-	case *LetStmt:
-		v, body := m.MutateExpr(s.Value), m.MutateStmt(s.Body)
-		if body == nil {
-			return nil
-		}
-		if v != s.Value || body != s.Body {
-			return &LetStmt{s.Var, v, body}
-		}
-	case *Assert:
-		if c := m.MutateExpr(s.Cond); c != s.Cond {
-			return &Assert{c, s.Kind, s.Message}
-		}
-	case *Alloc:
-		body := m.MutateStmt(s.Body)
-		if body == nil {
-			return nil
-		}
-		if body != s.Body {
-			return &Alloc{s.Buffer, body}
-		}
-	case *AttrStmt:
-		v, body := m.MutateExpr(s.Value), m.MutateStmt(s.Body)
-		if body == nil {
-			return nil
-		}
-		if v != s.Value || body != s.Body {
-			return &AttrStmt{s.Key, s.Node, v, body}
-		}
+	t := TypeOf(s)
+	if t == nil {
+		return s
+	}
+	r, changed := m.parts(t, s)
+	if !changed {
+		return s
+	}
+	n := r.Interface().(Stmt)
+	switch n := n.(type) {
 	case *Seq:
-		return m.seq(s)
-	case *Evaluate:
-		if v := m.MutateExpr(s.Value); v != s.Value {
-			return &Evaluate{v}
+		if len(n.Stmts) == 0 {
+			return nil
+		}
+		return Sequence(n.Stmts...)
+	case *While:
+		if n.Body == nil {
+			n.Body = &Seq{}
+		}
+		return n
+	}
+	return withBodies(t, n)
+}
+
+// withBodies returns a new statement, nil if it has statements as parts, and all of them are nil. A missing one that
+// must not be nil becomes an empty sequence.
+func withBodies(t *NodeType, s Stmt) Stmt {
+	p, bodies, left := address(s), false, false
+	for i := range t.parts {
+		switch f := &t.parts[i]; f.part {
+		case partStmt:
+			bodies, left = true, left || *f.stmt(p) != nil
+		case partStmts:
+			bodies, left = true, left || len(*f.stmts(p)) > 0
+		}
+	}
+	if bodies && !left {
+		return nil
+	}
+	for i := range t.parts {
+		if f := &t.parts[i]; f.part == partStmt && !f.Optional && *f.stmt(p) == nil {
+			*f.stmt(p) = &Seq{}
 		}
 	}
 	return s
 }
 
-func (m *Mutator) seq(s *Seq) Stmt {
-	changed := false
-	out := make([]Stmt, 0, len(s.Stmts))
-	for _, x := range s.Stmts {
-		r := m.MutateStmt(x)
-		changed = changed || r != x
-		if r != nil {
+// stmts replaces statements of a list, and leaves out those that are taken away.
+func (m *Mutator) stmts(all []Stmt) (out []Stmt, changed bool) {
+	for i, s := range all {
+		r := m.MutateStmt(s)
+		if r != s && !changed {
+			changed = true
+			out = append(make([]Stmt, 0, len(all)), all[:i]...)
+		}
+		if changed && r != nil {
 			out = append(out, r)
 		}
 	}
-	switch {
-	case !changed:
-		return s
-	case len(out) == 0:
-		return nil
+	if !changed {
+		return all, false
 	}
-	return Sequence(out...)
+	return out, true
 }
 
 // Substitute replaces variables by expressions of their types.

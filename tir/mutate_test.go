@@ -1,10 +1,14 @@
-package tir
+package tir_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/tirnodes"
+	. "tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 func TestWalk_Order(t *testing.T) {
@@ -19,7 +23,7 @@ func TestWalk_Order(t *testing.T) {
 		case *FloatImm:
 			got = append(got, fmt.Sprint(n.Value))
 		default:
-			got = append(got, nodeName(n))
+			got = append(got, NodeName(n))
 		}
 		return node != w.branch && node != w.while && node != w.vector
 	})
@@ -45,7 +49,7 @@ func TestWalk_Nothing(t *testing.T) {
 
 // Every kind of node is walked, and its parts are those that the mutator replaces.
 func TestMutator_EveryPart(t *testing.T) {
-	for _, root := range everyNode() {
+	for _, root := range tirnodes.EveryNode() {
 		var leaves []*IntImm
 		Walk(root, func(n any) bool {
 			if k, ok := n.(*IntImm); ok {
@@ -68,37 +72,18 @@ func TestMutator_EveryPart(t *testing.T) {
 				out = m.MutateStmt(root.(Stmt))
 			}
 			require.NotSame(t, root, out)
-			require.Contains(t, Difference(root, out), fmt.Sprintf("constant %d of type int32 is not %d", k.Value, k.Value+100), "%T", root)
+			require.Contains(t, compare.Difference(root, out), fmt.Sprintf("value %d is not %d", k.Value, k.Value+100), "%T", root)
 			k.Value += 100
-			require.Equal(t, "", Difference(root, out), "nothing but the part is another")
+			require.Equal(t, "", compare.Difference(root, out), "nothing but the part is another")
 			k.Value -= 100
 		}
-	}
-}
-
-// everyNode is one of each sort of node that has parts, each part with a constant of its own.
-func everyNode() []any {
-	next := int32(0)
-	k := func() Expr { next++; return I32(next) }
-	v, u, b := NewVar("v", Int32), NewVar("u", Int32), NewBuffer("b", Int32, I32(8), I32(8))
-	axis := &IterVar{NewVar("k", Int32), I32(0), I32(8), IterReduce, ""}
-	do := func() Stmt { return &Evaluate{k()} }
-	return []any{
-		&Binary{Op: OpFloorMod, A: k(), B: k()}, &Not{A: k()}, &Select{Cond: k(), Then: k(), Else: k()}, &Cast{Int8, k()}, &BufferLoad{Buffer: b, Indices: []Expr{k(), k()}},
-		&ProducerLoad{&noProducer{}, []Expr{k(), k()}}, &Ramp{k(), k(), 4}, &Broadcast{k(), 4}, &Shuffle{[]Expr{k(), k()}, []int{1, 0}}, &Let{Var: v, Value: k(), Body: k()},
-		&Call{CallExtern, "f", Int32, []Expr{k(), k()}},
-		&Reduce{&Combiner{[]*Var{v}, []*Var{u}, []Expr{v}, []Expr{I32(0)}}, []Expr{k(), k()}, []*IterVar{axis}, k(), 1},
-		&Reduce{nil, []Expr{k()}, nil, nil, 0},
-		&BufferStore{b, k(), []Expr{k(), k()}},
-		&For{Parallel, v, k(), k(), "", map[string]any{"a": true}, do()}, &While{k(), do()}, &If{k(), do(), do()}, &If{k(), do(), nil}, &LetStmt{v, k(), do()},
-		&Assert{k(), "ValueError", "m"}, &Alloc{b, do()}, &AttrStmt{"k", v, k(), do()}, &Seq{[]Stmt{do(), do(), do()}}, &Evaluate{k()},
 	}
 }
 
 func TestMutator_SharesWhatStays(t *testing.T) {
 	calls := 0
 	m := &Mutator{Expr: func(e Expr) Expr { calls++; return e }, Stmt: func(s Stmt) Stmt { calls++; return s }}
-	for _, root := range everyNode() {
+	for _, root := range tirnodes.EveryNode() {
 		if e, ok := root.(Expr); ok {
 			require.Same(t, root, m.MutateExpr(e))
 		} else {
@@ -158,7 +143,7 @@ func TestMutator_TakesAway(t *testing.T) {
 			require.Nil(t, got)
 			continue
 		}
-		require.Equal(t, "", Difference(x.want, got))
+		require.Equal(t, "", compare.Difference(x.want, got))
 	}
 	several := &Mutator{PreStmt: func(s Stmt) (Stmt, bool) {
 		return &Seq{[]Stmt{stays, gone}}, s == Stmt(gone)
@@ -174,7 +159,7 @@ func TestMutator_Before(t *testing.T) {
 		Expr:    func(e Expr) Expr { seen++; return e },
 	}
 	got := m.MutateExpr(Add(&Not{A: x}, x))
-	require.Equal(t, "", Difference(&Binary{Op: OpAdd, A: I32(7), B: x}, got))
+	require.Equal(t, "", compare.Difference(&Binary{Op: OpAdd, A: I32(7), B: x}, got))
 	require.Equal(t, 2, seen, "the sum and x: neither what was replaced nor its parts")
 	require.Nil(t, m.MutateExpr(nil))
 }
@@ -182,11 +167,11 @@ func TestMutator_Before(t *testing.T) {
 func TestSubstitute(t *testing.T) {
 	x, y := NewVar("x", Int32), NewVar("y", Int32)
 	e := Add(Mul(x, y), I32(1))
-	require.Equal(t, "", Difference(Add(Mul(Add(y, I32(2)), x), I32(1)), Substitute(e, map[*Var]Expr{x: Add(y, I32(2)), y: x})), "all at once")
+	require.Equal(t, "", compare.Difference(Add(Mul(Add(y, I32(2)), x), I32(1)), Substitute(e, map[*Var]Expr{x: Add(y, I32(2)), y: x})), "all at once")
 	require.Same(t, e, Substitute(e, map[*Var]Expr{NewVar("x", Int32): y}))
 	b := NewBuffer("b", Int32, I32(4))
 	s := &BufferStore{b, x, []Expr{x}}
-	require.Equal(t, "", Difference(&BufferStore{b, y, []Expr{y}}, SubstituteStmt(s, map[*Var]Expr{x: y})))
+	require.Equal(t, "", compare.Difference(&BufferStore{b, y, []Expr{y}}, SubstituteStmt(s, map[*Var]Expr{x: y})))
 	require.Same(t, s.Value, x, "the old program stays")
 }
 

@@ -2,114 +2,66 @@ package tir
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"tvmgo/tir/internal/path"
 )
 
-// maxDepth is how deep nodes may stand within each other for Equal, Hash and Check; deeper ones are most likely endless.
-const maxDepth = 200_000
-
-// step is one step of a path from a function to a node within it: a name, or the place in a list.
-type step struct {
-	name  string
-	index int // -1: none
-}
-
-func at(name string) step                 { return step{name, -1} }
-func atIndex(name string, index int) step { return step{name, index} }
-
-// pathText writes a path: main.body[0].for(i).body.value.a
-func pathText(steps []step) string {
-	var b strings.Builder
-	for _, s := range steps {
-		if b.Len() > 0 && s.name != "" {
-			b.WriteByte('.')
-		}
-		b.WriteString(s.name)
-		if s.index >= 0 {
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		}
+// stepTo is the step from a node to one of its parts: see eachPart. Statements of a list have no name.
+func stepTo(f *Field, index int) path.Step {
+	if f.part == partStmts {
+		return path.AtIndex("", index)
 	}
-	return b.String()
-}
-
-// pathEnds is how many steps an error says of each end of a long path.
-const pathEnds = 16
-
-// shortPath is the path of an error: of a long one the ends, so that the reason behind it is seen.
-func shortPath(steps []step) string {
-	if len(steps) <= 2*pathEnds+1 {
-		return pathText(steps)
-	}
-	return fmt.Sprintf("%s…(%d more)….%s", pathText(steps[:pathEnds]), len(steps)-2*pathEnds, pathText(steps[len(steps)-pathEnds:]))
+	return path.Step{Name: f.Name, Index: index}
 }
 
 // partStep is the step from an expression to one of its parts, as [ExprParts] lists them.
-func partStep(e Expr, part int) step {
-	switch e := e.(type) {
-	case *Binary:
-		return at([]string{"a", "b"}[part])
-	case *Not:
-		return at("a")
-	case *Select:
-		return at([]string{"cond", "then", "else"}[part])
-	case *Cast, *Broadcast:
-		return at("value")
-	case *BufferLoad, *ProducerLoad:
-		return atIndex("indices", part)
-	case *Ramp:
-		return at([]string{"base", "stride"}[part])
-	case *Shuffle:
-		return atIndex("vectors", part)
-	case *Let:
-		return at([]string{"value", "body"}[part])
-	case *Call:
-		return atIndex("args", part)
-	case *Reduce:
-		if part == len(e.Sources) {
-			return at("cond")
+func partStep(e Expr, part int) (s path.Step) {
+	n := 0
+	eachPart(e, func(f *Field, index int, _ any) {
+		if n == part {
+			s = stepTo(f, index)
 		}
-		return atIndex("sources", part)
-	}
-	return atIndex("part", part)
+		n++
+	})
+	return s
 }
 
-// stmtStep is the step into a statement that is not only known by its place.
-func stmtStep(s Stmt) (step, bool) {
+// StmtLabel is how paths name a statement that is not only known by its position: "for(i)". It is "" for others.
+func StmtLabel(s Stmt) string {
 	switch s := s.(type) {
 	case *For:
-		return at("for(" + varName(s.Var) + ")"), true
+		return "for(" + NameOf(s.Var) + ")"
 	case *LetStmt:
-		return at("let(" + varName(s.Var) + ")"), true
+		return "let(" + NameOf(s.Var) + ")"
 	case *Alloc:
-		return at("alloc(" + bufferName(s.Buffer) + ")"), true
+		return "alloc(" + NameOf(s.Buffer) + ")"
 	case *AttrStmt:
-		return at("attr(" + s.Key + ")"), true
-	case *While:
-		return at("while"), true
-	case *If:
-		return at("if"), true
+		return "attr(" + s.Key + ")"
+	case *While, *If:
+		return TypeOf(s).Key
 	}
-	return step{}, false
+	return ""
 }
 
-func varName(v *Var) string {
-	if v == nil {
-		return "nil"
+// NameOf is the name of a variable or a buffer, "nil" of a nil one.
+func NameOf[T Var | Buffer](what *T) string {
+	switch x := any(what).(type) {
+	case *Var:
+		if x != nil {
+			return x.Name
+		}
+	case *Buffer:
+		if x != nil {
+			return x.Name
+		}
 	}
-	return v.Name
+	return "nil"
 }
 
-func bufferName(b *Buffer) string {
-	if b == nil {
-		return "nil"
-	}
-	return b.Name
-}
-
-// nodeName says what sort of node it is: "Binary", "For", ….
-func nodeName(node any) string {
-	if isNil(node) {
+// NodeName says what sort of node it is: "Binary", "For", ….
+func NodeName(node any) string {
+	if IsNil(node) {
 		return "nil"
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", node), "*tir.")
@@ -121,74 +73,30 @@ func WalkPaths(f *PrimFunc, visit func(node any, path func() string) bool) {
 		return
 	}
 	w := &pathWalker{visit: visit}
-	w.in(at("body"), f.Body)
+	w.in(path.At("body"), f.Body)
 }
 
 // pathWalker is where a walk is.
 type pathWalker struct {
 	visit func(node any, path func() string) bool
-	path  []step
+	path  []path.Step
 }
 
 // in walks through a part of the node that the walk is at.
-func (w *pathWalker) in(s step, node any) {
-	if isNil(node) {
+func (w *pathWalker) in(s path.Step, node any) {
+	if IsNil(node) {
 		return
 	}
 	w.path = append(w.path, s)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
 	if x, ok := node.(Stmt); ok {
-		if own, some := stmtStep(x); some {
-			w.path = append(w.path, own)
+		if label := StmtLabel(x); label != "" {
+			w.path = append(w.path, path.At(label))
 			defer func() { w.path = w.path[:len(w.path)-1] }()
 		}
 	}
-	if !w.visit(node, func() string { return shortPath(w.path) }) {
+	if !w.visit(node, func() string { return path.Short(w.path) }) {
 		return
 	}
-	switch n := node.(type) {
-	case Expr:
-		for i, part := range ExprParts(n) {
-			w.in(partStep(n, i), part)
-		}
-	case Stmt:
-		w.stmt(n)
-	}
-}
-
-func (w *pathWalker) stmt(s Stmt) {
-	switch s := s.(type) {
-	case *BufferStore:
-		for i, x := range s.Indices {
-			w.in(atIndex("indices", i), x)
-		}
-		w.in(at("value"), s.Value)
-	case *For:
-		w.in(at("min"), s.Min)
-		w.in(at("extent"), s.Extent)
-		w.in(at("body"), s.Body)
-	case *While:
-		w.in(at("cond"), s.Cond)
-		w.in(at("body"), s.Body)
-	case *If:
-		w.in(at("cond"), s.Cond)
-		w.in(at("then"), s.Then)
-		w.in(at("else"), s.Else)
-	case *LetStmt:
-		w.in(at("value"), s.Value)
-		w.in(at("body"), s.Body)
-	case *Assert:
-		w.in(at("cond"), s.Cond)
-	case *Alloc:
-		w.in(at("body"), s.Body)
-	case *AttrStmt:
-		w.in(at("value"), s.Value)
-		w.in(at("body"), s.Body)
-	case *Seq:
-		for i, x := range s.Stmts {
-			w.in(atIndex("", i), x)
-		}
-	case *Evaluate:
-		w.in(at("value"), s.Value)
-	}
+	eachPart(node, func(f *Field, index int, part any) { w.in(stepTo(f, index), part) })
 }

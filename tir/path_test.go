@@ -1,9 +1,11 @@
-package tir
+package tir_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "tvmgo/tir"
 )
 
 // WalkPaths visits what Walk visits, and names places as Check does.

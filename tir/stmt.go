@@ -5,8 +5,8 @@ type Stmt interface{ stmt() }
 
 // BufferStore writes an element of a buffer, or, with a vector for the last index, several.
 type BufferStore struct {
-	Buffer  *Buffer
-	Value   Expr
+	Buffer  *Buffer `tir:"store"`
+	Value   Expr    `tir:",last"`
 	Indices []Expr
 }
 
@@ -36,50 +36,51 @@ func (k ForKind) String() string {
 // For runs Body for Var from Min on, Extent times.
 type For struct {
 	Kind        ForKind
-	Var         *Var
+	Var         *Var `tir:"for,binds"`
 	Min, Extent Expr
-	Thread      string         // of ThreadBind: "blockIdx.x", "threadIdx.y", "vthread", …
-	Annotations map[string]any // what passes say of the loop: int64, bool, float64, string
-	Body        Stmt
+	Thread      string         `tir:",optional"`      // of ThreadBind: "blockIdx.x", "threadIdx.y", "vthread", …
+	Annotations map[string]any `tir:"attrs,optional"` // what passes say of the loop: int64, bool, float64, string
+	Body        Stmt           `tir:",scoped"`
 }
 
 // While runs Body as long as Cond holds.
 type While struct {
-	Cond Expr
+	Cond Expr `tir:"while"`
 	Body Stmt
 }
 
 // If runs Then where Cond holds, else Else, which may be nil.
 type If struct {
-	Cond       Expr
-	Then, Else Stmt
+	Cond Expr `tir:"if"`
+	Then Stmt
+	Else Stmt `tir:",optional"`
 }
 
 // LetStmt runs Body where Var has a value.
 type LetStmt struct {
-	Var   *Var
+	Var   *Var `tir:"let,binds"`
 	Value Expr
-	Body  Stmt
+	Body  Stmt `tir:",scoped"`
 }
 
 // Assert ends the function with an error unless Cond holds. Kind is the error's ("ValueError", "TypeError", …).
 type Assert struct {
-	Cond          Expr
+	Cond          Expr `tir:"assert"`
 	Kind, Message string
 }
 
 // Alloc runs Body with memory for a buffer, whose scope says where.
 type Alloc struct {
-	Buffer *Buffer
-	Body   Stmt
+	Buffer *Buffer `tir:"alloc,binds"`
+	Body   Stmt    `tir:",scoped"`
 }
 
 // AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of. One whose key is
 // [AttrView] defines the buffer, others speak of what is defined already.
 type AttrStmt struct {
-	Key   string
-	Node  any
-	Value Expr
+	Key   string `tir:"attr"`
+	Node  any    `tir:",optional"`
+	Value Expr   `tir:",optional"`
 	Body  Stmt
 }
 
@@ -95,8 +96,8 @@ func View(b *Buffer, body Stmt) Stmt {
 	return &AttrStmt{Key: AttrView, Node: b, Value: b.Data, Body: body}
 }
 
-// view is the buffer that an attribute defines; nil of others.
-func (s *AttrStmt) view() *Buffer {
+// ViewBuffer is the buffer that an attribute with the key [AttrView] defines; nil of others.
+func (s *AttrStmt) ViewBuffer() *Buffer {
 	if b, ok := s.Node.(*Buffer); ok && s.Key == AttrView {
 		return b
 	}
@@ -107,7 +108,9 @@ func (s *AttrStmt) view() *Buffer {
 type Seq struct{ Stmts []Stmt }
 
 // Evaluate computes an expression for what it does.
-type Evaluate struct{ Value Expr }
+type Evaluate struct {
+	Value Expr `tir:"eval"`
+}
 
 func (*BufferStore) stmt() {}
 func (*For) stmt()         {}
@@ -132,7 +135,7 @@ func Sequence(stmts ...Stmt) Stmt {
 				all = append(all, s.Stmts...)
 			}
 		default:
-			if !isNil(s) {
+			if !IsNil(s) {
 				all = append(all, s)
 			}
 		}

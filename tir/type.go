@@ -62,7 +62,7 @@ func IsHandle(t Type) bool { return t.Code == dlpack.CodeHandle && t.Bits > 0 }
 const MaxLanes = 1024
 
 // typeName is a type as errors write it: void has a name there, and so do vectors of addresses.
-func typeName(t Type) string {
+func TypeName(t Type) string {
 	switch {
 	case t == Void:
 		return "void"
@@ -73,13 +73,13 @@ func typeName(t Type) string {
 }
 
 // checkType says why t is no type of an expression.
-func checkType(t Type) error {
+func CheckType(t Type) error {
 	if t == Void {
 		return nil
 	}
 	switch {
 	case t.Lanes < 1 || t.Lanes > MaxLanes:
-		return fmt.Errorf("type %s has %d lanes: want 1 to %d", typeName(t), t.Lanes, MaxLanes)
+		return fmt.Errorf("type %s has %d lanes: want 1 to %d", TypeName(t), t.Lanes, MaxLanes)
 	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 1),
 		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat && t.Bits == 16,
 		IsBool(t) && t.Bits == 8, IsHandle(t) && t.Bits == 64 && t.Lanes == 1,
@@ -87,7 +87,7 @@ func checkType(t Type) error {
 		(t.Code == dlpack.CodeFloat6E2M3FN || t.Code == dlpack.CodeFloat6E3M2FN) && t.Bits == 6, t.Code == dlpack.CodeFloat4E2M1FN && t.Bits == 4:
 		return nil
 	}
-	return fmt.Errorf("type %s is not one that expressions have", typeName(t))
+	return fmt.Errorf("type %s is not one that expressions have", TypeName(t))
 }
 
 // intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since constants are

@@ -1,8 +1,6 @@
 package tir
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // typeMemo keeps the type of an expression that is as deep as its parts are, so that the types of a chain are not found by going down all of it each time. It
 // may be asked by many at once.

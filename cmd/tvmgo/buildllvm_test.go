@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/json"
 	"os"
@@ -12,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/runtime"
-	"tvmgo/tir"
+	tirjson "tvmgo/tir/json"
+	"tvmgo/tir/text"
 )
 
 const mulProgram = `func mul(a_handle: handle, b_handle: handle, c_handle: handle) {
@@ -38,12 +40,14 @@ func needLLVM(t *testing.T) {
 func programs(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	m, err := tir.Parse(addProgram + mulProgram)
+	m, err := text.Parse(addProgram + mulProgram)
 	require.NoError(t, err)
-	asJSON, err := json.MarshalIndent(m, "", "  ")
+	compact, err := tirjson.Marshal(m)
 	require.NoError(t, err)
+	asJSON := &bytes.Buffer{}
+	require.NoError(t, json.Indent(asJSON, compact, "", "  "))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.tir"), []byte(addProgram+mulProgram), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.json"), asJSON, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.json"), asJSON.Bytes(), 0o600))
 	return dir
 }
 

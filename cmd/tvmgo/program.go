@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"tvmgo/tir"
+	tirjson "tvmgo/tir/json"
+	"tvmgo/tir/text"
 )
 
 // maxProgram bounds the text of a program.
@@ -31,25 +33,25 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 		defer f.Close()
 		from = f
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxProgram+1))
-	if err == nil && len(text) > maxProgram {
+	source, err := io.ReadAll(io.LimitReader(from, maxProgram+1))
+	if err == nil && len(source) > maxProgram {
 		err = fmt.Errorf("it has more than %d MiB: that is no program", maxProgram>>20)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, bare(err))
 	}
-	m := &tir.IRModule{}
-	isJSON := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+	var m *tir.IRModule
+	isJSON := bytes.HasPrefix(bytes.TrimLeft(source, " \t\r\n"), []byte("{"))
 	if isJSON {
-		err = m.UnmarshalJSON(text) // json.Unmarshal would read all of the text before
+		m, err = tirjson.Unmarshal(source)
 	} else {
-		m, err = tir.Parse(string(text))
+		m, err = text.Parse(string(source))
 	}
 	if err == nil {
 		err = tir.Check(m)
 	}
 	if err != nil {
-		return nil, located(name, text, isJSON, err)
+		return nil, located(name, source, isJSON, err)
 	}
 	if len(m.Funcs) == 0 {
 		return nil, fmt.Errorf("%s: there is no function in it", name)
@@ -58,13 +60,13 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 }
 
 // located is an error of a program with the file, line and column that it is about, as far as they are known.
-func located(name string, text []byte, isJSON bool, err error) error {
-	var parse *tir.ParseError
-	var read *tir.JSONError
+func located(name string, source []byte, isJSON bool, err error) error {
+	var parse *text.ParseError
+	var read *tirjson.Error
 	var syntax *json.SyntaxError
 	var check *tir.Error
 	if errors.As(err, &read) && read.Err != nil { // it is no JSON; whoever reads all of it knows where
-		if whole := json.Unmarshal(text, new(json.RawMessage)); whole != nil {
+		if whole := json.Unmarshal(source, new(json.RawMessage)); whole != nil {
 			err = whole
 		}
 	}
@@ -72,11 +74,11 @@ func located(name string, text []byte, isJSON bool, err error) error {
 	case errors.As(err, &parse):
 		return fmt.Errorf("%s:%d:%d: %s", name, parse.Line, parse.Column, parse.Msg)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s%s: %w", name, position(text, int(syntax.Offset)-1), err)
+		return fmt.Errorf("%s%s: %w", name, position(source, int(syntax.Offset)-1), err)
 	case errors.As(err, &read):
-		return fmt.Errorf("%s%s: %w", name, position(text, findPath(text, read.Path)), err)
+		return fmt.Errorf("%s%s: %w", name, position(source, findPath(source, read.Path)), err)
 	case errors.As(err, &check) && check.Func != "" && !isJSON:
-		return fmt.Errorf("%s%s: %w", name, position(text, findFunction(text, check.Func)), err)
+		return fmt.Errorf("%s%s: %w", name, position(source, findFunction(source, check.Func)), err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -8,12 +8,13 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // allocation is a program with a buffer of a few elements.
 func allocation(t *testing.T, buffer string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(fmt.Sprintf(`func f(n: int32) {
+	m, err := text.Parse(fmt.Sprintf(`func f(n: int32) {
   alloc b: %s, data p: handle
   extern keep(p)
 }`, buffer))

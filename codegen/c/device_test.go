@@ -8,6 +8,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -40,8 +41,8 @@ func g(a: handle) {
 `
 	gpu, err := target.New("opencl")
 	require.NoError(t, err)
-	for name, text := range map[string]string{"alone": kernels, "both": kernels + cpu} {
-		m, err := tir.Parse(text)
+	for name, source := range map[string]string{"alone": kernels, "both": kernels + cpu} {
+		m, err := text.Parse(source)
 		require.NoError(t, err)
 		split, err := transform.SplitHostDevice(m, gpu)
 		require.NoError(t, err)

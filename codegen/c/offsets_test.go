@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -46,7 +47,7 @@ func f(a: handle) {
 	require.NoError(t, err)
 	for _, classic := range []bool{false, true} {
 		for _, handle := range []bool{false, true} {
-			m, err := tir.Parse(source)
+			m, err := text.Parse(source)
 			require.NoError(t, err)
 			split, err := transform.SplitHostDevice(m, gpu)
 			require.NoError(t, err)
@@ -94,10 +95,10 @@ func f(a: handle) {
 
 // What a function sees as the offset of a tensor counts elements, of which some types have several in a byte.
 func TestRun_OffsetsInElements(t *testing.T) {
-	text := ""
+	source := ""
 	types := map[string]int64{"int4": 24, "uint4": 24, "int8": 12, "float16": 6, "float32": 3, "float64": 1}
 	for typ := range types {
-		text += fmt.Sprintf(`func f_%[1]s(a: handle, b: handle) {
+		source += fmt.Sprintf(`func f_%[1]s(a: handle, b: handle) {
   var o: int64
   buffer A: %[1]s[8], param a, offset o
   buffer B: int64[1], param b
@@ -106,7 +107,7 @@ func TestRun_OffsetsInElements(t *testing.T) {
 }
 `, typ)
 	}
-	program, err := tir.Parse(text)
+	program, err := text.Parse(source)
 	require.NoError(t, err)
 	program, err = transform.LegalizeTypes(program, nil)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/codegen/abi"
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // selfName is the parameter of a shared body with the name of the called function, for errors.
@@ -35,13 +36,13 @@ func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.P
 			continue // Check says so
 		}
 		bare := withoutName(f)
-		key := fmt.Sprint(tir.Hash(bare), memoryNames(f))
+		key := fmt.Sprint(compare.Hash(bare), memoryNames(f))
 		if parameters {
 			key += parameterNames(f)
 		}
 		found := false
 		for _, k := range byKey[key] {
-			if found = tir.Equal(k.bare, bare); found {
+			if found = compare.Equal(k.bare, bare); found {
 				same[f] = k.f
 				break
 			}

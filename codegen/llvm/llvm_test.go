@@ -14,6 +14,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // TestMain has no cache but where a test is about it, and is the other process of tests that need one.
@@ -51,9 +52,9 @@ const dotProgram = `func dot(a_handle: handle, b_handle: handle, c_handle: handl
 }
 `
 
-func parsed(t testing.TB, text string) *tir.IRModule {
+func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(text)
+	m, err := text.Parse(source)
 	require.NoError(t, err)
 	require.NoError(t, tir.Check(m))
 	return m

@@ -16,6 +16,7 @@ import (
 	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func TestModule_CallsAtOnce(t *testing.T) {
@@ -203,8 +204,8 @@ func TestModule_CalledByMany(t *testing.T) {
 
 // Every intrinsic is declared, and computes what C's does.
 func TestModule_Intrinsics(t *testing.T) {
-	var text bytes.Buffer
-	text.WriteString("func all(a_handle: handle, c_handle: handle) {\n  buffer a: float32[1], param a_handle\n  buffer " +
+	var source bytes.Buffer
+	source.WriteString("func all(a_handle: handle, c_handle: handle) {\n  buffer a: float32[1], param a_handle\n  buffer " +
 		"c: float64[1], param c_handle\n")
 	for _, i := range tir.Intrinsics() {
 		if _, isFloat := map[int]bool{1: true, 2: true, 3: true}[i.Args]; !isFloat || !i.Pure {
@@ -212,15 +213,15 @@ func TestModule_Intrinsics(t *testing.T) {
 		}
 		args := bytes.Repeat([]byte("a[0], "), i.Args)
 		line := "  c[0] = cast(float64, " + i.Name + "(" + string(args[:len(args)-2]) + "))\n"
-		if _, err := tir.Parse("func f(h: handle, k: handle) {\n  buffer a: float32[1], param h\n  buffer c: float64[1], " +
+		if _, err := text.Parse("func f(h: handle, k: handle) {\n  buffer a: float32[1], param h\n  buffer c: float64[1], " +
 			"param k\n" + line + "}\n"); err != nil {
 			continue // of other types
 		}
-		text.WriteString(line)
+		source.WriteString(line)
 	}
-	text.WriteString("}\n")
-	require.Greater(t, bytes.Count(text.Bytes(), []byte("c[0] =")), 30)
-	p := parsed(t, text.String())
+	source.WriteString("}\n")
+	require.Greater(t, bytes.Count(source.Bytes(), []byte("c[0] =")), 30)
+	p := parsed(t, source.String())
 	m := built(t, p, "llvm")
 	path := filepath.Join(t.TempDir(), "all.so")
 	require.NoError(t, export.Library(context.Background(), m, path)) // which resolves every name

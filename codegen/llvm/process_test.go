@@ -14,6 +14,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // roleVariable makes a process of this test program another process of a test.
@@ -21,7 +22,7 @@ const roleVariable = "TVMGO_LLVM_TEST_ROLE"
 
 // child builds add, calls it and says so.
 func child(role string) int {
-	m, err := tir.Parse(addProgram)
+	m, err := text.Parse(addProgram)
 	if err == nil {
 		var t *target.Target
 		if t, err = target.New("llvm"); err == nil {

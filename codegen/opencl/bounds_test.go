@@ -18,7 +18,7 @@ import (
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
 	"tvmgo/target"
-	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 const boundsKernels = `
@@ -97,7 +97,7 @@ func relu(A: handle, B: handle) {
 
 func boundsLibrary(t *testing.T, to string) *runtime.Module {
 	t.Helper()
-	m, err := tir.Parse(boundsKernels)
+	m, err := text.Parse(boundsKernels)
 	require.NoError(t, err)
 	k, err := target.New(to)
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestBoundsCheck_NothingLeaks(t *testing.T) {
 func TestBoundsCheck_FreeOfRecords(t *testing.T) {
 	need(t)
 	for to, want := range map[string]bool{"opencl -bounds-check": true, "opencl": false} {
-		m, err := tir.Parse(boundsKernels)
+		m, err := text.Parse(boundsKernels)
 		require.NoError(t, err)
 		k, err := target.New(to)
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"tvmgo/export"
 	"tvmgo/runtime"
 	"tvmgo/target"
-	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // A program for the CPU and OpenCL: divided by what functions do, and by the attribute target; called at once and from
@@ -25,7 +25,7 @@ func TestComposite_CPUAndOpenCL(t *testing.T) {
 	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`,
 		`{"kind": "composite", "devices": ["opencl", "c"]}`} {
 		before := runtime.Live()
-		m, err := tir.Parse(mixed)
+		m, err := text.Parse(mixed)
 		require.NoError(t, err)
 		to, err := target.New(soc)
 		require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/target"
-	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // mixed has a function with threads, one without, and one of the host that calls both: of a tensor on the device, and
@@ -48,7 +48,7 @@ func TestComposite_BadInput(t *testing.T) {
 			"function both reads or writes tensor d, and passes it to scale, which takes it on opencl: the host cannot see " +
 				"the device's memory"},
 	} {
-		m, err := tir.Parse(strings.Replace(mixed, c.old, c.new, 1))
+		m, err := text.Parse(strings.Replace(mixed, c.old, c.new, 1))
 		require.NoError(t, err)
 		to, err := target.New(c.soc)
 		require.NoError(t, err)

@@ -9,11 +9,12 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
-func device(t testing.TB, text string) *target.Target {
+func device(t testing.TB, source string) *target.Target {
 	t.Helper()
-	k, err := target.New(text)
+	k, err := target.New(source)
 	require.NoError(t, err)
 	return k
 }
@@ -153,9 +154,9 @@ func softmax(a: handle, b: handle) {
 }
 `
 
-func parsed(t testing.TB, text string) *tir.IRModule {
+func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(text)
+	m, err := text.Parse(source)
 	require.NoError(t, err)
 	require.NoError(t, tir.Check(m))
 	return m

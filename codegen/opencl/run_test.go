@@ -25,6 +25,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -349,7 +350,7 @@ func TestRun_BadArguments(t *testing.T) {
 // A tensor that begins inside of its buffer is a part of it to the kernels, where the device's alignment permits.
 func TestRun_Offsets(t *testing.T) {
 	need(t)
-	m, err := tir.Parse(`
+	m, err := text.Parse(`
 func add(a: handle, b: handle, c: handle) {
   var n: int32
   buffer A: float32[n], param a

@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
+	"tvmgo/tir/text"
 )
 
 func TestModel_BuildsAndRuns(t *testing.T) {
 	dir := t.TempDir()
-	library, text := filepath.Join(dir, "model.so"), filepath.Join(dir, "model.tir")
-	require.NoError(t, build(t.Context(), "c", library, text))
+	library, source := filepath.Join(dir, "model.so"), filepath.Join(dir, "model.tir")
+	require.NoError(t, build(t.Context(), "c", library, source))
 	var out bytes.Buffer
 	require.NoError(t, runLibrary(t.Context(), library, dir, &out))
 	require.Contains(t, out.String(), "all 30 rows are as plain loops in Go have them")
@@ -23,14 +25,14 @@ func TestModel_BuildsAndRuns(t *testing.T) {
 	}
 
 	// The text is a valid program.
-	loops, err := os.ReadFile(text)
+	loops, err := os.ReadFile(source)
 	require.NoError(t, err)
-	again, err := tir.Parse(string(loops))
+	again, err := text.Parse(string(loops))
 	require.NoError(t, err)
 	require.NoError(t, tir.Check(again))
 	want, err := program()
 	require.NoError(t, err)
-	require.Empty(t, tir.Difference(want, again))
+	require.Empty(t, compare.Difference(want, again))
 }
 
 func TestModel_Refuses(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // broadcast returns the common shape of tensors, as in NumPy: shapes are aligned at the last dimension, and a dimension
@@ -24,7 +25,7 @@ func broadcast(name string, all ...*te.Tensor) ([]tir.Expr, *te.Tensor) {
 			case isOne(n), arith.ProveEqual(shape[d], n):
 			default:
 				return nil, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or 1", d,
-					by[d].ProducerName(), t.ProducerName(), tir.Print(shape[d]), tir.Print(n))
+					by[d].ProducerName(), t.ProducerName(), text.Print(shape[d]), text.Print(n))
 			}
 		}
 	}

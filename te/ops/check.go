@@ -7,6 +7,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // failed returns a tensor that carries an error.
@@ -206,7 +207,7 @@ func isNaN(e tir.Expr) tir.Expr {
 func shapeText(shape []tir.Expr) string {
 	parts := make([]string, len(shape))
 	for i, n := range shape {
-		parts[i] = tir.Print(n)
+		parts[i] = text.Print(n)
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }

@@ -7,6 +7,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // Concat joins tensors of one type along an axis; a negative axis counts from the end. All other sizes must be equal.
@@ -98,7 +99,7 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 		for d, n := range t.ProducerShape() {
 			if (more > 0 || d != at) && !arith.ProveEqual(first[d], n) {
 				return 0, failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, all[0].ProducerName(),
-					t.ProducerName(), tir.Print(first[d]), tir.Print(n))
+					t.ProducerName(), text.Print(first[d]), text.Print(n))
 			}
 		}
 	}
@@ -147,7 +148,7 @@ func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
 		if !known {
 			if r.Begin < 0 || r.Begin > math.MaxInt32 || r.End != ToEnd || r.Step < 0 {
 				return failed(name, "axis %d of tensor %s has %s elements: for a variable size, want Begin "+
-					">= 0, End = ToEnd and Step > 0", r.Axis, x.ProducerName(), tir.Print(s[d]))
+					">= 0, End = ToEnd and Step > 0", r.Axis, x.ProducerName(), text.Print(s[d]))
 			}
 			begin[d], step[d] = r.Begin, r.Step
 			left := tir.Max(like(s[d], 0), plus(s[d], -r.Begin))
@@ -219,7 +220,7 @@ func Split(x *te.Tensor, name string, axis int, sizes ...int) []*te.Tensor {
 	if n := x.ProducerShape()[at]; len(sizes) == 0 || !isConst(n, int64(sum)) {
 		return fail(failed(name, "axis %d of tensor %s has %s elements, and the sizes of the %d parts add up to %d: "+
 			"want equal numbers",
-			axis, x.ProducerName(), tir.Print(n), len(sizes), sum))
+			axis, x.ProducerName(), text.Print(n), len(sizes), sum))
 	}
 	var all []*te.Tensor
 	from := 0

@@ -4,6 +4,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // ConvAttrs holds the options of a convolution.
@@ -130,14 +131,14 @@ func (a *ConvAttrs) groups(name string, x, w *te.Tensor, all, each, out tir.Expr
 	case a.Groups < 1:
 		return failed(name, "%d groups: want 1 or more", a.Groups)
 	case a.Groups == 1 && !arith.ProveEqual(all, each):
-		return failed(name, "tensor %s has %s channels, and the filters %s have %s", x.ProducerName(), tir.Print(all),
-			w.ProducerName(), tir.Print(each))
+		return failed(name, "tensor %s has %s channels, and the filters %s have %s", x.ProducerName(), text.Print(all),
+			w.ProducerName(), text.Print(each))
 	case !arith.ProveEqual(all, simplified(tir.Mul(each, like(each, a.Groups)))):
 		return failed(name, "tensor %s has %s channels, and the filters %s have %s in each of %d groups", x.ProducerName(),
-			tir.Print(all), w.ProducerName(), tir.Print(each), a.Groups)
+			text.Print(all), w.ProducerName(), text.Print(each), a.Groups)
 	case a.Groups > 1 && (!known || n%int64(a.Groups) != 0):
 		return failed(name, "tensor %s has %s filters, which cannot be divided into %d groups", w.ProducerName(),
-			tir.Print(out), a.Groups)
+			text.Print(out), a.Groups)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (a *ConvAttrs) finish(y *te.Tensor, name string, result tir.Type, out tir.E
 	}
 	if s := b.ProducerShape(); len(s) != 1 || !arith.ProveEqual(s[0], out) {
 		return failed(name, "the bias, tensor %s, has shape %s: want one element for each of %s filters", b.ProducerName(),
-			shapeText(s), tir.Print(out))
+			shapeText(s), text.Print(out))
 	}
 	if t := b.ProducerDType(); t != result {
 		return failed(name, "the bias, tensor %s, has type %s, and the result has type %s: cast it",

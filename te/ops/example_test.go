@@ -7,6 +7,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/te/ops"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // A matrix-vector product with the schedule for a target, and then with a user-defined schedule.
@@ -29,7 +30,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Print(tir.Print(m))
+		fmt.Print(text.Print(m))
 	}
 	show("c")
 

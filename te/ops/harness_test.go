@@ -15,6 +15,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func TestMain(m *testing.M) {
@@ -187,7 +188,7 @@ func (c *opCase) lowered(t *testing.T, name string, scheduled, strided bool) *ti
 	require.Equal(t, c.want.t, out.ProducerDType(), c.name)
 	require.Len(t, out.ProducerShape(), len(c.want.shape), c.name)
 	for d, n := range out.ProducerShape() {
-		require.True(t, isConst(n, int64(c.want.shape[d])), "%s: dimension %d is %s, want %d", c.name, d, tir.Print(n),
+		require.True(t, isConst(n, int64(c.want.shape[d])), "%s: dimension %d is %s, want %d", c.name, d, text.Print(n),
 			c.want.shape[d])
 	}
 	s, err := te.NewSchedule(out)

@@ -4,6 +4,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // MatmulAttrs holds the options of Matmul.
@@ -60,10 +61,10 @@ func Matmul(x, y *te.Tensor, name string, options ...MatmulOption) *te.Tensor {
 	if !arith.ProveEqual(a[inner], b[other]) {
 		if !attrs.TransposeX && !attrs.TransposeY {
 			return failed(name, "tensor %s has %s columns, and tensor %s has %s rows: want equal numbers", x.ProducerName(),
-				tir.Print(a[inner]), y.ProducerName(), tir.Print(b[other]))
+				text.Print(a[inner]), y.ProducerName(), text.Print(b[other]))
 		}
 		return failed(name, "axis %d of tensor %s is %s, and axis %d of tensor %s is %s: want equal sizes to sum over",
-			inner, x.ProducerName(), tir.Print(a[inner]), other, y.ProducerName(), tir.Print(b[other]))
+			inner, x.ProducerName(), text.Print(a[inner]), other, y.ProducerName(), text.Print(b[other]))
 	}
 	shape, bad := batches(name, x, y)
 	if bad != nil {

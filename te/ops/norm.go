@@ -6,6 +6,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // LayerNorm normalizes the last dims dimensions: (x - mean) / √(variance + eps) · gamma + beta. gamma and beta have the
@@ -66,7 +67,7 @@ func checkNorm(name string, x *te.Tensor, dims int, eps float64, gamma, beta *te
 		for d, n := range g.ProducerShape() {
 			if at := len(s) - dims + d; !arith.ProveEqual(s[at], n) {
 				return failed(name, "dimension %d of tensor %s is %s, and dimension %d of tensor %s is %s: want equal sizes",
-					at, x.ProducerName(), tir.Print(s[at]), d, g.ProducerName(), tir.Print(n))
+					at, x.ProducerName(), text.Print(s[at]), d, g.ProducerName(), text.Print(n))
 			}
 		}
 	}

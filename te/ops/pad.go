@@ -3,6 +3,7 @@ package ops
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // PadOption is an option of Pad.
@@ -50,13 +51,13 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 			}
 			if c, ok := constSize(n); !ok || c < int64(least) {
 				return failed(name, "dimension %d of tensor %s has size %s, and padding by %s of %d and %d: want a constant "+
-					"size of %d or more", d, x.ProducerName(), tir.Print(n), p.mode, before[d], after[d], least)
+					"size of %d or more", d, x.ProducerName(), text.Print(n), p.mode, before[d], after[d], least)
 			}
 		}
 		if shape[d] = plus(n, before[d]+after[d]); sizeBad(shape[d]) {
 			return failed(name, "dimension %d of tensor %s has size %s, and with padding of %d and %d it does not "+
 				"fit into the index type",
-				d, x.ProducerName(), tir.Print(n), before[d], after[d])
+				d, x.ProducerName(), text.Print(n), before[d], after[d])
 		}
 	}
 	value, bad := valueOf(name, x.ProducerDType(), p.value)

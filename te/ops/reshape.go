@@ -6,6 +6,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // Reshape gives the elements another shape, in row-major order. One size may be -1: it follows from the others. Both
@@ -39,12 +40,12 @@ func Reshape(x *te.Tensor, name string, shape ...tir.Expr) *te.Tensor {
 		shape[free] = indexSize(old, simplified(tir.FloorDiv(product(old), rest)))
 		if sizeBad(shape[free]) {
 			return failed(name, "new size %d of tensor %s is -1, and does not follow from %s elements", free,
-				x.ProducerName(), tir.Print(product(old)))
+				x.ProducerName(), text.Print(product(old)))
 		}
 	}
 	if !arith.ProveEqual(product(old), product(shape)) {
 		return failed(name, "tensor %s has %s elements, and the new shape %s: want equal numbers", x.ProducerName(),
-			tir.Print(product(old)), tir.Print(product(shape)))
+			text.Print(product(old)), text.Print(product(shape)))
 	}
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
 		for _, n := range old {

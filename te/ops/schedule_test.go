@@ -9,6 +9,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func newTarget(t *testing.T, x any) *target.Target {
@@ -56,7 +57,7 @@ func TestSchedule_Network(t *testing.T) {
 		m, err := te.Lower(s, args, "f")
 		require.NoError(t, err, kind)
 		require.NoError(t, tir.Check(m), kind)
-		text := tir.Print(m)
+		text := text.Print(m)
 		switch kind {
 		case "opencl":
 			require.Contains(t, text, "blockIdx.x", kind)

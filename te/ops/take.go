@@ -4,6 +4,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // Bounds says what an index out of bounds stands for. Nothing is ever read outside of the tensor.
@@ -49,7 +50,7 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	for d := range s {
 		if d != at && !arith.ProveEqual(s[d], shape[d]) {
 			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(),
-				indices.ProducerName(), tir.Print(s[d]), tir.Print(shape[d]))
+				indices.ProducerName(), text.Print(s[d]), text.Print(shape[d]))
 		}
 	}
 	if bad := b.readable(name, x, at, shape); bad != nil {

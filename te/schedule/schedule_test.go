@@ -9,6 +9,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/te/ops"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func newTarget(t *testing.T, x any) *target.Target {
@@ -75,7 +76,7 @@ func TestSchedule_Inlining(t *testing.T) {
 	require.NoError(t, err)
 	m, err := te.Lower(s, []any{x, y}, "f")
 	require.NoError(t, err)
-	require.Less(t, len(tir.Print(m)), 20000)
+	require.Less(t, len(text.Print(m)), 20000)
 }
 
 // TestSchedule_Plain checks the CPU schedules of some tensors.
@@ -90,7 +91,7 @@ func TestSchedule_Plain(t *testing.T) {
 		}
 		m, err := te.Lower(s, args, "f")
 		require.NoError(t, err)
-		return tir.Print(m)
+		return text.Print(m)
 	}
 	chain := text([]*te.Tensor{x}, ops.Add(ops.Relu(x, "R"), ops.Neg(x, "N"), "Y"))
 	require.NotContains(t, chain, "alloc")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func TestAnalyzer_ForgetsAfterScopes(t *testing.T) {
@@ -38,13 +39,13 @@ func TestAnalyzer_BindOnceIsItsValue(t *testing.T) {
 	a := newCounted()
 	a.Scope(func() {
 		a.Bind(r.variable("t"), r.read("i*8"), tir.I32(1))
-		require.Equal(t, text(r.read("i*8 + 3")), text(a.Simplify(r.read("t + 3"))))
+		require.Equal(t, textOf(r.read("i*8 + 3")), textOf(a.Simplify(r.read("t + 3"))))
 		a.Scope(func() {
 			a.Bind(r.variable("i"), tir.I32(0), tir.I32(4)) // t was defined by another i
-			require.Equal(t, "(t + 3)", text(a.Simplify(r.read("t + 3"))))
+			require.Equal(t, "(t + 3)", textOf(a.Simplify(r.read("t + 3"))))
 		})
 	})
-	require.Equal(t, "(t + 3)", text(a.Simplify(r.read("t + 3"))))
+	require.Equal(t, "(t + 3)", textOf(a.Simplify(r.read("t + 3"))))
 }
 
 func TestAnalyzer_MemoryIsNoFact(t *testing.T) {
@@ -97,7 +98,7 @@ func TestAnalyzer_ModularOfDivisions(t *testing.T) {
 		a.begin()
 		m := a.modular(row.e)
 		a.end()
-		require.Equal(t, modulus{row.coef, row.base}, m, tir.Print(row.e))
+		require.Equal(t, modulus{row.coef, row.base}, m, text.Print(row.e))
 	}
 }
 
@@ -170,7 +171,7 @@ func TestSimplify_Deterministic(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(seed)
 		e := w.expr(tir.Int32, 5)
-		require.Equal(t, text(w.analyzer().Simplify(e)), text(w.analyzer().Simplify(e)))
+		require.Equal(t, textOf(w.analyzer().Simplify(e)), textOf(w.analyzer().Simplify(e)))
 	}
 }
 

@@ -250,7 +250,7 @@ func (v evaluation) binary(op tir.BinaryOp, x, y *big.Int, t tir.Type) *big.Int 
 }
 
 // text formats expressions as in the table of simplifications.
-func text(e tir.Expr) string {
+func textOf(e tir.Expr) string {
 	switch e := e.(type) {
 	case *tir.Var:
 		return e.Name
@@ -270,34 +270,34 @@ func text(e tir.Expr) string {
 	case *tir.Binary:
 		switch e.Op {
 		case tir.OpMin, tir.OpMax:
-			return fmt.Sprintf("%s(%s, %s)", e.Op, text(e.A), text(e.B))
+			return fmt.Sprintf("%s(%s, %s)", e.Op, textOf(e.A), textOf(e.B))
 		case tir.OpFloorDiv:
-			return fmt.Sprintf("(%s//%s)", text(e.A), text(e.B))
+			return fmt.Sprintf("(%s//%s)", textOf(e.A), textOf(e.B))
 		case tir.OpFloorMod:
-			return fmt.Sprintf("(%s%%%%%s)", text(e.A), text(e.B))
+			return fmt.Sprintf("(%s%%%%%s)", textOf(e.A), textOf(e.B))
 		case tir.OpMul:
-			return fmt.Sprintf("%s*%s", text(e.A), text(e.B))
+			return fmt.Sprintf("%s*%s", textOf(e.A), textOf(e.B))
 		}
-		return fmt.Sprintf("(%s %s %s)", text(e.A), e.Op, text(e.B))
+		return fmt.Sprintf("(%s %s %s)", textOf(e.A), e.Op, textOf(e.B))
 	case *tir.Not:
-		return "!" + text(e.A)
+		return "!" + textOf(e.A)
 	case *tir.Select:
-		return fmt.Sprintf("select(%s, %s, %s)", text(e.Cond), text(e.Then), text(e.Else))
+		return fmt.Sprintf("select(%s, %s, %s)", textOf(e.Cond), textOf(e.Then), textOf(e.Else))
 	case *tir.Cast:
-		return fmt.Sprintf("%s(%s)", e.Type, text(e.Value))
+		return fmt.Sprintf("%s(%s)", e.Type, textOf(e.Value))
 	case *tir.Ramp:
-		return fmt.Sprintf("ramp(%s, %s, %d)", text(e.Base), text(e.Stride), e.Lanes)
+		return fmt.Sprintf("ramp(%s, %s, %d)", textOf(e.Base), textOf(e.Stride), e.Lanes)
 	case *tir.Broadcast:
-		return fmt.Sprintf("broadcast(%s, %d)", text(e.Value), e.Lanes)
+		return fmt.Sprintf("broadcast(%s, %d)", textOf(e.Value), e.Lanes)
 	case *tir.Let:
-		return fmt.Sprintf("let(%s, %s, %s)", e.Var.Name, text(e.Value), text(e.Body))
+		return fmt.Sprintf("let(%s, %s, %s)", e.Var.Name, textOf(e.Value), textOf(e.Body))
 	case *tir.BufferLoad:
 		s := e.Buffer.Name + "["
 		for i, x := range e.Indices {
 			if i > 0 {
 				s += ", "
 			}
-			s += text(x)
+			s += textOf(x)
 		}
 		return s + "]"
 	case *tir.Call:
@@ -306,7 +306,7 @@ func text(e tir.Expr) string {
 			if i > 0 {
 				s += ", "
 			}
-			s += text(x)
+			s += textOf(x)
 		}
 		return s + ")"
 	}

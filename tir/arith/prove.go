@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // proveNonNegative reports whether a sum in mathematics mode is certainly at least 0.
@@ -186,5 +187,5 @@ func ProveEqual(a, b tir.Expr) bool {
 	if y, both := b.(*tir.IntImm); ok && both {
 		return x.Value == y.Value
 	}
-	return tir.Equal(a, b) || NewAnalyzer().Prove(tir.EQ(a, b))
+	return compare.Equal(a, b) || NewAnalyzer().Prove(tir.EQ(a, b))
 }

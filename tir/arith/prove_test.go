@@ -71,7 +71,7 @@ func TestProve_Exhaustive(t *testing.T) {
 			switch answer := a.Prove(cond); {
 			case answer && defined > 0:
 				proved++
-				require.True(t, all, "%s is said to hold, given %s", text(cond), text(given))
+				require.True(t, all, "%s is said to hold, given %s", textOf(cond), textOf(given))
 			case !answer && all && defined > 0:
 				missed++
 			}
@@ -124,7 +124,7 @@ func TestBounds_TightOfSums(t *testing.T) {
 		}
 		lo, hi, ok := a.Bounds(e)
 		require.True(t, ok)
-		require.Equal(t, []int64{least, most}, []int64{lo, hi}, text(e))
+		require.Equal(t, []int64{least, most}, []int64{lo, hi}, textOf(e))
 	}
 }
 
@@ -172,24 +172,24 @@ func (s *small) intervals(t require.TestingT, e tir.Expr, tight bool) int {
 		}
 	}
 	if tight {
-		require.NotNil(t, low, text(e))
-		require.NotNil(t, high, text(e))
+		require.NotNil(t, low, textOf(e))
+		require.NotNil(t, high, textOf(e))
 	}
 	found := 0
 	for k := range least {
 		outside := evaluation{values: map[*tir.Var]int64{n: k}, strict: true} // the ends contain neither x nor j
 		if low != nil {
 			v, err := outside.run(low)
-			require.NoError(t, err, text(low))
-			require.LessOrEqual(t, v[0], least[k], "%s from %s, n=%d", text(e), text(low), k)
-			require.True(t, !tight || v[0] == least[k], "%s from %s, n=%d", text(e), text(low), k)
+			require.NoError(t, err, textOf(low))
+			require.LessOrEqual(t, v[0], least[k], "%s from %s, n=%d", textOf(e), textOf(low), k)
+			require.True(t, !tight || v[0] == least[k], "%s from %s, n=%d", textOf(e), textOf(low), k)
 			found++
 		}
 		if high != nil {
 			v, err := outside.run(high)
-			require.NoError(t, err, text(high))
-			require.GreaterOrEqual(t, v[0], most[k], "%s to %s, n=%d", text(e), text(high), k)
-			require.True(t, !tight || v[0] == most[k], "%s to %s, n=%d", text(e), text(high), k)
+			require.NoError(t, err, textOf(high))
+			require.GreaterOrEqual(t, v[0], most[k], "%s to %s, n=%d", textOf(e), textOf(high), k)
+			require.True(t, !tight || v[0] == most[k], "%s to %s, n=%d", textOf(e), textOf(high), k)
 		}
 	}
 	return found
@@ -243,7 +243,7 @@ func TestEvalInterval_Table(t *testing.T) {
 				continue
 			}
 			require.NotNil(t, x.got, row.e)
-			require.Equal(t, text(r.read(x.want)), text(x.got), row.e)
+			require.Equal(t, textOf(r.read(x.want)), textOf(x.got), row.e)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func describe(m map[*tir.Var]int64) string {
 // same checks that got equals e for assignments of the world that satisfy a condition; it returns how many could be
 // compared.
 func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (compared int) {
-	require.Equal(t, e.DType(), got.DType(), text(e))
+	require.Equal(t, e.DType(), got.DType(), textOf(e))
 	for range tries {
 		m := w.assign()
 		strict, loose := evaluation{values: m, strict: true}, evaluation{values: m}
@@ -211,8 +211,8 @@ func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (comp
 		}
 		compared++
 		have, err := loose.run(got)
-		require.NoError(t, err, "%s\nbecame %s\nwith%s", text(e), text(got), describe(m))
-		require.Equal(t, want, have, "%s\nbecame %s\nwith%s", text(e), text(got), describe(m))
+		require.NoError(t, err, "%s\nbecame %s\nwith%s", textOf(e), textOf(got), describe(m))
+		require.Equal(t, want, have, "%s\nbecame %s\nwith%s", textOf(e), textOf(got), describe(m))
 	}
 	return compared
 }
@@ -250,12 +250,12 @@ func checkRandom(t require.TestingT, seed uint64, tries int) int {
 			values, err := evaluation{values: m, strict: true}.run(e)
 			for _, v := range values {
 				if err == nil && ok {
-					require.True(t, lo <= v && v <= hi, "%s is %d, beyond [%d, %d], with%s", text(e), v, lo, hi, describe(m))
+					require.True(t, lo <= v && v <= hi, "%s is %d, beyond [%d, %d], with%s", textOf(e), v, lo, hi, describe(m))
 				}
 				if err == nil && coef == 0 {
-					require.Equal(t, base, v, text(e))
+					require.Equal(t, base, v, textOf(e))
 				} else if err == nil {
-					require.Equal(t, base, floorMod(v, coef), "%s modulo %d, with%s", text(e), coef, describe(m))
+					require.Equal(t, base, floorMod(v, coef), "%s modulo %d, with%s", textOf(e), coef, describe(m))
 				}
 			}
 		}

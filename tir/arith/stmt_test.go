@@ -15,28 +15,28 @@ import (
 func program(s tir.Stmt, indent string) string {
 	switch s := s.(type) {
 	case *tir.BufferStore:
-		return fmt.Sprintf("%s%s = %s\n", indent, text(&tir.BufferLoad{Buffer: s.Buffer, Indices: s.Indices}), text(s.Value))
+		return fmt.Sprintf("%s%s = %s\n", indent, textOf(&tir.BufferLoad{Buffer: s.Buffer, Indices: s.Indices}), textOf(s.Value))
 	case *tir.For:
-		return fmt.Sprintf("%s%s %s from %s, %s\n", indent, s.Kind, s.Var.Name, text(s.Min), text(s.Extent)) +
+		return fmt.Sprintf("%s%s %s from %s, %s\n", indent, s.Kind, s.Var.Name, textOf(s.Min), textOf(s.Extent)) +
 			program(s.Body, indent+" ")
 	case *tir.While:
-		return fmt.Sprintf("%swhile %s\n", indent, text(s.Cond)) + program(s.Body, indent+" ")
+		return fmt.Sprintf("%swhile %s\n", indent, textOf(s.Cond)) + program(s.Body, indent+" ")
 	case *tir.If:
-		r := fmt.Sprintf("%sif %s\n", indent, text(s.Cond)) + program(s.Then, indent+" ")
+		r := fmt.Sprintf("%sif %s\n", indent, textOf(s.Cond)) + program(s.Then, indent+" ")
 		if s.Else != nil {
 			r += indent + "else\n" + program(s.Else, indent+" ")
 		}
 		return r
 	case *tir.LetStmt:
-		return fmt.Sprintf("%slet %s = %s\n", indent, s.Var.Name, text(s.Value)) + program(s.Body, indent+" ")
+		return fmt.Sprintf("%slet %s = %s\n", indent, s.Var.Name, textOf(s.Value)) + program(s.Body, indent+" ")
 	case *tir.Assert:
-		return fmt.Sprintf("%sassert %s\n", indent, text(s.Cond))
+		return fmt.Sprintf("%sassert %s\n", indent, textOf(s.Cond))
 	case *tir.Alloc:
 		return fmt.Sprintf("%salloc %s\n", indent, s.Buffer.Name) + program(s.Body, indent+" ")
 	case *tir.AttrStmt:
-		return fmt.Sprintf("%sattr %s = %s\n", indent, s.Key, text(s.Value)) + program(s.Body, indent+" ")
+		return fmt.Sprintf("%sattr %s = %s\n", indent, s.Key, textOf(s.Value)) + program(s.Body, indent+" ")
 	case *tir.Evaluate:
-		return fmt.Sprintf("%s%s\n", indent, text(s.Value))
+		return fmt.Sprintf("%s%s\n", indent, textOf(s.Value))
 	case *tir.Seq:
 		r := ""
 		for _, x := range s.Stmts {
@@ -511,7 +511,7 @@ func TestSimplify_Module(t *testing.T) {
 	require.Equal(t, &tir.Seq{}, r.Func("none").Body)
 	require.Same(t, empty, r.Func("empty"))
 	require.Equal(t, m.Attrs, r.Attrs)
-	require.Equal(t, "(i + 0)", text(f.Body.(*tir.For).Body.(*tir.BufferStore).Indices[0]), "the old module stays")
+	require.Equal(t, "(i + 0)", textOf(f.Body.(*tir.For).Body.(*tir.BufferStore).Indices[0]), "the old module stays")
 }
 
 // A variable in the shape of an allocation must stay bound.

@@ -482,9 +482,9 @@ func TestSimplify_Table(t *testing.T) {
 			var got tir.Expr
 			a.With(cond, func() {
 				got = a.Simplify(e)
-				require.Equal(t, text(got), text(a.Simplify(got)), "simplified again")
+				require.Equal(t, textOf(got), textOf(a.Simplify(got)), "simplified again")
 			})
-			require.Equal(t, text(want), text(got))
+			require.Equal(t, textOf(want), textOf(got))
 			require.Equal(t, e.DType(), got.DType())
 			if hasFloats(e) || a.info(e).flags&hasEffect != 0 {
 				return

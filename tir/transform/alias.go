@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/compare"
 )
 
 // AliasPair is two tensors of a function that must not share memory, because one of them is written. First and
@@ -409,9 +410,9 @@ func (c *aliases) sameElements(x, y *tir.Buffer) bool {
 	if c.own[x] && c.own[y] { // the offset is that of the tensor, whose elements are compared
 		return true
 	}
-	return x.Offset == y.Offset || x.Offset != nil && y.Offset != nil && tir.Equal(x.Offset, y.Offset)
+	return x.Offset == y.Offset || x.Offset != nil && y.Offset != nil && compare.Equal(x.Offset, y.Offset)
 }
 
 func equalExprs(x, y []tir.Expr) bool {
-	return slices.EqualFunc(x, y, func(a, b tir.Expr) bool { return tir.Equal(a, b) })
+	return slices.EqualFunc(x, y, func(a, b tir.Expr) bool { return compare.Equal(a, b) })
 }

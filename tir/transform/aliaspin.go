@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // pinned reports whether a store and a load, whose indices are the same, reach other elements in each iteration of the
@@ -23,7 +24,7 @@ func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	}
 	var groups []linear
 	for d := range s.indices {
-		if d >= len(l.indices) || !tir.Equal(s.indices[d], l.indices[d]) {
+		if d >= len(l.indices) || !compare.Equal(s.indices[d], l.indices[d]) {
 			continue
 		}
 		if g, ok := c.linear(s.indices[d]); ok {
@@ -51,7 +52,7 @@ func (c *aliases) flat(s, l access) tir.Expr {
 	}
 	var sum tir.Expr
 	for d, x := range s.indices {
-		if !tir.Equal(x, l.indices[d]) {
+		if !compare.Equal(x, l.indices[d]) {
 			return nil
 		}
 		if d == 0 {

@@ -7,6 +7,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // Access is an access with an index that package arith cannot prove to be within its buffer. It may be correct for
@@ -28,7 +29,7 @@ func (a Access) String() string {
 	}
 	return fmt.Sprintf("%s.%s: this %s of buffer %s may be out of bounds: index %s is not proved to be within "+
 		"dimension %d, which has %s", a.Func, a.Path, what,
-		a.Buffer.Name, tir.Print(a.Index), a.Dim, tir.Print(a.Size))
+		a.Buffer.Name, text.Print(a.Index), a.Dim, text.Print(a.Size))
 }
 
 // Unproven lists the accesses of a program's functions whose indices are not proved to be within their buffers, in

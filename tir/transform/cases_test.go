@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -22,7 +23,7 @@ const head = `func f(a: handle, b: handle, c: handle, d: handle, x: handle, n: i
 // function reads a body.
 func function(t *testing.T, body string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(head + body + "\n}")
+	m, err := text.Parse(head + body + "\n}")
 	require.NoError(t, err, body)
 	require.NoError(t, tir.Check(m), body)
 	return m
@@ -33,8 +34,8 @@ func became(t *testing.T, pass transform.Pass, body string) string {
 	t.Helper()
 	m, err := pass(function(t, body), nil)
 	require.NoError(t, err)
-	require.NoError(t, tir.Check(m), "%s", tir.Print(m))
-	all := strings.Split(strings.TrimSpace(tir.Print(m)), "\n")
+	require.NoError(t, tir.Check(m), "%s", text.Print(m))
+	all := strings.Split(strings.TrimSpace(text.Print(m)), "\n")
 	for i, line := range all {
 		if strings.HasPrefix(line, "  buffer X") {
 			all = all[i+1 : len(all)-1]

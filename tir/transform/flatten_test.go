@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
 // One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has
 // 64.
 func TestFlattenStorage(t *testing.T) {
-	m, err := tir.Parse(`func f(p: handle, q: handle, n: int32) {
+	m, err := text.Parse(`func f(p: handle, q: handle, n: int32) {
   var s: int32
   var o: int32
   buffer a: float32[n, 8], param p, strides [s, 2], offset o
@@ -33,7 +34,7 @@ func TestFlattenStorage(t *testing.T) {
 }`)
 	require.NoError(t, err)
 	require.NoError(t, tir.Check(m))
-	text := tir.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
+	text := text.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
 	for _, want := range []string{
 		"buffer a: float32[n, 8], param p, data a: handle, strides [s, 2], offset o\n", // as callers see it
 		`attr "buffer_view" buffer a_flat = a`,

@@ -8,6 +8,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -35,7 +36,7 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 		require.Nil(t, m)
 	}
 	packed := func(of, body string) error {
-		m, err := tir.Parse("func f(p: handle) {\nbuffer q: " + of + ", param p\n" + body + "\n}")
+		m, err := text.Parse("func f(p: handle) {\nbuffer q: " + of + ", param p\n" + body + "\n}")
 		require.NoError(t, err)
 		require.NoError(t, tir.Check(m))
 		_, err = transform.LegalizeTypes(m, nil)
@@ -52,10 +53,10 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 
 // Elements that share bytes are written by one thread alone; strides and offsets count elements.
 func TestLegalizeTypes_Packed(t *testing.T) {
-	m, err := tir.Parse("func f(p: handle, s: int32) {\nbuffer q: int4[3, n], param p, strides [s, 1], offset o\n" +
+	m, err := text.Parse("func f(p: handle, s: int32) {\nbuffer q: int4[3, n], param p, strides [s, 1], offset o\n" +
 		"parallel i in range(3) { for j in range(n) { q[i, j] = cast(int4, i * 3 + j) - q[i, j] } }\n}")
 	if err != nil { // sizes are declared before they are used
-		m, err = tir.Parse("func f(p: handle, s: int32) {\nvar n: int32\nvar o: int32\nbuffer q: int4[3, n], param p, " +
+		m, err = text.Parse("func f(p: handle, s: int32) {\nvar n: int32\nvar o: int32\nbuffer q: int4[3, n], param p, " +
 			"strides [s, 1], offset o\n" +
 			"parallel i in range(3) { for j in range(n) { q[i, j] = cast(int4, i * 3 + j) - q[i, j] } }\n}")
 	}
@@ -63,7 +64,7 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 	require.NoError(t, tir.Check(m))
 	f := m.Funcs[0]
 	g := oneFunc(t, transform.LegalizeTypes, f)
-	require.NotContains(t, tir.Print(g), "parallel")
+	require.NotContains(t, text.Print(g), "parallel")
 	serial := *f
 	loop := *f.Body.(*tir.For)
 	loop.Kind = tir.Serial
@@ -80,7 +81,7 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 		p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{x}}, tirrun.Options{})
 		require.NoError(t, err)
 		_, err = p.Call("f", a, 9)
-		require.NoError(t, err, tir.Print(x))
+		require.NoError(t, err, text.Print(x))
 		results = append(results, a.Data)
 	}
 	require.Equal(t, results[0], results[1])
@@ -88,7 +89,7 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 
 // Numbers of narrow types are parameters, results, variables of loops and what functions of the module give each other.
 func TestLegalizeTypes_Numbers(t *testing.T) {
-	m, err := tir.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
+	m, err := text.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
 		"func f(p: handle, k: int4, x: float8_e4m3fn) {\nbuffer out: float32[16], param p\nfor i in range(int4(-3), " +
 		"count=int4(6)) { out[cast(int32, i) + 3] = cast(float32, i * k) }\n" +
 		"out[10] = cast(float32, func twice[float8_e4m3fn](x + float8_e4m3fn(0.5)))\n}")
@@ -96,7 +97,7 @@ func TestLegalizeTypes_Numbers(t *testing.T) {
 	require.NoError(t, tir.Check(m))
 	legal, err := transform.LegalizeTypes(m, nil)
 	require.NoError(t, err)
-	require.NoError(t, tir.Check(legal), tir.Print(legal))
+	require.NoError(t, tir.Check(legal), text.Print(legal))
 	var results [][]float32
 	for _, x := range []*tir.IRModule{m, legal} {
 		p, err := tirrun.Compile(x, tirrun.Options{})
@@ -104,7 +105,7 @@ func TestLegalizeTypes_Numbers(t *testing.T) {
 		out, err := tirrun.New(tir.Float32, 16)
 		require.NoError(t, err)
 		_, err = p.Call("f", out, -3, 1.3)
-		require.NoError(t, err, tir.Print(x))
+		require.NoError(t, err, text.Print(x))
 		values, err := tirrun.Values[float32](out)
 		require.NoError(t, err)
 		results = append(results, values)
@@ -146,7 +147,7 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 
 // A sum of a product is rounded once, where float32 would make a tie of what is none.
 func TestLegalizeTypes_FMA(t *testing.T) {
-	m, err := tir.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], " +
+	m, err := text.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], " +
 		"param p\nout[0] = cast(float32, fma(a, b, c))\n}")
 	require.NoError(t, err)
 	legal, err := transform.LegalizeTypes(m, nil)

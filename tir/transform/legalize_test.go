@@ -12,6 +12,7 @@ import (
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -310,13 +311,13 @@ func TestLegalizeTypes_Random(t *testing.T) {
 			args []any
 		}{{f, args}, {g, again}} {
 			c, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{run.f}}, tirrun.Options{Seed: uint64(k)})
-			require.NoError(t, err, tir.Print(run.f))
+			require.NoError(t, err, text.Print(run.f))
 			_, err = c.Call(f.Name, run.args...)
-			require.NoError(t, err, tir.Print(run.f))
+			require.NoError(t, err, text.Print(run.f))
 		}
 		last := len(args) - 1
 		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array),
-			func() string { return tir.Print(f) + "\n" + tir.Print(g) })
+			func() string { return text.Print(f) + "\n" + text.Print(g) })
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -73,7 +74,7 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 		_, err := s.Pass(nil, nil)
 		require.EqualError(t, err, name+": the module is nil", "the name of the step is that of the pass's errors")
 	}
-	text, err := os.ReadFile("../../docs/tensor-expressions.md")
+	source, err := os.ReadFile("../../docs/tensor-expressions.md")
 	require.NoError(t, err)
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 			}
 			found++
 			require.True(t, run[f.Name.Name], "pass %s is in no pipeline of pipeline.go", f.Name)
-			require.True(t, strings.Contains(string(text), "`"+f.Name.Name+"`"),
+			require.True(t, strings.Contains(string(source), "`"+f.Name.Name+"`"),
 				"docs/tensor-expressions.md does not list pass %s", f.Name)
 		}
 	}
@@ -186,7 +187,7 @@ func TestVerifyLanguage(t *testing.T) {
 		"A[cast(int64, n)] = 1.0":                           "Tiny C has no type int64",
 		"if n > 3 { A[0] = cast(float32, cast(int16, n)) }": "Tiny C has no type int16",
 	} {
-		m, err := tir.Parse("func f(a: handle, b: handle, n: int32) {\nbuffer A: float32[8], param a\nbuffer B: " +
+		m, err := text.Parse("func f(a: handle, b: handle, n: int32) {\nbuffer A: float32[8], param a\nbuffer B: " +
 			"float32[8], param b\n" + body + "\n}")
 		require.NoError(t, err, body)
 		got, err := transform.VerifyLanguage(language)(m, nil)
@@ -197,12 +198,12 @@ func TestVerifyLanguage(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want, body)
 	}
-	for text, want := range map[string]string{
+	for source, want := range map[string]string{
 		"func f(a: int64) { intrin ret_none() }": "parameter a: Tiny " +
 			"C has no type int64",
 		"func f(a: handle) {\nbuffer A: float32[8], scope \"texture\", param a\nintrin ret_none()\n}": `parameter a: buffer A in scope "texture"`,
 	} {
-		m, err := tir.Parse(text)
+		m, err := text.Parse(source)
 		require.NoError(t, err)
 		_, err = transform.VerifyLanguage(language)(m, nil)
 		require.ErrorContains(t, err, want)
@@ -213,7 +214,7 @@ func TestVerifyLanguage(t *testing.T) {
 func TestSplitVectors(t *testing.T) {
 	for lanes, want := range map[int][]int{2: {2}, 3: {2, 1}, 4: {4}, 5: {4, 1}, 7: {4, 2, 1}, 8: {4, 4}} {
 		for typ, split := range map[string]bool{"float32": true, "int8": false} {
-			m, err := tir.Parse(fmt.Sprintf(`func f(a: handle, b: handle) {
+			m, err := text.Parse(fmt.Sprintf(`func f(a: handle, b: handle) {
   buffer A: %[1]s[64], param a
   buffer B: %[1]s[64], param b
   A[ramp(3, 2, %[2]d)] = B[ramp(0, 1, %[2]d)] + broadcast(cast(%[1]s, 2), %[2]d)
@@ -221,7 +222,7 @@ func TestSplitVectors(t *testing.T) {
 			require.NoError(t, err)
 			m, err = transform.SplitVectors(small)(m, nil)
 			require.NoError(t, err)
-			require.NoError(t, tir.Check(m), tir.Print(m))
+			require.NoError(t, tir.Check(m), text.Print(m))
 			var got []int
 			tir.Walk(m, func(node any) bool {
 				if s, ok := node.(*tir.BufferStore); ok {

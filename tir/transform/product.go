@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // Product is a matrix product C = A·B that loops compute, once for each iteration of Batch.
@@ -130,7 +131,7 @@ func addedProduct(s *tir.BufferStore) (a, b *tir.BufferLoad) {
 		}
 		same := true
 		for d := range old.Indices {
-			same = same && tir.Equal(old.Indices[d], s.Indices[d])
+			same = same && compare.Equal(old.Indices[d], s.Indices[d])
 		}
 		product, ok := order[1].(*tir.Binary)
 		if !same || !ok || product.Op != tir.OpMul {
@@ -324,5 +325,5 @@ func sameSize(a, b tir.Expr) bool {
 	if y, both := constant(b); ok || both {
 		return ok && both && x == y
 	}
-	return tir.Equal(a, b)
+	return compare.Equal(a, b)
 }

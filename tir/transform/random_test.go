@@ -11,6 +11,7 @@ import (
 	"tvmgo/internal/testing/tirgen"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -41,8 +42,8 @@ func TestPasses_Random(t *testing.T) {
 		m, err := tir.NewModule(tirgen.Function("f", seed))
 		require.NoError(t, err)
 		require.NoError(t, tir.Check(m), "seed %d", seed)
-		text := tir.Print(m)
-		ranAlready := map[string]bool{text: true} // what several passes make of the program runs once
+		source := text.Print(m)
+		ranAlready := map[string]bool{source: true} // what several passes make of the program runs once
 		want, wantErr := ran(t, m, seed)
 		if wantErr != nil {
 			failed++
@@ -54,12 +55,12 @@ func TestPasses_Random(t *testing.T) {
 			passed, err := pipeline.Run(m, nil)
 			require.NoError(t, err, "seed %d", seed)
 			what := func() string {
-				return fmt.Sprintf("seed %d, %s:\n%s\nbecame\n%s", seed, name, text, tir.Print(passed))
+				return fmt.Sprintf("seed %d, %s:\n%s\nbecame\n%s", seed, name, source, text.Print(passed))
 			}
 			if err := tir.Check(passed); err != nil {
 				require.NoError(t, err, what())
 			}
-			if became := tir.Print(passed); !ranAlready[became] {
+			if became := text.Print(passed); !ranAlready[became] {
 				ranAlready[became] = true
 				got, err := ran(t, passed, seed)
 				if (wantErr != nil) != (err != nil) {
@@ -89,7 +90,7 @@ func TestPasses_Random(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, text, tir.Print(m), "seed %d: a pass has changed its argument", seed)
+		require.Equal(t, source, text.Print(m), "seed %d: a pass has changed its argument", seed)
 	}
 	t.Logf("%d programs, of which %d fail: %d loops of kind vectorized became %d stores of vectors; %d programs had "+
 		"loops unrolled, %d had loops cut",

@@ -10,6 +10,7 @@ import (
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -17,7 +18,7 @@ import (
 // type int32.
 func parsed(t testing.TB, body string) *tir.PrimFunc {
 	t.Helper()
-	m, err := tir.Parse("func f(out_tensor: handle, n: int32) {\nbuffer out: int32[64], param out_tensor\n" + body +
+	m, err := text.Parse("func f(out_tensor: handle, n: int32) {\nbuffer out: int32[64], param out_tensor\n" + body +
 		"\n}")
 	require.NoError(t, err, body)
 	require.NoError(t, tir.Check(m), body)
@@ -30,11 +31,11 @@ func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}},
 		tirrun.Options{Seed: order, Funcs: map[string]func([]any) (any, error){
 			"keep": func([]any) (any, error) { return nil, nil }}})
-	require.NoError(t, err, tir.Print(f))
+	require.NoError(t, err, text.Print(f))
 	out, err := tirrun.New(tir.Int32, 64)
 	require.NoError(t, err)
 	_, err = p.Call("f", out, 40)
-	require.NoError(t, err, tir.Print(f))
+	require.NoError(t, err, text.Print(f))
 	values, err := tirrun.Values[int32](out)
 	require.NoError(t, err)
 	return values
@@ -159,14 +160,14 @@ func TestReuseStorage(t *testing.T) {
 			f := parsed(t, c.body)
 			g := oneFunc(t, transform.ReuseStorage, f)
 			for order := range uint64(3) {
-				require.Equal(t, ranBody(t, f, order), ranBody(t, g, order), tir.Print(g))
+				require.Equal(t, ranBody(t, f, order), ranBody(t, g, order), text.Print(g))
 			}
 			bytes, _, count := allocated(g.Body)
-			views := strings.Count(tir.Print(g), `attr "buffer_view"`) - strings.Count(tir.Print(f),
+			views := strings.Count(text.Print(g), `attr "buffer_view"`) - strings.Count(text.Print(f),
 				`attr "buffer_view"`)
-			require.Equal(t, c.allocs, count, tir.Print(g))
-			require.Equal(t, c.bytes, bytes, tir.Print(g))
-			require.Equal(t, c.views, views, tir.Print(g))
+			require.Equal(t, c.allocs, count, text.Print(g))
+			require.Equal(t, c.bytes, bytes, text.Print(g))
+			require.Equal(t, c.views, views, text.Print(g))
 			again := oneFunc(t, transform.ReuseStorage, g)
 			_, _, count = allocated(again.Body)
 			require.Equal(t, c.allocs, count)
@@ -180,14 +181,14 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 		return parsed(t, "alloc a: int32["+n+"]\n"+fill("a", n, "$")+take("a", n)+"alloc b: int32["+n+"]\n"+fill("b",
 			n, "$")+take("b", n))
 	}
-	for text, small := range map[string]int{"c": 2, "llvm": 2, "opencl": 1} {
-		tgt, err := target.New(text)
+	for source, small := range map[string]int{"c": 2, "llvm": 2, "opencl": 1} {
+		tgt, err := target.New(source)
 		require.NoError(t, err)
 		for n, want := range map[string]int{"8": small, "256": small, "257": 1} {
 			out, err := transform.ReuseStorage(&tir.IRModule{Funcs: []*tir.PrimFunc{two(n)}}, tgt)
 			require.NoError(t, err)
 			_, _, count := allocated(out.Funcs[0].Body)
-			require.Equal(t, want, count, "%s, %s", text, n)
+			require.Equal(t, want, count, "%s, %s", source, n)
 		}
 	}
 }
@@ -196,6 +197,6 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 func TestReuseStorage_Alignment(t *testing.T) {
 	f := parsed(t, "alloc a: int8[64]\n"+fill("a", "64", "cast(int8, $)")+take("a",
 		"64")+"alloc b: float64[8], align 32\n"+fill("b", "8", "1.0")+take("b", "8"))
-	require.Contains(t, tir.Print(oneFunc(t, transform.ReuseStorage, f)),
+	require.Contains(t, text.Print(oneFunc(t, transform.ReuseStorage, f)),
 		"alloc a: int8[64], data a: handle, align 32\n")
 }

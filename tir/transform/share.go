@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // slot is memory of one allocation, and what is put there one after the other.
@@ -117,7 +118,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	if bytesOf(x) != unknownBytes {
 		return false // of the other nothing is known
 	}
-	if tir.Equal(r.a.Simplify(p), r.a.Simplify(q)) {
+	if compare.Equal(r.a.Simplify(p), r.a.Simplify(q)) {
 		return int64(x.DType.Bits)*int64(x.DType.Lanes) <= int64(than.DType.Bits)*int64(than.DType.Lanes)
 	}
 	holds := false
@@ -195,7 +196,7 @@ func sameLayout(x, y *tir.Buffer) bool {
 		return false
 	}
 	for d := range x.Shape {
-		if !tir.Equal(x.Shape[d], y.Shape[d]) || x.Strides != nil && !tir.Equal(x.Strides[d], y.Strides[d]) {
+		if !compare.Equal(x.Shape[d], y.Shape[d]) || x.Strides != nil && !compare.Equal(x.Strides[d], y.Strides[d]) {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -54,11 +55,11 @@ func f_kernel_1() {
 
 func TestSplitHostDevice(t *testing.T) {
 	m := read(t, twoKernels)
-	before := tir.Print(m)
+	before := text.Print(m)
 	gpu := targetFor(t, "cuda -arch=sm_90")
 	split, err := transform.SplitHostDevice(m, gpu)
 	require.NoError(t, err)
-	require.Equal(t, before, tir.Print(m), "it was changed")
+	require.Equal(t, before, text.Print(m), "it was changed")
 	require.NoError(t, tir.Check(split))
 	var names []string
 	for _, f := range split.Funcs {
@@ -72,7 +73,7 @@ func TestSplitHostDevice(t *testing.T) {
 	require.Equal(t, "c", host.Attrs["target"].(*target.Target).Kind().Name())
 	require.Equal(t, int64(dlpack.CUDA), host.Attrs["tir.device_type"])
 	require.Equal(t, m.Func("f").Params, host.Params)
-	text := tir.Print(host)
+	source := text.Print(host)
 	for _, want := range []string{
 		"packed __tvm_set_device(2, device_id)",
 		"alloc T: float32[n, 4], data T: handle\n",
@@ -81,7 +82,7 @@ func TestSplitHostDevice(t *testing.T) {
 		"packed log(times)",
 		"packed f_kernel_2(T, B, n, int64(4), int64(8), ",
 	} {
-		require.Contains(t, text, want)
+		require.Contains(t, source, want)
 	}
 
 	first, second := split.Func("f_kernel"), split.Func("f_kernel_2")
@@ -97,7 +98,7 @@ func TestSplitHostDevice(t *testing.T) {
 
 	again, err := transform.SplitHostDevice(split, gpu)
 	require.NoError(t, err, "kernels stay as they are, and so do functions of the host")
-	require.Equal(t, tir.Print(split), tir.Print(again))
+	require.Equal(t, text.Print(split), text.Print(again))
 }
 
 // Bytes of dynamic shared memory are computed by the host: 16 n, then 7 from a multiple of 16 on, then 24 from the
@@ -148,15 +149,15 @@ func evaluated(t testing.TB, e tir.Expr, v *tir.Var, value int64) int64 {
 			return a / b // of what is not negative
 		}
 	}
-	t.Fatalf("%s", tir.Print(e))
+	t.Fatalf("%s", text.Print(e))
 	return 0
 }
 
 func TestSplitHostDevice_Refuses(t *testing.T) {
-	body := func(text string) string {
-		return "func f(a: handle, n: int32) {\n  buffer A: float32[64], param a\n" + text + "\n}\n"
+	body := func(source string) string {
+		return "func f(a: handle, n: int32) {\n  buffer A: float32[64], param a\n" + source + "\n}\n"
 	}
-	for want, text := range map[string]string{
+	for want, source := range map[string]string{
 		"the loop over i is parallel, and has a kernel within": body(`
   parallel i in range(4) {
     thread t in range(8), thread "threadIdx.x" {
@@ -193,7 +194,7 @@ func TestSplitHostDevice_Refuses(t *testing.T) {
     }
   }`),
 	} {
-		_, err := transform.SplitHostDevice(read(t, text), targetFor(t, "opencl"))
+		_, err := transform.SplitHostDevice(read(t, source), targetFor(t, "opencl"))
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "split host and device: function f for opencl: ")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 )
 
 // launchTags are the indices that a launch has sizes for: first the grid's, then a block's.
@@ -125,8 +126,8 @@ func (f *kernelForm) collectAxis(s *tir.For) {
 		}
 		if !f.an.Prove(tir.EQ(tir.NewCast(tir.Int64, a.extent), tir.NewCast(tir.Int64, s.Extent))) {
 			f.fail("loop %s over %s has %s iterations, and another one of the kernel %s: a launch has one extent",
-				s.Var.Name, s.Thread, tir.Print(s.Extent),
-				tir.Print(a.extent))
+				s.Var.Name, s.Thread, text.Print(s.Extent),
+				text.Print(a.extent))
 		}
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -73,7 +74,7 @@ func TestLegalizeTypes_Compiled(t *testing.T) {
 		require.NoError(t, err)
 		callCompiled(t, m, f.Name, again)
 		last := len(args) - 1
-		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array), func() string { return tir.Print(f) })
+		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array), func() string { return text.Print(f) })
 	}
 }
 
@@ -126,6 +127,6 @@ func TestReuseStorage_Compiled(t *testing.T) {
 		require.NoError(t, err)
 		got := make([]byte, 256)
 		require.NoError(t, x.CopyToBytes(got))
-		require.Equal(t, want.Data, got, tir.Print(f))
+		require.Equal(t, want.Data, got, text.Print(f))
 	}
 }

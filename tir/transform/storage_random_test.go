@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // storageProgram makes programs that allocate: each buffer is written as a whole before anything reads it, in loops of
@@ -271,10 +272,10 @@ func storageArguments(t testing.TB, n int64) []any {
 func results(t testing.TB, f *tir.PrimFunc, n int64) []int32 {
 	t.Helper()
 	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, tirrun.Options{Seed: uint64(n)})
-	require.NoError(t, err, tir.Print(f))
+	require.NoError(t, err, text.Print(f))
 	args := storageArguments(t, n)
 	_, err = p.Call(f.Name, args...)
-	require.NoError(t, err, tir.Print(f))
+	require.NoError(t, err, text.Print(f))
 	values, err := tirrun.Values[int32](args[1].(*tirrun.Array))
 	require.NoError(t, err)
 	return values

@@ -10,6 +10,7 @@ import (
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -26,7 +27,7 @@ func eachStorageProgram(t *testing.T, test func(f *tir.PrimFunc, p *storageProgr
 	for k := range programs {
 		p := &storageProgram{Rand: rand.New(rand.NewPCG(seed, uint64(k))), types: storageTypes, seen: seen}
 		f := p.function(fmt.Sprintf("f%d", k))
-		require.NoError(t, tir.Check(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}), tir.Print(f))
+		require.NoError(t, tir.Check(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}), text.Print(f))
 		test(f, p)
 	}
 	for _, what := range []string{"symbolic", "strides", "vectors", "parallel", "double buffers", "lets"} {
@@ -36,11 +37,11 @@ func eachStorageProgram(t *testing.T, test func(f *tir.PrimFunc, p *storageProgr
 
 func oneFunc(t testing.TB, pass transform.Pass, f *tir.PrimFunc) *tir.PrimFunc {
 	t.Helper()
-	before := tir.Print(f)
+	before := text.Print(f)
 	m, err := pass(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, nil)
 	require.NoError(t, err, before)
-	require.Equal(t, before, tir.Print(f), "the pass has changed what it was given")
-	require.NoError(t, tir.Check(m), tir.Print(m))
+	require.Equal(t, before, text.Print(f), "the pass has changed what it was given")
+	require.NoError(t, tir.Check(m), text.Print(m))
 	return m.Funcs[0]
 }
 
@@ -62,7 +63,7 @@ func TestFlattenStorage_Random(t *testing.T) {
 		})
 		require.Equal(t, f.Buffers, g.Buffers, "what callers see stays")
 		for _, n := range []int64{1, 3} {
-			require.Equal(t, results(t, f, n), results(t, g, n), "%s\n%s", tir.Print(f), tir.Print(g))
+			require.Equal(t, results(t, f, n), results(t, g, n), "%s\n%s", text.Print(f), text.Print(g))
 		}
 	})
 }
@@ -123,7 +124,7 @@ func allocated(s tir.Stmt) (sum, most int64, count int) {
 func folded(e tir.Expr) int64 {
 	c, ok := arith.NewAnalyzer().Simplify(e).(*tir.IntImm)
 	if !ok {
-		panic(tir.Print(e))
+		panic(text.Print(e))
 	}
 	return c.Value
 }
@@ -135,12 +136,12 @@ func TestReuseStorage_Random(t *testing.T) {
 	eachStorageProgram(t, func(f *tir.PrimFunc, p *storageProgram) {
 		g := oneFunc(t, transform.ReuseStorage, f)
 		for _, n := range []int64{1, 3} {
-			require.Equal(t, results(t, f, n), results(t, g, n), "%s\n%s", tir.Print(f), tir.Print(g))
+			require.Equal(t, results(t, f, n), results(t, g, n), "%s\n%s", text.Print(f), text.Print(g))
 		}
 		sum, most, count := allocated(f.Body)
 		less, least, remain := allocated(g.Body)
-		require.LessOrEqual(t, less, sum, "%s\n%s", tir.Print(f), tir.Print(g))
-		require.LessOrEqual(t, least, most, "%s\n%s", tir.Print(f), tir.Print(g))
+		require.LessOrEqual(t, less, sum, "%s\n%s", text.Print(f), text.Print(g))
+		require.LessOrEqual(t, least, most, "%s\n%s", text.Print(f), text.Print(g))
 		before, after, fewer = before+sum, after+less, fewer+int64(count-remain)
 		tir.Walk(g, func(node any) bool {
 			if s, ok := node.(*tir.AttrStmt); ok && s.Key == tir.AttrView {

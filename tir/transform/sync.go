@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // ThreadSync inserts barriers where the threads of a block share memory of scope "shared": between a store and a
@@ -224,7 +225,7 @@ func (y *syncer) under(e []tir.Expr, what string, do func()) {
 	outer := y.diverged
 	for _, x := range e {
 		if !y.uniform(x) && y.diverged == "" {
-			y.diverged = fmt.Sprintf("%s %s, which is not the same for all threads of a block", what, tir.Print(x))
+			y.diverged = fmt.Sprintf("%s %s, which is not the same for all threads of a block", what, text.Print(x))
 		}
 	}
 	do()

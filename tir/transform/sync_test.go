@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -31,10 +32,10 @@ func f(a: handle, b: handle) {
 `
 }
 
-func read(t testing.TB, text string) *tir.IRModule {
+func read(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := tir.Parse(text)
-	require.NoError(t, err, text)
+	m, err := text.Parse(source)
+	require.NoError(t, err, source)
 	require.NoError(t, tir.Check(m))
 	return m
 }
@@ -238,16 +239,16 @@ func TestThreadSync_Barriers(t *testing.T) {
 	for _, c := range syncCases {
 		t.Run(c.name, func(t *testing.T) {
 			m := read(t, kernelText(c.body))
-			before := tir.Print(m)
+			before := text.Print(m)
 			synced, err := transform.ThreadSync(m, nil)
 			require.NoError(t, err)
-			require.Equal(t, before, tir.Print(m), "it was changed")
+			require.Equal(t, before, text.Print(m), "it was changed")
 			require.NoError(t, tir.Check(synced))
 			require.Equal(t, c.want, shape(synced))
 			var first []int32
 			for seed := range uint64(4) {
 				got, err := interpret(t, synced, seed)
-				require.NoError(t, err, tir.Print(synced))
+				require.NoError(t, err, text.Print(synced))
 				if first == nil {
 					first = got
 				}
@@ -332,7 +333,7 @@ func f(a: handle, b: handle) {
 	synced, err := transform.ThreadSync(m, nil)
 	require.NoError(t, err)
 	got, err := interpret(t, synced, 3)
-	require.NoError(t, err, tir.Print(synced))
+	require.NoError(t, err, text.Print(synced))
 	for i, v := range got {
 		require.Equal(t, int32(5+(7*7%64+1)+5+i%8), v)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/compare"
 )
 
 // access is one of a thread to an element of shared memory.
@@ -320,7 +321,7 @@ func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]
 	for i, t := range fixed { // the same on both sides is nothing
 		sum := t.factor
 		for j := i + 1; j < len(fixed); j++ {
-			if fixed[j].factor != 0 && tir.EqualFree(t.e, fixed[j].e) {
+			if fixed[j].factor != 0 && compare.EqualFree(t.e, fixed[j].e) {
 				sum += fixed[j].factor
 				fixed[j].factor = 0
 			}

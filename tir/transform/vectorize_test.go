@@ -9,6 +9,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -65,7 +66,7 @@ func TestVectorize_Width(t *testing.T) {
 	} {
 		k, err := target.New(options)
 		require.NoError(t, err, options)
-		m, err := tir.Parse(`func f(a: handle) {
+		m, err := text.Parse(`func f(a: handle) {
   buffer A: float32[32], param a
   vectorized i in range(32) {
     A[i] = 1.0
@@ -143,7 +144,7 @@ func TestUnroll_SharedStatement(t *testing.T) {
 	require.NoError(t, tir.Check(m))
 	m, err := transform.Unroll(m, nil)
 	require.NoError(t, err)
-	require.NoError(t, tir.Check(m), tir.Print(m))
+	require.NoError(t, tir.Check(m), text.Print(m))
 	require.Equal(t, 4, survey(m).loops)
 }
 

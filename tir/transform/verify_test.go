@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
 
@@ -73,7 +74,7 @@ func TestVerifyMemory(t *testing.T) {
 
 // Functions that kernels call run on the device; those that the host calls as well do not.
 func TestVerifyMemory_CalledByKernels(t *testing.T) {
-	text := func(host string) string {
+	source := func(host string) string {
 		return "func inner(p: handle) {\nbuffer a: int32[8], param p\na[0] = 1\n}\nfunc middle(p: handle) {\nfunc " +
 			"inner(p)\n}\n" +
 			"func main(p: handle) {\nbuffer a: int32[8], param p\nthread i in range(8), thread \"threadIdx.x\" { func " +
@@ -81,7 +82,7 @@ func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	}
 	for host, want := range map[string]string{"": "",
 		"func inner(p)": "function inner: buffer a, in memory of opencl, is written by the host, at body"} {
-		m, err := tir.Parse(text(host))
+		m, err := text.Parse(source(host))
 		require.NoError(t, err)
 		require.NoError(t, tir.Check(m))
 		_, err = transform.VerifyMemory(m, targetFor(t, "opencl"))

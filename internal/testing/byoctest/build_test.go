@@ -18,6 +18,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // program is the network in tir: a function for each operation, and one that calls them.
@@ -110,7 +111,7 @@ func TestBuild_Composite(t *testing.T) {
 		target.Strategy(strategy)))
 	require.NoError(t, err)
 	standIn(t, library)
-	m, err := tir.Parse(program)
+	m, err := text.Parse(program)
 	require.NoError(t, err)
 	for soc, calls := range map[string]int{
 		`{"kind": "composite", "devices": ["dnnl", "c"]}`: 2,
@@ -188,7 +189,7 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 func TestBuild_CompositeRunsTheLibrary(t *testing.T) {
 	require.NoError(t, register())
 	standIn(t, strings.Replace(library, "if (transa", "if (k == 5) return 3;\n  if (transa", 1))
-	m, err := tir.Parse(program)
+	m, err := text.Parse(program)
 	require.NoError(t, err)
 	to, err := target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`)
 	require.NoError(t, err)
@@ -211,7 +212,7 @@ func TestBuild_CompositeRunsTheLibrary(t *testing.T) {
 
 func TestBuild_CompositeBadInput(t *testing.T) {
 	require.NoError(t, register())
-	m, err := tir.Parse(program)
+	m, err := text.Parse(program)
 	require.NoError(t, err)
 	for soc, want := range map[string]string{
 		`{"kind": "composite", "devices": ["dnnl"]}`: `operation "biased" (function) is taken by no member ` +
@@ -226,14 +227,14 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 		require.NoError(t, err, soc)
 		broken := m
 		if soc == "dnnl" {
-			broken, err = tir.Parse(strings.Replace(program, "y[i, j] = 0.0", "y[i, j] = 1.0", 1))
+			broken, err = text.Parse(strings.Replace(program, "y[i, j] = 0.0", "y[i, j] = 1.0", 1))
 			require.NoError(t, err)
 		}
 		_, err = codegen.Build(broken, to)
 		require.ErrorContains(t, err, want, soc)
 		require.ErrorContains(t, err, "build for kind ", fmt.Sprint(soc))
 	}
-	threads, err := tir.Parse("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread " +
+	threads, err := text.Parse("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread " +
 		"\"threadIdx.x\" { a[i] = 1.0 }\n}\n")
 	require.NoError(t, err)
 	to, err := target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`)

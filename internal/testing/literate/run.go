@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // Runner runs documents.
@@ -177,7 +178,7 @@ func (s *session) section(section *Section) {
 		case b.Lang == "console":
 			s.console(where, b.Text)
 		case b.Lang == "tir":
-			m, err := tir.Parse(b.Text)
+			m, err := text.Parse(b.Text)
 			require.NoError(s.t, err, where)
 			require.NoError(s.t, tir.Check(m), where)
 		case b.Lang == "json":

@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // contraction is a sum of products, analyzed: result[batch, row, col] = Σ left[batch, row, k] · right[batch, k, col].
@@ -108,7 +109,7 @@ func isSum(c *tir.Combiner) bool {
 	}
 	b, ok := c.Results[0].(*tir.Binary)
 	return ok && b.Op == tir.OpAdd && b.A == tir.Expr(c.Left[0]) && b.B == tir.Expr(c.Right[0]) &&
-		tir.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
+		compare.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
 }
 
 // names reports whether a formula depends on an axis.

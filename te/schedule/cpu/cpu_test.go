@@ -20,6 +20,7 @@ import (
 	"tvmgo/te/schedule"
 	"tvmgo/te/schedule/cpu"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 func TestMain(m *testing.M) {
@@ -301,6 +302,6 @@ func TestRows_InverseDivisor(t *testing.T) {
 		require.NoError(t, err)
 		m, err := te.Lower(s, []any{x, out}, "f")
 		require.NoError(t, err)
-		require.Equal(t, inverse, strings.Contains(tir.Print(m), "inverse"))
+		require.Equal(t, inverse, strings.Contains(text.Print(m), "inverse"))
 	}
 }

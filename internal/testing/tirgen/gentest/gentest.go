@@ -13,6 +13,7 @@ import (
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // Program is a module with random functions f0, f1, ….
@@ -59,7 +60,7 @@ func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 		}
 		require.NoError(t, err, what)
 		for i := range want {
-			same(t, want[i].(*tirrun.Array), got[i].(*runtime.Tensor), fmt.Sprintf("%s, b%d:\n%s", what, i, tir.Print(f)))
+			same(t, want[i].(*tirrun.Array), got[i].(*runtime.Tensor), fmt.Sprintf("%s, b%d:\n%s", what, i, text.Print(f)))
 		}
 	}
 }

@@ -1,0 +1,301 @@
+package json
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tvmgo/tir"
+	"tvmgo/tir/internal/form"
+)
+
+// sortField finds which of the known fields says what an object is.
+func (o *object) sortField(of string, known []string) string {
+	found := ""
+	for _, k := range known {
+		if _, ok := o.fields[k]; ok {
+			if found != "" {
+				failJSON(o.at, "is both %q and %q", found, k)
+			}
+			found = k
+		}
+	}
+	if found == "" {
+		failJSON(o.at, "is no %s: want one of the fields %q", of, known)
+	}
+	return found
+}
+
+// nodeKeys returns the keys that tell the types of expressions, or of statements.
+func nodeKeys(stmts bool) (keys []string, types map[string]*tir.NodeType) {
+	types = map[string]*tir.NodeType{}
+	for _, t := range tir.NodeTypes() {
+		if t.IsStmt == stmts && t.Key != "" {
+			keys = append(keys, t.Key)
+			types[t.Key] = t
+		}
+	}
+	return keys, types
+}
+
+var (
+	exprKeys, exprTypes = nodeKeys(false)
+	stmtKeys, stmtTypes = nodeKeys(true)
+)
+
+func (r *reader) exprs(o *object, name string, depth int) []tir.Expr {
+	list, at := o.list(name)
+	all := make([]tir.Expr, len(list))
+	for i, v := range list {
+		all[i] = r.exprOf(v, &place{up: at, index: i}, depth)
+	}
+	return all
+}
+
+func (r *reader) expr(o *object, name string, depth int) tir.Expr {
+	v, at := o.get(name)
+	return r.exprOf(v, at, depth)
+}
+
+// exprOf reads an expression that is within so many, itself counted.
+func (r *reader) exprOf(v any, at *place, depth int) tir.Expr {
+	if depth > form.MaxExprDepth {
+		failJSON(at, "more than %d expressions are within one another", form.MaxExprDepth)
+	}
+	o := r.object(at, v)
+	e, err := r.exprNode(o, depth+1)
+	if err == nil {
+		e, err = form.Made(e)
+	}
+	if err != nil {
+		failJSON(at, "%v", err)
+	}
+	o.done()
+	return e
+}
+
+// exprNode reads an expression, and makes it as the functions of package tir do, which say what is wrong with it.
+func (r *reader) exprNode(o *object, depth int) (tir.Expr, error) {
+	key := o.sortField("expression", exprKeys)
+	switch key {
+	case "var":
+		return r.varField(o, "var"), nil
+	case "int":
+		v, at := o.get("int")
+		n, ok := v.(json.Number)
+		if !ok {
+			failJSON(at, "found %s, want an integer", sortOf(v))
+		}
+		t := o.typ("type")
+		if !tir.IsInt(t) && !tir.IsBool(t) || t.Lanes != 1 {
+			failJSON(at, "type %s has no such constants", form.TypeText(t))
+		}
+		return form.Const(t, n.String())
+	case "float":
+		t := o.typ("type")
+		if !tir.IsFloat(t) || t.Lanes != 1 {
+			failJSON(o.at, "type %s has no such constants", form.TypeText(t))
+		}
+		return form.Float(t, o.float("float"))
+	}
+	n := r.fields(o, exprTypes[key], depth, depth)
+	switch n := n.(type) {
+	case *tir.Binary:
+		e := tir.NewBinary(n.Op, n.A, n.B)
+		if x, ok := e.(*tir.Binary); ok && (x.A != n.A || x.B != n.B) {
+			failJSON(o.at, "operands of types %s and %s: cast one", n.A.DType(), n.B.DType())
+		}
+		return e, nil
+	case *tir.Not:
+		return tir.NewNot(n.A), nil
+	case *tir.Select:
+		e := tir.NewSelect(n.Cond, n.Then, n.Else)
+		if x, ok := e.(*tir.Select); ok && (x.Cond != n.Cond || x.Then != n.Then || x.Else != n.Else) {
+			failJSON(o.at, "select by %s of types %s and %s: cast one", n.Cond.DType(), n.Then.DType(), n.Else.DType())
+		}
+		return e, nil
+	case *tir.Cast:
+		return tir.NewExplicitCast(n.Type, n.Value), nil
+	case *tir.BufferLoad:
+		return tir.BufferAt(n.Buffer, n.Indices...), nil
+	case *tir.Ramp:
+		return tir.NewRamp(n.Base, n.Stride, n.Lanes), nil
+	case *tir.Broadcast:
+		return tir.NewBroadcast(n.Value, n.Lanes), nil
+	case *tir.Shuffle:
+		return tir.NewShuffle(n.Vectors, n.Indices), nil
+	case *tir.Let:
+		sameType(o, n.Var, n.Value)
+	case *tir.Call:
+		return tir.NewCall(n.Kind, n.Type, n.Name, n.Args...), nil
+	}
+	return n.(tir.Expr), nil
+}
+
+func sameType(o *object, v *tir.Var, value tir.Expr) {
+	if t := value.DType(); t != v.Type {
+		failJSON(o.at, "variable %s is of type %s, and its value of type %s", v.Name, form.TypeText(v.Type), form.TypeText(t))
+	}
+}
+
+// fields reads the fields of a node of a type, whose expressions and statements are within so many.
+func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
+	n := t.New()
+	if keyField(t) == nil { // all of them are expressions
+		list := r.exprs(o, t.Key, exprs)
+		if len(list) != len(t.Fields) {
+			failJSON(o.at, "%s of %d expressions: want %d", t.Key, len(list), len(t.Fields))
+		}
+		for i, e := range list {
+			*t.Fields[i].In(n).(*tir.Expr) = e
+		}
+		return n
+	}
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		switch x := f.In(n).(type) {
+		case *map[string]any:
+			if attrs := r.attrs(o); len(attrs) > 0 {
+				*x = attrs
+			}
+		case *any:
+			if o.has(f.Key) {
+				v, at := o.get(f.Key)
+				*x = r.reference(r.object(at, v))
+			}
+		default:
+			if !f.Optional || o.has(f.Key) {
+				r.field(o, f, x, exprs, stmts)
+			}
+		}
+	}
+	return n
+}
+
+// field reads a field into what it points to.
+func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
+	switch x := to.(type) {
+	case *tir.Expr:
+		*x = r.expr(o, f.Key, exprs)
+	case *[]tir.Expr:
+		*x = r.exprs(o, f.Key, exprs)
+	case *tir.Stmt:
+		*x = r.stmt(o, f.Key, stmts)
+	case **tir.Var:
+		*x = r.varField(o, f.Key)
+	case **tir.Buffer:
+		*x = r.bufferField(o, f.Key)
+	case *tir.Type:
+		*x = o.typ(f.Key)
+	case *string:
+		*x = o.text(f.Key)
+	case *int: // all of them are numbers of lanes
+		*x = o.whole(f.Key, 1, tir.MaxLanes)
+	case *[]int:
+		list, at := o.list(f.Key)
+		*x = make([]int, len(list))
+		for i, v := range list {
+			(*x)[i] = wholeOf(v, &place{up: at, index: i}, 0, 1<<30)
+		}
+	case *tir.BinaryOp:
+		*x = enumField[tir.BinaryOp](o, f.Key, "operation")
+	case *tir.CallKind:
+		*x = enumField[tir.CallKind](o, f.Key, "kind of call")
+	case *tir.ForKind:
+		*x = enumField[tir.ForKind](o, f.Key, "kind of loop")
+	default:
+		panic(fmt.Sprintf("tir: read JSON: field %s is of Go type %T", f.Name, to))
+	}
+}
+
+func (r *reader) stmt(o *object, name string, depth int) tir.Stmt {
+	v, at := o.get(name)
+	return r.stmtOf(v, at, depth)
+}
+
+// stmtOf reads a statement that is within so many, itself counted; sequences do not count.
+func (r *reader) stmtOf(v any, at *place, depth int) tir.Stmt {
+	if depth > form.MaxStmtDepth {
+		failJSON(at, "more than %d statements are within one another", form.MaxStmtDepth)
+	}
+	if list, ok := v.([]any); ok {
+		s := &tir.Seq{}
+		for i, x := range list {
+			s.Stmts = append(s.Stmts, r.stmtOf(x, &place{up: at, index: i}, depth))
+		}
+		return s
+	}
+	o := r.object(at, v)
+	s := r.stmtNode(o, depth+1)
+	o.done()
+	return s
+}
+
+// stmtNode reads a statement. Statements do not count as levels of the expressions in them.
+func (r *reader) stmtNode(o *object, depth int) tir.Stmt {
+	n := r.fields(o, stmtTypes[o.sortField("statement", stmtKeys)], 1, depth)
+	switch n := n.(type) {
+	case *tir.BufferStore:
+		load := tir.BufferAt(n.Buffer, n.Indices...)
+		if bad, isBad := load.(*tir.Bad); isBad {
+			failJSON(o.at, "%v", form.Trimmed(bad.Err))
+		}
+		if t := n.Value.DType(); t != load.DType() {
+			failJSON(o.at, "a value of type %s is stored in buffer %s as %s", form.TypeText(t), n.Buffer.Name,
+				form.TypeText(load.DType()))
+		}
+	case *tir.For:
+		checkSpan(o, n.Var, n.Min, n.Extent)
+	case *tir.While:
+		checkCond(o, "while", n.Cond)
+	case *tir.If:
+		checkCond(o, "if", n.Cond)
+	case *tir.LetStmt:
+		sameType(o, n.Var, n.Value)
+	case *tir.Assert:
+		checkCond(o, "assert", n.Cond)
+	}
+	return n.(tir.Stmt)
+}
+
+func checkCond(o *object, key string, e tir.Expr) {
+	if t := e.DType(); t != tir.Bool {
+		failJSON(&place{up: o.at, key: key}, "type %s: want bool", form.TypeText(t))
+	}
+}
+
+// checkSpan checks the range of a variable.
+func checkSpan(o *object, v *tir.Var, low, n tir.Expr) {
+	if !tir.IsInt(v.Type) || v.Type.Lanes != 1 || low.DType() != v.Type || n.DType() != v.Type {
+		failJSON(o.at, "variable %s of type %s in a range of types %s and %s: want integers of one lane and one type",
+			v.Name, form.TypeText(v.Type), form.TypeText(low.DType()), form.TypeText(n.DType()))
+	}
+}
+
+// reference reads what an attribute refers to.
+func (r *reader) reference(o *object) (node any) {
+	switch o.sortField("variable, buffer or axis", []string{"var", "buffer", "iter"}) {
+	case "var":
+		node = r.varField(o, "var")
+	case "buffer":
+		node = r.bufferField(o, "buffer")
+	default:
+		x := &tir.IterVar{Var: r.varField(o, "iter"), Thread: o.optional("thread")}
+		x.Kind = enumField[tir.IterKind](o, "kind", "kind of axis")
+		if o.has("min") || o.has("extent") {
+			x.Min, x.Extent = r.expr(o, "min", 1), r.expr(o, "extent", 1)
+			checkSpan(o, x.Var, x.Min, x.Extent)
+		}
+		node = x
+	}
+	o.done()
+	return node
+}
+
+// enumField reads a field with the name of an enumeration's value.
+func enumField[E tir.Enum](o *object, name, what string) E {
+	e, known := tir.ByName[E](o.text(name))
+	if !known {
+		failJSON(&place{up: o.at, key: name}, "%q is no %s: known are %q", form.Clip(o.text(name)), what, tir.Names[E]())
+	}
+	return e
+}

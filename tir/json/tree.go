@@ -1,0 +1,262 @@
+package json
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tvmgo/dlpack"
+	"tvmgo/tir"
+	"tvmgo/tir/internal/form"
+)
+
+// maxJSONDepth is how deep lists and objects may be within one another; encoding/json takes no more either.
+const maxJSONDepth = 10_000
+
+// maxJSONFields is how many fields an object may have: a module has as many functions and statements as it wants, but these are lists.
+const maxJSONFields = 10_000
+
+// JSONError says what is wrong in a module's JSON, and where: "$.funcs[0].body".
+type Error struct {
+	Path, Msg string
+	Err       error // what package encoding/json says where the text is no JSON, else nil
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+func (e *Error) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
+
+// place is where in a JSON document something is; nil is the whole.
+type place struct {
+	up    *place
+	key   string // of a field; "" in lists
+	index int
+}
+
+func (p *place) String() string {
+	var parts []string
+	for ; p != nil; p = p.up {
+		part := "[" + strconv.Itoa(p.index) + "]"
+		if p.key != "" {
+			part = "." + p.key
+		}
+		parts = append(parts, part)
+	}
+	slices.Reverse(parts)
+	if n := len(parts); n > 40 { // deep within: where it begins, and where it ends
+		parts = append(append(parts[:20:20], "…"), parts[n-10:]...)
+	}
+	return "$" + strings.Join(parts, "")
+}
+
+func failJSON(at *place, format string, args ...any) {
+	panic(&Error{Path: at.String(), Msg: fmt.Sprintf(format, args...)})
+}
+
+// readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. No key may be there twice.
+func readTree(d *json.Decoder, at *place, depth int) any {
+	if depth > maxJSONDepth {
+		failJSON(at, "more than %d lists and objects are within one another", maxJSONDepth)
+	}
+	t, err := d.Token()
+	failToken(at, err)
+	switch t {
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			k, err := d.Token()
+			failToken(at, err)
+			key := k.(string) // Token gives no other key
+			below := &place{up: at, key: key}
+			if _, twice := object[key]; twice {
+				failJSON(below, "the field is there twice")
+			}
+			if len(object) == maxJSONFields {
+				failJSON(at, "an object has more than %d fields", maxJSONFields)
+			}
+			object[key] = readTree(d, below, depth+1)
+		}
+		closeTree(d, at)
+		return object
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			list = append(list, readTree(d, &place{up: at, index: len(list)}, depth+1))
+		}
+		closeTree(d, at)
+		return list
+	}
+	return t
+}
+
+func closeTree(d *json.Decoder, at *place) {
+	_, err := d.Token()
+	failToken(at, err)
+}
+
+// failToken fails unless there was a token.
+func failToken(at *place, err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		panic(&Error{at.String(), err.Error(), err})
+	}
+}
+
+// object is an object whose fields are read one by one.
+type object struct {
+	at     *place
+	fields map[string]any
+	asked  map[string]bool
+}
+
+func (r *reader) object(at *place, v any) *object {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		failJSON(at, "found %s, want an object", sortOf(v))
+	}
+	return &object{at, fields, map[string]bool{}}
+}
+
+// sortOf is what a JSON value is, in words.
+func sortOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return "number " + form.Clip(v.String())
+	case string:
+		return "text " + strconv.Quote(form.Clip(v))
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+// has says whether there is a field.
+func (o *object) has(name string) bool {
+	o.asked[name] = true
+	_, ok := o.fields[name]
+	return ok
+}
+
+// get is a field that must be there, and its place.
+func (o *object) get(name string) (any, *place) {
+	if !o.has(name) {
+		failJSON(o.at, "field %q is missing", name)
+	}
+	return o.fields[name], &place{up: o.at, key: name}
+}
+
+// done says that all fields have been asked for that the object may have.
+func (o *object) done() {
+	for _, k := range slices.Sorted(maps.Keys(o.fields)) {
+		if !o.asked[k] {
+			failJSON(&place{up: o.at, key: k}, "the field means nothing here; known are %q", slices.Sorted(maps.Keys(o.asked)))
+		}
+	}
+}
+
+func (o *object) text(name string) string {
+	v, at := o.get(name)
+	return jsonText(v, at)
+}
+
+// optional is a field's text, "" if there is none.
+func (o *object) optional(name string) string {
+	if !o.has(name) {
+		return ""
+	}
+	return o.text(name)
+}
+
+func jsonText(v any, at *place) string {
+	if fields, ok := v.(map[string]any); ok && len(fields) == 1 {
+		if s, ok := fields["base64"].(string); ok {
+			b, err := base64.StdEncoding.DecodeString(s)
+			if err != nil {
+				failJSON(at, "%v", err)
+			}
+			return string(b)
+		}
+	}
+	s, ok := v.(string)
+	if !ok {
+		failJSON(at, "found %s, want text", sortOf(v))
+	}
+	return s
+}
+
+func (o *object) list(name string) ([]any, *place) {
+	v, at := o.get(name)
+	list, ok := v.([]any)
+	if !ok {
+		failJSON(at, "found %s, want a list", sortOf(v))
+	}
+	return list, at
+}
+
+func (o *object) typ(name string) tir.Type {
+	v, at := o.get(name)
+	s, _ := v.(string)
+	if s == "" {
+		failJSON(at, "found %s, want the name of a type", sortOf(v))
+	}
+	t, err := dlpack.ParseDataType(s)
+	if err == nil {
+		err = tir.CheckType(t)
+	}
+	if err != nil {
+		failJSON(at, "%v", err)
+	}
+	return t
+}
+
+// whole is a field's whole number from least to greatest.
+func (o *object) whole(name string, least, greatest int) int {
+	v, at := o.get(name)
+	return wholeOf(v, at, least, greatest)
+}
+
+func wholeOf(v any, at *place, least, greatest int) int {
+	n, _ := v.(json.Number)
+	i, err := strconv.Atoi(n.String())
+	if err != nil || i < least || i > greatest {
+		failJSON(at, "found %s, want a whole number from %d to %d", sortOf(v), least, greatest)
+	}
+	return i
+}
+
+// float is a field's number, which may be one that JSON has no number for.
+func (o *object) float(name string) float64 {
+	v, at := o.get(name)
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			failJSON(at, "%s is beyond the floats of 64 bits", form.Clip(v.String()))
+		}
+		return f
+	case string:
+		if hex, ok := strings.CutPrefix(v, "nan:0x"); ok {
+			if f, ok := form.NaN(hex); ok {
+				return f
+			}
+		} else if v == "inf" || v == "-inf" || v == "nan" {
+			f, _ := form.ReadFloat(v, 64)
+			return f
+		}
+	}
+	failJSON(at, "found %s, want a number, \"inf\", \"-inf\", \"nan\", or \"nan:0x…\" with the bits", sortOf(v))
+	return 0
+}

@@ -1,0 +1,171 @@
+package json
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"tvmgo/tir"
+)
+
+func (w *writer) exprs(all []tir.Expr) {
+	w.raw("[")
+	for i, e := range all {
+		w.comma(i)
+		w.expr(e)
+	}
+	w.raw("]")
+}
+
+func (w *writer) expr(e tir.Expr) {
+	t := tir.TypeOf(e)
+	switch {
+	case tir.IsNil(e):
+		w.fail("an expression is nil")
+	case t == badNode:
+		w.fail("an expression could not be made: %w", e.(*tir.Bad).Err)
+	case t == nil || t.Key == "":
+		w.fail("a %T is of no finished module: lower it first", e)
+	default:
+		w.object(t, e)
+	}
+}
+
+var badNode = tir.TypeOf((*tir.Bad)(nil))
+
+func (w *writer) stmt(s tir.Stmt) {
+	t := tir.TypeOf(s)
+	switch q, isSeq := s.(*tir.Seq); {
+	case tir.IsNil(s):
+		w.fail("a statement is nil")
+	case isSeq:
+		w.raw("[")
+		for i, x := range q.Stmts {
+			w.comma(i)
+			w.stmt(x)
+		}
+		w.raw("]")
+	case t == nil:
+		w.fail("a %T is no statement", s)
+	default:
+		w.object(t, s)
+	}
+}
+
+// object writes a node as an object of its fields, of which the one with the node's key is the first. A node without
+// such a field is a list of its fields under the key.
+func (w *writer) object(t *tir.NodeType, node any) {
+	w.raw(`{"` + t.Key + `":`)
+	if v, ok := node.(*tir.Var); ok {
+		w.variable(v)
+		w.raw("}")
+		return
+	}
+	key := keyField(t)
+	if key == nil {
+		w.raw("[")
+		for i := range t.Fields {
+			w.comma(i)
+			w.value(&t.Fields[i], node)
+		}
+		w.raw("]}")
+		return
+	}
+	w.value(key, node)
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		if attrs, ok := f.In(node).(*map[string]any); ok {
+			w.attrs(*attrs)
+		} else if f != key && !(f.Optional && reflect.ValueOf(f.In(node)).Elem().IsZero()) {
+			w.field(f.Key)
+			w.value(f, node)
+		}
+	}
+	w.raw("}")
+}
+
+// keyField returns the field of a type of nodes that tells the type in JSON, nil if there is none.
+func keyField(t *tir.NodeType) *tir.Field {
+	for i := range t.Fields {
+		if t.Fields[i].Key == t.Key {
+			return &t.Fields[i]
+		}
+	}
+	return nil
+}
+
+// value writes the value of a field.
+func (w *writer) value(f *tir.Field, node any) {
+	switch x := f.In(node).(type) {
+	case *tir.Expr:
+		w.expr(*x)
+	case *[]tir.Expr:
+		w.exprs(*x)
+	case *tir.Stmt:
+		w.stmt(*x)
+	case **tir.Var:
+		w.variable(*x)
+	case **tir.Buffer:
+		w.bufferRef(*x)
+	case *any:
+		w.reference(*x)
+	case *tir.Type:
+		w.typ(*x)
+	case *string:
+		w.text(*x)
+	case *int:
+		w.number(int64(*x))
+	case *[]int:
+		w.raw("[")
+		for i, n := range *x {
+			w.comma(i)
+			w.number(int64(n))
+		}
+		w.raw("]")
+	case *int64:
+		if k, ok := node.(*tir.IntImm); ok && k.Type == tir.UInt64 {
+			w.raw(strconv.FormatUint(uint64(*x), 10))
+		} else {
+			w.number(*x)
+		}
+	case *float64:
+		w.float(*x)
+	default: // the name of an operation or a kind
+		w.word(reflect.ValueOf(x).Elem().Interface().(fmt.Stringer))
+	}
+}
+
+// reference writes what an attribute refers to.
+func (w *writer) reference(node any) {
+	switch n := node.(type) {
+	case *tir.Var:
+		w.raw(`{"var":`)
+		w.variable(n)
+	case *tir.Buffer:
+		w.raw(`{"buffer":`)
+		w.bufferRef(n)
+	case *tir.IterVar:
+		if n == nil {
+			w.fail("an axis is nil")
+			return
+		}
+		w.raw(`{"iter":`)
+		w.variable(n.Var)
+		if !tir.IsNil(n.Min) || !tir.IsNil(n.Extent) {
+			w.field("min")
+			w.expr(n.Min)
+			w.field("extent")
+			w.expr(n.Extent)
+		}
+		w.field("kind")
+		w.word(n.Kind)
+		if n.Thread != "" {
+			w.field("thread")
+			w.text(n.Thread)
+		}
+	default:
+		w.fail("an attribute refers to a %T: want *Var, *Buffer or *IterVar", n)
+		return
+	}
+	w.raw("}")
+}

@@ -1,0 +1,241 @@
+package tir
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// NodeType describes a type of nodes: its name and its fields. [Walk], [Mutator], paths, [Check], and the comparison,
+// hashes and JSON of other packages follow from these descriptions. They are made of the definitions of the nodes:
+// every exported field of a node is a [Field], and its tag says what its Go type does not:
+//
+//	Var  *Var `tir:"for,binds"`
+//	Body Stmt `tir:",scoped"`
+//
+// The first word is the field's key in JSON; without one it is the field's name in lower case. The others are the
+// options of [Field].
+type NodeType struct {
+	Name   string  // of the Go type: "For"
+	Key    string  // which tells the node in JSON: that of one of its fields, or, if no field has it, of a list of all fields
+	IsStmt bool    // or else an expression
+	Fields []Field // in the order in which they are evaluated
+
+	parts []Field // those that are expressions and statements
+	typ   reflect.Type
+}
+
+// Field describes a field of a node.
+type Field struct {
+	Name     string // in paths: "min"
+	Key      string // in JSON: "min"
+	Binds    bool   // it defines a variable, a buffer or axes
+	Scoped   bool   // it is in the scope of what the node binds
+	Optional bool   // JSON leaves it out if it is nil, empty or ""
+
+	offset uintptr
+	part   partKind
+	*fieldType
+}
+
+type partKind uint8
+
+const (
+	noPart partKind = iota
+	partExpr
+	partExprs
+	partStmt
+	partStmts
+)
+
+// fieldType is what can be done with the fields of a Go type.
+type fieldType struct {
+	pointer func(field unsafe.Pointer) any
+	copy    func(to, from unsafe.Pointer)
+}
+
+func fieldOf[F any]() (reflect.Type, *fieldType) {
+	return reflect.TypeFor[F](), &fieldType{
+		pointer: func(p unsafe.Pointer) any { return (*F)(p) },
+		copy:    func(to, from unsafe.Pointer) { *(*F)(to) = *(*F)(from) },
+	}
+}
+
+// fieldTypes are the Go types that fields of nodes have.
+var fieldTypes = func() map[reflect.Type]*fieldType {
+	all := map[reflect.Type]*fieldType{}
+	add := func(t reflect.Type, f *fieldType) { all[t] = f }
+	add(fieldOf[Expr]())
+	add(fieldOf[[]Expr]())
+	add(fieldOf[Stmt]())
+	add(fieldOf[[]Stmt]())
+	add(fieldOf[*Var]())
+	add(fieldOf[*Buffer]())
+	add(fieldOf[Producer]())
+	add(fieldOf[*Combiner]())
+	add(fieldOf[[]*IterVar]())
+	add(fieldOf[any]()) // what an attribute refers to
+	add(fieldOf[Type]())
+	add(fieldOf[BinaryOp]())
+	add(fieldOf[CallKind]())
+	add(fieldOf[ForKind]())
+	add(fieldOf[string]())
+	add(fieldOf[int]())
+	add(fieldOf[[]int]())
+	add(fieldOf[int64]())
+	add(fieldOf[float64]())
+	add(fieldOf[map[string]any]())
+	add(fieldOf[error]())
+	return all
+}()
+
+// exprType describes a type of expressions, stmtType one of statements.
+func exprType[N any, P interface {
+	*N
+	Expr
+}](key string) *NodeType {
+	return newNodeType(reflect.TypeFor[N](), key, false)
+}
+
+func stmtType[N any, P interface {
+	*N
+	Stmt
+}](key string) *NodeType {
+	return newNodeType(reflect.TypeFor[N](), key, true)
+}
+
+func newNodeType(typ reflect.Type, key string, isStmt bool) *NodeType {
+	t := &NodeType{Name: typ.Name(), Key: key, IsStmt: isStmt, typ: typ}
+	var last []Field
+	for i := range typ.NumField() {
+		s := typ.Field(i)
+		if !s.IsExported() {
+			continue
+		}
+		f := Field{Name: strings.ToLower(s.Name), offset: s.Offset, fieldType: fieldTypes[s.Type]}
+		if f.fieldType == nil {
+			panic(fmt.Sprintf("tir: field %s.%s is of Go type %s, which fieldTypes does not have", t.Name, s.Name, s.Type))
+		}
+		words := strings.Split(s.Tag.Get("tir"), ",")
+		if f.Key = words[0]; f.Key == "" {
+			f.Key = f.Name
+		}
+		isLast := false
+		for _, w := range words[1:] {
+			switch w {
+			case "binds":
+				f.Binds = true
+			case "scoped":
+				f.Scoped = true
+			case "optional":
+				f.Optional = true
+			case "last": // evaluated after the fields that follow it
+				isLast = true
+			default:
+				panic(fmt.Sprintf("tir: field %s.%s has the option %q, which does not exist", t.Name, s.Name, w))
+			}
+		}
+		switch s.Type {
+		case reflect.TypeFor[Expr]():
+			f.part = partExpr
+		case reflect.TypeFor[[]Expr]():
+			f.part = partExprs
+		case reflect.TypeFor[Stmt]():
+			f.part = partStmt
+		case reflect.TypeFor[[]Stmt]():
+			f.part = partStmts
+		}
+		if isLast {
+			last = append(last, f)
+		} else {
+			t.Fields = append(t.Fields, f)
+		}
+	}
+	t.Fields = append(t.Fields, last...)
+	for _, f := range t.Fields {
+		if f.part != noPart {
+			t.parts = append(t.parts, f)
+		}
+	}
+	nodeTypes = append(nodeTypes, t)
+	return t
+}
+
+// In returns a pointer to the field in a node of the type: a *Expr, *[]Expr, *Stmt, *string, …. Programs do not write
+// to it, unless they have made the node and it is not yet part of another.
+func (f *Field) In(node any) any { return f.pointer(unsafe.Add(address(node), f.offset)) }
+
+// New makes a node of the type whose fields are empty.
+func (t *NodeType) New() any { return reflect.New(t.typ).Interface() }
+
+// address is where a node is, which is a pointer: nil of a nil one.
+func address(node any) unsafe.Pointer { return reflect.ValueOf(node).UnsafePointer() }
+
+func (f *Field) expr(node unsafe.Pointer) *Expr    { return (*Expr)(unsafe.Add(node, f.offset)) }
+func (f *Field) exprs(node unsafe.Pointer) *[]Expr { return (*[]Expr)(unsafe.Add(node, f.offset)) }
+func (f *Field) stmt(node unsafe.Pointer) *Stmt    { return (*Stmt)(unsafe.Add(node, f.offset)) }
+func (f *Field) stmts(node unsafe.Pointer) *[]Stmt { return (*[]Stmt)(unsafe.Add(node, f.offset)) }
+
+// clone makes a node with the same fields. What a node remembers of its type is not copied.
+func (t *NodeType) clone(node unsafe.Pointer) reflect.Value {
+	c := reflect.New(t.typ)
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		f.copy(unsafe.Add(c.UnsafePointer(), f.offset), unsafe.Add(node, f.offset))
+	}
+	return c
+}
+
+// IsNil says whether a node is nil, or a nil pointer.
+func IsNil(node any) bool {
+	return node == nil || TypeOf(node) != nil && address(node) == nil
+}
+
+// IsNode says whether an expression or a statement is one of this package; others implement Expr or Stmt by embedding
+// one. Others may not be comparable, so that they are no keys of maps. nil is a node.
+func IsNode(node any) bool { return node == nil || TypeOf(node) != nil }
+
+// eachPart calls visit for the expressions and statements that a node consists of, in the order of evaluation, with
+// the field that holds it and its index there, -1 if the field is no list. It skips optional ones that are nil.
+func eachPart(node any, visit func(f *Field, index int, part any)) {
+	t := TypeOf(node)
+	if t == nil {
+		return
+	}
+	p := address(node)
+	for i := range t.parts {
+		f := &t.parts[i]
+		switch f.part {
+		case partExpr:
+			if e := *f.expr(p); e != nil || !f.Optional {
+				visit(f, -1, e)
+			}
+		case partExprs:
+			for k, e := range *f.exprs(p) {
+				visit(f, k, e)
+			}
+		case partStmt:
+			if s := *f.stmt(p); s != nil || !f.Optional {
+				visit(f, -1, s)
+			}
+		case partStmts:
+			for k, s := range *f.stmts(p) {
+				visit(f, k, s)
+			}
+		}
+	}
+}
+
+// Parts returns the expressions and the statements that a node consists of, in the order of evaluation.
+func Parts(node any) (exprs []Expr, stmts []Stmt) {
+	eachPart(node, func(_ *Field, _ int, part any) {
+		switch p := part.(type) {
+		case Expr:
+			exprs = append(exprs, p)
+		case Stmt:
+			stmts = append(stmts, p)
+		}
+	})
+	return exprs, stmts
+}

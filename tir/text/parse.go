@@ -1,0 +1,323 @@
+package text
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tvmgo/dlpack"
+	"tvmgo/tir"
+	"tvmgo/tir/internal/form"
+)
+
+// ParseError says what is wrong in a text, and where.
+type ParseError struct {
+	Line, Column int // from 1; columns are characters
+	Msg          string
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("tir: parse: line %d, column %d: %s", e.Line, e.Column, e.Msg)
+}
+
+// Scope is what an expression may speak of, by name.
+type Scope struct {
+	Vars    []*tir.Var
+	Buffers []*tir.Buffer
+}
+
+// Parse reads a module from text, as [Print] writes it and as people write it: layout is free, "#" and "//" begin comments, constants of
+// type int32 and float32 become what stands beside them needs, and names may be used again where a block has ended. Errors are of type *ParseError.
+//
+//	module    = [ "attrs" attrs ] { function }
+//	function  = "func" NAME "(" [ NAME ":" TYPE { "," NAME ":" TYPE } ] ")" [ "->" TYPE ] "{" [ "attrs" attrs ] { statement } "}"
+//	attrs     = "{" [ TEXT ":" value { "," TEXT ":" value } ] "}"
+//	value     = INT | FLOAT | "true" | "false" | TEXT | "target" ( TEXT | JSON )
+//
+//	statement = NAME "[" exprs "]" "=" expr                         a store
+//	          | ( "for" | "parallel" | "vectorized" | "unrolled" | "thread" ) NAME [ ":" TYPE ] "in" range
+//	            [ "," "thread" TEXT ] [ "," "attrs" attrs ] block
+//	          | "while" expr block
+//	          | "if" expr block [ "else" ( block | if ) ]
+//	          | "assert" expr "," NAME "," TEXT                     the error's kind and message
+//	          | "let" NAME [ ":" TYPE ] "=" expr body
+//	          | "alloc" NAME layout body
+//	          | "attr" TEXT [ "var" NAME | "buffer" NAME | axis ] "=" ( expr | "none" ) body
+//	          | "seq" block                                         a sequence within another
+//	          | call | "eval" expr                                  an expression for what it does
+//	          | "var" NAME ":" TYPE                                 a variable that nothing gives a value: a size that is found in a shape
+//	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer that nothing allocates: a parameter's, or other memory
+//	body      = block | what follows in the block
+//	block     = "{" { statement [ ";" ] } "}"
+//	range     = "range" "(" [ expr "," "count" "=" ] expr ")"       the first, 0 if it isn't said, and how many
+//	axis      = "iter" NAME [ ":" TYPE ] [ "in" range ] { "," ( "kind" NAME | "thread" TEXT ) }
+//	layout    = ":" TYPE "[" exprs "]" { "," clause }
+//	clause    = "param" NAME | "data" NAME [ ":" "handle" ] | "strides" "[" exprs "]" | "offset" expr | "scope" TEXT | "align" INT
+//
+//	expr      = "let" NAME [ ":" TYPE ] "=" expr "in" expr | infix
+//	infix     = operands of || && (== != < <= > >=) (+ -) (* / %) ! -, the first the loosest
+//	operand   = INT | FLOAT | "true" | "false" | "inf" | "nan" | TEXT | NAME | "(" expr ")" | NAME "[" exprs "]" | call
+//	          | TYPE "(" NUMBER ")"                                 a constant of a type
+//	          | "cast" "(" TYPE "," expr ")" | "select" "(" expr "," expr "," expr ")"
+//	          | ( "min" | "max" | "floordiv" | "floormod" ) "(" expr "," expr ")"
+//	          | "ramp" "(" expr "," expr "," INT ")" | "broadcast" "(" expr "," INT ")"
+//	          | "shuffle" "(" "[" exprs "]" "," "[" INT { "," INT } "]" ")"
+//	call      = [ "intrin" | "extern" | "packed" | "func" ] NAME [ "[" TYPE "]" ] "(" exprs ")"
+//	exprs     = [ expr { "," expr } ]
+//
+// A NAME is letters, digits, "_", and dots between, or $"any text". TEXT is a string as Go writes it. A call has the type of an intrinsic's last
+// argument (bool of isnan and the like), or void for others, unless one stands in brackets. A buffer without "data" has an address of its own; with
+// a type after it, "data" names it. A function looks so:
+//
+//	func scale(A: handle, B: handle, n: int32) {
+//	  buffer A: float32[n], param A
+//	  buffer B: float32[n], param B, align 64
+//	  parallel i in range(n) {
+//	    B[i] = A[i] * 2.0
+//	  }
+//	}
+func Parse(text string) (m *tir.IRModule, err error) {
+	p := newParser(text)
+	defer p.caught(&err)
+	m = p.module()
+	return m, nil
+}
+
+// ParseExpr reads an expression that speaks of the variables and buffers of a scope. Of two of one name it takes the last.
+func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
+	p := newParser(text)
+	defer p.caught(&err)
+	for _, v := range scope.Vars {
+		if v != nil {
+			p.vars.declare(v.Name, v)
+		}
+	}
+	for _, b := range scope.Buffers {
+		if b != nil {
+			p.buffers.declare(b.Name, b)
+		}
+	}
+	e = p.expr().e
+	if t := p.peek(); t.kind != tokenEnd {
+		p.fail(t, "found %s after an expression, want its end", t)
+	}
+	return e, nil
+}
+
+type parser struct {
+	src     string
+	tokens  []token
+	at      int // the token that comes next
+	exprs   int // expressions around
+	blocks  int // blocks around
+	vars    visible[*tir.Var]
+	buffers visible[*tir.Buffer]
+	params  map[*tir.Var]*tir.Buffer // of the function
+}
+
+func newParser(text string) *parser {
+	return &parser{src: text, tokens: lex(text), vars: newVisible[*tir.Var](), buffers: newVisible[*tir.Buffer]()}
+}
+
+// visible is what names mean at a place of the text.
+type visible[T any] struct {
+	bound    map[string]T
+	declared map[string]T // until the function's end
+	hidden   []hidden[T]
+}
+
+type hidden[T any] struct {
+	name string
+	what T
+	had  bool
+}
+
+func newVisible[T any]() visible[T] {
+	return visible[T]{bound: map[string]T{}, declared: map[string]T{}}
+}
+
+func (v *visible[T]) declare(name string, what T) { v.declared[name] = what }
+
+// bind gives a name a meaning that restore takes back.
+func (v *visible[T]) bind(name string, what T) {
+	old, had := v.bound[name]
+	v.hidden = append(v.hidden, hidden[T]{name, old, had})
+	v.bound[name] = what
+}
+
+func (v *visible[T]) restore(mark int) {
+	for len(v.hidden) > mark {
+		h := v.hidden[len(v.hidden)-1]
+		v.hidden = v.hidden[:len(v.hidden)-1]
+		if h.had {
+			v.bound[h.name] = h.what
+		} else {
+			delete(v.bound, h.name)
+		}
+	}
+}
+
+func (v *visible[T]) lookup(name string) (T, bool) {
+	if what, ok := v.bound[name]; ok {
+		return what, true
+	}
+	what, ok := v.declared[name]
+	return what, ok
+}
+
+func (v *visible[T]) names() []string {
+	return append(slices.Collect(maps.Keys(v.bound)), slices.Collect(maps.Keys(v.declared))...)
+}
+
+// scope remembers what names mean; end makes them mean that again.
+func (p *parser) scope() (end func()) {
+	v, b := len(p.vars.hidden), len(p.buffers.hidden)
+	return func() {
+		p.vars.restore(v)
+		p.buffers.restore(b)
+	}
+}
+
+// caught makes the panic of fail an error. Others go on: they would be faults of this package.
+func (p *parser) caught(err *error) {
+	switch e := recover().(type) {
+	case nil:
+	case *ParseError:
+		*err = e
+	default:
+		panic(e)
+	}
+}
+
+// fail ends parsing with an error at a token.
+func (p *parser) fail(t token, format string, args ...any) {
+	before := p.src[:t.at]
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	panic(&ParseError{line, column, fmt.Sprintf(format, args...)})
+}
+
+// String is the token as messages name it.
+func (t token) String() string {
+	switch t.kind {
+	case tokenEnd:
+		return "the text's end"
+	case tokenText:
+		return "text " + form.Clip(strconv.Quote(t.text))
+	case tokenName:
+		return "$" + form.Clip(strconv.Quote(t.text))
+	}
+	return `"` + form.Clip(t.text) + `"`
+}
+
+func (p *parser) ahead(n int) token {
+	return p.tokens[min(p.at+n, len(p.tokens)-1)]
+}
+
+// peek is the next token, which is a good one.
+func (p *parser) peek() token {
+	t := p.ahead(0)
+	if t.kind == tokenBad {
+		p.fail(t, "%s", t.text)
+	}
+	return t
+}
+
+func (p *parser) next() token {
+	t := p.peek()
+	if t.kind != tokenEnd {
+		p.at++
+	}
+	return t
+}
+
+func (t token) is(sign string) bool { return t.kind == tokenSign && t.text == sign }
+
+func (t token) isWord(word string) bool { return t.kind == tokenWord && t.text == word }
+
+// skip goes past a sign if it comes next.
+func (p *parser) skip(sign string) bool {
+	if p.peek().is(sign) {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// skipWord goes past a word if it comes next.
+func (p *parser) skipWord(word string) bool {
+	if p.peek().isWord(word) {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *parser) want(sign, after string) {
+	if t := p.peek(); !p.skip(sign) {
+		p.fail(t, "found %s, want %q %s", t, sign, after)
+	}
+}
+
+func (p *parser) wantWord(word, after string) {
+	if t := p.peek(); !p.skipWord(word) {
+		p.fail(t, "found %s, want %q %s", t, word, after)
+	}
+}
+
+// name reads a name.
+func (p *parser) name(of string) (string, token) {
+	t := p.next()
+	if !t.isName() {
+		if t.kind == tokenWord {
+			p.fail(t, "found %s, want the name of %s: the word means something else, $%q is a name", t, of, t.text)
+		}
+		p.fail(t, "found %s, want the name of %s", t, of)
+	}
+	return t.text, t
+}
+
+func (t token) isName() bool {
+	return t.kind == tokenName || t.kind == tokenWord && !reserved[t.text] && !isTypeName(t.text)
+}
+
+func (p *parser) text(of string) string {
+	t := p.next()
+	if t.kind != tokenText {
+		p.fail(t, "found %s, want %s as text in quotes", t, of)
+	}
+	return t.text
+}
+
+// whole reads a whole number that is no expression.
+func (p *parser) whole(of string) int {
+	t := p.next()
+	v, err := strconv.ParseInt(t.text, 10, 32)
+	if t.kind != tokenNumber || err != nil {
+		p.fail(t, "found %s, want %s as a whole number", t, of)
+	}
+	return int(v)
+}
+
+// typ reads a type.
+func (p *parser) typ() tir.Type {
+	t := p.next()
+	if t.kind == tokenWord {
+		dt, err := dlpack.ParseDataType(t.text)
+		if err == nil {
+			err = tir.CheckType(dt)
+		}
+		if err == nil {
+			return dt
+		}
+		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", form.Clip(t.text), didYouMeanWord(t.text, typeNames))
+	}
+	p.fail(t, "found %s, want a type: int32, float16, bool, handle, float32x4, …", t)
+	return tir.Void
+}
+
+var typeNames = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+	"float16", "bfloat16", "float32", "float64", "bool", "handle", "void"}

@@ -1,0 +1,137 @@
+package text
+
+import (
+	"strconv"
+
+	"tvmgo/tir"
+	"tvmgo/tir/internal/form"
+)
+
+// buffer writes a buffer alone.
+func (p *writer) buffer(b *tir.Buffer) {
+	if b == nil {
+		p.write("<nil>")
+		return
+	}
+	p.survey.buffer(b)
+	name, _ := p.bindBuffer(b)
+	p.write("buffer ", name)
+	p.layout(b, "")
+}
+
+// layout writes what a buffer is but its name. Its address is bound here unless it is known, and undo takes that back.
+func (p *writer) layout(b *tir.Buffer, param string) (undo func()) {
+	undo = func() {}
+	if b == nil {
+		return undo
+	}
+	p.write(": ", form.TypeText(b.DType))
+	p.list("[", "]", b.Shape)
+	if param != "" {
+		p.write(", param ", param)
+	}
+	undo = p.data(b)
+	if b.Strides != nil {
+		p.list(", strides [", "]", b.Strides)
+	}
+	if !tir.IsNil(b.Offset) {
+		p.write(", offset ")
+		p.expr(b.Offset, precLet)
+	}
+	if b.Scope != "" {
+		p.write(", scope ", strconv.Quote(b.Scope))
+	}
+	if b.Alignment != 0 {
+		p.write(", align ", strconv.Itoa(b.Alignment))
+	}
+	return undo
+}
+
+// data writes a buffer's address if it has to be said: with a type where this is the place that brings it. It goes without saying where it is of the
+// buffer's name, and nothing else speaks of it.
+func (p *writer) data(b *tir.Buffer) (undo func()) {
+	if _, known := p.vars.of[b.Data]; known || b.Data == nil {
+		p.write(", data ", p.varName(b.Data))
+		return func() {}
+	}
+	owned := p.survey.owns(b)
+	if owned && b.Data.Name == b.Name {
+		return func() {}
+	}
+	name, undo := p.bindVar(b.Data)
+	if owned && name == p.bufferName(b) {
+		return undo
+	}
+	p.write(", data ", name, ": ", form.TypeText(b.Data.Type))
+	return undo
+}
+
+// declareOf writes lines for the buffers that a statement uses first, and nothing brings.
+func (p *writer) declareOf(s tir.Stmt) {
+	switch s := s.(type) {
+	case *tir.BufferStore:
+		p.declare(s.Buffer)
+		p.declareIn(s.Indices...)
+		p.declareIn(s.Value)
+	case *tir.For:
+		p.declareIn(s.Min, s.Extent)
+	case *tir.While:
+		p.declareIn(s.Cond)
+	case *tir.If:
+		p.declareIn(s.Cond)
+	case *tir.LetStmt:
+		p.declareIn(s.Value)
+	case *tir.Assert:
+		p.declareIn(s.Cond)
+	case *tir.Alloc:
+		p.declareIn(exprsOf(s.Buffer)...)
+	case *tir.AttrStmt:
+		switch n := s.Node.(type) {
+		case *tir.Buffer:
+			p.declare(n)
+		case *tir.IterVar:
+			if n != nil {
+				p.declareIn(n.Min, n.Extent)
+			}
+		}
+		p.declareIn(s.Value)
+	case *tir.Evaluate:
+		p.declareIn(s.Value)
+	}
+}
+
+// declareIn declares the buffers that are new in expressions.
+func (p *writer) declareIn(all ...tir.Expr) {
+	for _, e := range all {
+		tir.Walk(e, func(n any) bool {
+			if load, ok := n.(*tir.BufferLoad); ok {
+				p.declare(load.Buffer)
+			}
+			return true
+		})
+	}
+}
+
+// hasNewBuffers says whether an expression uses a buffer that would have to be declared.
+func (p *writer) hasNewBuffers(e tir.Expr) (found bool) {
+	tir.Walk(e, func(n any) bool {
+		if load, ok := n.(*tir.BufferLoad); ok && load.Buffer != nil {
+			_, known := p.buffers.of[load.Buffer]
+			found = found || !known
+		}
+		return !found
+	})
+	return found
+}
+
+// declare writes the line of a buffer that nothing brings. It is known from there to the function's end.
+func (p *writer) declare(b *tir.Buffer) {
+	if _, known := p.buffers.of[b]; known || b == nil {
+		return
+	}
+	name, _ := p.bindBuffer(b)
+	p.declareIn(exprsOf(b)...)
+	p.line("buffer ", name)
+	p.layout(b, "")
+	p.write("\n")
+}

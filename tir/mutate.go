@@ -1,9 +1,6 @@
 package tir
 
-import (
-	"reflect"
-	"unsafe"
-)
+import "unsafe"
 
 // Mutator makes a new program of an old one. Its functions are called for each node after its parts have been replaced, and give what stands in its
 // place; nil functions leave nodes alone. For a statement, nil takes it away. What does not change is shared with the old program.
@@ -23,27 +20,32 @@ type Mutator struct {
 
 // MutateExpr gives an expression in which m has replaced what it replaces.
 func (m *Mutator) MutateExpr(e Expr) Expr {
-	if IsNil(e) {
+	t := TypeOf(e)
+	if e == nil || t != nil && address(e) == nil {
 		return e
 	}
-	if m.Memo == nil || !IsNode(e) {
-		return m.mutateExpr(e)
+	if m.Memo == nil || t == nil {
+		return m.mutateExpr(t, e)
 	}
 	if r, done := m.Memo[e]; done {
 		return r
 	}
-	r := m.mutateExpr(e)
+	r := m.mutateExpr(t, e)
 	m.Memo[e] = r
 	return r
 }
 
-func (m *Mutator) mutateExpr(e Expr) Expr {
+func (m *Mutator) mutateExpr(t *NodeType, e Expr) Expr {
 	if m.PreExpr != nil {
 		if r, done := m.PreExpr(e); done {
 			return r
 		}
 	}
-	e = m.exprParts(e)
+	if t != nil && len(t.parts) > 0 {
+		if r, _ := m.parts(t, e); r != nil {
+			e = r
+		}
+	}
 	if m.Expr != nil {
 		return m.Expr(e)
 	}
@@ -68,26 +70,21 @@ func (m *Mutator) exprs(all []Expr) (out []Expr, changed bool) {
 	return out, true
 }
 
-func (m *Mutator) exprParts(e Expr) Expr {
-	t := TypeOf(e)
-	if t == nil || len(t.parts) == 0 {
-		return e
-	}
-	if r, changed := m.parts(t, e); changed {
-		return r.Interface().(Expr)
-	}
-	return e
-}
-
-// parts replaces the parts of a node; changed says whether any was, and then the first result is a node with the new
-// ones. A statement that is taken away is nil in the new node.
-func (m *Mutator) parts(t *NodeType, node any) (r reflect.Value, changed bool) {
+// parts replaces the parts of a node. If any has changed, it returns a new node, as an expression or as a statement.
+// Statements that are taken away are nil in it.
+func (m *Mutator) parts(t *NodeType, node any) (expr Expr, stmt Stmt) {
 	p := address(node)
-	var to unsafe.Pointer // of the new node
+	var to unsafe.Pointer // the new node
 	change := func() unsafe.Pointer {
-		if !changed {
-			r, changed = t.clone(p), true
-			to = r.UnsafePointer()
+		if to == nil {
+			if t.IsStmt {
+				stmt = t.newStmt()
+				to = address(stmt)
+			} else {
+				expr = t.newExpr()
+				to = address(expr)
+			}
+			t.copyFields(to, p)
 		}
 		return to
 	}
@@ -114,7 +111,7 @@ func (m *Mutator) parts(t *NodeType, node any) (r reflect.Value, changed bool) {
 			}
 		}
 	}
-	return r, changed
+	return expr, stmt
 }
 
 // MutateStmt gives a statement in which m has replaced what it replaces; nil if nothing is left.
@@ -140,11 +137,10 @@ func (m *Mutator) stmtParts(s Stmt) Stmt {
 	if t == nil {
 		return s
 	}
-	r, changed := m.parts(t, s)
-	if !changed {
+	_, n := m.parts(t, s)
+	if n == nil {
 		return s
 	}
-	n := r.Interface().(Stmt)
 	switch n := n.(type) {
 	case *Seq:
 		if len(n.Stmts) == 0 {

@@ -22,8 +22,9 @@ type NodeType struct {
 	IsStmt bool    // or else an expression
 	Fields []Field // in the order in which they are evaluated
 
-	parts []Field // those that are expressions and statements
-	typ   reflect.Type
+	parts   []Field // those that are expressions and statements
+	newExpr func() Expr
+	newStmt func() Stmt
 }
 
 // Field describes a field of a node.
@@ -95,18 +96,23 @@ func exprType[N any, P interface {
 	*N
 	Expr
 }](key string) *NodeType {
-	return newNodeType(reflect.TypeFor[N](), key, false)
+	t := newNodeType(reflect.TypeFor[N](), key)
+	t.newExpr = func() Expr { return P(new(N)) }
+	return t
 }
 
 func stmtType[N any, P interface {
 	*N
 	Stmt
 }](key string) *NodeType {
-	return newNodeType(reflect.TypeFor[N](), key, true)
+	t := newNodeType(reflect.TypeFor[N](), key)
+	t.IsStmt = true
+	t.newStmt = func() Stmt { return P(new(N)) }
+	return t
 }
 
-func newNodeType(typ reflect.Type, key string, isStmt bool) *NodeType {
-	t := &NodeType{Name: typ.Name(), Key: key, IsStmt: isStmt, typ: typ}
+func newNodeType(typ reflect.Type, key string) *NodeType {
+	t := &NodeType{Name: typ.Name(), Key: key}
 	var last []Field
 	for i := range typ.NumField() {
 		s := typ.Field(i)
@@ -167,24 +173,28 @@ func newNodeType(typ reflect.Type, key string, isStmt bool) *NodeType {
 func (f *Field) In(node any) any { return f.pointer(unsafe.Add(address(node), f.offset)) }
 
 // New makes a node of the type whose fields are empty.
-func (t *NodeType) New() any { return reflect.New(t.typ).Interface() }
+func (t *NodeType) New() any {
+	if t.IsStmt {
+		return t.newStmt()
+	}
+	return t.newExpr()
+}
 
-// address is where a node is, which is a pointer: nil of a nil one.
-func address(node any) unsafe.Pointer { return reflect.ValueOf(node).UnsafePointer() }
+// address is where a node is, which is a pointer: nil of a nil one. It is what reflect.Value.UnsafePointer returns, in the
+// second word of an interface, without the checks: walks ask for it at every node.
+func address(node any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&node))[1] }
 
 func (f *Field) expr(node unsafe.Pointer) *Expr    { return (*Expr)(unsafe.Add(node, f.offset)) }
 func (f *Field) exprs(node unsafe.Pointer) *[]Expr { return (*[]Expr)(unsafe.Add(node, f.offset)) }
 func (f *Field) stmt(node unsafe.Pointer) *Stmt    { return (*Stmt)(unsafe.Add(node, f.offset)) }
 func (f *Field) stmts(node unsafe.Pointer) *[]Stmt { return (*[]Stmt)(unsafe.Add(node, f.offset)) }
 
-// clone makes a node with the same fields. What a node remembers of its type is not copied.
-func (t *NodeType) clone(node unsafe.Pointer) reflect.Value {
-	c := reflect.New(t.typ)
+// copyFields copies all fields of a node to a new one. What a node remembers of its type is not copied.
+func (t *NodeType) copyFields(to, from unsafe.Pointer) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
-		f.copy(unsafe.Add(c.UnsafePointer(), f.offset), unsafe.Add(node, f.offset))
+		f.copy(unsafe.Add(to, f.offset), unsafe.Add(from, f.offset))
 	}
-	return c
 }
 
 // IsNil says whether a node is nil, or a nil pointer.

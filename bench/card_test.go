@@ -64,7 +64,8 @@ func cardProgram(t *testing.T) string {
 	sources, err := filepath.Glob("card/*.c")
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "cuda_card")
-	args := append([]string{"-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-I../build/include", "-I../include", "-o", program}, sources...)
+	args := append([]string{"-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-I../build/include",
+		"-I../include", "-o", program}, sources...)
 	out, err := exec.Command("cc", append(args, lib, "-Wl,-rpath,"+filepath.Dir(lib), "-ldl", "-lm")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return program
@@ -74,7 +75,8 @@ func cardProgram(t *testing.T) string {
 func TestCard(t *testing.T) {
 	program := cardProgram(t)
 	log := filepath.Join(t.TempDir(), "driver.log")
-	env := append(os.Environ(), "FAKECUDA_LOG="+log, "TVMGO_CUDA_LIBRARY="+fakecuda.Build(t), "FAKECUDA_KERNELS="+fakecuda.Kernels(t))
+	env := append(os.Environ(), "FAKECUDA_LOG="+log, "TVMGO_CUDA_LIBRARY="+fakecuda.Build(t),
+		"FAKECUDA_KERNELS="+fakecuda.Kernels(t))
 	run := func(env []string, args ...string) (string, error) {
 		cmd := exec.Command(program, args...)
 		cmd.Env = env
@@ -125,7 +127,8 @@ func TestCard(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"launch", "launch by the generated host function", "graph of dependent launches",
-		"host to device, cuda_host", "host to device, pinned_alloc", "device to host, cuda_host", "device to host, pinned_alloc",
+		"host to device, cuda_host", "host to device, pinned_alloc", "device to host, cuda_host",
+		"device to host, pinned_alloc",
 		"on the device, read and written", "stream-ordered allocation and free, 1 MiB", "workspace of 4 KiB, hit",
 		"wait for an idle stream", "vadd, by the device's timer"}, names)
 	require.Len(t, aimed, 7)
@@ -145,7 +148,8 @@ func TestCard(t *testing.T) {
 		{nil, []string{"--device", "7", "card", cardArtifact}, "there is no device cuda:7"},
 		{nil, []string{"nowhere", cardArtifact}, "nowhere/kernels.ptx"},
 		{nil, []string{"card", "nowhere.so"}, "nowhere.so"},
-		{[]string{"FAKECUDA_KERNELS=" + wrongKernels(t)}, []string{"card", cardArtifact}, "the first launch: the result is 3, not 1"},
+		{[]string{"FAKECUDA_KERNELS=" + wrongKernels(t)}, []string{"card", cardArtifact},
+			"the first launch: the result is 3, not 1"},
 	} {
 		out, err := run(append(slices.Clone(env), c.env...), append([]string{"--quick"}, c.args...)...)
 		var exit *exec.ExitError
@@ -153,7 +157,8 @@ func TestCard(t *testing.T) {
 		require.Equal(t, 1, exit.ExitCode(), "%s", out)
 		require.Contains(t, out, c.want)
 	}
-	for _, args := range [][]string{{}, {"card"}, {"card", cardArtifact, "more"}, {"--rounds", "card"}, {"--rounds"}, {"--json"}, {"--fast", "card", cardArtifact}} {
+	for _, args := range [][]string{{}, {"card"}, {"card", cardArtifact, "more"}, {"--rounds", "card"}, {"--rounds"},
+		{"--json"}, {"--fast", "card", cardArtifact}} {
 		out, err := run(env, args...)
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit, "%v", args)

@@ -46,7 +46,8 @@ typedef struct {
 #undef CARD_FIELD
 extern card_driver raw;
 
-/* Opens the driver that the library uses too, and makes its context of a device current, which is the library's as well. */
+/* Opens the driver that the library uses too, and makes its context of a device current, which is the library's as
+ * well. */
 void raw_open(int device);
 
 /* Ends the program when the driver does not answer CUDA_SUCCESS. */

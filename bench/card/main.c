@@ -34,7 +34,8 @@ void card_fail(const char* format, ...) {
 }
 
 static int usage(const char* why, const char* what) {
-  fprintf(stderr, "cuda_card: %s%s\nusage: cuda_card [--rounds N] [--quick] [--device N] [--json FILE] FOLDER ARTIFACT.so\n", why, what);
+  fprintf(stderr, "cuda_card: %s%s\nusage: cuda_card [--rounds N] [--quick] [--device N] [--json FILE] FOLDER "
+                  "ARTIFACT.so\n", why, what);
   return 2;
 }
 
@@ -107,9 +108,12 @@ static void print_machine(FILE* f, int device, int rounds, int quick) {
   raw_check(raw.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d), "cuDeviceGetAttribute");
   fputs("{\n  \"device\": ", f);
   print_text(f, name);
-  fprintf(f, ",\n  \"compute_capability\": \"%d.%d\",\n  \"driver_version\": \"%d.%d\",\n", major, minor, version / 1000, version % 1000 / 10);
-  fprintf(f, "  \"peak_gb_per_s\": %.6g,\n  \"rounds\": %d,\n  \"quick\": %s,\n", peak_of(d), rounds, quick ? "true" : "false");
-  fprintf(f, "  \"sizes\": {\"launches\": %d, \"graph_launches\": %d, \"copy_bytes\": %zu, \"device_copy_bytes\": %zu, \"vadd_elements\": %zu},\n",
+  fprintf(f, ",\n  \"compute_capability\": \"%d.%d\",\n  \"driver_version\": \"%d.%d\",\n", major, minor,
+          version / 1000, version % 1000 / 10);
+  fprintf(f, "  \"peak_gb_per_s\": %.6g,\n  \"rounds\": %d,\n  \"quick\": %s,\n", peak_of(d), rounds, quick ? "true"
+          : "false");
+  fprintf(f, "  \"sizes\": {\"launches\": %d, \"graph_launches\": %d, \"copy_bytes\": %zu, \"device_copy_bytes\": "
+             "%zu, \"vadd_elements\": %zu},\n",
           sizes.launches, sizes.graph_launches, sizes.copy, sizes.device_copy, sizes.elements);
   fputs("  \"rows\": [", f);
 }
@@ -119,7 +123,8 @@ static void print_series(FILE* f, const char* name, series* s) {
     fprintf(f, ", \"%s\": null", name);
     return;
   }
-  fprintf(f, ", \"%s\": %.6g, \"%s_quartiles\": [%.6g, %.6g]", name, quantile(s, 0.5), name, quantile(s, 0.25), quantile(s, 0.75));
+  fprintf(f, ", \"%s\": %.6g, \"%s_quartiles\": [%.6g, %.6g]", name, quantile(s, 0.5), name, quantile(s, 0.25),
+          quantile(s, 0.75));
 }
 
 static void print_row(FILE* f, const card_row* r, series* ours, series* of_raw, double peak) {

@@ -1,5 +1,6 @@
-/* What is measured. Each sample is the best of a few batches, because others may use the machine's cores, and says so when what the
- * device computed is wrong. All work is on streams of their own that don't wait for the default stream. */
+/* What is measured. Each sample is the best of a few batches, because others may use the machine's cores, and says so
+ * when what the device computed is wrong. All work is on streams of their own that don't wait for the default
+ * stream. */
 #include "card.h"
 
 #include <math.h>
@@ -98,7 +99,8 @@ static void add_host(int n) {
   int64_t one = 1;
   DLTensor in = {.data = cell, .device = cuda, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &one}, out = in;
   out.data = cell_out;
-  TVMFFIAny args[2] = {{.type_index = kTVMFFIDLTensorPtr, .v_ptr = &in}, {.type_index = kTVMFFIDLTensorPtr, .v_ptr = &out}};
+  TVMFFIAny args[2] = {{.type_index = kTVMFFIDLTensorPtr, .v_ptr = &in}, {.type_index = kTVMFFIDLTensorPtr,
+      .v_ptr = &out}};
   for (int i = 0; i < n; i++) call(host_addone, args, 2, "launch by the generated host function");
 }
 
@@ -305,7 +307,8 @@ static double mean_time(void (*run)(int), int n) {
 static void allocate_ours(int n) {
   for (int i = 0; i < n; i++) {
     void* p = NULL;
-    card_check(api->alloc_on_stream(api, cuda, ALLOCATION, 256, (DLDataType){kDLFloat, 32, 1}, stream, &p), "allocate on a stream");
+    card_check(api->alloc_on_stream(api, cuda, ALLOCATION, 256, (DLDataType){kDLFloat, 32, 1}, stream, &p),
+               "allocate on a stream");
     card_check(api->free_on_stream(api, cuda, p, stream), "free on a stream");
   }
 }
@@ -334,7 +337,8 @@ static void idle_raw(int n) {
 static double alloc_ours(void) {
   void* p = NULL;
   float v = 7;
-  card_check(api->alloc_on_stream(api, cuda, ALLOCATION, 256, (DLDataType){kDLFloat, 32, 1}, stream, &p), "allocate on a stream");
+  card_check(api->alloc_on_stream(api, cuda, ALLOCATION, 256, (DLDataType){kDLFloat, 32, 1}, stream, &p),
+             "allocate on a stream");
   wait_ours();
   poison(p, ALLOCATION);
   write_device((char*)p + ALLOCATION - sizeof v, &v, sizeof v);
@@ -366,7 +370,8 @@ static double vadd_raw_ns(void) {
   float ms = 0;
   void* params[] = {&x, &y, &z, &n};
   raw_check(raw.cuEventRecord(raw_start, raw_stream), "cuEventRecord");
-  raw_check(raw.cuLaunchKernel(raw_vadd, (unsigned)((n + BLOCK - 1) / BLOCK), 1, 1, BLOCK, 1, 1, 0, raw_stream, params, NULL),
+  raw_check(raw.cuLaunchKernel(raw_vadd, (unsigned)((n + BLOCK - 1) / BLOCK), 1, 1, BLOCK, 1, 1, 0, raw_stream, params,
+                               NULL),
             "cuLaunchKernel");
   raw_check(raw.cuEventRecord(raw_stop, raw_stream), "cuEventRecord");
   raw_check(raw.cuEventSynchronize(raw_stop), "cuEventSynchronize");
@@ -462,10 +467,12 @@ void rows_prepare(const char* folder, const char* file, int device) {
   cuda.device_id = cuda_host.device_id = device;
   card_check(TVMGODeviceAPIGet(kDLCUDA, 0, &api), "CUDA");
   card_check(TVMGODeviceAPIGet(kDLCUDAHost, 0, &host_api), "cuda_host");
-  if (!TVMGODeviceAPIHas(api, create_stream_with_priority) || api->alloc_on_stream == NULL) card_fail("the library is older than this program");
+  if (!TVMGODeviceAPIHas(api, create_stream_with_priority) || api->alloc_on_stream == NULL)
+    card_fail("the library is older than this program");
   card_check(api->set_device(api, device), "the device");
   raw_open(device);
-  if ((size_t)snprintf(path, sizeof path, "%s/kernels.ptx", folder) >= sizeof path) card_fail("the folder's name is too long");
+  if ((size_t)snprintf(path, sizeof path, "%s/kernels.ptx", folder) >= sizeof path)
+    card_fail("the folder's name is too long");
   kernels = load(path);
   addone = function(kernels, "addone_kernel"), vadd = function(kernels, "vadd_kernel");
   artifact = load(file);
@@ -486,7 +493,8 @@ void rows_prepare(const char* folder, const char* file, int device) {
   cell = memory(sizeof(float)), cell_out = memory(sizeof(float));
   a = memory(bytes), b = memory(bytes), c = memory(bytes);
   from = memory(sizes.device_copy), to = memory(largest(sizes.copy, sizes.device_copy));
-  card_check(host_api->alloc_data_space(host_api, cuda_host, sizes.copy, 256, (DLDataType){kDLUInt, 8, 1}, &locked), "memory on cuda_host");
+  card_check(host_api->alloc_data_space(host_api, cuda_host, sizes.copy, 256, (DLDataType){kDLUInt, 8, 1}, &locked),
+             "memory on cuda_host");
   card_check(api->pinned_alloc(api, cuda, sizes.copy, &pinned), "page-locked memory");
   host_a = numbers(1), host_b = numbers(2), host_c = numbers(3);
   write_device(a, host_a, bytes), write_device(b, host_b, bytes);
@@ -509,7 +517,8 @@ void rows_close(void) {
   wait_ours(), wait_raw();
   card_check(api->graph_free(api, cuda, graph), "free a graph");
   raw_check(raw.cuGraphExecDestroy(raw_graph), "cuGraphExecDestroy");
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) card_check(api->free_data_space(api, cuda, all[i]), "free memory");
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    card_check(api->free_data_space(api, cuda, all[i]), "free memory");
   card_check(host_api->free_data_space(host_api, cuda_host, locked), "free memory of cuda_host");
   card_check(api->pinned_free(api, cuda, pinned), "free page-locked memory");
   free(host_a), free(host_b), free(host_c);
@@ -521,5 +530,6 @@ void rows_close(void) {
   raw_check(raw.cuStreamDestroy(raw_stream), "cuStreamDestroy");
   raw_check(raw.cuModuleUnload(raw_module), "cuModuleUnload");
   TVMFFIAny objects[] = {host_addone, artifact, addone, vadd, kernels};
-  for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) card_check(TVMFFIObjectDecRef(objects[i].v_obj), "release");
+  for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+    card_check(TVMFFIObjectDecRef(objects[i].v_obj), "release");
 }

@@ -1,5 +1,5 @@
-/* Kernels of CUDA: launched through a function of a module, and by cuLaunchKernel alone. The same image in the same context, one
- * thread, the default stream; every ROUND launches it is waited for. */
+/* Kernels of CUDA: launched through a function of a module, and by cuLaunchKernel alone. The same image in the same
+ * context, one thread, the default stream; every ROUND launches it is waited for. */
 #include "side.h"
 
 #ifdef BENCH_CUDA
@@ -65,7 +65,8 @@ static void prepare_raw(void) {
   need(CU(cuModuleLoadData)(&loaded, image), "cuModuleLoadData");
   free(image);
   need(CU(cuModuleGetFunction)(&raw_kernel, loaded, "addone_kernel"), "cuModuleGetFunction");
-  for (int i = 0; i < 2; i++) need(((__typeof__(&cuMemAlloc))symbol(library, "cuMemAlloc_v2"))(&memory[i], 64), "cuMemAlloc");
+  for (int i = 0; i < 2; i++)
+    need(((__typeof__(&cuMemAlloc))symbol(library, "cuMemAlloc_v2"))(&memory[i], 64), "cuMemAlloc");
   launch_call = CU(cuLaunchKernel), wait_call = CU(cuStreamSynchronize);
 }
 

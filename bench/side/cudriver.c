@@ -1,6 +1,6 @@
-/* The fake driver (internal/testing/fakecuda) for measuring what a launch costs before the driver: its cuLaunchKernel, and the calls
- * about the current context, are as quick as a driver's can be, and nothing is launched. Its own are compiled under the names
- * fake_…; they are called where these here do not know the answer. */
+/* The fake driver (internal/testing/fakecuda) for measuring what a launch costs before the driver: its cuLaunchKernel,
+ * and the calls about the current context, are as quick as a driver's can be, and nothing is launched. Its own are
+ * compiled under the names fake_…; they are called where these here do not know the answer. */
 #include <stddef.h>
 
 #undef cuLaunchKernel /* the command line gives those of the fake driver their other names so */
@@ -28,7 +28,8 @@ int cuCtxSetCurrent(handle context) {
 }
 
 /* Reads what a driver would: three parameters of 8, 8 and 4 bytes. */
-int cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+int cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared,
                    handle stream, void** params, void** extra) {
   static _Thread_local volatile unsigned long long taken[3];
   (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;

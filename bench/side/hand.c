@@ -1,5 +1,6 @@
-/* What a programmer writes in the place of generated operators, run by the same threads: plain loops that the compiler makes vectors of, sums spread over
- * lanes by hand, and an exponential function of which it can make vectors, too. Compiled with -O3 -march=native. */
+/* What a programmer writes in the place of generated operators, run by the same threads: plain loops that the compiler
+ * makes vectors of, sums spread over lanes by hand, and an exponential function of which it can make vectors, too.
+ * Compiled with -O3 -march=native. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -133,6 +134,7 @@ EXPORT int32_t __tvm_ffi_softmax(void* self, const TVMFFIAny* args, int32_t num,
 
 EXPORT int32_t __tvm_ffi_layernorm(void* self, const TVMFFIAny* args, int32_t num, TVMFFIAny* result) {
   (void)self, (void)num, (void)result;
-  work w = {.a = data(&args[0]), .b = data(&args[1]), .c = data(&args[2]), .out = data(&args[3]), .rows = dim(&args[0], 0), .n = dim(&args[0], 1)};
+  work w = {.a = data(&args[0]), .b = data(&args[1]), .c = data(&args[2]), .out = data(&args[3]), .rows = dim(&args[0],
+      0), .n = dim(&args[0], 1)};
   return TVMBackendParallelLaunch(layernorm, &w, 0);
 }

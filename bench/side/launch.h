@@ -1,5 +1,5 @@
-/* addone of a module on a device, as its kernel and as its generated host function. Whoever includes this defines LAUNCH_DEVICE, a
- * device type, and LAUNCH_FILE, the module's path. */
+/* addone of a module on a device, as its kernel and as its generated host function. Whoever includes this defines
+ * LAUNCH_DEVICE, a device type, and LAUNCH_FILE, the module's path. */
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/c_runtime_api.h>
 

@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
   }
   bench_addone_so = argv[2], bench_multi_llvm_so = argv[3], bench_multi_c_so = argv[4];
   bench_blob_1k_so = argv[5], bench_blob_64m_so = argv[6];
-  bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9], bench_vulkan_so = argv[10], bench_step_spv = argv[11];
+  bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9], bench_vulkan_so = argv[10],
+      bench_step_spv = argv[11];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
     printf("%.4f\n", sample(find(line), atoll(argv[1])));

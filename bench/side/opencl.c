@@ -1,5 +1,5 @@
-/* Kernels of OpenCL: launched through a function of a module, and by the calls of OpenCL alone. The same source, the same kind of
- * queue, one work item; every ROUND launches the queue is waited for. */
+/* Kernels of OpenCL: launched through a function of a module, and by the calls of OpenCL alone. The same source, the
+ * same kind of queue, one work item; every ROUND launches the queue is waited for. */
 #include "side.h"
 
 #ifdef BENCH_OPENCL
@@ -73,7 +73,8 @@ static void prepare_raw(void) {
   free(source);
   raw_kernel = CL(clCreateKernel)(program, "addone_kernel", &rc);
   need(raw_kernel != NULL, "clCreateKernel");
-  for (int i = 0; i < 2; i++) need((memory[i] = CL(clCreateBuffer)(context, CL_MEM_READ_WRITE, 64, NULL, &rc)) != NULL, "clCreateBuffer");
+  for (int i = 0; i < 2; i++)
+    need((memory[i] = CL(clCreateBuffer)(context, CL_MEM_READ_WRITE, 64, NULL, &rc)) != NULL, "clCreateBuffer");
   set_arg = CL(clSetKernelArg), enqueue = CL(clEnqueueNDRangeKernel), finish = CL(clFinish);
 }
 

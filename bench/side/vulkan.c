@@ -1,6 +1,7 @@
-/* Shaders of Vulkan: a chain of dispatches of which each needs what the one before wrote, through a function of a module, and by the
- * calls of Vulkan alone, recorded into one command buffer with a barrier after each. The same shader, 64 numbers, one block; after
- * every ROUND dispatches they are submitted and waited for. And copies, to memory that the host sees. */
+/* Shaders of Vulkan: a chain of dispatches of which each needs what the one before wrote, through a function of a
+ * module, and by the calls of Vulkan alone, recorded into one command buffer with a barrier after each. The same
+ * shader, 64 numbers, one block; after every ROUND dispatches they are submitted and waited for. And copies, to memory
+ * that the host sees. */
 #include "side.h"
 
 #ifdef BENCH_VULKAN
@@ -12,8 +13,8 @@
 #include <tvm/runtime/c_runtime_api.h>
 #include <vulkan/tvmgo_vulkan.h>
 
-/* Where an array's pages lie in the machine makes its copies up to a fifth faster or slower, and stays as it is as long as the
- * array: each side copies to and from several, in turn. */
+/* Where an array's pages lie in the machine makes its copies up to a fifth faster or slower, and stays as it is as long
+ * as the array: each side copies to and from several, in turn. */
 enum { ROUND = 1000, NUMBERS = 64, COPY = 16 << 20, ARRAYS = 8 };
 
 static void need(int ok, const char* what) {
@@ -111,23 +112,29 @@ static void find_device(void) {
   need(library != NULL, "opening the Vulkan loader");
   PFN_vkVoidFunction (*get)(VkInstance, const char*) = (__typeof__(get))dlsym(library, "vkGetInstanceProcAddr");
   need(get != NULL, "vkGetInstanceProcAddr");
-  VkResult (*create)(const VkInstanceCreateInfo*, const VkAllocationCallbacks*, VkInstance*) = (__typeof__(create))get(NULL, "vkCreateInstance");
+  VkResult (*create)(const VkInstanceCreateInfo*, const VkAllocationCallbacks*,
+                     VkInstance*) = (__typeof__(create))get(NULL, "vkCreateInstance");
   VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
   VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
   VkInstance instance;
   ok(create(&info, NULL, &instance), "vkCreateInstance");
-  VkResult (*list)(VkInstance, uint32_t*, VkPhysicalDevice*) = (__typeof__(list))get(instance, "vkEnumeratePhysicalDevices");
+  VkResult (*list)(VkInstance, uint32_t*, VkPhysicalDevice*) = (__typeof__(list))get(instance,
+      "vkEnumeratePhysicalDevices");
   VkPhysicalDevice physical;
   uint32_t one = 1;
   need(list(instance, &one, &physical) >= 0 && one == 1, "vkEnumeratePhysicalDevices");
-  void (*types)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*) = (__typeof__(types))get(instance, "vkGetPhysicalDeviceMemoryProperties2");
+  void (*types)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*) = (__typeof__(types))get(instance,
+      "vkGetPhysicalDeviceMemoryProperties2");
   memory_types.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   types(physical, &memory_types);
   float priority = 1;
   VkDeviceQueueCreateInfo queues = {
-      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority}; /* the first family computes everywhere */
-  VkDeviceCreateInfo open = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues};
-  VkResult (*create_device)(VkPhysicalDevice, const VkDeviceCreateInfo*, const VkAllocationCallbacks*, VkDevice*) = (__typeof__(create_device))get(instance, "vkCreateDevice");
+      /* the first family computes everywhere */
+      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
+  VkDeviceCreateInfo open = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1,
+                             .pQueueCreateInfos = &queues};
+  VkResult (*create_device)(VkPhysicalDevice, const VkDeviceCreateInfo*, const VkAllocationCallbacks*,
+                            VkDevice*) = (__typeof__(create_device))get(instance, "vkCreateDevice");
   ok(create_device(physical, &open, NULL, &device), "vkCreateDevice");
   PFN_vkVoidFunction (*entry)(VkDevice, const char*) = (__typeof__(entry))get(instance, "vkGetDeviceProcAddr");
 #define ENTRY(f) vk.f = (__typeof__(vk.f))entry(device, #f);
@@ -139,7 +146,8 @@ static void find_device(void) {
 static VkBuffer buffer_of(VkDeviceSize size, char** at) {
   enum { SEEN = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT };
   VkBuffer b;
-  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size,
+                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
   ok(vk.vkCreateBuffer(device, &info, NULL, &b), "vkCreateBuffer");
   VkMemoryRequirements2 wants = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
   VkBufferMemoryRequirementsInfo2 of = {.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = b};
@@ -147,11 +155,13 @@ static VkBuffer buffer_of(VkDeviceSize size, char** at) {
   uint32_t type = 0;
   const VkPhysicalDeviceMemoryProperties* all = &memory_types.memoryProperties;
   while (type < all->memoryTypeCount &&
-         (!(wants.memoryRequirements.memoryTypeBits >> type & 1) || (all->memoryTypes[type].propertyFlags & SEEN) != SEEN))
+         (!(wants.memoryRequirements.memoryTypeBits >> type & 1) ||
+          (all->memoryTypes[type].propertyFlags & SEEN) != SEEN))
     type++;
   need(type < all->memoryTypeCount, "finding memory that the host sees");
   VkMemoryAllocateInfo ask = {
-      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = wants.memoryRequirements.size, .memoryTypeIndex = type};
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = wants.memoryRequirements.size,
+          .memoryTypeIndex = type};
   VkDeviceMemory memory;
   ok(vk.vkAllocateMemory(device, &ask, NULL, &memory), "vkAllocateMemory");
   ok(vk.vkBindBufferMemory(device, b, memory, 0), "vkBindBufferMemory");
@@ -165,22 +175,26 @@ static void make_pipeline(void) {
   need(f != NULL, bench_step_spv);
   size_t n = fread(words, 4, sizeof words / 4, f);
   fclose(f);
-  VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * n, .pCode = words};
+  VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * n,
+                                   .pCode = words};
   VkShaderModule shader;
   ok(vk.vkCreateShaderModule(device, &code, NULL, &shader), "vkCreateShaderModule");
   VkDescriptorSetLayoutBinding binding = {
-      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .descriptorCount = 1,
+          .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
   VkDescriptorSetLayoutCreateInfo of_set = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 1, .pBindings = &binding};
   VkDescriptorSetLayout set_layout;
   ok(vk.vkCreateDescriptorSetLayout(device, &of_set, NULL, &set_layout), "vkCreateDescriptorSetLayout");
   VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = 16};
   VkPipelineLayoutCreateInfo of_pipeline = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1,
-                                            .pSetLayouts = &set_layout, .pushConstantRangeCount = 1, .pPushConstantRanges = &push};
+                                            .pSetLayouts = &set_layout, .pushConstantRangeCount = 1,
+                                                .pPushConstantRanges = &push};
   ok(vk.vkCreatePipelineLayout(device, &of_pipeline, NULL, &layout), "vkCreatePipelineLayout");
   VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
                                       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                                                .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = shader, .pName = "step"},
+                                                .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = shader,
+                                                    .pName = "step"},
                                       .layout = layout};
   ok(vk.vkCreateComputePipelines(device, NULL, 1, &info, NULL, &pipeline), "vkCreateComputePipelines");
   VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
@@ -203,9 +217,11 @@ static void prepare_raw(void) {
   VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = set, .descriptorCount = 1,
                                 .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .pBufferInfo = &numbers};
   vk.vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
-  VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT};
+  VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                  .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT};
   ok(vk.vkCreateCommandPool(device, &info, NULL, &pool), "vkCreateCommandPool");
-  VkCommandBufferAllocateInfo ask = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool, .commandBufferCount = 1};
+  VkCommandBufferAllocateInfo ask = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool,
+                                     .commandBufferCount = 1};
   ok(vk.vkAllocateCommandBuffers(device, &ask, &commands), "vkAllocateCommandBuffers");
   for (int i = 0; i < ARRAYS; i++) {
     buffer_of(COPY, &mapped[i]);
@@ -217,7 +233,8 @@ static void round_raw(int64_t n) {
   const uint64_t scalars[2] = {3, 1};
   const VkMemoryBarrier seen = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                 .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-  VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                    .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   ok(vk.vkResetCommandPool(device, pool, 0), "vkResetCommandPool");
   ok(vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
   vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
@@ -225,7 +242,8 @@ static void round_raw(int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     vk.vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof scalars, scalars);
     vk.vkCmdDispatch(commands, 1, 1, 1);
-    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &seen, 0,
+    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
+                            &seen, 0,
                             NULL, 0, NULL);
   }
   ok(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");

@@ -3,7 +3,8 @@
 
 int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice) {
   const char* type = tvmgo_device_type_name(dev.device_type);
-  return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "there is no device %s:%d: this machine has %d, from %s:0 to %s:%d%s", type,
+  return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "there is no device %s:%d: this machine has %d, from %s:0 to %s:%d%s",
+                     type,
                      (int)dev.device_id, (int)count, type, type, (int)count - 1, advice);
 }
 

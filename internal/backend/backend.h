@@ -12,8 +12,9 @@ enum { TVMGO_MAX_DEVICES = 64 }; /* of one type */
 
 /* ---- the table of a device ---- */
 
-/* Declares the functions that every device implements, NAME_alloc and so on (tvmgo/device_api.h says what each must do);
- * TVMGO_DEVICE_TABLE names them in a TVMGODeviceAPI, beside struct_size and functions that only some devices have. */
+/* Declares the functions that every device implements, NAME_alloc and so on (tvmgo/device_api.h says what each must
+ * do); TVMGO_DEVICE_TABLE names them in a TVMGODeviceAPI, beside struct_size and functions that only some devices
+ * have. */
 #define TVMGO_DEVICE_FUNCTIONS(NAME)                                                                                  \
   int NAME##_set_device(const TVMGODeviceAPI* api, int32_t id);                                                       \
   int NAME##_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);                           \
@@ -51,7 +52,8 @@ enum { TVMGO_MAX_DEVICES = 64 }; /* of one type */
   .event_wait = NAME##_event_wait, .event_sync = NAME##_event_sync, .event_query = NAME##_event_query,                \
   .event_free = NAME##_marks_free
 
-/* Raises that a device does not exist, of which the machine has count; advice is "" or continues the message. Always -1. */
+/* Raises that a device does not exist, of which the machine has count; advice is "" or continues the message. Always
+ * -1. */
 int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice);
 
 /* A text as a value: an attribute or a target property. 0, or -1 with an error raised. */

@@ -1,7 +1,7 @@
-// Package backend has the C that the packages of devices share, apart from kernels (package internal/kernels): the list of
-// functions that a device implements (backend.h), counters of memory, page-locked memory, errors that all devices report
-// alike, and handles for devices whose memory has no address (handle.h). It is for devices of this module: a device from
-// outside needs tvmgo/device_api.h alone.
+// Package backend has the C that the packages of devices share, apart from kernels (package internal/kernels): the list
+// of functions that a device implements (backend.h), counters of memory, page-locked memory, errors that all devices
+// report alike, and handles for devices whose memory has no address (handle.h). It is for devices of this module: a
+// device from outside needs tvmgo/device_api.h alone.
 package backend
 
 /*

@@ -15,7 +15,8 @@ static int grow(tvmgo_handles* all) {
     all->base = p;
   }
   if (n == MAX_HANDLES)
-    return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %d arrays, streams and marks are in use, there cannot be more: free some",
+    return tvmgo_raise(TVMGO_MEMORY_ERROR,
+                       "%s: %d arrays, streams and marks are in use, there cannot be more: free some",
                        all->api, MAX_HANDLES);
   if (mprotect(all->base + n * all->size, STEP * all->size, PROT_READ | PROT_WRITE) != 0) return tvmgo_raise_oom();
   atomic_store_explicit(&all->num_usable, n + STEP, memory_order_release);
@@ -62,7 +63,8 @@ void* tvmgo_handle_need(const tvmgo_handles* all, const void* p, uint32_t kind, 
   uint32_t have = tvmgo_handle_kind(all, p);
   if (TVMGO_LIKELY(have == kind)) return (void*)p;
   if (have == 0)
-    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is not %s of %s: it was made elsewhere, or freed", what, p, all->kind_names[kind],
+    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is not %s of %s: it was made elsewhere, or freed", what, p,
+                all->kind_names[kind],
                 all->api);
   else
     tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is %s of %s, not %s", what, p, all->kind_names[have], all->api,

@@ -57,7 +57,8 @@ func Describe(image []byte) (Info, error) {
 	}
 	text := bytes.TrimRight(image, "\x00")
 	if !isText(text) {
-		return Info{}, fmt.Errorf("cuda image: %d bytes that begin with % x are neither PTX, nor a cubin, a fatbin or source", len(image), image[:min(8, len(image))])
+		return Info{}, fmt.Errorf("cuda image: %d bytes that begin with % x are neither PTX, nor a cubin, a fatbin or source",
+			len(image), image[:min(8, len(image))])
 	}
 	if isPTX(text) {
 		part, err := ptx(string(text))

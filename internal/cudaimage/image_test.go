@@ -105,7 +105,8 @@ func TestDescribe_Fatbin(t *testing.T) {
 }
 
 func TestDescribe_Source(t *testing.T) {
-	for _, text := range []string{"__global__ void f() {}", "// .version 8.0\nint x;", "/* ü */", "\t#if 1\r\n#endif\x00"} {
+	for _, text := range []string{"__global__ void f() {}", "// .version 8.0\nint x;", "/* ü */",
+		"\t#if 1\r\n#endif\x00"} {
 		info, err := Describe([]byte(text))
 		require.NoError(t, err)
 		require.Equal(t, Info{Format: Source}, info)

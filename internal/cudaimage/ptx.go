@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// words reads PTX word by word, without comments: a word is a name, a number or a directive (.entry); anything else is one byte.
+// words reads PTX word by word, without comments: a word is a name, a number or a directive (.entry); anything else is
+// one byte.
 type words struct {
 	text string
 	at   int
 }
 
 func isWordByte(c byte) bool {
-	return c == '_' || c == '$' || c == '%' || c == '.' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
+	return c == '_' || c == '$' || c == '%' || c == '.' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' ||
+		c >= 0x80
 }
 
 // next is the next word; "" at the end.

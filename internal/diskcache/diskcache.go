@@ -28,7 +28,8 @@ const Variable = "TVMGO_CACHE_DIR"
 // magic begins a file; behind it the SHA-256 of the rest.
 var magic = []byte("tvmgoDC1")
 
-// Cache is the folder of one compiler below the folder of all: "opencl". Any goroutine and process may use it at any time.
+// Cache is the folder of one compiler below the folder of all: "opencl". Any goroutine and process may use it at any
+// time.
 type Cache string
 
 // folder is where files are kept; "" when nothing is kept.
@@ -105,7 +106,8 @@ func (c Cache) Write(key string, data []byte) error {
 	return nil
 }
 
-// Most is how many bytes are kept in a folder, about: it is looked at when a process first writes to it, and whenever it has written a sixteenth of that.
+// Most is how many bytes are kept in a folder, about: it is looked at when a process first writes to it, and whenever
+// it has written a sixteenth of that.
 var Most int64 = 1 << 30
 
 // written is how much this process wrote to folders since it looked at them.
@@ -114,7 +116,8 @@ var written = struct {
 	bytes map[string]int64
 }{bytes: map[string]int64{}}
 
-// trim removes what was not used for the longest time, and what processes left that were killed as they wrote; never the file of a key.
+// trim removes what was not used for the longest time, and what processes left that were killed as they wrote; never
+// the file of a key.
 func trim(dir, key string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,5 +13,6 @@ func CUDA() error { return open(&C.tvmgo_dl_cuda) }
 // CUDAPath is the file of the driver; "" when it is not open.
 func CUDAPath() string { return path(&C.tvmgo_dl_cuda) }
 
-// CUDALacks are functions that the library which is open does not have. Calls of them fail with an error that names them.
+// CUDALacks are functions that the library which is open does not have. Calls of them fail with an error that names
+// them.
 func CUDALacks() []string { return lacking(&C.tvmgo_dl_cuda) }

@@ -33,8 +33,8 @@ int tvmgo_dl_open(tvmgo_dl_library* lib);
 /* Whether the library, which is open, has a function; older ones lack some. */
 int tvmgo_dl_has(const tvmgo_dl_library* lib, const char* name);
 
-/* What a call of a function answers that cannot be called: where the library is open and lacks it, a code of no API, from which
- * tvmgo_dl_lacked tells its name; otherwise `code`, and lib->why says why. */
+/* What a call of a function answers that cannot be called: where the library is open and lacks it, a code of no API,
+ * from which tvmgo_dl_lacked tells its name; otherwise `code`, and lib->why says why. */
 int tvmgo_dl_lacks(tvmgo_dl_library* lib, const char* name, int code);
 /* The function that a code stands for; NULL for codes of the API. */
 const char* tvmgo_dl_lacked(const tvmgo_dl_library* lib, int code);

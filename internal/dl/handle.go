@@ -43,7 +43,8 @@ func (h *Handle) Symbol(name string) unsafe.Pointer {
 // Close gives a library back that turned out to be the wrong one. No address of it may be used any more.
 func (h *Handle) Close() { C.tvmgo_dl_drop(h.at) }
 
-// Quietly calls f, in which code of a vendor may replace handlers of signals; those of the program are in force afterwards.
+// Quietly calls f, in which code of a vendor may replace handlers of signals; those of the program are in force
+// afterwards.
 func Quietly(f func()) {
 	C.tvmgo_dl_quiet_begin()
 	defer C.tvmgo_dl_quiet_end()

@@ -100,14 +100,16 @@ func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 		case t == dlpack.Float32:
 			kinds[i] = C.TVMGO_ARG_FLOAT32
 		default:
-			return nil, NotSupported("kernel %s: argument %d is of type %v: kernels take handle, int64, int32, uint32, float64 and float32", f.Key, i, t)
+			return nil, NotSupported("kernel %s: argument %d is of type %v: kernels take handle, int64, int32, uint32, "+
+				"float64 and float32", f.Key, i, t)
 		}
 		if i >= len(f.ArgExtraTags) || f.ArgExtraTags[i] == blob.ExtraTagNone {
 			continue
 		}
 		switch {
 		case f.ArgExtraTags[i] != blob.ExtraTagTensorMap:
-			return nil, NotSupported("kernel %s: argument %d has the tag %d, which nothing here knows", f.Key, i, f.ArgExtraTags[i])
+			return nil, NotSupported("kernel %s: argument %d has the tag %d, which nothing here knows", f.Key, i,
+				f.ArgExtraTags[i])
 		case !d.TensorMaps:
 			return nil, NotSupported("kernel %s: argument %d is a tensor map, which %s does not have", f.Key, i, d.Title)
 		case kinds[i] != C.TVMGO_ARG_MEMORY:
@@ -136,7 +138,8 @@ func (d Device) launchParams(f *blob.Function) (values []uint8, flags flags, err
 		case flags.programmatic && name == launch.Programmatic || flags.cooperative && name == launch.Cooperative:
 			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)
 		default:
-			return nil, flags, NotSupported("kernel %s: launch parameter %q: on %s there are %s", f.Key, tag, d.Title, strings.Join(d.tags(), ", "))
+			return nil, flags, NotSupported("kernel %s: launch parameter %q: on %s there are %s", f.Key, tag, d.Title,
+				strings.Join(d.tags(), ", "))
 		}
 		if slices.Contains(values, uint8(slot)) {
 			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)

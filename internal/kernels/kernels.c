@@ -113,15 +113,18 @@ char* tvmgo_take_error_text(char** kind) {
 /* ---- errors of a launch ---- */
 
 int tvmgo_kernel_bad_type(const tvmgo_kernel* k, int i, const char* want, const TVMFFIAny* v) {
-  return tvmgo_raise(TVMGO_TYPE_ERROR, TVMGO_ARG " must be %s, not %s", k->name, i, want, tvmgo_type_name(v->type_index));
+  return tvmgo_raise(TVMGO_TYPE_ERROR, TVMGO_ARG " must be %s, not %s", k->name, i, want,
+                     tvmgo_type_name(v->type_index));
 }
 
 int tvmgo_kernel_too_wide(const tvmgo_kernel* k, int i, int64_t v) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is %lld, which does not fit into 32 bits", k->name, i, (long long)v);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is %lld, which does not fit into 32 bits", k->name, i,
+                     (long long)v);
 }
 
 int tvmgo_kernel_bad_size(const tvmgo_kernel* k, int i, int64_t v) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i, (long long)v);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ", a size of the launch, is negative: %lld", k->name, i,
+                     (long long)v);
 }
 
 int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, int32_t device) {
@@ -140,7 +143,8 @@ int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const 
   if (t != NULL) {
     const char* advice = k->module->cls->copy_advice;
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       TVMGO_ARG " is an array of device type %d, the kernel runs on %s:%d: copy it there%s", k->name, i,
+                       TVMGO_ARG " is an array of device type %d, the kernel runs on %s:%d: copy it there%s", k->name,
+                           i,
                        (int)t->device.device_type, type_name(k), (int)device, advice == NULL ? "" : advice);
   }
   if (v->type_index == kTVMFFINone) return tvmgo_kernel_no_memory(k, i, device);
@@ -150,7 +154,8 @@ int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const 
 
 int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all, const void* data) {
   if (tvmgo_handle_kind(all, data) - 1u >= all->memory_kinds)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of %s: it was made elsewhere, or freed", k->name, i,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of %s: it was made elsewhere, or freed",
+                       k->name, i,
                        data, all->api);
   return tvmgo_raise(TVMGO_VALUE_ERROR,
                      TVMGO_ARG " is memory of %s:%d, the kernel runs on %s:%d: copy it there, or make that device the "
@@ -160,13 +165,15 @@ int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const 
 
 int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align) {
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     TVMGO_ARG " begins %zu bytes into its memory of %zu: %s:%d takes parts of a buffer that begin at a "
+                     TVMGO_ARG " begins %zu bytes into its memory of %zu: %s:%d takes parts of a buffer that begin "
+                               "at a "
                                "multiple of %zu bytes: copy it to an array of its own",
                      k->name, i, offset, nbytes, type_name(k), (int)device, align);
 }
 
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {
-  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s%s; %d were given", k->name,
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s%s; %d were given",
+                     k->name,
                      (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch,
                      k->num_launch > 0 ? " for " : "", k->sizes, (int)n);
 }

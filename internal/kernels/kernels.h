@@ -1,7 +1,8 @@
 /* Kernels of device modules: how they are described, called and kept alive, for all devices.
  *
- * A package of devices has a struct for a kernel that begins with tvmgo_kernel, and a class. Go makes the module; function
- * objects that were handed out keep it alive after Go has closed it. Code that runs for each launch is inline here. */
+ * A package of devices has a struct for a kernel that begins with tvmgo_kernel, and a class. Go makes the module;
+ * function objects that were handed out keep it alive after Go has closed it. Code that runs for each launch is inline
+ * here. */
 #ifndef TVMGO_KERNELS_H_
 #define TVMGO_KERNELS_H_
 
@@ -56,8 +57,8 @@ typedef struct {
   void (*free_built)(void* built);
   /* Whether a built kernel can still be launched on its device; NULL: always. */
   int (*is_current)(const void* built, int32_t device);
-  /* The multiple that the byte_offset of a tensor argument must be on a device; 0 with an error raised. NULL if data are
-   * addresses. */
+  /* The multiple that the byte_offset of a tensor argument must be on a device; 0 with an error raised. NULL if data
+   * are addresses. */
   size_t (*offset_alignment)(int32_t device);
 } tvmgo_kernel_class;
 
@@ -90,8 +91,8 @@ int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t i, const tvmgo_kernel_type* 
 void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index);
 /* The same for another function of a module: its self is the module. */
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call);
-/* The function that returns the class's offset_alignment for a device number. A module that has it launches kernels with
- * tensors as well as with their data, which is how host code finds out. Owned; NULL with an error raised. */
+/* The function that returns the class's offset_alignment for a device number. A module that has it launches kernels
+ * with tensors as well as with their data, which is how host code finds out. Owned; NULL with an error raised. */
 void* tvmgo_kernels_alignment_object(tvmgo_kernels* m);
 
 /* Raises an error of Go on the calling thread; always returns -1. */
@@ -136,7 +137,8 @@ int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const 
 int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align);
 
 /* The number of the calling thread's active device, after a check that there are as many values as the kernel takes; -1
- * with an error raised. Finds the devices, if that has not been done. Whether the number exists is the caller's to check. */
+ * with an error raised. Finds the devices, if that has not been done. Whether the number exists is the caller's to
+ * check. */
 static inline int32_t tvmgo_kernel_begin(const tvmgo_kernel* k, int32_t device_type, int32_t n) {
   if (TVMGO_UNLIKELY(n != k->num_args + k->num_launch)) return tvmgo_kernel_wrong_count(k, n);
   int32_t id = tvmgo_thread_get()->active_device[device_type];
@@ -157,7 +159,8 @@ static inline int tvmgo_kernel_float(const tvmgo_kernel* k, int i, const TVMFFIA
   return 0;
 }
 
-/* An argument in memory, as drivers take it: a scalar of 8 bytes, one of 4 bytes with zeroes behind it, or an address. */
+/* An argument in memory, as drivers take it: a scalar of 8 bytes, one of 4 bytes with zeroes behind it, or an
+ * address. */
 typedef union {
   int64_t i64;
   uint32_t u32; /* of both signs: the same bits */
@@ -194,8 +197,10 @@ static inline int tvmgo_kernel_scalar(const tvmgo_kernel* k, int i, const TVMFFI
 }
 
 /* The memory that a value stands for: *data, as generated code passes it, and the tensor if the value is an array, else
- * NULL. An array is of the kernel's type of device, or of host memory that such devices reach. -1 with an error raised. */
-static inline int tvmgo_kernel_memory(const tvmgo_kernel* k, int i, int32_t device_type, int32_t device, const TVMFFIAny* v,
+ * NULL. An array is of the kernel's type of device, or of host memory that such devices reach. -1 with an error
+ * raised. */
+static inline int tvmgo_kernel_memory(const tvmgo_kernel* k, int i, int32_t device_type, int32_t device,
+                                      const TVMFFIAny* v,
                                       const void** data, const DLTensor** tensor) {
   const DLTensor* t = NULL;
   *tensor = NULL;
@@ -214,14 +219,15 @@ static inline int tvmgo_kernel_memory(const tvmgo_kernel* k, int i, int32_t devi
 /* The handle of memory that an argument's data is, of the device of the launch; NULL with an error raised. */
 static inline const void* tvmgo_kernel_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all,
                                               const void* data) {
-  if (TVMGO_LIKELY(tvmgo_handle_kind(all, data) - 1u < all->memory_kinds && ((const tvmgo_handle*)data)->device == device))
+  if (TVMGO_LIKELY(tvmgo_handle_kind(all, data) - 1u < all->memory_kinds &&
+                   ((const tvmgo_handle*)data)->device == device))
     return data;
   tvmgo_kernel_bad_handle(k, i, device, all, data);
   return NULL;
 }
 
-/* Whether a kernel can take memory of nbytes from an offset on, which must be a multiple of align: 0, or -1 with an error
- * raised. */
+/* Whether a kernel can take memory of nbytes from an offset on, which must be a multiple of align: 0, or -1 with an
+ * error raised. */
 static inline int tvmgo_kernel_check_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes,
                                             size_t align) {
   if (TVMGO_LIKELY(offset < nbytes && offset % align == 0)) return 0;
@@ -248,11 +254,12 @@ static inline int tvmgo_kernel_is_empty(const size_t s[TVMGO_MAX_LAUNCH]) {
   return TVMGO_UNLIKELY(s[0] == 0 || s[1] == 0 || s[2] == 0 || s[3] == 0 || s[4] == 0 || s[5] == 0);
 }
 
-/* Whether the number of blocks fits into 32 bits. Drivers for OpenCL and Vulkan multiply the sizes of the grid in 32 bits,
- * and divide by the product. */
+/* Whether the number of blocks fits into 32 bits. Drivers for OpenCL and Vulkan multiply the sizes of the grid in 32
+ * bits, and divide by the product. */
 static inline int tvmgo_kernel_blocks_fit(const size_t s[TVMGO_MAX_LAUNCH]) {
   size_t n;
-  return TVMGO_LIKELY(!__builtin_mul_overflow(s[0], s[1], &n) && !__builtin_mul_overflow(n, s[2], &n) && n <= UINT32_MAX);
+  return TVMGO_LIKELY(!__builtin_mul_overflow(s[0], s[1], &n) && !__builtin_mul_overflow(n, s[2], &n) &&
+                      n <= UINT32_MAX);
 }
 int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, int32_t device);
 

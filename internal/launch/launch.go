@@ -1,11 +1,12 @@
-// Package launch has the tags of launch parameters: what the values behind a kernel's arguments set in a launch, and what
-// else a kernel asks of one (docs/abi.md D.2).
+// Package launch has the tags of launch parameters: what the values behind a kernel's arguments set in a launch, and
+// what else a kernel asks of one (docs/abi.md D.2).
 package launch
 
 import "strings"
 
-// Tags are those of parameters with a value, in the order of their numbers (internal/kernels/kernels.h): three dimensions each of the
-// grid, the block, the cluster and the preferred cluster, then the bytes of dynamic shared memory of a block. Read-only.
+// Tags are those of parameters with a value, in the order of their numbers (internal/kernels/kernels.h): three
+// dimensions each of the grid, the block, the cluster and the preferred cluster, then the bytes of dynamic shared
+// memory of a block. Read-only.
 var Tags = []string{
 	"blockIdx.x", "blockIdx.y", "blockIdx.z",
 	"threadIdx.x", "threadIdx.y", "threadIdx.z",
@@ -24,7 +25,8 @@ const (
 	Count     = 13
 )
 
-// Tags of dynamic shared memory, and those without a value. TVM up to v0.23 writes "tir." before the word, later versions "tirx.".
+// Tags of dynamic shared memory, and those without a value. TVM up to v0.23 writes "tir." before the word, later
+// versions "tirx.".
 const (
 	SharedMemory = "tir.use_dyn_shared_memory" // the last parameter of a kernel that has it
 	Programmatic = "tir.use_programtic_dependent_launch"

@@ -9,7 +9,8 @@ import (
 func TestTags(t *testing.T) {
 	require.Len(t, Tags, Count)
 	for i, want := range map[int]string{
-		Grid: "blockIdx.x", Block: "threadIdx.x", Cluster: "clusterCtaIdx.x", Preferred: "preferredClusterCtaIdx.x", Shared: SharedMemory,
+		Grid: "blockIdx.x", Block: "threadIdx.x", Cluster: "clusterCtaIdx.x", Preferred: "preferredClusterCtaIdx.x",
+		Shared: SharedMemory,
 	} {
 		require.Equal(t, want, Tags[i])
 	}

@@ -14,7 +14,8 @@ import (
 	"syscall"
 )
 
-// reserve is what stays free, or an eighth of less: Go takes memory in large pieces, and the rest of the program needs some, too.
+// reserve is what stays free, or an eighth of less: Go takes memory in large pieces, and the rest of the program needs
+// some, too.
 const reserve = 256 << 20
 
 // Check is an error unless n bytes can be had.
@@ -41,7 +42,8 @@ func Text(n int64) string {
 	return fmt.Sprintf("%.1f %s", v, units[i])
 }
 
-// Make is n bytes of zeros outside of Go's heap, where they are lacking without an end of the process; give them back by Free.
+// Make is n bytes of zeros outside of Go's heap, where they are lacking without an end of the process; give them back
+// by Free.
 func Make(n int64) ([]byte, error) {
 	if n == 0 {
 		return []byte{}, nil
@@ -63,7 +65,8 @@ func Free(b []byte) {
 	}
 }
 
-// Available is how many bytes this process may take, by the machine's free memory, its limits and those of its control group.
+// Available is how many bytes this process may take, by the machine's free memory, its limits and those of its control
+// group.
 func Available() int64 {
 	have := machine()
 	own := pages("/proc/self/statm")

@@ -55,7 +55,8 @@ func TestAvailable_Limits(t *testing.T) {
 func TestLeft(t *testing.T) {
 	dir := t.TempDir()
 	require.EqualValues(t, math.MaxInt64, left(dir, "memory.max", "memory.current", "inactive_file "))
-	for name, text := range map[string]string{"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 600\ninactive_file 100\nactive_file 0\n"} {
+	for name, text := range map[string]string{"memory.max": "1000\n", "memory.current": "700\n",
+		"memory.stat": "anon 600\ninactive_file 100\nactive_file 0\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	require.EqualValues(t, 400, left(dir, "memory.max", "memory.current", "inactive_file "))

@@ -100,7 +100,8 @@ func kernelsDiffer(functions []blob.Function, image []byte) error {
 // newer is of CUDA 13.5, in one of the artifacts.
 const newer = ".version 9.5"
 
-// What TVM exported for cards of NVIDIA is for what it says: source compiles, PTX assembles, and each kernel has its parameters.
+// What TVM exported for cards of NVIDIA is for what it says: source compiles, PTX assembles, and each kernel has its
+// parameters.
 func TestArtifacts(t *testing.T) {
 	c := nvrtctest.NeedHeaders(t)
 	formats := map[string]int{}
@@ -147,8 +148,10 @@ func TestArtifacts_CheckFails(t *testing.T) {
 		return kernelsDiffer(m.Functions, r.Image)
 	}
 	require.NoError(t, compile(code))
-	require.ErrorContains(t, compile(strings.ReplaceAll(code, "vadd_kernel", "other")), "kernel vadd_kernel is missing: there are addone_kernel, matmul_kernel, other")
-	require.ErrorContains(t, compile(strings.ReplaceAll(code, "int64_t n)", "int n)")), "kernel vadd_kernel has parameters of [8 8 8 4] bytes, not [8 8 8 8]")
+	require.ErrorContains(t, compile(strings.ReplaceAll(code, "vadd_kernel", "other")),
+		"kernel vadd_kernel is missing: there are addone_kernel, matmul_kernel, other")
+	require.ErrorContains(t, compile(strings.ReplaceAll(code, "int64_t n)", "int n)")),
+		"kernel vadd_kernel has parameters of [8 8 8 4] bytes, not [8 8 8 8]")
 	require.ErrorContains(t, compile(strings.Replace(code, "float* __restrict__ A_ptr, ", "", 1)), "k.cu(")
 	require.ErrorIs(t, compile(code+"}"), nvrtc.ErrCompile)
 

@@ -14,9 +14,9 @@ import (
 // kept are results on the disk.
 const kept diskcache.Cache = "nvrtc"
 
-// CompileCached is Compile, but takes the result from the disk if one was kept, and keeps it there. What it was made of counts:
-// the source with its headers, options, architecture and kind, this NVRTC and its folders of headers. A file that was damaged is
-// made anew; that nothing can be kept is no error.
+// CompileCached is Compile, but takes the result from the disk if one was kept, and keeps it there. What it was made of
+// counts: the source with its headers, options, architecture and kind, this NVRTC and its folders of headers. A file
+// that was damaged is made anew; that nothing can be kept is no error.
 func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) {
 	if err := c.check(s); err != nil {
 		return Result{}, err

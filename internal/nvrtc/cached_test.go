@@ -50,7 +50,8 @@ func TestCompileCached_TakesAndRemakes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, good, now)
 	}
-	for _, b := range []string{"no JSON", `{}`, `{"Image":"cGxhbnRlZA==","Kind":1}`} { // whole files with something else in them
+	// whole files with something else in them
+	for _, b := range []string{"no JSON", `{}`, `{"Image":"cGxhbnRlZA==","Kind":1}`} {
 		require.NoError(t, kept.Write(c.key(s), []byte(b)))
 		compile(want)
 	}

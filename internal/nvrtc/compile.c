@@ -71,7 +71,8 @@ void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job) {
   nvrtcProgram p = NULL;
   int rc = api->create(&p, job->code, job->name, job->num_headers, job->header_code, job->header_names);
   if (bad(job, rc, "nvrtcCreateProgram")) return;
-  for (int i = 0; i < job->num_names && job->rc == 0; i++) bad(job, api->add_name(p, job->names[i]), "nvrtcAddNameExpression");
+  for (int i = 0; i < job->num_names && job->rc == 0; i++)
+    bad(job, api->add_name(p, job->names[i]), "nvrtcAddNameExpression");
   if (job->rc == 0 && api->on_flow != NULL) bad(job, api->on_flow(p, wants_stop, job->stop), "nvrtcSetFlowCallback");
   if (job->rc == 0) {
     bad(job, api->compile(p, job->num_options, job->options), "nvrtcCompileProgram");

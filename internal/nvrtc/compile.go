@@ -25,8 +25,9 @@ import (
 type Kind int
 
 const (
-	PTX   Kind = iota // assembly text, which the driver translates for the card; without the zero byte that C puts at its end
-	CUBIN             // machine code of one architecture
+	// assembly text, which the driver translates for the card; without the zero byte that C puts at its end
+	PTX   Kind = iota
+	CUBIN      // machine code of one architecture
 )
 
 func (k Kind) String() string { return [...]string{"ptx", "cubin"}[k] }
@@ -50,8 +51,9 @@ type Result struct {
 	Names map[string]string // of each expression in Source.Names
 }
 
-// Compile compiles. The error is an *Error: in its tree is ErrInvalid when the request is wrong, ErrCompile when the code is, the
-// context's when that was done: before the start, or, with NVRTC 12.9 and newer, in the middle. Any goroutine, many at once.
+// Compile compiles. The error is an *Error: in its tree is ErrInvalid when the request is wrong, ErrCompile when the
+// code is, the context's when that was done: before the start, or, with NVRTC 12.9 and newer, in the middle. Any
+// goroutine, many at once.
 func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	if err := c.check(s); err != nil {
 		return Result{}, err
@@ -82,7 +84,10 @@ var archOption = regexp.MustCompile(`^(-arch|--gpu-architecture)(=|$)`)
 func (c *Compiler) check(s Source) error {
 	texts := []struct{ what, text string }{{"the name", s.Name}, {"the code", s.Code}}
 	for name, code := range s.Headers {
-		texts = append(texts, struct{ what, text string }{"the name of a header", name}, struct{ what, text string }{"header " + strconv.Quote(name), code})
+		texts = append(texts, struct{ what, text string }{"the name of a header", name}, struct {
+			what,
+			text string
+		}{"header " + strconv.Quote(name), code})
 		if name == "" {
 			return c.fail(s, ErrInvalid, "a header has no name")
 		}
@@ -120,7 +125,8 @@ func (c *Compiler) check(s Source) error {
 		return c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
 	}
 	if s.Want == CUBIN && form[1] == "compute" {
-		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: ask for sm_%s, or for PTX", strings.TrimPrefix(s.Arch, "compute_"))
+		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: ask for sm_%s, or for PTX",
+			strings.TrimPrefix(s.Arch, "compute_"))
 	}
 	if s.Want == CUBIN && (c.api.cubin == nil || c.api.cubin_size == nil) {
 		return c.fail(s, ErrInvalid, "this NVRTC makes no cubin: ask for PTX, or set %s to a newer one", Variable)
@@ -213,7 +219,8 @@ func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job,
 	case invalidOption:
 		e = c.fail(s, ErrInvalid, "an option is wrong, of %s", strings.Join(c.options(s), " "))
 	case compilation:
-		if strings.Contains(log, "--nv_arch flag") { // what it says of an architecture without its letter, or with a wrong one
+		// what it says of an architecture without its letter, or with a wrong one
+		if strings.Contains(log, "--nv_arch flag") {
 			e = c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
 			break
 		}
@@ -235,9 +242,11 @@ func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job,
 
 // headerHint says what to do when a header is missing that is CUDA's.
 func (c *Compiler) headerHint(log string) string {
-	install := "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set CUDA_HOME"
+	install := "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set " +
+		"CUDA_HOME"
 	if c.major < 13 {
-		install = fmt.Sprintf("install CUDA's toolkit or the wheels nvidia-cuda-runtime-cu%d, nvidia-cuda-nvcc-cu%[1]d and nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
+		install = fmt.Sprintf("install CUDA's toolkit or the wheels nvidia-cuda-runtime-cu%d, nvidia-cuda-nvcc-cu%[1]d and "+
+			"nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
 	}
 	switch {
 	case !strings.Contains(log, "could not open source file") && !strings.Contains(log, "cannot open source file"):
@@ -245,7 +254,8 @@ func (c *Compiler) headerHint(log string) string {
 	case len(c.include) == 0:
 		return "; no headers of CUDA were found: " + install
 	default:
-		return fmt.Sprintf("; headers of CUDA were looked for in %s: if it is one of them that is missing, %s", strings.Join(c.include, ", "), install)
+		return fmt.Sprintf("; headers of CUDA were looked for in %s: if it is one of them that is missing, %s",
+			strings.Join(c.include, ", "), install)
 	}
 }
 

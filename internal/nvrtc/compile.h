@@ -1,4 +1,5 @@
-/* Calling an NVRTC that was opened at run time. The declarations are of the subset that is used, as of NVRTC 11.2 to 13. */
+/* Calling an NVRTC that was opened at run time. The declarations are of the subset that is used, as of NVRTC 11.2 to
+ * 13. */
 #ifndef TVMGO_NVRTC_COMPILE_H_
 #define TVMGO_NVRTC_COMPILE_H_
 
@@ -11,7 +12,8 @@ typedef struct _nvrtcProgram* nvrtcProgram;
 typedef struct {
   int (*version)(int* major, int* minor);
   const char* (*error_string)(int);
-  int (*create)(nvrtcProgram*, const char* code, const char* name, int n, const char* const* headers, const char* const* names);
+  int (*create)(nvrtcProgram*, const char* code, const char* name, int n, const char* const* headers,
+                const char* const* names);
   int (*destroy)(nvrtcProgram*);
   int (*compile)(nvrtcProgram, int n, const char* const* options);
   int (*log_size)(nvrtcProgram, size_t*);

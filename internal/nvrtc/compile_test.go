@@ -70,7 +70,8 @@ func TestCompile_Kinds(t *testing.T) {
 func TestCompile_HeadersOptionsNamesAndWarnings(t *testing.T) {
 	c := nvrtctest.Need(t)
 	s := nvrtc.Source{Name: "x.cu", Arch: "sm_80",
-		Code:    "#include \"a/one.h\"\n#include <two.h>\ntemplate <class T> __global__ void f(T* x) { int unused; x[0] = ONE + TWO + THREE; }\n",
+		Code: "#include \"a/one.h\"\n#include <two.h>\ntemplate <class T> __global__ void f(T* x) { int unused; x[0] = " +
+			"ONE + TWO + THREE; }\n",
 		Headers: map[string]string{"two.h": "#define TWO 2\n", "a/one.h": "#define ONE 1\n"},
 		Options: []string{"-DTHREE=3"}, Names: []string{"f<float>", "&f<int>"}}
 	r, err := c.Compile(t.Context(), s)
@@ -90,8 +91,10 @@ func TestCompile_CudaHeaders(t *testing.T) {
 		}
 		t.Skip("there are no headers of CUDA beside " + c.Path())
 	}
-	code := "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include <cooperative_groups.h>\n#include <cuda/std/cstdint>\n#include <cuda/std/type_traits>\n" +
-		"extern \"C\" __global__ void h(__half* x, cuda::std::int64_t n) { cooperative_groups::this_grid().thread_rank(); x[n] = __hadd(x[0], x[1]); }\n"
+	code := "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include " +
+		"<cooperative_groups.h>\n#include <cuda/std/cstdint>\n#include <cuda/std/type_traits>\n" +
+		"extern \"C\" __global__ void h(__half* x, cuda::std::int64_t n) { cooperative_groups::this_grid().thread_rank(); " +
+		"x[n] = __hadd(x[0], x[1]); }\n"
 	for _, arch := range []string{"sm_75", "sm_90"} {
 		r, err := c.Compile(t.Context(), nvrtc.Source{Name: "h.cu", Code: code, Arch: arch})
 		require.NoError(t, err)
@@ -110,17 +113,20 @@ func TestCompile_BadInput(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{func(s *nvrtc.Source) { s.Code = "" }, nvrtc.ErrInvalid, "compile add.cu for sm_90 with " + c.String() + ": the source is empty"},
+		{func(s *nvrtc.Source) { s.Code = "" }, nvrtc.ErrInvalid, "compile add.cu for sm_90 with " + c.String() +
+			": the source is empty"},
 		{func(s *nvrtc.Source) { s.Code = " \n" }, nvrtc.ErrInvalid, "the source is empty"},
 		{func(s *nvrtc.Source) { s.Name = "" }, nvrtc.ErrInvalid, "the source has no name"},
-		{func(s *nvrtc.Source) { s.Code += "\x00" }, nvrtc.ErrInvalid, fmt.Sprintf("the code has a zero byte, at %d", len(add))},
+		{func(s *nvrtc.Source) { s.Code += "\x00" }, nvrtc.ErrInvalid, fmt.Sprintf("the code has a zero byte, at %d",
+			len(add))},
 		{func(s *nvrtc.Source) { s.Name = "a\x00" }, nvrtc.ErrInvalid, "the name has a zero byte, at 1"},
 		{func(s *nvrtc.Source) { s.Options = []string{"", "x\x00"} }, nvrtc.ErrInvalid, "option 0 is empty"},
 		{func(s *nvrtc.Source) { s.Options = []string{"-DX\x00"} }, nvrtc.ErrInvalid, "option 0 has a zero byte"},
 		{func(s *nvrtc.Source) { s.Names = []string{"x\x00"} }, nvrtc.ErrInvalid, "name expression 0 has a zero byte"},
 		{func(s *nvrtc.Source) { s.Names = []string{"nothing<1"} }, nil, "nothing"},
 		{func(s *nvrtc.Source) { s.Headers = map[string]string{"a": "\x00"} }, nvrtc.ErrInvalid, `header "a" has a zero byte, at 0`},
-		{func(s *nvrtc.Source) { s.Headers = map[string]string{"a\x00": ""} }, nvrtc.ErrInvalid, "the name of a header has a zero byte"},
+		{func(s *nvrtc.Source) { s.Headers = map[string]string{"a\x00": ""} }, nvrtc.ErrInvalid,
+			"the name of a header has a zero byte"},
 		{func(s *nvrtc.Source) { s.Headers = map[string]string{"": ""} }, nvrtc.ErrInvalid, "a header has no name"},
 		{func(s *nvrtc.Source) { s.Want = 7 }, nvrtc.ErrInvalid, "kind 7 of code is neither PTX nor CUBIN"},
 		{func(s *nvrtc.Source) { s.Arch = "" }, nvrtc.ErrInvalid, `architecture "" is none: write it as sm_90`},
@@ -130,12 +136,14 @@ func TestCompile_BadInput(t *testing.T) {
 		{func(s *nvrtc.Source) { s.Arch, s.Want = "compute_90", nvrtc.CUBIN }, nvrtc.ErrInvalid, "ask for sm_90, or for PTX"},
 		{func(s *nvrtc.Source) { s.Options = []string{"--no-such-option"} }, nvrtc.ErrInvalid, "--no-such-option"},
 		{func(s *nvrtc.Source) { s.Options = []string{"-arch=sm_80"} }, nvrtc.ErrInvalid, `option 0 is "-arch=sm_80": the architecture is not given by an option`},
-		{func(s *nvrtc.Source) { s.Options = []string{"-G", "--gpu-architecture", "sm_80"} }, nvrtc.ErrInvalid, "option 1 is"},
+		{func(s *nvrtc.Source) { s.Options = []string{"-G", "--gpu-architecture", "sm_80"} }, nvrtc.ErrInvalid,
+			"option 1 is"},
 		{func(s *nvrtc.Source) { s.Code = "int x;\nint y = z;\n" }, nvrtc.ErrCompile, `add.cu(2): error: identifier "z" is undefined`},
 		{func(s *nvrtc.Source) { s.Code = "#include <no/such.h>\n" + add }, nvrtc.ErrCompile, "nvidia-cuda-runtime"},
 	} {
 		s := source(k.change)
-		for what, compile := range map[string]func(context.Context, nvrtc.Source) (nvrtc.Result, error){"": c.Compile, "cached": c.CompileCached} {
+		for what, compile := range map[string]func(context.Context, nvrtc.Source) (nvrtc.Result, error){"": c.Compile,
+			"cached": c.CompileCached} {
 			r, err := compile(t.Context(), s)
 			require.Empty(t, r)
 			var e *nvrtc.Error

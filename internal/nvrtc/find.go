@@ -25,13 +25,14 @@ var found struct {
 	compilers map[int]*Compiler // by the driver's version
 }
 
-// Find opens the newest NVRTC that there is. Once it was found, the answer stays the same, whatever becomes of the environment; the
-// library is never closed. That there is none is a *dl.MissingError, and is looked for anew by the next call. Any goroutine.
+// Find opens the newest NVRTC that there is. Once it was found, the answer stays the same, whatever becomes of the
+// environment; the library is never closed. That there is none is a *dl.MissingError, and is looked for anew by the
+// next call. Any goroutine.
 func Find() (*Compiler, error) { return FindFor(0) }
 
-// FindFor is Find for code that a driver is to run, given by the CUDA version that it is of: 12040 for 12.4. It opens the newest NVRTC
-// that is not newer than the driver; else one of the driver's major version, whose machine code the driver takes. Where only newer
-// ones are there, the error says so, but for one that TVMGO_NVRTC names.
+// FindFor is Find for code that a driver is to run, given by the CUDA version that it is of: 12040 for 12.4. It opens
+// the newest NVRTC that is not newer than the driver; else one of the driver's major version, whose machine code the
+// driver takes. Where only newer ones are there, the error says so, but for one that TVMGO_NVRTC names.
 func FindFor(driver int) (*Compiler, error) {
 	found.Lock()
 	defer found.Unlock()
@@ -83,8 +84,8 @@ func (c *Compiler) better(than *Compiler, driver int) bool {
 	return a > b || a == b && newer > 0
 }
 
-// best opens libraries and keeps the one that suits the driver best, the first of equal ones. broken are those that cannot be opened
-// though they are there.
+// best opens libraries and keeps the one that suits the driver best, the first of equal ones. broken are those that
+// cannot be opened though they are there.
 func best(driver int, names []string) (best *Compiler, broken []string) {
 	for _, name := range names {
 		c, err := open(name)
@@ -116,16 +117,20 @@ func search(driver int) (*Compiler, error) {
 	c, broken := best(driver, names)
 	switch {
 	case c == nil:
-		cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "), shortList(folders))
+		cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "),
+			shortList(folders))
 		if len(broken) > 0 {
 			cause = "what there is cannot be used: " + shortList(broken) + "; " + cause
 		}
-		return nil, missing("install CUDA's toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of CUDA 12), "+
+		return nil, missing("install CUDA's toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of "+
+			"CUDA 12), "+
 			"or set "+Variable+" to the library or its folder", "%s", cause)
 	case suitability(driver, c.major, c.minor) == tooNew:
 		defer c.close()
-		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or CUDA's toolkit %[1]d, update the driver, or set %s to the library to use all the same",
-			driver/1000, Variable), "%s is %s, and the driver of CUDA %d.%d does not run what it makes", c.path, c, driver/1000, driver%1000/10)
+		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or CUDA's toolkit %[1]d, update the "+
+			"driver, or set %s to the library to use all the same",
+			driver/1000, Variable), "%s is %s, and the driver of CUDA %d.%d does not run what it makes", c.path, c, driver/1000,
+			driver%1000/10)
 	}
 	return c, nil
 }
@@ -137,7 +142,8 @@ func openNamed(driver int, named string) (*Compiler, error) {
 	if info, err := os.Stat(named); err == nil && info.IsDir() {
 		files = librariesBelow(named)
 		if len(files) == 0 {
-			return nil, missing(cure, "%s=%s: there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have it", Variable, named)
+			return nil, missing(cure, "%s=%s: there is no libnvrtc.so in this folder, nor where toolkits and wheels below it "+
+				"would have it", Variable, named)
 		}
 	}
 	c, why := best(driver, files)
@@ -173,8 +179,8 @@ func librariesIn(folder string) []string {
 // wheelFolders is where wheels put the library, below a folder of Python packages: those of CUDA 13, and of older ones.
 var wheelFolders = []string{"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib"}
 
-// librariesBelow looks in a folder for the library, and in those below it where a toolkit, a virtual environment, a folder of
-// Python packages or one of its packages has it.
+// librariesBelow looks in a folder for the library, and in those below it where a toolkit, a virtual environment, a
+// folder of Python packages or one of its packages has it.
 func librariesBelow(folder string) []string {
 	patterns := []string{"", "lib64", "lib", "targets/*/lib", "lib/*-linux-gnu", "cu[0-9]*/lib", "cuda_nvrtc/lib"}
 	for _, w := range wheelFolders {

@@ -25,12 +25,14 @@ func fake(t *testing.T, path string, flags ...string) string {
 		t.Skipf("there is no C compiler: %v", err)
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	out, err := exec.Command("cc", append(flags, "-Wall", "-shared", "-fPIC", "-o", path, "testdata/fake.c")...).CombinedOutput()
+	out, err := exec.Command("cc", append(flags, "-Wall", "-shared", "-fPIC", "-o", path,
+		"testdata/fake.c")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }
 
-// bare is an environment in which only what the test puts into a folder is found; but for what the machine has in /usr/local.
+// bare is an environment in which only what the test puts into a folder is found; but for what the machine has in
+// /usr/local.
 func bare(t *testing.T) string {
 	t.Helper()
 	for _, v := range []string{Variable, "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH"} {
@@ -73,7 +75,8 @@ func TestFind_None(t *testing.T) {
 	}
 	for range 2 {
 		_, err := search(0)
-		requireMissing(t, err, "NVRTC is not usable", "no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
+		requireMissing(t, err, "NVRTC is not usable",
+			"no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
 			"install CUDA's toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
 	}
 	// A folder with something that is none is named.
@@ -83,7 +86,8 @@ func TestFind_None(t *testing.T) {
 	_, err := search(0)
 	requireMissing(t, err, "what there is cannot be used", broken, "install CUDA's toolkit")
 
-	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12", "-DMINOR=4")
+	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12",
+		"-DMINOR=4")
 	c, err := search(0)
 	require.NoError(t, err)
 	require.Equal(t, path, c.Path())
@@ -96,7 +100,8 @@ func TestFindFor_Driver(t *testing.T) {
 		major, minor, _ := strings.Cut(v, ".")
 		fake(t, dir+"/all/libnvrtc.so."+v, "-DMAJOR="+major, "-DMINOR="+minor)
 	}
-	for driver, want := range map[int]string{0: "13.0", 11080: "11.8", 12000: "11.8", 12020: "12.2", 12030: "12.2", 12040: "12.4", 12090: "12.8", 13000: "13.0", 13020: "13.0"} {
+	for driver, want := range map[int]string{0: "13.0", 11080: "11.8", 12000: "11.8", 12020: "12.2", 12030: "12.2",
+		12040: "12.4", 12090: "12.8", 13000: "13.0", 13020: "13.0"} {
 		c, broken := best(driver, librariesIn(dir+"/all"))
 		require.Empty(t, broken)
 		require.Equal(t, "NVRTC "+want, c.String(), driver)
@@ -126,7 +131,8 @@ func TestFindFor_Driver(t *testing.T) {
 		t.Skipf("this machine has %s", c.Path())
 	}
 	_, err := search(12040)
-	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver of CUDA 12.4 does not run what it makes", "install the wheel nvidia-cuda-nvrtc-cu12", "update the driver")
+	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver of CUDA 12.4 does not run what it makes",
+		"install the wheel nvidia-cuda-nvrtc-cu12", "update the driver")
 	t.Setenv(Variable, newer)
 	c, err := search(12040)
 	require.NoError(t, err, "what is named is taken")
@@ -152,8 +158,9 @@ func TestFind_NamedWrongly(t *testing.T) {
 		"libm.so.6":            "is no NVRTC: it has no function nvrtcVersion",
 		"/no/such/libnvrtc.so": "/no/such/libnvrtc.so: cannot open shared object file",
 		"libnvrtc-no-such.so":  "libnvrtc-no-such.so: cannot open shared object file",
-		dir + "/empty":         "there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have it",
-		dir + "/text":          "/text: ",
+		dir + "/empty": "there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have " +
+			"it",
+		dir + "/text": "/text: ",
 		fake(t, dir+"/old/libnvrtc.so", "-DMAJOR=10", "-DMINOR=2"): "is NVRTC 10.2, older than 11.2",
 		fake(t, dir+"/ill/libnvrtc.so", "-DFAIL=1"):                "nvrtcVersion: FAKE_INTERNAL_ERROR",
 	} {
@@ -204,7 +211,8 @@ func TestFind_Folders(t *testing.T) {
 
 // Without the variable, wheels are found by the virtual environment and by the python3 on the PATH, which does not run.
 func TestFind_Wheels(t *testing.T) {
-	for _, at := range []string{"lib/python3.9/site-packages", "lib/python3/dist-packages", "versions/3.9.1/lib/python3.9/site-packages", ".local/lib/python3.9/site-packages"} {
+	for _, at := range []string{"lib/python3.9/site-packages", "lib/python3/dist-packages",
+		"versions/3.9.1/lib/python3.9/site-packages", ".local/lib/python3.9/site-packages"} {
 		dir := bare(t)
 		path := fake(t, filepath.Join(dir, at, "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"))
 		folders := usualFolders()
@@ -232,10 +240,13 @@ func TestIncludeDirs(t *testing.T) {
 		headers []string
 		want    []string
 	}{
-		{"cu13/lib/l", []string{"cu13/include/cuda_fp16.h", "cu13/include/cccl/cuda/std/cstdint"}, []string{"cu13/include", "cu13/include/cccl"}},
-		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_nvcc/include/crt/mma.h", "cuda_cccl/include/cuda/std/cstdint"},
+		{"cu13/lib/l", []string{"cu13/include/cuda_fp16.h", "cu13/include/cccl/cuda/std/cstdint"}, []string{"cu13/include",
+			"cu13/include/cccl"}},
+		{"cuda_nvrtc/lib/l", []string{"cuda_runtime/include/cuda_fp16.h", "cuda_nvcc/include/crt/mma.h",
+			"cuda_cccl/include/cuda/std/cstdint"},
 			[]string{"cuda_runtime/include", "cuda_nvcc/include", "cuda_cccl/include"}},
-		{"t/lib64/l", []string{"t/include/cuda_fp16.h", "t/include/cuda/std/cstdint", "home/include/cuda_fp16.h"}, []string{"t/include"}},
+		{"t/lib64/l", []string{"t/include/cuda_fp16.h", "t/include/cuda/std/cstdint", "home/include/cuda_fp16.h"},
+			[]string{"t/include"}},
 		{"lib/l", []string{"home/include/cuda_fp16.h", "path/include/cuda_fp16.h"}, []string{"home/include"}},
 		{"lib/l", []string{"path/include/cuda_fp16.h"}, []string{"path/include"}},
 	} {
@@ -357,8 +368,10 @@ func TestOpen_Builtins(t *testing.T) {
 func TestCompile_EveryCallFails(t *testing.T) {
 	s := Source{Name: "f", Code: "code", Arch: "sm_80", Names: []string{"a", "b"}}
 	for flag, want := range map[string]string{
-		"-DFAIL=2": "nvrtcCreateProgram: FAKE_INTERNAL_ERROR", "-DFAIL=3": "nvrtcCompileProgram: FAKE", "-DFAIL=4": "there is no ptx",
-		"-DFAIL=5": "nvrtcGetPTXSize: FAKE", "-DFAIL=6": "nvrtcGetPTX: FAKE", "-DFAIL=7": "nvrtcAddNameExpression: FAKE", "-DFAIL=8": "nvrtcGetLoweredName: FAKE",
+		"-DFAIL=2": "nvrtcCreateProgram: FAKE_INTERNAL_ERROR", "-DFAIL=3": "nvrtcCompileProgram: FAKE",
+		"-DFAIL=4": "there is no ptx",
+		"-DFAIL=5": "nvrtcGetPTXSize: FAKE", "-DFAIL=6": "nvrtcGetPTX: FAKE", "-DFAIL=7": "nvrtcAddNameExpression: FAKE",
+		"-DFAIL=8": "nvrtcGetLoweredName: FAKE",
 	} {
 		c := opened(t, flag)
 		for range 3 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// includeDirs are the folders of CUDA's headers for a library: of the first place that has them, of the first that has those that
-// they include, and of the first that has the C++ library, which since CUDA 13 lies below the others.
+// includeDirs are the folders of CUDA's headers for a library: of the first place that has them, of the first that has
+// those that they include, and of the first that has the C++ library, which since CUDA 13 lies below the others.
 func includeDirs(library string) []string {
 	beside := filepath.Dir(library)
 	places := []string{

@@ -70,12 +70,14 @@ func (c *checker) access(r *reader, a access) string {
 		if block.op == opTypeArray || block.op == opTypeRuntimeArray { // of descriptors
 			block = r.values[block.words[0]]
 		}
-		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock && block.op != opTypeStruct {
+		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock &&
+			block.op != opTypeStruct {
 			return "a variable for a block of data whose type is no structure"
 		}
 		if len(w) > 3 { // what it begins with
 			op := c.defined[w[3]]
-			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant || c.typed[w[3]] != t.words[1] {
+			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant ||
+				c.typed[w[3]] != t.words[1] {
 				return "a variable that begins with no constant of its type"
 			}
 		}

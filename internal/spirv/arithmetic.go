@@ -21,15 +21,21 @@ func (r *reader) kindOf(t id) kind {
 	return kind{}
 }
 
-// rules say of an instruction what its result is and then each operand: i an integer, f a float, b a truth, t one or more, each with as many parts as the
-// result, = of the result's very type, ~ an integer of the result's bits, p a pointer to the result's type, . whatever; capital
-// letters: operands that are alike.
-var rules = map[uint16]string{109: "if", 110: "if", 111: "fi", 112: "fi", 113: "ii", 114: "ii", 115: "ff", 126: "i~", 127: "f=",
-	128: "i~~", 129: "f==", 130: "i~~", 131: "f==", 132: "i~~", 133: "f==", 134: "i~~", 135: "i~~", 136: "f==", 137: "i~~", 138: "i~~", 139: "i~~",
-	140: "f==", 141: "f==", 164: "b==", 165: "b==", 166: "b==", 167: "b==", 168: "b=", 169: ".t==", 170: "bII", 171: "bII", 172: "bII", 173: "bII",
-	174: "bII", 175: "bII", 176: "bII", 177: "bII", 178: "bII", 179: "bII", 180: "bFF", 181: "bFF", 182: "bFF", 183: "bFF", 184: "bFF", 185: "bFF",
-	186: "bFF", 187: "bFF", 188: "bFF", 189: "bFF", 190: "bFF", 191: "bFF", 194: "i~i", 195: "i~i", 196: "i~i", 197: "i~~", 198: "i~~", 199: "i~~",
-	200: "i~", 227: ".p", 229: ".p..=", 232: "ip..", 233: "ip..", 234: "ip..=", 235: "ip..=", 236: "ip..=", 237: "ip..=", 238: "ip..=", 239: "ip..=",
+// rules say of an instruction what its result is and then each operand: i an integer, f a float, b a truth, t one or
+// more, each with as many parts as the result, = of the result's very type, ~ an integer of the result's bits, p a
+// pointer to the result's type, . whatever; capital letters: operands that are alike.
+var rules = map[uint16]string{109: "if", 110: "if", 111: "fi", 112: "fi", 113: "ii", 114: "ii", 115: "ff", 126: "i~",
+	127: "f=",
+	128: "i~~", 129: "f==", 130: "i~~", 131: "f==", 132: "i~~", 133: "f==", 134: "i~~", 135: "i~~", 136: "f==", 137: "i~~",
+	138: "i~~", 139: "i~~",
+	140: "f==", 141: "f==", 164: "b==", 165: "b==", 166: "b==", 167: "b==", 168: "b=", 169: ".t==", 170: "bII", 171: "bII",
+	172: "bII", 173: "bII",
+	174: "bII", 175: "bII", 176: "bII", 177: "bII", 178: "bII", 179: "bII", 180: "bFF", 181: "bFF", 182: "bFF", 183: "bFF",
+	184: "bFF", 185: "bFF",
+	186: "bFF", 187: "bFF", 188: "bFF", 189: "bFF", 190: "bFF", 191: "bFF", 194: "i~i", 195: "i~i", 196: "i~i", 197: "i~~",
+	198: "i~~", 199: "i~~",
+	200: "i~", 227: ".p", 229: ".p..=", 232: "ip..", 233: "ip..", 234: "ip..=", 235: "ip..=", 236: "ip..=", 237: "ip..=",
+	238: "ip..=", 239: "ip..=",
 	240: "ip..=", 241: "ip..=", 242: "ip..="}
 
 // arithmetic says which instruction's result is not what its operands give.

@@ -25,11 +25,12 @@ const (
 	opNoLine             = 317
 )
 
-// Check says what of a module's outline is wrong: its header, its blocks and functions, names that stand for nothing, entry points
-// without a function, accesses to memory that is not of that type. Drivers crash on these. It is no spirv-val: what is computed with
-// values is not looked at.
+// Check says what of a module's outline is wrong: its header, its blocks and functions, names that stand for nothing,
+// entry points without a function, accesses to memory that is not of that type. Drivers crash on these. It is no
+// spirv-val: what is computed with values is not looked at.
 func (m *Module) Check() error {
-	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{}, params: map[id][]uint32{}, forward: map[id]bool{}}
+	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{},
+		params: map[id][]uint32{}, forward: map[id]bool{}}
 	if err := c.header(); err != nil {
 		return err
 	}
@@ -136,7 +137,8 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 		c.forward[w[0]] = true
 	case opFunctionParameter:
 		c.params[c.function] = append(c.params[c.function], w[0])
-	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain, opFunctionCall, opConstantComposite, opSpecConstantComposite,
+	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain, opFunctionCall, opConstantComposite,
+		opSpecConstantComposite,
 		opCompositeConstruct:
 		c.accesses = append(c.accesses, access{op, w, c.at})
 	case opTypeFunction:
@@ -179,7 +181,8 @@ func (c *checker) place(op uint16, w []uint32) error {
 		c.open = false
 	case op == opFunctionParameter && (c.function == 0 || c.blocks > 0):
 		return c.wrong("a parameter outside of a function's head")
-	case c.function != 0 && !c.open && !slices.Contains([]uint16{opNop, opLine, opNoLine, opFunctionParameter, opExtInst}, op):
+	case c.function != 0 && !c.open && !slices.Contains([]uint16{opNop, opLine, opNoLine, opFunctionParameter, opExtInst},
+		op):
 		return c.wrong("an instruction %d of a function outside of its blocks", op)
 	}
 	return nil
@@ -228,30 +231,46 @@ func (c *checker) end(r *reader) error {
 
 const opTerminateInvocation = 4416
 
-// shapes are the operands of an instruction, by letter: r what it defines, t its type, i an id, l a number; and for all that follow,
-// I ids, L what is no id or may be none, E an entry point's name and ids.
+// shapes are the operands of an instruction, by letter: r what it defines, t its type, i an id, l a number; and for all
+// that follow, I ids, L what is no id or may be none, E an entry point's name and ids.
 var shapes = func() map[uint16]string {
-	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI", opEntryPoint: "liE",
-		opExecutionMode: "iL", opTypeVoid: "r", opTypeBool: "r", opTypeInt: "rll", opTypeFloat: "rL", opTypeVector: "ril", opTypeMatrix: "ril",
-		25: "riL", 26: "r", 27: "ri", opTypeArray: "rii", opTypeRuntimeArray: "ri", opTypeStruct: "rI", 31: "rL", opTypePointer: "rli",
-		opTypeFunction: "riI", opTypeForwardPointer: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI", 45: "trlll", 46: "tr", 48: "tr", 49: "tr",
-		opSpecConstant: "trL", opSpecConstantComposite: "trI", 52: "trlL", opFunction: "trli", opFunctionParameter: "tr", opFunctionEnd: "",
-		opFunctionCall: "triI", opVariable: "trlI", 60: "triii", opLoad: "triL", opStore: "iiL", 63: "iiL", 64: "iiiL", 68: "tril", opDecorate: "ilL",
-		opMemberDecorate: "illL", 73: "r", opGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI", 81: "triL", 82: "triiL",
-		83: "tri", 84: "tri", 86: "trii", 99: "iiiL", 100: "tri", 168: "tri", 169: "triii", 200: "tri", 201: "triiii", 202: "triii",
-		203: "triii", 204: "tri", 205: "tri", 224: "iii", 225: "ii", 227: "triii", 228: "iiii", 229: "triiii", 230: "triiiiii", 232: "triii",
-		233: "triii", 245: "trI", 246: "iiL", 247: "il", opLabel: "r", opBranch: "i", 250: "iiiL", 251: "iiL", 252: "", 253: "", 254: "i",
-		opUnreachable: "", opNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI", 365: "triii", 366: "triii",
+	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI",
+		opEntryPoint:    "liE",
+		opExecutionMode: "iL", opTypeVoid: "r", opTypeBool: "r", opTypeInt: "rll", opTypeFloat: "rL", opTypeVector: "ril",
+		opTypeMatrix: "ril",
+		25:           "riL", 26: "r", 27: "ri", opTypeArray: "rii", opTypeRuntimeArray: "ri", opTypeStruct: "rI", 31: "rL",
+		opTypePointer:  "rli",
+		opTypeFunction: "riI", opTypeForwardPointer: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI",
+		45: "trlll", 46: "tr", 48: "tr", 49: "tr",
+		opSpecConstant: "trL", opSpecConstantComposite: "trI", 52: "trlL", opFunction: "trli", opFunctionParameter: "tr",
+		opFunctionEnd:  "",
+		opFunctionCall: "triI", opVariable: "trlI", 60: "triii", opLoad: "triL", opStore: "iiL", 63: "iiL", 64: "iiiL",
+		68: "tril", opDecorate: "ilL",
+		opMemberDecorate: "illL", 73: "r", opGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI",
+		81: "triL", 82: "triiL",
+		83: "tri", 84: "tri", 86: "trii", 99: "iiiL", 100: "tri", 168: "tri", 169: "triii", 200: "tri", 201: "triiii",
+		202: "triii",
+		203: "triii", 204: "tri", 205: "tri", 224: "iii", 225: "ii", 227: "triii", 228: "iiii", 229: "triiii",
+		230: "triiiiii", 232: "triii",
+		233: "triii", 245: "trI", 246: "iiL", 247: "il", opLabel: "r", opBranch: "i", 250: "iiiL", 251: "iiL", 252: "",
+		253: "", 254: "i",
+		opUnreachable: "", opNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI",
+		365: "triii", 366: "triii",
 		400: "tri", opTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
-	// Runs of instructions with the same operands: texts, conversions, arithmetic, comparisons, atomics, subgroups, dot products.
+	// Runs of instructions with the same operands: texts, conversions, arithmetic, comparisons, atomics, subgroups, dot
+	// products.
 	for _, run := range []struct {
 		from, to uint16
 		shape    string
 	}{
-		{2, 4, "L"}, {opExtension, opExtension, "L"}, {opMemoryModel, opMemoryModel, "L"}, {opCapability, opCapability, "l"}, {65, 67, "triI"}, {70, 70, "triI"},
-		{87, 98, "triiL"}, {101, 107, "triI"}, {109, 122, "tri"}, {124, 124, "tri"}, {126, 127, "tri"}, {128, 152, "trii"}, {154, 160, "tri"}, {161, 167, "trii"},
-		{170, 191, "trii"}, {194, 199, "trii"}, {207, 215, "tri"}, {234, 242, "triiii"}, {330, 330, "L"}, {334, 336, "trii"}, {338, 340, "trii"},
-		{343, 344, "trii"}, {345, 348, "triii"}, {349, 364, "trilI"}, {401, 403, "trii"}, {4450, 4452, "triiL"}, {4453, 4455, "triiiL"},
+		{2, 4, "L"}, {opExtension, opExtension, "L"}, {opMemoryModel, opMemoryModel, "L"}, {opCapability, opCapability, "l"},
+		{65, 67, "triI"}, {70, 70, "triI"},
+		{87, 98, "triiL"}, {101, 107, "triI"}, {109, 122, "tri"}, {124, 124, "tri"}, {126, 127, "tri"}, {128, 152, "trii"},
+		{154, 160, "tri"}, {161, 167, "trii"},
+		{170, 191, "trii"}, {194, 199, "trii"}, {207, 215, "tri"}, {234, 242, "triiii"}, {330, 330, "L"}, {334, 336, "trii"},
+		{338, 340, "trii"},
+		{343, 344, "trii"}, {345, 348, "triii"}, {349, 364, "trilI"}, {401, 403, "trii"}, {4450, 4452, "triiL"}, {4453, 4455,
+			"triiiL"},
 	} {
 		for op := run.from; op <= run.to; op++ {
 			all[op] = run.shape

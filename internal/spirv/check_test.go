@@ -51,10 +51,14 @@ func TestCheck_Shaders(t *testing.T) {
 // least is a module that is right: one empty kernel. Each change of it is refused.
 func TestCheck_Damage(t *testing.T) {
 	const void, fn, main, label, number, float, block, pointer, v, one, floats, way = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-	right := [][]uint32{{opCapability, 1}, {opMemoryModel, 0, 1}, {opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeLocalSize, 1, 1, 1},
-		{opTypeVoid, void}, {opTypeFunction, fn, void}, {opTypeInt, number, 32, 0}, {opTypeFloat, float, 32}, {opTypeStruct, block, float},
-		{opTypePointer, pointer, classStorageBuffer, block}, {opVariable, pointer, v, classStorageBuffer}, {opConstant, number, one, 0},
-		{opTypePointer, floats, classStorageBuffer, float}, {opFunction, void, main, 0, fn}, {opLabel, label}, {opAccessChain, floats, way, v, one},
+	right := [][]uint32{{opCapability, 1}, {opMemoryModel, 0, 1}, {opEntryPoint, 5, main, 'f'}, {opExecutionMode, main,
+		modeLocalSize, 1, 1, 1},
+		{opTypeVoid, void}, {opTypeFunction, fn, void}, {opTypeInt, number, 32, 0}, {opTypeFloat, float, 32}, {opTypeStruct,
+			block, float},
+		{opTypePointer, pointer, classStorageBuffer, block}, {opVariable, pointer, v, classStorageBuffer}, {opConstant,
+			number, one, 0},
+		{opTypePointer, floats, classStorageBuffer, float}, {opFunction, void, main, 0, fn}, {opLabel, label}, {opAccessChain,
+			floats, way, v, one},
 		{opLoad, float, 13, way}, {opStore, way, 13}, {253}, {opFunctionEnd}}
 	require.NoError(t, checked(assemble(right...)))
 	put := func(i int, now ...uint32) []byte {
@@ -96,7 +100,8 @@ func TestCheck_Damage(t *testing.T) {
 		{put(8, opTypeStruct, block, void), "type 7 consists of what is no data"},
 		{put(9, opTypePointer, pointer, classStorageBuffer, fn), "consists of what is no data"},
 		{put(8, opTypeArray, block, block, one), "id 7 before it is defined"},
-		{put(9, opTypePointer, pointer, classStorageBuffer, float), "a variable for a block of data whose type is no structure"},
+		{put(9, opTypePointer, pointer, classStorageBuffer, float),
+			"a variable for a block of data whose type is no structure"},
 		{put(10, opVariable, pointer, v, classPushConstant), "a variable whose type is no pointer to memory of its kind"},
 		{put(10, opVariable, block, v, classStorageBuffer), "a variable whose type is no pointer"},
 		{put(10, opVariable, v, v, classStorageBuffer), "id 9 before it is defined"},
@@ -133,21 +138,32 @@ func TestCheck_Damage(t *testing.T) {
 // Numbers are found in structures and vectors of a block; what has no end, or has too many of them, ends there.
 func TestParse_Scalars(t *testing.T) {
 	const main, number, float, pair, inner, block, pointer, v, two, list, huge = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-	m, err := Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, inner, 0, decorationOffset, 4}, []uint32{opMemberDecorate, inner, 1, decorationOffset, 8},
-		[]uint32{opMemberDecorate, block, 0, decorationOffset, 16}, []uint32{opMemberDecorate, block, 1, decorationOffset, 40}, []uint32{opMemberDecorate, block, 2, decorationOffset, 64},
-		[]uint32{opDecorate, list, decorationArrayStride, 8}, []uint32{opDecorate, huge, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0},
-		[]uint32{opTypeFloat, float, 64}, []uint32{opTypeVector, pair, number, 2}, []uint32{opConstant, number, two, 2}, []uint32{opConstant, number, 12, 1<<32 - 1},
-		[]uint32{opTypeArray, list, number, two}, []uint32{opTypeArray, huge, number, 12}, []uint32{opTypeStruct, inner, number, float},
-		[]uint32{opTypeStruct, block, inner, pair, list, huge}, []uint32{opTypePointer, pointer, classPushConstant, block}, []uint32{opVariable, pointer, v, classPushConstant},
+	m, err := Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, inner, 0, decorationOffset,
+		4}, []uint32{opMemberDecorate, inner, 1, decorationOffset, 8},
+		[]uint32{opMemberDecorate, block, 0, decorationOffset, 16}, []uint32{opMemberDecorate, block, 1, decorationOffset,
+			40}, []uint32{opMemberDecorate, block, 2, decorationOffset, 64},
+		[]uint32{opDecorate, list, decorationArrayStride, 8}, []uint32{opDecorate, huge, decorationArrayStride, 0},
+		[]uint32{opTypeInt, number, 32, 0},
+		[]uint32{opTypeFloat, float, 64}, []uint32{opTypeVector, pair, number, 2}, []uint32{opConstant, number, two, 2},
+		[]uint32{opConstant, number, 12, 1<<32 - 1},
+		[]uint32{opTypeArray, list, number, two}, []uint32{opTypeArray, huge, number, 12}, []uint32{opTypeStruct, inner,
+			number, float},
+		[]uint32{opTypeStruct, block, inner, pair, list, huge}, []uint32{opTypePointer, pointer, classPushConstant, block},
+		[]uint32{opVariable, pointer, v, classPushConstant},
 		[]uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
 	require.NoError(t, err)
 	e, _ := m.EntryPoint("f", Compute)
-	require.Equal(t, []Scalar{{20, 32, false}, {24, 64, true}, {40, 32, false}, {44, 32, false}, {64, 32, false}, {72, 32, false}}, e.Scalars, "the last has no offset")
+	require.Equal(t, []Scalar{{20, 32, false}, {24, 64, true}, {40, 32, false}, {44, 32, false}, {64, 32, false},
+		{72, 32, false}}, e.Scalars, "the last has no offset")
 
-	m, err = Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, block, 0, decorationOffset, 0}, []uint32{opDecorate, huge, decorationArrayStride, 0},
-		[]uint32{opDecorate, list, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0}, []uint32{opConstant, number, 12, 1<<32 - 1}, []uint32{opTypeArray, huge, number, 12},
-		[]uint32{opTypeArray, list, huge, 12}, []uint32{opTypeStruct, block, list}, []uint32{opTypePointer, pointer, classPushConstant, block},
-		[]uint32{opVariable, pointer, v, classPushConstant}, []uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20, v}, []uint32{opFunctionEnd}))
+	m, err = Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, block, 0, decorationOffset,
+		0}, []uint32{opDecorate, huge, decorationArrayStride, 0},
+		[]uint32{opDecorate, list, decorationArrayStride, 0}, []uint32{opTypeInt, number, 32, 0}, []uint32{opConstant, number,
+			12, 1<<32 - 1}, []uint32{opTypeArray, huge, number, 12},
+		[]uint32{opTypeArray, list, huge, 12}, []uint32{opTypeStruct, block, list}, []uint32{opTypePointer, pointer,
+			classPushConstant, block},
+		[]uint32{opVariable, pointer, v, classPushConstant}, []uint32{opFunction, 1, main, 0, 1}, []uint32{opLoad, block, 20,
+			v}, []uint32{opFunctionEnd}))
 	require.NoError(t, err)
 	e, _ = m.EntryPoint("f", Compute)
 	require.Len(t, e.Scalars, mostParts-2, "the rows count too")
@@ -155,7 +171,8 @@ func TestParse_Scalars(t *testing.T) {
 
 // What an instruction defines that is not known here may be named later.
 func TestCheck_StrangeInstructions(t *testing.T) {
-	list := [][]uint32{{opMemoryModel, 0, 1}, {opEntryPoint, 5, 3, 'f'}, {opTypeVoid, 1}, {opTypeFunction, 2, 1}, {7000, 1, 20}, {5, 20, 'x'},
+	list := [][]uint32{{opMemoryModel, 0, 1}, {opEntryPoint, 5, 3, 'f'}, {opTypeVoid, 1}, {opTypeFunction, 2, 1},
+		{7000, 1, 20}, {5, 20, 'x'},
 		{opFunction, 1, 3, 0, 2}, {opLabel, 4}, {253}, {opFunctionEnd}}
 	require.NoError(t, checked(assemble(list...)))
 	list[4] = []uint32{opNop}
@@ -165,15 +182,18 @@ func TestCheck_StrangeInstructions(t *testing.T) {
 // The size of blocks may be computed from specialisation constants.
 func TestParse_LocalSizeComputed(t *testing.T) {
 	size := func(op uint32, a, b uint32) *EntryPoint {
-		m, err := Parse(assemble([]uint32{opEntryPoint, 5, 9, 'f'}, []uint32{opExecutionModeID, 9, modeLocalSizeID, 4, 5, 3}, []uint32{opSpecConstant, 1, 2, a},
-			[]uint32{opConstant, 1, 3, b}, []uint32{opSpecConstantOp, 1, 4, op, 2, 3}, []uint32{opSpecConstantOp, 1, 5, 128, 4, 3}))
+		m, err := Parse(assemble([]uint32{opEntryPoint, 5, 9, 'f'}, []uint32{opExecutionModeID, 9, modeLocalSizeID, 4, 5, 3},
+			[]uint32{opSpecConstant, 1, 2, a},
+			[]uint32{opConstant, 1, 3, b}, []uint32{opSpecConstantOp, 1, 4, op, 2, 3}, []uint32{opSpecConstantOp, 1, 5, 128, 4,
+				3}))
 		require.NoError(t, err)
 		e, ok := m.EntryPoint("f", Compute)
 		require.True(t, ok)
 		require.True(t, e.Adjustable)
 		return e
 	}
-	for _, c := range []struct{ op, a, b, want uint32 }{{128, 5, 3, 8}, {130, 5, 3, 2}, {132, 5, 3, 15}, {134, 17, 3, 5}, {137, 17, 3, 2},
+	for _, c := range []struct{ op, a, b, want uint32 }{{128, 5, 3, 8}, {130, 5, 3, 2}, {132, 5, 3, 15}, {134, 17, 3, 5},
+		{137, 17, 3, 2},
 		{194, 17, 3, 2}, {196, 2, 3, 16}, {197, 4, 3, 7}, {198, 5, 3, 6}, {199, 5, 3, 1}} {
 		e := size(c.op, c.a, c.b)
 		require.Equal(t, [3]uint32{c.want, c.want + c.b, c.b}, e.LocalSize, "%d", c.op)

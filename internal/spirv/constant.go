@@ -3,8 +3,8 @@ package spirv
 // mostNested is how deep the constants may lie that another is computed from.
 const mostNested = 16
 
-// number is the value of a constant of 32 bits, with specialisation constants at their defaults; not ok when it is none, or is
-// computed in a way that is not followed here.
+// number is the value of a constant of 32 bits, with specialisation constants at their defaults; not ok when it is
+// none, or is computed in a way that is not followed here.
 func (r *reader) number(of id, nested int) (n uint32, ok bool) {
 	c := r.values[of]
 	switch c.op {

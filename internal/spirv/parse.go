@@ -129,7 +129,8 @@ func Parse(code []byte) (*Module, error) {
 		return nil, err
 	}
 	r := &reader{m: &Module{Words: words, Major: int(words[1] >> 16 & 0xff), Minor: int(words[1] >> 8 & 0xff)},
-		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{}, members: map[member]decorations{}, functions: map[id]*function{},
+		sizes: map[id]blockSize{}, values: map[id]value{}, vars: map[id]variable{}, decorated: map[id]decorations{},
+		members: map[member]decorations{}, functions: map[id]*function{},
 		floatModes: map[id][]FloatMode{}, pointers: map[id]id{}}
 	for r.at = headerWords; r.at < len(words); {
 		length := int(words[r.at] >> 16)
@@ -171,9 +172,12 @@ func (r *reader) damaged(format string, args ...any) error {
 }
 
 // least is how many operands an instruction must have.
-var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1, opTypeInt: 3, opTypeFloat: 2,
-	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3, opConstant: 3,
-	opConstantComposite: 2, opConstantNull: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opSpecConstantOp: 3, opFunction: 4, opFunctionCall: 3, opVariable: 3,
+var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1,
+	opTypeInt: 3, opTypeFloat: 2,
+	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3,
+	opConstant:          3,
+	opConstantComposite: 2, opConstantNull: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opSpecConstantOp: 3,
+	opFunction: 4, opFunctionCall: 3, opVariable: 3,
 	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
 
 func (r *reader) instruction(op uint16, w []uint32) error {
@@ -195,7 +199,8 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		return err
 	case opExecutionMode, opExecutionModeID:
 		return r.mode(op, w)
-	case opTypeBool, opTypeInt, opTypeFloat, opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray, opTypeStruct, opTypePointer:
+	case opTypeBool, opTypeInt, opTypeFloat, opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray, opTypeStruct,
+		opTypePointer:
 		t := value{op: op, words: w[1:]}
 		t.size = r.sizeOf(w[0], t)
 		r.values[w[0]] = t
@@ -233,7 +238,8 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 }
 
 // matters are the decorations that are kept.
-var matters = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn, decorationNonWritable,
+var matters = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn,
+	decorationNonWritable,
 	decorationBinding, decorationDescriptorSet, decorationOffset}
 
 func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
@@ -281,7 +287,8 @@ func (r *reader) mode(op uint16, w []uint32) error {
 }
 
 // literals says from which operand on an instruction of a function's body has numbers in place of ids.
-var literals = map[uint16]int{8: 1, 12: 3, 61: 3, 62: 2, 63: 2, 79: 4, 81: 3, 82: 4, 68: 3, 246: 2, 247: 1, 250: 3, 251: 2}
+var literals = map[uint16]int{8: 1, 12: 3, 61: 3, 62: 2, 63: 2, 79: 4, 81: 3, 82: 4, 68: 3, 246: 2, 247: 1, 250: 3,
+	251: 2}
 
 const opExtInst = 12
 
@@ -353,7 +360,8 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
 		built, ok := r.decorated[of][decorationBuiltIn]
 		c := r.values[of]
-		if ok && built == builtInWorkgroupSize && (c.op == opConstantComposite || c.op == opSpecConstantComposite) && len(c.words) == 3 {
+		if ok && built == builtInWorkgroupSize && (c.op == opConstantComposite || c.op == opSpecConstantComposite) &&
+			len(c.words) == 3 {
 			size = blockSize{c.words, true}
 		}
 	}

@@ -22,35 +22,45 @@ func shader(t testing.TB, name string) []byte {
 func TestParse(t *testing.T) {
 	in := func(n uint32) Binding { return Binding{Number: n, Count: 1, ReadOnly: true} }
 	out := func(n uint32) Binding { return Binding{Number: n, Count: 1} }
-	const floatExtensions = "SPV_KHR_storage_buffer_storage_class SPV_KHR_float_controls SPV_EXT_shader_atomic_float_add SPV_EXT_shader_atomic_float_min_max"
-	floatCapabilities := []Capability{Shader, SignedZeroInfNanPreserve, RoundingModeRTE, AtomicFloat32AddEXT, AtomicFloat32MinMaxEXT}
+	const floatExtensions = "SPV_KHR_storage_buffer_storage_class SPV_KHR_float_controls " +
+		"SPV_EXT_shader_atomic_float_add SPV_EXT_shader_atomic_float_min_max"
+	floatCapabilities := []Capability{Shader, SignedZeroInfNanPreserve, RoundingModeRTE, AtomicFloat32AddEXT,
+		AtomicFloat32MinMaxEXT}
 	for _, c := range []struct {
 		file, extensions string
 		capabilities     []Capability
 		want             EntryPoint
 	}{
 		{"add", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
-			EntryPoint{Name: "add", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), in(1), out(2)}, PushConstants: 4}},
+			EntryPoint{Name: "add", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), in(1), out(2)},
+				PushConstants: 4}},
 		{"reduce", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
 			EntryPoint{Name: "reduce", LocalSize: [3]uint32{256, 1, 1}, Bindings: []Binding{in(0), out(1)}, SharedBytes: 1024}},
 		{"subgroup", "", []Capability{Shader, GroupNonUniform, GroupNonUniformArithmetic},
-			EntryPoint{Name: "reduce_subgroup", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), out(1)}, SharedBytes: 256}},
+			EntryPoint{Name: "reduce_subgroup", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{in(0), out(1)},
+				SharedBytes: 256}},
 		{"stencil", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
 			EntryPoint{Name: "stencil", LocalSize: [3]uint32{8, 8, 1}, Bindings: []Binding{in(0), out(1)}, PushConstants: 20}},
-		{"scalars", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader}, EntryPoint{Name: "scalars", LocalSize: [3]uint32{4, 1, 1},
-			Bindings: []Binding{out(0), {Number: 1, Kind: UniformBuffer, Count: 1, ReadOnly: true, Bytes: 156}}}},
+		{"scalars", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader}, EntryPoint{Name: "scalars",
+			LocalSize: [3]uint32{4, 1, 1},
+			Bindings:  []Binding{out(0), {Number: 1, Kind: UniformBuffer, Count: 1, ReadOnly: true, Bytes: 156}}}},
 		{"pushed", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader},
 			EntryPoint{Name: "scalars", LocalSize: [3]uint32{4, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 156}},
 		{"half", "SPV_KHR_16bit_storage SPV_KHR_storage_buffer_storage_class", []Capability{Shader, StorageBuffer16BitAccess},
 			EntryPoint{Name: "half_scale", LocalSize: [3]uint32{16, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 4}},
 		{"types", "SPV_KHR_storage_buffer_storage_class", []Capability{Shader, Int64, Float64},
 			EntryPoint{Name: "types", LocalSize: [3]uint32{1, 1, 1}, Bindings: []Binding{out(0)}, PushConstants: 36}},
-		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "scaled", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{out(0), out(1)},
+		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "scaled", LocalSize: [3]uint32{64, 1, 1},
+			Bindings:   []Binding{out(0), out(1)},
 			FloatModes: []FloatMode{{SignedZeroInfNanPreserve, 32}, {RoundingModeRTE, 32}}}},
-		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "gathered", LocalSize: [3]uint32{64, 1, 1}, Bindings: []Binding{out(0), out(1)}, SharedBytes: 4,
-			FloatAtomics: []FloatAtomic{{Of: AtomicFloat32MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT, Buffer: true}, {Of: AtomicFloat32AddEXT, Shared: true}}}},
-		{"two", "", []Capability{Shader}, EntryPoint{Name: "step", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0)}, PushConstants: 12}},
-		{"two", "", []Capability{Shader}, EntryPoint{Name: "swap", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true, Bindings: []Binding{out(0), out(1)}}},
+		{"floats", floatExtensions, floatCapabilities, EntryPoint{Name: "gathered", LocalSize: [3]uint32{64, 1, 1},
+			Bindings: []Binding{out(0), out(1)}, SharedBytes: 4,
+			FloatAtomics: []FloatAtomic{{Of: AtomicFloat32MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT, Buffer: true},
+				{Of: AtomicFloat32AddEXT, Shared: true}}}},
+		{"two", "", []Capability{Shader}, EntryPoint{Name: "step", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true,
+			Bindings: []Binding{out(0)}, PushConstants: 12}},
+		{"two", "", []Capability{Shader}, EntryPoint{Name: "swap", LocalSize: [3]uint32{64, 1, 1}, Adjustable: true,
+			Bindings: []Binding{out(0), out(1)}}},
 	} {
 		code := shader(t, c.file)
 		m, err := Parse(code)
@@ -124,21 +134,27 @@ func TestParse_FloatAtomics(t *testing.T) {
 		return append(append([][]uint32{{opFunction, 5, f, 0, 6}}, body...), []uint32{opFunctionEnd})
 	}
 	atomic := func(op, bits, pointer uint32) []uint32 { return []uint32{op, float + bits, 99, pointer, 0, 0, 0} }
-	code := [][]uint32{{opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeDenormPreserve, 16}, {opExecutionMode, main, modeRoundingModeRTZ, 64},
+	code := [][]uint32{{opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeDenormPreserve, 16}, {opExecutionMode,
+		main, modeRoundingModeRTZ, 64},
 		{opExecutionMode, called, modeRoundingModeRTZ, 32},
-		{opTypeFloat, float + 16, 16}, {opTypeFloat, float + 32, 32}, {opTypeFloat, float + 64, 64}, {opTypeFloat, float + 8, 8},
-		{opTypePointer, shared, classWorkgroup, float + 16}, {opTypePointer, buffer, classUniform, float + 32}, {opTypePointer, image, 11, float + 32},
+		{opTypeFloat, float + 16, 16}, {opTypeFloat, float + 32, 32}, {opTypeFloat, float + 64, 64}, {opTypeFloat, float + 8,
+			8},
+		{opTypePointer, shared, classWorkgroup, float + 16}, {opTypePointer, buffer, classUniform, float + 32},
+		{opTypePointer, image, 11, float + 32},
 		{opVariable, shared, 30, classWorkgroup}}
-	code = append(code, function(main, []uint32{opFunctionCall, 5, 98, called}, atomic(opAtomicFAdd, 16, 30), []uint32{opAccessChain, buffer, 31, 30},
+	code = append(code, function(main, []uint32{opFunctionCall, 5, 98, called}, atomic(opAtomicFAdd, 16, 30),
+		[]uint32{opAccessChain, buffer, 31, 30},
 		atomic(opAtomicFMin, 64, 31), atomic(opAtomicFMax, 64, 31))...)
-	code = append(code, function(called, atomic(opAtomicFAdd, 32, 32), []uint32{opFunctionParameter, image, 33}, atomic(opAtomicFMax, 8, 33))...)
+	code = append(code, function(called, atomic(opAtomicFAdd, 32, 32), []uint32{opFunctionParameter, image, 33},
+		atomic(opAtomicFMax, 8, 33))...)
 	code = append(code, function(uncalled, atomic(opAtomicFAdd, 64, 30))...)
 	m, err := Parse(assemble(code...))
 	require.NoError(t, err)
 	e, ok := m.EntryPoint("f", Compute)
 	require.True(t, ok)
 	require.Equal(t, []FloatMode{{DenormPreserve, 16}, {RoundingModeRTZ, 64}}, e.FloatModes)
-	require.Equal(t, []FloatAtomic{{}, {Of: AtomicFloat64MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT}, {Of: AtomicFloat16AddEXT, Shared: true}}, e.FloatAtomics)
+	require.Equal(t, []FloatAtomic{{}, {Of: AtomicFloat64MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT},
+		{Of: AtomicFloat16AddEXT, Shared: true}}, e.FloatAtomics)
 	_, err = Parse(assemble([]uint32{opExecutionMode, main, modeDenormPreserve}))
 	require.ErrorContains(t, err, "an execution mode of floats without their width")
 }
@@ -178,7 +194,8 @@ func TestParse_HugeTypes(t *testing.T) {
 		}
 		list = append(list, []uint32{opTypeStruct, i, of, of})
 	}
-	list = append(list, []uint32{opTypeArray, 110, 109, 2}, []uint32{opTypePointer, 111, classPushConstant, 110}, []uint32{opVariable, 111, 112, classPushConstant},
+	list = append(list, []uint32{opTypeArray, 110, 109, 2}, []uint32{opTypePointer, 111, classPushConstant, 110},
+		[]uint32{opVariable, 111, 112, classPushConstant},
 		[]uint32{opTypePointer, 113, classWorkgroup, 110}, []uint32{opVariable, 113, 114, classWorkgroup},
 		[]uint32{opFunction, 1, 200, 0, 1}, []uint32{61, 1, 201, 112}, []uint32{61, 1, 202, 114}, []uint32{opFunctionEnd})
 	m, err := Parse(assemble(list...))
@@ -200,8 +217,10 @@ func TestParse_Damaged(t *testing.T) {
 		"the last function has no end":                                 good[:len(good)-4],
 		"a name without an end":                                        assemble([]uint32{opEntryPoint, 5, 1, 0x61616161}),
 		"an instruction 17 with 0 operands, 1 are needed":              assemble([]uint32{opCapability}),
-		"the size of a block has 1 numbers":                            assemble([]uint32{opExecutionMode, 1, modeLocalSize, 1}),
-		"at byte 40: a function inside of a function":                  assemble([]uint32{opFunction, 1, 2, 0, 3}, []uint32{opFunction, 1, 2, 0, 3}),
+		"the size of a block has 1 numbers": assemble([]uint32{opExecutionMode, 1, modeLocalSize,
+			1}),
+		"at byte 40: a function inside of a function": assemble([]uint32{opFunction, 1, 2, 0, 3},
+			[]uint32{opFunction, 1, 2, 0, 3}),
 	} {
 		_, err := Parse(code)
 		require.ErrorContains(t, err, want)

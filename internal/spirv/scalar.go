@@ -3,7 +3,8 @@ package spirv
 // mostParts is how many parts of a block are looked at: more than a kernel has arguments.
 const mostParts = 1024
 
-// scalars adds the numbers that a type consists of, the first of which is at an offset; left is how many parts may be looked at.
+// scalars adds the numbers that a type consists of, the first of which is at an offset; left is how many parts may be
+// looked at.
 func (r *reader) scalars(list []Scalar, of id, at uint64, left *int) []Scalar {
 	t := r.values[of]
 	each := func(part id, n, step uint64) []Scalar {

@@ -2,8 +2,8 @@ package spirv
 
 import "math"
 
-// Sizes of types, in bytes. A type is declared behind what it consists of, so its size is known at once. What is not known,
-// and arrays without end, count as 0; what is too large to be true as the largest number.
+// Sizes of types, in bytes. A type is declared behind what it consists of, so its size is known at once. What is not
+// known, and arrays without end, count as 0; what is too large to be true as the largest number.
 
 const unlimited = math.MaxUint64
 

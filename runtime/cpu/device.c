@@ -7,10 +7,12 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-/* Every index of 0 or more is there, and all mean the same memory: code for several devices is tried on one machine so. */
+/* Every index of 0 or more is there, and all mean the same memory: code for several devices is tried on one machine
+ * so. */
 static int check_id(int32_t id) {
   if (id >= 0) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: all indices from 0 on are this one CPU, use cpu:0", (int)id);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: all indices from 0 on are this one CPU, use cpu:0",
+                     (int)id);
 }
 
 static int set_device(const TVMGODeviceAPI* api, int32_t id) {

@@ -35,15 +35,16 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// Functions go on to work after their modules are closed, from many goroutines on all devices, while the collector runs all the time.
+// Functions go on to work after their modules are closed, from many goroutines on all devices, while the collector runs
+// all the time.
 func TestArtifacts_ManyGoroutinesAndCollections(t *testing.T) {
 	need(t)
 	leavesNothing(t)
 	gputest.Hammer(t, []string{artifacts + files[0], artifacts + files[1], artifacts + files[3]}, present())
 }
 
-// life is all that becomes of a module. tried says whether the failure that was asked for had come before things were closed, whose
-// errors nobody hears.
+// life is all that becomes of a module. tried says whether the failure that was asked for had come before things were
+// closed, whose errors nobody hears.
 func life(t testing.TB, file string, failed func() bool) (tried bool, err error) {
 	defer func() { tried = tried || err != nil }()
 	m, err := runtime.Load(t.Context(), filepath.Join(artifacts, file))
@@ -89,7 +90,8 @@ func life(t testing.TB, file string, failed func() bool) (tried bool, err error)
 	return failed(), err
 }
 
-// Whichever call of the driver fails in the life of a module: there is an error, nothing is left, and the next try works.
+// Whichever call of the driver fails in the life of a module: there is an error, nothing is left, and the next try
+// works.
 func TestArtifacts_EveryCallFails(t *testing.T) {
 	fake := needFake(t)
 	const invalidValue = 1
@@ -101,9 +103,11 @@ func TestArtifacts_EveryCallFails(t *testing.T) {
 			always bool // without the call there is no result
 			least  int
 		}{
-			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStreamCreate*", "cuStreamSynchronize", "cuEvent*"}, true, 10},
+			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStreamCreate*", "cuStreamSynchronize", "cuEvent*"}, true,
+				10},
 			// A context that cannot be made current is not tried again when memory is freed: it is at its end.
-			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*", "cuStreamIs*",
+			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*",
+				"cuStreamIs*",
 				"cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
 		} {
 			before := alive(t)

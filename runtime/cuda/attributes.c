@@ -64,7 +64,8 @@ int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
       snprintf(buf, sizeof buf, "[%d, %d, %d]", d->max_threads[0], d->max_threads[1], d->max_threads[2]);
       return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrMaxRegistersPerBlock: return ask_more(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
-    case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out); /* of our header, as of the original's: what is built in */
+    /* of our header, as of the original's: what is built in */
+    case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out);
     case kTVMGODeviceAttrL2CacheSizeBytes: return ask_more(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
     case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->total_bytes, out);
     case kTVMGODeviceAttrAvailableGlobalMemory: return free_memory(d, out);
@@ -123,7 +124,8 @@ int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (strcmp(name, "arch") == 0) return arch(d, out);
   if (strcmp(name, "uuid") == 0) return uuid(d, out);
   if (strcmp(name, "pci_bus_id") == 0) return pci_bus_id(d, out);
-  if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0) return given(d->max_block, out);
+  if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0)
+    return given(d->max_block, out);
   if (strcmp(name, "max_shared_memory_per_block") == 0) return given(d->max_shared, out);
   if (strcmp(name, "max_shared_memory_per_block_optin") == 0) return given(d->max_shared_optin, out);
   for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)

@@ -16,8 +16,8 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// A kernel may be used for the first time while its stream records, and its module be closed then: loading and unloading is no part of
-// the recording, and the graph keeps what it launches.
+// A kernel may be used for the first time while its stream records, and its module be closed then: loading and
+// unloading is no part of the recording, and the graph keeps what it launches.
 func TestKernel_FirstUsedInARecording(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -48,8 +48,8 @@ func TestKernel_FirstUsedInARecording(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// While another library captures in the global mode, on any device, memory is allocated, freed and trimmed and streams are waited for
-// without an error, and the capture goes on.
+// While another library captures in the global mode, on any device, memory is allocated, freed and trimmed and streams
+// are waited for without an error, and the capture goes on.
 func TestOtherLibraryCaptures(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
@@ -73,8 +73,8 @@ func TestOtherLibraryCaptures(t *testing.T) {
 	}
 }
 
-// everythingWithout allocates, copies, waits and frees on the first device, while streams may be captured; without the default
-// stream, where that waits for a captured stream.
+// everythingWithout allocates, copies, waits and frees on the first device, while streams may be captured; without the
+// default stream, where that waits for a captured stream.
 func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	for _, of := range kinds {
 		x := empty(t, dlpack.Float32, []int64{64}, on(of, first))
@@ -98,7 +98,8 @@ func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	require.NoError(t, err)
 	err = runtime.SyncDevice(t.Context(), first)
 	if noDefault {
-		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that records a graph, so wait for it after the end")
+		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that records a graph, so wait for "+
+			"it after the end")
 		err = nil
 	}
 	require.NoError(t, err)
@@ -106,7 +107,8 @@ func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	return errors.Join(err, timer.Close(), x.Close(), pinned.Close())
 }
 
-// What a free would have to wait for may be captured, here or by others, on whatever device: the memory is freed when no stream is.
+// What a free would have to wait for may be captured, here or by others, on whatever device: the memory is freed when
+// no stream is.
 func TestFree_DeferredByCaptures(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)

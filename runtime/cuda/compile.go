@@ -24,7 +24,8 @@ import (
 const sourceFormat = "cuda"
 
 const (
-	// compileCallback is the global function that compiles in place of NVRTC, where somebody registered one: source to code.
+	// compileCallback is the global function that compiles in place of NVRTC, where somebody registered one: source to
+	// code.
 	compileCallback = "tvm_callback_cuda_compile"
 	// optionsVariable has more options for NVRTC, with spaces between them.
 	optionsVariable = "TVMGO_NVRTC_OPTIONS"
@@ -43,12 +44,14 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	}
 	n, err := nvrtc.FindFor(driverVersionNumber())
 	if err != nil {
-		return nil, unavailable("%s: its module holds source without NVRTC to compile it: %v; or compile it to PTX or a cubin when the module is made, or register %s",
+		return nil, unavailable("%s: its module holds source without NVRTC to compile it: %v; or compile it to PTX or a "+
+			"cubin when the module is made, or register %s",
 			what, err, compileCallback)
 	}
 	named, options, err := archOption(strings.Fields(os.Getenv(optionsVariable)))
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err,
+			optionsVariable, os.Getenv(optionsVariable))
 	}
 	d := C.tvmgo_cu_at(C.int32_t(dev))
 	arch, kind := target(int(d.major)*10+int(d.minor), n.Archs(), needsLetter(source))
@@ -58,9 +61,11 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 			kind = nvrtc.PTX
 		}
 	}
-	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind, Options: options})
+	r, err := n.CompileCached(context.Background(), nvrtc.Source{Name: "kernels.cu", Code: source, Arch: arch, Want: kind,
+		Options: options})
 	if errors.Is(err, nvrtc.ErrInvalid) && os.Getenv(optionsVariable) != "" {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err, optionsVariable, os.Getenv(optionsVariable))
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s on %s: %v (%s is %q)", what, deviceText(dev), err,
+			optionsVariable, os.Getenv(optionsVariable))
 	}
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ErrFailed, "%s on %s: %v", what, deviceText(dev), err)
@@ -87,8 +92,8 @@ func archOption(options []string) (arch string, rest []string, err error) {
 	return arch, rest, nil
 }
 
-// needsLetter tells whether source uses instructions that only the architecture's own set has, with the letter a: the products of
-// warp groups and what goes with them. Comments do not count.
+// needsLetter tells whether source uses instructions that only the architecture's own set has, with the letter a: the
+// products of warp groups and what goes with them. Comments do not count.
 func needsLetter(source string) bool {
 	return ownInstructions.MatchString(comments.ReplaceAllString(source, " "))
 }
@@ -101,9 +106,9 @@ var (
 // firstWithLetter is the first architecture that has a set of its own.
 const firstWithLetter = 90
 
-// target is what to compile for: machine code of the device's architecture, which every driver that knows the device takes; or
-// else PTX of the newest architecture that is not newer, which the driver compiles further. letter asks for the architecture's own
-// instructions (sm_90a), where the device has such; they run on it alone.
+// target is what to compile for: machine code of the device's architecture, which every driver that knows the device
+// takes; or else PTX of the newest architecture that is not newer, which the driver compiles further. letter asks for
+// the architecture's own instructions (sm_90a), where the device has such; they run on it alone.
 func target(device int, known []int, letter bool) (arch string, kind nvrtc.Kind) {
 	own := ""
 	if letter && device >= firstWithLetter {
@@ -124,7 +129,8 @@ func target(device int, known []int, letter bool) (arch string, kind nvrtc.Kind)
 	return fmt.Sprintf("compute_%d", best), nvrtc.PTX
 }
 
-// callCompiler has the source compiled by a registered function: PTX or a cubin, which the driver tells apart by itself.
+// callCompiler has the source compiled by a registered function: PTX or a cubin, which the driver tells apart by
+// itself.
 func callCompiler(f *runtime.Function, source, what string) ([]byte, error) {
 	v, err := f.Call(source)
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build cuda
 
-/* Primary contexts: the ones that other libraries of the process use as well. Retained at a device's first use, and kept: the
- * process's end is theirs. */
+/* Primary contexts: the ones that other libraries of the process use as well. Retained at a device's first use, and
+ * kept: the process's end is theirs. */
 #include "driver.h"
 
 #include "../../internal/dl/dl.h"

@@ -2,9 +2,10 @@
 
 /* Copies (docs/abi.md E.4). Those with ordinary memory of the host wait for their end; all others are queued.
  *
- * The wait is ours, because the driver doesn't promise it: up to CUDA 11 it stages pageable memory "asynchronously with a worker
- * thread", later a transfer "might be synchronous with respect to host" (CUDA Driver API, API synchronization behavior, Memcpy,
- * asynchronous 1 and 3); and memory of the CPU that was page-locked elsewhere is read whenever the device gets to it. */
+ * The wait is ours, because the driver doesn't promise it: up to CUDA 11 it stages pageable memory "asynchronously with
+ * a worker thread", later a transfer "might be synchronous with respect to host" (CUDA Driver API, API synchronization
+ * behavior, Memcpy, asynchronous 1 and 3); and memory of the CPU that was page-locked elsewhere is read whenever the
+ * device gets to it. */
 #include "driver.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ typedef struct {
 static int place_of(const DLTensor* t, const char* what, place* out) {
   *out = (place){.at = (uintptr_t)t->data + t->byte_offset};
   if (t->device.device_type == kDLCPU) return 0;
-  if (t->device.device_type != kDLCUDA && t->device.device_type != kDLCUDAHost && t->device.device_type != kDLCUDAManaged)
+  if (t->device.device_type != kDLCUDA && t->device.device_type != kDLCUDAHost &&
+      t->device.device_type != kDLCUDAManaged)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "copy: the %s is on %s: copy through the CPU", what,
                        tvmgo_device_type_name(t->device.device_type));
   out->d = tvmgo_cu_device_of(t->device, &out->space);
@@ -29,13 +31,15 @@ static int place_of(const DLTensor* t, const char* what, place* out) {
 static int is_device(place p) { return p.d != NULL && p.space == SPACE_DEVICE; }
 static int is_host(place p) { return p.d == NULL || p.space == SPACE_HOST; }
 
-/* Lets two devices reach each other's memory, where they can; otherwise the driver carries copies through the host. Once a pair. */
+/* Lets two devices reach each other's memory, where they can; otherwise the driver carries copies through the host.
+ * Once a pair. */
 static void meet(cu_device* a, cu_device* b) {
   if (atomic_fetch_or(&a->met, (uint64_t)1 << b->index) >> b->index & 1) return;
   cu_scope s;
   int can = 0;
   if (cuDeviceCanAccessPeer(&can, a->id, b->id) != CUDA_SUCCESS || !can || tvmgo_cu_enter_relaxed(a, &s) != 0) return;
-  cuCtxEnablePeerAccess(atomic_load(&b->context), 0); /* it may be so already, or the links may be used up: copies work all the same */
+  /* it may be so already, or the links may be used up: copies work all the same */
+  cuCtxEnablePeerAccess(atomic_load(&b->context), 0);
   tvmgo_cu_leave(&s);
 }
 
@@ -52,7 +56,8 @@ static int copy_across(place from, place to, size_t nbytes, CUstream stream) {
   atomic_store(&to.d->has_peers, 1);
   if (stream == NULL && tvmgo_cu_order(to.d, NULL, from.d, NULL) != 0) return -1;
   if (tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, from.d), &s) != 0) return -1;
-  CUresult rc = cuMemcpyPeerAsync(to.at, atomic_load(&to.d->context), from.at, atomic_load(&from.d->context), nbytes, stream);
+  CUresult rc = cuMemcpyPeerAsync(to.at, atomic_load(&to.d->context), from.at, atomic_load(&from.d->context), nbytes,
+                                  stream);
   tvmgo_cu_leave(&s);
   if (rc != CUDA_SUCCESS)
     return tvmgo_cu_raise(rc, "copy %zu bytes from cuda:%d to cuda:%d", nbytes, (int)from.d->index, (int)to.d->index);
@@ -81,14 +86,17 @@ static CUresult queue(cu_device* d, place from, place to, size_t nbytes, CUstrea
 
 static int is_page_locked(place p) {
   unsigned int kind = 0;
-  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS && kind == CU_MEMORYTYPE_HOST;
+  return cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p.at) == CUDA_SUCCESS &&
+      kind == CU_MEMORYTYPE_HOST;
 }
 
 /* Between a device and ordinary memory of the host, which may be page-locked; the copy is done afterwards. */
 static CUresult copy_now(cu_device* d, place from, place to, size_t nbytes, CUstream stream) {
   place host = from.d == NULL ? from : to, device = from.d == NULL ? to : from;
   CUresult rc;
-  if (!is_page_locked(host) && tvmgo_cu_copy_staged(d, (void*)(uintptr_t)host.at, device.at, nbytes, from.d == NULL, stream, &rc)) return rc;
+  if (!is_page_locked(host) && tvmgo_cu_copy_staged(d, (void*)(uintptr_t)host.at, device.at, nbytes, from.d == NULL,
+                                                    stream, &rc))
+    return rc;
   rc = queue(d, from, to, nbytes, stream);
   return rc == CUDA_SUCCESS ? cuStreamSynchronize(stream) : rc;
 }
@@ -107,14 +115,18 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   size_t nbytes;
   place a, b;
   cu_scope s;
-  if (tvmgo_dl_bytes(from, &nbytes) != 0 || place_of(from, "source", &a) != 0 || place_of(to, "destination", &b) != 0) return -1;
+  if (tvmgo_dl_bytes(from, &nbytes) != 0 || place_of(from, "source", &a) != 0 || place_of(to, "destination", &b) != 0)
+    return -1;
   if (nbytes == 0) return 0;
   if (tvmgo_cu_check_stream(stream, "copy") != 0) return -1;
   if (is_device(a) && is_device(b) && a.d != b.d) return copy_across(a, b, nbytes, stream);
-  cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED || b.space == SPACE_HOST ? a.d : b.d;
-  if (d == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
+  cu_device* d = is_device(a) || b.d == NULL ? a.d : is_device(b) || a.d == NULL ? b.d : a.space == SPACE_MANAGED ||
+      b.space == SPACE_HOST ? a.d : b.d;
+  if (d == NULL)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "copy: neither the source nor the destination is on a CUDA device");
   d = tvmgo_cu_device_of_stream(stream, d);
-  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1; /* copies with the host's memory wait, others may need memory between */
+  /* copies with the host's memory wait, others may need memory between */
+  if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   int waits = a.d == NULL || b.d == NULL, raised = 0;
   CUresult rc = CUDA_SUCCESS;
   raised = tvmgo_cu_refuse_default("copy", d, stream);
@@ -122,7 +134,8 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
     waits = 0; /* nothing is copied now: who records keeps the memory */
     if ((a.d == NULL && !is_page_locked(a)) || (b.d == NULL && !is_page_locked(b)))
       raised = tvmgo_raise(TVMGO_VALUE_ERROR,
-                           "copy: stream %p records a graph, in which ordinary memory of the host cannot be copied: use page-locked "
+                           "copy: stream %p records a graph, in which ordinary memory of the host cannot be copied: "
+                           "use page-locked "
                            "memory (runtime.NewPinnedTensor, or a tensor on cuda_host)",
                            stream);
   }
@@ -133,6 +146,7 @@ int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTenso
   }
   tvmgo_cu_leave(&s);
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;
-  return tvmgo_cu_raise_waited(rc, d, stream, "copy %zu bytes from %s to %s, with a stream of cuda:%d", nbytes, name_of(a), name_of(b),
+  return tvmgo_cu_raise_waited(rc, d, stream, "copy %zu bytes from %s to %s, with a stream of cuda:%d", nbytes,
+                               name_of(a), name_of(b),
                                (int)d->index);
 }

@@ -141,8 +141,8 @@ func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// Memory is freed while a stream copies it, of its device or of another: the driver's free waits for its own device alone, and for none
-// where the memory is of a pool.
+// Memory is freed while a stream copies it, of its device or of another: the driver's free waits for its own device
+// alone, and for none where the memory is of a pool.
 func TestFree_WhileAPeerCopies(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
@@ -181,8 +181,8 @@ func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
 	return x
 }
 
-// Large copies of ordinary memory go in pieces through page-locked buffers, of which there are few; each is done when the call returns,
-// in the order of its stream, whichever call of the driver fails.
+// Large copies of ordinary memory go in pieces through page-locked buffers, of which there are few; each is done when
+// the call returns, in the order of its stream, whichever call of the driver fails.
 func TestCopy_Staged(t *testing.T) {
 	driver := needFake(t)
 	noLeaks(t)

@@ -40,7 +40,8 @@ func TestDevice(t *testing.T) {
 				continue // no managed memory
 			}
 			t.Run(dev.String(), func(t *testing.T) {
-				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, KnowsItsMemory: true, ReportsRaces: fakeLibrary != ""}
+				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, KnowsItsMemory: true,
+					ReportsRaces: fakeLibrary != ""}
 				if of == dlpack.CUDA && file != "" {
 					opts.Module = func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }
 				}
@@ -50,7 +51,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is reported.
+// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
+// reported.
 func TestValidated(t *testing.T) {
 	need(t)
 	if !inChild() {

@@ -18,21 +18,24 @@
 // memory of the host waits until it is done; every other copy is queued. Memory of cuda_host must therefore live, and
 // stay as it is, until the stream has done a copy that uses it.
 //
-// Captures. Other libraries may capture graphs meanwhile, in any mode: allocating, freeing, trimming, loading and waiting
-// here do their captures no harm. Freeing waits for the streams that were made here, for the default stream and for those
-// that wait for it, and is put off while one of them is captured; memory of NewTensor of a stream that was used on a
-// stream of another library is to be freed when that has done its work. A free that fails leaves the memory allocated.
+// Captures. Other libraries may capture graphs meanwhile, in any mode: allocating, freeing, trimming, loading and
+// waiting here do their captures no harm. Freeing waits for the streams that were made here, for the default stream and
+// for those that wait for it, and is put off while one of them is captured; memory of NewTensor of a stream that was
+// used on a stream of another library is to be freed when that has done its work. A free that fails leaves the memory
+// allocated.
 //
 // Modules of kind "cuda" hold PTX, a cubin, a fatbin or source. Nothing is loaded before a kernel is first used on a
-// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; else it is the newest that
-// the driver can run; TVMGO_NVRTC_OPTIONS has more options, with spaces between them) and kept on disk (TVMGO_CACHE_DIR).
-// It is compiled for the device's architecture: as sm_90a where it uses wgmma, setmaxnreg or tcgen05, or as an option
+// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; else it is the newest
+// that the driver can run; TVMGO_NVRTC_OPTIONS has more options, with spaces between them) and kept on disk
+// (TVMGO_CACHE_DIR). It is compiled for the device's architecture: as sm_90a where it uses wgmma, setmaxnreg or
+// tcgen05, or as an option
 // -arch says. The global function tvm_callback_cuda_compile, where there is one, compiles in its place.
 //
-// Closing a module unloads its code after the streams that were made here, the default stream and those that wait for it have
-// done what is queued. It waits for no non-blocking stream of another library: whoever launches a kernel on one must wait for
-// that stream before the last handle of the module and of its functions is closed. The same holds for every stream while
-// one of the device is captured, because nothing can be waited for then, and for a graph of another library that holds kernels of the module.
+// Closing a module unloads its code after the streams that were made here, the default stream and those that wait for
+// it have done what is queued. It waits for no non-blocking stream of another library: whoever launches a kernel on one
+// must wait for that stream before the last handle of the module and of its functions is closed. The same holds for
+// every stream while one of the device is captured, because nothing can be waited for then, and for a graph of another
+// library that holds kernels of the module.
 //
 // A primary context that other code of the process resets is an error that says so; Renew makes a new one.
 //

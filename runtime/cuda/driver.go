@@ -88,7 +88,8 @@ func codeText(code C.CUresult) string {
 	if code > C.CUDA_ERROR_UNKNOWN { // the driver lacks the function
 		return C.GoString(C.tvmgo_cu_code_text(code))
 	}
-	return fmt.Sprintf("%s (%s, %d)", C.GoString(C.tvmgo_cu_code_text(code)), C.GoString(C.tvmgo_cu_code_name(code)), int(code))
+	return fmt.Sprintf("%s (%s, %d)", C.GoString(C.tvmgo_cu_code_text(code)), C.GoString(C.tvmgo_cu_code_name(code)),
+		int(code))
 }
 
 func unavailable(format string, args ...any) error {
@@ -113,7 +114,8 @@ func start() error {
 	}
 	version := cu.Version()
 	if version < oldest {
-		return unavailable("%s is the driver of CUDA %s, and %s is needed: update NVIDIA's driver", dl.CUDAPath(), versionText(version), versionText(oldest))
+		return unavailable("%s is the driver of CUDA %s, and %s is needed: update NVIDIA's driver", dl.CUDAPath(),
+			versionText(version), versionText(oldest))
 	}
 	n, err := cu.NumDevices()
 	if err != nil {
@@ -164,17 +166,21 @@ func noDriver(rc C.CUresult) error {
 			cure = fmt.Sprintf("CUDA_VISIBLE_DEVICES is %q: take it away, or name devices that nvidia-smi -L lists", v)
 		}
 	case C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-		cure = "the driver's library and its kernel module are of different versions: load the module anew, or restart the machine; in a container, take the host's library"
+		cure = "the driver's library and its kernel module are of different versions: load the module anew, or restart the " +
+			"machine; in a container, take the host's library"
 	case C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
-		cure = "the library of a newer driver (cuda-compat) does not work with this GPU and kernel module: take it out of the library path, or update the driver"
+		cure = "the library of a newer driver (cuda-compat) does not work with this GPU and kernel module: take it out of " +
+			"the library path, or update the driver"
 	case C.CUDA_ERROR_STUB_LIBRARY:
-		cure = "this is the stub that programs are linked with: take its folder out of LD_LIBRARY_PATH, or install NVIDIA's driver"
+		cure = "this is the stub that programs are linked with: take its folder out of LD_LIBRARY_PATH, or install " +
+			"NVIDIA's driver"
 	case C.CUDA_ERROR_SYSTEM_NOT_READY:
 		cure = "a service that the GPUs need does not run yet: start nvidia-fabricmanager, or wait for it"
 	case C.CUDA_ERROR_MPS_CONNECTION_FAILED:
 		cure = "start nvidia-cuda-mps-control, or take CUDA_MPS_PIPE_DIRECTORY away"
 	case C.CUDA_ERROR_UNKNOWN:
-		cure = "the device files may be missing (ls /dev/nvidia*; nvidia-modprobe -u makes them), or the machine needs a restart"
+		cure = "the device files may be missing (ls /dev/nvidia*; nvidia-modprobe -u makes them), or the machine needs a " +
+			"restart"
 	}
 	return unavailable("%s was opened and cannot begin: %s: %s", dl.CUDAPath(), codeText(rc), cure)
 }

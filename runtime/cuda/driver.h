@@ -1,8 +1,8 @@
 /* CUDA behind the device interface: what the C files of this folder share.
  *
- * Go finds the devices, retains their primary contexts and loads modules (driver.go, module.go); everything that is used per
- * call is here. Streams are CUstreams and data are device addresses, so that what other libraries of the process made of the same
- * primary context (PyTorch, cuBLAS) can be used, and they can use ours. */
+ * Go finds the devices, retains their primary contexts and loads modules (driver.go, module.go); everything that is
+ * used per call is here. Streams are CUstreams and data are device addresses, so that what other libraries of the
+ * process made of the same primary context (PyTorch, cuBLAS) can be used, and they can use ours. */
 #ifndef TVMGO_CUDA_DRIVER_H_
 #define TVMGO_CUDA_DRIVER_H_
 
@@ -11,7 +11,8 @@
 
 #include "backend.h"
 
-/* Memory of a device, by who reaches it: kDLCUDA, kDLCUDAHost and kDLCUDAManaged, three device types with a table each. */
+/* Memory of a device, by who reaches it: kDLCUDA, kDLCUDAHost and kDLCUDAManaged, three device types with a table
+ * each. */
 typedef enum { SPACE_DEVICE, SPACE_HOST, SPACE_MANAGED, NUM_SPACES } cu_space;
 
 /* The last launches of a device, so that an error of the driver, which comes late, can say what it may be of. */
@@ -40,7 +41,8 @@ typedef struct {
   int max_grid[3];     /* blocks in each direction */
   int max_shared;      /* bytes of shared memory of a block without asking for more */
   int max_shared_optin; /* and with */
-  int has_pools, has_clusters, has_cooperative; /* the device and the driver have stream-ordered memory, clusters, grids in step */
+  /* the device and the driver have stream-ordered memory, clusters, grids in step */
+  int has_pools, has_clusters, has_cooperative;
   int has_managed;     /* memory that host and device share */
   size_t total_bytes;
   char broken[512]; /* why it cannot be used; "" when it can */
@@ -59,7 +61,8 @@ typedef struct {
   int num_streams, cap_streams;
   _Atomic uint32_t epoch;         /* how often the context was made anew: what is of another one is gone (renew.c) */
   _Atomic uint64_t met;           /* a bit for each device that was asked for access to its memory (copy.c) */
-  CUevent gone[16];               /* behind the work of streams that were freed before it was done (wait.c), under the lock */
+  /* behind the work of streams that were freed before it was done (wait.c), under the lock */
+  CUevent gone[16];
   int num_gone;
   _Atomic uint32_t num_launched;
   cu_launched launched[KEPT_LAUNCHES]; /* the n-th launch is at n % KEPT_LAUNCHES */
@@ -86,8 +89,9 @@ const char* tvmgo_cu_space_name(cu_space space);
 /* "CUDA_ERROR_INVALID_VALUE" and "invalid argument" for 1, as the driver says it. */
 const char* tvmgo_cu_code_name(CUresult code);
 const char* tvmgo_cu_code_text(CUresult code);
-/* Raises "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind of error that fits, or why CUDA cannot be used; for
- * an error that work of before has left behind (an illegal address, a lost device) it says that, too. Always returns -1. */
+/* Raises "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind of error that fits, or why CUDA cannot be
+ * used; for an error that work of before has left behind (an illegal address, a lost device) it says that, too. Always
+ * returns -1. */
 int tvmgo_cu_raise(CUresult code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* The same after a stream was waited for: of an error that stays it says what ran on the stream. */
 int tvmgo_cu_raise_waited(CUresult code, const cu_device* d, CUstream stream, const char* format, ...)
@@ -108,8 +112,9 @@ int tvmgo_cu_need(const char* function, const char* version, const char* what);
 
 /* ---- the context ----
  *
- * Every call that works with a device stands between enter and leave: enter makes the device's primary context the thread's current
- * one (and retains it, the first time), leave puts back what was current, so that a host's own CUDA code never notices. */
+ * Every call that works with a device stands between enter and leave: enter makes the device's primary context the
+ * thread's current one (and retains it, the first time), leave puts back what was current, so that a host's own CUDA
+ * code never notices. */
 typedef struct {
   CUcontext before;
   int changed, relaxed;
@@ -118,9 +123,9 @@ typedef struct {
 
 int tvmgo_cu_retain(cu_device* d); /* makes the context; -1 with an error raised */
 int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s);
-/* Enter, for what may wait, allocate or load: the thread is in the relaxed capture mode until leave. Otherwise the driver refuses such
- * calls while another library captures in the global mode, and ends its capture with an error. What is done here is no part of any
- * capture. What is queued on a stream needs no more than enter. */
+/* Enter, for what may wait, allocate or load: the thread is in the relaxed capture mode until leave. Otherwise the
+ * driver refuses such calls while another library captures in the global mode, and ends its capture with an error. What
+ * is done here is no part of any capture. What is queued on a stream needs no more than enter. */
 int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s);
 /* The same, for what gives something back: nobody can try that again, so it is tried twice here. */
 int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s);
@@ -141,7 +146,8 @@ int tvmgo_cu_check_stream(CUstream stream, const char* what);
 int tvmgo_cu_check_epoch(const cu_device* d, uint32_t epoch, const char* what);
 /* Forgets memory of a device that waits to be freed. */
 void tvmgo_cu_forget_later(int32_t device);
-/* Addresses and handles that the driver gave out, but that owners of lost ones still have: kept until it has given out another. */
+/* Addresses and handles that the driver gave out, but that owners of lost ones still have: kept until it has given out
+ * another. */
 typedef struct {
   uintptr_t* at;
   size_t n;
@@ -168,9 +174,10 @@ static inline void tvmgo_cu_leave(cu_scope* s) {
 
 /* ---- memory ----
  *
- * Data is a plain address. The books say of each that this package allocated what it is, so that freeing needs to know the address
- * alone, and so that one that is not ours is not handed to the driver. */
-typedef enum { MEM_PLAIN, MEM_POOL, MEM_IDLING } cu_how; /* cuMemAlloc or its like; a pool of the driver; pool.c without pools */
+ * Data is a plain address. The books say of each that this package allocated what it is, so that freeing needs to know
+ * the address alone, and so that one that is not ours is not handed to the driver. */
+/* cuMemAlloc or its like; a pool of the driver; pool.c without pools */
+typedef enum { MEM_PLAIN, MEM_POOL, MEM_IDLING } cu_how;
 
 typedef struct {
   uintptr_t at; /* 0: an empty entry */
@@ -201,42 +208,49 @@ CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out);
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc);
 /* A stream is freed: what was freed on it is no longer its own. */
 void tvmgo_cu_stream_gone(cu_device* d, CUstream stream);
-/* Gives back to the driver what is held for alloc_on_stream and not in use; the bytes of it. Between enter and leave. */
+/* Gives back to the driver what is held for alloc_on_stream and not in use; the bytes of it. Between enter and
+ * leave. */
 int64_t tvmgo_cu_trim(cu_device* d);
 /* Bytes that alloc_on_stream holds for later. */
 int64_t tvmgo_cu_held(cu_device* d);
 /* Frees what had to wait for captures to end, of all devices, as far as it can be freed now. */
 void tvmgo_cu_free_later(void);
-/* Copies ordinary memory of the host to (up) or from a device in the order of a stream, and waits for it. 0 when it did not, since the
- * copy is small or all buffers are in use; else the driver's answer is in out. Between enter_relaxed and leave. */
-int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream, CUresult* out);
+/* Copies ordinary memory of the host to (up) or from a device in the order of a stream, and waits for it. 0 when it did
+ * not, since the copy is small or all buffers are in use; else the driver's answer is in out. Between enter_relaxed and
+ * leave. */
+int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream,
+                         CUresult* out);
 /* Frees the buffers that are not in use. */
 void tvmgo_cu_drop_stages(cu_device* d);
-/* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and leave. */
+/* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and
+ * leave. */
 CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out);
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream);
 
 /* ---- streams ---- */
 
-/* Whether a stream records instead of doing. Of the default stream (whose device's context is current): whether one records that
- * waits for it; any use of the default stream would end that with an error. Asking does no harm. */
+/* Whether a stream records instead of doing. Of the default stream (whose device's context is current): whether one
+ * records that waits for it; any use of the default stream would end that with an error. Asking does no harm. */
 int tvmgo_cu_is_recording(CUstream stream);
-/* 0, or -1 with an error raised where stream is the default one and its use would end a recording. The context is current. */
+/* 0, or -1 with an error raised where stream is the default one and its use would end a recording. The context is
+ * current. */
 int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream);
 /* Notes a stream that was made here; -1 with an error raised when memory is out. */
 int tvmgo_cu_stream_made(cu_device* d, CUstream stream);
-/* It is freed now: what it still does is waited for by tvmgo_cu_wait. Its device's context is current, in the relaxed mode. */
+/* It is freed now: what it still does is waited for by tvmgo_cu_wait. Its device's context is current, in the relaxed
+ * mode. */
 void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream);
 /* Whether a code is an answer to what a capture forbids. */
 static inline int tvmgo_cu_is_of_capture(CUresult code) {
   return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
-/* Waits for the work of the streams that were made here, of the default stream, and of those that wait for it. Work of other streams
- * (of other libraries that order nothing) is not waited for: the driver's own wait for a context would end their captures. While one
- * of the streams is captured, an answer that tvmgo_cu_is_of_capture, at once, and no harm to the capture. The device's context is current. */
+/* Waits for the work of the streams that were made here, of the default stream, and of those that wait for it. Work of
+ * other streams (of other libraries that order nothing) is not waited for: the driver's own wait for a context would
+ * end their captures. While one of the streams is captured, an answer that tvmgo_cu_is_of_capture, at once, and no harm
+ * to the capture. The device's context is current. */
 CUresult tvmgo_cu_wait(cu_device* d);
-/* The same for every other device in use, of which errors are reported where the work was queued; d's context is current, and is so
- * afterwards. */
+/* The same for every other device in use, of which errors are reported where the work was queued; d's context is
+ * current, and is so afterwards. */
 CUresult tvmgo_cu_wait_for_others(cu_device* d);
 /* Lets dst wait for what src holds now; each stream is given with its device. -1 with an error raised. */
 int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst);
@@ -251,7 +265,8 @@ TVMGO_DEVICE_FUNCTIONS(tvmgo_cu);
 int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                              TVMFFIStreamHandle stream, void** out);
 int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream);
-int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
+int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority,
+                                         TVMFFIStreamHandle* out);
 int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest);
 int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
 int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);

@@ -10,7 +10,8 @@
 
 const char* tvmgo_cu_code_name(CUresult code) {
   const char* name = NULL;
-  if (tvmgo_dl_is_open(&tvmgo_dl_cuda) && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuGetErrorName")) return "no name: the driver has no function cuGetErrorName";
+  if (tvmgo_dl_is_open(&tvmgo_dl_cuda) && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuGetErrorName"))
+    return "no name: the driver has no function cuGetErrorName";
   return cuGetErrorName(code, &name) == CUDA_SUCCESS && name != NULL ? name : "a code that this driver has no name for";
 }
 
@@ -18,7 +19,8 @@ const char* tvmgo_cu_code_text(CUresult code) {
   static _Thread_local char lacks[700];
   const char* lacked = tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code);
   if (lacked != NULL) {
-    snprintf(lacks, sizeof lacks, "%s has no function %s: install a newer driver of NVIDIA's", tvmgo_dl_cuda.path, lacked);
+    snprintf(lacks, sizeof lacks, "%s has no function %s: install a newer driver of NVIDIA's", tvmgo_dl_cuda.path,
+             lacked);
     return lacks;
   }
   const char* text = NULL;
@@ -50,7 +52,8 @@ int tvmgo_cu_is_sticky(CUresult code) {
 
 /* Of those, the ones that no kernel brings about. */
 static int is_lost(CUresult code) {
-  return code == CUDA_ERROR_DEVICE_UNAVAILABLE || code == CUDA_ERROR_ECC_UNCORRECTABLE || code == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
+  return code == CUDA_ERROR_DEVICE_UNAVAILABLE || code == CUDA_ERROR_ECC_UNCORRECTABLE ||
+      code == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
          code == CUDA_ERROR_CONTAINED || code == CUDA_ERROR_UNKNOWN || code == CUDA_ERROR_DEINITIALIZED;
 }
 
@@ -79,10 +82,12 @@ static const char* kind_of(CUresult code) {
 /* What the code means beyond the call that it came from. */
 static const char* consequence(CUresult code) {
   if (is_lost(code))
-    return ": the device cannot be used (nvidia-smi and the kernel's log say more): nothing more can be done on it in this process, "
+    return ": the device cannot be used (nvidia-smi and the kernel's log say more): nothing more can be done on it "
+           "in this process, "
            "other devices work on";
   if (tvmgo_cu_is_sticky(code))
-    return ": work queued earlier failed, most likely a kernel: nothing more can be done on this device in this process, other "
+    return ": work queued earlier failed, most likely a kernel: nothing more can be done on this device in this "
+           "process, other "
            "devices work on: start the process anew (compute-sanitizer names the kernel and the address)";
   return "";
 }
@@ -93,8 +98,10 @@ static int raise_reset(CUresult code, const char* what) {
   int index = tvmgo_cu_find_reset();
   if (index >= 0) snprintf(device, sizeof device, "cuda:%d's", index);
   return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
-                     "%s: %s (%s, %d): %s primary context was reset by other code of this process (cudaDeviceReset does that), and all "
-                     "memory, streams and kernels went with it: make a new one with runtime/cuda.Renew (in C and Python the global function "
+                     "%s: %s (%s, %d): %s primary context was reset by other code of this process (cudaDeviceReset "
+                     "does that), and all "
+                     "memory, streams and kernels went with it: make a new one with runtime/cuda.Renew (in C and "
+                     "Python the global function "
                      "tvmgo.cuda.renew, with the device's number), and close what is left of the old",
                      what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code, device);
 }
@@ -106,18 +113,21 @@ int tvmgo_cu_raise(CUresult code, const char* format, ...) {
   vsnprintf(what, sizeof what, format, list);
   va_end(list);
   if (!tvmgo_dl_use(&tvmgo_dl_cuda))
-    return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: CUDA is not usable: %s: %s", what, tvmgo_dl_cuda.why, tvmgo_dl_cuda.cure);
+    return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s: CUDA is not usable: %s: %s", what, tvmgo_dl_cuda.why,
+                       tvmgo_dl_cuda.cure);
   if (tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code) != NULL)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: %s", what, tvmgo_cu_code_text(code));
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED || (code == CUDA_ERROR_INVALID_CONTEXT && tvmgo_cu_find_reset() >= 0))
     return raise_reset(code, what);
-  return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code,
+  return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code),
+                     (int)code,
                      consequence(code));
 }
 
 int tvmgo_cu_need(const char* function, const char* version, const char* what) {
   if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "%s", what);
   if (tvmgo_dl_has(&tvmgo_dl_cuda, function)) return 0;
-  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s needs a driver of CUDA %s or newer, the driver here is of CUDA %d.%d: update it",
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                     "%s needs a driver of CUDA %s or newer, the driver here is of CUDA %d.%d: update it",
                      what, version, tvmgo_cu_driver_version / 1000, tvmgo_cu_driver_version % 1000 / 10);
 }

@@ -24,7 +24,8 @@ func TestAbsentIndex(t *testing.T) {
 	for _, of := range kinds {
 		_, err := runtime.NewTensor(dlpack.Float32, []int64{1}, dlpack.Device{Type: of, ID: int32(n)})
 		require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
-		require.ErrorContains(t, err, fmt.Sprintf("there is no device cuda:%d: this machine has %d, from cuda:0 to cuda:%d", n, n, n-1))
+		require.ErrorContains(t, err, fmt.Sprintf("there is no device cuda:%d: this machine has %d, from cuda:0 to cuda:%d",
+			n, n, n-1))
 	}
 	_, err := cuda.Trim(n)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
@@ -32,7 +33,8 @@ func TestAbsentIndex(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 }
 
-// After a kernel that went wrong its device says so at every call, memory is given up in silence, and other devices work.
+// After a kernel that went wrong its device says so at every call, memory is given up in silence, and other devices
+// work.
 func TestError_Sticks(t *testing.T) {
 	if !inChild() {
 		needFake(t)
@@ -60,14 +62,18 @@ func TestError_Sticks(t *testing.T) {
 	require.NoError(t, scale.Launch(q, one, one, x, 2, 1))
 	err = q.Sync(t.Context())
 	require.ErrorIs(t, err, runtime.ErrFailed)
-	require.ErrorContains(t, err, ", on which these kernels were launched since it was last waited for (newest first): scale: ")
+	require.ErrorContains(t, err, ", on which these kernels were launched since it was last waited for (newest first): "+
+		"scale: ")
 	err2 := other.Sync(t.Context())
-	require.ErrorContains(t, err2, ", on which no kernel was launched since; the last on other streams (newest first): scale, shape: ")
-	for _, part := range []string{"wait for stream 0x", " of cuda:0, ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700): work queued earlier failed", "other devices work on"} {
+	require.ErrorContains(t, err2, ", on which no kernel was launched since; the last on other streams (newest first): "+
+		"scale, shape: ")
+	for _, part := range []string{"wait for stream 0x", " of cuda:0, ",
+		"(CUDA_ERROR_ILLEGAL_ADDRESS, 700): work queued earlier failed", "other devices work on"} {
 		require.ErrorContains(t, err, part)
 	}
 	for name, err := range map[string]error{
-		"wait": runtime.SyncDevice(t.Context(), first), "copy": y.CopyFromTensor(x, q), "read": runtime.CopyTo(x, make([]float32, 8)),
+		"wait": runtime.SyncDevice(t.Context(), first), "copy": y.CopyFromTensor(x, q), "read": runtime.CopyTo(x,
+			make([]float32, 8)),
 	} {
 		require.ErrorContains(t, err, "CUDA_ERROR_ILLEGAL_ADDRESS", name)
 	}
@@ -118,8 +124,10 @@ func TestStart_TriedAgain(t *testing.T) {
 		code        int
 		text, names string
 	}{
-		{100, "(CUDA_ERROR_NO_DEVICE, 100): nvidia-smi lists the GPUs that there are; a container must be started with them", "cuInit"},
-		{803, "(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803): the driver's library and its kernel module are of different versions", "cuInit"},
+		{100, "(CUDA_ERROR_NO_DEVICE, 100): nvidia-smi lists the GPUs that there are; a container must be started with them",
+			"cuInit"},
+		{803, "(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803): the driver's library and its kernel module are of different " +
+			"versions", "cuInit"},
 		{804, ", 804): the library of a newer driver", "cuInit"},
 		{802, "start nvidia-fabricmanager", "cuInit"},
 		{999, "ls /dev/nvidia*", "cuInit"},
@@ -295,7 +303,8 @@ func everything(ctx context.Context) error {
 	return runtime.CopyTo(made[0], make([]float32, n))
 }
 
-// Whichever call of the driver fails: an error or none, no crash, nothing left, nothing misused, and the next try works.
+// Whichever call of the driver fails: an error or none, no crash, nothing left, nothing misused, and the next try
+// works.
 func TestEveryCallMayFail(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
@@ -361,14 +370,16 @@ func TestOlderDrivers(t *testing.T) {
 		version string
 		without []string
 	}{
-		"11.0": {"11000", append([]string{"cuLaunchKernelEx", "cuGraphInstantiateWithFlags", "cuDeviceGetUuid_v2", "cuTensorMapEncodeTiled",
+		"11.0": {"11000", append([]string{"cuLaunchKernelEx", "cuGraphInstantiateWithFlags", "cuDeviceGetUuid_v2",
+			"cuTensorMapEncodeTiled",
 			"cuOccupancyMaxActiveClusters", "cuGetProcAddress*"}, pools...)},
 		"11.4": {"11040", []string{"cuLaunchKernelEx", "cuTensorMapEncodeTiled", "cuOccupancyMaxActiveClusters"}},
 		"12.4": {"12040", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			library := fakecuda.Build(t, fakecuda.Without(c.without...))
-			for _, test := range []string{"TestDevice", "TestGraph", "TestGraph_Refused", "TestCopy_Overlapping", "TestAllocate_OutOfMemory",
+			for _, test := range []string{"TestDevice", "TestGraph", "TestGraph_Refused", "TestCopy_Overlapping",
+				"TestAllocate_OutOfMemory",
 				"TestStreamMemory_FreedAsAnyOther", "TestManyGoroutinesAndCollections", "TestEveryCallMayFail"} {
 				if testing.Short() && test == "TestEveryCallMayFail" {
 					continue

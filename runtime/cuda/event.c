@@ -94,7 +94,8 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
   (void)api;
   cu_scope s;
   cu_marks* m = p;
-  if (m != NULL && (m->magic == TIMER || m->magic == EVENT) && m->epoch != atomic_load(&m->d->epoch)) { /* it went with its context */
+  /* it went with its context */
+  if (m != NULL && (m->magic == TIMER || m->magic == EVENT) && m->epoch != atomic_load(&m->d->epoch)) {
     m->magic = 0;
     free(m);
     return 0;
@@ -118,13 +119,16 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
 static int check_stream(const cu_marks* m, CUstream stream, const char* op) {
   const cu_device* of = tvmgo_cu_device_of_stream(stream, m->d);
   if (of == m->d) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p is one of cuda:%d, the event of cuda:%d", op, (void*)stream, (int)of->index,
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p is one of cuda:%d, the event of cuda:%d", op, (void*)stream,
+                     (int)of->index,
                      (int)m->d->index);
 }
 
 static int record(cu_marks* m, int i, CUstream stream, const char* op) {
   cu_scope s;
-  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d, &s) != 0) return -1;
+  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d,
+      &s) != 0)
+    return -1;
   CUresult rc = cuEventRecord(m->at[i], stream);
   tvmgo_cu_leave(&s);
   return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, "%s on cuda:%d", op, (int)m->d->index);

@@ -13,7 +13,8 @@ import (
 	_ "tvmgo/runtime/cuda" // enables CUDA
 )
 
-// What a stream does again and again is recorded once, and launched as often as needed. scale(x, by, n) multiplies n elements.
+// What a stream does again and again is recorded once, and launched as often as needed. scale(x, by, n) multiplies n
+// elements.
 func Example_capture() {
 	code, err := os.ReadFile("testdata/kernels.ptx")
 	if err != nil {

@@ -14,7 +14,8 @@ static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   if (n != 1 || args[0].type_index != kTVMFFIInt)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
   int64_t index = args[0].v_int64;
-  if (index != (int32_t)index) return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: %lld is no device's number", (long long)index);
+  if (index != (int32_t)index)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: %lld is no device's number", (long long)index);
   return tvmgo_cu_renew((int32_t)index);
 }
 

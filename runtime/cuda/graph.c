@@ -2,9 +2,9 @@
 
 /* Recordings of streams, and what is made of them.
  *
- * Recording is in the relaxed mode. In the others the thread that began must end it, and goroutines change threads; and they forbid
- * what is harmless here: memory that is allocated and modules that are loaded meanwhile, by whatever thread, are not recorded. What
- * would be wrong (a wait, a copy from ordinary memory of the host) fails by itself. */
+ * Recording is in the relaxed mode. In the others the thread that began must end it, and goroutines change threads; and
+ * they forbid what is harmless here: memory that is allocated and modules that are loaded meanwhile, by whatever
+ * thread, are not recorded. What would be wrong (a wait, a copy from ordinary memory of the host) fails by itself. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -28,7 +28,9 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
   if (stream == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: the default stream cannot be recorded: create a stream", dev.device_id);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "record a graph on cuda:%d: the default stream cannot be recorded: create a stream",
+        dev.device_id);
   if (tvmgo_cu_check_stream(stream, "record a graph") != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
   pthread_mutex_lock(&d->lock); /* not while all streams are marked (wait.c) */
   atomic_fetch_add(&d->captures, 1);
@@ -40,7 +42,8 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
   if (rc != CUDA_SUCCESS) tvmgo_cu_free_later();
   if (rc == CUDA_SUCCESS) return 0;
   if (rc == CUDA_ERROR_ILLEGAL_STATE)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: stream %p records already: end that first", dev.device_id, stream);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: stream %p records already: end that first",
+                       dev.device_id, stream);
   return tvmgo_cu_raise(rc, "record a graph on stream %p of cuda:%d", stream, dev.device_id);
 }
 
@@ -74,14 +77,17 @@ static int raise_end(CUresult rc, DLDevice dev, CUstream stream) {
   switch ((int)rc) {
     case CUDA_ERROR_ILLEGAL_STATE:
     case CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: it is not the one that records: begin with it, and end with it", what, (void*)stream,
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: it is not the one that records: begin with it, and end with it",
+                            what, (void*)stream,
                             dev.device_id);
     case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: something was called meanwhile that cannot be recorded, such as a wait for it or a copy "
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: something was called meanwhile that cannot be recorded, such as a "
+                                "wait for it or a copy "
                             "of ordinary memory of the host: nothing was recorded, the stream works on",
                             what, (void*)stream, dev.device_id);
     case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: another stream that waited for it holds work still: let this stream wait for that one "
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: another stream that waited for it holds work still: let this "
+                                "stream wait for that one "
                             "before the end",
                             what, (void*)stream, dev.device_id);
   }
@@ -94,9 +100,11 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   CUgraph recorded = NULL;
   cu_graph* made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_check_stream(stream, "end a recording") != 0 || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_check_stream(stream, "end a recording") != 0 || tvmgo_cu_enter_to_free(d, &s) != 0)
+    return -1;
   CUresult rc = cuStreamEndCapture(stream, &recorded);
-  int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED; /* these: it records not, or not this */
+  /* these: it records not, or not this */
+  int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
   if (recorded != NULL) cuGraphDestroy(recorded);
   if (ended) atomic_fetch_sub(&d->captures, 1);
@@ -114,8 +122,10 @@ int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, 
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
   if (g->d != d)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id, (int)g->d->index);
-  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 || tvmgo_cu_check_stream(stream, "launch a graph") != 0 ||
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id,
+                       (int)g->d->index);
+  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 || tvmgo_cu_check_stream(stream,
+      "launch a graph") != 0 ||
       tvmgo_cu_enter(d, &s) != 0)
     return -1;
   pthread_mutex_lock(&g->lock);
@@ -146,5 +156,6 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   tvmgo_cu_leave(&s);
   pthread_mutex_destroy(&g->lock);
   free(g);
-  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? 0 : tvmgo_cu_raise(rc, "free a graph of cuda:%d", dev.device_id);
+  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? 0 : tvmgo_cu_raise(rc, "free a graph of cuda:%d",
+      dev.device_id);
 }

@@ -29,7 +29,8 @@ const char* tvmgo_cu_keep_name(const char* name) {
   return k == NULL ? NULL : k->name;
 }
 
-/* The kernels launched on a stream, or on any, since it was waited for: the newest first, each once. Returns how many are listed. */
+/* The kernels launched on a stream, or on any, since it was waited for: the newest first, each once. Returns how many
+ * are listed. */
 static int list(const cu_device* d, CUstream stream, int any, char* out, size_t size) {
   enum { MOST = 8 };
   const char* seen[MOST];
@@ -59,8 +60,10 @@ int tvmgo_cu_raise_waited(CUresult code, const cu_device* d, CUstream stream, co
   va_end(args);
   if (!tvmgo_cu_is_sticky(code)) return tvmgo_cu_raise(code, "%s", what);
   if (list(d, stream, 0, names, sizeof names) > 0)
-    return tvmgo_cu_raise(code, "%s, on which these kernels were launched since it was last waited for (newest first): %s", what, names);
+    return tvmgo_cu_raise(code, "%s, on which these kernels were launched since it was last waited for (newest "
+                                "first): %s", what, names);
   if (list(d, stream, 1, names, sizeof names) > 0)
-    return tvmgo_cu_raise(code, "%s, on which no kernel was launched since; the last on other streams (newest first): %s", what, names);
+    return tvmgo_cu_raise(code, "%s, on which no kernel was launched since; the last on other streams (newest "
+                                "first): %s", what, names);
   return tvmgo_cu_raise(code, "%s", what);
 }

@@ -58,13 +58,15 @@ static int prepare_barrier(void* self, const TVMFFIAny* args, int32_t n, TVMFFIA
   void* module = NULL;
   cu_scope scope;
   (void)args, (void)result;
-  if (n != 0) return tvmgo_raise(TVMGO_TYPE_ERROR, "__tvm_prepare_global_barrier takes no arguments, %d were given", (int)n);
+  if (n != 0)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "__tvm_prepare_global_barrier takes no arguments, %d were given", (int)n);
   int32_t id = tvmgo_thread_get()->active_device[kDLCUDA];
   cu_device* d = tvmgo_device_api(kDLCUDA) == NULL ? NULL : tvmgo_cu_device(id);
   if (d == NULL) return -1;
   CUdeviceptr at = atomic_load_explicit(&b->state[d->index], memory_order_acquire);
   if (atomic_load(&b->epoch[d->index]) != atomic_load(&d->epoch)) at = 0;
-  if (at == 0 && (tvmgo_enter_go("loading a module") != 0 || tvmgoCUDAModule(b->module->go, d->index, &module) != 0)) return -1;
+  if (at == 0 && (tvmgo_enter_go("loading a module") != 0 || tvmgoCUDAModule(b->module->go, d->index, &module) != 0))
+    return -1;
   CUstream stream = (CUstream)tvmgo_stream_get(kDLCUDA, d->index);
   if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = at != 0 ? CUDA_SUCCESS : find_state(b, d, module, &at);

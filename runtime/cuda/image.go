@@ -53,7 +53,8 @@ func (c *code) on(dev int, what string) (*loadedImage, error) {
 // epoch counts the contexts of a device that others have reset: what is of another one is gone.
 func epoch(dev int) uint32 { return uint32(C.tvmgo_cu_epoch(C.int32_t(dev))) }
 
-// isSource tells source from compiled code by the code itself: what a module calls its format is not always what it holds.
+// isSource tells source from compiled code by the code itself: what a module calls its format is not always what it
+// holds.
 func (c *code) isSource() bool {
 	if c.of.Format != sourceFormat {
 		return false // the driver says what is wrong with an image that is none
@@ -62,8 +63,8 @@ func (c *code) isSource() bool {
 	return err != nil || info.Format == cudaimage.Source
 }
 
-// load gives the image to the driver. It goes through C and not through the binding for the log of the driver's compiler, which
-// writes into memory that options point to, and so that context and call stay on one thread.
+// load gives the image to the driver. It goes through C and not through the binding for the log of the driver's
+// compiler, which writes into memory that options point to, and so that context and call stay on one thread.
 func (l *loadedImage) load(dev int, what string) error {
 	rc, log := l.give(dev, l.image)
 	if older := l.inOlderPTX(); rc == C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION && older != nil {
@@ -109,12 +110,15 @@ func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
 	}
 	switch rc {
 	case C.CUDA_ERROR_NO_BINARY_FOR_GPU:
-		return kernels.NotSupported("%s: compile it for sm_%d%d, or add PTX for compute_%d%d or older%s", text, major, minor, major, minor, log)
+		return kernels.NotSupported("%s: compile it for sm_%d%d, or add PTX for compute_%d%d or older%s", text, major, minor,
+			major, minor, log)
 	case C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-		return kernels.NotSupported("%s, in PTX %s, and the driver knows that of CUDA %s: update the driver, or compile with CUDA %s or older%s",
+		return kernels.NotSupported("%s, in PTX %s, and the driver knows that of CUDA %s: update the driver, or compile "+
+			"with CUDA %s or older%s",
 			text, l.versionsOfPTX(), driverVersion(), driverVersion(), log)
 	case C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND, C.CUDA_ERROR_JIT_COMPILATION_DISABLED:
-		return unavailable("%s: PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1 (and CUDA_DISABLE_PTX_JIT not set): install it, or compile to a cubin for sm_%d%d%s",
+		return unavailable("%s: PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1 (and CUDA_DISABLE_PTX_JIT "+
+			"not set): install it, or compile to a cubin for sm_%d%d%s",
 			text, major, minor, log)
 	case C.CUDA_ERROR_INVALID_IMAGE, C.CUDA_ERROR_INVALID_PTX, C.CUDA_ERROR_INVALID_SOURCE:
 		return kernels.Corrupt("%s%s", text, log)
@@ -201,7 +205,8 @@ func (l *loadedImage) others(name string) string {
 	return "; there are: " + strings.Join(list, ", ") + more
 }
 
-// checkParams compares a kernel's description with its parameters, where the image tells them: the driver would read beyond ours.
+// checkParams compares a kernel's description with its parameters, where the image tells them: the driver would read
+// beyond ours.
 func (l *loadedImage) checkParams(f *blob.Function) error {
 	if l.about == nil {
 		return nil
@@ -212,7 +217,8 @@ func (l *loadedImage) checkParams(f *blob.Function) error {
 				continue
 			}
 			if len(k.Params) != len(f.ArgTypes) {
-				return kernels.Corrupt("kernel %s has %d arguments in its image, but %d in its description", f.Key, len(k.Params), len(f.ArgTypes))
+				return kernels.Corrupt("kernel %s has %d arguments in its image, but %d in its description", f.Key, len(k.Params),
+					len(f.ArgTypes))
 			}
 			for i, size := range k.Params {
 				want := 8
@@ -223,7 +229,8 @@ func (l *loadedImage) checkParams(f *blob.Function) error {
 					want = C.sizeof_CUtensorMap
 				}
 				if size != want {
-					return kernels.Corrupt("kernel %s: argument %d has %d bytes in its image, but %d in its description (%v)", f.Key, i, size, want, f.ArgTypes[i])
+					return kernels.Corrupt("kernel %s: argument %d has %d bytes in its image, but %d in its description (%v)", f.Key,
+						i, size, want, f.ArgTypes[i])
 				}
 			}
 		}

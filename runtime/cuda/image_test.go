@@ -47,14 +47,17 @@ func TestImage_Errors(t *testing.T) {
 	corrupt, unsupported := runtime.ErrCorruptModule, runtime.ErrNotSupported
 	newer := strings.Replace(text, ".target sm_90", ".target sm_120", 1)
 	refused(launchOne(t, "ptx", []byte(newer), shape), unsupported,
-		"kernel shape does not load on cuda:0 (", "sm_90): ", "the image (ptx) is for PTX for compute_120: compile it for sm_90, or add PTX for compute_90 or older")
+		"kernel shape does not load on cuda:0 (", "sm_90): ", "the image (ptx) is for PTX for compute_120: compile it for "+
+			"sm_90, or add PTX for compute_90 or older")
 	foreign := bytes.Clone(testdata(t, "kernels.cubin"))
 	foreign[0x31] = 80 // the architecture in the flags of the header
-	refused(launchOne(t, "cubin", foreign, shape), unsupported, "CUDA_ERROR_NO_BINARY_FOR_GPU", "the image (cubin) is for sm_80: compile it for sm_90")
+	refused(launchOne(t, "cubin", foreign, shape), unsupported, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+		"the image (cubin) is for sm_80: compile it for sm_90")
 	refused(launchOne(t, "ptx", []byte(strings.Replace(text, "\n{", "\n{ SYNTAX_ERROR", 1)), shape), corrupt,
 		"CUDA_ERROR_INVALID_PTX", "the image (ptx) is for PTX for compute_90\nptxas", "SYNTAX_ERROR")
 	for _, format := range []string{"ptx", "cubin", "fatbin"} {
-		refused(launchOne(t, format, []byte("no image at all\x00\x01"), shape), corrupt, "kernel shape does not load on cuda:0 (", "cuda image: ")
+		refused(launchOne(t, format, []byte("no image at all\x00\x01"), shape), corrupt,
+			"kernel shape does not load on cuda:0 (", "cuda image: ")
 	}
 
 	// Kernels that are not there, or not as they are described.
@@ -64,7 +67,8 @@ func TestImage_Errors(t *testing.T) {
 	requireError(t, launchOne(t, "ptx", []byte(mangled), shape), corrupt, `kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
 	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: args}), corrupt,
 		"kernel scale has 3 arguments in its image, but 1 in its description")
-	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle, dlpack.Float64, dlpack.Int32}}), corrupt,
+	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle,
+		dlpack.Float64, dlpack.Int32}}), corrupt,
 		"kernel scale: argument 1 has 4 bytes in its image, but 8 in its description (float64)")
 
 	require.NoError(t, launchOne(t, "ptx", []byte(text), shape))
@@ -81,9 +85,11 @@ func TestImage_AnswersOfTheDriver(t *testing.T) {
 		kind error
 		want string
 	}{
-		{222, runtime.ErrNotSupported, "is for PTX for compute_90, in PTX 8.0, and the driver knows that of CUDA 13.0: update the driver, or compile with CUDA 13.0 or older"},
+		{222, runtime.ErrNotSupported, "is for PTX for compute_90, in PTX 8.0, and the driver knows that of CUDA 13.0: " +
+			"update the driver, or compile with CUDA 13.0 or older"},
 		{221, runtime.ErrDeviceUnavailable, "PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1"},
-		{2, runtime.ErrOutOfMemory, "kernel shape does not load on cuda:0 (NVIDIA H200, sm_90): the image (ptx) is for PTX for compute_90"},
+		{2, runtime.ErrOutOfMemory, "kernel shape does not load on cuda:0 (NVIDIA H200, sm_90): the image (ptx) is for PTX " +
+			"for compute_90"},
 	} {
 		fake.FailAt(1, c.code, "cuModuleLoadDataEx")
 		requireError(t, launchOne(t, "ptx", code, k), c.kind, c.want)
@@ -92,8 +98,8 @@ func TestImage_AnswersOfTheDriver(t *testing.T) {
 	require.NoError(t, launchOne(t, "ptx", code, k))
 }
 
-// PTX of a newer compiler than the driver is tried as the newest that the driver knows; what does not pass as that is refused with
-// both answers.
+// PTX of a newer compiler than the driver is tried as the newest that the driver knows; what does not pass as that is
+// refused with both answers.
 func TestImage_NewerPTX(t *testing.T) {
 	needFake(t)
 	leavesNothing(t)
@@ -104,7 +110,8 @@ func TestImage_NewerPTX(t *testing.T) {
 		code := strings.Replace(text, ".version 8.0\n", ".version "+version+"\n", 1)
 		require.NoError(t, launchOne(t, "ptx", []byte(code), k), version)
 		code = strings.Replace(code, "\tret;", "\tSYNTAX_ERROR;", 1)
-		requireError(t, launchOne(t, "ptx", []byte(code), k), runtime.ErrNotSupported, "in PTX "+version+", and the driver knows that of CUDA 13.0",
+		requireError(t, launchOne(t, "ptx", []byte(code), k), runtime.ErrNotSupported,
+			"in PTX "+version+", and the driver knows that of CUDA 13.0",
 			"Unsupported .version "+version, "as PTX 9.0: ", "CUDA_ERROR_INVALID_PTX", "near 'SYNTAX_ERROR'")
 	}
 }
@@ -113,18 +120,22 @@ func TestImage_NewerPTX(t *testing.T) {
 func TestKernel_OlderDriver(t *testing.T) {
 	needFake(t)
 	if !inChild() {
-		child(t, "TestKernel_OlderDriver", "FAKECUDA_LIBRARY="+fakecuda.Build(t, fakecuda.Without("cuLaunchKernelEx")), "FAKECUDA_VERSION=11040")
+		child(t, "TestKernel_OlderDriver", "FAKECUDA_LIBRARY="+fakecuda.Build(t, fakecuda.Without("cuLaunchKernelEx")),
+			"FAKECUDA_VERSION=11040")
 		return
 	}
 	leavesNothing(t)
 	args := []dlpack.DataType{handle}
 	x := empty(t, dlpack.Int32, []int64{10}, first)
-	for _, k := range []runtime.KernelType{{Name: "shape", Args: args, Cooperative: true}, {Name: "shape", Args: args, Programmatic: true}} {
+	for _, k := range []runtime.KernelType{{Name: "shape", Args: args, Cooperative: true}, {Name: "shape", Args: args,
+		Programmatic: true}} {
 		requireError(t, kernel(t, ptx(t, k), "shape").Launch(nil, one, one, x), runtime.ErrNotSupported,
-			"launch kernel shape with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory", "the driver has no cuLaunchKernelEx", "CUDA 11.8 or newer")
+			"launch kernel shape with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory",
+			"the driver has no cuLaunchKernelEx", "CUDA 11.8 or newer")
 	}
 	clusters := kernel(t, ptx(t, runtime.KernelType{Name: "shape", Args: args, Cluster: true}), "shape")
-	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}, Cluster: runtime.Dim3{2}}, x), runtime.ErrNotSupported,
+	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}, Cluster: runtime.Dim3{2}}, x),
+		runtime.ErrNotSupported,
 		"CUDA 11.8 or newer")
 	require.NoError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}}, x))
 }
@@ -269,7 +280,8 @@ func TestSource(t *testing.T) {
 	require.Equal(t, 2, kept(), "options count")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-DWRONG")
 	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrFailed,
-		"kernel shape on cuda:0 (", "compile kernels.cu for sm_", "the code does not compile", "kernels.cu(3): error:", "undeclared")
+		"kernel shape on cuda:0 (", "compile kernels.cu for sm_", "the code does not compile", "kernels.cu(3): error:",
+		"undeclared")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "--no-such-option")
 	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrInvalidArgument, `TVMGO_NVRTC_OPTIONS is "--no-such-option"`)
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "")
@@ -318,7 +330,8 @@ func TestSource_OwnInstructions(t *testing.T) {
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch=sm_90")
 	requireError(t, launchOne(t, "cuda", source(`asm volatile("wgmma.fence.sync.aligned;");`), k), runtime.ErrFailed, "for sm_90", "wgmma")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch")
-	requireError(t, launchOne(t, "cuda", source(""), k), runtime.ErrInvalidArgument, "-arch names no architecture: write -arch=sm_90a")
+	requireError(t, launchOne(t, "cuda", source(""), k), runtime.ErrInvalidArgument,
+		"-arch names no architecture: write -arch=sm_90a")
 }
 
 // A registered compiler is asked in place of NVRTC.
@@ -345,7 +358,8 @@ func TestSource_Callback(t *testing.T) {
 		require.NoError(t, launchOne(t, "cuda", []byte("__global__ source"), k))
 		require.Equal(t, []string{"__global__ source"}, asked)
 	}
-	for want, bad := range map[string]any{"returned int64, bytes are needed": 5, "returned no code": []byte{}, "no compiler today": fmt.Errorf("no compiler today")} {
+	for want, bad := range map[string]any{"returned int64, bytes are needed": 5, "returned no code": []byte{},
+		"no compiler today": fmt.Errorf("no compiler today")} {
 		answer = bad
 		require.ErrorContains(t, launchOne(t, "cuda", []byte("x"), k), want)
 	}
@@ -359,8 +373,10 @@ func TestSource_NoCompiler(t *testing.T) {
 		return
 	}
 	leavesNothing(t)
-	requireError(t, launchOne(t, "cuda", []byte(vary), runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}), runtime.ErrDeviceUnavailable,
-		"kernel shape: its module holds source without NVRTC to compile it", "/nowhere/libnvrtc.so", "or compile it to PTX or a cubin", "tvm_callback_cuda_compile")
+	requireError(t, launchOne(t, "cuda", []byte(vary), runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}),
+		runtime.ErrDeviceUnavailable,
+		"kernel shape: its module holds source without NVRTC to compile it", "/nowhere/libnvrtc.so",
+		"or compile it to PTX or a cubin", "tvm_callback_cuda_compile")
 }
 
 // Files of code, with their kernels described beside them.

@@ -20,7 +20,8 @@ var (
 	handle  = dlpack.Handle
 	kernels = []runtime.KernelType{
 		{Name: "scale", Args: []dlpack.DataType{handle, dlpack.Float32, dlpack.Int32}},
-		{Name: "types", Args: []dlpack.DataType{handle, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}},
+		{Name: "types", Args: []dlpack.DataType{handle, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64,
+			dlpack.Float32}},
 		{Name: "shape", Args: []dlpack.DataType{handle}},
 		{Name: "shape_static", Args: []dlpack.DataType{handle}, DynamicShared: true},
 		{Name: "few", Args: []dlpack.DataType{handle}},
@@ -66,7 +67,8 @@ func elements[T interface {
 func TestKernel_Launch(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	for format, code := range map[string]string{"ptx": "kernels.ptx", "cubin": "kernels.cubin", "fatbin": "kernels.fatbin"} {
+	for format, code := range map[string]string{"ptx": "kernels.ptx", "cubin": "kernels.cubin",
+		"fatbin": "kernels.fatbin"} {
 		k := kernel(t, handMade(t, format, testdata(t, code), kernels...), "scale")
 		for _, dev := range present() {
 			for _, on := range []*runtime.Stream{nil, stream(t, dev)} {
@@ -92,9 +94,11 @@ func TestKernel_Launch(t *testing.T) {
 func TestKernel_FormatIsTheImages(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	for _, c := range [][2]string{{"cubin", "kernels.fatbin"}, {"ptx", "kernels.fatbin"}, {"cuda", "kernels.cubin"}, {"cuda", "kernels.ptx"}, {"cubin", "kernels.ptx"}} {
+	for _, c := range [][2]string{{"cubin", "kernels.fatbin"}, {"ptx", "kernels.fatbin"}, {"cuda", "kernels.cubin"},
+		{"cuda", "kernels.ptx"}, {"cubin", "kernels.ptx"}} {
 		x := tensor(t, first, []float32{1, 2})
-		require.NoError(t, kernel(t, handMade(t, c[0], testdata(t, c[1]), kernels...), "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
+		require.NoError(t, kernel(t, handMade(t, c[0], testdata(t, c[1]), kernels...), "scale").Launch(nil, one,
+			runtime.Dim3{2}, x, 3, 2))
 		require.Equal(t, []float32{3, 6}, slice(t, x), c)
 	}
 }
@@ -148,16 +152,20 @@ func TestKernel_Shapes(t *testing.T) {
 	of := func(k runtime.KernelType) *runtime.Kernel { return kernel(t, ptx(t, k), k.Name) }
 	plain := of(runtime.KernelType{Name: "shape", Args: args})
 	require.Equal(t, []int32{4, 3, 2, 8, 4, 2, 1, 1, 1, 0},
-		shapeOf(t, plain, runtime.LaunchConfig{Grid: runtime.Dim3{4, 3, 2}, Block: runtime.Dim3{8, 4, 2}, Cluster: runtime.Dim3{1, 1, 1}}))
+		shapeOf(t, plain, runtime.LaunchConfig{Grid: runtime.Dim3{4, 3, 2}, Block: runtime.Dim3{8, 4, 2},
+			Cluster: runtime.Dim3{1, 1, 1}}))
 	shared := of(runtime.KernelType{Name: "shape", Args: args, DynamicShared: true})
 	require.EqualValues(t, 0, shapeOf(t, shared, runtime.LaunchConfig{Block: one})[9])
 	require.EqualValues(t, 40000, shapeOf(t, shared, runtime.LaunchConfig{Block: one, SharedBytes: 40000})[9])
 	clusters := of(runtime.KernelType{Name: "shape", Args: args, Cluster: true, DynamicShared: true})
 	require.Equal(t, []int32{8, 2, 1, 32, 1, 1, 4, 2, 1, 100}, shapeOf(t, clusters,
-		runtime.LaunchConfig{Grid: runtime.Dim3{8, 2}, Block: runtime.Dim3{32}, Cluster: runtime.Dim3{4, 2}, SharedBytes: 100}))
+		runtime.LaunchConfig{Grid: runtime.Dim3{8, 2}, Block: runtime.Dim3{32}, Cluster: runtime.Dim3{4, 2},
+			SharedBytes: 100}))
 	require.Equal(t, []int32{16, 1, 1, 32, 1, 1, 16, 1, 1, 0}, shapeOf(t, clusters,
-		runtime.LaunchConfig{Grid: runtime.Dim3{16}, Block: runtime.Dim3{32}, Cluster: runtime.Dim3{16}}), "more than 8 are announced")
-	require.EqualValues(t, 1, shapeOf(t, clusters, runtime.LaunchConfig{Grid: one, Block: one})[6], "a cluster of one is none")
+		runtime.LaunchConfig{Grid: runtime.Dim3{16}, Block: runtime.Dim3{32}, Cluster: runtime.Dim3{16}}),
+		"more than 8 are announced")
+	require.EqualValues(t, 1, shapeOf(t, clusters, runtime.LaunchConfig{Grid: one, Block: one})[6],
+		"a cluster of one is none")
 	all := of(runtime.KernelType{Name: "shape", Args: args, Cluster: true, DynamicShared: true, Programmatic: true})
 	require.Equal(t, []int32{2, 1, 1, 1, 1, 1, 2, 1, 1, 50000}, shapeOf(t, all,
 		runtime.LaunchConfig{Grid: runtime.Dim3{2}, Block: one, Cluster: runtime.Dim3{2}, SharedBytes: 50000}))
@@ -168,14 +176,19 @@ func TestKernel_Shapes(t *testing.T) {
 
 	x := empty(t, dlpack.Int32, []int64{10}, first)
 	bad := runtime.ErrInvalidArgument
-	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{7}, Block: one, Cluster: runtime.Dim3{2}}, x), bad,
-		"kernel shape with grid [7, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory: the grid is no multiple of the cluster of [2, 1, 1] blocks")
-	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x), bad, "Cluster is [2 0 0], but the kernel has no clusters")
-	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 1}, x), bad, "SharedBytes is 1, but the kernel takes none")
+	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{7}, Block: one,
+		Cluster: runtime.Dim3{2}}, x), bad,
+		"kernel shape with grid [7, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory: the grid is no multiple "+
+			"of the cluster of [2, 1, 1] blocks")
+	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x), bad,
+		"Cluster is [2 0 0], but the kernel has no clusters")
+	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 1}, x), bad,
+		"SharedBytes is 1, but the kernel takes none")
 	requireError(t, shared.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: -1}, x), bad, "negative: -1")
 }
 
-// More shared memory than every kernel may have is announced, up to what the device gives, in whatever order it is asked for.
+// More shared memory than every kernel may have is announced, up to what the device gives, in whatever order it is
+// asked for.
 func TestKernel_SharedMemory(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -184,19 +197,23 @@ func TestKernel_SharedMemory(t *testing.T) {
 		require.EqualValues(t, n, shapeOf(t, k, runtime.LaunchConfig{Block: one, SharedBytes: n})[9])
 	}
 	x := empty(t, dlpack.Int32, []int64{10}, first)
-	requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 300000}, x), runtime.ErrInvalidArgument,
-		"kernel shape_static with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 300000 bytes of shared memory: the limit is ", "of the device less 1024 of the kernel's own")
+	requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 300000}, x),
+		runtime.ErrInvalidArgument,
+		"kernel shape_static with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 300000 bytes of shared memory: the limit is ",
+		"of the device less 1024 of the kernel's own")
 	if fake := steered(t); fake != nil {
 		before := fake.Calls()
 		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100000}, x))
 		fake.FailAt(1, 999, "cuFuncSetAttribute")
-		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100000}, x), "it is announced once")
+		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100000}, x),
+			"it is announced once")
 		require.Error(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100001}, x))
 		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100001}, x), "the next try works")
 		require.Greater(t, fake.Calls(), before)
 		limit := 232448 - 1024
 		require.EqualValues(t, limit, shapeOf(t, k, runtime.LaunchConfig{Block: one, SharedBytes: limit})[9])
-		requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: limit + 1}, x), runtime.ErrInvalidArgument, "the limit is 231424 there: 232448 of the device")
+		requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: limit + 1}, x),
+			runtime.ErrInvalidArgument, "the limit is 231424 there: 232448 of the device")
 	}
 }
 
@@ -209,27 +226,36 @@ func TestKernel_BadCalls(t *testing.T) {
 	host := tensor(t, runtime.CPU, make([]float32, 64))
 	bad := runtime.ErrInvalidArgument
 	requireError(t, scale.Launch(nil, one, one, x, 1), bad, "3 arguments are needed, 2 were given")
-	requireError(t, scale.Launch(nil, one, one, 5, 1, 1), bad, "kernel scale: argument 0 must be an array or its data, not int")
-	requireError(t, scale.Launch(nil, one, one, nil, 1, 1), bad, "kernel scale: argument 0 is NULL: memory of cuda:0 is needed")
+	requireError(t, scale.Launch(nil, one, one, 5, 1, 1), bad,
+		"kernel scale: argument 0 must be an array or its data, not int")
+	requireError(t, scale.Launch(nil, one, one, nil, 1, 1), bad,
+		"kernel scale: argument 0 is NULL: memory of cuda:0 is needed")
 	requireError(t, scale.Launch(nil, one, one, runtime.Ptr(nil), 1, 1), bad, "argument 0 is NULL")
-	requireError(t, scale.Launch(nil, one, one, host, 1, 1), bad, "argument 0 is an array of device type 1, the kernel runs on cuda:0")
+	requireError(t, scale.Launch(nil, one, one, host, 1, 1), bad,
+		"argument 0 is an array of device type 1, the kernel runs on cuda:0")
 	requireError(t, scale.Launch(nil, one, one, x, "a", 1), bad, "kernel scale: argument 1 must be a number")
 	requireError(t, scale.Launch(nil, one, one, x, 1, 0.5), bad, "kernel scale: argument 2 must be an integer, not float")
-	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad, "argument 2 is 2147483648, which does not fit into 32 bits")
-	requireError(t, scale.Launch(nil, one, one, x, 1, -1<<31-1), bad, "argument 2 is -2147483649, which does not fit into 32 bits")
+	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad,
+		"argument 2 is 2147483648, which does not fit into 32 bits")
+	requireError(t, scale.Launch(nil, one, one, x, 1, -1<<31-1), bad,
+		"argument 2 is -2147483649, which does not fit into 32 bits")
 	requireError(t, types.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
 	if runtime.DeviceExists(second) {
 		far := tensor(t, second, make([]float32, 64))
-		requireError(t, scale.Launch(stream(t, first), one, one, far, 1, 1), bad, "argument 0 is an array of cuda:1, the kernel runs on cuda:0")
+		requireError(t, scale.Launch(stream(t, first), one, one, far, 1, 1), bad,
+			"argument 0 is an array of cuda:1, the kernel runs on cuda:0")
 	}
 	requireError(t, scale.Launch(stream(t, runtime.CPU), one, one, x, 1, 1), bad, "the stream is one of cpu")
 
 	// Sizes.
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{1 << 20}, x, 1, 1), bad,
-		"kernel scale with grid [1, 1, 1] and block [1048576, 1, 1] on cuda:0, 0 bytes of shared memory: the limit of threadIdx.x is 1024")
+		"kernel scale with grid [1, 1, 1] and block [1048576, 1, 1] on cuda:0, 0 bytes of shared memory: the limit of "+
+			"threadIdx.x is 1024")
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{1, 1, 65}, x, 1, 1), bad, "the limit of threadIdx.z is 64")
-	requireError(t, scale.Launch(nil, one, runtime.Dim3{1024, 2}, x, 1, 1), bad, "a block of 2048 threads; the limit of this kernel there is 1024")
-	requireError(t, few.Launch(nil, one, runtime.Dim3{65}, x), bad, "a block of 65 threads; the limit of this kernel there is 64 (of the device: 1024)")
+	requireError(t, scale.Launch(nil, one, runtime.Dim3{1024, 2}, x, 1, 1), bad,
+		"a block of 2048 threads; the limit of this kernel there is 1024")
+	requireError(t, few.Launch(nil, one, runtime.Dim3{65}, x), bad,
+		"a block of 65 threads; the limit of this kernel there is 64 (of the device: 1024)")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1, 65536}, one, x, 1, 1), bad, "the limit of blockIdx.y is 65535")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, one, x, 1, 1), bad, "the limit of blockIdx.x is 2147483647")
@@ -254,8 +280,10 @@ func TestKernel_BadDescriptions(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{"ptx", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported, "argument 0 is of type float16"},
-		{"ptx", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule, "300 arguments, more than 256"},
+		{"ptx", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported,
+			"argument 0 is of type float16"},
+		{"ptx", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
+			"300 arguments, more than 256"},
 		{"hsaco", runtime.KernelType{Name: "f", Args: args}, runtime.ErrNotSupported, `a module of kind "cuda" holds "hsaco"`},
 	} {
 		_, err := runtime.NewDeviceModule("cuda", c.format, []byte("x"), c.kernel)
@@ -306,9 +334,11 @@ func TestKernel_NewerTags(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, elements[int32](t, out))
 	_, err = f.CallOn(s, out, 32, 2, 8, 3, 0)
-	requireError(t, err, runtime.ErrInvalidArgument, "the grid is no multiple of the preferred cluster of [3, 1, 1] blocks")
+	requireError(t, err, runtime.ErrInvalidArgument,
+		"the grid is no multiple of the preferred cluster of [3, 1, 1] blocks")
 	_, err = f.CallOn(s, out)
-	requireError(t, err, runtime.ErrInvalidArgument, "numbers for threadIdx.x, clusterCtaIdx.x, blockIdx.x, preferredClusterCtaIdx.x, bytes of shared memory; 1 were given")
+	requireError(t, err, runtime.ErrInvalidArgument, "numbers for threadIdx.x, clusterCtaIdx.x, blockIdx.x, "+
+		"preferredClusterCtaIdx.x, bytes of shared memory; 1 were given")
 	_, err = m.Kernel("k")
 	requireError(t, err, runtime.ErrNotSupported, `takes "preferredClusterCtaIdx.x", which Launch cannot give`)
 }
@@ -332,7 +362,8 @@ func TestKernel_TensorMap(t *testing.T) {
 	require.Equal(t, want, elements[uint64](t, out))
 	for _, wrong := range []any{nil, 5, out} {
 		_, err = f.CallOn(s, out, wrong, 1)
-		requireError(t, err, runtime.ErrInvalidArgument, "kernel words: argument 1 must be a pointer to a tensor map (a CUtensorMap of 128 bytes)")
+		requireError(t, err, runtime.ErrInvalidArgument,
+			"kernel words: argument 1 must be a pointer to a tensor map (a CUtensorMap of 128 bytes)")
 	}
 }
 
@@ -361,7 +392,8 @@ func TestKernel_GlobalBarrier(t *testing.T) {
 		require.ErrorContains(t, err, "set __tvm_global_barrier_state of the module on cuda:0")
 		require.True(t, fake.Failed())
 	}
-	without := handMade(t, "ptx", []byte(strings.ReplaceAll(string(testdata(t, "kernels.ptx")), "__tvm_global_barrier_state", "another")), kernels...)
+	without := handMade(t, "ptx", []byte(strings.ReplaceAll(string(testdata(t, "kernels.ptx")),
+		"__tvm_global_barrier_state", "another")), kernels...)
 	_, err = without.Function("__tvm_prepare_global_barrier")
 	requireError(t, err, runtime.ErrNotFound)
 }

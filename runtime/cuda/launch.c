@@ -1,7 +1,7 @@
 //go:build cuda
 
-/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on a
- * device. */
+/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on
+ * a device. */
 #include "launch.h"
 
 #include <limits.h>
@@ -44,7 +44,8 @@ static inline int address_of(const cu_function* f, int i, const cu_device* d, co
 /* A tensor map: the address of the object that describes it, of which the driver takes a copy. */
 static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
   if (v->type_index != kTVMFFIOpaquePtr || v->v_ptr == NULL)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, TVMGO_ARG " must be a pointer to a tensor map (a CUtensorMap of %zu bytes), not %s",
+    return tvmgo_raise(TVMGO_TYPE_ERROR,
+                       TVMGO_ARG " must be a pointer to a tensor map (a CUtensorMap of %zu bytes), not %s",
                        f->k.name, i, sizeof(CUtensorMap), tvmgo_type_name(v->type_index));
   *out = v->v_ptr;
   return 0;
@@ -67,14 +68,15 @@ static int too_many_threads(const cu_function* f, const cu_device* d, const cu_b
                      SHAPE_ARGS(f, s, d), n, b->max_threads, d->max_block);
 }
 
-/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks for
- * more. */
+/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks
+ * for more. */
 static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
   size_t want = s[TVMGO_LAUNCH_SHARED];
   size_t limit = (size_t)d->max_shared_optin > b->static_shared ? (size_t)d->max_shared_optin - b->static_shared : 0;
   cu_scope scope;
   if (want > limit)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit is %zu there: %d of the device less %zu of the kernel's own",
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       SHAPE ": the limit is %zu there: %d of the device less %zu of the kernel's own",
                        SHAPE_ARGS(f, s, d), limit, d->max_shared_optin, b->static_shared);
   if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = CUDA_SUCCESS;
@@ -110,7 +112,8 @@ static size_t volume(const size_t* s) { return s[0] * s[1] * s[2]; }
 static int check_cluster(const cu_function* f, const cu_device* d, const size_t* s, const size_t* c, const char* what) {
   if (!d->has_clusters)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                       SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 and a "
+                       SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 "
+                             "and a "
                              "driver of CUDA 11.8 or newer",
                        SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2], d->name, d->major, d->minor);
   for (int i = 0; i < 3; i++)
@@ -135,7 +138,8 @@ static CUresult announce_clusters(cu_built* b) {
 enum { PORTABLE_CLUSTER = 8 }; /* blocks: what every device with clusters takes */
 
 /* A launch with more to say than sizes; the context is current. */
-static __attribute__((noinline)) int launch_special(const cu_function* f, const cu_device* d, cu_built* b, const size_t* s,
+static __attribute__((noinline)) int launch_special(const cu_function* f, const cu_device* d, cu_built* b,
+                                                    const size_t* s,
                                                     CUstream stream, void** params) {
   const size_t *cluster = s + TVMGO_LAUNCH_CLUSTER, *preferred = s + TVMGO_LAUNCH_PREFERRED;
   CUlaunchAttribute attrs[4] = {{0}};
@@ -169,7 +173,8 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   CUresult rc = CUDA_SUCCESS;
   if (volume(cluster) > PORTABLE_CLUSTER || volume(preferred) > PORTABLE_CLUSTER) rc = announce_clusters(b);
   if (rc == CUDA_SUCCESS && n == 0) {
-    rc = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4], (unsigned)s[5],
+    rc = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4],
+                        (unsigned)s[5],
                         (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
   } else if (rc == CUDA_SUCCESS) {
     CUlaunchConfig config = {.gridDimX = (unsigned)s[0], .gridDimY = (unsigned)s[1], .gridDimZ = (unsigned)s[2],
@@ -181,7 +186,8 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   if (rc == CUDA_SUCCESS) return 0;
   const char* need = "";
   if (rc != CUDA_SUCCESS && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
-    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: install one of "
+    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: "
+           "install one of "
            "CUDA 11.8 or newer";
   else if (volume(preferred) > 1)
     need = " (a preferred cluster needs compute capability 10.0 and a driver of CUDA 12.8 or newer)";
@@ -221,7 +227,8 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   if (TVMGO_UNLIKELY(f->special))
     rc = launch_special(f, d, b, s, stream, params);
   else
-    code = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4], (unsigned)s[5],
+    code = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4],
+                          (unsigned)s[5],
                           (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
   tvmgo_cu_leave(&scope);
   tvmgo_cu_note(d, b->name, stream);
@@ -282,8 +289,10 @@ int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module) {
   }
   CUresult rc = cuModuleGetFunction(&b->f, module, f->k.symbol), asked = CUDA_SUCCESS;
   if (rc == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &b->max_threads);
-  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &b->static_shared);
-  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic);
+  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS)
+    asked = ask(b->f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &b->static_shared);
+  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS)
+    asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic);
   tvmgo_cu_leave(&scope);
   if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) {
     if (b->max_threads > (size_t)d->max_block) b->max_threads = (size_t)d->max_block;

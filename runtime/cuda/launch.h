@@ -26,14 +26,14 @@ typedef struct {
 
 extern const tvmgo_kernel_class tvmgo_cu_kernels; /* of all modules of this kind */
 
-/* Loads an image, which ends with a zero byte, on a device. 0; a CUresult, with what the driver's compiler wrote in log; or -1
- * with an error raised. */
+/* Loads an image, which ends with a zero byte, on a device. 0; a CUresult, with what the driver's compiler wrote in
+ * log; or -1 with an error raised. */
 int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, size_t size);
 /* Unloads it; there is nobody to tell of errors. */
 void tvmgo_cu_unload(cu_device* d, CUmodule module);
 
-/* Takes a kernel from a module that is loaded on a device: 0, a CUresult when it isn't there, or -1 with an error raised.
- * Called under Go's lock. */
+/* Takes a kernel from a module that is loaded on a device: 0, a CUresult when it isn't there, or -1 with an error
+ * raised. Called under Go's lock. */
 int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module);
 
 /* The function that sets the module's global barrier on the active device to 0; owned, NULL with an error raised. */

@@ -22,7 +22,8 @@ func steered(t testing.TB) *control.Driver {
 	return control.Open(t, fakeLibrary)
 }
 
-// leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses nothing.
+// leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses
+// nothing.
 func leavesNothing(t *testing.T) {
 	t.Helper()
 	leaks.Collect()

@@ -68,8 +68,8 @@ func hasCard() bool {
 	return err == nil
 }
 
-// The tests run on a real driver where there is one, or TVMGO_CUDA_LIBRARY names one, and else on the fake, with two devices.
-// A run on the fake fails when it saw misuse, or when something is left in it.
+// The tests run on a real driver where there is one, or TVMGO_CUDA_LIBRARY names one, and else on the fake, with two
+// devices. A run on the fake fails when it saw misuse, or when something is left in it.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cuda-tests")
 	if err != nil {

@@ -35,7 +35,8 @@ static CUresult allocate(cu_device* d, cu_space space, size_t nbytes, void** out
   return rc;
 }
 
-static CUresult unallocate(cu_space space, uintptr_t at) { return space == SPACE_HOST ? cuMemFreeHost((void*)at) : cuMemFree(at); }
+static CUresult unallocate(cu_space space, uintptr_t at) { return space == SPACE_HOST ? cuMemFreeHost((void*)at)
+                                                          : cuMemFree(at); }
 
 /* The same, at an address that no memory of a context before has. */
 static CUresult allocate_new(cu_device* d, cu_space space, size_t nbytes, void** out) {
@@ -59,15 +60,18 @@ static int raise_full(cu_device* d, cu_space space, size_t nbytes) {
   size_t free_bytes = 0, total = 0;
   const char* name = tvmgo_cu_space_name(space);
   if (space == SPACE_HOST)
-    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate on %s:%d: no page-locked memory for %zu bytes (%s)", name, (int)d->index, nbytes,
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate on %s:%d: no page-locked memory for %zu bytes (%s)", name,
+                       (int)d->index, nbytes,
                        tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY));
   cuMemGetInfo(&free_bytes, &total);
   return tvmgo_raise(TVMGO_MEMORY_ERROR,
-                     "allocate on %s:%d: no memory for %zu bytes: %zu of %zu are free, %lld are held for later stream-ordered "
+                     "allocate on %s:%d: no memory for %zu bytes: %zu of %zu are free, %lld are held for later "
+                     "stream-ordered "
                      "allocations (%s)%s",
                      name, (int)d->index, nbytes, free_bytes, total, (long long)tvmgo_cu_held(d),
                      tvmgo_cu_code_name(CUDA_ERROR_OUT_OF_MEMORY),
-                     atomic_load(&d->epoch) == 0 ? "" : "; addresses of before its context was reset are used again when what has them is closed");
+                     atomic_load(&d->epoch) == 0 ? "" : "; addresses of before its context was reset are used again "
+                                                        "when what has them is closed");
 }
 
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc) {
@@ -75,8 +79,9 @@ int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult r
   return tvmgo_cu_raise(rc, "allocate %zu bytes on %s:%d", nbytes, tvmgo_cu_space_name(space), (int)d->index);
 }
 
-/* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device with peers; the
- * driver promises no wait for host memory and for that of pools. An answer that tvmgo_cu_is_of_capture: not now. */
+/* Gives memory of any kind back to the driver. Host memory may be in use by every device, and so may that of a device
+ * with peers; the driver promises no wait for host memory and for that of pools. An answer that tvmgo_cu_is_of_capture:
+ * not now. */
 static CUresult give_back(cu_device* d, const cu_block* b) {
   if (atomic_load(&d->captures) > 0) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (b->space == SPACE_HOST || b->how == MEM_POOL) {
@@ -149,8 +154,8 @@ void tvmgo_cu_free_later(void) {
   }
 }
 
-/* Frees a block that was taken off the books: afterwards it is freed, waits to be, or is on the books again with an error raised. An
- * error of earlier work is reported where that is waited for: the memory is gone. */
+/* Frees a block that was taken off the books: afterwards it is freed, waits to be, or is on the books again with an
+ * error raised. An error of earlier work is reported where that is waited for: the memory is gone. */
 static int release(cu_device* d, const cu_block* b, DLDevice dev) {
   cu_scope s;
   CUresult rc = CUDA_SUCCESS;
@@ -187,17 +192,20 @@ static int release(cu_device* d, const cu_block* b, DLDevice dev) {
                         tvmgo_device_type_name(dev.device_type), dev.device_id);
 }
 
-int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
+int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                   void** out) {
   (void)api, (void)hint;
   cu_scope s;
   cu_space space;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (space == SPACE_MANAGED && !d->has_managed)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate on cuda_managed:%d: %s has no managed memory", dev.device_id, d->name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate on cuda_managed:%d: %s has no managed memory",
+                       dev.device_id, d->name);
   tvmgo_cu_free_later();
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
-  cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space}; /* the driver has no empty memory */
+  /* the driver has no empty memory */
+  cu_block b = {.nbytes = nbytes == 0 ? 1 : nbytes, .device = d->index, .space = space};
   void* p = NULL;
   CUresult code = allocate_new(d, space, b.nbytes, &p);
   b.at = (uintptr_t)p;
@@ -216,14 +224,16 @@ int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
 /* Takes a block off the books that should be of this device, kind, and way; -1 with an error raised. */
 static int take(const cu_device* d, cu_space space, int pinned, void* p, cu_block* b) {
   const char* what = pinned ? "page-locked memory" : "memory";
-  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "free %s", what); /* a forked child */
+  /* a forked child */
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "free %s", what);
   if (!tvmgo_cu_book_take((uintptr_t)p, b))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is none that %s:%d made, or it was freed before", what, p,
                        tvmgo_cu_space_name(space), (int)d->index);
   if (b->device == d->index && b->space == space && b->pinned == pinned) return 0;
   tvmgo_cu_book_put_back(b);
   return tvmgo_raise(TVMGO_VALUE_ERROR, "free %s: %p is %s of %s:%d, not %s of %s:%d", what, p,
-                     b->pinned ? "page-locked memory" : "memory", tvmgo_cu_space_name(b->pinned ? SPACE_DEVICE : b->space),
+                     b->pinned ? "page-locked memory" : "memory", tvmgo_cu_space_name(b->pinned ? SPACE_DEVICE
+                         : b->space),
                      (int)b->device, what, tvmgo_cu_space_name(pinned ? SPACE_DEVICE : space), (int)d->index);
 }
 
@@ -248,7 +258,8 @@ int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
   CUresult code = allocate_new(d, SPACE_HOST, b.nbytes, &p);
   b.at = (uintptr_t)p;
   int rc = code == CUDA_SUCCESS                ? 0
-           : code == CUDA_ERROR_OUT_OF_MEMORY ? tvmgo_raise(TVMGO_MEMORY_ERROR, "page-locked memory for cuda:%d: no memory for %zu bytes",
+           : code == CUDA_ERROR_OUT_OF_MEMORY ? tvmgo_raise(TVMGO_MEMORY_ERROR,
+                                                            "page-locked memory for cuda:%d: no memory for %zu bytes",
                                                             dev.device_id, nbytes)
                                                : tvmgo_cu_raise(code, "page-locked memory for cuda:%d", dev.device_id);
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {

@@ -53,7 +53,9 @@ func TestAllocate_OutOfMemory(t *testing.T) {
 	require.Greater(t, m.Total, m.Free)
 	_, err = runtime.NewTensor(dlpack.UInt8, []int64{m.Free + 1}, first)
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
-	require.ErrorContains(t, err, fmt.Sprintf("allocate on cuda:0: no memory for %d bytes: %d of %d are free, 0 are held for later", m.Free+1, m.Free, m.Total))
+	require.ErrorContains(t, err,
+		fmt.Sprintf("allocate on cuda:0: no memory for %d bytes: %d of %d are free, 0 are held for later", m.Free+1, m.Free,
+			m.Total))
 	_, err = runtime.NewTensor(dlpack.UInt8, []int64{1 << 46}, on(dlpack.CUDAHost, first))
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
 	require.ErrorContains(t, err, "cuda_host:0: no page-locked memory for ")

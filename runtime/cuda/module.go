@@ -47,7 +47,8 @@ var kernelsOf = kernels.Device{Title: "CUDA", TensorMaps: true, Clusters: true,
 // module is a module whose kernels run, and may be used after it is closed.
 type module struct{ *kernels.Module }
 
-// code loads kernels. It lives as long as the module or one of its functions does; its lock is held while one is loaded.
+// code loads kernels. It lives as long as the module or one of its functions does; its lock is held while one is
+// loaded.
 type code struct {
 	sync.Mutex
 	of     *blob.DeviceModule
@@ -77,7 +78,8 @@ func newModule(data *kernels.Code) (runtime.ModuleImpl, error) {
 		of.Format = sourceFormat
 	case sourceFormat, "ptx", "cubin", "fatbin":
 	default:
-		return nil, kernels.NotSupported("a module of kind %q holds %q: there are ptx, cubin, fatbin and cuda", Kind, of.Format)
+		return nil, kernels.NotSupported("a module of kind %q holds %q: there are ptx, cubin, fatbin and cuda", Kind,
+			of.Format)
 	}
 	m, err := kernelsOf.NewModule(data, &code{of: of, loaded: map[int]*loadedImage{}})
 	if err != nil {
@@ -95,8 +97,8 @@ func (m *module) Function(name string) (*runtime.Function, error) {
 	return f, err
 }
 
-// mayHaveBarrier looks for the barrier's number in the image, where names stand in full unless it is compressed: then it is only
-// found out when it is used.
+// mayHaveBarrier looks for the barrier's number in the image, where names stand in full unless it is compressed: then
+// it is only found out when it is used.
 func (m *module) mayHaveBarrier() bool {
 	if bytes.Contains(m.DeviceModule().Data, []byte(barrierState)) {
 		return true

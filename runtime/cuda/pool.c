@@ -1,8 +1,8 @@
 //go:build cuda
 
-/* Stream-ordered memory. Where the driver has pools, each device has one of ours, which keeps what is freed until memory is short.
- * Where it has none, freed memory is kept here with an event behind its last use, and serves again: at once on the stream that it
- * was freed on, elsewhere when that event was reached. */
+/* Stream-ordered memory. Where the driver has pools, each device has one of ours, which keeps what is freed until
+ * memory is short. Where it has none, freed memory is kept here with an event behind its last use, and serves again: at
+ * once on the stream that it was freed on, elsewhere when that event was reached. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static CUresult pool_of(cu_device* d, CUmemoryPool* out) {
   if (TVMGO_LIKELY(*out != NULL)) return CUDA_SUCCESS;
   pthread_mutex_lock(&d->lock);
   *out = atomic_load(&d->pool);
-  if (*out == NULL && (rc = make_pool(d, out)) == CUDA_SUCCESS) atomic_store_explicit(&d->pool, *out, memory_order_release);
+  if (*out == NULL && (rc = make_pool(d, out)) == CUDA_SUCCESS)
+    atomic_store_explicit(&d->pool, *out, memory_order_release);
   pthread_mutex_unlock(&d->lock);
   return rc;
 }
@@ -43,7 +44,8 @@ static cu_idle* reuse(cu_device* d, size_t nbytes, CUstream stream) {
   cu_idle *found = NULL, **link;
   pthread_mutex_lock(&d->lock);
   for (link = &d->idle; *link != NULL; link = &(*link)->next)
-    if ((*link)->block.nbytes == nbytes && ((*link)->block.stream == stream || cuEventQuery((*link)->done) == CUDA_SUCCESS)) {
+    if ((*link)->block.nbytes == nbytes && ((*link)->block.stream == stream ||
+                                            cuEventQuery((*link)->done) == CUDA_SUCCESS)) {
       found = *link;
       *link = found->next;
       break;
@@ -100,7 +102,8 @@ int64_t tvmgo_cu_held(cu_device* d) {
   cuuint64_t used = 0;
   CUmemoryPool pool = atomic_load(&d->pool);
   int64_t n = reserved(d);
-  if (pool != NULL && cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS) n -= (int64_t)used;
+  if (pool != NULL && cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS)
+    n -= (int64_t)used;
   pthread_mutex_lock(&d->lock);
   for (const cu_idle* i = d->idle; i != NULL; i = i->next) n += (int64_t)i->block.nbytes;
   pthread_mutex_unlock(&d->lock);
@@ -124,7 +127,8 @@ int64_t tvmgo_cu_trim(cu_device* d) {
   for (cu_idle* next; list != NULL; list = next) {
     next = list->next;
     cuEventSynchronize(list->done);
-    if (cuMemFree(list->block.at) == CUDA_SUCCESS || cuMemFree(list->block.at) == CUDA_SUCCESS) freed += (int64_t)list->block.nbytes;
+    if (cuMemFree(list->block.at) == CUDA_SUCCESS || cuMemFree(list->block.at) == CUDA_SUCCESS)
+      freed += (int64_t)list->block.nbytes;
     cuEventDestroy(list->done);
     free(list);
   }
@@ -170,7 +174,8 @@ static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
   if (stream == NULL) return tvmgo_cu_refuse_default(what, tvmgo_cu_device(dev.device_id), stream);
   if (tvmgo_cu_check_stream(stream, what) != 0) return -1;
   if (!tvmgo_cu_is_recording(stream)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording begins, or after its end",
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording "
+                                        "begins, or after its end",
                      what, dev.device_id, (void*)stream);
 }
 
@@ -189,7 +194,8 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
     CUresult code = size > d->total_bytes ? CUDA_ERROR_OUT_OF_MEMORY : scratch_new(d, size, stream, &p);
     if (code != CUDA_SUCCESS) rc = tvmgo_cu_raise_alloc(d, SPACE_DEVICE, nbytes, code);
   }
-  cu_block b = {.at = p, .nbytes = size, .device = d->index, .how = d->has_pools ? MEM_POOL : MEM_IDLING, .stream = stream};
+  cu_block b = {.at = p, .nbytes = size, .device = d->index, .how = d->has_pools ? MEM_POOL : MEM_IDLING,
+                .stream = stream};
   if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
     tvmgo_cu_scratch_done(d, p, size, stream);
     rc = -1;
@@ -209,19 +215,23 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
   int rc = tvmgo_cu_is_lost((uintptr_t)p) ? 0 : refuse_recording("free memory", dev, stream);
   if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
-    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before", p, dev.device_id);
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before",
+                     p, dev.device_id);
   else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {
     tvmgo_cu_book_put_back(&b);
-    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free it as plain memory", p,
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free "
+                                        "it as plain memory", p,
                      dev.device_id);
   } else if (rc == 0) {
-    CUresult code = b.lost ? CUDA_SUCCESS : tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream); /* it went with its context */
+    /* it went with its context */
+    CUresult code = b.lost ? CUDA_SUCCESS : tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
     if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
       tvmgo_cu_book_done();
       tvmgo_memory_count(&d->data[SPACE_DEVICE], -(int64_t)b.nbytes);
     } else {
       tvmgo_cu_book_put_back(&b);
-      rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d: it is still allocated, and can be freed again", dev.device_id);
+      rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d: it is still allocated, and can be freed again",
+                          dev.device_id);
     }
   }
   tvmgo_cu_leave(&s);

@@ -9,12 +9,14 @@ import (
 	"tvmgo/internal/cudaimage"
 )
 
-// ptxVersions are the newest PTX that drivers know, by the version of CUDA that they are of, the newest first (the release history of
-// the PTX ISA).
+// ptxVersions are the newest PTX that drivers know, by the version of CUDA that they are of, the newest first (the
+// release history of the PTX ISA).
 var ptxVersions = []struct{ driver, major, minor int }{
 	{13050, 9, 5}, {13040, 9, 4}, {13030, 9, 3}, {13020, 9, 2}, {13010, 9, 1}, {13000, 9, 0},
-	{12090, 8, 8}, {12080, 8, 7}, {12070, 8, 6}, {12050, 8, 5}, {12040, 8, 4}, {12030, 8, 3}, {12020, 8, 2}, {12010, 8, 1}, {12000, 8, 0},
-	{11080, 7, 8}, {11070, 7, 7}, {11060, 7, 6}, {11050, 7, 5}, {11040, 7, 4}, {11030, 7, 3}, {11020, 7, 2}, {11010, 7, 1}, {11000, 7, 0},
+	{12090, 8, 8}, {12080, 8, 7}, {12070, 8, 6}, {12050, 8, 5}, {12040, 8, 4}, {12030, 8, 3}, {12020, 8, 2}, {12010, 8, 1},
+	{12000, 8, 0},
+	{11080, 7, 8}, {11070, 7, 7}, {11060, 7, 6}, {11050, 7, 5}, {11040, 7, 4}, {11030, 7, 3}, {11020, 7, 2}, {11010, 7, 1},
+	{11000, 7, 0},
 }
 
 // ptxOf is the newest PTX that a driver surely knows; "" for one that is older than all of these.
@@ -31,8 +33,8 @@ func newestPTX() string { return ptxOf(driverVersionNumber()) }
 
 var ptxVersionLine = regexp.MustCompile(`(?m)^([ \t]*\.version[ \t]+)[0-9]+\.[0-9]+`)
 
-// inOlderPTX is PTX with the newest version that the driver knows in place of its own; nil for other images. A compiler writes the
-// version that it knows, whether the code needs it or not; what does need it, the driver still refuses.
+// inOlderPTX is PTX with the newest version that the driver knows in place of its own; nil for other images. A compiler
+// writes the version that it knows, whether the code needs it or not; what does need it, the driver still refuses.
 func (l *loadedImage) inOlderPTX() []byte {
 	version := newestPTX()
 	if version == "" || l.about == nil || l.about.Format != cudaimage.PTX {

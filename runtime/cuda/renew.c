@@ -1,7 +1,8 @@
 //go:build cuda
 
-/* Primary contexts that other code of the process resets (cudaDeviceReset): everything of them is gone. Nothing can be done on the device
- * then, until somebody asks for a new context; what is of the one before is freed without the driver. */
+/* Primary contexts that other code of the process resets (cudaDeviceReset): everything of them is gone. Nothing can be
+ * done on the device then, until somebody asks for a new context; what is of the one before is freed without the
+ * driver. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 static int is_reset(const cu_device* d) {
   unsigned int flags;
   int active = 1;
-  return atomic_load(&d->context) != NULL && cuDevicePrimaryCtxGetState(d->id, &flags, &active) == CUDA_SUCCESS && !active;
+  return atomic_load(&d->context) != NULL && cuDevicePrimaryCtxGetState(d->id, &flags, &active) == CUDA_SUCCESS &&
+      !active;
 }
 
 int tvmgo_cu_find_reset(void) {
@@ -60,7 +62,8 @@ static int forget(cu_device* d) {
   }
   d->num_streams = d->num_gone = d->num_spare = 0;
   for (int i = 0; i < NUM_STAGES; i++) d->stages[i].at = d->stages[i].done[0] = d->stages[i].done[1] = NULL;
-  for (int32_t i = 0; i < tvmgo_cu_num_devices; i++) atomic_fetch_and(&tvmgo_cu_devices[i].met, ~((uint64_t)1 << d->index));
+  for (int32_t i = 0; i < tvmgo_cu_num_devices; i++)
+    atomic_fetch_and(&tvmgo_cu_devices[i].met, ~((uint64_t)1 << d->index));
   atomic_store(&d->met, 0);
   atomic_store(&d->pool, NULL);
   atomic_store(&d->captures, 0);
@@ -79,7 +82,8 @@ int tvmgo_cu_renew(int32_t index) {
   CUcontext context = atomic_load(&d->context);
   int rc = 0;
   if (context != NULL && !is_dead(d, context))
-    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "make a new context of cuda:%d: nobody has reset the one that is in use: go on with that", (int)index);
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "make a new context of cuda:%d: nobody has reset the one that is in use: go "
+                                        "on with that", (int)index);
   else if (context != NULL)
     rc = forget(d);
   pthread_mutex_unlock(&d->lock);
@@ -117,12 +121,14 @@ int tvmgo_cu_forget_stream(CUstream stream) { return find_stream(stream, 1); }
 
 int tvmgo_cu_check_stream(CUstream stream, const char* what) {
   if (TVMGO_LIKELY(!find_stream(stream, 0))) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p is of a context that other code has reset: close it, and make another", what,
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "%s: stream %p is of a context that other code has reset: close it, and make another", what,
                      (void*)stream);
 }
 
 int tvmgo_cu_check_epoch(const cu_device* d, uint32_t epoch, const char* what) {
   if (TVMGO_LIKELY(atomic_load(&d->epoch) == epoch)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: it is of a context of cuda:%d that other code has reset: close it, and make another", what,
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     "%s: it is of a context of cuda:%d that other code has reset: close it, and make another", what,
                      (int)d->index);
 }

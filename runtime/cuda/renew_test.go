@@ -13,8 +13,8 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// A primary context that other code has reset is an error that says so and names the way out; after that the device works, modules are
-// loaded again, and what is left of the old context is closed without harm to the new one.
+// A primary context that other code has reset is an error that says so and names the way out; after that the device
+// works, modules are loaded again, and what is left of the old context is closed without harm to the new one.
 func TestRenew(t *testing.T) {
 	if !inChild() {
 		needFake(t)
@@ -59,7 +59,8 @@ func TestRenew(t *testing.T) {
 	require.NoError(t, dev.ResetPrimaryCtx())
 	_, err = runtime.NewTensor(dlpack.Float32, []int64{64}, first)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
-	for _, part := range []string{"cuda:0's primary context was reset by other code of this process", "runtime/cuda.Renew", "tvmgo.cuda.renew"} {
+	for _, part := range []string{"cuda:0's primary context was reset by other code of this process", "runtime/cuda.Renew",
+		"tvmgo.cuda.renew"} {
 		require.ErrorContains(t, err, part)
 	}
 	require.ErrorContains(t, scale.Launch(q, one, one, x, 2, 64), "was reset by other code")
@@ -77,13 +78,15 @@ func TestRenew(t *testing.T) {
 			fresh = append(fresh, tensor(t, on(of, first), data), tensor(t, on(of, second), data))
 		}
 	}
-	require.ErrorContains(t, timer.Stop(nil), "it is of a context of cuda:0 that other code has reset: close it, and make another")
+	require.ErrorContains(t, timer.Stop(nil),
+		"it is of a context of cuda:0 that other code has reset: close it, and make another")
 	require.ErrorContains(t, q.Sync(t.Context()), "is of a context that other code has reset: close it, and make another")
 	require.ErrorContains(t, scale.Launch(q, one, one, fresh[0], 2, 64), "is of a context that other code has reset")
 	require.ErrorContains(t, fresh[0].CopyFromTensor(fresh[6], q), "is of a context that other code has reset")
 	_, err = q.NewTensor(dlpack.Float32, []int64{64})
 	require.ErrorContains(t, err, "is of a context that other code has reset")
-	require.ErrorContains(t, g.Launch(stream(t, first)), "launch a graph: it is of a context of cuda:0 that other code has reset")
+	require.ErrorContains(t, g.Launch(stream(t, first)),
+		"launch a graph: it is of a context of cuda:0 that other code has reset")
 	y := fresh[0]
 	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, y, 3, 64), "modules are loaded again")
 	want := counting(64, 1)

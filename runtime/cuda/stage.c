@@ -1,8 +1,8 @@
 //go:build cuda
 
-/* Copies of ordinary memory of the host by way of page-locked buffers: while the device moves one piece, the processor moves the next.
- * A device has few buffers, made when they are first needed and kept until memory is trimmed; whoever finds none free leaves the copy to
- * the driver, which has buffers of its own. */
+/* Copies of ordinary memory of the host by way of page-locked buffers: while the device moves one piece, the processor
+ * moves the next. A device has few buffers, made when they are first needed and kept until memory is trimmed; whoever
+ * finds none free leaves the copy to the driver, which has buffers of its own. */
 #include "driver.h"
 
 #include <string.h>
@@ -92,7 +92,8 @@ static CUresult download(const staged* c) {
   return rc;
 }
 
-int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream, CUresult* out) {
+int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream,
+                         CUresult* out) {
   staged c = {.host = host, .device = device, .nbytes = nbytes, .stream = stream};
   if (nbytes <= PIECE || (c.g = borrow(d)) == NULL) return 0;
   *out = up ? upload(&c) : download(&c);

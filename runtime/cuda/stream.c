@@ -10,7 +10,8 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_check_stream(stream, "wait for a stream") != 0 || tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
+  if (d == NULL || tvmgo_cu_check_stream(stream, "wait for a stream") != 0 || tvmgo_cu_enter_relaxed(d, &s) != 0)
+    return -1;
   int refused = tvmgo_cu_refuse_default("wait for it", d, stream);
   CUresult rc = refused != 0 ? CUDA_SUCCESS : cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
@@ -19,12 +20,14 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
     tvmgo_cu_note(d, NULL, stream);
     return 0;
   }
-  if (stream == NULL) return tvmgo_cu_raise_waited(rc, d, stream, "wait for the default stream of cuda:%d", dev.device_id);
+  if (stream == NULL)
+    return tvmgo_cu_raise_waited(rc, d, stream, "wait for the default stream of cuda:%d", dev.device_id);
   return tvmgo_cu_raise_waited(rc, d, stream, "wait for stream %p of cuda:%d", stream, dev.device_id);
 }
 
 static CUresult make(int with_priority, int32_t priority, CUstream* out) {
-  return with_priority ? cuStreamCreateWithPriority(out, CU_STREAM_NON_BLOCKING, priority) : cuStreamCreate(out, CU_STREAM_NON_BLOCKING);
+  return with_priority ? cuStreamCreateWithPriority(out, CU_STREAM_NON_BLOCKING, priority) : cuStreamCreate(out,
+      CU_STREAM_NON_BLOCKING);
 }
 
 /* The same, with a handle that no stream of a context before has. */
@@ -78,11 +81,13 @@ int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int3
 }
 
 /* The driver takes the nearest for a priority out of range; here that is an error. */
-int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority, TVMFFIStreamHandle* out) {
+int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority,
+                                         TVMFFIStreamHandle* out) {
   int32_t least, greatest;
   if (tvmgo_cu_stream_priority_range(api, dev, &least, &greatest) != 0) return -1;
   if (priority > least || priority < greatest)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "create a stream of cuda:%d: priority %d is out of range: %d is the least urgent, %d the most",
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "create a stream of cuda:%d: priority %d is out of range: %d is the least "
+                                          "urgent, %d the most",
                        dev.device_id, (int)priority, (int)least, (int)greatest);
   return create(dev, 1, priority, out);
 }

@@ -86,7 +86,8 @@ func TestGraph(t *testing.T) {
 	const n = 1000
 	for _, dev := range present() {
 		q, other := stream(t, dev), stream(t, dev)
-		in, out := tensor(t, on(dlpack.CUDAHost, dev), make([]float32, n)), tensor(t, on(dlpack.CUDAHost, dev), make([]float32, n))
+		in, out := tensor(t, on(dlpack.CUDAHost, dev), make([]float32, n)), tensor(t, on(dlpack.CUDAHost, dev),
+			make([]float32, n))
 		x, y := tensor(t, dev, make([]float32, n)), tensor(t, dev, make([]float32, n))
 		locked, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, dev)
 		require.NoError(t, err)
@@ -165,7 +166,8 @@ func TestGraph_Refused(t *testing.T) {
 
 	if fakeLibrary != "" { // as when something is called behind the runtime's back
 		driver := needFake(t)
-		for code, text := range map[int]string{901: "cannot be recorded, such as a wait", 904: "let this stream wait for that one"} {
+		for code, text := range map[int]string{901: "cannot be recorded, such as a wait",
+			904: "let this stream wait for that one"} {
 			driver.FailAt(1, code, "cuStreamEndCapture")
 			_, err = q.Capture(func() error { return x.CopyFromTensor(x, q) })
 			require.ErrorContains(t, err, text)

@@ -93,7 +93,8 @@ func TestTarget_OpensNoDriver(t *testing.T) {
 	mapped := func() bool {
 		maps, err := os.ReadFile("/proc/self/maps")
 		require.NoError(t, err)
-		return strings.Contains(string(maps), "libcuda.so") || fakeLibrary != "" && strings.Contains(string(maps), fakeLibrary)
+		return strings.Contains(string(maps), "libcuda.so") || fakeLibrary != "" && strings.Contains(string(maps),
+			fakeLibrary)
 	}
 	if !inChild() {
 		need(t)

@@ -57,13 +57,14 @@ int tvmgo_cu_is_recording(CUstream stream) {
 int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream) {
   if (stream != NULL || !tvmgo_cu_is_recording(stream)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "the default stream of cuda:%d waits for a stream that records a graph, so %s after the end of the recording, or use a "
+                     "the default stream of cuda:%d waits for a stream that records a graph, so %s after the end of "
+                     "the recording, or use a "
                      "stream that was created",
                      (int)d->index, what);
 }
 
-/* Marks behind what the streams hold now, and those of freed streams: in marks, which has room for all and one more. The lock is held,
- * so that no stream is destroyed meanwhile. */
+/* Marks behind what the streams hold now, and those of freed streams: in marks, which has room for all and one more.
+ * The lock is held, so that no stream is destroyed meanwhile. */
 static CUresult mark_all(cu_device* d, CUevent* marks, int* n) {
   CUresult rc = CUDA_SUCCESS;
   if (atomic_load(&d->captures) > 0 || tvmgo_cu_is_recording(NULL)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -102,6 +103,7 @@ CUresult tvmgo_cu_wait_for_others(cu_device* d) {
     if (tvmgo_cu_is_of_capture(rc)) captured = rc;
   }
   CUresult rc = cuCtxSetCurrent(atomic_load(&d->context));
-  if (rc != CUDA_SUCCESS) rc = cuCtxSetCurrent(atomic_load(&d->context)); /* what follows frees: see tvmgo_cu_enter_to_free */
+  /* what follows frees: see tvmgo_cu_enter_to_free */
+  if (rc != CUDA_SUCCESS) rc = cuCtxSetCurrent(atomic_load(&d->context));
   return captured != CUDA_SUCCESS ? captured : rc;
 }

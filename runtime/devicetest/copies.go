@@ -66,7 +66,8 @@ func (s *suite) copyDirections(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err, to.name)
-			for _, c := range []struct{ at, into, n int64 }{{0, 0, n}, {0, 0, 100}, {3, 0, 50}, {0, 5, 50}, {9, 20, 40}, {17, 128, 128}, {255, 0, 1}} {
+			for _, c := range []struct{ at, into, n int64 }{{0, 0, n}, {0, 0, 100}, {3, 0, 50}, {0, 5, 50}, {9, 20, 40},
+				{17, 128, 128}, {255, 0, 1}} {
 				what := fmt.Sprintf("%d bytes from byte %d of %s to byte %d of %s", c.n, c.at, from.name, c.into, to.name)
 				a, b := bytePattern(n, 0x55), bytePattern(n, 0xaa)
 				require.NoError(t, src.CopyFromBytes(a), what)
@@ -161,7 +162,8 @@ func (s *suite) hostMemoryMayGo(t *testing.T) {
 		m.unmap(t)
 		m = mapHost(t, n)
 		require.NoError(t, m.tensor.CopyFromTensor(x, on))
-		require.True(t, string(data) == string(m.bytes), "round %d: what was copied to the host is there when the call returns", round)
+		require.True(t, string(data) == string(m.bytes),
+			"round %d: what was copied to the host is there when the call returns", round)
 		m.unmap(t)
 		require.NoError(t, s.sync(t, on))
 	}

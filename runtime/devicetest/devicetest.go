@@ -157,7 +157,8 @@ func (s *suite) live(t *testing.T) alive {
 			continue // counted below
 		}
 		if m, err := runtime.DeviceMemory(dev); err == nil {
-			a.devices[i] = runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse, Pinned: m.Pinned}
+			a.devices[i] = runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse,
+				Pinned: m.Pinned}
 		} else {
 			require.ErrorIs(t, err, runtime.ErrNotSupported)
 		}

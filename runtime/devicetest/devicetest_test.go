@@ -67,7 +67,8 @@ func conformInC(t *testing.T) {
 		cc = "cc"
 	}
 	lib := filepath.Join(t.TempDir(), "owndevice.so")
-	out, err := exec.Command(cc, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-DOWN_DEVICE_MODULE",
+	out, err := exec.Command(cc, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread",
+		"-DOWN_DEVICE_MODULE",
 		"-I../../include", "../../capi/testdata/own_device_threads.c", "-o", lib).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	m, err := runtime.Load(t.Context(), lib)
@@ -79,8 +80,10 @@ func conformInC(t *testing.T) {
 	table, err := f.Call()
 	require.NoError(t, err)
 	const number = lazyType
-	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "threads", Table: unsafe.Pointer(table.(runtime.Ptr))}))
-	devicetest.Run(t, dlpack.Device{Type: number}, devicetest.Options{Second: dlpack.Device{Type: number, ID: 1}, DataIsAddress: true, Large: 64 << 10})
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "threads",
+		Table: unsafe.Pointer(table.(runtime.Ptr))}))
+	devicetest.Run(t, dlpack.Device{Type: number}, devicetest.Options{Second: dlpack.Device{Type: number, ID: 1},
+		DataIsAddress: true, Large: 64 << 10})
 }
 
 // The second form is printed at once, before a later part can crash.

@@ -67,8 +67,9 @@ type lazyStream struct {
 }
 
 func newLazy(mutant string) *lazy {
-	d := &lazy{mutant: mutant, spaces: map[uintptr]*lazySpace{}, pinned: map[uintptr][]byte{}, streams: map[lazyKey]*lazyStream{},
-		next: 0x1000, active: map[int]int{}, current: map[[2]int]runtime.StreamHandle{}}
+	d := &lazy{mutant: mutant, spaces: map[uintptr]*lazySpace{}, pinned: map[uintptr][]byte{},
+		streams: map[lazyKey]*lazyStream{},
+		next:    0x1000, active: map[int]int{}, current: map[[2]int]runtime.StreamHandle{}}
 	for id := range lazyCount {
 		d.streams[lazyKey{id, 0}] = &lazyStream{}
 	}
@@ -286,7 +287,8 @@ func (d *lazy) bytesOf(t dlpack.Tensor, offset bool) ([]byte, error) {
 		if s == nil || (s.id != int(t.Device.ID) && !d.is("the second device has the first one's memory")) {
 			return nil, failed(runtime.ErrInvalidArgument, "%#x is no memory of %v", t.Data, t.Device)
 		}
-		if offset && !d.is("copies beyond the memory are fine") && (t.ByteOffset > uint64(s.size) || uint64(n) > uint64(s.size)-t.ByteOffset) {
+		if offset && !d.is("copies beyond the memory are fine") && (t.ByteOffset > uint64(s.size) ||
+			uint64(n) > uint64(s.size)-t.ByteOffset) {
 			return nil, failed(runtime.ErrInvalidArgument, "%d bytes at %d are beyond %d", n, t.ByteOffset, s.size)
 		}
 	}
@@ -318,7 +320,8 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 	if err != nil && to.Device.Type == lazyType { // between indices, the stream may be the other's
 		s, err = d.stream(int(to.Device.ID), h)
 	}
-	if d.is("a copy between devices is not on its stream") && from.Device.Type == to.Device.Type && from.Device != to.Device {
+	if d.is("a copy between devices is not on its stream") && from.Device.Type == to.Device.Type &&
+		from.Device != to.Device {
 		s, err = d.stream(int(to.Device.ID), 0)
 	}
 	if err != nil {
@@ -348,7 +351,8 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 			src = append([]byte{}, src...)
 		}
 	}
-	if pinned && d.is("page-locked memory is forgotten") || from.Device.Type == to.Device.Type && d.is("copies inside the device are forgotten") {
+	if pinned && d.is("page-locked memory is forgotten") || from.Device.Type == to.Device.Type &&
+		d.is("copies inside the device are forgotten") {
 		return nil
 	}
 	if from.Device.ID != to.Device.ID && from.Device.Type == to.Device.Type {
@@ -576,13 +580,15 @@ func (t *lazyTimer) Close() error { return nil }
 
 // ---- workspaces, scopes, page-locked memory, books ----
 
-func (d *lazy) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, h runtime.StreamHandle) (unsafe.Pointer, error) {
+func (d *lazy) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, h runtime.StreamHandle) (unsafe.Pointer,
+	error) {
 	if err := d.enter(id); err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
 	for i, s := range d.idle {
-		if s.id == id && s.size == nbytes && (s.stream == h || d.is("workspaces are shared across streams")) && !d.is("workspaces never serve again") {
+		if s.id == id && s.size == nbytes && (s.stream == h || d.is("workspaces are shared across streams")) &&
+			!d.is("workspaces never serve again") {
 			d.idle = append(d.idle[:i:i], d.idle[i+1:]...)
 			d.spaces[s.at], s.stream, s.lent = s, h, true
 			d.stats[id].WorkspaceInUse += int64(s.size)
@@ -618,7 +624,8 @@ func (d *lazy) FreeWorkspace(id int, p unsafe.Pointer) error {
 	return nil
 }
 
-func (d *lazy) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error) {
+func (d *lazy) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer,
+	error) {
 	if scope != "global.texture" && !d.is("every scope is fine") {
 		return nil, failed(runtime.ErrNotSupported, "lazy has no scope %q: it has global.texture", scope)
 	}

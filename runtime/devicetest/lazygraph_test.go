@@ -10,7 +10,8 @@ import (
 
 // ---- memory in the order of a stream ----
 
-func (d *lazy) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType, h runtime.StreamHandle) (unsafe.Pointer, error) {
+func (d *lazy) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType,
+	h runtime.StreamHandle) (unsafe.Pointer, error) {
 	if err := d.enter(id); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,8 @@ static outcome take_workspace(int32_t type, int32_t id, size_t n, void** out) {
 	if (*out == NULL) *out = &untouched;
 	return done(*out == &untouched ? -1 : 0, *out);
 }
-static outcome give_workspace(int32_t type, int32_t id, void* p) { return done(TVMBackendFreeWorkspace(type, id, p), &untouched); }
+static outcome give_workspace(int32_t type, int32_t id, void* p) { return done(TVMBackendFreeWorkspace(type, id, p),
+	&untouched); }
 
 static outcome set_device(int32_t type, int32_t id) {
 	const TVMGODeviceAPI* api = table_of(type);
@@ -69,9 +70,11 @@ static outcome sync_stream(int32_t type, int32_t id, void* stream) {
 }
 
 // n bytes from `offset` of memory of (type, id) to the host, or with to_host 0 the other way.
-static outcome copy(int32_t type, int32_t id, void* p, size_t offset, void* host, int64_t n, int to_host, void* stream) {
+static outcome copy(int32_t type, int32_t id, void* p, size_t offset, void* host, int64_t n, int to_host,
+	void* stream) {
 	const TVMGODeviceAPI* api = table_of(type);
-	DLTensor there = {.data = p, .device = at(type, id), .ndim = 1, .dtype = {kDLUInt, 8, 1}, .shape = &n, .byte_offset = offset};
+	DLTensor there = {.data = p, .device = at(type, id), .ndim = 1, .dtype = {kDLUInt, 8, 1}, .shape = &n,
+		.byte_offset = offset};
 	DLTensor here = {.data = host, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLUInt, 8, 1}, .shape = &n};
 	return done(api->copy_data_from_to(api, to_host ? &there : &here, to_host ? &here : &there, stream), &untouched);
 }
@@ -220,7 +223,8 @@ func (s *suite) tableAlignment(t *testing.T) {
 			continue
 		}
 		succeeds(t, o, "an alignment")
-		require.True(t, s.opts.DataIsAddress || alignment <= 256, "alignment %d: what cannot be seen is not promised", alignment)
+		require.True(t, s.opts.DataIsAddress || alignment <= 256, "alignment %d: what cannot be seen is not promised",
+			alignment)
 		if s.opts.DataIsAddress {
 			require.Zero(t, uintptr(p)%alignment, "alignment %d", alignment)
 		}
@@ -235,7 +239,8 @@ func (s *suite) tableAlignment(t *testing.T) {
 // right goes on to work.
 func (s *suite) tableWorkspaces(t *testing.T) {
 	typ, id := cType(s.dev)
-	asks := s.opts.KnowsItsMemory || s.dev.Type == dlpack.CPU // others may be lent workspaces that they take for data space
+	// others may be lent workspaces that they take for data space
+	asks := s.opts.KnowsItsMemory || s.dev.Type == dlpack.CPU
 	for _, n := range []C.size_t{1, 64, 5000, 1 << 20} {
 		for range 3 {
 			var data, w, again unsafe.Pointer

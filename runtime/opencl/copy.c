@@ -1,7 +1,7 @@
 //go:build opencl
 
-/* Copies (docs/abi.md E.4). Those with the host wait: its memory may be gone when they return. Those within a device are
- * queued. */
+/* Copies (docs/abi.md E.4). Those with the host wait: its memory may be gone when they return. Those within a device
+ * are queued. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -19,13 +19,16 @@ static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* o
   *out = (place){h, tvmgo_cl_device(t->device.device_id), t->byte_offset};
   if (out->d == NULL) return -1;
   if (h->device != t->device.device_id)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of opencl:%d, the array says opencl:%d", what, (int)h->device,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of opencl:%d, the array says opencl:%d", what,
+                       (int)h->device,
                        (int)t->device.device_id);
   if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what, nbytes,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what,
+                       nbytes,
                        out->offset, h->nbytes);
   if (h->kind == HANDLE_IMAGE && (out->offset != 0 || nbytes != h->nbytes))
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: a texture is copied whole, its %zu bytes at once", what, h->nbytes);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: a texture is copied whole, its %zu bytes at once", what,
+                       h->nbytes);
   return 0;
 }
 

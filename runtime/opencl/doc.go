@@ -3,10 +3,11 @@
 //
 //	import _ "tvmgo/runtime/opencl"
 //
-// It is built with the tag opencl (go run tvmgo/build/env -- build -tags opencl). Without the tag, the import
-// registers a device that says so. A plain "go build -tags opencl" compiles the binding of OpenCL against the system's headers, or
-// none, and fails ("unknown field buffer in struct literal of type _Ctype_cl_image_desc"): the binding fits the headers that this
-// module carries, and tvmgo/build/env sets their path, for one command or, with -w, for all. The build says so beside that error.
+// It is built with the tag opencl (go run tvmgo/build/env -- build -tags opencl). Without the tag, the import registers
+// a device that says so. A plain "go build -tags opencl" compiles the binding of OpenCL against the system's headers,
+// or none, and fails ("unknown field buffer in struct literal of type _Ctype_cl_image_desc"): the binding fits the
+// headers that this module carries, and tvmgo/build/env sets their path, for one command or, with -w, for all. The
+// build says so beside that error.
 //
 // Devices. The devices of all platforms are numbered together: GPUs first, then accelerators, CPUs and others;
 // within a kind in the order of the platforms and of each platform's devices. TVMGO_OPENCL_PLATFORM keeps those

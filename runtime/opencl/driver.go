@@ -101,7 +101,8 @@ func start() error {
 	leftOut.Store(&left)
 	devices.Store(&usable)
 	if len(usable) == 0 {
-		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: pocl-opencl-icd for CPUs)",
+		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: "+
+			"pocl-opencl-icd for CPUs)",
 			dl.OpenCLPath(), strings.Join(left, "; "))
 	}
 	return nil
@@ -132,7 +133,8 @@ func choosePlatform(all []platform, wanted string) ([]platform, error) {
 	var list []platform
 	n, err := strconv.Atoi(wanted)
 	for _, p := range all {
-		if (err == nil && n == p.index) || (err != nil && strings.Contains(strings.ToLower(p.name), strings.ToLower(wanted))) {
+		if (err == nil && n == p.index) || (err != nil && strings.Contains(strings.ToLower(p.name),
+			strings.ToLower(wanted))) {
 			list = append(list, p)
 		}
 	}
@@ -143,7 +145,8 @@ func choosePlatform(all []platform, wanted string) ([]platform, error) {
 	for _, p := range all {
 		names = append(names, p.String())
 	}
-	return nil, unavailable("TVMGO_OPENCL_PLATFORM is %q, and no platform is that: there are %s", wanted, strings.Join(names, ", "))
+	return nil, unavailable("TVMGO_OPENCL_PLATFORM is %q, and no platform is that: there are %s", wanted,
+		strings.Join(names, ", "))
 }
 
 // findDevices lists a platform's devices, and why others are left out.
@@ -211,7 +214,8 @@ func open(d *device) error {
 	}
 	context, rc := rawContext(d.context, d.id)
 	if rc == cl.SUCCESS {
-		rc = cl.ErrorCode(C.tvmgo_cl_add_device(C.cl_platform_id(unsafe.Pointer(d.platform.id)), C.cl_device_id(unsafe.Pointer(d.id)),
+		rc = cl.ErrorCode(C.tvmgo_cl_add_device(C.cl_platform_id(unsafe.Pointer(d.platform.id)),
+			C.cl_device_id(unsafe.Pointer(d.id)),
 			context, oneAtATime(d)))
 	}
 	if rc != cl.SUCCESS {

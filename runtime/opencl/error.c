@@ -37,7 +37,8 @@ const char* tvmgo_cl_code_name(cl_int code) {
   static _Thread_local char text[700];
   const char* lacked = tvmgo_dl_lacked(&tvmgo_dl_opencl, code);
   if (lacked != NULL) {
-    snprintf(text, sizeof text, "%s has no function %s: install a loader and a driver of OpenCL 1.2 or newer", tvmgo_dl_opencl.path, lacked);
+    snprintf(text, sizeof text, "%s has no function %s: install a loader and a driver of OpenCL 1.2 or newer",
+             tvmgo_dl_opencl.path, lacked);
     return text;
   }
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)

@@ -12,7 +12,8 @@ import (
 	_ "tvmgo/runtime/opencl" // enables OpenCL
 )
 
-// A kernel in OpenCL C becomes a module. Nothing is compiled before the kernel is first launched, so that needs no device.
+// A kernel in OpenCL C becomes a module. Nothing is compiled before the kernel is first launched, so that needs no
+// device.
 func Example() {
 	const source = `__kernel void scale(__global float* x, float by) { x[get_global_id(0)] *= by; }`
 	m, err := runtime.NewDeviceModule("opencl", "cl", []byte(source), runtime.KernelType{

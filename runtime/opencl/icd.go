@@ -73,6 +73,7 @@ func noDriver(loader, code string) error {
 	} else if len(files) > 0 {
 		cause = strings.Join(files, ", ") + ": what is named there has no platform"
 	}
-	return unavailable("%s was opened and finds no OpenCL driver: %s (%s): install a driver (Debian: pocl-opencl-icd for CPUs), or set OCL_ICD_VENDORS to the folder of its .icd file",
+	return unavailable("%s was opened and finds no OpenCL driver: %s (%s): install a driver (Debian: pocl-opencl-icd "+
+		"for CPUs), or set OCL_ICD_VENDORS to the folder of its .icd file",
 		loader, cause, code)
 }

@@ -34,7 +34,8 @@ __kernel __attribute__((reqd_work_group_size(8, 1, 1))) void eight(__global floa
 
 var kernels = []runtime.KernelType{
 	{Name: "scale", Args: []dlpack.DataType{dlpack.Handle, dlpack.Float32, dlpack.Int32}},
-	{Name: "types", Args: []dlpack.DataType{dlpack.Handle, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}},
+	{Name: "types", Args: []dlpack.DataType{dlpack.Handle, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64,
+		dlpack.Float32}},
 	{Name: "eight", Args: []dlpack.DataType{dlpack.Handle}},
 }
 
@@ -119,18 +120,22 @@ func TestKernel_BadCalls(t *testing.T) {
 	one := runtime.Dim3{1}
 	bad := runtime.ErrInvalidArgument
 	requireError(t, scale.Launch(nil, one, one, x, 1), bad, "3 arguments are needed, 2 were given")
-	requireError(t, scale.Launch(nil, one, one, 5, 1, 1), bad, "kernel scale: argument 0 must be an array or its data, not int")
+	requireError(t, scale.Launch(nil, one, one, 5, 1, 1), bad,
+		"kernel scale: argument 0 must be an array or its data, not int")
 	requireError(t, scale.Launch(nil, one, one, nil, 1, 1), bad, "kernel scale: argument 0 is NULL")
 	requireError(t, scale.Launch(nil, one, one, host, 1, 1), bad, "argument 0 is an array of device type 1")
 	requireError(t, scale.Launch(nil, one, one, x, "a", 1), bad, "kernel scale: argument 1 must be a number")
 	requireError(t, scale.Launch(nil, one, one, x, 1, 0.5), bad, "kernel scale: argument 2 must be an integer, not float")
-	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad, "argument 2 is 2147483648, which does not fit into 32 bits")
+	requireError(t, scale.Launch(nil, one, one, x, 1, 1<<31), bad,
+		"argument 2 is 2147483648, which does not fit into 32 bits")
 	requireError(t, types.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
-	requireError(t, scale.Launch(nil, one, one, runtime.Ptr(unsafe.Pointer(new(int64))), 1, 1), bad, "is not memory of opencl")
+	requireError(t, scale.Launch(nil, one, one, runtime.Ptr(unsafe.Pointer(new(int64))), 1, 1), bad,
+		"is not memory of opencl")
 	s, err := runtime.NewStream(first)
 	require.NoError(t, err)
 	defer s.Close()
-	requireError(t, scale.Launch(s, one, one, far, 1, 1), bad, "argument 0 is memory of opencl:1, the kernel runs on opencl:0")
+	requireError(t, scale.Launch(s, one, one, far, 1, 1), bad,
+		"argument 0 is memory of opencl:1, the kernel runs on opencl:0")
 	onHost, err := runtime.NewStream(runtime.CPU)
 	require.NoError(t, err)
 	defer onHost.Close()
@@ -139,17 +144,22 @@ func TestKernel_BadCalls(t *testing.T) {
 	// Sizes.
 	requireError(t, scale.Launch(nil, runtime.Dim3{3}, runtime.Dim3{1 << 20}, x, 1, 1), bad,
 		"kernel scale with grid [3, 1, 1] and block [1048576, 1, 1] on opencl:0", "the limit of threadIdx.x is 4096")
-	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad, "a block of 8192 work items; the limit of this kernel there is 4096")
+	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad,
+		"a block of 8192 work items; the limit of this kernel there is 4096")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work items")
-	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {1, 1, 1 << 32}, {1 << 16, 1 << 16}, {1 << 31, 2}, {1 << 22, 1 << 22, 1 << 22}} {
+	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {1, 1, 1 << 32}, {1 << 16, 1 << 16},
+		{1 << 31, 2}, {1 << 22, 1 << 22, 1 << 22}} {
 		err := scale.Launch(nil, grid, one, x, 1, 1)
 		requireError(t, err, bad, "kernel scale with grid [")
 		require.Regexp(t, "at most 2\\^32-1 blocks there: split it", err.Error(), "%v", grid)
 	}
-	requireError(t, scale.Launch(nil, runtime.Dim3{2}, runtime.Dim3{1 << 62}, x, 1, 1), bad, "the limit of threadIdx.x is 4096")
-	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x, 1, 1), bad, "Cluster is [2 0 0], but the kernel has no clusters")
-	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 8}, x, 1, 1), bad, "SharedBytes is 8, but the kernel takes none")
+	requireError(t, scale.Launch(nil, runtime.Dim3{2}, runtime.Dim3{1 << 62}, x, 1, 1), bad,
+		"the limit of threadIdx.x is 4096")
+	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x, 1, 1), bad,
+		"Cluster is [2 0 0], but the kernel has no clusters")
+	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 8}, x, 1, 1), bad,
+		"SharedBytes is 8, but the kernel takes none")
 	requireError(t, eight.Launch(nil, one, one, x), bad, "the source demands a block of [8, 1, 1]")
 	gputest.EmptyGrid(t, m, "scale", tensor(t, first, []float32{1, 1}), 2, 5, 2)
 	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device works on")
@@ -172,15 +182,19 @@ func TestKernel_BadSource(t *testing.T) {
 	x := tensor(t, first, make([]float32, 8))
 	one := runtime.Dim3{1}
 	oneArg := []dlpack.DataType{dlpack.Handle}
-	broken := handMade(t, "// first line\n__kernel void f(__global float* x) {\n  x[0] = undeclared;\n}\n", runtime.KernelType{Name: "f", Args: oneArg})
+	broken := handMade(t, "// first line\n__kernel void f(__global float* x) {\n  x[0] = undeclared;\n}\n",
+		runtime.KernelType{Name: "f", Args: oneArg})
 	for range 2 {
 		err := kernel(t, broken, "f").Launch(nil, one, one, x)
-		requireError(t, err, runtime.ErrFailed, "kernel f does not compile for opencl:0 (", "CL_BUILD_PROGRAM_FAILURE (-11)", ":3:10: ", "undeclared")
+		requireError(t, err, runtime.ErrFailed, "kernel f does not compile for opencl:0 (", "CL_BUILD_PROGRAM_FAILURE (-11)",
+			":3:10: ", "undeclared")
 	}
 	missing := handMade(t, source, runtime.KernelType{Name: "gone", Args: oneArg})
-	requireError(t, kernel(t, missing, "gone").Launch(nil, one, one, x), runtime.ErrCorruptModule, "kernel gone is not in the source; there are: ", "scale")
+	requireError(t, kernel(t, missing, "gone").Launch(nil, one, one, x), runtime.ErrCorruptModule,
+		"kernel gone is not in the source; there are: ", "scale")
 	counts := handMade(t, source, runtime.KernelType{Name: "scale", Args: oneArg})
-	requireError(t, kernel(t, counts, "scale").Launch(nil, one, one, x), runtime.ErrCorruptModule, "kernel scale has 3 arguments in its source, but 1 in its description")
+	requireError(t, kernel(t, counts, "scale").Launch(nil, one, one, x), runtime.ErrCorruptModule,
+		"kernel scale has 3 arguments in its source, but 1 in its description")
 
 	for _, c := range []struct {
 		code   string
@@ -188,8 +202,10 @@ func TestKernel_BadSource(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{"x", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported, "argument 0 is of type float16"},
-		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule, "300 arguments, more than 256"},
+		{"x", runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported,
+			"argument 0 is of type float16"},
+		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
+			"300 arguments, more than 256"},
 		{"x", runtime.KernelType{Name: "f", DynamicShared: true}, runtime.ErrNotSupported, `launch parameter "tir.use_dyn_shared_memory": on OpenCL there are blockIdx.x`},
 		{"x", runtime.KernelType{Name: "f", Cluster: true}, runtime.ErrNotSupported, `launch parameter "clusterCtaIdx.x": on OpenCL there are blockIdx.x`},
 		{"x", runtime.KernelType{Name: "f", Cooperative: true}, runtime.ErrNotSupported, `launch parameter "tir.use_cooperative_launch": on OpenCL`},
@@ -206,10 +222,12 @@ func TestKernel_BadSource(t *testing.T) {
 	requireError(t, err, runtime.ErrInvalidArgument, "0 kernels")
 	_, err = runtime.NewDeviceModule("nothing", "", []byte("x"), runtime.KernelType{Name: "f"})
 	requireError(t, err, runtime.ErrNotSupported, `"nothing"`)
-	binary, err := runtime.NewDeviceModule("opencl", "xclbin", []byte("no binary"), runtime.KernelType{Name: "f", Args: oneArg})
+	binary, err := runtime.NewDeviceModule("opencl", "xclbin", []byte("no binary"), runtime.KernelType{Name: "f",
+		Args: oneArg})
 	require.NoError(t, err)
 	defer binary.Close()
-	requireError(t, kernel(t, binary, "f").Launch(nil, one, one, x), runtime.ErrCorruptModule, "a binary (xclbin) that opencl:0", "CL_INVALID_BINARY")
+	requireError(t, kernel(t, binary, "f").Launch(nil, one, one, x), runtime.ErrCorruptModule,
+		"a binary (xclbin) that opencl:0", "CL_INVALID_BINARY")
 }
 
 // Programs that one module compiled are taken by another, which does not compile; as a module of their own too.
@@ -277,7 +295,8 @@ func TestPrograms_Precompiled(t *testing.T) {
 				{append(slices.Clone(good), 0), "compiled programs"},
 				{programs("h", binary), `no kernel "h"`},
 				{programs("f", []byte("none")), "program of kernel f is none that opencl:"},
-				{programs("f", handMadeProgram(t, dev, body("stranger", "9"), "stranger")), "kernel f is not in the program; there are: stranger"},
+				{programs("f", handMadeProgram(t, dev, body("stranger", "9"), "stranger")),
+					"kernel f is not in the program; there are: stranger"},
 			}
 			if i == 0 { // each kernel has a program of its own
 				list = append(list, bad{programs("f", binary, "g", []byte("none")), "program of kernel g"})
@@ -370,7 +389,8 @@ func TestPrograms_AreLazyAndKept(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "the program came from the disk")
 	// A file that was damaged, or that the driver refuses, is made anew.
-	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)], 0)} {
+	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)],
+		0)} {
 		require.NoError(t, os.WriteFile(files[0], damage, 0o600))
 		again()
 		now, err := os.ReadFile(files[0])
@@ -543,8 +563,10 @@ func TestPacked_Offsets(t *testing.T) {
   if (i < n) c[i] = a[i] + b[i];
 }
 `), 0o600))
-	require.NoError(t, pack.Library(t.Context(), pack.Kernels{Inputs: []pack.Input{{Path: code}}, Functions: []pack.Function{{
-		Signature: "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, library))
+	require.NoError(t, pack.Library(t.Context(), pack.Kernels{Inputs: []pack.Input{{Path: code}},
+		Functions: []pack.Function{{
+			Signature: "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch " +
+				"blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, library))
 	m := gputest.Module(t, library)
 	for _, dev := range []dlpack.Device{first, second} {
 		gputest.PackedOffsets(t, m, dev)

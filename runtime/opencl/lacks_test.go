@@ -29,7 +29,8 @@ func loaderWithout(t *testing.T, function string) string {
 	other := bytes.Clone(name)
 	other[1] = 'x'
 	path := filepath.Join(t.TempDir(), "libOpenCL.so.1")
-	require.NoError(t, os.WriteFile(path, bytes.Replace(code, name, other, 1) /* the names of the symbols come first in the file */, 0o755))
+	require.NoError(t, os.WriteFile(path, bytes.Replace(code, name, other,
+		1), /* the names of the symbols come first in the file */ 0o755))
 	return path
 }
 
@@ -38,7 +39,8 @@ func TestLacks(t *testing.T) {
 	lacks := os.Getenv(lacksVariable)
 	if lacks == "" {
 		need(t)
-		for _, function := range []string{"clCreateBuffer", "clEnqueueNDRangeKernel", "clCreateSubBuffer", "clCreateContext", "clGetDeviceInfo", "clSetKernelArg"} {
+		for _, function := range []string{"clCreateBuffer", "clEnqueueNDRangeKernel", "clCreateSubBuffer", "clCreateContext",
+			"clGetDeviceInfo", "clSetKernelArg"} {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestLacks$", "-test.v")
 			cmd.Env = append(os.Environ(), lacksVariable+"="+function, "TVMGO_OPENCL_LIBRARY="+loaderWithout(t, function))
 			out, err := cmd.CombinedOutput()

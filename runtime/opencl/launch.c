@@ -1,6 +1,7 @@
 //go:build opencl
 
-/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on a device. */
+/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on
+ * a device. */
 #include "launch.h"
 
 #include <stdio.h>
@@ -22,7 +23,8 @@ typedef struct {
   cl_mem at[TVMGO_MAX_KERNEL_ARGS];
 } parts;
 
-static int part_of(const cl_function* f, int i, const cl_device* d, const cl_handle* h, size_t offset, parts* p, cl_mem* out) {
+static int part_of(const cl_function* f, int i, const cl_device* d, const cl_handle* h, size_t offset, parts* p,
+                   cl_mem* out) {
   if (h->kind != HANDLE_BUFFER) return tvmgo_kernel_bad_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align);
   if (tvmgo_kernel_check_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align) != 0) return -1;
   cl_buffer_region region = {offset, h->nbytes - offset};
@@ -73,7 +75,8 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of threadIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i],
                          d->max_items[i]);
     if (TVMGO_UNLIKELY(b->required[0] != 0 && s[3 + i] != b->required[i]))
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the source demands a block of [%zu, %zu, %zu]", SHAPE_ARGS(f, s, d),
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the source demands a block of [%zu, %zu, %zu]", SHAPE_ARGS(f, s,
+          d),
                          b->required[0], b->required[1], b->required[2]);
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(group, s[3 + i], &group))) group = SIZE_MAX;
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(s[i], s[3 + i], &global[i])))
@@ -81,7 +84,8 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
   }
   if (TVMGO_UNLIKELY(!tvmgo_kernel_blocks_fit(s))) return tvmgo_kernel_too_many_blocks(&f->k, s, d->index);
   if (TVMGO_LIKELY(group <= b->max_group)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": a block of %zu work items; the limit of this kernel there is %zu (of the device: %zu)",
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     SHAPE ": a block of %zu work items; the limit of this kernel there is %zu (of the device: %zu)",
                      SHAPE_ARGS(f, s, d), group, b->max_group, d->max_group);
 }
 
@@ -102,7 +106,8 @@ static void give_back(cl_built* b, cl_kernel k) {
   for (int i = 0; i < MAX_IDLE; i++) {
     cl_kernel none = NULL;
     if (atomic_load_explicit(&b->idle[i], memory_order_relaxed) != NULL) continue;
-    if (atomic_compare_exchange_strong_explicit(&b->idle[i], &none, k, memory_order_release, memory_order_relaxed)) return;
+    if (atomic_compare_exchange_strong_explicit(&b->idle[i], &none, k, memory_order_release, memory_order_relaxed))
+      return;
   }
   clReleaseKernel(k);
 }
@@ -182,8 +187,10 @@ static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   void* data = NULL;
   size_t size = 0;
   (void)args;
-  if (n != 0) return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.GetPreCompiledPrograms takes no arguments, %d were given", (int)n);
-  if (d == NULL || tvmgo_enter_go("compiling programs") != 0 || tvmgoOpenCLSavePrograms(m->go, d->index, &data, &size) != 0)
+  if (n != 0)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.GetPreCompiledPrograms takes no arguments, %d were given", (int)n);
+  if (d == NULL || tvmgo_enter_go("compiling programs") != 0 || tvmgoOpenCLSavePrograms(m->go, d->index, &data,
+      &size) != 0)
     return -1;
   int rc = tvmgo_bytes_make(data, size, result);
   free(data);
@@ -195,7 +202,9 @@ static int load_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   const cl_device* d = active_device();
   TVMFFIByteArray bytes;
   (void)result;
-  if (n != 1) return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes the bytes, %d arguments were given", (int)n);
+  if (n != 1)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes the bytes, %d arguments were given",
+                       (int)n);
   if (d == NULL || tvmgo_arg_text("opencl.SetPreCompiledPrograms", args, 0, &bytes) != 0 ||
       tvmgo_enter_go("taking programs") != 0)
     return -1;
@@ -226,6 +235,7 @@ int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, c
   }
   free_built(b);
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "kernel %s on opencl:%d", f->k.name, (int)d->index);
-  return tvmgo_raise(TVMGO_CORRUPT_ERROR, "kernel %s has %u arguments in its source, but %d in its description", f->k.name,
+  return tvmgo_raise(TVMGO_CORRUPT_ERROR, "kernel %s has %u arguments in its source, but %d in its description",
+                     f->k.name,
                      (unsigned)num_args, (int)f->k.num_args);
 }

@@ -7,8 +7,8 @@
 
 enum { MAX_IDLE = 8 };
 
-/* A kernel built for a device. OpenCL keeps arguments in the kernel object, so a launch takes one for itself: an idle one or,
- * when as many launches are under way as there are objects, a new one. */
+/* A kernel built for a device. OpenCL keeps arguments in the kernel object, so a launch takes one for itself: an idle
+ * one or, when as many launches are under way as there are objects, a new one. */
 typedef struct {
   cl_program program; /* of the Go side, which lives longer */
   _Atomic(cl_kernel) idle[MAX_IDLE];
@@ -24,8 +24,8 @@ typedef struct {
 
 extern const tvmgo_kernel_class tvmgo_cl_kernels; /* of all modules of this kind */
 
-/* The function that returns the compiled programs of the active device (loads = 0), or loads them; owned, NULL with an error
- * raised. */
+/* The function that returns the compiled programs of the active device (loads = 0), or loads them; owned, NULL with an
+ * error raised. */
 void* tvmgo_cl_programs_object(tvmgo_kernels* m, int loads);
 
 /* Publishes a kernel, which the caller gives up, for a device; -1 with an error raised. Called under Go's lock. */

@@ -19,14 +19,16 @@ static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes
   return h;
 }
 
-int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
+int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                   void** out) {
   (void)api, (void)hint;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   /* Buffers begin where the largest type of OpenCL may stand: no kernel asks for more. */
   if (nbytes == 0) nbytes = 1; /* OpenCL has no empty buffers */
   if (nbytes > d->max_alloc)
-    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate on opencl:%d: no memory for %zu bytes: one buffer has at most %llu",
+    return tvmgo_raise(TVMGO_MEMORY_ERROR,
+                       "allocate on opencl:%d: no memory for %zu bytes: one buffer has at most %llu",
                        dev.device_id, nbytes, (unsigned long long)d->max_alloc);
   cl_int rc;
   cl_mem mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, nbytes, NULL, &rc);
@@ -47,12 +49,14 @@ static int image_region(const cl_device* d, int32_t ndim, const int64_t* shape, 
   int rows = rows_of(scope, ndim);
   if (rows == 0)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                       "opencl:%d has no memory of scope \"%s\": there are global, global.texture, global.texture-weight and "
+                       "opencl:%d has no memory of scope \"%s\": there are global, global.texture, "
+                       "global.texture-weight and "
                        "global.texture-nhwc",
                        (int)d->index, scope);
   if (ndim < 3 || rows > ndim - 2 || shape[ndim - 1] != 4)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "allocate \"%s\": a texture needs at least %d dimensions, of which the last is 4, the channels of a pixel",
+                       "allocate \"%s\": a texture needs at least %d dimensions, of which the last is 4, the "
+                       "channels of a pixel",
                        scope, rows + 2 > 3 ? rows + 2 : 3);
   region[0] = region[1] = region[2] = 1;
   for (int32_t i = 0; i < ndim - 1; i++)
@@ -63,7 +67,8 @@ static int image_region(const cl_device* d, int32_t ndim, const int64_t* shape, 
   clGetDeviceInfo(d->id, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof *most, &most[1], NULL);
   if (region[0] == 0 || region[1] == 0 || region[0] > most[0] || region[1] > most[1])
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "allocate \"%s\": an image of %zu by %zu pixels; opencl:%d has them from 1 by 1 to %zu by %zu", scope,
+                       "allocate \"%s\": an image of %zu by %zu pixels; opencl:%d has them from 1 by 1 to %zu by %zu",
+                           scope,
                        region[0], region[1], (int)d->index, most[0], most[1]);
   return 0;
 }
@@ -81,7 +86,8 @@ static int channel_type(DLDataType t, cl_channel_type* out) {
       return 0;
     }
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                     "a texture has no channels of dtype code %d, %d bits, %d lanes: use float32, float16 or an integer of at "
+                     "a texture has no channels of dtype code %d, %d bits, %d lanes: use float32, float16 or an "
+                     "integer of at "
                      "most 32 bits",
                      (int)t.code, (int)t.bits, (int)t.lanes);
 }
@@ -97,13 +103,15 @@ int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
       channel_type(dtype, &format.image_channel_data_type) != 0)
     return -1;
   if (!d->has_images)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate \"%s\": opencl:%d (%s) has no images", scope, dev.device_id, d->name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate \"%s\": opencl:%d (%s) has no images", scope, dev.device_id,
+                       d->name);
   desc.image_width = region[0];
   desc.image_height = region[1];
   cl_int rc;
   cl_mem mem = clCreateImage(d->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &rc);
   if (mem == NULL)
-    return tvmgo_cl_raise(rc, "allocate \"%s\" on opencl:%d: an image of %zu by %zu pixels", scope, dev.device_id, region[0],
+    return tvmgo_cl_raise(rc, "allocate \"%s\" on opencl:%d: an image of %zu by %zu pixels", scope, dev.device_id,
+                          region[0],
                           region[1]);
   cl_handle* h = wrap(d, HANDLE_IMAGE, mem, region[0] * region[1] * 4 * (dtype.bits / 8));
   if (h == NULL) return -1;

@@ -41,7 +41,8 @@ var kernelsOf = kernels.Device{Title: "OpenCL", Class: unsafe.Pointer(&C.tvmgo_c
 // module is a module whose kernels run, and may be used after it is closed.
 type module struct{ *kernels.Module }
 
-// code builds kernels. It lives as long as the module or one of its functions does; its lock is held while one is built.
+// code builds kernels. It lives as long as the module or one of its functions does; its lock is held while one is
+// built.
 type code struct {
 	sync.Mutex
 	format    string

@@ -86,8 +86,9 @@ func TestDevice(t *testing.T) {
 	devices := present()
 	for i, dev := range devices {
 		t.Run(dev.String(), func(t *testing.T) {
-			opts := devicetest.Options{Second: devices[len(devices)-1-i], Absent: 63, KnowsItsMemory: true, KnowsBounds: true, Scopes: map[string][]int64{
-				"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}}
+			opts := devicetest.Options{Second: devices[len(devices)-1-i], Absent: 63, KnowsItsMemory: true, KnowsBounds: true,
+				Scopes: map[string][]int64{
+					"global.texture": {3, 5, 4}, "global.texture-weight": {2, 3, 5, 4}, "global.texture-nhwc": {2, 3, 5, 4}}}
 			if file != "" {
 				opts.Module = func() (*runtime.Module, error) { return runtime.Load(context.Background(), file) }
 			}
@@ -96,7 +97,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is reported.
+// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
+// reported.
 func TestValidated(t *testing.T) {
 	need(t)
 	gputest.Validated(t, "TestDevice/opencl:0/Workspaces")

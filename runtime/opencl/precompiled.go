@@ -59,7 +59,8 @@ func (c *code) savePrograms(dev int) ([]byte, error) {
 		}
 		binary := programBinary(p)
 		if binary == nil {
-			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) gives no compiled programs", savePrograms, dev, d.name)
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) gives no compiled programs",
+				savePrograms, dev, d.name)
 		}
 		w.Str(f.Key)
 		w.Bytes(binary)
@@ -95,7 +96,8 @@ func (c *code) loadPrograms(dev int, data []byte) error {
 		for _, p := range made {
 			cl.ReleaseProgram(p)
 		}
-		return corrupt("%s: the program of kernel %s is none that opencl:%d (%s) takes; it was compiled for another device or driver: %v",
+		return corrupt("%s: the program of kernel %s is none that opencl:%d (%s) takes; it was compiled for another device "+
+			"or driver: %v",
 			loadPrograms, f.Key, dev, d.name, err)
 	}
 	for key, p := range made {

@@ -25,7 +25,8 @@ func (c *code) Build(k unsafe.Pointer, i, dev int) error {
 	if err != nil {
 		return err
 	}
-	if C.tvmgo_cl_built_set((*C.cl_function)(k), C.tvmgo_cl_at(C.int32_t(dev)), C.cl_program(unsafe.Pointer(p)), built) != 0 {
+	if C.tvmgo_cl_built_set((*C.cl_function)(k), C.tvmgo_cl_at(C.int32_t(dev)), C.cl_program(unsafe.Pointer(p)),
+		built) != 0 {
 		return kernels.Raised()
 	}
 	return nil
@@ -49,7 +50,8 @@ func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
 	if rc == cl.INVALID_KERNEL_NAME {
 		return nil, nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
 	}
-	return nil, nil, runtime.Errorf(runtime.ErrFailed, "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name, codeText(rc))
+	return nil, nil, runtime.Errorf(runtime.ErrFailed, "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name,
+		codeText(rc))
 }
 
 func kernelNames(p cl.Program) string {
@@ -87,7 +89,8 @@ func (c *code) program(function string, dev int, d *device) (cl.Program, error) 
 	} else {
 		p, err = d.fromBinary(c.data)
 		if err != nil {
-			err = corrupt("kernel %s: the module holds a binary (%s) that opencl:%d (%s) does not take: %v", function, c.format, dev, d.name, err)
+			err = corrupt("kernel %s: the module holds a binary (%s) that opencl:%d (%s) does not take: %v", function, c.format,
+				dev, d.name, err)
 		}
 	}
 	if err == nil {

@@ -44,6 +44,7 @@ func FuzzSplitSource(f *testing.F) {
 			require.Contains(t, piece, marker)
 			require.LessOrEqual(t, len(piece), len(source))
 		}
-		require.Equal(t, pieces == nil, !strings.HasPrefix(string(source), marker) && !strings.Contains(string(source), "\n"+marker))
+		require.Equal(t, pieces == nil, !strings.HasPrefix(string(source), marker) && !strings.Contains(string(source),
+			"\n"+marker))
 	})
 }

@@ -1,6 +1,7 @@
 //go:build opencl
 
-/* Streams are command queues, in order. They keep the times of what they do, so that timers need no queue of their own. */
+/* Streams are command queues, in order. They keep the times of what they do, so that timers need no queue of their
+ * own. */
 #include "driver.h"
 
 cl_command_queue tvmgo_cl_queue_new(const cl_device* d) {
@@ -112,7 +113,8 @@ int tvmgo_cl_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer)
 
 int tvmgo_cl_marks_free(const TVMGODeviceAPI* api, void* p) {
   (void)api;
-  cl_handle* h = tvmgo_cl_handle_need(p, tvmgo_cl_handle_kind(p) == HANDLE_TIMER ? HANDLE_TIMER : HANDLE_EVENT, "free event");
+  cl_handle* h = tvmgo_cl_handle_need(p, tvmgo_cl_handle_kind(p) == HANDLE_TIMER ? HANDLE_TIMER : HANDLE_EVENT,
+                                      "free event");
   if (h == NULL) return -1;
   for (int i = 0; i < 2; i++)
     if (h->mark[i] != NULL) clReleaseEvent(h->mark[i]);

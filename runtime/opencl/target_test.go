@@ -15,7 +15,8 @@ func TestTarget_FromDevice(t *testing.T) {
 	need(t)
 	got := gputest.FromDevice(t, "opencl", other()).Attrs()
 	for option, attr := range map[string]runtime.AttrKind{"max_threads_per_block": runtime.AttrMaxThreadsPerBlock,
-		"max_num_threads": runtime.AttrMaxThreadsPerBlock, "max_shared_memory_per_block": runtime.AttrMaxSharedMemoryPerBlock} {
+		"max_num_threads":             runtime.AttrMaxThreadsPerBlock,
+		"max_shared_memory_per_block": runtime.AttrMaxSharedMemoryPerBlock} {
 		v, err := runtime.DeviceAttr(other(), attr)
 		require.NoError(t, err)
 		require.Equal(t, v, got[option], option)

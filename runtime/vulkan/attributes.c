@@ -148,6 +148,7 @@ int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   else if (strcmp(name, "device_type") == 0) return tvmgo_text_value(kind_text(d->properties.deviceType), out);
   else if (strcmp(name, "device_name") == 0) return tvmgo_text_value(d->properties.deviceName, out);
   else if (strcmp(name, "driver_name") == 0) return tvmgo_text_value(d->driver_name, out);
-  else if (strcmp(name, "memory_type") == 0) return tvmgo_text_value(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
+  else if (strcmp(name, "memory_type") == 0)
+    return tvmgo_text_value(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* Batches: commands of a stream that are recorded, submitted and waited for together. What a batch uses is kept until it is
- * done. */
+/* Batches: commands of a stream that are recorded, submitted and waited for together. What a batch uses is kept until
+ * it is done. */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -273,8 +273,8 @@ VkResult tvmgo_vk_block(vk_stream* s, uint64_t number) {
   return rc;
 }
 
-/* Opens a batch once there are few enough in flight. Under the lock, which is free while the oldest is waited for: the device
- * gets to it without help of the host, since a batch waits only for what was submitted before it. */
+/* Opens a batch once there are few enough in flight. Under the lock, which is free while the oldest is waited for: the
+ * device gets to it without help of the host, since a batch waits only for what was submitted before it. */
 static VkResult open_when_there_is_room(vk_stream* s) {
   while (s->open == NULL) {
     VkResult rc = s->first != NULL ? tvmgo_vk_poll(s) : VK_SUCCESS;
@@ -354,7 +354,8 @@ int tvmgo_vk_use_memory(vk_stream* s, vk_memory* m, VkDeviceSize offset, VkDevic
   }
   if (size > m->size - offset) size = m->size - offset;
   if (access & USE_WRITE && m->at != NULL) s->open->to_host = 1;
-  if (tvmgo_vk_hazard(&s->hazards, m, offset, offset + size, access)) barrier(s, DEVICE_STAGES, DEVICE_READS | DEVICE_WRITES);
+  if (tvmgo_vk_hazard(&s->hazards, m, offset, offset + size, access))
+    barrier(s, DEVICE_STAGES, DEVICE_READS | DEVICE_WRITES);
   return 0;
 }
 
@@ -363,7 +364,8 @@ int tvmgo_vk_use(vk_stream* s, const void* handle, size_t offset, size_t size, i
   if (h == NULL) return -1;
   if (size == (size_t)-1 && offset <= h->nbytes) size = h->nbytes - offset;
   if (offset > h->nbytes || size > h->nbytes - offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%zu bytes from %zu on are beyond the %zu that were allocated at %p", size, offset,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%zu bytes from %zu on are beyond the %zu that were allocated at %p", size,
+                       offset,
                        h->nbytes, handle);
   if (tvmgo_vk_use_memory(s, h->memory, offset, size, access) != 0) return -1;
   if (buffer != NULL) *buffer = h->memory->buffer;

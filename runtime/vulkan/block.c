@@ -1,5 +1,5 @@
-/* Blocks of the driver's memory, and buffers' places in them. A device allows few allocations (4096 is common), and each takes
- * long: buffers share blocks, the large ones have their own. The smallest run that fits is taken. */
+/* Blocks of the driver's memory, and buffers' places in them. A device allows few allocations (4096 is common), and
+ * each takes long: buffers share blocks, the large ones have their own. The smallest run that fits is taken. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -15,8 +15,8 @@ vk_heap* tvmgo_vk_heap_new(void) {
   return h;
 }
 
-/* Memory of a CPU is the host's own, in small pages unless more is asked for. Where small pages lie makes copies up to a fifth
- * faster or slower from one run to the next. It is a wish: what comes of it is not looked at. */
+/* Memory of a CPU is the host's own, in small pages unless more is asked for. Where small pages lie makes copies up to
+ * a fifth faster or slower from one run to the next. It is a wish: what comes of it is not looked at. */
 static void wish_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
   const uintptr_t page = 2 << 20;
   if (d->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU) return;
@@ -37,7 +37,8 @@ static void block_free(vk_device* d, vk_block* b) {
 }
 
 /* Under the lock of the heap. buffer: the one that it is for alone. */
-static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuffer alone, int dedicated, vk_block** out) {
+static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuffer alone, int dedicated,
+                          vk_block** out) {
   uint32_t flags = d->memory.memoryTypes[type].propertyFlags;
   if (d->heap->num_allocations >= d->properties.limits.maxMemoryAllocationCount) return VK_ERROR_TOO_MANY_OBJECTS;
   vk_block* b = calloc(1, sizeof *b);
@@ -140,7 +141,8 @@ VkResult tvmgo_vk_place(vk_memory* m, const VkMemoryRequirements* need, uint32_t
   } else if (!place_in(m, d->heap->blocks[type], step, span)) {
     vk_block* b = NULL;
     rc = block_new(d, type, next_size(d, type, span), NULL, 0, &b);
-    if (rc == VK_ERROR_OUT_OF_DEVICE_MEMORY || rc == VK_ERROR_OUT_OF_HOST_MEMORY) rc = block_new(d, type, span, NULL, 0, &b);
+    if (rc == VK_ERROR_OUT_OF_DEVICE_MEMORY || rc == VK_ERROR_OUT_OF_HOST_MEMORY)
+      rc = block_new(d, type, span, NULL, 0, &b);
     if (rc == VK_SUCCESS) take(m, b, &b->free, span);
   }
   if (rc == VK_SUCCESS && m->block->at != NULL) m->at = m->block->at + m->offset;

@@ -67,7 +67,8 @@ func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
 }
 
 // subgroupBits are the bits of VkSubgroupFeatureFlagBits from the lowest on, in the order of the capabilities.
-var subgroupBits = [...]string{"basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle relative", "clustered", "quad"}
+var subgroupBits = [...]string{"basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle relative", "clustered",
+	"quad"}
 
 const computeStage = 0x20
 

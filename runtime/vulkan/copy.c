@@ -16,11 +16,13 @@ static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* o
   vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_need(t->data, HANDLE_BUFFER, what);
   if (h == NULL) return -1;
   if (h->device != d->index)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of vulkan:%d, the array says vulkan:%d", what, (int)h->device,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of vulkan:%d, the array says vulkan:%d", what,
+                       (int)h->device,
                        (int)d->index);
   *out = (place){d, h->memory, t->byte_offset};
   if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what, nbytes,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what,
+                       nbytes,
                        out->offset, h->nbytes);
   return 0;
 }
@@ -37,7 +39,8 @@ static int queue_copy(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory*
   return tvmgo_vk_end(s);
 }
 
-static int copy_and_wait(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory* to, VkDeviceSize into, VkDeviceSize n) {
+static int copy_and_wait(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory* to, VkDeviceSize into,
+                         VkDeviceSize n) {
   uint64_t number;
   return queue_copy(s, from, at, to, into, n, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
 }
@@ -104,7 +107,8 @@ static int from_host(vk_stream* s, const char* from, place to, size_t n) {
     return rc;
   }
   if (in_reach(&to) && atomic_load(&to.m->refs) > 1) tvmgo_vk_collect(s->d);
-  if (in_reach(&to) && atomic_load(&to.m->refs) == 1 && !atomic_load(&s->d->lost)) { /* nothing that is queued uses it */
+  /* nothing that is queued uses it */
+  if (in_reach(&to) && atomic_load(&to.m->refs) == 1 && !atomic_load(&s->d->lost)) {
     memcpy(to.m->at + to.offset, from, n);
     return 0;
   }

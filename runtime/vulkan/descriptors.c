@@ -10,7 +10,8 @@ enum {
   DESCRIPTORS = 2048,  /* of storage buffers in them; a kernel has at most TVMGO_MAX_KERNEL_ARGS */
   SCALAR_BYTES = 1 << 16
 };
-_Static_assert(DESCRIPTORS >= (int)TVMGO_MAX_KERNEL_ARGS && SCALAR_BYTES >= 16 * (int)TVMGO_MAX_KERNEL_ARGS, "a launch fits");
+_Static_assert(DESCRIPTORS >= (int)TVMGO_MAX_KERNEL_ARGS && SCALAR_BYTES >= 16 * (int)TVMGO_MAX_KERNEL_ARGS,
+               "a launch fits");
 
 struct vk_room {
   vk_device* d;
@@ -27,11 +28,13 @@ static tvmgo_spin lock;
 static vk_room* waiting[TVMGO_MAX_DEVICES];
 
 static int make_pool(vk_room* r) {
-  VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, DESCRIPTORS}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, SETS}};
+  VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, DESCRIPTORS}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+      SETS}};
   VkDescriptorPoolCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = SETS, .poolSizeCount = 2, .pPoolSizes = sizes};
   VkResult rc = r->d->f.vkCreateDescriptorPool(r->d->handle, &info, NULL, &r->pool);
-  return rc == VK_SUCCESS ? 0 : tvmgo_vk_failed(r->d, rc, "make a pool of %d descriptor sets on vulkan:%d", SETS, (int)r->d->index);
+  return rc == VK_SUCCESS ? 0 : tvmgo_vk_failed(r->d, rc, "make a pool of %d descriptor sets on vulkan:%d", SETS,
+                                                (int)r->d->index);
 }
 
 vk_room* tvmgo_vk_room_take(const vk_pipeline* p) {
@@ -49,7 +52,8 @@ vk_room* tvmgo_vk_room_take(const vk_pipeline* p) {
     r->d = d;
   }
   if ((!p->pushed && r->pool == NULL && make_pool(r) != 0) ||
-      (p->shape.uniform && r->memory == NULL && (r->memory = tvmgo_vk_memory_new(d, SCALAR_BYTES, MEMORY_UPLOAD)) == NULL)) {
+      (p->shape.uniform && r->memory == NULL && (r->memory = tvmgo_vk_memory_new(d, SCALAR_BYTES,
+          MEMORY_UPLOAD)) == NULL)) {
     tvmgo_vk_room_give_back(r);
     return NULL;
   }
@@ -82,7 +86,8 @@ static size_t slice_size(const vk_pipeline* p) {
 }
 
 static int has_space(const vk_room* r, const vk_pipeline* p) {
-  if (!p->pushed && (r->pool == NULL || r->sets == SETS || DESCRIPTORS - r->descriptors < p->shape.num_buffers)) return 0;
+  if (!p->pushed && (r->pool == NULL || r->sets == SETS || DESCRIPTORS - r->descriptors < p->shape.num_buffers))
+    return 0;
   return !p->shape.uniform || (r->memory != NULL && SCALAR_BYTES - r->bytes >= slice_size(p));
 }
 
@@ -99,7 +104,8 @@ static vk_room* room_of(const vk_pipeline* p, vk_stream* s, vk_room** spare) {
   return r;
 }
 
-int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars, VkDescriptorBufferInfo* info,
+int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars,
+                      VkDescriptorBufferInfo* info,
                       VkDescriptorSet* set) {
   vk_room* r = room_of(p, s, spare);
   if (r == NULL) return -1;

@@ -105,9 +105,11 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   ASK(size, SUBGROUP_SIZE_CONTROL_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_EXT_subgroup_size_control"))
   ASK(matrix, COOPERATIVE_MATRIX_FEATURES_NV, bring(e, 0, "VK_NV_cooperative_matrix"))
   ASK(model, VULKAN_MEMORY_MODEL_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_vulkan_memory_model"))
-  ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_subgroup_extended_types"))
+  ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2,
+                                                            "VK_KHR_shader_subgroup_extended_types"))
   ASK(pointers, VARIABLE_POINTERS_FEATURES, 1)
-  ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_uniform_buffer_standard_layout"))
+  ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2,
+                                                             "VK_KHR_uniform_buffer_standard_layout"))
   ASK(atomic, SHADER_ATOMIC_FLOAT_FEATURES_EXT, bring(e, 0, "VK_EXT_shader_atomic_float"))
   ASK(atomic2, SHADER_ATOMIC_FLOAT_2_FEATURES_EXT, f->atomic.sType != 0 && bring(e, 0, "VK_EXT_shader_atomic_float2"))
   ASK(four, MAINTENANCE_4_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
@@ -214,8 +216,10 @@ static void ask_properties(vk_device* d, extensions* e) {
   d->driver_id = driver.driverID;
   snprintf(d->driver_name, sizeof d->driver_name, "%s", driver.driverName);
   snprintf(d->driver_info, sizeof d->driver_info, "%s", driver.driverInfo);
-  d->max_spirv_version = e->version >= VK_API_VERSION_1_3 ? 0x10600 : e->version >= VK_API_VERSION_1_2 ? 0x10500 : 0x10300;
-  if (e->version < VK_API_VERSION_1_2 && float_controls && bring(e, 0, "VK_KHR_spirv_1_4")) d->max_spirv_version = 0x10400;
+  d->max_spirv_version = e->version >= VK_API_VERSION_1_3 ? 0x10600 : e->version >= VK_API_VERSION_1_2 ? 0x10500
+      : 0x10300;
+  if (e->version < VK_API_VERSION_1_2 && float_controls && bring(e, 0, "VK_KHR_spirv_1_4"))
+    d->max_spirv_version = 0x10400;
 }
 
 static void ask_memory(vk_device* d) {
@@ -281,7 +285,8 @@ static VkResult open_device(vk_device* d, extensions* e, uint32_t instance_versi
   VkResult rc = list_extensions(d->physical, e);
   if (rc != VK_SUCCESS) return rc;
   tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &first);
-  e->version = d->api_version = first.properties.apiVersion < instance_version ? first.properties.apiVersion : instance_version;
+  e->version = d->api_version = first.properties.apiVersion < instance_version ? first.properties.apiVersion
+      : instance_version;
   ask_features(d->physical, e, &f);
   if (!f.timeline.timelineSemaphore) {
     *why = "it has no timeline semaphores";

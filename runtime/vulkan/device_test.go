@@ -27,7 +27,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is reported.
+// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
+// reported.
 func TestValidated(t *testing.T) {
 	need(t)
 	gputest.Validated(t, "TestDevice/vulkan:0/Workspaces")

@@ -79,7 +79,8 @@ func start() error {
 	}
 	report.LeftOut = append(left, brokenDrivers()...)
 	if len(report.Devices) == 0 {
-		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: mesa-vulkan-drivers has one for CPUs)",
+		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: "+
+			"mesa-vulkan-drivers has one for CPUs)",
 			dl.VulkanPath(), strings.Join(report.LeftOut, "; "))
 	}
 	loaded.Store(&report)
@@ -113,10 +114,12 @@ func makeInstance() error {
 	}
 	instance.handle = nil // the next one who asks begins anew
 	if lacks != nil {
-		return unavailable("%s has no function %s: install a loader of Vulkan 1.1 or newer (Debian: libvulkan1)", dl.VulkanPath(), C.GoString(lacks))
+		return unavailable("%s has no function %s: install a loader of Vulkan 1.1 or newer (Debian: libvulkan1)",
+			dl.VulkanPath(), C.GoString(lacks))
 	}
 	if rc == C.VK_ERROR_LAYER_NOT_PRESENT {
-		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: vulkan-validationlayers)")
+		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: " +
+			"vulkan-validationlayers)")
 	}
 	return noDriver(codeText(rc))
 }
@@ -179,7 +182,8 @@ func rank(kind vk.PhysicalDeviceType) int {
 // open makes the logical device, in C.
 func open(d found) error {
 	var why *C.char
-	rc := C.tvmgo_vk_add_device(C.VkPhysicalDevice(unsafe.Pointer(d.id)), &d.family, instance.version, flag(d.staged), &why)
+	rc := C.tvmgo_vk_add_device(C.VkPhysicalDevice(unsafe.Pointer(d.id)), &d.family, instance.version, flag(d.staged),
+		&why)
 	switch {
 	case rc == C.VK_SUCCESS:
 		return nil

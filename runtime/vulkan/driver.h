@@ -1,7 +1,7 @@
 /* Vulkan behind the device interface: what the C files of this folder share.
  *
- * Go finds and orders the physical devices (driver.go); what is used per call, and every call of Vulkan with lists of structures
- * or texts, is in C: the binding frees such lists while the call that reads them runs. */
+ * Go finds and orders the physical devices (driver.go); what is used per call, and every call of Vulkan with lists of
+ * structures or texts, is in C: the binding frees such lists while the call that reads them runs. */
 #ifndef TVMGO_VULKAN_DRIVER_H_
 #define TVMGO_VULKAN_DRIVER_H_
 
@@ -35,8 +35,8 @@ typedef struct {
   uint8_t storage_class;        /* the storage class StorageBuffer: always, since 1.1 */
   uint8_t maintenance4;         /* the size of blocks may be given by constants (LocalSizeId) */
   uint8_t memory_budget, timestamps;
-  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first; atomic
-   * operations on buffers and on the memory of a block. */
+  /* Of floats of 16, 32 and 64 bits: modes of arithmetic in the order of their capabilities, DenormPreserve first;
+   * atomic operations on buffers and on the memory of a block. */
   uint8_t float_mode[5][3], float_add[2][3], float_min_max[2][3];
   uint8_t denorm_independence, rounding_independence; /* VkShaderFloatControlsIndependence */
 } vk_features;
@@ -163,9 +163,10 @@ struct vk_memory {
 
 typedef enum { MEMORY_DATA, MEMORY_UPLOAD, MEMORY_DOWNLOAD } memory_use;
 
-/* A buffer for storage, uniforms and copies with memory, one reference; NULL with an error raised. MEMORY_UPLOAD is seen by the
- * host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, or an eighth of
- * it is freed and still in use, what waits to be freed is freed. The caller may hold the lock of no stream. Any thread. */
+/* A buffer for storage, uniforms and copies with memory, one reference; NULL with an error raised. MEMORY_UPLOAD is
+ * seen by the host and good to write, MEMORY_DOWNLOAD good to read; both have `at`. When memory is out, or an eighth of
+ * it is freed and still in use, what waits to be freed is freed. The caller may hold the lock of no stream. Any
+ * thread. */
 vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use);
 void tvmgo_vk_memory_keep(vk_memory* m);
 void tvmgo_vk_memory_drop(vk_memory* m); /* frees with the last reference */
@@ -192,13 +193,15 @@ int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size
 
 enum { USE_READ = 1, USE_WRITE = 2 };
 
-/* The command buffer that is being recorded, with the stream locked; *s is the stream, also when it is the default one (NULL). */
+/* The command buffer that is being recorded, with the stream locked; *s is the stream, also when it is the default one
+ * (NULL). */
 VkCommandBuffer tvmgo_vk_begin(vk_device* d, TVMFFIStreamHandle stream, vk_stream** s);
 
-/* Says that the next command reads or writes (or both) bytes of the array data `handle`. Puts a barrier before the command when
- * an earlier one stands in conflict; keeps the memory until the batch is done, even when the handle is freed. All uses of a command
- * come before it. *buffer, unless NULL, is the VkBuffer. -1 with an error raised when handle is no memory of the device or the
- * bytes are beyond it; the command must not be recorded then. size (size_t)-1: to the end. */
+/* Says that the next command reads or writes (or both) bytes of the array data `handle`. Puts a barrier before the
+ * command when an earlier one stands in conflict; keeps the memory until the batch is done, even when the handle is
+ * freed. All uses of a command come before it. *buffer, unless NULL, is the VkBuffer. -1 with an error raised when
+ * handle is no memory of the device or the bytes are beyond it; the command must not be recorded then. size (size_t)-1:
+ * to the end. */
 int tvmgo_vk_use(vk_stream* s, const void* handle, size_t offset, size_t size, int access, VkBuffer* buffer);
 
 /* The same for memory that has no handle. */
@@ -207,8 +210,9 @@ int tvmgo_vk_use_memory(vk_stream* s, vk_memory* m, VkDeviceSize offset, VkDevic
 /* Between two commands of one begin and end, when the second may use what the first does. */
 void tvmgo_vk_next(vk_stream* s);
 
-/* Calls drop(object) once when the batch is done, or is known never to be: from any thread, with a lock of the stream held, so it
- * must call nothing that takes a stream; dropping memory is allowed. -1 with an error raised: drop will not be called. */
+/* Calls drop(object) once when the batch is done, or is known never to be: from any thread, with a lock of the stream
+ * held, so it must call nothing that takes a stream; dropping memory is allowed. -1 with an error raised: drop will not
+ * be called. */
 int tvmgo_vk_keep(vk_stream* s, void (*drop)(void*), void* object);
 
 /* The number of the batch that is being recorded. */
@@ -222,9 +226,11 @@ int tvmgo_vk_cancel(vk_stream* s);
 
 /* A stream of a device, NULL for the default one; NULL with an error raised. Borrowed. */
 vk_stream* tvmgo_vk_stream(vk_device* d, TVMFFIStreamHandle stream);
-/* Whether a batch is done; never waits. A number that was not given yet is not done. May be called between begin and end. */
+/* Whether a batch is done; never waits. A number that was not given yet is not done. May be called between begin and
+ * end. */
 int tvmgo_vk_is_done(vk_stream* s, uint64_t number);
-/* Submits what is recorded, if the number is that of it, and waits. -1 with an error raised. Not between begin and end. */
+/* Submits what is recorded, if the number is that of it, and waits. -1 with an error raised. Not between begin and
+ * end. */
 int tvmgo_vk_wait(vk_stream* s, uint64_t number);
 
 void tvmgo_vk_stream_keep(vk_stream* s);

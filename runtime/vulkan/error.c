@@ -10,7 +10,8 @@ static const struct {
   VkResult code;
   const char* name;
 } codes[] = {
-    CODE(VK_SUCCESS), CODE(VK_NOT_READY), CODE(VK_TIMEOUT), CODE(VK_EVENT_SET), CODE(VK_EVENT_RESET), CODE(VK_INCOMPLETE),
+    CODE(VK_SUCCESS), CODE(VK_NOT_READY), CODE(VK_TIMEOUT), CODE(VK_EVENT_SET), CODE(VK_EVENT_RESET),
+        CODE(VK_INCOMPLETE),
     CODE(VK_ERROR_OUT_OF_HOST_MEMORY), CODE(VK_ERROR_OUT_OF_DEVICE_MEMORY), CODE(VK_ERROR_INITIALIZATION_FAILED),
     CODE(VK_ERROR_DEVICE_LOST), CODE(VK_ERROR_MEMORY_MAP_FAILED), CODE(VK_ERROR_LAYER_NOT_PRESENT),
     CODE(VK_ERROR_EXTENSION_NOT_PRESENT), CODE(VK_ERROR_FEATURE_NOT_PRESENT), CODE(VK_ERROR_INCOMPATIBLE_DRIVER),
@@ -30,12 +31,14 @@ static int raise(VkResult code, const char* format, va_list list) {
   char what[1024];
   vsnprintf(what, sizeof what, format, list);
   const char* kind = TVMGO_RUNTIME_ERROR;
-  if (code == VK_ERROR_OUT_OF_HOST_MEMORY || code == VK_ERROR_OUT_OF_DEVICE_MEMORY || code == VK_ERROR_OUT_OF_POOL_MEMORY ||
+  if (code == VK_ERROR_OUT_OF_HOST_MEMORY || code == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+      code == VK_ERROR_OUT_OF_POOL_MEMORY ||
       code == VK_ERROR_TOO_MANY_OBJECTS || code == VK_ERROR_FRAGMENTED_POOL)
     kind = TVMGO_MEMORY_ERROR;
   if (code == VK_ERROR_DEVICE_LOST)
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
-                       "%s: VK_ERROR_DEVICE_LOST (-4): the driver gave the device up (a kernel ran too long, or reached beyond "
+                       "%s: VK_ERROR_DEVICE_LOST (-4): the driver gave the device up (a kernel ran too long, or "
+                       "reached beyond "
                        "its memory); its data is lost, and this process cannot use it any more",
                        what);
   return tvmgo_raise(kind, "%s: %s (%d)", what, tvmgo_vk_code_name(code), (int)code);

@@ -1,4 +1,5 @@
-/* Events and timers. An event is a stream and the number of a batch: nothing is submitted until somebody wants to know. */
+/* Events and timers. An event is a stream and the number of a batch: nothing is submitted until somebody wants to
+ * know. */
 #include "stream.h"
 
 static int marks_new(DLDevice dev, handle_kind kind, void** out) {

@@ -65,7 +65,8 @@ func TestCopy_PiecesOverlap(t *testing.T) {
 				continue
 			}
 			waited++
-			require.Equal(t, min(waited+1, 7), submitted, "%s: submitted when the host waits for the %dth time: %v", what, waited, trace)
+			require.Equal(t, min(waited+1, 7), submitted, "%s: submitted when the host waits for the %dth time: %v", what,
+				waited, trace)
 		}
 		require.Equal(t, 7, waited, what)
 		if what == "between devices" {
@@ -92,16 +93,18 @@ func TestCopy_FromTheHostBeginsEarly(t *testing.T) {
 	require.Equal(t, data, got)
 }
 
-// Work that nobody waits for, on a device that does none of it before somebody does: what it keeps has bounds. (The shim ends a process
-// that goes beyond them.)
+// Work that nobody waits for, on a device that does none of it before somebody does: what it keeps has bounds. (The
+// shim ends a process that goes beyond them.)
 func TestFlight_IsBounded(t *testing.T) {
 	if !inChild() {
 		need(t)
-		env := []string{"TVMGO_VULKAN_LIBRARY=" + shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1", "SHIM_HEAP=" + fmt.Sprint(256<<20),
+		env := []string{"TVMGO_VULKAN_LIBRARY=" + shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1", "SHIM_HEAP=" +
+			fmt.Sprint(256<<20),
 			"SHIM_MOST_POOLS=100", "SHIM_MOST_BATCHES=200", "SHIM_MOST_MEMORY=" + fmt.Sprint(112<<20)}
 		passes(t, env...)
 		passes(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")...)
-		for _, bound := range []string{"SHIM_MOST_POOLS=10", "SHIM_MOST_BATCHES=30", "SHIM_MOST_MEMORY=" + fmt.Sprint(60<<20)} { // they are looked at
+		for _, bound := range []string{"SHIM_MOST_POOLS=10", "SHIM_MOST_BATCHES=30", "SHIM_MOST_MEMORY=" +
+			fmt.Sprint(60<<20)} { // they are looked at
 			out, err := child(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1", bound)...)
 			require.Error(t, err)
 			require.Contains(t, out, " at a time, of at most "+strings.Split(bound, "=")[1])
@@ -158,8 +161,8 @@ func TestFlight_IsBounded(t *testing.T) {
 	require.Equal(t, uint32(10000), values[uint32](t, z)[0])
 }
 
-// A submission that fails loses what was queued: the call says so, and where earlier calls had queued some of it, so does the next one
-// that waits; then all is well.
+// A submission that fails loses what was queued: the call says so, and where earlier calls had queued some of it, so
+// does the next one that waits; then all is well.
 func TestSubmit_Fails(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -232,7 +235,8 @@ func TestSubmit_Fails(t *testing.T) {
 		fail()
 		require.ErrorContains(t, s.Sync(t.Context()), code)
 		_, err = timer.Elapsed()
-		require.ErrorContains(t, err, "the work that is waited for could not be submitted, and is lost: queue it again: "+code)
+		require.ErrorContains(t, err,
+			"the work that is waited for could not be submitted, and is lost: queue it again: "+code)
 		require.NoError(t, launch())
 		require.NoError(t, s.Sync(t.Context())) // later numbers are reached
 		_, err = timer.Elapsed()
@@ -296,8 +300,9 @@ func TestSubmit_FailsAndOrderStays(t *testing.T) {
 	require.Equal(t, want, slice(t, z))
 }
 
-// A submission signals the next number of its stream, and the host waits for that one. A stream that waits for another one twice waits for the later number, and
-// for each of two streams. A batch that writes what the host reads ends with a barrier for the host.
+// A submission signals the next number of its stream, and the host waits for that one. A stream that waits for another
+// one twice waits for the later number, and for each of two streams. A batch that writes what the host reads ends with
+// a barrier for the host.
 func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -305,7 +310,8 @@ func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 		return
 	}
 	const n = 4096
-	x, y, z := bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n))
+	x, y, z := bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte,
+		n))
 	a, b, c := newStream(t, second), newStream(t, second), newStream(t, second)
 	var numbers []string // of the submissions, per stream in the order of their first one
 	trace := traced(t, func() {
@@ -337,5 +343,6 @@ func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 		}
 		numbers = append(numbers, fmt.Sprintf("%s %c %s", words[0], 'a'+i, words[2]))
 	}
-	require.Equal(t, []string{"submit a 1", "submit a 2", "submit b 1", "after a 2", "after b 1", "submit c 1", "wait c 1"}, numbers, "%v", trace)
+	require.Equal(t, []string{"submit a 1", "submit a 2", "submit b 1", "after a 2", "after b 1", "submit c 1",
+		"wait c 1"}, numbers, "%v", trace)
 }

@@ -20,10 +20,12 @@ var widths = [...]uint32{16, 32, 64}
 // floatAtomics are the capabilities of atomic operations on floats, by width.
 var (
 	floatAdd    = [...]spirv.Capability{spirv.AtomicFloat16AddEXT, spirv.AtomicFloat32AddEXT, spirv.AtomicFloat64AddEXT}
-	floatMinMax = [...]spirv.Capability{spirv.AtomicFloat16MinMaxEXT, spirv.AtomicFloat32MinMaxEXT, spirv.AtomicFloat64MinMaxEXT}
+	floatMinMax = [...]spirv.Capability{spirv.AtomicFloat16MinMaxEXT, spirv.AtomicFloat32MinMaxEXT,
+		spirv.AtomicFloat64MinMaxEXT}
 )
 
-// atomicsOf are what a device has of a capability, on buffers and on the memory of a block, and what Vulkan calls these.
+// atomicsOf are what a device has of a capability, on buffers and on the memory of a block, and what Vulkan calls
+// these.
 func atomicsOf(c spirv.Capability, f *C.vk_features) (has [2]bool, names [2]string, is bool) {
 	list, what := &f.float_add, "Add"
 	i := slices.Index(floatAdd[:], c)
@@ -52,8 +54,8 @@ func modeOf(c spirv.Capability, f *C.vk_features) (has [3]C.uint8_t, is bool) {
 // modeName is what Vulkan calls a mode for a width.
 func modeName(c spirv.Capability, bits any) string { return fmt.Sprintf("shader%vFloat%v", c, bits) }
 
-// hasFloats is has for capabilities of floats; is says whether it is one. Which width and which memory they are for, a module's
-// capabilities do not say: checkFloats does.
+// hasFloats is has for capabilities of floats; is says whether it is one. Which width and which memory they are for, a
+// module's capabilities do not say: checkFloats does.
 func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) {
 	if has, names, is := atomicsOf(c, f); is {
 		return strings.Join(names[:], " or "), slices.Contains(has[:], true), true
@@ -92,11 +94,14 @@ func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
 		each C.uint8_t
 		name string
 	}{
-		{[]spirv.Capability{spirv.DenormPreserve, spirv.DenormFlushToZero}, f.denorm_independence, "denormBehaviorIndependence"},
-		{[]spirv.Capability{spirv.RoundingModeRTE, spirv.RoundingModeRTZ}, f.rounding_independence, "roundingModeIndependence"},
+		{[]spirv.Capability{spirv.DenormPreserve, spirv.DenormFlushToZero}, f.denorm_independence,
+			"denormBehaviorIndependence"},
+		{[]spirv.Capability{spirv.RoundingModeRTE, spirv.RoundingModeRTZ}, f.rounding_independence,
+			"roundingModeIndependence"},
 	} {
 		if a, b, ok := apart(e.FloatModes, group.of, group.each); !ok {
-			return kernels.NotSupported("kernel %s has %v for floats of %d bits and %v for those of %d; %s (its %s) has one mode for both",
+			return kernels.NotSupported("kernel %s has %v for floats of %d bits and %v for those of %d; %s (its %s) has one "+
+				"mode for both",
 				kernel, a.Of, a.Bits, b.Of, b.Bits, deviceText(d), group.name)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kernels that ask for modes of arithmetic and for atomic operations on floats run where the device has them; the validation layer sees
-// whether they are enabled.
+// Kernels that ask for modes of arithmetic and for atomic operations on floats run where the device has them; the
+// validation layer sees whether they are enabled.
 func TestKernel_Floats(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -56,7 +56,8 @@ func swapped(t *testing.T, code []byte, pairs ...[2][]uint32) []byte {
 	return code
 }
 
-// What a device lacks of modes and atomic operations on floats is said by its name, for the width and the memory that the kernel uses.
+// What a device lacks of modes and atomic operations on floats is said by its name, for the width and the memory that
+// the kernel uses.
 func TestKernel_FloatsThatLack(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -82,7 +83,8 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 	}
 	refused := func(err error, kernel, need, capability string) {
 		t.Helper()
-		requireError(t, err, runtime.ErrNotSupported, fmt.Sprintf("kernel %s needs %s (capability %s), which vulkan:0 (", kernel, need, capability), ") lacks")
+		requireError(t, err, runtime.ErrNotSupported, fmt.Sprintf("kernel %s needs %s (capability %s), which vulkan:0 (",
+			kernel, need, capability), ") lacks")
 	}
 	capability := func(from, to uint32) [2][]uint32 { return [2][]uint32{{2<<16 | 17, from}, {2<<16 | 17, to}} }
 	scaled := find(t, floats, 6<<16|16) // its mode comes first: LocalSize 64 1 1
@@ -90,12 +92,15 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 	mode := func(from, bits, to, toBits uint32) [2][]uint32 {
 		return [2][]uint32{{4<<16 | 16, function, from, bits}, {4<<16 | 16, function, to, toBits}}
 	}
-	const denormPreserve, flushToZero, keepsSign, nearest, towardsZero = 4464, 4465, 4466, 4467, 4468 // capabilities; modes are 5 less
-	modes := map[uint32]string{denormPreserve: "DenormPreserve", flushToZero: "DenormFlushToZero", keepsSign: "SignedZeroInfNanPreserve",
-		nearest: "RoundingModeRTE", towardsZero: "RoundingModeRTZ"}
+	// capabilities; modes are 5 less
+	const denormPreserve, flushToZero, keepsSign, nearest, towardsZero = 4464, 4465, 4466, 4467, 4468
+	modes := map[uint32]string{denormPreserve: "DenormPreserve", flushToZero: "DenormFlushToZero",
+		keepsSign: "SignedZeroInfNanPreserve",
+		nearest:   "RoundingModeRTE", towardsZero: "RoundingModeRTZ"}
 	atomics := map[uint32]string{5612: "Float32AtomicMinMax", 5613: "Float64AtomicMinMax", 5616: "Float16AtomicMinMax",
 		6033: "Float32AtomicAdd", 6034: "Float64AtomicAdd", 6095: "Float16AtomicAdd"}
-	capabilities := map[uint32]string{5612: "AtomicFloat32MinMaxEXT", 5613: "AtomicFloat64MinMaxEXT", 5616: "AtomicFloat16MinMaxEXT",
+	capabilities := map[uint32]string{5612: "AtomicFloat32MinMaxEXT", 5613: "AtomicFloat64MinMaxEXT",
+		5616: "AtomicFloat16MinMaxEXT",
 		6033: "AtomicFloat32AddEXT", 6034: "AtomicFloat64AddEXT", 6095: "AtomicFloat16AddEXT"}
 
 	switch os.Getenv("SHIM_FLOAT_MODES") + " " + os.Getenv("SHIM_NO_FLOAT_ATOMICS") + os.Getenv("SHIM_NO_SHARED_FLOATS") {
@@ -111,19 +116,22 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 			require.NoError(t, adds(c))
 			require.NoError(t, launch(swapped(t, floats, capability(nearest, c), mode(nearest-5, 32, c-5, 32)), 0))
 		}
-		requireError(t, launch(swapped(t, floats, mode(nearest-5, 32, nearest-5, 8)), 0), runtime.ErrNotSupported, "kernel scaled needs shaderRoundingModeRTEFloat8 (")
+		requireError(t, launch(swapped(t, floats, mode(nearest-5, 32, nearest-5, 8)), 0), runtime.ErrNotSupported,
+			"kernel scaled needs shaderRoundingModeRTEFloat8 (")
 		refused(launch(floats, 1), "gathered", "shaderSharedFloat32AtomicAdd", "AtomicFloat32AddEXT")
 		require.NoError(t, launch(floats, 0), "which has none")
 	case "1,2 ", "1,0 ": // one mode for all widths, or for all but 32 bits
 		differ := func(a, b uint32) error { // in the place of "zeroes with their sign" and "nearest"
-			return launch(swapped(t, floats, capability(keepsSign, towardsZero), mode(nearest-5, 32, towardsZero-5, b), mode(keepsSign-5, 32, nearest-5, a)), 0)
+			return launch(swapped(t, floats, capability(keepsSign, towardsZero), mode(nearest-5, 32, towardsZero-5, b),
+				mode(keepsSign-5, 32, nearest-5, a)), 0)
 		}
 		want := "kernel scaled has RoundingModeRTE for floats of 16 bits and RoundingModeRTZ for those of 64; vulkan:0 ("
 		requireError(t, differ(16, 64), runtime.ErrNotSupported, want, "(its roundingModeIndependence) has one mode for both")
 		if err := differ(32, 64); os.Getenv("SHIM_FLOAT_MODES") == "1,0" {
 			require.NoError(t, err)
 		} else {
-			requireError(t, err, runtime.ErrNotSupported, "RoundingModeRTE for floats of 32 bits and RoundingModeRTZ for those of 64")
+			requireError(t, err, runtime.ErrNotSupported,
+				"RoundingModeRTE for floats of 32 bits and RoundingModeRTZ for those of 64")
 		}
 	default:
 		t.Fatal("another environment")

@@ -20,8 +20,8 @@ typedef struct {
 /* The best family: of compute alone before one of graphics, too; 0, or -1 when there is none. */
 int tvmgo_vk_family(VkPhysicalDevice physical, vk_family* out);
 
-/* Opens a device and takes it into the table; staged is vk_device's. On failure *why says in words what is missing, if that is
- * known. */
+/* Opens a device and takes it into the table; staged is vk_device's. On failure *why says in words what is missing, if
+ * that is known. */
 VkResult tvmgo_vk_add_device(VkPhysicalDevice physical, const vk_family* family, uint32_t instance_version, int staged,
                              const char** why);
 

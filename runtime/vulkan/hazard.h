@@ -19,7 +19,8 @@ typedef struct {
   int unknown; /* barriers may be missing: whatever comes next needs one */
 } vk_hazards;
 
-/* Notes a use of the command to come; 1 when a barrier must go before it, after which all earlier uses are forgotten. */
+/* Notes a use of the command to come; 1 when a barrier must go before it, after which all earlier uses are
+ * forgotten. */
 int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access);
 /* The command was recorded: its uses are earlier ones from now on. */
 void tvmgo_vk_hazard_next(vk_hazards* h);

@@ -33,8 +33,8 @@ func launchOf(code []byte, k runtime.KernelType, x *runtime.Tensor, block runtim
 	return kernel.Launch(nil, one, block, args...)
 }
 
-// Whatever is changed in a shader, or cut off: drivers that would crash on it are not given it, and the process lives on. (The layer that
-// validates would tell much of these, so it is not asked.)
+// Whatever is changed in a shader, or cut off: drivers that would crash on it are not given it, and the process lives
+// on. (The layer that validates would tell much of these, so it is not asked.)
 func TestKernel_DamagedShaders(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -42,7 +42,8 @@ func TestKernel_DamagedShaders(t *testing.T) {
 		return
 	}
 	x := array(t, first, make([]float32, 1<<10))
-	for file, block := range map[string]runtime.Dim3{"add": {64}, "reduce": {256}, "two": {64}, "stencil": {8, 8}, "types": {1}} {
+	for file, block := range map[string]runtime.Dim3{"add": {64}, "reduce": {256}, "two": {64}, "stencil": {8, 8},
+		"types": {1}} {
 		code, k := words(t, file), types[file][0]
 		for n := 4; n < len(code); n += 4 {
 			require.ErrorIs(t, launchOf(code[:n], k, x, runtime.Dim3{}), runtime.ErrCorruptModule, "%s, cut at %d", file, n)

@@ -11,7 +11,8 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// icdFiles lists the files that name the drivers for the loader, and where it looks for them. A variable that is set and empty names none.
+// icdFiles lists the files that name the drivers for the loader, and where it looks for them. A variable that is set
+// and empty names none.
 func icdFiles() (where string, files []string) {
 	for _, variable := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		if v, ok := os.LookupEnv(variable); ok {
@@ -39,7 +40,8 @@ func namedFiles(list string) (files []string) {
 	return files
 }
 
-// icdFolders are where the loader looks when no variable names files: the user's settings, the machine's, the user's data, the machine's.
+// icdFolders are where the loader looks when no variable names files: the user's settings, the machine's, the user's
+// data, the machine's.
 func icdFolders() []string {
 	home, _ := os.UserHomeDir()
 	or := func(variable, otherwise string) []string {
@@ -49,7 +51,8 @@ func icdFolders() []string {
 		return filepath.SplitList(otherwise)
 	}
 	var all []string
-	for _, roots := range [][]string{or("XDG_CONFIG_HOME", filepath.Join(home, ".config")), or("XDG_CONFIG_DIRS", "/etc/xdg"), {"/etc"},
+	for _, roots := range [][]string{or("XDG_CONFIG_HOME", filepath.Join(home, ".config")), or("XDG_CONFIG_DIRS",
+		"/etc/xdg"), {"/etc"},
 		or("XDG_DATA_HOME", filepath.Join(home, ".local/share")), or("XDG_DATA_DIRS", "/usr/local/share:/usr/share")} {
 		for _, root := range roots {
 			if f := filepath.Join(root, "vulkan/icd.d"); root != "" && !slices.Contains(all, f) {
@@ -105,6 +108,7 @@ func noDriver(code string) error {
 	} else if len(files) > 0 {
 		cause = strings.Join(files, ", ") + ": what is named there has no device"
 	}
-	return unavailable("%s was opened and finds no Vulkan driver: %s (%s): install a driver (Debian: mesa-vulkan-drivers), or set VK_DRIVER_FILES to its .json file",
+	return unavailable("%s was opened and finds no Vulkan driver: %s (%s): install a driver (Debian: "+
+		"mesa-vulkan-drivers), or set VK_DRIVER_FILES to its .json file",
 		dl.VulkanPath(), cause, code)
 }

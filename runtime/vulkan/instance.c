@@ -71,7 +71,8 @@ static int has_validation(const tvmgo_vulkan_global* g) {
   return layer && debug;
 }
 
-VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated, const char** lacks) {
+VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* version, int* validated,
+                                  const char** lacks) {
   tvmgo_vulkan_global g;
   *lacks = NULL;
 #define MUST(f) \
@@ -115,7 +116,8 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
   TVMGO_VULKAN_INSTANCE(MUST, MAY)
 #undef MUST
 #undef MAY
-  static const char* const of_the_binding[] = {"vkEnumeratePhysicalDevices", "vkGetPhysicalDeviceProperties"}; /* it calls them unseen */
+  /* it calls them unseen */
+  static const char* const of_the_binding[] = {"vkEnumeratePhysicalDevices", "vkGetPhysicalDeviceProperties"};
   for (size_t i = 0; i < sizeof of_the_binding / sizeof *of_the_binding; i++)
     if (vkGetInstanceProcAddr(*out, of_the_binding[i]) == NULL) *lacks = of_the_binding[i];
   if (*lacks != NULL) {

@@ -35,9 +35,12 @@ var types = map[string][]runtime.KernelType{
 	"half":     {{Name: "half_scale", Args: []dlpack.DataType{memory, dlpack.Float32}}},
 	"sizeid":   {{Name: "number", Args: []dlpack.DataType{memory}}},
 	"alias":    {{Name: "next", Args: []dlpack.DataType{memory, memory}}},
-	"types":    {{Name: "types", Args: []dlpack.DataType{memory, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64, dlpack.Float32}}},
-	"floats":   {{Name: "scaled", Args: []dlpack.DataType{memory, memory}}, {Name: "gathered", Args: []dlpack.DataType{memory, memory}}},
-	"two":      {{Name: "step", Args: []dlpack.DataType{memory, dlpack.UInt32, dlpack.UInt32}}, {Name: "swap", Args: []dlpack.DataType{memory, memory}}},
+	"types": {{Name: "types", Args: []dlpack.DataType{memory, dlpack.Int64, dlpack.Int32, dlpack.UInt32, dlpack.Float64,
+		dlpack.Float32}}},
+	"floats": {{Name: "scaled", Args: []dlpack.DataType{memory, memory}}, {Name: "gathered",
+		Args: []dlpack.DataType{memory, memory}}},
+	"two": {{Name: "step", Args: []dlpack.DataType{memory, dlpack.UInt32, dlpack.UInt32}}, {Name: "swap",
+		Args: []dlpack.DataType{memory, memory}}},
 }
 
 // twenty is a buffer and 20 scalars, ints and floats in turn.
@@ -146,7 +149,8 @@ func TestKernel_Reduce(t *testing.T) {
 		const blocks = 37
 		k := shader(t, file)
 		for _, dev := range present() {
-			data := numbers(blocks*size, func(i int) float32 { return float32(i % 113) }) // sums are whole numbers: the order does not matter
+			// sums are whole numbers: the order does not matter
+			data := numbers(blocks*size, func(i int) float32 { return float32(i % 113) })
 			x, sums := array(t, dev, data), array(t, dev, make([]float32, blocks))
 			err := k.Launch(nil, runtime.Dim3{blocks}, runtime.Dim3{size}, x, sums)
 			if file == "subgroup" && err != nil && os.Getenv("CI") == "" {
@@ -226,7 +230,8 @@ func TestKernel_ScalarsInAUniformBuffer(t *testing.T) {
 	}
 }
 
-// The same scalars as push constants are more than a device has to take: an error with both numbers, where it takes fewer.
+// The same scalars as push constants are more than a device has to take: an error with both numbers, where it takes
+// fewer.
 func TestKernel_TooManyPushConstants(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -238,7 +243,8 @@ func TestKernel_TooManyPushConstants(t *testing.T) {
 		require.Equal(t, slices.Repeat([]float32{sum}, 4), values[float32](t, x))
 		return
 	}
-	requireError(t, err, runtime.ErrNotSupported, "kernel scalars has 20 scalars, 160 bytes of push constants; vulkan:0 (", " has 128: ", "uniform buffer")
+	requireError(t, err, runtime.ErrNotSupported, "kernel scalars has 20 scalars, 160 bytes of push constants; vulkan:0 (",
+		" has 128: ", "uniform buffer")
 }
 
 func TestKernel_Halves(t *testing.T) {
@@ -366,7 +372,8 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 		bits, err := x.View(dlpack.ClassicBool, []int64{1024}, nil, 1024)
 		require.NoError(t, err)
 		defer bits.Close()
-		require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, bits, bits, bits, 64), "numbers of less than a byte have one each")
+		require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, bits, bits, bits, 64),
+			"numbers of less than a byte have one each")
 		for i := 256; i < 256+64; i++ {
 			want[i] *= 2
 		}
@@ -386,23 +393,30 @@ func TestKernel_BadCalls(t *testing.T) {
 	bad := runtime.ErrInvalidArgument
 	block := runtime.Dim3{64}
 	requireError(t, add.Launch(nil, one, block, x, x, x), bad, "4 arguments are needed, 3 were given")
-	requireError(t, add.Launch(nil, one, block, x, 5, x, 1), bad, "kernel add: argument 1 must be an array or its data, not int")
-	requireError(t, add.Launch(nil, one, block, x, nil, x, 1), bad, "kernel add: argument 1 is NULL: memory of vulkan:0 is needed")
-	requireError(t, add.Launch(nil, one, block, x, x, host, 1), bad, "argument 2 is an array of device type 1, the kernel runs on vulkan:0")
+	requireError(t, add.Launch(nil, one, block, x, 5, x, 1), bad,
+		"kernel add: argument 1 must be an array or its data, not int")
+	requireError(t, add.Launch(nil, one, block, x, nil, x, 1), bad,
+		"kernel add: argument 1 is NULL: memory of vulkan:0 is needed")
+	requireError(t, add.Launch(nil, one, block, x, x, host, 1), bad,
+		"argument 2 is an array of device type 1, the kernel runs on vulkan:0")
 	requireError(t, add.Launch(nil, one, block, x, x, x, "a"), bad, "kernel add: argument 3 must be an integer")
 	requireError(t, add.Launch(nil, one, block, x, x, x, 0.5), bad, "kernel add: argument 3 must be an integer, not float")
-	requireError(t, add.Launch(nil, one, block, x, x, x, 1<<31), bad, "argument 3 is 2147483648, which does not fit into 32 bits")
+	requireError(t, add.Launch(nil, one, block, x, x, x, 1<<31), bad,
+		"argument 3 is 2147483648, which does not fit into 32 bits")
 	requireError(t, typed.Launch(nil, one, one, x, 1, 1, int64(1)<<32, 1, 1), bad, "argument 3 is 4294967296")
-	requireError(t, add.Launch(nil, one, block, x, x, runtime.Ptr(unsafe.Pointer(new(int64))), 1), bad, "argument 2: 0x", "is not memory of vulkan")
+	requireError(t, add.Launch(nil, one, block, x, x, runtime.Ptr(unsafe.Pointer(new(int64))), 1), bad, "argument 2: 0x",
+		"is not memory of vulkan")
 	far := array(t, second, make([]float32, 64))
-	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad, "argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
+	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad,
+		"argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
 	long := array(t, first, make([]float32, 64)) // that says of itself that it has more than its memory
 	managed, err := long.ToDLPackLegacy()
 	require.NoError(t, err)
 	**(**int64)(unsafe.Add(managed, 24)) = 65
 	claims, err := runtime.FromDLPackLegacy(managed)
 	require.NoError(t, err)
-	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes that begins 0 bytes into its memory of 256: it ends beyond")
+	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes "+
+		"that begins 0 bytes into its memory of 256: it ends beyond")
 	require.NoError(t, claims.Close())
 	managed, err = x.ToDLPackLegacy()
 	require.NoError(t, err)
@@ -410,14 +424,16 @@ func TestKernel_BadCalls(t *testing.T) {
 	*(*uint64)(unsafe.Add(managed, 40)) = step
 	behind, err := runtime.FromDLPackLegacy(managed)
 	require.NoError(t, err)
-	requireError(t, add.Launch(nil, one, block, x, behind, x, 1), bad, "kernel add: argument 1 is an array of 256 bytes that begins 128 bytes into its memory of 256: it ends beyond")
+	requireError(t, add.Launch(nil, one, block, x, behind, x, 1), bad, "kernel add: argument 1 is an array of 256 bytes "+
+		"that begins 128 bytes into its memory of 256: it ends beyond")
 	require.NoError(t, behind.Close())
 	freed := array(t, first, make([]float32, 64))
 	address := freed.Data()
 	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go
 	require.NoError(t, freed.Close())
 	if os.Getenv("TVMGO_VALIDATE") == "" { // which keeps what was freed for a while
-		requireError(t, add.Launch(nil, one, block, x, x, data, 1), bad, "is not memory of vulkan: it was made elsewhere, or freed")
+		requireError(t, add.Launch(nil, one, block, x, x, data, 1), bad,
+			"is not memory of vulkan: it was made elsewhere, or freed")
 	}
 	onHost := newStream(t, runtime.CPU)
 	requireError(t, add.Launch(onHost, one, block, x, x, x, 1), bad, "the stream is one of cpu")
@@ -431,8 +447,10 @@ func TestKernel_BadCalls(t *testing.T) {
 	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {65536, 65536, 65536}} {
 		requireError(t, add.Launch(nil, grid, block, x, x, x, 1), bad, "the limit of blockIdx.")
 	}
-	requireError(t, add.Launch(nil, runtime.Dim3{65535, 65535, 65535}, block, x, x, x, 1), bad, "at most 2^32-1 blocks there: split it")
-	requireError(t, add.LaunchWith(nil, runtime.LaunchConfig{Block: block, SharedBytes: 8}, x, x, x, 1), bad, "SharedBytes is 8, but the kernel takes none")
+	requireError(t, add.Launch(nil, runtime.Dim3{65535, 65535, 65535}, block, x, x, x, 1), bad,
+		"at most 2^32-1 blocks there: split it")
+	requireError(t, add.LaunchWith(nil, runtime.LaunchConfig{Block: block, SharedBytes: 8}, x, x, x, 1), bad,
+		"SharedBytes is 8, but the kernel takes none")
 	require.NoError(t, add.Launch(nil, one, block, x, x, x, 1), "the device works on")
 
 	m := made(t, words(t, "add"), types["add"]...)
@@ -462,7 +480,8 @@ func TestKernel_LargeArray(t *testing.T) {
 	if err == nil { // a device that takes more
 		return
 	}
-	requireError(t, err, runtime.ErrInvalidArgument, "kernel swap: argument 1 has 134217744 bytes; kernels on vulkan:0 (", "take at most 134217728 in one array: split it")
+	requireError(t, err, runtime.ErrInvalidArgument, "kernel swap: argument 1 has 134217744 bytes; kernels on vulkan:0 (",
+		"take at most 134217728 in one array: split it")
 	part, err := x.View(dlpack.UInt32, []int64{64}, nil, 0)
 	require.NoError(t, err)
 	defer part.Close()
@@ -516,15 +535,19 @@ func TestKernel_BadShaders(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{"spv", add, runtime.KernelType{Name: "sub"}, runtime.ErrCorruptModule, "kernel sub is not in the shader; its entry points for computing are: add"},
+		{"spv", add, runtime.KernelType{Name: "sub"}, runtime.ErrCorruptModule,
+			"kernel sub is not in the shader; its entry points for computing are: add"},
 		{"spv", add[:len(add)-2], types["add"][0], runtime.ErrCorruptModule, "it is no SPIR-V"},
 		{"spirv", add[:len(add)-8], types["add"][0], runtime.ErrCorruptModule, "the SPIR-V is damaged at byte"},
-		{"", append([]byte("spir"), add[4:]...), types["add"][0], runtime.ErrCorruptModule, "it begins with 0x72697073, not 0x07230203"},
+		{"", append([]byte("spir"), add[4:]...), types["add"][0], runtime.ErrCorruptModule,
+			"it begins with 0x72697073, not 0x07230203"},
 		{"cl", add, types["add"][0], runtime.ErrNotSupported, `code of the format "cl"`},
 		{"spv", add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{dlpack.Int32, memory}}, runtime.ErrCorruptModule,
 			"kernel add: argument 1 is memory and comes behind a number: on Vulkan all memory comes first"},
-		{"spv", add, runtime.KernelType{Name: "add", DynamicShared: true}, runtime.ErrNotSupported, "on Vulkan there are blockIdx.x"},
-		{"spv", add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported, "argument 0 is of type float16"},
+		{"spv", add, runtime.KernelType{Name: "add", DynamicShared: true}, runtime.ErrNotSupported,
+			"on Vulkan there are blockIdx.x"},
+		{"spv", add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported,
+			"argument 0 is of type float16"},
 	} {
 		_, err := runtime.NewDeviceModule("vulkan", c.format, c.code, c.kernel)
 		requireError(t, err, c.kind, c.want)
@@ -555,28 +578,44 @@ func TestKernel_BadShaders(t *testing.T) {
 		kind   error
 		want   []string
 	}{
-		{with(add, 5357), types["add"][0], runtime.ErrNotSupported, []string{"kernel add needs cooperativeMatrix (capability CooperativeMatrixNV), which vulkan:0 (", ") lacks"}},
+		{with(add, 5357), types["add"][0], runtime.ErrNotSupported,
+			[]string{"kernel add needs cooperativeMatrix (capability CooperativeMatrixNV), which vulkan:0 (", ") lacks"}},
 		{with(add, 6), types["add"][0], runtime.ErrNotSupported, []string{"kernel add needs OpenCL (capability Kernel)"}},
-		{with(add, 4999), types["add"][0], runtime.ErrNotSupported, []string{"needs something that this runtime does not enable (capability 4999)"}},
-		{patched(t, add, 4, 0x10000, 0x10900), types["add"][0], runtime.ErrNotSupported, []string{"kernel add is SPIR-V 1.9; vulkan:0 (", "takes up to 1."}},
+		{with(add, 4999), types["add"][0], runtime.ErrNotSupported,
+			[]string{"needs something that this runtime does not enable (capability 4999)"}},
+		{patched(t, add, 4, 0x10000, 0x10900), types["add"][0], runtime.ErrNotSupported,
+			[]string{"kernel add is SPIR-V 1.9; vulkan:0 (", "takes up to 1."}},
 		{add, runtime.KernelType{Name: "add", Args: append([]dlpack.DataType{memory}, oneArg...)}, runtime.ErrCorruptModule,
 			[]string{"kernel add: the shader uses binding 2, a storage buffer, but the kernel has 2 buffers, bindings 0 to 1"}},
-		{add, runtime.KernelType{Name: "add", Args: oneArg}, runtime.ErrCorruptModule, []string{"but the kernel has one buffer, binding 0"}},
+		{add, runtime.KernelType{Name: "add", Args: oneArg}, runtime.ErrCorruptModule,
+			[]string{"but the kernel has one buffer, binding 0"}},
 		{add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{memory, memory, memory}}, runtime.ErrCorruptModule,
 			[]string{"kernel add: the shader reads 4 bytes of scalars, but the kernel has 0 of them, 0 bytes"}},
-		{words(t, "scalars"), runtime.KernelType{Name: "scalars", Args: twenty()[:20]}, runtime.ErrCorruptModule, []string{"reads 156 bytes of scalars, but the kernel has 19 of them, 152 bytes"}},
-		{patched(t, add, size+12, 64, 1<<20), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [1048576 1 1]; on vulkan:0 (", "threadIdx.x is at most"}},
-		{patched(t, add, size+16, 1, 1000), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [64 1000 1], 64000 work items; vulkan:0 (", ") has at most"}},
-		{patched(t, add, size+12, 64, 0), types["add"][0], runtime.ErrCorruptModule, []string{"kernel add has blocks of [0 1 1]: its shader must say how many work items"}},
-		{patched(t, patched(t, add, size+12, 64, 1<<16), size+16, 1, 1<<16), types["add"][0], runtime.ErrInvalidArgument, []string{"kernel add has blocks of [65536 65536 1]; on vulkan:0 ("}},
+		{words(t, "scalars"), runtime.KernelType{Name: "scalars", Args: twenty()[:20]}, runtime.ErrCorruptModule,
+			[]string{"reads 156 bytes of scalars, but the kernel has 19 of them, 152 bytes"}},
+		{patched(t, add, size+12, 64, 1<<20), types["add"][0], runtime.ErrInvalidArgument,
+			[]string{"kernel add has blocks of [1048576 1 1]; on vulkan:0 (", "threadIdx.x is at most"}},
+		{patched(t, add, size+16, 1, 1000), types["add"][0], runtime.ErrInvalidArgument,
+			[]string{"kernel add has blocks of [64 1000 1], 64000 work items; vulkan:0 (", ") has at most"}},
+		{patched(t, add, size+12, 64, 0), types["add"][0], runtime.ErrCorruptModule,
+			[]string{"kernel add has blocks of [0 1 1]: its shader must say how many work items"}},
+		{patched(t, patched(t, add, size+12, 64, 1<<16), size+16, 1, 1<<16), types["add"][0], runtime.ErrInvalidArgument,
+			[]string{"kernel add has blocks of [65536 65536 1]; on vulkan:0 ("}},
 		{moved(stencil, 8, 4), types["stencil"][0], runtime.ErrCorruptModule,
-			[]string{"kernel stencil: the shader reads an integer of 32 bits at byte 4 of its scalars; each of them begins at a multiple of 8 bytes (in GLSL: layout(offset = 8))"}},
-		{moved(words(t, "scalars"), 40, 44), types["scalars"][0], runtime.ErrCorruptModule, []string{"at byte 44 of its scalars"}},
-		{stencil, typed("stencil", 4, dlpack.Int32), runtime.ErrCorruptModule, []string{"kernel stencil: the shader reads argument 4 as a float of 32 bits, but it is of type int32"}},
-		{stencil, typed("stencil", 4, dlpack.Float64), runtime.ErrCorruptModule, []string{"argument 4 as a float of 32 bits, but it is of type float64"}},
-		{words(t, "types"), typed("types", 1, dlpack.Int32), runtime.ErrCorruptModule, []string{"kernel types: the shader reads argument 1 as an integer of 64 bits, but it is of type int32"}},
-		{words(t, "types"), typed("types", 4, dlpack.Float32), runtime.ErrCorruptModule, []string{"argument 4 as a float of 64 bits, but it is of type float32"}},
-		{patched(t, shared, length+12, 256, 1<<20), types["reduce"][0], runtime.ErrInvalidArgument, []string{"kernel reduce uses 4194304 bytes of shared memory in each block; vulkan:0 ("}},
+			[]string{"kernel stencil: the shader reads an integer of 32 bits at byte 4 of its scalars; each of them begins at " +
+				"a multiple of 8 bytes (in GLSL: layout(offset = 8))"}},
+		{moved(words(t, "scalars"), 40, 44), types["scalars"][0], runtime.ErrCorruptModule,
+			[]string{"at byte 44 of its scalars"}},
+		{stencil, typed("stencil", 4, dlpack.Int32), runtime.ErrCorruptModule,
+			[]string{"kernel stencil: the shader reads argument 4 as a float of 32 bits, but it is of type int32"}},
+		{stencil, typed("stencil", 4, dlpack.Float64), runtime.ErrCorruptModule,
+			[]string{"argument 4 as a float of 32 bits, but it is of type float64"}},
+		{words(t, "types"), typed("types", 1, dlpack.Int32), runtime.ErrCorruptModule,
+			[]string{"kernel types: the shader reads argument 1 as an integer of 64 bits, but it is of type int32"}},
+		{words(t, "types"), typed("types", 4, dlpack.Float32), runtime.ErrCorruptModule,
+			[]string{"argument 4 as a float of 64 bits, but it is of type float32"}},
+		{patched(t, shared, length+12, 256, 1<<20), types["reduce"][0], runtime.ErrInvalidArgument,
+			[]string{"kernel reduce uses 4194304 bytes of shared memory in each block; vulkan:0 ("}},
 	} {
 		k := kernelOf(t, made(t, c.code, c.kernel), c.kernel.Name)
 		var args []any
@@ -643,7 +682,8 @@ func TestKernel_ManyArrays(t *testing.T) {
 	limit, err := runtime.TargetProperty(first, "max_per_stage_descriptor_storage_buffer")
 	require.NoError(t, err)
 	for n := 1; n <= 256; n += 15 {
-		k := kernelOf(t, made(t, bindings(uint32(n)), runtime.KernelType{Name: "f", Args: slices.Repeat([]dlpack.DataType{memory}, n)}), "f")
+		k := kernelOf(t, made(t, bindings(uint32(n)), runtime.KernelType{Name: "f",
+			Args: slices.Repeat([]dlpack.DataType{memory}, n)}), "f")
 		xs, args := make([]*runtime.Tensor, n), make([]any, n)
 		for i := range args {
 			xs[i] = array(t, first, []uint32{0})
@@ -651,7 +691,8 @@ func TestKernel_ManyArrays(t *testing.T) {
 		}
 		err := k.Launch(nil, one, one, args...)
 		if int64(n) > limit.(int64) {
-			requireError(t, err, runtime.ErrInvalidArgument, fmt.Sprintf("kernel f takes %d arrays; on vulkan:0 (", n), fmt.Sprintf("a kernel has at most %d", limit))
+			requireError(t, err, runtime.ErrInvalidArgument, fmt.Sprintf("kernel f takes %d arrays; on vulkan:0 (", n),
+				fmt.Sprintf("a kernel has at most %d", limit))
 			continue
 		}
 		require.NoError(t, err)
@@ -676,19 +717,22 @@ func TestKernel_TwoVariablesForABuffer(t *testing.T) {
 	}
 }
 
-// Blocks may have their size from constants, also from some that are computed; where the device can't have that, it is said.
+// Blocks may have their size from constants, also from some that are computed; where the device can't have that, it is
+// said.
 func TestKernel_SizeByConstants(t *testing.T) {
 	need(t)
 	k := shader(t, "sizeid")
 	x := array(t, first, make([]uint32, 16))
 	err := k.Launch(nil, runtime.Dim3{2}, runtime.Dim3{8}, x)
 	if inChild() || err != nil && os.Getenv("CI") == "" {
-		requireError(t, err, runtime.ErrNotSupported, "kernel number needs maintenance4 (execution mode LocalSizeId), which vulkan:0 (", ") lacks")
+		requireError(t, err, runtime.ErrNotSupported,
+			"kernel number needs maintenance4 (execution mode LocalSizeId), which vulkan:0 (", ") lacks")
 		return
 	}
 	require.NoError(t, err)
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, values[uint32](t, x))
-	requireError(t, k.Launch(nil, one, runtime.Dim3{4}, x), runtime.ErrInvalidArgument, "the shader's blocks are [8, 1, 1]")
+	requireError(t, k.Launch(nil, one, runtime.Dim3{4}, x), runtime.ErrInvalidArgument,
+		"the shader's blocks are [8, 1, 1]")
 	passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_MAINTENANCE4=1")
 }
 
@@ -740,7 +784,8 @@ func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
 	require.Equal(t, slices.Repeat([]uint32{20}, n), values[uint32](t, x))
 }
 
-// Many goroutines launch at once, on streams of their own and on one, while the collector runs all the time; each kernel is made once.
+// Many goroutines launch at once, on streams of their own and on one, while the collector runs all the time; each
+// kernel is made once.
 func TestKernel_ManyAtOnce(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -808,7 +853,8 @@ func TestKernel_NoGrowth(t *testing.T) {
 	run(20)
 	const most = 8 << 20
 	runs, grown := 1, int64(most)
-	for ; grown >= most && runs < 6; runs++ { // what leaks grows every time, the heaps of Go and of the driver now and then
+	// what leaks grows every time, the heaps of Go and of the driver now and then
+	for ; grown >= most && runs < 6; runs++ {
 		before := resident(t)
 		run(20)
 		grown = resident(t) - before

@@ -16,8 +16,8 @@ import (
 	"tvmgo/runtime/vulkan"
 )
 
-// kernelWork makes a module, runs two of its kernels and one with scalars in a uniform buffer, and checks what comes out; an error is one
-// that a call answered.
+// kernelWork makes a module, runs two of its kernels and one with scalars in a uniform buffer, and checks what comes
+// out; an error is one that a call answered.
 func kernelWork(t *testing.T, dev dlpack.Device) (err error) {
 	var open []interface{ Close() error }
 	defer func() {
@@ -88,8 +88,8 @@ func kernelWork(t *testing.T, dev dlpack.Device) (err error) {
 	return nil
 }
 
-// Whichever call of the driver fails on the way to a launch: the launch says so, or does without; nothing is lost, and the next one works.
-// With descriptors that are pushed, and with those of a pool.
+// Whichever call of the driver fails on the way to a launch: the launch says so, or does without; nothing is lost, and
+// the next one works. With descriptors that are pushed, and with those of a pool.
 func TestEveryCallFails_Kernels(t *testing.T) {
 	if !inChild() {
 		need(t)

@@ -1,4 +1,5 @@
-/* The way from a call to a recorded dispatch. No memory is allocated and Go is not entered, but at a kernel's first use on a device. */
+/* The way from a call to a recorded dispatch. No memory is allocated and Go is not entered, but at a kernel's first use
+ * on a device. */
 #include "launch.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ typedef struct {
   size_t offset, size;
 } part;
 
-/* Bytes from an array's first element to behind its last; (size_t)-1 when that isn't known: to the end of its memory. */
+/* Bytes from an array's first element to behind its last; (size_t)-1 when that isn't known: to the end of its
+ * memory. */
 static size_t extent(const DLTensor* t) {
   size_t last = 0;
   for (int i = 0; i < t->ndim; i++)
@@ -43,8 +45,10 @@ static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
   size_t rest = p->h->nbytes - p->offset;
   p->size = p->size >= rest || rest - p->size < step ? rest : (p->size + step - 1) / step * step;
   if (TVMGO_LIKELY(p->size <= limits->maxStorageBufferRange)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " has %zu bytes; kernels on vulkan:%d (%s) take at most %zu in one array: split it",
-                     f->k.name, i, p->size, (int)d->index, d->properties.deviceName, (size_t)limits->maxStorageBufferRange);
+  return tvmgo_raise(TVMGO_VALUE_ERROR,
+                     TVMGO_ARG " has %zu bytes; kernels on vulkan:%d (%s) take at most %zu in one array: split it",
+                     f->k.name, i, p->size, (int)d->index, d->properties.deviceName,
+                         (size_t)limits->maxStorageBufferRange);
 }
 
 /* The memory behind an argument. */
@@ -64,7 +68,8 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
   p->h = tvmgo_kernel_handle(&f->k, i, d->index, &tvmgo_vk_handles, data);
   if (p->h == NULL) return -1;
   if (TVMGO_UNLIKELY(whole_bytes && (p->offset > p->h->nbytes || p->size > p->h->nbytes - p->offset)))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins %zu bytes into its memory of %zu: it ends beyond",
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins %zu bytes into its memory "
+                                                    "of %zu: it ends beyond",
                        f->k.name, i, p->size, p->offset, p->h->nbytes);
   return part_of(f, i, d, p);
 }
@@ -79,7 +84,8 @@ static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeli
   for (int i = 0; i < 3; i++) {
     size_t limit = d->properties.limits.maxComputeWorkGroupCount[i];
     if (TVMGO_UNLIKELY(s[i] > limit))
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of blockIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i], limit);
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of blockIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i],
+                         limit);
     if (TVMGO_UNLIKELY(own[0] != 0 && (f->block_given >> i & 1) && s[3 + i] != own[i]))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the shader's blocks are [%u, %u, %u], which is fixed in its code",
                          SHAPE_ARGS(f, s, d), own[0], own[1], own[2]);
@@ -88,9 +94,11 @@ static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeli
 }
 
 /* Declares what the dispatch touches; the descriptors of its buffers. */
-static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* stream, const part* parts, VkDescriptorBufferInfo* info) {
+static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* stream, const part* parts,
+                       VkDescriptorBufferInfo* info) {
   for (int i = 0; i < f->num_buffers; i++) {
-    if (tvmgo_vk_use(stream, parts[i].h, parts[i].offset, parts[i].size, p->shape.access[i], &info[i].buffer) != 0) return -1;
+    if (tvmgo_vk_use(stream, parts[i].h, parts[i].offset, parts[i].size, p->shape.access[i], &info[i].buffer) != 0)
+      return -1;
     info[i].offset = parts[i].offset;
     info[i].range = parts[i].size;
   }
@@ -98,7 +106,8 @@ static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* st
 }
 
 /* Records the dispatch. */
-static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, const part* parts, const tvmgo_kernel_slot* scalars,
+static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, const part* parts,
+                  const tvmgo_kernel_slot* scalars,
                   const size_t* s, vk_room** spare) {
   VkDescriptorBufferInfo info[TVMGO_MAX_KERNEL_ARGS + 1];
   VkDescriptorSet set = NULL;
@@ -106,8 +115,10 @@ static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, c
   vk_device* d = p->d;
   VkCommandBuffer c = tvmgo_vk_begin(d, on, &stream);
   if (c == NULL) return -1;
-  if (tvmgo_vk_pipeline_keep(p, stream) != 0 || use_buffers(f, p, stream, parts, info) != 0) return tvmgo_vk_cancel(stream);
-  if (*spare != NULL && tvmgo_vk_room_use(p, stream, spare, scalars, &info[f->num_buffers], &set) != 0) return tvmgo_vk_cancel(stream);
+  if (tvmgo_vk_pipeline_keep(p, stream) != 0 || use_buffers(f, p, stream, parts, info) != 0)
+    return tvmgo_vk_cancel(stream);
+  if (*spare != NULL && tvmgo_vk_room_use(p, stream, spare, scalars, &info[f->num_buffers], &set) != 0)
+    return tvmgo_vk_cancel(stream);
   d->f.vkCmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, p->handle);
   if (p->pushed && p->update != NULL) {
     d->f.vkCmdPushDescriptorSetWithTemplateKHR(c, p->update, p->layout, 0, info);
@@ -160,7 +171,8 @@ static int complete(tvmgo_kernel* k) {
   while (f->num_buffers < k->num_args && k->args[f->num_buffers] == TVMGO_ARG_MEMORY) f->num_buffers++;
   for (int i = f->num_buffers; i < k->num_args; i++)
     if (k->args[i] == TVMGO_ARG_MEMORY)
-      return tvmgo_raise(TVMGO_CORRUPT_ERROR, TVMGO_ARG " is memory and comes behind a number: on Vulkan all memory comes first",
+      return tvmgo_raise(TVMGO_CORRUPT_ERROR,
+                         TVMGO_ARG " is memory and comes behind a number: on Vulkan all memory comes first",
                          k->name, i);
   for (int i = 0; i < k->num_launch; i++)
     if (k->launch[i] >= TVMGO_LAUNCH_BLOCK && k->launch[i] < TVMGO_LAUNCH_CLUSTER)

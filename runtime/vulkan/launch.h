@@ -15,7 +15,8 @@ typedef struct {
   uint8_t access[TVMGO_MAX_KERNEL_ARGS]; /* USE_… of each buffer */
 } vk_shape;
 
-/* A kernel made for a device, one reference by the function and one by each batch that runs it. Constant but for `kept`. */
+/* A kernel made for a device, one reference by the function and one by each batch that runs it. Constant but for
+ * `kept`. */
 typedef struct {
   _Atomic int64_t refs;
   vk_device* d;
@@ -39,8 +40,8 @@ typedef struct {
 
 extern const tvmgo_kernel_class tvmgo_vk_kernels; /* of all modules of this kind */
 
-/* Makes the pipeline of a kernel for a device from its code and, if there is any, what vkGetPipelineCacheData gave once; *data (to be
- * freed), unless NULL, is what it gives now. -1 with an error raised. Under Go's lock. */
+/* Makes the pipeline of a kernel for a device from its code and, if there is any, what vkGetPipelineCacheData gave
+ * once; *data (to be freed), unless NULL, is what it gives now. -1 with an error raised. Under Go's lock. */
 int tvmgo_vk_pipeline_make(vk_function* f, vk_device* d, const vk_shape* shape, const uint32_t* words,
                            size_t num_words, const void* cached, size_t cached_size, void** data, size_t* size);
 void tvmgo_vk_pipeline_drop(vk_pipeline* p);
@@ -49,16 +50,17 @@ int tvmgo_vk_pipeline_keep(vk_pipeline* p, vk_stream* s);
 
 /* ---- descriptors.c: descriptor sets and uniform buffers of launches ----
  *
- * A room is a pool of descriptor sets and a piece of memory that the host writes and shaders read. A batch that needs some
- * takes one, and another when it is full; when the batch is done they are emptied and wait for the next. */
+ * A room is a pool of descriptor sets and a piece of memory that the host writes and shaders read. A batch that needs
+ * some takes one, and another when it is full; when the batch is done they are emptied and wait for the next. */
 typedef struct vk_room vk_room;
 
 /* An empty room with what a pipeline needs, to have at hand before begin; NULL with an error raised. */
 vk_room* tvmgo_vk_room_take(const vk_pipeline* p);
 void tvmgo_vk_room_give_back(vk_room* r);
-/* Puts scalars into the batch's room and its descriptor into info; with a pool, *set is a new set. *spare is used up when the
- * batch's own room is full, and then NULL. -1 with an error raised. Between begin and end. */
-int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars, VkDescriptorBufferInfo* info,
+/* Puts scalars into the batch's room and its descriptor into info; with a pool, *set is a new set. *spare is used up
+ * when the batch's own room is full, and then NULL. -1 with an error raised. Between begin and end. */
+int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars,
+                      VkDescriptorBufferInfo* info,
                       VkDescriptorSet* set);
 
 #endif

@@ -1,7 +1,8 @@
-/* What a lost device may still do. Vulkan lets it: a call that answers VK_ERROR_DEVICE_LOST says nothing of work that other calls have
- * submitted, on this queue or another; only when a wait for the work has returned, with whatever code, is what it uses free to be
- * destroyed (Vulkan 1.3, 5.2.3, Lost Device). So there is one wait for the whole device before anything goes, and it has a bound: what a
- * device that does not come back has in use stays allocated as long as the process. */
+/* What a lost device may still do. Vulkan lets it: a call that answers VK_ERROR_DEVICE_LOST says nothing of work that
+ * other calls have submitted, on this queue or another; only when a wait for the work has returned, with whatever code,
+ * is what it uses free to be destroyed (Vulkan 1.3, 5.2.3, Lost Device). So there is one wait for the whole device
+ * before anything goes, and it has a bound: what a device that does not come back has in use stays allocated as long as
+ * the process. */
 #include <errno.h>
 #include <time.h>
 
@@ -9,12 +10,14 @@
 
 enum { LONGEST_WAIT = 5 }; /* seconds */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the waits of all devices; taken with a stream's lock held */
+/* of the waits of all devices; taken with a stream's lock held */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
 
 static void* wait_for_device(void* arg) {
   vk_device* d = arg;
-  for (uint32_t i = 0; i < d->num_queues; i++) pthread_mutex_lock(&d->queue_locks[i]); /* after this nobody submits to it any more */
+  /* after this nobody submits to it any more */
+  for (uint32_t i = 0; i < d->num_queues; i++) pthread_mutex_lock(&d->queue_locks[i]);
   d->f.vkDeviceWaitIdle(d->handle);
   for (uint32_t i = 0; i < d->num_queues; i++) pthread_mutex_unlock(&d->queue_locks[i]);
   pthread_mutex_lock(&lock);

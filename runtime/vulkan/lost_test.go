@@ -10,8 +10,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// A device is lost while 32 threads have work on it. What that work uses is destroyed after the device is done with it; a device that never
-// is keeps it, and nobody waits for longer than a bound.
+// A device is lost while 32 threads have work on it. What that work uses is destroyed after the device is done with it;
+// a device that never is keeps it, and nobody waits for longer than a bound.
 func TestDeviceLost_WhileItWorks(t *testing.T) {
 	if !inChild() {
 		need(t)

@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(rc)
 }
 
-// needSources skips a test that compiles a file of this repository where it is not there, or no compiler; on CI that is a failure.
+// needSources skips a test that compiles a file of this repository where it is not there, or no compiler; on CI that is
+// a failure.
 func needSources(t *testing.T, file string) {
 	t.Helper()
 	_, err := os.Stat(file)

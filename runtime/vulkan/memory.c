@@ -47,7 +47,8 @@ static VkResult try_place(vk_memory* m, memory_use use) {
   vk_device* d = m->d;
   VkMemoryDedicatedRequirements own = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
   VkMemoryRequirements2 need = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &own};
-  VkBufferMemoryRequirementsInfo2 of = {.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = m->buffer};
+  VkBufferMemoryRequirementsInfo2 of = {.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2,
+                                        .buffer = m->buffer};
   d->f.vkGetBufferMemoryRequirements2(d->handle, &of, &need);
   int alone = own.requiresDedicatedAllocation || (own.prefersDedicatedAllocation && d->has.dedicated_allocation);
   int32_t type = chosen(d, use, need.memoryRequirements.memoryTypeBits);
@@ -59,7 +60,8 @@ static VkResult try_place(vk_memory* m, memory_use use) {
 static int64_t free_bytes(const vk_device* d, int32_t type) {
   if (!d->has.memory_budget || type < 0) return -1;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
-  VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
+  VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+                                           .pNext = &budget};
   tvmgo_vk_instance.vkGetPhysicalDeviceMemoryProperties2(d->physical, &all);
   uint32_t heap = d->memory.memoryTypes[type].heapIndex;
   if (budget.heapUsage[heap] >= budget.heapBudget[heap]) return 0;
@@ -73,7 +75,8 @@ static int out_of_memory(vk_device* d, VkDeviceSize size, memory_use use, VkResu
   uint32_t blocks = d->heap->num_allocations;
   pthread_mutex_unlock(&d->heap->lock);
   if (left >= 0) snprintf(text, sizeof text, "%lld are free", (long long)left);
-  return tvmgo_vk_failed(d, rc, "vulkan:%d: no memory for %llu bytes; %s, %lld are held here in %u blocks (of at most %u)",
+  return tvmgo_vk_failed(d, rc, "vulkan:%d: no memory for %llu bytes; %s, %lld are held here in %u blocks (of at "
+                                "most %u)",
                          (int)d->index, (unsigned long long)size, text, (long long)atomic_load(&d->heap->held),
                          blocks, d->properties.limits.maxMemoryAllocationCount);
 }
@@ -140,15 +143,19 @@ static int whole_atoms(vk_memory* m, VkDeviceSize offset, VkDeviceSize size, int
                                .size = to >= m->block->size ? ~(VkDeviceSize)0 : to - from};
   VkResult rc = flush ? d->f.vkFlushMappedMemoryRanges(d->handle, 1, &range)
                       : d->f.vkInvalidateMappedMemoryRanges(d->handle, 1, &range);
-  return rc == VK_SUCCESS ? 0 : tvmgo_vk_failed(d, rc, "vulkan:%d: %s host memory", (int)d->index, flush ? "flush" : "read");
+  return rc == VK_SUCCESS ? 0 : tvmgo_vk_failed(d, rc, "vulkan:%d: %s host memory", (int)d->index, flush ? "flush"
+                                                : "read");
 }
 
-int tvmgo_vk_memory_seen(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size, 0); }
-int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size, 1); }
+int tvmgo_vk_memory_seen(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size, 0);
+    }
+int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size,
+    1); }
 
 /* ---- data of arrays ---- */
 
-int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out) {
+int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
+                   void** out) {
   (void)api, (void)hint;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
@@ -170,7 +177,8 @@ int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
                           const char* scope, void** out) {
   (void)api, (void)ndim, (void)shape, (void)dtype, (void)out;
   if (tvmgo_vk_device(dev.device_id) == NULL) return -1;
-  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "vulkan:%d has no memory of scope \"%s\": there is global", dev.device_id, scope);
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "vulkan:%d has no memory of scope \"%s\": there is global",
+                     dev.device_id, scope);
 }
 
 /* Work that is queued keeps the memory; nothing is waited for. */

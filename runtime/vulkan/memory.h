@@ -34,8 +34,9 @@ struct vk_heap {
 
 vk_heap* tvmgo_vk_heap_new(void);
 
-/* Finds a place for a buffer, and a block when there is none; takes m->size, gives block, offset, span, at, coherent, cached. The
- * answer is a code of Vulkan; VK_ERROR_TOO_MANY_OBJECTS when the device allows no more blocks. alone asks for one of its own. */
+/* Finds a place for a buffer, and a block when there is none; takes m->size, gives block, offset, span, at, coherent,
+ * cached. The answer is a code of Vulkan; VK_ERROR_TOO_MANY_OBJECTS when the device allows no more blocks. alone asks
+ * for one of its own. */
 VkResult tvmgo_vk_place(vk_memory* m, const VkMemoryRequirements* need, uint32_t type, int alone);
 void tvmgo_vk_unplace(vk_memory* m);
 /* Gives blocks without a buffer back to the driver. */
@@ -47,7 +48,8 @@ vk_memory* tvmgo_vk_staging_take(vk_device* d, memory_use use);
 void tvmgo_vk_staging_give(vk_memory* m, memory_use use);
 void tvmgo_vk_staging_trim(vk_device* d);
 
-/* Page-locked memory that holds these bytes of the host, one reference, and where in it they are; NULL when there is none. */
+/* Page-locked memory that holds these bytes of the host, one reference, and where in it they are; NULL when there is
+ * none. */
 vk_memory* tvmgo_vk_pinned_of(vk_device* d, const void* at, size_t nbytes, VkDeviceSize* offset);
 
 #endif

@@ -36,7 +36,8 @@ func TestCopy_AnyBytes(t *testing.T) {
 	}
 	for _, dev := range []dlpack.Device{first, second} {
 		for _, c := range []struct{ from, to, n int }{
-			{0, 1, 999}, {1, 0, 999}, {3, 1001, 997}, {1001, 3, 1}, {0, 500, 1500}, {500, 0, 1500}, {7, 7, 100}, {13, 14, 1986}, {5, 9, 0},
+			{0, 1, 999}, {1, 0, 999}, {3, 1001, 997}, {1001, 3, 1}, {0, 500, 1500}, {500, 0, 1500}, {7, 7, 100}, {13, 14, 1986},
+			{5, 9, 0},
 		} {
 			x := bytesOn(t, dev, data)
 			from, err := x.View(dlpack.UInt8, []int64{int64(c.n)}, nil, int64(c.from))
@@ -136,14 +137,19 @@ func TestTargetProperties(t *testing.T) {
 		require.Equal(t, v, same, name)
 		return v
 	}
-	for _, name := range []string{"supports_float16", "supports_float32", "supports_float64", "supports_int8", "supports_int16", "supports_int32",
-		"supports_int64", "supports_8bit_buffer", "supports_16bit_buffer", "supports_storage_buffer_storage_class", "supports_push_descriptor",
+	for _, name := range []string{"supports_float16", "supports_float32", "supports_float64", "supports_int8",
+		"supports_int16", "supports_int32",
+		"supports_int64", "supports_8bit_buffer", "supports_16bit_buffer", "supports_storage_buffer_storage_class",
+		"supports_push_descriptor",
 		"supports_dedicated_allocation", "supports_integer_dot_product", "supports_cooperative_matrix"} {
 		require.IsType(t, true, ask(name), name)
 	}
-	for _, name := range []string{"supported_subgroup_operations", "max_num_threads", "max_threads_per_block", "thread_warp_size", "max_block_size_x",
-		"max_block_size_y", "max_block_size_z", "max_push_constants_size", "max_uniform_buffer_range", "max_storage_buffer_range",
-		"max_per_stage_descriptor_storage_buffer", "max_shared_memory_per_block", "driver_version", "vulkan_api_version", "max_spirv_version"} {
+	for _, name := range []string{"supported_subgroup_operations", "max_num_threads", "max_threads_per_block",
+		"thread_warp_size", "max_block_size_x",
+		"max_block_size_y", "max_block_size_z", "max_push_constants_size", "max_uniform_buffer_range",
+		"max_storage_buffer_range",
+		"max_per_stage_descriptor_storage_buffer", "max_shared_memory_per_block", "driver_version", "vulkan_api_version",
+		"max_spirv_version"} {
 		require.Positive(t, ask(name).(int64), name)
 	}
 	for _, name := range []string{"device_type", "device_name", "driver_name", "memory_type"} {
@@ -224,7 +230,8 @@ func TestMemory_LargePages(t *testing.T) {
 	require.GreaterOrEqual(t, asked, int64(size-4<<20))
 }
 
-// Where there is one queue, streams are the default one; the second device has some all the same, so that they are tested.
+// Where there is one queue, streams are the default one; the second device has some all the same, so that they are
+// tested.
 func TestStreams_OfOneQueue(t *testing.T) {
 	need(t)
 	noLeaks(t)

@@ -1,5 +1,5 @@
-/* The choice of a type of memory. A kernel that works over the bus is ten times slower and more, and so is a host that reads
- * memory it does not cache: what is wanted is weighed, the first demand before the second. */
+/* The choice of a type of memory. A kernel that works over the bus is ten times slower and more, and so is a host that
+ * reads memory it does not cache: what is wanted is weighed, the first demand before the second. */
 #include "memory_type.h"
 
 #include <stdio.h>
@@ -10,10 +10,13 @@ static int shares_memory(VkPhysicalDeviceType kind) {
 }
 
 /* How well a type fits; 0: not at all. Higher bits are earlier demands; the heap's size decides below them. */
-static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDeviceType kind, uint32_t i, memory_use use) {
+static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDeviceType kind, uint32_t i,
+                    memory_use use) {
   uint32_t flags = memory->memoryTypes[i].propertyFlags;
-  int local = (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0, visible = (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
-  int coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0, cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
+  int local = (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0,
+      visible = (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
+  int coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0,
+      cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
   /* Not for buffers; the last goes past the device's caches. */
   int odd = (flags & (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
                       VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)) != 0;
@@ -24,9 +27,11 @@ static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDe
   switch (use) {
     case MEMORY_DATA:
       demands[0] = local;
-      /* A window into a card's memory that the host sees may be small: the heap counts before what the host would like. */
+      /* A window into a card's memory that the host sees may be small: the heap counts before what the host would
+       * like. */
       if (shares_memory(kind))
-        return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | (uint64_t)(visible && coherent && cached) << 1 | visible;
+        return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | (uint64_t)(visible && coherent &&
+            cached) << 1 | visible;
       return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | !visible;
     case MEMORY_UPLOAD:
       demands[0] = coherent, demands[1] = shares_memory(kind) ? 1 : !local, demands[2] = !cached;

@@ -33,7 +33,8 @@ func init() {
 // kernelsOf describes Vulkan's kernels.
 var kernelsOf = kernels.Device{Title: "Vulkan", Class: unsafe.Pointer(&C.tvmgo_vk_kernels)}
 
-// code makes pipelines. It lives as long as the module or one of its functions does; its lock is held while one is made.
+// code makes pipelines. It lives as long as the module or one of its functions does; its lock is held while one is
+// made.
 type code struct {
 	sync.Mutex
 	of *blob.VulkanModule

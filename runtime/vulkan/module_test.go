@@ -87,13 +87,15 @@ func TestModule_WhereScalarsAre(t *testing.T) {
 	require.NoError(t, err)
 	defer loader.Close()
 	x := array(t, first, make([]float32, 64))
-	for file, want := range map[string]string{"add": "takes scalars as push constants, but its description says", "scalars": "takes scalars from a uniform buffer, which its description does not say"} {
+	for file, want := range map[string]string{"add": "takes scalars as push constants, but its description says",
+		"scalars": "takes scalars from a uniform buffer, which its description does not say"} {
 		flag := uint32(0)
 		if file == "add" {
 			flag = blob.ShaderUniformScalars
 		}
 		k := types[file][0]
-		v := blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{{Key: k.Name, FunctionInfo: blob.FunctionInfo{Name: k.Name, ArgTypes: k.Args}}},
+		v := blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{{Key: k.Name,
+			FunctionInfo: blob.FunctionInfo{Name: k.Name, ArgTypes: k.Args}}},
 			Shaders: []blob.Shader{{Key: k.Name, Flag: flag, Code: words(t, file)}}}
 		data, err := v.Encode(blob.Modern)
 		require.NoError(t, err)
@@ -108,7 +110,8 @@ func TestModule_WhereScalarsAre(t *testing.T) {
 				args = append(args, 1)
 			}
 		}
-		requireError(t, kernelOf(t, got.(*runtime.Module), k.Name).Launch(nil, runtime.Dim3{}, runtime.Dim3{}, args...), runtime.ErrCorruptModule, want)
+		requireError(t, kernelOf(t, got.(*runtime.Module), k.Name).Launch(nil, runtime.Dim3{}, runtime.Dim3{}, args...),
+			runtime.ErrCorruptModule, want)
 	}
 }
 
@@ -163,13 +166,15 @@ func packed(t *testing.T, signature string, inputs ...string) *runtime.Module {
 func TestModule_Packed(t *testing.T) {
 	need(t)
 	noLeaks(t)
-	m := packed(t, "add(a: float32[n], b: float32[n], c: inout float32[n], n: int32) launch blockIdx.x=(n+63)/64, threadIdx.x=64", "testdata/add.spv")
+	m := packed(t, "add(a: float32[n], b: float32[n], c: inout float32[n], n: int32) launch blockIdx.x=(n+63)/64, "+
+		"threadIdx.x=64", "testdata/add.spv")
 	f, err := m.Function("add")
 	require.NoError(t, err)
 	defer f.Close()
 	for _, dev := range present() {
 		for _, s := range []*runtime.Stream{nil, newStream(t, dev)} {
-			a, b, c := array(t, dev, numbers(500, counted)), array(t, dev, numbers(500, counted)), array(t, dev, make([]float32, 500))
+			a, b, c := array(t, dev, numbers(500, counted)), array(t, dev, numbers(500, counted)), array(t, dev, make([]float32,
+				500))
 			if s == nil {
 				_, err = f.Call(a, b, c, 500)
 			} else {
@@ -191,7 +196,8 @@ func cacheFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// Nothing is made before a kernel is used; what the driver made is found on the disk by the next module. Damaged files are made anew.
+// Nothing is made before a kernel is used; what the driver made is found on the disk by the next module. Damaged files
+// are made anew.
 func TestPipelines_AreLazyAndKept(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -213,14 +219,16 @@ func TestPipelines_AreLazyAndKept(t *testing.T) {
 	require.Len(t, files, 1)
 	kept, err := os.ReadFile(files[0])
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(kept), 40+32, "the header of a file, and that of a cache, which is all that some drivers give")
+	require.GreaterOrEqual(t, len(kept), 40+32,
+		"the header of a file, and that of a cache, which is all that some drivers give")
 	before, err := os.Stat(files[0])
 	require.NoError(t, err)
 	run(shader(t, "two"))
 	after, err := os.Stat(files[0])
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "the pipeline came from the disk")
-	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)], 0)} {
+	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)],
+		0)} {
 		require.NoError(t, os.WriteFile(files[0], damage, 0o600))
 		run(shader(t, "two"))
 		now, err := os.ReadFile(files[0])
@@ -259,7 +267,8 @@ func TestPooledDescriptors(t *testing.T) {
 func TestModule_PackedOffsets(t *testing.T) {
 	need(t)
 	noLeaks(t)
-	m := packed(t, "add(a: float32[n], b: float32[n], c: inout float32[n], n: int32) launch blockIdx.x=(n+63)/64, threadIdx.x=64", "testdata/add.spv")
+	m := packed(t, "add(a: float32[n], b: float32[n], c: inout float32[n], n: int32) launch blockIdx.x=(n+63)/64, "+
+		"threadIdx.x=64", "testdata/add.spv")
 	for _, dev := range present() {
 		gputest.PackedOffsets(t, m, dev)
 	}

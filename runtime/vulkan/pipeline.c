@@ -12,11 +12,13 @@ static VkResult make_set_layout(vk_pipeline* p) {
   for (uint32_t i = 0; i < n; i++)
     list[i] = (VkDescriptorSetLayoutBinding){
         .binding = i,
-        .descriptorType = i < p->shape.num_buffers ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+        .descriptorType = i < p->shape.num_buffers ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+            : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
         .descriptorCount = 1,
         .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
   VkDescriptorSetLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                          .flags = p->pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR : 0,
+                                          .flags = p->pushed ? VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR
+                                              : 0,
                                           .bindingCount = n,
                                           .pBindings = list};
   return p->d->f.vkCreateDescriptorSetLayout(p->d->handle, &info, NULL, &p->set_layout);
@@ -40,21 +42,24 @@ static VkResult make_update(vk_pipeline* p) {
     list[i] = (VkDescriptorUpdateTemplateEntry){
         .dstBinding = i,
         .descriptorCount = 1,
-        .descriptorType = i < p->shape.num_buffers ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+        .descriptorType = i < p->shape.num_buffers ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+            : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
         .offset = i * sizeof(VkDescriptorBufferInfo),
         .stride = sizeof(VkDescriptorBufferInfo)};
   VkDescriptorUpdateTemplateCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO,
       .descriptorUpdateEntryCount = n,
       .pDescriptorUpdateEntries = list,
-      .templateType = p->pushed ? VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR : VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET,
+      .templateType = p->pushed ? VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR
+          : VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET,
       .descriptorSetLayout = p->set_layout,
       .pipelineBindPoint = VK_PIPELINE_BIND_POINT_COMPUTE,
       .pipelineLayout = p->layout};
   return p->d->f.vkCreateDescriptorUpdateTemplate(p->d->handle, &info, NULL, &p->update);
 }
 
-static VkResult make_pipeline(vk_pipeline* p, const char* entry, const uint32_t* words, size_t num_words, VkPipelineCache cache) {
+static VkResult make_pipeline(vk_pipeline* p, const char* entry, const uint32_t* words, size_t num_words,
+                              VkPipelineCache cache) {
   vk_device* d = p->d;
   VkShaderModule code = NULL;
   VkShaderModuleCreateInfo module = {
@@ -89,7 +94,8 @@ static void* cache_data(const vk_device* d, VkPipelineCache cache, size_t* size)
 static VkPipelineCache make_cache(const vk_device* d, const void* cached, size_t size) {
   VkPipelineCache cache = NULL;
   VkPipelineCacheCreateInfo info = {
-      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = size, .pInitialData = size > 0 ? cached : NULL};
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = size, .pInitialData = size > 0 ? cached
+          : NULL};
   if (d->f.vkCreatePipelineCache(d->handle, &info, NULL, &cache) == VK_SUCCESS) return cache;
   info.initialDataSize = 0;
   info.pInitialData = NULL;
@@ -131,8 +137,8 @@ void tvmgo_vk_pipeline_drop(vk_pipeline* p) {
   free(p);
 }
 
-/* The batch is done. Another may hold the pipeline too; that it holds it twice then does no harm, but that a later batch of a stream
- * at the same address is taken for this one would. */
+/* The batch is done. Another may hold the pipeline too; that it holds it twice then does no harm, but that a later
+ * batch of a stream at the same address is taken for this one would. */
 static void batch_done(void* object) {
   vk_pipeline* p = object;
   tvmgo_spin_lock(&p->lock);

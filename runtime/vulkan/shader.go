@@ -53,12 +53,15 @@ func (c *code) make(k *C.vk_function, f *blob.Function, d *C.vk_device) error {
 		return err
 	}
 	p := &d.properties
-	key := diskcache.Key("pipeline", string(C.GoBytes(unsafe.Pointer(&p.pipelineCacheUUID[0]), 16)), C.GoString(&p.deviceName[0]),
-		fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name, fmt.Sprint(shape.num_buffers, shape.num_scalars, shape.uniform, d.has.push_descriptor))
+	key := diskcache.Key("pipeline", string(C.GoBytes(unsafe.Pointer(&p.pipelineCacheUUID[0]), 16)),
+		C.GoString(&p.deviceName[0]),
+		fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name, fmt.Sprint(shape.num_buffers,
+			shape.num_scalars, shape.uniform, d.has.push_descriptor))
 	kept := pipelines.Read(key)
 	var data unsafe.Pointer
 	var size C.size_t
-	rc := C.tvmgo_vk_pipeline_make(k, d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)), C.size_t(len(module.Words)),
+	rc := C.tvmgo_vk_pipeline_make(k, d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)),
+		C.size_t(len(module.Words)),
 		unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &data, &size)
 	defer C.free(data)
 	if rc != 0 {
@@ -118,7 +121,8 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 		n := b.Number
 		switch {
 		case b.Set != 0 || b.Count != 1:
-			return wrong("the shader has a %v in binding %d of set %d, %d of them: kernels take single buffers in set 0", b.Kind, n, b.Set, b.Count)
+			return wrong("the shader has a %v in binding %d of set %d, %d of them: kernels take single buffers in set 0", b.Kind,
+				n, b.Set, b.Count)
 		case b.Kind == spirv.StorageBuffer && n < uint32(s.num_buffers):
 			if b.ReadOnly && !written(e, n) {
 				s.access[n] = C.USE_READ
@@ -128,16 +132,19 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 		case b.Kind == spirv.UniformBuffer && !inUniform:
 			return wrong("the shader takes scalars from a uniform buffer, which its description does not say")
 		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers):
-			return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", b.Bytes, int(s.num_scalars), room)
+			return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", b.Bytes,
+				int(s.num_scalars), room)
 		default:
-			return wrong("the shader uses binding %d, a %v, but the kernel has %s", n, b.Kind, bindings(int(s.num_buffers), inUniform))
+			return wrong("the shader uses binding %d, a %v, but the kernel has %s", n, b.Kind, bindings(int(s.num_buffers),
+				inUniform))
 		}
 	}
 	switch {
 	case e.PushConstants > 0 && inUniform:
 		return wrong("the shader takes scalars as push constants, but its description says that they are in a uniform buffer")
 	case uint64(e.PushConstants) > room:
-		return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", e.PushConstants, int(s.num_scalars), room)
+		return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", e.PushConstants,
+			int(s.num_scalars), room)
 	case s.uniform == 0 && e.PushConstants == 0:
 		s.unread = 1
 	}
@@ -151,11 +158,14 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 
 // written says whether one of the variables that stand for a binding may be written.
 func written(e *spirv.EntryPoint, n uint32) bool {
-	return slices.ContainsFunc(e.Bindings, func(b spirv.Binding) bool { return b.Set == 0 && b.Number == n && !b.ReadOnly })
+	return slices.ContainsFunc(e.Bindings, func(b spirv.Binding) bool {
+		return b.Set == 0 && b.Number == n &&
+			!b.ReadOnly
+	})
 }
 
-// misread says how the number that a shader reads is not the argument that lies there, of which each has 8 bytes; "" when it is. The bits
-// of a number may be read as integers.
+// misread says how the number that a shader reads is not the argument that lies there, of which each has 8 bytes; ""
+// when it is. The bits of a number may be read as integers.
 func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
 	i := buffers + int(s.Offset/8)
 	if s.Offset/8 >= uint64(len(args)-buffers) {
@@ -168,7 +178,8 @@ func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
 	}
 	switch {
 	case 8*at+s.Bits > 64 || at > 0 && have.Bits <= 32:
-		return fmt.Sprintf("the shader reads %s of %d bits at byte %d of its scalars; each of them begins at a multiple of 8 bytes (in GLSL: layout(offset = %d))",
+		return fmt.Sprintf("the shader reads %s of %d bits at byte %d of its scalars; each of them begins at a multiple of "+
+			"8 bytes (in GLSL: layout(offset = %d))",
 			kind, s.Bits, s.Offset, (s.Offset+7)/8*8)
 	case s.Bits > uint32(have.Bits) || s.Float && (have.Code != dlpack.CodeFloat || s.Bits != uint32(have.Bits)):
 		return fmt.Sprintf("the shader reads argument %d as %s of %d bits, but it is of type %v", i, kind, s.Bits, have)
@@ -204,25 +215,29 @@ func checkScalars(kernel string, s *C.vk_shape, d *C.vk_device) error {
 	if s.uniform != 0 || s.unread != 0 || need <= limit {
 		return nil
 	}
-	return kernels.NotSupported("kernel %s has %d scalars, %d bytes of push constants; %s has %d: compile it so that scalars come from a uniform buffer",
+	return kernels.NotSupported("kernel %s has %d scalars, %d bytes of push constants; %s has %d: compile it so that "+
+		"scalars come from a uniform buffer",
 		kernel, int(s.num_scalars), need, deviceText(d), limit)
 }
 
 // checkBuffers refuses more buffers than the device's shaders see.
 func checkBuffers(kernel string, s *C.vk_shape, d *C.vk_device) error {
 	limits := &d.properties.limits
-	most := min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources-C.uint32_t(s.uniform))
+	most := min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers,
+		limits.maxPerStageResources-C.uint32_t(s.uniform))
 	if s.num_buffers <= most {
 		return nil
 	}
-	return tooLarge("kernel %s takes %d arrays; on %s a kernel has at most %d", kernel, int(s.num_buffers), deviceText(d), int(most))
+	return tooLarge("kernel %s takes %d arrays; on %s a kernel has at most %d", kernel, int(s.num_buffers), deviceText(d),
+		int(most))
 }
 
 // checkDevice compares what a shader needs with what the device has.
 func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device) error {
 	version := uint32(m.Major)<<16 | uint32(m.Minor)<<8
 	if limit := uint32(d.max_spirv_version); version > limit {
-		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s takes up to %d.%d", kernel, m.Major, m.Minor, deviceText(d), limit>>16, limit>>8&0xff)
+		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s takes up to %d.%d", kernel, m.Major, m.Minor,
+			deviceText(d), limit>>16, limit>>8&0xff)
 	}
 	for _, c := range m.Capabilities {
 		if need, ok := has(c, d); !ok {
@@ -233,24 +248,29 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 		return err
 	}
 	if slices.Contains(e.LocalSize[:], 0) && !e.Computed {
-		return kernels.Corrupt("kernel %s has blocks of %v: its shader must say how many work items they have (LocalSize)", kernel, e.LocalSize)
+		return kernels.Corrupt("kernel %s has blocks of %v: its shader must say how many work items they have (LocalSize)",
+			kernel, e.LocalSize)
 	}
 	if e.SizeByID && d.has.maintenance4 == 0 {
-		return kernels.NotSupported("kernel %s needs maintenance4 (execution mode LocalSizeId), which %s lacks", kernel, deviceText(d))
+		return kernels.NotSupported("kernel %s needs maintenance4 (execution mode LocalSizeId), which %s lacks", kernel,
+			deviceText(d))
 	}
 	limits := &d.properties.limits
 	items := uint64(1)
 	for i, n := range e.LocalSize {
 		if limit := uint32(limits.maxComputeWorkGroupSize[i]); n > limit {
-			return tooLarge("kernel %s has blocks of %v; on %s threadIdx.%c is at most %d", kernel, e.LocalSize, deviceText(d), "xyz"[i], limit)
+			return tooLarge("kernel %s has blocks of %v; on %s threadIdx.%c is at most %d", kernel, e.LocalSize, deviceText(d),
+				"xyz"[i], limit)
 		}
 		items *= uint64(n) // cannot overflow: limits are small
 	}
 	if limit := uint64(limits.maxComputeWorkGroupInvocations); items > limit {
-		return tooLarge("kernel %s has blocks of %v, %d work items; %s has at most %d", kernel, e.LocalSize, items, deviceText(d), limit)
+		return tooLarge("kernel %s has blocks of %v, %d work items; %s has at most %d", kernel, e.LocalSize, items,
+			deviceText(d), limit)
 	}
 	if limit := uint64(limits.maxComputeSharedMemorySize); e.SharedBytes > limit {
-		return tooLarge("kernel %s uses %d bytes of shared memory in each block; %s has %d", kernel, e.SharedBytes, deviceText(d), limit)
+		return tooLarge("kernel %s uses %d bytes of shared memory in each block; %s has %d", kernel, e.SharedBytes,
+			deviceText(d), limit)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func shim(t *testing.T) string {
 	_, err := os.ReadFile("testdata/shim.c") // go test notes by this that a change of it counts
 	require.NoError(t, err)
 	library := filepath.Join(t.TempDir(), "libvulkan.so.1")
-	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../../build/include", "testdata/shim.c", "-o", library, "-ldl").CombinedOutput()
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../../build/include",
+		"testdata/shim.c", "-o", library, "-ldl").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return library
 }
@@ -122,7 +123,8 @@ func work(t *testing.T, dev dlpack.Device) (err error) {
 	return s.Sync(t.Context())
 }
 
-// Whichever call of the driver fails for want of memory: the operation says so, nothing is lost, and the next one works.
+// Whichever call of the driver fails for want of memory: the operation says so, nothing is lost, and the next one
+// works.
 func TestEveryCallFails(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -186,7 +188,8 @@ func TestDeviceLost(t *testing.T) {
 	require.Equal(t, int64(400), m.Data, "y is left")
 }
 
-// Validation sees what this package could do wrong: a copy of nothing, and a copy that does not wait for the one before it.
+// Validation sees what this package could do wrong: a copy of nothing, and a copy that does not wait for the one before
+// it.
 func TestValidationSees(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -216,13 +219,18 @@ func TestAbsent(t *testing.T) {
 		for _, c := range []struct{ env, want string }{
 			{"TVMGO_VULKAN_LIBRARY=/no/such/libvulkan.so.1", "Vulkan is not usable: /no/such/libvulkan.so.1: cannot open"},
 			{"TVMGO_VULKAN_LIBRARY=libm.so.6", "has no function vkGetInstanceProcAddr"},
-			{"VK_DRIVER_FILES=/no/such.json VK_ICD_FILENAMES=/no/such.json", "finds no Vulkan driver: open /no/such.json: no such file or directory"},
+			{"VK_DRIVER_FILES=/no/such.json VK_ICD_FILENAMES=/no/such.json",
+				"finds no Vulkan driver: open /no/such.json: no such file or directory"},
 			{"VK_DRIVER_FILES=", "finds no Vulkan driver: no file of VK_DRIVER_FILES= names one"},
-			{"XDG_DATA_DIRS=/no/such HOME=/no/home XDG_CONFIG_HOME= XDG_CONFIG_DIRS= XDG_DATA_HOME=", "no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, /no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
+			{"XDG_DATA_DIRS=/no/such HOME=/no/home XDG_CONFIG_HOME= XDG_CONFIG_DIRS= XDG_DATA_HOME=",
+				"no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, " +
+					"/no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
 			{"TVMGO_VULKAN_VALIDATION=1 VK_LAYER_PATH=/no/such", "VK_LAYER_KHRONOS_validation is not installed"},
 			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
-			{library + " SHIM_LACKS=vkEnumerateInstanceVersion", "libvulkan.so.1 has no function vkEnumerateInstanceVersion: install a loader"},
-			{library + " SHIM_LACKS=vkGetPhysicalDeviceFeatures2", "libvulkan.so.1 has no function vkGetPhysicalDeviceFeatures2"},
+			{library + " SHIM_LACKS=vkEnumerateInstanceVersion",
+				"libvulkan.so.1 has no function vkEnumerateInstanceVersion: install a loader"},
+			{library + " SHIM_LACKS=vkGetPhysicalDeviceFeatures2",
+				"libvulkan.so.1 has no function vkGetPhysicalDeviceFeatures2"},
 			{library + " SHIM_LACKS=vkEnumeratePhysicalDevices", "libvulkan.so.1 has no function vkEnumeratePhysicalDevices"},
 			{library + " SHIM_LACKS=vkQueueSubmit", "its driver has no function vkQueueSubmit"},
 			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},

@@ -1,5 +1,6 @@
-/* Streams: commands of one after the other, recorded into batches, with a timeline semaphore that tells which are done. Several
- * streams may share a queue: a batch waits only for batches that were submitted before it, so that none blocks the queue. */
+/* Streams: commands of one after the other, recorded into batches, with a timeline semaphore that tells which are done.
+ * Several streams may share a queue: a batch waits only for batches that were submitted before it, so that none blocks
+ * the queue. */
 #include "stream.h"
 
 #include <stdio.h>
@@ -33,7 +34,8 @@ vk_stream* tvmgo_vk_stream_new(vk_device* d) {
   s->id = atomic_fetch_add(&last_id, 1) + 1; /* those after it in the list are younger */
   *link = s;
   pthread_mutex_unlock(&d->lock);
-  tvmgo_vk_name(d, VK_OBJECT_TYPE_SEMAPHORE, (uint64_t)(uintptr_t)s->timeline, "stream %llu", (unsigned long long)s->id);
+  tvmgo_vk_name(d, VK_OBJECT_TYPE_SEMAPHORE, (uint64_t)(uintptr_t)s->timeline, "stream %llu",
+                (unsigned long long)s->id);
   return s;
 }
 
@@ -77,7 +79,8 @@ int tvmgo_vk_is_done(vk_stream* s, uint64_t number) {
 
 /* Raises that queued work could not be submitted. Under the lock; always -1. */
 static int raise_lost(vk_stream* s, const char* what) {
-  return tvmgo_vk_raise(s->lost_code, "vulkan:%d: %s could not be submitted, and is lost: queue it again", (int)s->d->index,
+  return tvmgo_vk_raise(s->lost_code, "vulkan:%d: %s could not be submitted, and is lost: queue it again",
+                        (int)s->d->index,
                         what);
 }
 

@@ -69,12 +69,12 @@ struct vk_stream {
 
 /* ---- batch.c ---- */
 
-/* The same as tvmgo_vk_begin for a stream that is known: 0, or -1 and not locked. Waits for the oldest batch when too much is in
- * flight, so that work which nobody waits for does not pile up. */
+/* The same as tvmgo_vk_begin for a stream that is known: 0, or -1 and not locked. Waits for the oldest batch when too
+ * much is in flight, so that work which nobody waits for does not pile up. */
 int tvmgo_vk_stream_begin(vk_stream* s);
-/* Submits what is recorded. Under the lock. When that fails, what was recorded is lost, and its number is known as such: the
- * call that wanted it says so. Where that is a call which only queues work of its own, `implied`, the next one that waits says
- * so, too. */
+/* Submits what is recorded. Under the lock. When that fails, what was recorded is lost, and its number is known as
+ * such: the call that wanted it says so. Where that is a call which only queues work of its own, `implied`, the next
+ * one that waits says so, too. */
 int tvmgo_vk_submit(vk_stream* s, int implied);
 /* Opens a batch to record in. Under the lock. */
 VkResult tvmgo_vk_open_batch(vk_stream* s);
@@ -96,19 +96,21 @@ VkResult tvmgo_vk_block(vk_stream* s, uint64_t number);
 
 /* ---- lost.c ---- */
 
-/* Whether a device that is lost uses nothing any more, so that it may be destroyed. Waits for that, in all and once for the device a few
- * seconds at most. The caller may hold the lock of one stream. */
+/* Whether a device that is lost uses nothing any more, so that it may be destroyed. Waits for that, in all and once for
+ * the device a few seconds at most. The caller may hold the lock of one stream. */
 int tvmgo_vk_has_let_go(vk_device* d);
 
 /* ---- stream.c ---- */
 
-/* 0, or -1 with an error raised: work that calls have queued since the last call of this kind could not be submitted. Locks. */
+/* 0, or -1 with an error raised: work that calls have queued since the last call of this kind could not be submitted.
+ * Locks. */
 int tvmgo_vk_stream_check(vk_stream* s);
 /* What is recorded from now on waits until another stream reaches a number, which was submitted. Locks. */
 int tvmgo_vk_stream_after(vk_stream* s, vk_stream* other, uint64_t number);
 /* The number of all that was queued, which need not be submitted. Locks. */
 uint64_t tvmgo_vk_stream_current(vk_stream* s);
-/* Submits the batch of a number, if that has not been done; -1 with an error raised also when it could not be. Locks. */
+/* Submits the batch of a number, if that has not been done; -1 with an error raised also when it could not be.
+ * Locks. */
 int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number);
 /* Submits what is recorded and waits for it. */
 int tvmgo_vk_stream_wait(vk_stream* s);

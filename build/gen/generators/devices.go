@@ -11,8 +11,8 @@ import (
 // registersDevice is a call that registers a device, in C or Go.
 var registersDevice = regexp.MustCompile(`\b(tvmgo_device_builtin|TVMGODeviceAPIRegister|runtime\.RegisterDeviceAPI)\(`)
 
-// findDevices returns the packages in the folders of runtime that register devices, sorted, without those that package runtime itself
-// imports.
+// findDevices returns the packages in the folders of runtime that register devices, sorted, without those that package
+// runtime itself imports.
 func findDevices(root string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "runtime", "*", "*.*"))
 	if err != nil {

@@ -21,8 +21,8 @@ type generator struct {
 	kinds []string
 }
 
-// find returns the packages in the folders of codegen that register generators, sorted. A package that declares a kind of its own is
-// left out: its kind is not built in.
+// find returns the packages in the folders of codegen that register generators, sorted. A package that declares a kind
+// of its own is left out: its kind is not built in.
 func find(root string) ([]generator, error) {
 	entries, err := os.ReadDir(filepath.Join(root, "codegen"))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command generators writes the lists of this module's code generators and devices: the packages under codegen that call
-// codegen.Register for a built-in kind of target, and those under runtime that register a device. A new generator or device
-// is a new package, and no list is edited by hand.
+// Command generators writes the lists of this module's code generators and devices: the packages under codegen that
+// call codegen.Register for a built-in kind of target, and those under runtime that register a device. A new generator
+// or device is a new package, and no list is edited by hand.
 //
 //	go run ./build/gen/generators
 package main
@@ -51,7 +51,8 @@ func rendered(root string) (map[string][]byte, error) {
 	deviceImports.WriteString(")\n")
 	fmt.Fprintf(&imports, "// %s\n\npackage all\n\nimport (\n", generated)
 	fmt.Fprintf(&table, "// %s\n\npackage codegen\n\n", generated)
-	fmt.Fprintf(&table, "// packages has the package that generates code for each built-in kind, if a program imports it.\n")
+	fmt.Fprintf(&table, "// packages has the package that generates code for each built-in kind, if a program imports "+
+		"it.\n")
 	fmt.Fprintf(&table, "var packages = map[string]string{\n")
 	list := []string{"c"}
 	for _, g := range all {

@@ -49,7 +49,8 @@ func (g *graph) devices() []string {
 
 // The layers, from the top. A package belongs to the one that names it, or else to the first that has its path.
 var (
-	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env", "build/gen/...", "bench/...", "examples/..."}}
+	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env",
+		"build/gen/...", "bench/...", "examples/..."}}
 	tests  = &layer{title: "tests"} // what no package imports that is used elsewhere than in tests
 	layers = []*layer{
 		beside,
@@ -82,7 +83,8 @@ type rule struct {
 func (g *graph) rules() []rule {
 	devices := append([]string{devicesPath}, g.devices()...)
 	all := []rule{
-		{[]string{"dlpack", "include", "build/include", "internal/modulekind", "internal/nearest"}, []string{"..."}, "they are the leaves"},
+		{[]string{"dlpack", "include", "build/include", "internal/modulekind", "internal/nearest"}, []string{"..."},
+			"they are the leaves"},
 		{[]string{"blob", "internal/modulekind", "internal/nearest"}, []string{"runtime/...", "target/...", "internal/..."},
 			"files are read without a runtime"},
 		{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."},
@@ -117,7 +119,8 @@ func matches(paths []string, path string) bool {
 
 // load asks go list about the module at root, as it is built with all drivers for Linux.
 func load(root string) (*graph, error) {
-	cmd := exec.Command("go", "list", "-tags", "cuda,opencl", "-json=ImportPath,Name,Doc,Imports,GoFiles,CgoFiles,Module", "./...")
+	cmd := exec.Command("go", "list", "-tags", "cuda,opencl", "-json=ImportPath,Name,Doc,Imports,GoFiles,CgoFiles,Module",
+		"./...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=linux", "GOARCH=amd64")
 	out, err := cmd.Output()
@@ -144,7 +147,8 @@ func load(root string) (*graph, error) {
 			continue // tests alone
 		}
 		prefix := p.Module.Path + "/"
-		n := &pkg{Path: strings.TrimPrefix(p.ImportPath, prefix), Name: p.Name, Doc: p.Doc, testing: slices.Contains(p.Imports, "testing")}
+		n := &pkg{Path: strings.TrimPrefix(p.ImportPath, prefix), Name: p.Name, Doc: p.Doc,
+			testing: slices.Contains(p.Imports, "testing")}
 		for _, i := range p.Imports {
 			if path, own := strings.CutPrefix(i, prefix); own {
 				n.Imports = append(n.Imports, path)

@@ -44,8 +44,10 @@ func made(t *testing.T, imports map[string][]string) *graph {
 }
 
 func TestArrange(t *testing.T) {
-	g := made(t, map[string][]string{"capi": {"runtime"}, "runtime": {"internal/core"}, "internal/core": nil, "internal/probe": {"runtime"}, "bench": {"internal/probe"}})
-	for path, want := range map[string]string{"capi": "C ABI and command", "internal/core": "C core", "internal/probe": "tests", "bench": "tools and examples"} {
+	g := made(t, map[string][]string{"capi": {"runtime"}, "runtime": {"internal/core"}, "internal/core": nil,
+		"internal/probe": {"runtime"}, "bench": {"internal/probe"}})
+	for path, want := range map[string]string{"capi": "C ABI and command", "internal/core": "C core",
+		"internal/probe": "tests", "bench": "tools and examples"} {
 		require.Equal(t, want, g.of[path].layer.title, path)
 	}
 	g = &graph{of: map[string]*pkg{}}
@@ -55,20 +57,23 @@ func TestArrange(t *testing.T) {
 
 // What is imported through another package has no line of its own.
 func TestDrawn_IsReduced(t *testing.T) {
-	g := made(t, map[string][]string{"export": {"blob", "dlpack", "runtime"}, "runtime": {"blob", "internal/hook"}, "blob": {"dlpack"}, "dlpack": nil, "internal/hook": nil})
+	g := made(t, map[string][]string{"export": {"blob", "dlpack", "runtime"}, "runtime": {"blob", "internal/hook"},
+		"blob": {"dlpack"}, "dlpack": nil, "internal/hook": nil})
 	require.Equal(t, []string{"runtime"}, g.drawn(g.of["export"]))
 	require.Equal(t, []string{"blob"}, g.drawn(g.of["runtime"]), "helpers are left out")
 }
 
 func TestBroken(t *testing.T) {
-	g := made(t, map[string][]string{"runtime/all": {"runtime/cuda", "runtime/vulkan"}, "codegen": {"runtime"}, "runtime": nil,
+	g := made(t, map[string][]string{"runtime/all": {"runtime/cuda", "runtime/vulkan"}, "codegen": {"runtime"},
+		"runtime":      nil,
 		"runtime/cuda": {"runtime", "internal/kernels"}, "internal/kernels": {"runtime/vulkan"}, "runtime/vulkan": nil})
 	require.Equal(t, []string{"runtime/cuda imports runtime/vulkan: devices are enabled one by one"}, g.broken())
 	for path, want := range map[string]string{"runtime/cuda": "devices", "runtime/all": "devices", "runtime": "runtime"} {
 		require.Equal(t, want, g.of[path].layer.title, path)
 	}
 
-	g = made(t, map[string][]string{"runtime/all": {"runtime/cuda"}, "runtime": {"runtime/all"}, "export": {"runtime/cuda"},
+	g = made(t, map[string][]string{"runtime/all": {"runtime/cuda"}, "runtime": {"runtime/all"},
+		"export":       {"runtime/cuda"},
 		"runtime/cuda": nil})
 	require.Equal(t, []string{"export imports runtime/cuda: code is generated and exported without a device",
 		"runtime imports runtime/all: a program that only loads modules contains none of them",

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// isDrawn says whether the diagram has a package. Helpers, internal packages that import no other one, would hide the rest.
+// isDrawn says whether the diagram has a package. Helpers, internal packages that import no other one, would hide the
+// rest.
 func isDrawn(p *pkg) bool {
 	return p.layer.id != "" && (p.layer.id != "internal" || len(p.Imports) > 0)
 }
@@ -53,7 +54,8 @@ func diagram(g *graph) string {
 	return b.String()
 }
 
-// nodeID is a package's name in Mermaid's language, in which words such as end and names with a slash mean something else.
+// nodeID is a package's name in Mermaid's language, in which words such as end and names with a slash mean something
+// else.
 func nodeID(path string) string { return "p_" + strings.ReplaceAll(path, "/", "_") }
 
 // ruleTable has a line for each rule.

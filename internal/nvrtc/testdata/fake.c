@@ -1,5 +1,5 @@
-/* An NVRTC of the tests: as old as MAJOR.MINOR says, without what NO_CUBIN and NO_ARCHS take away, failing as FAIL says; it takes
- * signals of the program for itself, when it is loaded and when it compiles. */
+/* An NVRTC of the tests: as old as MAJOR.MINOR says, without what NO_CUBIN and NO_ARCHS take away, failing as FAIL
+ * says; it takes signals of the program for itself, when it is loaded and when it compiles. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -12,7 +12,8 @@
 //
 // The environment sets FAKECUDA_DEVICES (2), FAKECUDA_MEMORY (bytes a device can give, 256 MiB), FAKECUDA_VERSION
 // (13000), FAKECUDA_DELAY_US (0, before each operation of a stream), FAKECUDA_KERNELS and FAKECUDA_LOG (a file for
-// reports, stderr without it), FAKECUDA_LEAKS (1: a C program that exits reports what it left). They are read when the library is opened, and again by a reset.
+// reports, stderr without it), FAKECUDA_LEAKS (1: a C program that exits reports what it left). They are read when the
+// library is opened, and again by a reset.
 //
 // An address of a device is a number to the host: reading or writing it there is a fault, as with a real device.
 package fakecuda

@@ -19,7 +19,8 @@ func program(t *testing.T, flags ...string) (path string, env []string) {
 	path = filepath.Join(dir, "check")
 	files, err := filepath.Glob("testdata/*.c")
 	require.NoError(t, err)
-	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", path}, flags...)
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", path},
+		flags...)
 	args = append(append(args, files...), library, "-Wl,-rpath,"+filepath.Dir(library), "-lpthread", "-ldl")
 	out, err := exec.Command("cc", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -65,8 +66,10 @@ func TestDriver_LeaksAtExit(t *testing.T) {
 
 func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
 
-// racing are the cases in which streams touch the same bytes without an order, to see it reported: the sanitizer sees it as well.
-var racing = []string{"unordered_streams_are_reported", "an_event_orders_only_what_was_before_it", "readers_need_no_order",
+// racing are the cases in which streams touch the same bytes without an order, to see it reported: the sanitizer sees
+// it as well.
+var racing = []string{"unordered_streams_are_reported", "an_event_orders_only_what_was_before_it",
+	"readers_need_no_order",
 	"the_default_stream_orders_blocking_streams"}
 
 // Handles are kept after they died, which is no leak of the tests.

@@ -94,7 +94,8 @@ func library(t testing.TB, name, folder string, others []string, exports string,
 		return built
 	}
 	part := t.TempDir()
-	args := []string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-I" + part}
+	args := []string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-I" +
+		part}
 	args = append(args, flags...)
 	for path, text := range texts {
 		file := filepath.Join(part, filepath.FromSlash(path))

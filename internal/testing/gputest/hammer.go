@@ -10,8 +10,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Hammer calls a function of each file from many goroutines on all devices, after its module is closed, while the collector runs all
-// the time.
+// Hammer calls a function of each file from many goroutines on all devices, after its module is closed, while the
+// collector runs all the time.
 func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
 	t.Helper()
 	defer Collect()()

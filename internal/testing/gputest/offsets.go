@@ -11,8 +11,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// PackedOffsets calls function add(a, b, c, n) of a packed module, which is c = a + b, with tensors that begin inside of their buffers: at multiples of
-// the device's alignment, and elsewhere.
+// PackedOffsets calls function add(a, b, c, n) of a packed module, which is c = a + b, with tensors that begin inside
+// of their buffers: at multiples of the device's alignment, and elsewhere.
 func PackedOffsets(t *testing.T, m *runtime.Module, dev dlpack.Device) {
 	t.Helper()
 	add := Function(t, m, "add")

@@ -18,8 +18,8 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-// Missing skips a test for want of devices of a type, with the reason that the device itself gives, if it does; on CI that is a
-// failure.
+// Missing skips a test for want of devices of a type, with the reason that the device itself gives, if it does; on CI
+// that is a failure.
 func Missing(t testing.TB, of dlpack.DeviceType, reason string) {
 	t.Helper()
 	for _, d := range runtime.Devices() {
@@ -63,7 +63,8 @@ func Live(t testing.TB, devices []dlpack.Device) (runtime.LiveCounts, []runtime.
 	for _, dev := range devices {
 		m, err := runtime.DeviceMemory(dev)
 		require.NoError(t, err)
-		memory = append(memory, runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse, Pinned: m.Pinned})
+		memory = append(memory, runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse,
+			Pinned: m.Pinned})
 	}
 	n := runtime.Live()
 	n.WorkspaceCached = 0
@@ -104,8 +105,8 @@ func Collect() func() {
 	}
 }
 
-// Validated runs all tests of the calling binary again in a process with TVMGO_VALIDATE=1, which is read when a process starts. They
-// pass, part among them, and nothing is reported. In that process itself it does nothing.
+// Validated runs all tests of the calling binary again in a process with TVMGO_VALIDATE=1, which is read when a process
+// starts. They pass, part among them, and nothing is reported. In that process itself it does nothing.
 func Validated(t *testing.T, part string, env ...string) {
 	t.Helper()
 	if os.Getenv("TVMGO_VALIDATE") != "" {

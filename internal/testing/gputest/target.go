@@ -10,9 +10,9 @@ import (
 	"tvmgo/target"
 )
 
-// FromDevice checks targets of a kind that ask a device: its answers stand above defaults and below what is given, and without
-// from_device nothing is known of it. What a device says of the options named last is for the caller to check, in the target that it
-// gets.
+// FromDevice checks targets of a kind that ask a device: its answers stand above defaults and below what is given, and
+// without from_device nothing is known of it. What a device says of the options named last is for the caller to check,
+// in the target that it gets.
 func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) *target.Target {
 	t.Helper()
 	config := func(more ...any) map[string]any {

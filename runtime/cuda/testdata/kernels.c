@@ -18,7 +18,8 @@ FAKECUDA_KERNEL(types, .name = "types", .run = types_run, .nparams = 6,
 
 static int shape_run(const fakecuda_launch *l) {
   int32_t *out = FAKECUDA_ARG(l, 0, int32_t *);
-  for (int i = 0; i < 3; i++) out[i] = (int32_t)l->grid[i], out[3 + i] = (int32_t)l->block[i], out[6 + i] = (int32_t)l->cluster[i];
+  for (int i = 0; i < 3; i++)
+    out[i] = (int32_t)l->grid[i], out[3 + i] = (int32_t)l->block[i], out[6 + i] = (int32_t)l->cluster[i];
   out[9] = (int32_t)l->shared;
   return 0;
 }
@@ -31,13 +32,15 @@ static int few_run(const fakecuda_launch *l) {
   for (uint32_t i = 0; i < l->block[0]; i++) FAKECUDA_ARG(l, 0, float *)[i] = (float)i;
   return 0;
 }
-FAKECUDA_KERNEL(few, .name = "few", .run = few_run, .nparams = 1, .max_threads = 64, .params = {{8, FAKECUDA_WRITES, block_floats}})
+FAKECUDA_KERNEL(few, .name = "few", .run = few_run, .nparams = 1, .max_threads = 64, .params = {{8, FAKECUDA_WRITES,
+    block_floats}})
 
 static int words_run(const fakecuda_launch *l) {
   memcpy(FAKECUDA_ARG(l, 0, void *), l->params[1], 128);
   return 0;
 }
-FAKECUDA_KERNEL(words, .name = "words", .run = words_run, .nparams = 2, .params = {{8, FAKECUDA_WRITES, bytes_128}, {128, 0, 0}})
+FAKECUDA_KERNEL(words, .name = "words", .run = words_run, .nparams = 2, .params = {{8, FAKECUDA_WRITES, bytes_128},
+    {128, 0, 0}})
 
 // The fake driver gives kernels no globals: the state is always as it was set.
 static int count_run(const fakecuda_launch *l) {
@@ -53,4 +56,5 @@ static int add_one_run(const fakecuda_launch *l) {
   for (uint32_t i = 0; i < l->grid[0]; i++) x[i] += 1;
   return 0;
 }
-FAKECUDA_KERNEL(add_one, .name = "add_one", .run = add_one_run, .nparams = 1, .params = {{8, FAKECUDA_BOTH, blocks_of_floats}})
+FAKECUDA_KERNEL(add_one, .name = "add_one", .run = add_one_run, .nparams = 1, .params = {{8, FAKECUDA_BOTH,
+    blocks_of_floats}})

@@ -64,7 +64,8 @@ static VkResult fault(void) {
   return (VkResult)code;
 }
 
-/* With SHIM_LOST_ORDER: what submitted work uses is not destroyed on a lost device before somebody waited for the device. */
+/* With SHIM_LOST_ORDER: what submitted work uses is not destroyed on a lost device before somebody waited for the
+ * device. */
 static void may_destroy(const char* what) {
   if (!on("SHIM_LOST_ORDER") || !lost || idle) return;
   fprintf(stderr, "shim: %s on a lost device that still runs\n", what);
@@ -100,7 +101,8 @@ static void let_go(void) {
   submission* h = held;
   if (h == NULL) return;
   VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                          .waitSemaphoreValueCount = h->num_waits, .pWaitSemaphoreValues = h->wait_values,
+                                          .waitSemaphoreValueCount = h->num_waits,
+                                              .pWaitSemaphoreValues = h->wait_values,
                                           .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &h->value};
   VkSubmitInfo s = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &values, .waitSemaphoreCount = h->num_waits,
                     .pWaitSemaphores = h->waits, .pWaitDstStageMask = h->stages, .commandBufferCount = 1,
@@ -153,7 +155,8 @@ static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, V
   if (rc == VK_SUCCESS) rc = submit_fault();
   if (rc != VK_SUCCESS) return rc;
   const VkTimelineSemaphoreSubmitInfo* numbers = s->pNext;
-  for (uint32_t i = 0; i < s->waitSemaphoreCount && on("SHIM_TRACE_ALL"); i++) trace("after", s->pWaitSemaphores[i], numbers->pWaitSemaphoreValues[i]);
+  for (uint32_t i = 0; i < s->waitSemaphoreCount && on("SHIM_TRACE_ALL"); i++)
+    trace("after", s->pWaitSemaphores[i], numbers->pWaitSemaphoreValues[i]);
   trace("submit", *s->pSignalSemaphores, *((const VkTimelineSemaphoreSubmitInfo*)s->pNext)->pSignalSemaphoreValues);
   if (!on("SHIM_REORDER") && !on("SHIM_LAZY")) return real_vkQueueSubmit(q, n, s, f);
   pthread_mutex_lock(&held_lock);
@@ -171,8 +174,8 @@ static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, V
   return rc;
 }
 
-/* Before the host waits for a semaphore: what it may mean is submitted, with all that came before; if another stream's work is asked
- * for, not. */
+/* Before the host waits for a semaphore: what it may mean is submitted, with all that came before; if another stream's
+ * work is asked for, not. */
 static void let_go_of(VkSemaphore s, uint64_t value) {
   pthread_mutex_lock(&held_lock);
   int found = 0;
@@ -228,7 +231,8 @@ WRAP(vkCreateBuffer, (VkDevice d, const VkBufferCreateInfo* i, callbacks c, VkBu
 WRAP(vkBindBufferMemory, (VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize o), (d, b, m, o))
 static VkResult (*real_vkMapMemory)(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
 static VkResult map(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**);
-static VkResult my_vkMapMemory(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f, void** p) {
+static VkResult my_vkMapMemory(VkDevice d, VkDeviceMemory m, VkDeviceSize o, VkDeviceSize s, VkMemoryMapFlags f,
+                               void** p) {
   VkResult rc = fault();
   return rc != VK_SUCCESS ? rc : map(d, m, o, s, f, p);
 }
@@ -267,29 +271,41 @@ static VkResult my_vkCreateQueryPool(VkDevice d, const VkQueryPoolCreateInfo* i,
   VkResult rc = on("SHIM_NO_TIMES") ? VK_ERROR_FEATURE_NOT_PRESENT : fault();
   return rc != VK_SUCCESS ? rc : real_vkCreateQueryPool(d, i, c, o);
 }
-WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w, VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
+WRAP(vkGetQueryPoolResults, (VkDevice d, VkQueryPool p, uint32_t a, uint32_t n, size_t s, void* o, VkDeviceSize w,
+                             VkQueryResultFlags f), (d, p, a, n, s, o, w, f))
 
-WRAP(vkCreateShaderModule, (VkDevice d, const VkShaderModuleCreateInfo* i, callbacks c, VkShaderModule* o), (d, i, c, o))
-WRAP(vkCreatePipelineCache, (VkDevice d, const VkPipelineCacheCreateInfo* i, callbacks c, VkPipelineCache* o), (d, i, c, o))
+WRAP(vkCreateShaderModule, (VkDevice d, const VkShaderModuleCreateInfo* i, callbacks c, VkShaderModule* o),
+     (d, i, c, o))
+WRAP(vkCreatePipelineCache, (VkDevice d, const VkPipelineCacheCreateInfo* i, callbacks c, VkPipelineCache* o),
+     (d, i, c, o))
 WRAP(vkGetPipelineCacheData, (VkDevice d, VkPipelineCache p, size_t* n, void* o), (d, p, n, o))
-WRAP(vkCreatePipelineLayout, (VkDevice d, const VkPipelineLayoutCreateInfo* i, callbacks c, VkPipelineLayout* o), (d, i, c, o))
-WRAP(vkCreateComputePipelines, (VkDevice d, VkPipelineCache p, uint32_t n, const VkComputePipelineCreateInfo* i, callbacks c, VkPipeline* o), (d, p, n, i, c, o))
-WRAP(vkCreateDescriptorSetLayout, (VkDevice d, const VkDescriptorSetLayoutCreateInfo* i, callbacks c, VkDescriptorSetLayout* o), (d, i, c, o))
-static VkResult (*real_vkCreateDescriptorPool)(VkDevice, const VkDescriptorPoolCreateInfo*, callbacks, VkDescriptorPool*);
-static VkResult my_vkCreateDescriptorPool(VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c, VkDescriptorPool* o) {
+WRAP(vkCreatePipelineLayout, (VkDevice d, const VkPipelineLayoutCreateInfo* i, callbacks c, VkPipelineLayout* o),
+     (d, i, c, o))
+WRAP(vkCreateComputePipelines, (VkDevice d, VkPipelineCache p, uint32_t n, const VkComputePipelineCreateInfo* i,
+                                callbacks c, VkPipeline* o), (d, p, n, i, c, o))
+WRAP(vkCreateDescriptorSetLayout, (VkDevice d, const VkDescriptorSetLayoutCreateInfo* i, callbacks c,
+                                   VkDescriptorSetLayout* o), (d, i, c, o))
+static VkResult (*real_vkCreateDescriptorPool)(VkDevice, const VkDescriptorPoolCreateInfo*, callbacks,
+                                               VkDescriptorPool*);
+static VkResult my_vkCreateDescriptorPool(VkDevice d, const VkDescriptorPoolCreateInfo* i, callbacks c,
+                                          VkDescriptorPool* o) {
   VkResult rc = fault();
   if (rc == VK_SUCCESS) rc = real_vkCreateDescriptorPool(d, i, c, o);
   if (rc == VK_SUCCESS) limit("SHIM_MOST_POOLS", "descriptor pools", ++live_pools);
   return rc;
 }
 WRAP(vkAllocateDescriptorSets, (VkDevice d, const VkDescriptorSetAllocateInfo* i, VkDescriptorSet* o), (d, i, o))
-WRAP(vkCreateDescriptorUpdateTemplate, (VkDevice d, const VkDescriptorUpdateTemplateCreateInfo* i, callbacks c, VkDescriptorUpdateTemplate* o), (d, i, c, o))
+WRAP(vkCreateDescriptorUpdateTemplate, (VkDevice d, const VkDescriptorUpdateTemplateCreateInfo* i, callbacks c,
+                                        VkDescriptorUpdateTemplate* o), (d, i, c, o))
 
-static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, uint32_t,
+static void (*real_vkCmdPipelineBarrier)(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags,
+                                         uint32_t,
                                          const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
                                          const VkImageMemoryBarrier*);
-static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b, VkDependencyFlags f,
-                                    uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb, uint32_t ni,
+static void my_vkCmdPipelineBarrier(VkCommandBuffer c, VkPipelineStageFlags a, VkPipelineStageFlags b,
+                                    VkDependencyFlags f,
+                                    uint32_t n, const VkMemoryBarrier* m, uint32_t nb, const VkBufferMemoryBarrier* mb,
+                                        uint32_t ni,
                                     const VkImageMemoryBarrier* mi) {
   static _Atomic int count;
   if (on("SHIM_COUNT_BARRIERS") && b != VK_PIPELINE_STAGE_HOST_BIT) {
@@ -321,7 +337,8 @@ static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDevice
   real_vkGetPhysicalDeviceFeatures2(d, f);
   if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
   for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext) {
-    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES && on("SHIM_NO_TIMELINE")) p->timelineSemaphore = 0;
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES && on("SHIM_NO_TIMELINE"))
+      p->timelineSemaphore = 0;
     int none = on("SHIM_NO_FLOAT_ATOMICS"), none_shared = none || on("SHIM_NO_SHARED_FLOATS");
     if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT) {
       VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = (void*)p;
@@ -347,10 +364,12 @@ static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDevi
   for (VkPhysicalDeviceFloatControlsProperties* f = p->pNext; f != NULL; f = f->pNext)
     if (f->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES && on("SHIM_FLOAT_MODES") &&
         sscanf(getenv("SHIM_FLOAT_MODES"), "%d,%d", &modes, &independence) == 2) {
-      for (VkBool32* b = &f->shaderSignedZeroInfNanPreserveFloat16; b <= &f->shaderRoundingModeRTZFloat64; b++) *b = modes != 0;
+      for (VkBool32* b = &f->shaderSignedZeroInfNanPreserveFloat16; b <= &f->shaderRoundingModeRTZFloat64; b++)
+        *b = modes != 0;
       f->denormBehaviorIndependence = f->roundingModeIndependence = (VkShaderFloatControlsIndependence)independence;
     }
-  if (on("SHIM_ALLOCATIONS")) p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
+  if (on("SHIM_ALLOCATIONS"))
+    p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 
 /* ---- memory of which the host sees a copy ---- */
@@ -442,13 +461,16 @@ static const struct {
   PFN_vkVoidFunction* real;
 } wrapped[] = {
     ENTRY(vkQueueSubmit), ENTRY(vkAllocateMemory), ENTRY(vkCreateBuffer), ENTRY(vkBindBufferMemory), ENTRY(vkMapMemory),
-    ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool), ENTRY(vkDestroyCommandPool),
+    ENTRY(vkCreateSemaphore), ENTRY(vkGetSemaphoreCounterValue), ENTRY(vkWaitSemaphores), ENTRY(vkCreateCommandPool),
+        ENTRY(vkDestroyCommandPool),
     ENTRY(vkResetCommandPool), ENTRY(vkAllocateCommandBuffers), ENTRY(vkBeginCommandBuffer), ENTRY(vkEndCommandBuffer),
     ENTRY(vkCreateQueryPool), ENTRY(vkGetQueryPoolResults), ENTRY(vkCmdPipelineBarrier), ENTRY(vkCmdCopyBuffer),
-    ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData), ENTRY(vkCreatePipelineLayout),
+    ENTRY(vkCreateShaderModule), ENTRY(vkCreatePipelineCache), ENTRY(vkGetPipelineCacheData),
+        ENTRY(vkCreatePipelineLayout),
     ENTRY(vkCreateComputePipelines), ENTRY(vkCreateDescriptorSetLayout), ENTRY(vkCreateDescriptorPool),
     ENTRY(vkAllocateDescriptorSets), ENTRY(vkCreateDescriptorUpdateTemplate),
-    ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkDestroyBuffer), ENTRY(vkDestroySemaphore), ENTRY(vkDeviceWaitIdle), ENTRY(vkGetPhysicalDeviceFeatures2),
+    ENTRY(vkGetPhysicalDeviceQueueFamilyProperties), ENTRY(vkDestroyBuffer), ENTRY(vkDestroySemaphore),
+        ENTRY(vkDeviceWaitIdle), ENTRY(vkGetPhysicalDeviceFeatures2),
     ENTRY(vkGetPhysicalDeviceProperties2), ENTRY(vkGetPhysicalDeviceMemoryProperties2), ENTRY(vkFreeMemory),
     ENTRY(vkFlushMappedMemoryRanges), ENTRY(vkInvalidateMappedMemoryRanges),
     {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)my_vkGetDeviceProcAddr, (PFN_vkVoidFunction*)&real_device},

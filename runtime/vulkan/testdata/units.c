@@ -1,4 +1,5 @@
-/* The parts of this folder that need no device: the choice of memory, hazards, and places in blocks, over a driver that is made up. */
+/* The parts of this folder that need no device: the choice of memory, hazards, and places in blocks, over a driver that
+ * is made up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static const machine machines[] = {
     {"a card all of whose memory the host sees", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
      {{V | C, 1}, {L | V | C, 0}, {V | C | K, 1}}, 3, {16384, 32768}, 0, 1, 0, 2},
     {"a card with types past its caches", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-     {{L | AMD, 0}, {V | C | AMD, 1}, {L, 0}, {V | C, 1}, {V | C | K | AMD, 1}, {V | C | K, 1}}, 6, {16384, 32768}, 0, 2, 3, 5},
+     {{L | AMD, 0}, {V | C | AMD, 1}, {L, 0}, {V | C, 1}, {V | C | K | AMD, 1}, {V | C | K, 1}}, 6, {16384, 32768}, 0,
+         2, 3, 5},
     {"an integrated GPU", VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
      {{L, 0}, {L | V | C, 0}, {L | V | C | K, 0}}, 3, {16384}, 0, 2, 1, 2},
     {"an integrated GPU with a part of its own", VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
@@ -103,7 +105,8 @@ static void hazards(void) {
       u[i].to = u[i].from + 1 + (int)next_random(4);
       if (u[i].to > BYTES) u[i].to = BYTES;
       u[i].access = 1 + (int)next_random(3);
-      if (tvmgo_vk_hazard(&h, (void*)(uintptr_t)(u[i].b + 1), (uint64_t)u[i].from, (uint64_t)u[i].to, u[i].access)) put = 1;
+      if (tvmgo_vk_hazard(&h, (void*)(uintptr_t)(u[i].b + 1), (uint64_t)u[i].from, (uint64_t)u[i].to, u[i].access))
+        put = 1;
       for (int at = u[i].from; at < u[i].to; at++) {
         if (wrote[u[i].b][at] > before) need = 1;
         if (u[i].access & USE_WRITE && read[u[i].b][at] > before) need = 1;
@@ -139,7 +142,8 @@ static void many_uses(void) {
 static int allocations, most_allocations;
 static int64_t allocated;
 
-static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* c, VkDeviceMemory* out) {
+static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* c,
+                         VkDeviceMemory* out) {
   (void)d, (void)c;
   if (allocated + (int64_t)info->allocationSize > (int64_t)1 << 30) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   uint64_t* p = malloc(sizeof *p);
@@ -201,7 +205,8 @@ static void places(void) {
     if (rc != VK_SUCCESS) {
       free(m->spare);
       memset(m, 0, sizeof *m);
-      CHECK(held > (size_t)300 << 20, "no place for %llu with %llu held", (unsigned long long)size, (unsigned long long)held);
+      CHECK(held > (size_t)300 << 20, "no place for %llu with %llu held", (unsigned long long)size,
+            (unsigned long long)held);
       continue;
     }
     held += m->span;
@@ -211,7 +216,8 @@ static void places(void) {
                 m->offset >= live[i].offset + live[i].span, "two in one place");
     if (step % 100 == 0) whole(d.heap->blocks[0]);
     if (step % 1000 == 0)
-      CHECK(allocated < (int64_t)(2 * held + ((uint64_t)128 << 20)), "%lld bytes are held for %llu", (long long)allocated,
+      CHECK(allocated < (int64_t)(2 * held + ((uint64_t)128 << 20)), "%lld bytes are held for %llu",
+            (long long)allocated,
             (unsigned long long)held);
   }
   CHECK(most_allocations < 100, "%d allocations", most_allocations);

@@ -6,7 +6,8 @@
 typedef struct {
   long long (*calls)(void), (*executed)(void);
   void (*fail_at)(long long, int, const char *), (*fail_async)(int), (*lose_device)(int, int);
-  int (*failed)(void), (*reports)(void), (*leaks)(int, char *, size_t), (*set)(const char *, long long), (*pending)(void);
+  int (*failed)(void), (*reports)(void), (*leaks)(int, char *, size_t), (*set)(const char *, long long),
+      (*pending)(void);
   void *(*capture_begin)(int, int, unsigned);
   int (*capture_end)(void *);
   const char *(*report)(int);

@@ -265,7 +265,8 @@ API CUresult cuStreamIsCapturing(CUstream handle, int *status) {
   for (stream *o = s->legacy ? s->o.ctx->streams : NULL; o; o = o->next) { // asking harms no capture
     if (o->capture && !(o->flags & STREAM_NON_BLOCKING)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   }
-  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED : CAPTURE_STATUS_ACTIVE;
+  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED
+      : CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 
@@ -274,7 +275,8 @@ static CUresult info(const guard *g, CUstream handle, int *status, unsigned long
   CUresult result = stream_find(g, handle, &s);
   if (result) return result;
   if (!status) return CUDA_ERROR_INVALID_VALUE;
-  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED : CAPTURE_STATUS_ACTIVE;
+  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED
+      : CAPTURE_STATUS_ACTIVE;
   if (s->capture && id) *id = s->capture->id;
   return CUDA_SUCCESS;
 }

@@ -142,7 +142,8 @@ API CUresult cuCtxDestroy_v2(CUcontext ctx) {
   context *c = object_find(&g, ctx, CONTEXT);
   if (!c) return CUDA_ERROR_INVALID_CONTEXT;
   if (c->primary) {
-    report("%s: %s is the primary context of device %d, which is released, not destroyed", g.name, object_name(&c->o), c->device);
+    report("%s: %s is the primary context of device %d, which is released, not destroyed", g.name, object_name(&c->o),
+           c->device);
     return CUDA_ERROR_INVALID_CONTEXT;
   }
   context_destroy(c, g.name);

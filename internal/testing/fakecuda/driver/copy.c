@@ -10,7 +10,8 @@ static bool page_locked(const block *b) { return b && (b->kind == HOST_MEMORY ||
 
 static bool contains(const block *b, CUdeviceptr at, size_t bytes) { return at + bytes <= b->base + b->size; }
 
-static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t bytes, direction way, stream *s, bool async) {
+static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t bytes, direction way, stream *s,
+                     bool async) {
   block *d, *f;
   CUresult result = range_check(g, "destination", dst, bytes, way == TO_HOST || way == ANY, &d);
   if (!result) result = range_check(g, "source", src, bytes, way == TO_DEVICE || way == ANY, &f);
@@ -110,7 +111,8 @@ static bool peers(const guard *g, CUdeviceptr dst, CUcontext to, CUdeviceptr src
   context *a = object_find(g, to, CONTEXT), *b = object_find(g, from, CONTEXT);
   block *d = block_find(dst), *f = block_find(src);
   if (!a || !b) return false;
-  if ((d && d->kind == DEVICE_MEMORY && d->device != a->device) || (f && f->kind == DEVICE_MEMORY && f->device != b->device)) {
+  if ((d && d->kind == DEVICE_MEMORY && d->device != a->device) || (f && f->kind == DEVICE_MEMORY &&
+      f->device != b->device)) {
     report("%s: memory of another device than its context's", g->name);
     return false;
   }
@@ -122,12 +124,14 @@ API CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcont
   return peers(&g, dst, to, src, from) ? now(&g, dst, src, bytes, IN_DEVICE) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes, CUstream on) {
+API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes,
+                               CUstream on) {
   ENTER(F_CTX);
   return peers(&g, dst, to, src, from) ? later(&g, dst, src, bytes, IN_DEVICE, on) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult set(const guard *g, CUdeviceptr dst, uint32_t value, uint32_t width, size_t count, stream *s, bool async) {
+static CUresult set(const guard *g, CUdeviceptr dst, uint32_t value, uint32_t width, size_t count, stream *s,
+                    bool async) {
   block *b;
   if (dst % width) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = range_check(g, "destination", dst, count * width, false, &b);

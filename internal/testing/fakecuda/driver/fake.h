@@ -235,7 +235,8 @@ int work_accesses(const work *w, access_range *out);
 uint64_t bytes_sum(const void *p, size_t n);
 
 // ---- modules and kernels
-typedef struct { char *name; uint32_t sizes[FAKECUDA_MAX_PARAMS]; int nparams; uint32_t max_threads; bool sized; } image_entry;
+typedef struct { char *name; uint32_t sizes[FAKECUDA_MAX_PARAMS]; int nparams; uint32_t max_threads; bool sized;
+                } image_entry;
 typedef struct { char *name; size_t bytes; } image_global;
 typedef struct {
   image_entry *entries;

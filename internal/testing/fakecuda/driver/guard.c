@@ -122,7 +122,8 @@ API int fakecuda_failed(void) {
 }
 
 API void fakecuda_fail_at(long long k, int code, const char *names) {
-  LOCKED(fail_k = k; fail_code = code; fail_happened = false; snprintf(fail_names, sizeof fail_names, "%s", names ? names : ""));
+  LOCKED(fail_k = k; fail_code = code; fail_happened = false; snprintf(fail_names, sizeof fail_names, "%s", names
+      ? names : ""));
 }
 
 API void fakecuda_lose_device(int device, int code) {

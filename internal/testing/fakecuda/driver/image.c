@@ -113,7 +113,8 @@ static CUresult ptx_read(const char *text, int arch, image *out, char *why, size
     return CUDA_ERROR_INVALID_PTX;
   }
   if (major * 10 + minor > newest_ptx()) {
-    snprintf(why, size, "ptxas application ptx input, line 1; fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major,
+    snprintf(why, size, "ptxas application ptx input, line 1; fatal   : Unsupported .version %d.%d; current version "
+                        "is '%d.%d'", major,
         minor, newest_ptx() / 10, newest_ptx() % 10);
     return 222; // unsupported PTX version
   }
@@ -129,7 +130,8 @@ static CUresult ptx_read(const char *text, int arch, image *out, char *why, size
   }
   const char *suffix = target + 3 + strspn(target + 3, "0123456789");
   if (out->ptx_arch > arch || (*suffix == 'a' && out->ptx_arch != arch)) {
-    snprintf(why, size, "ptxas fatal   : SM version of the .target directive is sm_%d, the device has sm_%d", out->ptx_arch,
+    snprintf(why, size, "ptxas fatal   : SM version of the .target directive is sm_%d, the device has sm_%d",
+             out->ptx_arch,
         arch);
     return CUDA_ERROR_INVALID_PTX;
   }
@@ -254,7 +256,8 @@ static CUresult fatbin_read(const unsigned char *data, int arch, image *out, cha
       at += head + payload;
       if (pass == 0 ? kind != 2 : kind != 1) continue;
       image one = {0};
-      CUresult got = kind == 2 ? cubin_read(content, arch, &one, why, size) : ptx_read((const char *)content, arch, &one, why,
+      CUresult got = kind == 2 ? cubin_read(content, arch, &one, why, size) : ptx_read((const char *)content, arch,
+          &one, why,
           size);
       if (!got) {
         *out = one;
@@ -284,7 +287,8 @@ CUresult image_read(const void *data, int arch, image *out, char *why, size_t si
   } else {
     const char *text = data;
     size_t printable = 0;
-    while (printable < 64 && (isprint((unsigned char)text[printable]) || isspace((unsigned char)text[printable]))) printable++;
+    while (printable < 64 && (isprint((unsigned char)text[printable]) || isspace((unsigned char)text[printable])))
+      printable++;
     bool as_text = printable == 64 || (printable && !text[printable]);
     if (as_text && (strstr(text, ".version") || strstr(text, ".target"))) result = ptx_read(text, arch, out, why, size);
     else snprintf(why, size, "device kernel image is invalid");

@@ -77,7 +77,8 @@ static CUresult limits(const guard *g, const function *f, const fakecuda_launch 
   uint64_t threads = 1;
   for (int i = 0; i < 3; i++) {
     if (!l->grid[i] || l->grid[i] > most_grid[i] || !l->block[i] || l->block[i] > most_block[i]) {
-      report("%s: kernel %s on a grid of (%u, %u, %u) with blocks of (%u, %u, %u)", g->name, name, l->grid[0], l->grid[1],
+      report("%s: kernel %s on a grid of (%u, %u, %u) with blocks of (%u, %u, %u)", g->name, name, l->grid[0],
+             l->grid[1],
           l->grid[2],
              l->block[0], l->block[1], l->block[2]);
       return CUDA_ERROR_INVALID_VALUE;
@@ -95,12 +96,14 @@ static CUresult limits(const guard *g, const function *f, const fakecuda_launch 
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   }
   if (l->shared > most_dynamic(f)) {
-    report("%s: kernel %s with %u bytes of dynamic shared memory, %u are allowed: cuFuncSetAttribute allows more", g->name,
+    report("%s: kernel %s with %u bytes of dynamic shared memory, %u are allowed: cuFuncSetAttribute allows more",
+           g->name,
         name, l->shared, most_dynamic(f));
     return CUDA_ERROR_INVALID_VALUE;
   }
   uint32_t cluster = l->cluster[0] * l->cluster[1] * l->cluster[2];
-  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u) || l->grid[0] % l->cluster[0] || l->grid[1] % l->cluster[1] ||
+  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u) || l->grid[0] % l->cluster[0] ||
+      l->grid[1] % l->cluster[1] ||
       l->grid[2] % l->cluster[2]) {
     report("%s: kernel %s with clusters of (%u, %u, %u)", g->name, name, l->cluster[0], l->cluster[1], l->cluster[2]);
     return CUDA_ERROR_INVALID_VALUE;
@@ -110,7 +113,8 @@ static CUresult limits(const guard *g, const function *f, const fakecuda_launch 
 
 static int blocks_per_multiprocessor(const function *f, int threads, size_t shared) {
   if (threads < 1 || (unsigned)threads > most_threads(f)) return 0;
-  unsigned warps = ((unsigned)threads + 31) / 32, most = 2048 / 32 / warps, by_registers = 65536 / (registers(f) * 32 * warps);
+  unsigned warps = ((unsigned)threads + 31) / 32, most = 2048 / 32 / warps,
+      by_registers = 65536 / (registers(f) * 32 * warps);
   size_t bytes = shared + f->kernel->static_shared + 1024; // the system's share of each block
   if (most > 32) most = 32;
   if (most > by_registers) most = by_registers;
@@ -180,19 +184,23 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     unsigned shared,
                             CUstream on, void **params, void **extra) {
   ENTER(F_CTX);
-  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params, extra, false);
+  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params,
+                extra, false);
 }
 
-API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                       unsigned bz,
                                        unsigned shared, CUstream on, void **params) {
   ENTER(F_CTX);
-  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params, NULL, true);
+  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params,
+                NULL, true);
 }
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra) {
   ENTER(F_CTX);
   if (!c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
-  fakecuda_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, {1, 1, 1}, c->shared, 0,
+  fakecuda_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, {1, 1, 1},
+                       c->shared, 0,
       NULL, NULL};
   bool cooperative = false;
   for (unsigned i = 0; i < c->nattributes; i++) {
@@ -229,7 +237,8 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfu
 
 typedef size_t (*shared_of)(int threads);
 
-API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared, size_t fixed,
+API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared,
+                                              size_t fixed,
     int most) {
   ENTER(F_CTX);
   function *f = object_find(&g, handle, FUNCTION);
@@ -249,7 +258,8 @@ API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunctio
   return CUDA_SUCCESS;
 }
 
-API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int nblocks_wanted, int threads) {
+API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int nblocks_wanted,
+                                                     int threads) {
   ENTER(F_CTX);
   function *f = object_find(&g, handle, FUNCTION);
   if (!f) return CUDA_ERROR_INVALID_HANDLE;

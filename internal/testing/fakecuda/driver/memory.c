@@ -111,7 +111,8 @@ CUresult block_make_device(context *c, int device, pool *p, size_t bytes, block 
   }
   if (result) return result;
   block *b = calloc(1, sizeof *b);
-  *b = (block){.base = place(device, bytes), .size = bytes, .kind = DEVICE_MEMORY, .ctx = c, .device = device, .pool = p};
+  *b = (block){.base = place(device, bytes), .size = bytes, .kind = DEVICE_MEMORY, .ctx = c, .device = device,
+               .pool = p};
   if (!b->base) abort(); // the addresses are far more than the memory
   memset(host_address(b->base), 0xCB, bytes < 1 << 20 ? bytes : 1 << 20); // what was there before
   block_add(b);
@@ -121,7 +122,8 @@ CUresult block_make_device(context *c, int device, pool *p, size_t bytes, block 
 
 static block *block_make_host(context *c, block_kind kind, void *p, size_t bytes, unsigned flags) {
   block *b = calloc(1, sizeof *b);
-  *b = (block){.base = (CUdeviceptr)(uintptr_t)p, .size = bytes, .kind = kind, .ctx = c, .device = c->device, .flags = flags};
+  *b = (block){.base = (CUdeviceptr)(uintptr_t)p, .size = bytes, .kind = kind, .ctx = c, .device = c->device,
+               .flags = flags};
   block_add(b);
   return b;
 }
@@ -189,7 +191,8 @@ CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t by
   }
   if (bytes > b->base + b->size - at) {
     if (host && b->kind == REGISTERED_MEMORY) return CUDA_SUCCESS; // its neighbours are plain memory
-    report("%s: %s of %zu bytes at 0x%llx goes beyond its allocation of %zu bytes at 0x%llx", g->name, what, bytes, at, b->size,
+    report("%s: %s of %zu bytes at 0x%llx goes beyond its allocation of %zu bytes at 0x%llx", g->name, what, bytes, at,
+           b->size,
         b->base);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -229,7 +232,9 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned flags) {
 // a pool's.
 static void check_unused(const guard *g, const block *b) {
   const record *r = order_pending_unawaited(b, b->pool ? NULL : b->ctx);
-  if (r) report("%s: 0x%llx is still used by %s on %s, for which it does not wait", g->name, b->base, r->call, object_name(r->stream));
+  if (r)
+    report("%s: 0x%llx is still used by %s on %s, for which it does not wait", g->name, b->base, r->call,
+           object_name(r->stream));
 }
 
 API CUresult cuMemFree_v2(CUdeviceptr at) {
@@ -276,7 +281,8 @@ API CUresult cuMemFreeHost(void *p) {
   if (!p) return g.fault;
   block *b = block_of((CUdeviceptr)(uintptr_t)p);
   if (!b || b->freed_by || b->kind != HOST_MEMORY || b->base != (CUdeviceptr)(uintptr_t)p) {
-    report("%s: %p %s%s", g.name, p, b && b->freed_by ? "was freed before, by " : "is not memory that cuMemHostAlloc gave", b &&
+    report("%s: %p %s%s", g.name, p, b && b->freed_by ? "was freed before, by "
+           : "is not memory that cuMemHostAlloc gave", b &&
         b->freed_by ? b->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }

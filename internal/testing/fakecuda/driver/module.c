@@ -9,7 +9,8 @@ enum { JIT_INFO_LOG = 3, JIT_INFO_SIZE = 4, JIT_ERROR_LOG = 5, JIT_ERROR_SIZE = 
 
 static CUresult load(const guard *g, CUmodule *out, const void *data, char *why, size_t size) {
   if (!out || !data) return CUDA_ERROR_INVALID_VALUE;
-  int arch = 10 * device_attribute(75, g->ctx->device, &(bool){false}) + device_attribute(76, g->ctx->device, &(bool){false});
+  int arch = 10 * device_attribute(75, g->ctx->device, &(bool){false}) + device_attribute(76, g->ctx->device,
+      &(bool){false});
   image i;
   CUresult result = image_read(data, arch, &i, why, size);
   if (result) return result;
@@ -18,7 +19,8 @@ static CUresult load(const guard *g, CUmodule *out, const void *data, char *why,
   m->globals = calloc((size_t)i.nglobals + 1, sizeof *m->globals);
   object_add(&m->o, MODULE, g->ctx);
   for (int n = 0; n < i.nglobals; n++) {
-    result = block_make_device(g->ctx, g->ctx->device, NULL, i.globals[n].bytes ? i.globals[n].bytes : 1, &m->globals[n]);
+    result = block_make_device(g->ctx, g->ctx->device, NULL, i.globals[n].bytes ? i.globals[n].bytes : 1,
+                               &m->globals[n]);
     if (result) {
       module_close(m);
       object_kill(&m->o);

@@ -40,7 +40,8 @@ void object_add(object *o, object_kind kind, context *ctx) {
 void object_kill(object *o) { o->alive = false; }
 
 void *object_find(const guard *g, const void *handle, object_kind kind) {
-  static const char *const names[KINDS] = {"context", "stream", "event", "module", "function", "graph", "executable graph",
+  static const char *const names[KINDS] = {"context", "stream", "event", "module", "function", "graph",
+                                           "executable graph",
       "pool"};
   object *o = handle && cap ? table[place(handle)] : NULL;
   if (!o || o->kind != kind) {
@@ -78,7 +79,8 @@ API int fakecuda_leaks(int contexts, char *text, size_t size) {
   for (int i = 0; i < nblocks; i++) {
     static const char *const kinds[] = {"device", "managed", "page-locked", "registered"};
     if (blocks[i]->freed || blocks[i]->module) continue;
-    snprintf(line, sizeof line, "%zu bytes of %s memory at 0x%llx", blocks[i]->size, kinds[blocks[i]->kind], blocks[i]->base);
+    snprintf(line, sizeof line, "%zu bytes of %s memory at 0x%llx", blocks[i]->size, kinds[blocks[i]->kind],
+             blocks[i]->base);
     n += leak(text, size, &at, line);
   }
   pthread_mutex_unlock(&fake_lock);

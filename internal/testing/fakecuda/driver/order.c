@@ -47,7 +47,8 @@ void order_access(block *b, size_t lo, size_t hi, bool write, const op *o) {
     if (overlaps && !ordered && !r.told && (write || r.write)) {
       report("%s on %s %s bytes [%zu, %zu) of 0x%llx that %s on %s %s: nothing orders them", o->w.call,
           object_name(&o->stream->o),
-             write ? "writes" : "reads", r.lo > lo ? r.lo : lo, r.hi < hi ? r.hi : hi, b->base, r.call, object_name(r.stream),
+             write ? "writes" : "reads", r.lo > lo ? r.lo : lo, r.hi < hi ? r.hi : hi, b->base, r.call,
+                 object_name(r.stream),
              r.write ? "writes" : "reads");
       r.told = true; // it stays, since whoever frees the memory waits for it
     }

@@ -28,7 +28,8 @@ pool *pool_default(int device) {
 CUresult pool_take(pool *p, size_t bytes) {
   device_state *d = &devices[p->device];
   size_t old = bytes < p->cached ? bytes : p->cached, fresh = bytes - old;
-  if (fresh > (size_t)config.memory || d->used + d->cached + fresh > (size_t)config.memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (fresh > (size_t)config.memory || d->used + d->cached + fresh > (size_t)config.memory)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   p->cached -= old;
   d->cached -= old;
   d->used += bytes;
@@ -121,7 +122,8 @@ API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void *val
   if (attribute <= 3) {
     *(int *)value = (int)p->attributes[attribute];
   } else {
-    *(uint64_t *)value = attribute == RELEASE_THRESHOLD ? p->attributes[attribute] : values[attribute - RESERVED_CURRENT];
+    *(uint64_t *)value = attribute == RELEASE_THRESHOLD ? p->attributes[attribute]
+        : values[attribute - RESERVED_CURRENT];
   }
   return CUDA_SUCCESS;
 }

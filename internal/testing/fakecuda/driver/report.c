@@ -27,7 +27,8 @@ void report(const char *format, ...) {
 }
 
 const char *object_name(const object *o) {
-  static const char *const kinds[KINDS] = {"context", "stream", "event", "module", "function", "graph", "executable graph",
+  static const char *const kinds[KINDS] = {"context", "stream", "event", "module", "function", "graph",
+                                           "executable graph",
       "pool"};
   static __thread char names[4][64];
   static __thread unsigned turn;

@@ -14,21 +14,26 @@ _Static_assert(sizeof(encoded) == 128, "a tensor map has 128 bytes");
 
 API CUresult cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, const uint64_t *dims,
     const uint64_t *strides,
-                                    const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion,
+                                    const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+                                        int promotion,
                                         int fill) {
   static const uint32_t sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   static const uint32_t spans[] = {0, 32, 64, 128};
   ENTER(0);
   encoded e = {.mark = "FAKETMA", .address = (uintptr_t)address, .type = (uint32_t)type, .rank = rank};
   e.mark[7] = 'P';
-  if (!out || (uintptr_t)out % 64 || type < 0 || type > 12 || !rank || rank > 5 || !address || !dims || !box || !steps ||
+  if (!out || (uintptr_t)out % 64 || type < 0 || type > 12 || !rank || rank > 5 || !address || !dims || !box ||
+      !steps ||
       (rank > 1 && !strides)) return CUDA_ERROR_INVALID_VALUE;
-  if (interleave < 0 || interleave > 2 || swizzle < 0 || swizzle > 3 || promotion < 0 || promotion > 3 || fill < 0 || fill > 1)
+  if (interleave < 0 || interleave > 2 || swizzle < 0 || swizzle > 3 || promotion < 0 || promotion > 3 || fill < 0 ||
+      fill > 1)
       return CUDA_ERROR_INVALID_VALUE;
   if ((uintptr_t)address % (interleave == 2 ? 32 : 16) || (interleave && rank < 3)) return CUDA_ERROR_INVALID_VALUE;
   for (uint32_t i = 0; i < rank; i++) {
-    if (!dims[i] || dims[i] > 1ull << 32 || !box[i] || box[i] > 256 || !steps[i] || steps[i] > 8) return CUDA_ERROR_INVALID_VALUE;
-    if (i && (strides[i - 1] % (interleave == 2 ? 32 : 16) || strides[i - 1] >= 1ull << 40)) return CUDA_ERROR_INVALID_VALUE;
+    if (!dims[i] || dims[i] > 1ull << 32 || !box[i] || box[i] > 256 || !steps[i] || steps[i] > 8)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (i && (strides[i - 1] % (interleave == 2 ? 32 : 16) || strides[i - 1] >= 1ull << 40))
+      return CUDA_ERROR_INVALID_VALUE;
     e.dims[i] = (uint32_t)(dims[i] - 1);
     e.box[i] = box[i];
     e.steps[i] = steps[i];

@@ -115,7 +115,8 @@ static CUresult kernel_check(const work *w, const stream *s) {
     if (!b || end > b->base + b->size) {
       block *old = b ? b : block_of(ranges[i].at);
       report("%s: kernel %s %s [0x%llx, 0x%llx), which is %s%s", w->call, name, verb, ranges[i].at, end,
-             b ? "beyond the end of its allocation" : old ? "freed memory, by " : "memory of no allocation", !b && old &&
+             b ? "beyond the end of its allocation" : old ? "freed memory, by " : "memory of no allocation", !b &&
+                 old &&
                  old->freed_by ? old->freed_by : "");
       result = CUDA_ERROR_ILLEGAL_ADDRESS;
     } else if (b->kind == DEVICE_MEMORY && b->device != s->o.ctx->device && !(s->o.ctx->peers & 1u << b->device)) {
@@ -137,7 +138,8 @@ static void copy_run(const work *w) {
   const void *from = w->staged ? w->staged : host_address(w->src);
   if (w->summed && bytes_sum(from, w->bytes) != w->checksum) {
     pthread_mutex_lock(&fake_lock);
-    report("%s: the host changed %zu bytes of page-locked memory at %p between the call and the copy", w->call, w->bytes, from);
+    report("%s: the host changed %zu bytes of page-locked memory at %p between the call and the copy", w->call,
+           w->bytes, from);
     pthread_mutex_unlock(&fake_lock);
   }
   memmove(host_address(w->dst), from, w->bytes);

@@ -18,7 +18,8 @@ static int addone_run(const fakecuda_launch *l) {
   return 0;
 }
 FAKECUDA_KERNEL(addone_kernel, .name = "addone_kernel", .run = addone_run, .max_threads = 256, .nparams = 3,
-                .params = {{8, FAKECUDA_READS, addone_bytes}, {8, FAKECUDA_WRITES, addone_bytes}, {4, FAKECUDA_VALUE, NULL}})
+                .params = {{8, FAKECUDA_READS, addone_bytes}, {8, FAKECUDA_WRITES, addone_bytes}, {4, FAKECUDA_VALUE,
+                    NULL}})
 
 // vadd_kernel(const float *a, const float *b, float *c, n): n is 32 bits wide in the classic artifacts, 64 in the others
 static int vadd(const fakecuda_launch *l, size_t n) {

@@ -66,5 +66,7 @@ static int shared_sum_run(const fakecuda_launch *l) {
   return 0;
 }
 static size_t all_floats_2(const fakecuda_launch *l) { return 4 * COUNT(l, 2); }
-FAKECUDA_KERNEL(shared_sum, .name = "shared_sum", .run = shared_sum_run, .nparams = 3, .static_shared = 1024, .max_threads = 256,
-                .params = {{8, FAKECUDA_WRITES, one_float}, {8, FAKECUDA_READS, all_floats_2}, {4, FAKECUDA_VALUE, NULL}})
+FAKECUDA_KERNEL(shared_sum, .name = "shared_sum", .run = shared_sum_run, .nparams = 3, .static_shared = 1024,
+                .max_threads = 256,
+                .params = {{8, FAKECUDA_WRITES, one_float}, {8, FAKECUDA_READS, all_floats_2}, {4, FAKECUDA_VALUE,
+                    NULL}})

@@ -98,7 +98,8 @@ CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const CUlaunc
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f, int threads, size_t shared);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfunction f, int threads, size_t shared,
     unsigned flags);
-CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared, size_t fixed, int most);
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared, size_t fixed,
+                                          int most);
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int nblocks_wanted, int threads);
 CUresult cuMemGetInfo_v2(size_t *available, size_t *total);
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes);
@@ -147,6 +148,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx);
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data);
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *data, unsigned flags);
 CUresult cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, const uint64_t *dims,
-    const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill);
+    const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion,
+        int fill);
 
 #endif

@@ -147,14 +147,18 @@ CASE(what_breaks_a_capture) {
   IS(code, call);                                                                                                      \
   REPORTED(text);                                                                                                      \
   broken(s)
-  BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s), "cuStreamSynchronize: not possible");
+  BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s),
+         "cuStreamSynchronize: not possible");
   BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamQuery(s), "cuStreamQuery: not possible");
-  BREAKS(CAPTURE_THREAD_LOCAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&y, 16), "cuMemAlloc_v2: may synchronise");
+  BREAKS(CAPTURE_THREAD_LOCAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&y, 16),
+         "cuMemAlloc_v2: may synchronise");
   BREAKS(CAPTURE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemFree_v2(x), "cuMemFree_v2: may synchronise");
   BREAKS(CAPTURE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuEventQuery(e), "cuEventQuery: may synchronise");
-  BREAKS(CAPTURE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuCtxSynchronize(), "cuCtxSynchronize: may synchronise");
+  BREAKS(CAPTURE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuCtxSynchronize(),
+         "cuCtxSynchronize: may synchronise");
   BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_ISOLATION, cuStreamWaitEvent(s, e, 0), "was recorded outside");
-  BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemcpyDtoHAsync_v2(plain, x, BYTES, s), "plain memory");
+  BREAKS(CAPTURE_RELAXED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemcpyDtoHAsync_v2(plain, x, BYTES, s),
+         "plain memory");
   CU(cuStreamBeginCapture_v2(s, CAPTURE_RELAXED));
   CU(cuEventRecord(inside, s));
   IS(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(inside));

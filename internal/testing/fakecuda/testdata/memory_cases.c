@@ -13,7 +13,8 @@ CASE(numbers_of_the_device) {
   IS(13000, v);
   CU(cuDeviceGetCount(&v));
   IS(2, v);
-  static const int want[][2] = {{1, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {8, 49152}, {10, 32}, {12, 65536}, {13, 1980000},
+  static const int want[][2] = {{1, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {8, 49152}, {10, 32}, {12, 65536},
+                                {13, 1980000},
                                 {16, 132}, {36, 3201000}, {37, 6144}, {38, 62914560}, {75, 9}, {76, 0}, {97, 232448}};
   for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
     CU(cuDeviceGetAttribute(&v, want[i][0], 1));

@@ -30,7 +30,8 @@ CASE(bad_images) {
   load_fails(CUDA_ERROR_INVALID_PTX, "ret;", "SYNTAX_ERROR", "syntax error");
   load_fails(CUDA_ERROR_INVALID_PTX, ".version 8.0", "", ".version");
   load_fails(CUDA_ERROR_INVALID_PTX, ".param .u64 x", ".param x", "add_one");
-  IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "what is this text, which has more than sixty-four letters in a row?"));
+  IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m,
+                                                "what is this text, which has more than sixty-four letters in a row?"));
   IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m,
       "\x7f" "ELFnot one of ours, and long enough to have a whole header of 64 bytes in it"));
   IS(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/no/such/file"));
@@ -136,8 +137,10 @@ CASE(launch_limits) {
   float v = 1;
   void *params[] = {&x, &v, &n};
   CUfunction f = kernel("fill");
-  static const unsigned bad[][6] = {{0, 1, 1, 1, 1, 1}, {1, 65536, 1, 1, 1, 1}, {1, 1, 65536, 1, 1, 1}, {1, 1, 1, 1025, 1, 1},
-                                    {1, 1, 1, 1, 1, 65}, {1, 1, 1, 1, 0, 1}, {1, 1, 1, 512, 4, 1}, {2147483648u, 1, 1, 1, 1, 1}};
+  static const unsigned bad[][6] = {{0, 1, 1, 1, 1, 1}, {1, 65536, 1, 1, 1, 1}, {1, 1, 65536, 1, 1, 1}, {1, 1, 1, 1025,
+      1, 1},
+                                    {1, 1, 1, 1, 1, 65}, {1, 1, 1, 1, 0, 1}, {1, 1, 1, 512, 4, 1}, {2147483648u, 1, 1,
+                                        1, 1, 1}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const unsigned *b = bad[i];
     IS(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(f, b[0], b[1], b[2], b[3], b[4], b[5], 0, NULL, params, NULL));
@@ -163,7 +166,8 @@ CASE(launch_limits) {
   cluster.value.cluster.x = 3;
   IS(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&c, f, params, NULL));
   REPORTED("clusters of (3, 1, 1)");
-  IS(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(f, 132 * 8 + 1, 1, 1, 256, 1, 1, 0, NULL, params));
+  IS(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(f, 132 * 8 + 1, 1, 1, 256, 1, 1, 0, NULL,
+      params));
   CU(cuLaunchCooperativeKernel(f, 132 * 8, 1, 1, 256, 1, 1, 0, NULL, params));
   CU(cuMemFree_v2(x));
   end();

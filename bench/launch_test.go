@@ -42,7 +42,7 @@ func bindKernel(tb testing.TB, m *runtime.Module, name string, values ...any) *r
 	return b
 }
 
-// benchLaunch waits for the device as often as bench/side/launch.h.
+// benchLaunch waits for the device as often as bench/program/launch.h.
 func benchLaunch(b *testing.B, launch *runtime.Bound, dev dlpack.Device) {
 	b.ReportAllocs()
 	n := 0

@@ -5,12 +5,12 @@
 #include "generators_gen.h"
 #include "call/deferred.h"
 
-int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
+int tvmgoCallGlobal(const char* name, const char* provider, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
   if (tvmgo_enter_go(name) != 0) return -1;
-  return tvmgoCallHook(name, "tvmgo/codegen", args, n, result);
+  return tvmgoCallGlobal(name, "tvmgo/codegen", args, n, result);
 }
 
 __attribute__((constructor(110))) static void register_builtins(void) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/internal/atomicfile"
-	"tvmgo/internal/hook"
+	"tvmgo/internal/globals"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -24,7 +24,7 @@ const (
 )
 
 func init() {
-	for name, body := range map[string]hook.Function{
+	for name, body := range map[string]globals.Function{
 		globalBuild: func(args ...any) (any, error) { return buildForC(globalBuild, "", args) },
 		globalKinds: listKinds,
 		globalFromText: func(args ...any) (any, error) {
@@ -47,9 +47,9 @@ func registerGlobal(kind string) error {
 
 // addGlobal makes a global function. If C has registered the name before Go runs, or registers it at its first use
 // (capi/codegen.c), that function gets the body.
-func addGlobal(name string, body hook.Function) error {
-	hook.Set(name, body)
-	if hook.Waits(name) {
+func addGlobal(name string, body globals.Function) error {
+	globals.Set(name, body)
+	if globals.Declared(name) {
 		return nil
 	}
 	f, err := runtime.NewFunction(runtime.PackedFunc(body))
@@ -105,7 +105,7 @@ func buildForC(op, kind string, args []any) (any, error) {
 	if err != nil {
 		return nil, withContext("%s: %w", op, err)
 	}
-	return hook.Owned{Value: out}, nil
+	return globals.Owned{Value: out}, nil
 }
 
 func targetFromC(op, kind string, args []any) (*target.Target, error) {
@@ -203,7 +203,7 @@ func newProgram(op string, args []any, parse func(source []byte) (*tir.IRModule,
 	if err != nil {
 		return nil, err
 	}
-	return hook.Owned{Value: out}, nil
+	return globals.Owned{Value: out}, nil
 }
 
 func (p *program) Functions() []string { return names(p.m.Funcs) }

@@ -13,7 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/cc"
-	"tvmgo/internal/hook"
+	"tvmgo/internal/globals"
 	"tvmgo/internal/unfinished"
 	"tvmgo/runtime"
 )
@@ -86,7 +86,7 @@ func packImports(m *runtime.Module, layout blob.Layout, prefix string) ([]byte, 
 
 // The same for C and Python, under TVM's names; see internal/core/loader/builtins_export.c.
 func init() {
-	hook.Set("runtime.ModulePackImportsToC", func(args ...any) (any, error) {
+	globals.Set("runtime.ModulePackImportsToC", func(args ...any) (any, error) {
 		var m *runtime.Module
 		var system bool
 		var prefix string
@@ -96,7 +96,7 @@ func init() {
 		}
 		return ImportsToC(m, system, prefix)
 	})
-	hook.Set("runtime.ModulePackImportsToLLVM", func(args ...any) (any, error) {
+	globals.Set("runtime.ModulePackImportsToLLVM", func(args ...any) (any, error) {
 		var m *runtime.Module
 		var system bool
 		var target, prefix string
@@ -111,7 +111,7 @@ func init() {
 		return runtime.NewModule("llvm", runtime.Exportable, &llvmModule{text: text})
 	})
 	for _, name := range []string{"runtime.ModulePackImportsToTensor", "runtime.ModulePackImportsToNDArray"} {
-		hook.Set(name, func(args ...any) (any, error) {
+		globals.Set(name, func(args ...any) (any, error) {
 			var m *runtime.Module
 			if err := arguments(name+"(mod)", args, 1, &m); err != nil {
 				return nil, err
@@ -123,7 +123,7 @@ func init() {
 			return runtime.FromSlice(data)
 		})
 	}
-	hook.Set("runtime.ModuleImportsBlobName", func(args ...any) (any, error) {
+	globals.Set("runtime.ModuleImportsBlobName", func(args ...any) (any, error) {
 		if err := arguments("runtime.ModuleImportsBlobName()", args, 0); err != nil {
 			return nil, err
 		}

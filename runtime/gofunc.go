@@ -30,8 +30,8 @@ import (
 	"runtime/cgo"
 	"unsafe"
 
+	"tvmgo/internal/globals"
 	"tvmgo/internal/gopanic"
-	"tvmgo/internal/hook"
 )
 
 // PackedFunc is a Go function that C and generated code can call.
@@ -80,7 +80,7 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 	if err != nil {
 		return err
 	}
-	if owned, ok := r.(hook.Owned); ok {
+	if owned, ok := r.(globals.Owned); ok {
 		defer owned.Value.Close()
 		r = owned.Value
 	}

@@ -1,7 +1,9 @@
-/* A comparison on a card: what the library does, and the same by the driver alone, in one process and one context, in turn.
+/* A comparison on a card: what the library does, and the same by the driver alone, in one process and one context, in
+ * alternation.
  *
  *   main.c   options, rounds, the result as JSON
  *   raw.c    the driver, opened by name
+ *   module.c modules and files
  *   rows.c   what is measured */
 #ifndef BENCH_CARD_H_
 #define BENCH_CARD_H_
@@ -23,13 +25,14 @@ static inline void card_check(int rc, const char* what) {
 /* ---- raw.c ---- */
 
 /* The driver's functions that are used: the names, as cuda.h has them. */
-#define CARD_FUNCTIONS(F)                                                                                                    \
-  F(cuInit) F(cuDriverGetVersion) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain)      \
-  F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) F(cuModuleUnload) F(cuLaunchKernel) F(cuStreamCreate)        \
-  F(cuStreamDestroy) F(cuStreamSynchronize) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuGraphInstantiate)              \
-  F(cuGraphLaunch) F(cuGraphDestroy) F(cuGraphExecDestroy) F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost)     \
-  F(cuMemcpyHtoDAsync) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync) F(cuMemsetD32Async) F(cuEventCreate) F(cuEventDestroy)      \
-  F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime)
+#define CARD_FUNCTIONS(F)                                                                                             \
+  F(cuInit) F(cuDriverGetVersion) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute)                           \
+  F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) F(cuModuleUnload)         \
+  F(cuLaunchKernel) F(cuStreamCreate) F(cuStreamDestroy) F(cuStreamSynchronize) F(cuStreamBeginCapture)               \
+  F(cuStreamEndCapture) F(cuGraphInstantiate) F(cuGraphLaunch) F(cuGraphDestroy) F(cuGraphExecDestroy) F(cuMemAlloc)  \
+  F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemcpyHtoDAsync) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync)      \
+  F(cuMemsetD32Async) F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize)                       \
+  F(cuEventElapsedTime)
 
 #ifndef cuStreamBeginCapture
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
@@ -52,6 +55,15 @@ void raw_open(int device);
 
 /* Ends the program when the driver does not answer CUDA_SUCCESS. */
 void raw_check(CUresult rc, const char* what);
+
+/* ---- module.c: each ends the program when it fails ---- */
+
+/* The module in a library. */
+TVMFFIAny card_load(const char* path);
+/* A function of a module or of what it imports. */
+TVMFFIAny card_function(TVMFFIAny module, const char* name);
+/* The whole file with a zero byte behind it, to be freed. */
+char* card_contents(const char* path);
 
 /* ---- rows.c ---- */
 

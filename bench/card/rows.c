@@ -410,48 +410,6 @@ card_row card_rows[] = {
     {0},
 };
 
-static TVMFFIAny global(const char* name, TVMFFIAny* args, int32_t n, const char* what) {
-  TVMFFIByteArray key = {name, strlen(name)};
-  TVMFFIObjectHandle f = NULL;
-  TVMFFIAny result = {0};
-  if (TVMFFIFunctionGetGlobal(&key, &f) != 0 || f == NULL) card_fail("global function %s", name);
-  if (TVMFFIFunctionCall(f, args, n, &result) != 0) card_fail("%s", what);
-  TVMFFIObjectDecRef(f);
-  return result;
-}
-
-static TVMFFIAny text(const char* s) { return (TVMFFIAny){.type_index = kTVMFFIRawStr, .v_c_str = s}; }
-
-static TVMFFIAny load(const char* path) {
-  TVMFFIAny arg = text(path);
-  return global("ffi.ModuleLoadFromFile", &arg, 1, path);
-}
-
-static TVMFFIAny function(TVMFFIAny module, const char* name) {
-  TVMFFIAny args[3] = {module, text(name), {.type_index = kTVMFFIBool}};
-  TVMFFIAny f = global("ffi.ModuleGetFunction", args, 3, name);
-  if (f.type_index != kTVMFFIFunction) card_fail("there is no function %s", name);
-  return f;
-}
-
-/* The whole file, with a zero byte behind it. */
-static char* contents(const char* path) {
-  FILE* f = fopen(path, "rb");
-  if (f == NULL) card_fail("open %s", path);
-  char* text = NULL;
-  size_t n = 0, got;
-  do {
-    char* more = realloc(text, n + 4097);
-    if (more == NULL) card_fail("no memory for %s", path);
-    text = more;
-    n += got = fread(text + n, 1, 4096, f);
-  } while (got > 0);
-  if (ferror(f)) card_fail("read %s", path);
-  fclose(f);
-  text[n] = 0;
-  return text;
-}
-
 static float* numbers(uint32_t s) {
   float* p = malloc(sizes.elements * sizeof *p);
   if (p == NULL) card_fail("no memory for %zu numbers", sizes.elements);
@@ -473,11 +431,11 @@ void rows_prepare(const char* folder, const char* file, int device) {
   raw_open(device);
   if ((size_t)snprintf(path, sizeof path, "%s/kernels.ptx", folder) >= sizeof path)
     card_fail("the folder's name is too long");
-  kernels = load(path);
-  addone = function(kernels, "addone_kernel"), vadd = function(kernels, "vadd_kernel");
-  artifact = load(file);
-  host_addone = function(artifact, "addone");
-  char* image = contents(path);
+  kernels = card_load(path);
+  addone = card_function(kernels, "addone_kernel"), vadd = card_function(kernels, "vadd_kernel");
+  artifact = card_load(file);
+  host_addone = card_function(artifact, "addone");
+  char* image = card_contents(path);
   raw_check(raw.cuModuleLoadData(&raw_module, image), "cuModuleLoadData");
   free(image);
   raw_check(raw.cuModuleGetFunction(&raw_addone, raw_module, "addone_kernel"), "cuModuleGetFunction");

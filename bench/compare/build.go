@@ -14,19 +14,19 @@ import (
 
 // programs are the C programs of a comparison, built for both libraries.
 type programs struct {
-	ours, peer           string // bench/side
-	oursStart, peerStart string // bench/side/start.c
-	oursThrow, peerThrow string // bench/side/throw.cc
-	open                 string // bench/side/open.c
+	ours, peer           string // bench/program
+	oursStart, peerStart string // bench/program/start.c
+	oursThrow, peerThrow string // bench/program/throw.cc
+	open                 string // bench/program/open.c
 	blob1K, blob64M      string // libraries that carry a blob
 	vulkanSO             string // a library with the shader stepSPV
-	hand                 string // side/hand.c as a library
+	hand                 string // program/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
 
 const (
-	blobKind = "benchblob" // the loader is registered by bench/side/load.c
+	blobKind = "benchblob" // the loader is registered by bench/program/load.c
 	small    = 1 << 10
 	large    = 64 << 20
 )
@@ -77,16 +77,16 @@ func build(dir, lib, venv string) (*programs, error) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	p := &programs{
-		ours: in("side-ours"), peer: in("side-peer"),
+		ours: in("program-ours"), peer: in("program-peer"),
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
 		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), hand: in("hand.so"),
 		oursLib: lib, peerLibs: peer,
 	}
-	var sideSources []string
+	var programSources []string
 	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl",
 		"cuda", "vulkan"} {
-		sideSources = append(sideSources, "bench/side/"+name+".c")
+		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
 		// Both sides are aligned alike: the time of a loop of three nanoseconds depends on its alignment.
@@ -97,20 +97,20 @@ func build(dir, lib, venv string) (*programs, error) {
 	// Both sides use the same headers, because C++ programs contain their inline code.
 	headers := filepath.Join(filepath.Dir(filepath.Dir(peer[0])), "include")
 	throws := func(out, lib string) error {
-		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/side/throw.cc"}
+		args := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-I" + headers, "-o", out, "bench/program/throw.cc"}
 		return run("c++", append(args, linkWith(lib)...)...)
 	}
 	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-DBENCH_VULKAN", "-Ibuild/include",
 		"-ldl"}, linkWith(lib)...)
 	withPeer := linkWith(peer[1], peer[0])
 	for _, step := range []func() error{
-		func() error { return compile(p.ours, sideSources, withOurs...) },
-		func() error { return compile(p.peer, sideSources, withPeer...) },
+		func() error { return compile(p.ours, programSources, withOurs...) },
+		func() error { return compile(p.peer, programSources, withPeer...) },
 		func() error { return throws(p.oursThrow, lib) },
 		func() error { return throws(p.peerThrow, peer[0]) },
-		func() error { return compile(p.oursStart, []string{"bench/side/start.c"}, linkWith(lib)...) },
-		func() error { return compile(p.peerStart, []string{"bench/side/start.c"}, withPeer...) },
-		func() error { return compile(p.open, []string{"bench/side/open.c"}, "-ldl") },
+		func() error { return compile(p.oursStart, []string{"bench/program/start.c"}, linkWith(lib)...) },
+		func() error { return compile(p.peerStart, []string{"bench/program/start.c"}, withPeer...) },
+		func() error { return compile(p.open, []string{"bench/program/open.c"}, "-ldl") },
 		func() error { return fakeDriver(dir) },
 		func() error { return packShader(p.vulkanSO) },
 		func() error { return compileHand(p.hand) },
@@ -131,7 +131,7 @@ func packShader(out string) error {
 			"64), threadIdx.x=64"}}}, out)
 }
 
-// fakeDriver measures the CUDA rows with a driver that launches nothing (side/cudriver.c), for machines without a card:
+// fakeDriver measures the CUDA rows with a driver that launches nothing (program/cudriver.c), for machines without a card:
 // the time that the library adds to a launch is the same.
 func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
@@ -147,7 +147,7 @@ func fakeDriver(dir string) error {
 		}
 		out := filepath.Join(dir, "fakecuda-"+folder+".so")
 		if folder == "driver" {
-			sources = append(sources, "bench/side/cudriver.c", "-DcuLaunchKernel=fake_cuLaunchKernel",
+			sources = append(sources, "bench/program/cudriver.c", "-DcuLaunchKernel=fake_cuLaunchKernel",
 				"-DcuCtxGetCurrent=fake_cuCtxGetCurrent", "-DcuCtxSetCurrent=fake_cuCtxSetCurrent")
 		}
 		args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",

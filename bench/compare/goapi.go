@@ -45,7 +45,7 @@ func newGoAPI(path string, sample time.Duration) (*goAPI, error) {
 		n: int(sample / batches / (50 * time.Nanosecond))}, nil
 }
 
-// A sample is the best of a few batches, as in bench/side.
+// A sample is the best of a few batches, as in bench/program.
 const batches = 5
 
 func (g *goAPI) boundCall() (float64, error) {

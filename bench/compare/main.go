@@ -91,12 +91,12 @@ func compare(c config) error {
 
 // sampler measures any row.
 type sampler struct {
-	p          *programs
-	dir        string
-	sideArgs   []string
-	ours, peer *side // of the current group
-	goAPI      *goAPI
-	operators  operatorSides
+	p           *programs
+	dir         string
+	programArgs []string
+	ours, peer  *program // of the current group
+	goAPI       *goAPI
+	operators   operatorPrograms
 }
 
 // Modules exported for OpenCL, and for CUDA with PTX.
@@ -112,19 +112,19 @@ func newSampler(p *programs, c config) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := operatorSides{p: p, sample: fmt.Sprint(c.sample.Nanoseconds()), venv: c.venv, of: map[string]*side{}}
-	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, sideArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
+	o := operatorPrograms{p: p, sample: fmt.Sprint(c.sample.Nanoseconds()), venv: c.venv, of: map[string]*program{}}
+	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, programArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
 // start begins a group, or a round of it, with a new process for each library, so that earlier rows have no influence:
 // open files, spinning threads.
 func (s *sampler) start() (err error) {
-	if s.ours, err = startSide(s.p.ours, append(s.sideArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
+	if s.ours, err = startProgram(s.p.ours, append(s.programArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
 		stepSPV)...); err != nil {
 		return err
 	}
-	s.peer, err = startSide(s.p.peer, append(s.sideArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...)
+	s.peer, err = startProgram(s.p.peer, append(s.programArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...)
 	return err
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // operatorsCommand is the first argument of a process that measures generated operators, and the same by hand
-// (side/hand.c), on request.
+// (program/hand.c), on request.
 const operatorsCommand = "operators"
 
 // generatedFor is the target of generated operators: this machine.
@@ -31,7 +31,7 @@ const generatedFor = "c -march=native"
 // An operator is one of package te/ops with the sizes at which it is measured. Its last tensor is the result.
 type operator struct {
 	name  string
-	hand  string // the function in side/hand.c
+	hand  string // the function in program/hand.c
 	build func() (ins []*te.Tensor, out *te.Tensor)
 }
 
@@ -124,14 +124,14 @@ func toC(t *target.Target) error {
 // operatorSide is the state of a process that measures operators.
 type operatorSide struct {
 	target *target.Target
-	hand   string // side/hand.c as a library
+	hand   string // program/hand.c as a library
 	batch  time.Duration
 	run    map[string]func() error
 	turns  map[string]int
 }
 
-// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/side does. Its arguments are
-// the minimal duration of a sample in nanoseconds, and the library of side/hand.c.
+// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/program does. Its arguments are
+// the minimal duration of a sample in nanoseconds, and the library of program/hand.c.
 func serveOperators(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s SAMPLE_NS HAND.so", operatorsCommand)
@@ -267,32 +267,32 @@ func near(a, b *runtime.Tensor) error {
 	return nil
 }
 
-// compileHand makes a library of side/hand.c.
+// compileHand makes a library of program/hand.c.
 func compileHand(out string) error {
 	return run("cc", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Iinclude", "-o",
-		out, "bench/side/hand.c", "-lm")
+		out, "bench/program/hand.c", "-lm")
 }
 
-// operatorSides are the processes that measure operators; each is started on first use.
-type operatorSides struct {
+// operatorPrograms are the processes that measure operators; each is started on first use.
+type operatorPrograms struct {
 	p      *programs
 	sample string
 	venv   string
-	of     map[string]*side
+	of     map[string]*program
 }
 
 // ask measures a row of generated and hand-written operators ("te"), or of NumPy ("numpy").
-func (o *operatorSides) ask(who, row string) (float64, error) {
+func (o *operatorPrograms) ask(who, row string) (float64, error) {
 	s := o.of[who]
 	if s == nil {
 		var err error
 		if who == "te" {
 			var self string
 			if self, err = os.Executable(); err == nil {
-				s, err = startSide(self, operatorsCommand, o.sample, o.p.hand)
+				s, err = startProgram(self, operatorsCommand, o.sample, o.p.hand)
 			}
 		} else {
-			s, err = startSide(filepath.Join(o.venv, "bin", "python"), "bench/side/blas.py", o.sample)
+			s, err = startProgram(filepath.Join(o.venv, "bin", "python"), "bench/program/blas.py", o.sample)
 		}
 		if err != nil {
 			return 0, err
@@ -302,7 +302,7 @@ func (o *operatorSides) ask(who, row string) (float64, error) {
 	return s.sample(row)
 }
 
-func (o *operatorSides) close() error {
+func (o *operatorPrograms) close() error {
 	var err error
 	for who, s := range o.of {
 		err = errors.Join(err, s.close())

@@ -22,7 +22,7 @@ const (
 	absolute // Limit is the target for Ours alone
 )
 
-// The table of rows. Measures are "side.row"; bench/side says what each does.
+// The table of rows. Measures are "program.row"; bench/program says what each does.
 var table = []row{
 	{"call", "TVMFFIFunctionCall, C function, 2 ints", "ours.call", "peer.call", 0.9, ratio},
 	{"call-null", "  the same, made without self", "ours.call-null", "peer.call-null", 0, record},

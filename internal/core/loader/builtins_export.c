@@ -4,16 +4,16 @@
 #include "object/fork.h"
 
 /* Go: calls the body that a package gave for a name. Absent in programs that link the core alone. */
-__attribute__((weak)) int tvmgoCallHook(const char* name, const char* provider, const TVMFFIAny* args, int32_t n,
+__attribute__((weak)) int tvmgoCallGlobal(const char* name, const char* provider, const TVMFFIAny* args, int32_t n,
                                         TVMFFIAny* result);
 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
-  if (tvmgoCallHook == NULL)
+  if (tvmgoCallGlobal == NULL)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core is without Go: link the whole library",
                        name);
   if (tvmgo_enter_go(name) != 0) return -1;
-  return tvmgoCallHook(name, "tvmgo/export", args, n, result);
+  return tvmgoCallGlobal(name, "tvmgo/export", args, n, result);
 }
 
 __attribute__((constructor(110))) static void register_builtins(void) {

@@ -24,7 +24,8 @@ func PackedOffsets(t *testing.T, m *runtime.Module, dev dlpack.Device) {
 
 // Offsets has add compute c = a + b of tensors that begin inside of their buffers. The function and its arguments have
 // these names in errors. m is the module that knows the alignment of the device, or imports it.
-func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string, names [3]string, add func(a, b, c *runtime.Tensor) error) {
+func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string, names [3]string, add func(a, b,
+	c *runtime.Tensor) error) {
 	t.Helper()
 	imports, err := m.Imports()
 	require.NoError(t, err)
@@ -98,7 +99,8 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 				}
 			}
 			require.ErrorContains(t, add(args[0], args[1], args[2]), fmt.Sprintf(
-				"%s: argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %d on %v: copy them",
+				"%s: argument %d (%s): the elements begin %d bytes into the device's memory, expected a multiple of %d on %v: "+
+					"copy them",
 				function, i, names[i], align+4, align, dev))
 			require.Equal(t, start(0), Slice(t, result), "nothing was launched")
 		}

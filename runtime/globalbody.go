@@ -9,23 +9,23 @@ import "C"
 import (
 	"unsafe"
 
-	"tvmgo/internal/hook"
+	"tvmgo/internal/globals"
 )
 
 func init() {
-	hook.Waits = func(name string) bool {
+	globals.Declared = func(name string) bool {
 		text, n := cText(name)
 		return C.tvmgo_deferred_is_declared(text, n) != 0
 	}
 }
 
-// tvmgoCallHook is the body of global functions that another package implements. C registers their names, and a call from C
-// waits for Go's initialisation, so by then it is known whether the package is linked.
+// tvmgoCallGlobal is the body of global functions that another package implements. C registers their names, and a call
+// from C waits for Go's initialisation, so by then it is known whether the package is linked.
 //
-//export tvmgoCallHook
-func tvmgoCallHook(name, provider *C.char, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
+//export tvmgoCallGlobal
+func tvmgoCallGlobal(name, provider *C.char, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
 	return guard(func() error {
-		f := hook.Get(C.GoString(name))
+		f := globals.Get(C.GoString(name))
 		if f == nil {
 			return fail(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s",
 				C.GoString(provider))

@@ -1,5 +1,5 @@
 /* Loading: a small library with one of its functions, and libraries that carry a blob. */
-#include "side.h"
+#include "program.h"
 
 #include <string.h>
 #ifdef BENCH_CLASSIC

@@ -1,5 +1,5 @@
 /* Strings and bytes: made of text, and released. */
-#include "side.h"
+#include "program.h"
 
 #include <string.h>
 

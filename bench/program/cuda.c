@@ -1,6 +1,6 @@
 /* Kernels of CUDA: launched through a function of a module, and by cuLaunchKernel alone. The same image in the same
  * context, one thread, the default stream; every ROUND launches it is waited for. */
-#include "side.h"
+#include "program.h"
 
 #ifdef BENCH_CUDA
 #include <cuda.h>
@@ -22,7 +22,7 @@ static CUdeviceptr memory[2];
 
 static void need(CUresult rc, const char* what) {
   if (rc == CUDA_SUCCESS) return;
-  fprintf(stderr, "side: %s answers %d\n", what, (int)rc);
+  fprintf(stderr, "bench: %s answers %d\n", what, (int)rc);
   exit(1);
 }
 

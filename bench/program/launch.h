@@ -3,7 +3,7 @@
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/c_runtime_api.h>
 
-#include "side.h"
+#include "program.h"
 
 enum { ROUND = 256 };
 

@@ -1,6 +1,6 @@
 /* Kernels of OpenCL: launched through a function of a module, and by the calls of OpenCL alone. The same source, the
  * same kind of queue, one work item; every ROUND launches the queue is waited for. */
-#include "side.h"
+#include "program.h"
 
 #ifdef BENCH_OPENCL
 #include <CL/opencl.h>
@@ -24,7 +24,7 @@ static cl_mem memory[2];
 
 static void need(int ok, const char* what) {
   if (ok) return;
-  fprintf(stderr, "side: %s fails\n", what);
+  fprintf(stderr, "bench: %s fails\n", what);
   exit(1);
 }
 

@@ -2,7 +2,7 @@
  *
  * A key that is looked up is never the object that the map holds, only equal to it, and comes in a
  * scattered order: as in a program that computes its keys. */
-#include "side.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>

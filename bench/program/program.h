@@ -1,10 +1,10 @@
-/* One side of the comparison: a program linked with one TVM runtime that measures rows on request.
+/* A program of the comparison: linked with one TVM runtime that measures rows on request.
  *
  * It is compiled twice from the same source, once against each library. BENCH_CLASSIC adds the rows
  * of the classic C ABI, which the peer no longer has, BENCH_OPENCL, BENCH_CUDA and BENCH_VULKAN
  * those of OpenCL, CUDA and Vulkan, which its wheels don't have. */
-#ifndef BENCH_SIDE_H_
-#define BENCH_SIDE_H_
+#ifndef BENCH_PROGRAM_H_
+#define BENCH_PROGRAM_H_
 
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
@@ -32,7 +32,7 @@ extern const bench_row bench_vulkan_rows[];
  * the first has no dependencies, the second needs libm and has parallel loops, the third neither. */
 extern const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
 extern const char *bench_blob_1k_so, *bench_blob_64m_so;
-extern const char* bench_throw_so; /* side/throw.cc, linked with the same library */
+extern const char* bench_throw_so; /* program/throw.cc, linked with the same library */
 extern const char* bench_opencl_so; /* exported for OpenCL */
 extern const char* bench_cuda_so; /* exported for CUDA, with PTX */
 extern const char* bench_vulkan_so; /* with the shader step, */

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// side is a C program (bench/side) that runs and measures rows of one library on request.
-type side struct {
+// side is a C program (bench/program) that runs and measures rows of one library on request.
+type program struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func startSide(path string, args ...string) (*side, error) {
+func startProgram(path string, args ...string) (*program, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "TVM_NUM_THREADS=2")
 	cmd.Stderr = os.Stderr
@@ -32,11 +32,11 @@ func startSide(path string, args ...string) (*side, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &side{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
+	return &program{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
 }
 
 // sample measures a row in nanoseconds per operation.
-func (s *side) sample(row string) (float64, error) {
+func (s *program) sample(row string) (float64, error) {
 	if _, err := fmt.Fprintln(s.in, row); err != nil {
 		return 0, fmt.Errorf("%s: row %s: %w", s.cmd.Path, row, err)
 	}
@@ -47,7 +47,7 @@ func (s *side) sample(row string) (float64, error) {
 	return strconv.ParseFloat(strings.TrimSpace(line), 64)
 }
 
-func (s *side) close() error {
+func (s *program) close() error {
 	s.in.Close()
 	return s.cmd.Wait()
 }

@@ -1,5 +1,5 @@
 /* Errors: raised and caught on the spot, made as objects, and through a call. */
-#include "side.h"
+#include "program.h"
 
 #include <dlfcn.h>
 
@@ -74,7 +74,7 @@ static void call_and_catch(TVMFFIObjectHandle f, int64_t n) {
 static void through_call(int64_t n) { call_and_catch(fails_with_text, n); }
 static void object_through_call(int64_t n) { call_and_catch(fails_with_object, n); }
 
-/* The same in C++ (side/throw.cc). */
+/* The same in C++ (program/throw.cc). */
 static int64_t (*throw_through_call)(int64_t n);
 
 static void prepare_throw(void) {

@@ -1,5 +1,5 @@
 /* Calls: a C function with two integers, and a generated function with three tensors. */
-#include "side.h"
+#include "program.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void prepare_addone(void) {
   *(float*)TVMFFITensorGetDLTensorPtr(addone_args[0].v_obj)->data = 1;
   bench_call(addone.v_obj, addone_args, 2);
   if (*(float*)TVMFFITensorGetDLTensorPtr(addone_args[1].v_obj)->data != 2.0f) {
-    fprintf(stderr, "side: addone computes something else\n");
+    fprintf(stderr, "bench: addone computes something else\n");
     exit(1);
   }
   void* file = dlopen(bench_addone_so, RTLD_LAZY);
@@ -99,7 +99,7 @@ static void prepare_vadd(const char* file, vadd_call* v) {
   }
   bench_call(v->function.v_obj, v->args, 3);
   if (*(float*)TVMFFITensorGetDLTensorPtr(v->args[2].v_obj)->data != 3.0f) {
-    fprintf(stderr, "side: vadd of %s computes something else\n", file);
+    fprintf(stderr, "bench: vadd of %s computes something else\n", file);
     exit(1);
   }
 }

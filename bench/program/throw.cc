@@ -1,5 +1,5 @@
 /* Errors as C++ code throws and catches them, by the headers of Apache TVM's wheel: a library of its
- * own, which side/error.c opens, so that the program stays one in C. */
+ * own, which program/error.c opens, so that the program stays one in C. */
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/function.h>
 

@@ -1,5 +1,5 @@
 /* Looking functions up: one that the benchmark registered among all globals, one of a module. */
-#include "side.h"
+#include "program.h"
 
 #include <string.h>
 #ifdef BENCH_CLASSIC

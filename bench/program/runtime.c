@@ -1,6 +1,6 @@
 /* Memory and threads: tensors, workspaces, parallel launches. */
 #define _GNU_SOURCE
-#include "side.h"
+#include "program.h"
 
 #include <pthread.h>
 #include <sched.h>

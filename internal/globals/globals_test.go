@@ -1,4 +1,4 @@
-package hook_test
+package globals_test
 
 import (
 	"testing"
@@ -10,7 +10,8 @@ import (
 
 // This program does not import the package that has these functions' bodies, and they say which one it is.
 func TestFunctionsWithoutBody(t *testing.T) {
-	for _, name := range []string{"runtime.ModulePackImportsToC", "runtime.ModulePackImportsToLLVM", "runtime.ModulePackImportsToTensor",
+	for _, name := range []string{"runtime.ModulePackImportsToC", "runtime.ModulePackImportsToLLVM",
+		"runtime.ModulePackImportsToTensor",
 		"runtime.ModulePackImportsToNDArray", "runtime.ModuleImportsBlobName"} {
 		f, err := runtime.Global(name)
 		require.NoError(t, err)

@@ -1,8 +1,8 @@
 /* Reads names of rows, one a line, and answers each with nanoseconds per operation: the best of a few
  * batches, because others may use this machine's cores.
  *
- *   side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv */
-#include "side.h"
+ *   program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv */
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void bench_fail(const char* what) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   const TVMFFIErrorCell* cell = error == NULL ? NULL : TVMFFIErrorGetCellPtr(error);
-  fprintf(stderr, "side: %s: %.*s\n", what, cell == NULL ? 0 : (int)cell->message.size,
+  fprintf(stderr, "bench: %s: %.*s\n", what, cell == NULL ? 0 : (int)cell->message.size,
           cell == NULL ? "" : cell->message.data);
   exit(1);
 }
@@ -66,7 +66,7 @@ static const bench_row* find(const char* name) {
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const bench_row* r = tables[t]; r->name != NULL; r++)
       if (strcmp(r->name, name) == 0) return r;
-  fprintf(stderr, "side: there is no row %s\n", name);
+  fprintf(stderr, "bench: there is no row %s\n", name);
   exit(1);
 }
 
@@ -117,7 +117,7 @@ static double sample(const bench_row* r, int64_t sample_ns) {
 int main(int argc, char** argv) {
   char line[64];
   if (argc != 12) {
-    fprintf(stderr, "usage: side SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
+    fprintf(stderr, "usage: program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
                     "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv\n");
     return 2;
   }

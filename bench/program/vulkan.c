@@ -2,7 +2,7 @@
  * module, and by the calls of Vulkan alone, recorded into one command buffer with a barrier after each. The same
  * shader, 64 numbers, one block; after every ROUND dispatches they are submitted and waited for. And copies, to memory
  * that the host sees. */
-#include "side.h"
+#include "program.h"
 
 #ifdef BENCH_VULKAN
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ enum { ROUND = 1000, NUMBERS = 64, COPY = 16 << 20, ARRAYS = 8 };
 
 static void need(int ok, const char* what) {
   if (ok) return;
-  fprintf(stderr, "side: %s fails\n", what);
+  fprintf(stderr, "bench: %s fails\n", what);
   exit(1);
 }
 

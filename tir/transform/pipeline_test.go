@@ -56,8 +56,8 @@ func TestPipelines_AreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/tensor-expressions.md")
 	require.NoError(t, err)
 	lines := strings.Join(strings.Fields(string(text)), " ")
-	for name, p := range map[string]transform.Pipeline{"ForEvery()": transform.ForEvery(), "ForHost()": transform.ForHost(),
-		"ForDevice(language)": transform.ForDevice(small)} {
+	for name, p := range map[string]transform.Pipeline{"ForEvery()": transform.ForEvery(),
+		"ForHost()": transform.ForHost(), "ForDevice(language)": transform.ForDevice(small)} {
 		require.True(t, strings.Contains(lines, "`transform."+name+"`: "+strings.Join(p.Names(), ", ")+"."),
 			"docs/tensor-expressions.md: want `transform.%s`: %s.", name, strings.Join(p.Names(), ", "))
 	}
@@ -181,7 +181,8 @@ func TestVerifyLanguage(t *testing.T) {
 		"A[0] = exp(B[0]) + 1.0": "",
 		"A[0] = tanh(B[0])\nalloc S: int32[4], scope \"shared\"\nS[0] = n": "",
 		"A[0] = erf(B[0])": "verify language: function f: at body.value: intrinsic erf: use tanh",
-		"alloc S: float32[4], scope \"local\"\nS[0] = 1.0": `at body.alloc(S): buffer S in scope "local": Tiny C has the scopes "global", "shared"`,
+		"alloc S: float32[4], scope \"local\"\nS[0] = 1.0": "at body.alloc(S): buffer S in scope \"local\": " +
+			"Tiny C has the scopes \"global\", \"shared\"",
 		"alloc S: float64[4], scope \"shared\"\nS[0] = float64(1.0)": "at body.alloc(S): Tiny C has no type float64: it " +
 			"has int32, float32, bool",
 		"A[cast(int64, n)] = 1.0":                           "Tiny C has no type int64",
@@ -237,4 +238,31 @@ func TestSplitVectors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The host's pipeline leaves types that C has, and memory that allocations share.
+func TestForHost_LegalizesAndReusesStorage(t *testing.T) {
+	m := read(t, `func f(a: handle, b: handle) {
+  buffer A: int4[4096], param a
+  buffer B: int32[4096], param b
+  alloc S: int32[4096]
+  for i in range(4096) { S[i] = cast(int32, A[i]) }
+  for i in range(4096) { B[i] = S[4095 - i] }
+  alloc R: int32[4096]
+  for i in range(4096) { R[i] = B[i] * 2 }
+  for i in range(4096) { B[i] = R[4095 - i] }
+}`)
+	m, err := transform.ForHost().Run(m, targetFor(t, "c"))
+	require.NoError(t, err)
+	allocs := 0
+	tir.Walk(m, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Alloc:
+			allocs++
+		case tir.Expr:
+			require.True(t, transform.IsLegal(n.DType()), "%s", n.DType())
+		}
+		return true
+	})
+	require.Equal(t, 1, allocs, tir.Print(m))
 }
